@@ -1,6 +1,7 @@
 //! The arguments of the command line.
 
 use crate::options::TablesOptions;
+use crate::unfinished::Unfinished;
 use crate::write_tables::write_tables;
 use clap::Args;
 use std::path::PathBuf;
@@ -52,15 +53,16 @@ impl TablesArgs {
         Ok(self)
     }
 
-    /// Writes the tables; says what was written.
+    /// Writes the tables; says what was written. By `unfinished` they are removed where the process must end early.
     ///
     /// # Errors
     /// As [`write_tables`].
-    pub fn write(&self, progress: &Progress) -> Result<String, Error> {
+    pub fn write(&self, progress: &Progress, unfinished: &Unfinished) -> Result<String, Error> {
         let tables = TablesOptions {
             to: self.to.clone(),
             force: self.force,
             host_id: self.host_id,
+            unfinished: unfinished.clone(),
         };
         let (written, report) = write_tables(&self.options(), &tables, progress)?;
         let mut words = format!(

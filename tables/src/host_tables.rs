@@ -3,29 +3,29 @@
 use crate::folder::{NewTables, Partition};
 use crate::gather::rows::Rows;
 use crate::ids::{HOSTS, HostId, in_process};
+use crate::left_out::LeftOut;
 use crate::options::TablesOptions;
 use crate::process_tables::{TrackKind, TrackRow};
 use crate::write::small_table::{Cell, write};
 use crate::write::table_file::{Coding, Column};
 use parquet::errors::Result;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace_merge::events::{TraceEvents, TraceProcess};
 use trace_merge::{LossReport, Report};
 
 /// The version of the tables: another one for each change that a statement can see.
 pub(crate) const SCHEMA: i64 = 1;
-/// The partition of what names no host.
+/// The host of what names none.
 const UNKNOWN: &str = "unknown";
 
 const fn long(name: &'static str) -> Column {
     Column::long(name, Coding::Delta)
 }
 
-const PROCESS: [Column; 7] = [
+const PROCESS: [Column; 6] = [
     long("upid"),
     long("pid"),
     Column::text("name").or_null(),
-    Column::text("host").or_null(),
     Column::text("boot_id").or_null(),
     Column::text("labels").or_null(),
     long("is_device"),
@@ -44,9 +44,8 @@ const TRACK: [Column; 5] = [
     long("utid").or_null(),
     long("upid").or_null(),
 ];
-const CLOCK: [Column; 6] = [
+const CLOCK: [Column; 5] = [
     long("host_id"),
-    Column::text("host").or_null(),
     Column::text("boot_id").or_null(),
     long("base_unix_ns").or_null(),
     long("offset_ns"),
@@ -74,7 +73,7 @@ const METADATA: [Column; 3] = [
 /// A host of the trace.
 #[derive(Debug)]
 pub(crate) struct Host {
-    pub(crate) name: Option<String>,
+    pub(crate) name: String,
     pub(crate) boot_id: Option<String>,
     pub(crate) id: HostId,
     pub(crate) partition: Partition,
@@ -82,35 +81,57 @@ pub(crate) struct Host {
     pub(crate) processes: Vec<usize>,
 }
 
-/// The hosts; one without a name where nothing tells any. Boots of one name share a partition.
-pub(crate) fn hosts(events: &TraceEvents<'_>, options: &TablesOptions) -> Vec<Host> {
-    let mut by_name: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
-    for (number, process) in events.processes().iter().enumerate() {
+/// The hosts. What names none belongs to the only one that has a name, else to one called unknown. Boots of one name share a partition.
+pub(crate) fn hosts(
+    events: &TraceEvents<'_>,
+    options: &TablesOptions,
+) -> Result<Vec<Host>, trace_merge::Error> {
+    let processes = events.processes();
+    let name_of = |process: &TraceProcess<'_>| {
         let host = process.report.host.as_deref();
-        let host = host.filter(|host| !host.is_empty());
-        by_name.entry(host).or_default().push(number);
+        host.filter(|host| !host.is_empty()).map(str::to_owned)
+    };
+    let named: BTreeSet<String> = processes.iter().filter_map(name_of).collect();
+    let other = match named.first() {
+        Some(only) if named.len() == 1 => only.as_str(),
+        _ => UNKNOWN,
+    };
+    let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (number, process) in processes.iter().enumerate() {
+        let name = name_of(process).unwrap_or_else(|| other.to_owned());
+        by_name.entry(name).or_default().push(number);
     }
     if by_name.is_empty() {
-        by_name.insert(None, Vec::new());
+        by_name.insert(UNKNOWN.to_owned(), Vec::new());
     }
-    let of = |(nth, (name, processes)): (u32, (Option<&str>, Vec<usize>))| {
-        let boots = processes.iter();
-        let mut boots = boots.filter_map(|number| events.processes()[*number].boot_id);
+    if options.host_id.is_some() && by_name.len() > 1 {
+        let names: Vec<String> = by_name.into_keys().collect();
+        let why = format!(
+            "--host-id: expected a run of one host, found {}",
+            names.join(", ")
+        );
+        return Err(trace_merge::Error::Usage(why));
+    }
+    let mut ids = BTreeSet::new();
+    let of = |(name, numbers): (String, Vec<usize>)| {
+        let mut boots = numbers
+            .iter()
+            .filter_map(|number| processes[*number].boot_id);
         let boot_id = boots.next();
-        // Several hosts at once have ids from the given one on.
-        let given = options
-            .host_id
-            .map(|first| HostId(first.wrapping_add(nth) % HOSTS));
-        let hashed = || HostId::of(name.unwrap_or_default(), boot_id.unwrap_or_default());
+        let hashed = || HostId::of(&name, boot_id.unwrap_or_default());
+        let mut id = options.host_id.map_or_else(hashed, HostId);
+        while !ids.insert(id) {
+            id = HostId((id.0 + 1) % HOSTS);
+        }
         Host {
-            name: name.map(str::to_owned),
             boot_id: boot_id.map(str::to_owned),
-            id: given.unwrap_or_else(hashed),
-            partition: Partition::of(name.unwrap_or(UNKNOWN)),
-            processes,
+            id,
+            partition: Partition::of(&name),
+            name,
+            processes: numbers,
         }
     };
-    (0..).zip(by_name).map(of).collect()
+    Ok(by_name.into_iter().map(of).collect())
 }
 
 /// What the tables of hosts are made of.
@@ -120,6 +141,7 @@ pub(crate) struct HostContext<'a> {
     /// Of each process by its number.
     pub(crate) upids: &'a [i64],
     pub(crate) tracks: &'a [Vec<TrackRow>],
+    pub(crate) left_out: LeftOut,
     pub(crate) new: &'a NewTables,
 }
 
@@ -151,9 +173,9 @@ impl HostContext<'_> {
             .losses
             .iter()
             .filter_map(|loss| {
-                let process = self.process_of(loss);
-                let is_ours = process.map_or(is_first, |number| host.processes.contains(&number));
-                is_ours.then(|| self.loss(loss, process))
+                let is_ours = |number: usize| host.processes.contains(&number);
+                let is_ours = loss.number.map_or(is_first, is_ours);
+                is_ours.then(|| self.loss(loss))
             })
             .collect();
         write(&path("loss"), &LOSS, &losses)?;
@@ -162,14 +184,13 @@ impl HostContext<'_> {
         write(&path("metadata"), &METADATA, &self.metadata(report))
     }
 
-    fn process(&self, number: usize) -> [Cell; 7] {
+    fn process(&self, number: usize) -> [Cell; 6] {
         let process = &self.events.processes()[number];
         let report = process.report;
         [
             Cell::Long(self.upids[number]),
             Cell::Long(report.output_pid.into()),
             report.name.as_deref().into(),
-            report.host.as_deref().into(),
             process.boot_id.into(),
             process.labels.into(),
             Cell::Long(is_device(process).into()),
@@ -221,16 +242,15 @@ impl HostContext<'_> {
         self.tracks[process].iter().map(of).collect()
     }
 
-    fn clock(&self, host: &Host) -> [Cell; 6] {
+    fn clock(&self, host: &Host) -> [Cell; 5] {
         let clocks = self.events.report().clocks.iter();
-        let mut clocks = clocks.filter(|clock| Some(&clock.host) == host.name.as_ref());
+        let mut clocks = clocks.filter(|clock| clock.host == host.name);
         let uncertainty_ns = match clocks.next() {
             Some(clock) => clock.uncertainty_ns,
             None => Some(0),
         };
         [
             Cell::Long(host.id.0.into()),
-            host.name.as_deref().into(),
             host.boot_id.as_deref().into(),
             self.events.base_unix_ns().into(),
             Cell::Long(0),
@@ -238,19 +258,12 @@ impl HostContext<'_> {
         ]
     }
 
-    fn process_of(&self, loss: &LossReport) -> Option<usize> {
-        self.events.processes().iter().position(|process| {
-            let report = process.report;
-            report.pid == loss.pid && !report.tracks && report.name == loss.process
-        })
-    }
-
-    fn loss(&self, loss: &LossReport, process: Option<usize>) -> [Cell; 5] {
+    fn loss(&self, loss: &LossReport) -> [Cell; 5] {
         let dur_ns = loss.from_ns.zip(loss.to_ns).map(|(from, to)| to - from);
         [
             Cell::text(&loss.cause),
             Cell::Long(loss.events.cast_signed()),
-            process.map(|number| self.upids[number]).into(),
+            loss.number.map(|number| self.upids[number]).into(),
             loss.from_ns.into(),
             dur_ns.into(),
         ]
@@ -275,12 +288,13 @@ impl HostContext<'_> {
             count("lost_events", report.lost_events),
             count("damage", report.damage_total),
         ];
-        if report.overlapping_spans_left > 0 {
-            rows.push(count(
-                "overlapping_spans_left",
-                report.overlapping_spans_left,
-            ));
-        }
+        let left = [
+            ("overlapping_spans_left", report.overlapping_spans_left),
+            ("spans_too_deep", self.left_out.spans_too_deep),
+            ("flow_ends_left", self.left_out.flow_ends),
+        ];
+        let left = left.into_iter().filter(|(_, value)| *value > 0);
+        rows.extend(left.map(|(name, value)| count(name, value)));
         rows
     }
 }

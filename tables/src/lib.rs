@@ -23,11 +23,14 @@ mod folder;
 mod gather;
 mod host_tables;
 mod ids;
+mod left_out;
 mod nest;
 mod options;
 mod process_tables;
+mod unfinished;
 mod write;
 mod write_tables;
 
 pub use options::{TablesOptions, Written};
+pub use unfinished::Unfinished;
 pub use write_tables::write_tables;

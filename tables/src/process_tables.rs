@@ -5,10 +5,11 @@ use crate::gather::chunk_rows::is_async;
 use crate::gather::entry::Entry;
 use crate::gather::item::{Act, Item, NO_END};
 use crate::gather::sample::Sample;
-use crate::gather::texts::{NOT_KEPT, TextPair};
+use crate::gather::texts::TextPair;
 use crate::ids::in_process;
+use crate::left_out::LeftOut;
 use crate::nest::async_tracks::{AsyncTracks, Turn};
-use crate::nest::stack::Stack;
+use crate::nest::stack::{MOST, Stack};
 use crate::write::arg_table::ArgTable;
 use crate::write::plain_table::PlainTable;
 use crate::write::slice_table::{SliceRow, SliceTable};
@@ -17,6 +18,10 @@ use parquet::errors::Result;
 use std::collections::HashMap;
 use trace_store::spill_vec::Spilled;
 use xxhash_rust::xxh3::xxh3_64;
+
+/// Slices on all stacks of a process, and ends of arrows that wait.
+const MOST_OPEN: usize = 1 << 20;
+const MOST_PENDING: usize = 1 << 20;
 
 /// What a track is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +57,8 @@ enum Other {
     Async(usize),
     Process,
     Global,
-    Counter(u32),
+    /// By the hash of its name.
+    Counter(u64),
 }
 
 /// Writes the tables of a process.
@@ -66,6 +72,7 @@ pub(crate) struct ProcessTables<'a> {
     samples: PlainTable<3>,
     /// Arrows that end in the next slice of a track.
     pending: HashMap<usize, Vec<u64>>,
+    pending_count: usize,
     /// The tracks of threads, by row from the process's first one on.
     thread_tracks: Vec<Option<usize>>,
     first_row: u32,
@@ -74,6 +81,9 @@ pub(crate) struct ProcessTables<'a> {
     tracks: Vec<TrackRow>,
     /// The slices of each track.
     stacks: Vec<Stack>,
+    /// How many there are on all stacks.
+    open: usize,
+    left_out: LeftOut,
     /// Where the args of ends are, by when their slices begin and how long they take.
     end_args: HashMap<(i64, i64), u64>,
     end_args_ns: i64,
@@ -105,12 +115,15 @@ impl<'a> ProcessTables<'a> {
             args: files.args,
             samples: files.samples,
             pending: HashMap::new(),
+            pending_count: 0,
             thread_tracks: Vec::new(),
             first_row,
             other_tracks: HashMap::new(),
             async_tracks: AsyncTracks::default(),
             tracks: Vec::new(),
             stacks: Vec::new(),
+            open: 0,
+            left_out: LeftOut::default(),
             end_args: HashMap::new(),
             end_args_ns: 0,
             points: Vec::new(),
@@ -125,7 +138,10 @@ impl<'a> ProcessTables<'a> {
             Act::EndArgs => self.keep_end_args(item, &entry),
             Act::End => {
                 let track = self.thread_track(item.row);
-                self.end(track, item);
+                // It stands before its begin, which knows that it takes no time.
+                if item.dur_ns != 0 {
+                    self.end(track, item);
+                }
             }
             Act::AsyncEnd => {
                 let track = self.async_track(item, &entry, Turn::End);
@@ -151,7 +167,12 @@ impl<'a> ProcessTables<'a> {
             }
             Act::FlowInNext => {
                 let track = self.thread_track(item.row);
-                self.pending.entry(track).or_default().push(entry.id);
+                if self.pending_count < MOST_PENDING {
+                    self.pending_count += 1;
+                    self.pending.entry(track).or_default().push(entry.id);
+                } else {
+                    self.left_out.flow_ends += 1;
+                }
             }
             _ => self.slice(item, &entry)?,
         }
@@ -165,7 +186,10 @@ impl<'a> ProcessTables<'a> {
 
     fn end(&mut self, track: usize, item: &Item) {
         let start_ns = (item.dur_ns != NO_END).then(|| item.ts_ns - item.dur_ns);
-        self.stacks[track].end(item.ts_ns, start_ns);
+        let stack = &mut self.stacks[track];
+        let before = stack.len();
+        stack.end(item.ts_ns, start_ns);
+        self.open -= before - stack.len();
     }
 
     fn slice(&mut self, item: &Item, entry: &Entry<'_>) -> Result<()> {
@@ -184,7 +208,14 @@ impl<'a> ProcessTables<'a> {
         let id = self.next_id;
         self.next_id += 1;
         let has_end = matches!(item.act, Act::Begin | Act::AsyncBegin);
-        let place = self.stacks[track].begin(id, item.ts_ns, (!has_end).then_some(item.dur_ns));
+        let is_open = has_end && !(item.act == Act::Begin && item.dur_ns == 0);
+        let dur_ns = (!is_open).then_some(item.dur_ns);
+        let stack = &mut self.stacks[track];
+        let others = self.open - stack.len();
+        let most = MOST.min(MOST_OPEN.saturating_sub(others));
+        let place = stack.begin(id, item.ts_ns, dur_ns, most);
+        self.open = others + stack.len();
+        self.left_out.spans_too_deep += u64::from(place.is_left_out);
         if !self.pending.is_empty() {
             self.end_pending(track, item, id);
         }
@@ -212,6 +243,7 @@ impl<'a> ProcessTables<'a> {
     /// Ends the arrows that waited for a slice of the track.
     fn end_pending(&mut self, track: usize, item: &Item, slice: i64) {
         let arrows = self.pending.remove(&track).unwrap_or_default();
+        self.pending_count -= arrows.len();
         let point = |arrow| FlowPoint {
             arrow,
             ts_ns: item.ts_ns,
@@ -247,9 +279,16 @@ impl<'a> ProcessTables<'a> {
 
     /// Takes the next sample.
     pub(crate) fn take_sample(&mut self, sample: &Sample) -> Result<()> {
-        let pair = self.shared.counters.get(sample.counter as usize);
-        let name = pair.map(|pair| pair.1.clone());
-        let other = Other::Counter(sample.counter);
+        let name = match self.shared.counters.get(sample.counter as usize) {
+            Some(pair) => Some(pair.1.clone()),
+            None => {
+                let at = usize::try_from(sample.at).unwrap_or(usize::MAX);
+                Entry::read(self.shared.log.rest(at))
+                    .name
+                    .map(|pair| pair.1)
+            }
+        };
+        let other = Other::Counter(name.as_ref().map_or(0, |name| xxh3_64(name.data())));
         let track = self.other_track(other, name, TrackKind::Counter);
         let id = self.next_sample;
         self.next_sample += 1;
@@ -274,7 +313,7 @@ impl<'a> ProcessTables<'a> {
         let pair = self.shared.names.get(item.name as usize);
         let name = pair.or(entry.name.as_ref()).map(|pair| pair.1.clone());
         let hash = name.as_ref().map_or(0, |name| xxh3_64(name.data()));
-        let (number, _) = self.async_tracks.at(entry.id, hash, turn);
+        let number = self.async_tracks.at(entry.id, hash, turn);
         self.other_track(Other::Async(number), name, TrackKind::Async)
     }
 
@@ -300,12 +339,12 @@ impl<'a> ProcessTables<'a> {
         number
     }
 
-    /// Writes what is left; the tracks.
-    pub(crate) fn finish(self) -> Result<Vec<TrackRow>> {
+    /// Writes what is left; the tracks, and what was left out.
+    pub(crate) fn finish(self) -> Result<(Vec<TrackRow>, LeftOut)> {
         self.slices.finish()?;
         self.args.finish()?;
         self.samples.finish()?;
-        Ok(self.tracks)
+        Ok((self.tracks, self.left_out))
     }
 }
 
@@ -316,6 +355,3 @@ fn track_key(item: &Item, entry: &Entry<'_>) -> i64 {
         false => item.row.into(),
     }
 }
-
-// A name that is not kept has the highest number, which no list is long enough for.
-const _: () = assert!(NOT_KEPT == u32::MAX);

@@ -2,6 +2,7 @@
 
 pub(crate) mod arg_table;
 pub(crate) mod plain_table;
+pub(crate) mod read_back;
 pub(crate) mod slice_table;
 pub(crate) mod small_table;
 pub(crate) mod table_file;

@@ -9,6 +9,7 @@ use crate::gather::sample::Sample;
 use crate::gather::texts::Texts;
 use crate::host_tables::{Host, HostContext, hosts};
 use crate::ids::PROCESSES;
+use crate::left_out::LeftOut;
 use crate::options::{TablesOptions, Written};
 use crate::process_tables::{ProcessFiles, ProcessTables, Shared, TrackRow};
 use crate::write::arg_table::{self, ArgTable};
@@ -62,7 +63,7 @@ pub fn write_tables(
     let (written, report) = events::read(&options, progress, |events| {
         // What was written of an input that changed meanwhile goes.
         drop(new.take());
-        let (tables, written) = Run::new(events, tables)?.write()?;
+        let (tables, written) = Run::new(events, tables, options.threads)?.write()?;
         new = Some(tables);
         Ok(written)
     })?;
@@ -82,7 +83,9 @@ struct Run<'a> {
     upids: Vec<i64>,
     to: &'a Path,
     new: NewTables,
-    folders: [PathBuf; 1],
+    folders: [PathBuf; 2],
+    /// Processes that are written at once.
+    at_once: usize,
 }
 
 /// What all chunks gave.
@@ -96,7 +99,11 @@ struct Gathered {
 }
 
 impl<'a> Run<'a> {
-    fn new(events: &'a mut TraceEvents<'_>, options: &'a TablesOptions) -> Result<Run<'a>, Error> {
+    fn new(
+        events: &'a mut TraceEvents<'_>,
+        options: &'a TablesOptions,
+        threads: usize,
+    ) -> Result<Run<'a>, Error> {
         let processes = events.processes().len();
         if processes > PROCESSES {
             let why = format!("expected {PROCESSES} processes at most, found {processes}");
@@ -104,30 +111,36 @@ impl<'a> Run<'a> {
         }
         events.match_spans()?;
         let events: &TraceEvents<'_> = events;
-        let hosts = hosts(events, options);
+        let hosts = hosts(events, options)?;
         let (mut host_of, mut upids) = (vec![0; processes], vec![0; processes]);
         for (number, host) in hosts.iter().enumerate() {
             for process in &host.processes {
                 (host_of[*process], upids[*process]) = (number, host.id.process(process + 1));
             }
         }
-        let partitions = hosts.iter().map(|host| host.partition.clone()).collect();
+        let partitions = hosts.iter().map(|host| (host.partition.clone(), host.id));
+        let new = NewTables::begin(options, partitions.collect())?;
+        let threads = match threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            given => given,
+        };
         Ok(Run {
             rows: Rows::of(events.threads()),
-            new: NewTables::begin(&options.to, partitions, options.force)?,
+            new,
             events,
             hosts,
             host_of,
             upids,
             to: &options.to,
-            folders: [std::env::temp_dir()],
+            folders: [std::env::temp_dir(), options.to.clone()],
+            at_once: threads.min(AT_ONCE),
         })
     }
 
     fn write(self) -> Result<(NewTables, Written), Error> {
         let mut gathered = self.gather()?;
         let points = Mutex::new(Sorter::in_any(&self.folders, RECORD_BYTES));
-        let tracks = self.processes(&gathered, &points)?;
+        let (tracks, left_out) = self.processes(&gathered, &points)?;
         gathered.items = Runs::of(Vec::new());
         let points = points.into_inner().unwrap_or_else(PoisonError::into_inner);
         let flows = self.flows(points, &gathered.counts)?;
@@ -137,6 +150,7 @@ impl<'a> Run<'a> {
             rows: &self.rows,
             upids: &self.upids,
             tracks: &tracks,
+            left_out,
             new: &self.new,
         };
         for (number, host) in self.hosts.iter().enumerate() {
@@ -198,15 +212,15 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Writes the tables of all processes; their tracks.
+    /// Writes the tables of all processes; their tracks, and what was left out.
     fn processes(
         &self,
         gathered: &Gathered,
         points: &Mutex<Sorter<'_, FlowPoint>>,
-    ) -> Result<Vec<Vec<TrackRow>>, Error> {
+    ) -> Result<(Vec<Vec<TrackRow>>, LeftOut), Error> {
         let count = self.upids.len();
         let next = AtomicUsize::new(0);
-        let all = Mutex::new(vec![Vec::new(); count]);
+        let all = Mutex::new((vec![Vec::new(); count], LeftOut::default()));
         let failure = Mutex::new(None);
         let work = || {
             loop {
@@ -215,7 +229,11 @@ impl<'a> Run<'a> {
                     break;
                 }
                 match self.process(number, gathered, points) {
-                    Ok(tracks) => lock(&all)[number] = tracks,
+                    Ok((tracks, left_out)) => {
+                        let mut all = lock(&all);
+                        all.0[number] = tracks;
+                        all.1 += left_out;
+                    }
                     Err(error) => {
                         next.store(count, Ordering::Relaxed);
                         lock(&failure).get_or_insert(error);
@@ -223,9 +241,8 @@ impl<'a> Run<'a> {
                 }
             }
         };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
         std::thread::scope(|scope| {
-            for _ in 1..threads.min(AT_ONCE).min(count.max(1)) {
+            for _ in 1..self.at_once.min(count.max(1)) {
                 scope.spawn(work);
             }
             work();
@@ -242,7 +259,7 @@ impl<'a> Run<'a> {
         number: usize,
         gathered: &Gathered,
         points: &Mutex<Sorter<'_, FlowPoint>>,
-    ) -> Result<Vec<TrackRow>, Error> {
+    ) -> Result<(Vec<TrackRow>, LeftOut), Error> {
         let of_file = |error| self.of_file(error);
         let of_temporary = |error| self.of_temporary(error);
         let wanted = u32::try_from(number).unwrap_or(u32::MAX);

@@ -11,7 +11,7 @@ PAGE = pages.ROOT / "docs" / "troubleshooting.md"
 # Whose messages: sources of what runs inside a server, of `sa-profile run` and of the merge.
 SOURCES = ("recorder/src", "serving-shim/core/src", "serving-shim/preload/src", "serving-shim/capi/src", "serving-shim/python/sa_profile",
            "ascend-sys/src/library.rs", "cli/src/run", "cli/src/run.rs", "cli/src/obey.rs", "cli/src/open.rs", "cli/src/open", "cli/src/sql.rs",
-           "tables/src/command.rs", "tables/src/folder.rs", "tables/src/write_tables.rs", "merge")
+           "tables/src/command.rs", "tables/src/folder.rs", "tables/src/host_tables.rs", "tables/src/write_tables.rs", "merge")
 # Texts that no one meets as a message: rules that `--check` explains itself, file formats, types, answers to a browser.
 NOT_MESSAGES = re.compile(r"/check/|/check\.rs$|/format/(?!reach\.rs$)|/types/|/table\.rs$|/wrapper\.rs$|/request\.rs$|/sys/map\.rs$|/dlsym\.rs$|/arguments\.rs$|/tests?\.rs$|/tests/|/benches/|/sample\.rs$|/emulator\.rs$|/vllm/hook_points\.py$|/__main__\.py$")
 # What stands before a text that is no message.

@@ -295,6 +295,7 @@ mod tests {
     fn issue_19_whose_events_are_missing_is_said_with_the_cause() {
         let loss = LossReport {
             process: Some("api".into()),
+            number: None,
             pid: 42,
             thread: Some("worker-3".into()),
             cause: "disk_full".into(),

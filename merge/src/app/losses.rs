@@ -95,10 +95,10 @@ pub(crate) fn tell_losses(
     for (recording, missing) in missing.iter().enumerate() {
         for missing in missing {
             let target = plan.targets[recording].get(&missing.row.0);
-            let process = target.and_then(|target| by_pid.get(&target.pid));
-            let process = process.map(|nth| &report.processes[*nth]);
+            let number = target.and_then(|target| by_pid.get(&target.pid)).copied();
+            let process = number.map(|number| &report.processes[number]);
             let told = said(missing, recording, &summaries[recording], plan, process);
-            report.losses.push(told);
+            report.losses.push(LossReport { number, ..told });
         }
     }
     let refused = summaries.iter().map(|summary| summary.losses.refused());
@@ -144,6 +144,7 @@ fn said(
     let at = |ns: i64| ns.saturating_add(plan.shifts_ns[recording]);
     LossReport {
         process: process.and_then(|process| process.name.clone()),
+        number: None,
         pid: process.map_or(thread.0, |process| process.pid),
         thread: is_of_thread.then(name),
         cause: cause.clone(),

@@ -62,6 +62,7 @@ struct Found {
 
 enum Value {
     Int(i64),
+    Bool(bool),
     Real(f64),
     /// A range of the args, or of what was unescaped.
     Plain(usize, usize),
@@ -96,6 +97,7 @@ impl ArgReader {
         for arg in &self.found {
             let value = match arg.value {
                 Value::Int(value) => ArgValue::Int(value),
+                Value::Bool(value) => ArgValue::Bool(value),
                 Value::Real(value) => ArgValue::Real(value),
                 Value::Plain(start, end) => ArgValue::Text(&args[start..end]),
                 Value::Unescaped(start, end) => ArgValue::Text(&self.unescaped[start..end]),
@@ -176,8 +178,8 @@ impl ArgReader {
                 scanner.value(0)?;
                 match first {
                     b'n' => return Some(()),
-                    b't' => Value::Int(1),
-                    b'f' => Value::Int(0),
+                    b't' => Value::Bool(true),
+                    b'f' => Value::Bool(false),
                     _ => number(scanner.bytes, start, scanner.at),
                 }
             }
@@ -276,6 +278,7 @@ mod tests {
             let flat = if flat == key { "=".to_owned() } else { flat };
             let value = match value {
                 ArgValue::Int(value) => format!("{value}"),
+                ArgValue::Bool(value) => format!("{value}"),
                 ArgValue::Real(value) => format!("{value:?}"),
                 ArgValue::Text(text) => format!("{:?}", std::str::from_utf8(text).unwrap()),
             };
@@ -296,8 +299,8 @@ mod tests {
                     "= args.a 1",
                     "= args.b -2.5",
                     "= args.c 4.0",
-                    "= args.d 1",
-                    "= args.e 0",
+                    "= args.d true",
+                    "= args.e false",
                     "= args.g \"\"",
                 ],
             ),

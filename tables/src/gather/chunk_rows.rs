@@ -200,16 +200,18 @@ impl ChunkRows {
             }
             let hash = hash_of(1, &[name.as_bytes(), id, key]);
             let counters = &mut self.counters;
-            let counter = *counters.entry(hash).or_insert_with(|| {
+            let pair = || {
                 let series = super::args::unescaped(key);
                 let series = String::from_utf8_lossy(&series);
                 let text = match id {
                     [] => format!("{name} {series}"),
                     id => format!("{name} id: {} {series}", String::from_utf8_lossy(id)),
                 };
-                let pair = TextPair(None, ByteArray::from(text.into_bytes()));
-                context.counters.number(hash, || pair)
-            });
+                TextPair(None, ByteArray::from(text.into_bytes()))
+            };
+            let number = counters.entry(hash);
+            let counter = *number.or_insert_with(|| context.counters.number(hash, pair));
+            let here = (counter == NOT_KEPT).then(pair);
             self.samples.push(Sample {
                 process: item.process,
                 counter,
@@ -218,7 +220,7 @@ impl ChunkRows {
                 value,
             });
             // Samples are told apart by their place, too.
-            write_entry(&mut self.entries, None, None, None);
+            write_entry(&mut self.entries, None, None, here.as_ref());
         }
     }
 }

@@ -14,6 +14,7 @@ const HAS_ARGS: u8 = 8;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ArgValue<'a> {
     Int(i64),
+    Bool(bool),
     Real(f64),
     Text(&'a [u8]),
 }
@@ -89,8 +90,9 @@ pub(crate) fn write_arg(
         ArgValue::Int(_) => 0,
         ArgValue::Real(_) => 1,
         ArgValue::Text(_) => 2,
+        ArgValue::Bool(_) => 3,
     };
-    // Kinds are 0 to 2, so a key that is kept has a number from 4 on.
+    // Kinds are 0 to 3, so a key that is kept has a number from 4 on.
     match key {
         NOT_KEPT => {
             write_number(out, kind);
@@ -100,6 +102,7 @@ pub(crate) fn write_arg(
     }
     match value {
         ArgValue::Int(value) => write_number(out, zigzag(value)),
+        ArgValue::Bool(value) => out.push(u8::from(value)),
         ArgValue::Real(value) => out.extend_from_slice(&value.to_le_bytes()),
         ArgValue::Text(text) => write_text(out, text),
     }
@@ -143,7 +146,8 @@ impl<'a> Entry<'a> {
             let value = match head & 3 {
                 0 => ArgValue::Int(unzigzag(read_number(from))),
                 1 => ArgValue::Real(f64::from_bits(read_long(from))),
-                _ => ArgValue::Text(read_text(from)),
+                2 => ArgValue::Text(read_text(from)),
+                _ => ArgValue::Bool(read_number(from) == 1),
             };
             found(key, value);
         }
@@ -227,13 +231,14 @@ mod tests {
         let mut log = b"before".to_vec();
         let name = pair(None, "a name");
         let key = pair(Some("args.l"), "args.l[0]");
-        write_entry(&mut log, Some(-3), Some(u64::MAX), Some(&name)).begin(&mut log, 5);
+        write_entry(&mut log, Some(-3), Some(u64::MAX), Some(&name)).begin(&mut log, 6);
         let values = [
             ArgValue::Int(i64::MIN),
             ArgValue::Int(i64::MAX),
             ArgValue::Real(-0.0),
             ArgValue::Text(b""),
             ArgValue::Text(b"text"),
+            ArgValue::Bool(true),
         ];
         for (number, value) in (0..).zip(values) {
             let number = if number == 3 {
@@ -250,7 +255,7 @@ mod tests {
         assert_eq!(entry.name, Some(name));
         let mut found = Vec::new();
         entry.each_arg(|key, value| found.push((key, value)));
-        let keys = [0, 1_000, 2_000, 0, 4_000].map(ArgKey::Kept);
+        let keys = [0, 1_000, 2_000, 0, 4_000, 5_000].map(ArgKey::Kept);
         let mut expected: Vec<_> = keys.into_iter().zip(values).collect();
         expected[3].0 = ArgKey::Here(key);
         assert_eq!(found, expected);

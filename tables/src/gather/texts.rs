@@ -15,6 +15,12 @@ pub(crate) const NOT_KEPT: u32 = u32::MAX;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TextPair(pub(crate) Option<ByteArray>, pub(crate) ByteArray);
 
+impl TextPair {
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, ByteArray::len) + self.1.len()
+    }
+}
+
 /// Pairs by number, numbered as threads find them: nothing that is written may depend on the number.
 #[derive(Default)]
 pub(crate) struct Texts(RwLock<Kept>);
@@ -44,7 +50,7 @@ impl Texts {
             return *number;
         }
         let number = u32::try_from(kept.pairs.len()).unwrap_or(NOT_KEPT);
-        kept.bytes += OVERHEAD_BYTES + pair.0.as_ref().map_or(0, ByteArray::len) + pair.1.len();
+        kept.bytes += OVERHEAD_BYTES + pair.bytes();
         kept.numbers.insert(hash, number);
         kept.pairs.push(pair);
         number

@@ -30,13 +30,10 @@ struct Track {
 }
 
 impl AsyncTracks {
-    /// The track of an id by its number, in the order of time; whether it is new, and so named after this event.
-    pub(crate) fn at(&mut self, id: u64, name: u64, turn: Turn) -> (usize, bool) {
+    /// The track of an id by its number, in the order of time.
+    pub(crate) fn at(&mut self, id: u64, name: u64, turn: Turn) -> usize {
         let known = self.by_id.get(&id).copied();
-        let (at, is_new) = match known {
-            Some(at) => (at, false),
-            None => self.take(id, name),
-        };
+        let at = known.unwrap_or_else(|| self.take(id, name));
         let track = &mut self.tracks[at];
         match turn {
             Turn::Begin => track.open += 1,
@@ -48,11 +45,11 @@ impl AsyncTracks {
             0 => free.insert(at),
             _ => free.remove(&at),
         };
-        (at, is_new)
+        at
     }
 
     /// The first track of the name that is free, or a new one.
-    fn take(&mut self, id: u64, name: u64) -> (usize, bool) {
+    fn take(&mut self, id: u64, name: u64) -> usize {
         let free = self.free.get(&name).and_then(BTreeSet::first).copied();
         let at = free.unwrap_or(self.tracks.len());
         match self.tracks.get_mut(at) {
@@ -63,7 +60,7 @@ impl AsyncTracks {
             None => self.tracks.push(Track { id, name, open: 0 }),
         }
         self.by_id.insert(id, at);
-        (at, free.is_none())
+        at
     }
 }
 
@@ -74,12 +71,12 @@ mod tests {
     #[test]
     fn a_free_track_is_taken_by_the_next_id_of_its_name() {
         let mut tracks = AsyncTracks::default();
-        assert_eq!(tracks.at(1, 7, Turn::Begin), (0, true));
-        assert_eq!(tracks.at(2, 7, Turn::Begin), (1, true));
-        assert_eq!(tracks.at(1, 9, Turn::Stay), (0, false));
-        assert_eq!(tracks.at(1, 9, Turn::End), (0, false));
-        assert_eq!(tracks.at(3, 8, Turn::Begin), (2, true));
-        assert_eq!(tracks.at(4, 7, Turn::Begin), (0, false));
-        assert_eq!(tracks.at(1, 7, Turn::Begin), (3, true));
+        assert_eq!(tracks.at(1, 7, Turn::Begin), 0);
+        assert_eq!(tracks.at(2, 7, Turn::Begin), 1);
+        assert_eq!(tracks.at(1, 9, Turn::Stay), 0);
+        assert_eq!(tracks.at(1, 9, Turn::End), 0);
+        assert_eq!(tracks.at(3, 8, Turn::Begin), 2);
+        assert_eq!(tracks.at(4, 7, Turn::Begin), 0);
+        assert_eq!(tracks.at(1, 7, Turn::Begin), 3);
     }
 }

@@ -1,7 +1,7 @@
 //! The slices of one track that may contain the next one, as Perfetto's importer keeps them.
 
-/// Slices on one stack; further ones do not go on it.
-const MOST: usize = 1 << 16;
+/// Slices on one stack.
+pub(crate) const MOST: usize = 1 << 16;
 
 /// A slice on a stack. Without an end it is open.
 #[derive(Clone, Copy, Debug)]
@@ -16,18 +16,32 @@ struct Open {
 pub(crate) struct Place {
     pub(crate) depth: i32,
     pub(crate) parent: Option<i64>,
+    /// Whether the stack has no room for it.
+    pub(crate) is_left_out: bool,
 }
 
 /// The slices of a track at a time. Events are to come in the order of [`Item`](crate::gather::item::Item).
 #[derive(Debug, Default)]
 pub(crate) struct Stack {
     slices: Vec<Open>,
+    /// Those with an end, by their place.
+    ended: Vec<usize>,
 }
 
 impl Stack {
-    /// Puts a slice on the stack; an `X` and an instant have a duration. One that crosses another one, which Perfetto drops, lies in what contains it,
-    /// and nothing lies in it.
-    pub(crate) fn begin(&mut self, id: i64, start_ns: i64, dur_ns: Option<i64>) -> Place {
+    pub(crate) fn len(&self) -> usize {
+        self.slices.len()
+    }
+
+    /// Puts a slice on the stack, unless so many are there; an `X` and an instant have a duration. One that crosses another one, which Perfetto drops, lies in what
+    /// contains it, and nothing lies in it.
+    pub(crate) fn begin(
+        &mut self,
+        id: i64,
+        start_ns: i64,
+        dur_ns: Option<i64>,
+        most: usize,
+    ) -> Place {
         let crossed = self.close(start_ns, dur_ns);
         let end_ns = dur_ns.map(|dur_ns| start_ns.saturating_add(dur_ns));
         let around = match crossed {
@@ -41,8 +55,12 @@ impl Stack {
         let place = Place {
             depth: i32::try_from(around).unwrap_or(i32::MAX),
             parent: around.checked_sub(1).map(|at| self.slices[at].id),
+            is_left_out: crossed.is_none() && self.slices.len() >= most,
         };
-        if crossed.is_none() && self.slices.len() < MOST {
+        if crossed.is_none() && !place.is_left_out {
+            if end_ns.is_some() {
+                self.ended.push(self.slices.len());
+            }
             self.slices.push(Open {
                 id,
                 start_ns,
@@ -55,14 +73,24 @@ impl Stack {
     /// Ends an open slice that began at `start_ns`.
     pub(crate) fn end(&mut self, ts_ns: i64, start_ns: Option<i64>) {
         self.close(ts_ns, None);
-        let is_its = |open: &Open| open.end_ns.is_none() && Some(open.start_ns) == start_ns;
-        let Some(at) = self.slices.iter().rposition(is_its) else {
+        let Some(start_ns) = start_ns else { return };
+        // They lie in the order in which they began.
+        let first = self.slices.partition_point(|open| open.start_ns < start_ns);
+        let behind = self
+            .slices
+            .partition_point(|open| open.start_ns <= start_ns);
+        let is_open = |open: &Open| open.end_ns.is_none();
+        let Some(at) = self.slices[first..behind].iter().rposition(is_open) else {
             return;
         };
-        self.slices[at].end_ns = Some(ts_ns);
+        let at = first + at;
         if at + 1 == self.slices.len() {
             self.slices.pop();
+            return;
         }
+        self.slices[at].end_ns = Some(ts_ns);
+        let place = self.ended.partition_point(|ended| *ended < at);
+        self.ended.insert(place, at);
     }
 
     /// The slice that an arrow binds to: the one that began last, even if it has ended, unless another event has taken it off. Its id, and when
@@ -74,30 +102,35 @@ impl Stack {
     /// Takes off what has ended, for something that begins at `ts_ns`; which slice that crosses, if it has a duration and does. Open slices on one that has ended
     /// go with it.
     fn close(&mut self, ts_ns: i64, dur_ns: Option<i64>) -> Option<usize> {
-        let mut is_open_above = false;
-        for at in (0..self.slices.len()).rev() {
+        // Slices without an end have no say, and there may be very many: only those with one are looked at.
+        for nth in (0..self.ended.len()).rev() {
+            let at = self.ended[nth];
             let open = self.slices[at];
-            let Some(end_ns) = open.end_ns else {
-                is_open_above = true;
-                continue;
-            };
+            let end_ns = open.end_ns.unwrap_or(i64::MAX);
+            let ended_above = self.ended.len() - nth - 1;
+            let is_open_above = self.slices.len() - at - 1 > ended_above;
             if is_open_above {
                 if ts_ns > end_ns {
-                    self.slices.truncate(at);
-                    is_open_above = false;
+                    self.truncate(at);
                 }
                 continue;
             }
             // Instants of one time lie on each other.
             let are_instants = open.start_ns == end_ns && dur_ns == Some(0);
             if end_ns < ts_ns || end_ns == ts_ns && !are_instants {
-                self.slices.pop();
+                self.truncate(self.slices.len() - 1);
             } else if dur_ns.is_some_and(|dur| ts_ns < end_ns && ts_ns.saturating_add(dur) > end_ns)
             {
                 return Some(at);
             }
         }
         None
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.slices.truncate(len);
+        let ended = self.ended.partition_point(|at| *at < len);
+        self.ended.truncate(ended);
     }
 }
 
@@ -106,44 +139,78 @@ mod tests {
     use super::*;
 
     fn place(depth: i32, parent: Option<i64>) -> Place {
-        Place { depth, parent }
+        Place {
+            depth,
+            parent,
+            is_left_out: false,
+        }
     }
 
     #[test]
     fn spans_lie_in_what_contains_them() {
         let mut stack = Stack::default();
-        assert_eq!(stack.begin(1, 0, Some(100)), place(0, None));
-        assert_eq!(stack.begin(2, 0, Some(50)), place(1, Some(1)));
-        assert_eq!(stack.begin(3, 50, Some(50)), place(1, Some(1)));
+        assert_eq!(stack.begin(1, 0, Some(100), MOST), place(0, None));
+        assert_eq!(stack.begin(2, 0, Some(50), MOST), place(1, Some(1)));
+        assert_eq!(stack.begin(3, 50, Some(50), MOST), place(1, Some(1)));
         assert_eq!(stack.top(), Some((3, 50)));
-        assert_eq!(stack.begin(4, 100, Some(1)), place(0, None));
+        assert_eq!(stack.begin(4, 100, Some(1), MOST), place(0, None));
         // It crosses the one before, and the next one does not lie in it.
-        assert_eq!(stack.begin(5, 100, Some(7)), place(0, None));
-        assert_eq!(stack.begin(6, 102, Some(1)), place(0, None));
+        assert_eq!(stack.begin(5, 100, Some(7), MOST), place(0, None));
+        assert_eq!(stack.begin(6, 102, Some(1), MOST), place(0, None));
     }
 
     #[test]
     fn instants_of_one_time_lie_on_each_other() {
         let mut stack = Stack::default();
-        stack.begin(1, 0, Some(10));
-        assert_eq!(stack.begin(2, 10, Some(0)), place(0, None));
-        assert_eq!(stack.begin(3, 10, Some(0)), place(1, Some(2)));
-        assert_eq!(stack.begin(4, 11, Some(0)), place(0, None));
+        stack.begin(1, 0, Some(10), MOST);
+        assert_eq!(stack.begin(2, 10, Some(0), MOST), place(0, None));
+        assert_eq!(stack.begin(3, 10, Some(0), MOST), place(1, Some(2)));
+        assert_eq!(stack.begin(4, 11, Some(0), MOST), place(0, None));
     }
 
     #[test]
     fn begins_lie_in_what_has_no_end_yet() {
         let mut stack = Stack::default();
-        assert_eq!(stack.begin(1, 0, None), place(0, None));
-        assert_eq!(stack.begin(2, 5, None), place(1, Some(1)));
+        assert_eq!(stack.begin(1, 0, None, MOST), place(0, None));
+        assert_eq!(stack.begin(2, 5, None, MOST), place(1, Some(1)));
         stack.end(9, Some(5));
         assert_eq!(stack.top(), Some((1, 0)));
-        assert_eq!(stack.begin(3, 9, Some(3)), place(1, Some(1)));
+        assert_eq!(stack.begin(3, 9, Some(3), MOST), place(1, Some(1)));
         stack.end(20, Some(0));
         assert_eq!(stack.top(), None);
         // Without an end it ends with the one around it.
-        stack.begin(4, 30, Some(10));
-        assert_eq!(stack.begin(5, 31, None), place(1, Some(4)));
-        assert_eq!(stack.begin(6, 41, Some(1)), place(0, None));
+        stack.begin(4, 30, Some(10), MOST);
+        assert_eq!(stack.begin(5, 31, None, MOST), place(1, Some(4)));
+        assert_eq!(stack.begin(6, 41, Some(1), MOST), place(0, None));
+    }
+
+    #[test]
+    fn what_has_no_room_is_told() {
+        let mut stack = Stack::default();
+        stack.begin(1, 0, None, 1);
+        let second = stack.begin(2, 1, None, 1);
+        assert_eq!(
+            (second.depth, second.parent, second.is_left_out),
+            (1, Some(1), true)
+        );
+        stack.end(3, Some(1));
+        assert_eq!((stack.len(), stack.top()), (1, Some((1, 0))));
+        stack.end(4, Some(0));
+        assert!(!stack.begin(3, 5, Some(1), 1).is_left_out);
+    }
+
+    /// Each event used to go over all of them: an hour of it.
+    #[test]
+    fn many_begins_without_an_end_cost_little() {
+        let mut stack = Stack::default();
+        let many = i32::try_from(MOST).unwrap() - 2;
+        for nth in 0..many.into() {
+            stack.begin(nth, nth, None, MOST);
+        }
+        for nth in 1 << 20..1 << 22 {
+            let place = stack.begin(nth, nth, Some(1), MOST);
+            assert_eq!(place.depth, many);
+            stack.end(nth, Some(1 << 19));
+        }
     }
 }

@@ -10,10 +10,11 @@ use parquet::errors::Result;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub(crate) const COLUMNS: [Column; 6] = [
+pub(crate) const COLUMNS: [Column; 7] = [
     Column::long("arg_set_id", Coding::Delta),
     Column::text("flat_key"),
     Column::text("key"),
+    Column::text("value_type"),
     Column::long("int_value", Coding::Delta).or_null(),
     Column::text("string_value").or_null(),
     Column::double("real_value").or_null(),
@@ -25,6 +26,7 @@ const TEXT_BYTES: usize = 8 << 20;
 #[derive(Clone, Copy, Debug)]
 enum Value {
     Int(i64),
+    Bool(bool),
     Real(f64),
     /// A range of the texts.
     Text(usize, usize),
@@ -45,6 +47,7 @@ pub(crate) struct ArgTable<'a> {
     rows: Vec<Row>,
     /// Keys that are kept nowhere else; their numbers follow those of the others.
     here: Vec<TextPair>,
+    here_bytes: usize,
     texts: Vec<u8>,
 }
 
@@ -57,6 +60,7 @@ impl<'a> ArgTable<'a> {
             file: None,
             rows: Vec::new(),
             here: Vec::new(),
+            here_bytes: 0,
             texts: Vec::new(),
         }
     }
@@ -68,7 +72,7 @@ impl<'a> ArgTable<'a> {
         entry: &Entry<'_>,
         later: Option<&Entry<'_>>,
     ) -> Result<()> {
-        if self.rows.len() >= ROWS || self.texts.len() >= TEXT_BYTES {
+        if self.rows.len() >= ROWS || self.texts.len() + self.here_bytes >= TEXT_BYTES {
             self.write()?;
         }
         let first = self.rows.len();
@@ -85,12 +89,14 @@ impl<'a> ArgTable<'a> {
         let key = match key {
             ArgKey::Kept(number) => number,
             ArgKey::Here(pair) => {
+                self.here_bytes += pair.bytes();
                 self.here.push(pair);
                 u32::try_from(self.keys.len() + self.here.len() - 1).unwrap_or(u32::MAX)
             }
         };
         let value = match value {
             ArgValue::Int(value) => Value::Int(value),
+            ArgValue::Bool(value) => Value::Bool(value),
             ArgValue::Real(value) => Value::Real(value),
             ArgValue::Text(text) => {
                 let start = self.texts.len();
@@ -147,16 +153,29 @@ impl<'a> ArgTable<'a> {
         let (mut int_levels, mut real_levels) = (Vec::new(), Vec::new());
         for row in &self.rows {
             ids.push(row.id);
-            int_levels.push(i16::from(matches!(row.value, Value::Int(_))));
+            int_levels.push(i16::from(matches!(
+                row.value,
+                Value::Int(_) | Value::Bool(_)
+            )));
             real_levels.push(i16::from(matches!(row.value, Value::Real(_))));
             match row.value {
                 Value::Int(value) => ints.push(value),
+                Value::Bool(value) => ints.push(value.into()),
                 Value::Real(value) => reals.push(value),
                 Value::Text(..) => {}
             }
         }
         let (rows, keys, here) = (&self.rows, self.keys, &self.here);
         let pair = |row: usize| pair(keys, here, rows[row].key);
+        // As Perfetto names them.
+        let types = ["int", "bool", "real", "string"].map(ByteArray::from);
+        let [int, bool, real, string] = &types;
+        let value_type = |row: usize| match rows[row].value {
+            Value::Int(_) => Some(int.clone()),
+            Value::Bool(_) => Some(bool.clone()),
+            Value::Real(_) => Some(real.clone()),
+            Value::Text(..) => Some(string.clone()),
+        };
         let text = |row: usize| match rows[row].value {
             Value::Text(start, end) => Some(texts.slice(start, end - start)),
             _ => None,
@@ -165,6 +184,7 @@ impl<'a> ArgTable<'a> {
             Values::Longs(&ids),
             Values::Texts(&|row| pair(row).0.clone()),
             Values::Texts(&|row| Some(pair(row).1.clone())),
+            Values::Texts(&value_type),
             Values::SomeLongs(&ints, &int_levels),
             Values::Texts(&text),
             Values::SomeDoubles(&reals, &real_levels),
@@ -176,6 +196,7 @@ impl<'a> ArgTable<'a> {
         file.write(self.rows.len(), &columns)?;
         self.rows.clear();
         self.here.clear();
+        self.here_bytes = 0;
         Ok(())
     }
 

@@ -18,6 +18,9 @@ pub(crate) const COLUMNS: [Column; 10] = [
     Column::long("thread_dur", Coding::Delta).or_null(),
 ];
 
+/// Bytes of categories and names in a row group: Parquet keeps those of a group in memory.
+const TEXT_BYTES: usize = 32 << 20;
+
 /// A slice.
 #[derive(Debug)]
 pub(crate) struct SliceRow {
@@ -69,6 +72,7 @@ pub(crate) struct SliceTable<'a> {
     track: Vec<i64>,
     name: Vec<u32>,
     here: Vec<TextPair>,
+    text_bytes: usize,
     depth: Vec<i32>,
     parent: SomeLongs,
     args: SomeLongs,
@@ -88,6 +92,7 @@ impl<'a> SliceTable<'a> {
             track: Vec::new(),
             name: Vec::new(),
             here: Vec::new(),
+            text_bytes: 0,
             depth: Vec::new(),
             parent: SomeLongs::default(),
             args: SomeLongs::default(),
@@ -96,9 +101,11 @@ impl<'a> SliceTable<'a> {
     }
 
     pub(crate) fn push(&mut self, row: SliceRow) -> Result<()> {
-        if self.id.len() == ROWS {
+        if self.id.len() == ROWS || self.text_bytes >= TEXT_BYTES {
             self.write()?;
         }
+        let pair = row.here.as_ref().or(self.names.get(row.name as usize));
+        self.text_bytes += pair.map_or(0, TextPair::bytes);
         self.id.push(row.id);
         self.ts.push(row.ts_ns);
         self.dur.push(row.dur_ns);
@@ -146,6 +153,7 @@ impl<'a> SliceTable<'a> {
         }
         self.name.clear();
         self.here.clear();
+        self.text_bytes = 0;
         self.depth.clear();
         for longs in [&mut self.parent, &mut self.args, &mut self.cpu] {
             longs.clear();
@@ -153,7 +161,7 @@ impl<'a> SliceTable<'a> {
         Ok(())
     }
 
-    /// Whether there is a file.
+    /// Writes what is left.
     pub(crate) fn finish(mut self) -> Result<()> {
         if !self.id.is_empty() {
             self.write()?;

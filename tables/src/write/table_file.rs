@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 /// Rows of a row group.
 pub(crate) const ROWS: usize = 128 << 10;
+/// What says of a file that this program wrote it.
+pub(crate) const CREATED_BY: &str = concat!("trace-tables ", env!("CARGO_PKG_VERSION"));
 /// Texts that are handed over at once.
 const BATCH: usize = 4 << 10;
 
@@ -188,7 +190,7 @@ fn schema(columns: &[Column]) -> Result<TypePtr> {
 fn properties(columns: &[Column]) -> Result<WriterPropertiesPtr> {
     let builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-        .set_created_by(concat!("trace-tables ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_created_by(CREATED_BY.to_owned())
         .set_max_row_group_row_count(Some(usize::MAX))
         .set_data_page_row_count_limit(ROWS)
         .set_write_batch_size(BATCH)

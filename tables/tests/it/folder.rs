@@ -15,6 +15,7 @@ fn write(to: &Path, names: &[&str], force: bool) -> Result<(), Error> {
         to: to.to_owned(),
         force,
         host_id: Some(7),
+        ..TablesOptions::default()
     };
     write_tables(&options, &tables, &Progress::default()).map(drop)
 }

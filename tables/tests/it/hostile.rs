@@ -2,6 +2,7 @@
 
 use crate::tables::{Tables, trace};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use trace_merge::Options;
 
 #[test]
@@ -109,4 +110,73 @@ fn huge_args_come_through() {
         .filter_map(|row| row["string_value"].as_str())
         .collect();
     assert_eq!(found, texts);
+}
+
+/// More names of counters than are kept once: each has a track of its own, however many threads find them.
+#[test]
+fn very_many_counters_come_through() {
+    let long = "x".repeat(300);
+    let sample = |nth: u64| json!({"ph": "C", "pid": 1, "tid": 1, "ts": nth, "name": format!("{} {long}", nth % 50_000), "args": {"n": nth}});
+    let tables = Tables::of_lines(&(0..60_000).map(sample).collect::<Vec<_>>());
+    let tracks: BTreeMap<i64, Value> = tables
+        .rows("track")
+        .into_iter()
+        .map(|row| (row["id"].as_i64().unwrap(), row["name"].clone()))
+        .collect();
+    assert_eq!(tracks.len(), 50_000);
+    let samples = tables.rows("counter");
+    assert_eq!(samples.len(), 60_000);
+    for sample in samples {
+        let name = &tracks[&sample["track_id"].as_i64().unwrap()];
+        let nth = sample["ts"].as_u64().unwrap() / 1_000;
+        assert_eq!(name, &json!(format!("{} {long} n", nth % 50_000)));
+    }
+}
+
+/// Ends sort before begins: what ends when it begins used to stay open, with all that follows in it.
+#[test]
+fn a_begin_and_its_end_at_one_time_contain_nothing_later() {
+    let event = |ph: &str, ts: u64, name: &str| json!({"ph": ph, "pid": 1, "tid": 1, "ts": ts, "name": name});
+    let tables = Tables::of_lines(&[
+        event("B", 1, "outer"),
+        event("B", 5, "short"),
+        event("E", 5, "short"),
+        event("B", 7, "later"),
+        event("E", 8, "later"),
+        event("E", 9, "outer"),
+        event("B", 20, "last"),
+        event("E", 21, "last"),
+    ]);
+    let found: Vec<(Value, Value, Value)> = tables
+        .rows("slice")
+        .into_iter()
+        .map(|row| {
+            (
+                row["name"].clone(),
+                row["dur"].clone(),
+                row["depth"].clone(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("outer", 8_000, 0),
+        ("short", 0, 1),
+        ("later", 1_000, 1),
+        ("last", 1_000, 0),
+    ];
+    let expected = expected.map(|(name, dur, depth)| (json!(name), json!(dur), json!(depth)));
+    assert_eq!(found, expected);
+}
+
+/// Ends of arrows that wait for a slice that never comes, and begins that nothing ends: bounded, and counted.
+#[test]
+fn what_is_left_out_is_counted() {
+    let begins = 70_000;
+    let begin = |nth: u64| json!({"ph": "B", "pid": 1, "tid": 1, "ts": nth, "name": "open"});
+    let tables = Tables::of_lines(&(0..begins).map(begin).collect::<Vec<_>>());
+    let metadata = tables.rows("metadata");
+    let left = metadata.iter().find(|row| row["name"] == "spans_too_deep");
+    assert_eq!(left.unwrap()["int_value"], begins - 65_536);
+    let slices = tables.rows("slice");
+    assert_eq!(slices.last().unwrap()["depth"], 65_536);
 }

@@ -14,7 +14,7 @@ const NOT_HERE: i32 = 3;
 const STATEMENTS: [&str; 6] = [
     "SELECT s.ts, s.dur, s.name, s.category, s.depth, p.name, p.ts, s.thread_dur FROM slice s LEFT JOIN slice p ON p.id = s.parent_id",
     "SELECT s.ts, s.name, t.tid, t.name, p.pid, p.name FROM slice s JOIN thread_track k ON k.id = s.track_id JOIN thread t ON t.utid = k.utid JOIN process p ON p.upid = t.upid",
-    "SELECT s.ts, s.name, a.flat_key, a.key, a.int_value, a.string_value, a.real_value FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id WHERE a.key GLOB 'args.*'",
+    "SELECT s.ts, s.name, a.flat_key, a.key, a.value_type, a.int_value, a.string_value, a.real_value FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id WHERE a.key GLOB 'args.*'",
     "SELECT c.ts, k.name, c.value, p.pid FROM counter c JOIN process_counter_track k ON k.id = c.track_id JOIN process p ON p.upid = k.upid",
     "SELECT o.ts, o.name, i.ts, i.name FROM flow f JOIN slice o ON o.id = f.slice_out JOIN slice i ON i.id = f.slice_in",
     "SELECT p.pid, p.name FROM process p WHERE p.upid > 0",
@@ -140,7 +140,14 @@ impl All {
             let id = &arg["arg_set_id"];
             assert_eq!(self.cell("slice", id, "arg_set_id"), *id);
             let slice = ["ts", "name"].map(|column| self.cell("slice", id, column));
-            let own = ["flat_key", "key", "int_value", "string_value", "real_value"];
+            let own = [
+                "flat_key",
+                "key",
+                "value_type",
+                "int_value",
+                "string_value",
+                "real_value",
+            ];
             let own = own.map(|column| arg[column].clone());
             slice.into_iter().chain(own).collect()
         };

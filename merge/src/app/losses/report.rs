@@ -10,6 +10,9 @@ use serde::Serialize;
 pub struct LossReport {
     /// The process, as the trace names it.
     pub process: Option<String>,
+    /// Its number among [`Report::processes`](crate::Report::processes); `None` if none of them lost them.
+    #[serde(skip)]
+    pub number: Option<usize>,
     /// The process id it had.
     pub pid: i64,
     /// The thread, if all events were of one: its name, else its id.
@@ -148,6 +151,7 @@ mod tests {
     fn lost(events: u64, events_left: u64) -> LossReport {
         LossReport {
             process: Some("api".to_owned()),
+            number: None,
             pid: 7,
             thread: Some("worker-3".to_owned()),
             cause: "disk_full".to_owned(),

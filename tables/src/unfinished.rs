@@ -1,0 +1,131 @@
+//! What is on the disk of tables that are not whole yet.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What the names of folders begin with in which tables are written.
+pub(crate) const NEW: &str = ".new-";
+/// Where tables lie there that others take the place of.
+pub(crate) const OLD: &str = "old";
+/// Tries to make a folder that no other writer clears away.
+const TRIES: u32 = 8;
+
+/// Tables that are being written. A clone removes them where the process must end early.
+#[derive(Clone, Debug, Default)]
+pub struct Unfinished(Arc<Mutex<Option<Leftover>>>);
+
+impl Unfinished {
+    /// Removes them. Those that are getting their place are waited for, and stay.
+    pub fn remove(&self) {
+        self.lock().take();
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Leftover>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All of it; it goes when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Leftover {
+    pub(crate) _new: NewFolder,
+    pub(crate) made: Made,
+}
+
+/// Folders that were made, the innermost first. Dropped, it removes those that are empty.
+#[derive(Debug, Default)]
+pub(crate) struct Made(Vec<PathBuf>);
+
+impl Made {
+    /// Makes a folder and those that it lies in.
+    pub(crate) fn make_all(path: &Path) -> io::Result<Made> {
+        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let missing = path.ancestors().take_while(is_missing);
+        let made = Made(missing.map(Path::to_owned).collect());
+        fs::create_dir_all(path)?;
+        Ok(made)
+    }
+
+    /// Makes a folder, unless it is there.
+    pub(crate) fn make(&mut self, path: PathBuf) -> io::Result<()> {
+        match fs::create_dir(&path) {
+            Ok(()) => self.0.push(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn keep(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            let _ = fs::remove_dir(path); // what others have put there meanwhile stays
+        }
+    }
+}
+
+/// A folder in which tables are written. Its lock tells others that the writer lives.
+#[derive(Debug)]
+pub(crate) struct NewFolder {
+    pub(crate) path: PathBuf,
+    _lock: File,
+}
+
+impl NewFolder {
+    /// Makes one in a folder, so on the same disk.
+    pub(crate) fn make(to: &Path) -> io::Result<NewFolder> {
+        for _ in 0..TRIES {
+            let folder = tempfile::Builder::new().prefix(NEW).tempdir_in(to)?;
+            let Ok(lock) = File::open(folder.path()) else {
+                continue;
+            };
+            // Where a disk knows no locks, no other writer gets it either, and so clears nothing away.
+            let is_taken = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+            if !is_taken && folder.path().exists() {
+                let path = folder.keep();
+                return Ok(NewFolder { path, _lock: lock });
+            }
+        }
+        Err(io::ErrorKind::ResourceBusy.into())
+    }
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        // A thread that still writes may put a file into a folder that is being emptied.
+        for _ in 0..TRIES {
+            if fs::remove_dir_all(&self.path).is_ok() || !self.path.exists() {
+                break;
+            }
+        }
+    }
+}
+
+/// Removes what writers left that were killed.
+pub(crate) fn clear_away(to: &Path, is_ours: impl Fn(&str) -> bool) {
+    for entry in fs::read_dir(to).into_iter().flatten().flatten() {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if !is_folder || !entry.file_name().to_string_lossy().starts_with(NEW) {
+            continue;
+        }
+        let Ok(lock) = File::open(entry.path()) else {
+            continue;
+        };
+        let Ok(mut entries) = fs::read_dir(entry.path()) else {
+            continue;
+        };
+        let is_ours = |inner: io::Result<fs::DirEntry>| {
+            inner.is_ok_and(|inner| is_ours(&inner.file_name().to_string_lossy()))
+        };
+        if lock.try_lock().is_ok() && entries.all(is_ours) {
+            let _ = fs::remove_dir_all(entry.path()); // the next writer tries again
+        }
+    }
+}
