@@ -1,5 +1,5 @@
 /* The time of each name (`names` of the report): `ttot_ns` of its spans that lie in no other one of the name, `tsub_ns` without the spans in them.
-   Perfetto stores an instant as a slice of 0 ns, so a name without any longer slice is left out. */
+   Perfetto stores an instant as a slice of 0 ns: those of a name that has spans count as spans of 0 ns, and a name without any longer slice is left out. */
 WITH device AS (
   SELECT upid, name, REPLACE(name, 'GPU ', 'NPU ') AS kind
   FROM process
