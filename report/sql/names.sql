@@ -44,4 +44,4 @@ SELECT row_kind, category, name, ncall, ncall_outermost, ttot_ns, tsub_ns, CAST(
   max_ns
 FROM figure
 WHERE max_ns > 0
-ORDER BY tsub_ns DESC, ttot_ns DESC, row_kind, category, name;
+ORDER BY tsub_ns DESC, ttot_ns DESC, row_kind, COALESCE(category, ''), name;
