@@ -14,9 +14,11 @@ use trace_merge::{Options, Progress};
 use trace_report::{SQL_ENGINE, STATEMENTS, statement};
 use trace_tables::{TablesOptions, write_tables};
 
-/// Looks this often whether the engine has ended.
+/// Looks this often whether the tables are made, or the engine has ended.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Signals that end the engine, and then this.
+/// Tries to remove a folder into which a thread still writes.
+const TRIES: u32 = 100;
+/// Signals that end what makes the tables, or the engine, and then this.
 const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
 /// Runs a SQL statement over the tables of a run, with DuckDB, DataFusion or Spark.
@@ -54,16 +56,28 @@ enum Format {
     Json,
 }
 
-/// The tables of a run; those that were made for this go when it is dropped.
-enum Tables {
-    There(PathBuf),
-    Made(TempDir),
+/// What comes of making the tables of a run.
+enum Made {
+    Tables(PathBuf),
+    /// A signal came first.
+    Ended(Signal),
 }
 
 /// Carries the command out; ends as the engine does.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let statement = statement_text(&arguments.statement)?;
-    let tables = Tables::of(&arguments.run)?;
+    // What is made shall go, so a signal ends what makes it first. No thread may get one, so they begin later.
+    let signals =
+        Signals::collect(&ENDING).map_err(|error| Error::Unusable(format!("signals: {error}")))?;
+    let scratch = tempfile::Builder::new().prefix("sa-profile-sql-").tempdir();
+    let scratch = scratch.map_err(|source| Error::of_file(&std::env::temp_dir(), source))?;
+    let tables = match tables_of(&arguments.run, scratch.path(), &signals)? {
+        Made::Tables(tables) => tables,
+        Made::Ended(signal) => {
+            remove(scratch);
+            return Ok(ExitCode::from(128 + signal as u8));
+        }
+    };
     let python = python();
     let mut command = Command::new(&python);
     command.args(["-c", SQL_ENGINE]);
@@ -74,51 +88,54 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if let Some(master) = &arguments.master {
         command.args(["--master", master]);
     }
-    command.arg("--").arg(tables.path()).stdin(Stdio::piped());
-    let of_python = |source: io::Error| {
-        let why = format!(
-            "{}: expected Python 3.10 or newer, found none: {source}",
+    command.arg("--").arg(tables).stdin(Stdio::piped());
+    command.env("TMPDIR", scratch.path()); // what the engine leaves there goes too
+    let failed = |source: io::Error| Error::of_file(&python, source);
+    let started = signals.let_through(|| command.spawn());
+    let mut engine = started.map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => Error::Unusable(format!(
+            "{}: expected Python 3.10 or newer, found none",
             python.display()
-        );
-        Error::Unusable(why)
-    };
-    // The tables that were made shall go, so a signal ends the engine first.
-    let signals = Signals::collect(&ENDING).map_err(of_python)?;
-    let mut engine = signals.let_through(|| command.spawn()).map_err(of_python)?;
+        )),
+        _ => failed(source),
+    })?;
     if let Some(mut stdin) = engine.stdin.take() {
         let _ = stdin.write_all(statement.as_bytes()); // it says itself why it did not read
     }
-    let code = waited_for(&mut engine, &signals).map_err(of_python)?;
+    let code = waited_for(&mut engine, &signals).map_err(failed)?;
     Ok(ExitCode::from(code))
 }
 
-impl Tables {
-    /// Those of a folder of tables; of a run they are made.
-    fn of(run: &Path) -> Result<Tables, Error> {
-        // An URL is one of a place that Spark reads.
-        if run.join("metadata").is_dir() || run.to_string_lossy().contains("://") {
-            return Ok(Tables::There(run.to_owned()));
-        }
-        let made = tempfile::Builder::new()
-            .prefix("sa-profile-tables-")
-            .tempdir();
-        let made = made.map_err(|source| Error::of_file(&std::env::temp_dir(), source))?;
-        let options = TablesOptions {
-            to: made.path().to_owned(),
-            ..TablesOptions::default()
-        };
-        write_tables(
-            &Options::new([run.to_owned()]),
-            &options,
-            &Progress::default(),
-        )?;
-        Ok(Tables::Made(made))
+/// The tables of a run, made in a scratch folder; a folder of tables as it is.
+fn tables_of(run: &Path, scratch: &Path, signals: &Signals) -> Result<Made, Error> {
+    // An URL is one of a place that Spark reads.
+    if run.join("metadata").is_dir() || run.to_string_lossy().contains("://") {
+        return Ok(Made::Tables(run.to_owned()));
     }
+    let to = scratch.join("tables");
+    let tables = TablesOptions {
+        to: to.clone(),
+        ..TablesOptions::default()
+    };
+    let options = Options::new([run.to_owned()]);
+    let writer = std::thread::spawn(move || write_tables(&options, &tables, &Progress::default()));
+    while !writer.is_finished() {
+        if let Some(arrived) = signals.next(Some(PATIENCE)) {
+            return Ok(Made::Ended(arrived.signal));
+        }
+    }
+    match writer.join() {
+        Ok(written) => written.map(|_| Made::Tables(to)).map_err(Error::from),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
 
-    fn path(&self) -> &Path {
-        match self {
-            Tables::There(path) => path,
-            Tables::Made(folder) => folder.path(),
+/// Removes a folder into which a thread still writes, until nothing of it is left.
+fn remove(scratch: TempDir) {
+    let path = scratch.keep();
+    for _ in 0..TRIES {
+        if std::fs::remove_dir_all(&path).is_ok() {
+            return;
         }
     }
 }
@@ -148,12 +165,15 @@ fn statement_text(words: &str) -> Result<String, Error> {
     )))
 }
 
-/// The Python that this program was installed with, else that of the path.
+/// That of the active virtual environment, else the Python that this program was installed with, else that of the path.
 fn python() -> PathBuf {
+    let active = std::env::var_os("VIRTUAL_ENV").filter(|folder| !folder.is_empty());
+    let active = active.map(|folder| Path::new(&folder).join("bin/python3"));
     let program = std::env::current_exe().ok();
     let beside = program.and_then(|program| Some(program.parent()?.join("python3")));
-    beside
-        .filter(|python| python.exists())
+    let mut known = [active, beside].into_iter().flatten();
+    known
+        .find(|python| python.exists())
         .unwrap_or_else(|| PathBuf::from("python3"))
 }
 

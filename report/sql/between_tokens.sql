@@ -13,7 +13,7 @@ WITH moment AS (
     OR (s.dur = 0 AND s.name IN ('request.token', 'token'))
 ), arrival AS (
   SELECT request_id, upid,
-    ROW_NUMBER() OVER (PARTITION BY request_id ORDER BY CASE WHEN name = 'request' THEN 1 ELSE 0 END, ts) AS nth
+    ROW_NUMBER() OVER (PARTITION BY request_id ORDER BY CASE WHEN name = 'request' THEN 1 ELSE 0 END, ts, CASE WHEN dur < 0 THEN 0 ELSE 1 END, dur DESC, upid) AS nth
   FROM moment
   WHERE dur <> 0
 ), noted AS (
@@ -31,16 +31,24 @@ WITH moment AS (
   JOIN counted c ON c.request_id = m.request_id AND c.upid = m.upid AND c.nth = 1
   WHERE m.dur = 0
 ), bucket AS (
-  -- Ranks in two phases: those of whole milliseconds, and then within each.
-  SELECT ns - ns % 1000000 AS from_ns, COUNT(*) AS n
+  -- Ranks in two phases: those of whole seconds and of milliseconds in them, and then within each.
+  SELECT ns - ns % 1000000 AS from_ns, ns - ns % 1000000000 AS block, COUNT(*) AS n
   FROM gap
   WHERE ns IS NOT NULL
-  GROUP BY ns - ns % 1000000
+  GROUP BY ns - ns % 1000000, ns - ns % 1000000000
+), block AS (
+  SELECT block, SUM(n) AS n
+  FROM bucket
+  GROUP BY block
+), block_begin AS (
+  SELECT b.block, COALESCE(SUM(CASE WHEN o.block < b.block THEN o.n END), 0) AS n, SUM(o.n) - 1 AS last_place
+  FROM block b
+  CROSS JOIN block o
+  GROUP BY b.block
 ), rank_before AS (
-  SELECT b.from_ns, COALESCE(SUM(CASE WHEN o.from_ns < b.from_ns THEN o.n END), 0) AS n, SUM(o.n) - 1 AS last_place
-  FROM bucket b
-  CROSS JOIN bucket o
-  GROUP BY b.from_ns
+  SELECT k.from_ns, b.n + SUM(k.n) OVER (PARTITION BY k.block ORDER BY k.from_ns) - k.n AS n, b.last_place
+  FROM bucket k
+  JOIN block_begin b ON b.block = k.block
 ), ranked AS (
   SELECT g.ns, b.last_place, b.n + ROW_NUMBER() OVER (PARTITION BY b.from_ns ORDER BY g.ns) - 1 AS place
   FROM gap g

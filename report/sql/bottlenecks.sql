@@ -31,4 +31,4 @@ WITH device AS (
 )
 SELECT row_kind, category, name, n, mean_ns, max_concurrency, mean_ns * max_concurrency AS score_ns
 FROM figure
-ORDER BY mean_ns * max_concurrency DESC, row_kind, category, name;
+ORDER BY mean_ns * max_concurrency DESC, row_kind, COALESCE(category, ''), name;

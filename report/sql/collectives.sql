@@ -14,7 +14,7 @@ WITH device AS (
   WHERE s.dur > 0
     AND (INSTR(d.name, ' · ') > 0 OR (INSTR(d.kind, 'NPU ') > 0 AND SUBSTR(d.kind, INSTR(d.kind, 'NPU ') + 4, 1) BETWEEN '0' AND '9'))
     AND (LOWER(s.name) LIKE '%hcom%' OR LOWER(s.name) LIKE '%hccl%' OR LOWER(s.name) LIKE '%nccl%'
-      OR LOWER(REPLACE(REPLACE(REPLACE(s.name, '_', ''), '-', ''), ' ', ''))
+      OR LOWER(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(s.name, '_', ''), '-', ''), ' ', ''), '.', ''), ':', ''), '/', ''), '(', ''), ')', ''))
         IN ('allreduce', 'allgather', 'alltoall', 'reducescatter', 'broadcast'))
 ), ranked AS (
   SELECT id, upid, device, name, ts, dur, track_id, nth,

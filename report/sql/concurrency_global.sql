@@ -1,13 +1,23 @@
 /* For how long so many spans of threads were at work at once, those that lie in no other one, over all processes.
    It counts in two phases, so that no engine has to sort all changes in one place. */
-WITH change AS (
+WITH span AS (
+  SELECT s.ts, s.ts + s.dur AS end_ts,
+    MAX(s.ts + s.dur) OVER (PARTITION BY s.track_id ORDER BY s.ts, s.dur DESC, s.id
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS covered_to_ts
+  FROM slice s
+  JOIN thread_track tt ON tt.id = s.track_id
+  WHERE s.dur > 0
+), outermost AS (
+  -- By time and not by depth: what lies in a span without an end lies in none that counts.
+  SELECT ts, end_ts
+  FROM span
+  WHERE covered_to_ts IS NULL OR covered_to_ts < end_ts
+), change AS (
   SELECT ts, SUM(x) AS x
   FROM (
-    SELECT s.ts, 1 AS x
-    FROM slice s JOIN thread_track tt ON tt.id = s.track_id WHERE s.depth = 0 AND s.dur > 0
+    SELECT ts, 1 AS x FROM outermost
     UNION ALL
-    SELECT s.ts + s.dur, -1
-    FROM slice s JOIN thread_track tt ON tt.id = s.track_id WHERE s.depth = 0 AND s.dur > 0
+    SELECT end_ts, -1 FROM outermost
   ) edge
   GROUP BY ts
 ), bucket AS (

@@ -6,7 +6,7 @@ WITH device AS (
 ), span AS (
   SELECT d.upid, d.pid, d.name, s.ts, s.ts + s.dur AS end_ts,
     CASE WHEN LOWER(s.name) LIKE '%hcom%' OR LOWER(s.name) LIKE '%hccl%' OR LOWER(s.name) LIKE '%nccl%'
-      OR LOWER(REPLACE(REPLACE(REPLACE(s.name, '_', ''), '-', ''), ' ', ''))
+      OR LOWER(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(s.name, '_', ''), '-', ''), ' ', ''), '.', ''), ':', ''), '/', ''), '(', ''), ')', ''))
         IN ('allreduce', 'allgather', 'alltoall', 'reducescatter', 'broadcast') THEN 1 ELSE 0 END AS is_communication
   FROM slice s
   JOIN thread_track tt ON tt.id = s.track_id

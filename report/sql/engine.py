@@ -2,7 +2,8 @@
 
 Usage: engine.py [--engine duckdb|datafusion|spark] [--master URL] [--format table|csv|json] TABLES < STATEMENTS
 
-TABLES has a folder for each table, and in it one for each host. A NUL stands between two statements.
+TABLES has a folder for each table, and in it one for each host (`host=<host>`). Those of a host count if it has `metadata`, which comes last.
+A NUL stands between two statements.
 Exit 0: done. 1: the engine refused a statement. 2: no engine, no tables.
 """
 
@@ -13,18 +14,21 @@ sys.path = [folder for folder in sys.path if folder]  # no module of the working
 import argparse
 import atexit
 import csv
+import decimal
 import glob
 import importlib.util
 import json
+import math
 import os
 import shutil
 import tempfile
 import unicodedata
+import urllib.parse
 
-# What a table has where no file of it was written.
+# The columns of each table. The folder of its host gives `host`.
 TABLES = {
     "slice": "id ts dur track_id category:text name:text depth:small parent_id arg_set_id thread_dur",
-    "args": "arg_set_id flat_key:text key:text int_value string_value:text real_value:real",
+    "args": "arg_set_id flat_key:text key:text value_type:text int_value string_value:text real_value:real",
     "counter": "id ts track_id value:real",
     "flow": "id slice_out slice_in",
     "track": "id name:text kind:text utid upid",
@@ -61,25 +65,58 @@ class Refused(Exception):
 
 def view_of(table, source, engine, shifts):
     """What a table shows of its files. Hosts that wrote alone have times of their own, and `shifts` brings them together."""
+    names = [column.partition(":")[0] for column in TABLES[table].split()]
     if table == "args":
-        text = engine.types["text"]
-        return f"SELECT *, COALESCE(string_value, CAST(int_value AS {text}), CAST(real_value AS {text})) AS display_value FROM {source}"
-    if table == "track":  # in Perfetto the args of a track name the process of some
-        return f"SELECT *, CAST(NULL AS BIGINT) AS source_arg_set_id FROM {source}"
+        return f"SELECT {', '.join(shown_args(names, source, engine))} FROM {source}"
     if table in OF_HOST and len(set(shifts.values())) > 1:
         key, ids = OF_HOST[table]
-        names = [column.partition(":")[0] for column in TABLES[table].split()]
-        shown = ", ".join("s.ts + h.ns AS ts" if name == "ts" else f"s.{name}" for name in names)
+        shown = ", ".join("s.ts + COALESCE(h.ns, 0) AS ts" if name == "ts" else f"s.{name}" for name in names)
         hosts = " UNION ALL ".join(f"SELECT CAST({host * ids} AS BIGINT) AS first_id, CAST({ns} AS BIGINT) AS ns" for host, ns in shifts.items())
         return f"SELECT {shown} FROM {source} s LEFT JOIN ({hosts}) h ON h.first_id = s.{key} - s.{key} % {ids}"
-    return f"SELECT * FROM {source}"
+    shown = [f"{engine.quote}{name}{engine.quote}" for name in names]
+    if table == "track":  # in Perfetto the args of a track name the process of some
+        shown.append("CAST(NULL AS BIGINT) AS source_arg_set_id")
+    return f"SELECT {', '.join(shown)} FROM {source}"
+
+
+def shown_args(names, source, engine):
+    """The columns of `args`, and the value as text, as Perfetto spells it. A double is spelled as the engine does."""
+    text = engine.types["text"]
+    spelled = f"COALESCE(string_value, CAST(int_value AS {text}), CAST(real_value AS {text}))"
+    found, _ = engine.rows(f"SELECT * FROM {source} WHERE 1 = 0")
+    if "value_type" in found:
+        spelled = f"CASE WHEN value_type = 'bool' THEN CASE WHEN int_value = 0 THEN 'false' ELSE 'true' END ELSE {spelled} END"
+    else:
+        names = [name if name != "value_type" else f"CAST(NULL AS {text}) AS value_type" for name in names]
+    return [*names, f"{spelled} AS display_value"]
 
 
 def no_rows(table, engine):
     """A source with the columns of a table, and no rows."""
     columns = [column.partition(":")[::2] for column in TABLES[table].split()]
     nulls = ", ".join(f"CAST(NULL AS {engine.types[kind]}) AS {engine.quote}{name}{engine.quote}" for name, kind in columns)
-    return f"(SELECT {nulls} WHERE 1 = 0) AS nothing"
+    return f"(SELECT {nulls} WHERE 1 = 0)"
+
+
+def partitions(folder, table):
+    """The folders of hosts that have files of a table of this machine."""
+    files = glob.glob(os.path.join(glob.escape(folder), table, "host=*", "*.parquet"))
+    return {os.path.basename(os.path.dirname(file)) for file in files}
+
+
+def host_of(partition):
+    """The name of a host, by the name of its folder."""
+    return urllib.parse.unquote(partition.partition("=")[2])
+
+
+class Scratch:
+    """A folder for what an engine spills. A link in it leads to the tables, so that no character of their path is one of a pattern."""
+
+    def __init__(self, folder):
+        self.path = tempfile.mkdtemp(prefix="sa-profile-sql-")
+        atexit.register(shutil.rmtree, self.path, ignore_errors=True)
+        self.tables = os.path.join(self.path, "tables")
+        os.symlink(folder, self.tables)
 
 
 class DuckDb:
@@ -91,15 +128,18 @@ class DuckDb:
     def __init__(self, folder, _master):
         import duckdb
 
-        os.chdir(folder)  # so that no character of its path is one of a pattern
+        self.scratch = Scratch(folder)
         # Nothing is fetched, and nothing is written beside the tables.
-        scratch = tempfile.mkdtemp(prefix="sa-profile-duckdb-")
-        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-        self.connection = duckdb.connect(config={"autoinstall_known_extensions": "false", "temp_directory": scratch})
+        spill = os.path.join(self.scratch.path, "spill")
+        self.connection = duckdb.connect(config={"autoinstall_known_extensions": "false", "temp_directory": spill})
+        self.connection.execute("SET enable_progress_bar = false")  # it is drawn on stdout, pipe or not
         self.failure = duckdb.Error
 
-    def source(self, table):
-        return f"read_parquet('{table}/*/*.parquet', hive_partitioning = false)"
+    def source(self, table, whole):
+        found = ["*"] if whole is None else sorted(whole)
+        paths = (os.path.join(glob.escape(self.scratch.tables), table, one, "*.parquet") for one in found)
+        listed = ", ".join(literal(path) for path in paths)
+        return f"read_parquet([{listed}], hive_partitioning = true, hive_types_autocast = false)"
 
     def run(self, statement):
         return self.connection.execute(statement)
@@ -119,13 +159,18 @@ class DataFusion:
 
     def __init__(self, folder, _master):
         import datafusion
+        import pyarrow
 
-        os.chdir(folder)
+        self.scratch, self.text = Scratch(folder), pyarrow.string()
         self.context = datafusion.SessionContext()
 
-    def source(self, table):
-        self.context.register_parquet(f"{table}_files", f"{table}/")
-        return f"{table}_files"
+    def source(self, table, whole):
+        name, path = f"{table}_files", os.path.join(self.scratch.tables, table, "")
+        self.context.register_parquet(name, path, table_partition_cols=[("host", self.text)])
+        if whole is None:
+            return name
+        hosts = ", ".join(literal(host_of(one)) for one in sorted(whole))
+        return f"(SELECT * FROM {name} WHERE host IN ({hosts}))"
 
     def run(self, statement):
         return self.context.sql(statement).collect()
@@ -152,6 +197,7 @@ class Spark:
         master = master or "local[*]"
         builder = SparkSession.builder.master(master).appName("sa-profile sql")
         options = {"spark.ui.enabled": "false", "spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
+        options["spark.sql.sources.partitionColumnTypeInference.enabled"] = "false"  # a host may be called 7
         if master.startswith("local") or "//127.0.0.1" in master:
             # One machine needs no address of its own, and no hundreds of parts.
             options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -163,10 +209,13 @@ class Spark:
         except Exception as error:  # what it raises without Java differs by version
             raise Unusable(f"Spark: expected Java 17 or newer and a master at {master}, found: {first_line(error)}") from error
 
-    def source(self, table):
-        # The folders are no columns, and no character of the path is one of a pattern.
-        reader = self.session.read.option("recursiveFileLookup", "true").option("__globPaths__", "false")
-        reader.parquet(os.path.join(self.folder, table)).createOrReplaceTempView(f"{table}_files")
+    def source(self, table, whole):
+        # No character of the path is one of a pattern.
+        path = os.path.join(self.folder, table)
+        files = self.session.read.option("basePath", path).option("__globPaths__", "false").parquet(path)
+        if whole is not None:
+            files = files.filter(files.host.isin([host_of(one) for one in sorted(whole)]))
+        files.createOrReplaceTempView(f"{table}_files")
         return f"{table}_files"
 
     def run(self, statement):
@@ -178,6 +227,11 @@ class Spark:
 
 
 ENGINES = {"duckdb": DuckDb, "datafusion": DataFusion, "spark": Spark}
+
+
+def literal(text):
+    """A text in a statement."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def first_line(error):
@@ -199,13 +253,14 @@ def engine_name(wanted):
 
 
 def create_views(engine, folder):
-    """Makes the tables of a folder known to an engine."""
-    shifts = {}
+    """Makes the tables of a folder known to an engine: those of hosts that have `metadata`."""
+    is_remote, shifts = "://" in folder, {}
+    whole = whole_of_url(engine) if is_remote else partitions(folder, "metadata")
     for table in sorted(TABLES, key=lambda table: table != "clock"):
-        is_remote = "://" in folder
-        has_files = is_remote or glob.glob(os.path.join(glob.escape(folder), table, "*", "*.parquet"))
+        there = whole if is_remote else partitions(folder, table)
+        are_all_whole = not is_remote and there <= whole
         try:
-            source = engine.source(table) if has_files else no_rows(table, engine)
+            source = engine.source(table, None if are_all_whole else there & whole) if there & whole else no_rows(table, engine)
         except engine.failure:
             if not is_remote:
                 raise
@@ -217,12 +272,22 @@ def create_views(engine, folder):
         engine.run(f"{engine.view} {name} AS {text}")
 
 
+def whole_of_url(engine):
+    """The folders of hosts that have `metadata` in a place of which only the engine has a list."""
+    _, rows = engine.rows(f"SELECT DISTINCT host FROM {engine.source('metadata', None)}")
+    return {f"host={urllib.parse.quote(host, safe='')}" for host, in rows}
+
+
 def shifts_of(engine):
     """What to add to the times of each host: all count from the begin of the earliest trace."""
-    _, rows = engine.rows("SELECT host_id, base_unix_ns, offset_ns FROM clock")
-    clocks = [tuple(row) for row in rows]
-    bases = [base for _, base, _ in clocks if base is not None]
-    return {host: (base - min(bases) if base is not None else 0) + (offset or 0) for host, base, offset in clocks}
+    _, rows = engine.rows("SELECT host_id, host, base_unix_ns, offset_ns FROM clock")
+    hosts, clocks = {}, [tuple(row) for row in rows]
+    for number, host, _, _ in clocks:
+        if number in hosts:
+            raise Unusable(f"expected one host of each host_id, found {hosts[number]} and {host} with {number}: write one with another --host-id")
+        hosts[number] = host
+    bases = [base for _, _, base, _ in clocks if base is not None]
+    return {host: (base - min(bases) if base is not None else 0) + (offset or 0) for host, _, base, offset in clocks}
 
 
 def plain(value):
@@ -233,11 +298,21 @@ def plain(value):
         return [plain(one) for one in value]
     if isinstance(value, dict):
         return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, decimal.Decimal) and value.is_finite() and value == value.to_integral_value():
+        return int(value)
     try:
-        number = float(value)  # a decimal
+        return float(value)  # a decimal
     except (TypeError, ValueError):
         return str(value)
-    return int(value) if number.is_integer() else number
+
+
+def known(value):
+    """A value as JSON can have it: none for what is no number, or has no end."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [known(one) for one in value]
+    return {name: known(one) for name, one in value.items()} if isinstance(value, dict) else value
 
 
 def visible(value):
@@ -274,30 +349,54 @@ def print_json(names, rows, out):
     out.write("[")
     for nth, row in enumerate(rows):
         out.write(",\n" if nth else "")
-        json.dump({name: plain(value) for name, value in zip(names, row)}, out, ensure_ascii=False)
+        json.dump({name: known(plain(value)) for name, value in zip(names, row)}, out, ensure_ascii=False, allow_nan=False)
     out.write("]\n")
 
 
 PRINTERS = {"table": print_table, "csv": print_csv, "json": print_json}
 
 
-def answer(arguments, statements, out):
-    """Runs statements and prints their rows."""
+def begun(arguments):
+    """The name of the engine, and the engine with the tables."""
     is_remote = "://" in arguments.tables
     folder = arguments.tables if is_remote else os.path.abspath(arguments.tables)
-    if not is_remote and not glob.glob(os.path.join(glob.escape(folder), "*", "*", "*.parquet")):
-        raise Unusable(f"{folder}: expected tables (<table>/<host>/*.parquet), found none")
+    if not is_remote and not partitions(folder, "metadata"):
+        raise Unusable(f"{folder}: expected tables (<table>/host=<host>/*.parquet, with `metadata`), found none")
     name = engine_name(arguments.engine)
     if is_remote and name != "spark":
         raise Unusable(f"{folder}: expected a folder of this machine for {name}, found an URL")
-    engine = ENGINES[name](folder, arguments.master)
-    create_views(engine, folder)
+    try:
+        engine = ENGINES[name](folder, arguments.master)
+    except Unusable:
+        raise
+    except Exception as error:  # a package may fail in any way as it is imported
+        raise Unusable(f"expected {PACKAGES[name]} that works in {sys.executable or 'python3'}, found: {first_line(error)}") from error
+    try:
+        create_views(engine, folder)
+    except Unusable:
+        raise
+    except engine.failure as error:
+        raise Unusable(f"{folder}: expected tables that {name} can read, found: {first_line(error)}") from error
+    return name, engine
+
+
+def answer(arguments, statements, out):
+    """Runs statements and prints their rows."""
+    name, engine = begun(arguments)
     for statement in statements:
         try:
             names, rows = engine.rows(statement)
-            PRINTERS[arguments.format](names, rows, out)
         except engine.failure as error:
             raise Refused(f"{name}: {error}") from error
+        PRINTERS[arguments.format](names, computed(rows, name, engine), out)
+
+
+def computed(rows, name, engine):
+    """Rows as they come. What fails as they are printed is none of the engine's."""
+    try:
+        yield from rows
+    except engine.failure as error:
+        raise Refused(f"{name}: {error}") from error
 
 
 def main():
@@ -313,7 +412,7 @@ def main():
         answer(arguments, statements, out)
         out.flush()
     except BrokenPipeError:
-        os._exit(0)  # whoever read has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has enough
     except KeyboardInterrupt:
         sys.exit(130)
     except (Unusable, Refused) as error:

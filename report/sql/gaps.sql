@@ -13,7 +13,7 @@ WITH device AS (
     AND (INSTR(d.name, ' · ') > 0 OR (INSTR(d.kind, 'NPU ') > 0 AND SUBSTR(d.kind, INSTR(d.kind, 'NPU ') + 4, 1) BETWEEN '0' AND '9'))
 ), earlier AS (
   SELECT upid, pid, name, ts, span_name, track_id,
-    MAX(end_ts) OVER (PARTITION BY upid ORDER BY ts, end_ts DESC
+    MAX(end_ts) OVER (PARTITION BY upid ORDER BY ts, end_ts DESC, span_name
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS covered_to_ts
   FROM span
 ), gap AS (

@@ -1,5 +1,5 @@
 /* The time of each name (`names` of the report): `ttot_ns` of its spans that lie in no other one of the name, `tsub_ns` without the spans in them.
-   Perfetto stores an instant as a slice of 0 ns, so a name without any longer slice is left out. */
+   Perfetto stores an instant as a slice of 0 ns: those of a name that has spans count as spans of 0 ns, and a name without any longer slice is left out. */
 WITH device AS (
   SELECT upid, name, REPLACE(name, 'GPU ', 'NPU ') AS kind
   FROM process
@@ -44,4 +44,4 @@ SELECT row_kind, category, name, ncall, ncall_outermost, ttot_ns, tsub_ns, CAST(
   max_ns
 FROM figure
 WHERE max_ns > 0
-ORDER BY tsub_ns DESC, ttot_ns DESC, row_kind, category, name;
+ORDER BY tsub_ns DESC, ttot_ns DESC, row_kind, COALESCE(category, ''), name;

@@ -22,7 +22,7 @@ WITH moment AS (
 ), began AS (
   SELECT request_id, ts, end_ts, upid, kind,
     ROW_NUMBER() OVER (PARTITION BY request_id, CASE WHEN kind = 'queued' THEN 1 ELSE 0 END
-      ORDER BY CASE WHEN kind = 'span' THEN 1 ELSE 0 END, ts) AS nth
+      ORDER BY CASE WHEN kind = 'span' THEN 1 ELSE 0 END, ts, CASE WHEN end_ts IS NULL THEN 0 ELSE 1 END, end_ts DESC, upid) AS nth
   FROM moment
   WHERE kind IN ('http', 'span', 'queued')
 ), of_process AS (

@@ -21,7 +21,7 @@ WITH moment AS (
 ), began AS (
   SELECT request_id, ts, end_ts, upid, kind,
     ROW_NUMBER() OVER (PARTITION BY request_id, CASE WHEN kind = 'queued' THEN 1 ELSE 0 END
-      ORDER BY CASE WHEN kind = 'span' THEN 1 ELSE 0 END, ts) AS nth
+      ORDER BY CASE WHEN kind = 'span' THEN 1 ELSE 0 END, ts, CASE WHEN end_ts IS NULL THEN 0 ELSE 1 END, end_ts DESC, upid) AS nth
   FROM moment
   WHERE kind IN ('http', 'span', 'queued')
 ), of_process AS (
@@ -59,7 +59,7 @@ WITH moment AS (
   UNION ALL SELECT 'decode', 3, last_token_ns - COALESCE(engine_first_token_ns, first_token_ns) FROM request
   UNION ALL SELECT 'engine_ttft', 4, engine_first_token_ns - queued_ns FROM request
   UNION ALL SELECT 'ttft', 5, first_token_ns - arrival_ns FROM request
-  UNION ALL SELECT 'tpot', 6, CAST((finished_ns - first_token_ns - (finished_ns - first_token_ns) % (output_tokens - 1)) / (output_tokens - 1) AS BIGINT)
+  UNION ALL SELECT 'tpot', 6, CAST((finished_ns - first_token_ns - (finished_ns - first_token_ns) % NULLIF(output_tokens - 1, 0)) / NULLIF(output_tokens - 1, 0) AS BIGINT)
     FROM request WHERE output_tokens > 1 AND arrival_ns IS NOT NULL
   UNION ALL SELECT 'e2e', 7, finished_ns - arrival_ns FROM request
 ), ranked AS (

@@ -41,7 +41,7 @@ WITH device AS (
   LEFT JOIN child c ON c.step_id = i.step_id AND c.parent_id = i.id
   GROUP BY i.step_id, i.upid, i.pid, i.process_name, i.step_ts, i.step_dur, i.category, i.name
 ), ordered AS (
-  SELECT *, ROW_NUMBER() OVER (PARTITION BY step_id ORDER BY tsub_ns DESC, name, category) AS nth
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY step_id ORDER BY tsub_ns DESC, name, COALESCE(category, '')) AS nth
   FROM part
 )
 SELECT pid, process_name AS process, step_ts AS ts, step_dur AS dur, name, n, tsub_ns

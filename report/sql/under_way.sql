@@ -8,7 +8,7 @@ WITH moment AS (
   WHERE (s.dur <> 0 AND (SUBSTR(s.name, 1, 5) = 'http.' OR s.name IN ('request', 'request.preprocess')))
     OR (s.dur = 0 AND s.name IN ('request.queued', 'queued', 'request.finished'))
 ), began AS (
-  SELECT request_id, ts, end_ts, kind, ROW_NUMBER() OVER (PARTITION BY request_id ORDER BY CASE WHEN kind = 'span' THEN 1 ELSE 0 END, ts) AS nth
+  SELECT request_id, ts, end_ts, kind, ROW_NUMBER() OVER (PARTITION BY request_id ORDER BY CASE WHEN kind = 'span' THEN 1 ELSE 0 END, ts, CASE WHEN end_ts IS NULL THEN 0 ELSE 1 END, end_ts DESC) AS nth
   FROM moment
   WHERE kind IN ('http', 'span')
 ), request AS (
@@ -63,11 +63,19 @@ WITH moment AS (
   FROM lasting
   WHERE ns > 0
   GROUP BY n
+), held_block AS (
+  SELECT n - n % 1000 AS block, SUM(ns) AS ns
+  FROM held
+  GROUP BY n - n % 1000
+), held_before AS (
+  SELECT b.block, SUM(CASE WHEN o.block < b.block THEN o.ns ELSE 0 END) AS ns, SUM(o.ns) AS wall_ns
+  FROM held_block b
+  CROSS JOIN held_block o
+  GROUP BY b.block
 ), ranked AS (
-  SELECT h.n, h.ns, SUM(CASE WHEN o.n <= h.n THEN o.ns ELSE 0 END) AS to_ns, SUM(o.ns) AS wall_ns
+  SELECT h.n, h.ns, b.ns + SUM(h.ns) OVER (PARTITION BY b.block ORDER BY h.n) AS to_ns, b.wall_ns
   FROM held h
-  CROSS JOIN held o
-  GROUP BY h.n, h.ns
+  JOIN held_before b ON b.block = h.n - h.n % 1000
 )
 SELECT SUM(ns) AS wall_ns, CAST(SUM(n * ns) AS DOUBLE) / SUM(ns) AS mean,
   MIN(CASE WHEN to_ns >= 5e-1 * wall_ns THEN n END) AS p50,

@@ -14,7 +14,7 @@ WITH moment AS (
   WHERE (s.dur <> 0 AND (SUBSTR(s.name, 1, 5) = 'http.' OR s.name IN ('request', 'request.preprocess')))
     OR (s.dur = 0 AND s.name IN ('request.queued', 'queued', 'request.finished', 'request.token', 'token'))
 ), began AS (
-  SELECT request_id, ts, end_ts, upid, kind, ROW_NUMBER() OVER (PARTITION BY request_id ORDER BY CASE WHEN kind = 'span' THEN 1 ELSE 0 END, ts) AS nth
+  SELECT request_id, ts, end_ts, upid, kind, ROW_NUMBER() OVER (PARTITION BY request_id ORDER BY CASE WHEN kind = 'span' THEN 1 ELSE 0 END, ts, CASE WHEN end_ts IS NULL THEN 0 ELSE 1 END, end_ts DESC, upid) AS nth
   FROM moment
   WHERE kind IN ('http', 'span')
 ), request AS (

@@ -57,7 +57,7 @@ fn the_engine_gets_statement_and_tables_which_go_afterwards() {
     let said = said(output, scratch.path());
     assert_eq!((said.code, said.stderr.as_str()), (Some(1), ""));
     let lines: Vec<&str> = said.stdout.lines().collect();
-    let first = "--format csv --engine spark --master spark://h:1 -- DIR/sa-profile-tables-";
+    let first = "--format csv --engine spark --master spark://h:1 -- DIR/sa-profile-sql-";
     assert!(lines[0].starts_with(first), "{lines:?}");
     assert!(
         lines.contains(&"slice") && lines.contains(&"metadata"),
@@ -84,8 +84,68 @@ fn what_cannot_be_run_is_said() {
     assert_eq!(run(["/no/run", "names"]).code, Some(2));
     let without = run([trace.to_str().unwrap(), "names"]);
     assert_eq!(without.code, Some(2));
-    let expected = "sa-profile: python3: expected Python 3.10 or newer, found none: ";
-    assert!(without.stderr.starts_with(expected), "{}", without.stderr);
+    assert_eq!(
+        without.stderr,
+        "sa-profile: python3: expected Python 3.10 or newer, found none\n"
+    );
+}
+
+/// The Python of the active virtual environment comes before that of the path.
+#[test]
+fn the_active_environment_is_taken() {
+    let (folder, active) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let python = python_that("echo active");
+    std::os::unix::fs::symlink(python.path(), active.path().join("bin")).unwrap();
+    let other = python_that("echo other");
+    let output = command(&["sql"])
+        .env("PATH", format!("{}:/usr/bin:/bin", other.path().display()))
+        .env("VIRTUAL_ENV", active.path())
+        .args([trace(folder.path()).as_os_str(), "SELECT 1".as_ref()])
+        .output();
+    assert_eq!(output.unwrap().stdout, b"active\n");
+}
+
+/// Nothing is left of tables that a signal comes upon while they are made, or of what an engine leaves.
+#[test]
+fn a_signal_leaves_nothing_behind() {
+    let (folder, scratch) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let spans = (0..1_000_000)
+        .map(|ts| format!(r#"{{"ph":"X","pid":1,"tid":1,"ts":{ts},"dur":1,"name":"n{ts}"}}"#));
+    let spans: Vec<String> = spans.collect();
+    let long = folder.path().join("long.json");
+    fs::write(&long, format!("[{}]", spans.join(","))).unwrap();
+    let python = python_that("touch \"$TMPDIR/left\"; exec sleep 60");
+    for (run, has_begun) in [(long, "tables/.new-"), (trace(folder.path()), "left")] {
+        let mut command = command(&["sql"]);
+        let mut child = command
+            .env("PATH", format!("{}:/usr/bin:/bin", python.path().display()))
+            .env("TMPDIR", scratch.path())
+            .args([run.as_os_str(), "SELECT 1".as_ref()])
+            .spawn()
+            .unwrap();
+        while !paths(scratch.path())
+            .iter()
+            .any(|path| path.contains(has_begun))
+        {
+            assert!(child.try_wait().unwrap().is_none(), "it has ended before");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(paths(scratch.path()), [""; 0], "{has_begun}");
+    }
+}
+
+/// All that is in a folder.
+fn paths(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found = Vec::new();
+    for path in entries.map(|entry| entry.path()) {
+        found.push(path.display().to_string());
+        found.extend(paths(&path));
+    }
+    found
 }
 
 /// Where DuckDB is; nothing (said loudly) where it cannot be had.
@@ -163,4 +223,141 @@ fn hostile_names_and_paths_are_taken_as_they_are() {
     );
     assert_eq!(empty.stdout, "n,most\n0,\n");
     assert_eq!(run(&tables, &["losses", "--format", "json"]).stdout, "[]\n");
+}
+
+/// Tables written by hand: those of two hosts with clocks of their own, and of a third one that is not whole.
+const BY_HAND: &str = r#"
+import duckdb, os, sys
+def write(table, host, query):
+    os.makedirs(f"{table}/host={host}", exist_ok=True)
+    duckdb.execute(f"COPY ({query}) TO '{table}/host={host}/all.parquet' (FORMAT parquet)")
+os.chdir(sys.argv[1])
+for number, host in [(1, "n%2F1"), (2, "7"), (3, "half")]:
+    if host != "half":
+        write("metadata", host, "SELECT 'schema_version' AS name, CAST(NULL AS VARCHAR) AS str_value, 1::BIGINT AS int_value")
+    base = 1000 * number
+    write("clock", host, f"SELECT {number}::BIGINT AS host_id, NULL::VARCHAR AS boot_id, {base}::BIGINT AS base_unix_ns, 0::BIGINT AS offset_ns, 0::BIGINT AS uncertainty_ns")
+    upid = (number << 16) + 1
+    write("process", host, f"SELECT {upid}::BIGINT AS upid, 1::BIGINT AS pid, 'p' AS name, NULL::VARCHAR AS boot_id, NULL::VARCHAR AS labels, 0::BIGINT AS is_device")
+    write("loss", host, f"SELECT 'busy' AS cause, 1::BIGINT AS events, x AS upid, 5::BIGINT AS ts, 0::BIGINT AS dur FROM (VALUES ({upid}::BIGINT), (NULL)) t(x)")
+write("args", "7", """SELECT 1::BIGINT AS arg_set_id, k AS flat_key, k AS key, t AS value_type, i::BIGINT AS int_value, s::VARCHAR AS string_value, r::DOUBLE AS real_value
+    FROM (VALUES ('a', 'bool', 1, NULL, NULL), ('b', 'bool', 0, NULL, NULL), ('c', 'int', 1, NULL, NULL), ('d', 'string', NULL, 'x', NULL), ('e', 'real', NULL, NULL, 1.5)) v(k, t, i, s, r)""")
+"#;
+
+#[test]
+fn views_take_whole_hosts_and_spell_as_perfetto() {
+    let Some(path) = path_with_duckdb("views_take_whole_hosts_and_spell_as_perfetto") else {
+        return;
+    };
+    let (tables, here) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let python = Path::new(&path).join("python3");
+    let made = Command::new(python)
+        .args(["-c", BY_HAND])
+        .arg(tables.path())
+        .output();
+    assert!(made.as_ref().unwrap().status.success(), "{made:?}");
+    let run = |words: &[&str]| {
+        let mut command = command(&["sql", "--format", "json"]);
+        let command = command.env("PATH", &path).current_dir(here.path());
+        said(
+            command.arg(tables.path()).args(words).output().unwrap(),
+            tables.path(),
+        )
+    };
+    let rows = |statement: &str| {
+        let said = run(&[statement]);
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+        serde_json::from_str::<Value>(&said.stdout).unwrap()
+    };
+    let hosts = rows(
+        "SELECT c.host, p.upid FROM clock c JOIN process p ON p.host = c.host ORDER BY p.upid",
+    );
+    assert_eq!(
+        hosts,
+        json!([{"host": "n/1", "upid": 65_537}, {"host": "7", "upid": 131_073}])
+    );
+    // What no process names is left as it is.
+    let lost = rows("SELECT upid, ts FROM loss ORDER BY upid NULLS LAST, ts");
+    let nowhere = json!({"upid": null, "ts": 5});
+    assert_eq!(
+        lost,
+        json!([{"upid": 65_537, "ts": 5}, {"upid": 131_073, "ts": 1005}, nowhere, nowhere])
+    );
+    let spelled = rows("SELECT display_value AS v FROM args ORDER BY key");
+    assert_eq!(
+        spelled,
+        json!([{"v": "true"}, {"v": "false"}, {"v": "1"}, {"v": "x"}, {"v": "1.5"}])
+    );
+    // JSON has no such numbers, and whole ones are exact.
+    let numbers = rows(
+        "SELECT 'nan'::DOUBLE AS a, ['-inf'::DOUBLE, 2] AS b, 9007199254740993::DECIMAL(30, 2) AS c, 0.25::DECIMAL(9, 2) AS d",
+    );
+    assert_eq!(
+        numbers,
+        json!([{"a": null, "b": [null, 2.0], "c": 9_007_199_254_740_993_i64, "d": 0.25}])
+    );
+    // A progress bar would come after two seconds, on the same output.
+    let slow = rows(
+        "SELECT COUNT(*) AS n, current_setting('enable_progress_bar') AS shown FROM range(20000) a(x), range(20000) b(y) WHERE (x * y) % 7 = 3",
+    );
+    assert_eq!(slow[0]["shown"], json!(false));
+    // What a statement writes lands where its user is.
+    assert_eq!(run(&["COPY (SELECT 1) TO 'mine.csv'"]).code, Some(0));
+    assert_eq!(
+        paths(here.path()),
+        [here.path().join("mine.csv").display().to_string()]
+    );
+
+    let clock = tables.path().join("clock");
+    fs::copy(
+        clock.join("host=7/all.parquet"),
+        clock.join("host=n%2F1/all.parquet"),
+    )
+    .unwrap();
+    let twice = run(&["SELECT 1"]);
+    assert_eq!(twice.code, Some(2));
+    assert!(
+        twice
+            .stderr
+            .starts_with("sa-profile: sql: expected one host of each host_id, found "),
+        "{}",
+        twice.stderr
+    );
+    fs::write(clock.join("host=7/all.parquet"), "damaged").unwrap();
+    fs::write(clock.join("host=n%2F1/all.parquet"), "damaged").unwrap();
+    let damaged = run(&["SELECT 1"]);
+    assert_eq!((damaged.code, damaged.stderr.lines().count()), (Some(2), 1));
+    assert!(
+        damaged
+            .stderr
+            .starts_with("sa-profile: sql: DIR: expected tables that duckdb can read, found: "),
+        "{}",
+        damaged.stderr
+    );
+}
+
+/// An engine that is there and cannot be imported.
+#[test]
+fn a_broken_engine_is_said() {
+    let Some(path) = path_with_duckdb("a_broken_engine_is_said") else {
+        return;
+    };
+    let (folder, modules) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    fs::write(
+        modules.path().join("duckdb.py"),
+        "raise OSError('no such library')",
+    )
+    .unwrap();
+    let output = command(&["sql", "--engine", "duckdb"])
+        .env("PATH", path)
+        .env("PYTHONPATH", modules.path())
+        .args([trace(folder.path()).as_os_str(), "SELECT 1".as_ref()])
+        .output();
+    let said = said(output.unwrap(), folder.path());
+    assert_eq!((said.code, said.stderr.lines().count()), (Some(2), 1));
+    assert!(
+        said.stderr.ends_with(", found: no such library\n"),
+        "{}",
+        said.stderr
+    );
 }
