@@ -67,9 +67,11 @@ fn search(version: &str) -> Option<Search> {
     let numbers: Result<Vec<u32>, _> = release.split('.').map(str::parse).collect();
     let release: [u32; 3] = numbers.ok()?.try_into().ok()?;
     match (release, post) {
-        ([2, 9, 0], 6) | ([2, 10, 0], 4) => Some(Search::All),
+        ([2, 9, 0], 6..=9) | ([2, 10, 0], 4) | ([2, 12, 0], 3) | ([2, 14, 0], 0) => {
+            Some(Search::All)
+        }
         ([2, 8, 0], ..=2) | ([2, 9, 0], ..=5) | ([2, 9, 1], 0) => Some(Search::Handle),
-        ([2, 5..=7, _], 0) => Some(Search::Handle),
+        ([2, 5..=7, _] | [2, 10, 0], 0) => Some(Search::Handle),
         _ => None,
     }
 }
@@ -87,18 +89,18 @@ mod tests {
             "2.9.0",
             "2.9.0.post5",
             "2.9.1",
+            "2.10.0",
         ] {
             assert_eq!(search(version), Some(Search::Handle), "{version}");
         }
-        for version in ["2.9.0.post6", "2.10.0.post4"] {
+        for version in ["2.9.0.post6", "2.10.0.post4", "2.14.0"] {
             assert_eq!(search(version), Some(Search::All), "{version}");
         }
         for version in [
             "2.7.1.post3",
-            "2.10.0",
             "2.10.0.post5",
             "2.11.0",
-            "2.9.0.post7",
+            "2.9.0.post10",
             "2.1.0",
             "2.9.0+git1a2b3c4",
             "2.9.0rc1",

@@ -12,16 +12,15 @@ typedef int copy(void *to, size_t room, const void *from, size_t bytes, int kind
 typedef int replay(void *model, void *stream);
 copy aclrtMemcpyAsync;
 
-// A child launches too.
-static int forked(replay *execute) {
+// A child launches too, and ends with the pipe.
+static pid_t child(replay *execute, int pipe[2]) {
   fflush(stdout);
   pid_t child = fork();
-  if (!child) {
-    execute((void *)1, NULL);
-    _Exit(0);
-  }
-  int status = 1;
-  return waitpid(child, &status, 0) == child && !status;
+  if (child) return child;
+  char none;
+  close(pipe[1]);
+  execute((void *)1, NULL);
+  _Exit((int)read(pipe[0], &none, 1));
 }
 
 // With an argument it has a child before its first launch, and another one after that.
@@ -32,7 +31,9 @@ int main(int argc, char **argv) {
   replay *execute = (replay *)dlsym(vendor, "aclmdlRIExecuteAsync");
   copy *found = (copy *)dlsym(vendor, "aclrtMemcpyAsync"); // nobody has to look for it any more
   if (!execute || !found) return 98;
-  if (argc > 1 && !forked(execute)) return 97;
+  int ends[2], status = 1;
+  if (pipe(ends)) return 97;
+  pid_t before = argc > 1 ? child(execute, ends) : 0;
   dlsym(vendor, "nowhere_to_be_found");
   errno = 77;
   aclrtMemcpyAsync((void *)1, 2, (void *)3, 2, 0, NULL);
@@ -40,6 +41,9 @@ int main(int argc, char **argv) {
   const char *complaint = dlerror();
   printf("errno %d, dlerror %s\n", error, complaint && strstr(complaint, "nowhere_to_be_found") ? "kept" : "gone");
   execute((void *)1, NULL);
-  if (argc > 1 && !forked(execute)) return 96;
+  pid_t after = argc > 1 ? child(execute, ends) : 0;
+  close(ends[1]);
+  if (before && (waitpid(before, &status, 0) != before || status)) return 96;
+  if (after && (waitpid(after, &status, 0) != after || status)) return 95;
   return 42;
 }
