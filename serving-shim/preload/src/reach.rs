@@ -51,7 +51,7 @@ fn look() -> Reach {
         .filter_map(|(name, list)| Some(((*name)?, list)))
     {
         let mut wrappers = list.iter().flatten().map(|hook| (hook.wrapper)());
-        if let Some(other) = wrappers.find_map(|wrapper| path_of_other(wrapper)) {
+        if let Some(other) = wrappers.find_map(path_of_other) {
             if !reach.interposed.iter().any(|known| known == group) {
                 reach.interposed.push(group.to_owned());
             }

@@ -54,6 +54,24 @@ fn where_everything_is_seen_nothing_is_said() {
 }
 
 #[test]
+fn what_a_program_calls_by_that_name_is_its_own() {
+    let ground = ground();
+    assert_eq!(below(&ground, &[&preload()]).code, 42);
+    let files = std::fs::read_dir(ground.run()).unwrap();
+    let mut texts = files.filter_map(|file| {
+        let path = file.unwrap().path();
+        Some((std::fs::read_to_string(&path).ok()?, path))
+    });
+    let (text, path) = texts.find(|(text, _)| text.contains("sa_reach")).unwrap();
+    let line = text.lines().find(|line| line.contains("sa_reach")).unwrap();
+    let line = line.replace(r#""cat":"sa_profile""#, r#""cat":"app""#);
+    let line = line.replace(r#""by_handle":true"#, r#""by_handle":false"#);
+    std::fs::write(path, format!("{text}{line}\n")).unwrap();
+    assert_eq!(ground.trace().reach().len(), 2);
+    assert_eq!(summary(&ground), [""; 0]);
+}
+
+#[test]
 fn each_child_that_launches_has_looked_for_itself() {
     let ground = ground();
     let ended = below_with(&ground, &[&preload()], &["fork"]);
