@@ -57,7 +57,7 @@ fn where_everything_is_seen_nothing_is_said() {
 fn what_a_program_calls_by_that_name_is_its_own() {
     let ground = ground();
     assert_eq!(below(&ground, &[&preload()]).code, 42);
-    let files = std::fs::read_dir(ground.run()).unwrap();
+    let files = std::fs::read_dir(ground.run().join("fragments")).unwrap();
     let mut texts = files.filter_map(|file| {
         let path = file.unwrap().path();
         Some((std::fs::read_to_string(&path).ok()?, path))
