@@ -376,12 +376,12 @@ fn what_the_preload_library_did_not_see_is_said_by_doctor_and_status() {
     ground.run(&["run", "-d", "out", "--", &worker(), "one", "spans=3"]);
     let (path, pid) = (&ground.fragments("out")[0], ground.only_fragment_pid("out"));
     let text = fs::read_to_string(path).unwrap();
-    let reach = r#"{"by_name":["graph replays"],"not_by_dlsym":["graph replays"],"dlsym":"/opt/libhook.so"}"#;
+    let reach = r#"{"by_linking":true,"by_handle":false,"dlsym":"/opt/libhook.so"}"#;
     let record = format!(
         "{{\"ph\":\"i\",\"pid\":{pid},\"tid\":{pid},\"ts\":1.000,\"s\":\"p\",\"name\":\"sa_reach\",\"cat\":\"sa_profile\",\"args\":{reach}}}\n"
     );
     fs::write(path, text + &record).unwrap();
-    let words = "graph replays that are found by dlsym are not visible: the dlsym of /opt/libhook.so stands before that of libsa_profile_preload.so, which must come first in LD_PRELOAD";
+    let words = "graph replays and all else that is found by dlsym on a library's handle may not be visible: the dlsym of /opt/libhook.so stands before that of libsa_profile_preload.so";
     let doctor = ground.run(&["doctor", "out"]);
     let [line] = of(&doctor, "reach")[..] else {
         panic!("{}", doctor.stdout)

@@ -46,19 +46,19 @@ pub(super) fn examine(said: &str) -> Vec<Finding> {
 fn reach(version: &str) -> String {
     let how = match search(version) {
         Some(Search::Handle) => {
-            "finds graph replays, AlltoAll and mstx by dlsym; the preload library is reached through its own dlsym"
+            "finds graph replays, AlltoAll and mstx by dlsym; the preload library would be reached through its own dlsym"
         }
         Some(Search::All) => {
-            "finds graph replays, AlltoAll and mstx by RTLD_DEFAULT where LD_PRELOAD is set; the preload library is reached as by name"
+            "finds graph replays, AlltoAll and mstx by RTLD_DEFAULT where LD_PRELOAD is set; the preload library would be reached as by name"
         }
         None => {
-            "not known how it finds graph replays, AlltoAll and mstx; doctor says of a recorded run what was not visible"
+            "not known how it finds graph replays, AlltoAll and mstx; doctor says of a recorded run what may not be visible"
         }
     };
     format!("{version}: {how}")
 }
 
-/// As seen in published wheels. A version that was built from sources, or is no release, may have any.
+/// As seen in published wheels, from 2.5 on. Any other version may search in another way.
 fn search(version: &str) -> Option<Search> {
     let (release, post) = match version.split_once(".post") {
         Some((release, post)) => (release, post.parse().ok()?),
@@ -67,10 +67,11 @@ fn search(version: &str) -> Option<Search> {
     let numbers: Result<Vec<u32>, _> = release.split('.').map(str::parse).collect();
     let release: [u32; 3] = numbers.ok()?.try_into().ok()?;
     match (release, post) {
-        ([2, 9, 0], 6..) | ([2, 10, 0], 4..) => Some(Search::All),
-        ([2, 8, 0], ..=2) | ([2, 9, 0], _) | ([2, 9, 1], 0) => Some(Search::Handle),
-        (release, _) if release > [2, 10, 0] => Some(Search::All),
-        (release, 0) if release < [2, 9, 0] => Some(Search::Handle),
+        ([2, 9, 0], 6..=9) | ([2, 10, 0], 4) | ([2, 12, 0], 3) | ([2, 14, 0], 0) => {
+            Some(Search::All)
+        }
+        ([2, 8, 0], ..=2) | ([2, 9, 0], ..=5) | ([2, 9, 1], 0) => Some(Search::Handle),
+        ([2, 5..=7, _] | [2, 10, 0], 0) => Some(Search::Handle),
         _ => None,
     }
 }
@@ -88,15 +89,19 @@ mod tests {
             "2.9.0",
             "2.9.0.post5",
             "2.9.1",
+            "2.10.0",
         ] {
             assert_eq!(search(version), Some(Search::Handle), "{version}");
         }
-        for version in ["2.9.0.post6", "2.10.0.post4", "2.11.0"] {
+        for version in ["2.9.0.post6", "2.10.0.post4", "2.14.0"] {
             assert_eq!(search(version), Some(Search::All), "{version}");
         }
         for version in [
             "2.7.1.post3",
-            "2.10.0",
+            "2.10.0.post5",
+            "2.11.0",
+            "2.9.0.post10",
+            "2.1.0",
             "2.9.0+git1a2b3c4",
             "2.9.0rc1",
             "2.9",

@@ -13,8 +13,8 @@ use crate::pass::summary::{Activity, ChunkSummary};
 use crate::pass::thread::thread_kind;
 use crate::pass::visitor::{CachedLine, ChunkVisitor};
 use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, LOSS_RECORD, Metadata, REACH_RECORD,
-    REMOVED_RECORD, Reach, RemovedStreams, TRACK_RECORD, TrackRecord,
+    ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, LOSS_RECORD, Metadata, OWN_CATEGORY,
+    REACH_RECORD, REMOVED_RECORD, Reach, RemovedStreams, TRACK_RECORD, TrackRecord,
 };
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -285,9 +285,12 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
     fn reach(&mut self, event: &Event<'_>) {
         #[derive(Deserialize)]
         struct ReachLine {
+            #[serde(default)]
+            cat: String,
             args: Reach,
         }
         let record = serde_json::from_slice::<ReachLine>(event.line).ok();
+        let record = record.filter(|record| record.cat == OWN_CATEGORY);
         let reach = record.map(|record| (event.pid, record.args));
         self.summary.reach.extend(reach);
     }

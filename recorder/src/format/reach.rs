@@ -2,22 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The args of an `sa_reach` record. Each list names groups of functions, as they are called in sentences: `kernels`, `graph replays`.
+/// The args of an `sa_reach` record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reach {
-    /// Seen where they are called by name.
+    /// Whether all calls by name reach the preload library first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_linking: Option<bool>,
+    /// Whether it is asked where the program asks `dlsym` for a function by a library's handle; absent where that could not be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_handle: Option<bool>,
+    /// The groups of functions of which `first` has some, as they are called in sentences: `kernels`, `graph replays`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub by_name: Vec<String>,
-    /// Seen where they are found by `dlsym` on the handle of a library.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub by_dlsym: Vec<String>,
-    /// Calls of them go to `first`, which may pass them on.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_by_name: Vec<String>,
-    /// Not seen where they are found by `dlsym`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_by_dlsym: Vec<String>,
+    pub interposed: Vec<String>,
     /// The library before the preload library that has functions of these names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
@@ -27,33 +24,29 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// A sentence for each way on which something is not seen.
+    /// A sentence for each way on which something may not be seen.
     pub fn words(&self) -> Vec<String> {
-        let of_name = (!self.not_by_name.is_empty()).then(|| {
-            let (what, first) = (listed(&self.not_by_name), path(self.first.as_deref()));
-            format!("{what} go to {first} first, and are not visible if it keeps them to itself")
+        let of_handles = (self.by_handle == Some(false)).then(|| {
+            let dlsym = path(self.dlsym.as_deref());
+            format!(
+                "graph replays and all else that is found by dlsym on a library's handle may not be visible: the dlsym of {dlsym} stands before that of libsa_profile_preload.so"
+            )
         });
-        self.dlsym_words().into_iter().chain(of_name).collect()
+        let of_names = (!self.interposed.is_empty()).then(|| self.interposed_words());
+        of_handles.into_iter().chain(of_names).collect()
     }
 
-    /// The sentence about what is found by `dlsym`.
-    pub fn dlsym_words(&self) -> Option<String> {
-        if self.not_by_dlsym.is_empty() {
-            return None;
+    fn interposed_words(&self) -> String {
+        let (what, first) = (listed(&self.interposed), path(self.first.as_deref()));
+        let name = first.rsplit('/').next().unwrap_or_default();
+        if name.starts_with("libmspti.so") {
+            return format!(
+                "some calls of {what} go to {first} first, and past libsa_profile_preload.so, which must stand before it in LD_PRELOAD"
+            );
         }
-        let what = listed(&self.not_by_dlsym);
-        let why = match self.dlsym.as_deref() {
-            Some(dlsym) => format!(
-                "the dlsym of {dlsym} stands before that of libsa_profile_preload.so, which must come first in LD_PRELOAD"
-            ),
-            None => {
-                "another library behind libsa_profile_preload.so has functions of the same names"
-                    .to_owned()
-            }
-        };
-        Some(format!(
-            "{what} that are found by dlsym are not visible: {why}"
-        ))
+        format!(
+            "some calls of {what} go to {first} first, and are not visible if it keeps them to itself"
+        )
     }
 }
 
@@ -72,41 +65,59 @@ fn listed(groups: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn groups(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
-    #[test]
-    fn what_is_seen_needs_no_words() {
-        let reach = Reach {
-            by_name: groups(&["kernels"]),
-            by_dlsym: groups(&["kernels"]),
+    fn interposed(first: &str) -> Reach {
+        Reach {
+            by_linking: Some(false),
+            interposed: ["kernels", "copies", "collectives"]
+                .map(str::to_owned)
+                .into(),
+            first: Some(first.to_owned()),
             ..Reach::default()
-        };
-        assert_eq!(reach.words(), [""; 0]);
+        }
     }
 
     #[test]
-    fn what_is_not_seen_is_said_with_its_reason() {
+    fn what_is_seen_or_not_known_needs_no_words() {
+        for by_handle in [Some(true), None] {
+            let reach = Reach {
+                by_linking: Some(true),
+                by_handle,
+                dlsym: Some("/opt/libhook.so".to_owned()),
+                ..Reach::default()
+            };
+            assert_eq!(reach.words(), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn what_may_not_be_seen_is_said_with_its_reason() {
         let reach = Reach {
-            not_by_dlsym: groups(&["graph replays", "collectives", "annotations"]),
-            not_by_name: groups(&["kernels"]),
-            first: Some("/opt/libother.so".to_owned()),
+            by_handle: Some(false),
             dlsym: Some("/opt/libhook.so".to_owned()),
-            ..Reach::default()
+            ..interposed("/opt/libother.so")
         };
         assert_eq!(
             reach.words(),
             [
-                "graph replays, collectives and annotations that are found by dlsym are not visible: the dlsym of /opt/libhook.so stands before that of libsa_profile_preload.so, which must come first in LD_PRELOAD",
-                "kernels go to /opt/libother.so first, and are not visible if it keeps them to itself",
+                "graph replays and all else that is found by dlsym on a library's handle may not be visible: the dlsym of /opt/libhook.so stands before that of libsa_profile_preload.so",
+                "some calls of kernels, copies and collectives go to /opt/libother.so first, and are not visible if it keeps them to itself",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_vendors_library_is_not_to_be_left_out() {
+        assert_eq!(
+            interposed("/opt/lib64/libmspti.so").words(),
+            [
+                "some calls of kernels, copies and collectives go to /opt/lib64/libmspti.so first, and past libsa_profile_preload.so, which must stand before it in LD_PRELOAD"
             ]
         );
     }
 
     #[test]
     fn a_record_of_a_later_version_is_read() {
-        let read = serde_json::from_str::<Reach>(r#"{"by_dlsym":["copies"],"later":1}"#).unwrap();
-        assert_eq!(read.by_dlsym, ["copies"]);
+        let read = serde_json::from_str::<Reach>(r#"{"by_handle":true,"later":1}"#).unwrap();
+        assert_eq!((read.by_linking, read.by_handle), (None, Some(true)));
     }
 }

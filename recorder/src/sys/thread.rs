@@ -95,7 +95,7 @@ const START_BYTES: usize = 4 << 10;
 /// What the operating system says when it starts no thread. Also where that would take most of a limited address space, or signals cannot be blocked.
 pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Result<Thread> {
     map::look_for_space(HEAP_BYTES + STACK_BYTES)?;
-    if sequences::end_the_process() {
+    if sequences::would_end_the_process() {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
     memory::look_for_room(START_BYTES + size_of::<Start<F>>())?;

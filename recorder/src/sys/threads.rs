@@ -53,7 +53,7 @@ impl Count {
 
 /// Whether this process has but the calling thread and so many others. Where `/proc` does not say it, a thread that is not the first one is taken for one of
 /// several.
-pub fn is_only_one(others: u32) -> bool {
+pub(crate) fn is_only_one(others: u32) -> bool {
     let threads = threads().or_else(|| Count::look().map(|count| count.threads));
     threads.map_or_else(
         || tid() == std::process::id(),

@@ -8,6 +8,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{self, NonNull};
 
 use crate::hooks::hook_of;
+use crate::reach::passed_on;
 use crate::real::{BEHIND, Dlsym, is_ours, real_dlsym};
 use crate::thread::{is_outside, unnoticed};
 
@@ -75,8 +76,12 @@ extern "C" fn answer(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     let real = real_dlsym();
     let is_of_library =
         !name.is_null() && handle != libc::RTLD_DEFAULT && handle != libc::RTLD_NEXT;
+    if !is_of_library || !may_be_wrapped(name) {
+        return ptr::null_mut();
+    }
     // What our own work asks for, to look at devices, is not the host's.
-    if !is_of_library || !may_be_wrapped(name) || !is_outside() {
+    if !is_outside() {
+        passed_on();
         return ptr::null_mut();
     }
     let wrapper = unnoticed(|| wrapper(real, handle, name)).flatten();

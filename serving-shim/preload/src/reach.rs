@@ -1,88 +1,98 @@
 //! Which functions this library sees in its process, said in the trace at the first launch: what is hidden from it would be missing without a word.
 //!
-//! A program reaches a wrapper by its name, or by asking `dlsym` for it with the vendor's handle, as torch_npu does. Another library's `dlsym` may stand
-//! before ours. So the vendor's libraries are asked in the same way, and what they answer is compared. A thread of its own asks: `dlerror` has one message
-//! for each thread, and whoever else's `dlsym` is asked may take as long as it likes.
+//! A program reaches a wrapper by its name, or by asking `dlsym` for it with the vendor's handle, as torch_npu does. To whom a name leads the linker has
+//! said when it loaded this library: nobody is asked. Only another library's `dlsym` before ours is asked, once and for one name, whether it goes on to ours.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use sa_recorder::format::{REACH_RECORD, Reach};
-use sa_recorder::{Args, Recorder, host, now_ns};
+use sa_recorder::{Args, Recorder, host};
 
+use crate::dlsym::dlsym;
 use crate::hooks::LISTS;
-use crate::real::{Dlsym, first, is_ours, path_of};
-use crate::thread::unnoticed;
-use crate::wrapper::Hook;
+use crate::real::{in_runtime, is_ours, path_of};
 
-/// How long an exit waits for the thread, and between two looks.
-const EXIT_WAIT_NS: u64 = 150_000_000;
-const EXIT_NAP: Duration = Duration::from_micros(200);
+/// Somebody has looked in this process.
+static LOOKED: AtomicBool = AtomicBool::new(false);
+/// Our `dlsym` was called from our own work.
+static PASSED_ON: AtomicBool = AtomicBool::new(false);
 
-/// The thread has begun, and has ended.
-static BEGUN: AtomicBool = AtomicBool::new(false);
-static DONE: AtomicBool = AtomicBool::new(false);
-
-/// Looks, at the first call in the life of the process. One with a single thread may do what the kernel refuses to others, such as to enter a user
-/// namespace: there it waits for the exit.
+/// Looks, at the first launch in the life of the process, within our own work.
 pub(crate) fn look_once() {
-    static CALLED: AtomicBool = AtomicBool::new(false);
-    if CALLED.load(Ordering::Relaxed) || CALLED.swap(true, Ordering::Relaxed) {
+    static FORKS: AtomicBool = AtomicBool::new(false);
+    if LOOKED.load(Ordering::Relaxed) {
         return;
     }
-    host::run_after_fork(after_fork);
-    host::run_at_exit(at_exit);
-    if !host::is_only_one(0) {
-        begin();
+    if !FORKS.swap(true, Ordering::Relaxed) {
+        host::run_after_fork(look_again);
+    }
+    if !LOOKED.swap(true, Ordering::Relaxed) {
+        tell(&look());
     }
 }
 
-/// Where no thread begins, nothing is said.
-fn begin() {
-    let begun = !BEGUN.swap(true, Ordering::AcqRel);
-    if begun && host::spawn_quiet("sa-reach", look).is_err() {
-        DONE.store(true, Ordering::Release);
-    }
+/// A child has a trace of its own.
+extern "C" fn look_again() {
+    LOOKED.store(false, Ordering::Relaxed);
 }
 
-/// Only the thread that forked goes on in the child.
-extern "C" fn after_fork() {
-    if BEGUN.load(Ordering::Acquire) {
-        DONE.store(true, Ordering::Release);
-    }
+/// Our `dlsym` was asked from within our own work, which calls the first one of the process: that goes on to ours.
+pub(crate) fn passed_on() {
+    PASSED_ON.store(true, Ordering::Relaxed);
 }
 
-extern "C" fn at_exit() {
-    unnoticed(begin);
-    let end_ns = now_ns() + EXIT_WAIT_NS;
-    while !DONE.load(Ordering::Acquire) && now_ns() < end_ns {
-        host::sleep(EXIT_NAP);
-    }
-}
-
-fn look() {
-    unnoticed(|| {
-        let reach = found();
-        if reach != Reach::default() {
-            tell(&reach);
+fn look() -> Reach {
+    let mut reach = Reach::default();
+    // The linker has bound an exported name to whoever comes first, also where this library uses it itself.
+    for (group, list) in LISTS
+        .iter()
+        .filter_map(|(name, list)| Some(((*name)?, list)))
+    {
+        let mut wrappers = list.iter().flatten().map(|hook| (hook.wrapper)());
+        if let Some(other) = wrappers.find_map(path_of_other) {
+            if !reach.interposed.iter().any(|known| known == group) {
+                reach.interposed.push(group.to_owned());
+            }
+            reach.first.get_or_insert(other);
         }
-    });
-    DONE.store(true, Ordering::Release);
+    }
+    reach.by_linking = Some(reach.interposed.is_empty());
+    reach.dlsym = path_of_other(dlsym as *const () as *mut c_void);
+    reach.by_handle = match reach.dlsym {
+        None => Some(true),
+        Some(_) => passes_on(),
+    };
+    reach
+}
+
+/// Whether the `dlsym` of another library goes on to ours; `None` where nothing of the vendor's is there to ask for. What it answers is not used, and ours
+/// binds nothing for it.
+fn passes_on() -> Option<bool> {
+    in_runtime(c"aclrtMemcpyAsync", dlsym)?;
+    Some(PASSED_ON.load(Ordering::Relaxed))
+}
+
+/// The path of the object that a function lies in, if that is not this library.
+fn path_of_other(function: *mut c_void) -> Option<String> {
+    let other = NonNull::new(function).filter(|function| !is_ours(*function))?;
+    let path = path_of(other.as_ptr())?;
+    Some(path.to_string_lossy().into_owned())
 }
 
 fn tell(reach: &Reach) {
     let mut args = Args::new();
-    for (key, groups) in [
-        ("by_name", &reach.by_name),
-        ("by_dlsym", &reach.by_dlsym),
-        ("not_by_name", &reach.not_by_name),
-        ("not_by_dlsym", &reach.not_by_dlsym),
+    for (key, seen) in [
+        ("by_linking", reach.by_linking),
+        ("by_handle", reach.by_handle),
     ] {
-        if !groups.is_empty() {
-            args.push(key, groups);
+        if let Some(seen) = seen {
+            args.push(key, &seen);
         }
+    }
+    if !reach.interposed.is_empty() {
+        args.push("interposed", &reach.interposed);
     }
     for (key, path) in [("first", &reach.first), ("dlsym", &reach.dlsym)] {
         if let Some(path) = path {
@@ -90,75 +100,4 @@ fn tell(reach: &Reach) {
         }
     }
     Recorder::get().own_instant(REACH_RECORD, &args);
-    // An interposer mostly passes calls on: only the trace speaks of it.
-    if let Some(words) = reach.dlsym.as_ref().and(reach.dlsym_words()) {
-        host::warn_once(&words);
-    }
-}
-
-/// Asks for all functions that the vendor's loaded libraries have.
-fn found() -> Reach {
-    let dlsym = first(c"dlsym").filter(|dlsym| !is_ours(*dlsym));
-    let mut reach = Reach {
-        dlsym: dlsym.and_then(path),
-        ..Reach::default()
-    };
-    // SAFETY: whoever stands in the place of `dlsym` has its type, for all that call it.
-    let asked = dlsym.map(|dlsym| unsafe { std::mem::transmute::<NonNull<c_void>, Dlsym>(dlsym) });
-    let asked = asked.unwrap_or(crate::dlsym::dlsym);
-    for (group, list) in LISTS
-        .iter()
-        .filter_map(|(group, list)| Some(((*group)?, list)))
-    {
-        list.iter()
-            .flatten()
-            .for_each(|hook| add(&mut reach, group, hook, asked));
-    }
-    let hidden = |group: &String, from: &[String]| from.contains(group);
-    reach
-        .by_name
-        .retain(|group| !hidden(group, &reach.not_by_name));
-    reach
-        .by_dlsym
-        .retain(|group| !hidden(group, &reach.not_by_dlsym));
-    if reach.by_dlsym.is_empty() && reach.not_by_dlsym.is_empty() {
-        return Reach::default(); // there is nothing of the vendor's
-    }
-    reach
-}
-
-fn add(reach: &mut Reach, group: &str, hook: &Hook, dlsym: Dlsym) {
-    let behind = hook.symbol.behind_handles(dlsym);
-    if behind.is_empty() {
-        return; // this version has no such function
-    }
-    let first = hook.symbol.first().filter(|first| !is_ours(*first));
-    match first {
-        None => add_once(&mut reach.by_name, group),
-        Some(other) => {
-            add_once(&mut reach.not_by_name, group);
-            reach.first = reach.first.take().or_else(|| path(other));
-        }
-    }
-    // A wrapper's address is that of the first one of its name.
-    if behind.iter().all(|found| is_ours(*found)) {
-        add_once(&mut reach.by_dlsym, group);
-    } else if behind
-        .iter()
-        .any(|found| Some(*found) != first && !is_ours(*found))
-    {
-        add_once(&mut reach.not_by_dlsym, group);
-    }
-}
-
-fn add_once(groups: &mut Vec<String>, group: &str) {
-    if !groups.iter().any(|known| known == group) {
-        groups.push(group.to_owned());
-    }
-}
-
-/// The path of the object that a function lies in.
-fn path(function: NonNull<c_void>) -> Option<String> {
-    let path = path_of(function.as_ptr())?;
-    Some(path.to_string_lossy().into_owned())
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use sa_recorder::host::Uncancelled;
 
-use crate::thread::{Errno, as_host};
+use crate::thread::Errno;
 
 mod behind;
 mod objects;
@@ -129,29 +129,6 @@ impl Symbol {
         is_vendors
     }
 
-    /// What the host finds by `dlsym` in the vendor's libraries that are loaded and have it.
-    pub(crate) fn behind_handles(&self, dlsym: Dlsym) -> Vec<NonNull<c_void>> {
-        let libraries = self.family.libraries.iter();
-        let found = libraries.filter_map(|library| self.behind(library, dlsym));
-        found.collect()
-    }
-
-    fn behind(&self, library: &Library, dlsym: Dlsym) -> Option<NonNull<c_void>> {
-        let library = open(library.soname, libc::RTLD_NOLOAD)?;
-        let name = self.name.as_ptr().cast();
-        // SAFETY: an open library and a C string.
-        let found = as_host(|| unsafe { dlsym(library.as_ptr(), name) });
-        // SAFETY: opened above, and what was found is only compared.
-        unsafe { libc::dlclose(library.as_ptr()) };
-        NonNull::new(found)
-    }
-
-    /// What a program finds that calls it by name.
-    pub(crate) fn first(&self) -> Option<NonNull<c_void>> {
-        let name = CStr::from_bytes_with_nul(self.name.as_bytes()).ok()?;
-        first(name)
-    }
-
     /// Its address, if some library has it.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<NonNull<c_void>> {
@@ -247,10 +224,14 @@ fn symbol(library: *mut c_void, name: &CStr) -> Option<NonNull<c_void>> {
     NonNull::new(found).filter(|found| !objects::is_ours(*found))
 }
 
-/// The first definition of a name in the global scope.
-pub(crate) fn first(name: &CStr) -> Option<NonNull<c_void>> {
-    // SAFETY: a C string.
-    NonNull::new(unsafe { real_dlsym()(libc::RTLD_DEFAULT, name.as_ptr()) })
+/// Asks a `dlsym` for a function of the runtime that is loaded, which stays open; `None` where none is.
+pub(crate) fn in_runtime(name: &CStr, dlsym: Dlsym) -> Option<*mut c_void> {
+    let mut libraries = ACL.libraries.iter();
+    let library = libraries.find_map(|library| open(library.soname, libc::RTLD_NOLOAD));
+    // SAFETY: an open library and a C string.
+    let found = library.map(|library| unsafe { dlsym(library.as_ptr(), name.as_ptr()) });
+    clear_dl_error();
+    found
 }
 
 /// Takes back the message that a failed search left: the host did not ask for anything that failed.

@@ -107,14 +107,6 @@ pub(crate) fn unnoticed<R>(work: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// Asks something as the host would, in the middle of our own work.
-pub(crate) fn as_host<R>(ask: impl FnOnce() -> R) -> R {
-    let before = OURS.replace(false);
-    let answer = ask();
-    OURS.set(before);
-    answer
-}
-
 /// A panic goes into the trace instead of to the host's stderr. The hook is that of this library's own copy of std.
 fn silence_panics() {
     // No `Once`: a fork in the middle of one would leave the child waiting for ever.

@@ -1,9 +1,14 @@
-//! What is hidden from the library is said: in the trace, in the summary of a merge, and on stderr.
+//! What is hidden from the library is said: in the trace, and in the summary of a merge.
 
 use crate::ground::{Ended, Ground, end, preload};
 use serde_json::{Value, json};
 use std::path::Path;
 use trace_merge::{Options, Output};
+
+/// What a process says in which everything reaches the library.
+fn all() -> Value {
+    json!({"by_linking": true, "by_handle": true})
+}
 
 fn ground() -> Ground {
     let ground = Ground::with_fakes();
@@ -32,46 +37,49 @@ fn summary(ground: &Ground) -> Vec<String> {
     let mut options = Options::new([ground.run()]);
     options.output = Output::File(ground.path("summary.json"));
     let text = trace_merge::merge(&options).unwrap().text();
-    let lines = text.lines().filter(|line| line.contains("visible"));
+    let lines = text.lines().filter(|line| line.starts_with("reach: "));
     lines.map(str::to_owned).collect()
 }
 
-fn has(list: &Value, group: &str) -> bool {
-    list.as_array()
-        .is_some_and(|list| list.contains(&json!(group)))
-}
-
 #[test]
-fn by_name_and_by_dlsym_everything_is_seen_and_nothing_is_said() {
+fn where_everything_is_seen_nothing_is_said() {
     let ground = ground();
     let ended = below(&ground, &[&preload()]);
     let said = (ended.code, &*ended.stdout, &*ended.stderr);
     assert_eq!(said, (42, "errno 77, dlerror kept\n", ""));
     let trace = ground.trace();
     assert_eq!(trace.count("aclmdlRIExecuteAsync"), 1);
-    let [reach] = trace.reach()[..] else {
-        panic!("one record: {trace:?}")
-    };
-    for way in ["by_name", "by_dlsym"] {
-        for group in ["kernels", "graph replays", "copies", "waits"] {
-            assert!(has(&reach[way], group), "{group}: {reach}");
-        }
-        assert!(!has(&reach[way], "collectives"), "there is no libhccl.so");
-    }
-    for key in ["not_by_name", "not_by_dlsym", "first", "dlsym"] {
-        assert_eq!(reach[key], Value::Null);
-    }
+    assert_eq!(trace.reach(), [&all()]);
     assert_eq!(summary(&ground), [""; 0]);
 }
 
 #[test]
-fn a_process_of_several_threads_that_never_exits_has_said_it() {
+fn what_a_program_calls_by_that_name_is_its_own() {
     let ground = ground();
-    let ended = below_with(&ground, &[&preload()], &["threads"]);
+    assert_eq!(below(&ground, &[&preload()]).code, 42);
+    let files = std::fs::read_dir(ground.run().join("fragments")).unwrap();
+    let mut texts = files.filter_map(|file| {
+        let path = file.unwrap().path();
+        Some((std::fs::read_to_string(&path).ok()?, path))
+    });
+    let (text, path) = texts.find(|(text, _)| text.contains("sa_reach")).unwrap();
+    let line = text.lines().find(|line| line.contains("sa_reach")).unwrap();
+    let line = line.replace(r#""cat":"sa_profile""#, r#""cat":"app""#);
+    let line = line.replace(r#""by_handle":true"#, r#""by_handle":false"#);
+    std::fs::write(path, format!("{text}{line}\n")).unwrap();
+    assert_eq!(ground.trace().reach().len(), 2);
+    assert_eq!(summary(&ground), [""; 0]);
+}
+
+#[test]
+fn each_child_that_launches_has_looked_for_itself() {
+    let ground = ground();
+    let ended = below_with(&ground, &[&preload()], &["fork"]);
     let said = (ended.code, &*ended.stdout, &*ended.stderr);
     assert_eq!(said, (42, "errno 77, dlerror kept\n", ""));
     let trace = ground.trace();
-    assert!(has(&trace.reach()[0]["by_dlsym"], "graph replays"));
+    assert_eq!(trace.count("aclmdlRIExecuteAsync"), 3);
+    assert_eq!(trace.reach(), [&all(); 3]);
 }
 
 #[test]
@@ -80,31 +88,21 @@ fn a_dlsym_that_hides_ours_is_said() {
     ground.library("libhook.so", "dlsym_hook.c", &[] as &[&str]);
     let hook = ground.path("libhook.so");
     let ended = below(&ground, &[&hook, &preload()]);
-    assert_eq!(ended.code, 42, "{ended:?}");
+    assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
+    assert!(ended.stdout.starts_with("errno 77, "), "{ended:?}");
     let trace = ground.trace();
     assert_eq!(trace.count("aclmdlRIExecuteAsync"), 0);
-    let [reach] = trace.reach()[..] else {
-        panic!("one record: {trace:?}")
-    };
-    assert!(has(&reach["by_name"], "graph replays"), "{reach}");
-    assert!(has(&reach["not_by_dlsym"], "graph replays"), "{reach}");
-    assert_eq!(
-        (&reach["by_dlsym"], &reach["dlsym"]),
-        (&Value::Null, &json!(hook))
-    );
+    assert_eq!(trace.count("aclrtMemcpyAsync"), 1);
+    let expected = json!({"by_linking": true, "by_handle": false, "dlsym": hook});
+    assert_eq!(trace.reach(), [&expected]);
     let words = format!(
-        "are not visible: the dlsym of {} stands before that of libsa_profile_preload.so",
+        "may not be visible: the dlsym of {} stands before that of libsa_profile_preload.so",
         hook.display()
     );
-    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
-    assert!(ended.stderr.contains(&words), "{ended:?}");
     let [said] = &summary(&ground)[..] else {
         panic!("one line")
     };
-    assert!(
-        said.starts_with("reach: ") && said.contains(&words),
-        "{said}"
-    );
+    assert!(said.contains(&words), "{said}");
 }
 
 #[test]
@@ -116,33 +114,39 @@ fn a_dlsym_that_asks_ours_hides_nothing() {
     assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
     let trace = ground.trace();
     assert_eq!(trace.count("aclmdlRIExecuteAsync"), 1);
-    let reach = trace.reach()[0];
-    assert!(has(&reach["by_dlsym"], "graph replays"), "{reach}");
-    assert_eq!(
-        (&reach["not_by_dlsym"], &reach["dlsym"]),
-        (&Value::Null, &json!(hook))
-    );
+    let expected = json!({"by_linking": true, "by_handle": true, "dlsym": hook});
+    assert_eq!(trace.reach(), [&expected]);
     assert_eq!(summary(&ground), [""; 0]);
 }
 
 #[test]
-fn an_interposer_of_the_same_functions_is_said_in_the_trace_alone() {
-    let ground = ground();
-    ground.library("libinterposer.so", "interposer.c", &[] as &[&str]);
-    let other = ground.path("libinterposer.so");
-    for (order, key, first) in [
-        ([&preload(), &other], "not_by_dlsym", Value::Null),
-        ([&other, &preload()], "not_by_name", json!(other)),
+fn an_interposer_is_said_where_it_comes_first() {
+    for (name, words) in [
+        ("libinterposer.so", "not visible if it keeps them to itself"),
+        ("libmspti.so", "must stand before it in LD_PRELOAD"),
     ] {
-        let ended = below(&ground, &order.map(AsRef::as_ref));
+        let ground = ground();
+        ground.library(name, "interposer.c", &[] as &[&str]);
+        let other = ground.path(name);
+        let ended = below(&ground, &[&preload(), &other]);
         assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
-        let trace = ground.trace();
-        let reach = trace.reach()[0];
-        assert_eq!(reach[key], json!(["kernels", "waits"]), "{reach}");
-        assert_eq!((&reach["first"], &reach["dlsym"]), (&first, &Value::Null));
-        let said = summary(&ground);
-        assert_eq!(said.len(), 1, "{said:?}");
+        assert_eq!(ground.trace().reach(), [&all()]);
+        assert_eq!(summary(&ground), [""; 0]);
         std::fs::remove_dir_all(ground.run()).unwrap();
+        let ended = below(&ground, &[&other, &preload()]);
+        assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
+        let expected = json!({
+            "by_linking": false, "by_handle": true, "interposed": ["kernels", "waits"], "first": other
+        });
+        assert_eq!(ground.trace().reach(), [&expected]);
+        let [said] = &summary(&ground)[..] else {
+            panic!("one line")
+        };
+        assert!(
+            said.contains("some calls of kernels and waits go to "),
+            "{said}"
+        );
+        assert!(said.contains(words), "{said}");
     }
 }
 
