@@ -128,9 +128,12 @@ impl Follower {
         most: u64,
         mut of_event: impl FnMut(&FollowedRun, &PlacedEvent<'_>),
     ) -> Poll {
-        // Before the files are looked at: then nothing that a dead process wrote is missing.
-        self.look_who_lives();
         let is_new_run = self.discover();
+        if self.look_who_lives() {
+            // Now nothing is missing that a dead process wrote.
+            let listed = self.list();
+            self.look(listed);
+        }
         self.note_ends();
         let bytes = self.read(most, &mut of_event);
         self.note_ends();
@@ -197,18 +200,22 @@ impl Follower {
         }
     }
 
-    fn look_who_lives(&mut self) {
+    /// Asks who lives; whether somebody died since that was asked last.
+    fn look_who_lives(&mut self) -> bool {
         if self.asked.is_some_and(|asked| asked.elapsed() < LIVENESS) {
-            return;
+            return false;
         }
         self.asked = Some(Instant::now());
+        let mut has_died = false;
         for process in self.run.processes_mut() {
             // A process of another host counts as alive until it says that it ended: a look at its lock would be in its way.
             let asks = process.end == FollowedEnd::Alive && !process.is_tracks;
             if asks && is_alive_here(&process.header) == Some(false) {
                 process.end = FollowedEnd::Died;
+                has_died = true;
             }
         }
+        has_died
     }
 
     /// Looks at what is there; whether it is of another run.
