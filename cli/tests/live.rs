@@ -6,6 +6,7 @@ mod program;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use program::{Ground, PROGRAM, Started, worker};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -63,6 +64,20 @@ impl Serving {
             200 => serde_json::from_str(&found.body).unwrap(),
             _ => Value::Null, // the run was not looked at yet
         }
+    }
+
+    /// What Prometheus takes for sums: each with its labels.
+    fn sums(&self) -> BTreeMap<String, f64> {
+        let metrics = self.get("/metrics").body;
+        let samples = metrics.lines().filter_map(|line| line.rsplit_once(' '));
+        let is_sum = |sample: &str| {
+            let name = sample.split('{').next().unwrap_or_default();
+            let ends = ["_total", "_bucket", "_sum", "_count"];
+            ends.into_iter().any(|end| name.ends_with(end))
+        };
+        let sums = samples.filter(|(sample, _)| is_sum(sample));
+        sums.filter_map(|(sample, value)| Some((sample.to_owned(), value.parse().ok()?)))
+            .collect()
     }
 
     /// The first figures of which something is so.
@@ -196,6 +211,8 @@ fn the_figures_are_those_of_the_report() {
     assert_eq!(live["engine"].as_array().unwrap().len(), 3);
     assert_eq!(live["engine"][0]["kv_used"], 0.125);
     assert_same(&live, &ground);
+    let before = serving.sums();
+    assert!(before["sa_profile_events_total"] > 0.0, "{before:?}");
     fs::write(&go_on, "").unwrap();
     for worker in workers {
         worker.end();
@@ -207,6 +224,11 @@ fn the_figures_are_those_of_the_report() {
         (&2.into(), &1.into())
     );
     assert_eq!(last["requests"]["arrived"], 503);
+    let after = serving.sums();
+    for (sample, value) in before {
+        assert!(after[&sample] >= value, "{sample}: {value}");
+    }
+    assert_eq!(after["sa_profile_e2e_request_latency_seconds_count"], 500.0);
     assert_same(&last, &ground);
     let watched = ground.run(&["watch", "out"]);
     assert_eq!(watched.code, Some(0));

@@ -332,7 +332,7 @@ fn no_file_stays_open() {
     let held: Vec<_> = open
         .filter(|path| path.parent() == Some(&dir.fragments()))
         .collect();
-    assert_eq!(held, [dir.fragments(); 0]);
+    assert!(held.is_empty(), "{held:?}");
 }
 
 #[test]
