@@ -23,7 +23,7 @@ impl Token {
         let mode = std::fs::metadata(path).map_err(unusable)?.mode();
         if mode & 0o077 != 0 {
             say(&format!(
-                "{}: others may read this token: `chmod 600` it",
+                "{}: others may read this token: chmod 600 it",
                 path.display()
             ));
         }
