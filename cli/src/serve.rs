@@ -32,7 +32,7 @@ Examples:
   sa-profile serve profile_out                 http://127.0.0.1:9002/
   curl -s http://127.0.0.1:9002/stats          JSON
   curl -s http://127.0.0.1:9002/metrics        what Prometheus scrapes
-  head -c 24 /dev/urandom | base64 | tr '+/' '-_' > token
+  (umask 077; head -c 24 /dev/urandom | base64 | tr '+/' '-_' > token)
   sa-profile serve --listen 0.0.0.0:9002 --token-file token profile_out
   curl -H \"Authorization: Bearer $(cat token)\" http://HOST:9002/stats
 
@@ -90,7 +90,7 @@ fn access(listen: SocketAddr, token_file: Option<&Path>) -> Result<Access, Error
     if !is_loopback && token.is_none() {
         return Err(Error::Unusable(format!(
             "--listen {listen}: others reach this address: expected --token-file FILE, found none. \
-             `head -c 24 /dev/urandom | base64 | tr '+/' '-_' > FILE` makes one"
+             `(umask 077; head -c 24 /dev/urandom | base64 | tr '+/' '-_' > FILE)` makes one"
         )));
     }
     Ok(Access { is_loopback, token })
@@ -102,10 +102,10 @@ fn follow(directory: &Path, pages: &Pages) {
     loop {
         let look = Look::begin();
         let found = reader.poll();
-        pages.show(&reader.stats());
+        pages.show(&reader.stats(), &reader.counters());
         // The server has ended: to read all of it again takes nothing from it.
         if reader.finish() {
-            pages.show(&reader.stats());
+            pages.show(&reader.stats(), &reader.counters());
         }
         thread::sleep(look.rest(left(&reader, &found)));
     }

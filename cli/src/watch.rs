@@ -40,7 +40,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         if arguments.once && found.unread > 0 && found.bytes > 0 {
             continue;
         }
-        reader.finish();
+        match arguments.once {
+            true => reader.finish_now(),
+            false => reader.finish(),
+        };
         if reader.is_over() || shown.is_none_or(|shown| shown.elapsed() >= EVERY) {
             shown = Some(Instant::now());
             show(&reader.stats(), arguments.once)?;

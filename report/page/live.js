@@ -138,9 +138,10 @@ const requests = (title, list) => table(title,
 const notes = (stats) => {
   const behind = stats.behind;
   const lost = sum(stats.recorded.lost);
-  const skipped = behind.damaged_blocks + behind.damaged_lines + behind.skipped_events + behind.skipped_segments + behind.unreadable_files + behind.late_moments;
+  const skipped = behind.damaged_blocks + behind.damaged_lines + behind.skipped_events + behind.skipped_segments + behind.unreadable_files + behind.out_of_time + behind.late_moments;
   const all = [];
   if (lost) all.push(`${count(lost)} events were lost: ${Object.entries(stats.recorded.lost).map(([cause, events]) => `${count(events)} ${cause}`).join(', ')}.`);
+  if (behind.missing_bytes > 0) all.push(`${bytes(behind.missing_bytes)} of what was recorded are nowhere.`);
   if (behind.behind_ns > 2e9) all.push(`These figures are ${time(behind.behind_ns)} and ${bytes(behind.unread_bytes)} behind the run.`);
   if (skipped) all.push(`${count(skipped)} pieces could not be read, or came late.`);
   if (stats.not_final) all.push(`The whole run was not read again: ${stats.not_final}.`);

@@ -15,6 +15,7 @@ mod live_requests;
 mod live_stats;
 mod prometheus;
 mod token_gaps;
+mod whole_run;
 
 pub use figures::Figures;
 pub use histogram::Histogram;

@@ -53,7 +53,9 @@ pub fn read(
         link_requests: !options.filter.requests.is_empty(),
         ..options.clone()
     };
-    let (found, _) = events::read(&options, progress, |events| fold(events, report_options))?;
+    let (found, _) = events::read(&options, progress, |events| {
+        fold(events, report_options, &mut |_| {})
+    })?;
     Ok(found)
 }
 
@@ -67,10 +69,17 @@ pub fn merge_and_read(
     report_options: &ReportOptions,
     progress: &Progress,
 ) -> Result<(Result<RunReport, Error>, Report), Error> {
-    events::merge_and_read(options, progress, |events| Ok(fold(events, report_options)))
+    events::merge_and_read(options, progress, |events| {
+        Ok(fold(events, report_options, &mut |_| {}))
+    })
 }
 
-fn fold(events: &mut TraceEvents<'_>, options: &ReportOptions) -> Result<RunReport, Error> {
+/// The report of some events. `of_gap` gets each time between two tokens of a request.
+pub(crate) fn fold(
+    events: &mut TraceEvents<'_>,
+    options: &ReportOptions,
+    of_gap: &mut dyn FnMut(i64),
+) -> Result<RunReport, Error> {
     let found = events.report().events_total;
     if let Some(most) = options.most_events.filter(|most| found > *most) {
         let why = format!("expected {most} events at most, found {found}");
@@ -99,7 +108,7 @@ fn fold(events: &mut TraceEvents<'_>, options: &ReportOptions) -> Result<RunRepo
         options,
         folders,
     };
-    run.tables(gathered).map_err(of_temporary)
+    run.tables(gathered, of_gap).map_err(of_temporary)
 }
 
 /// A run of which everything was gathered.
@@ -120,7 +129,7 @@ struct DeviceTables {
 }
 
 impl Run<'_> {
-    fn tables(&self, gathered: Gathered<'_>) -> io::Result<RunReport> {
+    fn tables(&self, gathered: Gathered<'_>, of_gap: &mut dyn FnMut(i64)) -> io::Result<RunReport> {
         let recorded = recorded(self.events, self.devices, gathered.unfinished.iter().sum());
         let (keys, slow_steps) = (gathered.keys.into_keys(), gathered.slow_steps.finish());
         let slices = gathered.slices.finish()?;
@@ -155,7 +164,7 @@ impl Run<'_> {
             recorded,
             findings: Vec::new(),
             request_parts: request_parts(&request),
-            requests: summary(&request, self.options.slo, &tokens, self.sorter())?,
+            requests: summary(&request, self.options.slo, &tokens, self.sorter(), of_gap)?,
             spikes: spikes(&request, &load, last_ns),
             request,
             load,

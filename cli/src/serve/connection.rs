@@ -21,6 +21,7 @@ const DRAINED: usize = 1 << 20;
 pub(super) struct Connection {
     pub(super) stream: TcpStream,
     state: State,
+    /// When it came, or took in some of its answer.
     pub(super) since: Instant,
     pub(super) deadline: Instant,
 }
@@ -45,10 +46,6 @@ impl Connection {
         }
     }
 
-    pub(super) fn is_reading(&self) -> bool {
-        matches!(self.state, State::Reading(_))
-    }
-
     pub(super) fn is_answered(&self) -> bool {
         matches!(self.state, State::Draining(_))
     }
@@ -62,7 +59,14 @@ impl Connection {
         loop {
             let step = match &mut self.state {
                 State::Reading(bytes) => read(&mut self.stream, bytes),
-                State::Writing(response, at) => write(&mut self.stream, response, at),
+                State::Writing(response, at) => {
+                    let before = *at;
+                    let step = write(&mut self.stream, response, at);
+                    if *at > before {
+                        self.since = Instant::now();
+                    }
+                    step
+                }
                 State::Draining(drained) => drain(&mut self.stream, drained),
             };
             match step {
@@ -111,6 +115,7 @@ impl Connection {
 
     fn answer(&mut self, response: Response) {
         self.state = State::Writing(response, 0);
+        self.since = Instant::now();
         self.deadline = Instant::now() + WRITE;
     }
 }

@@ -41,12 +41,12 @@ impl Default for Pages {
 }
 
 impl Pages {
-    /// Shows these figures from now on.
-    pub(super) fn show(&self, stats: &LiveStats) {
+    /// Shows these figures from now on, and to Prometheus those that never become smaller.
+    pub(super) fn show(&self, stats: &LiveStats, counters: &LiveStats) {
         let json = stats.json().unwrap_or_default(); // writing to memory does not fail
         let made = Made {
             stats: json.into_bytes().into(),
-            metrics: prometheus(stats).into_bytes().into(),
+            metrics: prometheus(counters).into_bytes().into(),
         };
         *self.made.lock().unwrap_or_else(PoisonError::into_inner) = made;
     }

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Most clients at once. A process may have 1,024 open files, and the fragments need some.
+/// Most clients at once; the others wait until one of these is served. A process may have 1,024 open files, and others need some.
 const MOST: usize = 512;
-/// Of so many, one that has not sent its request for this long makes room for another.
+/// Of so many, one that has neither sent its request nor taken any of its answer for this long makes room for another.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How often deadlines are looked at.
 const LOOK: u16 = 500;
@@ -69,7 +69,12 @@ impl Server {
             true => PollFlags::POLLOUT,
             false => PollFlags::POLLIN,
         };
-        let mut files = vec![PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
+        // While there is no room, those who come wait in the system's queue.
+        let of_listener = match has_room(clients) {
+            true => PollFlags::POLLIN,
+            false => PollFlags::empty(),
+        };
+        let mut files = vec![PollFd::new(self.listener.as_fd(), of_listener)];
         let streams = clients.iter();
         files.extend(streams.map(|client| PollFd::new(client.stream.as_fd(), of_client(client))));
         if poll(&mut files, PollTimeout::from(LOOK)).is_err() {
@@ -80,7 +85,7 @@ impl Server {
     }
 
     fn accept(&self, clients: &mut Vec<Connection>) {
-        loop {
+        while has_room(clients) {
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -91,30 +96,29 @@ impl Server {
             if stream.set_nonblocking(true).is_err() {
                 continue;
             }
-            let mut client = Connection::new(stream);
-            if clients.len() >= MOST && !self.make_room(clients) {
-                client.refuse(503, "too many clients at once");
-                client.go_on(&self.pages, &self.access);
-                continue;
+            if clients.len() >= MOST
+                && let Some(number) = dispensable(clients)
+            {
+                clients.swap_remove(number);
             }
+            let mut client = Connection::new(stream);
             if client.go_on(&self.pages, &self.access) {
                 clients.push(client);
             }
         }
     }
+}
 
-    /// Sends a client away: one whose answer is out, else the one that has kept everybody waiting for its request for the longest time.
-    fn make_room(&self, clients: &mut Vec<Connection>) -> bool {
-        let numbered = || clients.iter().enumerate();
-        let answered = numbered().find(|(_, client)| client.is_answered());
-        let reading = numbered().filter(|(_, client)| client.is_reading());
-        let slowest = reading.min_by_key(|(_, client)| client.since);
-        let slowest = slowest.filter(|(_, client)| client.since.elapsed() >= PATIENCE);
-        let Some((number, _)) = answered.or(slowest) else {
-            return false;
-        };
-        let mut client = clients.swap_remove(number);
-        client.expire(&self.pages, &self.access);
-        true
-    }
+/// Whether there is room for a client, or one can be sent away for it.
+fn has_room(clients: &[Connection]) -> bool {
+    clients.len() < MOST || dispensable(clients).is_some()
+}
+
+/// The client that makes room for another: one whose answer is out, else the one that has kept everybody waiting for the longest time.
+fn dispensable(clients: &[Connection]) -> Option<usize> {
+    let numbered = || clients.iter().enumerate();
+    let answered = numbered().find(|(_, client)| client.is_answered());
+    let slowest = numbered().min_by_key(|(_, client)| client.since);
+    let slowest = slowest.filter(|(_, client)| client.since.elapsed() >= PATIENCE);
+    answered.or(slowest).map(|(number, _)| number)
 }

@@ -1,8 +1,10 @@
 //! The secret that requests carry.
 
 use crate::error::Error;
+use crate::words::say;
 use std::fmt;
 use std::hint::black_box;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// A shorter one can be guessed.
@@ -16,7 +18,15 @@ pub(super) struct Token(Vec<u8>);
 impl Token {
     /// Reads it from a file; white space around it is none of it.
     pub(super) fn read(path: &Path) -> Result<Token, Error> {
-        let bytes = std::fs::read(path).map_err(|error| Error::of_file(path, error))?;
+        let unusable = |error| Error::of_file(path, error);
+        let bytes = std::fs::read(path).map_err(unusable)?;
+        let mode = std::fs::metadata(path).map_err(unusable)?.mode();
+        if mode & 0o077 != 0 {
+            say(&format!(
+                "{}: others may read this token: chmod 600 it",
+                path.display()
+            ));
+        }
         Token::of(&bytes).ok_or_else(|| {
             Error::Unusable(format!(
                 "{}: expected a token of {LEAST} to {MOST} letters, digits or -._~, found something else",

@@ -82,12 +82,20 @@ fn notes(text: &mut String, stats: &LiveStats) {
         + behind.skipped_events
         + behind.skipped_segments
         + behind.unreadable_files
+        + behind.out_of_time
         + behind.late_moments;
     if skipped > 0 {
         let _ = writeln!(
             text,
             "skipped   {} pieces that could not be read, or came late",
             grouped(skipped)
+        );
+    }
+    if behind.missing_bytes > 0 {
+        let _ = writeln!(
+            text,
+            "missing   {} of what was recorded",
+            size(behind.missing_bytes)
         );
     }
     if let Some(why) = &stats.not_final {

@@ -4,6 +4,7 @@ use super::followed_process::FollowedEnd;
 use super::followed_run::FollowedRun;
 use super::streams::Streams;
 use super::tail::Tail;
+use crate::base::file_id::FileId;
 use crate::base::folder::Place;
 use crate::event::line::Event;
 use crate::event::own_record::own_record;
@@ -11,8 +12,8 @@ use crate::event::scan::{Found, Part, scan_part};
 use crate::events::{PlacedEvent, ThreadRow, mended};
 use crate::fragment::blocks::Piece;
 use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, END_RECORD, FragmentHeader, LOSS_RECORD, TRACK_BASE, TRACK_RECORD,
-    TrackRecord,
+    ANCHOR_RECORD, Anchor, END_RECORD, FragmentHeader, LOSS_RECORD, REMOVED_RECORD, RemovedStreams,
+    TRACK_BASE, TRACK_RECORD, TrackRecord,
 };
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
@@ -21,6 +22,8 @@ use std::time::Instant;
 
 /// Most bytes of lines that wait for the record of their track.
 const WAITING_BYTES: usize = 1 << 20;
+/// Most threads that are told apart; those beyond are one.
+const MOST_THREADS: usize = 1 << 14;
 
 /// What could not be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,8 +34,10 @@ pub struct Skipped {
     pub lines: u64,
     /// Events on a track that nothing described.
     pub events: u64,
-    /// Segments that were removed before they were read, or written anew.
+    /// Segments that were removed before they were read to their end, or became shorter than what was read of them.
     pub segments: u64,
+    /// Bytes of what recorders wrote that are nowhere, without a record that tells of a loss: damaged blocks have them too.
+    pub missing_bytes: u64,
 }
 
 impl Skipped {
@@ -41,6 +46,7 @@ impl Skipped {
         self.lines += other.lines;
         self.events += other.events;
         self.segments += other.segments;
+        self.missing_bytes += other.missing_bytes;
     }
 }
 
@@ -49,18 +55,39 @@ impl Skipped {
 pub(super) struct FollowedFragment {
     pub(super) process: usize,
     header: FragmentHeader,
-    /// Those that were not read to their end, and the newest.
+    /// Those that are there.
     segments: BTreeMap<u32, Tail>,
     newest: u32,
+    /// The one that is read.
+    reading: u32,
     streams: Streams,
+    /// Events that were read of each segment, with those that it says were lost; last those of removed ones.
+    events: BTreeMap<u32, u64>,
+    removed: RemovedEvents,
+    is_stopped: bool,
     threads: HashMap<(i64, i64), usize>,
+    /// What stands for the threads beyond the most.
+    other_threads: Option<usize>,
     /// Lines of tracks that are not described yet.
     waiting: Vec<u8>,
     pub(super) skipped: Skipped,
+    /// Whether nothing is added any more.
+    pub(super) is_over: bool,
     /// How its recorder ended, if it did.
     pub(super) end: Option<FollowedEnd>,
     /// When all that was there was read last.
     pub(super) caught_up: Instant,
+}
+
+/// What is known of removed segments.
+#[derive(Debug, Default)]
+struct RemovedEvents {
+    /// What the first record of two said.
+    told: Option<RemovedStreams>,
+    /// Events that were read of them.
+    read: u64,
+    /// Those that were not.
+    lost: u64,
 }
 
 #[derive(Deserialize)]
@@ -82,6 +109,14 @@ struct LossArgs {
     processes: u64,
     /// Only of records about removed segments.
     first: Option<u32>,
+    slot: Option<u32>,
+    #[serde(rename = "gen")]
+    generation: Option<u32>,
+    from: Option<u64>,
+    to: Option<u64>,
+    /// Nothing but slot 0 is written any more: what is missing is explained.
+    #[serde(default)]
+    stopped: bool,
 }
 
 impl FollowedFragment {
@@ -91,62 +126,72 @@ impl FollowedFragment {
             header,
             segments: BTreeMap::new(),
             newest: 0,
+            reading: 0,
             streams: Streams::default(),
+            events: BTreeMap::new(),
+            removed: RemovedEvents::default(),
+            is_stopped: false,
             threads: HashMap::new(),
+            other_threads: None,
             waiting: Vec::new(),
             skipped: Skipped::default(),
+            is_over: false,
             end: None,
             caught_up: Instant::now(),
         }
     }
 
-    /// Adds a segment.
-    pub(super) fn add(&mut self, number: u32, place: &Place) -> io::Result<()> {
-        self.segments.insert(number, Tail::open(place)?);
+    /// Notes how long a segment is now, which may be a new one.
+    pub(super) fn see(&mut self, number: u32, place: Place, id: FileId, len: u64) {
         self.newest = self.newest.max(number);
-        Ok(())
+        match self.segments.get_mut(&number) {
+            Some(tail) => self.skipped.segments += u64::from(tail.see(place, len)),
+            None => drop(self.segments.insert(number, Tail::new(place, id, len))),
+        }
     }
 
-    /// Looks how much there is to read, in bytes.
-    pub(super) fn look(&mut self) -> u64 {
-        for tail in self.segments.values_mut() {
-            let _ = tail.look(); // an open file has a length; if not, it is read on later
-        }
-        let unread = self.unread();
-        if unread == 0 {
-            self.caught_up = Instant::now();
-        }
-        unread
+    /// Notes that a segment is not there any more.
+    pub(super) fn forget(&mut self, number: u32) {
+        let gone = self.segments.remove(&number);
+        let was_unread = gone.is_some_and(|tail| tail.unread(true) > 0);
+        self.skipped.segments += u64::from(was_unread);
     }
 
     /// Bytes that are there and were not read.
     pub(super) fn unread(&self) -> u64 {
-        self.segments.values().map(Tail::unread).sum()
+        let unread = |(number, tail): (&u32, &Tail)| tail.unread(self.is_final(*number));
+        self.segments.iter().map(unread).sum()
     }
 
-    /// Reads on for some `most` bytes. Nothing is added any more where the process `is_over`. Gives how many were read.
+    /// Whether nothing is added to a segment any more.
+    fn is_final(&self, number: u32) -> bool {
+        self.is_over || number < self.newest
+    }
+
+    /// Reads on for some `most` bytes. Gives how many were read.
     pub(super) fn read(
         &mut self,
         buffer: &mut Vec<u8>,
         most: usize,
-        is_over: bool,
         run: &mut FollowedRun,
         of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
     ) -> u64 {
-        let newest = self.newest;
-        self.segments
-            .retain(|number, tail| *number == newest || tail.unread() > 0);
-        let Some(mut oldest) = self.segments.first_entry() else {
+        let (is_over, newest) = (self.is_over, self.newest);
+        let is_final = |number: u32| is_over || number < newest;
+        let mut segments = self.segments.iter_mut();
+        let unread = segments.find(|(number, tail)| tail.unread(is_final(**number)) > 0);
+        let Some((&number, tail)) = unread else {
             return 0;
         };
-        let number = *oldest.key();
-        let is_full = number < self.newest;
-        let Ok(read) = oldest.get_mut().read(buffer, most, is_full || is_over) else {
-            oldest.remove();
-            self.skipped.segments += 1;
-            return 0;
+        let read = match tail.read(buffer, most, is_final(number)) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.forget(number);
+                return 0;
+            }
+            Err(_) => return 0, // it is tried again, and unread until then
         };
-        self.skipped.segments += u64::from(read.is_cut);
+        self.reading = number;
         let bytes = std::mem::take(buffer);
         for (range, piece) in read.pieces {
             match piece {
@@ -159,7 +204,7 @@ impl FollowedFragment {
                 }
                 Piece::Complete(header) => {
                     let fresh = self.streams.take(&header);
-                    self.skipped.blocks -= u64::from(fresh.mends);
+                    self.skipped.blocks -= fresh.mends;
                     for part in fresh.parts {
                         let part = Part {
                             start: range.start + part.start,
@@ -172,6 +217,10 @@ impl FollowedFragment {
             }
         }
         *buffer = bytes;
+        self.skipped.missing_bytes = match self.is_stopped {
+            true => 0,
+            false => self.streams.missing(),
+        };
         run.process_mut(self.process).bytes += read.bytes;
         read.bytes
     }
@@ -196,8 +245,9 @@ impl FollowedFragment {
         run: &mut FollowedRun,
         of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
     ) {
-        if event.phase == b'i' && event.name() == LOSS_RECORD.as_bytes() {
-            self.loss(event, run);
+        let is_loss = event.phase == b'i' && event.name() == LOSS_RECORD.as_bytes();
+        if is_loss && !self.loss(event, run) {
+            return;
         }
         let Some(thread) = self.thread(event, run) else {
             return self.wait(event);
@@ -208,7 +258,9 @@ impl FollowedFragment {
             row: 0,
             ordinal: self.process as u64,
         };
+        let of_segment = self.events.entry(self.reading).or_default();
         let mut tell = |event: Event<'_>| {
+            *of_segment += 1;
             let placed = PlacedEvent::new(event, place, shift_ns);
             let of_thread = run.threads()[thread].process;
             let process = run.process_mut(of_thread);
@@ -231,6 +283,10 @@ impl FollowedFragment {
         }
         if event.tid >= i64::from(TRACK_BASE) {
             return None;
+        }
+        if self.threads.len() >= MOST_THREADS {
+            let other = || run.add_thread(self.process, event.tid);
+            return Some(*self.other_threads.get_or_insert_with(other));
         }
         let thread = run.add_thread(self.process, event.tid);
         self.threads.insert(key, thread);
@@ -269,6 +325,7 @@ impl FollowedFragment {
                     _ => FollowedEnd::Ended,
                 });
             }
+            (Some(REMOVED_RECORD), _) => self.removed.told = args(event),
             (Some(TRACK_RECORD), _) => {
                 if let Some(record) = args::<TrackRecord>(event) {
                     self.track(event, record, run, of_event);
@@ -306,21 +363,52 @@ impl FollowedFragment {
         self.lines(&waiting, Part::all_of(&waiting), run, of_event);
     }
 
-    fn loss(&mut self, event: &Event<'_>, run: &mut FollowedRun) {
+    /// Takes a record of a loss; whether it is an event that is shown.
+    fn loss(&mut self, event: &Event<'_>, run: &mut FollowedRun) -> bool {
         let Some(loss) = args::<LossArgs>(event) else {
-            return;
+            return true;
         };
-        let process = run.process_mut(self.process);
-        let known = process.lost.entry(loss.cause).or_default();
-        match loss.first {
-            // Each segment says again how many went so far.
-            Some(_) => {
-                let more = loss.events.saturating_sub(process.removed_events);
-                process.removed_events += more;
-                *known += more;
-            }
-            None => *known += loss.events + loss.processes,
+        if let Some(first) = loss.first {
+            let more = self.removed(first, loss.events);
+            let lost = &mut run.process_mut(self.process).lost;
+            *lost.entry(loss.cause).or_default() += more;
+            return false;
         }
+        self.is_stopped |= loss.stopped;
+        if let (Some(slot), Some(generation), Some(from), Some(to)) =
+            (loss.slot, loss.generation, loss.from, loss.to)
+        {
+            self.streams.explain(slot, generation, from..to);
+        }
+        // A duration that was cut is told the same way, but its event is there.
+        let events = match loss.cause.as_str() {
+            "clamped" => 0,
+            _ => loss.events,
+        };
+        *self.events.entry(self.reading).or_default() += events;
+        let lost = &mut run.process_mut(self.process).lost;
+        *lost.entry(loss.cause).or_default() += loss.events + loss.processes;
+        true
+    }
+
+    /// Takes what a segment says of those that were removed before it (FORMAT.md §2.5); gives how many more events went unread.
+    fn removed(&mut self, first: u32, events: u64) -> u64 {
+        let is_possible = (1..=self.reading).contains(&first);
+        let agrees = |told: &RemovedStreams| (told.first, told.events) == (first, events);
+        let told = self.removed.told.take();
+        let Some(told) = told.filter(|told| is_possible && agrees(told)) else {
+            return 0;
+        };
+        for (slot, generation, to) in told.streams {
+            self.streams.explain(slot, generation, 0..to);
+        }
+        let there = self.events.split_off(&first);
+        let gone = std::mem::replace(&mut self.events, there);
+        self.removed.read += gone.into_values().sum::<u64>();
+        let lost = events.saturating_sub(self.removed.read);
+        let more = lost.saturating_sub(self.removed.lost);
+        self.removed.lost += more;
+        more
     }
 }
 

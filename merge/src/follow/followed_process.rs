@@ -38,8 +38,6 @@ pub struct FollowedProcess {
     pub last_ns: Option<i64>,
     /// What its times may be off against those of the first host; `None` where nothing tells.
     pub clock_uncertainty_ns: Option<u64>,
-    /// Events that went with removed segments, as its newest segment says.
-    pub(super) removed_events: u64,
 }
 
 impl FollowedProcess {
@@ -55,7 +53,6 @@ impl FollowedProcess {
             lost: BTreeMap::new(),
             last_ns: None,
             clock_uncertainty_ns: None,
-            removed_events: 0,
         }
     }
 

@@ -1,18 +1,21 @@
 //! Finds what there is of a run, again and again, and reads on.
 
+use super::directory_state::DirectoryState;
 use super::followed_fragment::{FollowedFragment, Skipped};
 use super::followed_process::FollowedEnd;
 use super::followed_run::FollowedRun;
 use crate::Runs;
+use crate::base::file_id::FileId;
 use crate::base::folder::{Folder, Place};
 use crate::events::PlacedEvent;
 use crate::fragment::file::read_header;
 use crate::fragment::input;
 use crate::fragment::liveness::is_alive_here;
-use crate::fragment::load::list_stems;
-use sa_recorder::format::{FragmentHeader, stem_and_segment};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use crate::fragment::load::{list_stems, recorder_key};
+use sa_recorder::format::stem_and_segment;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -21,23 +24,47 @@ const TURN_BYTES: usize = 2 << 20;
 /// How often it is asked whether processes live.
 const LIVENESS: Duration = Duration::from_secs(1);
 
-/// Follows the newest run of a directory, and the next one when that begins.
+/// The path of a file's folder, and the file's name there.
+type Name = (PathBuf, OsString);
+/// The path of a fragment's folder, and its recorder.
+type Recorder = (PathBuf, String);
+
+/// Follows the newest run of a directory, and the next one when that begins. No file stays open between two polls, and the directory is found anew by its path with
+/// each: what is removed, moved and made again is seen as it is then.
 #[derive(Debug)]
 pub struct Follower {
     directory: PathBuf,
     run: FollowedRun,
     /// The ids that fragments of the run name: two while its main process has not said yet which it is.
     ids: BTreeSet<String>,
-    folders: Vec<Folder>,
-    known: HashSet<(PathBuf, OsString)>,
-    /// By folder and stem.
-    fragments: BTreeMap<(PathBuf, String), FollowedFragment>,
+    /// What the directory was like when the run was found in it.
+    state: Option<DirectoryState>,
+    /// The folders that hold its fragments.
+    folders: Vec<PathBuf>,
+    known: HashMap<Name, KnownFile>,
+    fragments: BTreeMap<Recorder, FollowedFragment>,
     /// Which fragment is read first.
     turn: usize,
     buffer: Vec<u8>,
-    looked: Option<Instant>,
-    /// Files of the folder that could not be opened.
+    /// When it was last asked who lives.
+    asked: Option<Instant>,
+    /// Files of the folders that cannot be opened.
     unreadable: u64,
+}
+
+/// A file that was looked at.
+#[derive(Debug)]
+struct KnownFile {
+    id: FileId,
+    /// Of which fragment it is which segment; `None` if it is of another run, or of somebody else.
+    segment: Option<(Recorder, u32)>,
+}
+
+/// A file as it is now.
+struct Listed {
+    place: Place,
+    id: FileId,
+    len: u64,
 }
 
 /// What a poll found.
@@ -53,7 +80,7 @@ pub struct Poll {
     pub behind: Duration,
     /// What could not be read, so far.
     pub skipped: Skipped,
-    /// Files that could not be opened.
+    /// Files that cannot be opened now.
     pub unreadable: u64,
 }
 
@@ -64,12 +91,13 @@ impl Follower {
             directory: directory.to_owned(),
             run: FollowedRun::default(),
             ids: BTreeSet::new(),
+            state: None,
             folders: Vec::new(),
-            known: HashSet::new(),
+            known: HashMap::new(),
             fragments: BTreeMap::new(),
             turn: 0,
             buffer: Vec::new(),
-            looked: None,
+            asked: None,
             unreadable: 0,
         }
     }
@@ -101,11 +129,12 @@ impl Follower {
         mut of_event: impl FnMut(&FollowedRun, &PlacedEvent<'_>),
     ) -> Poll {
         let is_new_run = self.discover();
-        // Before the fragments are looked at: then nothing that a dead process wrote is missing.
-        self.look_who_lives();
-        for fragment in self.fragments.values_mut() {
-            fragment.look();
+        if self.look_who_lives() {
+            // Now nothing is missing that a dead process wrote.
+            let listed = self.list();
+            self.look(listed);
         }
+        self.note_ends();
         let bytes = self.read(most, &mut of_event);
         self.note_ends();
         let mut found = Poll {
@@ -141,14 +170,7 @@ impl Follower {
             if fragment.unread() == 0 {
                 continue;
             }
-            let is_over = self.run.processes()[fragment.process].end != FollowedEnd::Alive;
-            let read = fragment.read(
-                &mut self.buffer,
-                TURN_BYTES,
-                is_over,
-                &mut self.run,
-                of_event,
-            );
+            let read = fragment.read(&mut self.buffer, TURN_BYTES, &mut self.run, of_event);
             if read > 0 {
                 bytes += read;
                 idle = 0;
@@ -173,52 +195,46 @@ impl Follower {
                 None => {}
             }
         }
+        for fragment in self.fragments.values_mut() {
+            fragment.is_over = self.run.processes()[fragment.process].end != FollowedEnd::Alive;
+        }
     }
 
-    fn look_who_lives(&mut self) {
-        if self
-            .looked
-            .is_some_and(|looked| looked.elapsed() < LIVENESS)
-        {
-            return;
+    /// Asks who lives; whether somebody died since that was asked last.
+    fn look_who_lives(&mut self) -> bool {
+        if self.asked.is_some_and(|asked| asked.elapsed() < LIVENESS) {
+            return false;
         }
-        self.looked = Some(Instant::now());
+        self.asked = Some(Instant::now());
+        let mut has_died = false;
         for process in self.run.processes_mut() {
             // A process of another host counts as alive until it says that it ended: a look at its lock would be in its way.
             let asks = process.end == FollowedEnd::Alive && !process.is_tracks;
             if asks && is_alive_here(&process.header) == Some(false) {
                 process.end = FollowedEnd::Died;
+                has_died = true;
             }
         }
+        has_died
     }
 
-    /// Looks for new files; whether they are of another run.
+    /// Looks at what is there; whether it is of another run.
     fn discover(&mut self) -> bool {
+        let state = DirectoryState::of(&self.directory);
         let mut is_new_run = false;
-        if self.folders.is_empty() {
+        if self.state.as_ref() != Some(&state) {
             is_new_run = self.find();
+            self.state = Some(state);
         }
-        let mut found = Vec::new();
-        for folder in &self.folders {
-            // A folder that was moved is found again with the next run.
-            let Ok(files) = list_stems(folder) else {
-                continue;
-            };
-            found.extend(files.into_iter().map(|file| file.place));
+        let mut listed = self.list();
+        if listed.is_empty() && self.find() {
+            is_new_run = true;
+            listed = self.list();
         }
-        found.retain(|place| !self.known.contains(&key(place)));
-        found.retain(|place| self.add(place) == Added::OtherRun);
-        if found.is_empty() {
-            return is_new_run;
-        }
-        if self.find() {
-            self.discover();
-            return true;
-        }
-        for place in found {
-            if self.add(&place) == Added::OtherRun {
-                self.known.insert(key(&place));
-            }
+        if self.look(listed) {
+            is_new_run |= self.find();
+            let listed = self.list();
+            self.look(listed);
         }
         is_new_run
     }
@@ -227,82 +243,137 @@ impl Follower {
     fn find(&mut self) -> bool {
         let found = input::find(std::slice::from_ref(&self.directory), &Runs::Newest);
         let mut ids = BTreeSet::new();
-        let mut folders: BTreeMap<PathBuf, Folder> = BTreeMap::new();
+        let mut folders = BTreeSet::new();
         for file in &found.files {
             let front = file.place.read_front(false).unwrap_or_default();
             if let Some(header) = read_header(&front) {
                 ids.insert(header.run);
-                let folder = file.place.folder();
-                folders.insert(folder.path().to_owned(), folder.clone());
+                folders.insert(file.place.folder().path().to_owned());
             }
         }
-        if ids.is_empty() || ids == self.ids {
+        if ids.is_empty() {
             return false;
         }
-        let goes_on = !ids.is_disjoint(&self.ids);
-        if !goes_on {
-            let begun = !self.ids.is_empty();
+        let begun = !self.ids.is_empty();
+        // Of two runs that were taken for one only one may go on: what was read of the other one does not belong to it.
+        let is_same = begun && self.ids.is_subset(&ids);
+        if !is_same {
             let number = self.run.number + u64::from(begun);
             *self = Follower::new(&self.directory);
             self.run.number = number;
-            self.ids = ids;
-            self.folders = folders.into_values().collect();
-            return begun;
+        } else if ids != self.ids {
+            // Files of another run may be of this one now.
+            self.known.retain(|_, file| file.segment.is_some());
         }
-        self.ids.extend(ids);
-        self.folders = folders.into_values().collect();
-        false
+        self.ids = ids;
+        self.folders = folders.into_iter().collect();
+        begun && !is_same
     }
 
-    fn add(&mut self, place: &Place) -> Added {
-        let Ok(front) = place.read_front(false) else {
-            self.known.insert(key(place));
-            self.unreadable += 1;
-            return Added::Not;
+    /// The fragments' files that are there.
+    fn list(&self) -> Vec<Listed> {
+        let mut all = Vec::new();
+        for path in &self.folders {
+            // One that is gone has none.
+            let Ok(files) = self.folder(path).and_then(|folder| list_stems(&folder)) else {
+                continue;
+            };
+            for file in files {
+                if let Ok(status) = file.place.status() {
+                    all.push(Listed {
+                        place: file.place,
+                        id: FileId::of_status(&status),
+                        len: u64::try_from(status.st_size).unwrap_or(0),
+                    });
+                }
+            }
+        }
+        all
+    }
+
+    /// Opens a folder of the directory, which may be another one by now. No link is followed below the directory.
+    fn folder(&self, path: &Path) -> io::Result<Folder> {
+        let mut folder = Folder::open(&self.directory)?;
+        let below = path.strip_prefix(&self.directory);
+        for component in below.map_err(io::Error::other)?.components() {
+            folder = folder.folder(component)?;
+        }
+        Ok(folder)
+    }
+
+    /// Looks at the files that are there; whether new ones are of another run.
+    fn look(&mut self, listed: Vec<Listed>) -> bool {
+        let names: HashSet<Name> = listed.iter().map(|file| name(&file.place)).collect();
+        let gone = self.known.extract_if(|name, _| !names.contains(name));
+        for (_, file) in gone {
+            if let Some((fragment, number)) = file.segment
+                && let Some(fragment) = self.fragments.get_mut(&fragment)
+            {
+                fragment.forget(number);
+            }
+        }
+        self.unreadable = 0;
+        let mut is_other = false;
+        for file in listed {
+            is_other |= self.see(file);
+        }
+        is_other
+    }
+
+    /// Looks at a file; whether it is a new one of another run.
+    fn see(&mut self, Listed { place, id, len }: Listed) -> bool {
+        let name = name(&place);
+        let known = self.known.get(&name).filter(|known| known.id == id);
+        if let Some(known) = known {
+            if let Some((fragment, number)) = &known.segment
+                && let Some(fragment) = self.fragments.get_mut(fragment)
+            {
+                fragment.see(*number, place, id, len);
+            }
+            return false;
+        }
+        // Another file has the name by now.
+        if let Some(KnownFile {
+            segment: Some((fragment, number)),
+            ..
+        }) = self.known.remove(&name)
+            && let Some(fragment) = self.fragments.get_mut(&fragment)
+        {
+            fragment.forget(number);
+        }
+        let front = match place.read_front(false) {
+            Ok(front) => front,
+            Err(error) => {
+                self.unreadable += u64::from(error.kind() != io::ErrorKind::NotFound);
+                return false;
+            }
         };
         let Some(header) = read_header(&front) else {
             // Its first line may not be whole yet. A file of somebody else stays without a header.
             if front.contains(&b'\n') {
-                self.known.insert(key(place));
+                self.known.insert(name, KnownFile { id, segment: None });
             }
-            return Added::Not;
+            return false;
         };
         if !self.ids.contains(&header.run) {
-            return Added::OtherRun;
+            self.known.insert(name, KnownFile { id, segment: None });
+            return true;
         }
-        self.known.insert(key(place));
-        let name = place.name().to_str().and_then(stem_and_segment);
-        let Some((stem, number)) = name else {
-            return Added::Not;
-        };
-        let stem = (place.folder().path().to_owned(), stem.to_owned());
-        match self.fragment(stem, header).add(number, place) {
-            Ok(()) => Added::Segment,
-            Err(_) => {
-                self.unreadable += 1;
-                Added::Not
-            }
-        }
-    }
-
-    fn fragment(
-        &mut self,
-        stem: (PathBuf, String),
-        header: FragmentHeader,
-    ) -> &mut FollowedFragment {
-        let process = self.run.process_of(&header);
-        let new = || FollowedFragment::new(process, header);
-        self.fragments.entry(stem).or_insert_with(new)
+        let number = place.name().to_str().and_then(stem_and_segment);
+        let number = number.map(|(_, number)| number);
+        let segment = number.map(|number| {
+            let recorder = (place.folder().path().to_owned(), recorder_key(&header));
+            let process = self.run.process_of(&header);
+            let new = || FollowedFragment::new(process, header);
+            let fragment = self.fragments.entry(recorder.clone()).or_insert_with(new);
+            fragment.see(number, place, id, len);
+            (recorder, number)
+        });
+        self.known.insert(name, KnownFile { id, segment });
+        false
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Added {
-    Segment,
-    OtherRun,
-    Not,
-}
-
-fn key(place: &Place) -> (PathBuf, OsString) {
+fn name(place: &Place) -> Name {
     (place.folder().path().to_owned(), place.name().to_owned())
 }

@@ -2,22 +2,41 @@
 
 use crate::fragment::blocks::Positions;
 use sa_recorder::format::BlockHeader;
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 
 /// Most stretches of one stream that are told apart: what lies before the newest of them counts as taken.
 const STRETCHES: usize = 64;
+/// Most damaged blocks that may turn out to be written again; most older streams that lack something.
+const MOST: usize = 1_024;
 
 /// The streams of one recorder, of each slot the newest generation.
 #[derive(Debug, Default)]
-pub(super) struct Streams(HashMap<u32, Stream>);
+pub(super) struct Streams {
+    newest: HashMap<u32, Stream>,
+    /// Of older generations those that lack positions, by slot and generation: a loss may still explain them.
+    older: BTreeMap<(u32, u32), KnownPositions>,
+    /// Blocks that did not match, and may be written again.
+    broken: VecDeque<BlockHeader>,
+    /// What streams lacked that are forgotten.
+    forgotten: u64,
+}
 
 #[derive(Debug, Default)]
 struct Stream {
     generation: u32,
     taken: Positions,
-    /// A block that did not match, and may be written again.
-    broken: Option<Range<u64>>,
+    known: KnownPositions,
+}
+
+/// The positions of a stream that were taken, or of which a record says that they are lost.
+#[derive(Debug, Default)]
+struct KnownPositions {
+    positions: Positions,
+    end: u64,
+    /// How many were missing below those that are told apart.
+    forgotten: u64,
 }
 
 /// What a whole block has that is new.
@@ -25,58 +44,119 @@ struct Stream {
 pub(super) struct Fresh {
     /// The parts of its bytes.
     pub(super) parts: Vec<Range<usize>>,
-    /// Whether it holds what was broken before.
-    pub(super) mends: bool,
+    /// How many blocks it holds that were broken before.
+    pub(super) mends: u64,
+}
+
+impl KnownPositions {
+    fn add(&mut self, range: Range<u64>) {
+        self.end = self.end.max(range.end);
+        self.positions.add(range);
+        if self.positions.stretches() > STRETCHES {
+            let before = self.there();
+            self.positions.forget_oldest(STRETCHES);
+            self.forgotten += before - self.there();
+        }
+    }
+
+    /// Those that are missing between the ones that are told apart.
+    fn there(&self) -> u64 {
+        let missing = self.positions.missing(0..self.end);
+        missing.iter().map(|of| of.end - of.start).sum()
+    }
+
+    fn missing(&self) -> u64 {
+        self.forgotten + self.there()
+    }
 }
 
 impl Streams {
-    /// Takes a whole block.
+    /// Takes a whole block. Only such a one begins a new generation: the header of another one may say anything.
     pub(super) fn take(&mut self, header: &BlockHeader) -> Fresh {
-        let Some(stream) = self.of(header) else {
-            return Fresh {
-                parts: Vec::new(),
-                mends: false,
-            };
-        };
         let positions = positions(header);
-        let is_in = |broken: &mut Range<u64>| positions.contains(&broken.start);
-        let mends = stream.broken.take_if(is_in).is_some();
-        let fresh = stream.taken.add(positions);
-        stream.taken.forget_oldest(STRETCHES);
+        let before = self.broken.len();
+        self.broken.retain(|broken| {
+            let is_same = (broken.slot, broken.generation) == (header.slot, header.generation);
+            !(is_same && positions.contains(&broken.from))
+        });
+        let mends = (before - self.broken.len()) as u64;
+        let stream = self.newest.entry(header.slot).or_default();
+        if header.generation > stream.generation {
+            let new = Stream {
+                generation: header.generation,
+                ..Stream::default()
+            };
+            let old = std::mem::replace(stream, new);
+            if old.known.missing() > 0 {
+                self.older.insert((header.slot, old.generation), old.known);
+            }
+        }
+        if self.older.len() > MOST {
+            let oldest = self.older.pop_first();
+            self.forgotten += oldest.map_or(0, |(_, known)| known.missing());
+        }
+        let mut fresh = Vec::new();
+        if header.generation == stream.generation {
+            fresh = stream.taken.add(positions.clone());
+            stream.taken.forget_oldest(STRETCHES);
+            stream.known.add(positions);
+        }
         let byte = |at: u64| usize::try_from(at - header.from).unwrap_or(usize::MAX);
+        let parts = fresh.iter();
         Fresh {
-            parts: fresh
-                .iter()
-                .map(|of| byte(of.start)..byte(of.end))
-                .collect(),
+            parts: parts.map(|of| byte(of.start)..byte(of.end)).collect(),
             mends,
         }
     }
 
     /// Notes a block that is incomplete or does not match; whether that is damage so far: nothing else holds its positions.
     pub(super) fn note_broken(&mut self, header: &BlockHeader) -> bool {
-        let Some(stream) = self.of(header) else {
-            return false;
+        let is_known = |broken: &BlockHeader| {
+            (broken.slot, broken.generation, broken.from)
+                == (header.slot, header.generation, header.from)
         };
-        let positions = positions(header);
-        let is_damage =
-            stream.broken.is_none() && !stream.taken.missing(positions.clone()).is_empty();
-        if is_damage {
-            stream.broken = Some(positions);
+        let is_taken = self.newest.get(&header.slot).is_some_and(|stream| {
+            stream.generation == header.generation
+                && header.len > 0
+                && stream.taken.missing(positions(header)).is_empty()
+        });
+        if is_taken || self.broken.iter().any(is_known) {
+            return false;
         }
-        is_damage
+        self.broken.push_back(*header);
+        if self.broken.len() > MOST {
+            self.broken.pop_front();
+        }
+        true
     }
 
-    /// The stream of a block, which is a new one if its generation is newer. An older one is over.
-    fn of(&mut self, header: &BlockHeader) -> Option<&mut Stream> {
-        let stream = self.0.entry(header.slot).or_default();
-        if header.generation > stream.generation {
-            *stream = Stream {
-                generation: header.generation,
+    /// Notes that a record says what became of positions of a stream.
+    pub(super) fn explain(&mut self, slot: u32, generation: u32, lost: Range<u64>) {
+        if lost.is_empty() {
+            return;
+        }
+        if let Some(stream) = self.newest.get_mut(&slot)
+            && stream.generation == generation
+        {
+            stream.known.add(lost);
+        } else if let Some(known) = self.older.get_mut(&(slot, generation)) {
+            known.add(lost);
+        } else if let Entry::Vacant(vacant) = self.newest.entry(slot) {
+            // It has not been seen yet: what it lacks at its begin is explained.
+            let mut stream = Stream {
+                generation,
                 ..Stream::default()
             };
+            stream.known.add(lost);
+            vacant.insert(stream);
         }
-        (header.generation == stream.generation).then_some(stream)
+    }
+
+    /// How many bytes are nowhere, below the newest ones of their streams, without a record that says so.
+    pub(super) fn missing(&self) -> u64 {
+        let newest = self.newest.values().map(|stream| stream.known.missing());
+        let older = self.older.values().map(KnownPositions::missing);
+        self.forgotten + newest.sum::<u64>() + older.sum::<u64>()
     }
 }
 
@@ -127,9 +207,9 @@ mod tests {
         let mut streams = Streams::default();
         assert!(streams.note_broken(&block(0, 0, 10)));
         assert!(!streams.note_broken(&block(0, 0, 10)));
-        assert!(streams.take(&block(0, 0, 12)).mends);
+        assert_eq!(streams.take(&block(0, 0, 12)).mends, 1);
         assert!(!streams.note_broken(&block(0, 4, 4)));
-        assert!(!streams.take(&block(0, 12, 12)).mends);
+        assert_eq!(streams.take(&block(0, 12, 12)).mends, 0);
     }
 
     #[test]
@@ -138,10 +218,38 @@ mod tests {
         for gap in 0..1_000 {
             streams.take(&block(0, 20 * gap, 10));
         }
-        let stream = streams.0.values().next().unwrap();
+        let stream = streams.newest.values().next().unwrap();
         assert_eq!(stream.taken.stretches(), STRETCHES);
+        assert_eq!(streams.missing(), 999 * 10);
         assert_eq!(parts(&mut streams, 0, 10, 10), []);
         let last = parts(&mut streams, 0, 20 * 998 + 10, 10);
         assert_eq!(last, [(0, 10)]);
+    }
+
+    #[test]
+    fn each_damaged_block_counts_and_none_ends_a_stream() {
+        let mut streams = Streams::default();
+        assert_eq!(parts(&mut streams, 0, 0, 10), [(0, 10)]);
+        assert!(streams.note_broken(&block(900, 10, 10)));
+        assert!(streams.note_broken(&block(0, 20, 10)));
+        assert!(streams.note_broken(&block(0, 30, 10)));
+        assert_eq!(parts(&mut streams, 0, 40, 10), [(0, 10)]);
+        assert_eq!(streams.missing(), 30);
+        assert_eq!(streams.take(&block(0, 10, 30)).mends, 2);
+        assert_eq!(streams.missing(), 0);
+    }
+
+    #[test]
+    fn what_is_missing_is_counted_until_a_loss_explains_it() {
+        let mut streams = Streams::default();
+        streams.explain(3, 0, 0..50);
+        streams.take(&block(0, 60, 10));
+        assert_eq!(streams.missing(), 10);
+        streams.take(&block(1, 5, 10));
+        assert_eq!(streams.missing(), 15);
+        streams.explain(3, 0, 40..60);
+        assert_eq!(streams.missing(), 5);
+        streams.explain(3, 1, 0..5);
+        assert_eq!(streams.missing(), 0);
     }
 }

@@ -1,5 +1,6 @@
 //! What of a segment that grows was not read yet.
 
+use crate::base::file_id::FileId;
 use crate::base::folder::Place;
 use crate::fragment::blocks::{Piece, split};
 use memchr::memrchr;
@@ -12,12 +13,15 @@ use std::os::unix::fs::FileExt;
 /// No block or line is longer. One that says so is not waited for.
 const LONGEST: usize = 32 << 20;
 
-/// A segment, and up to where it was read.
+/// A segment, and up to where it was read. It is open only while some of it is read: when its recorder removes it, its room is free.
 #[derive(Debug)]
 pub(super) struct Tail {
-    file: File,
+    place: Place,
+    id: FileId,
     offset: u64,
     len: u64,
+    /// How long it was when what is there behind `offset` was not whole.
+    waits_at: u64,
 }
 
 /// What was read of it.
@@ -25,68 +29,79 @@ pub(super) struct TailPieces {
     pub(super) pieces: Vec<(Range<usize>, Piece)>,
     /// How many bytes.
     pub(super) bytes: u64,
-    /// Whether the file became shorter: what it holds now was not read.
-    pub(super) is_cut: bool,
 }
 
 impl Tail {
-    /// Opens a segment to read it from its begin.
-    pub(super) fn open(place: &Place) -> io::Result<Tail> {
-        let file = place.open_regular(false)?;
-        Ok(Tail {
-            file,
+    /// A segment that is to be read from its begin.
+    pub(super) fn new(place: Place, id: FileId, len: u64) -> Tail {
+        Tail {
+            place,
+            id,
             offset: 0,
-            len: 0,
-        })
+            len,
+            waits_at: 0,
+        }
     }
 
-    /// Bytes that were not read, as far as it was long when it was last looked at.
-    pub(super) fn unread(&self) -> u64 {
-        self.len.saturating_sub(self.offset)
+    /// Notes how long it is now; whether it became shorter than what was read of it. Then it is read on behind its new end.
+    pub(super) fn see(&mut self, place: Place, len: u64) -> bool {
+        let is_cut = len < self.offset;
+        if is_cut {
+            self.offset = len;
+        }
+        if len < self.waits_at {
+            self.waits_at = 0;
+        }
+        (self.place, self.len) = (place, len);
+        is_cut
     }
 
-    /// Looks how long it is.
-    pub(super) fn look(&mut self) -> io::Result<()> {
-        self.len = self.file.metadata()?.len();
-        Ok(())
+    /// Bytes that were not read, as far as it was long when it was last looked at. What is not whole is waited for, unless nothing is added any more.
+    pub(super) fn unread(&self, is_final: bool) -> u64 {
+        match is_final || self.len > self.waits_at {
+            true => self.len.saturating_sub(self.offset),
+            false => 0,
+        }
     }
 
     /// Reads some `most` bytes, and more where one block or line has more. Of a segment to which nothing is added any more the last bytes count as well,
     /// whole or not.
+    ///
+    /// # Errors
+    /// `NotFound` if it was removed, or another file has its name.
     pub(super) fn read(
         &mut self,
         buffer: &mut Vec<u8>,
         most: usize,
         is_final: bool,
     ) -> io::Result<TailPieces> {
-        if self.len < self.offset {
-            self.offset = self.len;
-            return Ok(TailPieces {
-                pieces: Vec::new(),
-                bytes: 0,
-                is_cut: true,
-            });
+        let file = self.place.open_regular(false)?;
+        if FileId::of(&file.metadata()?) != self.id {
+            return Err(io::ErrorKind::NotFound.into());
         }
         let mut most = most;
         loop {
-            let wanted = usize::try_from(self.unread())
+            let wanted = usize::try_from(self.len.saturating_sub(self.offset))
                 .unwrap_or(usize::MAX)
                 .min(most);
             buffer.resize(wanted, 0);
-            let read = read_at_most(&self.file, buffer, self.offset)?;
+            let read = read_at_most(&file, buffer, self.offset)?;
             buffer.truncate(read);
-            let reaches_end = self.offset + read as u64 >= self.len;
+            // It may have become shorter meanwhile, which the next look tells.
+            let reaches_end = read < wanted || self.offset + read as u64 >= self.len;
             let is_all = reaches_end && is_final || read >= LONGEST;
             let (pieces, used) = whole_pieces(buffer, is_all);
-            if used == 0 && !reaches_end && read == most {
+            if used == 0 && !reaches_end {
                 most = (4 * most).min(LONGEST);
                 continue;
             }
             self.offset += used as u64;
+            if reaches_end {
+                self.waits_at = self.len;
+            }
             return Ok(TailPieces {
                 pieces,
                 bytes: used as u64,
-                is_cut: false,
             });
         }
     }

@@ -152,7 +152,7 @@ fn dead(files: &[Input]) -> Option<String> {
 }
 
 /// What tells recorders apart; fragments without a header stand for themselves.
-fn recorder_key(header: &FragmentHeader) -> String {
+pub(crate) fn recorder_key(header: &FragmentHeader) -> String {
     let (host, boot, nonce) = (&header.host, &header.boot_id, &header.nonce);
     format!(
         "{host}\0{boot}\0{}\0{}\0{}\0{nonce}",

@@ -2,6 +2,7 @@
 
 use crate::invocation::RunDir;
 use crate::random::Rng;
+use crate::segments::{PID, put, segment};
 use crate::writer::fragment::block_header;
 use crate::writer::line::{On, stream};
 use crate::writer::{Fragment, Process};
@@ -252,6 +253,18 @@ fn a_damaged_block_is_passed_over_and_counted() {
     assert_eq!((heard.0.len(), blocks, lines), (8, 1, 1));
 }
 
+/// What a follower says that a process lost.
+fn lost(follower: &Follower) -> Vec<(String, u64)> {
+    let process = &follower.run().processes()[0];
+    process.lost.clone().into_iter().collect()
+}
+
+fn told(lost: &[(&str, u64)]) -> Vec<(String, u64)> {
+    let told = lost.iter();
+    told.map(|(cause, events)| ((*cause).to_owned(), *events))
+        .collect()
+}
+
 #[test]
 fn losses_are_counted_by_their_cause() {
     let process = Process::new(100);
@@ -261,27 +274,195 @@ fn losses_are_counted_by_their_cause() {
         on.loss(1_000, "busy", 4, ""),
         on.loss(2_000, "busy", 3, ""),
         on.loss(3_000, "children_refused", 0, r#","processes":2"#),
+        // Not among the first lines of a segment behind the first one: no record of removed segments.
         on.loss(4_000, "disk_bound", 50, r#","first":1"#),
     ];
     file.block(0, 0, &stream(&lines));
     let dir = RunDir::new();
     file.write_here(&dir.fragments());
-    let mut next = Fragment::foreign(100);
-    next.line(&process.header(2));
-    next.line(&on.loss(4_000, "disk_bound", 80, r#","first":2"#));
-    next.write(&dir.fragments(), "100.s2");
     let mut follower = Follower::new(dir.path());
     Heard::default().rest(&mut follower);
-    let lost: Vec<_> = follower.run().processes()[0]
-        .lost
-        .clone()
-        .into_iter()
+    let expected = [("busy", 7), ("children_refused", 2), ("disk_bound", 0)];
+    assert_eq!(lost(&follower), told(&expected));
+}
+
+/// Ten events are in each segment. What was read is not lost, though the report does not have it any more.
+#[test]
+fn what_goes_with_segments_is_lost_only_if_it_was_not_read() {
+    let dir = RunDir::new();
+    let remove = |number: u32| {
+        let name = match number {
+            0 => format!("trace.{PID}.jsonl"),
+            _ => format!("trace.{PID}.s{number}.jsonl"),
+        };
+        std::fs::remove_file(dir.fragments().join(name)).unwrap();
+    };
+    put(&dir, 0, &segment(0, 0));
+    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
+    heard.rest(&mut follower);
+    // The next one comes and goes unseen.
+    remove(0);
+    put(&dir, 2, &segment(2, 2));
+    let found = heard.rest(&mut follower);
+    assert_eq!((heard.0.len(), found.skipped), (20, Skipped::default()));
+    assert_eq!(lost(&follower), told(&[("disk_bound", 10)]));
+    // Another one is seen, and goes before it is read.
+    put(&dir, 3, &segment(3, 2));
+    follower.poll(0, |_, _| {});
+    remove(3);
+    put(&dir, 5, &segment(5, 4));
+    let found = heard.rest(&mut follower);
+    assert_eq!((heard.0.len(), found.skipped.segments), (30, 1));
+    assert_eq!(lost(&follower), told(&[("disk_bound", 20)]));
+    // What was in the fourth is nowhere, and nothing says why.
+    let bytes = found.skipped.missing_bytes;
+    assert!(bytes > 500, "{bytes}");
+}
+
+/// A follower that is behind must not hold what a recorder removes.
+#[test]
+fn no_file_stays_open() {
+    let dir = RunDir::new();
+    (0..3).for_each(|number| put(&dir, number, &segment(number, 0)));
+    let mut follower = Follower::new(dir.path());
+    let found = follower.poll(1, |_, _| {});
+    assert!(found.unread > 0);
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    let open = open.filter_map(|fd| std::fs::read_link(fd.unwrap().path()).ok());
+    let held: Vec<_> = open
+        .filter(|path| path.parent() == Some(&dir.fragments()))
         .collect();
-    let expected = [("busy", 7), ("children_refused", 2), ("disk_bound", 80)];
-    assert_eq!(
-        lost,
-        expected.map(|(cause, events)| (cause.to_owned(), events))
+    assert!(held.is_empty(), "{held:?}");
+}
+
+#[test]
+fn a_segment_that_becomes_shorter_is_read_on() {
+    let process = Process::new(100);
+    let mut file = process.fragment();
+    let span = |number: u64| process.main_thread().span(1_000 * number, 5, "step", "");
+    let begin = file.block(1, 0, &stream(&[span(1)]));
+    let kept = file.bytes.len();
+    let from = file.block(1, begin, &stream(&[span(2)]));
+    let dir = RunDir::new();
+    let path = file.write_here(&dir.fragments());
+    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
+    heard.rest(&mut follower);
+    let cut = OpenOptions::new().write(true).open(&path).unwrap();
+    cut.set_len(kept as u64).unwrap();
+    heard.poll(&mut follower, 1 << 20);
+    let mut more = Fragment::foreign(100);
+    more.block(1, from, &stream(&[span(3)]));
+    append(
+        &dir.fragments(),
+        path.file_name().unwrap().to_str().unwrap(),
+        &more.bytes,
     );
+    let found = heard.rest(&mut follower);
+    assert_eq!((heard.0.len(), found.skipped.segments), (3, 1));
+}
+
+/// One digit of a header says another generation.
+#[test]
+fn a_damaged_header_ends_no_stream() {
+    let process = Process::new(100);
+    let mut file = process.fragment();
+    let span = |number: u64| process.main_thread().span(1_000 * number, 5, "step", "");
+    let mut from = 0;
+    for number in 1..=9 {
+        let lines = stream(&[span(number)]);
+        let generation = if number % 4 == 0 { 900 } else { 0 };
+        let mut block = block_header(100, 1, generation, from, &lines).into_bytes();
+        if generation > 0 {
+            block = String::from_utf8(block)
+                .unwrap()
+                .replace("\"gen\":900", "\"gen\":901")
+                .into_bytes();
+        }
+        file.raw(&block);
+        file.raw(&lines);
+        from += lines.len() as u64;
+    }
+    let dir = RunDir::new();
+    file.write_here(&dir.fragments());
+    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
+    let found = heard.rest(&mut follower);
+    assert_eq!((heard.0.len(), found.skipped.blocks), (7, 2));
+    let missing = 2 * stream(&[span(4)]).len() as u64;
+    assert_eq!(found.skipped.missing_bytes, missing);
+}
+
+/// Writes a process's fragment of a run, with one event that is called like it.
+fn write_run(dir: &RunDir, pid: u32, run: &str) {
+    let process = Process {
+        run: run.to_owned(),
+        ..Process::new(pid)
+    };
+    let mut file = process.fragment();
+    let span = process.main_thread().span(1_000, 5, run, "");
+    file.block(1, 0, &stream(&[span]));
+    file.write_here(&dir.fragments());
+}
+
+/// Containers give the same process ids again and again.
+#[test]
+fn the_next_run_may_have_the_same_names() {
+    let dir = RunDir::new();
+    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
+    write_run(&dir, 7, "run-a");
+    heard.rest(&mut follower);
+    let previous = dir.path().join("previous/run-a");
+    std::fs::create_dir_all(&previous).unwrap();
+    let file = "trace.7.jsonl";
+    std::fs::rename(dir.fragments().join(file), previous.join(file)).unwrap();
+    heard.poll(&mut follower, 1 << 20);
+    write_run(&dir, 7, "run-b");
+    assert!(heard.poll(&mut follower, 1 << 20).is_new_run);
+    assert_eq!((follower.id(), heard.0.len()), ("run-b", 2));
+}
+
+#[test]
+fn a_directory_that_is_made_again_is_followed_again() {
+    let dir = RunDir::new();
+    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
+    for (number, run) in ["run-a", "run-b", "run-c"].into_iter().enumerate() {
+        std::fs::create_dir_all(dir.fragments()).unwrap();
+        write_run(&dir, 7, run);
+        heard.rest(&mut follower);
+        assert_eq!((follower.id(), heard.0.len()), (run, number + 1));
+        match number {
+            0 => std::fs::remove_dir_all(dir.fragments()).unwrap(),
+            _ => std::fs::remove_dir_all(dir.path()).unwrap(),
+        }
+        heard.poll(&mut follower, 1 << 20);
+        assert_eq!(follower.id(), run);
+    }
+    std::fs::create_dir_all(dir.path()).unwrap();
+}
+
+/// The main process comes last: what it says of the run decides which of two it is.
+#[test]
+fn two_runs_that_were_taken_for_one_come_apart() {
+    let dir = RunDir::new();
+    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
+    let say = |name: &str, run: &str| {
+        let text = format!(
+            r#"{{"run":"{run}","main_pid":1,"start_time":1,"host":"h","boot_id":"b","pid_ns":1}}"#
+        );
+        std::fs::write(dir.path().join(name), text).unwrap();
+    };
+    say("run", "run-a");
+    write_run(&dir, 7, "run-a");
+    heard.rest(&mut follower);
+    write_run(&dir, 8, "run-b");
+    heard.rest(&mut follower);
+    let fragments = dir.fragments();
+    std::fs::remove_file(fragments.join("trace.7.jsonl")).unwrap();
+    say("run", "run-b");
+    heard.0.clear();
+    heard.rest(&mut follower);
+    let processes = follower.run().processes();
+    let pids: Vec<u32> = processes.iter().map(|process| process.header.pid).collect();
+    assert_eq!((follower.id(), heard.0.len(), pids), ("run-b", 1, vec![8]));
 }
 
 /// A directory without a run, a run in it, one more process, and the next run.
@@ -290,19 +471,7 @@ fn processes_and_runs_are_found_when_they_begin() {
     let dir = RunDir::new();
     let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
     assert_eq!(heard.poll(&mut follower, 1 << 20), Poll::default());
-    let write = |pid: u32, run: &str| {
-        let process = Process {
-            run: run.to_owned(),
-            ..Process::new(pid)
-        };
-        let mut file = process.fragment();
-        file.block(
-            1,
-            0,
-            &stream(&[process.main_thread().span(1_000, 5, run, "")]),
-        );
-        file.write_here(&dir.fragments());
-    };
+    let write = |pid: u32, run: &str| write_run(&dir, pid, run);
     write(100, "run-a");
     heard.rest(&mut follower);
     write(101, "run-a");

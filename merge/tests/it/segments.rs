@@ -5,7 +5,7 @@ use crate::writer::line::stream;
 use crate::writer::{Fragment, Process, Ring, Slot};
 use trace_merge::survey::{self, Known};
 
-const PID: u32 = 90;
+pub(crate) const PID: u32 = 90;
 
 fn span(number: u64) -> String {
     let on = Process::new(PID).main_thread();
@@ -32,7 +32,7 @@ fn removal(first: u32, lost: u64) -> String {
 }
 
 /// Segment `number`, which holds the spans `10 * number` to `10 * number + 9` and tells of those that were removed before it.
-fn segment(number: u32, first: u32) -> Fragment {
+pub(crate) fn segment(number: u32, first: u32) -> Fragment {
     segment_of(&Process::new(PID), number, first)
 }
 
@@ -51,7 +51,7 @@ fn segment_of(process: &Process, number: u32, first: u32) -> Fragment {
     segment
 }
 
-fn put(dir: &RunDir, number: u32, segment: &Fragment) {
+pub(crate) fn put(dir: &RunDir, number: u32, segment: &Fragment) {
     let name = match number {
         0 => PID.to_string(),
         number => format!("{PID}.s{number}"),

@@ -273,6 +273,7 @@ pub(crate) fn summary(
     slo: Option<Slo>,
     tokens: &OutputTokens<'_>,
     gaps: Sorter<'_, ValueRecord>,
+    of_gap: &mut dyn FnMut(i64),
 ) -> io::Result<RequestSummary> {
     let of = |figure: fn(&Request) -> Option<i64>| {
         Quantiles::of(requests.iter().filter_map(figure).collect())
@@ -329,7 +330,7 @@ pub(crate) fn summary(
         ttft: of(Request::ttft_ns),
         engine_ttft: of(Request::engine_ttft_ns),
         tpot: of(Request::tpot_ns),
-        itl: between_tokens(tokens, gaps)?,
+        itl: between_tokens(tokens, gaps, of_gap)?,
         prefill: of(Request::prefill_ns),
         decode: of(Request::decode_ns),
         e2e: of(Request::e2e_ns),
@@ -340,12 +341,14 @@ pub(crate) fn summary(
 fn between_tokens(
     tokens: &OutputTokens<'_>,
     mut gaps: Sorter<'_, ValueRecord>,
+    of_gap: &mut dyn FnMut(i64),
 ) -> io::Result<Quantiles> {
     let (mut last, mut n) = (None, 0);
     tokens.each(|token| {
         if let Some(ValueRecord { ns, .. }) = last.replace(token).filter(|last| last.of == token.of)
         {
             n += 1;
+            of_gap(token.ns - ns);
             gaps.push(ValueRecord {
                 of: 0,
                 ns: token.ns - ns,

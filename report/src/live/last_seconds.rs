@@ -58,7 +58,12 @@ impl LastSeconds {
 
     /// Adds the time of a device's slice, from one moment to another, to the seconds in which it lies.
     pub(super) fn add_busy(&mut self, device: u32, from_ns: i64, to_ns: i64) {
-        let first_ns = (self.newest_ns - SECONDS * SECOND_NS).max(from_ns);
+        let first_ns = self
+            .newest_ns
+            .saturating_sub(SECONDS * SECOND_NS)
+            .max(from_ns);
+        // What lies beyond has no second yet; a wrong time would have too many of them.
+        let to_ns = to_ns.min((self.newest_ns.div_euclid(SECOND_NS) + 1) * SECOND_NS);
         let mut at_ns = first_ns;
         while at_ns < to_ns {
             let end_ns = (at_ns.div_euclid(SECOND_NS) + 1) * SECOND_NS;
@@ -112,5 +117,7 @@ mod tests {
         let busy = seconds.before_newest(60).map(|second| second.busy_ns[0].1);
         let busy: Vec<i64> = busy.collect();
         assert_eq!(busy, [SECOND_NS / 2, SECOND_NS, 3]);
+        // For ever, if each second of it were looked at.
+        seconds.add_busy(7, i64::MIN, i64::MAX);
     }
 }

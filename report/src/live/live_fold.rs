@@ -28,6 +28,8 @@ pub(super) struct LiveFold {
     /// By process.
     pub(super) levels: BTreeMap<u32, Levels>,
     pub(super) newest_ns: Option<i64>,
+    /// Events with a time that is none of the run.
+    pub(super) out_of_time: u64,
 }
 
 impl LiveFold {

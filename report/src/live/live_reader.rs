@@ -2,26 +2,25 @@
 
 use super::live_fold::LiveFold;
 use super::live_stats::{LiveBehind, LiveProcess, LiveRecorded, LiveState, LiveStats, ProcessName};
+use super::whole_run::WholeRun;
 use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
 use crate::gather::devices::Devices;
 use crate::options::NamesBy;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use trace_merge::events::{self, PlacedEvent, TraceEvents};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use trace_merge::events::PlacedEvent;
 use trace_merge::follow::{FollowedEnd, FollowedProcess, FollowedRun, Follower, Poll};
-use trace_merge::{Error, LossReport, Options, Progress};
 
 /// Bytes that one poll reads.
 const POLL_BYTES: u64 = 16 << 20;
 /// Events that are looked at before what they say is folded.
 const BATCH: usize = 8_192;
-/// A run with more events is not read again at its end.
-const MOST_FINAL_EVENTS: u64 = 20_000_000;
 /// How far the clock of another host may be ahead.
 const AHEAD_NS: i64 = 1_000_000_000;
-/// Threads that read the whole run once it is over: others may need the machine.
-const FINAL_THREADS: usize = 2;
+/// How long nobody may record before a run is over: processes may come one after another. Twice as long each time that one came later, up to a minute.
+const OVER: Duration = Duration::from_secs(3);
+const MOST_OVER: Duration = Duration::from_mins(1);
 
 /// A run that is followed.
 #[derive(Debug)]
@@ -30,7 +29,10 @@ pub struct LiveReader {
     follower: Follower,
     folded: Folded,
     last: Poll,
-    whole: Option<Result<Whole, String>>,
+    /// Since when nobody records and all was read, and how long that has to be so.
+    ended: Option<Instant>,
+    patience: Duration,
+    whole: Option<Result<WholeRun, String>>,
 }
 
 /// What the events of one run were folded into.
@@ -43,23 +45,6 @@ struct Folded {
     known: usize,
 }
 
-/// A run that is over, read as a whole.
-#[derive(Debug)]
-struct Whole {
-    fold: LiveFold,
-    names: Vec<WholeProcess>,
-    recorded: LiveRecorded,
-    damaged: u64,
-}
-
-#[derive(Debug)]
-struct WholeProcess {
-    name: String,
-    pid: u32,
-    is_tracks: bool,
-    recorder: usize,
-}
-
 impl LiveReader {
     /// Follows the newest run of a directory, which need not have one yet.
     pub fn new(directory: &Path) -> LiveReader {
@@ -68,13 +53,15 @@ impl LiveReader {
             follower: Follower::new(directory),
             folded: Folded::default(),
             last: Poll::default(),
+            ended: None,
+            patience: OVER,
             whole: None,
         }
     }
 
     /// Reads on, at most some 16 MiB. Gives what was found.
     pub fn poll(&mut self) -> Poll {
-        let (now, limit_ns) = (Instant::now(), axis_now(self.follower.run()));
+        let now = Instant::now();
         let folded = &mut self.folded;
         let mut batch = Batch::default();
         self.last = self.follower.poll(POLL_BYTES, |run, event| {
@@ -84,17 +71,24 @@ impl LiveReader {
             folded.be_of(run);
             batch.take(folded, run, event);
             if batch.events == BATCH {
-                std::mem::take(&mut batch).fold(folded, limit_ns, now);
+                std::mem::take(&mut batch).fold(folded, now);
             }
         });
         folded.be_of(self.follower.run());
-        batch.fold(folded, limit_ns, now);
+        batch.fold(folded, now);
         // What other processes say of a request may still have to be read.
         if self.last.unread == 0 {
             folded.fold.requests.fold(now);
         }
         if self.last.bytes > 0 || self.last.is_new_run {
-            self.whole = None;
+            if self.whole.take().is_some() && !self.last.is_new_run {
+                self.patience = (2 * self.patience).min(MOST_OVER);
+            }
+            self.ended = None;
+        }
+        match self.has_ended() && self.last.unread == 0 {
+            true => drop(self.ended.get_or_insert(now)),
+            false => self.ended = None,
         }
         self.last
     }
@@ -104,37 +98,51 @@ impl LiveReader {
         self.follower.is_over()
     }
 
-    /// Whether all processes have ended and all that they wrote was read.
+    /// Whether all processes have ended and all that they wrote was read, some seconds ago.
     pub fn is_over(&self) -> bool {
-        self.follower.is_over() && self.last.unread == 0
+        let ended = self.ended;
+        ended.is_some_and(|ended| ended.elapsed() >= self.patience)
     }
 
     /// Reads the whole run once more, once it is over: also what rings of killed processes hold, and what is good of damaged blocks. The figures are then those of a
     /// report. Does nothing where that was done, or the run is too large; gives whether anything has changed.
     pub fn finish(&mut self) -> bool {
-        if !self.is_over() || self.whole.is_some() {
+        self.is_over() && self.finish_now()
+    }
+
+    /// As [`finish`](LiveReader::finish), as soon as nobody records and all was read.
+    pub fn finish_now(&mut self) -> bool {
+        if self.ended.is_none() || self.whole.is_some() {
             return false;
         }
-        let processes = self.follower.run().processes();
-        let events: u64 = processes.iter().map(|process| process.events).sum();
-        self.whole = Some(match events {
-            0..=MOST_FINAL_EVENTS => {
-                Whole::read(&self.directory).map_err(|error| error.to_string())
-            }
-            _ => Err(format!("it has more than {MOST_FINAL_EVENTS} events")),
-        });
+        self.folded.fold.requests.fold_all();
+        let whole = WholeRun::read(&self.directory, self.follower.id());
+        self.whole = Some(whole.map_err(|error| error.to_string()));
         true
+    }
+
+    /// How the run stands, as what was read of it tells while it was written, with the requests that have ended: no sum of these becomes smaller while it goes on.
+    pub fn counters(&self) -> LiveStats {
+        let mut stats = self.followed();
+        stats.requests = self.folded.fold.requests.folded().clone();
+        stats
     }
 
     /// How the run stands.
     pub fn stats(&self) -> LiveStats {
+        let mut stats = self.followed();
+        match &self.whole {
+            Some(Ok(whole)) => whole.replace(&mut stats),
+            Some(Err(why)) => stats.not_final = Some(why.clone()),
+            None => {}
+        }
+        stats
+    }
+
+    fn followed(&self) -> LiveStats {
         let run = self.follower.run();
-        let whole = self.whole.as_ref().and_then(|whole| whole.as_ref().ok());
-        let mut stats = match whole {
-            Some(whole) => LiveStats::of(&whole.fold, &whole.names()),
-            None => LiveStats::of(&self.folded.fold, &names(run)),
-        };
-        stats.state = match (run.processes().is_empty(), self.is_over()) {
+        let mut stats = LiveStats::of(&self.folded.fold, &names(run));
+        stats.state = match (run.processes().is_empty(), self.ended.is_some()) {
             (true, _) => LiveState::Waiting,
             (_, true) => LiveState::Ended,
             _ => LiveState::Live,
@@ -151,27 +159,7 @@ impl LiveReader {
             .map(|process| live_process(run, process, newest_ns))
             .collect();
         stats.recorded = recorded(run.processes());
-        let late_moments = stats.behind.late_moments;
-        stats.behind = behind(&self.last, late_moments);
-        match &self.whole {
-            Some(Ok(whole)) => {
-                stats.is_final = true;
-                let bytes = stats.recorded.bytes;
-                stats.recorded = LiveRecorded {
-                    bytes,
-                    alive: stats.recorded.alive,
-                    ended: stats.recorded.ended,
-                    died: stats.recorded.died,
-                    ..whole.recorded.clone()
-                };
-                stats.behind = LiveBehind {
-                    damaged_lines: whole.damaged,
-                    ..LiveBehind::default()
-                };
-            }
-            Some(Err(why)) => stats.not_final = Some(why.clone()),
-            None => {}
-        }
+        stats.behind = behind(&self.last, &self.folded.fold);
         stats
     }
 }
@@ -182,6 +170,9 @@ struct Batch {
     facts: ChunkFacts,
     events: usize,
     newest_ns: i64,
+    /// Times beyond are none of the run; it is asked anew for each batch.
+    limit_ns: Option<i64>,
+    out_of_time: u64,
 }
 
 impl Batch {
@@ -191,16 +182,21 @@ impl Batch {
             names_by: NamesBy::Run,
             devices: &folded.devices,
         };
-        self.facts.take(&context, event);
-        self.events += 1;
+        let limit_ns = *self.limit_ns.get_or_insert_with(|| axis_now(run));
         let end_ns = event.ts_ns.saturating_add(event.dur_ns);
+        self.events += 1;
+        if end_ns > limit_ns {
+            self.out_of_time += 1;
+            return;
+        }
+        self.facts.take(&context, event);
         self.newest_ns = self.newest_ns.max(end_ns);
     }
 
-    fn fold(self, folded: &mut Folded, limit_ns: i64, now: Instant) {
+    fn fold(self, folded: &mut Folded, now: Instant) {
         if self.events > 0 {
-            let newest_ns = self.newest_ns.min(limit_ns);
-            folded.fold.take(self.facts, newest_ns, now);
+            folded.fold.out_of_time += self.out_of_time;
+            folded.fold.take(self.facts, self.newest_ns, now);
         }
     }
 }
@@ -225,81 +221,6 @@ impl Folded {
     }
 }
 
-impl Whole {
-    fn read(directory: &Path) -> Result<Whole, Error> {
-        let options = Options {
-            settle: false,
-            link_requests: false,
-            threads: FINAL_THREADS,
-            ..Options::new([directory.to_owned()])
-        };
-        let (whole, _) = events::read(&options, &Progress::default(), Whole::of)?;
-        Ok(whole)
-    }
-
-    fn of(events: &mut TraceEvents<'_>) -> Result<Whole, Error> {
-        events.match_spans()?;
-        let (events, now) = (&*events, Instant::now());
-        let devices = Devices::of(events);
-        let context = ChunkContext {
-            threads: events.threads(),
-            names_by: NamesBy::Run,
-            devices: &devices,
-        };
-        let mut fold = LiveFold::default();
-        let begin = || (ChunkFacts::default(), 0);
-        let take = |found: &mut (ChunkFacts, i64), event: &PlacedEvent<'_>| {
-            found.0.take(&context, event);
-            found.1 = found.1.max(event.ts_ns.saturating_add(event.dur_ns));
-        };
-        events.fold(begin, take, |(facts, newest_ns)| {
-            fold.take(facts, newest_ns, now);
-            Ok(())
-        })?;
-        let report = events.report();
-        let processes = events.processes().iter().enumerate();
-        let names = processes.map(|(number, process)| WholeProcess {
-            name: process.report.name.clone().unwrap_or_default(),
-            pid: u32::try_from(process.report.pid).unwrap_or(0),
-            is_tracks: devices.is_one(number),
-            recorder: devices.recorder(number),
-        });
-        let mut recorded = LiveRecorded {
-            events: report.events_total,
-            ..LiveRecorded::default()
-        };
-        for LossReport {
-            cause,
-            events,
-            processes,
-            ..
-        } in &report.losses
-        {
-            *recorded.lost.entry(cause.clone()).or_default() += events + processes;
-        }
-        Ok(Whole {
-            names: names.collect(),
-            recorded,
-            damaged: report.damage_total,
-            fold,
-        })
-    }
-
-    fn names(&self) -> Vec<ProcessName> {
-        let with_tracks = self.names.iter().filter(|process| process.is_tracks);
-        let with_tracks: BTreeSet<usize> = with_tracks.map(|process| process.recorder).collect();
-        let numbered = self.names.iter().enumerate();
-        numbered
-            .map(|(number, process)| ProcessName {
-                name: process.name.clone(),
-                pid: process.pid,
-                is_tracks: process.is_tracks,
-                has_tracks: with_tracks.contains(&number),
-            })
-            .collect()
-    }
-}
-
 fn names(run: &FollowedRun) -> Vec<ProcessName> {
     let processes = run.processes();
     let with_tracks = processes.iter().filter(|process| process.is_tracks);
@@ -309,6 +230,7 @@ fn names(run: &FollowedRun) -> Vec<ProcessName> {
         .map(|(number, process)| ProcessName {
             name: shown_name(run, process),
             pid: process.header.pid,
+            host: process.header.host.clone(),
             is_tracks: process.is_tracks,
             has_tracks: with_tracks.contains(&number),
         })
@@ -370,7 +292,7 @@ fn recorded(processes: &[FollowedProcess]) -> LiveRecorded {
     recorded
 }
 
-fn behind(poll: &Poll, late_moments: u64) -> LiveBehind {
+fn behind(poll: &Poll, fold: &LiveFold) -> LiveBehind {
     LiveBehind {
         unread_bytes: poll.unread,
         behind_ns: u64::try_from(poll.behind.as_nanos()).unwrap_or(u64::MAX),
@@ -378,8 +300,10 @@ fn behind(poll: &Poll, late_moments: u64) -> LiveBehind {
         damaged_lines: poll.skipped.lines,
         skipped_events: poll.skipped.events,
         skipped_segments: poll.skipped.segments,
+        missing_bytes: poll.skipped.missing_bytes,
+        out_of_time: fold.out_of_time,
         unreadable_files: poll.unreadable,
-        late_moments,
+        late_moments: fold.requests.late,
     }
 }
 

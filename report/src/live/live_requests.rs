@@ -1,6 +1,7 @@
 //! The requests under way, and what has become of the others.
 
 use super::figures::{Figures, each_figure};
+use super::histogram::Histogram;
 use super::last_seconds::LastSeconds;
 use super::token_gaps::TokenGaps;
 use crate::fold::requests::RequestFacts;
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// How long an ended request waits for what other processes say of it: they are read one after the other.
 const GRACE: Duration = Duration::from_secs(10);
-/// Most requests under way. Of more, those of which nothing was heard for the longest time count as they are.
+/// Most requests under way. Of more, a tenth counts as it is: those of which nothing was said for the longest time.
 const MOST: usize = 100_000;
 /// Requests that are known to be folded, so that what comes late of them makes no new ones.
 const FOLDED: usize = 1 << 14;
@@ -25,7 +26,7 @@ pub(super) struct LiveRequests {
     facts: RequestFacts,
     /// By request and process, as tokens are sorted in a report.
     gaps: HashMap<u64, TokenGaps>,
-    heard: HashMap<u64, Heard>,
+    last_said: HashMap<u64, LastSaid>,
     folded: HashSet<u64>,
     folded_order: VecDeque<u64>,
     sums: RequestSums,
@@ -34,7 +35,7 @@ pub(super) struct LiveRequests {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct LastSaid {
     at: Instant,
     /// Whether it was looked at since, and was not over.
     was_looked_at: bool,
@@ -65,11 +66,14 @@ impl LiveRequests {
             self.late += 1;
             return;
         }
-        let heard = Heard {
+        let said = LastSaid {
             at: now,
             was_looked_at: false,
         };
-        self.heard.insert(moment.request, heard);
+        self.last_said.insert(moment.request, said);
+        if self.last_said.len() > MOST {
+            self.make_room();
+        }
         if let Some(ValueRecord { of, ns }) = self.facts.take(moment) {
             let known = self.gaps.get_mut(&of);
             match known {
@@ -83,35 +87,43 @@ impl LiveRequests {
         &mut self.sums.last
     }
 
-    /// Folds the requests that are over.
+    /// Folds the requests that are over, and of which nothing was said for a while.
     pub(super) fn fold(&mut self, now: Instant) {
+        self.fold_those(|said| !said.was_looked_at && now.duration_since(said.at) >= GRACE);
+    }
+
+    /// Folds all requests that are over: nothing is said any more.
+    pub(super) fn fold_all(&mut self) {
+        self.fold_those(|_| true);
+    }
+
+    fn fold_those(&mut self, is_due: impl Fn(&LastSaid) -> bool) {
         let mut over = Vec::new();
-        for (request, heard) in &mut self.heard {
-            if heard.was_looked_at || now.duration_since(heard.at) < GRACE {
-                continue;
+        for (request, said) in &mut self.last_said {
+            if is_due(said) {
+                said.was_looked_at = true;
+                if self.facts.is_over(*request) {
+                    over.push(*request);
+                }
             }
-            heard.was_looked_at = true;
-            if self.facts.is_over(*request) {
-                over.push(*request);
-            }
-        }
-        let too_many = self.heard.len().saturating_sub(over.len() + MOST);
-        if too_many > 0 {
-            let mut oldest: Vec<_> = self
-                .heard
-                .iter()
-                .map(|(of, heard)| (heard.at, *of))
-                .collect();
-            oldest.sort_unstable();
-            over.extend(oldest.iter().take(too_many).map(|(_, request)| request));
         }
         for request in over {
             self.fold_one(request);
         }
     }
 
+    /// Folds those of which nothing was said for the longest time, as they are.
+    fn make_room(&mut self) {
+        let said = self.last_said.iter();
+        let mut oldest: Vec<_> = said.map(|(of, said)| (said.at, *of)).collect();
+        oldest.sort_unstable();
+        for (_, request) in oldest.into_iter().take(MOST / 10) {
+            self.fold_one(request);
+        }
+    }
+
     fn fold_one(&mut self, request: u64) {
-        self.heard.remove(&request);
+        self.last_said.remove(&request);
         let Some(one) = self.facts.remove(request) else {
             return;
         };
@@ -132,6 +144,11 @@ impl LiveRequests {
         }
     }
 
+    /// What those come to that were folded: none of these figures ever becomes smaller.
+    pub(super) fn folded(&self) -> &Figures {
+        &self.sums.all
+    }
+
     /// What they come to, those under way as they are.
     pub(super) fn sums(&self) -> RequestSums {
         let mut sums = self.sums.clone();
@@ -147,7 +164,7 @@ impl LiveRequests {
 }
 
 impl RequestSums {
-    fn take(&mut self, request: Request, gaps: Option<&super::histogram::Histogram>) {
+    pub(super) fn take(&mut self, request: Request, gaps: Option<&Histogram>) {
         let (all, last) = (&mut self.all, &mut self.last);
         each_figure(&request, gaps, |moment_ns, put| {
             put(all);
@@ -167,7 +184,7 @@ impl RequestSums {
     }
 
     /// Keeps the latest and the slowest ones.
-    fn sort(&mut self) {
+    pub(super) fn sort(&mut self) {
         let id = |request: &Request| request.request_id.clone();
         self.latest
             .sort_by_key(|one| (std::cmp::Reverse(one.finished_ns), id(one)));

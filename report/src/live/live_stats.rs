@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// The version of what is written as JSON.
 const SCHEMA: u32 = 1;
 /// Names that are told.
-const NAMES: usize = 50;
+pub(super) const NAMES: usize = 50;
 
 /// Whether a run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -34,7 +34,8 @@ pub struct LiveStats {
     pub schema: u32,
     /// Whether the run goes on.
     pub state: LiveState,
-    /// Whether the run is over and was read once more as a whole: then the figures are those of its report.
+    /// Whether the run is over and was read once more as a whole: then the figures are those of its report. What a report does not have stays as it was last: the last
+    /// seconds, and what counters of engines said.
     pub is_final: bool,
     /// Why it was not, if that was tried.
     pub not_final: Option<String>,
@@ -104,9 +105,13 @@ pub struct LiveBehind {
     pub damaged_lines: u64,
     /// Events on tracks that nothing describes.
     pub skipped_events: u64,
-    /// Segments that were removed or changed before they were read.
+    /// Segments that were removed before they were read to their end, or became shorter.
     pub skipped_segments: u64,
-    /// Files that could not be opened.
+    /// Bytes of what recorders wrote that are nowhere, without a record that tells of a loss: damaged blocks have them too.
+    pub missing_bytes: u64,
+    /// Events with a time that is no time of this run: they are in no figure.
+    pub out_of_time: u64,
+    /// Files that cannot be opened.
     pub unreadable_files: u64,
     /// What was said of requests that counted already.
     pub late_moments: u64,
@@ -165,10 +170,12 @@ pub struct WindowFigure {
 /// What the counters of an engine say.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveEngine {
-    /// Its name and process id.
+    /// Its name, process id and host.
     pub name: String,
     /// See there.
     pub pid: u32,
+    /// See there.
+    pub host: String,
     /// Requests in its batch, at the last count.
     pub running: Option<u32>,
     /// Requests that wait for one.
@@ -186,10 +193,12 @@ pub struct LiveEngine {
 /// A device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveDevice {
-    /// Its name, and the id of the process that recorded it.
+    /// Its name, and the id and the host of the process that recorded it.
     pub name: String,
     /// See there.
     pub pid: u32,
+    /// See there.
+    pub host: String,
     /// Whether it is a worker without a device.
     pub is_runner: bool,
     /// Slices on it.
@@ -275,6 +284,7 @@ pub struct LiveProcess {
 pub(super) struct ProcessName {
     pub(super) name: String,
     pub(super) pid: u32,
+    pub(super) host: String,
     pub(super) is_tracks: bool,
     pub(super) has_tracks: bool,
 }
@@ -294,10 +304,7 @@ impl LiveStats {
             realtime_ns: 0,
             last_event_realtime_ns: None,
             recorded: LiveRecorded::default(),
-            behind: LiveBehind {
-                late_moments: fold.requests.late,
-                ..LiveBehind::default()
-            },
+            behind: LiveBehind::default(),
             unfinished: sums.unfinished,
             last_10_s: LiveWindow::of(&sums.last, 10),
             last_60_s: LiveWindow::of(&sums.last, 60),
@@ -364,7 +371,7 @@ impl WindowFigure {
     }
 }
 
-fn live_request(request: &Request, newest_ns: i64) -> LiveRequest {
+pub(super) fn live_request(request: &Request, newest_ns: i64) -> LiveRequest {
     LiveRequest {
         request_id: request.request_id.clone(),
         status: request.status,
@@ -402,6 +409,7 @@ fn engines(fold: &LiveFold, processes: &[ProcessName]) -> Vec<LiveEngine> {
         put(of.entry(number).or_insert_with(|| LiveEngine {
             name: process.name.clone(),
             pid: process.pid,
+            host: process.host.clone(),
             running: None,
             waiting: None,
             kv_used: None,
@@ -442,6 +450,7 @@ fn devices(fold: &LiveFold, sums: &RequestSums, processes: &[ProcessName]) -> Ve
         is_shown.then(|| LiveDevice {
             name: process.name.clone(),
             pid: process.pid,
+            host: process.host.clone(),
             is_runner: !process.is_tracks,
             slices: time.slices,
             busy_ns: time.busy_ns,

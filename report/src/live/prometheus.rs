@@ -5,7 +5,8 @@ use super::live_stats::{LiveState, LiveStats};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 
-/// The figures as metrics. Each begins with `sa_profile_`; histograms have vLLM's names and buckets behind that.
+/// The figures as metrics: those of [`LiveReader::counters`](super::live_reader::LiveReader::counters), whose sums never become smaller. Each begins with `sa_profile_`;
+/// histograms have vLLM's names and buckets behind that.
 pub fn prometheus(stats: &LiveStats) -> String {
     let mut text = Exposition::default();
     text.recorded(stats);
@@ -78,7 +79,9 @@ impl Exposition {
     fn recorded(&mut self, stats: &LiveStats) {
         let recorded = &stats.recorded;
         self.head("run_info", "gauge", "The run that is followed.");
-        self.sample("run_info", &[("run", &stats.run)], 1);
+        if !stats.run.is_empty() {
+            self.sample("run_info", &[("run", &stats.run)], 1);
+        }
         let is_live = u8::from(stats.state == LiveState::Live);
         self.one(
             "run_live",
@@ -135,9 +138,9 @@ impl Exposition {
         );
         self.by(
             [
-                "skipped_total",
-                "counter",
-                "What could not be read, by kind.",
+                "skipped",
+                "gauge",
+                "What could not be read, by kind; less of it where it was written again.",
             ],
             "kind",
             [
@@ -145,6 +148,8 @@ impl Exposition {
                 ("line", behind.damaged_lines),
                 ("event", behind.skipped_events),
                 ("segment", behind.skipped_segments),
+                ("byte", behind.missing_bytes),
+                ("time", behind.out_of_time),
                 ("file", behind.unreadable_files),
                 ("late", behind.late_moments),
             ],
@@ -156,7 +161,7 @@ impl Exposition {
         self.one(
             "requests_arrived_total",
             "counter",
-            "Requests that arrived.",
+            "Requests that arrived, counted when they have ended.",
             requests.arrived,
         );
         self.by(
@@ -305,10 +310,12 @@ impl Exposition {
         ];
         for (name, kind, help, value) in metrics {
             self.head(name, kind, help);
+            let mut rows = Rows::new("engine");
             for engine in &stats.engine {
+                // A row without this value has its place among those of its name as well.
+                let labels = rows.labels(&engine.name, engine.pid, &engine.host);
                 if let Some(value) = value(engine) {
-                    let pid = engine.pid.to_string();
-                    self.sample(name, &[("engine", &engine.name), ("pid", &pid)], value);
+                    self.sample(name, &as_labels(&labels), value);
                 }
             }
         }
@@ -320,12 +327,12 @@ impl Exposition {
             "counter",
             "Time in which anything ran on a device, or in a step of a worker without one.",
         );
+        let mut rows = Rows::new("device");
         for device in &stats.device {
-            let pid = device.pid.to_string();
-            let labels = [("device", device.name.as_str()), ("pid", &pid)];
+            let labels = rows.labels(&device.name, device.pid, &device.host);
             self.sample(
                 "device_busy_seconds_total",
-                &labels,
+                &as_labels(&labels),
                 seconds(device.busy_ns),
             );
         }
@@ -362,6 +369,42 @@ impl Exposition {
     }
 }
 
+/// Tells the processes of a metric apart.
+struct Rows {
+    label: &'static str,
+    seen: BTreeMap<(String, u32, String), usize>,
+}
+
+impl Rows {
+    fn new(label: &'static str) -> Rows {
+        let seen = BTreeMap::new();
+        Rows { label, seen }
+    }
+
+    /// The labels of the next one. Of several that are called the same, on one host and with one id, each later one has a number.
+    fn labels(&mut self, name: &str, pid: u32, host: &str) -> Vec<(&'static str, String)> {
+        let key = (name.to_owned(), pid, host.to_owned());
+        let seen = self.seen.entry(key).or_default();
+        *seen += 1;
+        let mut labels = vec![
+            (self.label, name.to_owned()),
+            ("pid", pid.to_string()),
+            ("host", host.to_owned()),
+        ];
+        if *seen > 1 {
+            labels.push(("number", seen.to_string()));
+        }
+        labels
+    }
+}
+
+fn as_labels<'a>(labels: &'a [(&'a str, String)]) -> Vec<(&'a str, &'a str)> {
+    let labels = labels.iter();
+    labels
+        .map(|(label, text)| (*label, text.as_str()))
+        .collect()
+}
+
 fn by_text(values: &BTreeMap<String, u64>) -> impl Iterator<Item = (&str, u64)> {
     values.iter().map(|(text, value)| (text.as_str(), *value))
 }
@@ -396,6 +439,18 @@ mod tests {
             text.0,
             "sa_profile_x{name=\"a\\\"b\\\\c\\nd é\",le=\"0.1\"} 2\n"
         );
+    }
+
+    #[test]
+    fn no_two_rows_have_the_same_labels() {
+        let mut rows = Rows::new("engine");
+        let mut all: Vec<_> = [("core", 7, "a"), ("core", 7, "b"), ("core", 7, "a")]
+            .into_iter()
+            .map(|(name, pid, host)| rows.labels(name, pid, host))
+            .collect();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 3);
     }
 
     #[test]

@@ -1,0 +1,202 @@
+//! A run that is over, read as a whole: the figures of its report.
+
+use super::figures::Figures;
+use super::histogram::{Histogram, TOKEN_BOUNDS};
+use super::live_requests::RequestSums;
+use super::live_stats::{
+    LiveBehind, LiveDevice, LiveEngine, LiveName, LiveRequest, LiveStats, NAMES, live_request,
+};
+use crate::options::ReportOptions;
+use crate::read::fold;
+use crate::table::name_time::NameTime;
+use crate::table::run_report::RunReport;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::path::Path;
+use trace_merge::{Error, Options, Progress, Runs, events};
+
+/// A run with more events is not read again at its end.
+const MOST_EVENTS: u64 = 20_000_000;
+/// Threads that read it: others may need the machine.
+const THREADS: usize = 2;
+
+/// The figures of a report.
+#[derive(Debug)]
+pub(super) struct WholeRun {
+    requests: Figures,
+    unfinished: u64,
+    latest: Vec<LiveRequest>,
+    slowest: Vec<LiveRequest>,
+    engine: Vec<LiveEngine>,
+    device: Vec<LiveDevice>,
+    names: Vec<LiveName>,
+    names_of: usize,
+    events: u64,
+    lost: BTreeMap<String, u64>,
+    damaged: u64,
+}
+
+/// What a process of a report is called, its id and its host.
+type Called = (String, u32, String);
+
+impl WholeRun {
+    /// Reads a run of a directory. What rings of killed processes hold is in it, and what is good of damaged blocks.
+    pub(super) fn read(directory: &Path, run: &str) -> Result<WholeRun, Error> {
+        let options = Options {
+            settle: false,
+            link_requests: false,
+            threads: THREADS,
+            runs: Runs::Named(run.to_owned()),
+            ..Options::new([directory.to_owned()])
+        };
+        let report_options = ReportOptions {
+            most_events: Some(MOST_EVENTS),
+            ..ReportOptions::default()
+        };
+        let ((report, gaps), _) = events::read(&options, &Progress::default(), |events| {
+            let mut gaps = Histogram::new(&TOKEN_BOUNDS);
+            let report = fold(events, &report_options, &mut |ns| gaps.take(ns))?;
+            Ok::<_, Error>((report, gaps))
+        })?;
+        Ok(WholeRun::of(report, gaps))
+    }
+
+    fn of(report: RunReport, gaps: Histogram) -> WholeRun {
+        let (engine, device, names_of) = (engines(&report), devices(&report), report.names.len());
+        let newest_ns = report.recorded.wall_ns;
+        let mut sums = RequestSums::default();
+        for request in report.request {
+            sums.take(request, None);
+        }
+        sums.sort();
+        sums.all.itl = gaps;
+        let mut lost = BTreeMap::new();
+        for loss in &report.recorded.losses {
+            *lost.entry(loss.cause.clone()).or_default() += loss.events + loss.processes;
+        }
+        let listed = |requests: &[_]| {
+            let requests = requests.iter();
+            requests
+                .map(|request| live_request(request, newest_ns))
+                .collect()
+        };
+        WholeRun {
+            unfinished: sums.unfinished,
+            latest: listed(&sums.latest),
+            slowest: listed(&sums.slowest),
+            requests: sums.all,
+            engine,
+            device,
+            names: names(report.names),
+            names_of,
+            events: report.recorded.events,
+            lost,
+            damaged: report.recorded.damaged,
+        }
+    }
+
+    /// Puts these figures in the place of those that were read as the run went on.
+    pub(super) fn replace(&self, stats: &mut LiveStats) {
+        stats.is_final = true;
+        stats.requests = self.requests.clone();
+        stats.unfinished = self.unfinished;
+        stats.latest.clone_from(&self.latest);
+        stats.slowest.clone_from(&self.slowest);
+        stats.names.clone_from(&self.names);
+        (stats.names_of, stats.other_slices) = (self.names_of, 0);
+        let live = std::mem::replace(&mut stats.engine, self.engine.clone());
+        for engine in &mut stats.engine {
+            let is_it = |one: &&LiveEngine| (&one.name, one.pid) == (&engine.name, engine.pid);
+            if let Some(live) = live.iter().find(is_it) {
+                engine.running = live.running;
+                engine.waiting = live.waiting;
+                engine.kv_used = live.kv_used;
+            }
+        }
+        let live = std::mem::replace(&mut stats.device, self.device.clone());
+        for device in &mut stats.device {
+            let is_it = |one: &&LiveDevice| (&one.name, one.pid) == (&device.name, device.pid);
+            if let Some(live) = live.iter().find(is_it) {
+                (device.busy_10_s, device.busy_60_s) = (live.busy_10_s, live.busy_60_s);
+            }
+        }
+        stats.recorded.events = self.events;
+        stats.recorded.lost.clone_from(&self.lost);
+        stats.behind = LiveBehind {
+            damaged_lines: self.damaged,
+            ..LiveBehind::default()
+        };
+    }
+}
+
+fn called(report: &RunReport, process: usize) -> Called {
+    let name = report.recorded.process_name(process);
+    let process = report.recorded.processes.get(process);
+    let pid = process.and_then(|process| u32::try_from(process.pid).ok());
+    let host = process.and_then(|process| process.host.clone());
+    (name, pid.unwrap_or(0), host.unwrap_or_default())
+}
+
+fn engines(report: &RunReport) -> Vec<LiveEngine> {
+    let batching = report.batching.iter();
+    batching
+        .map(|of| {
+            let (name, pid, host) = called(report, of.process);
+            LiveEngine {
+                name,
+                pid,
+                host,
+                running: None,
+                waiting: None,
+                kv_used: None,
+                steps: of.steps,
+                prefill_tokens: of.prefill_tokens,
+                decode_tokens: of.decode_tokens,
+            }
+        })
+        .collect()
+}
+
+fn devices(report: &RunReport) -> Vec<LiveDevice> {
+    let device = report.device.iter();
+    device
+        .map(|of| {
+            let (name, pid, host) = called(report, of.process);
+            LiveDevice {
+                name,
+                pid,
+                host,
+                is_runner: of.is_runner,
+                slices: of.slices,
+                busy_ns: of.busy_ns,
+                wall_ns: of.wall_ns,
+                busy_10_s: 0.0,
+                busy_60_s: 0.0,
+            }
+        })
+        .collect()
+}
+
+/// Those with the most time.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the mean of durations times their number is their sum"
+)]
+fn names(of: Vec<NameTime>) -> Vec<LiveName> {
+    let name = |of: NameTime| LiveName {
+        row: of.row_kind,
+        category: of.category,
+        name: of.name,
+        ncall: of.duration.n,
+        total_ns: (of.duration.mean_ns * of.duration.n as f64).round() as i64,
+        max_ns: of.duration.max_ns,
+    };
+    let mut names: Vec<LiveName> = of.into_iter().map(name).collect();
+    names.retain(|name| name.ncall > 0);
+    names.sort_by(|one, other| {
+        let place = |of: &LiveName| (Reverse(of.total_ns), of.row);
+        (place(one), &one.category, &one.name).cmp(&(place(other), &other.category, &other.name))
+    });
+    names.truncate(NAMES);
+    names
+}
