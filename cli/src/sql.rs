@@ -75,7 +75,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         Made::Tables(tables) => tables,
         Made::Ended(signal) => {
             remove(scratch);
-            return Ok(ExitCode::from(128 + signal as u8));
+            let number = u8::try_from(signal as i32).unwrap_or(0);
+            return Ok(ExitCode::from(128 + number));
         }
     };
     let python = python();
