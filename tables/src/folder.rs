@@ -167,8 +167,11 @@ fn refuse_hosts(to: &Path, hosts: &[(Partition, HostId)], is_forced: bool) -> Re
                 continue;
             }
             if !is_forced {
-                let why = "has tables of this host already; --force replaces them";
-                return Err(Error::Usage(format!("{}: {why}", place.display())));
+                let why = format!(
+                    "{}: has tables of this host already; --force replaces them",
+                    place.display()
+                );
+                return Err(Error::Usage(why));
             }
             refuse_foreign(&place)?;
         }
@@ -183,8 +186,11 @@ fn refuse_hosts(to: &Path, hosts: &[(Partition, HostId)], is_forced: bool) -> Re
             continue;
         };
         if hosts.iter().any(|(_, host)| i64::from(host.0) == id) {
-            let why = "its ids begin with the same number; give another one with --host-id";
-            return Err(Error::Usage(format!("{}: {why}", entry.path().display())));
+            let why = format!(
+                "{}: its ids begin with the same number; give another one with --host-id",
+                entry.path().display()
+            );
+            return Err(Error::Usage(why));
         }
     }
     Ok(())
@@ -214,8 +220,11 @@ fn refuse_foreign(place: &Path) -> Result<(), Error> {
             is_number || matches!(stem, "all" | "none")
         });
         if !is_name || !is_ours(&path) {
-            let why = "no table of this program; --force does not replace it";
-            return Err(Error::Usage(format!("{}: {why}", path.display())));
+            let why = format!(
+                "{}: no table of this program; --force does not replace it",
+                path.display()
+            );
+            return Err(Error::Usage(why));
         }
     }
     Ok(())
