@@ -1,7 +1,6 @@
 //! `sa-profile`: records a command, opens its trace, and checks whether recording works. Switches recording in the processes of a live run, and shows
 //! what they have recorded.
 
-mod amount;
 mod completions;
 mod control;
 mod diff;

@@ -11,8 +11,8 @@ mod python;
 mod summary;
 mod tree;
 
-use crate::amount;
 use crate::open;
+use crate::words::amount;
 use crate::words::{processes, say, say_plain};
 use directory::Directory;
 use environment::Settings;

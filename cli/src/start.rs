@@ -1,9 +1,9 @@
 //! `sa-profile start`: switches recording on, for a while or until it is stopped.
 
-use crate::amount::{count, duration, grouped};
 use crate::control::Wish;
 use crate::error::Error;
 use crate::level::{self, Levels};
+use crate::words::amount::{count, duration, grouped};
 use crate::{directory, obey};
 use sa_recorder::format::control::{Steps, SwitchCause};
 use std::process::ExitCode;

@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
 /// A signal that ends this process has it remove the tables that are not whole. Whether one came.
 fn remove_on_signal(unfinished: &Unfinished) -> Result<Arc<AtomicBool>, Error> {
     // Before other threads begin, so that none of them gets a signal.
-    let signals = Signals::collect(&[Signal::SIGINT, Signal::SIGTERM])
+    let signals = Signals::collect(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])
         .map_err(|error| Error::Unusable(format!("signals: {error}")))?;
     let unfinished = unfinished.clone();
     let is_stopped = Arc::new(AtomicBool::new(false));

@@ -30,7 +30,12 @@ pub(crate) struct Arguments {
 /// Carries the command out.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.resolve()?;
-    let signals = Signals::collect(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+    // A single look ends at once, as any program does.
+    let signals: &[Signal] = match arguments.once {
+        true => &[],
+        false => &[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP],
+    };
+    let signals = Signals::collect(signals);
     let signals = signals.map_err(|error| Error::Unusable(format!("signals: {error}")))?;
     let mut reader = LiveReader::new(&directory);
     let mut shown: Option<Instant> = None;

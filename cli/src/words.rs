@@ -1,6 +1,8 @@
 //! Words for people, on stderr: stdout belongs to data, or to the recorded command.
 
-use crate::amount::grouped;
+pub(crate) mod amount;
+
+use amount::grouped;
 use sa_recorder::format::{visible, visible_lines};
 use std::io::{self, Write};
 

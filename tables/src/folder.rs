@@ -7,7 +7,9 @@ pub(crate) use partition::Partition;
 
 use crate::ids::HostId;
 use crate::options::TablesOptions;
-use crate::unfinished::{Leftover, Made, NEW, NewFolder, OLD, Unfinished, clear_away};
+use crate::unfinished::{
+    Leftover, Made, NEW, NewFolder, OLD, REPLACED, Unfinished, clear_away, let_old_go,
+};
 use crate::write::read_back::{first_long, is_ours};
 use moves::Moves;
 use std::fs;
@@ -49,7 +51,9 @@ impl NewTables {
             }
             Err(error) => return Err(failed(error)),
         };
-        clear_away(to, |name| name == OLD || TABLES.contains(&name));
+        clear_away(to, |name| {
+            name == OLD || name == REPLACED || TABLES.contains(&name)
+        });
         let new = NewFolder::make(to).map_err(failed)?;
         let tables = NewTables {
             to: to.clone(),
@@ -97,6 +101,7 @@ impl NewTables {
         self.exchange()
             .map_err(|source| write_error(&self.to, source))?;
         leftover.made.keep();
+        let_old_go(&self.new).map_err(|source| write_error(&self.new, source))?;
         Ok(())
     }
 

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) const NEW: &str = ".new-";
 /// Where tables lie there that others take the place of.
 pub(crate) const OLD: &str = "old";
+/// Its name when the others have it.
+pub(crate) const REPLACED: &str = "replaced";
 /// Tries to make a folder that no other writer clears away.
 const TRIES: u32 = 8;
 
@@ -97,8 +99,28 @@ impl NewFolder {
     }
 }
 
+/// Says of old tables that the new ones have their place, so that they may be removed.
+pub(crate) fn let_old_go(folder: &Path) -> io::Result<()> {
+    match fs::rename(folder.join(OLD), folder.join(REPLACED)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether old tables lie in a folder that nothing took the place of, as after a failure, or a kill, while tables were moved.
+fn holds_old(folder: &Path) -> bool {
+    let tables = fs::read_dir(folder.join(OLD)).into_iter().flatten();
+    let has_any = |table: fs::DirEntry| {
+        fs::read_dir(table.path()).is_ok_and(|mut hosts| hosts.next().is_some())
+    };
+    tables.flatten().any(has_any)
+}
+
 impl Drop for NewFolder {
     fn drop(&mut self) {
+        if holds_old(&self.path) {
+            return;
+        }
         // A thread that still writes may put a file into a folder that is being emptied.
         for _ in 0..TRIES {
             if fs::remove_dir_all(&self.path).is_ok() || !self.path.exists() {
@@ -124,7 +146,7 @@ pub(crate) fn clear_away(to: &Path, is_ours: impl Fn(&str) -> bool) {
         let is_ours = |inner: io::Result<fs::DirEntry>| {
             inner.is_ok_and(|inner| is_ours(&inner.file_name().to_string_lossy()))
         };
-        if lock.try_lock().is_ok() && entries.all(is_ours) {
+        if lock.try_lock().is_ok() && entries.all(is_ours) && !holds_old(&entry.path()) {
             let _ = fs::remove_dir_all(entry.path()); // the next writer tries again
         }
     }

@@ -1,7 +1,7 @@
 //! Limits of this process, which the recorded ones inherit, and of its control group.
 
 use super::finding::Finding;
-use crate::amount::{grouped, size};
+use crate::words::amount::{grouped, size};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use std::fs;
 use std::path::Path;

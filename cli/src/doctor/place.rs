@@ -1,8 +1,8 @@
 //! The run directory: whether it can be written, and what the disk under it can do.
 
 use super::finding::Finding;
-use crate::amount::size;
 use crate::run::directory::problem;
+use crate::words::amount::size;
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};

@@ -2,7 +2,7 @@
 
 use super::ends;
 use super::tree::Exit;
-use crate::amount::{grouped, size};
+use crate::words::amount::{grouped, size};
 use crate::words::{plural, printable, processes};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,8 +1,8 @@
 //! A run as a table for people.
 
 use super::run::{Process, Run, State};
-use crate::amount::{age, grouped, size};
 use crate::level;
+use crate::words::amount::{age, grouped, size};
 use crate::words::printable;
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! The figures as text.
 
-use crate::amount::{grouped, size};
+use crate::words::amount::{grouped, size};
 use crate::words::printable;
 use std::fmt::Write;
 use trace_report::live::{Histogram, LiveState, LiveStats, LiveWindow};

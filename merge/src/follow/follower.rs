@@ -67,6 +67,13 @@ struct Listed {
     len: u64,
 }
 
+/// The files that are there.
+struct Listing {
+    files: Vec<Listed>,
+    /// Whether each that is there is among them.
+    is_whole: bool,
+}
+
 /// What a poll found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Poll {
@@ -227,7 +234,7 @@ impl Follower {
             self.state = Some(state);
         }
         let mut listed = self.list();
-        if listed.is_empty() && self.find() {
+        if listed.files.is_empty() && self.find() {
             is_new_run = true;
             listed = self.list();
         }
@@ -271,24 +278,27 @@ impl Follower {
     }
 
     /// The fragments' files that are there.
-    fn list(&self) -> Vec<Listed> {
-        let mut all = Vec::new();
+    fn list(&self) -> Listing {
+        let mut listing = Listing {
+            files: Vec::new(),
+            is_whole: true,
+        };
         for path in &self.folders {
+            let files = self.folder(path).and_then(|folder| list_stems(&folder));
             // One that is gone has none.
-            let Ok(files) = self.folder(path).and_then(|folder| list_stems(&folder)) else {
-                continue;
-            };
-            for file in files {
-                if let Ok(status) = file.place.status() {
-                    all.push(Listed {
+            listing.is_whole &= files.as_ref().err().is_none_or(is_gone);
+            for file in files.unwrap_or_default() {
+                match file.place.status() {
+                    Ok(status) => listing.files.push(Listed {
                         place: file.place,
                         id: FileId::of_status(&status),
                         len: u64::try_from(status.st_size).unwrap_or(0),
-                    });
+                    }),
+                    Err(error) => listing.is_whole &= is_gone(&error),
                 }
             }
         }
-        all
+        listing
     }
 
     /// Opens a folder of the directory, which may be another one by now. No link is followed below the directory.
@@ -302,9 +312,12 @@ impl Follower {
     }
 
     /// Looks at the files that are there; whether new ones are of another run.
-    fn look(&mut self, listed: Vec<Listed>) -> bool {
-        let names: HashSet<Name> = listed.iter().map(|file| name(&file.place)).collect();
-        let gone = self.known.extract_if(|name, _| !names.contains(name));
+    fn look(&mut self, listing: Listing) -> bool {
+        let Listing { files, is_whole } = listing;
+        let names: HashSet<Name> = files.iter().map(|file| name(&file.place)).collect();
+        // What could not be listed now may be there at the next look.
+        let is_over = |name: &Name| is_whole && !names.contains(name);
+        let gone = self.known.extract_if(|name, _| is_over(name));
         for (_, file) in gone {
             if let Some((fragment, number)) = file.segment
                 && let Some(fragment) = self.fragments.get_mut(&fragment)
@@ -314,7 +327,7 @@ impl Follower {
         }
         self.unreadable = 0;
         let mut is_other = false;
-        for file in listed {
+        for file in files {
             is_other |= self.see(file);
         }
         is_other
@@ -372,6 +385,14 @@ impl Follower {
         self.known.insert(name, KnownFile { id, segment });
         false
     }
+}
+
+/// Whether what was looked for is there no more.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 fn name(place: &Place) -> Name {

@@ -16,8 +16,8 @@ use trace_merge::follow::{FollowedEnd, FollowedProcess, FollowedRun, Follower, P
 const POLL_BYTES: u64 = 16 << 20;
 /// Events that are looked at before what they say is folded.
 const BATCH: usize = 8_192;
-/// How far the clock of another host may be ahead.
-const AHEAD_NS: i64 = 1_000_000_000;
+/// How far the clock of another host may be ahead, or that of this one may be set back.
+const AHEAD_NS: i64 = 60_000_000_000;
 /// How long nobody may record before a run is over: processes may come one after another. Twice as long each time that one came later, up to a minute.
 const OVER: Duration = Duration::from_secs(3);
 const MOST_OVER: Duration = Duration::from_mins(1);

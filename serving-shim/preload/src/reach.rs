@@ -70,6 +70,7 @@ fn look() -> Reach {
 /// Whether the `dlsym` of another library goes on to ours; `None` where nothing of the vendor's is there to ask for. What it answers is not used, and ours
 /// binds nothing for it.
 fn passes_on() -> Option<bool> {
+    PASSED_ON.store(false, Ordering::Relaxed);
     in_runtime(c"aclrtMemcpyAsync", dlsym)?;
     Some(PASSED_ON.load(Ordering::Relaxed))
 }
