@@ -38,9 +38,9 @@ Examples:
 
 Exit status: 0 ended by Ctrl-C; 2 nothing can be served.";
 
-/// Serves the figures of a run while it is recorded: a page at /, JSON at /stats, Prometheus' text at /metrics.
+/// Serves the figures of a live run: a page at /, JSON at /stats, Prometheus' text at /metrics.
 ///
-/// It reads what the recorders write, and is not noticed by them. It goes on with the next run of the directory. Beyond this machine it asks for a token.
+/// It goes on with the next run of the directory. Beyond this machine it asks for a token.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 pub(crate) struct Arguments {
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     /// Address and port; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = LISTEN)]
     listen: SocketAddr,
-    /// A file with the token that requests must carry, of at least 16 letters, digits or `-._~`; needed beyond this machine
+    /// A file with the token of requests: 16 or more of letters, digits and `-._~`
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }

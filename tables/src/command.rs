@@ -19,7 +19,7 @@ pub struct TablesArgs {
     /// Replace the tables of the same hosts that are there
     #[arg(long)]
     force: bool,
-    /// The number that the ids of this host begin with, below 16777216 [default: a hash of its name and boot]
+    /// What the ids of this host begin with, below 16777216 [default: a hash]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..i64::from(crate::ids::HOSTS)))]
     host_id: Option<u32>,
     /// The run with this id
