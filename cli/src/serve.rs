@@ -38,7 +38,7 @@ Examples:
 
 Exit status: 0 ended by Ctrl-C; 2 nothing can be served.";
 
-/// Serves the figures of a live run: a page at /, JSON at /stats, Prometheus' text at /metrics.
+/// Serves the figures of a live run: a page, JSON at /stats, Prometheus at /metrics.
 ///
 /// It goes on with the next run of the directory. Beyond this machine it asks for a token.
 #[derive(clap::Args)]

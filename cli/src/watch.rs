@@ -15,7 +15,7 @@ use trace_report::live::{LiveReader, LiveStats};
 /// Clears a terminal.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
-/// Shows each second how fast a run answers requests and what its processes do, until it is over.
+/// Shows each second how fast a run answers requests, until it is over.
 ///
 /// Where the output is no terminal, each look is one line.
 #[derive(clap::Args)]
