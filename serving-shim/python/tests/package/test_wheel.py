@@ -88,7 +88,7 @@ def test_the_description(installed):
     assert description["Name"] == "sa-profile"
     assert description["License-Expression"] == "Apache-2.0"
     assert description["Requires-Python"] == ">=3.10"
-    assert description.get_all("Requires-Dist") is None
+    assert description.get_all("Requires-Dist") == ['duckdb>=1.1; extra == "sql"']  # nothing but what an extra asks for
     assert (SOURCES / "README.md").read_text().strip() in description.get_payload()
     assert installed.text("licenses/LICENSE") == (SOURCES / "LICENSE").read_text()
 
