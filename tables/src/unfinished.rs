@@ -151,3 +151,35 @@ pub(crate) fn clear_away(to: &Path, is_ours: impl Fn(&str) -> bool) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kill, or a failure to move them back, leaves them in the writer's folder.
+    #[test]
+    fn old_tables_are_removed_only_when_others_have_their_place() {
+        let to = tempfile::tempdir().unwrap();
+        let new = NewFolder::make(to.path()).unwrap();
+        let path = new.path.clone();
+        let old = path.join(OLD).join("slice/host=a");
+        fs::create_dir_all(&old).unwrap();
+        drop(new);
+        clear_away(to.path(), |_| true);
+        assert!(old.exists());
+        let_old_go(&path).unwrap();
+        clear_away(to.path(), |_| true);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_folder_without_old_tables_goes() {
+        let to = tempfile::tempdir().unwrap();
+        let new = NewFolder::make(to.path()).unwrap();
+        fs::create_dir_all(new.path.join(OLD).join("slice")).unwrap();
+        let_old_go(&new.path).unwrap();
+        let path = new.path.clone();
+        drop(new);
+        assert!(!path.exists());
+    }
+}
