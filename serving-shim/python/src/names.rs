@@ -102,7 +102,7 @@ pub(crate) fn shared(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> Option<Py<
 }
 
 /// Whether the reference is the only one. Two holders of one span would add args to each other's.
-fn is_unheld(object: &Py<PyAny>) -> bool {
+pub(crate) fn is_unheld<T>(object: &Py<T>) -> bool {
     // SAFETY: the reference keeps the object alive.
     let references = unsafe { ffi::Py_REFCNT(object.as_ptr()) };
     references == 1

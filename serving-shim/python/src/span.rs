@@ -1,8 +1,11 @@
 //! [`Span`]: what a call site records each time it runs, as a context manager and decorator.
 
+mod bound_half;
+mod facts;
 mod nothing;
 mod off;
 pub(crate) mod open;
+mod spare;
 mod with_block;
 
 use std::ffi::CStr;
@@ -15,19 +18,17 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use sa_recorder::Level;
-use smallvec::SmallVec;
 
 use crate::call::args;
 use crate::call::{self, Call};
 use crate::event::Event;
 use crate::lane::{self, BEGUN, BEGUN_MISSED, Missed};
-use crate::names::{self, Named};
+use crate::names;
 use crate::profile::{self, NO_ARGS};
 use crate::scratch::Scratch;
+use crate::span::facts::{Facts, Text};
+use crate::span::spare::Settled;
 use crate::{session, value};
-
-/// Args as text; those of most spans lie in the object.
-type Text = SmallVec<[u8; 64]>;
 
 /// A span that can be opened again and again, by threads, tasks and recursion at once.
 ///
@@ -38,14 +39,7 @@ type Text = SmallVec<[u8; 64]>;
 ///         STEP.arg(tokens=8)
 #[pyclass(frozen, module = "sa_profile")]
 pub(crate) struct Span {
-    named: Named,
-    name: Py<PyAny>,
-    category: Option<Py<PyAny>>,
-    args: Text,
-    /// Args that are read when the span ends.
-    dict: Option<Py<PyDict>>,
-    /// Whether it is one of the drop-in profiler, whose events always have the member `args`, and say nothing of errors.
-    is_drop_in: bool,
+    facts: Settled<Facts>,
     missed: Missed,
 }
 
@@ -64,24 +58,7 @@ impl Span {
         traceback: Option<&Bound<'_, PyAny>>,
     ) {
         let _ = (value, traceback);
-        let span = slf.get();
-        let owner = slf.as_ptr().addr();
-        let error = kind.filter(|_| !span.is_drop_in);
-        if error.is_none() && span.dict.is_none() {
-            let none = if span.is_drop_in { NO_ARGS } else { b"" };
-            return lane::exit(slf.py(), owner, &span.missed, none);
-        }
-        let mut args = Scratch::take();
-        if let Some(dict) = &span.dict {
-            value::push_all(&mut args.0, dict.bind(slf.py()));
-        }
-        if let Some(kind) = error {
-            push_error(&mut args.0, kind);
-        }
-        if span.is_drop_in {
-            profile::keep_member(&mut args.0);
-        }
-        lane::exit(slf.py(), owner, &span.missed, &args.0);
+        Span::exit(slf, kind);
     }
 
     /// Makes a function that runs within the span.
@@ -108,48 +85,32 @@ impl Span {
     /// What takes the time.
     #[getter]
     fn name(&self, py: Python<'_>) -> Py<PyAny> {
-        self.name.clone_ref(py)
+        self.facts.get().name.clone_ref(py)
     }
 
     /// The category.
     #[getter]
     fn cat(&self, py: Python<'_>) -> PyResult<String> {
-        names::category_text(self.category.as_ref().map(|category| category.bind(py)))
+        let category = self.facts.get().category.as_ref();
+        names::category_text(category.map(|category| category.bind(py)))
     }
 
     /// The level of detail.
     #[getter]
     fn level(&self) -> &'static str {
-        names::level_name(self.named.level())
+        names::level_name(self.facts.get().named.level())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         Ok(format!(
             "<sa_profile.Span {} ({})>",
-            self.name.bind(py).repr()?,
+            self.facts.get().name.bind(py).repr()?,
             self.cat(py)?
         ))
     }
 }
 
 impl Span {
-    /// A span without args.
-    fn of(
-        level: Level,
-        category: Option<&Bound<'_, PyAny>>,
-        name: &Bound<'_, PyAny>,
-    ) -> PyResult<Span> {
-        Ok(Span {
-            named: names::named(level, category, name)?,
-            name: name.clone().unbind(),
-            category: category.map(|category| category.clone().unbind()),
-            args: Text::new(),
-            dict: None,
-            is_drop_in: false,
-            missed: Missed::new(0),
-        })
-    }
-
     /// Opens it on the lane of the running code.
     fn enter(slf: &Bound<'_, Self>) {
         let span = slf.get();
@@ -158,20 +119,44 @@ impl Span {
         });
     }
 
+    /// Ends it on the lane of the running code, with the type of the exception that ended it, if one did.
+    fn exit(slf: &Bound<'_, Self>, kind: Option<&Bound<'_, PyAny>>) {
+        let span = slf.get();
+        let facts = span.facts.get();
+        let owner = slf.as_ptr().addr();
+        let error = kind.filter(|_| !facts.is_drop_in);
+        if error.is_none() && facts.dict.is_none() {
+            let none = if facts.is_drop_in { NO_ARGS } else { b"" };
+            return lane::exit(slf.py(), owner, &span.missed, none);
+        }
+        let mut args = Scratch::take();
+        if let Some(dict) = &facts.dict {
+            value::push_all(&mut args.0, dict.bind(slf.py()));
+        }
+        if let Some(kind) = error {
+            push_error(&mut args.0, kind);
+        }
+        if facts.is_drop_in {
+            profile::keep_member(&mut args.0);
+        }
+        lane::exit(slf.py(), owner, &span.missed, &args.0);
+    }
+
     /// Whether nothing is recorded of it now, and nobody remembers an occurrence of it here.
     pub(crate) fn is_unrecorded(slf: &Bound<'_, Self>) -> bool {
         let span = slf.get();
-        !sa_recorder::__wants(span.named.level())
+        !sa_recorder::__wants(span.facts.get().named.level())
             && span.missed.load(Ordering::Relaxed) == 0
             && (session::is_unasked() || !lane::is_open(slf.as_ptr().addr()))
     }
 
     fn with_event<R>(&self, py: Python<'_>, act: impl FnOnce(&Event<'_, '_>) -> R) -> R {
+        let facts = self.facts.get();
         act(&Event {
-            named: self.named,
-            category: self.category.as_ref().map(|category| category.bind(py)),
-            name: self.name.bind(py),
-            args: &self.args,
+            named: facts.named,
+            category: facts.category.as_ref().map(|category| category.bind(py)),
+            name: facts.name.bind(py),
+            args: &facts.args,
         })
     }
 }
@@ -204,10 +189,10 @@ fn dict_span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name, category, level, args, is_drop_in] =
         call.positional(["name", "category", "level", "args", "is_drop_in"])?;
     let level = names::level(Some(&level))?;
-    let mut span = Span::of(level, Some(&category), &name)?;
-    span.dict = args.extract()?;
-    span.is_drop_in = is_drop_in.is_truthy()?;
-    Ok(Bound::new(call.py, span)?.into_ptr())
+    let mut facts = Facts::of(level, Some(&category), &name)?;
+    facts.dict = args.extract()?;
+    facts.is_drop_in = is_drop_in.is_truthy()?;
+    Ok(spare::make(call.py, facts)?.into_ptr())
 }
 
 /// A span of the drop-in profiler, whose args are a dict that is read when it ends.
@@ -217,10 +202,10 @@ pub(crate) fn of_drop_in<'py>(
     name: &Bound<'py, PyAny>,
     args: Option<Borrowed<'_, 'py, PyDict>>,
 ) -> PyResult<Bound<'py, Span>> {
-    let mut span = Span::of(level, category, name)?;
-    span.dict = args.map(|args| args.to_owned().unbind());
-    span.is_drop_in = true;
-    Bound::new(name.py(), span)
+    let mut facts = Facts::of(level, category, name)?;
+    facts.dict = args.map(|args| args.to_owned().unbind());
+    facts.is_drop_in = true;
+    spare::make(name.py(), facts)
 }
 
 fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
@@ -238,9 +223,9 @@ fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
 #[inline(never)]
 fn new_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<*mut ffi::PyObject> {
     let keywords = args::keywords(call)?;
-    let mut span = Span::of(keywords.level, keywords.category.as_deref(), name)?;
-    span.args = Text::from_slice(&keywords.text.0);
-    Ok(Bound::new(call.py, span)?.into_ptr())
+    let mut facts = Facts::of(keywords.level, keywords.category.as_deref(), name)?;
+    facts.args = Text::from_slice(&keywords.text.0);
+    Ok(spare::make(call.py, facts)?.into_ptr())
 }
 
 /// A span that the calls of a call site share, one at a time, in a process where nothing asks for recording. It has no args.
@@ -250,7 +235,8 @@ fn new_shared_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<*mu
     let category = places.0.and_then(|at| call.keyword(at));
     let level = places.1.and_then(|at| call.keyword(at));
     let level = names::level(level.as_deref())?;
-    let span = Py::new(call.py, Span::of(level, category.as_deref(), name)?)?.into_any();
+    let facts = Facts::of(level, category.as_deref(), name)?;
+    let span = spare::make(call.py, facts)?.into_any().unbind();
     names::share(call, name, level, places, &span);
     Ok(span.into_ptr())
 }

@@ -1,6 +1,7 @@
 //! Python objects → JSON text of args. Numbers, texts, lists and dicts natively, UUIDs as texts; anything else by its type's name: it is never printed, and never
 //! copied from a device.
 
+mod key;
 pub(crate) mod made;
 
 use std::ptr::null_mut;
@@ -12,6 +13,7 @@ use sa_recorder::Value;
 use smallvec::SmallVec;
 
 use crate::call::id;
+use crate::value::key::{KEYS, Keys};
 use crate::value::made::Made;
 
 /// How deep lists and dicts are followed.
@@ -94,7 +96,8 @@ fn begin(text: &mut Vec<u8>) {
 /// Appends what a dict holds.
 pub(crate) fn push_all(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) {
     let before = text.len();
-    if push_plain(text, dict) {
+    let is_done = KEYS.with(dict.py(), |keys| push_plain(keys, text, dict));
+    if is_done == Some(true) {
         return;
     }
     text.truncate(before);
@@ -105,9 +108,12 @@ pub(crate) fn push_all(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) {
 
 /// The same for a few texts and numbers: no code of Python runs, so the dict stays as it is, and need not be copied. Whether all of them were appended. After an error, whose object may
 /// have had garbage collected, nothing of the dict is looked at.
-fn push_plain(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> bool {
+fn push_plain(keys: &mut Keys, text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> bool {
     if dict.len() > MAX_PLAIN {
         return false;
+    }
+    if text.is_empty() {
+        text.reserve(FIRST_BYTES);
     }
     let (mut at, mut key, mut value) = (0, null_mut(), null_mut());
     // SAFETY: the dict is alive and unchanged since the last turn; the pointers are to places for borrowed references.
@@ -120,13 +126,7 @@ fn push_plain(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> bool {
         let Ok(key) = key.cast_exact::<PyString>() else {
             return false;
         };
-        let Ok(key) = key.to_str() else {
-            return false;
-        };
-        begin(text);
-        key.write(text);
-        text.push(b':');
-        if !write_plain(text, &value) {
+        if !key::push(keys, text, &key) || !write_plain(text, &value) {
             return false;
         }
     }

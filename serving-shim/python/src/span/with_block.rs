@@ -1,12 +1,12 @@
 //! What a `with` block finds of a span: its methods, and while nothing is recorded functions that do nothing.
 //!
-//! A block asks the type for `__enter__` and `__exit__`, and binds both before it calls the first. Binding a method makes an object; these two need none. So what a block
+//! A block asks the type for `__enter__` and `__exit__`, and binds both before it calls the first. Binding a method makes an object; what does nothing needs none. So what a block
 //! that began unrecorded calls at its end knows of it, and leaves alone what others have opened meanwhile. Who calls `__enter__` without having asked for both will ask
 //! for its end later: for that one the span has to remember the beginning. Python asks for `__exit__` first since 3.14, and Cython always has. So who asks for that
 //! without a call, and then calls `__enter__`, is taken for a block.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_uint, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
@@ -16,7 +16,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use super::nothing;
+use super::{bound_half, nothing};
 use crate::call;
 use crate::span::Span;
 
@@ -24,19 +24,14 @@ use crate::span::Span;
 static PARTS: PyOnceLock<Parts> = PyOnceLock::new();
 
 struct Parts {
-    enter: Method,
-    exit: Method,
+    enter: Py<PyAny>,
+    exit: Py<PyAny>,
+    /// The type of what they are to a block, bound to a span.
+    bound_half: Py<PyAny>,
     /// What `__enter__` is while nothing is recorded.
     nothing_enter: Py<PyAny>,
     /// What `__exit__` is then.
     nothing_exit: Py<PyAny>,
-}
-
-/// A method, as the type had it.
-struct Method {
-    method: Py<PyAny>,
-    /// Binds it, as the interpreter would.
-    bind: ffi::descrgetfunc,
 }
 
 /// What a block asks for.
@@ -64,36 +59,6 @@ impl Asked {
     /// Whether this half of this span is the one that was not asked for yet, so that who asks is a block.
     fn awaits(&self, span: *mut ffi::PyObject, second: Half) -> bool {
         self.span.as_ptr() == span && self.half != second && !self.is_block
-    }
-}
-
-impl Method {
-    fn of(method: Bound<'_, PyAny>) -> PyResult<Method> {
-        let kind = method.get_type();
-        let slot: c_int = ffi::Py_tp_descr_get;
-        // SAFETY: the type is alive, and so is what its slot points to.
-        let bind = unsafe { ffi::PyType_GetSlot(kind.as_type_ptr(), slot) };
-        if bind.is_null() {
-            return Err(PyTypeError::new_err("expected a method"));
-        }
-        // SAFETY: this slot holds a function of this type, and is not null.
-        let bind = unsafe { std::mem::transmute::<*mut c_void, ffi::descrgetfunc>(bind) };
-        let method = method.unbind();
-        Ok(Method { method, bind })
-    }
-
-    /// What the interpreter would find of the method; a new reference, or null with an error set.
-    fn find(
-        &self,
-        py: Python<'_>,
-        span: *mut ffi::PyObject,
-        kind: *mut ffi::PyObject,
-    ) -> *mut ffi::PyObject {
-        if span.is_null() {
-            return self.method.clone_ref(py).into_ptr();
-        }
-        // SAFETY: the function is that of the method's type; the interpreter keeps both objects alive.
-        unsafe { (self.bind)(self.method.as_ptr(), span, kind) }
     }
 }
 
@@ -140,11 +105,13 @@ fn is_nothing(py: Python<'_>, span: *mut ffi::PyObject, half: Half) -> bool {
 unsafe extern "C" fn find_enter(
     _descriptor: *mut ffi::PyObject,
     span: *mut ffi::PyObject,
-    kind: *mut ffi::PyObject,
+    _kind: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guarded(|py, parts| match is_nothing(py, span, Half::Enter) {
         true => parts.nothing_enter.clone_ref(py).into_ptr(),
-        false => parts.enter.find(py, span, kind),
+        false => bound(py, span, &parts.enter, |span| {
+            bound_half::enter_of(&parts.bound_half, span)
+        }),
     })
 }
 
@@ -152,12 +119,33 @@ unsafe extern "C" fn find_enter(
 unsafe extern "C" fn find_exit(
     _descriptor: *mut ffi::PyObject,
     span: *mut ffi::PyObject,
-    kind: *mut ffi::PyObject,
+    _kind: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guarded(|py, parts| match is_nothing(py, span, Half::Exit) {
         true => parts.nothing_exit.clone_ref(py).into_ptr(),
-        false => parts.exit.find(py, span, kind),
+        false => bound(py, span, &parts.exit, |span| {
+            bound_half::exit_of(&parts.bound_half, span)
+        }),
     })
+}
+
+/// A half of a span that is recorded, or what the type has where no span asks; a new reference, or null with an error set.
+fn bound(
+    py: Python<'_>,
+    span: *mut ffi::PyObject,
+    method: &Py<PyAny>,
+    half_of: impl FnOnce(&Bound<'_, Span>) -> *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: null, or an object that the interpreter keeps alive during the call.
+    let span = unsafe { Borrowed::from_ptr_or_opt(py, span) };
+    match span.map(|span| span.cast_exact::<Span>()) {
+        None => method.clone_ref(py).into_ptr(),
+        Some(Ok(span)) => half_of(&span),
+        Some(Err(_)) => {
+            PyTypeError::new_err("expected a span").restore(py);
+            null_mut()
+        }
+    }
 }
 
 /// Runs the body of a slot; a panic of ours is an error to the program, as there is nothing else that a block could call.
@@ -227,8 +215,9 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let kind = py.get_type::<Span>();
     let doc = c"Does nothing but to return the span.";
     let parts = Parts {
-        enter: Method::of(kind.getattr("__enter__")?)?,
-        exit: Method::of(kind.getattr("__exit__")?)?,
+        enter: kind.getattr("__enter__")?.unbind(),
+        exit: kind.getattr("__exit__")?.unbind(),
+        bound_half: bound_half::kind(py)?,
         nothing_enter: call::function(module, c"__enter__", enter_entry, doc)?.unbind(),
         nothing_exit: nothing::exit(module)?.unbind(),
     };

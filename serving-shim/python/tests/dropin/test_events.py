@@ -64,6 +64,34 @@ def test_args_are_read_when_the_span_ends(recorder):
     assert span["args"] == {"kernel": "other", "device_wall_us": 12.5}
 
 
+def test_keys_that_were_seen_before(recorder):
+    """Text of a key is kept by its object: at any place among the others, of any length, and as long as it is that key."""
+    odd = ['a"b', "a\\", "", "é", "x" * 29, "y" * 30, "z" * 31, "w" * 300, "cat", "level", "name"]
+    many = [f"key-{number}" for number in range(600)]
+    found = []
+    for turn in range(3):
+        for at in range(0, len(many), 30):
+            found.append({key: turn for key in many[at : at + 30]})
+        found.append({key: turn for key in odd})
+        found.append({key: turn for key in reversed(odd)})
+        found.append({f"made-{number}": turn for number in range(5)})
+        found.append({"first": turn})
+    for args in found:
+        with recorder.span("keys", args=args):
+            pass
+        recorder.instant("keys", args=args)
+    assert [event["args"] for event in closed(recorder) if event["name"] == "keys"] == [args for args in found for _ in range(2)]
+
+
+def test_a_known_key_before_one_that_is_no_text(recorder):
+    for other in ("\udc80", 7, None, (1,)):
+        for _ in range(2):
+            recorder.instant("odd", args={"known": 1, other: 2, "last": 3})
+    found = [event["args"] for event in closed(recorder) if event["name"] == "odd"]
+    assert [list(args.values()) for args in found] == [[1, 2, 3]] * 8
+    assert [list(args)[1] for args in found[::2]] == ["\ufffd" * 3, "7", "null", "[1]"]
+
+
 def test_an_exception_passes_through(recorder):
     args = {}
     with pytest.raises(KeyError), recorder.span("fails", args=args):

@@ -67,6 +67,77 @@ def test_begin_and_end_pair_up(program):
     assert trace.is_within(trace.span("inner"), trace.span("outer"))
 
 
+def test_the_halves_of_a_block_are_kept_and_called_at_will(program):
+    trace = program.record(
+        """
+        import gc
+        import sys
+        import sa_profile
+
+        kept = sa_profile.span("kept")
+        enter, exit = kept.__enter__, kept.__exit__
+        for _ in range(3):
+            assert enter() is kept and exit(None, None, None) is None
+        assert enter(*()) is kept
+        try:
+            raise KeyError
+        except KeyError:
+            exit(*sys.exc_info())
+        assert callable(exit) and enter is not kept.__enter__
+        before = sys.getrefcount(kept)
+        halves = [half for _ in range(100) for half in (kept.__enter__, kept.__exit__)]
+        assert sys.getrefcount(kept) == before + 200
+        del halves
+        assert sys.getrefcount(kept) == before
+
+        gone = sa_profile.span("gone")
+        enter, exit = gone.__enter__, gone.__exit__
+        del gone  # its halves hold it
+        gc.collect()
+        enter()
+        exit(None, None, None)
+
+        def nest(depth):
+            with sa_profile.span("deep", depth=depth):
+                if depth:
+                    nest(depth - 1)
+
+        nest(100)
+        nest(100)
+        for half in ("__enter__", "__exit__"):
+            try:
+                vars(type(kept))[half].__get__(7)
+            except TypeError as error:
+                assert "expected a span" in str(error)
+            else:
+                raise AssertionError("a number has no half")
+        """
+    )
+    kept = trace.spans("kept")
+    assert len(kept) == 4 and [span["args"] for span in kept if "args" in span] == [{"error": "KeyError"}]
+    assert len(trace.spans("gone")) == 1
+    assert sorted(span["args"]["depth"] for span in trace.spans("deep")) == sorted(2 * list(range(101)))
+    assert trace.overlaps() == []
+
+
+def test_blocks_in_generators_end_in_any_order(program):
+    trace = program.record(
+        """
+        import sa_profile
+
+        def block(number):
+            with sa_profile.span(f"block-{number}", number=number):
+                yield
+
+        blocks = [block(number) for number in range(50)]
+        [next(one) for one in blocks]
+        for one in (*blocks[::2], *blocks[1::2]):
+            next(one, None)
+        """
+    )
+    assert [trace.args(f"block-{number}") for number in range(50)] == [{"number": number} for number in range(50)]
+
+
 def test_what_ended_a_span_early_is_told(program):
     trace = program.record(
         """
