@@ -149,12 +149,13 @@ tests() {
   done < <(grep -o 'SKIPPED [^<]*' "$report" | sed 's/^SKIPPED //; s/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&apos;/'\''/g; s/&amp;/\&/g' | sort -u)
 }
 
-# With all their rounds in a full run, which holds the usual ones.
+# With all their rounds in a full run, which holds the usual ones. Two tests a core: they wait for a third of their time.
 all_tests() {
+  local run=(cargo nextest run --workspace --test-threads $((2 * $(nproc))))
   if [ -n "$full" ]; then
-    SA_PROFILE_FULL=1 tests full ', all rounds' cargo nextest run --workspace
+    SA_PROFILE_FULL=1 tests full ', all rounds' "${run[@]}"
   else
-    tests default '' cargo nextest run --workspace
+    tests default '' "${run[@]}"
   fi
 }
 
