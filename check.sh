@@ -284,7 +284,7 @@ if [ -n "$chrome" ]; then
   step 'catapult selftest' tests/catapult/selftest.sh
 fi
 step 'python tests' python_tests
-step 'release build' cargo build --release -p serving-demo -p trace-merge
+step 'release build' cargo build --release -p serving-demo
 step 'demo' demo_trace demo
 step 'demo, one worker killed' demo_trace killed --kill-worker
 
