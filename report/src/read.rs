@@ -1,5 +1,6 @@
 //! A run, read into a report.
 
+use crate::fold::confidences::confidences;
 use crate::fold::device_times::device_times;
 use crate::fold::findings::findings;
 use crate::fold::gathered::{Gathered, SLICE_BYTES, VALUE_BYTES};
@@ -159,12 +160,14 @@ impl Run<'_> {
         let last_ns = ends.max().unwrap_or(0);
         let load = load_levels(&edges, last_ns)?;
         let streams = of_devices.streams;
+        let requests = summary(&request, self.options.slo, &tokens, self.sorter(), of_gap)?;
         let mut report = RunReport {
             schema: SCHEMA,
             recorded,
             findings: Vec::new(),
             request_parts: request_parts(&request),
-            requests: summary(&request, self.options.slo, &tokens, self.sorter(), of_gap)?,
+            confidence: confidences(&requests),
+            requests,
             spikes: spikes(&request, &load, last_ns),
             request,
             load,
