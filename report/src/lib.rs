@@ -31,7 +31,7 @@ mod statistics;
 mod table;
 
 pub use condition::{Condition, parse_condition};
-pub use export::{StackFormat, stacks};
+pub use export::{ExportFile, FilesFormat, StackFormat, export_files, stacks};
 pub use fold::run_diff::compare;
 pub use options::{NamesBy, ReportOptions, Slo, parse_slo};
 pub use page::page;

@@ -48,6 +48,20 @@ pub fn read(
     report_options: &ReportOptions,
     progress: &Progress,
 ) -> Result<RunReport, Error> {
+    let (report, ()) = read_and(options, report_options, progress, |_| Ok(()))?;
+    Ok(report)
+}
+
+/// The same, and what `also` reads of the events.
+///
+/// # Errors
+/// As [`read`], and those of `also`.
+pub(crate) fn read_and<T>(
+    options: &Options,
+    report_options: &ReportOptions,
+    progress: &Progress,
+    also: impl Fn(&TraceEvents<'_>) -> Result<T, Error>,
+) -> Result<(RunReport, T), Error> {
     // Ids of requests are gathered only where a filter asks for them.
     let options = Options {
         settle: false,
@@ -55,7 +69,8 @@ pub fn read(
         ..options.clone()
     };
     let (found, _) = events::read(&options, progress, |events| {
-        fold(events, report_options, &mut |_| {})
+        let report = fold(events, report_options, &mut |_| {})?;
+        Ok((report, also(events)?))
     })?;
     Ok(found)
 }
