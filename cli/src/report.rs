@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let report = arguments.report.clone().or_default(directory::default)?;
     match report.answer(&Progress::default())? {
         Answer::Text(text) => crate::print_data(&text)?,
-        Answer::Page(place) => say(&place),
+        Answer::Written(place) => say(&place),
     }
     Ok(ExitCode::SUCCESS)
 }

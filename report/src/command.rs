@@ -1,15 +1,18 @@
 //! The arguments of a report on the command line, and what is printed for them.
 
 mod diff_args;
+mod export_arg;
 mod page_file;
+mod whole_file;
 
-use crate::export::{StackFormat, stacks};
+use crate::export::{export_files, stacks};
 use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
 use crate::screen::{self, NameOrder, Table};
 use crate::table::run_report::RunReport;
 use clap::{Args, ValueEnum};
 pub use diff_args::{Comparison, DiffArgs};
+use export_arg::{Export, parse_export};
 use std::path::PathBuf;
 use trace_merge::{Error, Options, Progress, Runs, SelectionArgs};
 
@@ -46,9 +49,9 @@ pub struct ReportArgs {
     /// One table as CSV
     #[arg(long, value_enum, value_name = "TABLE")]
     csv: Option<Table>,
-    /// The stacks with their own times, in a format of other viewers
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "csv", "names", "bottlenecks"])]
-    export: Option<StackFormat>,
+    /// Stacks (collapsed, speedscope, callgrind), or files (nat=FOLDER, msserviceprofiler=FOLDER)
+    #[arg(long, value_name = "FORMAT[=FOLDER]", value_parser = parse_export, conflicts_with_all = ["json", "csv", "names", "bottlenecks"])]
+    export: Option<Export>,
     /// The whole report as one page that needs no network, for a browser [default FILE: report.html]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "report.html", conflicts_with_all = ["json", "csv", "names", "bottlenecks", "export"])]
     html: Option<PathBuf>,
@@ -78,8 +81,8 @@ enum SortBy {
 pub enum Answer {
     /// This is what was asked for.
     Text(String),
-    /// A page was written; this says where.
-    Page(String),
+    /// A page or files were written; this says where.
+    Written(String),
 }
 
 impl ReportArgs {
@@ -97,11 +100,15 @@ impl ReportArgs {
         Ok(self)
     }
 
-    /// Reads what is asked for, and writes the page where one is.
+    /// Reads what is asked for, and writes the page or the files where those are.
     ///
     /// # Errors
-    /// As [`read`](crate::read()), and if the page cannot be written.
+    /// As [`read`](crate::read()), and if they cannot be written.
     pub fn answer(&self, progress: &Progress) -> Result<Answer, Error> {
+        if let Some(Export::Files(format, folder)) = &self.export {
+            let files = export_files(&self.options(), *format, progress)?;
+            return export_arg::write(folder, &files).map(Answer::Written);
+        }
         let report_options = ReportOptions {
             names_by: self.by,
             concurrency: self.bottlenecks,
@@ -112,7 +119,7 @@ impl ReportArgs {
         match &self.html {
             Some(path) => {
                 let is_newest = self.run.is_none() && !self.previous && !self.all_runs;
-                page_file::write(path, &report, &self.paths, is_newest).map(Answer::Page)
+                page_file::write(path, &report, &self.paths, is_newest).map(Answer::Written)
             }
             None => self.shown(&report).map(Answer::Text),
         }
@@ -131,7 +138,7 @@ impl ReportArgs {
     }
 
     fn shown(&self, report: &RunReport) -> Result<String, Error> {
-        if let Some(format) = self.export {
+        if let Some(Export::Stacks(format)) = self.export {
             return stacks(report, format);
         }
         if self.json {

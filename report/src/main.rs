@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         .and_then(|report| report.answer(&Progress::default()))
         .and_then(|answer| match answer {
             Answer::Text(text) => print(&text),
-            Answer::Page(place) => {
+            Answer::Written(place) => {
                 let _ = writeln!(io::stderr(), "trace-report: {place}");
                 Ok(())
             }

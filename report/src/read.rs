@@ -1,5 +1,6 @@
 //! A run, read into a report.
 
+use crate::fold::confidences::confidences;
 use crate::fold::device_times::device_times;
 use crate::fold::findings::findings;
 use crate::fold::gathered::{Gathered, SLICE_BYTES, VALUE_BYTES};
@@ -47,6 +48,20 @@ pub fn read(
     report_options: &ReportOptions,
     progress: &Progress,
 ) -> Result<RunReport, Error> {
+    let (report, ()) = read_and(options, report_options, progress, |_| Ok(()))?;
+    Ok(report)
+}
+
+/// The same, and what `also` reads of the events.
+///
+/// # Errors
+/// As [`read`], and those of `also`.
+pub(crate) fn read_and<T>(
+    options: &Options,
+    report_options: &ReportOptions,
+    progress: &Progress,
+    also: impl Fn(&TraceEvents<'_>) -> Result<T, Error>,
+) -> Result<(RunReport, T), Error> {
     // Ids of requests are gathered only where a filter asks for them.
     let options = Options {
         settle: false,
@@ -54,7 +69,8 @@ pub fn read(
         ..options.clone()
     };
     let (found, _) = events::read(&options, progress, |events| {
-        fold(events, report_options, &mut |_| {})
+        let report = fold(events, report_options, &mut |_| {})?;
+        Ok((report, also(events)?))
     })?;
     Ok(found)
 }
@@ -159,12 +175,14 @@ impl Run<'_> {
         let last_ns = ends.max().unwrap_or(0);
         let load = load_levels(&edges, last_ns)?;
         let streams = of_devices.streams;
+        let requests = summary(&request, self.options.slo, &tokens, self.sorter(), of_gap)?;
         let mut report = RunReport {
             schema: SCHEMA,
             recorded,
             findings: Vec::new(),
             request_parts: request_parts(&request),
-            requests: summary(&request, self.options.slo, &tokens, self.sorter(), of_gap)?,
+            confidence: confidences(&requests),
+            requests,
             spikes: spikes(&request, &load, last_ns),
             request,
             load,

@@ -1,7 +1,5 @@
 //! Whether two samples differ.
 
-use crate::quantiles::Quantiles;
-
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1_000;
 /// Values that all resamples together may draw; of larger samples fewer resamples are made.
@@ -40,20 +38,6 @@ pub fn mann_whitney(one: &[i64], other: &[i64]) -> Option<f64> {
     }
     let z = (((u - n1 * n2 / 2.0).abs() - 0.5) / variance.sqrt()).max(0.0);
     Some(erfc(z / std::f64::consts::SQRT_2))
-}
-
-/// The 97.5 % quantiles of Student's t for 1 to 28 degrees of freedom.
-const STUDENT: [f64; 28] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-    2.052, 2.048,
-];
-
-/// How far from the mean of 2 to 29 values that of their population may lie, with 95 %, if they scatter as normal ones do.
-pub(crate) fn half_width_of_mean(values: &Quantiles) -> Option<f64> {
-    let freedom = usize::try_from(values.n.checked_sub(2)?).ok()?;
-    let student = STUDENT.get(freedom)?;
-    Some(student * values.sd_ns / (values.n as f64).sqrt())
 }
 
 /// Where the ratio of the means (other / one) lies with 95 %, by the bootstrap's percentiles.
@@ -119,15 +103,6 @@ pub(crate) fn is_last_apart(values: &[i64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn few_values_have_a_wide_mean() {
-        let width = |values: &[i64]| half_width_of_mean(&Quantiles::of(values.to_vec()));
-        // 3.182 (three degrees of freedom) · sqrt(500 / 3) / 2
-        assert!((width(&[10, 20, 30, 40]).unwrap() - 20.539_6).abs() < 1e-3);
-        assert_eq!((width(&[7]), width(&[1; 30])), (None, None));
-        assert!(width(&[1; 29]).unwrap().abs() < 1e-9);
-    }
 
     #[test]
     fn ranks_tell_samples_apart() {

@@ -2,6 +2,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod batching;
+pub(crate) mod confidence;
 pub(crate) mod device_idle;
 pub(crate) mod device_time;
 pub(crate) mod finding;

@@ -1,13 +1,12 @@
 //! The page as a file.
 
+use super::whole_file;
 use crate::page::page;
 use crate::table::run_report::RunReport;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 use trace_merge::Error;
 
-/// Writes the page of a report on these paths. It is there as a whole, or not at all. Says where it is.
+/// Writes the page of a report on these paths. Says where it is.
 pub(super) fn write(
     path: &Path,
     report: &RunReport,
@@ -21,17 +20,7 @@ pub(super) fn write(
         _ => None,
     };
     let page = page(report, &of.join(" "), opens.as_deref())?;
-    let failed = |source| Error::Write {
-        path: path.to_owned(),
-        source,
-    };
-    // As private as a trace, under a name that nobody can have put there before.
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
-    file.write_all(page.as_bytes()).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
+    whole_file::write(path, page.as_bytes())?;
     let kb = page.len().div_ceil(1_000);
     Ok(format!(
         "{} ({kb} kB): open it in a browser",

@@ -1,8 +1,9 @@
 //! The requests.
 
 use super::amount::{counted, duration, grouped, share, table};
+use crate::intervals::of_mean;
 use crate::quantiles::Quantiles;
-use crate::statistics::half_width_of_mean;
+use crate::table::confidence::IntervalMethod;
 use crate::table::request::Request;
 use crate::table::request_parts::RequestParts;
 use crate::table::request_summary::RequestSummary;
@@ -142,7 +143,8 @@ fn put_parts(parts: &RequestParts, out: &mut String) {
 fn put_intervals(summary: &RequestSummary, out: &mut String) {
     let figures = [("TTFT, frontend", &summary.ttft), ("E2E", &summary.e2e)];
     let intervals = figures.into_iter().filter_map(|(name, figure)| {
-        let width = duration(half_width_of_mean(figure)?);
+        let few = of_mean(figure).filter(|found| found.method == IntervalMethod::StudentT)?;
+        let width = duration(few.p95[1] - figure.mean_ns);
         Some(format!(
             "mean {name} {} ± {width}",
             duration(figure.mean_ns)

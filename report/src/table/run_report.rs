@@ -1,6 +1,7 @@
 //! Everything that a report has.
 
 use super::batching::Batching;
+use super::confidence::Confidence;
 use super::device_idle::{DeviceIdle, IdleCause};
 use super::device_time::DeviceTime;
 use super::finding::Finding;
@@ -33,6 +34,8 @@ pub struct RunReport {
     pub findings: Vec<Finding>,
     /// All requests in a few figures.
     pub requests: RequestSummary,
+    /// How little the means of those may say.
+    pub confidence: Vec<Confidence>,
     /// Where their time goes.
     pub request_parts: RequestParts,
     /// Each request, in the order of their arrival.

@@ -99,3 +99,52 @@ fn bad_input_is_said() {
         Some(2)
     );
 }
+
+#[test]
+fn files_of_others_are_written_to_a_folder() {
+    let path = fixture("serving.json");
+    let path = path.to_str().unwrap();
+    let folder = tempfile::TempDir::new().unwrap();
+    for (format, names) in [
+        (
+            "nat",
+            [
+                "all_requests_profiler_traces.json",
+                "inference_optimization.json",
+                "standardized_data_all.csv",
+                "workflow_profiling_metrics.json",
+            ],
+        ),
+        (
+            "msserviceprofiler",
+            ["batch.csv", "forward.csv", "kvcache.csv", "request.csv"],
+        ),
+    ] {
+        let out = folder.path().join("new").join(format);
+        let export = format!("{format}={}", out.display());
+        let output = run(&[path, "--export", &export]);
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{words}");
+        assert!(output.stdout.is_empty());
+        let folder = out.display();
+        assert!(
+            words.starts_with(&format!("trace-report: {folder}: ")),
+            "{words}"
+        );
+        let mut found: Vec<String> = std::fs::read_dir(&out)
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        found.sort();
+        assert_eq!(found, names);
+        // Once more over the files that are there.
+        assert!(run(&[path, "--export", &export]).status.success());
+    }
+    let output = run(&[path, "--export", "nat"]);
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        words.contains("expected collapsed, speedscope, callgrind, nat=FOLDER"),
+        "{words}"
+    );
+}

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use trace_merge::{Options, Progress};
-use trace_report::{Quantiles, ReportOptions, RunReport, parse_slo, read};
+use trace_report::{
+    ConfidenceOf, IntervalMethod, Quantiles, ReportOptions, RunReport, parse_slo, read,
+};
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -113,6 +115,31 @@ fn requests_are_those_of_the_definitions() {
     };
     assert!(near(summary.requests_per_s, "request_throughput_rps"));
     assert!(near(summary.output_tokens_per_s, "output_throughput_tps"));
+}
+
+/// By Student's t of three degrees of freedom, by hand. Times between tokens depend on each other, and have none.
+#[test]
+fn few_requests_say_little_of_a_mean() {
+    let report = report(fixture("serving.json"));
+    let of = |of| report.confidence.iter().find(|found| found.of == of);
+    let e2e = of(ConfidenceOf::E2e).unwrap();
+    let found = e2e.intervals.unwrap();
+    assert_eq!((e2e.n, found.method), (4, IntervalMethod::StudentT));
+    assert!((e2e.mean - report.requests.e2e.mean_ns).abs() < 1e-3);
+    let expected = [
+        (found.p90, [49.419, 77.931]),
+        (found.p95, [44.396, 82.954]),
+        (found.p99, [28.286, 99.064]),
+    ];
+    for (found, expected_ms) in expected {
+        let ms = found.map(|ns| (ns / 1e3).round() / 1e3);
+        assert_eq!(ms, expected_ms);
+    }
+    let rate = of(ConfidenceOf::RequestsPerS).unwrap();
+    assert_eq!(Some(rate.mean), report.requests.requests_per_s);
+    // A single token has no time per token.
+    assert_eq!(of(ConfidenceOf::Tpot).map(|of| of.n), Some(3));
+    assert_eq!(report.confidence.len(), 8, "{:?}", report.confidence);
 }
 
 /// Requests that keep every objective, a single token's time per token being none.

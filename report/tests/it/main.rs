@@ -8,6 +8,8 @@ mod golden;
 mod hostile;
 mod idle;
 mod load;
+mod msserviceprofiler_files;
+mod nat_files;
 mod oracle;
 mod page;
 mod pypto;

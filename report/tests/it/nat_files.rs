@@ -1,0 +1,274 @@
+//! The files of NeMo Agent Toolkit, against what its own profiler (1.9.0) wrote of the same calls (`fixtures/nat-nested.golden`).
+
+use crate::golden::{fixture, report};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use trace_merge::{Options, Progress};
+use trace_report::{ConfidenceOf, FilesFormat, export_files};
+
+fn exported(input: &str) -> BTreeMap<&'static str, String> {
+    let options = Options::new([fixture(input)]);
+    let found = export_files(&options, FilesFormat::Nat, &Progress::default()).unwrap();
+    found
+        .into_iter()
+        .map(|file| (file.name, file.text))
+        .collect()
+}
+
+fn json_of(files: &BTreeMap<&str, String>, name: &str) -> Value {
+    serde_json::from_str(&files[name]).unwrap()
+}
+
+fn golden(name: &str) -> String {
+    std::fs::read_to_string(fixture("nat-nested.golden").join(name)).unwrap()
+}
+
+fn golden_json(name: &str) -> Value {
+    serde_json::from_str(&golden(name)).unwrap()
+}
+
+/// Fails where two values differ by more than rounding, and says where.
+fn assert_near(found: &Value, expected: &Value, at: &str) {
+    match (found, expected) {
+        (Value::Object(one), Value::Object(other)) => {
+            let keys = |of: &serde_json::Map<String, Value>| of.keys().cloned().collect::<Vec<_>>();
+            let (mut one_keys, mut other_keys) = (keys(one), keys(other));
+            one_keys.sort();
+            other_keys.sort();
+            assert_eq!(one_keys, other_keys, "{at}");
+            for (key, value) in one {
+                assert_near(value, &other[key], &format!("{at}.{key}"));
+            }
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            assert_eq!(one.len(), other.len(), "{at}: {found} {expected}");
+            for (number, (one, other)) in one.iter().zip(other).enumerate() {
+                assert_near(one, other, &format!("{at}[{number}]"));
+            }
+        }
+        (Value::Number(one), Value::Number(other)) => {
+            let (one, other) = (one.as_f64().unwrap(), other.as_f64().unwrap());
+            assert!((one - other).abs() < 1e-9, "{at}: {one} {other}");
+        }
+        _ => assert_eq!(found, expected, "{at}"),
+    }
+}
+
+#[test]
+fn the_table_is_that_of_nat_to_the_byte() {
+    let files = exported("nat-nested.json");
+    let table = &files["standardized_data_all.csv"];
+    assert_eq!(*table, golden("standardized_data_all.csv"));
+}
+
+/// All but the texts of prompts and answers, which are not recorded.
+#[test]
+fn the_steps_are_those_of_nat() {
+    let name = "all_requests_profiler_traces.json";
+    let found = json_of(&exported("nat-nested.json"), name);
+    let mut expected = golden_json(name);
+    let mut texts = 0;
+    for request in expected.as_array_mut().unwrap() {
+        for step in request["intermediate_steps"].as_array_mut().unwrap() {
+            for text in ["input", "output"] {
+                step["payload"]["data"][text] = Value::Null;
+                texts += 1;
+            }
+        }
+    }
+    assert_eq!(texts, 44);
+    assert_near(&found, &expected, "traces");
+}
+
+/// Means and percentiles are NAT's. Its intervals are those of many values, and narrower than three or five allow.
+#[test]
+fn few_calls_have_wider_intervals_than_nat_says() {
+    let name = "inference_optimization.json";
+    let found = json_of(&exported("nat-nested.json"), name);
+    let expected = golden_json(name);
+    let keys = |of: &Value| of.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&found), keys(&expected));
+    let confidence = &found["confidence_intervals"];
+    for (figure, theirs) in expected["confidence_intervals"].as_object().unwrap() {
+        let ours = &confidence[figure];
+        assert_eq!(keys(ours), keys(theirs), "{figure}");
+        assert_near(&ours["n"], &theirs["n"], figure);
+        assert_near(&ours["mean"], &theirs["mean"], figure);
+        let has_percentiles = !figure.starts_with("throughput");
+        for key in ["p90", "p95", "p99"] {
+            match has_percentiles {
+                true => assert_near(&ours[key], &theirs[key], figure),
+                false => assert_eq!(ours[key], Value::Null),
+            }
+        }
+        for key in [
+            "ninetieth_interval",
+            "ninety_fifth_interval",
+            "ninety_ninth_interval",
+        ] {
+            let width = |of: &Value| of[key][1].as_f64().unwrap() - of["mean"].as_f64().unwrap();
+            assert!(width(ours) > 1.2 * width(theirs), "{figure} {key}: {ours}");
+        }
+    }
+    // t of two degrees of freedom · 2.0207 s / sqrt(3), around 8.8333 s.
+    let of_run_times = &confidence["workflow_run_time_confidence_intervals"];
+    let from = of_run_times["ninetieth_interval"][0].as_f64().unwrap();
+    assert!((from - 5.426_7).abs() < 1e-3, "{from}");
+    assert_near(
+        &found["workflow_runtimes"],
+        &expected["workflow_runtimes"],
+        name,
+    );
+}
+
+#[test]
+fn where_calls_nest_the_metrics_are_those_of_nat() {
+    let name = "workflow_profiling_metrics.json";
+    let mut found = json_of(&exported("nat-nested.json"), name);
+    let mut expected = golden_json(name);
+    // NAT lists what was under way in no order.
+    for of in [&mut found, &mut expected] {
+        let spikes = of["concurrency_spike_analysis"]["spike_intervals"].as_array_mut();
+        for spike in spikes.unwrap() {
+            let uuids = spike["active_uuids"].as_array_mut().unwrap();
+            uuids.sort_by_key(ToString::to_string);
+        }
+    }
+    assert_near(&found, &expected, "metrics");
+}
+
+/// By the parents that args name, each call with its own end. NAT gives the root of 10 s a subtree of 13 s, and of the latencies 2.25 s on average.
+#[test]
+fn calls_that_overlap_are_not_parents_of_each_other() {
+    let files = exported("nat-overlap.json");
+    let metrics = json_of(&files, "workflow_profiling_metrics.json");
+    let nodes = &metrics["nested_stack_analysis"]["node_metrics"];
+    let expected = [
+        ("r0-wf", 3.0, 10.0),
+        ("r0-l1", 4.0, 4.0),
+        ("r0-l2", 4.0, 4.0),
+        ("r0-l3", 2.0, 2.0),
+        ("z-first", 2.0, 2.0),
+        ("a-second", 2.0, 2.0),
+    ];
+    assert_eq!(nodes.as_object().unwrap().len(), expected.len());
+    for (uuid, self_s, subtree_s) in expected {
+        assert_near(&nodes[uuid]["self_time"], &json!(self_s), uuid);
+        assert_near(&nodes[uuid]["subtree_time"], &json!(subtree_s), uuid);
+    }
+    let of_name = &metrics["simple_stack_analysis"]["LLM:llm-a"];
+    let figures = [
+        "usage_count",
+        "avg_duration",
+        "max_concurrency",
+        "bottleneck_score",
+    ];
+    let figures = figures.map(|figure| of_name[figure].as_f64().unwrap());
+    for (found, expected) in figures.into_iter().zip([5.0, 2.8, 2.0, 5.6]) {
+        assert!((found - expected).abs() < 1e-9, "{of_name}");
+    }
+    let patterns = metrics["prefix_span_analysis"]["patterns"]
+        .as_array()
+        .unwrap();
+    let of: Vec<_> = patterns
+        .iter()
+        .map(|of| of["average_duration"].as_f64().unwrap())
+        .collect();
+    assert!(
+        of.len() == 2 && (of[0] - 6.0).abs() < 1e-9 && (of[1] - 2.8).abs() < 1e-9,
+        "{of:?}"
+    );
+    let optimization = json_of(&files, "inference_optimization.json");
+    let latency = &optimization["confidence_intervals"]["llm_latency_confidence_intervals"];
+    assert_near(&latency["mean"], &json!(2.8), "latency");
+    assert_eq!(latency["n"], 5);
+}
+
+/// Requests without calls of agents: each as a function, with what the engine did of it as a call of a model.
+#[test]
+fn served_requests_have_the_figures_of_the_report() {
+    let (files, report) = (exported("serving.json"), report(fixture("serving.json")));
+    let mut table = csv::Reader::from_reader(files["standardized_data_all.csv"].as_bytes());
+    let rows: Vec<BTreeMap<String, String>> = table.deserialize().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 16);
+    for request in &report.request {
+        let end = rows.iter().find(|row| {
+            row["UUID"] == format!("{}/engine", request.request_id)
+                && row["event_type"] == "LLM_END"
+        });
+        let end = end.unwrap();
+        assert_eq!(
+            end["completion_tokens"],
+            request.output_tokens.unwrap().to_string()
+        );
+        assert_eq!(
+            end["prompt_tokens"],
+            request.prompt_tokens.unwrap().to_string()
+        );
+        assert_eq!(
+            (&*end["llm_name"], &*end["function_id"]),
+            ("engine", &*request.request_id)
+        );
+        let at_s: f64 = end["event_timestamp"].parse().unwrap();
+        assert!(
+            (at_s * 1e9 - request.last_token_ns.unwrap() as f64).abs() < 1e3,
+            "{end:?}"
+        );
+    }
+    let optimization = json_of(&files, "inference_optimization.json");
+    let found = &optimization["confidence_intervals"];
+    let figures = [
+        (
+            "workflow_run_time_confidence_intervals",
+            ConfidenceOf::E2e,
+            1e9,
+        ),
+        (
+            "throughput_estimate_confidence_interval",
+            ConfidenceOf::RequestsPerS,
+            1.0,
+        ),
+    ];
+    for (key, of, unit) in figures {
+        let ours = report
+            .confidence
+            .iter()
+            .find(|confidence| confidence.of == of)
+            .unwrap();
+        let intervals = ours.intervals.unwrap();
+        let expected = json!({
+            "n": ours.n,
+            "mean": ours.mean / unit,
+            "ninetieth_interval": intervals.p90.map(|of| of / unit),
+            "ninety_fifth_interval": intervals.p95.map(|of| of / unit),
+            "ninety_ninth_interval": intervals.p99.map(|of| of / unit),
+        });
+        for (member, expected) in expected.as_object().unwrap() {
+            assert_near(&found[key][member], expected, key);
+        }
+    }
+    let e2e = &report.requests.e2e;
+    assert_near(
+        &optimization["workflow_runtimes"]["p99"],
+        &json!(e2e.p99_ns / 1e9),
+        "p99",
+    );
+}
+
+#[test]
+fn a_trace_without_requests_has_empty_files() {
+    let files = exported("hta-rank-0.json");
+    assert_eq!(files["standardized_data_all.csv"].lines().count(), 1);
+    assert_eq!(
+        json_of(&files, "all_requests_profiler_traces.json"),
+        json!([])
+    );
+    let found = json_of(&files, "inference_optimization.json");
+    let throughput = &found["confidence_intervals"]["throughput_estimate_confidence_interval"];
+    assert_eq!(
+        (throughput, &found["workflow_runtimes"]),
+        (&Value::Null, &Value::Null)
+    );
+    let metrics = json_of(&files, "workflow_profiling_metrics.json");
+    assert_eq!(metrics["simple_stack_analysis"], json!({}));
+}
