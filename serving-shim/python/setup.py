@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -53,6 +54,8 @@ def version():
 
 def cargo_build():
     """Builds everything; returns the files by (kind of target, its name)."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise SystemExit("sa-profile: expected a Python with the interpreter's lock, found a free-threaded one: what its threads share is kept under that lock")
     profile = os.environ.get("SA_CARGO_PROFILE", "release")
     words = [os.environ.get("CARGO", "cargo"), os.environ.get("SA_CARGO_BUILD", "build"), "--profile", profile, "--locked"]
     words += ["--message-format=json-render-diagnostics"]

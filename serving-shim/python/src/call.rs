@@ -13,6 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyModule, PyTuple};
 use pyo3::{Borrowed, ffi};
 
+use crate::attached::give_back_dropped;
+
 /// What the interpreter calls.
 pub(crate) type Entry = ffi::PyCFunctionFastWithKeywords;
 
@@ -119,6 +121,7 @@ pub(crate) unsafe fn enter(
 ) -> *mut ffi::PyObject {
     // SAFETY: the caller's thread is attached.
     let py = unsafe { Python::assume_attached() };
+    give_back_dropped(py);
     let run = || {
         // SAFETY: null or a tuple, by the calling convention.
         let names = (!names.is_null()).then(|| unsafe { Borrowed::from_ptr(py, names) });

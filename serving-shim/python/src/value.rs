@@ -160,8 +160,8 @@ fn write(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) {
 
 /// The same for a text, a number, a truth, `None`, or a value whose text is made: no code of Python runs. Whether it is one. A text with lone surrogates is none.
 fn write_plain(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> bool {
-    if value.is_exact_instance_of::<PyInt>() {
-        let Ok(number) = value.extract::<i64>() else {
+    if let Ok(number) = value.cast_exact::<PyInt>() {
+        let Some(number) = small_int(number) else {
             return false;
         };
         number.write(text);
@@ -211,9 +211,17 @@ fn write_string(text: &mut Vec<u8>, string: &Bound<'_, PyString>) {
     }
 }
 
+/// A number of 64 bits with a sign. No exception is made where it is none.
+fn small_int(number: &Bound<'_, PyInt>) -> Option<i64> {
+    let mut overflow = 0;
+    // SAFETY: an int, which is alive, and a place for a number.
+    let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(number.as_ptr(), &raw mut overflow) };
+    (overflow == 0).then_some(value)
+}
+
 /// A number as far as 64 bits go; a larger one as text, since viewers read doubles.
 fn write_int(text: &mut Vec<u8>, number: &Bound<'_, PyInt>) {
-    if let Ok(number) = number.extract::<i64>() {
+    if let Some(number) = small_int(number) {
         number.write(text);
     } else if let Ok(number) = number.extract::<u64>() {
         number.write(text);

@@ -6,11 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 
 use pyo3::Borrowed;
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
-use crate::attached::Attached;
+use crate::attached::{Attached, give_back_dropped};
 use crate::span::{Span, spare};
 
 /// A method of a span with the span.
@@ -18,7 +19,7 @@ use crate::span::{Span, spare};
 struct BoundHalf {
     _object: ffi::PyObject,
     /// What a call runs; the interpreter finds it by the type's `__vectorcalloffset__`.
-    call: ffi::vectorcallfunc,
+    call: Option<ffi::vectorcallfunc>,
     /// A reference.
     span: *mut ffi::PyObject,
 }
@@ -60,7 +61,7 @@ fn bind(kind: &Py<PyAny>, span: &Bound<'_, Span>, call: ffi::vectorcallfunc) -> 
     };
     // SAFETY: null, or an object that nobody else has yet.
     if let Some(half) = unsafe { half.cast::<BoundHalf>().as_mut() } {
-        half.call = call;
+        half.call = Some(call);
         half.span = span.clone().into_ptr();
     }
     half
@@ -97,9 +98,12 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
 unsafe extern "C" fn enter(
     half: *mut ffi::PyObject,
     _arguments: *const *mut ffi::PyObject,
-    _count: usize,
-    _names: *mut ffi::PyObject,
+    count: usize,
+    names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
+    if count & !ARGUMENTS_OFFSET > 0 || !names.is_null() {
+        return refuse("__enter__() takes no arguments");
+    }
     run(half, |span| {
         Span::enter(span);
         span.clone().into_any()
@@ -110,10 +114,15 @@ unsafe extern "C" fn exit(
     half: *mut ffi::PyObject,
     arguments: *const *mut ffi::PyObject,
     count: usize,
-    _names: *mut ffi::PyObject,
+    names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
+    let count = count & !ARGUMENTS_OFFSET;
+    if count > 3 || !names.is_null() {
+        return refuse("__exit__() takes at most three arguments, and no keywords");
+    }
     run(half, |span| {
-        let has_kind = count & !ARGUMENTS_OFFSET > 0;
+        give_back_dropped(span.py());
+        let has_kind = count > 0;
         // SAFETY: so many pointers lie there.
         let kind = has_kind.then(|| unsafe { *arguments });
         // SAFETY: the interpreter keeps the arguments alive during the call.
@@ -122,6 +131,15 @@ unsafe extern "C" fn exit(
         Span::exit(span, kind.as_deref());
         span.py().None().into_bound(span.py())
     })
+}
+
+/// A call with other arguments than those of a block.
+#[cold]
+fn refuse(why: &'static str) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter calls with its thread attached.
+    let py = unsafe { Python::assume_attached() };
+    PyTypeError::new_err(why).restore(py);
+    null_mut()
 }
 
 /// Runs what a half does; a panic of ours returns `None` to the program.
@@ -133,7 +151,7 @@ fn run(
     let py = unsafe { Python::assume_attached() };
     // SAFETY: it calls with an object of this type, which it keeps alive, and so its span.
     let span = unsafe { (*half.cast::<BoundHalf>()).span };
-    // SAFETY: as above; null only before the object is made whole, when nobody has it.
+    // SAFETY: as above, or null.
     let span = unsafe { Borrowed::from_ptr_or_opt(py, span) };
     let span = span.and_then(|span| span.cast_exact::<Span>().ok());
     let done = catch_unwind(AssertUnwindSafe(|| span.map(|span| act(&span).into_ptr())));
@@ -144,29 +162,29 @@ fn run(
 unsafe extern "C" fn call(
     half: *mut ffi::PyObject,
     arguments: *mut ffi::PyObject,
-    _keywords: *mut ffi::PyObject,
+    keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: the interpreter calls a slot with its thread attached.
     let py = unsafe { Python::assume_attached() };
     // SAFETY: a tuple, which the interpreter keeps alive.
     let arguments = unsafe { Borrowed::from_ptr(py, arguments) };
-    let first = |arguments: &Bound<'_, PyTuple>| {
-        let first = arguments.get_borrowed_item(0).ok();
-        first.map(|first| first.as_ptr())
-    };
-    let tuple = arguments.cast::<PyTuple>().ok();
-    let vector = tuple.and_then(|tuple| first(&tuple)).unwrap_or(null_mut());
+    let arguments = arguments.cast::<PyTuple>().ok();
+    let vector: Vec<_> = arguments.map_or(Vec::new(), |all| {
+        all.iter_borrowed().map(|one| one.as_ptr()).collect()
+    });
+    // SAFETY: null, or a dict, which the interpreter keeps alive.
+    let keywords = unsafe { Borrowed::from_ptr_or_opt(py, keywords) };
+    let keywords = keywords.and_then(|all| all.cast::<PyDict>().ok());
+    if keywords.is_some_and(|all| !all.is_empty()) {
+        return refuse("__enter__() and __exit__() take no keywords");
+    }
     // SAFETY: an object of this type.
     let act = unsafe { (*half.cast::<BoundHalf>()).call };
-    // SAFETY: a vector of one argument, or of none.
-    unsafe {
-        act(
-            half,
-            &raw const vector,
-            usize::from(!vector.is_null()),
-            null_mut(),
-        )
-    }
+    let Some(act) = act else {
+        return refuse("expected the method of a span");
+    };
+    // SAFETY: the vector and its length.
+    unsafe { act(half, vector.as_ptr(), vector.len(), null_mut()) }
 }
 
 /// Their type.
@@ -180,6 +198,13 @@ pub(super) fn kind(py: Python<'_>) -> PyResult<Py<PyAny>> {
             flags: ffi::Py_READONLY,
             doc: null(),
         },
+        ffi::PyMemberDef {
+            name: c"__self__".as_ptr(),
+            type_code: ffi::Py_T_OBJECT_EX,
+            offset: ffi::Py_ssize_t::try_from(offset_of!(BoundHalf, span)).unwrap_or(0),
+            flags: ffi::Py_READONLY,
+            doc: null(),
+        },
         ffi::PyMemberDef::default(),
     ];
     let slot = |slot: c_int, pfunc: *mut c_void| ffi::PyType_Slot { slot, pfunc };
@@ -189,7 +214,8 @@ pub(super) fn kind(py: Python<'_>) -> PyResult<Py<PyAny>> {
         slot(ffi::Py_tp_call, call as *mut c_void),
         slot(0, null_mut()),
     ];
-    let flags = ffi::Py_TPFLAGS_DEFAULT | HAVE_VECTORCALL;
+    let closed = ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION | ffi::Py_TPFLAGS_IMMUTABLETYPE;
+    let flags = ffi::Py_TPFLAGS_DEFAULT | HAVE_VECTORCALL | closed;
     let mut spec = ffi::PyType_Spec {
         name: c"sa_profile.SpanHalf".as_ptr(),
         basicsize: c_int::try_from(size_of::<BoundHalf>()).unwrap_or(0),

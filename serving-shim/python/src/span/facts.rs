@@ -52,7 +52,7 @@ impl Facts {
     }
 
     /// Gives its objects back now, which may run code: the thread is attached, of which a `Py` alone knows nothing here.
-    pub(super) fn drop(self, py: Python<'_>) {
+    pub(super) fn give_back(self, py: Python<'_>) {
         drop(self.name.into_bound(py));
         drop(self.category.map(|category| category.into_bound(py)));
         drop(self.dict.map(|dict| dict.into_bound(py)));

@@ -53,7 +53,7 @@ pub(super) fn make(py: Python<'_>, facts: Facts) -> PyResult<Bound<'_, Span>> {
     let span = span.into_bound(py);
     // SAFETY: the reference was the only one.
     let none = unsafe { span.get().facts.replace(facts) };
-    none.drop(py);
+    none.give_back(py);
     Ok(span)
 }
 
@@ -71,5 +71,5 @@ pub(super) fn let_go(span: Bound<'_, Span>) {
             spare.push(span.unbind());
         }
     });
-    facts.drop(py); // after the look, and last: it may run code
+    facts.give_back(py); // after the look, and last: it may run code
 }

@@ -26,7 +26,7 @@ static PARTS: PyOnceLock<Parts> = PyOnceLock::new();
 struct Parts {
     enter: Py<PyAny>,
     exit: Py<PyAny>,
-    /// The type of what they are to a block, bound to a span.
+    /// The type of the two with a span, as a block finds them.
     bound_half: Py<PyAny>,
     /// What `__enter__` is while nothing is recorded.
     nothing_enter: Py<PyAny>,

@@ -73,7 +73,8 @@ fn push_new(place: &mut Option<Known>, text: &mut Vec<u8>, key: &Bound<'_, PyStr
     name.write(text);
     text.push(b':');
     if let Some(known) = Known::of(key, &text[from..]) {
-        *place = Some(known); // the one before is text: that it goes runs no code
+        let before = place.replace(known);
+        drop(before.map(|before| before.key.into_bound(key.py()))); // text: that it goes runs no code
     }
     true
 }

@@ -1,0 +1,123 @@
+"""What a `with` block finds of a recorded span, and what is left behind by one."""
+
+
+def test_blocks_leave_nothing_in_a_task_and_no_error_behind(program):
+    # Nothing else is called that would give back what a call dropped.
+    trace = program.record(
+        """
+        import asyncio
+        import gc
+        import weakref
+
+        import sa_profile
+
+        STEP = sa_profile.span("step")
+
+        async def serve():
+            task = asyncio.current_task()
+            for _ in range(5000):
+                with STEP:
+                    pass
+            assert weakref.getweakrefcount(task) < 5, weakref.getweakrefcount(task)
+
+        asyncio.run(serve())
+        for _ in range(5000):
+            sa_profile.instant("hash", block=2**63 + 5)
+        errors = sum(isinstance(found, OverflowError) for found in gc.get_objects())
+        assert errors < 5, errors
+        """
+    )
+    assert len(trace.spans("step")) == 5000
+
+
+def test_what_calls_drop_is_given_back(program):
+    program.record(
+        """
+        import weakref
+
+        import sa_profile
+
+        class Name(str):
+            pass
+
+        left = []
+        for number in range(4096):
+            name = Name(f"name {number % 3000}")
+            left.append(weakref.ref(name))
+            with sa_profile.span(name):
+                pass
+            del name
+        alive = sum(reference() is not None for reference in left)
+        assert alive < 2048, alive
+        """
+    )
+
+
+def test_a_finaliser_in_the_args_records_too(program):
+    trace = program.record(
+        """
+        import sa_profile
+        from sa_profile import compat
+
+        class Last(str):
+            def __del__(self):
+                with sa_profile.span("last", cat="finaliser"):
+                    pass
+
+        for _ in range(100):
+            with compat.profile_span("first", args={"key": Last("value")}):
+                pass
+        """
+    )
+    assert len(trace.spans("first")) == 100 and len(trace.spans("last")) == 100
+
+
+def test_more_blocks_than_are_kept_are_open_at_once(program):
+    trace = program.record(
+        """
+        from contextlib import ExitStack
+
+        import sa_profile
+
+        for _ in range(3):
+            with ExitStack() as stack:
+                for number in range(100):
+                    stack.enter_context(sa_profile.span("many", number=number))
+            spans = [sa_profile.span("many", number=100) for _ in range(100)]
+            exits = [span.__exit__ for span in spans]
+            for span in spans:
+                span.__enter__()
+            del spans, span
+            for exit in reversed(exits):
+                exit(None, None, None)
+        """
+    )
+    assert len(trace.spans("many")) == 600 and trace.overlaps() == []
+
+
+def test_the_halves_of_a_block_refuse_what_no_block_calls(program):
+    trace = program.record(
+        """
+        import pytest
+
+        import sa_profile
+
+        span = sa_profile.span("span")
+        for wrong in (lambda: span.__enter__(1), lambda: span.__enter__(a=1), lambda: span.__exit__(1, 2, 3, 4)):
+            with pytest.raises(TypeError):
+                wrong()
+        for wrong in (lambda: span.__exit__(kind=KeyError), lambda: span.__exit__.__call__(kind=KeyError)):
+            with pytest.raises(TypeError, match="keywords"):
+                wrong()
+        half = span.__enter__
+        assert half.__self__ is span
+        for make in (lambda: type(half)(), lambda: object.__new__(type(half))):
+            with pytest.raises(TypeError):
+                make()
+        with pytest.raises(TypeError):
+            type(half).__call__ = print
+        half.__call__()
+        span.__exit__.__call__(None, None, None)
+        """
+    )
+    assert len(trace.spans("span")) == 1
