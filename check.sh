@@ -273,6 +273,7 @@ step 'catapult setup' setup_catapult
 step 'sql setup' setup_sql
 step 'chromium setup' setup_chromium
 step 'programs setup' setup_programs
+step 'python tests' python_tests # before the others: one of them reads metrics with a library of this environment
 step 'tests' all_tests
 step 'doc tests' cargo test --workspace --doc
 step 'docs' doc
@@ -283,7 +284,6 @@ fi
 if [ -n "$chrome" ]; then
   step 'catapult selftest' tests/catapult/selftest.sh
 fi
-step 'python tests' python_tests
 step 'release build' cargo build --release -p serving-demo
 step 'demo' demo_trace demo
 step 'demo, one worker killed' demo_trace killed --kill-worker
