@@ -85,9 +85,10 @@ pub(crate) fn of_mean_by_nat(values: &Quantiles) -> Option<[[f64; 2]; 3]> {
     (values.n > 1).then(|| around(values.mean_ns, error, ROUNDED))
 }
 
-/// The same of a rate: a count has its square root for an error.
+/// The same of a rate, which is not below nothing: a count has its square root for an error.
 pub(crate) fn of_rate_by_nat(rate: f64, n: u64) -> Option<[[f64; 2]; 3]> {
-    (n > 1).then(|| around(rate, rate / (n as f64).sqrt(), ROUNDED))
+    let within = || around(rate, rate / (n as f64).sqrt(), ROUNDED);
+    (n > 1).then(|| within().map(|[least, most]| [least.max(0.0), most]))
 }
 
 #[cfg(test)]
