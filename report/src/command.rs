@@ -106,8 +106,8 @@ impl ReportArgs {
     /// As [`read`](crate::read()), and if they cannot be written.
     pub fn answer(&self, progress: &Progress) -> Result<Answer, Error> {
         if let Some(Export::Files(format, folder)) = &self.export {
-            let files = export_files(&self.options(), *format, progress)?;
-            return export_arg::write(folder, &files).map(Answer::Written);
+            let files = || export_files(&self.options(), *format, progress);
+            return export_arg::write(folder, files).map(Answer::Written);
         }
         let report_options = ReportOptions {
             names_by: self.by,

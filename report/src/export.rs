@@ -11,6 +11,7 @@ mod export_file;
 mod msserviceprofiler;
 mod nat;
 mod records;
+mod span_end;
 mod speedscope;
 mod trace_clock;
 

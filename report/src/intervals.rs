@@ -1,10 +1,8 @@
 //! Where the mean of a population lies, by what is known of a sample.
 
+use crate::poisson;
 use crate::quantiles::Quantiles;
 use crate::table::confidence::{IntervalMethod, Intervals};
-
-/// So many values scatter as normal ones do, as far as their mean goes.
-const MANY: u64 = 30;
 
 /// The quantiles of Student's t for 1 to 28 degrees of freedom: what lies within them on both sides is 90, 95 and 99 %.
 const STUDENT: [[f64; 28]; 3] = [
@@ -25,54 +23,72 @@ const STUDENT: [[f64; 28]; 3] = [
     ],
 ];
 
-/// Those of the normal distribution, as NeMo Agent Toolkit rounds them.
-const NORMAL: [f64; 3] = [1.645, 1.96, 2.576];
+/// Those of the normal distribution.
+const NORMAL: [f64; 3] = [1.644_853_626_951, 1.959_963_984_540, 2.575_829_303_549];
 
-/// How many standard errors lie on each side of a mean of `n` values, with 90, 95 and 99 %.
-fn widths(n: u64) -> Option<(IntervalMethod, [f64; 3])> {
-    if n >= MANY {
-        return Some((IntervalMethod::Normal, NORMAL));
-    }
-    let freedom = usize::try_from(n.checked_sub(2)?).ok()?;
-    Some((
-        IntervalMethod::StudentT,
-        STUDENT.map(|quantiles| quantiles[freedom]),
-    ))
+/// The same, as NeMo Agent Toolkit rounds them.
+const ROUNDED: [f64; 3] = [1.645, 1.96, 2.576];
+
+/// What lies outside of intervals of 90, 95 and 99 %, on both sides together.
+const OUTSIDE: [f64; 3] = [0.1, 0.05, 0.01];
+
+/// Student's t for the means of `n` values. Beyond the table it comes from the normal distribution (Abramowitz and Stegun, 26.7.5), to five digits.
+fn student(n: u64) -> Option<[f64; 3]> {
+    let freedom = n.checked_sub(1).filter(|freedom| *freedom > 0)?;
+    let beyond = |z: f64| {
+        let (v, square) = (freedom as f64, z * z);
+        let first = z * (square + 1.0) / 4.0;
+        let second = z * ((5.0 * square + 16.0) * square + 3.0) / 96.0;
+        let third = z * (((3.0 * square + 19.0) * square + 17.0) * square - 15.0) / 384.0;
+        z + (first + (second + third / v) / v) / v
+    };
+    let listed = usize::try_from(freedom - 1).ok()?;
+    Some(match listed < STUDENT[0].len() {
+        true => STUDENT.map(|quantiles| quantiles[listed]),
+        false => NORMAL.map(beyond),
+    })
 }
 
-/// Intervals of so many standard errors around a mean.
-fn around(mean: f64, error: f64, method: IntervalMethod, widths: [f64; 3]) -> Intervals {
-    let [p90, p95, p99] = widths.map(|width| [mean - width * error, mean + width * error]);
-    Intervals {
-        method,
-        p90,
-        p95,
-        p99,
-    }
+/// So many errors on each side of a mean, with 90, 95 and 99 %.
+fn around(mean: f64, error: f64, widths: [f64; 3]) -> [[f64; 2]; 3] {
+    widths.map(|width| [mean - width * error, mean + width * error])
 }
 
 /// Where the mean of the population of these values lies; `None` of fewer than two.
 pub(crate) fn of_mean(values: &Quantiles) -> Option<Intervals> {
-    let (method, widths) = widths(values.n)?;
-    let n = values.n as f64;
-    let sd = match method {
-        IntervalMethod::StudentT => values.sd_ns,
-        IntervalMethod::Normal => values.sd_ns * ((n - 1.0) / n).sqrt(),
-    };
-    Some(around(values.mean_ns, sd / n.sqrt(), method, widths))
+    let error = values.sd_ns / (values.n as f64).sqrt();
+    let [p90, p95, p99] = around(values.mean_ns, error, student(values.n)?);
+    Some(Intervals {
+        method: IntervalMethod::StudentT,
+        p90,
+        p95,
+        p99,
+    })
 }
 
-/// Where a rate lies of which `n` events tell, which came by chance: such a count has its square root for an error. It is never below nothing.
+/// Where a rate lies of which `n` events tell, which came by chance; `None` of no events.
 pub(crate) fn of_rate(rate: f64, n: u64) -> Option<Intervals> {
-    let (method, widths) = widths(n)?;
-    let found = around(rate, rate / (n as f64).sqrt(), method, widths);
-    let within = |[from, to]: [f64; 2]| [from.max(0.0), to];
-    Some(Intervals {
-        p90: within(found.p90),
-        p95: within(found.p95),
-        p99: within(found.p99),
-        ..found
+    let of = |outside| poisson::interval(n, outside).map(|count| rate * count / n as f64);
+    let [p90, p95, p99] = OUTSIDE.map(of);
+    (n > 0).then_some(Intervals {
+        method: IntervalMethod::Poisson,
+        p90,
+        p95,
+        p99,
     })
+}
+
+/// Where a mean lies as NeMo Agent Toolkit has it, by the deviation of the values themselves and the normal distribution; `None` of fewer than two.
+pub(crate) fn of_mean_by_nat(values: &Quantiles) -> Option<[[f64; 2]; 3]> {
+    let n = values.n as f64;
+    let error = values.sd_ns * ((n - 1.0) / n).sqrt() / n.sqrt();
+    (values.n > 1).then(|| around(values.mean_ns, error, ROUNDED))
+}
+
+/// The same of a rate, which is not below nothing: a count has its square root for an error.
+pub(crate) fn of_rate_by_nat(rate: f64, n: u64) -> Option<[[f64; 2]; 3]> {
+    let within = || around(rate, rate / (n as f64).sqrt(), ROUNDED);
+    (n > 1).then(|| within().map(|[least, most]| [least.max(0.0), most]))
 }
 
 #[cfg(test)]
@@ -99,34 +115,49 @@ mod tests {
     }
 
     #[test]
-    fn many_values_are_as_normal_ones() {
-        // The deviation of 0 and 2 in equal numbers is 1, and its error of a hundred 0.1.
+    fn many_values_have_no_other_formula() {
+        // Tables of Student's t, for 28, 29, 60 and 120 degrees of freedom.
+        let expected = [
+            (29, [1.701, 2.048, 2.763]),
+            (30, [1.699, 2.045, 2.756]),
+            (61, [1.671, 2.000, 2.660]),
+            (121, [1.658, 1.980, 2.617]),
+        ];
+        for (n, widths) in expected {
+            let found = student(n).unwrap().map(|width| (width * 1e3).round() / 1e3);
+            assert_eq!(found, widths, "{n}");
+        }
+        // The deviation of a sample of 0 and 2 in equal numbers is sqrt(100 / 99).
         let many = of_mean(&Quantiles::of([0, 2].repeat(50))).unwrap();
-        assert_eq!(many.method, IntervalMethod::Normal);
-        assert!(near(many.p90, [0.835_5, 1.164_5]), "{many:?}");
-        assert!(near(many.p95, [0.804, 1.196]) && near(many.p99, [0.742_4, 1.257_6]));
+        assert_eq!(many.method, IntervalMethod::StudentT);
+        let width = 1.984_2 / 99.0_f64.sqrt();
+        assert!(near(many.p95, [1.0 - width, 1.0 + width]), "{many:?}");
     }
 
     /// What NAT 1.9.0 gives for three run times of 10, 10 and 6.5 s, and for three requests in 12 s.
     #[test]
     fn the_normal_ones_are_those_of_nat() {
         let times = Quantiles::of(vec![10_000, 10_000, 6_500]);
-        let error = times.sd_ns * (2.0_f64 / 3.0).sqrt() / 3.0_f64.sqrt();
-        let found = around(times.mean_ns, error, IntervalMethod::Normal, NORMAL);
-        assert!(near(found.p90, [7_266.340_3, 10_400.326_4]), "{found:?}");
-        assert!(near(found.p95, [6_966.277_8, 10_700.388_8]), "{found:?}");
-        assert!(near(found.p99, [6_379.488_9, 11_287.177_7]), "{found:?}");
-        let error = 0.25 / 3.0_f64.sqrt();
-        let found = around(0.25, error, IntervalMethod::Normal, NORMAL);
-        assert!(near(found.p90, [0.012_565, 0.487_435]), "{found:?}");
+        let [p90, p95, p99] = of_mean_by_nat(&times).unwrap();
+        assert!(near(p90, [7_266.340_3, 10_400.326_4]), "{p90:?}");
+        assert!(near(p95, [6_966.277_8, 10_700.388_8]), "{p95:?}");
+        assert!(near(p99, [6_379.488_9, 11_287.177_7]), "{p99:?}");
+        let [p90, ..] = of_rate_by_nat(0.25, 3).unwrap();
+        assert!(near(p90, [0.012_565, 0.487_435]), "{p90:?}");
+        let one = of_mean_by_nat(&Quantiles::of(vec![7]));
+        assert_eq!((one, of_rate_by_nat(1.0, 1)), (None, None));
+        // Here the same are wider, and a rate is never below nothing.
+        let ours = of_mean(&times).unwrap();
+        assert!(near(ours.p90, [5_426.666_7, 12_240.0]), "{ours:?}");
+        let ours = of_rate(0.25, 3).unwrap();
+        assert!(near(ours.p90, [0.068_14, 0.646_14]), "{ours:?}");
     }
 
     #[test]
-    fn a_rate_is_never_below_nothing() {
-        let rate = of_rate(0.25, 3).unwrap();
-        assert!(near(rate.p90, [0.0, 0.25 + 2.92 * 0.25 / 3.0_f64.sqrt()]));
-        let rate = of_rate(10.0, 100).unwrap();
-        assert!(near(rate.p95, [8.04, 11.96]), "{rate:?}");
-        assert_eq!(of_rate(1.0, 1), None);
+    fn a_rate_lies_where_its_count_does() {
+        let rate = of_rate(5.0, 10).unwrap();
+        assert_eq!(rate.method, IntervalMethod::Poisson);
+        assert!(near(rate.p95, [4.795_4 / 2.0, 18.390_4 / 2.0]), "{rate:?}");
+        assert_eq!(of_rate(1.0, 0), None);
     }
 }

@@ -22,6 +22,7 @@ pub mod live;
 mod nest;
 mod options;
 mod page;
+mod poisson;
 mod quantiles;
 mod read;
 pub mod screen;

@@ -1,9 +1,10 @@
 //! `--export`: to which format, and for a format of several files to which folder.
 
-use super::whole_file;
+use super::whole_file::ReadyFile;
 use crate::export::{ExportFile, FilesFormat, StackFormat};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 use trace_merge::Error;
 
 /// What is asked for.
@@ -31,17 +32,38 @@ pub(super) fn parse_export(text: &str) -> Result<Export, String> {
     found.map_err(|_| expected())
 }
 
-/// Writes files to a folder, which is made where there is none. Says where they are.
-pub(super) fn write(folder: &Path, files: &[ExportFile]) -> Result<String, Error> {
-    std::fs::create_dir_all(folder).map_err(|source| Error::Write {
+/// Writes files to a folder, which is made where there is none. Says where they are. Whether it can be written is known before `files` are; if that fails, no folder and no file is new.
+pub(super) fn write(
+    folder: &Path,
+    files: impl FnOnce() -> Result<Vec<ExportFile>, Error>,
+) -> Result<String, Error> {
+    let failed = |source| Error::Write {
         path: folder.to_owned(),
         source,
-    })?;
-    for file in files {
-        whole_file::write(&folder.join(file.name), file.text.as_bytes())?;
+    };
+    let is_new = !folder.exists();
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    drop(NamedTempFile::new_in(folder).map_err(failed)?);
+    let ready = files().and_then(|files| ready(folder, &files));
+    if ready.is_err() && is_new {
+        // One that others wrote to meanwhile stays.
+        let _ = std::fs::remove_dir(folder);
     }
-    let names: Vec<&str> = files.iter().map(|file| file.name).collect();
+    let (ready, names) = ready?;
+    ready.into_iter().try_for_each(ReadyFile::put)?;
     Ok(format!("{}: {}", folder.display(), names.join(", ")))
+}
+
+/// All files before the first of them has its name.
+fn ready(
+    folder: &Path,
+    files: &[ExportFile],
+) -> Result<(Vec<ReadyFile>, Vec<&'static str>), Error> {
+    let write = |file: &ExportFile| {
+        let path = folder.join(file.name);
+        Ok((ReadyFile::write(&path, file.text.as_bytes())?, file.name))
+    };
+    files.iter().map(write).collect()
 }
 
 #[cfg(test)]

@@ -15,6 +15,16 @@ pub(super) enum CallKind {
 }
 
 impl CallKind {
+    /// That of a category.
+    pub(super) fn of(category: &str) -> Option<CallKind> {
+        match category {
+            "function" => Some(CallKind::Function),
+            "llm" => Some(CallKind::Llm),
+            "tool" => Some(CallKind::Tool),
+            _ => None,
+        }
+    }
+
     pub(super) fn word(self) -> &'static str {
         match self {
             CallKind::Function => "FUNCTION",
@@ -36,20 +46,40 @@ pub(super) struct CallSpan {
     pub(super) start_ns: i64,
     /// `None` if it has no end.
     pub(super) end_ns: Option<i64>,
-    pub(super) prompt_tokens: Option<u64>,
-    pub(super) cached_tokens: Option<u64>,
-    pub(super) completion_tokens: Option<u64>,
+    pub(super) tokens: CallTokens,
+}
+
+/// The tokens that args name: of the prompt, those of them that a cache had, and of the answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct CallTokens {
+    pub(super) prompt: Option<u64>,
+    pub(super) cached: Option<u64>,
+    pub(super) completion: Option<u64>,
+}
+
+impl CallTokens {
+    pub(super) fn of(event: &PlacedEvent<'_>) -> CallTokens {
+        CallTokens {
+            prompt: count(event, "prompt_tokens"),
+            cached: count(event, "cached_tokens"),
+            completion: count(event, "completion_tokens").or_else(|| count(event, "output_tokens")),
+        }
+    }
+
+    /// These, and of others what these do not know.
+    pub(super) fn or(self, others: CallTokens) -> CallTokens {
+        CallTokens {
+            prompt: self.prompt.or(others.prompt),
+            cached: self.cached.or(others.cached),
+            completion: self.completion.or(others.completion),
+        }
+    }
 }
 
 impl CallSpan {
     /// That of an event, if it is one.
     pub(super) fn of(event: &PlacedEvent<'_>, name: &str) -> Option<CallSpan> {
-        let kind = match &*event.category() {
-            "function" => CallKind::Function,
-            "llm" => CallKind::Llm,
-            "tool" => CallKind::Tool,
-            _ => return None,
-        };
+        let kind = CallKind::of(&event.category())?;
         let [request] = ids(event).try_into().ok()?;
         let text = |name| serde_json::from_slice::<String>(event.arg(name)?).ok();
         Some(CallSpan {
@@ -60,10 +90,7 @@ impl CallSpan {
             parent: text("parent_id"),
             start_ns: event.ts_ns,
             end_ns: event.end_ns().filter(|_| !event.is_unfinished()),
-            prompt_tokens: count(event, "prompt_tokens"),
-            cached_tokens: count(event, "cached_tokens"),
-            completion_tokens: count(event, "completion_tokens")
-                .or_else(|| count(event, "output_tokens")),
+            tokens: CallTokens::of(event),
         })
     }
 }

@@ -1,8 +1,9 @@
 //! What exports take of the events beside what a report has: calls of agents, batches, and how full the caches were.
 
-use super::batch_span::{BatchKind, BatchSpan};
+use super::batch_span::BatchSpan;
 use super::cache_state::CacheState;
 use super::call_span::CallSpan;
+use super::span_end::{SpanEnd, SpanEnds, SpanKey};
 use super::trace_clock::TraceClock;
 use trace_merge::Error;
 use trace_merge::events::{PlacedEvent, TraceEvents};
@@ -19,12 +20,13 @@ pub(crate) struct ExportRecords {
     pub(super) caches: Vec<CacheState>,
 }
 
-/// Those of a chunk.
+/// Those of a chunk. Spans whose ends are events of their own have a key.
 #[derive(Default)]
 struct Found {
-    calls: Vec<CallSpan>,
-    batches: Vec<BatchSpan>,
+    calls: Vec<(CallSpan, Option<SpanKey>)>,
+    batches: Vec<(BatchSpan, Option<SpanKey>)>,
     caches: Vec<CacheState>,
+    ends: SpanEnds,
 }
 
 impl Found {
@@ -32,12 +34,39 @@ impl Found {
         match event.phase {
             b'X' | b'B' | b'b' => {
                 let name = event.name();
-                self.calls.extend(CallSpan::of(event, &name));
-                self.batches.extend(BatchSpan::of(event, &name, process));
+                let call = CallSpan::of(event, &name);
+                let batch = BatchSpan::of(event, &name, process);
+                let key = || SpanKey::of(event, &name);
+                self.calls.extend(call.map(|call| (call, key())));
+                self.batches.extend(batch.map(|batch| (batch, key())));
             }
+            b'E' | b'e' => self.ends.extend(SpanEnd::of(event)),
             b'C' => self.caches.extend(CacheState::of(event, process)),
             _ => {}
         }
+    }
+
+    /// The calls, with what their ends say.
+    fn calls(calls: Vec<(CallSpan, Option<SpanKey>)>, ends: &SpanEnds) -> Vec<CallSpan> {
+        let whole = |(mut call, key): (CallSpan, Option<SpanKey>)| {
+            if let Some(end) = key.and_then(|key| key.end(ends)) {
+                call.tokens = end.tokens.or(call.tokens);
+            }
+            call
+        };
+        calls.into_iter().map(whole).collect()
+    }
+
+    /// The batches, too.
+    fn batches(batches: Vec<(BatchSpan, Option<SpanKey>)>, ends: &SpanEnds) -> Vec<BatchSpan> {
+        let whole = |(mut batch, key): (BatchSpan, Option<SpanKey>)| {
+            if let Some(end) = key.and_then(|key| key.end(ends)) {
+                batch.take_end(&end.facts);
+            }
+            batch
+        };
+        let batches = batches.into_iter().map(whole);
+        batches.filter(BatchSpan::is_batch).collect()
     }
 }
 
@@ -52,22 +81,18 @@ impl ExportRecords {
                 all.calls.extend(found.calls);
                 all.batches.extend(found.batches);
                 all.caches.extend(found.caches);
+                all.ends.extend(found.ends);
                 Ok(())
             },
         )?;
-        all.calls
-            .sort_by_key(|call| (call.start_ns, std::cmp::Reverse(call.end_ns)));
+        let mut calls = Found::calls(all.calls, &all.ends);
+        calls.sort_by_key(|call| (call.start_ns, std::cmp::Reverse(call.end_ns)));
         all.caches.sort_by_key(|state| state.at_ns);
         Ok(ExportRecords {
             clock: TraceClock::of(events),
-            calls: all.calls,
-            batches: BatchSpan::outermost(all.batches),
+            calls,
+            batches: BatchSpan::outermost(Found::batches(all.batches, &all.ends)),
             caches: all.caches,
         })
-    }
-
-    /// Those of one kind.
-    pub(super) fn batches_of(&self, kind: BatchKind) -> impl Iterator<Item = &BatchSpan> {
-        self.batches.iter().filter(move |batch| batch.kind == kind)
     }
 }

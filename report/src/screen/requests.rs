@@ -3,13 +3,15 @@
 use super::amount::{counted, duration, grouped, share, table};
 use crate::intervals::of_mean;
 use crate::quantiles::Quantiles;
-use crate::table::confidence::IntervalMethod;
 use crate::table::request::Request;
 use crate::table::request_parts::RequestParts;
 use crate::table::request_summary::RequestSummary;
 use crate::table::run_report::RunReport;
 use serde::Serialize;
 use trace_merge::Error;
+
+/// From so many requests on, the screen does not say how little their means say.
+const MANY: u64 = 30;
 
 pub(super) fn put(report: &RunReport, out: &mut String) {
     let summary = &report.requests;
@@ -143,7 +145,7 @@ fn put_parts(parts: &RequestParts, out: &mut String) {
 fn put_intervals(summary: &RequestSummary, out: &mut String) {
     let figures = [("TTFT, frontend", &summary.ttft), ("E2E", &summary.e2e)];
     let intervals = figures.into_iter().filter_map(|(name, figure)| {
-        let few = of_mean(figure).filter(|found| found.method == IntervalMethod::StudentT)?;
+        let few = of_mean(figure).filter(|_| figure.n < MANY)?;
         let width = duration(few.p95[1] - figure.mean_ns);
         Some(format!(
             "mean {name} {} ± {width}",

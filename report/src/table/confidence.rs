@@ -28,10 +28,10 @@ pub enum ConfidenceOf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalMethod {
-    /// Student's t, with the standard deviation of a sample: of 2 to 29 values.
+    /// Student's t, with the standard deviation of a sample: of a mean.
     StudentT,
-    /// The normal distribution, with the standard deviation of the values themselves, as NeMo Agent Toolkit has it: of 30 values and more.
-    Normal,
+    /// The exact interval of a Poisson distribution (Garwood's): of a count of events that come by chance, and so of a rate.
+    Poisson,
 }
 
 /// Where a mean lies with 90, 95 and 99 %.

@@ -148,3 +148,26 @@ fn files_of_others_are_written_to_a_folder() {
         "{words}"
     );
 }
+
+#[test]
+fn an_export_that_fails_leaves_what_was_there() {
+    let path = fixture("serving.json");
+    let path = path.to_str().unwrap();
+    let folder = tempfile::TempDir::new().unwrap();
+    let out = folder.path().join("out");
+    let export = format!("nat={}", out.display());
+    // The folder is looked at before the run is.
+    std::fs::write(&out, "").unwrap();
+    let words = String::from_utf8(run(&["/no/such/run", "--export", &export]).stderr).unwrap();
+    assert!(words.contains(out.to_str().unwrap()), "{words}");
+    std::fs::remove_file(&out).unwrap();
+    assert!(!run(&["/no/such/run", "--export", &export]).status.success());
+    assert!(!out.exists());
+    // One of the later files cannot be put.
+    std::fs::create_dir_all(out.join("inference_optimization.json")).unwrap();
+    std::fs::write(out.join("standardized_data_all.csv"), "old").unwrap();
+    assert!(!run(&[path, "--export", &export]).status.success());
+    let table = std::fs::read_to_string(out.join("standardized_data_all.csv"));
+    assert_eq!(table.unwrap(), "old");
+    assert_eq!(std::fs::read_dir(&out).unwrap().count(), 2);
+}

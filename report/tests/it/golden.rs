@@ -137,6 +137,11 @@ fn few_requests_say_little_of_a_mean() {
     }
     let rate = of(ConfidenceOf::RequestsPerS).unwrap();
     assert_eq!(Some(rate.mean), report.requests.requests_per_s);
+    // Half of chi-square of eight and of ten degrees of freedom, of four requests.
+    let found = rate.intervals.unwrap();
+    assert_eq!(found.method, IntervalMethod::Poisson);
+    let counts = found.p95.map(|of| (of / rate.mean * 4e3).round() / 1e3);
+    assert_eq!(counts, [1.090, 10.242]);
     // A single token has no time per token.
     assert_eq!(of(ConfidenceOf::Tpot).map(|of| of.n), Some(3));
     assert_eq!(report.confidence.len(), 8, "{:?}", report.confidence);

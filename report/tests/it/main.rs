@@ -13,4 +13,3 @@ mod nat_files;
 mod oracle;
 mod page;
 mod pypto;
-mod sql;

@@ -242,3 +242,29 @@ fn a_recorded_run_has_dates_and_hosts() {
         .unwrap();
     assert!((ms - 1_795_248_902_123.457).abs() < 1e-2, "{ms}");
 }
+
+/// A worker that looks into its steps does not hide one that does not. Threads of a process may run at once.
+#[test]
+fn each_process_has_forwards_or_steps() {
+    let mut lines = two_steps();
+    let span = |pid: u64, tid: u64, name: &str, ts: u64, dur: u64| json!({"ph": "X", "pid": pid, "tid": tid, "ts": ts, "dur": dur, "name": name});
+    lines.push(span(3, 3, "gpu_model_runner: forward", 3_000, 4_000));
+    lines.push(span(3, 4, "gpu_model_runner: forward", 4_000, 1_000));
+    let tables = Tables::of_lines(&lines);
+    let columns = ["prof_id", "start_time(ms)", "bubble_time(ms)"];
+    let expected = ["2 2 3", "3 3 0", "3 4 ", "2 15 "];
+    assert_eq!(tables.cells("forward.csv", &columns), expected);
+}
+
+/// A recorder writes the ends of some spans as events of their own, with what it knows only then.
+#[test]
+fn an_end_says_what_was_in_a_batch() {
+    let tables = Tables::of_lines(&[
+        json!({"ph": "B", "pid": 1, "tid": 1, "ts": 0, "name": "scheduler.schedule"}),
+        json!({"ph": "E", "pid": 1, "tid": 1, "ts": 10, "name": "scheduler.schedule", "args": {"prefill_requests": 3, "decode_requests": 0}}),
+        json!({"ph": "B", "pid": 1, "tid": 1, "ts": 20, "name": "scheduler.schedule"}),
+        json!({"ph": "E", "pid": 1, "tid": 1, "ts": 30, "args": {"tokens": 0}}),
+    ]);
+    let cells = tables.cells("batch.csv", &["start_time(ms)", "batch_size"]);
+    assert_eq!(cells, ["0 3"]);
+}

@@ -5,7 +5,7 @@ use crate::export::batch_span::{BatchKind, BatchSpan};
 use crate::export::csv_file::{CsvFile, maybe};
 use crate::export::records::ExportRecords;
 use crate::table::recorded::Recorded;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use trace_merge::Error;
 
 const COLUMNS: [&str; 14] = [
@@ -27,13 +27,7 @@ const COLUMNS: [&str; 14] = [
 
 pub(super) fn csv(records: &ExportRecords, recorded: &Recorded) -> Result<String, Error> {
     let mut file = CsvFile::new(&COLUMNS)?;
-    // A recorder that does not look into steps has none of the other kind.
-    let has_forwards = records.batches_of(BatchKind::Forward).next().is_some();
-    let kind = match has_forwards {
-        true => BatchKind::Forward,
-        false => BatchKind::Step,
-    };
-    let runs: Vec<&BatchSpan> = records.batches_of(kind).collect();
+    let runs = runs(records);
     let ahead_ns = until_next(&runs);
     let (mut first_ns, mut numbers) = (HashMap::new(), HashMap::new());
     for (run, ahead_ns) in runs.into_iter().zip(ahead_ns) {
@@ -63,7 +57,20 @@ pub(super) fn csv(records: &ExportRecords, recorded: &Recorded) -> Result<String
     file.finish()
 }
 
-/// From the end of each one to the begin of the next one of its process.
+/// The forwards of each process, and the steps of one that has none: a recorder may not look into steps.
+fn runs(records: &ExportRecords) -> Vec<&BatchSpan> {
+    let of_forward = |batch: &&BatchSpan| batch.kind == BatchKind::Forward;
+    let forwards = records.batches.iter().filter(of_forward);
+    let with_forwards: HashSet<usize> = forwards.map(|batch| batch.process).collect();
+    let is_run = |batch: &&BatchSpan| match batch.kind {
+        BatchKind::Forward => true,
+        BatchKind::Step => !with_forwards.contains(&batch.process),
+        BatchKind::Schedule => false,
+    };
+    records.batches.iter().filter(is_run).collect()
+}
+
+/// From the end of each one to the begin of the next one of its process; nothing if that began before.
 fn until_next(runs: &[&BatchSpan]) -> Vec<Option<i64>> {
     let mut next_ns: HashMap<usize, i64> = HashMap::new();
     let mut found: Vec<Option<i64>> = runs
@@ -71,7 +78,7 @@ fn until_next(runs: &[&BatchSpan]) -> Vec<Option<i64>> {
         .rev()
         .map(|run| {
             let next_ns = next_ns.insert(run.process, run.start_ns);
-            next_ns.map(|next_ns| next_ns - run.end_ns)
+            next_ns.map(|next_ns| next_ns.saturating_sub(run.end_ns).max(0))
         })
         .collect();
     found.reverse();

@@ -29,7 +29,9 @@ pub(super) fn csv(requests: &[Request], clock: TraceClock) -> Result<String, Err
 fn row(request: &Request, clock: TraceClock) -> [String; 9] {
     let start_ns = request.arrival_ns.or(request.queued_ns);
     // What waits behind a preemption waits in the queue.
-    let waited_ns = request.queue_ns().map(|ns| ns + request.preempted_ns);
+    let waited_ns = request
+        .queue_ns()
+        .map(|ns| ns.saturating_add(request.preempted_ns));
     let cached = request.cached_tokens.zip(request.prompt_tokens);
     let cached = cached.filter(|(_, prompt)| *prompt > 0);
     [

@@ -103,9 +103,9 @@ impl Example {
                 .and_then(|parent| numbers.get(parent.as_str()).copied()),
             start_ns: span.start_ns,
             end_ns: span.end_ns,
-            prompt_tokens: span.prompt_tokens,
-            cached_tokens: span.cached_tokens,
-            completion_tokens: span.completion_tokens,
+            prompt_tokens: span.tokens.prompt,
+            cached_tokens: span.tokens.cached,
+            completion_tokens: span.tokens.completion,
         };
         let mut calls: Vec<Call> = spans.iter().enumerate().map(call).collect();
         cut_circles(&mut calls);
@@ -189,6 +189,7 @@ fn cut_circles(calls: &mut [Call]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::export::call_span::CallTokens;
 
     fn span(id: &str, parent: Option<&str>, start_ns: i64) -> CallSpan {
         CallSpan {
@@ -199,9 +200,7 @@ mod tests {
             parent: parent.map(str::to_owned),
             start_ns,
             end_ns: Some(start_ns + 10),
-            prompt_tokens: None,
-            cached_tokens: None,
-            completion_tokens: None,
+            tokens: CallTokens::default(),
         }
     }
 

@@ -2,9 +2,8 @@
 
 use super::example::Example;
 use crate::export::call_span::CallKind;
-use crate::intervals::{of_mean, of_rate};
+use crate::intervals::{of_mean_by_nat, of_rate_by_nat};
 use crate::quantiles::Quantiles;
-use crate::table::confidence::Intervals;
 use serde_json::{Value, json};
 
 pub(super) fn json(examples: &[Example]) -> Value {
@@ -28,7 +27,8 @@ pub(super) fn json(examples: &[Example]) -> Value {
 
 /// Times in seconds; `None` where there are none.
 fn of_times(times: &Quantiles) -> Option<Value> {
-    let intervals = of_mean(times).map(in_seconds);
+    let seconds = |within: [f64; 2]| within.map(|ns| ns / 1e9);
+    let intervals = of_mean_by_nat(times).map(|all| all.map(seconds));
     let figures = with_intervals(times.n, times.mean_ns / 1e9, intervals, Some(times));
     (times.n > 0).then_some(figures)
 }
@@ -43,32 +43,27 @@ fn throughput(examples: &[Example]) -> Option<Value> {
     let from_ns = times.clone().map(|(from_ns, _)| from_ns).min()?;
     let to_ns = times.map(|(_, to_ns)| to_ns).max()?;
     let rate = n as f64 / ((to_ns - from_ns) as f64 / 1e9);
-    let figures = with_intervals(n, rate, of_rate(rate, n), None);
+    let figures = with_intervals(n, rate, of_rate_by_nat(rate, n), None);
     (to_ns > from_ns).then_some(figures)
 }
 
-fn with_intervals(n: u64, mean: f64, within: Option<Intervals>, of: Option<&Quantiles>) -> Value {
+fn with_intervals(
+    n: u64,
+    mean: f64,
+    within: Option<[[f64; 2]; 3]>,
+    of: Option<&Quantiles>,
+) -> Value {
     let percentile = |figure: fn(&Quantiles) -> f64| of.map(|of| figure(of) / 1e9);
     json!({
         "n": n,
         "mean": mean,
-        "ninetieth_interval": within.map(|within| within.p90),
-        "ninety_fifth_interval": within.map(|within| within.p95),
-        "ninety_ninth_interval": within.map(|within| within.p99),
+        "ninetieth_interval": within.map(|[p90, ..]| p90),
+        "ninety_fifth_interval": within.map(|[_, p95, _]| p95),
+        "ninety_ninth_interval": within.map(|[.., p99]| p99),
         "p90": percentile(|of| of.p90_ns),
         "p95": percentile(|of| of.p95_ns),
         "p99": percentile(|of| of.p99_ns),
     })
-}
-
-fn in_seconds(of: Intervals) -> Intervals {
-    let seconds = |within: [f64; 2]| within.map(|ns| ns / 1e9);
-    Intervals {
-        p90: seconds(of.p90),
-        p95: seconds(of.p95),
-        p99: seconds(of.p99),
-        ..of
-    }
 }
 
 fn percentiles(of: &Quantiles) -> Value {
