@@ -13,3 +13,4 @@ mod nat_files;
 mod oracle;
 mod page;
 mod pypto;
+mod sql;
