@@ -45,15 +45,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         if arguments.once && found.unread > 0 && found.bytes > 0 {
             continue;
         }
-        match arguments.once {
-            true => reader.finish_now(),
-            false => reader.finish(),
-        };
-        if reader.is_over() || shown.is_none_or(|shown| shown.elapsed() >= EVERY) {
+        // Asked once: a run that is over a moment later is shown as its report has it, too.
+        let is_last = arguments.once || reader.is_over();
+        if is_last {
+            reader.finish_now();
+        }
+        if is_last || shown.is_none_or(|shown| shown.elapsed() >= EVERY) {
             shown = Some(Instant::now());
             show(&reader.stats(), arguments.once)?;
         }
-        if arguments.once || reader.is_over() {
+        if is_last {
             return Ok(ExitCode::SUCCESS);
         }
         let rest = look.rest(left(&reader, &found));
