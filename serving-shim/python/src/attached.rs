@@ -41,7 +41,8 @@ pub(crate) fn give_back_dropped(_py: Python<'_>) {
     }
 }
 
+/// Where the interpreter ends, nobody can attach any more; finalisers still record.
 #[cold]
 fn attach() {
-    Python::attach(|_| ());
+    let _ = Python::try_attach(|_| ());
 }

@@ -121,3 +121,26 @@ def test_the_halves_of_a_block_refuse_what_no_block_calls(program):
         """
     )
     assert len(trace.spans("span")) == 1
+
+
+def test_finalisers_record_while_the_interpreter_ends(program):
+    trace = program.record(
+        """
+        import sa_profile
+
+        STEP = sa_profile.span("step")
+
+        class Last:
+            # What the module has may be gone by then.
+            def __del__(self, instant=sa_profile.instant, step=STEP):
+                for _ in range(5000):
+                    instant("late")
+                    with step:
+                        pass
+
+        import builtins
+        builtins.kept = Last()  # goes after all modules
+        sa_profile.instant("first")
+        """
+    )
+    assert len(trace.instants("first")) == 1
