@@ -27,7 +27,8 @@ impl Call {
 
     /// How long it was, if it ended.
     pub(super) fn dur_ns(&self) -> Option<i64> {
-        self.time().map(|(from_ns, to_ns)| to_ns - from_ns)
+        self.time()
+            .map(|(from_ns, to_ns)| to_ns.saturating_sub(from_ns))
     }
 
     /// Whether it is of a model or a tool. Functions only hold others.

@@ -152,7 +152,7 @@ impl Example {
         let times = times?;
         let from_ns = times.iter().map(|(from_ns, _)| *from_ns).min()?;
         let to_ns = times.iter().map(|(_, to_ns)| *to_ns).max()?;
-        Some(to_ns - from_ns)
+        Some(to_ns.saturating_sub(from_ns))
     }
 }
 
