@@ -125,6 +125,17 @@ fn issue_19_a_refused_system_call_never_reaches_the_host() {
     });
 }
 
+/// The C library ends a process in which it registers restartable sequences for a new thread, and a filter refuses that by then.
+#[test]
+fn a_filter_set_right_after_the_first_event_finds_no_thread_of_ours_that_begins() {
+    for error in ERRORS {
+        let dir = scratch();
+        let host = host("thread", libc::SYS_rseq, error);
+        let outcome = host.recorded_in(dir.path()).run().quiet();
+        assert_eq!(outcome.stdout, "refused thread\n");
+    }
+}
+
 /// Where glibc itself has no restartable sequences, as in qemu, it starts threads without them; a filter that came later would end the process.
 #[test]
 fn a_process_that_never_had_restartable_sequences_has_a_thread_of_ours() {

@@ -64,14 +64,14 @@ impl Bell {
         }
     }
 
-    /// Sleeps until it is rung, for `time` at most.
-    pub(crate) fn wait(&self, time: Duration) {
+    /// Sleeps until it is rung, for `time` at most. Tells whether it was: a signal ends a sleep early.
+    pub(crate) fn wait(&self, time: Duration) -> bool {
         let states = (Ordering::Acquire, Ordering::Acquire);
         let sleeps = self.0.compare_exchange(SILENT, ASLEEP, states.0, states.1);
         if sleeps.is_ok() {
             self.wait_asleep(time);
         }
-        self.0.swap(SILENT, Ordering::AcqRel); // what was done before it was rung is seen from here on
+        self.0.swap(SILENT, Ordering::AcqRel) == RUNG // what was done before it was rung is seen from here on
     }
 
     fn wait_asleep(&self, time: Duration) {
@@ -105,11 +105,11 @@ mod tests {
     fn a_sleep_takes_its_time_and_a_bell_ends_it() {
         let start = Instant::now();
         sleep(Duration::from_millis(2));
-        Bell::default().wait(Duration::from_millis(2));
+        assert!(!Bell::default().wait(Duration::from_millis(2)));
         assert!(start.elapsed() >= Duration::from_millis(4));
         let bell = Arc::new(Bell::default());
         bell.ring();
-        bell.wait(Duration::from_secs(600)); // it was rung before
+        assert!(bell.wait(Duration::from_secs(600))); // it was rung before
         let (rings, heard) = (bell.clone(), Arc::new(AtomicU32::new(0)));
         let until = heard.clone();
         let ringer = std::thread::spawn(move || {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::shared::Shared;
 use super::sleep::{Bell, sleep};
-use super::{map, memory, sequences};
+use super::{clock, map, memory, sequences};
 
 /// What the recorder's own thread is called.
 pub(crate) const HELPER: &str = "sa-profile";
@@ -69,7 +69,9 @@ pub(crate) fn is_there(tid: u32) -> bool {
 pub fn park_timeout(time: Duration) {
     // SAFETY: set by `begin`, which keeps the bell as long as the thread runs.
     match unsafe { OWN.get().as_ref() } {
-        Some(bell) => bell.wait(time),
+        Some(bell) => {
+            bell.wait(time);
+        }
         None => sleep(time),
     }
 }
@@ -78,6 +80,8 @@ pub fn park_timeout(time: Duration) {
 struct Start<F> {
     name: [u8; 16],
     bell: Shared<Bell>,
+    /// Rung as soon as the C library is done with the thread's beginning.
+    begun: Shared<Bell>,
     run: F,
 }
 
@@ -86,23 +90,29 @@ const HEAP_BYTES: usize = 128 << 20;
 const STACK_BYTES: usize = 256 << 10;
 /// What starting a thread allocates, at most.
 const START_BYTES: usize = 4 << 10;
+/// How long a thread that starts one of ours waits for it to begin.
+const BEGIN_PATIENCE_NS: u64 = 100_000_000;
 
 /// Starts a thread with every signal blocked, so that the host's handlers never run on it. Not by the standard library, whose threads end the process where
-/// memory for their signal stack is missing or refused.
+/// memory for their signal stack is missing or refused. The thread has begun then, so that a filter which the host sets next finds none that the C library
+/// still registers restartable sequences for; on a machine that has no processor for it, that is waited for a while only.
 ///
 /// # Errors
 ///
 /// What the operating system says when it starts no thread. Also where that would take most of a limited address space, or signals cannot be blocked.
 pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Result<Thread> {
     map::look_for_space(HEAP_BYTES + STACK_BYTES)?;
-    if sequences::would_end_the_process() {
+    let is_registered = sequences::are_registered();
+    if is_registered && sequences::are_refused() {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
     memory::look_for_room(START_BYTES + size_of::<Start<F>>())?;
     let bell = Shared::new(Bell::default())?;
+    let begun = Shared::new(Bell::default())?;
     let mut start = Start {
         name: [0; 16],
         bell: bell.clone(),
+        begun: begun.clone(),
         run,
     };
     let shown = name.as_bytes().iter().take(start.name.len() - 1);
@@ -116,14 +126,32 @@ pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Resu
     if started.is_err() {
         // SAFETY: no thread has begun that would own it.
         drop(unsafe { Box::from_raw(start) });
+    } else if is_registered {
+        wait_for(&begun);
     }
     started.map(|()| Thread(bell))
+}
+
+fn wait_for(begun: &Bell) {
+    let end_ns = clock::now_ns() + BEGIN_PATIENCE_NS;
+    loop {
+        let left_ns = end_ns.saturating_sub(clock::now_ns());
+        if left_ns == 0 || begun.wait(Duration::from_nanos(left_ns)) {
+            return;
+        }
+    }
 }
 
 extern "C" fn begin<F: FnOnce()>(start: *mut libc::c_void) -> *mut libc::c_void {
     // SAFETY: whoever started the thread gave it this box.
     let start = unsafe { Box::from_raw(start.cast::<Start<F>>()) };
-    let Start { name, bell, run } = *start;
+    let Start {
+        name,
+        bell,
+        begun,
+        run,
+    } = *start;
+    begun.ring();
     // SAFETY: PR_SET_NAME reads a C string.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
     OWN.set(std::ptr::from_ref(&*bell));

@@ -38,12 +38,28 @@ pub(crate) fn run(when: &str, call: u64, error: u64) {
             refuse();
             record_everywhere(3);
         }
+        "thread" => refuse_beside_a_new_thread(refuse),
         _ => {
             record_everywhere(2);
             refuse();
         }
     }
     println!("refused {when}");
+}
+
+/// Forbids the call on the only processor as soon as the recorder may have a thread: one that has not run yet begins under the filter.
+fn refuse_beside_a_new_thread(refuse: impl Fn()) {
+    // SAFETY: a set of no processors, one added, valid for the call.
+    let bound = unsafe {
+        let mut only: libc::cpu_set_t = std::mem::zeroed();
+        let first = libc::sched_getcpu().unsigned_abs() as usize;
+        libc::CPU_SET(first, &mut only);
+        libc::sched_setaffinity(0, size_of_val(&only), &raw const only)
+    };
+    assert_eq!(bound, 0, "a process may stay on one processor");
+    record_all();
+    refuse();
+    Recorder::get().flush();
 }
 
 /// Has this thread and so many others record, and waits for them without a call: which one is forbidden is not known here.
