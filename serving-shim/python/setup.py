@@ -1,8 +1,9 @@
 """Builds the wheel: what it holds besides Python is made by one ``cargo build``, so that its parts share their dependencies.
 
 In the environment, for builds for another machine: ``CARGO_BUILD_TARGET``; ``SA_CARGO_BUILD``, a cargo command in place of ``build`` (``zigbuild``);
-``STRIP``, the program that removes debug information, empty for none; ``SA_CARGO_PROFILE``, by default ``release``, which takes two thirds of the time of
-``dist``, that of the wheels for others. Cargo's own variables count too. In the profile ``dev`` the whole workspace is built, as `cargo build` does.
+``STRIP``, the program that removes debug information, empty for none; ``SA_CARGO_PROFILE``, by default ``source``, which takes a third of the time of
+``dist``, that of the wheels for others, and leaves the tables out. Cargo's own variables count too. In the profile ``dev`` the whole workspace is built,
+as `cargo build` does.
 """
 
 import json
@@ -25,6 +26,8 @@ HERE = Path(__file__).resolve().parent
 EXTENSION = "sa_profile._sa_profile"
 COMMANDS = ["sa-profile", "trace-merge"]
 PACKAGES = ["sa-profile-python", "sa-profile-preload", "sa-profile-capi", "sa-profile", "trace-merge"]
+PROFILE = os.environ.get("SA_CARGO_PROFILE", "source")
+FEATURES = ["--no-default-features"] if PROFILE == "source" else []
 # Where a library lies in the package, and cargo's name of it. Programs are linked with libsa_profile.so and load libsa_profile.so.0; a wheel has no links.
 LIBRARIES = {
     "lib/libsa_profile_preload.so": "sa_profile_preload",
@@ -56,15 +59,15 @@ def cargo_build():
     """Builds everything; returns the files by (kind of target, its name)."""
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         raise SystemExit("sa-profile: expected a Python with the interpreter's lock, found a free-threaded one: what its threads share is kept under that lock")
-    profile = os.environ.get("SA_CARGO_PROFILE", "release")
-    words = [os.environ.get("CARGO", "cargo"), os.environ.get("SA_CARGO_BUILD", "build"), "--profile", profile, "--locked"]
+    words = [os.environ.get("CARGO", "cargo"), os.environ.get("SA_CARGO_BUILD", "build"), "--profile", PROFILE, "--locked", *FEATURES]
     words += ["--message-format=json-render-diagnostics"]
     environment = dict(os.environ)
     if target := environment.pop("CARGO_BUILD_TARGET", None):
         words += ["--target", target]
     # With features of its own, a part of the workspace would be built again.
-    words += ["--workspace"] if profile == "dev" else [word for package in PACKAGES for word in ("--package", package)]
-    print(f"compiling what the package brings besides Python, which takes minutes: {' '.join(words)}", file=sys.stderr)
+    words += ["--workspace"] if PROFILE == "dev" else [word for package in PACKAGES for word in ("--package", package)]
+    left_out = ", without the tables (SA_CARGO_PROFILE=dist has them)" if FEATURES else ""
+    print(f"compiling what the package brings besides Python, which takes minutes{left_out}: {' '.join(words)}", file=sys.stderr)
     try:
         # In the workspace, where cargo finds its own settings.
         done = subprocess.run(words, cwd=workspace(), env=environment, stdout=subprocess.PIPE, check=False)
@@ -107,7 +110,7 @@ def install(source, target):
 def linked_crates():
     """The crates of others that are linked into what is built."""
     host = re.search(r"^host: (.*)$", subprocess.check_output([os.environ.get("RUSTC", "rustc"), "-vV"], text=True), re.MULTILINE)[1]
-    words = [os.environ.get("CARGO", "cargo"), "metadata", "--locked", "--format-version=1", "--filter-platform", host]
+    words = [os.environ.get("CARGO", "cargo"), "metadata", "--locked", *FEATURES, "--format-version=1", "--filter-platform", host]
     metadata = json.loads(subprocess.check_output(words, cwd=workspace()))
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}

@@ -45,6 +45,19 @@ def test_run_samples_a_script_that_knows_nothing_of_it(process, tmp_path):
     assert found and all(event["cat"] == "samples" for event in found)
 
 
+def test_the_tables_are_written_or_said_to_be_left_out(process, tmp_path):
+    process.run("sa-profile", "run", "--dir", "out", "--", sys.executable, "-c", PROGRAM)
+    words = ("sa-profile", "tables", "--to", "tables", "out")
+    if os.environ.get("SA_CARGO_PROFILE") == "source":
+        _, said = process.run(*words, expected=2)
+        assert "found one without what writes Parquet" in said and "build-wheels.sh" in said
+        _, said = process.run("sa-profile", "sql", "out", "names", expected=2)
+        assert "found one without what writes Parquet" in said
+    else:
+        process.run(*words)
+        assert list((tmp_path / "tables" / "slice").rglob("*.parquet"))
+
+
 def test_doctor_finds_the_parts_of_the_package(process):
     stdout, _ = process.run("sa-profile", "doctor")
     for part in (str(sa_profile.preload_path()), "sa_profile, in the python3 of PATH"):

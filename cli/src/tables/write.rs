@@ -1,0 +1,66 @@
+//! `sa-profile tables`, with what writes Parquet.
+
+use crate::directory;
+use crate::error::Error;
+use crate::signals::Signals;
+use crate::words::say;
+use nix::sys::signal::Signal;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use trace_merge::{Options, Progress};
+use trace_tables::command::TablesArgs;
+use trace_tables::{TablesOptions, Unfinished, write_tables};
+
+/// Writes the tables of a run as Parquet; the run may still be live.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    tables: TablesArgs,
+}
+
+/// Carries the command out.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let tables = arguments.tables.clone().or_default(directory::default)?;
+    let unfinished = Unfinished::default();
+    let is_stopped = remove_on_signal(&unfinished)?;
+    let written = tables.write(&Progress::default(), &unfinished);
+    while written.is_err() && is_stopped.load(Ordering::SeqCst) {
+        thread::park(); // the other thread ends the process
+    }
+    say(&written?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the tables of a run into a folder that is not there yet.
+pub(crate) fn write_new(options: &Options, to: &Path) -> Result<(), Error> {
+    let tables = TablesOptions {
+        to: to.to_owned(),
+        ..TablesOptions::default()
+    };
+    write_tables(options, &tables, &Progress::default())?;
+    Ok(())
+}
+
+/// A signal that ends this process has it remove the tables that are not whole. Whether one came.
+fn remove_on_signal(unfinished: &Unfinished) -> Result<Arc<AtomicBool>, Error> {
+    // Before other threads begin, so that none of them gets a signal.
+    let signals = Signals::collect(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])
+        .map_err(|error| Error::Unusable(format!("signals: {error}")))?;
+    let unfinished = unfinished.clone();
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&is_stopped);
+    thread::spawn(move || {
+        let arrived = loop {
+            if let Some(arrived) = signals.next(None) {
+                break arrived;
+            }
+        };
+        stopped.store(true, Ordering::SeqCst);
+        unfinished.remove();
+        std::process::exit(128 + arrived.signal as i32);
+    });
+    Ok(is_stopped)
+}
