@@ -49,13 +49,15 @@ pub(crate) fn run(when: &str, call: u64, error: u64) {
 
 /// Forbids the call on the only processor as soon as the recorder may have a thread: one that has not run yet begins under the filter.
 fn refuse_beside_a_new_thread(refuse: impl Fn()) {
-    // SAFETY: a set of no processors, one added, valid for the call.
-    let bound = unsafe {
-        let mut only: libc::cpu_set_t = std::mem::zeroed();
-        let first = libc::sched_getcpu().unsigned_abs() as usize;
-        libc::CPU_SET(first, &mut only);
-        libc::sched_setaffinity(0, size_of_val(&only), &raw const only)
-    };
+    // SAFETY: takes nothing.
+    let here = unsafe { libc::sched_getcpu() };
+    let here = usize::try_from(here).expect("the number of a processor");
+    // SAFETY: all bits zero are a set of no processors.
+    let mut only: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the number is one that the kernel gave.
+    unsafe { libc::CPU_SET(here, &mut only) };
+    // SAFETY: the set is valid for the call.
+    let bound = unsafe { libc::sched_setaffinity(0, size_of_val(&only), &raw const only) };
     assert_eq!(bound, 0, "a process may stay on one processor");
     record_all();
     refuse();
