@@ -1,26 +1,30 @@
-//! Restartable sequences: whether a thread that begins now would end the process for them. It would where they are registered and refused by now.
+//! Restartable sequences: whether a thread that begins now would end the process for them.
 //!
 //! From 2.35 on glibc registers them for each thread, if it could for the first one, and ends the process where that fails later. A filter may refuse the
 //! call since. Where the kernel or the sandbox never had it, or the program was told to go without (`GLIBC_TUNABLES`), all threads begin without.
 
 use std::io;
 
-/// Whether a filter refuses by now to register them. The kernel answers a call that asks for nothing with `EINVAL` else.
-pub(super) fn are_refused() -> bool {
+/// Whether a new thread would end the process: glibc registers restartable sequences for it, and a filter refuses that call by now. The kernel
+/// answers a call that asks for nothing with `EINVAL` else.
+pub(super) fn would_end_the_process() -> bool {
+    if !are_registered() {
+        return false;
+    }
     // SAFETY: without an area nothing is registered, and what is stays.
     let asked = unsafe { libc::syscall(libc::SYS_rseq, std::ptr::null::<u8>(), 0, 0, 0) };
     let error = io::Error::last_os_error().raw_os_error();
     asked < 0 && !matches!(error, Some(libc::EINVAL | libc::EBUSY))
 }
 
-/// Whether glibc registers them for each thread. As the linker says it, also that of an older glibc which has them all the same (RHEL 9); else as the version lets expect.
+/// As the linker says it, also that of an older glibc which has them all the same (RHEL 9); else as the version lets expect.
 #[cfg(target_env = "gnu")]
-pub(super) fn are_registered() -> bool {
+fn are_registered() -> bool {
     linker::size_of_sequences().map_or_else(is_of_2_35, |size| size != 0)
 }
 
 #[cfg(not(target_env = "gnu"))]
-pub(super) fn are_registered() -> bool {
+fn are_registered() -> bool {
     false
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::shared::Shared;
 use super::sleep::{Bell, sleep};
-use super::{clock, map, memory, sequences};
+use super::{map, memory, sequences};
 
 /// What the recorder's own thread is called.
 pub(crate) const HELPER: &str = "sa-profile";
@@ -90,20 +90,20 @@ const HEAP_BYTES: usize = 128 << 20;
 const STACK_BYTES: usize = 256 << 10;
 /// What starting a thread allocates, at most.
 const START_BYTES: usize = 4 << 10;
-/// How long a thread that starts one of ours waits for it to begin.
-const BEGIN_PATIENCE_NS: u64 = 100_000_000;
+/// How long a thread that starts one of ours waits for it to begin: 100 ms in all.
+const BEGIN_WAITS: u32 = 20;
+const BEGIN_WAIT: Duration = Duration::from_millis(5);
 
 /// Starts a thread with every signal blocked, so that the host's handlers never run on it. Not by the standard library, whose threads end the process where
-/// memory for their signal stack is missing or refused. The thread has begun then, so that a filter which the host sets next finds none that the C library
-/// still registers restartable sequences for; on a machine that has no processor for it, that is waited for a while only.
+/// memory for their signal stack is missing or refused. It waits until the thread has begun, 100 ms at most. Else the host's next filter could forbid what
+/// the C library does as a thread begins, such as to register restartable sequences, and end the process.
 ///
 /// # Errors
 ///
 /// What the operating system says when it starts no thread. Also where that would take most of a limited address space, or signals cannot be blocked.
 pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Result<Thread> {
     map::look_for_space(HEAP_BYTES + STACK_BYTES)?;
-    let is_registered = sequences::are_registered();
-    if is_registered && sequences::are_refused() {
+    if sequences::would_end_the_process() {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
     memory::look_for_room(START_BYTES + size_of::<Start<F>>())?;
@@ -126,20 +126,11 @@ pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Resu
     if started.is_err() {
         // SAFETY: no thread has begun that would own it.
         drop(unsafe { Box::from_raw(start) });
-    } else if is_registered {
-        wait_for(&begun);
+    } else {
+        // A signal ends a wait early, and the clock may be refused: so they are counted.
+        let _ = (0..BEGIN_WAITS).any(|_| begun.wait(BEGIN_WAIT));
     }
     started.map(|()| Thread(bell))
-}
-
-fn wait_for(begun: &Bell) {
-    let end_ns = clock::now_ns() + BEGIN_PATIENCE_NS;
-    loop {
-        let left_ns = end_ns.saturating_sub(clock::now_ns());
-        if left_ns == 0 || begun.wait(Duration::from_nanos(left_ns)) {
-            return;
-        }
-    }
 }
 
 extern "C" fn begin<F: FnOnce()>(start: *mut libc::c_void) -> *mut libc::c_void {
