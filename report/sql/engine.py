@@ -25,6 +25,9 @@ import tempfile
 import unicodedata
 import urllib.parse
 
+# The newest version of the tables that the statements are written for.
+SCHEMA_VERSION = 1
+
 # The columns of each table. The folder of its host gives `host`.
 TABLES = {
     "slice": "id ts dur track_id category:text name:text depth:small parent_id arg_set_id thread_dur",
@@ -256,7 +259,7 @@ def create_views(engine, folder):
     """Makes the tables of a folder known to an engine: those of hosts that have `metadata`."""
     is_remote, shifts = "://" in folder, {}
     whole = whole_of_url(engine) if is_remote else partitions(folder, "metadata")
-    for table in sorted(TABLES, key=lambda table: table != "clock"):
+    for table in sorted(TABLES, key=lambda table: (table != "metadata", table != "clock")):
         there = whole if is_remote else partitions(folder, table)
         are_all_whole = not is_remote and there <= whole
         try:
@@ -266,10 +269,20 @@ def create_views(engine, folder):
                 raise
             source = no_rows(table, engine)
         engine.run(f"{engine.view} {table} AS {view_of(table, source, engine, shifts)}")
+        if table == "metadata":
+            refuse_newer(engine)
         if table == "clock":
             shifts = shifts_of(engine)
     for name, text in VIEWS.items():
         engine.run(f"{engine.view} {name} AS {text}")
+
+
+def refuse_newer(engine):
+    """Refuses tables that a later version wrote: their columns may mean something else."""
+    _, rows = engine.rows("SELECT int_value FROM metadata WHERE name = 'schema_version'")
+    newest = max((version for version, in rows if version is not None), default=SCHEMA_VERSION)
+    if newest > SCHEMA_VERSION:
+        raise Unusable(f"expected tables of schema version {SCHEMA_VERSION} or older, found {newest}: a newer sa-profile wrote them, and reads them")
 
 
 def whole_of_url(engine):

@@ -338,6 +338,20 @@ fn views_take_whole_hosts_and_spell_as_perfetto() {
         "{}",
         damaged.stderr
     );
+    let newer = tables.path().join("metadata/host=7/all.parquet");
+    let change = format!(
+        "import duckdb; duckdb.execute(\"COPY (SELECT 'schema_version' AS name, NULL::VARCHAR AS str_value, 2::BIGINT AS int_value) TO '{}' (FORMAT parquet)\")",
+        newer.display()
+    );
+    let python = Path::new(&path).join("python3");
+    let changed = Command::new(python).args(["-c", &change]).status().unwrap();
+    assert!(changed.success());
+    let newer = run(&["SELECT 1"]);
+    assert_eq!(newer.code, Some(2));
+    assert_eq!(
+        newer.stderr,
+        "sa-profile: sql: expected tables of schema version 1 or older, found 2: a newer sa-profile wrote them, and reads them\n"
+    );
 }
 
 /// An engine that is there and cannot be imported.

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use trace_merge::{Options, Output, Progress};
@@ -108,24 +108,7 @@ impl Run {
 
     /// In an engine, on the tables; nothing (said loudly) where it cannot be had.
     fn in_engine(&self, test: &str, engine: &str) -> Option<Rows> {
-        let python = printed(
-            test,
-            Command::new(format!("{ENGINES}/python")).arg(engine),
-            "",
-        )?;
-        let mut command = match engine {
-            "spark" => Command::new(format!("{ENGINES}/spark-cluster")),
-            _ => Command::new("env"),
-        };
-        let words = "exec \"$0\" \"$@\" ${SPARK_MASTER:+--master \"$SPARK_MASTER\"}";
-        command.args(["sh", "-c", words, python.trim(), PROGRAM]);
-        command
-            .args(["--engine", engine, "--format", "json"])
-            .arg(self.tables());
-        let statements: Vec<&str> = STATEMENTS.iter().map(|(_, text)| *text).collect();
-        let lines = printed(test, &mut command, &statements.join("\0"))?;
-        let names = STATEMENTS.iter().map(|(name, _)| *name);
-        Some(names.zip(arrays(&lines)).collect())
+        rows_of(&self.tables(), test, engine)
     }
 
     /// Wherever it can run, with the same rows everywhere.
@@ -136,6 +119,28 @@ impl Run {
         }
         found.into_iter().flatten().collect()
     }
+}
+
+/// Those of the statements on tables, in an engine; nothing (said loudly) where it cannot be had.
+fn rows_of(tables: &Path, test: &str, engine: &str) -> Option<Rows> {
+    let python = printed(
+        test,
+        Command::new(format!("{ENGINES}/python")).arg(engine),
+        "",
+    )?;
+    let mut command = match engine {
+        "spark" => Command::new(format!("{ENGINES}/spark-cluster")),
+        _ => Command::new("env"),
+    };
+    let words = "exec \"$0\" \"$@\" ${SPARK_MASTER:+--master \"$SPARK_MASTER\"}";
+    command.args(["sh", "-c", words, python.trim(), PROGRAM]);
+    command
+        .args(["--engine", engine, "--format", "json"])
+        .arg(tables);
+    let statements: Vec<&str> = STATEMENTS.iter().map(|(_, text)| *text).collect();
+    let lines = printed(test, &mut command, &statements.join("\0"))?;
+    let names = STATEMENTS.iter().map(|(name, _)| *name);
+    Some(names.zip(arrays(&lines)).collect())
 }
 
 /// What a command prints; nothing (said loudly) where it cannot be set up.
@@ -698,4 +703,20 @@ fn every_engine_has_the_same_rows() {
             agree(&duckdb, &found);
         }
     }
+}
+
+/// The tables of `trace.json` as version 0.1.0 wrote them (`sa-profile tables trace.json --to tables --host-id 1`). Later versions read them.
+#[test]
+fn tables_of_schema_1_are_read() {
+    let test = "tables_of_schema_1_are_read";
+    let old = fixture("tables-schema-1");
+    let Some(rows) = rows_of(&old.join("tables"), test, "duckdb") else {
+        return;
+    };
+    assert_eq!(rows["requests"].len(), 4);
+    let now = Run {
+        folder: TempDir::new().unwrap(),
+    };
+    std::fs::copy(old.join("trace.json"), now.trace()).unwrap();
+    agree(&rows, &now.in_engine(test, "duckdb").unwrap());
 }
