@@ -1,10 +1,11 @@
-//! What a thread does before its first event: it takes its name from Python, and the process tells its children of the run.
+//! What a thread does before its first event: it takes its name from Python, and its process that of multiprocessing.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
 use sa_recorder::Recorder;
 
 /// Goes up when what threads have prepared holds no more: after a fork, and when recording begins anew.
@@ -12,6 +13,14 @@ static GENERATION: AtomicU32 = AtomicU32::new(1);
 
 thread_local! {
     static PREPARED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The process that has a name from the program, or from multiprocessing.
+static NAMED: AtomicU32 = AtomicU32::new(0);
+
+/// The program names its process: what multiprocessing calls it does not matter then.
+pub(crate) fn is_named() {
+    NAMED.store(std::process::id(), Ordering::Relaxed);
 }
 
 /// Prepares the calling thread unless it is.
@@ -37,17 +46,41 @@ pub(crate) fn prepare_again() {
 /// An error on the way costs a name.
 #[cold]
 fn prepare(py: Python<'_>) {
-    if let Ok(Some(name)) = thread_name(py) {
+    let Ok(modules) = modules(py) else {
+        return;
+    };
+    if let Ok(Some(name)) = thread_name(&modules) {
         Recorder::get().set_thread_name(&name);
     }
+    if NAMED.load(Ordering::Relaxed) == std::process::id() {
+        return;
+    }
+    if let Some(name) = name_of_child(&modules) {
+        Recorder::get().set_process_name(&name);
+    }
+    is_named();
+}
+
+fn modules(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let sys = py.import(intern!(py, "sys"))?;
+    Ok(sys.getattr(intern!(py, "modules"))?.cast_into()?)
+}
+
+/// The name of a process that multiprocessing started. Attributes alone are read: a property is code of Python.
+pub(crate) fn name_of_child(modules: &Bound<'_, PyDict>) -> Option<String> {
+    let module = modules.get_item(PyString::intern(modules.py(), "multiprocessing.process"));
+    let process = attribute(&module.ok()??, "_current_process")?;
+    attribute(&process, "_parent_pid").filter(|pid| !pid.is_none())?; // else the main process
+    attribute(&process, "_name")?.extract().ok()
+}
+
+fn attribute<'py>(of: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'py, PyAny>> {
+    of.getattr(PyString::intern(of.py(), name)).ok()
 }
 
 /// The name of a thread that Python started; any other keeps the one it has.
-fn thread_name(py: Python<'_>) -> PyResult<Option<String>> {
-    let modules = py
-        .import(intern!(py, "sys"))?
-        .getattr(intern!(py, "modules"))?;
-    let Ok(threading) = modules.get_item("threading") else {
+fn thread_name(modules: &Bound<'_, PyDict>) -> PyResult<Option<String>> {
+    let Some(threading) = modules.get_item("threading")? else {
         return Ok(Some("MainThread".to_owned())); // nobody can have started another
     };
     let id = threading.call_method0("get_ident")?;

@@ -39,6 +39,29 @@ def test_children_of_multiprocessing(program, method):
     seen = sorted((span["args"]["n"], span["args"]["k"]) for span in trace.spans("child"))
     assert seen == [(n, k) for n in range(4) for k in range(50)]
     assert len({span["pid"] for span in trace.spans()}) == 5
+    names = {event["pid"]: event["args"]["name"] for event in trace.events if event["name"] == "process_name"}
+    assert {f"child-{span['args']['n']}" for span in trace.spans("child")} == {names[span["pid"]] for span in trace.spans("child")}
+    assert all(names[span["pid"]] == f"child-{span['args']['n']}" for span in trace.spans("child"))
+
+
+def test_a_name_of_the_programs_own_goes_before_that_of_multiprocessing(program):
+    trace = program.record(
+        """
+        import multiprocessing
+        import sa_profile
+
+        def work():
+            sa_profile.set_process_name("mine")
+            sa_profile.instant("one")
+
+        if __name__ == "__main__":
+            child = multiprocessing.get_context("spawn").Process(target=work, name="child")
+            child.start()
+            child.join()
+        """
+    )
+    names = [event["args"]["name"] for event in trace.events if event["name"] == "process_name"]
+    assert "mine" in names and "child" not in names
 
 
 def test_a_pool_and_an_executor(program):

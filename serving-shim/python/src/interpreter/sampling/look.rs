@@ -13,6 +13,7 @@ use sa_recorder::now_ns;
 
 use super::codes::{Codes, Function};
 use crate::interpreter::several::is_alone;
+use crate::start;
 
 /// The deepest stack that is walked.
 const DEEPEST: usize = 4096;
@@ -82,7 +83,7 @@ pub(super) fn look(
     Ok(Sample {
         at_ns,
         threads,
-        process_name: process_name(modules),
+        process_name: start::name_of_child(modules),
     })
 }
 
@@ -102,24 +103,6 @@ fn active_threads<'py>(modules: &Bound<'py, PyDict>) -> Option<Bound<'py, PyAny>
     let py = modules.py();
     let threading = modules.get_item(PyString::intern(py, "threading")).ok()??;
     threading.getattr(PyString::intern(py, "_active")).ok()
-}
-
-fn process_name(modules: &Bound<'_, PyDict>) -> Option<String> {
-    let py = modules.py();
-    let module = modules.get_item(PyString::intern(py, "multiprocessing.process"));
-    let process = module
-        .ok()??
-        .getattr(PyString::intern(py, "_current_process"))
-        .ok()?;
-    process
-        .getattr(PyString::intern(py, "_parent_pid"))
-        .ok()
-        .filter(|pid| !pid.is_none())?; // else the main process
-    process
-        .getattr(PyString::intern(py, "_name"))
-        .ok()?
-        .extract()
-        .ok()
 }
 
 /// The functions of a stack from its innermost frame, the outermost first.
