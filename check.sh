@@ -47,6 +47,7 @@ for name in ${!SA_PROFILE_@} ${!SA_TEST_@}; do [ "$name" = SA_PROFILE_TORCH_NPU_
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
 root=$PWD
+target=${CARGO_TARGET_DIR:-$root/target}
 nextest=0.9.143 # the version that is fetched where there is none
 tpq=$root/tests/perfetto/tpq
 catapult=$root/tests/catapult/catapult
@@ -188,25 +189,21 @@ bench() {
   grep -q '^RESULT ' "$scratch/$name.bench" || { echo "check.sh: bench $name printed no RESULT line" >&2; return 1; }
 }
 
-# The Python package: its wheel, the stubs, the tests. Exit 3: an environment for it cannot be set up here.
+# python_tests PROFILE TARGET TEST...: of the Python package, built in this profile of cargo: its wheel, the stubs, the tests. Exit 3: an environment for it cannot be set up here.
 python_tests() {
   local rc=0
-  # The usual tests take what `cargo build` has made; a full run tests what users install.
-  if [ -n "$full" ]; then export SA_CARGO_PROFILE=dist; else export SA_CARGO_PROFILE=dev; fi
-  serving-shim/python/test.sh | tee "$scratch/python" || rc=$?
-  [ "$rc" != 3 ] || skip 'tests of the Python package' 'serving-shim/python/test.sh says above what is missing'
+  SA_CARGO_PROFILE=$1 CARGO_TARGET_DIR=$2 serving-shim/python/test.sh "${@:3}" | tee "$scratch/python" || rc=$?
+  [ "$rc" != 3 ] || skip "tests of the Python package in the profile $1" 'serving-shim/python/test.sh says above what is missing'
   while read -r line; do
-    skip 'in the Python tests' "$line"
+    skip "in the Python tests, profile $1" "$line"
   done < <(sed -n 's/^SKIPPED \[[0-9]*\] [^ ]* \(SKIPPED \)\{0,1\}//p' "$scratch/python")
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
 # What `pip install` of the sources builds.
 source_build() {
-  local rc=0
-  SA_CARGO_PROFILE=source CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/source serving-shim/python/test.sh tests/package || rc=$?
-  [ "$rc" != 3 ] || skip 'the Python package as pip builds it from the sources' 'serving-shim/python/test.sh says above what is missing'
-  [ "$rc" = 0 ] || [ "$rc" = 3 ]
+  cargo clippy -p sa-profile --no-default-features -- -D warnings
+  python_tests source "$target/source" tests/package
 }
 
 # Wheels for both architectures, that for aarch64 with its tests in qemu.
@@ -220,7 +217,7 @@ python_wheels() {
 
 # On the wheel that the Python tests installed.
 python_bench() {
-  local python=${CARGO_TARGET_DIR:-target}/python/venv/bin
+  local python=$target/python/venv/bin
   [ -x "$python/python" ] || { skip 'bench span of the Python package' 'no environment for it'; return; }
   "$python/pip" install --quiet --disable-pip-version-check -r serving-shim/python/bench/requirements.txt || echo 'check.sh: without the other recorders' >&2
   "$python/python" serving-shim/python/bench/span.py --quick | tee "$scratch/span.bench"
@@ -281,7 +278,11 @@ step 'catapult setup' setup_catapult
 step 'sql setup' setup_sql
 step 'chromium setup' setup_chromium
 step 'programs setup' setup_programs
-step 'python tests' python_tests # before the others: one of them reads metrics with a library of this environment
+# The usual tests take what `cargo build` has made; a full run tests what users install.
+# Before the others: one of them reads metrics with a library of this environment.
+python_profile=dev
+[ -z "$full" ] || python_profile=dist
+step 'python tests' python_tests "$python_profile" "$target"
 step 'tests' all_tests
 step 'doc tests' cargo test --workspace --doc
 step 'docs' doc

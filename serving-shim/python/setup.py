@@ -1,9 +1,9 @@
 """Builds the wheel: what it holds besides Python is made by one ``cargo build``, so that its parts share their dependencies.
 
 In the environment, for builds for another machine: ``CARGO_BUILD_TARGET``; ``SA_CARGO_BUILD``, a cargo command in place of ``build`` (``zigbuild``);
-``STRIP``, the program that removes debug information, empty for none; ``SA_CARGO_PROFILE``, by default ``source``, which takes a third of the time of
-``dist``, that of the wheels for others, and leaves the tables out. Cargo's own variables count too. In the profile ``dev`` the whole workspace is built,
-as `cargo build` does.
+``STRIP``, the program that removes debug information, empty for none; ``SA_CARGO_PROFILE``. Cargo's own variables count too. Profiles are ``source``, the
+default, which takes a third of the time of ``dist`` and leaves the tables out; ``dist``, for the wheels for others; and ``dev``, in which the whole workspace
+is built, as `cargo build` does.
 """
 
 import json

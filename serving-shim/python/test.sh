@@ -10,6 +10,7 @@ Builds the wheel from this checkout, installs it in target/python/venv, compares
 Needs Rust, Python 3.10 or later with venv, and once a network, for pip.
 
   PYTHON    in the environment: the interpreter, by default python3
+  SA_CARGO_PROFILE  in the environment: what is built, by default dist, as wheels for others are
   WHEEL     in the environment: a wheel to test instead of one built here
 
 Exit 0: passed. 3: an environment cannot be set up here (not where CI is set: there that is a failure). Else: failed.
@@ -23,6 +24,7 @@ case "${1:-}" in
     ;;
 esac
 
+export SA_CARGO_PROFILE=${SA_CARGO_PROFILE:-dist}
 for name in ${!SA_PROFILE_@}; do unset "$name"; done
 unset LD_PRELOAD PYTHONPATH
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -6,26 +6,26 @@ use std::path::Path;
 use std::process::ExitCode;
 use trace_merge::Options;
 
-/// Writes the tables of a run as Parquet, which this build does not.
+/// Writes the tables of a run as Parquet; this build cannot.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     _words: Vec<OsString>,
 }
 
-/// Says so.
+/// Says that this build cannot.
 pub(crate) fn run(_: &Arguments) -> Result<ExitCode, Error> {
     Err(refusal())
 }
 
-/// Says so.
+/// Says that this build cannot.
 pub(crate) fn write_new(_: &Options, _: &Path) -> Result<(), Error> {
     Err(refusal())
 }
 
 fn refusal() -> Error {
     Error::Unusable(
-        "tables: expected a program that can write them, found one without what writes Parquet, as `pip install` of the sources builds it: install a wheel of serving-shim/python/build-wheels.sh, or the sources with SA_CARGO_PROFILE=dist"
+        "tables: this build cannot write Parquet: install a wheel of serving-shim/python/build-wheels.sh, or the sources with SA_CARGO_PROFILE=dist"
             .to_owned(),
     )
 }
