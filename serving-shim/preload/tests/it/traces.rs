@@ -4,8 +4,11 @@ use crate::ground::{Ended, Ground, SIMULATED, end};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Programs of each kind: seeds 0 to 7, the same in each run.
-const SEEDS: u64 = 8;
+/// Programs of each kind, the same in each run: seeds 0 to 7, and ten times as many with `SA_PROFILE_FULL=1`.
+fn seeds() -> u64 {
+    let is_full = std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1");
+    if is_full { 80 } else { 8 }
+}
 
 fn ground() -> Ground {
     let ground = Ground::with_simulator();
@@ -94,7 +97,7 @@ fn compare(ground: &Ground, seed: u64, threads: usize, rest: &[&str], variables:
 
 fn compare_all(threads: usize, rest: &[&str], variables: &[(&str, &str)]) {
     let ground = ground();
-    for seed in 0..SEEDS {
+    for seed in 0..seeds() {
         compare(&ground, seed, threads, rest, variables);
         let _ = std::fs::remove_dir_all(ground.run());
     }

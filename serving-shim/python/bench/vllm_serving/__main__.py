@@ -10,7 +10,7 @@ is not installed.
     metrics     sums and counts of vLLM's own /metrics against those of a statement on the trace
     account     what each request's latency consists of: the spans on its way, and the stretches that none of them covers
     names       which of the spans, instants and counters that docs/vllm.md lists the trace has; versions.py makes a table of several
-    killed      a worker killed by SIGKILL in a step: the merge, and the step as an unfinished span
+    killed      worker, engine and API server, each killed by SIGKILL under load: the merge, and whose the unfinished spans are
     throughput  recording on against off in one live server, interleaved, and recorder CPU-ns for each output token
     cost        CPU time of the plugin alone in each process, for each output token and step, on stand-ins for vLLM (cost.py alone needs no vLLM)
     plain       recording on against a server without the plugin, both live, interleaved
@@ -56,6 +56,8 @@ def parse():
     parser.add_argument("--tokens", type=int, default=48, help="of each output; in a throughput case half to one and a half times as many")
     parser.add_argument("--minutes", type=float, default=60, help="most that one throughput case takes")
     parser.add_argument("--window", type=float, default=1, help="seconds of one measurement of throughput")
+    parser.add_argument("--turns", type=int, default=30, help="least turns of a throughput case")
+    parser.add_argument("--busy", type=int, default=0, help="loops that keep the machine busy beside a throughput case")
     parser.add_argument("--patient", action="store_true", help="vLLM's processes sleep while they wait, instead of spinning")
     parser.add_argument("--block-size", type=int, default=128, help="of the cache in the case names; CPU builds before 0.13 want 16")
     parser.add_argument("--ready", type=float, default=600, help="most seconds until a server is ready; more where the machine is loaded")

@@ -1,4 +1,4 @@
-"""A worker killed by SIGKILL in the middle of a step."""
+"""A process killed by SIGKILL under load: the trace names the requests and the batch that it was at."""
 
 import asyncio
 import contextlib
@@ -11,29 +11,44 @@ from server import Server
 from trace import Trace, check_import
 
 PROMPTS = 64
+# A process to kill, and of each span that its kill leaves open, the args by which a reader knows who it was.
+VICTIMS = {
+    "Worker": {"WorkerWrapperBase.execute_model": ("request_ids", "tokens", "prefill_requests")},
+    "EngineCore": {"request": ("request_id", "prompt_tokens")},
+    "APIServer": {
+        "http.request": ("method", "path", "x_request_id"),
+        "AsyncLLM.generate": ("external_id",),
+        "request": ("request_id", "prompt_tokens", "max_tokens"),
+    },
+}
 
 
 def run(machine, report):
-    """Long prompts keep the worker in its steps; it is killed in one of them."""
-    folder = machine.folder / "killed"
-    with Server(machine, folder) as server:
-        worker = server.worker()
-        asyncio.run(kill_under_load(server, worker))
-        wait_until_dead(server, worker)
-    path, merged = machine.merge(folder)
-    report.check("killed_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
-    trace = Trace(path)
-    in_worker = [event for event in trace.events if "Worker" in trace.processes.get(event["pid"], "")]
-    open_spans = [event["name"] for event in in_worker if event["ph"] == "B"]
-    report.result("killed_unfinished_spans", len(open_spans), *open_spans)
-    report.check("killed_step_is_unfinished", "WorkerWrapperBase.execute_model" in open_spans)
-    failed = [event for event in trace.by_name["EngineCore.step"] if event.get("args", {}).get("error")]
-    report.result("killed_engine_step_error", failed[-1]["args"]["error"] if failed else "none")
-    check_import(machine, report, "killed", path)
+    """Long prompts keep engine and worker in their steps. Each of the three processes is killed in a server of its own."""
+    for victim, expected in VICTIMS.items():
+        folder = machine.folder / f"killed-{victim}"
+        with Server(machine, folder) as server:
+            pid = next(pid for name, pid in server.processes().items() if name.startswith(victim))
+            asyncio.run(kill_under_load(server, pid))
+            wait_until_dead(server)
+        path, merged = machine.merge(folder)
+        report.check(f"killed_{victim}_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
+        check_open_spans(report, victim, expected, [event for event in Trace(path).events if event["ph"] == "B" and event["pid"] == pid])
+        check_import(machine, report, f"killed_{victim}", path)
 
 
-async def kill_under_load(server, worker):
-    """Sends more long prompts than one step can take, and kills the worker while it is at those that are left."""
+def check_open_spans(report, victim, expected, spans):
+    """Each of those that the kill left open says whose it is."""
+    names = sorted({span["name"] for span in spans})
+    report.result(f"killed_{victim}_unfinished_spans", len(spans), *names)
+    for name, args in expected.items():
+        found = [span.get("args", {}) for span in spans if span["name"] == name]
+        known = [one for one in found if all(one.get(arg) not in (None, "", []) for arg in args)]
+        report.check(f"killed_{victim}_{name}_has_{'_'.join(args)}", found and len(known) == len(found), f"{len(known)} of {len(found)}")
+
+
+async def kill_under_load(server, pid):
+    """Sends more long prompts than one step can take, and kills the process while those that are left are under way."""
     began = asyncio.Event()
     streams = [await connect(server.port) for _ in range(PROMPTS)]
     for stream in streams:
@@ -46,12 +61,12 @@ async def kill_under_load(server, worker):
         await asyncio.gather(*done)  # says why a request was refused
         raise TimeoutError("no output came")
     await asyncio.sleep(0.1)
-    os.kill(worker, signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(asyncio.gather(*answers, return_exceptions=True), 60)
 
 
-def wait_until_dead(server, worker, seconds=60):
+def wait_until_dead(server, seconds=60):
     """Until the engine has noticed."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and any("EngineCore" in title for title in server.pids().values()):

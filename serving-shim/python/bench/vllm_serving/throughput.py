@@ -1,12 +1,14 @@
 """Output tokens per second with recording on and off, interleaved, until the difference is known well enough."""
 
 import asyncio
+import contextlib
 import json
 import math
 import os
 import random
 import statistics
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -17,7 +19,7 @@ SETTLE_S = 0.35  # after a switch
 MOVE_S = 2.7  # after a load has moved from one server to another
 GOAL = 0.005
 Z95 = 1.96  # standard deviations of a normal distribution
-LEAST_TURNS = 30
+LEAST_TURNS = 30  # for an interval
 
 
 class Load:
@@ -107,12 +109,14 @@ class Comparison:
 
     def __init__(self, options, report):
         self.report = report
+        self.turns = options.turns
         self.until = time.monotonic() + options.minutes * 60
         self.throughput, self.cpu = Differences(), {}
         self.rates = {True: [], False: []}
 
     def goes_on(self):
-        return self.throughput.half_width() > GOAL and time.monotonic() < self.until
+        is_known = self.throughput.half_width() <= GOAL and len(self.throughput.values) >= self.turns
+        return not is_known and time.monotonic() < self.until
 
     def add(self, windows):
         """The windows of one turn through the order, in which a drift of the machine cancels out."""
@@ -136,6 +140,18 @@ class Comparison:
         report.result(f"{label}_half_width_percent", 100 * reached, "reached" if reached <= GOAL else "time ran out")
 
 
+@contextlib.contextmanager
+def busy(count):
+    """Loops beside the server that take all the time they get."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
 def switch(machine, command, folder):
     """sa-profile start or stop: returns when all processes have obeyed."""
     done = subprocess.run([machine.program("sa-profile"), command, str(folder)], capture_output=True, text=True)
@@ -148,7 +164,7 @@ def run(machine, report):
     report.result("load_average_before", os.getloadavg()[0])
     folder = machine.folder / "throughput"
     with Server(machine, folder, SA_PROFILE_MAX_MB="64") as server:
-        with first_of_all():
+        with first_of_all(), busy(machine.options.busy):
             comparison = asyncio.run(toggle(machine, report, server, folder))
     comparison.tell(report, "switched")
     events_per_token(machine, report, folder)
@@ -182,7 +198,7 @@ def run_plain(machine, report):
     folder = machine.folder / "plain"
     port = machine.options.port
     with Server(machine, folder, SA_PROFILE_MAX_MB="64") as ours, Server(machine, None, port + 1) as plain:
-        with first_of_all():
+        with first_of_all(), busy(machine.options.busy):
             comparison = asyncio.run(alternate(machine, report, ours, plain))
     comparison.tell(report, "plain")
 
