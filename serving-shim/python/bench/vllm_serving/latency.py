@@ -42,6 +42,7 @@ def run(machine, report):
     report.result("processes", len(names), *sorted(set(trace.processes.values())))
     compare(report, "c1", alone, trace)
     compare(report, f"c{options.concurrency}", together, trace)
+    check_arrivals(report, alone + together, trace)
     check_steps(report, alone + together, trace)
     check_import(machine, report, "latency", path)
     check_links(machine, report, path, len(trace.http()))
@@ -62,6 +63,17 @@ def compare(report, label, timings, trace):
             report.check(f"{label}_{what}_within_{CLOSE_MS:g}_ms", worst <= CLOSE_MS)
         else:
             compare_many(report, f"{label}_{what}", values)
+
+
+def check_arrivals(report, timings, trace):
+    """Each request came after its client had sent it, as far as the trace says when."""
+    arrivals = trace.arrivals()
+    late_ms = []
+    for one in timings:
+        arrived_ns, uncertainty_ns = arrivals[one.request_id]
+        late_ms.append((arrived_ns + uncertainty_ns - one.sent_ns) / 1e6)
+    report.result("arrival_after_sending_ms", min(late_ms), f"at least, with its uncertainty, of {len(late_ms)} requests")
+    report.check("none_arrives_before_it_was_sent", min(late_ms) >= 0)
 
 
 def compare_many(report, label, values):

@@ -11,7 +11,8 @@ class Trace:
     def __init__(self, path):
         self.path = path
         with open(path) as file:
-            self.events = json.load(file)["traceEvents"]
+            trace = json.load(file)
+        self.events, self.base_ns = trace["traceEvents"], trace["otherData"]["base_ns"]
         self.by_name = defaultdict(list)
         for event in self.events:
             self.by_name[event["name"]].append(event)
@@ -44,6 +45,15 @@ class Trace:
                 request_id = args["request_ids"][0]
                 if request_id in first and "answered_us" in args:
                     found[external_id] = (request_id, first[request_id] / 1e3, args["answered_us"] / 1e3)
+        return found
+
+    def arrivals(self):
+        """External id → (when its first byte came, and what that may be off), in ns of the monotonic clock."""
+        found = {}
+        for span in self.by_name["http.request"]:
+            args = span.get("args", {})
+            arrived_ns = self.base_ns + (span["ts"] - args.get("waited_us", 0)) * 1000
+            found |= dict.fromkeys(args.get("external_ids", ()), (arrived_ns, args.get("uncertainty_us", 0) * 1000))
         return found
 
     def steps(self, name):

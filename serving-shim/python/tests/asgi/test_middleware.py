@@ -1,4 +1,4 @@
-"""The middleware around a Starlette application that uvicorn serves, asked over sockets."""
+"""The middleware around applications of Starlette and FastAPI that uvicorn serves, asked over sockets."""
 
 import http.client
 import os
@@ -71,7 +71,7 @@ class Served:
     def ask(self, path, body=None):
         """The status and the text of an answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        connection.request("POST" if body else "GET", path, body)
+        connection.request("POST" if body else "GET", path, body, {"content-type": "application/json"})
         answer = connection.getresponse()
         found = answer.status, answer.read().decode()
         connection.close()
@@ -114,6 +114,31 @@ def test_each_request_is_a_span_with_its_answer(record, program):
     assert found["/streamed"]["answered_us"] >= 20_000
     assert len(trace.named("http.first_chunk")) == 5 - (program is answers_inside)  # the page of a failure is sent around it
     assert trace.named("http.read") and trace.stderr == ""
+
+
+def answers_of_fastapi():
+    from fastapi import FastAPI
+
+    from sa_profile.asgi import ProfileMiddleware
+
+    app = FastAPI()
+    app.add_middleware(ProfileMiddleware)
+
+    @app.post("/sum")
+    async def add(numbers: list[int]):
+        return sum(numbers)
+
+    with Served(app) as served:
+        assert served.ask("/sum", "[1, 2]") == (200, "3")
+        assert served.ask("/sum", '["one"]')[0] == 422
+
+
+def test_what_fastapi_refuses_says_why(record):
+    pytest.importorskip("fastapi")
+    trace = record(answers_of_fastapi, PYTHONPATH=PATHS)
+    answered, refused = (span["args"] for span in trace.named("http.request", "X"))
+    assert (answered["status"], refused["status"]) == (200, 422)
+    assert "valid integer" in refused["error_message"], refused
 
 
 def goes_away():
