@@ -206,10 +206,23 @@ source_build() {
   python_tests source "$target/source" tests/package
 }
 
+# The wheel where there is no Rust, no network and nothing of this machine's environment: it is installed, and records.
+clean_install() {
+  local python bare=(env -i HOME="$scratch" PATH="$scratch/clean/bin:/usr/bin:/bin")
+  python=$(python3 -c 'import sys; print(sys.executable)')
+  ! "${bare[@]}" sh -c 'command -v cargo' || { echo 'check.sh: there is a cargo in /usr/bin: this shows nothing' >&2; return 1; }
+  "${bare[@]}" "$python" -m venv "$scratch/clean"
+  "${bare[@]}" pip install --quiet --disable-pip-version-check --no-index "$target/python/wheels"/sa_profile-*_"$(uname -m)".whl
+  "${bare[@]}" sa-profile run --dir "$scratch/clean-out" -- python -c 'import sa_profile
+with sa_profile.span("step"): pass'
+  grep -q '"name":"step"' "$scratch/clean-out/trace.json"
+}
+
 # Wheels for both architectures, that for aarch64 with its tests in qemu.
 python_wheels() {
   local rc=0
   serving-shim/python/build-wheels.sh || rc=$?
+  [ "$rc" = 0 ] && clean_install
   [ "$rc" = 0 ] && { serving-shim/python/test-aarch64.sh || rc=$?; }
   [ "$rc" != 3 ] || skip 'wheels of the Python package for every machine' 'serving-shim/python/build-wheels.sh or test-aarch64.sh says above what is missing'
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
