@@ -196,6 +196,7 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
         directory: directory.path(),
         merged,
         times,
+        preload: arguments.preload.is_some(),
         exits: &ended.exits,
     };
     say_plain(&recorded.text());

@@ -98,6 +98,7 @@ mod tests {
             aside_for: None,
             main: false,
             threads: 1,
+            seen_by_preload: false,
             not_visible: Vec::new(),
             events: 1,
             first_ns: Some(0),

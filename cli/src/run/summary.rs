@@ -24,6 +24,8 @@ pub(crate) struct Recorded<'a> {
     pub(crate) merged: Result<Report, Error>,
     /// Where the time went, or why that could not be found out.
     pub(crate) times: Option<Result<RunReport, Error>>,
+    /// Whether the processes were to load the preload library.
+    pub(crate) preload: bool,
     /// How the processes ended that were waited for.
     pub(crate) exits: &'a BTreeMap<i64, Exit>,
 }
@@ -43,7 +45,7 @@ impl Recorded<'_> {
     pub(crate) fn text(&self) -> String {
         let text = match &self.merged {
             Ok(report) if has_events(report) => self.recorded(report),
-            Ok(_) | Err(Error::NothingUsable(_)) => nothing(self.directory),
+            Ok(_) | Err(Error::NothingUsable(_)) => nothing(self.directory, self.preload),
             Err(error) => format!(
                 "the trace could not be written: {error}\nsa-profile: what was recorded is safe in {}: trace-merge {0} merges it",
                 quoted(self.directory)
@@ -76,6 +78,9 @@ impl Recorded<'_> {
             writeln!(text, "  and {} more", report.processes.len() - LISTED)?;
         }
         write_losses(report, text)?;
+        if self.preload && is_past_preload(report) {
+            writeln!(text, "reach: {PAST_PRELOAD}")?;
+        }
         ends::write(report, self.exits, text)?;
         write_left_out(report, text)?;
         match &self.times {
@@ -156,6 +161,15 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
+const PAST_PRELOAD: &str = "no launch reached the preload library, so the trace has no NPU. Likely reasons: there is none here, the process that launches has a LD_PRELOAD \
+    of its own, or its libraries are loaded with RTLD_DEEPBIND; sa-profile doctor says more";
+
+/// Whether no process says of a launch that it reached the preload library, in a trace that has all that was recorded.
+fn is_past_preload(report: &Report) -> bool {
+    let is_whole = report.window.is_none() && report.lost_events == 0;
+    is_whole && !(report.processes.iter()).any(|process| process.seen_by_preload)
+}
+
 /// What is not shown, because it was not asked for.
 fn write_left_out(report: &Report, text: &mut String) -> std::fmt::Result {
     if let Some(window) = &report.window {
@@ -177,13 +191,17 @@ fn write_left_out(report: &Report, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn nothing(directory: &Path) -> String {
+fn nothing(directory: &Path, preload: bool) -> String {
+    let of_preload = match preload {
+        true => format!("\n  - {PAST_PRELOAD}"),
+        false => String::new(),
+    };
     format!(
         "nothing was recorded. Likely reasons:\n  \
          - no process of the command uses the recorder, or none got as far as an event\n  \
          - its environment was cleared on the way (sudo, env -i, ssh, a container): SA_PROFILE_DIR and SA_PROFILE_RUN must reach each process\n  \
          - a process could not write into {}: it then said so in one line on stderr\n  \
-         - the level leaves out what it records: --level verbose leaves out nothing",
+         - the level leaves out what it records: --level verbose leaves out nothing{of_preload}",
         quoted(directory)
     )
 }
@@ -228,6 +246,7 @@ mod tests {
             aside_for: None,
             main: false,
             threads: 1,
+            seen_by_preload: false,
             not_visible: Vec::new(),
             events,
             first_ns: Some(0),
@@ -236,14 +255,46 @@ mod tests {
     }
 
     fn words(report: Report) -> String {
+        words_with(false, report)
+    }
+
+    fn words_with(preload: bool, report: Report) -> String {
         let directory = Path::new("my out");
         Recorded {
             directory,
             merged: Ok(report),
             times: None,
+            preload,
             exits: &BTreeMap::new(),
         }
         .text()
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_reached_the_preload_library_says_so() {
+        let of = |process: ProcessReport| Report {
+            processes: vec![process],
+            ..Report::default()
+        };
+        let seen = ProcessReport {
+            seen_by_preload: true,
+            ..process("worker", 7)
+        };
+        let line = "\nreach: no launch reached the preload library, so";
+        assert!(words_with(true, of(process("worker", 7))).contains(line));
+        assert!(!words_with(false, of(process("worker", 7))).contains(line));
+        assert!(!words_with(true, of(seen)).contains(line));
+        // What is missing may have said so.
+        let lossy = Report {
+            lost_events: 1,
+            ..of(process("worker", 7))
+        };
+        assert!(!words_with(true, lossy).contains(line));
+        let nothing = words_with(true, Report::default());
+        assert!(
+            nothing.contains("\n  - no launch reached the preload library"),
+            "{nothing}"
+        );
     }
 
     #[test]

@@ -76,6 +76,9 @@ pub struct ProcessReport {
     pub aside_for: Option<String>,
     /// Threads and lanes, or tracks.
     pub threads: usize,
+    /// Whether a launch of it reached the preload library.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub seen_by_preload: bool,
     /// What the preload library does not see of it, a sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_visible: Vec<String>,

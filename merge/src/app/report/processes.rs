@@ -36,6 +36,7 @@ pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) 
                 .values()
                 .filter(|thread| thread.is_used())
                 .count(),
+            seen_by_preload: false,
             not_visible: Vec::new(),
             events: process.activity.events,
             first_ns: from_base(process.activity.first_ns),

@@ -1,4 +1,4 @@
-//! What the preload library does not see of whom → the report.
+//! Whom the preload library sees, and what of it it does not → the report.
 
 use super::Report;
 use crate::event::patch::Id;
@@ -13,6 +13,7 @@ pub(crate) fn tell_reach(summaries: &[ChunkSummary], plan: &Plan, report: &mut R
             let is_it = |output_pid: u32| target.is_some_and(|to| to.pid == Id::from(output_pid));
             let mut processes = report.processes.iter_mut();
             if let Some(process) = processes.find(|process| is_it(process.output_pid)) {
+                process.seen_by_preload = true;
                 process.not_visible = reach.words();
             }
         }
