@@ -161,8 +161,7 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-const PAST_PRELOAD: &str = "no launch reached the preload library, so the trace has no NPU. Likely reasons: there is none here, the process that launches has a LD_PRELOAD \
-    of its own, or its libraries are loaded with RTLD_DEEPBIND; sa-profile doctor says more";
+const PAST_PRELOAD: &str = "no launch reached the preload library, so the trace has no NPU: sa-profile doctor says what it would see";
 
 /// Whether no process says of a launch that it reached the preload library, in a trace that has all that was recorded.
 fn is_past_preload(report: &Report) -> bool {

@@ -77,7 +77,7 @@ pub struct ProcessReport {
     /// Threads and lanes, or tracks.
     pub threads: usize,
     /// Whether a launch of it reached the preload library.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "is_false")]
     pub seen_by_preload: bool,
     /// What the preload library does not see of it, a sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -565,6 +565,11 @@ pub(crate) fn printable(text: &str) -> String {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn path_text_if_some<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
