@@ -6,17 +6,33 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def preload_path() -> Path:
-    """The library for ``LD_PRELOAD``, which records what an unmodified process asks of its NPUs."""
+    """The library for ``LD_PRELOAD``, which records what an unmodified process asks of its NPUs.
+
+    An example::
+
+        subprocess.run(["./server"], env={**os.environ, "LD_PRELOAD": str(sa_profile.preload_path())})
+    """
     return _installed("lib/libsa_profile_preload.so")
 
 
 def library_path() -> Path:
-    """The recorder for C and C++, ``libsa_profile.so``: link with ``-L`` and ``-Wl,-rpath,`` of its folder, and ``-lsa_profile``."""
+    """The recorder for C and C++, ``libsa_profile.so``: link with ``-L`` and ``-Wl,-rpath,`` of its folder, and ``-lsa_profile``.
+
+    An example::
+
+        folder = sa_profile.library_path().parent
+        subprocess.run(["cc", "engine.c", f"-L{folder}", f"-Wl,-rpath,{folder}", "-lsa_profile", f"-I{sa_profile.include_path()}"])
+    """
     return _installed("lib/libsa_profile.so")
 
 
 def include_path() -> Path:
-    """The folder with ``sa_profile.h``, for ``-I``."""
+    """The folder with ``sa_profile.h``, for ``-I``.
+
+    An example::
+
+        subprocess.run(["cc", "-c", "engine.c", f"-I{sa_profile.include_path()}"])
+    """
     return _installed("include/sa_profile.h").parent
 
 

@@ -65,6 +65,11 @@ fn is_enabled(level: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
 }
 
 /// The levels that are recorded, of `"e2e"`, `"kernel"` and `"verbose"`.
+///
+/// An example::
+///
+///     if "verbose" in sa_profile.levels():
+///         sa_profile.instant("cache", level="verbose", blocks=list(blocks))
 #[pyfunction]
 fn levels(py: Python<'_>) -> PyResult<Bound<'_, PyFrozenSet>> {
     let on = Recorder::get().levels().list().into_iter();
@@ -72,48 +77,86 @@ fn levels(py: Python<'_>) -> PyResult<Bound<'_, PyFrozenSet>> {
 }
 
 /// The time as events have it: ns of `CLOCK_MONOTONIC`.
+///
+/// An example::
+///
+///     began_ns = sa_profile.now_ns()
+///     answer = ask()
+///     sa_profile.duration("ask", start_ns=began_ns, dur_ns=sa_profile.now_ns() - began_ns)
 #[pyfunction]
 fn now_ns() -> u64 {
     sa_recorder::now_ns()
 }
 
 /// Brings everything recorded so far into the fragment. The recorder does that by itself four times a second.
+///
+/// An example::
+///
+///     sa_profile.flush()
+///     lines = open(sa_profile.fragment()).readlines()
 #[pyfunction]
 fn flush(py: Python<'_>) {
     py.detach(|| Recorder::get().flush());
 }
 
 /// Events lost so far in this process.
+///
+/// An example::
+///
+///     if lost := sa_profile.dropped():
+///         logger.warning("%d events are missing", lost)
 #[pyfunction]
 fn dropped() -> u64 {
     Recorder::get().dropped()
 }
 
 /// Whether this is the main process of its run.
+///
+/// An example::
+///
+///     if sa_profile.is_main():
+///         report = sa_profile.merge()
 #[pyfunction]
 fn is_main() -> bool {
     Recorder::get().is_main()
 }
 
 /// The id of the run that this process records into; None if it records nothing.
+///
+/// An example::
+///
+///     logger.info("run %s", sa_profile.run())  # 20261127-035246-9f80f1e7
 #[pyfunction]
 fn run() -> Option<String> {
     Recorder::get().run()
 }
 
 /// The run directory; None if this process records nothing.
+///
+/// An example::
+///
+///     logger.info("recording into %s", sa_profile.directory())
 #[pyfunction]
 fn directory() -> Option<PathBuf> {
     Recorder::get().directory()
 }
 
 /// Where the merged trace belongs; None if this process records nothing.
+///
+/// An example::
+///
+///     webbrowser.open(f"file://{sa_profile.trace()}")
 #[pyfunction]
 fn trace() -> Option<PathBuf> {
     Recorder::get().trace()
 }
 
 /// The path of this process's fragment; None if it records nothing.
+///
+/// An example::
+///
+///     sa_profile.flush()
+///     lines = open(sa_profile.fragment()).readlines()
 #[pyfunction]
 fn fragment() -> Option<PathBuf> {
     Recorder::get().fragment()

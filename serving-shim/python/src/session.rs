@@ -80,6 +80,11 @@ fn start_with(
 }
 
 /// Ends recording in this process, for good; what was recorded is in the fragment then.
+///
+/// An example::
+///
+///     sa_profile.finish()
+///     os._exit(0)  # runs nothing that would have done it
 #[pyfunction]
 pub(crate) fn finish(py: Python<'_>) {
     HAS_ENDED.store(true, Ordering::Relaxed);
