@@ -161,9 +161,9 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-const PAST_PRELOAD: &str = "no launch reached the preload library, so the trace has no NPU: sa-profile doctor says what it would see";
+const PAST_PRELOAD: &str = "the preload library recorded no launch, so the trace has no NPU: if the level kernel was on, sa-profile doctor says what it would see";
 
-/// Whether no process says of a launch that it reached the preload library, in a trace that has all that was recorded.
+/// Whether no process says of a launch that the preload library recorded it, in a trace that has all that was recorded.
 fn is_past_preload(report: &Report) -> bool {
     let is_whole = report.window.is_none() && report.lost_events == 0;
     is_whole && !(report.processes.iter()).any(|process| process.seen_by_preload)
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_in_which_nothing_reached_the_preload_library_says_so() {
+    fn a_run_in_which_the_preload_library_recorded_no_launch_says_so() {
         let of = |process: ProcessReport| Report {
             processes: vec![process],
             ..Report::default()
@@ -279,7 +279,7 @@ mod tests {
             seen_by_preload: true,
             ..process("worker", 7)
         };
-        let line = "\nreach: no launch reached the preload library, so";
+        let line = "\nreach: the preload library recorded no launch, so";
         assert!(words_with(true, of(process("worker", 7))).contains(line));
         assert!(!words_with(false, of(process("worker", 7))).contains(line));
         assert!(!words_with(true, of(seen)).contains(line));
@@ -291,7 +291,7 @@ mod tests {
         assert!(!words_with(true, lossy).contains(line));
         let nothing = words_with(true, Report::default());
         assert!(
-            nothing.contains("\n  - no launch reached the preload library"),
+            nothing.contains("\n  - the preload library recorded no launch"),
             "{nothing}"
         );
     }

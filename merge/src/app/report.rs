@@ -76,7 +76,7 @@ pub struct ProcessReport {
     pub aside_for: Option<String>,
     /// Threads and lanes, or tracks.
     pub threads: usize,
-    /// Whether a launch of it reached the preload library.
+    /// Whether the preload library recorded a launch of it.
     #[serde(skip_serializing_if = "is_false")]
     pub seen_by_preload: bool,
     /// What the preload library does not see of it, a sentence each.
