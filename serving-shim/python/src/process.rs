@@ -25,9 +25,9 @@ use crate::{names, session, start, tasks};
 #[pyo3(signature = (name, /))]
 fn set_process_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
     let text = names::text("name", name)?;
-    start::is_named();
     // One that is paused has a name too: `sa-profile status` shows it.
     if Recorder::get().levels() != Levels::NONE || Recorder::get().fragment().is_some() {
+        start::mark_named();
         start::prepare_thread(name.py());
         Recorder::get().set_process_name(&text);
     }

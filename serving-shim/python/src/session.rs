@@ -63,7 +63,7 @@ fn start_with(
     name: &Bound<'_, PyAny>,
 ) -> PyResult<(u64, Option<String>)> {
     let name = names::text("name", name)?;
-    start::is_named();
+    start::mark_named();
     ASKED.store(IS_ASKED, Ordering::Relaxed);
     close(py); // of the recording that this one follows
     let started =

@@ -19,7 +19,7 @@ thread_local! {
 static NAMED: AtomicU32 = AtomicU32::new(0);
 
 /// The program names its process: what multiprocessing calls it does not matter then.
-pub(crate) fn is_named() {
+pub(crate) fn mark_named() {
     NAMED.store(std::process::id(), Ordering::Relaxed);
 }
 
@@ -58,7 +58,7 @@ fn prepare(py: Python<'_>) {
     if let Some(name) = name_of_child(&modules) {
         Recorder::get().set_process_name(&name);
     }
-    is_named();
+    mark_named();
 }
 
 fn modules(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
