@@ -52,13 +52,13 @@ from ._sa_profile import (
     span,
     trace,
 )
-from . import compat as _compat, forks as _forks, merge as _merge, misuse as _misuse
-from .native_files import include_path, library_path, preload_path
-from .notebook import recording, start, stop
+from . import _forks, _misuse, compat as _compat, merge as _merge
+from ._native_files import include_path, library_path, preload_path
+from ._notebook import recording, start, stop
 from .recorder import is_enabled
-from .track import track
+from ._track import track
 
-from .merge_report import MergeReport, merge  # after the module `merge` of the drop-in, whose name it takes
+from ._merge_report import MergeReport, merge  # after the module `merge` of the drop-in, whose name it takes
 
 __all__ = [
     "__version__",

@@ -43,11 +43,11 @@ from .compat import (
     start_profile as start_profile,
     stop_profile as stop_profile,
 )
-from .merge_report import MergeReport as MergeReport, merge as merge
-from .native_files import include_path as include_path, library_path as library_path, preload_path as preload_path
-from .notebook import recording as recording, start as start, stop as stop
+from ._merge_report import MergeReport as MergeReport, merge as merge
+from ._native_files import include_path as include_path, library_path as library_path, preload_path as preload_path
+from ._notebook import recording as recording, start as start, stop as stop
 from .recorder import is_enabled as is_enabled
-from .track import track as track
+from ._track import track as track
 
 __all__ = [
     "__version__",

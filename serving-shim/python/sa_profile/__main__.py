@@ -1,14 +1,14 @@
 """``python -m sa_profile``: what a process started here would record, and which parts there are. Makes no file."""
 
-from . import configuration, installed_parts
-from .visible_text import visible
+from . import _configuration, _installed_parts
+from ._visible_text import visible
 
 
 def main() -> None:
     for title, rows in (
-        ("variables", configuration.variables()),
-        ("recording", configuration.recording()),
-        ("parts", installed_parts.parts()),
+        ("variables", _configuration.variables()),
+        ("recording", _configuration.recording()),
+        ("parts", _installed_parts.parts()),
     ):
         print(title)
         for name, value in rows:

@@ -8,12 +8,12 @@ import types
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _sa_profile, place, session
+from . import _place, _sa_profile, _session
 from .env import DEFAULT_OUTPUT, LEVELS, ProfileConfig, load_profile_config
-from .fragments import merge_fragments
-from .previous_runs import move_to_previous
-from .profile_recorder import NOTHING, ProfileRecorder, shortcut
-from .stderr import say
+from ._fragments import merge_fragments
+from ._previous_runs import move_to_previous
+from ._profile_recorder import NOTHING, ProfileRecorder, shortcut
+from ._stderr import say
 
 _profiler: ProfileRecorder | None = None
 _profiler_pid: int | None = None
@@ -54,22 +54,22 @@ def configure_profiler(
 ) -> ProfileRecorder:
     """Makes the recorder of this process anew, for a configuration. In the main process what earlier runs left is put aside."""
     global _configured
-    with session.lock:
+    with _session.lock:
         if _profiler is not None and _profiler_pid == _pid:
             _profiler.close()
         _configured = config
-        is_new_run = config.enabled and session.leads()
+        is_new_run = config.enabled and _session.leads()
         return _install(config, process_name, initially_active, is_new_run)
 
 
 def start_profile() -> bool:
     """Begins to record; in the main process a new run, and the earlier one stays in ``previous/``. Returns whether it did; a second call does nothing."""
     profiler = get_profiler()
-    with session.lock:
+    with _session.lock:
         if not profiler.enabled or profiler.active:
             return False
-        if session.leads():
-            session.lead()
+        if _session.leads():
+            _session.lead()
             move_to_previous(profiler.config.fragments_dir)
             _remove(profiler.config.trace_file)
         return profiler._begin(anew=True)
@@ -115,7 +115,7 @@ def _is_place_writable() -> bool:
     found = _sa_profile.configuration()  # None: a variable is there and empty, which turns on the drop-in alone
     directory = Path(DEFAULT_OUTPUT if found is None else found["directory"]).absolute()
     if directory != _writable:
-        _writable = directory if place.problem(directory) is None else None
+        _writable = directory if _place.problem(directory) is None else None
     return _writable is not None
 
 
@@ -160,7 +160,7 @@ def profile_duration(
 
 
 def _make_profiler(process_name: str | None, initially_active: bool) -> ProfileRecorder:
-    with session.lock:
+    with _session.lock:
         if _profiler is not None and _profiler_pid == _pid:
             return _profiler  # another thread has made it meanwhile
         return _make_alone(process_name, initially_active)
@@ -172,7 +172,7 @@ def _make_alone(process_name: str | None, initially_active: bool) -> ProfileReco
         return _install(_configured, process_name, parent.active, False)
     config = load_profile_config()
     # Only the first process of a run has no such variable: its children, and what it executes, go on with its run.
-    is_new_run = config.enabled and session.is_first() and not session.is_under_way(config)
+    is_new_run = config.enabled and _session.is_first() and not _session.is_under_way(config)
     return _install(config, process_name, initially_active, is_new_run)
 
 
@@ -180,7 +180,7 @@ def _install(
     config: ProfileConfig, process_name: str | None, initially_active: bool, is_new_run: bool
 ) -> ProfileRecorder:
     if is_new_run:
-        session.lead()
+        _session.lead()
         _prepare_run(config)
     profiler = ProfileRecorder(config, process_name=process_name, initially_active=False)
     if initially_active:

@@ -9,6 +9,6 @@
 Each request is a span `http.request` with its method, path and status, from when the application got it to the end of its answer.
 """
 
-from .middleware import ProfileMiddleware
+from ._middleware import ProfileMiddleware
 
 __all__ = ["ProfileMiddleware"]

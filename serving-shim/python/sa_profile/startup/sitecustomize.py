@@ -68,7 +68,7 @@ def track(native, text):
     package.__path__ = [os.path.dirname(FOLDER)]
     package._sa_profile = native
     try:
-        __import__(PACKAGE + ".hooks.tracking", fromlist=["watch"]).watch(names)
+        __import__(PACKAGE + "._hooks.tracking", fromlist=["watch"]).watch(names)
     except Exception as error:
         warn_once("nothing is tracked: %s: %s" % (type(error).__name__, error))
 

@@ -4,6 +4,6 @@ vLLM calls `register` in each of its processes (entry point group `vllm.general_
 set it wraps what the server calls anyway; without one it does nothing. docs/vllm.md says what the trace shows.
 """
 
-from .plugin import register
+from .._vllm.plugin import register
 
 __all__ = ["register"]

@@ -8,8 +8,8 @@ Each argument is a wheel of vLLM, or a folder in which `vllm/` lies. Prints a ta
 import sys
 from pathlib import Path
 
-from ..hooks.sources import Sources, table
-from . import rendering
+from .._hooks.sources import Sources, table
+from .._vllm import rendering
 
 # (module, class or None for the module itself, attribute): what the plugin wraps, and what it reads.
 POINTS = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sa_profile.hooks import chain, warnings
+from sa_profile._hooks import chain, warnings
 
 
 class Thing:

@@ -25,7 +25,7 @@ ARGS = types.SimpleNamespace(callback_trigger=Trigger.DYNAMO, compile_id="0/1")
 
 def compiled():
     import sa_profile
-    from sa_profile.hooks import compilation
+    from sa_profile._hooks import compilation
 
     handler = Handler()
     compilation.hook(types.SimpleNamespace(callback_handler=handler))
@@ -37,7 +37,7 @@ def compiled():
 
 def compiled_by_an_older_torch():
     import sa_profile
-    from sa_profile.hooks import compilation
+    from sa_profile._hooks import compilation
 
     handler = Handler()
     compilation.hook(types.SimpleNamespace(callback_handler=handler))
@@ -47,7 +47,7 @@ def compiled_by_an_older_torch():
 
 def compiled_with_a_clock_that_fails():
     import sa_profile
-    from sa_profile.hooks import compilation
+    from sa_profile._hooks import compilation
 
     handler = Handler()
     compilation.hook(types.SimpleNamespace(callback_handler=handler))
@@ -57,7 +57,7 @@ def compiled_with_a_clock_that_fails():
 
 
 def kernels():
-    from sa_profile.hooks import compilation
+    from sa_profile._hooks import compilation
 
     module = types.SimpleNamespace(compile=lambda source: f"kernel of {source}")
     compilation.hook_triton(module)

@@ -1,6 +1,6 @@
 """Switching the run."""
 
-from sa_profile.hooks import control
+from sa_profile._hooks import control
 
 
 def test_switching_without_a_run_is_said(monkeypatch):

@@ -5,7 +5,7 @@ import gc
 import time
 
 import sa_profile
-from sa_profile.hooks import garbage
+from sa_profile._hooks import garbage
 
 
 class Slow:

@@ -2,7 +2,7 @@
 
 
 def imports_later():
-    from sa_profile.hooks.imports import when_imported
+    from sa_profile._hooks.imports import when_imported
 
     seen = []
     when_imported("wsgiref.util", lambda module: seen.append(("after", hasattr(module, "FileWrapper"))))
@@ -25,7 +25,7 @@ def test_hooks_wait_for_whole_modules(record):
 
 
 def imports_failing():
-    from sa_profile.hooks.imports import when_imported
+    from sa_profile._hooks.imports import when_imported
 
     when_imported("wsgiref.util", lambda module: 1 / 0)
     import wsgiref.util
@@ -42,7 +42,7 @@ def imports_in_threads():
     import threading
     import time
 
-    from sa_profile.hooks.imports import when_imported
+    from sa_profile._hooks.imports import when_imported
 
     def hook(module):
         time.sleep(0.2)
@@ -73,7 +73,7 @@ def test_no_thread_gets_a_module_before_its_hook_has_run(record, tmp_path, monke
 
 
 def imports_interrupted():
-    from sa_profile.hooks.imports import when_imported
+    from sa_profile._hooks.imports import when_imported
 
     def interrupt(module):
         raise KeyboardInterrupt

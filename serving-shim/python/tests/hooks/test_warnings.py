@@ -2,13 +2,13 @@
 
 import pytest
 
-from sa_profile import stderr
-from sa_profile.hooks import warnings
+from sa_profile import _stderr
+from sa_profile._hooks import warnings
 
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch):
-    monkeypatch.setattr(stderr, "_said", set())
+    monkeypatch.setattr(_stderr, "_said", set())
     monkeypatch.setattr(warnings, "_engine", None)
 
 

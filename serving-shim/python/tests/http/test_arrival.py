@@ -8,7 +8,7 @@ def unread_in_the_kernel():
     import socket
     import time
 
-    from sa_profile.http.arrival import arrival
+    from sa_profile._http.arrival import arrival
 
     class Transport:
         def __init__(self, connection):
@@ -59,7 +59,7 @@ def test_time_unread_in_the_kernel_is_known(record):
     ],
 )
 def test_an_arrival_is_placed_in_the_tick_in_which_it_came(now, tick, unread, awake, answered, expected, uncertainty):
-    from sa_profile.http.arrival import placed
+    from sa_profile._http.arrival import placed
 
     now, tick, unread, awake, answered = (None if ms is None else int(ms * 1e6) for ms in (now, tick, unread, awake, answered))
     found = placed(now, tick, 4_000_000, unread, awake, answered)
@@ -72,8 +72,8 @@ def arrivals_while_the_reader_was_busy():
     import time
     from random import Random
 
-    from sa_profile.http.arrival import arrival
-    from sa_profile.http.ticks import TICKS
+    from sa_profile._http.arrival import arrival
+    from sa_profile._http.ticks import TICKS
 
     class Transport:
         def __init__(self, connection):
@@ -109,7 +109,7 @@ def arrivals_while_the_reader_was_busy():
 
 
 def test_requests_that_lay_unread_together_are_placed_alike(record):
-    from sa_profile.http.ticks import TICKS
+    from sa_profile._http.ticks import TICKS
 
     if TICKS.length_ns == 0:
         pytest.skip("SKIPPED requests that lay unread together: this machine has no coarse clock")

@@ -4,7 +4,7 @@
 def looks_of_an_exchange():
     import asyncio
 
-    from sa_profile.http import asgi
+    from sa_profile._http import asgi
 
     looks = []
     asgi.AWAKE = type("Looks", (), {"most_ns": lambda self: looks.append(self)})()

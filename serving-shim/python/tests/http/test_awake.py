@@ -12,7 +12,7 @@ class Thread:
         self.used = self.delayed = self.sleeps = self.asked = 0
 
     def awake(self):
-        from sa_profile.http.awake import Awake
+        from sa_profile._http.awake import Awake
 
         return Awake(self.counts, lambda: (threading.get_native_id(), self.sleeps))
 
@@ -29,7 +29,7 @@ class Thread:
 
 
 def test_a_stretch_goes_on_until_the_thread_sleeps():
-    from sa_profile.http.awake import ALWAYS_NS
+    from sa_profile._http.awake import ALWAYS_NS
 
     thread = Thread()
     awake = thread.awake()
@@ -60,7 +60,7 @@ def test_an_answer_that_goes_out_begins_a_stretch_anew(monkeypatch):
     """Its connection may have a new request at once, whatever the thread has done for this one without a sleep."""
     import asyncio
 
-    from sa_profile.http import asgi
+    from sa_profile._http import asgi
 
     thread = Thread()
     awake = thread.awake()
@@ -78,7 +78,7 @@ def test_an_answer_that_goes_out_begins_a_stretch_anew(monkeypatch):
 
 
 def test_a_stretch_that_nobody_counts_is_not_known():
-    from sa_profile.http.awake import ALWAYS_NS
+    from sa_profile._http.awake import ALWAYS_NS
 
     thread = Thread()
     awake = thread.awake()
@@ -93,7 +93,7 @@ def test_a_stretch_that_nobody_counts_is_not_known():
 
 
 def test_a_stretch_is_of_one_thread():
-    from sa_profile.http.awake import ALWAYS_NS
+    from sa_profile._http.awake import ALWAYS_NS
 
     thread = Thread()
     awake = thread.awake()
@@ -108,7 +108,7 @@ def test_a_stretch_is_of_one_thread():
 
 def test_looks_keep_no_file_open():
     import os
-    from sa_profile.http.awake import Awake
+    from sa_profile._http.awake import Awake
 
     awake, before = Awake(), len(os.listdir("/proc/self/fd"))
     for _ in range(20):
@@ -122,7 +122,7 @@ def test_looks_keep_no_file_open():
 def test_stretches_of_this_machine():
     import time
 
-    from sa_profile.http.awake import ALWAYS_NS, Awake
+    from sa_profile._http.awake import ALWAYS_NS, Awake
 
     awake = Awake()
     awake.look()

@@ -7,9 +7,9 @@ import time
 
 def handled():
     import sa_profile
-    from sa_profile.hooks.imports import when_imported
-    from sa_profile.http import endpoint
-    from sa_profile.http.asgi import HttpSpans
+    from sa_profile._hooks.imports import when_imported
+    from sa_profile._http import endpoint
+    from sa_profile._http.asgi import HttpSpans
 
     when_imported("fastapi.routing", endpoint.hook_routing)
     when_imported("starlette.requests", endpoint.hook_requests)
@@ -49,9 +49,9 @@ def test_reading_parsing_and_checking_are_spans_of_the_request(record):
 def handled_in_a_child_task():
     """As starlette's BaseHTTPMiddleware does it: the application runs in a task of its own."""
     import sa_profile
-    from sa_profile.hooks.imports import when_imported
-    from sa_profile.http import endpoint
-    from sa_profile.http.asgi import HttpSpans
+    from sa_profile._hooks.imports import when_imported
+    from sa_profile._http import endpoint
+    from sa_profile._http.asgi import HttpSpans
 
     when_imported("fastapi.routing", endpoint.hook_routing)
     when_imported("starlette.requests", endpoint.hook_requests)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sa_profile.http.refusal import Refusal, header
+from sa_profile._http.refusal import Refusal, header
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import time
 
 def stalled():
     import sa_profile
-    from sa_profile.http.asgi import HttpSpans
+    from sa_profile._http.asgi import HttpSpans
 
     async def app(_scope, _receive, _send):
         await asyncio.sleep(0.05)
@@ -37,7 +37,7 @@ def two_loops():
     import threading
 
     import sa_profile
-    from sa_profile.http.asgi import HttpSpans
+    from sa_profile._http.asgi import HttpSpans
 
     timers, wrong = [], []
 
@@ -82,7 +82,7 @@ def forked_amid_a_request():
     import os
 
     import sa_profile
-    from sa_profile.http import asgi
+    from sa_profile._http import asgi
 
     async def app(_scope, _receive, _send):
         child = os.fork()

@@ -8,7 +8,7 @@ import pytest
 def test_ticks_are_learned_from_stretches_of_work(length, stretch):
     from random import Random
 
-    from sa_profile.http.ticks import FRESH_NS, Ticks
+    from sa_profile._http.ticks import FRESH_NS, Ticks
 
     random, clock, distance = Random(5), [123_456_789], 0.7 * length
     # The ticks are at whole multiples of their length.
@@ -36,7 +36,7 @@ def test_ticks_of_this_machine():
     """The tick that is named is not after now, and not two ticks ago."""
     import time
 
-    from sa_profile.http.ticks import TICKS, Ticks
+    from sa_profile._http.ticks import TICKS, Ticks
 
     if TICKS.length_ns == 0:
         pytest.skip("SKIPPED the ticks of this machine: it has no coarse clock")
@@ -57,8 +57,8 @@ def test_ticks_of_this_machine():
 
 
 def test_no_coarse_clock_no_ticks():
-    from sa_profile.http.arrival import placed
-    from sa_profile.http.ticks import Ticks
+    from sa_profile._http.arrival import placed
+    from sa_profile._http.ticks import Ticks
 
     ticks = Ticks(0, lambda: 0)
     ticks.worked(ticks.glance())

@@ -334,7 +334,7 @@ def fail_to_begin():
     import os
 
     import sa_profile
-    from sa_profile import compat, recorder, session
+    from sa_profile import _session, compat, recorder
 
     def ours():
         return {name: value for name, value in os.environ.items() if name.startswith("SA_PROFILE_")}
@@ -348,7 +348,7 @@ def fail_to_begin():
 
     profiler = compat.get_profiler()
     before = ours()
-    for module, name in ((session, "begin"), (session, "_export"), (recorder, "stand_in")):
+    for module, name in ((_session, "begin"), (_session, "_export"), (recorder, "stand_in")):
         kept = getattr(module, name)
         for attempt in (begin, lambda: sa_profile.start("started")):
             setattr(module, name, refuse)

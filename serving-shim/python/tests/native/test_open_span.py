@@ -6,7 +6,7 @@ import time
 
 def gathered():
     import sa_profile
-    from sa_profile.hooks.chain import chain
+    from sa_profile._hooks.chain import chain
     from sa_profile._sa_profile import open_span
 
     class Thing:

@@ -11,13 +11,13 @@ import sa_profile
 
 PACKAGE = Path(sa_profile.__file__).parent
 # From the lowest to the highest; those in one row import nothing of each other. The lowest are the modules beside the folders.
-LAYERS = [{""}, {"hooks"}, {"http"}, {"asgi", "startup", "vllm"}]
+LAYERS = [{""}, {"_hooks"}, {"_http"}, {"_vllm", "asgi", "startup"}, {"vllm"}]
 RANKS = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}
 EXTENSION = ("_sa_profile",)
 
 
 class Package:
-    """The modules of a package, as paths of names: `()` is the package itself, `("hooks", "chain")` a module in it."""
+    """The modules of a package, as paths of names: `()` is the package itself, `("_hooks", "chain")` a module in it."""
 
     def __init__(self, folder):
         files = [path.relative_to(folder).with_suffix("") for path in folder.rglob("*.py")]
@@ -88,7 +88,7 @@ def test_imports_run_in_no_circle(package):
 
 def test_what_every_engine_uses_names_no_engine(package):
     for module, path in package.files.items():
-        if package.folder(module) in {"hooks", "http"}:
+        if package.folder(module) in {"_hooks", "_http"}:
             assert not re.search("vllm|sglang", path.read_text(encoding="utf-8"), re.IGNORECASE), path
 
 
@@ -96,18 +96,19 @@ FILES = {
     "__init__": "from ._sa_profile import span\nfrom .track import track\n",
     "track": "from . import _sa_profile\nfrom .text import visible\n",
     "text": "import os\n",
-    "hooks/__init__": "",
-    "hooks/flows": "",
-    "hooks/chain": "from .. import span\nfrom ..text import visible\n",
-    "http/__init__": "",
-    "http/asgi": "from ..hooks import chain\nfrom . import ticks\n",
-    "http/ticks": "",
-    "asgi/__init__": "from ..http.asgi import link\n",
+    "_hooks/__init__": "",
+    "_hooks/flows": "",
+    "_hooks/chain": "from .. import span\nfrom ..text import visible\n",
+    "_http/__init__": "",
+    "_http/asgi": "from .._hooks import chain\nfrom . import ticks\n",
+    "_http/ticks": "",
+    "asgi/__init__": "from .._http.asgi import link\n",
     "startup/sitecustomize": "import os\n",
-    "vllm/__init__": "from .plugin import register\n",
-    "vllm/plugin": "def register():\n    from ..http.asgi import link\n    from . import engine\n",
-    "vllm/batch": "",
-    "vllm/engine": "from . import batch\nfrom ..hooks.chain import chain\n",
+    "_vllm/__init__": "",
+    "vllm/__init__": "from .._vllm.plugin import register\n",
+    "_vllm/plugin": "def register():\n    from .._http.asgi import link\n    from . import engine\n",
+    "_vllm/batch": "",
+    "_vllm/engine": "from . import batch\nfrom .._hooks.chain import chain\n",
 }
 
 
@@ -115,14 +116,14 @@ FILES = {
     ("file", "line", "upward", "is_circle"),
     [
         (None, "", [], False),
-        ("hooks/chain", "from ..vllm import batch", [("hooks.chain", "vllm.batch")], False),
-        ("hooks/chain", "from ..vllm.batch import key", [("hooks.chain", "vllm.batch")], False),
-        ("hooks/chain", "from .. import vllm", [("hooks.chain", "vllm")], True),
-        ("hooks/chain", "def late():\n    from ..http import ticks", [("hooks.chain", "http.ticks")], False),
-        ("text", "from .hooks import flows", [("text", "hooks.flows")], False),
+        ("_hooks/chain", "from .._vllm import batch", [("_hooks.chain", "_vllm.batch")], False),
+        ("_hooks/chain", "from .._vllm.batch import key", [("_hooks.chain", "_vllm.batch")], False),
+        ("_hooks/chain", "from .. import vllm", [("_hooks.chain", "vllm")], True),
+        ("_hooks/chain", "def late():\n    from .._http import ticks", [("_hooks.chain", "_http.ticks")], False),
+        ("text", "from ._hooks import flows", [("text", "_hooks.flows")], False),
         ("text", "from . import span", [], True),
         ("text", "def late():\n    from .track import track", [], True),
-        ("http/ticks", "from .asgi import link", [], True),
+        ("_http/ticks", "from .asgi import link", [], True),
         ("__init__", "from .vllm import register", [("", "vllm")], True),
     ],
 )

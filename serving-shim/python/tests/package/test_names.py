@@ -1,6 +1,7 @@
 """The names of the package: one API to find, with words for each of it; those of the drop-in beside it."""
 
 import inspect
+import pkgutil
 import re
 import textwrap
 from importlib import metadata
@@ -11,6 +12,8 @@ import sa_profile
 from sa_profile import compat
 
 DROP_IN = sorted(set(compat.__all__) - {"is_enabled"})
+# `env`, `merge` and `recorder` are the drop-in's: pypto-serving imports them by these names.
+PUBLIC_MODULES = {"asgi", "compat", "env", "merge", "recorder", "vllm", "vllm.hook_points"}
 
 
 def test_dir_shows_the_api_alone():
@@ -19,6 +22,13 @@ def test_dir_shows_the_api_alone():
     assert not {name for name in sa_profile.__all__ if name.startswith("_")} - {"__version__"}
     assert not set(DROP_IN) & set(sa_profile.__all__)
     assert sa_profile.__version__ == metadata.version("sa-profile")
+
+
+def test_the_modules_that_nobody_shall_import_are_private():
+    walked = [module.name.removeprefix("sa_profile.") for module in pkgutil.walk_packages(sa_profile.__path__, "sa_profile.")]
+    private = {name for name in walked if any(part.startswith("_") for part in name.split("."))}
+    assert {"_session", "_hooks.chain", "_vllm.plugin", "asgi._middleware"} <= private
+    assert set(walked) - private == PUBLIC_MODULES
 
 
 @pytest.mark.parametrize("name", compat.__all__)

@@ -292,7 +292,7 @@ def test_a_block_that_its_manager_gives_up_is_counted(record):
 
 def evicting_while_paused():
     import sa_profile
-    from sa_profile.vllm.prefix_cache import PrefixCache
+    from sa_profile._vllm.prefix_cache import PrefixCache
     from vllm.v1.core.sched.scheduler import Scheduler
 
     scheduler = Scheduler()
@@ -341,7 +341,7 @@ def crowded():
     """More requests wait than are followed, and the engine takes them meanwhile."""
     from vllm.v1.engine import EngineCoreRequest
 
-    from sa_profile.vllm import engine as plugin
+    from sa_profile._vllm import engine as plugin
 
     core = engine()
     plugin.MOST_WAITING = 2
@@ -420,7 +420,7 @@ def named_while_it_is_made():
     """As vLLM does it: plugins are loaded within the constructor."""
     import vllm.v1.engine.core  # noqa: F401
 
-    from sa_profile.vllm import names
+    from sa_profile._vllm import names
 
     names.title = lambda: "EngineCore_DP1"
     register()
@@ -584,7 +584,7 @@ def registered_often():
     for _ in range(3):
         register()
     two_requests()
-    import sa_profile.vllm.plugin as plugin
+    import sa_profile._vllm.plugin as plugin
 
     plugin._registered = False  # another copy of the plugin
     register()

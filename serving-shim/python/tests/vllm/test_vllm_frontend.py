@@ -242,7 +242,7 @@ def test_missing_hooks_cost_their_events_only(record):
 def while_off():
     async def scenario(server):
         await server.complete("cmpl-1-0")
-        from sa_profile.vllm import frontend
+        from sa_profile._vllm import frontend
 
         print(type(server.client.generate([1], 1, "x")).__qualname__, len(frontend._open))
 
@@ -388,7 +388,7 @@ class Parameters:
 
 
 def with_parameters():
-    from sa_profile.vllm.parameters import asked
+    from sa_profile._vllm.parameters import asked
 
     async def scenario(server):
         from vllm.v1.engine import EngineCoreRequest
@@ -415,7 +415,7 @@ def test_what_the_client_asked_for_is_known_from_the_begin(record):
 
 def chatting():
     async def scenario(server):
-        from sa_profile.http.asgi import HttpSpans
+        from sa_profile._http.asgi import HttpSpans
         from vllm.entrypoints.openai.chat_completion.serving import OpenAIServingChat
 
         serving = OpenAIServingChat(server.client)
@@ -457,7 +457,7 @@ def offline_in_a_notebook():
     """An engine that is called and not served, by code of a running loop: no turn of it comes between two steps."""
 
     async def main():
-        from sa_profile.vllm.sending import turn
+        from sa_profile._vllm.sending import turn
 
         loop = asyncio.get_running_loop()
         handles = loop.call_soon
@@ -498,7 +498,7 @@ def streamed_from_another_task():
     import sa_profile
 
     async def scenario(server):
-        from sa_profile.http.asgi import HttpSpans
+        from sa_profile._http.asgi import HttpSpans
 
         async def app(scope, receive, send):
             async def stream():
@@ -520,7 +520,7 @@ def test_the_arrow_of_an_open_request_has_its_start(record):
 
 def refused():
     async def scenario(_server):
-        from sa_profile.http.asgi import HttpSpans
+        from sa_profile._http.asgi import HttpSpans
 
         async def app(scope, receive, send):
             error = dict(message="too long", type="BadRequestError", param="prompt", code=400)
@@ -543,7 +543,7 @@ def test_a_refused_request_says_why(record):
 
 def refused_in_parts():
     async def scenario(_server):
-        from sa_profile.http.asgi import HttpSpans
+        from sa_profile._http.asgi import HttpSpans
 
         async def app(scope, receive, send):
             error = json.dumps(dict(error=dict(message="much too long", type="BadRequestError"))).encode()
@@ -566,7 +566,7 @@ def test_a_refusal_in_many_parts_is_read_whole(record):
 
 def client_goes():
     async def scenario(_server):
-        from sa_profile.http.asgi import HttpSpans
+        from sa_profile._http.asgi import HttpSpans
 
         async def goes(scope, receive, send):
             await send({"type": "http.response.start", "status": 200})
@@ -597,7 +597,7 @@ def test_the_log_says_that_it_records_and_where(record):
 
 
 def titled(name):
-    from sa_profile.vllm import announcement
+    from sa_profile._vllm import announcement
 
     announcement.title = lambda: name
     three_requests()

@@ -222,7 +222,7 @@ def crowded():
     import queue
 
     register()
-    from sa_profile.vllm import engine as plugin
+    from sa_profile._vllm import engine as plugin
     from test_vllm_engine import turn
     from vllm.v1.core.sched.scheduler import Request, Scheduler
     from vllm.v1.engine import EngineCoreRequest

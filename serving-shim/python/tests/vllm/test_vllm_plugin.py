@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from sa_profile.vllm import plugin
+from sa_profile._vllm import plugin
 
 
 def profiled():
@@ -83,7 +83,7 @@ def test_a_wheel_is_read_as_a_folder_is(tmp_path):
     import zipfile
     from pathlib import Path
 
-    from sa_profile.hooks.sources import Sources
+    from sa_profile._hooks.sources import Sources
     from sa_profile.vllm.hook_points import POINTS
 
     fake = Path(__file__).parent / "fake"

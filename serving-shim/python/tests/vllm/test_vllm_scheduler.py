@@ -103,7 +103,7 @@ def test_an_update_that_hands_on_a_copy_of_the_output_is_one(record):
 def interrupted():
     """A signal's handler raises where our code is between two of its steps: what it noted stays."""
     register()
-    from sa_profile.vllm import scheduler as plugin
+    from sa_profile._vllm import scheduler as plugin
     from test_vllm_engine import add, engine, turn
     from vllm.v1.core.sched.scheduler import Scheduler
 
@@ -125,7 +125,7 @@ def test_after_an_interrupt_the_spans_come_back(record):
 
 def unread():
     register()
-    from sa_profile.vllm import batch
+    from sa_profile._vllm import batch
     from vllm.v1.core.sched.scheduler import Scheduler
 
     theirs, calls = batch.speculation, []
@@ -169,7 +169,7 @@ def test_a_manager_that_cannot_be_observed_costs_no_step(record):
 def unlucky():
     """What a step brought cannot be counted; what it speculated is known all the same."""
     register()
-    from sa_profile.vllm import requests
+    from sa_profile._vllm import requests
     from vllm.v1.core.sched.scheduler import Scheduler
 
     def produced(*_args):

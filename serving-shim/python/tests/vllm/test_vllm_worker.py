@@ -139,7 +139,7 @@ def test_vllm_scopes_are_spans(record):
 def scoped_with_theirs():
     register()
     from vllm.v1 import utils
-    from sa_profile.vllm import scopes
+    from sa_profile._vllm import scopes
 
     utils._PROFILER_FUNC = utils.Theirs
     scopes.hook(utils)
@@ -154,7 +154,7 @@ def scoped_with_theirs():
 def failing_scopes():
     register()
     from vllm.v1 import utils
-    from sa_profile.vllm import scopes
+    from sa_profile._vllm import scopes
 
     for theirs in (None, utils.Theirs):
         if theirs is not None:
@@ -183,7 +183,7 @@ def titled():
     from types import SimpleNamespace
     from unittest import mock
 
-    from sa_profile.vllm import names
+    from sa_profile._vllm import names
 
     parallel = SimpleNamespace(tensor_parallel_size=4, pipeline_parallel_size=2, data_parallel_size=1, data_parallel_rank=0)
     worker = SimpleNamespace(rank=7, parallel_config=parallel)
@@ -202,7 +202,7 @@ def titled_without_the_engine():
     from types import SimpleNamespace
     from unittest import mock
 
-    from sa_profile.vllm import names
+    from sa_profile._vllm import names
 
     parallel = SimpleNamespace(tensor_parallel_size=1, pipeline_parallel_size=1, data_parallel_size=1, data_parallel_rank=0, data_parallel_index=3)
     worker = SimpleNamespace(rank=0, parallel_config=parallel)

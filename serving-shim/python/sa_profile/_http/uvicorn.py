@@ -1,0 +1,54 @@
+"""uvicorn, the HTTP server of most engines: its application gets spans, and a request's time begins before the event loop has time for it."""
+
+from .. import now_ns, set_process_name
+from .._sa_profile import is_enabled
+from .._hooks.chain import chain
+from .._hooks.warnings import warn_once
+from . import arrival
+from .asgi import ANSWERED, RECEIVED, HttpSpans
+
+
+class ConfigHook:
+    """Hooks the class of `uvicorn.config`. Its application is known once it is loaded, whoever made it."""
+
+    def __init__(self, process_name):
+        self._process_name = process_name  # a function: the title may come after this
+
+    def hook(self, module):
+        config = getattr(module, "Config", None)
+        if config is None:
+            warn_once("this uvicorn has no Config: HTTP spans are missing")
+        else:
+            chain(config, "load", self.load)
+
+    def load(self, config, *_args, **_kwargs):
+        """The server's application is complete: ours comes around it. From here on the process serves, and is called so."""
+
+        def leave(_result, error):
+            app = getattr(config, "loaded_app", None)
+            if error is None and app is not None and not isinstance(app, HttpSpans):
+                config.loaded_app = HttpSpans(app)
+                set_process_name(self._process_name())
+
+        return leave
+
+
+def hook_protocol(module):
+    """Hooks the class of `uvicorn.protocols.http.httptools_impl`, which reads requests before the event loop has time for them."""
+    protocol = getattr(module, "HttpToolsProtocol", None)
+    if protocol is not None:
+        chain(protocol, "on_message_begin", message_begin)
+
+
+def message_begin(protocol, *_args, **_kwargs):
+    """A request's first byte has been read."""
+    if not is_enabled():
+        return None
+    before = getattr(protocol, "scope", None) or {}  # of the last request of this connection
+    received = arrival.arrival(getattr(protocol, "transport", None), now_ns(), before.get(ANSWERED, 0))
+
+    def leave(_result, error):
+        if error is None:
+            protocol.scope[RECEIVED] = received
+
+    return leave

@@ -1,0 +1,113 @@
+"""Which parts of the project are here, and which would be active in a process started with this environment."""
+
+import os
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from . import _native_files, _sa_profile
+from ._configuration import Row
+from .env import environment
+
+_PRELOAD = "libsa_profile_preload.so"
+_RUNTIMES = ("libacl_rt.so", "libascendcl.so")
+_TOOLKIT_VARIABLES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
+_TOOLKITS = ("/usr/local/Ascend/ascend-toolkit/latest", "/usr/local/Ascend/cann", "/usr/local/Ascend/latest")
+# Where users of the pypto-serving profiler put the package.
+_DROP_INS = ("python/profile", "pypto_serving/tools/profile")
+_PLUGINS = "vllm.general_plugins"
+
+
+def parts() -> Iterator[Row]:
+    """Each part, and whether it is there."""
+    yield "package", f"{_version('sa-profile') or 'not installed: a folder of sources or a copy'}, {Path(__file__).parent}"
+    yield "extension", f"loaded, {_sa_profile.__file__}"
+    yield "preload library", _preload()
+    yield "device runtime", _device_runtime()
+    yield "vLLM plugin", _vllm_plugin()
+    yield "drop-in", _drop_in()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _preload() -> str:
+    loaded = _mapped(_PRELOAD)
+    if loaded:
+        return f"in this process, {loaded}"
+    if _PRELOAD in os.environ.get("LD_PRELOAD", ""):
+        return f"not in this process, though LD_PRELOAD names it: {os.environ['LD_PRELOAD']}"
+    try:
+        return f"not in this process: LD_PRELOAD={_native_files.preload_path()} puts it there"
+    except FileNotFoundError as error:
+        return f"not in this process; {error}"
+
+
+def _mapped(name: str) -> str | None:
+    """The path of a library that this process has mapped."""
+    try:
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return None
+    paths = (line.split(maxsplit=5)[5] for line in lines if name in line)
+    return next((path for path in paths if Path(path).name == name), None)
+
+
+def _device_runtime() -> str:
+    """What would time launches. Nothing is opened: CANN writes files of its own when it is."""
+    words = [word.strip() for word in environment().get("SA_PROFILE_DEVICE", "").lower().split(",")]
+    choice = next((word for word in reversed(words) if word in ("auto", "ascend", "off", "sim")), "")
+    if choice == "off":
+        return "none: SA_PROFILE_DEVICE=off"
+    if choice == "sim":
+        return "sim: SA_PROFILE_DEVICE=sim, the simulator, which is no part of this package"
+    found = next((path for path in _runtime_paths() if path.is_file()), None)
+    if found is None:
+        return "none: launches are recorded on the host alone, for no libacl_rt.so or libascendcl.so is where CANN puts them"
+    return f"ascend: {found}"
+
+
+def _runtime_paths() -> Iterator[Path]:
+    folders = [Path(folder) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    homes = [environment()[name] for name in _TOOLKIT_VARIABLES if environment().get(name)]
+    folders += [Path(home, "lib64") for home in (*homes, *_TOOLKITS)]
+    return (folder / name for folder in folders for name in _RUNTIMES)
+
+
+def _vllm_plugin() -> str:
+    points = metadata.entry_points(group=_PLUGINS)
+    ours = next((point for point in points if point.value.partition(":")[0] == "sa_profile.vllm"), None)
+    if ours is None:
+        return f"not installed: no entry point of the group {_PLUGINS} names it"
+    vllm = _version("vllm")
+    if vllm is None:
+        return "installed; vLLM is not"
+    chosen = os.environ.get("VLLM_PLUGINS")
+    if chosen is not None and ours.name not in chosen.split(","):
+        return f"installed, not active: VLLM_PLUGINS={chosen} leaves it out"
+    if _sa_profile.configuration() is None:
+        return f"installed, not active: recording is off; vLLM {vllm}"
+    return f"active in the processes of vLLM {vllm}"
+
+
+def _drop_in() -> str:
+    """Where the search path has this package, or one that forwards to it, in the place of the pypto-serving profiler."""
+    for folder in map(Path, sys.path):
+        for place in _DROP_INS:
+            if _is_ours(folder / place):
+                return f"in place, {folder / place}"
+    return f"not in place: no {' or '.join(_DROP_INS)} of the search path is this package"
+
+
+def _is_ours(package: Path) -> bool:
+    if package.resolve() == Path(__file__).resolve().parent or (package / "_sa_profile.abi3.so").exists():
+        return True
+    try:
+        return "sa_profile" in (package / "__init__.py").read_text(encoding="utf-8")
+    except (OSError, UnicodeError):
+        return False

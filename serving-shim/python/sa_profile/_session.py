@@ -1,0 +1,156 @@
+"""The recording behind profilers: the process has one at a time, whichever profiler began it, and under whichever name the package was imported."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+from . import _forks, _sa_profile
+from .env import DIR, LEVEL, MAIN_PID, OUTPUT, RUN, ProfileConfig, environment, load_profile_config
+from ._stderr import say
+
+# The run id that this process put into its environment; one that anybody else put there groups processes.
+_exported_run: str | None = None
+# Held by who begins a recording, or makes what begins one: two at once would begin two.
+lock = threading.RLock()
+
+
+def _after_fork_in_child() -> None:
+    global lock
+    lock = threading.RLock()  # a thread of the parent may have held the other one
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def current() -> int:
+    """The number of the recording under way; it changes whenever one begins or ends."""
+    return _sa_profile.session()
+
+
+def end() -> None:
+    """Ends the recording; its fragment is plain lines then."""
+    _sa_profile.close()
+
+
+def begin(config: ProfileConfig, process_name: str, *, anew: bool) -> int:
+    """Records as the configuration says; returns the number of the recording, 0 if nothing can be recorded.
+
+    ``anew`` begins a new run in the main process, and joins the run of that in any other. Else a recording that is under way there goes on, and so does the run of the last one.
+    """
+    with lock:
+        if not anew and is_under_way(config):
+            _sa_profile.set_process_name(process_name)
+            return current()
+        number, error = _sa_profile.start_with(_variables(config, anew), process_name)
+        if error is not None and not is_under_way(config):
+            say(error)
+            return 0
+        _export(config)
+        return number
+
+
+def default_name() -> str:
+    """What this process is called where nobody names it: as multiprocessing does, or after its script."""
+    if not is_main_process():
+        return sys.modules["multiprocessing.process"].current_process().name
+    return Path(sys.argv[0] if getattr(sys, "argv", None) else "").stem or "python"
+
+
+def is_main_process() -> bool:
+    """Whether multiprocessing did not start this process."""
+    process = sys.modules.get("multiprocessing.process")
+    return process is None or process.parent_process() is None
+
+
+def leads() -> bool:
+    """Whether this process is the one that begins runs."""
+    return is_main_process() and environment().get(MAIN_PID, "") in ("", str(os.getpid()))
+
+
+def is_first() -> bool:
+    """Whether no process has begun a run that this one belongs to, but for one that it has announced itself when the package was imported."""
+    run = _forks.announced.get(RUN) if _forks.announced.get(MAIN_PID) == str(os.getpid()) else None
+    is_announced = run is not None and environment().get(RUN) == run and not _sa_profile.exports()
+    return is_main_process() and (is_announced or not environment().get(MAIN_PID))
+
+
+def lead() -> None:
+    """Tells child processes who begins runs."""
+    os.environ[MAIN_PID] = str(os.getpid())
+
+
+def is_under_way(config: ProfileConfig) -> bool:
+    """Whether what the configuration asks for is being recorded where it says."""
+    fragment = _sa_profile.recording()
+    if fragment is None or fragment.parent != _absolute(config.fragments_dir):
+        return False
+    on = _sa_profile.levels()
+    return not on or "verbose" in on or config.levels <= on  # none are on while the run is switched off
+
+
+def _variables(config: ProfileConfig, anew: bool) -> dict[str, str]:
+    """What the recorder is to find instead of the environment."""
+    env = {name: value for name, value in environment().items() if name.startswith("SA_PROFILE_")}
+    for name in (DIR, OUTPUT):
+        env.pop(name, None)
+    run, main_pid = env.get(RUN), env.get(MAIN_PID)
+    if run == _exported_run and not main_pid:
+        env.pop(RUN, None)
+    if not anew and (is_main_process() or main_pid == str(os.getpid())):
+        kept = _kept_run(config, run, main_pid)
+        if kept is not None:
+            env[RUN] = kept
+            env.pop(MAIN_PID, None)
+    return {**env, **_place(config), LEVEL: ",".join(sorted(config.levels))}
+
+
+def _kept_run(config: ProfileConfig, run: str | None, main_pid: str | None) -> str | None:
+    """The run to go on with, without putting aside what is there: that of the last recording if it was in the same place; a new one where somebody else has made the place ready."""
+    last = _sa_profile.exports()
+    if last and _last_place() == _absolute(config.fragments_dir):
+        return last[RUN]
+    if not last and not run and main_pid == str(os.getpid()):
+        return _sa_profile.new_run_id()
+    return None
+
+
+def _last_place() -> Path | None:
+    fragment = _sa_profile.fragment()
+    return None if fragment is None else fragment.parent
+
+
+def _place(config: ProfileConfig) -> dict[str, str]:
+    fragments = _absolute(config.fragments_dir)
+    if fragments.name == "fragments":
+        return {DIR: str(fragments.parent)}
+    if fragments.name.endswith(".json.fragments"):
+        return {OUTPUT: str(fragments.with_suffix(""))}
+    return {DIR: str(fragments)}  # the fragments lie in a folder of it, and the merge finds them there
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))
+
+
+def _export(config: ProfileConfig) -> None:
+    """Lets child processes find the run, from any working directory. A place that the environment does not name is not put there: whoever gave it here gives it to them."""
+    global _exported_run
+    exports = _sa_profile.exports()
+    if RUN not in exports:
+        return
+    _exported_run = os.environ[RUN] = exports[RUN]
+    if MAIN_PID in exports:
+        os.environ[MAIN_PID] = exports[MAIN_PID]
+    elif is_main_process():
+        os.environ.setdefault(MAIN_PID, str(os.getpid()))
+    try:
+        named = load_profile_config()
+    except ValueError:
+        return
+    if _absolute(named.fragments_dir) == _absolute(config.fragments_dir):
+        for name in (DIR, OUTPUT):
+            if environment().get(name) and name in exports:
+                os.environ[name] = exports[name]

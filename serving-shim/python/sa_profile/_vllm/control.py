@@ -1,0 +1,43 @@
+"""vLLM's own /start_profile and /stop_profile, where the user enabled them, switch the run's recording too."""
+
+from .. import instant
+from .._sa_profile import is_enabled
+from .._hooks.chain import chain
+from .._hooks.control import switch
+
+_ours = False  # recording is on because /start_profile was called
+
+
+def hook(client):
+    """Hooks the class that vLLM's profile routes call."""
+    chain(client, "start_profile", start_profile)
+    chain(client, "stop_profile", stop_profile)
+
+
+def start_profile(*_args, **_kwargs):
+    """Begins recording if it was off, in all processes of the run."""
+
+    def leave(_result, error):
+        global _ours
+        if error is not None:
+            return
+        if is_enabled():
+            instant("vllm.start_profile", cat="serving")
+        else:
+            _ours = switch("start") or _ours
+
+    return leave
+
+
+def stop_profile(*_args, **_kwargs):
+    """Ends what /start_profile began. A recording that was on before goes on."""
+
+    def leave(_result, error):
+        global _ours
+        if error is not None:
+            return
+        instant("vllm.stop_profile", cat="serving")
+        if _ours:
+            _ours = not switch("stop")
+
+    return leave

@@ -1,0 +1,167 @@
+"""EngineCore: requests that arrive, and steps. The first call hooks what the instance has, whatever classes that are."""
+
+import weakref
+
+from .. import async_span, flow, set_process_name, span
+from .._sa_profile import attach, is_enabled, open_span
+from .._hooks.chain import argument, chain, chain_if_there, inside, is_chained
+from .._hooks.flows import REQUEST
+from .._hooks.instances import Known
+from .._hooks.warnings import quietly, warn_once
+from .executor import Batches, ExecutorObserver
+from .names import engine_name, is_engine
+from .requests import EngineRequests
+from .scheduler import observe
+
+MOST_WAITING = 4096  # that are followed at once; vLLM may also give one up before the engine gets it
+
+_observers = Known()  # by their engines
+# Spans in the engine's input queue, by request id. Not kept in vLLM's request: an attribute more, or a look into its `__dict__`, makes Python look all
+# of its attributes up in a slower way, in each of the scheduler's loops.
+_waiting = {}
+
+
+def hook(module):
+    """Hooks the class of `vllm.v1.engine.core`."""
+    core = getattr(module, "EngineCore", None)
+    if core is None:
+        warn_once("this vLLM has no vllm.v1.engine.core.EngineCore: engine spans are missing")
+        return
+    chain(core, "__init__", construct)
+    chain_if_there(core, "preprocess_add_request", preprocess)
+    chain(core, "add_request", add_request)
+    chain(core, "step", step)
+    chain(core, "step_with_batch_queue", step)
+    process = getattr(module, "EngineCoreProc", None)
+    for name in ("_process_input_queue", "post_step"):
+        chain_if_there(process, name, span(f"EngineCore.{name.lstrip('_')}", cat="engine"), inside)
+    if not hasattr(core, "preprocess_add_request"):
+        chain_if_there(process, "process_input_sockets", receive)
+    if is_engine():  # vLLM loads its plugins when the construction of the engine has begun
+        begin()
+
+
+class EngineObserver:
+    """What is known of one engine."""
+
+    def __init__(self, engine):
+        scheduler = engine.scheduler
+        self.requests = EngineRequests(weakref.ref(scheduler))
+        self.batches = Batches()
+        observe(scheduler, self.requests, self.batches)
+        ExecutorObserver(engine.model_executor, self.batches)
+
+
+def observer(engine):
+    """The engine's observer, made at its first call; False if it could not be made."""
+    found = _observers.get(id(engine))
+    if found is None:
+        _observers.keep(engine, False)  # an engine that cannot be observed is tried once
+        found = _observers[id(engine)] = EngineObserver(engine)
+        # A class that has its own step, or one that replaced the method after we wrapped it.
+        step_fn = getattr(engine, "step_fn", None)
+        if step_fn is not None and not is_chained(step_fn):
+            named = weakref.ref(engine)
+            chain(engine, "step_fn", lambda *args, **kwargs: step(named(), *args, **kwargs))
+    return found
+
+
+def construct(_engine, *_args, **_kwargs):
+    """An engine is made."""
+    begin()
+
+
+def begin():
+    """One that begins paused must be there to be switched on, by its name."""
+    attach()
+    name = engine_name()
+    if name:
+        set_process_name(name)
+
+
+def preprocess(_engine, *args, **kwargs):
+    """A thread of its own has read a request, and makes it ready. Then it waits in a queue, at most until the running step ends."""
+    if not is_enabled():
+        return None
+    request_id = argument(args, kwargs, 0, "request").request_id
+    opened = open_span("EngineCore.preprocess_add_request", cat="engine", request_id=request_id)
+    flow(REQUEST, request_id, "step")
+
+    def leave(_result, error):
+        opened.returned()
+        waits = error is not None or _wait(request_id)
+        opened.close(error, {} if waits else dict(wait_not_recorded=True))
+
+    return leave
+
+
+def receive(engine, *_args, **_kwargs):
+    """Before 0.10, the thread that reads requests: it puts them into the queue as they came."""
+    chain_if_there(getattr(engine, "input_queue", None), "put_nowait", put)
+
+
+def _is_received(engine):
+    """Whether its requests wait in a queue before anything else of ours sees them."""
+    return is_chained(getattr(getattr(engine, "input_queue", None), "put_nowait", None))
+
+
+def put(received, *_args, **_kwargs):
+    """A message comes into the queue, a request or another one, behind its kind."""
+    request_id = getattr(received[1], "request_id", None)
+    if request_id is not None and is_enabled():
+        _wait(request_id)
+
+
+def _wait(request_id):
+    """A request begins to wait in the queue; False if too many do."""
+    if len(_waiting) >= MOST_WAITING:
+        return False
+    _waiting[request_id] = async_span("EngineCore.input_queue", cat="engine", lane="input queue", request_id=request_id)
+    return True
+
+
+def add_request(engine, *args, **kwargs):
+    """A request reaches the engine."""
+    wait = _waiting.pop(argument(args, kwargs, 0, "request").request_id, None) if _waiting else None
+    if wait is not None:
+        wait.end()
+    if not is_enabled():
+        return None
+    known = observer(engine)
+    if not known:
+        return None
+    new = argument(args, kwargs, 0, "request")
+    lost = dict(wait_not_recorded=True) if wait is None and _is_received(engine) else {}
+    opened = open_span("EngineCore.add_request", cat="engine", request_id=new.request_id, **lost)
+    quietly(known.requests.arrived, new)
+    flow(REQUEST, new.request_id, "step")
+
+    def leave(_result, error):
+        opened.returned()
+        if error is None:
+            quietly(known.requests.queued, new.request_id)
+        else:
+            quietly(known.requests.finished, new.request_id, "error")
+        opened.close(error)
+
+    return leave
+
+
+def step(engine, *_args, **_kwargs):
+    """One turn of the engine's loop, with a batch queue or without."""
+    if not is_enabled():
+        return None
+    known = _observers.get(id(engine))
+    if known is None:
+        known = observer(engine)
+    if not known:
+        return None
+    opened = open_span("EngineCore.step", cat="engine")
+
+    def leave(_result, error):
+        if error is not None:
+            opened.returned()
+            quietly(known.batches.failed, error)
+        opened.close(error)
+
+    return leave

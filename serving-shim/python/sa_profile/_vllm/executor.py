@@ -1,0 +1,61 @@
+"""The engine's calls of its executor, and the batches that the workers still compute."""
+
+from .. import span
+from .._sa_profile import Step, is_enabled, open_span
+from .._hooks.chain import argument, chain, chain_if_there, inside
+from . import batch
+
+IN_FLIGHT = 64  # more than any pipeline has; beyond it the oldest was lost by an error
+
+
+class Batches:
+    """The batches of one engine that were scheduled and are not yet back."""
+
+    def __init__(self):
+        self._made = 0
+        self._flying = {}
+        self._request_ids = None  # of the last one: a step that has the same requests has the same arg, which is encoded once
+
+    def made(self, output):
+        """A new batch for what the scheduler has put together."""
+        self._made += 1
+        if len(self._flying) >= IN_FLIGHT:
+            self._flying.pop(next(iter(self._flying))).end(lost=True)
+        one = self._flying[id(output)] = Step(output, self._request_ids, batch.prefill, self._made)
+        self._request_ids = one.request_ids
+        return one
+
+    def of(self, output):
+        """The batch of this scheduler output, or `None` if it was made while recording was off, or is empty."""
+        return self._flying.get(id(output))
+
+    def done(self, output):
+        """The same, which is back now."""
+        one = self._flying.pop(id(output), None)
+        if one is not None:
+            one.end()
+        return one
+
+    def failed(self, error):
+        """Nothing that is under way will come back."""
+        for one in self._flying.values():
+            one.end(error=type(error).__name__)
+        self._flying.clear()
+
+
+class ExecutorObserver:
+    """Observers of an executor instance."""
+
+    def __init__(self, executor, batches):
+        self._batches = batches
+        chain(executor, "execute_model", self.execute)
+        chain_if_there(executor, "sample_tokens", span("executor.sample_tokens", cat="executor"), inside)
+
+    def execute(self, *args, **kwargs):
+        if not is_enabled():
+            return None
+        one = self._batches.of(argument(args, kwargs, 0, "scheduler_output"))
+        if one is None:
+            return open_span("executor.execute_model", cat="executor").leave
+        # With a Future the workers go on after the call. What they answer comes with update_from_output.
+        return one.open_call("executor.execute_model", "executor")

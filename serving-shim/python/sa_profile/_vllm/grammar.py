@@ -1,0 +1,21 @@
+"""Structured output: its grammars are compiled on threads of the engine, and each step's bit mask is filled from them."""
+
+from .. import span
+from .._sa_profile import is_enabled, open_span
+from .._hooks.chain import argument, chain_if_there, inside
+
+
+def hook(module):
+    """Hooks the class of `vllm.v1.structured_output`."""
+    manager = getattr(module, "StructuredOutputManager", None)
+    # Before 0.13 it had the other name.
+    chain_if_there(manager, "_create_grammar", create) or chain_if_there(manager, "_async_create_grammar", create)
+    chain_if_there(manager, "grammar_bitmask", span("StructuredOutputManager.grammar_bitmask", cat="grammar"), inside)
+
+
+def create(_manager, *args, **kwargs):
+    """A request's grammar is compiled, mostly on a thread of its own: the request waits for it."""
+    if not is_enabled():
+        return None
+    request_id = getattr(argument(args, kwargs, 0, "request"), "request_id", None)
+    return open_span("StructuredOutputManager.create_grammar", cat="grammar", request_id=request_id).leave

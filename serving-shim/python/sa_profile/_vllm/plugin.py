@@ -1,0 +1,47 @@
+"""The entry point of the plugin: decides whether to record, and waits for vLLM's modules."""
+
+from ..env import asks_to_record
+from .._hooks.warnings import name_engine, quietly
+
+_registered = False
+
+
+def register():
+    """Hooks vLLM in this process. vLLM may call it often; nothing happens without a `SA_PROFILE_*` variable."""
+    global _registered
+    if _registered or not asks_to_record():
+        return
+    _registered = True
+    name_engine("vLLM")
+    quietly(_hook)
+
+
+def _hook():
+    from .._hooks import compilation, garbage
+    from .._hooks.imports import when_imported
+    from .._http import endpoint, uvicorn
+    from . import announcement, engine, frontend, grammar, names, rendering, scopes, transport, worker
+
+    garbage.watch()
+    when_imported("torch._dynamo.callback", compilation.hook)
+    when_imported("triton.compiler", compilation.hook_triton)
+    when_imported("vllm.engine.arg_utils", announcement.hook)
+    when_imported("vllm.v1.engine.core", engine.hook)
+    when_imported("vllm.v1.worker.worker_base", worker.hook)
+    when_imported(worker.OLDER, worker.hook)
+    when_imported("vllm.v1.executor.multiproc_executor", worker.hook_process)
+    when_imported("vllm.v1.engine.async_llm", frontend.hook_client)
+    when_imported("vllm.v1.engine.llm_engine", frontend.hook_offline)
+    when_imported("vllm.v1.engine.input_processor", frontend.hook_input)
+    when_imported("vllm.v1.engine.processor", frontend.hook_older_input)
+    when_imported("vllm.v1.engine.output_processor", frontend.hook_output)
+    when_imported("vllm.v1.metrics.loggers", frontend.hook_statistics)
+    when_imported("vllm.v1.serial_utils", transport.hook)
+    when_imported("vllm.v1.structured_output", grammar.hook)
+    when_imported("vllm.v1.utils", scopes.hook)
+    for module in rendering.modules():
+        when_imported(module, rendering.hook)
+    when_imported("fastapi.routing", endpoint.hook_routing)
+    when_imported("starlette.requests", endpoint.hook_requests)
+    when_imported("uvicorn.config", uvicorn.ConfigHook(names.api_server_name).hook)
+    when_imported("uvicorn.protocols.http.httptools_impl", uvicorn.hook_protocol)

@@ -1,0 +1,64 @@
+"""The way of a request from its HTTP handler to the engine's client: chat template and tokeniser, and where they wait for their pool.
+
+A handler runs in a task of its own, and what it awaits in further ones. `exchange` of a span is the number of its `http.request`.
+"""
+
+from .. import span
+from .._sa_profile import is_enabled, open_span
+from .._hooks.chain import chain_if_there, inside
+from .._http import asgi
+
+# (module, class, function): the handlers of the API's routes, in today's modules and in those of older versions.
+HANDLERS = [
+    ("vllm.entrypoints.openai.chat_completion.serving", "OpenAIServingChat", "create_chat_completion"),
+    ("vllm.entrypoints.openai.completion.serving", "OpenAIServingCompletion", "create_completion"),
+    ("vllm.entrypoints.openai.responses.serving", "OpenAIServingResponses", "create_responses"),
+    ("vllm.entrypoints.openai.serving_chat", "OpenAIServingChat", "create_chat_completion"),
+    ("vllm.entrypoints.openai.serving_completion", "OpenAIServingCompletion", "create_completion"),
+    ("vllm.entrypoints.openai.serving_responses", "OpenAIServingResponses", "create_responses"),
+]
+# What makes tokens of a request: with the wait for the pool that does it.
+RENDERERS = [
+    ("vllm.renderers.base", "BaseRenderer", "render_chat_async"),
+    ("vllm.renderers.base", "BaseRenderer", "render_cmpl_async"),
+    ("vllm.renderers.base", "BaseRenderer", "tokenize_prompts_async"),
+    ("vllm.entrypoints.openai.serving_engine", "OpenAIServing", "_preprocess_chat"),
+    ("vllm.entrypoints.renderer", "CompletionRenderer", "render_prompt"),
+    ("vllm.utils.async_utils", "AsyncMicrobatchTokenizer", "__call__"),
+]
+# What runs on a thread of the pool: (module, class or None for the module itself, function).
+POOLED = [
+    ("vllm.renderers.base", "BaseRenderer", "_tokenize_prompt"),
+    ("vllm.renderers.hf", None, "safe_apply_chat_template"),
+    ("vllm.entrypoints.openai.serving_engine", None, "apply_hf_chat_template"),
+]
+
+
+def modules():
+    """The modules that have any of them."""
+    return {module for module, *_ in HANDLERS + RENDERERS + POOLED}
+
+
+def hook(module):
+    """Hooks what one of these modules has: no version has all of them."""
+    for owner, function, name in _of(module, HANDLERS + RENDERERS):
+        chain_if_there(owner, function, _observe(name))
+    for owner, function, name in _of(module, POOLED):
+        chain_if_there(owner, function, span(name, cat="render"), inside)
+
+
+def _of(module, points):
+    """Who has each function of this module, what it is called there, and the name of its span."""
+    for place, owner, function in points:
+        if place == module.__name__:
+            found = module if owner is None else getattr(module, owner, None)
+            yield found, function, function if owner is None else f"{owner}.{function}"
+
+
+def _observe(name):
+    def observe(*_args, **_kwargs):
+        if not is_enabled():
+            return None
+        return open_span(name, cat="render", **asgi.exchange()).leave
+
+    return observe

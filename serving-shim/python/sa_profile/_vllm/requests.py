@@ -1,0 +1,163 @@
+"""The life of each request in the engine: queued, scheduled, preempted, first token, finished; and its counts."""
+
+from .. import flow, now_ns, request
+from .._sa_profile import Outputs, Tally, is_enabled
+from .._hooks.flows import REQUEST
+from . import stamps
+from .batch import resumed
+
+
+class EngineRequest(Tally):
+    """One request that the engine has."""
+
+    __slots__ = ("span", "is_queued", "prompt_tokens", "cached_tokens", "preemptions")
+
+    def __new__(cls, _span, _prompt_tokens, output_tokens=0):
+        return super().__new__(cls, output_tokens)
+
+    def __init__(self, span, prompt_tokens, _output_tokens=0):
+        self.span = span
+        self.is_queued = False
+        self.prompt_tokens = prompt_tokens
+        self.cached_tokens = 0
+        self.preemptions = 0
+
+    def counts(self):
+        """What the request came to, as args."""
+        names = ("prompt_tokens", "cached_tokens", "output_tokens", "output_steps", "preemptions")
+        return {name: getattr(self, name) for name in names}
+
+
+class EngineRequests:
+    """The requests of one engine, by internal id."""
+
+    def __init__(self, scheduler):
+        self._scheduler = scheduler  # a weak reference
+        self._open = {}
+        self._outputs = Outputs()
+
+    def __len__(self):
+        return len(self._open)
+
+    def _known(self, request_id):
+        """vLLM's own request."""
+        return getattr(self._scheduler(), "requests", {}).get(request_id)
+
+    def arrived(self, new):
+        """The engine is handed the request."""
+        prompt_tokens = _prompt_tokens(new)
+        if new.request_id in self._open:
+            return  # another chunk of a streamed input
+        span = request(new.request_id, name="request", cat="request", prompt_tokens=prompt_tokens)
+        self._open[new.request_id] = EngineRequest(span, prompt_tokens)
+
+    def queued(self, request_id):
+        """The scheduler has the request. It is told once, at vLLM's own time."""
+        one = self._open.get(request_id)
+        if one is not None and not one.is_queued:
+            one.is_queued = True
+            one.span.instant("request.queued", ts_ns=stamps.of_event(self._known(request_id), "QUEUED"))
+
+    def _find(self, request_id):
+        one = self._open.get(request_id)
+        if one is None and is_enabled():  # it came while recording was off
+            theirs = self._known(request_id)
+            prompt_tokens = getattr(theirs, "num_prompt_tokens", None)
+            span = request(request_id, name="request", cat="request", prompt_tokens=prompt_tokens, joined=True)
+            one = self._open[request_id] = EngineRequest(span, prompt_tokens, getattr(theirs, "num_output_tokens", 0))
+        return one
+
+    def scheduled(self, output, preempted, began_ns):
+        """A step was made up, from `began_ns` on: who was put off, who begins."""
+        for request_id in preempted:
+            one = self._find(request_id)
+            if one is None:
+                continue
+            one.preemptions += 1
+            one.span.instant("request.preempted", output_tokens=one.output_tokens)
+        for new in output.scheduled_new_reqs:
+            one = self._find(new.req_id)
+            if one is None:
+                continue
+            if not one.preemptions:  # counted as a cache hit later: what it had computed itself
+                one.cached_tokens = new.num_computed_tokens
+            self._begins(new.req_id, one, began_ns, new.num_computed_tokens)
+        for request_id in resumed(output):
+            self._begins(request_id, self._find(request_id), began_ns)
+
+    def _begins(self, request_id, one, began_ns, cached_tokens=0):
+        if one is None:
+            return
+        if one.preemptions:
+            one.span.instant("request.resumed", ts_ns=began_ns, cached_tokens=cached_tokens)
+        else:
+            scheduled_ns = stamps.of_event(self._known(request_id), "SCHEDULED") or began_ns
+            one.span.instant("request.scheduled", ts_ns=scheduled_ns, cached_tokens=cached_tokens)
+        flow(REQUEST, request_id, "step", ts_ns=began_ns)
+
+    def produced(self, outputs, stamp):
+        """A step's outputs, before they leave the engine, with vLLM's own time of them; returns how many tokens they have."""
+        ts_ns = None  # most steps have nothing to tell
+        verbose = is_enabled("verbose")
+
+        def look(output, tokens):
+            nonlocal ts_ns
+            ts_ns = ts_ns or stamps.of_monotonic(stamp) or now_ns()
+            one = self._find(output.request_id)
+            if one is None:
+                return
+            if tokens:
+                if not one.output_tokens:
+                    self._first(one, output, ts_ns)
+                one.add(tokens)
+            if verbose:
+                one.span.instant("request.output", level="verbose", ts_ns=ts_ns, tokens=tokens)
+            if output.finish_reason is not None:
+                self.finished(output.request_id, reason(output.finish_reason), ts_ns)
+
+        return self._outputs.count(outputs, self._open, look, verbose)
+
+    def _first(self, one, output, ts_ns):
+        """A request's first token is there."""
+        one.span.instant("request.first_token", ts_ns=ts_ns)
+        stats = getattr(output, "prefill_stats", None)
+        if stats is not None:
+            one.cached_tokens = stats.num_cached_tokens
+
+    def finished(self, request_id, why, ts_ns=None):
+        """The request is over. Doubled calls mean nothing."""
+        one = self._take(request_id)
+        if one is None:
+            return
+        counts = one.counts()
+        one.span.instant("request.finished", ts_ns=ts_ns, reason=why, **counts)
+        del counts["prompt_tokens"]  # the span has it since it began
+        one.span.end(reason=why, **counts)
+
+    def all_finished(self, why):
+        """So are all of them."""
+        for request_id in list(self._open):
+            self.finished(request_id, why)
+
+    def forget_strangers(self, alive):
+        """Drops those that ended while recording was off."""
+        for request_id in [one for one in self._open if one not in alive]:
+            self._take(request_id).span.end(reason="unknown")
+
+    def _take(self, request_id):
+        self._outputs.forget()
+        return self._open.pop(request_id, None)
+
+
+def _prompt_tokens(new):
+    """Of vLLM's own request, or of the message that it is made of, which engines before 0.10 are handed."""
+    if hasattr(new, "num_prompt_tokens"):
+        return new.num_prompt_tokens
+    prompt = getattr(new, "prompt_token_ids", None)
+    return None if prompt is None else len(prompt)
+
+
+def reason(value):
+    """vLLM's reasons and statuses as its API calls them: `stop`, `length`, `abort`, …"""
+    word = str(getattr(value, "name", value)).lower().removeprefix("finished_")
+    return {"stopped": "stop", "length_capped": "length", "aborted": "abort", "ignored": "length"}.get(word, word)

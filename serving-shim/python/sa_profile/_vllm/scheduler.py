@@ -1,0 +1,155 @@
+"""The scheduler of one engine: its calls as spans, what they decided as args, its queues and cache as counters."""
+
+from .. import counter, now_ns
+from .._sa_profile import count_step, is_enabled, open_span
+from .._hooks.chain import argument
+from .._hooks.instances import Known, chain_class
+from .._hooks.warnings import quietly
+from . import batch
+from .prefix_cache import PrefixCache
+from .requests import reason
+
+_observers = Known()  # by their schedulers
+_observers_of_managers = Known()  # the same, by their schedulers' managers of blocks
+
+
+def observe(scheduler, requests, batches):
+    """Begins to observe a scheduler."""
+    known = _observers.keep(scheduler, SchedulerObserver(requests, batches, PrefixCache(scheduler)))
+    chain_class(scheduler, "schedule", schedule)
+    chain_class(scheduler, "update_from_output", update)
+    chain_class(scheduler, "finish_requests", finish)
+    quietly(_observe_manager, getattr(scheduler, "kv_cache_manager", None), known)
+
+
+def _observe_manager(manager, known):
+    if callable(getattr(manager, "free", None)):
+        _observers_of_managers.keep(manager, known)
+        chain_class(manager, "free", free)
+
+
+def schedule(scheduler, *_args, **_kwargs):
+    """A step is made up. A method that calls that of its base is one call."""
+    known = _observers.get(id(scheduler))
+    if known is None or known.freed is not None or not is_enabled():
+        return None
+    known.opened = open_span("scheduler.schedule", cat="scheduler")
+    # Flows are told when all is decided, but at this time: the viewer binds them to the span that began last before it.
+    known.began_ns = now_ns()
+    known.freed, known.updating = {}, False
+    return known.scheduled
+
+
+def free(manager, request, *_args, **_kwargs):
+    """A request loses its blocks. While a step is made up that is preemption, which outputs before 0.13 do not tell."""
+    known = _observers_of_managers.get(id(manager))
+    if known is not None and known.freed is not None:
+        known.freed[request.request_id] = None
+
+
+def update(scheduler, *args, **kwargs):
+    """What a step brought reaches its requests."""
+    known = _observers.get(id(scheduler))
+    if known is None or known.updating or not (is_enabled() or known.requests):
+        return None
+    output = argument(args, kwargs, 0, "scheduler_output")
+    drafts = getattr(output, "scheduled_spec_decode_tokens", None)
+    speculated = batch.speculation(drafts, argument(args, kwargs, 1, "model_runner_output")) if drafts else None
+    made = known.batches.done(output)
+    if made is None:
+        opened = open_span("scheduler.update_from_output", cat="scheduler")
+    else:
+        opened = open_span("scheduler.update_from_output", cat="scheduler", batch=made.number)
+        made.flow("end")
+    known.freed, known.updating = None, True
+    return lambda result, error: known.updated(scheduler, opened, result, made, speculated, error)
+
+
+def finish(scheduler, *args, **kwargs):
+    """Requests are over that the scheduler is told of: their clients have gone, say."""
+    known = _observers.get(id(scheduler))
+    ids = argument(args, kwargs, 0, "request_ids")
+    if known is None or not known.requests or (ids is not None and not isinstance(ids, (str, list, tuple, set, frozenset))):
+        return None
+    why = reason(argument(args, kwargs, 1, "finished_status"))
+    # Copied now: the scheduler may take the caller's collection apart.
+    ids = None if ids is None else [ids] if isinstance(ids, str) else list(ids)
+    return lambda _result, error: known.finished(ids, why, error)
+
+
+class SchedulerObserver:
+    """What is known of a scheduler."""
+
+    def __init__(self, requests, batches, prefix_cache):
+        self.requests = requests
+        self.batches = batches
+        # What one of the two calls has left behind, which a signal has interrupted, the other one clears: a scheduler is in one of them alone.
+        self.opened = None  # the call's span
+        self.began_ns = 0  # when the call that makes up a step began
+        self.freed = None  # as keys, the ids of requests whose blocks were taken in the step that is being made up
+        self.updating = False  # it takes a step's results
+        self._prefix_cache = prefix_cache
+
+    def scheduled(self, output, error):
+        """The step is made up."""
+        opened, freed = self.opened, self.freed
+        self.opened = self.freed = None
+        if opened is None:
+            return  # a step's results came in between, and the base's method ended the call
+        opened.returned()
+        made = facts = None
+        try:
+            if output is not None:
+                preempted = getattr(output, "preempted_req_ids", freed)
+                if preempted:
+                    facts = {"preempted_ids": list(preempted)}
+                try:
+                    made = self.batches.made(output) if output.total_num_scheduled_tokens else None
+                finally:
+                    if preempted or made is None or not made.decodes_only:
+                        self.requests.scheduled(output, preempted or (), self.began_ns)
+                if made is None:
+                    facts = {"tokens": 0, **(facts or {})}
+        finally:
+            opened.close(error, facts, made)
+
+    def updated(self, scheduler, opened, result, made, speculated, error):
+        """The step's requests have what it brought."""
+        opened.returned()
+        self.updating = False
+        facts = speculated.args() if speculated else {}
+        try:
+            groups = (result or {}).values()
+            outputs = tokens = 0
+            for group in groups:
+                tokens += self.requests.produced(group.outputs, getattr(group, "timestamp", None))
+                outputs += len(group.outputs)
+            facts.update(outputs=outputs, output_tokens=tokens)
+            self._count(scheduler, made, speculated, groups)
+        finally:
+            opened.close(error, facts)
+
+    def _count(self, scheduler, made, speculated, groups):
+        if not is_enabled():
+            return
+        self._prefix_cache.count(groups)
+        counts = getattr(scheduler, "get_request_counts", None)
+        running, waiting = (len(scheduler.running), len(scheduler.waiting)) if counts is None else counts()
+        usage = getattr(scheduler, "get_kv_cache_usage", None)
+        usage = getattr(getattr(scheduler, "kv_cache_manager", None), "usage", None) if usage is None else usage()
+        count_step(running, waiting, None if usage is None else 100.0 * usage, made)
+        if speculated:
+            counter("speculation", **speculated.args())
+            places = enumerate(speculated.by_position, 1)
+            counter("accepted_by_position", **{str(place): accepted for place, accepted in places})
+        if len(self.requests) > 2 * (running + waiting) + 64:
+            self.requests.forget_strangers(scheduler.requests)
+
+    def finished(self, ids, why, error):
+        """They are over."""
+        if error is not None:
+            return
+        if ids is None:
+            self.requests.all_finished(why)
+        for request_id in ids or ():
+            self.requests.finished(request_id, why)

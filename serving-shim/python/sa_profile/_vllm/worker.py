@@ -1,0 +1,124 @@
+"""The workers: steps as they arrive, what the model runner does in them, and how the output leaves."""
+
+import functools
+import sys
+
+from .. import flow, set_process_name, span
+from .._sa_profile import Step, attach, is_enabled, open_span
+from .._hooks.chain import argument, chain, chain_if_there, inside
+from .._hooks.flows import REQUEST
+from .._hooks.warnings import quietly, warn_once
+from . import batch, scopes
+from .names import worker_name
+
+ATTRIBUTE = "_sa_profile"
+WRAPPER = "WorkerWrapperBase"
+OLDER = "vllm.worker.worker_base"
+
+
+def hook(module):
+    """Hooks the class of `vllm.v1.worker.worker_base`, through which every executor calls its workers. Before 0.13 it was in `OLDER`."""
+    wrapper = getattr(module, WRAPPER, None)
+    if wrapper is None:
+        if not hasattr(sys.modules.get(OLDER), WRAPPER):
+            warn_once(f"this vLLM has no {WRAPPER}: worker spans are missing")
+        return
+    chain(wrapper, "init_worker", init_worker)
+    chain(wrapper, "initialize_from_config", initialize)
+    chain_if_there(wrapper, "execute_model", execute)
+
+
+def hook_process(module):
+    """Hooks the class of `vllm.v1.executor.multiproc_executor`."""
+    process = getattr(module, "WorkerProc", None)
+    if process is not None:
+        # With async scheduling this waits for the device first.
+        chain_if_there(process, "enqueue_output", span("WorkerProc.enqueue_output", cat="worker"), inside)
+
+
+class RunnerObserver:
+    """Observers of a model runner instance."""
+
+    def __init__(self, runner):
+        self.inside = False  # a step's facts stand on the worker's span already
+        chain(runner, "execute_model", self.execute)
+        chain_if_there(runner, "sample_tokens", span("model_runner.sample_tokens", cat="worker"), inside)
+        scopes.hook_runner(runner)
+
+    def execute(self, *args, **kwargs):
+        if not is_enabled():
+            return None
+        output = argument(args, kwargs, 0, "scheduler_output")
+        if self.inside or not hasattr(output, "num_scheduled_tokens"):
+            return open_span("model_runner.execute_model", cat="worker").leave
+        return open_step("model_runner.execute_model", output).leave
+
+
+def observer(wrapper):
+    """The observer of the wrapper's model runner, made when there is one; False if it could not be made."""
+    found = wrapper.__dict__.get(ATTRIBUTE)
+    worker = wrapper.__dict__.get("worker")
+    runner = getattr(worker, "model_runner", None)
+    if found is None and runner is not None:
+        wrapper.__dict__[ATTRIBUTE] = False
+        found = wrapper.__dict__[ATTRIBUTE] = RunnerObserver(runner)
+        if not hasattr(type(wrapper), "execute_model"):  # before 0.13 it hands the call on to the worker
+            chain(worker, "execute_model", functools.partial(execute, wrapper))
+        name_process(worker)
+    return found
+
+
+def name_process(worker):
+    """Names the process by the worker's ranks; its title has them only once it has met the others."""
+    name = worker_name(worker)
+    if name:
+        set_process_name(name)
+
+
+def open_step(name, output):
+    """A span over a step, with its facts, joined to the engine's call and to the requests that begin with it."""
+    step = Step(output, None, batch.prefill)  # no ids of the step before: those came by another message
+    entering = () if step.decodes_only else batch.entering(output)
+    # The last that may fail: a span that nobody closes would stay for good.
+    opened = step.open_span(name, "worker")
+    step.flow("step")
+    for request_id in entering:
+        flow(REQUEST, request_id, "step")
+    return opened
+
+
+def init_worker(wrapper, *_args, **_kwargs):
+    """The worker's class is found and made."""
+    attach()  # one that begins paused must be there to be switched on
+    opened = open_span("WorkerWrapperBase.init_worker", cat="worker")
+
+    def leave(_result, error):
+        opened.close(error)
+        quietly(name_process, wrapper.__dict__.get("worker"))
+
+    return leave
+
+
+def initialize(wrapper, *_args, **_kwargs):
+    """The model is loaded: from here on there is a runner, also where Ray calls it past the wrapper."""
+    observer(wrapper)
+    if not is_enabled():
+        return None
+    return open_span("WorkerWrapperBase.initialize_from_config", cat="worker").leave
+
+
+def execute(wrapper, *args, **kwargs):
+    """A step reaches the worker."""
+    if not is_enabled():
+        return None
+    known = observer(wrapper)
+    opened = open_step("WorkerWrapperBase.execute_model", argument(args, kwargs, 0, "scheduler_output"))
+    if known:
+        known.inside = True
+
+    def leave(_result, error):
+        if known:
+            known.inside = False
+        opened.close(error)
+
+    return leave
