@@ -7,6 +7,7 @@ connection's last answer; the middle of it is the best guess.
 
 import socket
 import struct
+import time
 from typing import NamedTuple
 
 from .awake import AWAKE
@@ -15,6 +16,7 @@ from .ticks import TICKS
 LAST_DATA_RECEIVED = 52  # offset of tcpi_last_data_recv in struct tcp_info of linux/tcp.h, part of the kernel's interface
 LONGEST_NS = 600_000_000_000
 JUST_NS = 1_000_000  # how long a thread that is woken may take to run
+TRIES = 3  # to ask the kernel between two ticks
 
 
 class Arrival(NamedTuple):
@@ -28,12 +30,25 @@ def arrival(transport, now_ns, answered_ns=0):
     """When the newest data of the transport came: never after `now_ns`, and most likely after the last answer."""
     since = TICKS.glance()
     awake_ns = AWAKE.most_ns()
-    unread_ms = _last_data_received_ms(transport)
+    theirs = _tcp_socket(transport)
+    asked_ns, unread_ms = (now_ns, None) if theirs is None else _within_a_tick(lambda: _last_data_received_ms(theirs))
     if unread_ms is None:
         return Arrival(now_ns, 0)
-    found = placed(now_ns, TICKS.last_ns(now_ns), TICKS.length_ns, unread_ms * 1_000_000, awake_ns, answered_ns)
+    # Of now, it would be one tick too few where the thread has waited for a core since.
+    tick_ns = TICKS.last_ns(asked_ns)
+    found = placed(now_ns, tick_ns, TICKS.length_ns, unread_ms * 1_000_000, awake_ns, answered_ns)
     TICKS.worked(since)
     return found
+
+
+def _within_a_tick(ask):
+    """When the kernel was asked, and its answer, which counts from the last tick before: one that comes meanwhile has it asked again."""
+    for _ in range(TRIES):
+        before = TICKS.glance()
+        asked_ns, answer = time.monotonic_ns(), ask()
+        if TICKS.glance() == before:
+            break
+    return asked_ns, answer
 
 
 def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns, answered_ns=0):
@@ -55,11 +70,14 @@ def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns, answered_ns=0):
     return Arrival((began_ns + ended_ns) // 2, (ended_ns - began_ns + 1) // 2)
 
 
-def _last_data_received_ms(transport):
-    """What TCP_INFO says, in whole ticks; `None` if the connection does not tell."""
+def _tcp_socket(transport):
+    """The transport's; `None` if it has another one, or none."""
     theirs = transport.get_extra_info("socket") if transport is not None else None
-    if theirs is None or theirs.family not in (socket.AF_INET, socket.AF_INET6):
-        return None
+    return theirs if theirs is not None and theirs.family in (socket.AF_INET, socket.AF_INET6) else None
+
+
+def _last_data_received_ms(theirs):
+    """What TCP_INFO says, in whole ticks; `None` if the connection does not tell."""
     ours = socket.socket(theirs.family, socket.SOCK_STREAM, 0, fileno=theirs.fileno())  # uvloop's has no getsockopt
     try:
         info = ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LAST_DATA_RECEIVED + 4)

@@ -121,3 +121,41 @@ def test_requests_that_lay_unread_together_are_placed_alike(record):
             return
         tried.append(medians)
     pytest.fail(f"of a tick: {tried}")
+
+
+def the_reader_loses_its_core_before_it_asks():
+    """Requests that are read at once, by a thread that is taken off its core between its clock and the kernel's answer."""
+    import socket
+    import time
+
+    from sa_profile._http.arrival import arrival
+    from sa_profile._http.ticks import TICKS
+
+    def work(ticks):
+        since, until = TICKS.glance(), time.monotonic_ns() + ticks * TICKS.length_ns
+        while time.monotonic_ns() < until:
+            pass
+        TICKS.worked(since)
+
+    class Transport:
+        def get_extra_info(self, _name):
+            time.sleep(2 * TICKS.length_ns / 1e9)
+            return server
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(listener.getsockname())
+    server, _ = listener.accept()
+    late = []
+    for turn in range(40):
+        work(1.3)
+        sent = time.monotonic_ns()
+        client.sendall(b"GET / HTTP/1.1")
+        found = arrival(Transport(), time.monotonic_ns())
+        if turn >= 20:
+            late.append((found.ns + found.uncertainty_ns - sent) / TICKS.length_ns)
+        server.recv(100)
+    print(sum(one < 0 for one in late), f"of {len(late)} came before they were sent: {min(late):.2f} ticks")
+
+
+def test_a_reader_that_waits_for_a_core_places_no_request_too_early(record):
+    assert record(the_reader_loses_its_core_before_it_asks).stdout.startswith("0 of 20 ")
