@@ -31,24 +31,26 @@ def arrival(transport, now_ns, answered_ns=0):
     since = TICKS.glance()
     awake_ns = AWAKE.most_ns()
     theirs = _tcp_socket(transport)
-    asked_ns, unread_ms = (now_ns, None) if theirs is None else _within_a_tick(lambda: _last_data_received_ms(theirs))
+    if theirs is None:
+        return Arrival(now_ns, 0)
+    coarse_ns, asked_ns, unread_ms = _within_a_tick(lambda: _last_data_received_ms(theirs))
     if unread_ms is None:
         return Arrival(now_ns, 0)
-    # Of now, it would be one tick too few where the thread has waited for a core since.
-    tick_ns = TICKS.last_ns(asked_ns)
+    # Since now the thread may have waited for a core, and there may have been ticks.
+    tick_ns = TICKS.last_ns(coarse_ns, asked_ns)
     found = placed(now_ns, tick_ns, TICKS.length_ns, unread_ms * 1_000_000, awake_ns, answered_ns)
     TICKS.worked(since)
     return found
 
 
 def _within_a_tick(ask):
-    """When the kernel was asked, and its answer, which counts from the last tick before: one that comes meanwhile has it asked again."""
+    """A glance, when the kernel was asked, and its answer, which counts from the tick of the glance: one that comes meanwhile has it asked again."""
     for _ in range(TRIES):
-        before = TICKS.glance()
+        coarse_ns = TICKS.glance()
         asked_ns, answer = time.monotonic_ns(), ask()
-        if TICKS.glance() == before:
+        if TICKS.glance() == coarse_ns:
             break
-    return asked_ns, answer
+    return coarse_ns, asked_ns, answer
 
 
 def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns, answered_ns=0):

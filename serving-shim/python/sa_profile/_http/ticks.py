@@ -46,18 +46,12 @@ class Ticks:
         self._least = min(self._least, now_ns - coarse_ns)
         self._seen += 1
 
-    def last_ns(self, now_ns):
-        """When the last tick before now was; `None` while that is not known."""
+    def last_ns(self, coarse_ns, now_ns):
+        """When the tick was at which this glance was the newest; `None` while that is not known. It was not after now, which the glance was not either."""
         self._turn(now_ns)
         if self._seen + self._seen_before < ENOUGH:
             return None
-        tick_ns = self.glance() + min(self._least, self._least_before)
-        # A core that wakes from its sleep brings the coarse clock up to date between two ticks.
-        slack_ns = self.length_ns // 8  # by which the distance may be taken for too long
-        late_ns = tick_ns - now_ns - slack_ns
-        if late_ns > 0:  # this thread may also have waited for a core since now
-            tick_ns -= -(-late_ns // self.length_ns) * self.length_ns
-        return min(tick_ns, now_ns)
+        return min(coarse_ns + min(self._least, self._least_before), now_ns)
 
     def _turn(self, now_ns):
         """Forgets what is not fresh."""
