@@ -72,41 +72,6 @@ def around_coroutine(function, observe):
     return chained
 
 
-def around_generator(function, observe):
-    """The same for an async generator function: from its first item to its end, its failure, or its being closed early.
-
-    An observer that wants nothing is asked when the function is called, so that its items pass through nothing of ours.
-    """
-
-    @functools.wraps(function)
-    def chained(*args, **kwargs):
-        generator = function(*args, **kwargs)
-        begin = quietly(observe, *args, **kwargs)
-        return generator if begin is None else _observed(generator, begin)
-
-    setattr(chained, MARK, True)
-    return chained
-
-
-async def _observed(generator, begin):
-    leave = quietly(begin) or _nothing
-    try:
-        try:
-            async for item in generator:
-                yield item
-        finally:
-            # Closed here, not when it is collected: closing it early is how an engine learns that a client has gone.
-            await generator.aclose()
-    except BaseException as error:
-        quietly(leave, None, error)
-        raise
-    quietly(leave, None, None)
-
-
-def _nothing(_result, _error):
-    pass
-
-
 def is_chained(function):
     """Whether the function, or the one a bound method has, came from here."""
     return getattr(function, MARK, False)
@@ -120,8 +85,7 @@ def chain_if_there(owner, name, observe, wrap=None):
 def chain(owner, name, observe, wrap=None):
     """Wraps `owner.name`, a function of a module, a method of a class or an attribute of an instance. False if it is missing or already wrapped.
 
-    Coroutine functions and async generator functions are found by themselves; `wrap` is for what only returns one, and `inside`
-    for a span instead of an observer.
+    Coroutine functions are found by themselves. `wrap` is for what only returns a coroutine, and `inside` for a span instead of an observer.
     """
     named = owner if inspect.isclass(owner) or inspect.ismodule(owner) else type(owner)
     label = f"{named.__name__}.{name}"
@@ -144,9 +108,7 @@ def chain(owner, name, observe, wrap=None):
 
 
 def _wrapper_for(function):
-    if inspect.iscoroutinefunction(function):
-        return around_coroutine
-    return around_generator if inspect.isasyncgenfunction(function) else around
+    return around_coroutine if inspect.iscoroutinefunction(function) else around
 
 
 def _is_static(owner, found):

@@ -1,5 +1,7 @@
 """The API server's side: requests that arrive and get their internal ids, outputs that go out."""
 
+import weakref
+
 from .. import async_span, duration, flow, instant, now_ns, request, span
 from .._sa_profile import Outputs, Tally, attach, is_enabled, open_span
 from .._hooks.chain import argument, chain, chain_if_there, inside
@@ -38,24 +40,13 @@ class FrontRequest(Tally):
 
 _open: dict[str, FrontRequest] = {}  # by internal id; only the event loop's thread touches it
 _outputs = Outputs()
-_internal: dict[str, set[str]] = {}  # internal ids that are open, by external id
-
-
-def _add(request_id, one):
-    _open[request_id] = one
-    _internal.setdefault(one.external_id, set()).add(request_id)
+_waits: dict[weakref.ref, object] = {}  # the spans of generators that somebody has
 
 
 def _take(request_id):
     """The request, which is open no more; `None` if it was not."""
     _outputs.forget()
-    one = _open.pop(request_id, None)
-    ids = _internal.get(one.external_id) if one is not None else None
-    if ids is not None:
-        ids.discard(request_id)
-        if not ids:
-            del _internal[one.external_id]
-    return one
+    return _open.pop(request_id, None)
 
 
 def _class(module, name):
@@ -115,6 +106,7 @@ def hook_output(module):
         chain(processor, "add_request", admit)
         chain(processor, "process_outputs", process_outputs)
         chain(processor, "abort_requests", abort_requests)
+        chain_if_there(processor, "propagate_error", propagate_error)
 
 
 def construct(client, *_args, **_kwargs):
@@ -131,31 +123,41 @@ def add_request(_client, *args, **kwargs):
     if not is_enabled():
         return None
     external_id = argument(args, kwargs, 0, "request_id")
-    return open_span("AsyncLLM.add_request", cat="serving", external_id=external_id).leave
+    opened = open_span("AsyncLLM.add_request", cat="serving", external_id=external_id)
+    is_other = external_id in _open  # without internal ids a second request of the same id is refused
+
+    def leave(_result, error):
+        if error is not None and not is_other:
+            _end_all([id for id, one in _open.items() if one.external_id == external_id], error)
+        opened.close(error)
+
+    return leave
 
 
 def generate(_client, *args, **kwargs):
-    """An async generator: from the first wait for the request to its last output, or the client's going away."""
+    """An async generator: from its call until nobody waits for it any more, which is when it is given back. So its items, one for each token, pass through nothing of ours."""
     if not is_enabled():
         return None
     external_id = argument(args, kwargs, 2, "request_id")
 
-    def begin():
-        span = async_span("AsyncLLM.generate", cat="serving", external_id=external_id)
-        return lambda _result, error: _generated(span, external_id, error)
+    def leave(generator, error):
+        if error is None:
+            opened = async_span("AsyncLLM.generate", cat="serving", external_id=external_id)
+            _waits[weakref.ref(generator, _left)] = opened
 
-    return begin
+    return leave
 
 
-def _generated(span, external_id, error):
-    why = None if error is None else type(error).__name__
-    span.end(**({} if why is None else {"error": why}))
-    left = () if error is None else list(_internal.get(external_id, ()))
-    if left:  # the engine died, say: no output and no abort came
-        opened = open_span("AsyncLLM.generate failed", cat="serving", external_id=external_id)
-        for request_id in left:
-            _take(request_id).end(request_id, why, now_ns())
-        opened.close(error)
+def _left(generator):
+    opened = _waits.pop(generator, None)
+    if opened is not None:
+        quietly(opened.end)
+
+
+def _end_all(request_ids, error):
+    """No output and no abort comes for these."""
+    for request_id in request_ids:
+        _take(request_id).end(request_id, type(error).__name__, now_ns())
 
 
 def process_inputs(processor, *_args, **_kwargs):
@@ -200,15 +202,16 @@ def admit(_processor, *args, **kwargs):
     args = dict(request_id=new.request_id, external_id=external_id, prompt_tokens=None if prompt is None else len(prompt))
     opened = open_span("OutputProcessor.add_request", cat="serving", **args)
     began_ns = now_ns()
-    if new.request_id not in _open:  # else another chunk of a streamed input
+    is_new = new.request_id not in _open  # else another chunk of a streamed input
+    if is_new:
         del args["request_id"]
         quietly(_preprocessed, new, external_id)
         args.update(quietly(asked, new, parent) or {})
-        _add(new.request_id, FrontRequest(request(new.request_id, **args), external_id))
+        _open[new.request_id] = FrontRequest(request(new.request_id, **args), external_id)
         asgi.link(new.request_id, external_id)
 
     def leave(_result, error):
-        if error is not None and new.request_id in _open:
+        if error is not None and is_new and new.request_id in _open:
             _take(new.request_id).end(new.request_id, "error", began_ns)
         opened.close(error)
 
@@ -306,3 +309,12 @@ def abort_requests(_processor, *_args, **_kwargs):
             opened.close(error)
 
     return leave
+
+
+def propagate_error(_processor, *args, **kwargs):
+    """The engine is dead: all who wait are told."""
+    if not _open:
+        return None
+    opened = open_span("OutputProcessor.propagate_error", cat="serving")
+    quietly(_end_all, list(_open), argument(args, kwargs, 0, "e"))
+    return lambda _result, error: opened.close(error)

@@ -153,7 +153,7 @@ def test_a_stream_closed_early_aborts_as_before(record):
     assert trace.stdout == "['cmpl-1-0-1a2b3c4d']\n"
     front, = [one["args"] for one in trace.named("request", "X") if "external_id" in one["args"]]
     assert front["reason"] == "abort"
-    assert trace.one("AsyncLLM.generate")["error"] == "GeneratorExit"
+    assert trace.one("AsyncLLM.generate")["external_id"] == "cmpl-1-0"
     assert [phase for phase, _ in trace.flows()][-1] == "f"
 
 
@@ -173,7 +173,7 @@ def cancelled():
 def test_cancellation_passes_through(record):
     trace = record(cancelled)
     assert trace.stdout == "cancelled ['cmpl-1-0-1a2b3c4d']\n"
-    assert trace.one("AsyncLLM.generate")["error"] == "CancelledError"
+    assert trace.one("AsyncLLM.generate")["external_id"] == "cmpl-1-0"
 
 
 def engine_dies():
@@ -196,6 +196,61 @@ def test_a_request_that_no_engine_takes_ends(record):
     assert trace.one("AsyncLLM.add_request")["error"] == "ConnectionError"
     assert [phase for phase, _ in trace.flows()] == ["s", "f"]
     assert [one["args"]["reason"] for one in trace.named("request", "X")] == ["ConnectionError"]
+
+
+def engine_dies_while_they_wait():
+    async def scenario(server):
+        both = [asyncio.create_task(server.complete(f"cmpl-{number}-0", 1000)) for number in range(2)]
+        await asyncio.sleep(0.05)
+        server.client.output_processor.propagate_error(ConnectionError("the engine is dead"))
+        print(*await asyncio.gather(*both, return_exceptions=True))
+
+    serve(scenario)
+
+
+def test_an_engine_that_dies_ends_all_who_wait(record):
+    trace = record(engine_dies_while_they_wait)
+    assert trace.stdout == "the engine is dead the engine is dead\n" and trace.stderr == ""
+    ended = [one["args"]["reason"] for one in trace.named("request", "X") if "external_id" in one["args"]]
+    assert ended == ["ConnectionError"] * 2
+    assert len(trace.named("OutputProcessor.propagate_error")) == 1
+    assert len(trace.named("AsyncLLM.generate", "X")) == 2
+
+
+def the_same_id_twice():
+    async def scenario(server):
+        first = asyncio.create_task(server.complete("cmpl-0"))
+        await asyncio.sleep(0)
+        queues, server.client.output_processor.queues = server.client.output_processor.queues, None  # its processor refuses
+        try:
+            await server.client.add_request("cmpl-0", [1, 2], 2)
+        except TypeError:
+            print("refused")
+        server.client.output_processor.queues = queues
+        print(len(await first))
+
+    serve(scenario)
+
+
+def test_a_second_request_of_an_id_does_not_end_the_first(record):
+    trace = record(the_same_id_twice, FAKE_VLLM_WITHOUT="InputProcessor.assign_request_id")
+    assert trace.stdout == "refused\n3\n"
+    (reason,) = [one["args"]["reason"] for one in trace.named("request", "X") if "external_id" in one["args"]]
+    assert reason == "length"
+
+
+def its_own_generator():
+    async def scenario(server):
+        generator = server.client.generate([1], 2, "cmpl-1-0")
+        print(generator.ag_code.co_filename.endswith("async_llm.py"))
+        async for _ in generator:
+            pass
+
+    serve(scenario)
+
+
+def test_the_items_of_a_stream_pass_through_nothing_of_ours(record):
+    assert record(its_own_generator).stdout == "True\n"
 
 
 def stop_string():

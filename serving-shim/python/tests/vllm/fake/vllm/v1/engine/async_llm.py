@@ -33,7 +33,10 @@ class AsyncLLM:
             queue = await self.add_request(request_id, prompt, sampling_params)
             finished = False
             while not finished:
-                output, finished = await queue.get()
+                item = await queue.get()
+                if isinstance(item, Exception):
+                    raise item
+                output, finished = item
                 yield output
         except (asyncio.CancelledError, GeneratorExit):
             if queue is not None:

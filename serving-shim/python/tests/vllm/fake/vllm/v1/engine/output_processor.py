@@ -32,5 +32,9 @@ class OutputProcessor:
                 queue.put_nowait((output, output.finish_reason is not None or stopped))
         return result
 
+    def propagate_error(self, e):
+        for queue in self.queues.values():
+            queue.put_nowait(e)
+
     def abort_requests(self, request_ids, internal):
         return [one for one in request_ids if self.queues.pop(one, None) is not None]
