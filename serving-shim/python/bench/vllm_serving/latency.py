@@ -15,7 +15,8 @@ ORDERED_MS = 1000 * time.clock_getres(MONOTONIC_COARSE)
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
 LINKS = [
     ("http.request", "OutputProcessor.add_request"),
-    ("OutputProcessor.add_request", "EngineCore.add_request"),
+    ("OutputProcessor.add_request", "EngineCore.preprocess_add_request"),
+    ("EngineCore.preprocess_add_request", "EngineCore.add_request"),
     ("EngineCore.add_request", "scheduler.schedule"),
     ("scheduler.schedule", "WorkerWrapperBase.execute_model"),
     ("WorkerWrapperBase.execute_model", "OutputProcessor.process_outputs"),
