@@ -11,7 +11,7 @@ Formats, lints, builds, tests and documents the workspace, then runs the README'
 Stops at the first step that fails. Fetches cargo-nextest where it is missing (Python 3 with venv, and once a network); the tests of the Python package need Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
 That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium, and the servers that the tests of the preload library run.
 
-  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); then also those of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
+  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); then also those of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
   --from    leaves out the steps before STEP, but those that set something up: goes on where a run failed
   --help    this text
 
@@ -42,7 +42,7 @@ while [ $# -gt 0 ]; do
 done
 
 # What the caller records, or tests by hand, must not leak into the tests.
-for name in ${!SA_PROFILE_@} ${!SA_TEST_@}; do [ "$name" = SA_PROFILE_TORCH_NPU_CACHE ] || unset "$name"; done
+for name in ${!SA_PROFILE_@} ${!SA_TEST_@}; do [[ $name == SA_PROFILE_*_CACHE ]] || unset "$name"; done
 [ -z "${CARGO_TARGET_DIR:-}" ] || CARGO_TARGET_DIR=$(realpath -m "$CARGO_TARGET_DIR") # the demo runs in another folder
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
@@ -281,6 +281,14 @@ fuzz_targets() {
   fi
 }
 
+# The plugin in a real vLLM server, on the wheel that the Python tests built.
+vllm_server() {
+  local rc=0
+  tests/vllm/run || rc=$?
+  [ "$rc" != 3 ] || skip 'a real vLLM server on the CPU' 'tests/vllm/run says above what is missing'
+  [ "$rc" = 0 ] || [ "$rc" = 3 ]
+}
+
 step 'tools' setup_nextest
 step 'lock file' cargo fetch --locked --target "$(rustc -vV | sed -n 's/^host: //p')"
 step 'format' cargo fmt --all --check
@@ -313,6 +321,7 @@ step 'demo, one worker killed' demo_trace killed --kill-worker
 if [ -n "$full" ]; then
   step 'tests for aarch64' aarch64
   step 'torch_npu on the simulator' torch_npu
+  step 'vllm on the CPU' vllm_server
   step 'bench record' bench sa-recorder record --quick
   step 'bench merge' bench trace-merge merge --quick
   step 'bench merge peers' bench trace-merge merge peers
