@@ -74,8 +74,8 @@ class Tracking:
 
     def wrap_in(self, name, module):
         """Wraps the functions of a module, and the methods of its classes, that match. One that is named without a `*` shall be there."""
-        if not self.has_module(name) or not _has_members(module):
-            return
+        if not self.has_module(name) or not _has_members(module) or self.is_told and name == "__main__":
+            return  # of the script the interpreter tells: it has no functions yet
         count = self._wrap_members("", module, module.__name__)
         for name, value in list(vars(module).items()):
             if isinstance(value, type) and value.__module__ == module.__name__:
