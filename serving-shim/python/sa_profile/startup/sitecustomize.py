@@ -50,7 +50,7 @@ def record():
     if os.environ.get(TRACK):
         track(native, os.environ[TRACK])
     if os.environ.get(TASKS, "0") != "0":
-        watch(native, "tasks", "no asyncio tasks are shown", lambda hook: hook.watch())
+        show_tasks(native)
 
 
 def extension():
@@ -68,19 +68,27 @@ def extension():
 def track(native, text):
     """Has the functions of a comma list wrapped, or told by the interpreter."""
     names = [name for name in map(functions_of, text.split(",")) if name]
-    watch(native, "tracking", "nothing is tracked", lambda hook: hook.watch(names))
+    try:
+        hook(native, "tracking").watch(names)
+    except Exception as error:
+        warn_once("nothing is tracked: %s: %s" % (type(error).__name__, error))
 
 
-def watch(native, name, loss, begin):
-    """Has one of the package's hooks watch, without the package itself. That imports nothing of Python."""
+def show_tasks(native):
+    """Has the lives of asyncio tasks shown, by the same means."""
+    try:
+        hook(native, "tasks").watch()
+    except Exception as error:
+        warn_once("no asyncio tasks are shown: %s: %s" % (type(error).__name__, error))
+
+
+def hook(native, name):
+    """A module of the package's hooks, without the package itself. That imports nothing of Python."""
     if PACKAGE not in sys.modules:
         package = sys.modules[PACKAGE] = type(sys)(PACKAGE)
         package.__path__ = [os.path.dirname(FOLDER)]
         package._sa_profile = native
-    try:
-        begin(__import__(PACKAGE + ".hooks." + name, fromlist=["watch"]))
-    except Exception as error:
-        warn_once("%s: %s: %s" % (loss, type(error).__name__, error))
+    return __import__(PACKAGE + ".hooks." + name, fromlist=["watch"])
 
 
 def functions_of(name):
