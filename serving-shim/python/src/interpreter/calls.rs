@@ -20,7 +20,7 @@ use crate::span::Span;
 /// What is known of a code object.
 struct Known {
     /// Keeps the address.
-    code: Py<PyAny>,
+    _code: Py<PyAny>,
     part: Part,
 }
 
@@ -55,16 +55,14 @@ fn look(py: Python<'_>, code: *mut ffi::PyObject) -> Option<Part> {
 
 fn change(code: &Bound<'_, PyAny>, change: impl FnOnce(&mut Part)) {
     let kept = code.clone().unbind();
-    let left = KNOWN.with(code.py(), |known| {
+    KNOWN.with(code.py(), |known| {
         let place = known.entry(code.as_ptr().addr());
         let known = place.or_insert_with(|| Known {
-            code: kept.clone_ref(code.py()),
+            _code: kept,
             part: Part::default(),
         });
         change(&mut known.part);
-        known.code.is(&kept)
     });
-    debug_assert_ne!(left, Some(false), "a kept address is of one object");
 }
 
 /// Whether it is known as the coroutine of a task.
@@ -128,8 +126,10 @@ fn judge(code: &Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
     let Some(judge) = JUDGE.get(py) else {
         return Ok(false);
     };
-    // SAFETY: the thread is attached; the reference is borrowed from the frame that starts, or null.
-    let globals = unsafe { Borrowed::from_ptr_or_opt(py, ffi::PyEval_GetGlobals()) };
+    // SAFETY: the thread is attached.
+    let globals = unsafe { ffi::PyEval_GetGlobals() };
+    // SAFETY: borrowed from the frame that starts, which lives as long as this call; or null.
+    let globals = unsafe { Borrowed::from_ptr_or_opt(py, globals) };
     let globals = globals.and_then(|globals| globals.cast_exact::<PyDict>().ok());
     let module = globals.and_then(|globals| globals.get_item(intern!(py, "__name__")).ok()?);
     judge.bind(py).call1((code, module))?.is_truthy()
