@@ -101,7 +101,9 @@ fn set_judge(py: Python<'_>, judge: Py<PyAny>, disable: Py<PyAny>) {
 
 fn started(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [code, _offset] = call.positional(["code", "offset"])?;
-    if let Some(part) = look(call.py, code.as_ptr()) {
+    // What is known as a task's coroutine alone is still to be judged.
+    let known = look(call.py, code.as_ptr());
+    if let Some(part) = known.filter(|part| part.span.is_some()) {
         enter(call.py, part);
         return Ok(call.py.None().into_ptr());
     }

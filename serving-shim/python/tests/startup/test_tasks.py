@@ -66,6 +66,27 @@ def test_spans_of_a_task_lie_in_its_life(script):
         assert len(around) == 1
 
 
+RECURSION = """
+import asyncio
+
+async def deep(left):
+    if left:
+        await deep(left - 1)
+    await asyncio.sleep(0)
+
+async def main():
+    await asyncio.gather(*(deep(3) for _ in range(3)))
+
+asyncio.run(main())
+"""
+
+
+def test_the_coroutine_of_a_task_may_be_tracked_and_call_itself(script):
+    process = script(RECURSION).sampled(SA_PROFILE_TASKS="1", SA_PROFILE_TRACK="__main__:deep", SA_PROFILE_SAMPLE_MS="0")
+    assert len(lives(process, "deep")) == 3
+    assert len([event for event in process.named("deep") if event.get("cat") == "track"]) == 12
+
+
 @pytest.mark.parametrize("tasks", ["0", "1"])
 def test_a_program_sees_nothing_of_it(script, tasks):
     plain = script(PROGRAM)
