@@ -21,7 +21,7 @@ from pathlib import Path
 import sa_profile
 
 STARTUP = Path(sa_profile.__file__).parent / "startup"
-# What a start costs; stacks of 30 frames, in Python all the time; calls of short functions; and 20 threads that wait while one works.
+# What a start costs; stacks of 30 frames, in Python all the time; calls of short functions; 20 threads that wait while one works; and tasks of asyncio.
 SCRIPTS = {
     "nothing": "",
     "deep stack": """
@@ -52,6 +52,15 @@ for _ in range(200):
 stop.set()
 for thread in threads:
     thread.join()
+""",
+    "100,000 tasks": """
+import asyncio
+async def handle():
+    await asyncio.sleep(0)
+async def main():
+    for _ in range(1000):
+        await asyncio.gather(*(handle() for _ in range(100)))
+asyncio.run(main())
 """,
 }
 
@@ -97,6 +106,8 @@ def ways(peers):
         Way("alone", ["{python}", "{script}"]),
         Way("our samples, every 10 ms", ["{python}", "{script}"], ours),
         Way("our samples, every ms", ["{python}", "{script}"], ours | {"SA_PROFILE_SAMPLE_MS": "1"}),
+        Way("our samples, and tasks", ["{python}", "{script}"], ours | {"SA_PROFILE_TASKS": "1"}),
+        Way("our samples, and --track", ["{python}", "{script}"], ours | {"SA_PROFILE_TRACK": "__main__:add,__main__:handle"}),
         Way("py-spy, 100 a second", spy, program=spy[0]),
         Way("pyinstrument, every 10 ms", inst, program=inst[0]),
         Way("viztracer", [f"{peers}/viztracer", "-o", "{output}/o.json", "{script}"], program=f"{peers}/viztracer"),

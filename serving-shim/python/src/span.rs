@@ -22,13 +22,13 @@ use sa_recorder::Level;
 use crate::call::args;
 use crate::call::{self, Call};
 use crate::event::Event;
-use crate::lane::{self, BEGUN, BEGUN_MISSED, Missed};
+use crate::lane::{self, BEGUN, BEGUN_MISSED, End, Missed};
 use crate::names;
 use crate::profile::{self, NO_ARGS};
 use crate::scratch::Scratch;
 use crate::span::facts::{Facts, Text};
 use crate::span::spare::Settled;
-use crate::{session, value};
+use crate::{session, tasks, value};
 
 /// A span that can be opened again and again, by threads, tasks and recursion at once.
 ///
@@ -112,7 +112,7 @@ impl Span {
 
 impl Span {
     /// Opens it on the lane of the running code.
-    fn enter(slf: &Bound<'_, Self>) {
+    pub(crate) fn enter(slf: &Bound<'_, Self>) {
         let span = slf.get();
         span.with_event(slf.py(), |event| {
             lane::enter(event, slf.as_ptr().addr(), &span.missed);
@@ -120,7 +120,7 @@ impl Span {
     }
 
     /// Ends it on the lane of the running code, with the type of the exception that ended it, if one did.
-    fn exit(slf: &Bound<'_, Self>, kind: Option<&Bound<'_, PyAny>>) {
+    pub(crate) fn exit(slf: &Bound<'_, Self>, kind: Option<&Bound<'_, PyAny>>) {
         let span = slf.get();
         let facts = span.facts.get();
         let owner = slf.as_ptr().addr();
@@ -140,6 +140,22 @@ impl Span {
             profile::keep_member(&mut args.0);
         }
         lane::exit(slf.py(), owner, &span.missed, &args.0);
+    }
+
+    /// Ends it by an exception that is being raised. Where that closes the coroutine of a task that is gone, nothing else says so.
+    pub(crate) fn exit_unwound(slf: &Bound<'_, Self>, kind: &Bound<'_, PyAny>, is_closed: bool) {
+        if is_closed && tasks::are_gone() {
+            let mut args = Scratch::take();
+            push_error(&mut args.0, kind);
+            let end = End {
+                args: &args.0,
+                ns: None,
+            };
+            if tasks::exit_gone(slf.as_ptr().addr(), end) {
+                return;
+            }
+        }
+        Span::exit(slf, Some(kind));
     }
 
     /// Whether nothing is recorded of it now, and nobody remembers an occurrence of it here.

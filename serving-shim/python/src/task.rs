@@ -99,8 +99,38 @@ impl Asyncio {
     }
 }
 
+/// Rows have the name of the task's coroutine too.
+static NAMES_COROUTINES: AtomicBool = AtomicBool::new(false);
+
+/// Has the rows of tasks named by the task and its coroutine, from now on.
+#[pyfunction]
+pub(crate) fn name_coroutines() {
+    NAMES_COROUTINES.store(true, Ordering::Relaxed);
+}
+
+/// What the row of a task is called.
+pub(crate) fn row_name(task: &Bound<'_, PyAny>) -> String {
+    let mut name = name(task);
+    if NAMES_COROUTINES.load(Ordering::Relaxed) {
+        let coroutine = coroutine_name(task);
+        if !coroutine.is_empty() && !name.ends_with(&coroutine) {
+            name.push(' ');
+            name.push_str(&coroutine);
+        }
+    }
+    name
+}
+
+/// The name of a task's coroutine; nothing where it has none.
+pub(crate) fn coroutine_name(task: &Bound<'_, PyAny>) -> String {
+    let coroutine = task.call_method0(intern!(task.py(), "get_coro"));
+    let name = coroutine.and_then(|coroutine| coroutine.getattr("__qualname__"));
+    let name = name.and_then(|name| name.extract::<String>());
+    name.unwrap_or_default()
+}
+
 /// The name of a task.
-pub(crate) fn name(task: &Bound<'_, PyAny>) -> String {
+fn name(task: &Bound<'_, PyAny>) -> String {
     let name = task.call_method0(intern!(task.py(), "get_name"));
     let name = name.and_then(|name| name.extract::<String>());
     name.unwrap_or_default()

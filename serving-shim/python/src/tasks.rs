@@ -107,7 +107,7 @@ pub(crate) fn enter(task: &Bound<'_, PyAny>, event: &Event<'_, '_>, owner: Owner
     let key = task.as_ptr().addr();
     let of_lane = |lane: &Lane| parent(lane).is_some();
     let is_inner = lanes().of_tasks.get(&key).map(of_lane);
-    let name = (is_inner != Some(true)).then(|| task::name(task));
+    let name = (is_inner != Some(true)).then(|| task::row_name(task));
     let texts = event.unkept_texts();
     let mut made = is_inner.is_none().then(|| Lane::of(task));
     // What ran of Python meanwhile may have opened spans in this task, or ended all of them.
@@ -140,6 +140,13 @@ fn push(
     lane.open.push((owner, span));
     OPEN.fetch_add(1, Ordering::Relaxed);
     true
+}
+
+/// Whether a span of this owner is open in the task.
+pub(crate) fn has(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
+    let lanes = lanes();
+    let lane = lanes.of_tasks.get(&task.as_ptr().addr());
+    lane.is_some_and(|lane| position(&lane.open, owner).is_some())
 }
 
 /// The innermost span of a lane that is recorded.

@@ -1,4 +1,6 @@
-"""Spans for functions that a variable names, `package.module:Class.method`, where `*` stands for any text: each is wrapped when its module is imported.
+"""Spans for functions that a variable names, `package.module:Class.method`, where `*` stands for any text.
+
+From Python 3.12 on the interpreter tells of their calls (`calls`). Generators, and functions of older Pythons, are wrapped when their module is imported.
 
 It needs no module of Python, as `likeness` says.
 """
@@ -8,46 +10,94 @@ import sys
 from .._generators import wrap_async_generator, wrap_generator
 from .._tracked import Tracked
 from .._wrappers import wrap_plain
+from . import calls
 from .imports import when_any_is_imported
 from .warnings import warn_once
 
 MARK = "_sa_profile_tracked"
 FUNCTION: type = type(lambda: None)
 MODULE: type = type(sys)
-# Flags of code objects, as `inspect` names them.
-GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x20, 0x80, 0x200
+# Flags of code objects, as `inspect` names them. Bodies of modules and classes are not optimised.
+OPTIMIZED, GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x1, 0x20, 0x80, 0x200
+LOCALS = "<locals>"
 # What imports modules: a span within an import may need one, and would wait for itself.
 MACHINERY = ("_frozen_importlib", "_frozen_importlib_external", "importlib")
 # This package, under both its names.
-OURS = ("sa_profile", "sa_profile_startup")
+OURS = ("sa_profile", "sa_profile_startup", "sitecustomize")
 
 
 def watch(names):
-    """Wraps functions, by the patterns of their modules and their own, now or when their modules are imported."""
-    for module, function in names:
-        when_any_is_imported(Tracking(module, function).wrap_in)
+    """Gives functions spans, by the patterns of their modules and their own."""
+    is_told = calls.listen()
+    if not is_told and hasattr(sys, "monitoring"):
+        warn_once("the tools 3 and 4 of sys.monitoring are taken: functions are wrapped, and those of the script have no spans")
+    every = [Tracking(module, function, is_told) for module, function in names]
+    if is_told:
+        calls.judge_by(_Judge(every).span_name)
+    for tracking in every:
+        when_any_is_imported(tracking.wrap_in)
+
+
+class _Judge:
+    """Which functions have spans that the interpreter tells of."""
+
+    def __init__(self, every):
+        self.every = every
+        self.patterns = {}
+
+    def span_name(self, code, module):
+        """The name of the spans of a function, if it is meant."""
+        patterns = self.patterns.get(module)
+        if patterns is None:
+            patterns = self.patterns[module] = [one.functions for one in self.every if one.has_module(module)]
+        if not patterns or not code.co_flags & OPTIMIZED or _is_generator(code):
+            return None
+        prefix, dot, name = code.co_qualname.rpartition(".")
+        is_meant = not name.startswith("<") and [pattern for pattern in patterns if _is_code_meant(pattern, prefix + dot, name)]
+        return code.co_qualname if is_meant else None
 
 
 class Tracking:
     """The functions of one name."""
 
-    def __init__(self, modules, functions):
+    def __init__(self, modules, functions, is_told):
         self.modules = modules
         self.functions = functions
+        self.is_told = is_told
         self.is_one = "*" not in modules + functions
         # Python's own modules are meant only by their names: what they do depends on who calls them.
         self.left_out = (*MACHINERY, *OURS) if "*" not in modules else (*MACHINERY, *OURS, *sys.stdlib_module_names)
 
+    def has_module(self, name):
+        """Whether the functions of this module may be meant."""
+        return isinstance(name, str) and name.partition(".")[0] not in self.left_out and _matches(self.modules, name)
+
     def wrap_in(self, name, module):
         """Wraps the functions of a module, and the methods of its classes, that match. One that is named without a `*` shall be there."""
-        if name.partition(".")[0] in self.left_out or not _matches(self.modules, name) or not _has_members(module):
-            return
-        count = _wrap_members(self.functions, "", module, module.__name__)
+        if not self.has_module(name) or not _has_members(module) or self.is_told and name == "__main__":
+            return  # of the script the interpreter tells: it has no functions yet
+        count = self._wrap_members("", module, module.__name__)
         for name, value in list(vars(module).items()):
             if isinstance(value, type) and value.__module__ == module.__name__:
-                count += _wrap_members(self.functions, f"{name}.", value, module.__name__)
-        if not count and self.is_one:
+                count += self._wrap_members(f"{name}.", value, module.__name__)
+        if not count and self.is_one and not (self.is_told and _is_there(self.functions, module)):
             warn_once(f"this {module.__name__} has no {self.functions}: its spans are missing")
+
+    def _wrap_members(self, prefix, owner, module):
+        found = [(name, _function(member)) for name, member in list(vars(owner).items())]
+        wanted = [
+            (name, function)
+            for name, function in found
+            if getattr(function, "__module__", None) == module and _is_meant(self.functions, prefix, name)
+        ]
+        for name, function in wanted:
+            if getattr(function, MARK, False) or self.is_told and not _is_generator(function.__code__):
+                continue  # the module is seen again, or the interpreter tells of it
+            member = vars(owner)[name]
+            tracked = _wrapped(function, Tracked(f"{prefix}{name}", "track", "e2e"))
+            setattr(tracked, MARK, True)
+            setattr(owner, name, tracked if member is function else type(member)(tracked))
+        return len(wanted)
 
 
 def _has_members(module):
@@ -73,23 +123,6 @@ def _matches(pattern, name):
     return True
 
 
-def _wrap_members(pattern, prefix, owner, module):
-    found = [(name, _function(member)) for name, member in list(vars(owner).items())]
-    wanted = [
-        (name, function)
-        for name, function in found
-        if getattr(function, "__module__", None) == module and _is_meant(pattern, prefix, name)
-    ]
-    for name, function in wanted:
-        if getattr(function, MARK, False):
-            continue  # the module is seen again
-        member = vars(owner)[name]
-        tracked = _wrapped(function, Tracked(f"{prefix}{name}", "track", "e2e"))
-        setattr(tracked, MARK, True)
-        setattr(owner, name, tracked if member is function else type(member)(tracked))
-    return len(wanted)
-
-
 def _wrapped(function, tracked):
     flags = function.__code__.co_flags
     if flags & ASYNC_GENERATOR:
@@ -104,6 +137,23 @@ def _function(member):
     if isinstance(member, (staticmethod, classmethod)):
         member = member.__func__
     return member if isinstance(member, FUNCTION) else None
+
+
+def _is_generator(code):
+    return code.co_flags & (GENERATOR | ASYNC_GENERATOR)
+
+
+def _is_there(name, module):
+    """Whether a module has something of this name, such as a property. What lies within a function cannot be seen."""
+    found = module
+    for part in name.partition(f".{LOCALS}")[0].split("."):
+        found = getattr(found, "__dict__", {}).get(part)
+    return found is not None
+
+
+def _is_code_meant(pattern, prefix, name):
+    """Functions within functions are meant only where a name says so."""
+    return (LOCALS in pattern or LOCALS not in prefix) and _is_meant(pattern, prefix, name)
 
 
 def _is_meant(pattern, prefix, name):

@@ -14,6 +14,7 @@ TURN_ON = ("SA_PROFILE_DIR", "SA_PROFILE_OUTPUT", "SA_PROFILE_LEVEL")
 INTERVAL = "SA_PROFILE_SAMPLE_MS"
 DEFAULT_MS = 10
 TRACK = "SA_PROFILE_TRACK"
+TASKS = "SA_PROFILE_TASKS"
 SHORTEST_COLLECTION_NS = 1000000
 
 
@@ -45,8 +46,11 @@ def record():
         native.begin_sampling(interval_ns, program())  # which names the process too, on its own thread
     else:
         native.set_process_name(program())
+    native.name_coroutines()
     if os.environ.get(TRACK):
         track(native, os.environ[TRACK])
+    if os.environ.get(TASKS, "0") != "0":
+        show_tasks(native)
 
 
 def extension():
@@ -62,15 +66,29 @@ def extension():
 
 
 def track(native, text):
-    """Has the functions of a comma list wrapped when their modules are imported, by a module of the package without the package itself. That imports nothing of Python either."""
+    """Has the functions of a comma list wrapped, or told by the interpreter."""
     names = [name for name in map(functions_of, text.split(",")) if name]
-    package = sys.modules[PACKAGE] = type(sys)(PACKAGE)
-    package.__path__ = [os.path.dirname(FOLDER)]
-    package._sa_profile = native
     try:
-        __import__(PACKAGE + "._hooks.tracking", fromlist=["watch"]).watch(names)
+        hook(native, "tracking").watch(names)
     except Exception as error:
         warn_once("nothing is tracked: %s: %s" % (type(error).__name__, error))
+
+
+def show_tasks(native):
+    """Has the lives of asyncio tasks shown, by the same means."""
+    try:
+        hook(native, "tasks").watch()
+    except Exception as error:
+        warn_once("no asyncio tasks are shown: %s: %s" % (type(error).__name__, error))
+
+
+def hook(native, name):
+    """A module of the package's hooks, without the package itself. That imports nothing of Python."""
+    if PACKAGE not in sys.modules:
+        package = sys.modules[PACKAGE] = type(sys)(PACKAGE)
+        package.__path__ = [os.path.dirname(FOLDER)]
+        package._sa_profile = native
+    return __import__(PACKAGE + "._hooks." + name, fromlist=["watch"])
 
 
 def functions_of(name):

@@ -1,0 +1,197 @@
+//! Calls of functions as the interpreter tells them (`sys.monitoring`, Python 3.12 on): spans for functions of the program, which stay what they are.
+//!
+//! **Data flow.** The first start of each code object comes here. `judge`, a function of Python, says whether it shall have spans, and has its end told too. The starts of all other code are
+//! switched off then, each for itself, so they cost nothing more.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use pyo3::exceptions::PyGeneratorExit;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+use pyo3::{Borrowed, ffi, intern};
+
+use crate::attached::Attached;
+use crate::call::{self, Call};
+use crate::interpreter::lives;
+use crate::span::Span;
+
+/// What is known of a code object.
+struct Known {
+    /// Keeps the address.
+    _code: Py<PyAny>,
+    part: Part,
+}
+
+/// What a code object is here.
+#[derive(Default)]
+struct Part {
+    /// The span of each of its calls.
+    span: Option<Py<Span>>,
+    /// It returns a new task.
+    makes_tasks: bool,
+    /// It is the coroutine of a task.
+    is_root: bool,
+}
+
+static KNOWN: LazyLock<Attached<HashMap<usize, Known>>> =
+    LazyLock::new(|| Attached::new(HashMap::new()));
+static JUDGE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+/// What a callback returns to be called there no more.
+static DISABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// What is known of a code object, if anything is.
+fn look(py: Python<'_>, code: *mut ffi::PyObject) -> Option<Part> {
+    let known = KNOWN.with(py, |known| {
+        let part = &known.get(&code.addr())?.part;
+        Some(Part {
+            span: part.span.as_ref().map(|span| span.clone_ref(py)),
+            ..*part
+        })
+    });
+    known.flatten()
+}
+
+fn change(code: &Bound<'_, PyAny>, change: impl FnOnce(&mut Part)) {
+    let kept = code.clone().unbind();
+    KNOWN.with(code.py(), |known| {
+        let place = known.entry(code.as_ptr().addr());
+        let known = place.or_insert_with(|| Known {
+            _code: kept,
+            part: Part::default(),
+        });
+        change(&mut known.part);
+    });
+}
+
+/// Whether it is known as the coroutine of a task.
+pub(super) fn is_root(code: &Bound<'_, PyAny>) -> bool {
+    look(code.py(), code.as_ptr()).is_some_and(|part| part.is_root)
+}
+
+/// Gives each call of this code the span.
+#[pyfunction]
+#[pyo3(signature = (code, span, /))]
+fn track_code(code: &Bound<'_, PyAny>, span: Py<Span>) {
+    change(code, |part| part.span = Some(span));
+}
+
+/// Shows the tasks that this code returns.
+#[pyfunction]
+#[pyo3(signature = (code, /))]
+fn watch_task_maker(code: &Bound<'_, PyAny>) {
+    change(code, |part| part.makes_tasks = true);
+}
+
+/// Ends the life of a task with this code, which is its coroutine's.
+#[pyfunction]
+#[pyo3(signature = (code, /))]
+fn watch_root(code: &Bound<'_, PyAny>) {
+    change(code, |part| part.is_root = true);
+}
+
+/// Takes what judges code, `judge(code, module)`, which returns whether it is tracked, and what a callback returns to be called no more.
+#[pyfunction]
+#[pyo3(signature = (judge, disable, /))]
+fn set_judge(py: Python<'_>, judge: Py<PyAny>, disable: Py<PyAny>) {
+    let _ = JUDGE.set(py, judge); // once in a process
+    let _ = DISABLE.set(py, disable);
+}
+
+fn started(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    let [code, _offset] = call.positional(["code", "offset"])?;
+    // What is known as a task's coroutine alone is still to be judged.
+    let known = look(call.py, code.as_ptr());
+    if let Some(part) = known.filter(|part| part.span.is_some()) {
+        enter(call.py, part);
+        return Ok(call.py.None().into_ptr());
+    }
+    // An exception of the judge is one that somebody sent to this thread: the judge catches its own.
+    let is_tracked = judge(&code)?;
+    match look(call.py, code.as_ptr()) {
+        Some(part) if is_tracked => enter(call.py, part),
+        _ => return Ok(disabled(call.py)),
+    }
+    Ok(call.py.None().into_ptr())
+}
+
+fn enter(py: Python<'_>, part: Part) {
+    if let Some(span) = part.span {
+        Span::enter(&span.into_bound(py));
+    }
+}
+
+#[cold]
+fn judge(code: &Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
+    let py = code.py();
+    let Some(judge) = JUDGE.get(py) else {
+        return Ok(false);
+    };
+    // SAFETY: the thread is attached.
+    let globals = unsafe { ffi::PyEval_GetGlobals() };
+    // SAFETY: borrowed from the frame that starts, which lives as long as this call; or null.
+    let globals = unsafe { Borrowed::from_ptr_or_opt(py, globals) };
+    let globals = globals.and_then(|globals| globals.cast_exact::<PyDict>().ok());
+    let module = globals.and_then(|globals| globals.get_item(intern!(py, "__name__")).ok()?);
+    judge.bind(py).call1((code, module))?.is_truthy()
+}
+
+fn disabled(py: Python<'_>) -> *mut ffi::PyObject {
+    let disable = DISABLE.get(py).map(|disable| disable.clone_ref(py));
+    disable.unwrap_or_else(|| py.None()).into_ptr()
+}
+
+fn returned(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    let [code, _offset, result] = call.positional(["code", "offset", "result"])?;
+    if let Some(part) = look(call.py, code.as_ptr()) {
+        if let Some(span) = part.span {
+            Span::exit(&span.into_bound(call.py), None);
+        }
+        if part.is_root {
+            lives::end(call.py, None);
+        }
+        if part.makes_tasks {
+            lives::begin(&result);
+        }
+    }
+    Ok(call.py.None().into_ptr())
+}
+
+fn unwound(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    let [code, _offset, error] = call.positional(["code", "offset", "error"])?;
+    if let Some(part) = look(call.py, code.as_ptr()) {
+        let kind = error.get_type();
+        let is_closed = kind.is(call.py.get_type::<PyGeneratorExit>());
+        if let Some(span) = part.span {
+            Span::exit_unwound(&span.into_bound(call.py), &kind, is_closed);
+        }
+        if part.is_root {
+            lives::end(call.py, Some(&kind));
+        }
+    }
+    Ok(call.py.None().into_ptr())
+}
+
+call::entries! {
+    started_entry => "function_started", started;
+    returned_entry => "function_returned", returned;
+    unwound_entry => "function_unwound", unwound;
+}
+
+/// Adds what this file offers to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let doc = c"A callback of sys.monitoring.";
+    call::add(module, c"function_started", started_entry, doc)?;
+    call::add(module, c"function_returned", returned_entry, doc)?;
+    call::add(module, c"function_unwound", unwound_entry, doc)?;
+    for function in [
+        wrap_pyfunction!(track_code, module)?,
+        wrap_pyfunction!(watch_task_maker, module)?,
+        wrap_pyfunction!(watch_root, module)?,
+        wrap_pyfunction!(set_judge, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

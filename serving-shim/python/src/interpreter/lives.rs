@@ -1,0 +1,96 @@
+//! The lives of asyncio tasks, as spans on the tasks' rows: from when a task is made until its coroutine has ended. What is recorded in the task lies within.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyString;
+use pyo3::{ffi, intern};
+use sa_recorder::Level;
+
+use crate::event::Event;
+use crate::interpreter::calls;
+use crate::lane::{End, Owner};
+use crate::span::push_error;
+use crate::{names, start, task, tasks};
+
+/// The owner of these spans: an address that no object has.
+const LIFE: Owner = 1;
+/// Has the end of a code object told.
+static WATCH: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Takes a function of a code object that has its end told.
+#[pyfunction]
+#[pyo3(signature = (watch, /))]
+fn set_root_watch(py: Python<'_>, watch: Py<PyAny>) {
+    let _ = WATCH.set(py, watch); // once in a process
+}
+
+/// A task was made. One that has ended already, as an eager one may have, has no row.
+pub(super) fn begin(task: &Bound<'_, PyAny>) {
+    // An error here is nobody's: the task is of a kind that has no such coroutine.
+    if sa_recorder::__wants(Level::E2e) && !task::is_done(task) && !tasks::has(task, LIFE) {
+        let _ = begin_of(task);
+    }
+}
+
+fn begin_of(task: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = task.py();
+    let coroutine = task.call_method0(intern!(py, "get_coro"))?;
+    let code = coroutine.getattr(intern!(py, "cr_code"))?;
+    if !calls::is_root(&code)
+        && let Some(watch) = WATCH.get(py)
+    {
+        watch.bind(py).call1((&code,))?;
+    }
+    start::prepare_thread(py);
+    let (name, category) = (task::coroutine_name(task), PyString::intern(py, "task"));
+    let name = PyString::new(py, &name);
+    let event = Event {
+        named: names::named(Level::E2e, Some(category.as_any()), name.as_any())?,
+        category: Some(category.as_any()),
+        name: name.as_any(),
+        args: b"",
+    };
+    tasks::enter(task, &event, LIFE);
+    Ok(())
+}
+
+/// A coroutine ends that may be the one of the running task.
+pub(super) fn end(py: Python<'_>, error: Option<&Bound<'_, PyAny>>) {
+    if !tasks::are_open() {
+        return;
+    }
+    let mut args = Vec::new();
+    if let Some(error) = error {
+        push_error(&mut args, error);
+    }
+    let end = End {
+        args: &args,
+        ns: None,
+    };
+    match task::current(py) {
+        Some(task) if is_running(&task) => {
+            tasks::exit(&task, LIFE, end);
+        }
+        // It is closed with its task.
+        None if tasks::are_gone() => {
+            tasks::exit_gone(LIFE, end);
+        }
+        _ => {}
+    }
+}
+
+/// Whether the innermost frame is that of the task's own coroutine.
+fn is_running(task: &Bound<'_, PyAny>) -> bool {
+    let py = task.py();
+    let coroutine = task.call_method0(intern!(py, "get_coro"));
+    let frame = coroutine.and_then(|coroutine| coroutine.getattr(intern!(py, "cr_frame")));
+    // SAFETY: the thread is attached; what it returns is not used as an object.
+    let running = unsafe { ffi::PyEval_GetFrame() };
+    frame.is_ok_and(|frame| frame.as_ptr() == running.cast())
+}
+
+/// Adds what this file offers to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_root_watch, module)?)?;
+    module.add_function(wrap_pyfunction!(task::name_coroutines, module)?)
+}
