@@ -69,10 +69,10 @@ impl PhaseChanges {
             };
             before = *change;
             let next_ns = self.known.get(nth + 1).map_or(end_ns, |(ns, _)| *ns);
-            let ns = next_ns.min(end_ns) - ts_ns;
+            let ns = next_ns.min(end_ns).saturating_sub(*ts_ns);
             match phases.last_mut() {
                 _ if ns <= 0 => {}
-                Some((last, sum_ns)) if *last == phase => *sum_ns += ns,
+                Some((last, sum_ns)) if *last == phase => *sum_ns = sum_ns.saturating_add(ns),
                 _ => phases.push((phase, ns)),
             }
         }

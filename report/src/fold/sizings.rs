@@ -84,10 +84,19 @@ fn sizing(of: Metric, values: &[(i64, i64)], target_ns: Option<i64>) -> Sizing {
         fit,
         refused,
         target_ns,
-        concurrency: found.map(|found| found.min(highest).max(0.0).floor() as u64),
+        concurrency: found.map(|found| whole(found.min(highest))),
         is_beyond: found.is_some_and(|found| found >= highest),
         points,
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is at least 0 and at most a number of requests"
+)]
+fn whole(number: f64) -> u64 {
+    number.max(0.0).floor() as u64
 }
 
 /// Requests with about the same level are a point.
