@@ -227,7 +227,13 @@ fn no_advice_is_given_without_a_line() {
         (3, Some(SizingRefusal::NotRising))
     );
     // 10, 40, 10 and 20 ms at 1 to 4: slope 0, R² 0. With 30 ms at the end: slope 3, R² = 45 / 675.
-    let jumps = |last: u64| move |n: u64| (100, [10_000, 40_000, 10_000, last][n as usize - 1]);
+    let jumps = |last: u64| {
+        move |number: u64| match number {
+            2 => (100, 40_000),
+            4 => (100, last),
+            _ => (100, 10_000),
+        }
+    };
     assert_eq!(
         refusal(&rounds(&[1, 2, 3, 4], jumps(20_000))),
         (4, Some(SizingRefusal::NotRising))
