@@ -10,7 +10,6 @@ pub(crate) mod load_level;
 pub(crate) mod long_gap;
 pub(crate) mod metric;
 pub(crate) mod name_time;
-pub(crate) mod phase_sequence;
 pub(crate) mod rank_time;
 pub(crate) mod recorded;
 pub(crate) mod request;

@@ -3,8 +3,8 @@
 use super::amount::{counted, duration, grouped, share, table};
 use crate::intervals::of_mean;
 use crate::quantiles::Quantiles;
-use crate::table::phase_sequence::Phases;
 use crate::table::request::Request;
+use crate::table::request_parts::Phases;
 use crate::table::request_parts::RequestParts;
 use crate::table::request_summary::RequestSummary;
 use crate::table::run_report::RunReport;
