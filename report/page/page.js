@@ -49,6 +49,30 @@ function load() {
   return data.load.length > 0 && figure('Levels, weighted by time', table(columns, data.load), 'load');
 }
 
+const REFUSED = {
+  few_points: 'three points of 20 requests are needed, at other numbers under way',
+  not_linear: 'the points lie too far from a line (R² below 0.7)',
+  not_rising: 'it does not grow with their number',
+};
+
+/** How times grow with the requests under way, and what a line through the points says. */
+function sizing() {
+  const advice = ({ refused, target_ns: target, concurrency: many, is_beyond: isBeyond }) => {
+    if (refused) return `no advice: ${REFUSED[refused]}`;
+    if (target == null) return '';
+    return isBeyond ? `${duration(target)} holds for the ${many} that there were at most` : `${duration(target)} holds up to ${many}`;
+  };
+  const point = (of) => `${of.concurrency.toFixed(1)}: ${duration(of.p95_ns)}`;
+  const columns = [
+    { title: 'p95 of', class: 'text', text: ({ of }) => words(of) },
+    { title: 'at so many requests', class: 'text', text: ({ points }) => points.map(point).join(', ') },
+    { title: 'each one more', text: ({ fit }) => (fit ? duration(fit.slope_ns) : '') },
+    { title: 'R²', text: ({ fit }) => (fit ? fit.r_squared.toFixed(2) : '') },
+    { title: '', class: 'text', text: advice },
+  ];
+  return data.sizing.length > 0 && figure('Time against requests under way', table(columns, data.sizing), 'sizing');
+}
+
 /** One section that fails leaves the others. */
 function attempt(body) {
   try {
@@ -72,9 +96,9 @@ function build() {
   const sections = [
     ['recorded', 'What was recorded', recorded],
     ['findings', 'What stands out', findings],
-    ['requests', 'Requests', () => list ? [requestFigures(), requestParts(), element('div', { class: 'grid' },
+    ['requests', 'Requests', () => list ? [requestFigures(), requestParts(), phases(), element('div', { class: 'grid' },
       distribution('E2E', request.e2e_us, data.requests.e2e, 'requests'), distribution('TTFT', request.ttft_us, data.requests.ttft, 'requests'), distribution('TPOT', request.tpot_us, data.requests.tpot, 'requests'))] : element('p', {}, none)],
-    ['time', 'Over time', () => timeline && [timeline.element, leftOut(), load()]],
+    ['time', 'Over time', () => timeline && [timeline.element, leftOut(), load(), sizing()]],
     ['each', 'Each request', () => list && list.element],
     ['devices', 'Devices', () => data.device.length > 0 && [deviceTable(), streamTable(), idleBars(), hostTable(), rankMatrix(), rankTable()]],
     ['slowest', 'What took longest', () => [slowSteps(), longGaps()]],

@@ -53,6 +53,19 @@ function requestParts() {
   return figure('Where a request’s time goes', [table(columns, rows), partLegend()], 'request_parts');
 }
 
+/** The orders of phases that requests went through in the engine. */
+function phases() {
+  const { n, sequences } = data.phases;
+  const columns = [
+    { title: 'phases', class: 'text', text: ({ sequence }) => sequence },
+    { title: 'n', text: ({ requests }) => count(requests) },
+    { title: 'share', text: ({ requests }) => share(requests, n) },
+    { title: 'mean', text: ({ mean_ns: ns }) => duration(ns) },
+    { title: 'each phase', class: 'text', text: ({ phase_mean_ns: all }) => all.map(duration).join(' → ') },
+  ];
+  return n > 0 && figure('Phases in the engine', table(columns, sequences, { most: SHOWN }), 'phases');
+}
+
 function partLegend() {
   return legend(data.request.part_names.map((name, nth) => ({ name, nth })));
 }

@@ -13,9 +13,11 @@ use crate::table::long_gap::LongGap;
 use crate::table::name_time::NameTime;
 use crate::table::rank_time::RankTime;
 use crate::table::recorded::Recorded;
+use crate::table::request_parts::Phases;
 use crate::table::request_parts::RequestParts;
 use crate::table::request_summary::RequestSummary;
 use crate::table::run_report::RunReport;
+use crate::table::sizing::Sizing;
 use crate::table::slow_step::SlowStep;
 use crate::table::stream_time::StreamTime;
 use crate::table::timeline::Timeline;
@@ -50,12 +52,14 @@ const UPLOT: [&str; 2] = [
     include_str!("../page/uplot/uPlot.iife.min.js"),
 ];
 /// The figures whose SQL it shows, for Perfetto's trace processor.
-const SQL: [&str; 10] = [
+const SQL: [&str; 12] = [
     "recorded",
     "requests",
     "request_parts",
+    "phases",
     "between_tokens",
     "load",
+    "sizing",
     "devices",
     "gaps",
     "steps",
@@ -77,6 +81,8 @@ struct PageData<'a> {
     findings: &'a [Finding],
     requests: &'a RequestSummary,
     request_parts: &'a RequestParts,
+    phases: &'a Phases,
+    sizing: &'a [Sizing],
     request: RequestColumns<'a>,
     load: &'a [LoadLevel],
     device: &'a [DeviceTime],
@@ -108,6 +114,8 @@ pub fn page(report: &RunReport, title: &str, opens: Option<&str>) -> Result<Stri
         findings: &report.findings,
         requests: &report.requests,
         request_parts: &report.request_parts,
+        phases: &report.phases,
+        sizing: &report.sizing,
         request: RequestColumns::of(
             &report.request,
             order.map(|part| part.name.clone()).collect(),

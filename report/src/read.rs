@@ -12,6 +12,7 @@ use crate::fold::output_tokens::OutputTokens;
 use crate::fold::rank_times::{CollectiveCounts, rank_times};
 use crate::fold::request_parts::request_parts;
 use crate::fold::requests::summary;
+use crate::fold::sizings::sizings;
 use crate::fold::slices::{SliceContext, SliceTables, slice_tables};
 use crate::fold::spikes::spikes;
 use crate::fold::stream_times::StreamTimes;
@@ -155,7 +156,7 @@ impl Run<'_> {
             noted: &gathered.tokens.finish()?,
             rows: &gathered.requests.token_rows(),
         };
-        let request = gathered.requests.requests();
+        let (request, phases) = gathered.requests.requests();
         let (on_devices, mut edges) = (gathered.on_devices.finish()?, gathered.edges);
         let mut of_devices = self.device_tables(&on_devices, &mut edges)?;
         put_edges(&mut edges, &of_devices.device, &request, &recorded)?;
@@ -181,6 +182,8 @@ impl Run<'_> {
             recorded,
             findings: Vec::new(),
             request_parts: request_parts(&request),
+            phases,
+            sizing: sizings(&request, self.options.slo),
             confidence: confidences(&requests),
             requests,
             spikes: spikes(&request, &load, last_ns),

@@ -7,7 +7,7 @@ macro_rules! statements {
 }
 
 /// Each statement of `report/sql`, and its name.
-pub const STATEMENTS: [(&str, &str); 20] = statements![
+pub const STATEMENTS: [(&str, &str); 22] = statements![
     "between_tokens",
     "bottlenecks",
     "collectives",
@@ -19,10 +19,12 @@ pub const STATEMENTS: [(&str, &str); 20] = statements![
     "load",
     "losses",
     "names",
+    "phases",
     "recorded",
     "request_parts",
     "request_summary",
     "requests",
+    "sizing",
     "step_parts",
     "steps",
     "under_way",

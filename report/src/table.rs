@@ -18,6 +18,7 @@ pub(crate) mod request_summary;
 pub(crate) mod row_kind;
 pub(crate) mod run_diff;
 pub(crate) mod run_report;
+pub(crate) mod sizing;
 pub(crate) mod slow_step;
 pub(crate) mod spike;
 pub(crate) mod stack_time;

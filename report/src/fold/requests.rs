@@ -1,11 +1,14 @@
 //! Moments → requests.
 
 use super::output_tokens::{self, OutputTokens};
+use super::phase_changes::{PhaseChange, PhaseChanges};
+use super::phase_sequences::PhaseSequences;
 use crate::gather::request_moment::{MomentKind, RequestArgs, RequestMoment};
 use crate::gather::value_record::ValueRecord;
 use crate::options::Slo;
 use crate::quantiles::{Ascending, Quantiles};
 use crate::table::request::{Request, RequestStatus};
+use crate::table::request_parts::Phases;
 use crate::table::request_summary::{Goodput, RequestSummary};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -29,6 +32,7 @@ pub(crate) struct OneRequest {
     /// Since when it is preempted, and how long it was before.
     preempted_since_ns: Option<i64>,
     preempted_ns: i64,
+    changes: PhaseChanges,
     /// Of each process that says anything of it: two or three.
     processes: Vec<(usize, InProcess)>,
 }
@@ -82,15 +86,16 @@ impl RequestFacts {
             MomentKind::Queued => first(&mut of_process.queued_ns),
             MomentKind::Scheduled => {
                 first(&mut of_process.scheduled_ns);
-                one.resumed(ts_ns);
+                one.runs(ts_ns);
             }
             MomentKind::FirstToken => first(&mut of_process.first_token_ns),
             MomentKind::Preempted => {
                 one.preemptions += 1;
+                one.changes.add(ts_ns, PhaseChange::Preempted);
                 one.preempted_since_ns = Some(ts_ns);
             }
             // A recorder without `resumed` schedules it again.
-            MomentKind::Resumed => one.resumed(ts_ns),
+            MomentKind::Resumed => one.runs(ts_ns),
             MomentKind::SpanEnd => {}
             MomentKind::Finished => last(&mut of_process.finished_ns),
             MomentKind::Answered => last(&mut one.answered_ns),
@@ -129,17 +134,22 @@ impl RequestFacts {
         self.each().filter_map(of).collect()
     }
 
-    /// All requests that began or ended in the trace, in the order of their arrival.
-    pub(crate) fn requests(self) -> Vec<Request> {
-        let mut requests: Vec<Request> = self
-            .of
-            .into_values()
-            .filter_map(OneRequest::request)
-            .collect();
+    /// All requests that began or ended in the trace, in the order of their arrival, and the phases that they went through.
+    pub(crate) fn requests(self) -> (Vec<Request>, Phases) {
+        let mut sequences = PhaseSequences::default();
+        let request = |mut one: OneRequest| {
+            let changes = std::mem::take(&mut one.changes);
+            let request = one.request()?;
+            if let Some(phases) = changes.phases(&request) {
+                sequences.take(&phases);
+            }
+            Some(request)
+        };
+        let mut requests: Vec<Request> = self.of.into_values().filter_map(request).collect();
         requests.sort_by(|one, other| {
             (one.arrival_ns, &one.request_id).cmp(&(other.arrival_ns, &other.request_id))
         });
-        requests
+        (requests, sequences.finish())
     }
 }
 
@@ -167,8 +177,9 @@ impl RequestArgs {
 }
 
 impl OneRequest {
-    /// It runs on, if it was preempted.
-    fn resumed(&mut self, ts_ns: i64) {
+    /// It runs, or runs on if it was preempted.
+    fn runs(&mut self, ts_ns: i64) {
+        self.changes.add(ts_ns, PhaseChange::Runs);
         if let Some(since_ns) = self.preempted_since_ns.take() {
             let ns = ts_ns.saturating_sub(since_ns).max(0);
             self.preempted_ns = self.preempted_ns.saturating_add(ns);

@@ -3,7 +3,9 @@
 use super::amount::{counted, duration, grouped, share, table};
 use super::names::shown;
 use crate::table::load_level::{LoadKind, LoadLevel};
+use crate::table::metric::Metric;
 use crate::table::run_report::RunReport;
+use crate::table::sizing::{Sizing, SizingRefusal};
 
 pub(super) fn put(report: &RunReport, out: &mut String) {
     if report.load.is_empty() {
@@ -24,6 +26,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     out.push_str(&table(&rows, 1..6));
     put_little(report, out);
     put_spikes(report, out);
+    put_sizing(report, out);
     put_cached(report, out);
     put_batching(report, out);
     out.push('\n');
@@ -82,6 +85,56 @@ fn put_spikes(report: &RunReport, out: &mut String) {
         out.push_str(&format!(" of {inside} on average, and {others} outside"));
     }
     out.push('\n');
+}
+
+/// How times grow with the number at once, and up to how many an objective holds.
+fn put_sizing(report: &RunReport, out: &mut String) {
+    for of in report.sizing.iter().filter(|of| is_told(of)) {
+        let name = match of.of {
+            Metric::EngineTtft => "TTFT, engine",
+            Metric::Ttft => "TTFT, frontend",
+            Metric::Tpot => "TPOT",
+            _ => "E2E",
+        };
+        let points = counted(of.points.len() as u64, "point", "points");
+        let line = of.fit.map(|fit| {
+            let (each, r_squared) = (duration(fit.slope_ns), fit.r_squared);
+            format!("{each} for each request under way, from {points} (R² {r_squared:.2})")
+        });
+        out.push_str(&format!("  p95 of {name}: {}", line.unwrap_or(points)));
+        match of.refused {
+            Some(why) => out.push_str(&format!("; no advice: {}", refusal(why))),
+            None => put_advice(of, out),
+        }
+        out.push('\n');
+    }
+}
+
+/// An objective is always answered. Without one, what advises nothing is not told.
+fn is_told(of: &Sizing) -> bool {
+    of.target_ns.is_some() || of.refused.is_none()
+}
+
+fn put_advice(of: &Sizing, out: &mut String) {
+    let Some((target_ns, concurrency)) = of.target_ns.zip(of.concurrency) else {
+        return;
+    };
+    let (target, many) = (duration(target_ns as f64), grouped(concurrency));
+    out.push_str(&match (concurrency, of.is_beyond) {
+        (0, _) => format!("; {target} does not hold even for one"),
+        (_, true) => format!("; {target} holds for the {many} that there were at most"),
+        (_, false) => format!("; {target} holds up to {many}"),
+    });
+}
+
+fn refusal(why: SizingRefusal) -> &'static str {
+    match why {
+        SizingRefusal::FewPoints => {
+            "three points of 20 requests are needed, at other numbers under way"
+        }
+        SizingRefusal::NotLinear => "the points lie too far from a line (R² below 0.7)",
+        SizingRefusal::NotRising => "it does not grow with their number",
+    }
 }
 
 /// What the prefix cache saved.

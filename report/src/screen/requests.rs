@@ -4,6 +4,7 @@ use super::amount::{counted, duration, grouped, share, table};
 use crate::intervals::of_mean;
 use crate::quantiles::Quantiles;
 use crate::table::request::Request;
+use crate::table::request_parts::Phases;
 use crate::table::request_parts::RequestParts;
 use crate::table::request_summary::RequestSummary;
 use crate::table::run_report::RunReport;
@@ -12,6 +13,8 @@ use trace_merge::Error;
 
 /// From so many requests on, the screen does not say how little their means say.
 const MANY: u64 = 30;
+/// Orders of phases that are shown.
+const SEQUENCES: usize = 5;
 
 pub(super) fn put(report: &RunReport, out: &mut String) {
     let summary = &report.requests;
@@ -49,6 +52,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     }
     put_figures(summary, out);
     put_parts(&report.request_parts, out);
+    put_phases(&report.phases, out);
     if summary.n < 30 {
         out.push_str(&format!(
             "  p90 and p99 of only {} say little\n",
@@ -139,6 +143,31 @@ fn put_parts(parts: &RequestParts, out: &mut String) {
     let (mean_ns, p99_ns, slowest_ns) = (parts.e2e_mean_ns, parts.e2e_p99_ns, parts.e2e_slowest_ns);
     rows.push(line("E2E", mean_ns, p99_ns, slowest_ns));
     out.push_str(&table(&rows, 1..5));
+}
+
+/// The orders of phases, where there are several. One alone says no more than where the time goes.
+fn put_phases(phases: &Phases, out: &mut String) {
+    if phases.sequences.len() < 2 {
+        return;
+    }
+    let head = ["phases", "n", "share", "mean", ""];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for of in phases.sequences.iter().take(SEQUENCES) {
+        let times: Vec<String> = of.phase_mean_ns.iter().map(|ns| duration(*ns)).collect();
+        rows.push(vec![
+            of.sequence.clone(),
+            grouped(of.requests),
+            share(of.requests as f64, phases.n as f64),
+            duration(of.mean_ns),
+            times.join(" → "),
+        ]);
+    }
+    out.push_str(&table(&rows, 1..4));
+    let more = phases.sequences.len().saturating_sub(SEQUENCES);
+    if more > 0 {
+        let more = counted(more as u64, "order", "orders");
+        out.push_str(&format!("  {more} more (--csv phases)\n"));
+    }
 }
 
 /// How little a few requests say: where their means lie with 95 %.

@@ -32,6 +32,10 @@ pub enum Table {
     Rank,
     /// How much there was to do.
     Load,
+    /// In which order requests went through the engine's phases.
+    Phases,
+    /// How times of requests grow with their number at once.
+    Sizing,
     /// Times with unusually many requests.
     Spikes,
     /// The longest steps.
@@ -66,6 +70,8 @@ pub fn table_csv(report: &RunReport, table: Table) -> Result<String, Error> {
         Table::WaitedFor => of_devices("waited_for"),
         Table::Rank => listed(&report.rank),
         Table::Load => listed(&report.load),
+        Table::Phases => listed(&report.phases.sequences),
+        Table::Sizing => listed(&report.sizing).map(|rows| points(&rows)),
         Table::Spikes => listed(&report.spikes.longest),
         Table::SlowSteps => listed(&report.slow_steps),
         Table::LongGaps => listed(&report.long_gaps),
@@ -90,6 +96,27 @@ fn within(device: &Value, member: &str) -> Vec<Value> {
         row
     })
     .collect()
+}
+
+/// The points of each time, with the line through them.
+fn points(rows: &[Value]) -> Vec<Value> {
+    let of_row = |row: &Value| {
+        let points = row["points"].as_array().into_iter().flatten();
+        let joined = points.map(|point| {
+            let members = [point, &row["fit"]]
+                .into_iter()
+                .filter_map(Value::as_object);
+            let mut joined: Map<String, Value> = members
+                .flatten()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect();
+            joined.insert("of".to_owned(), row["of"].clone());
+            joined.insert("refused".to_owned(), row["refused"].clone());
+            Value::Object(joined)
+        });
+        joined.collect::<Vec<_>>()
+    };
+    rows.iter().flat_map(of_row).collect()
 }
 
 /// The values of all series, with when each part of the time begins.

@@ -11,8 +11,10 @@ use super::name_time::NameTime;
 use super::rank_time::RankTime;
 use super::recorded::Recorded;
 use super::request::Request;
+use super::request_parts::Phases;
 use super::request_parts::RequestParts;
 use super::request_summary::RequestSummary;
+use super::sizing::Sizing;
 use super::slow_step::SlowStep;
 use super::spike::Spikes;
 use super::stack_time::StackTime;
@@ -38,6 +40,10 @@ pub struct RunReport {
     pub confidence: Vec<Confidence>,
     /// Where their time goes.
     pub request_parts: RequestParts,
+    /// In which order they went through the engine's phases.
+    pub phases: Phases,
+    /// How their times grow with their number at once.
+    pub sizing: Vec<Sizing>,
     /// Each request, in the order of their arrival.
     pub request: Vec<Request>,
     /// How much there was to do.

@@ -5,6 +5,7 @@ mod command;
 mod diff;
 mod export;
 mod golden;
+mod growth;
 mod hostile;
 mod idle;
 mod load;

@@ -86,6 +86,8 @@ fn alone_a_page_is_used_in_a_browser() {
         "host bound (",
         "w1",
         "launch gaps (",
+        "queue → prefill → decode",
+        "no advice: three points",
         "sa-profile open 'a run' --at ",
         HOSTILE,
     ] {

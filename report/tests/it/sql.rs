@@ -1,6 +1,7 @@
 //! The statements of `report/sql`, in Perfetto's trace processor and in engines on the tables of the same trace: all give the same rows, and say what the report says.
 
 use crate::golden::{fixture, report};
+use crate::growth::{preempted, swept};
 use crate::idle::{Server, four_ranks};
 use crate::oracle::Numbers;
 use crate::page::served;
@@ -26,6 +27,9 @@ const NOT_HERE: i32 = 3;
 const TABLES_ALONE: [&str; 1] = ["losses"];
 /// Columns whose numbers each engine counts by itself.
 const IDS: [&str; 2] = ["track_id", "slice_id"];
+
+/// Columns of sums of doubles, which each engine adds in an order of its own.
+const ROUNDED: [&str; 3] = ["slope_ns", "intercept_ns", "r_squared"];
 
 /// Statements whose rows (or those of one time) are in the order of processes, which each engine numbers by itself.
 const BY_PROCESS: [&str; 7] = [
@@ -187,6 +191,7 @@ fn comparable(row: &Value) -> String {
     let row = row.as_object().unwrap().iter();
     let kept = row.filter(|(name, _)| !IDS.contains(&name.as_str()));
     let plain = kept.map(|(name, value)| match value.as_f64() {
+        Some(number) if ROUNDED.contains(&name.as_str()) => format!("{name}: {number:.9e}"),
         Some(number) => format!("{name}: {number:?}"),
         None => format!("{name}: {value}"),
     });
@@ -417,6 +422,65 @@ fn load_agrees(rows: &Rows, report: &RunReport) {
     }
 }
 
+/// Points to the last digit, and lines but for the rounding of their sums.
+fn sizing_agrees(rows: &Rows, report: &RunReport) {
+    let points = report
+        .sizing
+        .iter()
+        .flat_map(|of| of.points.iter().map(move |point| (of, point)));
+    let expected: Vec<_> = points.collect();
+    assert_eq!(rows["sizing"].len(), expected.len());
+    for (row, (of, point)) in rows["sizing"].iter().zip(expected) {
+        assert_eq!(row["metric"], json!(of.of), "{row}");
+        assert_eq!(row["requests"], json!(point.requests), "{row} {point:?}");
+        assert!(
+            is(&row["concurrency"], point.concurrency),
+            "{row} {point:?}"
+        );
+        assert!(is(&row["p95_ns"], point.p95_ns), "{row} {point:?}");
+        match of.fit {
+            Some(fit) => {
+                assert!(near(&row["slope_ns"], fit.slope_ns), "{row} {fit:?}");
+                assert!(
+                    near(&row["intercept_ns"], fit.intercept_ns),
+                    "{row} {fit:?}"
+                );
+                assert!(near(&row["r_squared"], fit.r_squared), "{row} {fit:?}");
+            }
+            None => assert!(ROUNDED.iter().all(|name| row[*name].is_null()), "{row}"),
+        }
+    }
+}
+
+/// Each order of phases, to the last digit.
+fn phases_agree(rows: &Rows, report: &RunReport) {
+    let sequences = &report.phases.sequences;
+    assert_eq!(
+        rows["phases"].len(),
+        sequences.len(),
+        "{:?}",
+        rows["phases"]
+    );
+    for (row, of) in rows["phases"].iter().zip(sequences) {
+        assert_eq!(row["sequence"], json!(of.sequence), "{row}");
+        let counts = (&row["requests"], &row["total_ns"]);
+        assert_eq!(
+            counts,
+            (&json!(of.requests), &json!(of.total_ns)),
+            "{row} {of:?}"
+        );
+        assert!(is(&row["share"], of.share), "{row} {of:?}");
+        assert!(is(&row["mean_ns"], of.mean_ns), "{row} {of:?}");
+        for nth in 1..=8 {
+            let (found, expected) = (
+                &row[format!("mean_{nth}_ns")],
+                of.phase_mean_ns.get(nth - 1),
+            );
+            assert_eq!(found.as_f64(), expected.copied(), "{row} {of:?}");
+        }
+    }
+}
+
 /// Everything that a report says in SQL.
 fn all_agree(rows: &Rows, report: &RunReport) {
     requests_agree(rows, report);
@@ -424,6 +488,8 @@ fn all_agree(rows: &Rows, report: &RunReport) {
     devices_agree(rows, report);
     steps_agree(rows, report);
     load_agrees(rows, report);
+    sizing_agrees(rows, report);
+    phases_agree(rows, report);
     let wall = rows["recorded"]
         .iter()
         .all(|row| row["wall_ns"] == json!(report.recorded.wall_ns));
@@ -480,6 +546,20 @@ fn statements_on_devices_say_what_the_report_says() {
     assert!(report.device[0].communication_ns > 0);
     for rows in run.rows("statements_on_devices_say_what_the_report_says") {
         all_agree(&rows, &report);
+    }
+}
+
+/// Several numbers of requests at once, and requests that were preempted.
+#[test]
+fn statements_on_growth_say_what_the_report_says() {
+    for lines in [swept(), preempted()] {
+        let run = Run::of_lines(&lines);
+        let report = run.report();
+        let points: usize = report.sizing.iter().map(|of| of.points.len()).sum();
+        assert!(points == 24 || report.phases.sequences.len() == 6);
+        for rows in run.rows("statements_on_growth_say_what_the_report_says") {
+            all_agree(&rows, &report);
+        }
     }
 }
 

@@ -1,0 +1,148 @@
+//! Requests → how their times grow with the number at once.
+
+use crate::options::Slo;
+use crate::quantiles::Quantiles;
+use crate::table::metric::Metric;
+use crate::table::request::{Request, RequestStatus};
+use crate::table::sizing::{Sizing, SizingFit, SizingPoint, SizingRefusal};
+use std::collections::BTreeMap;
+
+/// The times that are looked at.
+const METRICS: [Metric; 4] = [Metric::EngineTtft, Metric::Ttft, Metric::Tpot, Metric::E2e];
+/// Into so many parts of one width the numbers at once are divided.
+const PARTS: i64 = 20;
+/// A point has so many requests at least: of fewer the p95 is the longest.
+const LEAST_REQUESTS: usize = 20;
+/// Through two points any line fits.
+const LEAST_POINTS: usize = 3;
+/// The least share of the variance, as in NeMo Agent Toolkit's sizing.
+const LEAST_R_SQUARED: f64 = 0.7;
+
+/// One of each time that any answered request has.
+pub(crate) fn sizings(requests: &[Request], slo: Option<Slo>) -> Vec<Sizing> {
+    let levels = levels(requests);
+    let of = |metric: &Metric| {
+        let answered = requests.iter().zip(&levels);
+        let answered = answered.filter(|(request, _)| request.status == RequestStatus::Ok);
+        let values: Vec<(i64, i64)> = answered
+            .filter_map(|(request, level)| Some(((*level)?, metric.of(request)?)))
+            .collect();
+        let target_ns = slo.and_then(|slo| match metric {
+            Metric::Ttft => slo.ttft_ns,
+            Metric::Tpot => slo.tpot_ns,
+            Metric::E2e => slo.e2e_ns,
+            _ => None,
+        });
+        (!values.is_empty()).then(|| sizing(*metric, &values, target_ns))
+    };
+    METRICS.iter().filter_map(of).collect()
+}
+
+/// How many requests were under way while each one was, itself with them: the mean over its time, rounded. `None` of one without such a time.
+fn levels(requests: &[Request]) -> Vec<Option<i64>> {
+    let time_of = |request: &Request| {
+        let from_ns = request.arrival_ns.or(request.queued_ns)?;
+        let to_ns = request.finished_ns.unwrap_or(i64::MAX);
+        (from_ns < to_ns).then_some((from_ns, to_ns))
+    };
+    let mut changes: BTreeMap<i64, i128> = BTreeMap::new();
+    for (from_ns, to_ns) in requests.iter().filter_map(time_of) {
+        *changes.entry(from_ns).or_default() += 1;
+        *changes.entry(to_ns).or_default() -= 1;
+    }
+    // The level summed over the time up to each change: now × ns − Σ change × ns.
+    let (mut now, mut offset, mut sum_at) = (0, 0, BTreeMap::new());
+    for (ns, change) in changes {
+        now += change;
+        offset += change * i128::from(ns);
+        sum_at.insert(ns, now * i128::from(ns) - offset);
+    }
+    let level = |request: &Request| {
+        let (from_ns, to_ns) = time_of(request)?;
+        request.finished_ns?;
+        let (sum, ns) = (
+            sum_at[&to_ns] - sum_at[&from_ns],
+            i128::from(to_ns) - i128::from(from_ns),
+        );
+        i64::try_from((2 * sum + ns) / (2 * ns)).ok()
+    };
+    requests.iter().map(level).collect()
+}
+
+/// Of pairs of a level and a time.
+fn sizing(of: Metric, values: &[(i64, i64)], target_ns: Option<i64>) -> Sizing {
+    let points = points(values);
+    let in_points: u64 = points.iter().map(|point| point.requests).sum();
+    let fit = fit(&points);
+    let refused = refused(&points, fit);
+    let advice = fit.filter(|_| refused.is_none()).zip(target_ns);
+    let highest = points.last().map_or(0.0, |point| point.concurrency);
+    let found = advice.map(|(fit, target_ns)| (target_ns as f64 - fit.intercept_ns) / fit.slope_ns);
+    Sizing {
+        of,
+        left_out: values.len() as u64 - in_points,
+        fit,
+        refused,
+        target_ns,
+        concurrency: found.map(|found| whole(found.min(highest))),
+        is_beyond: found.is_some_and(|found| found >= highest),
+        points,
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is at least 0 and at most a number of requests"
+)]
+fn whole(number: f64) -> u64 {
+    number.max(0.0).floor() as u64
+}
+
+/// Requests with about the same level are a point.
+fn points(values: &[(i64, i64)]) -> Vec<SizingPoint> {
+    let levels = values.iter().map(|(level, _)| *level);
+    let (least, most) = (levels.clone().min().unwrap_or(0), levels.max().unwrap_or(0));
+    let mut parts: BTreeMap<i64, Vec<(i64, i64)>> = BTreeMap::new();
+    for (level, ns) in values {
+        let part = PARTS * (level - least) / (most - least + 1);
+        parts.entry(part).or_default().push((*level, *ns));
+    }
+    let enough = parts
+        .into_values()
+        .filter(|part| part.len() >= LEAST_REQUESTS);
+    let point = |part: Vec<(i64, i64)>| SizingPoint {
+        concurrency: part.iter().map(|(level, _)| *level).sum::<i64>() as f64 / part.len() as f64,
+        requests: part.len() as u64,
+        p95_ns: Quantiles::of(part.into_iter().map(|(_, ns)| ns).collect()).p95_ns,
+    };
+    enough.map(point).collect()
+}
+
+/// Least squares, each point with the same weight.
+fn fit(points: &[SizingPoint]) -> Option<SizingFit> {
+    let n = points.len() as f64;
+    let mean = |of: fn(&SizingPoint) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (mean_x, mean_y) = (mean(|point| point.concurrency), mean(|point| point.p95_ns));
+    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+    for point in points {
+        let (x, y) = (point.concurrency - mean_x, point.p95_ns - mean_y);
+        (xx, xy, yy) = (xx + x * x, xy + x * y, yy + y * y);
+    }
+    (xx > 0.0).then(|| SizingFit {
+        slope_ns: xy / xx,
+        intercept_ns: mean_y - xy / xx * mean_x,
+        r_squared: if yy > 0.0 { xy * xy / (xx * yy) } else { 0.0 },
+    })
+}
+
+fn refused(points: &[SizingPoint], fit: Option<SizingFit>) -> Option<SizingRefusal> {
+    match fit {
+        Some(fit) if points.len() >= LEAST_POINTS => match fit {
+            _ if fit.slope_ns <= 0.0 => Some(SizingRefusal::NotRising),
+            _ if fit.r_squared < LEAST_R_SQUARED => Some(SizingRefusal::NotLinear),
+            _ => None,
+        },
+        _ => Some(SizingRefusal::FewPoints),
+    }
+}
