@@ -2,7 +2,7 @@
 
 From Python 3.12 on the interpreter tells of their calls (`calls`). Generators, and functions of older Pythons, are wrapped when their module is imported.
 
-It needs no module of Python, as `likeness` says.
+It needs no module of Python, as `_likeness` says.
 """
 
 import sys
