@@ -87,26 +87,29 @@ pub(crate) fn exit(py: Python<'_>, owner: Owner, missed: &Missed, args: &[u8]) {
 /// Ends the innermost span of this owner on the lane of the running code. One that was opened in another task is found there: an async generator may be
 /// closed from anywhere.
 pub(crate) fn exit_at(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_>) {
-    if !tasks::are_open() && missed.load(Ordering::Relaxed) == 0 {
-        if !exit_thread(owner, end) && owner == BEGUN {
-            end_without_begin(py);
-        }
+    if exit_here(py, owner, missed, end) {
         return;
+    }
+    if owner == BEGUN {
+        end_without_begin(py);
+    } else if tasks::are_open() {
+        tasks::exit_anywhere(py, owner, end);
+    }
+}
+
+/// The same for code that cannot have begun elsewhere, or not at all; whether there was one.
+pub(crate) fn exit_here(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_>) -> bool {
+    if !tasks::are_open() && missed.load(Ordering::Relaxed) == 0 {
+        return exit_thread(owner, end);
     }
     if is_of_gone(py) && tasks::exit_gone(owner, end) {
-        return;
+        return true;
     }
-    let ended = match task::current(py) {
+    match task::current(py) {
         Some(task) => {
             tasks::exit(&task, owner, end) || take_missed(missed) || exit_thread(owner, end)
         }
         None => exit_thread(owner, end) || take_missed(missed),
-    };
-    if !ended {
-        match owner {
-            BEGUN => end_without_begin(py),
-            _ => tasks::exit_anywhere(py, owner, end),
-        }
     }
 }
 

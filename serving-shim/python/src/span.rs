@@ -142,20 +142,19 @@ impl Span {
         lane::exit(slf.py(), owner, &span.missed, &args.0);
     }
 
-    /// Ends it by an exception that is being raised. Where that closes the coroutine of a task that is gone, nothing else says so.
+    /// Ends it by an exception that is being raised. Where that closes the coroutine of a task that is gone, nothing else says so. A coroutine that is cancelled before its
+    /// first step has no span.
     pub(crate) fn exit_unwound(slf: &Bound<'_, Self>, kind: &Bound<'_, PyAny>, is_closed: bool) {
-        if is_closed && tasks::are_gone() {
-            let mut args = Scratch::take();
-            push_error(&mut args.0, kind);
-            let end = End {
-                args: &args.0,
-                ns: None,
-            };
-            if tasks::exit_gone(slf.as_ptr().addr(), end) {
-                return;
-            }
+        let (span, owner) = (slf.get(), slf.as_ptr().addr());
+        let mut args = Scratch::take();
+        push_error(&mut args.0, kind);
+        let end = End {
+            args: &args.0,
+            ns: None,
+        };
+        if !(is_closed && tasks::are_gone() && tasks::exit_gone(owner, end)) {
+            lane::exit_here(slf.py(), owner, &span.missed, end);
         }
-        Span::exit(slf, Some(kind));
     }
 
     /// Whether nothing is recorded of it now, and nobody remembers an occurrence of it here.

@@ -1,5 +1,7 @@
 """The API server's side: requests that arrive and get their internal ids, outputs that go out."""
 
+import asyncio
+import itertools
 import weakref
 
 from .. import async_span, duration, flow, instant, now_ns, request, span
@@ -22,7 +24,7 @@ RECORD = span("StatLoggerManager.record", cat="serving")
 class FrontRequest(Tally):
     """One request, by its internal id, that the process waits for."""
 
-    __slots__ = ("span", "external_id", "cached_tokens")
+    __slots__ = ("span", "external_id", "number", "cached_tokens")
 
     def __new__(cls, _span, _external_id):
         return super().__new__(cls)
@@ -30,14 +32,16 @@ class FrontRequest(Tally):
     def __init__(self, span, external_id):
         self.span = span
         self.external_id = external_id
+        self.number = next(_numbers)
         self.cached_tokens = None
 
-    def end(self, request_id, why, ts_ns):
+    def end(self, request_id, why, ts_ns, **more):
         """The request is over. The flow ends in the span that began last before this time."""
         flow(REQUEST, request_id, "end", ts_ns=ts_ns)
-        self.span.end(reason=why, output_tokens=self.output_tokens, cached_tokens=self.cached_tokens)
+        self.span.end(reason=why, output_tokens=self.output_tokens, cached_tokens=self.cached_tokens, **more)
 
 
+_numbers = itertools.count()
 _open: dict[str, FrontRequest] = {}  # by internal id; only the event loop's thread touches it
 _outputs = Outputs()
 _waits: dict[weakref.ref, object] = {}  # the spans of generators that somebody has
@@ -124,11 +128,11 @@ def add_request(_client, *args, **kwargs):
         return None
     external_id = argument(args, kwargs, 0, "request_id")
     opened = open_span("AsyncLLM.add_request", cat="serving", external_id=external_id)
-    is_other = external_id in _open  # without internal ids a second request of the same id is refused
+    since = next(_numbers)
 
     def leave(_result, error):
-        if error is not None and not is_other:
-            _end_all([id for id, one in _open.items() if one.external_id == external_id], error)
+        if error is not None:  # a client may have sent the id of another request of its own
+            _end_all([id for id, one in _open.items() if one.external_id == external_id and one.number > since], error)
         opened.close(error)
 
     return leave
@@ -142,8 +146,8 @@ def generate(_client, *args, **kwargs):
 
     def leave(generator, error):
         if error is None:
-            opened = async_span("AsyncLLM.generate", cat="serving", external_id=external_id)
-            _waits[weakref.ref(generator, _left)] = opened
+            reference = weakref.ref(generator, _left)
+            _waits[reference] = async_span("AsyncLLM.generate", cat="serving", external_id=external_id)
 
     return leave
 
@@ -156,8 +160,9 @@ def _left(generator):
 
 def _end_all(request_ids, error):
     """No output and no abort comes for these."""
+    why = "abort" if isinstance(error, asyncio.CancelledError) else "error"
     for request_id in request_ids:
-        _take(request_id).end(request_id, type(error).__name__, now_ns())
+        _take(request_id).end(request_id, why, now_ns(), error=type(error).__name__)
 
 
 def process_inputs(processor, *_args, **_kwargs):

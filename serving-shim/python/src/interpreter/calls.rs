@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use pyo3::exceptions::PyGeneratorExit;
+use pyo3::exceptions::{PyException, PyGeneratorExit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -74,7 +74,10 @@ pub(super) fn is_root(code: &Bound<'_, PyAny>) -> bool {
 #[pyfunction]
 #[pyo3(signature = (code, span, /))]
 fn track_code(code: &Bound<'_, PyAny>, span: Py<Span>) {
-    change(code, |part| part.span = Some(span));
+    // Of two threads that judge it at once, one has given it already, and opened it.
+    change(code, |part| {
+        part.span.get_or_insert(span);
+    });
 }
 
 /// Shows the tasks that this code returns.
@@ -107,13 +110,24 @@ fn started(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
         enter(call.py, part);
         return Ok(call.py.None().into_ptr());
     }
-    // An exception of the judge is one that somebody sent to this thread: the judge catches its own.
-    let is_tracked = judge(&code)?;
+    let is_tracked = sent(call.py, judge(&code))?;
     match look(call.py, code.as_ptr()) {
         Some(part) if is_tracked => enter(call.py, part),
         _ => return Ok(disabled(call.py)),
     }
     Ok(call.py.None().into_ptr())
+}
+
+/// Passes on what somebody sent to this thread while Python ran for us, such as `KeyboardInterrupt`. Errors of our own are no host's.
+fn sent<T: Default>(py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
+    result.or_else(|error| {
+        let is_ours = error.is_instance_of::<PyException>(py);
+        if is_ours {
+            Ok(T::default())
+        } else {
+            Err(error)
+        }
+    })
 }
 
 fn enter(py: Python<'_>, part: Part) {
@@ -149,10 +163,11 @@ fn returned(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
             Span::exit(&span.into_bound(call.py), None);
         }
         if part.is_root {
-            lives::end(call.py, None);
+            lives::end(call.py, None, false);
         }
         if part.makes_tasks {
-            lives::begin(&result);
+            // An error here is nobody's: the task is of a kind that has no such coroutine.
+            sent(call.py, lives::begin(&result))?;
         }
     }
     Ok(call.py.None().into_ptr())
@@ -167,7 +182,7 @@ fn unwound(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
             Span::exit_unwound(&span.into_bound(call.py), &kind, is_closed);
         }
         if part.is_root {
-            lives::end(call.py, Some(&kind));
+            lives::end(call.py, Some(&kind), is_closed);
         }
     }
     Ok(call.py.None().into_ptr())

@@ -25,10 +25,11 @@ fn set_root_watch(py: Python<'_>, watch: Py<PyAny>) {
 }
 
 /// A task was made. One that has ended already, as an eager one may have, has no row.
-pub(super) fn begin(task: &Bound<'_, PyAny>) {
-    // An error here is nobody's: the task is of a kind that has no such coroutine.
+pub(super) fn begin(task: &Bound<'_, PyAny>) -> PyResult<()> {
     if sa_recorder::__wants(Level::E2e) && !task::is_done(task) && !tasks::has(task, LIFE) {
-        let _ = begin_of(task);
+        begin_of(task)
+    } else {
+        Ok(())
     }
 }
 
@@ -55,7 +56,7 @@ fn begin_of(task: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 /// A coroutine ends that may be the one of the running task.
-pub(super) fn end(py: Python<'_>, error: Option<&Bound<'_, PyAny>>) {
+pub(super) fn end(py: Python<'_>, error: Option<&Bound<'_, PyAny>>, is_closed: bool) {
     if !tasks::are_open() {
         return;
     }
@@ -71,8 +72,8 @@ pub(super) fn end(py: Python<'_>, error: Option<&Bound<'_, PyAny>>) {
         Some(task) if is_running(&task) => {
             tasks::exit(&task, LIFE, end);
         }
-        // It is closed with its task.
-        None if tasks::are_gone() => {
+        // It is closed with its task, amid whatever code runs.
+        _ if is_closed && tasks::are_gone() => {
             tasks::exit_gone(LIFE, end);
         }
         _ => {}

@@ -196,3 +196,27 @@ for thread in threads:
 def test_each_loop_has_its_tasks(script):
     process = script(THREADS).sampled(SA_PROFILE_TASKS="1", SA_PROFILE_SAMPLE_MS="0")
     assert [len(lives(process, name)) for name in ("main", "handle")] == [4, 80]
+
+
+DROPPED_WITHIN = """
+import asyncio, gc
+
+async def waits():
+    await asyncio.get_running_loop().create_future()
+
+async def main():
+    task = asyncio.create_task(waits())
+    await asyncio.sleep(0)
+    task._log_destroy_pending = False
+    del task
+    gc.collect()
+    await asyncio.sleep(0.05)
+
+asyncio.run(main())
+"""
+
+
+def test_a_task_that_is_collected_while_another_one_runs_has_ended(script):
+    process = script(DROPPED_WITHIN).sampled(SA_PROFILE_TASKS="1", SA_PROFILE_SAMPLE_MS="0")
+    (waits,), (main,) = lives(process, "waits"), lives(process, "main")
+    assert waits["args"]["error"] == "GeneratorExit" and waits["dur"] < main["dur"] - 40_000

@@ -395,3 +395,24 @@ def test_without_a_free_tool_functions_are_wrapped(script, library, tmp_path):
     assert done.stderr == "sa_profile: the tools 3 and 4 of sys.monitoring are taken: functions are wrapped, and those of the script have no spans\n"
     (process,) = plain.all_processes()
     assert len(spans(process, "free")) == 1
+
+
+NEVER_BEGUN = """
+import asyncio
+async def handle(seconds):
+    await asyncio.sleep(seconds)
+async def main():
+    lives = asyncio.create_task(handle(0.05))
+    await asyncio.sleep(0)
+    never = asyncio.create_task(handle(0))
+    never.cancel()
+    await asyncio.gather(lives, never, return_exceptions=True)
+"""
+
+
+def test_a_task_cancelled_before_its_first_step_ends_no_other(script, library, tmp_path):
+    (tmp_path / "lib" / "cancels.py").write_text(NEVER_BEGUN)
+    program = "import asyncio\nfrom lib import cancels\nasyncio.run(cancels.main())\n"
+    process = script(program).sampled(SA_PROFILE_TRACK="lib.cancels:handle", SA_PROFILE_SAMPLE_MS="0")
+    (handled,) = spans(process, "handle")
+    assert handled["dur"] >= 50_000 and "error" not in handled.get("args", {})

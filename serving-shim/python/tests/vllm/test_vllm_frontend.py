@@ -195,7 +195,7 @@ def test_a_request_that_no_engine_takes_ends(record):
     assert trace.stdout == "the engine is dead\n"
     assert trace.one("AsyncLLM.add_request")["error"] == "ConnectionError"
     assert [phase for phase, _ in trace.flows()] == ["s", "f"]
-    assert [one["args"]["reason"] for one in trace.named("request", "X")] == ["ConnectionError"]
+    assert [(one["args"]["reason"], one["args"]["error"]) for one in trace.named("request", "X")] == [("error", "ConnectionError")]
 
 
 def engine_dies_while_they_wait():
@@ -211,8 +211,8 @@ def engine_dies_while_they_wait():
 def test_an_engine_that_dies_ends_all_who_wait(record):
     trace = record(engine_dies_while_they_wait)
     assert trace.stdout == "the engine is dead the engine is dead\n" and trace.stderr == ""
-    ended = [one["args"]["reason"] for one in trace.named("request", "X") if "external_id" in one["args"]]
-    assert ended == ["ConnectionError"] * 2
+    ended = [(one["args"]["reason"], one["args"]["error"]) for one in trace.named("request", "X") if "external_id" in one["args"]]
+    assert ended == [("error", "ConnectionError")] * 2
     assert len(trace.named("OutputProcessor.propagate_error")) == 1
     assert len(trace.named("AsyncLLM.generate", "X")) == 2
 
@@ -232,8 +232,9 @@ def the_same_id_twice():
     serve(scenario)
 
 
-def test_a_second_request_of_an_id_does_not_end_the_first(record):
-    trace = record(the_same_id_twice, FAKE_VLLM_WITHOUT="InputProcessor.assign_request_id")
+@pytest.mark.parametrize("lacking", [{}, {"FAKE_VLLM_WITHOUT": "InputProcessor.assign_request_id"}])
+def test_a_second_request_of_an_id_does_not_end_the_first(record, lacking):
+    trace = record(the_same_id_twice, **lacking)
     assert trace.stdout == "refused\n3\n"
     (reason,) = [one["args"]["reason"] for one in trace.named("request", "X") if "external_id" in one["args"]]
     assert reason == "length"
