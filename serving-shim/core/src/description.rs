@@ -1,6 +1,7 @@
 //! What the caller says of a launch.
 
 use crate::runtime::{Graph, Stream};
+use std::borrow::Cow;
 
 /// What is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,16 +41,25 @@ impl Kind {
 /// What a launch is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name {
-    /// As the trace shows it.
-    pub shown: String,
+    /// As the trace shows it. One that is borrowed allocates nothing: some hosts wait, and so may launch, in signal handlers.
+    pub shown: Cow<'static, str>,
     /// As the runtime has it, if that is something else.
     pub raw: Option<String>,
 }
 
-impl From<&str> for Name {
-    fn from(shown: &str) -> Name {
+impl From<&'static str> for Name {
+    fn from(shown: &'static str) -> Name {
         Name {
-            shown: shown.to_owned(),
+            shown: shown.into(),
+            raw: None,
+        }
+    }
+}
+
+impl From<String> for Name {
+    fn from(shown: String) -> Name {
+        Name {
+            shown: shown.into(),
             raw: None,
         }
     }

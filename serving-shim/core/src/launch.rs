@@ -61,7 +61,7 @@ impl Launch {
         }
         let description = Description {
             kind: Kind::Kernel,
-            name: name.into(),
+            name: name.to_owned().into(),
             stream: Stream(stream as usize),
             grid,
             bytes: 0,

@@ -51,14 +51,14 @@ pub(crate) fn launch<'a>(
     serving_shim::hooks::launch(seen, || match name() {
         Name::Kernel(name) => kernel(name),
         Name::Asked(name) => kernel(&name),
-        Name::Text(text) => text.to_string_lossy().as_ref().into(),
+        Name::Text(text) => text.to_string_lossy().into_owned().into(),
         Name::Unknown => api.into(),
     })
 }
 
 fn kernel(name: &KernelName) -> serving_shim::Name {
     serving_shim::Name {
-        shown: name.shown().to_owned(),
+        shown: name.shown().to_owned().into(),
         raw: (name.shown() != name.raw).then(|| name.raw.clone()),
     }
 }

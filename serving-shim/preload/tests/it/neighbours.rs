@@ -63,6 +63,18 @@ fn an_allocator_before_or_behind_ours_is_used_as_without_us() {
     );
 }
 
+#[test]
+fn a_launch_in_a_handler_that_interrupts_the_allocator_does_not_enter_it() {
+    let ground = Ground::new();
+    ground.library("libascendcl.so", "quiet_acl.c", &[] as &[&str]);
+    let flags = ["-Wno-builtin-declaration-mismatch", "-l:libascendcl.so"];
+    ground.program("interrupted", &["interrupted.c", "allocator.c"], &flags);
+    let plain = end(&mut ground.command(ground.path("interrupted")));
+    assert_eq!((plain.code, plain.stdout.as_str()), (42, "launched 100\n"));
+    assert_eq!(end(&mut ground.recorded(ground.path("interrupted"))), plain);
+    assert_eq!(ground.trace().count("aclrtLaunchKernel"), 100);
+}
+
 /// Libraries that programs preload: the file, and Debian's package.
 const PRELOADED: [(&str, &str); 5] = [
     ("libjemalloc.so.2", "libjemalloc2"),
