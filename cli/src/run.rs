@@ -74,6 +74,9 @@ pub(crate) struct Arguments {
     /// With --python: spans for calls of MODULE:FUNCTION; * stands for any text
     #[arg(long, value_name = "NAME", requires = "python", value_parser = environment::track)]
     track: Vec<String>,
+    /// With --python: each asyncio task from its creation to its end, from Python 3.12 on
+    #[arg(long, requires = "python")]
+    tasks: bool,
     /// Leave the fragments as they are
     #[arg(long, help_heading = "Rarely needed")]
     no_merge: bool,
@@ -142,6 +145,7 @@ fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
         preload,
         python,
         track: arguments.track.clone(),
+        tasks: arguments.tasks,
     };
     Ok((directory, settings))
 }

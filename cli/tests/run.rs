@@ -633,7 +633,8 @@ fn package_that_tells(ground: &Ground) -> String {
     let package = ground.path("lib/python3.12/site-packages/sa_profile");
     fs::create_dir_all(package.join("startup")).unwrap();
     fs::write(package.join("_sa_profile.abi3.so"), "").unwrap();
-    let tells = "import os\nopen('told', 'a').write(os.environ['PYTHONPATH'] + ' ' + os.environ.get('SA_PROFILE_TRACK', '-') + '\\n')\n";
+    let tells = "import os\ntold = [os.environ.get('SA_PROFILE_' + name, '-') for name in ('TRACK', 'TASKS')]\n\
+                 open('told', 'a').write(os.environ['PYTHONPATH'] + ' ' + ' '.join(told) + '\\n')\n";
     fs::write(package.join("startup/sitecustomize.py"), tells).unwrap();
     package.display().to_string()
 }
@@ -648,7 +649,7 @@ fn python_is_told_where_to_begin() {
     let package = package_that_tells(&ground);
     let script = ["python3", "-c", "pass"];
     let named = format!("--python={package}");
-    let track = ["--track", "a:f", "--track", "b.*:G.*"];
+    let track = ["--track", "a:f", "--track", "b.*:G.*", "--tasks"];
     for (alone, words) in [
         (
             false,
@@ -669,7 +670,7 @@ fn python_is_told_where_to_begin() {
         "{}/startup:/users/own",
         fs::canonicalize(package).unwrap().display()
     );
-    assert_eq!(told, format!("{paths} a:f,b.*:G.*\n{paths} -\n"));
+    assert_eq!(told, format!("{paths} a:f,b.*:G.* 1\n{paths} - -\n"));
 }
 
 #[test]
@@ -685,6 +686,8 @@ fn a_python_package_that_is_not_there_is_refused_before_the_command_runs() {
         "{}",
         ended.stderr
     );
-    let ended = ground.run(&["run", "--track", "a:f", "--", "true"]);
-    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    for needs_python in [&["--track", "a:f"][..], &["--tasks"]] {
+        let ended = ground.run(&[&["run"], needs_python, &["--", "true"]].concat());
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) python: Option<PathBuf>,
     /// Python functions that shall have spans, if the user named any.
     pub(crate) track: Vec<String>,
+    /// Whether the lives of asyncio tasks are shown.
+    pub(crate) tasks: bool,
 }
 
 impl Settings {
@@ -55,6 +57,9 @@ impl Settings {
         }
         if !self.track.is_empty() {
             variables.push(("SA_PROFILE_TRACK", Some(self.track.join(",").into())));
+        }
+        if self.tasks {
+            variables.push(("SA_PROFILE_TASKS", Some("1".into())));
         }
         variables
     }
@@ -165,6 +170,7 @@ mod tests {
             preload: None,
             python: None,
             track: Vec::new(),
+            tasks: false,
         }
     }
 
@@ -190,6 +196,7 @@ mod tests {
             "SA_PROFILE_MAX_MB",
             "LD_PRELOAD",
             "PYTHONPATH",
+            "SA_PROFILE_TASKS",
         ] {
             assert_eq!(value(&variables, untouched), None, "{untouched}");
         }
@@ -224,6 +231,7 @@ mod tests {
         let settings = Settings {
             python: Some("/p/startup".into()),
             track: vec!["a:f".into(), "b:G.*".into()],
+            tasks: true,
             ..settings()
         };
         for (others, all) in [
@@ -235,6 +243,8 @@ mod tests {
             assert_eq!(value(&variables, "PYTHONPATH"), Some(Some(all.into())));
             let track = value(&variables, "SA_PROFILE_TRACK");
             assert_eq!(track, Some(Some("a:f,b:G.*".into())));
+            let tasks = value(&variables, "SA_PROFILE_TASKS");
+            assert_eq!(tasks, Some(Some("1".into())));
         }
     }
 
