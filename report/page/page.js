@@ -60,7 +60,8 @@ function sizing() {
   const advice = ({ refused, target_ns: target, concurrency: many, is_beyond: isBeyond }) => {
     if (refused) return `no advice: ${REFUSED[refused]}`;
     if (target == null) return '';
-    return isBeyond ? `${duration(target)} holds for the ${many} that there were at most` : `${duration(target)} holds up to ${many}`;
+    if (many === 0) return `${duration(target)} does not hold even for one`;
+    return `${duration(target)} holds up to ${many}${isBeyond ? ', the highest point, and maybe beyond' : ''}`;
   };
   const point = (of) => `${of.concurrency.toFixed(1)}: ${duration(of.p95_ns)}`;
   const columns = [

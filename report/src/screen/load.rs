@@ -122,7 +122,7 @@ fn put_advice(of: &Sizing, out: &mut String) {
     let (target, many) = (duration(target_ns as f64), grouped(concurrency));
     out.push_str(&match (concurrency, of.is_beyond) {
         (0, _) => format!("; {target} does not hold even for one"),
-        (_, true) => format!("; {target} holds for the {many} that there were at most"),
+        (_, true) => format!("; {target} holds up to {many}, the highest point, and maybe beyond"),
         (_, false) => format!("; {target} holds up to {many}"),
     });
 }
