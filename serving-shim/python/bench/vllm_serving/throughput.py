@@ -112,6 +112,8 @@ class Comparison:
         self.turns = options.turns
         self.until = time.monotonic() + options.minutes * 60
         self.throughput, self.cpu = Differences(), {}
+        # The same where nothing was switched before the window, and where that was just done.
+        self.settled, self.switched = Differences(), Differences()
         self.rates = {True: [], False: []}
 
     def goes_on(self):
@@ -122,6 +124,9 @@ class Comparison:
         """The windows of one turn through the order, in which a drift of the machine cancels out."""
         rate = {on: statistics.fmean(one.per_second for one in windows[on]) for on in windows}
         self.throughput.values.append(rate[True] / rate[False] - 1)
+        first, second, third, fourth = (windows[on][at].per_second for on, at in ((True, 0), (False, 0), (False, 1), (True, 1)))
+        self.settled.values.append(first / third - 1)
+        self.switched.values.append(fourth / second - 1)
         for name in windows[True][0].cpu_ns_per_token:
             ns = {on: statistics.fmean(one.cpu_ns_per_token[name] for one in windows[on]) for on in windows}
             self.cpu.setdefault(name, Differences()).values.append(ns[True] - ns[False])
@@ -134,6 +139,8 @@ class Comparison:
         for on, rates in self.rates.items():
             report.result(f"{label}_{'on' if on else 'off'}_tokens_per_second", statistics.median(rates))
         self.throughput.tell(report, f"{label}_throughput_difference_percent")
+        self.settled.tell(report, f"{label}_throughput_difference_percent_a_while_after_a_switch")
+        self.switched.tell(report, f"{label}_throughput_difference_percent_right_after_a_switch")
         for name, differences in self.cpu.items():
             differences.tell(report, f"{label}_{name}_cpu_ns_per_output_token", "ns")
         reached = self.throughput.half_width()
