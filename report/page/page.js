@@ -97,7 +97,7 @@ function build() {
   const sections = [
     ['recorded', 'What was recorded', recorded],
     ['findings', 'What stands out', findings],
-    ['requests', 'Requests', () => list ? [requestFigures(), requestParts(), phases(), element('div', { class: 'grid' },
+    ['requests', 'Requests', () => list ? [requestFigures(), requestParts(), phases(), prefixes(), element('div', { class: 'grid' },
       distribution('E2E', request.e2e_us, data.requests.e2e, 'requests'), distribution('TTFT', request.ttft_us, data.requests.ttft, 'requests'), distribution('TPOT', request.tpot_us, data.requests.tpot, 'requests'))] : element('p', {}, none)],
     ['time', 'Over time', () => timeline && [timeline.element, leftOut(), load(), sizing()]],
     ['each', 'Each request', () => list && list.element],

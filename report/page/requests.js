@@ -66,6 +66,33 @@ function phases() {
   return n > 0 && figure('Phases in the engine', table(columns, sequences, { most: SHOWN }), 'phases');
 }
 
+/** What prompts have in common, and what the prefix cache had of that. */
+function prefixes() {
+  const { n, prompt_tokens: tokens, shared_tokens: seen, cached_share: cached, untold_tokens: untold, unique, shared, prefixes: list } = data.prefixes;
+  if (n === 0) return undefined;
+  const had = cached == null ? 'the trace does not say what the prefix cache had' : `the prefix cache had ${share(cached, 1)}`;
+  const whole = (of) => count(Math.round(of));
+  const percentiles = ['p50', 'p90', 'p95', 'p99'].map((name) => `${name} ${whole(unique[name])}`).join(', ');
+  const columns = [
+    { title: 'shared prefix', class: 'text', text: ({ prefix }) => prefix },
+    { title: 'prompts', text: ({ requests }) => count(requests) },
+    { title: 'tokens', text: ({ tokens: of }) => count(of) },
+    { title: 'own', text: ({ own_tokens: of }) => count(of) },
+    { title: 'saves', text: ({ saved_tokens: of }) => count(of) },
+    { title: 'of all', text: ({ saved_share: of }) => share(of, 1) },
+    { title: 'cache had', text: ({ hit_tokens: of }) => (of == null ? '' : count(of)) },
+    { title: 'engine', class: 'text', text: ({ engine }) => processName(engine) },
+  ];
+  return figure('What prompts have in common', [
+    element('p', {}, `Of ${count(tokens)} tokens of ${count(n)} prompts at best ${share(seen, tokens)} were seen before in their engine; ${had}.`),
+    element('p', {}, `Tokens of a prompt not seen before: ${percentiles}, at most ${count(unique.max)}.`),
+    untold > 0 && element('p', { class: 'soft' }, `${count(untold)} tokens lie behind the blocks that are told of their prompts, and count as not seen before.`),
+    list.length > 0 && table(columns, list, { most: SHOWN }),
+    shared > list.length && element('p', { class: 'soft' }, `${count(shared)} prefixes are shared. These save most.`),
+    statement('prefix_summary'),
+  ], 'prefixes');
+}
+
 function partLegend() {
   return legend(data.request.part_names.map((name, nth) => ({ name, nth })));
 }

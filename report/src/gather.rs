@@ -7,6 +7,7 @@ pub(crate) mod devices;
 pub(crate) mod edge;
 pub(crate) mod name_keys;
 pub(crate) mod process_ids;
+pub(crate) mod prompt_blocks;
 pub(crate) mod request_moment;
 pub(crate) mod row;
 pub(crate) mod slice_record;

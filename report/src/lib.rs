@@ -52,6 +52,7 @@ pub use table::metric::Metric;
 pub use table::name_time::NameTime;
 pub use table::rank_time::RankTime;
 pub use table::recorded::{Recorded, RecordedProcess};
+pub use table::request::prefixes::{Prefix, Prefixes, TokenQuantiles};
 pub use table::request::{Request, RequestStatus};
 pub use table::request_parts::{PhaseSequence, Phases};
 pub use table::request_parts::{RequestPart, RequestParts};

@@ -13,6 +13,7 @@ use crate::table::long_gap::LongGap;
 use crate::table::name_time::NameTime;
 use crate::table::rank_time::RankTime;
 use crate::table::recorded::Recorded;
+use crate::table::request::prefixes::Prefixes;
 use crate::table::request_parts::Phases;
 use crate::table::request_parts::RequestParts;
 use crate::table::request_summary::RequestSummary;
@@ -52,12 +53,14 @@ const UPLOT: [&str; 2] = [
     include_str!("../page/uplot/uPlot.iife.min.js"),
 ];
 /// The figures whose SQL it shows, for Perfetto's trace processor.
-const SQL: [&str; 12] = [
+const SQL: [&str; 14] = [
     "recorded",
     "requests",
     "request_parts",
     "phases",
     "between_tokens",
+    "prefix_summary",
+    "prefixes",
     "load",
     "sizing",
     "devices",
@@ -83,6 +86,7 @@ struct PageData<'a> {
     request_parts: &'a RequestParts,
     phases: &'a Phases,
     sizing: &'a [Sizing],
+    prefixes: &'a Prefixes,
     request: RequestColumns<'a>,
     load: &'a [LoadLevel],
     device: &'a [DeviceTime],
@@ -116,6 +120,7 @@ pub fn page(report: &RunReport, title: &str, opens: Option<&str>) -> Result<Stri
         request_parts: &report.request_parts,
         phases: &report.phases,
         sizing: &report.sizing,
+        prefixes: &report.prefixes,
         request: RequestColumns::of(
             &report.request,
             order.map(|part| part.name.clone()).collect(),

@@ -11,6 +11,7 @@ use crate::fold::name_times::NameTimes;
 use crate::fold::output_tokens::OutputTokens;
 use crate::fold::rank_times::{CollectiveCounts, rank_times};
 use crate::fold::request_parts::request_parts;
+use crate::fold::requests::prefixes::{ToldPrompts, prefixes};
 use crate::fold::requests::summary;
 use crate::fold::sizings::sizings;
 use crate::fold::slices::{SliceContext, SliceTables, slice_tables};
@@ -156,6 +157,14 @@ impl Run<'_> {
             noted: &gathered.tokens.finish()?,
             rows: &gathered.requests.token_rows(),
         };
+        let blocks = gathered.blocks.finish()?;
+        let told = ToldPrompts {
+            prompts: &gathered.prompts,
+            blocks: &blocks,
+            processes: &recorded.processes,
+        };
+        let prefixes = prefixes(&told, &gathered.requests, self.sorter())?;
+        drop(blocks);
         let (request, phases) = gathered.requests.requests();
         let (on_devices, mut edges) = (gathered.on_devices.finish()?, gathered.edges);
         let mut of_devices = self.device_tables(&on_devices, &mut edges)?;
@@ -184,6 +193,7 @@ impl Run<'_> {
             request_parts: request_parts(&request),
             phases,
             sizing: sizings(&request, self.options.slo),
+            prefixes,
             confidence: confidences(&requests),
             requests,
             spikes: spikes(&request, &load, last_ns),

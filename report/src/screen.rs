@@ -8,6 +8,7 @@ mod findings;
 mod idle;
 mod load;
 mod names;
+mod prefixes;
 mod ranks;
 mod recorded;
 mod requests;
@@ -36,6 +37,7 @@ pub fn text(report: &RunReport) -> String {
     findings::put(report, &mut out);
     requests::put(report, &mut out);
     out.push('\n');
+    prefixes::put(report, &mut out);
     load::put(report, &mut out);
     devices::put(report, &mut out);
     idle::put(report, &mut out);

@@ -7,7 +7,7 @@ macro_rules! statements {
 }
 
 /// Each statement of `report/sql`, and its name.
-pub const STATEMENTS: [(&str, &str); 22] = statements![
+pub const STATEMENTS: [(&str, &str); 24] = statements![
     "between_tokens",
     "bottlenecks",
     "collectives",
@@ -20,6 +20,8 @@ pub const STATEMENTS: [(&str, &str); 22] = statements![
     "losses",
     "names",
     "phases",
+    "prefix_summary",
+    "prefixes",
     "recorded",
     "request_parts",
     "request_summary",

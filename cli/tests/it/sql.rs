@@ -79,7 +79,9 @@ fn what_cannot_be_run_is_said() {
     let unknown = run([trace.to_str().unwrap(), "nmaes"]);
     assert_eq!(unknown.code, Some(2));
     assert!(
-        unknown.stderr.contains("names, phases, recorded")
+        unknown
+            .stderr
+            .contains("names, phases, prefix_summary, prefixes, recorded")
             && unknown.stderr.contains("found \"nmaes\"")
     );
     assert_eq!(run(["/no/run", "names"]).code, Some(2));

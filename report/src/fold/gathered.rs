@@ -7,6 +7,7 @@ use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::Edge;
 use crate::gather::name_keys::NameKeys;
 use crate::gather::process_ids::ProcessIds;
+use crate::gather::prompt_blocks::{Prompt, PromptBlock};
 use crate::gather::slice_record::SliceRecord;
 use crate::gather::slow_steps::SlowSteps;
 use crate::gather::value_record::ValueRecord;
@@ -32,6 +33,8 @@ pub(crate) struct Gathered<'a> {
     pub(crate) process_ids: ProcessIds,
     pub(crate) slow_steps: SlowSteps,
     pub(crate) batchings: Batchings,
+    pub(crate) prompts: Vec<Prompt>,
+    pub(crate) blocks: Sorter<'a, PromptBlock>,
 }
 
 impl<'a> Gathered<'a> {
@@ -47,6 +50,8 @@ impl<'a> Gathered<'a> {
             process_ids: ProcessIds::default(),
             slow_steps: SlowSteps::default(),
             batchings: Batchings::default(),
+            prompts: Vec::new(),
+            blocks: Sorter::in_any(folders, VALUE_BYTES),
         }
     }
 
@@ -84,6 +89,24 @@ impl<'a> Gathered<'a> {
         let speculations = facts.speculations.into_iter();
         speculations.for_each(|step| batchings.speculated(step));
         self.process_ids.take(facts.process_ids);
+        facts
+            .prompts
+            .into_iter()
+            .try_for_each(|(prompt, hashes)| self.take_prompt(prompt, &hashes))
+    }
+
+    fn take_prompt(&mut self, of: Prompt, hashes: &[u64]) -> io::Result<()> {
+        let process = u32::try_from(of.process).map_err(io::Error::other)?;
+        let prompt = u32::try_from(self.prompts.len()).map_err(io::Error::other)?;
+        for (hash, nth) in hashes.iter().zip(1..) {
+            self.blocks.push(PromptBlock {
+                process,
+                hash: *hash,
+                prompt,
+                nth,
+            })?;
+        }
+        self.prompts.push(of);
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! Moments → requests.
 
+pub(crate) mod prefixes;
+
 use super::output_tokens::{self, OutputTokens};
 use super::phase_changes::{PhaseChange, PhaseChanges};
 use super::phase_sequences::PhaseSequences;
@@ -13,6 +15,7 @@ use crate::table::request_summary::{Goodput, RequestSummary};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use trace_store::sorter::Sorter;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// What is known of the requests.
 #[derive(Debug, Default)]
@@ -121,6 +124,11 @@ impl RequestFacts {
     /// All requests that are known, under their hashes.
     pub(crate) fn each(&self) -> impl Iterator<Item = (u64, &OneRequest)> {
         self.of.iter().map(|(request, one)| (*request, one))
+    }
+
+    /// What the prefix cache had of a request's prompt.
+    fn cached_tokens(&self, id: &str) -> Option<u64> {
+        self.of.get(&xxh3_64(id.as_bytes()))?.args.cached_tokens
     }
 
     /// Forgets a request, and gives what was known of it.

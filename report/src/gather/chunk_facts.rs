@@ -5,6 +5,7 @@ use super::devices::Devices;
 use super::edge::{Edge, EdgeKind};
 use super::name_keys::{NameKeys, NamePlace};
 use super::process_ids::ProcessIds;
+use super::prompt_blocks::{self, Prompt};
 use super::request_moment::{RequestMoment, ids, moments};
 use super::row::row;
 use super::slice_record::SliceRecord;
@@ -53,6 +54,8 @@ pub(crate) struct ChunkFacts {
     pub(crate) slow_steps: SlowSteps,
     pub(crate) step_tokens: Vec<StepTokens>,
     pub(crate) speculations: Vec<StepSpeculation>,
+    /// With the hashes of their blocks.
+    pub(crate) prompts: Vec<(Prompt, Vec<u64>)>,
 }
 
 impl ChunkFacts {
@@ -68,6 +71,9 @@ impl ChunkFacts {
     }
 
     fn take_moments(&mut self, event: &PlacedEvent<'_>, name: &str, process: usize) {
+        if name == prompt_blocks::NAME && matches!(event.phase, b'i' | b'I' | b'n') {
+            return self.prompts.extend(prompt_blocks::prompt(event, process));
+        }
         let (requests, moments_found) = (&mut self.requests, &mut self.moments);
         moments(event, name, process, |moment, id| {
             requests.entry(moment.request).or_insert(id);

@@ -36,6 +36,8 @@ pub enum Table {
     Phases,
     /// How times of requests grow with their number at once.
     Sizing,
+    /// What prompts have in common.
+    Prefixes,
     /// Times with unusually many requests.
     Spikes,
     /// The longest steps.
@@ -72,6 +74,7 @@ pub fn table_csv(report: &RunReport, table: Table) -> Result<String, Error> {
         Table::Load => listed(&report.load),
         Table::Phases => listed(&report.phases.sequences),
         Table::Sizing => listed(&report.sizing).map(|rows| points(&rows)),
+        Table::Prefixes => listed(&report.prefixes.prefixes),
         Table::Spikes => listed(&report.spikes.longest),
         Table::SlowSteps => listed(&report.slow_steps),
         Table::LongGaps => listed(&report.long_gaps),

@@ -1,5 +1,7 @@
 //! A request.
 
+pub(crate) mod prefixes;
+
 use crate::options::Slo;
 use serde::Serialize;
 

@@ -11,6 +11,7 @@ use super::name_time::NameTime;
 use super::rank_time::RankTime;
 use super::recorded::Recorded;
 use super::request::Request;
+use super::request::prefixes::Prefixes;
 use super::request_parts::Phases;
 use super::request_parts::RequestParts;
 use super::request_summary::RequestSummary;
@@ -44,6 +45,8 @@ pub struct RunReport {
     pub phases: Phases,
     /// How their times grow with their number at once.
     pub sizing: Vec<Sizing>,
+    /// What their prompts have in common.
+    pub prefixes: Prefixes,
     /// Each request, in the order of their arrival.
     pub request: Vec<Request>,
     /// How much there was to do.

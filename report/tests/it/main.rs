@@ -13,5 +13,6 @@ mod msserviceprofiler_files;
 mod nat_files;
 mod oracle;
 mod page;
+mod prefixes;
 mod pypto;
 mod sql;

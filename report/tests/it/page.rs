@@ -40,10 +40,17 @@ pub(crate) fn served() -> Server {
     server
 }
 
-/// The same, with a name that would end the page's script.
+/// The same, with a name that would end the page's script, and prompts of which two begin alike.
 fn report() -> RunReport {
     let mut server = served();
     server.lines.push(json!({"ph": "X", "pid": 9, "tid": 3, "ts": 10, "dur": 50_000, "name": HOSTILE, "cat": HOSTILE}));
+    for (nth, hashes) in ["00000000000000aa", "00000000000000aa00000000000000bb"]
+        .into_iter()
+        .enumerate()
+    {
+        let args = json!({"request_id": format!("q{nth}"), "prompt_tokens": 40, "block_tokens": 16, "blocks": 2, "hashes": hashes});
+        server.lines.push(json!({"ph": "i", "pid": 10, "tid": 1, "ts": 500 + nth, "s": "t", "name": "request.prompt_blocks", "args": args}));
+    }
     server.report()
 }
 
@@ -88,6 +95,9 @@ fn alone_a_page_is_used_in_a_browser() {
         "launch gaps (",
         "queue → prefill → decode",
         "no advice: three points",
+        "Of 80 tokens of 2 prompts at best 20.0 % were seen before in their engine; the trace does not say what the prefix cache had.",
+        "16 tokens lie behind the blocks that are told",
+        "00000000000000aa",
         "sa-profile open 'a run' --at ",
         HOSTILE,
     ] {

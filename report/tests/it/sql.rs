@@ -5,6 +5,7 @@ use crate::growth::{preempted, swept};
 use crate::idle::{Server, four_ranks};
 use crate::oracle::Numbers;
 use crate::page::served;
+use crate::prefixes::{by_chance, in_common};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -481,6 +482,48 @@ fn phases_agree(rows: &Rows, report: &RunReport) {
     }
 }
 
+/// What prompts have in common, to the last digit.
+fn prefixes_agree(rows: &Rows, report: &RunReport) {
+    let of = &report.prefixes;
+    assert_eq!(rows["prefixes"].len(), of.prefixes.len());
+    for (row, of) in rows["prefixes"].iter().zip(&of.prefixes) {
+        let process = &report.recorded.processes[of.engine];
+        let expected = json!({
+            "engine": process.name, "pid": process.pid, "prefix": of.prefix, "requests": of.requests, "tokens": of.tokens, "own_tokens": of.own_tokens,
+            "saved_tokens": of.saved_tokens, "hit_tokens": of.hit_tokens, "saved_share": row["saved_share"],
+        });
+        assert_eq!(row, &expected);
+        assert!(is(&row["saved_share"], of.saved_share), "{row} {of:?}");
+    }
+    let Some(row) = rows["prefix_summary"].first() else {
+        assert_eq!(of.n, 0);
+        return;
+    };
+    let counts = [
+        ("n", of.n),
+        ("prompt_tokens", of.prompt_tokens),
+        ("shared_tokens", of.shared_tokens),
+        ("cached_tokens", of.cached_tokens),
+        ("untold_tokens", of.untold_tokens),
+        ("unique_max", of.unique.max),
+    ];
+    for (name, expected) in counts {
+        assert_eq!(row[name], json!(expected), "{name}: {row}");
+    }
+    let shares = [
+        ("shared_share", Some(of.shared_share)),
+        ("cached_share", of.cached_share),
+        ("unique_mean", Some(of.unique.mean)),
+        ("unique_p50", Some(of.unique.p50)),
+        ("unique_p90", Some(of.unique.p90)),
+        ("unique_p95", Some(of.unique.p95)),
+        ("unique_p99", Some(of.unique.p99)),
+    ];
+    for (name, expected) in shares {
+        assert_eq!(row[name].as_f64(), expected, "{name}: {row}");
+    }
+}
+
 /// Everything that a report says in SQL.
 fn all_agree(rows: &Rows, report: &RunReport) {
     requests_agree(rows, report);
@@ -490,6 +533,7 @@ fn all_agree(rows: &Rows, report: &RunReport) {
     load_agrees(rows, report);
     sizing_agrees(rows, report);
     phases_agree(rows, report);
+    prefixes_agree(rows, report);
     let wall = rows["recorded"]
         .iter()
         .all(|row| row["wall_ns"] == json!(report.recorded.wall_ns));
@@ -558,6 +602,19 @@ fn statements_on_growth_say_what_the_report_says() {
         let points: usize = report.sizing.iter().map(|of| of.points.len()).sum();
         assert!(points == 24 || report.phases.sequences.len() == 6);
         for rows in run.rows("statements_on_growth_say_what_the_report_says") {
+            all_agree(&rows, &report);
+        }
+    }
+}
+
+/// Prompts of two engines that begin alike.
+#[test]
+fn statements_on_prompts_say_what_the_report_says() {
+    for (lines, prefixes) in [(in_common(), 3), (by_chance(), 100)] {
+        let run = Run::of_lines(&lines);
+        let report = run.report();
+        assert_eq!(report.prefixes.prefixes.len(), prefixes);
+        for rows in run.rows("statements_on_prompts_say_what_the_report_says") {
             all_agree(&rows, &report);
         }
     }

@@ -1,0 +1,118 @@
+//! The hashes of a prompt's blocks, as an engine tells them (docs/time.md). Each stands for all of the prompt up to its block's end.
+
+use super::request_moment::ids;
+use trace_merge::events::PlacedEvent;
+use trace_store::sorter::{Record, long_at, word_at};
+
+/// The event that tells them.
+pub(crate) const NAME: &str = "request.prompt_blocks";
+/// Hexadecimal digits of each hash.
+const DIGITS: usize = 16;
+/// Hashes that count, as in the SQL.
+pub(crate) const MOST_BLOCKS: usize = 512;
+
+/// A prompt that an engine took into its queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Prompt {
+    /// Its engine, by the number of the process.
+    pub(crate) process: usize,
+    pub(crate) ts_ns: i64,
+    pub(crate) request_id: String,
+    pub(crate) tokens: u64,
+    /// Tokens of a block.
+    pub(crate) block_tokens: u64,
+    /// Full blocks, of which the first are told.
+    pub(crate) blocks: u64,
+    pub(crate) told: u64,
+}
+
+/// A block of a prompt. In the order of these, the same blocks of one engine follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PromptBlock {
+    pub(crate) process: u32,
+    pub(crate) hash: u64,
+    /// Of all prompts.
+    pub(crate) prompt: u32,
+    /// Its place in the prompt, from 1.
+    pub(crate) nth: u32,
+}
+
+impl Record for PromptBlock {
+    const BYTES: usize = 20;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.process.to_le_bytes());
+        out.extend_from_slice(&self.hash.to_le_bytes());
+        out.extend_from_slice(&self.prompt.to_le_bytes());
+        out.extend_from_slice(&self.nth.to_le_bytes());
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        PromptBlock {
+            process: word_at(bytes, 0),
+            hash: long_at(bytes, 4),
+            prompt: word_at(bytes, 12),
+            nth: word_at(bytes, 16),
+        }
+    }
+}
+
+/// The prompt of an event of this name, and the hashes of its blocks.
+pub(crate) fn prompt(event: &PlacedEvent<'_>, process: usize) -> Option<(Prompt, Vec<u64>)> {
+    let number = |name| -> Option<u64> { serde_json::from_slice(event.arg(name)?).ok() };
+    let text: &str = serde_json::from_slice(event.arg("hashes")?).ok()?;
+    let [request_id]: [String; 1] = ids(event).try_into().ok()?;
+    let hashes = hashes(text);
+    let prompt = Prompt {
+        process,
+        ts_ns: event.ts_ns,
+        request_id,
+        tokens: number("prompt_tokens")?,
+        block_tokens: number("block_tokens")?,
+        blocks: number("blocks")?,
+        told: hashes.len() as u64,
+    };
+    Some((prompt, hashes))
+}
+
+/// Those that a text has one behind the other, up to the first that is none.
+fn hashes(text: &str) -> Vec<u64> {
+    let digits = |hash: &[u8]| {
+        let digits = hash.iter().map(|digit| char::from(*digit).to_digit(16));
+        digits.reduce(|so_far, digit| Some(so_far? << 4 | digit?))
+    };
+    let wide = |hash: &[u8]| {
+        let (high, low) = hash.split_at(DIGITS / 2);
+        Some(u64::from(digits(high)??) << 32 | u64::from(digits(low)??))
+    };
+    let (hashes, _) = text.as_bytes().as_chunks::<DIGITS>();
+    hashes
+        .iter()
+        .take(MOST_BLOCKS)
+        .map_while(|hash| wide(hash))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_read_up_to_the_first_that_is_none() {
+        let cases: [(&str, &[u64]); 6] = [
+            ("", &[]),
+            ("00000000000000ff", &[255]),
+            (
+                "ffffffffffffffff0123456789abcdef",
+                &[u64::MAX, 0x0123_4567_89ab_cdef],
+            ),
+            ("00000000000000ff0", &[255]),
+            ("00000000000000ff+00000000000000100000000000000001", &[255]),
+            ("0000000000000é00", &[]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(hashes(text), expected, "{text}");
+        }
+        assert_eq!(hashes(&"0".repeat(16 * 600)).len(), MOST_BLOCKS);
+    }
+}
