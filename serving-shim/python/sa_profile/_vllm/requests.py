@@ -3,7 +3,7 @@
 from .. import flow, now_ns, request
 from .._sa_profile import Outputs, Tally, is_enabled
 from .._hooks.flows import REQUEST
-from . import stamps
+from . import prompt_blocks, stamps
 from .batch import resumed
 
 
@@ -56,7 +56,11 @@ class EngineRequests:
         one = self._open.get(request_id)
         if one is not None and not one.is_queued:
             one.is_queued = True
-            one.span.instant("request.queued", ts_ns=stamps.of_event(self._known(request_id), "QUEUED"))
+            theirs = self._known(request_id)
+            ts_ns = stamps.of_event(theirs, "QUEUED")
+            one.span.instant("request.queued", ts_ns=ts_ns)
+            if is_enabled("verbose"):
+                prompt_blocks.tell(one.span, theirs, self._scheduler(), ts_ns)
 
     def _find(self, request_id):
         one = self._open.get(request_id)

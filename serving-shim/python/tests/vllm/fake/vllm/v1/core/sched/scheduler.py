@@ -1,4 +1,5 @@
 import enum
+import hashlib
 import time
 from dataclasses import dataclass
 
@@ -22,6 +23,18 @@ class RequestStatus(enum.IntEnum):
     FINISHED_ABORTED = 7
 
 
+BLOCK_TOKENS = 4
+
+
+def block_hashes(tokens):
+    """Of full blocks, each with the hash of the block before it."""
+    hashes, before = [], b"none"
+    for end in range(BLOCK_TOKENS, len(tokens) + 1, BLOCK_TOKENS):
+        before = hashlib.sha256(before + repr(tokens[end - BLOCK_TOKENS : end]).encode()).digest()
+        hashes.append(before)
+    return hashes
+
+
 class Request:
     def __init__(self, request):
         self.request_id = request.request_id
@@ -30,6 +43,7 @@ class Request:
         self.num_computed_tokens = 0
         self.num_output_tokens = 0
         self.events = []
+        self.block_hashes = block_hashes(request.prompt_token_ids)
 
     def record_event(self, kind, timestamp=None):
         self.events.append(EngineCoreEvent(kind, time.monotonic() if timestamp is None else timestamp))
@@ -104,6 +118,7 @@ class Scheduler:
     def __init__(self, cached=0, drafts=0, log_stats=True):
         self.requests, self.running, self.waiting = {}, [], []
         self.cached, self.drafts, self.log_stats = cached, drafts, log_stats
+        self.block_size = self.hash_block_size = BLOCK_TOKENS
         self.preempt, self.preempted = set(), set()
         self.kv_cache_manager = KVCacheManager()
 

@@ -1,0 +1,98 @@
+"""The hashes of prompts' blocks: told at level verbose alone, bounded, and of nothing that is not as expected."""
+
+import json
+
+VERBOSE = dict(SA_PROFILE_LEVEL="verbose")
+
+
+def hand_in(prompts, change=None, scheduler=None):
+    """Hands prompts to an engine, each request changed before."""
+    from test_vllm_engine import engine, turn
+    from vllm.v1.core.sched.scheduler import Request
+    from vllm.v1.engine import EngineCoreRequest
+
+    core = engine(scheduler=scheduler)
+    for name, tokens in prompts.items():
+        one = Request(EngineCoreRequest(name, tokens, 2))
+        if change is not None:
+            change(one)
+        core.add_request(one)
+    turn(core)
+
+
+def alike():
+    same = [70001] * 8
+    hand_in({"a-1": same + [70002] * 6, "b-2": same + [70003] * 4, "c-3": [70004] * 4, "short": [70001] * 3})
+
+
+def test_prompts_that_begin_alike_have_the_same_first_hashes(record):
+    trace = record(alike, **VERBOSE)
+    told = {one["request_id"]: one for one in trace.args("request.prompt_blocks")}
+    assert list(told) == ["a-1", "b-2", "c-3"]
+    facts = {name: (one["prompt_tokens"], one["block_tokens"], one["blocks"]) for name, one in told.items()}
+    assert facts == {"a-1": (14, 4, 3), "b-2": (12, 4, 3), "c-3": (4, 4, 1)}
+    a, b, c = (one["hashes"] for one in told.values())
+    assert (len(a), len(b), len(c)) == (48, 48, 16)
+    assert a[:32] == b[:32] and a[32:] != b[32:] and c not in a + b
+    # At the time of the queue, and of the level that was asked for.
+    queued = {one["args"]["request_id"]: one["ts"] for one in trace.named("request.queued")}
+    assert all(one["ts"] == queued[one["args"]["request_id"]] for one in trace.named("request.prompt_blocks"))
+    assert trace.stderr == ""
+    written = "".join(path.read_text() for path in trace.fragments)
+    assert "7000" not in written.replace(a, "").replace(b, "").replace(c, "")
+
+
+def test_other_levels_say_nothing_of_prompts(record):
+    trace = record(alike, SA_PROFILE_LEVEL="e2e,kernel")
+    assert len(trace.named("request.queued")) == 4 and trace.named("request.prompt_blocks") == []
+
+
+def long():
+    hand_in({"long": list(range(4 * 5000))})
+
+
+def test_of_a_long_prompt_the_first_512_blocks_are_told(record):
+    told = record(long, **VERBOSE).one("request.prompt_blocks")
+    assert (told["blocks"], len(told["hashes"]), told["prompt_tokens"]) == (5000, 512 * 16, 20000)
+    assert len(json.dumps(told)) < 8500
+
+
+def odd():
+    """As other versions, other settings and other schedulers have it."""
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    prompt = {"a-1": list(range(9))}
+
+    def older(one):
+        del one.block_hashes
+
+    hand_in(prompt, older)
+    hand_in(prompt, lambda one: setattr(one, "block_hashes", []))  # prefix caching is off
+    hand_in(prompt, lambda one: setattr(one, "block_hashes", [7, 8]))
+    hand_in(prompt, lambda one: setattr(one, "block_hashes", [b"short", b"short"]))
+    hand_in(prompt, lambda one: setattr(one, "block_hashes", None))
+    other_size = Scheduler()
+    other_size.hash_block_size = 2
+    hand_in(prompt, scheduler=other_size)
+    no_size = Scheduler()
+    del no_size.hash_block_size, no_size.block_size
+    hand_in(prompt, scheduler=no_size)
+
+
+def test_nothing_is_told_where_it_is_not_known(record):
+    trace = record(odd, **VERBOSE)
+    assert len(trace.named("request.queued")) == 7 and trace.named("request.prompt_blocks") == []
+    assert trace.stderr == ""
+
+
+def of_older_schedulers():
+    """The scheduler has one size of blocks alone."""
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    scheduler = Scheduler()
+    del scheduler.hash_block_size
+    hand_in({"a-1": list(range(9))}, scheduler=scheduler)
+
+
+def test_a_scheduler_with_one_block_size_tells_them_too(record):
+    assert record(of_older_schedulers, **VERBOSE).one("request.prompt_blocks")["blocks"] == 2
