@@ -66,7 +66,7 @@ impl RequestFacts {
     }
 
     /// Takes what an event says. Gives the time of a token, and what it is sorted under.
-    pub(crate) fn take(&mut self, moment: RequestMoment) -> Option<ValueRecord> {
+    pub(crate) fn take(&mut self, mut moment: RequestMoment) -> Option<ValueRecord> {
         let mut token = None;
         let one = self.of.entry(moment.request).or_default();
         let known = one
@@ -98,7 +98,11 @@ impl RequestFacts {
                 one.preempted_since_ns = Some(ts_ns);
             }
             // A recorder without `resumed` schedules it again.
-            MomentKind::Resumed => one.runs(ts_ns),
+            MomentKind::Resumed => {
+                one.runs(ts_ns);
+                // What is there again, it had computed itself.
+                moment.args.cached_tokens = None;
+            }
             MomentKind::SpanEnd => {}
             MomentKind::Finished => last(&mut of_process.finished_ns),
             MomentKind::Answered => last(&mut one.answered_ns),

@@ -64,6 +64,13 @@ pub(crate) fn in_common() -> Vec<Value> {
         lines.extend(queued(10, ts, id, &words));
         lines.extend(cached.map(|cached| finished(10, id, cached)));
     }
+    // What a preempted request had computed itself is no hit of the cache.
+    lines.push(at(
+        10,
+        900,
+        "request.resumed",
+        json!({"request_id": "b", "cached_tokens": 170}),
+    ));
     let long: Vec<u64> = (100..700).collect();
     lines.extend(queued(11, 300, "f", &system));
     lines.extend(queued(11, 200, "g", &system));
