@@ -125,6 +125,13 @@ impl Model {
         Ok(())
     }
 
+    /// Takes what its tasks were given. Runs under way go on as they are.
+    pub(crate) fn update(&self) -> Outcome {
+        self.not_capturing()?;
+        lock(&self.content).replay = None;
+        Ok(())
+    }
+
     /// Runs it in a stream.
     pub(crate) fn execute(&self, context: &Context, stream: &Arc<Stream>) -> Outcome {
         if context.handle != self.context {

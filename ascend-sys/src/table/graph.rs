@@ -18,6 +18,8 @@ macro_rules! for_each_graph {
             /// What is launched from here on changes the group's kernels, and runs nothing.
             fn aclmdlRICaptureTaskUpdateBegin(stream: aclrtStream, group: aclrtTaskGrp) -> aclError;
             fn aclmdlRICaptureTaskUpdateEnd(stream: aclrtStream) -> aclError;
+            /// Makes the graph run with the parameters that its tasks were given since.
+            fn aclmdlRIUpdate(model: aclmdlRI) -> aclError;
         }
     };
 }

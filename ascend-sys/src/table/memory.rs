@@ -12,6 +12,8 @@ macro_rules! for_each_copy {
             fn aclrtMemcpyAsyncWithCondition(dst: *mut c_void, dst_bytes: usize, src: *const c_void, count: usize, kind: aclrtMemcpyKind, stream: aclrtStream) -> aclError;
             /// `size_count` copies, of as many bytes as `sizes` says.
             fn aclrtMemcpyBatchAsync(dst: *mut *mut c_void, dst_bytes: *mut usize, src: *mut *mut c_void, sizes: *mut usize, size_count: usize, attributes: *mut aclrtMemcpyBatchAttr, attribute_indexes: *mut usize, attribute_count: usize, failed: *mut usize, stream: aclrtStream) -> aclError;
+            /// The same, before the call returns.
+            fn aclrtMemcpyBatch(dst: *mut *mut c_void, dst_bytes: *mut usize, src: *mut *mut c_void, sizes: *mut usize, size_count: usize, attributes: *mut aclrtMemcpyBatchAttr, attribute_indexes: *mut usize, attribute_count: usize, failed: *mut usize) -> aclError;
             /// Moves memory into the device's cache, or out of it.
             fn aclrtCmoAsync(src: *mut c_void, count: usize, kind: aclrtCmoType, stream: aclrtStream) -> aclError;
             /// Copies `count` bytes, and adds them to what is there, or takes the larger or smaller one.

@@ -74,9 +74,7 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
 /// Our wrapper, where a handle leads to the function that it calls; else null. It also sees to it that the real `dlsym` is known.
 extern "C" fn answer(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     let real = real_dlsym();
-    let is_of_library =
-        !name.is_null() && handle != libc::RTLD_DEFAULT && handle != libc::RTLD_NEXT;
-    if !is_of_library || !may_be_wrapped(name) {
+    if name.is_null() || handle == libc::RTLD_NEXT || !may_be_wrapped(name) {
         return ptr::null_mut();
     }
     // What our own work asks for, to look at devices, is not the host's.
@@ -100,6 +98,10 @@ fn may_be_wrapped(name: *const c_char) -> bool {
 fn wrapper(real: Dlsym, handle: *mut c_void, name: *const c_char) -> Option<NonNull<c_void>> {
     // SAFETY: the caller's C string.
     let hook = hook_of(unsafe { CStr::from_ptr(name) })?;
+    // In the global scope, which is the same from here as from the caller, the linker finds an exported wrapper first.
+    if handle == libc::RTLD_DEFAULT && hook.is_exported {
+        return None;
+    }
     // SAFETY: the caller's own arguments.
     let found = NonNull::new(unsafe { real(handle, name) })?;
     let is_behind = !is_ours(found) && hook.symbol.is_behind(found);

@@ -117,6 +117,9 @@ macro_rules! observed {
             },
         ))
     };
+    (graph aclmdlRIUpdate $call:ident $model:tt) => {
+        call::wait($call, || Wait { not_timed: Some("graph_update"), ..Wait::new("graph") })
+    };
     (graph aclmdlRIExecute $call:ident $model:tt $timeout:tt) => {
         call::wait($call, || Wait::new("graph"))
     };
@@ -149,6 +152,12 @@ macro_rules! observed {
     (copy aclrtMemset $call:ident $memory:tt $room:tt $value:tt [count $bytes:ident]) => {
         call::wait($call, || Wait { bytes: Some($bytes as u64), ..Wait::new("memcpy") })
     };
+    (copy aclrtMemcpyBatch $call:ident $($arg:tt)*) => {
+        call::wait($call, || Wait {
+            bytes: Some(observed!(@copied aclrtMemcpyBatch $($arg)*)),
+            ..Wait::new("memcpy")
+        })
+    };
     // The stream waits. A slice there would count as the device's work.
     (copy aclrtValueWait $call:ident $memory:tt $value:tt $flag:tt [stream $stream:ident]) => {
         call::wait($call, || Wait { stream: Some($stream), ..Wait::new("sync") })
@@ -164,6 +173,8 @@ macro_rules! observed {
         )
     };
     (@copied aclrtValueWrite $($arg:tt)*) => { size_of::<u64>() as u64 };
+    (@copied aclrtMemcpyBatch $($arg:tt)*) => { traffic::sum(arg!(sizes $($arg)*), arg!(size_count $($arg)*)) };
+    (@copied aclrtMemcpyBatchAsync $($arg:tt)*) => { traffic::sum(arg!(sizes $($arg)*), arg!(size_count $($arg)*)) };
     (@copied $name:ident $($arg:tt)*) => { arg!(count $($arg)*) as u64 };
     (host_func aclrtLaunchHostFunc $call:ident [stream $stream:ident] $($rest:tt)*) => {
         call::wait($call, || Wait { stream: Some($stream), ..Wait::new("sync") })

@@ -77,6 +77,8 @@ pub(crate) struct Wait {
     pub(crate) category: &'static str,
     pub(crate) stream: Option<*mut c_void>,
     pub(crate) bytes: Option<u64>,
+    /// Why the device has no time for it, where it changes what the device does later.
+    pub(crate) not_timed: Option<&'static str>,
 }
 
 impl Wait {
@@ -86,6 +88,7 @@ impl Wait {
             category,
             stream: None,
             bytes: None,
+            not_timed: None,
         }
     }
 }
@@ -98,6 +101,9 @@ pub(crate) fn wait(api: &'static str, wait: &Wait) -> SpanGuard {
     }
     if let Some(bytes) = wait.bytes {
         span.arg("bytes", bytes);
+    }
+    if let Some(why) = wait.not_timed {
+        span.arg("not_timed", why);
     }
     span
 }

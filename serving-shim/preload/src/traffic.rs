@@ -2,7 +2,7 @@
 
 use ascend_sys::types::*;
 
-/// Items of a batch that are looked at.
+/// A batch of more items is not looked into.
 const MAX_ITEMS: u32 = 4096;
 
 /// The bytes of `count` elements; 0 for a type not known here.
@@ -41,6 +41,18 @@ pub(crate) fn bytes_of_items(items: *const HcclSendRecvItem, count: u32) -> u64 
     })
 }
 
+/// The bytes of a batch of copies, from the list of their sizes.
+pub(crate) fn sum(sizes: *const usize, count: usize) -> u64 {
+    if sizes.is_null() || count > MAX_ITEMS as usize {
+        return 0;
+    }
+    (0..count).fold(0, |sum: u64, index| {
+        // SAFETY: the host hands `count` sizes to the real function, which reads them too; it may have misaligned them.
+        let size = unsafe { sizes.wrapping_add(index).read_unaligned() };
+        sum.saturating_add(size as u64)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +70,16 @@ mod tests {
         ] {
             assert_eq!(bytes(count, data_type), expected, "{data_type}");
         }
+    }
+
+    #[test]
+    fn a_batch_of_copies_is_the_sum_of_its_sizes() {
+        let sizes = [3, 0, 4096];
+        assert_eq!(sum(sizes.as_ptr(), 3), 4099);
+        assert_eq!(sum(sizes.as_ptr(), 0), 0);
+        assert_eq!(sum(std::ptr::null(), 3), 0);
+        assert_eq!(sum([usize::MAX, 2].as_ptr(), 2), u64::MAX);
+        assert_eq!(sum(sizes.as_ptr(), MAX_ITEMS as usize + 1), 0);
     }
 
     #[test]

@@ -16,18 +16,21 @@ macro_rules! hooks {
 
 /// Lists the wrappers of a table, for those who look for one by its name.
 macro_rules! listed {
+    (@hook $name:ident $exported:literal) => {
+        Some($crate::wrapper::Hook {
+            symbol: &super::$name::REAL,
+            wrapper: || super::$name as *const () as *mut std::ffi::c_void,
+            is_exported: $exported,
+        })
+    };
     ([$list:ident] $(
         $(#[$note:meta])*
         fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty;
     )*) => {
         pub(super) static $list: &[Option<$crate::wrapper::Hook>] = &[$(
-            $crate::wrapper::if_exported! { $name
-                {
-                    Some($crate::wrapper::Hook {
-                        symbol: &super::$name::REAL,
-                        wrapper: || super::$name as *const () as *mut std::ffi::c_void,
-                    })
-                }
+            $crate::wrapper::by_reach! { $name
+                { $crate::wrapper::listed!(@hook $name true) }
+                { $crate::wrapper::listed!(@hook $name false) }
                 { None }
             }
         ),*];
@@ -40,39 +43,51 @@ pub(crate) struct Hook {
     pub(crate) symbol: &'static Symbol,
     /// The address of the wrapper.
     pub(crate) wrapper: fn() -> *mut c_void,
+    /// Whether it has its name for all to see, or is for those alone who ask `dlsym` and would be given the real one.
+    pub(crate) is_exported: bool,
 }
 
-/// One of two, by whether a function of a table is exported.
-macro_rules! if_exported {
+/// One of three: a function of a table is exported, it is found by `dlsym` alone, or it has no wrapper.
+macro_rules! by_reach {
     // Not in every supported CANN: an exported name would make programs believe that it is there.
-    (aclrtLaunchKernelWithArgsArray $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
-    (aclrtMemcpyBatchAsync $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
-    (aclmdlRICaptureToModelRIBegin $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
-    (aclrtSynchronizeDeviceWithTimeout $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
-    (aclrtSynchronizeEventWithTimeout $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    (aclmdlRIUpdate $exported:tt { $($asked:tt)* } $none:tt) => { $($asked)* };
+    (aclrtLaunchKernelWithArgsArray $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
+    (aclmdlRICaptureToModelRIBegin $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
+    (aclrtSynchronizeDeviceWithTimeout $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
+    (aclrtSynchronizeEventWithTimeout $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
     // Nobody is seen to call it.
-    (rtModelExecuteSync $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    (rtModelExecuteSync $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
     // Starting and stopping tell all that matters here.
-    (aclprofInit $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
-    (aclprofFinalize $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    (aclprofInit $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
+    (aclprofFinalize $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
     // A capture is under way, in which nothing is timed.
-    (aclmdlRICaptureTaskGrpBegin $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
-    (aclmdlRICaptureTaskGrpEnd $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
-    ($name:ident { $($then:tt)* } $otherwise:tt) => { $($then)* };
+    (aclmdlRICaptureTaskGrpBegin $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
+    (aclmdlRICaptureTaskGrpEnd $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
+    ($name:ident { $($exported:tt)* } $asked:tt $none:tt) => { $($exported)* };
 }
 
-/// Makes the wrapper of one function, if it is exported.
+/// Makes the wrapper of one function, if it has one.
 ///
 /// The ABI is `C-unwind`: an exception, or the unwinding of a cancelled thread, passes through as it would without us.
 macro_rules! hook {
     ($name:ident $($rest:tt)*) => {
-        $crate::wrapper::if_exported! { $name { $crate::wrapper::wrapper! { $name $($rest)* } } {} }
+        $crate::wrapper::by_reach! { $name
+            {
+                $crate::wrapper::wrapper! {
+                    // SAFETY: the vendor's name and type, on purpose: this library exists to be found first.
+                    #[unsafe(no_mangle)]
+                    pub, $name $($rest)*
+                }
+            }
+            { $crate::wrapper::wrapper! { , $name $($rest)* } }
+            {}
+        }
     };
 }
 
-/// The same of one that is.
+/// The same of one that has.
 macro_rules! wrapper {
-    ($name:ident $family:ident $group:ident ($([$key:ident $arg:ident $type:ty])*) $result:ty) => {
+    ($(#[$export:meta])* $visible:vis, $name:ident $family:ident $group:ident ($([$key:ident $arg:ident $type:ty])*) $result:ty) => {
         #[allow(non_snake_case, reason = "the vendor's name")]
         mod $name {
             pub(super) static REAL: $crate::real::Symbol = $crate::real::Symbol::new(
@@ -85,9 +100,8 @@ macro_rules! wrapper {
         ///
         /// # Safety
         /// That of the function whose place it takes: the arguments go there unchanged.
-        // SAFETY: the vendor's name and type, on purpose: this library exists to be found first.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $result {
+        $(#[$export])*
+        $visible unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $result {
             let real = $name::REAL.get().map(|real| {
                 move || {
                     // SAFETY: the symbol has the vendor's type, which the table gives this wrapper too.
@@ -115,9 +129,11 @@ macro_rules! wrapper {
 macro_rules! arg {
     (stream [stream $arg:ident] $($rest:tt)*) => { $arg };
     (num_blocks [num_blocks $arg:ident] $($rest:tt)*) => { $arg };
+    (sizes [sizes $arg:ident] $($rest:tt)*) => { $arg };
+    (size_count [size_count $arg:ident] $($rest:tt)*) => { $arg };
     (count [count $arg:ident] $($rest:tt)*) => { $arg };
     (data_type [data_type $arg:ident] $($rest:tt)*) => { $arg };
     ($name:ident $other:tt $($rest:tt)*) => { $crate::wrapper::arg!($name $($rest)*) };
 }
 
-pub(crate) use {arg, hook, hooks, if_exported, listed, wrapper};
+pub(crate) use {arg, by_reach, hook, hooks, listed, wrapper};

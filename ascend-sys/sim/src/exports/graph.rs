@@ -66,6 +66,10 @@ exports! { acl::graph, code;
     fn aclmdlRICaptureTaskUpdateEnd(stream: aclrtStream) {
         updatable(stream.0)?.end_update()
     }
+
+    fn aclmdlRIUpdate(model: aclmdlRI) {
+        Model::by_handle(model.0)?.update()
+    }
 }
 
 exports! { acl::graph_info, code;

@@ -1,6 +1,6 @@
 //! Memory and copies.
 
-use super::{code, exports};
+use super::{Out, code, exports};
 use crate::Outcome;
 use crate::clock::{now_ns, wait_until};
 use crate::context;
@@ -75,12 +75,13 @@ exports! { acl::copy, code;
     }
 
     fn aclrtMemcpyBatchAsync(dst: *mut *mut c_void, dst_bytes: *mut usize, src: *mut *mut c_void, sizes: *mut usize, size_count: usize, _attributes: *mut aclrtMemcpyBatchAttr, _attribute_indexes: *mut usize, _attribute_count: usize, _failed: *mut usize, stream: aclrtStream) {
-        let copies = (0..size_count).map(|index| {
-            let (to, from) = (dst.at(index)?, src.at(index)?);
-            copy(to.addr(), dst_bytes.at(index)?, from.addr(), sizes.at(index)?)
-        });
-        let copies = copies.collect::<Outcome<Vec<Effect>>>()?;
-        copies.into_iter().try_for_each(|effect| later("aclrtMemcpyBatchAsync", effect, stream.0))
+        let batch = Batch { dst, dst_bytes, src, sizes };
+        batch.copies(size_count)?.into_iter().try_for_each(|effect| later("aclrtMemcpyBatchAsync", effect, stream.0))
+    }
+
+    fn aclrtMemcpyBatch(dst: *mut *mut c_void, dst_bytes: *mut usize, src: *mut *mut c_void, sizes: *mut usize, size_count: usize, _attributes: *mut aclrtMemcpyBatchAttr, _attribute_indexes: *mut usize, _attribute_count: usize, _failed: *mut usize) {
+        let batch = Batch { dst, dst_bytes, src, sizes };
+        batch.copies(size_count)?.into_iter().try_for_each(at_once)
     }
 
     fn aclrtCmoAsync(src: *mut c_void, count: usize, _kind: aclrtCmoType, stream: aclrtStream) {
@@ -100,6 +101,26 @@ exports! { acl::copy, code;
 
     fn aclrtValueWait(_memory: *mut c_void, _value: u64, _flag: u32, _stream: aclrtStream) {
         Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
+    }
+}
+
+/// The lists of a batch of copies.
+struct Batch {
+    dst: Out<*mut c_void>,
+    dst_bytes: Out<usize>,
+    src: Out<*mut c_void>,
+    sizes: Out<usize>,
+}
+
+impl Batch {
+    /// All of them, or none where one cannot be.
+    fn copies(&self, count: usize) -> Outcome<Vec<Effect>> {
+        let one = |index| {
+            let (to, from) = (self.dst.at(index)?, self.src.at(index)?);
+            let (room, bytes) = (self.dst_bytes.at(index)?, self.sizes.at(index)?);
+            copy(to.addr(), room, from.addr(), bytes)
+        };
+        (0..count).map(one).collect()
     }
 }
 

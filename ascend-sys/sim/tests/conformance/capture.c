@@ -332,6 +332,8 @@ void task_group(void) {
   OK(aclmdlRIExecuteAsync(model, own));
   OK(aclrtSynchronizeStream(own));
   TRUE(now_ns() - began >= 60000000);
+  OK(aclmdlRIUpdate(model));
+  IS(aclmdlRIUpdate(NULL), 107000);
 
   OK(aclmdlRICaptureBegin(own, 0));
   OK(aclmdlRICaptureTaskGrpBegin(own));

@@ -89,6 +89,12 @@ void memory(void) {
   OK(aclrtMemcpyBatchAsync(to, room, from, sizes, 2, NULL, NULL, 0, &failed, NULL));
   OK(aclrtSynchronizeStream(NULL));
   TRUE(strcmp(text, "yyxyy") == 0);
+  sizes[1] = 1;
+  memset(text, 0, sizeof text);
+  OK(aclrtMemcpyBatch(to, room, from, sizes, 2, NULL, NULL, 0, &failed));
+  TRUE(strcmp(text + 2, "xy") == 0);
+  IS(aclrtMemcpyBatch(to, room, NULL, sizes, 2, NULL, NULL, 0, &failed), 107000);
+  sizes[1] = 2;
   room[1] = 1;
   IS(aclrtMemcpyBatchAsync(to, room, from, sizes, 2, NULL, NULL, 0, &failed, NULL), 107000);
   uint64_t value;

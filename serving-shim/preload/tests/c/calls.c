@@ -16,6 +16,8 @@ static uint32_t numbers[3];
 static const aicpu_names names = {"libaicpu.so", "AicpuKernel", "AicpuOp"};
 static const batch_item items[2] = {{0, (void *)0x1, 3, 3, 1}, {1, (void *)0x2, 5, 4, 2}};
 
+static const size_t sizes[2] = {700, 77};
+
 static type_P given_P(int n) { return (void *)(uintptr_t)(0x5a0000000000 + n); }
 static type_R given_R(int n) { return (void *)(uintptr_t)(0x5b0000000000 + n); }
 static type_U given_U(int n) { return 0x80000000u + (unsigned)n; }
@@ -28,6 +30,8 @@ static type_W given_W(int n) { return &numbers[n]; }
 static type_N given_N(int n) { (void)n; return &names; }
 static type_C given_C(int n) { (void)n; return 2; }
 static type_B given_B(int n) { (void)n; return items; }
+static type_Z given_Z(int n) { (void)n; return sizes; }
+static type_D given_D(int n) { (void)n; return 2; }
 
 #define SHOWN_I(call) printf("-> %d", call)
 #define SHOWN_L(call) printf("-> %#llx", (unsigned long long)call)

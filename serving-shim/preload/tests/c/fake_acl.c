@@ -21,6 +21,9 @@ static void show_W(type_W value) { printf(" (was %u)", *value); }
 static void show_N(type_N value) { printf(" {%s,%s,%s}", value->so, value->kernel, value->op); }
 static void show_B(type_B value) { printf(" {%d,%p,%llu,%d,%u}", value->type, value->buffer, (unsigned long long)value->count, value->element, value->rank); }
 
+static void show_Z(type_Z value) { printf(" {%zu,%zu}", value[0], value[1]); }
+static void show_D(type_D value) { printf(" %zu", value); }
+
 static void write_H(type_H value) {
   if (fake_answer.result == 0) *value = (void *)0xabc000;
 }
@@ -37,6 +40,8 @@ static void write_W(type_W value) {
 #define write_N(value) (void)value;
 #define write_B(value) (void)value;
 #define write_C(value) (void)value;
+#define write_Z(value) (void)value;
+#define write_D(value) (void)value;
 
 #define SHOW(A, n) show_##A(a##n);
 #define WRITE(A, n) write_##A(a##n);
@@ -64,6 +69,8 @@ static void finish(void) {
 PART(DEFINE)
 
 #ifdef WITH_NAMES
+ASKED(DEFINE)
+
 static int asked;
 int aclrtGetFunctionName(void *handle, uint32_t room, char *name) {
   asked++;

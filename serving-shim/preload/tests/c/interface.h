@@ -1,5 +1,5 @@
 // Every function that is interposed: its library, result, name and types. One letter for each type:
-// P a pointer nobody looks at, R a handle of the rt level, U uint32_t, I int32_t, L uint64_t or size_t, S a C string, H where a handle is written, W where a number is, N names of an AI CPU launch, B items of a batch and C how many, T an element type.
+// P a pointer nobody looks at, R a handle of the rt level, U uint32_t, I int32_t, L uint64_t or size_t, S a C string, H where a handle is written, W where a number is, N names of an AI CPU launch, B items of a batch and C how many, T an element type, Z sizes of a batch and D how many.
 #ifndef INTERFACE_H
 #define INTERFACE_H
 #include <stddef.h>
@@ -20,6 +20,8 @@ typedef const aicpu_names *type_N;
 typedef const batch_item *type_B;
 typedef int32_t type_T;
 typedef uint32_t type_C;
+typedef const size_t *type_Z;
+typedef size_t type_D;
 typedef void type_V;
 
 #define ACL(F) \
@@ -52,6 +54,8 @@ typedef void type_V;
   F(I, aclrtMemset, 4, P, L, I, L) \
   F(I, aclrtMemsetAsync, 5, P, L, I, L, P) \
   F(I, aclrtMemcpyAsyncWithCondition, 6, P, L, P, L, I, P) \
+  F(I, aclrtMemcpyBatchAsync, 10, P, P, P, Z, D, P, P, L, P, P) \
+  F(I, aclrtMemcpyBatch, 9, P, P, P, Z, D, P, P, L, P) \
   F(I, aclrtCmoAsync, 4, P, L, I, P) \
   F(I, aclrtReduceAsync, 7, P, P, L, I, I, P, P) \
   F(I, aclrtValueWrite, 4, P, L, U, P) \
@@ -67,6 +71,9 @@ typedef void type_V;
   F(I, aclrtResetDevice, 1, I) \
   F(I, aclrtResetDeviceForce, 1, I) \
   F(I, aclFinalize, 0)
+
+// Wrapped for those alone who find it by dlsym, since not every CANN has it.
+#define ASKED(F) F(I, aclmdlRIUpdate, 1, P)
 
 #define RT(F) \
   F(I, rtGetTaskIdAndStreamID, 2, W, W) \
