@@ -3,6 +3,7 @@
 
 mod annotations;
 mod counted;
+mod ctypes;
 mod exports;
 mod forms;
 mod ground;
