@@ -98,7 +98,7 @@ fn may_be_wrapped(name: *const c_char) -> bool {
 fn wrapper(real: Dlsym, handle: *mut c_void, name: *const c_char) -> Option<NonNull<c_void>> {
     // SAFETY: the caller's C string.
     let hook = hook_of(unsafe { CStr::from_ptr(name) })?;
-    // In the global scope, which is the same from here as from the caller, the linker finds an exported wrapper first.
+    // In the global scope the linker finds an exported wrapper first. What only the caller's own scope has, as below a library that was loaded locally, is not found from here: its calls go past us.
     if handle == libc::RTLD_DEFAULT && hook.is_exported {
         return None;
     }

@@ -4,6 +4,8 @@ use ascend_sys::types::*;
 
 /// A batch of more items is not looked into.
 const MAX_ITEMS: u32 = 4096;
+/// The same for the sizes of copies. A swap of a KV cache has one for each block and layer.
+const MAX_SIZES: usize = 1 << 16;
 
 /// The bytes of `count` elements; 0 for a type not known here.
 pub(crate) fn bytes(count: u64, data_type: HcclDataType) -> u64 {
@@ -41,9 +43,9 @@ pub(crate) fn bytes_of_items(items: *const HcclSendRecvItem, count: u32) -> u64 
     })
 }
 
-/// The bytes of a batch of copies, from the list of their sizes.
+/// The bytes of a batch of copies, from the list of their sizes; 0 where it is longer than anybody should wait for.
 pub(crate) fn sum(sizes: *const usize, count: usize) -> u64 {
-    if sizes.is_null() || count > MAX_ITEMS as usize {
+    if sizes.is_null() || count > MAX_SIZES {
         return 0;
     }
     (0..count).fold(0, |sum: u64, index| {
