@@ -60,7 +60,7 @@ class EngineRequests:
             ts_ns = stamps.of_event(theirs, "QUEUED")
             one.span.instant("request.queued", ts_ns=ts_ns)
             if is_enabled("verbose"):
-                prompt_blocks.tell(one.span, theirs, self._scheduler(), ts_ns)
+                prompt_blocks.record(one.span, theirs, self._scheduler(), ts_ns)
 
     def _find(self, request_id):
         one = self._open.get(request_id)

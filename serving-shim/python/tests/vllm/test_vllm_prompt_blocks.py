@@ -1,6 +1,7 @@
-"""The hashes of prompts' blocks: told at level verbose alone, bounded, and of nothing that is not as expected."""
+"""The hashes of prompts' blocks: recorded at level verbose alone, under a key, bounded, and of nothing that is not as expected."""
 
 import json
+import shutil
 
 VERBOSE = dict(SA_PROFILE_LEVEL="verbose")
 
@@ -42,6 +43,33 @@ def test_prompts_that_begin_alike_have_the_same_first_hashes(record):
     assert "7000" not in written.replace(a, "").replace(b, "").replace(c, "")
 
 
+def hashed_twice():
+    """vLLM's hashes go to stderr, for the test alone."""
+    import sys
+
+    def show(one):
+        print(*(each.hex() for each in one.block_hashes), file=sys.stderr)
+
+    hand_in({"a-1": [70001] * 8, "b-2": [70001] * 8}, show)
+
+
+def test_no_hash_is_the_engines_own(record):
+    trace = record(hashed_twice, **VERBOSE)
+    theirs = trace.stderr.split()
+    assert len(theirs) == 4 and all(len(one) == 64 for one in theirs)
+    written = "".join(path.read_text() for path in trace.fragments)
+    # Not even a part of one, in either order of the bytes.
+    for one in theirs:
+        for begin in range(0, 64, 16):
+            part = one[begin : begin + 16]
+            assert part not in written and bytes.fromhex(part)[::-1].hex() not in written
+    a, b = (one["hashes"] for one in trace.args("request.prompt_blocks"))
+    assert a == b and a[:16] != a[16:]
+    # Another process has another key.
+    shutil.rmtree(trace.folder)
+    assert record(hashed_twice, **VERBOSE).args("request.prompt_blocks")[0]["hashes"] != a
+
+
 def test_other_levels_say_nothing_of_prompts(record):
     trace = record(alike, SA_PROFILE_LEVEL="e2e,kernel")
     assert len(trace.named("request.queued")) == 4 and trace.named("request.prompt_blocks") == []
@@ -51,7 +79,7 @@ def long():
     hand_in({"long": list(range(4 * 5000))})
 
 
-def test_of_a_long_prompt_the_first_512_blocks_are_told(record):
+def test_of_a_long_prompt_the_first_512_blocks_are_recorded(record):
     told = record(long, **VERBOSE).one("request.prompt_blocks")
     assert (told["blocks"], len(told["hashes"]), told["prompt_tokens"]) == (5000, 512 * 16, 20000)
     assert len(json.dumps(told)) < 8500
@@ -67,9 +95,9 @@ def odd():
         del one.block_hashes
 
     hand_in(prompt, older)
-    hand_in(prompt, lambda one: setattr(one, "block_hashes", []))  # prefix caching is off
+    hand_in(prompt, lambda one: setattr(one, "block_hashes", []))
     hand_in(prompt, lambda one: setattr(one, "block_hashes", [7, 8]))
-    hand_in(prompt, lambda one: setattr(one, "block_hashes", [b"short", b"short"]))
+    hand_in(prompt, lambda one: setattr(one, "block_hashes", ["text", "text"]))
     hand_in(prompt, lambda one: setattr(one, "block_hashes", None))
     other_size = Scheduler()
     other_size.hash_block_size = 2
@@ -79,7 +107,7 @@ def odd():
     hand_in(prompt, scheduler=no_size)
 
 
-def test_nothing_is_told_where_it_is_not_known(record):
+def test_nothing_is_recorded_where_it_is_not_known(record):
     trace = record(odd, **VERBOSE)
     assert len(trace.named("request.queued")) == 7 and trace.named("request.prompt_blocks") == []
     assert trace.stderr == ""
@@ -94,5 +122,5 @@ def of_older_schedulers():
     hand_in({"a-1": list(range(9))}, scheduler=scheduler)
 
 
-def test_a_scheduler_with_one_block_size_tells_them_too(record):
+def test_of_a_scheduler_with_one_block_size_they_are_recorded_too(record):
     assert record(of_older_schedulers, **VERBOSE).one("request.prompt_blocks")["blocks"] == 2
