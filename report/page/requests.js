@@ -66,11 +66,11 @@ function phases() {
   return n > 0 && figure('Phases in the engine', table(columns, sequences, { most: SHOWN }), 'phases');
 }
 
-/** What prompts have in common, and what the prefix cache had of that. */
+/** What prompts have in common, and what the prefix cache or a KV connector had of that. */
 function prefixes() {
-  const { n, prompt_tokens: tokens, shared_tokens: seen, cached_share: cached, untold_tokens: untold, unique, shared, prefixes: list } = data.prefixes;
+  const { requests, n, prompt_tokens: all, tokens_without_hash: without, shared_share: seen, cached_share: cached, unique, shared, prefixes: list } = data.prefixes;
   if (n === 0) return undefined;
-  const had = cached == null ? 'the trace does not say what the prefix cache had' : `the prefix cache had ${share(cached, 1)}`;
+  const had = cached == null ? 'the trace does not say what the cache had' : `the cache had ${share(cached, 1)}`;
   const whole = (of) => count(Math.round(of));
   const percentiles = ['p50', 'p90', 'p95', 'p99'].map((name) => `${name} ${whole(unique[name])}`).join(', ');
   const columns = [
@@ -84,9 +84,9 @@ function prefixes() {
     { title: 'engine', class: 'text', text: ({ engine }) => processName(engine) },
   ];
   return figure('What prompts have in common', [
-    element('p', {}, `Of ${count(tokens)} tokens of ${count(n)} prompts at best ${share(seen, tokens)} were seen before in their engine; ${had}.`),
+    element('p', {}, `${requests > n ? `${count(n)} of ${count(requests)}` : count(n)} prompts have recorded hashes. Of ${count(all - without)} tokens at best ${share(seen, 1)} were seen before in their engine; ${had}.`),
     element('p', {}, `Tokens of a prompt not seen before: ${percentiles}, at most ${count(unique.max)}.`),
-    untold > 0 && element('p', { class: 'soft' }, `${count(untold)} tokens lie behind the blocks that are told of their prompts, and count as not seen before.`),
+    without > 0 && element('p', { class: 'soft' }, `${count(without)} more tokens are left out: only the first blocks of a prompt have hashes, at most 512.`),
     list.length > 0 && table(columns, list, { most: SHOWN }),
     shared > list.length && element('p', { class: 'soft' }, `${count(shared)} prefixes are shared. These save most.`),
     statement('prefix_summary'),

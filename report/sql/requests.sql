@@ -22,6 +22,11 @@ WITH moment AS (
   FROM args
   WHERE flat_key IN ('args.reason', 'args.prompt_tokens', 'args.cached_tokens', 'args.output_tokens')
   GROUP BY arg_set_id
+), preempted AS (
+  SELECT request_id, upid, MIN(ts) AS ts
+  FROM moment
+  WHERE kind = 'preempted'
+  GROUP BY request_id, upid
 ), began AS (
   SELECT request_id, ts, end_ts, upid, kind,
     ROW_NUMBER() OVER (PARTITION BY request_id, CASE WHEN kind = 'queued' THEN 1 ELSE 0 END
@@ -42,9 +47,12 @@ WITH moment AS (
     MAX(n.reason) AS reason,
     MAX(CASE WHEN n.reason IN ('abort', 'aborted', 'cancelled') THEN 1 ELSE 0 END) AS is_aborted,
     MAX(CASE WHEN n.reason IN ('error', 'failed', 'timeout', 'ignored') THEN 1 ELSE 0 END) AS is_failed,
-    MAX(n.prompt_tokens) AS prompt_tokens, MAX(n.cached_tokens) AS cached_tokens, MAX(n.output_tokens) AS output_tokens
+    MAX(n.prompt_tokens) AS prompt_tokens, MAX(n.output_tokens) AS output_tokens,
+    -- What a request had computed itself before it was preempted is no hit.
+    MAX(CASE WHEN m.kind <> 'scheduled' OR p.ts IS NULL OR m.ts <= p.ts THEN n.cached_tokens END) AS cached_tokens
   FROM moment m
   LEFT JOIN noted n ON n.arg_set_id = m.arg_set_id
+  LEFT JOIN preempted p ON p.request_id = m.request_id AND p.upid = m.upid
   GROUP BY m.request_id, m.upid
 ), joined AS (
   SELECT o.request_id, f.kind AS arrived_as, f.ts AS span_ts, f.end_ts AS span_end_ts, e.ts AS queued_ns,

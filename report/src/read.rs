@@ -11,7 +11,7 @@ use crate::fold::name_times::NameTimes;
 use crate::fold::output_tokens::OutputTokens;
 use crate::fold::rank_times::{CollectiveCounts, rank_times};
 use crate::fold::request_parts::request_parts;
-use crate::fold::requests::prefixes::{ToldPrompts, prefixes};
+use crate::fold::requests::prefixes::{HashedPrompts, prefixes};
 use crate::fold::requests::summary;
 use crate::fold::sizings::sizings;
 use crate::fold::slices::{SliceContext, SliceTables, slice_tables};
@@ -158,12 +158,12 @@ impl Run<'_> {
             rows: &gathered.requests.token_rows(),
         };
         let blocks = gathered.blocks.finish()?;
-        let told = ToldPrompts {
+        let hashed = HashedPrompts {
             prompts: &gathered.prompts,
             blocks: &blocks,
             processes: &recorded.processes,
         };
-        let prefixes = prefixes(&told, &gathered.requests, self.sorter())?;
+        let prefixes = prefixes(&hashed, &gathered.requests, self.sorter())?;
         drop(blocks);
         let (request, phases) = gathered.requests.requests();
         let (on_devices, mut edges) = (gathered.on_devices.finish()?, gathered.edges);

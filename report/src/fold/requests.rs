@@ -46,6 +46,8 @@ struct InProcess {
     span: Option<SpanTimes>,
     queued_ns: Option<i64>,
     scheduled_ns: Option<i64>,
+    /// Since when it is preempted for the first time.
+    preempted_ns: Option<i64>,
     first_token_ns: Option<i64>,
     last_token_ns: Option<i64>,
     finished_ns: Option<i64>,
@@ -89,15 +91,22 @@ impl RequestFacts {
             MomentKind::Queued => first(&mut of_process.queued_ns),
             MomentKind::Scheduled => {
                 first(&mut of_process.scheduled_ns);
+                // A recorder without `resumed` schedules it again.
+                if of_process
+                    .preempted_ns
+                    .is_some_and(|since_ns| since_ns < ts_ns)
+                {
+                    moment.args.cached_tokens = None;
+                }
                 one.runs(ts_ns);
             }
             MomentKind::FirstToken => first(&mut of_process.first_token_ns),
             MomentKind::Preempted => {
+                first(&mut of_process.preempted_ns);
                 one.preemptions += 1;
                 one.changes.add(ts_ns, PhaseChange::Preempted);
                 one.preempted_since_ns = Some(ts_ns);
             }
-            // A recorder without `resumed` schedules it again.
             MomentKind::Resumed => {
                 one.runs(ts_ns);
                 // What is there again, it had computed itself.
@@ -128,6 +137,21 @@ impl RequestFacts {
     /// All requests that are known, under their hashes.
     pub(crate) fn each(&self) -> impl Iterator<Item = (u64, &OneRequest)> {
         self.of.iter().map(|(request, one)| (*request, one))
+    }
+
+    /// Whether this process scheduled a request.
+    fn is_scheduled(&self, id: &str, process: usize) -> bool {
+        let one = self.of.get(&xxh3_64(id.as_bytes()));
+        let of_processes = one.into_iter().flat_map(|one| &one.processes);
+        let mut known = of_processes.filter(|(known, _)| *known == process);
+        known.any(|(_, of)| of.scheduled_ns.is_some())
+    }
+
+    /// How many requests processes scheduled. One that two did counts twice.
+    fn scheduled(&self) -> u64 {
+        let of_processes = self.of.values().flat_map(|one| &one.processes);
+        let scheduled = of_processes.filter(|(_, of)| of.scheduled_ns.is_some());
+        scheduled.count() as u64
     }
 
     /// What the prefix cache had of a request's prompt.

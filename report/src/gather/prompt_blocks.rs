@@ -1,10 +1,10 @@
-//! The hashes of a prompt's blocks, as an engine tells them (docs/time.md). Each stands for all of the prompt up to its block's end.
+//! The hashes of a prompt's blocks, as an engine records them (docs/time.md). Each stands for all of the prompt up to its block's end.
 
 use super::request_moment::ids;
 use trace_merge::events::PlacedEvent;
 use trace_store::sorter::{Record, long_at, word_at};
 
-/// The event that tells them.
+/// The event that has them.
 pub(crate) const NAME: &str = "request.prompt_blocks";
 /// Hexadecimal digits of each hash.
 const DIGITS: usize = 16;
@@ -21,9 +21,27 @@ pub(crate) struct Prompt {
     pub(crate) tokens: u64,
     /// Tokens of a block.
     pub(crate) block_tokens: u64,
-    /// Full blocks, of which the first are told.
+    /// Full blocks.
     pub(crate) blocks: u64,
-    pub(crate) told: u64,
+    /// The first of them, which have hashes.
+    pub(crate) hashed: u64,
+}
+
+impl Prompt {
+    /// Tokens of the full blocks behind those with hashes.
+    pub(crate) fn tokens_without_hash(&self) -> u64 {
+        (self.blocks - self.hashed) * self.block_tokens
+    }
+
+    /// The other tokens: those that count.
+    pub(crate) fn counted_tokens(&self) -> u64 {
+        self.tokens - self.tokens_without_hash()
+    }
+
+    /// Tokens of some of its blocks.
+    pub(crate) fn tokens_of(&self, blocks: u64) -> u64 {
+        blocks * self.block_tokens
+    }
 }
 
 /// A block of a prompt. In the order of these, the same blocks of one engine follow each other.
@@ -57,7 +75,7 @@ impl Record for PromptBlock {
     }
 }
 
-/// The prompt of an event of this name, and the hashes of its blocks.
+/// The prompt of an event of this name, and the hashes of its blocks; `None` if it lacks an arg, or has more blocks than tokens or more hashes than blocks.
 pub(crate) fn prompt(event: &PlacedEvent<'_>, process: usize) -> Option<(Prompt, Vec<u64>)> {
     let number = |name| -> Option<u64> { serde_json::from_slice(event.arg(name)?).ok() };
     let text: &str = serde_json::from_slice(event.arg("hashes")?).ok()?;
@@ -70,9 +88,14 @@ pub(crate) fn prompt(event: &PlacedEvent<'_>, process: usize) -> Option<(Prompt,
         tokens: number("prompt_tokens")?,
         block_tokens: number("block_tokens")?,
         blocks: number("blocks")?,
-        told: hashes.len() as u64,
+        hashed: hashes.len() as u64,
     };
-    Some((prompt, hashes))
+    let fits = || {
+        let hashes = text.len() / DIGITS;
+        let tokens = prompt.blocks.checked_mul(prompt.block_tokens)?;
+        Some(hashes as u64 <= prompt.blocks && tokens <= prompt.tokens)
+    };
+    (prompt.hashed > 0 && fits()?).then_some((prompt, hashes))
 }
 
 /// Those that a text has one behind the other, up to the first that is none.

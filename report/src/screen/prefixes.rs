@@ -2,6 +2,7 @@
 
 use super::amount::{counted, grouped, share, table};
 use super::names::shown;
+use crate::gather::prompt_blocks::MOST_BLOCKS;
 use crate::table::request::prefixes::{Prefix, Prefixes};
 use crate::table::run_report::RunReport;
 
@@ -13,15 +14,23 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     if of.n == 0 {
         return;
     }
-    let prompts = counted(of.n, "prompt", "prompts");
-    let tokens = grouped(of.prompt_tokens);
-    let seen = share(of.shared_tokens as f64, of.prompt_tokens as f64);
+    let prompts = match of.requests > of.n {
+        true => format!(
+            "{} of {}",
+            grouped(of.n),
+            counted(of.requests, "prompt has", "prompts have")
+        ),
+        false => counted(of.n, "prompt has", "prompts have"),
+    };
+    let tokens = of.prompt_tokens.saturating_sub(of.tokens_without_hash);
+    let seen = share(of.shared_share, 1.0);
     let hit = match of.cached_share {
-        Some(part) => format!("the prefix cache had {}", share(part, 1.0)),
-        None => "the trace does not say what the prefix cache had".to_owned(),
+        Some(part) => format!("the cache had {}", share(part, 1.0)),
+        None => "the trace does not say what the cache had".to_owned(),
     };
     out.push_str(&format!(
-        "prompts    {prompts}, {tokens} tokens; at best {seen} were seen before in their engine, {hit}\n"
+        "prompts    {prompts} recorded hashes; of {} tokens at best {seen} were seen before in their engine, {hit}\n",
+        grouped(tokens)
     ));
     put_unique(of, out);
     put_prefixes(report, out);
@@ -30,20 +39,31 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
 
 fn put_unique(of: &Prefixes, out: &mut String) {
     let unique = &of.unique;
+    let whole = |tokens: f64| grouped(nearest(tokens));
     out.push_str(&format!(
-        "  tokens of a prompt not seen before: p50 {:.0}, p90 {:.0}, p95 {:.0}, p99 {:.0}, at most {}\n",
-        unique.p50,
-        unique.p90,
-        unique.p95,
-        unique.p99,
+        "  tokens of a prompt not seen before: p50 {}, p90 {}, p95 {}, p99 {}, at most {}\n",
+        whole(unique.p50),
+        whole(unique.p90),
+        whole(unique.p95),
+        whole(unique.p99),
         grouped(unique.max)
     ));
-    if of.untold_tokens > 0 {
+    if of.tokens_without_hash > 0 {
         out.push_str(&format!(
-            "  {} tokens lie behind the blocks that are told of their prompts, and count as not seen before\n",
-            grouped(of.untold_tokens)
+            "  {} more tokens are left out: only the first blocks of a prompt have hashes, at most {MOST_BLOCKS}\n",
+            grouped(of.tokens_without_hash)
         ));
     }
+}
+
+/// The nearest whole number of tokens; the page rounds the same way.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "tokens are not negative, and a double has them exactly"
+)]
+fn nearest(tokens: f64) -> u64 {
+    tokens.round() as u64
 }
 
 /// The prefixes that save most.

@@ -71,7 +71,9 @@ fn shown(test: &str, page: &str) -> Option<Value> {
 
 #[test]
 fn alone_a_page_is_used_in_a_browser() {
-    let page = page(&report(), "a run", Some("'a run'")).unwrap();
+    let report = report();
+    assert_eq!((report.prefixes.requests, report.prefixes.n), (60, 2));
+    let page = page(&report, "a run", Some("'a run'")).unwrap();
     let Some(seen) = shown("alone_a_page_is_used_in_a_browser", &page) else {
         return;
     };
@@ -95,8 +97,8 @@ fn alone_a_page_is_used_in_a_browser() {
         "launch gaps (",
         "queue → prefill → decode",
         "no advice: three points",
-        "Of 80 tokens of 2 prompts at best 20.0 % were seen before in their engine; the trace does not say what the prefix cache had.",
-        "16 tokens lie behind the blocks that are told",
+        "2 of 60 prompts have recorded hashes. Of 64 tokens at best 25.0 % were seen before in their engine; the trace does not say what the cache had.",
+        "16 more tokens are left out: only the first blocks of a prompt have hashes",
         "00000000000000aa",
         "sa-profile open 'a run' --at ",
         HOSTILE,

@@ -4,7 +4,7 @@ use crate::golden::of_lines;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use trace_report::screen::{self, Table};
-use trace_report::{Prefix, RunReport};
+use trace_report::{Prefix, Prefixes, RunReport};
 
 const BLOCK: u64 = 16;
 
@@ -15,7 +15,7 @@ fn hash(words: &[u64]) -> u64 {
     })
 }
 
-/// What an engine tells of a prompt of these words, and of 3 tokens more.
+/// What an engine records of a prompt of these words, and of 3 tokens more, which it schedules at once.
 fn queued(pid: u64, ts: u64, id: &str, words: &[u64]) -> Vec<Value> {
     let told = words.len().min(512);
     let hashes: String = (1..=told)
@@ -24,6 +24,7 @@ fn queued(pid: u64, ts: u64, id: &str, words: &[u64]) -> Vec<Value> {
     let tokens = BLOCK * words.len() as u64 + 3;
     vec![
         at(pid, ts, "request.queued", json!({"request_id": id})),
+        at(pid, ts, "request.scheduled", json!({"request_id": id})),
         at(
             pid,
             ts,
@@ -43,7 +44,7 @@ fn finished(pid: u64, id: &str, cached: u64) -> Value {
 }
 
 /// Two engines. In the first, four prompts begin with 10 blocks, two of them go on together for 2; one has nothing in common with them.
-/// In the second, two have the 10 blocks, and one has more blocks than are told.
+/// In the second, two have the 10 blocks, and one has more blocks than hashes.
 pub(crate) fn in_common() -> Vec<Value> {
     let system: Vec<u64> = (0..10).collect();
     let with = |more: &[u64]| [&system, more].concat();
@@ -75,6 +76,93 @@ pub(crate) fn in_common() -> Vec<Value> {
     lines.extend(queued(11, 300, "f", &system));
     lines.extend(queued(11, 200, "g", &system));
     lines.extend(queued(11, 400, "h", &long));
+    lines.push(finished(11, "h", BLOCK * 600));
+    // A recorder without `resumed`: the second `scheduled` is of what the request had computed itself.
+    for (ts, name, cached) in [
+        (905, "scheduled", 0),
+        (910, "preempted", 0),
+        (920, "scheduled", 16),
+    ] {
+        let args = json!({"request_id": "f", "cached_tokens": cached});
+        lines.push(at(11, ts, name, args));
+    }
+    // It was given up before it was scheduled. And one has no hashes.
+    let given_up = queued(11, 450, "i", &system);
+    lines.extend(
+        given_up
+            .into_iter()
+            .filter(|line| line["name"] != "request.scheduled"),
+    );
+    lines.extend(
+        queued(11, 460, "j", &[])
+            .into_iter()
+            .filter(|line| line["name"] != "request.prompt_blocks"),
+    );
+    lines.extend(incomplete());
+    lines
+}
+
+/// What lacks something, is of another type, or does not fit. Nothing of it counts, though its requests were scheduled.
+fn incomplete() -> Vec<Value> {
+    let whole = json!({"request_id": "z", "prompt_tokens": 40, "block_tokens": 16, "blocks": 2, "hashes": "00000000000000ff"});
+    let mut lines = vec![
+        at(
+            11,
+            500,
+            "request.scheduled",
+            json!({"request_ids": ["z", "y", 7, true, -1]}),
+        ),
+        at(11, 500, "request.scheduled", json!({"request_id": 1.5})),
+    ];
+    let mut with = |changes: &[(&str, Option<Value>)]| {
+        let mut args = whole.as_object().unwrap().clone();
+        for (name, value) in changes {
+            args.remove(*name);
+            args.extend(value.clone().map(|value| ((*name).to_owned(), value)));
+        }
+        lines.push(at(11, 510, "request.prompt_blocks", Value::Object(args)));
+    };
+    for name in [
+        "request_id",
+        "prompt_tokens",
+        "block_tokens",
+        "blocks",
+        "hashes",
+    ] {
+        with(&[(name, None)]);
+        for value in [json!(true), json!(-1), json!(1.5)] {
+            with(&[(name, Some(value))]);
+        }
+    }
+    with(&[("hashes", Some(json!("")))]);
+    with(&[("hashes", Some(json!(7)))]);
+    with(&[("hashes", Some(json!("00000000000000f")))]);
+    with(&[("hashes", Some(json!("0".repeat(48))))]);
+    with(&[("prompt_tokens", Some(json!("40")))]);
+    with(&[("prompt_tokens", Some(json!(31)))]);
+    with(&[
+        ("request_id", None),
+        ("request_ids", Some(json!(["z", "y"]))),
+    ]);
+    with(&[("request_id", None), ("request_ids", Some(json!([])))]);
+    lines
+}
+
+/// Two prompts of 0 tokens, which no engine has; the second names its request in a list, and as a number.
+pub(crate) fn of_nothing() -> Vec<Value> {
+    let args =
+        json!({"prompt_tokens": 0, "block_tokens": 0, "blocks": 1, "hashes": "00000000000000ff"});
+    let mut lines = Vec::new();
+    for (ts, name, id) in [
+        (1, "request_id", json!("a")),
+        (2, "request_ids", json!([8])),
+    ] {
+        let mut args = args.as_object().unwrap().clone();
+        args.insert(name.to_owned(), id);
+        lines.push(at(10, ts, "request.prompt_blocks", json!(args)));
+        args.retain(|known, _| known == name);
+        lines.push(at(10, ts, "request.scheduled", json!(args)));
+    }
     lines
 }
 
@@ -96,10 +184,10 @@ fn prompts_share_the_nodes_of_a_radix_tree() {
     let of = &report.prefixes;
     let found: Vec<_> = of.prefixes.iter().map(|of| named(&report, of)).collect();
     let (first, second) = ("EngineCore_DP0".to_owned(), "EngineCore_DP1".to_owned());
-    // Of c 160 and 16, of b 100; a computed all of it, and of d nothing is told.
+    // Of c 160 and 16, of b 100; a computed all of it, and of d the trace does not say.
     let expected = [
         (first.clone(), 4, 160, 160, 480, Some(260)),
-        (second, 2, 160, 160, 160, None),
+        (second, 2, 160, 160, 160, Some(0)),
         (first, 2, 192, 32, 32, Some(16)),
     ];
     assert_eq!(found, expected);
@@ -113,24 +201,29 @@ fn prompts_share_the_nodes_of_a_radix_tree() {
     );
     let saved: u64 = of.prefixes.iter().map(|of| of.saved_tokens).sum();
     assert_eq!(saved, of.shared_tokens);
-    assert_eq!(of.untold_tokens, BLOCK * (600 - 512));
-    // a, c, b and e tell what the cache had.
-    assert_eq!(of.cached_tokens, 776);
-    let of_tokens = BLOCK * (13 + 13 + 11 + 2) + 4 * 3;
-    assert_eq!(of.cached_share, Some(776.0 / of_tokens as f64));
-    // a 211, b 19, c 19, d 3, e 35, g 163, f 3, h 9603
+    assert_eq!(of.tokens_without_hash, BLOCK * (600 - 512));
+    let counted = of.prompt_tokens - of.tokens_without_hash;
+    assert_eq!(of.shared_share, 672.0 / counted as f64);
+    // With the one that has no hashes, and those of incomplete events; not the one that was given up.
+    assert_eq!(of.requests, 9 + 3);
+    // Of a 0, of c 176, of b 100 and of f 0; of e and h no more than what has hashes.
+    let cached = 176 + 100 + BLOCK * (2 + 512);
+    assert_eq!(of.cached_tokens, cached);
+    let of_tokens = BLOCK * (13 + 13 + 11 + 2 + 10 + 512) + 6 * 3;
+    assert_eq!(of.cached_share, Some(cached as f64 / of_tokens as f64));
+    // a 211, b 19, c 19, d 3, e 35, g 163, f 3, h 8195
     let unique = of.unique;
-    assert_eq!((unique.p50, unique.max), (27.0, 9603));
+    assert_eq!((unique.p50, unique.max), (27.0, 8195));
     assert_eq!(
         unique.mean,
-        f64::from(211 + 19 + 19 + 3 + 35 + 163 + 3 + 9603) / 8.0
+        f64::from(211 + 19 + 19 + 3 + 35 + 163 + 3 + 8195) / 8.0
     );
     let text = screen::text(&report);
     for words in [
-        "prompts    8 prompts, 10,728 tokens; at best 6.3 % were seen before in their engine, the prefix cache had 122.0 %\n",
-        "  tokens of a prompt not seen before: p50 27, ",
-        "  1,408 tokens lie behind the blocks that are told of their prompts, and count as not seen before\n",
-        "        4     160  160    480   4.5 %        260  EngineCore_DP0\n",
+        "prompts    8 of 12 prompts have recorded hashes; of 9,320 tokens at best 7.2 % were seen before in their engine, the cache had 94.5 %\n",
+        "  tokens of a prompt not seen before: p50 27, p90 2,606, ",
+        "  1,408 more tokens are left out: only the first blocks of a prompt have hashes, at most 512\n",
+        "        4     160  160    480   5.2 %        260  EngineCore_DP0\n",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
@@ -145,7 +238,7 @@ fn prompts_share_the_nodes_of_a_radix_tree() {
 }
 
 #[test]
-fn nothing_is_said_where_no_blocks_are_told() {
+fn nothing_is_said_where_no_blocks_have_hashes() {
     let mut lines = in_common();
     lines.retain(|line| line["name"] != "request.prompt_blocks");
     // Neither of a span of that name, nor of one whose args are no blocks.
@@ -163,7 +256,11 @@ fn nothing_is_said_where_no_blocks_are_told() {
         json!({"request_id": "y", "hashes": "00000000000000ff"}),
     ));
     let report = of_lines(&lines);
-    assert_eq!(report.prefixes, Default::default());
+    let of_none = Prefixes {
+        requests: 12,
+        ..Prefixes::default()
+    };
+    assert_eq!(report.prefixes, of_none);
     assert!(!screen::text(&report).contains("seen before"));
 }
 

@@ -5,7 +5,7 @@ use crate::growth::{preempted, swept};
 use crate::idle::{Server, four_ranks};
 use crate::oracle::Numbers;
 use crate::page::served;
-use crate::prefixes::{by_chance, in_common};
+use crate::prefixes::{by_chance, in_common, of_nothing};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -504,7 +504,8 @@ fn prefixes_agree(rows: &Rows, report: &RunReport) {
         ("prompt_tokens", of.prompt_tokens),
         ("shared_tokens", of.shared_tokens),
         ("cached_tokens", of.cached_tokens),
-        ("untold_tokens", of.untold_tokens),
+        ("requests", of.requests),
+        ("tokens_without_hash", of.tokens_without_hash),
         ("unique_max", of.unique.max),
     ];
     for (name, expected) in counts {
@@ -607,10 +608,10 @@ fn statements_on_growth_say_what_the_report_says() {
     }
 }
 
-/// Prompts of two engines that begin alike.
+/// Prompts of two engines that begin alike, and prompts without tokens.
 #[test]
 fn statements_on_prompts_say_what_the_report_says() {
-    for (lines, prefixes) in [(in_common(), 3), (by_chance(), 100)] {
+    for (lines, prefixes) in [(in_common(), 3), (by_chance(), 100), (of_nothing(), 1)] {
         let run = Run::of_lines(&lines);
         let report = run.report();
         assert_eq!(report.prefixes.prefixes.len(), prefixes);

@@ -24,14 +24,14 @@ pub(crate) struct SharedBlock {
     requests: u32,
     hash: u64,
     /// Whether an earlier prompt has it: 0 or 1.
-    again: u32,
+    is_repeated: u32,
 }
 
 impl Record for SharedBlock {
     const BYTES: usize = 24;
 
     fn store(&self, out: &mut Vec<u8>) {
-        for word in [self.prompt, self.nth, self.requests, self.again] {
+        for word in [self.prompt, self.nth, self.requests, self.is_repeated] {
             out.extend_from_slice(&word.to_le_bytes());
         }
         out.extend_from_slice(&self.hash.to_le_bytes());
@@ -42,14 +42,14 @@ impl Record for SharedBlock {
             prompt: word_at(bytes, 0),
             nth: word_at(bytes, 4),
             requests: word_at(bytes, 8),
-            again: word_at(bytes, 12),
+            is_repeated: word_at(bytes, 12),
             hash: long_at(bytes, 16),
         }
     }
 }
 
-/// What engines tell of prompts.
-pub(crate) struct ToldPrompts<'a> {
+/// The prompts whose blocks have hashes.
+pub(crate) struct HashedPrompts<'a> {
     pub(crate) prompts: &'a [Prompt],
     pub(crate) blocks: &'a Sorted<PromptBlock>,
     /// All processes, of which the engines are some.
@@ -58,27 +58,27 @@ pub(crate) struct ToldPrompts<'a> {
 
 /// What prompts have in common. `shared` takes the blocks that several have.
 pub(crate) fn prefixes(
-    told: &ToldPrompts<'_>,
+    hashed: &HashedPrompts<'_>,
     requests: &RequestFacts,
     mut shared: Sorter<'_, SharedBlock>,
 ) -> io::Result<Prefixes> {
-    put_shared(told.prompts, told.blocks, &mut shared)?;
-    let mut tree = RadixTree::new(told, requests);
+    let mut tree = RadixTree::new(hashed, requests);
+    put_shared(hashed, &tree.is_scheduled, &mut shared)?;
     shared.finish()?.each(|block| {
         tree.take(block);
         Ok(())
     })?;
-    Ok(tree.finish())
+    Ok(tree.finish(requests.scheduled()))
 }
 
-/// The blocks that several prompts of an engine have, each with whether an earlier one has it: one that was queued earlier, or at one time has the lesser id.
+/// The blocks that several scheduled prompts of an engine have, each with whether an earlier one has it: one that was queued earlier, or at one time has the lesser id.
 fn put_shared(
-    prompts: &[Prompt],
-    blocks: &Sorted<PromptBlock>,
+    hashed: &HashedPrompts<'_>,
+    is_scheduled: &[bool],
     shared: &mut Sorter<'_, SharedBlock>,
 ) -> io::Result<()> {
     let queued = |block: &PromptBlock| {
-        let prompt = &prompts[block.prompt as usize];
+        let prompt = &hashed.prompts[block.prompt as usize];
         (prompt.ts_ns, &prompt.request_id, block.prompt)
     };
     let mut put = |same: &[PromptBlock]| {
@@ -90,12 +90,15 @@ fn put_shared(
                 nth: block.nth,
                 requests,
                 hash: block.hash,
-                again: u32::from(Some(block) != first),
+                is_repeated: u32::from(Some(block) != first),
             })
         })
     };
     let mut same: Vec<PromptBlock> = Vec::new();
-    blocks.each(|block| {
+    hashed.blocks.each(|block| {
+        if !is_scheduled[block.prompt as usize] {
+            return Ok(());
+        }
         let is_same = |last: &PromptBlock| (last.process, last.hash) == (block.process, block.hash);
         if !same.last().is_none_or(is_same) {
             put(&same)?;
@@ -120,10 +123,12 @@ struct Node {
 struct RadixTree<'a> {
     prompts: &'a [Prompt],
     processes: &'a [RecordedProcess],
-    /// What the cache had of each.
+    /// Whether its engine scheduled it. Others were never computed, and do not count.
+    is_scheduled: Vec<bool>,
+    /// What the cache had of each, as far as its blocks have hashes.
     cached: Vec<Option<u64>>,
     /// Blocks of each that an earlier one has.
-    again: Vec<u64>,
+    repeated: Vec<u64>,
     /// By engine and the hash of the last block.
     nodes: HashMap<(usize, u64), Node>,
     /// The blocks of a prompt that as many prompts have: the first and the last.
@@ -131,22 +136,26 @@ struct RadixTree<'a> {
 }
 
 impl<'a> RadixTree<'a> {
-    fn new(told: &ToldPrompts<'a>, requests: &RequestFacts) -> RadixTree<'a> {
-        let (prompts, cached) = (told.prompts, told.prompts.iter());
+    fn new(hashed: &HashedPrompts<'a>, requests: &RequestFacts) -> RadixTree<'a> {
+        let prompts = hashed.prompts;
+        let is_scheduled = |of: &Prompt| requests.is_scheduled(&of.request_id, of.process);
+        let cached = |of: &Prompt| {
+            let tokens = requests.cached_tokens(&of.request_id)?;
+            Some(tokens.min(of.tokens_of(of.hashed)))
+        };
         RadixTree {
             prompts,
-            processes: told.processes,
-            cached: cached
-                .map(|prompt| requests.cached_tokens(&prompt.request_id))
-                .collect(),
-            again: vec![0; prompts.len()],
+            processes: hashed.processes,
+            is_scheduled: prompts.iter().map(is_scheduled).collect(),
+            cached: prompts.iter().map(cached).collect(),
+            repeated: vec![0; prompts.len()],
             nodes: HashMap::new(),
             run: None,
         }
     }
 
     fn take(&mut self, block: SharedBlock) {
-        self.again[block.prompt as usize] += u64::from(block.again);
+        self.repeated[block.prompt as usize] += u64::from(block.is_repeated);
         self.run = match self.run {
             Some((first, last))
                 if (last.prompt, last.requests) == (block.prompt, block.requests) =>
@@ -173,48 +182,48 @@ impl<'a> RadixTree<'a> {
         node.requests = last.requests.into();
         node.tokens = tokens;
         node.own_tokens = tokens - from;
-        if let Some(cached) = self.cached[nth].filter(|_| last.again > 0) {
+        if let Some(cached) = self.cached[nth].filter(|_| last.is_repeated > 0) {
             let hit = cached.clamp(from, tokens) - from;
             node.hit_tokens = Some(node.hit_tokens.unwrap_or(0).saturating_add(hit));
         }
     }
 
-    fn finish(mut self) -> Prefixes {
+    fn finish(mut self, requests: u64) -> Prefixes {
         self.end_run();
+        let prompts = self.prompts.iter().enumerate();
+        let counted = || prompts.clone().filter(|(nth, _)| self.is_scheduled[*nth]);
         let sum = |of: &dyn Fn(usize, &Prompt) -> u64| {
-            let each = self.prompts.iter().enumerate();
-            each.fold(0_u64, |sum, (nth, prompt)| {
+            counted().fold(0_u64, |sum, (nth, prompt)| {
                 sum.saturating_add(of(nth, prompt))
             })
         };
-        let seen = |nth: usize, prompt: &Prompt| {
-            let tokens = self.again[nth].saturating_mul(prompt.block_tokens);
-            tokens.min(prompt.tokens)
-        };
-        let prompt_tokens = sum(&|_, prompt| prompt.tokens);
+        let seen = |nth: usize, prompt: &Prompt| prompt.tokens_of(self.repeated[nth]);
+        let counted_tokens = sum(&|_, prompt| prompt.counted_tokens());
         let shared_tokens = sum(&seen);
         let cached_tokens = sum(&|nth, _| self.cached[nth].unwrap_or(0));
-        let of_tokens = sum(&|nth, prompt| self.cached[nth].map_or(0, |_| prompt.tokens));
-        let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-        let unique = self.prompts.iter().enumerate().map(|(nth, prompt)| {
-            i64::try_from(prompt.tokens - seen(nth, prompt)).unwrap_or(i64::MAX)
+        let of_tokens = sum(&|nth, prompt| self.cached[nth].map_or(0, |_| prompt.counted_tokens()));
+        let unique = counted().map(|(nth, prompt)| {
+            i64::try_from(prompt.counted_tokens() - seen(nth, prompt)).unwrap_or(i64::MAX)
         });
         Prefixes {
-            n: self.prompts.len() as u64,
-            prompt_tokens,
+            requests,
+            n: counted().count() as u64,
+            prompt_tokens: sum(&|_, prompt| prompt.tokens),
+            tokens_without_hash: sum(&|_, prompt| prompt.tokens_without_hash()),
             shared_tokens,
-            shared_share: share(shared_tokens, prompt_tokens).unwrap_or(0.0),
+            shared_share: share(shared_tokens, counted_tokens).unwrap_or(0.0),
             cached_tokens,
             cached_share: share(cached_tokens, of_tokens),
-            untold_tokens: sum(&|_, prompt| {
-                let untold = prompt.blocks.saturating_sub(prompt.told);
-                untold.saturating_mul(prompt.block_tokens)
-            }),
             unique: tokens(Quantiles::of(unique.collect())),
             shared: self.nodes.len() as u64,
-            prefixes: listed(self.nodes, prompt_tokens, self.processes),
+            prefixes: listed(self.nodes, counted_tokens, self.processes),
         }
     }
+}
+
+/// `None` of nothing.
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 fn tokens(of: Quantiles) -> TokenQuantiles {
@@ -231,7 +240,7 @@ fn tokens(of: Quantiles) -> TokenQuantiles {
 /// Those that save most.
 fn listed(
     nodes: HashMap<(usize, u64), Node>,
-    prompt_tokens: u64,
+    counted_tokens: u64,
     processes: &[RecordedProcess],
 ) -> Vec<Prefix> {
     let prefix = |((engine, hash), node): ((usize, u64), Node)| {
@@ -243,7 +252,7 @@ fn listed(
             tokens: node.tokens,
             own_tokens: node.own_tokens,
             saved_tokens,
-            saved_share: saved_tokens as f64 / prompt_tokens.max(1) as f64,
+            saved_share: share(saved_tokens, counted_tokens).unwrap_or(0.0),
             hit_tokens: node.hit_tokens,
         }
     };
@@ -251,8 +260,43 @@ fn listed(
     let mut prefixes: Vec<Prefix> = nodes.into_iter().map(prefix).collect();
     prefixes.sort_by(|one, other| {
         let saves = (other.saved_tokens, other.tokens).cmp(&(one.saved_tokens, one.tokens));
-        saves.then_with(|| (&one.prefix, pid(one)).cmp(&(&other.prefix, pid(other))))
+        saves.then_with(|| {
+            let places = [one, other].map(|of| (&of.prefix, pid(of), of.engine));
+            places[0].cmp(&places[1])
+        })
     });
     prefixes.truncate(MOST_PREFIXES);
     prefixes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Engines of several hosts may have one pid.
+    #[test]
+    fn ties_are_in_the_order_of_processes() {
+        let process = RecordedProcess {
+            name: None,
+            pid: 10,
+            host: None,
+            is_tracks: false,
+            end: None,
+            events: 1,
+            clock_uncertainty_ns: None,
+        };
+        let node = |engine| {
+            let node = Node {
+                requests: 2,
+                tokens: 16,
+                own_tokens: 16,
+                hit_tokens: None,
+            };
+            ((engine, 7), node)
+        };
+        let nodes: HashMap<_, _> = (0..20).map(node).collect();
+        let engines = listed(nodes, 640, &vec![process; 20]);
+        let engines: Vec<usize> = engines.into_iter().map(|of| of.engine).collect();
+        assert_eq!(engines, (0..20).collect::<Vec<_>>());
+    }
 }

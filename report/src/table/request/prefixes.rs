@@ -2,23 +2,25 @@
 
 use serde::Serialize;
 
-/// What the prompts of an engine's requests have in common from their begin on, and what its prefix cache had of that. Of prompts whose blocks are told.
+/// What the prompts of an engine's requests have in common from their begin on, and what its prefix cache had of that. Of prompts with hashes of their blocks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Prefixes {
-    /// Prompts whose blocks are told.
+    /// Requests that engines scheduled.
+    pub requests: u64,
+    /// Those with hashes of their prompt's blocks. All else is of these.
     pub n: u64,
-    /// Their tokens.
+    /// Tokens of their prompts.
     pub prompt_tokens: u64,
-    /// Those of them that an earlier prompt of the same engine had at the same place, behind the same tokens: what a cache without bounds has.
+    /// Tokens of full blocks behind those with hashes. They count nowhere else: shares are of the other tokens.
+    pub tokens_without_hash: u64,
+    /// Tokens that an earlier prompt of the same engine had at the same place, behind the same tokens: what a cache without bounds has.
     pub shared_tokens: u64,
     /// The same as a share.
     pub shared_share: f64,
-    /// What the cache had, of prompts where that is in the trace.
+    /// What the cache had of blocks with hashes, of prompts where that is in the trace.
     pub cached_tokens: u64,
     /// The same as a share of the tokens of those prompts; `None` if there are none.
     pub cached_share: Option<f64>,
-    /// Tokens of blocks behind those that are told. They count as seen never before.
-    pub untold_tokens: u64,
     /// Tokens of each prompt that no earlier one of its engine had there.
     pub unique: TokenQuantiles,
     /// How many prefixes several prompts have.
@@ -59,8 +61,8 @@ pub struct Prefix {
     pub own_tokens: u64,
     /// `(requests − 1) · own_tokens`: what the second and all further prompts need not compute again.
     pub saved_tokens: u64,
-    /// The same as a share of the tokens of all prompts.
+    /// The same as a share of the tokens of all prompts that count.
     pub saved_share: f64,
-    /// What the cache had of `saved_tokens`; `None` if no prompt tells.
+    /// What the cache had of `saved_tokens`; `None` if that is of no prompt in the trace.
     pub hit_tokens: Option<u64>,
 }
