@@ -36,12 +36,10 @@ const MOST_EVENTS: u64 = 2_000_000;
 
 const EXAMPLES: &str = "\
 Examples:
-  sa-profile run -- python -m vllm.entrypoints.openai.api_server --model m
   sa-profile run --python -o trace.json.gz -- python plain.py    samples a program as it is
   sa-profile run --max-mb 512 --last 30s -- ./serve.sh    a flight recorder: the end of a long run
 
-Exit status: that of COMMAND, or 128 + the signal that ended it. 127: it is not found.
-126: it cannot be executed. 125: the run could not be set up.";
+Exit status: COMMAND's, or 128 + its signal; 127 not found, 126 not executable, 125 no run set up.";
 
 /// Records a command and all processes it starts, and merges what they recorded.
 #[derive(clap::Args)]
@@ -66,7 +64,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "no_merge")]
     open: bool,
     /// Load this library into every process [default: the one installed with sa-profile]
-    #[arg(long, value_name = "PATH", num_args = 0..=1, help_heading = "Rarely needed")]
+    #[arg(long, value_name = "PATH", num_args = 0..=1)]
     preload: Option<Option<PathBuf>>,
     /// Sample every Python process; PATH is a folder sa_profile [default: that of sa-profile]
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
@@ -78,7 +76,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "python")]
     tasks: bool,
     /// Leave the fragments as they are
-    #[arg(long, help_heading = "Rarely needed")]
+    #[arg(long)]
     no_merge: bool,
     /// The command and its arguments
     #[arg(value_name = "COMMAND", last = true, required = true)]

@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(sum(sizes.as_ptr(), 0), 0);
         assert_eq!(sum(std::ptr::null(), 3), 0);
         assert_eq!(sum([usize::MAX, 2].as_ptr(), 2), u64::MAX);
-        assert_eq!(sum(sizes.as_ptr(), MAX_ITEMS as usize + 1), 0);
+        assert_eq!(sum(sizes.as_ptr(), MAX_SIZES + 1), 0);
     }
 
     #[test]
