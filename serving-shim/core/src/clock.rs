@@ -67,6 +67,11 @@ impl DeviceClock {
         }
     }
 
+    /// Whether it was ever read.
+    pub(crate) fn is_known(&self) -> bool {
+        self.origin.is_some()
+    }
+
     /// Takes a reading into account.
     pub(crate) fn add(&mut self, reading: Reading) -> Result<(), ClockWasSet> {
         let Some((device, host)) = self.origin else {

@@ -60,9 +60,9 @@ counts! { Counts:
     rejected_clock_set,
     /// ... the runtime did not give the time.
     rejected_error,
-    /// ... the device's clock could not be read.
+    /// ... the device's clock could not be read, several times.
     rejected_no_clock,
-    /// Launches still under way when the device was reset, the stream destroyed or the process ended.
+    /// Launches still under way, or waiting for the clock, when the device was reset, the stream destroyed or the process ended.
     unresolved,
 }
 

@@ -120,14 +120,15 @@ impl Resolver {
         self.context = None;
     }
 
-    /// Looks once; how many launches had ended. A `visit` of another thread leaves the clock to the device's own where reading it takes long.
+    /// Looks once; how many launches are done with. A `visit` of another thread reads a clock that is known only where that is quick.
     pub(crate) fn pass(&mut self, shim: &'static Shim, device: &Device, visit: bool) -> usize {
         self.tell_outstanding();
         let ended = self.collect(shim, device);
-        let number = ended.len();
         // After the times: what lies between two readings that agree was not moved by a clock that was set.
-        let is_long = visit && !self.sounding.is_free();
-        let clock = self.sound(shim, number > 0 && !is_long);
+        let is_long = visit && self.clock.is_known() && !self.sounding.is_free();
+        let clock = self.sound(shim, !ended.is_empty() && !is_long);
+        let ended = self.put_back(ended);
+        let number = ended.len();
         let free = ended.into_iter();
         let free = free.filter_map(|ended| self.resolve(shim, device, ended, clock));
         device.pool.give_back(free.collect());
@@ -162,6 +163,18 @@ impl Resolver {
             }
         }
         ended
+    }
+
+    /// Launches whose times nobody can place yet wait for the first reading of the clock. The others are returned.
+    fn put_back(&mut self, ended: Vec<Ended>) -> Vec<Ended> {
+        if self.clock.is_known() || self.soundings >= FIRST_SOUNDINGS {
+            return ended;
+        }
+        let (wait, rest): (Vec<_>, Vec<_>) = ended.into_iter().partition(|one| one.times.is_ok());
+        for one in wait.into_iter().rev() {
+            self.rows[one.row].pending.push_front(one.pending);
+        }
+        rest
     }
 
     /// Takes the oldest launch of a row if it has ended, or failed. One that has not while a later one has never will: its stream was destroyed.

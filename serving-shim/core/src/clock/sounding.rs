@@ -8,6 +8,8 @@ use sa_recorder::now_ns;
 const READS: usize = 3;
 /// How long the round trips of a reading may take together.
 const ROUND_TRIPS_NS: u64 = 10_000_000;
+/// Looks for the end of a round trip before other threads are let in between two.
+const QUICK_LOOKS: u32 = 50;
 
 /// How the clock of a device is read.
 #[derive(Debug)]
@@ -123,6 +125,7 @@ fn round_trip(
         return Err(GIVEN_UP);
     }
     runtime.record(event, stream)?;
+    let mut looks = 0;
     loop {
         if (sounder.is_closed)() || now_ns() > end_ns {
             return Err(GIVEN_UP);
@@ -130,6 +133,11 @@ fn round_trip(
         if runtime.is_complete(event)? {
             return runtime.timestamp(event);
         }
-        std::hint::spin_loop();
+        if looks < QUICK_LOOKS {
+            looks += 1;
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
     }
 }
