@@ -193,7 +193,7 @@ impl Capture {
             None => {}
         }
         state.streams[part].tasks += 1;
-        let correlation = runtime().mspti.correlate(is_kernel);
+        let correlation = runtime().mspti.correlate(&work);
         state.tasks.push(Captured {
             part,
             work,

@@ -145,10 +145,14 @@ fn own_stream(stream: &Stream, replay: &Replay, captured: &Captured) -> i32 {
     own.copied().unwrap_or(stream.id)
 }
 
-/// What the device logs of a kernel, for MSPTI.
+/// What the device logs of a kernel or a collective, for MSPTI.
 fn log(stream: &Stream, correlation: u64, work: &Work, id: i32, start_ns: u64, end_ns: u64) {
-    if let Work::Kernel { function, .. } = work
-        && correlation != 0
+    let (name, comm) = match work {
+        Work::Kernel { function, .. } => (function.name.as_str(), None),
+        Work::Collective { name, comm, .. } => (*name, Some(Arc::clone(comm))),
+        _ => return,
+    };
+    if correlation != 0
         && let Ok(device) = Device::by_user(stream.device.user)
     {
         let clock = &device.clock;
@@ -156,7 +160,8 @@ fn log(stream: &Stream, correlation: u64, work: &Work, id: i32, start_ns: u64, e
             device: stream.device.logical,
             stream: id,
             correlation,
-            name: function.name.clone(),
+            name: name.to_owned(),
+            comm,
             ticks: (clock.ticks(start_ns), clock.ticks(end_ns)),
             clock,
         });

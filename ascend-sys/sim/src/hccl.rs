@@ -103,7 +103,11 @@ pub(crate) fn submit(
     let comm = Comm::by_handle(comm)?;
     let effect = part.map(|part| part.effect(&comm)).transpose()?;
     let stream = context.stream(stream)?;
-    stream.submit(Work::Collective { name, effect })
+    stream.submit(Work::Collective {
+        name,
+        comm: comm.name.as_str().into(),
+        effect,
+    })
 }
 
 /// HCCL's own number for an error.

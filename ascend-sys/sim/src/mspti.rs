@@ -1,4 +1,4 @@
-//! MSPTI, as the vendor's library behaves: what the devices log of kernels becomes records in buffers of a client's.
+//! MSPTI, as the vendor's library behaves: what the devices log of kernels and collectives becomes records in buffers of a client's.
 //!
 //! A thread of its own reads the log late, newest first, and puts times on the host's wall clock by an anchor that is renewed from time to time. It
 //! asks the client for a buffer when it has none. A buffer that is nearly full is given back by another thread, one that is not by whoever flushes.
@@ -8,14 +8,15 @@ use crate::Outcome;
 use crate::clock::{DeviceClock, now_ns, realtime_ns};
 use crate::config;
 use crate::refuse;
+use crate::work::Work;
 use anchor::Anchor;
-use ascend_sys::mspti::msptiActivityKernel;
+use ascend_sys::mspti::{msptiActivityCommunication, msptiActivityKernel};
 use ascend_sys::types::*;
 use client::Client;
 use names::Names;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -26,12 +27,14 @@ mod names;
 /// The kinds for which the library must have been preloaded.
 const PRELOADED: [msptiActivityKind; 2] = [MSPTI_ACTIVITY_KIND_HCCL, MSPTI_ACTIVITY_KIND_MEMORY];
 
-/// A kernel that has run, as a device logs it.
+/// A kernel or a collective that has run, as a device logs it.
 pub(crate) struct Ran {
     pub(crate) device: u32,
     pub(crate) stream: i32,
     pub(crate) correlation: u64,
     pub(crate) name: String,
+    /// The communicator of a collective.
+    pub(crate) comm: Option<Arc<str>>,
     pub(crate) ticks: (u64, u64),
     pub(crate) clock: &'static DeviceClock,
 }
@@ -86,7 +89,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn bit(kind: msptiActivityKind) -> Outcome<u32> {
     match kind {
-        MSPTI_ACTIVITY_KIND_MARKER..=MSPTI_ACTIVITY_KIND_MEMORY => Ok(1 << kind),
+        MSPTI_ACTIVITY_KIND_MARKER..=MSPTI_ACTIVITY_KIND_MEMORY
+        | MSPTI_ACTIVITY_KIND_COMMUNICATION => Ok(1 << kind),
         _ => Err(MSPTI_ERROR_INVALID_PARAMETER),
     }
 }
@@ -182,21 +186,30 @@ impl Mspti {
         Ok(())
     }
 
-    fn records_kernels(&self) -> bool {
-        self.enabled.load(Ordering::Relaxed) & (1 << MSPTI_ACTIVITY_KIND_KERNEL) != 0
+    fn records(&self, kind: msptiActivityKind) -> bool {
+        self.enabled.load(Ordering::Relaxed) & (1 << kind) != 0
     }
 
     /// A number for a launch, or for a task that is captured; 0 where it will have no record.
-    pub(crate) fn correlate(&self, is_kernel: bool) -> u64 {
-        match is_kernel && self.records_kernels() {
+    pub(crate) fn correlate(&self, work: &Work) -> u64 {
+        let kind = match work {
+            Work::Kernel { .. } => MSPTI_ACTIVITY_KIND_KERNEL,
+            Work::Collective { .. } => MSPTI_ACTIVITY_KIND_COMMUNICATION,
+            _ => return 0,
+        };
+        match self.records(kind) {
             true => self.correlations.fetch_add(1, Ordering::Relaxed) + 1,
             false => 0,
         }
     }
 
-    /// A device has run a kernel.
+    /// A device has run a kernel or a collective.
     pub(crate) fn ran(&self, ran: Ran) {
-        if self.records_kernels() {
+        let kind = match ran.comm {
+            None => MSPTI_ACTIVITY_KIND_KERNEL,
+            Some(_) => MSPTI_ACTIVITY_KIND_COMMUNICATION,
+        };
+        if self.records(kind) {
             lock(&self.log).push(ran);
         }
     }
@@ -213,28 +226,63 @@ impl Mspti {
         let mut reader = lock(&self.reader);
         let ran = std::mem::take(&mut *lock(&self.log));
         for ran in ran.iter().rev() {
-            let record = reader.record(ran, &self.settings);
-            self.client.take(&record);
+            let (start, end) = reader.times(ran, &self.settings);
+            match &ran.comm {
+                None => self.client.take(&reader.kernel(ran, start, end)),
+                Some(comm) => self.client.take(&reader.collective(ran, comm, start, end)),
+            }
         }
     }
 }
 
 impl Reader {
-    fn record(&mut self, ran: &Ran, settings: &config::Mspti) -> msptiActivityKernel {
+    /// When it began and ended, on the host's wall clock.
+    fn times(&mut self, ran: &Ran, settings: &config::Mspti) -> (u64, u64) {
         let clock = ran.clock;
         let anchor = self.anchors.entry(ran.device).or_default();
         anchor.renew(settings, (now_ns(), realtime_ns()), clock);
         let (start, end) = ran.ticks;
+        (
+            anchor.realtime_ns(start, clock),
+            anchor.realtime_ns(end, clock),
+        )
+    }
+
+    fn kernel(&mut self, ran: &Ran, start: u64, end: u64) -> msptiActivityKernel {
         msptiActivityKernel {
             kind: MSPTI_ACTIVITY_KIND_KERNEL,
-            start: anchor.realtime_ns(start, clock),
-            end: anchor.realtime_ns(end, clock),
+            start,
+            end,
             device_id: ran.device,
             stream_id: ran.stream.cast_unsigned(),
             correlation_id: ran.correlation,
             type_name: c"KERNEL_AICORE".as_ptr(),
             name: self.names.of(&ran.name),
             padding: [0; 4],
+        }
+    }
+
+    /// What it moves is not told: a barrier moves nothing.
+    fn collective(
+        &mut self,
+        ran: &Ran,
+        comm: &str,
+        start: u64,
+        end: u64,
+    ) -> msptiActivityCommunication {
+        msptiActivityCommunication {
+            kind: MSPTI_ACTIVITY_KIND_COMMUNICATION,
+            data_type: 0,
+            count: 0,
+            device_id: ran.device,
+            stream_id: ran.stream.cast_unsigned(),
+            start,
+            end,
+            algorithm: self.names.of("SIMULATED"),
+            name: self.names.of(&ran.name),
+            comm_name: self.names.of(comm),
+            correlation_id: ran.correlation,
+            padding: [],
         }
     }
 }

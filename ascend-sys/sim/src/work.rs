@@ -19,6 +19,8 @@ pub(crate) enum Work {
     /// A collective: takes a fixed time.
     Collective {
         name: &'static str,
+        /// The communicator's name.
+        comm: Arc<str>,
         effect: Option<Effect>,
     },
     /// Stamps an event, for the time it was recorded.

@@ -135,6 +135,30 @@ records! {
         stream_id: u32 = 60,
         [0]
     }
+    /// A collective that has run.
+    msptiActivityCommunication = MSPTI_ACTIVITY_KIND_COMMUNICATION, 72 bytes {
+        /// The type of its elements.
+        data_type: c_int = 4,
+        /// How many elements.
+        count: u64 = 8,
+        /// The device.
+        device_id: u32 = 16,
+        /// The stream of its last task.
+        stream_id: u32 = 20,
+        /// When it began, in ns since 1970.
+        start: u64 = 24,
+        /// When it ended.
+        end: u64 = 32,
+        /// The algorithm.
+        algorithm: *const c_char = 40,
+        /// Its name.
+        name: *const c_char = 48,
+        /// The communicator's.
+        comm_name: *const c_char = 56,
+        /// That of the call. In a replay the one of the capture, so it comes again with each replay.
+        correlation_id: u64 = 64,
+        [0]
+    }
 }
 
 /// The kind of the record at the start of `bytes`, if that much is there.

@@ -177,6 +177,7 @@ constants! {
         MSPTI_ACTIVITY_KIND_API = 3;
         MSPTI_ACTIVITY_KIND_HCCL = 4;
         MSPTI_ACTIVITY_KIND_MEMORY = 5;
+        MSPTI_ACTIVITY_KIND_COMMUNICATION = 9;
     }
     "A module of `halGetDeviceInfo`, or what is asked of it. Frequencies are in kHz.": i32 {
         MODULE_TYPE_SYSTEM = 0;

@@ -92,8 +92,12 @@ impl Device {
             let runtime = shim.runtime();
             return thread::unnoticed(runtime, || self.pool.destroy(&pending.pair, runtime));
         }
-        lock(&self.incoming).push(pending);
-        self.wake();
+        let records = pending.launched.records();
+        shim.records.begin(records, &shim.kernel_counts.missing);
+        if shim.under_way.begin(1, &shim.counts.unresolved) {
+            lock(&self.incoming).push(pending);
+            self.wake();
+        }
     }
 
     /// Ends the thread's sleep, if it has nothing to do.

@@ -1,7 +1,9 @@
 //! Which kernels a graph has: what was launched while it was captured.
 
+use crate::mspti::Kernel;
 use crate::runtime::Graph;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Most graphs that are remembered; a serving engine has one for each batch size and layer at most.
@@ -10,7 +12,7 @@ const MAX_GRAPHS: usize = 4096;
 const MAX_NAMES: usize = 64;
 
 /// The kernels of a graph: name and how often, in the order in which they first came.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Kernels {
     names: Vec<(String, u64)>,
     others: u64,
@@ -18,6 +20,67 @@ pub(crate) struct Kernels {
     lacks: bool,
     /// It has other work than kernels that were launched one by one.
     is_mixed: bool,
+    /// Those among all of these that are kernels.
+    kernels: u64,
+    has_collectives: bool,
+    /// How many records each replay has, once that is known: in the upper half those of kernels, in the lower one those of collectives.
+    known_records: Known,
+}
+
+/// A number that a copy does not have: its graph is captured further.
+#[derive(Debug, Default)]
+struct Known(AtomicU64);
+
+impl Clone for Known {
+    fn clone(&self) -> Known {
+        Known::default()
+    }
+}
+
+/// What is captured into a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    Kernel,
+    /// It may run any number of kernels.
+    Collective,
+    /// It may run any number of kernels.
+    Other,
+}
+
+/// How many records there are of what a launch runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RecordCount {
+    pub(crate) kernels: u32,
+    pub(crate) collectives: u32,
+}
+
+impl RecordCount {
+    /// Counts these.
+    pub(crate) fn of<'a>(records: impl Iterator<Item = &'a Kernel>) -> RecordCount {
+        records.fold(RecordCount::default(), |count, one| match one.comm {
+            Some(_) => RecordCount {
+                collectives: count.collectives + 1,
+                ..count
+            },
+            None => RecordCount {
+                kernels: count.kernels + 1,
+                ..count
+            },
+        })
+    }
+
+    pub(crate) fn sum(self) -> u64 {
+        u64::from(self.kernels) + u64::from(self.collectives)
+    }
+
+    /// How many of these are not among those `found`, kind by kind.
+    pub(crate) fn missing(self, found: RecordCount) -> u64 {
+        let missing = RecordCount {
+            kernels: self.kernels.saturating_sub(found.kernels),
+            collectives: self.collectives.saturating_sub(found.collectives),
+        };
+        missing.sum()
+    }
 }
 
 /// The kernels of each graph.
@@ -25,7 +88,13 @@ pub(crate) struct Kernels {
 pub(crate) struct Graphs(Mutex<BTreeMap<usize, Arc<Kernels>>>);
 
 impl Kernels {
-    fn add(&mut self, name: &str) {
+    fn add(&mut self, name: &str, work: Work) {
+        match work {
+            Work::Kernel => self.kernels += 1,
+            Work::Collective => self.has_collectives = true,
+            Work::Other => {}
+        }
+        self.is_mixed |= work != Work::Kernel;
         let is_full = self.names.len() >= MAX_NAMES;
         match self.names.iter_mut().find(|(known, _)| known == name) {
             Some((_, count)) => *count += 1,
@@ -37,6 +106,35 @@ impl Kernels {
     /// How many kernels one replay runs, where each of them was launched by itself.
     pub(crate) fn exact_count(&self) -> Option<u64> {
         (!self.is_mixed).then(|| self.count())
+    }
+
+    /// How many records one replay has: as many as is known, or at least those of the kernels that were launched one by one.
+    pub(crate) fn records(&self) -> RecordCount {
+        let half = |half: u64| u32::try_from(half).unwrap_or(u32::MAX);
+        match self.known_records.0.load(Ordering::Relaxed) {
+            0 => RecordCount {
+                kernels: half(self.kernels),
+                collectives: 0,
+            },
+            both => RecordCount {
+                kernels: half(both >> 32),
+                collectives: half(both & u64::from(u32::MAX)),
+            },
+        }
+    }
+
+    /// It is known how many records each replay has, or no longer.
+    pub(crate) fn know_records(&self, count: Option<RecordCount>) {
+        let both =
+            |count: RecordCount| u64::from(count.kernels) << 32 | u64::from(count.collectives);
+        self.known_records
+            .0
+            .store(count.map_or(0, both), Ordering::Relaxed);
+    }
+
+    /// Whether a replay may have records of collectives.
+    pub(crate) fn has_collectives(&self) -> bool {
+        self.has_collectives
     }
 
     /// How many kernels one replay runs.
@@ -66,20 +164,11 @@ impl Graphs {
         self.with(|_| act());
     }
 
-    /// A kernel was captured into a graph.
-    pub(crate) fn add(&self, graph: Graph, name: &str) {
+    /// Work was captured into a graph.
+    pub(crate) fn add(&self, graph: Graph, name: &str, work: Work) {
         self.with(|graphs| {
             if graphs.len() < MAX_GRAPHS || graphs.contains_key(&graph.0) {
-                Arc::make_mut(graphs.entry(graph.0).or_default()).add(name);
-            }
-        });
-    }
-
-    /// A graph has work of which it is not known how many kernels that is.
-    pub(crate) fn mix(&self, graph: Graph) {
-        self.with(|graphs| {
-            if let Some(kernels) = graphs.get_mut(&graph.0) {
-                Arc::make_mut(kernels).is_mixed = true;
+                Arc::make_mut(graphs.entry(graph.0).or_default()).add(name, work);
             }
         });
     }
@@ -124,7 +213,7 @@ mod tests {
     fn kernels_are_counted_under_the_final_name() {
         let graphs = Graphs::default();
         for name in ["matmul", "add", "matmul"] {
-            graphs.add(Graph(0), name);
+            graphs.add(Graph(0), name, Work::Kernel);
         }
         graphs.rename(Graph(0), Graph(9));
         let kernels = graphs.kernels(Graph(9)).unwrap();
@@ -133,25 +222,48 @@ mod tests {
             (3, vec!["matmul ×2".to_owned(), "add".to_owned()])
         );
         graphs.forget(Graph(9));
-        assert_eq!(graphs.kernels(Graph(9)), None);
+        assert!(graphs.kernels(Graph(9)).is_none());
+    }
+
+    #[test]
+    fn records_of_collectives_are_expected_once_it_is_known_how_many_there_are() {
+        let graphs = Graphs::default();
+        for name in ["matmul", "add"] {
+            graphs.add(Graph(1), name, Work::Kernel);
+        }
+        graphs.add(Graph(1), "HcclAllReduce", Work::Collective);
+        let graph = graphs.kernels(Graph(1)).unwrap();
+        assert_eq!((graph.count(), graph.exact_count()), (3, None));
+        let of = |kernels, collectives| RecordCount {
+            kernels,
+            collectives,
+        };
+        assert_eq!(graph.records(), of(2, 0));
+        for known in [of(3, 1), of(0, 1), of(u32::MAX, 7)] {
+            graph.know_records(Some(known));
+            assert_eq!(graph.records(), known);
+        }
+        graph.know_records(None);
+        assert_eq!(graph.records(), of(2, 0));
+        assert_eq!(of(4, 2).missing(of(3, 5)), 1, "a collective is no kernel");
     }
 
     #[test]
     fn a_graph_that_lacks_kernels_has_no_list() {
         let graphs = Graphs::default();
         graphs.spoil(Graph(1));
-        graphs.add(Graph(1), "matmul");
+        graphs.add(Graph(1), "matmul", Work::Kernel);
         graphs.rename(Graph(1), Graph(2));
-        assert_eq!(graphs.kernels(Graph(2)), None);
+        assert!(graphs.kernels(Graph(2)).is_none());
         graphs.forget(Graph(2));
-        graphs.add(Graph(2), "matmul");
+        graphs.add(Graph(2), "matmul", Work::Kernel);
         assert!(graphs.kernels(Graph(2)).is_some());
     }
 
     #[test]
     fn many_kernels_are_counted_together() {
         let mut kernels = Kernels::default();
-        (0..100).for_each(|index| kernels.add(&format!("k{index}")));
+        (0..100).for_each(|index| kernels.add(&format!("k{index}"), Work::Kernel));
         assert_eq!(
             (kernels.count(), kernels.texts().len()),
             (100, MAX_NAMES + 1)

@@ -4,16 +4,16 @@
 //! itself gets the times of its record instead. Where no record comes, the pair's times stand.
 
 use crate::clock::DeviceClock;
-use crate::counts::{KernelCounts, add, count};
+use crate::counts::{Counts, InFlight, KernelCounts, add, count};
 use crate::description::Kind;
-use crate::graphs;
+use crate::graphs::{self, RecordCount};
 use crate::group::DeviceGroup;
 use crate::mspti::{Kernel, Mspti};
 use crate::pending::Launched;
 use crate::place::Placed;
 use crate::track::{Method, write_kernel, write_slice};
 use align::align;
-use records::{Key, MAX_GRAPHS, Records};
+use records::{Key, Records, are_in_order};
 use sa_recorder::{Track, now_ns};
 use sought::{Offset, Sought};
 use std::collections::{BTreeMap, VecDeque};
@@ -47,6 +47,8 @@ pub(crate) struct Bracket {
     placed: Placed,
     /// The pair's slice was not written: the record takes its place.
     waits: bool,
+    /// What its graph has was learnt from it too.
+    has_taught: bool,
     added_ns: u64,
 }
 
@@ -74,23 +76,45 @@ pub(crate) struct Kernels {
     records: Records,
     offset: Option<Offset>,
     aligned_ns: u64,
-    /// When the last replays ran, by the device's time; the newest first.
-    replays: VecDeque<(i64, i64)>,
+    /// The last replays, the newest first.
+    replays: VecDeque<Replay>,
+    /// What ended before this is not among them any more, by the device's time.
+    replays_since_ns: i64,
+    /// Streams in which replays are under way, and when the first of these was launched, by the host's time.
+    pending: Vec<(u32, u64)>,
+    /// Of a replay that was launched before this it is not known when it ran, by the host's time.
+    lost_ns: Option<u64>,
     /// Rows of streams that nothing is launched into.
     rows: BTreeMap<u32, Track>,
     /// Whose kernels are known: the address that stands for each is not to be used again.
     graphs: BTreeMap<usize, Arc<graphs::Kernels>>,
 }
 
+/// A replay, and when it ran by the device's time.
+#[derive(Clone, Copy, Debug)]
+struct Replay {
+    between: (i64, i64),
+    stream: u32,
+}
+
 /// Where slices go, and counts.
 pub(crate) struct Sink<'a> {
     pub(crate) group: &'a DeviceGroup,
+    pub(crate) launches: &'a Counts,
+    pub(crate) under_way: &'a InFlight,
     pub(crate) counts: &'a KernelCounts,
+    pub(crate) records: &'a InFlight,
 }
 
 impl Bracket {
     /// The bracket of a launch that has ended; `ahead_ns` is what the wall clock is ahead of the monotonic one.
-    pub(crate) fn new(pair: OfPair, shown: Shown, clock: DeviceClock, ahead_ns: i64) -> Bracket {
+    pub(crate) fn new(
+        pair: OfPair,
+        shown: Shown,
+        at_least: RecordCount,
+        clock: DeviceClock,
+        ahead_ns: i64,
+    ) -> Bracket {
         let (start_ns, end_ns) = pair.between;
         let launched = &shown.launched;
         let is_plain = launched.description.kind == Kind::Kernel;
@@ -104,18 +128,39 @@ impl Bracket {
                 stream: launched.stream_id.cast_unsigned(),
                 graph: (!is_plain).then_some(graph),
                 expected: if is_plain { Some(1) } else { exact },
+                at_least,
+                has_collectives: kernels.is_some_and(|one| one.has_collectives()),
                 prior_ns: pair.placed.start_ns.cast_signed() + ahead_ns - start_ns,
             },
             clock,
             waits: is_plain,
+            has_taught: false,
             placed: pair.placed,
             shown,
             added_ns: now_ns(),
         }
     }
 
-    fn write_pair(&self) {
-        self.shown.write(&self.placed, Method::EventPair);
+    fn write_pair(&self, sink: &Sink<'_>) {
+        self.shown.write(sink, &self.placed, Method::EventPair);
+    }
+
+    /// The replay, if it is one.
+    fn replay(&self) -> Option<Replay> {
+        self.sought.graph.map(|_| Replay {
+            between: self.sought.between(),
+            stream: self.sought.stream,
+        })
+    }
+
+    /// When it had surely ended, by the host's time.
+    fn end_ns(&self) -> u64 {
+        let Placed {
+            start_ns,
+            dur_ns,
+            uncertainty_ns,
+        } = self.placed;
+        start_ns + dur_ns + uncertainty_ns
     }
 
     fn is_older(&self, now_ns: u64, than_ns: u64) -> bool {
@@ -124,8 +169,11 @@ impl Bracket {
 }
 
 impl Shown {
-    fn write(&self, placed: &Placed, method: Method) {
+    /// Writes its slice; from then on it is no longer under way.
+    pub(crate) fn write(&self, sink: &Sink<'_>, placed: &Placed, method: Method) {
         write_slice(self.flow, self.track, &self.launched, placed, method);
+        count(&sink.launches.timed);
+        sink.under_way.end(1, 0, &sink.launches.unresolved);
     }
 }
 
@@ -136,29 +184,54 @@ impl Kernels {
     }
 
     /// Looks for the kernels of a launch; the pair's slice is written now, unless a record may take its place.
-    pub(crate) fn add(&mut self, bracket: Bracket, counts: &KernelCounts) {
+    pub(crate) fn add(&mut self, bracket: Bracket, sink: &Sink<'_>) {
         let is_full = self.brackets.len() >= MAX_BRACKETS;
         if !bracket.waits || is_full {
-            bracket.write_pair();
+            bracket.write_pair(sink);
+        }
+        if let Some(replay) = bracket.replay() {
+            if self.replays.len() >= MAX_REPLAYS
+                && let Some(gone) = self.replays.pop_back()
+            {
+                self.replays_since_ns = self.replays_since_ns.max(gone.between.1);
+            }
+            self.replays.push_front(replay);
         }
         if is_full {
-            let missing = bracket.sought.expected.unwrap_or(1);
-            return add(&counts.missing, missing as u64);
-        }
-        if bracket.sought.graph.is_some() {
-            self.replays.truncate(MAX_REPLAYS - 1);
-            self.replays.push_front(bracket.sought.between());
+            let records = bracket.sought.at_least.sum();
+            return sink.records.end(records, records, &sink.counts.missing);
         }
         self.brackets.push(bracket);
     }
 
+    /// In these streams replays are under way, the first one launched then, by the host's time.
+    pub(crate) fn replays_pending(&mut self, first_ns: impl Iterator<Item = (i32, u64)>) {
+        let first_ns = first_ns.map(|(stream, ns)| (stream.cast_unsigned(), ns));
+        self.pending.clear();
+        self.pending.extend(first_ns);
+    }
+
+    /// When a replay ran that was launched before now will not be known.
+    pub(crate) fn replay_lost(&mut self) {
+        self.lost_ns = Some(now_ns());
+    }
+
     /// Whether no other replay ran at the same time.
-    fn is_alone(&self, sought: &Sought) -> bool {
-        let (start, end) = sought.between();
-        let others = self.replays.iter().filter(|one| **one != (start, end));
-        others
-            .into_iter()
-            .all(|(from, to)| *to <= start || *from >= end)
+    fn is_alone(&self, bracket: &Bracket) -> bool {
+        let Some(own) = bracket.replay() else {
+            return true;
+        };
+        let (start, end) = own.between;
+        // A stream runs one after the other.
+        let meanwhile =
+            |one: &Replay| one.stream != own.stream && one.between.1 > start && one.between.0 < end;
+        let end_ns = bracket.end_ns();
+        let is_pending = |(stream, ns): &(u32, u64)| *stream != own.stream && *ns < end_ns;
+        let asked_ns = bracket.shown.launched.asked_ns;
+        start >= self.replays_since_ns
+            && !self.replays.iter().any(meanwhile)
+            && !self.pending.iter().any(is_pending)
+            && self.lost_ns.is_none_or(|ns| ns <= asked_ns)
     }
 
     /// Whether nothing is looked for.
@@ -205,12 +278,14 @@ impl Kernels {
             return;
         };
         let mut rest = Vec::new();
-        for bracket in std::mem::take(&mut self.brackets) {
+        for mut bracket in std::mem::take(&mut self.brackets) {
             let found = self.records.of(&bracket.sought, offset);
             let own = bracket.sought.offset_of(found.iter().map(|(_, one)| *one));
             let kernels = found.iter().map(|(_, one)| *one);
+            let is_whole = self.records.is_whole(&bracket.sought, found.len());
             let is_sure = self.records.are_sure(&bracket.sought, kernels);
-            if bracket.sought.is_whole(found.len()) && own.is_possible() && is_sure {
+            let fits = is_whole && own.is_possible() && is_sure;
+            if fits && (self.records.is_known(&bracket.sought) || self.is_alone(&bracket)) {
                 // It has moved a little, or is known better now.
                 offset = match own.and(offset) {
                     both if both.is_possible() => both,
@@ -220,6 +295,13 @@ impl Kernels {
                 self.offset = Some(offset);
                 self.settle(sink, bracket, keys);
             } else {
+                // Beside another replay some may be that one's: not again and again.
+                if fits && !bracket.has_taught {
+                    let kernels: Vec<Kernel> =
+                        found.iter().map(|(_, one)| (*one).clone()).collect();
+                    bracket.has_taught = true;
+                    self.learn(&bracket, &kernels);
+                }
                 rest.push(bracket);
             }
         }
@@ -231,56 +313,123 @@ impl Kernels {
         let (over, rest): (Vec<Bracket>, Vec<Bracket>) = self.brackets.drain(..).partition(is_over);
         self.brackets = rest;
         for bracket in over {
-            let keys = self.clear_ones(sink, &bracket.sought);
+            let keys = self.clear_ones(sink, &bracket);
             self.settle(sink, bracket, keys);
         }
     }
 
     /// The records of a launch, if that they are is clear.
-    fn clear_ones(&self, sink: &Sink<'_>, sought: &Sought) -> Vec<Key> {
+    fn clear_ones(&mut self, sink: &Sink<'_>, bracket: &Bracket) -> Vec<Key> {
         let Some(offset) = self.offset else {
             return Vec::new();
         };
+        let sought = &bracket.sought;
         let found = self.records.of(sought, offset);
         if found.is_empty() {
+            self.doubt(sought);
             return Vec::new();
         }
-        let own = sought.offset_of(found.iter().map(|(_, one)| *one));
         let kernels = found.iter().map(|(_, one)| *one);
-        let is_sure = self.records.are_sure(sought, kernels) || self.is_alone(sought);
-        if !sought.is_too_much(found.len()) && own.wider(1).is_possible() && is_sure {
-            return found.iter().map(|(key, _)| *key).collect();
+        let own = sought.offset_of(kernels.clone());
+        if self.records.is_too_much(sought, found.len()) || !own.wider(1).is_possible() {
+            add(&sink.counts.impossible, found.len() as u64);
+            return Vec::new();
         }
-        add(&sink.counts.impossible, found.len() as u64);
-        Vec::new()
+        let is_sure = match self.records.is_known(sought) {
+            true => self.records.are_sure(sought, kernels),
+            false => self.is_alone(bracket) && are_in_order(kernels),
+        };
+        match is_sure {
+            true => found.iter().map(|(key, _)| *key).collect(),
+            false => Vec::new(),
+        }
     }
 
     /// Writes the slices of a launch's kernels.
     fn settle(&mut self, sink: &Sink<'_>, bracket: Bracket, keys: Vec<Key>) {
+        if sink.records.is_over() {
+            return; // it is counted
+        }
         let kernels = keys.into_iter().filter_map(|key| self.records.remove(key));
         let kernels: Vec<Kernel> = kernels.collect();
-        let expected = bracket.sought.expected.unwrap_or(0);
-        let missing = expected.saturating_sub(kernels.len());
-        add(&sink.counts.missing, missing as u64);
-        if bracket.sought.is_whole(kernels.len()) {
-            self.learn(&bracket, &kernels);
-        } else if kernels.is_empty() && self.records.doubt(&bracket.sought) {
-            bracket.sought.graph.map(|graph| self.graphs.remove(&graph));
-        }
+        self.learn_from(&bracket, &kernels);
         let (sought, clock, pair) = (&bracket.sought, &bracket.clock, &bracket.placed);
         let placed = placing::place_all(sought, clock, pair, &kernels, self.offset);
+        // Where the clock has no place for them, they are missing too.
         let placed = placed.unwrap_or_default();
+        let shown = &kernels[..placed.len()];
         match (&placed[..], bracket.waits) {
             ([only], true) => {
-                bracket.shown.write(only, Method::Mspti);
+                bracket.shown.write(sink, only, Method::Mspti);
                 count(&sink.counts.placed);
             }
-            (_, true) => bracket.write_pair(),
+            (_, true) => bracket.write_pair(sink),
             (placed, false) => {
-                for (kernel, placed) in kernels.iter().zip(placed) {
+                for (kernel, placed) in shown.iter().zip(placed) {
                     self.write(sink, &bracket, kernel, placed);
                 }
             }
+        }
+        let missing = sought.at_least.missing(RecordCount::of(shown.iter()));
+        let counter = &sink.counts.missing;
+        sink.records.end(sought.at_least.sum(), missing, counter);
+    }
+
+    /// What a settled launch tells of its graph.
+    fn learn_from(&mut self, bracket: &Bracket, kernels: &[Kernel]) {
+        let sought = &bracket.sought;
+        let is_whole = match self.records.expected(sought) {
+            Some(expected) => {
+                kernels.len() == expected && self.records.are_sure(sought, kernels.iter())
+            }
+            None => {
+                let found = RecordCount::of(kernels.iter());
+                sought.at_least.missing(found) == 0 && self.is_alone(bracket)
+            }
+        };
+        if is_whole && self.records.is_known(sought) {
+            self.records.believe(sought);
+        } else if is_whole && !bracket.has_taught {
+            self.learn(bracket, kernels);
+        }
+    }
+
+    /// None of a launch's kernels ran.
+    fn doubt(&mut self, sought: &Sought) {
+        if self.records.doubt(sought)
+            && let Some(graph) = sought.graph
+        {
+            self.forget(graph);
+        }
+    }
+
+    /// A replay has all these, and no others.
+    fn learn(&mut self, bracket: &Bracket, kernels: &[Kernel]) {
+        let Some(graph) = &bracket.shown.launched.kernels else {
+            return;
+        };
+        if self.records.is_full() {
+            self.forget_graphs();
+        }
+        let address = Arc::as_ptr(graph).addr();
+        let contested = self.records.contested(address, kernels);
+        if !contested.is_empty() {
+            // One of them is wrong. Whoever is right will be so again.
+            return contested.into_iter().for_each(|other| self.forget(other));
+        }
+        if self.records.learn(address, kernels) {
+            graph.know_records(Some(RecordCount::of(kernels.iter())));
+        }
+        if self.records.remembers(address) {
+            self.graphs.insert(address, Arc::clone(graph));
+        }
+    }
+
+    /// What was learnt of a graph is wrong.
+    fn forget(&mut self, graph: usize) {
+        self.records.forget(graph);
+        if let Some(graph) = self.graphs.remove(&graph) {
+            graph.know_records(None);
         }
     }
 
@@ -305,18 +454,6 @@ impl Kernels {
             self.rows.insert(stream, track);
             Some(track)
         })
-    }
-
-    fn learn(&mut self, bracket: &Bracket, kernels: &[Kernel]) {
-        if self.graphs.len() >= MAX_GRAPHS {
-            self.forget_graphs();
-        }
-        if let Some(graph) = &bracket.shown.launched.kernels
-            && self.records.learn(&bracket.sought, kernels)
-        {
-            let address = Arc::as_ptr(graph).addr();
-            self.graphs.insert(address, Arc::clone(graph));
-        }
     }
 
     /// Forgets those that the program has destroyed.

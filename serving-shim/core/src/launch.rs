@@ -3,7 +3,7 @@
 use crate::counts::count;
 use crate::description::{Description, Kind};
 use crate::device::Device;
-use crate::graphs::Kernels;
+use crate::graphs::{Kernels, RecordCount};
 use crate::pending::{Launched, Pending};
 use crate::pool::{NoPair, Pair};
 use crate::runtime::stream_cache::{self, StreamFacts};
@@ -32,7 +32,8 @@ struct Open {
     stands_for: u32,
     /// Those of the graph that is replayed: it may be gone when the replay has ended.
     kernels: Option<Arc<Kernels>>,
-    has_records: bool,
+    /// How many records there will be of what it runs, if MSPTI records.
+    expected: Option<RecordCount>,
 }
 
 /// A pair whose start is in the stream.
@@ -90,7 +91,16 @@ impl Launch {
             Kind::Graph(graph) if !Shim::is_forked() => shim.graphs.kernels(graph),
             _ => None,
         };
-        let has_records = shim.looks_for_kernels(description.kind);
+        let looks = shim.looks_for_kernels(description.kind);
+        let expected = looks.then(|| match description.kind {
+            Kind::Graph(_) => kernels
+                .as_ref()
+                .map_or_else(RecordCount::default, |one| one.records()),
+            _ => RecordCount {
+                kernels: 1,
+                collectives: 0,
+            },
+        });
         Launch(Some(Open {
             shim,
             span,
@@ -101,7 +111,7 @@ impl Launch {
             began_ns: now_ns(),
             stands_for,
             kernels,
-            has_records,
+            expected,
         }))
     }
 
@@ -186,7 +196,7 @@ impl Open {
                     returned_ns,
                     stands_for: self.stands_for,
                     kernels: self.kernels,
-                    has_records: self.has_records,
+                    expected: self.expected,
                 },
                 context: armed.facts.context,
                 pair: armed.pair,

@@ -1,7 +1,7 @@
 //! A launch whose device time is not known yet.
 
 use crate::description::Description;
-use crate::graphs::Kernels;
+use crate::graphs::{Kernels, RecordCount};
 use crate::pool::Pair;
 use crate::runtime::Context;
 use sa_recorder::Args;
@@ -29,6 +29,13 @@ pub(crate) struct Launched {
     pub(crate) returned_ns: u64,
     pub(crate) stands_for: u32,
     pub(crate) kernels: Option<Arc<Kernels>>,
-    /// MSPTI was recording: there are records of what it runs.
-    pub(crate) has_records: bool,
+    /// MSPTI was recording: there are so many records of what it runs, at least.
+    pub(crate) expected: Option<RecordCount>,
+}
+
+impl Launched {
+    /// How many records are expected of what it runs, at least.
+    pub(crate) fn records(&self) -> u64 {
+        self.expected.map_or(0, RecordCount::sum)
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::clock::sounding::{Sounder, Sounding};
 use crate::clock::{ClockWasSet, DeviceClock};
-use crate::counts::count;
+use crate::description::Kind;
 use crate::device::Device;
 use crate::group::DeviceGroup;
 use crate::kernels::{Bracket, Kernels, OfPair, Shown, Sink};
@@ -12,9 +12,10 @@ use crate::pool::Pair;
 use crate::row::Row;
 use crate::runtime::{Code, Context, DeviceRuntime, Event};
 use crate::shim::{Shim, tell};
-use crate::track::{Method, write_slice};
+use crate::track::Method;
 use sa_recorder::{Args, Level, now_ns};
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicU64;
 
 /// Between two readings of the clock that cost the device something.
 const SOUNDING_NS: u64 = 250_000_000;
@@ -48,6 +49,27 @@ struct Ended {
     row: usize,
     pending: Pending,
     times: Result<Times, Code>,
+}
+
+/// Nobody looks for the records of what a launch ran.
+fn miss_records(shim: &Shim, launched: &Launched) {
+    let records = launched.records();
+    let missing = &shim.kernel_counts.missing;
+    shim.records.end(records, records, missing);
+}
+
+fn is_replay(launched: &Launched) -> bool {
+    matches!(launched.description.kind, Kind::Graph(_))
+}
+
+fn sink<'a>(group: &'a DeviceGroup, shim: &'a Shim) -> Sink<'a> {
+    Sink {
+        group,
+        launches: &shim.counts,
+        under_way: &shim.under_way,
+        counts: &shim.kernel_counts,
+        records: &shim.records,
+    }
 }
 
 impl std::fmt::Debug for dyn DeviceRuntime {
@@ -108,11 +130,24 @@ impl Resolver {
 
     /// Looks at MSPTI's records. At the `end` no more will come.
     pub(crate) fn look_for_kernels(&mut self, shim: &Shim, end: bool) {
-        let sink = Sink {
-            group: &self.group,
-            counts: &shim.kernel_counts,
+        let first = |row: &Row| {
+            let mut launches = row.pending.iter().map(|one| &one.launched);
+            let replay = launches.find(|one| is_replay(one))?;
+            Some((row.stream_id, replay.asked_ns))
         };
+        self.kernels
+            .replays_pending(self.rows.iter().filter_map(first));
+        let sink = sink(&self.group, shim);
         self.kernels.pass(&shim.mspti, self.logical, &sink, end);
+    }
+
+    /// A launch has no slice, for this reason.
+    fn lose(&mut self, shim: &Shim, launched: &Launched, reason: &AtomicU64) {
+        shim.under_way.end(1, 1, reason);
+        miss_records(shim, launched);
+        if is_replay(launched) {
+            self.kernels.replay_lost();
+        }
     }
 
     /// The calling thread may have another context than the one this last entered.
@@ -268,26 +303,29 @@ impl Resolver {
             times,
         } = ended;
         let counts = &shim.counts;
+        if shim.under_way.is_over() {
+            return None; // it is counted
+        }
         let Ok(times) = times else {
-            count(&counts.rejected_error);
+            self.lose(shim, &pending.launched, &counts.rejected_error);
             device.pool.destroy(&pending.pair, self.runtime);
             return None;
         };
         let row = &self.rows[at];
-        if !pending.pair.took(&times) {
-            count(&counts.rejected_stale);
+        let placed = if !pending.pair.took(&times) {
+            Err(&counts.rejected_stale)
         } else if clock.is_err() {
-            count(&counts.rejected_clock_set);
+            Err(&counts.rejected_clock_set)
         } else {
-            match place(&self.clock, &times, row.end_ns()) {
-                Ok(placed) => {
-                    count(&counts.timed);
-                    self.show(shim, at, pending.launched, &times, placed);
-                }
-                Err(Rejection::Impossible) => count(&counts.rejected_impossible),
-                Err(Rejection::Reversed) => count(&counts.rejected_reversed),
-                Err(Rejection::NoClock) => count(&counts.rejected_no_clock),
-            }
+            place(&self.clock, &times, row.end_ns()).map_err(|why| match why {
+                Rejection::Impossible => &counts.rejected_impossible,
+                Rejection::Reversed => &counts.rejected_reversed,
+                Rejection::NoClock => &counts.rejected_no_clock,
+            })
+        };
+        match placed {
+            Ok(placed) => self.show(shim, at, pending.launched, &times, placed),
+            Err(reason) => self.lose(shim, &pending.launched, reason),
         }
         Some(pending.pair)
     }
@@ -295,30 +333,39 @@ impl Resolver {
     /// Writes the slice of a launch, or has its kernels looked for.
     fn show(&mut self, shim: &Shim, at: usize, launched: Launched, times: &Times, placed: Placed) {
         let Some(track) = self.rows[at].track(&self.group, &placed) else {
-            return;
+            return self.lose(shim, &launched, &shim.counts.no_row);
         };
         let flow = shim.flow_id(launched.id);
-        match held(times).filter(|_| launched.has_records) {
-            Some(between) => {
-                let shown = Shown {
-                    launched,
-                    flow,
-                    track,
-                };
+        let sink = sink(&self.group, shim);
+        let shown = Shown {
+            launched,
+            flow,
+            track,
+        };
+        let expected = shown.launched.expected;
+        match held(times).zip(expected) {
+            Some((between, expected)) => {
                 let (pair, clock) = (OfPair { placed, between }, self.clock.clone());
-                let bracket = Bracket::new(pair, shown, clock, shim.mspti.ahead_ns());
-                self.kernels.add(bracket, &shim.kernel_counts);
+                let ahead_ns = shim.mspti.ahead_ns();
+                let bracket = Bracket::new(pair, shown, expected, clock, ahead_ns);
+                self.kernels.add(bracket, &sink);
             }
-            None => write_slice(flow, track, &launched, &placed, Method::EventPair),
+            None => {
+                shown.write(&sink, &placed, Method::EventPair);
+                miss_records(shim, &shown.launched);
+                if is_replay(&shown.launched) {
+                    self.kernels.replay_lost();
+                }
+            }
         }
     }
 
     /// Forgets what is under way without a call: the device is lost, or the process ends.
     pub(crate) fn give_up(&mut self, shim: &Shim) {
-        for row in &mut self.rows {
-            row.pending
-                .drain(..)
-                .for_each(|_| count(&shim.counts.unresolved));
+        let rows = self.rows.iter_mut();
+        let pending: Vec<Pending> = rows.flat_map(|row| row.pending.drain(..)).collect();
+        for pending in pending {
+            self.lose(shim, &pending.launched, &shim.counts.unresolved);
         }
         self.tell_outstanding();
     }
@@ -338,14 +385,16 @@ impl Resolver {
         device: &Device,
         goes: impl Fn(&Pending) -> bool,
     ) {
+        let mut all_gone = VecDeque::new();
         for row in &mut self.rows {
             let (gone, rest): (VecDeque<_>, VecDeque<_>) =
                 row.pending.drain(..).partition(|pending| goes(pending));
             row.pending = rest;
-            for pending in gone {
-                count(&shim.counts.unresolved);
-                device.pool.destroy(&pending.pair, self.runtime);
-            }
+            all_gone.extend(gone);
+        }
+        for pending in all_gone {
+            self.lose(shim, &pending.launched, &shim.counts.unresolved);
+            device.pool.destroy(&pending.pair, self.runtime);
         }
         self.tell_outstanding();
     }

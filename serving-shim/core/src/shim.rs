@@ -2,11 +2,11 @@
 
 use crate::ascend::AscendRuntime;
 use crate::config::{Choice, Config};
-use crate::counts::{Counts, KernelCounts};
+use crate::counts::{Counts, InFlight, KernelCounts, add};
 use crate::description::{Description, Kind};
 use crate::device::Device;
 use crate::gate::{Gate, News, Updates};
-use crate::graphs::Graphs;
+use crate::graphs::{Graphs, Work};
 use crate::mspti::Mspti;
 use crate::runtime::absent::Absent;
 use crate::runtime::{DeviceRuntime, Graph, Stream, stream_cache, thread};
@@ -46,6 +46,10 @@ pub(crate) struct Shim {
     pub(crate) graphs: Graphs,
     pub(crate) counts: Counts,
     pub(crate) kernel_counts: KernelCounts,
+    /// Launches that have an event behind them.
+    pub(crate) under_way: InFlight,
+    /// Records of what these run.
+    pub(crate) records: InFlight,
     pub(crate) mspti: Mspti,
     /// Whether MSPTI is to be used.
     wants_mspti: bool,
@@ -96,6 +100,9 @@ extern "C" fn at_exit() {
         if shim.wants_mspti {
             shim.mspti.end(now_ns() + EXIT_WAIT_NS);
         }
+        // A device's thread that was too slow shows no more.
+        add(&shim.counts.unresolved, shim.under_way.give_up());
+        add(&shim.kernel_counts.missing, shim.records.give_up());
         shim.tell_counts();
     }
 }
@@ -184,6 +191,8 @@ impl Shim {
             graphs: Graphs::default(),
             counts: Counts::default(),
             kernel_counts: KernelCounts::default(),
+            under_way: InFlight::default(),
+            records: InFlight::default(),
             mspti: Mspti::default(),
             wants_mspti: false,
             hooked: AtomicBool::new(false),
@@ -343,12 +352,13 @@ impl Shim {
     }
 
     fn note_captured(&self, graph: Graph, description: &Description) {
-        if description.kind != Kind::Memcpy {
-            self.graphs.add(graph, &description.name.shown);
-            if description.kind != Kind::Kernel {
-                self.graphs.mix(graph);
-            }
-        }
+        let work = match description.kind {
+            Kind::Memcpy => return,
+            Kind::Kernel => Work::Kernel,
+            Kind::Collective => Work::Collective,
+            _ => Work::Other,
+        };
+        self.graphs.add(graph, &description.name.shown, work);
     }
 
     /// Tells what became of the launches so far, if that has changed.

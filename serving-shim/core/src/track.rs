@@ -53,11 +53,14 @@ pub(crate) fn write_slice(
     }
 }
 
-/// Writes the slice of a kernel that a launch ran, by MSPTI's record.
+/// Writes the slice of a kernel or a collective that a launch ran, by MSPTI's record.
 pub(crate) fn write_kernel(track: Track, launched: &Launched, kernel: &Kernel, placed: &Placed) {
-    let args = Args::new()
-        .with("launch", launched.id)
-        .with("correlation", kernel.correlation)
+    let args = Args::new().with("launch", launched.id);
+    let (kind, args) = match &kernel.comm {
+        None => (Kind::Kernel, args.with("correlation", kernel.correlation)),
+        Some(comm) => (Kind::Collective, args.with("comm", &**comm)),
+    };
+    let args = args
         .with("device_wall_us", micros(placed.dur_ns))
         .with("device_method", Method::Mspti.word())
         .with("uncertainty_us", micros(placed.uncertainty_ns));
@@ -65,7 +68,7 @@ pub(crate) fn write_kernel(track: Track, launched: &Launched, kernel: &Kernel, p
     let track = track.since(launched.asked_ns);
     track.duration(
         Level::Kernel,
-        Kind::Kernel.category(),
+        kind.category(),
         &kernel.name,
         start_ns,
         dur_ns,

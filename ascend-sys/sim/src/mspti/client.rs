@@ -3,7 +3,7 @@
 use super::lock;
 use crate::Outcome;
 use crate::refuse;
-use ascend_sys::mspti::{self, msptiActivityKernel};
+use ascend_sys::mspti::{self, msptiActivityCommunication, msptiActivityKernel};
 use ascend_sys::types::*;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -68,7 +68,7 @@ impl Client {
     }
 
     /// Puts a record into a buffer, or drops it.
-    pub(crate) fn take(&'static self, record: &msptiActivityKernel) {
+    pub(crate) fn take<R: Copy>(&'static self, record: &R) {
         let mut current = lock(&self.current);
         if current.as_ref().is_some_and(Buffer::is_nearly_full)
             && let Some(full) = current.take()
@@ -146,16 +146,21 @@ impl Client {
             PLACE.set(0);
             return Err(MSPTI_ERROR_MAX_LIMIT_REACHED);
         }
-        if place + size_of::<msptiActivityKernel>() > readable {
+        if place + size_of::<msptiActivityKind>() > readable {
             return Err(MSPTI_ERROR_INVALID_PARAMETER);
         }
         let record: *const u8 = std::ptr::with_exposed_provenance(address + place);
         // SAFETY: a record was written there, and the client keeps the buffer while it reads it.
         let front = unsafe { record.cast::<[u8; 4]>().read_unaligned() };
-        if mspti::kind(&front) != Some(MSPTI_ACTIVITY_KIND_KERNEL) {
-            return Err(MSPTI_ERROR_INVALID_KIND);
+        let bytes = match mspti::kind(&front) {
+            Some(MSPTI_ACTIVITY_KIND_KERNEL) => size_of::<msptiActivityKernel>(),
+            Some(MSPTI_ACTIVITY_KIND_COMMUNICATION) => size_of::<msptiActivityCommunication>(),
+            _ => return Err(MSPTI_ERROR_INVALID_KIND),
+        };
+        if place + bytes > readable {
+            return Err(MSPTI_ERROR_INVALID_PARAMETER);
         }
-        PLACE.set(place + size_of::<msptiActivityKernel>());
+        PLACE.set(place + bytes);
         Ok(address + place)
     }
 }
@@ -166,12 +171,11 @@ impl Buffer {
     }
 
     /// Writes a record, if there is room.
-    fn write(&mut self, record: &msptiActivityKernel) {
+    fn write<R: Copy>(&mut self, record: &R) {
         if size_of_val(record) > self.size - self.valid {
             return;
         }
-        let place: *mut msptiActivityKernel =
-            std::ptr::with_exposed_provenance_mut(self.address + self.valid);
+        let place: *mut R = std::ptr::with_exposed_provenance_mut(self.address + self.valid);
         // SAFETY: the client gave `size` bytes there, which are this library's until they are given back.
         unsafe { place.write_unaligned(*record) };
         self.valid += size_of_val(record);

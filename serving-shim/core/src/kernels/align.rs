@@ -53,7 +53,7 @@ impl Trial {
             let found = records.of(launch, offset);
             let narrowed = launch.offset_of(found.iter().map(|(_, kernel)| *kernel));
             let narrowed = narrowed.and(offset);
-            let is_too_much = launch.is_too_much(found.len());
+            let is_too_much = records.is_too_much(launch, found.len());
             if !found.is_empty() && !is_too_much && narrowed.is_possible() {
                 kernels += found.len();
                 offset = narrowed;
@@ -80,7 +80,8 @@ impl Trial {
 fn enough(launches: &[&Sought], records: &Records) -> usize {
     let mut kernels = 0;
     let mut is_less = |one: &&&Sought| {
-        let expected = one.expected.unwrap_or_else(|| records.near(one, 0).len());
+        let expected = records.expected(one);
+        let expected = expected.unwrap_or_else(|| records.near(one, 0).len());
         kernels += expected;
         kernels <= MAX_KERNELS
     };
@@ -99,7 +100,7 @@ fn candidates(launches: &[&Sought], records: &Records) -> Vec<Offset> {
 
 fn candidates_of(launch: &Sought, records: &Records) -> Vec<Offset> {
     let near = records.near(launch, REACH_NS);
-    let mut offsets = match launch.expected {
+    let mut offsets = match records.expected(launch) {
         Some(expected) => by_count(launch, expected, &near),
         None => near.iter().map(|last| by_last(launch, last)).collect(),
     };
@@ -133,6 +134,7 @@ fn by_last(launch: &Sought, last: &Kernel) -> Offset {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graphs::RecordCount;
 
     /// What MSPTI's times are more than the device's, and what is thought of that.
     const OFFSET_NS: i64 = 1_700_000_000_000_000_000;
@@ -144,6 +146,8 @@ mod tests {
             stream: 1,
             graph: expected.is_none_or(|count| count > 1).then_some(7),
             expected,
+            at_least: RecordCount::default(),
+            has_collectives: false,
             prior_ns: OFFSET_NS,
         }
     }
@@ -156,6 +160,7 @@ mod tests {
             end_ns: start_ns + 5_000 + OFFSET_NS + off_ns,
             correlation: 0,
             name: "k".into(),
+            comm: None,
         }
     }
 

@@ -71,6 +71,7 @@ fn fit(placed: &mut [Placed], pair: &Placed) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graphs::RecordCount;
 
     const SOUGHT: Sought = Sought {
         start_ns: 1_000_000_000,
@@ -78,6 +79,11 @@ mod tests {
         stream: 1,
         graph: Some(1),
         expected: None,
+        at_least: RecordCount {
+            kernels: 0,
+            collectives: 0,
+        },
+        has_collectives: false,
         prior_ns: 7_000_000,
     };
 
@@ -96,6 +102,7 @@ mod tests {
             end_ns: SOUGHT.start_ns + 7_000_000 + end,
             correlation: 0,
             name: "k".into(),
+            comm: None,
         };
         times.iter().map(kernel).collect()
     }

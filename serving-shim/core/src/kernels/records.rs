@@ -11,12 +11,14 @@ const OLD_NS: u64 = 5_000_000_000;
 /// Times of one device agree within a tick at either end, and what single precision makes of ms.
 const SLACK_NS: i64 = 200;
 /// Graphs whose kernels are remembered.
-pub(super) const MAX_GRAPHS: usize = 4096;
+const MAX_GRAPHS: usize = 4096;
 /// A graph has so many replays in a row without one of the kernels that it was taken to have: they are another's.
 const MAX_IN_VAIN: u32 = 2;
 
 /// A record's place: its start, and a number for those that start together.
 pub(super) type Key = (i64, u64);
+/// What tells a record from the others of a replay.
+type Id = (bool, u64);
 
 /// The records.
 #[derive(Debug, Default)]
@@ -27,14 +29,31 @@ pub(super) struct Records {
     taken: u64,
     /// Streams that something was launched into: no graph's own.
     launched: BTreeSet<u32>,
-    /// The correlations of a graph's kernels, once they are known.
-    own: BTreeMap<usize, BTreeSet<u64>>,
+    /// The records of a graph's replays, once they are known.
+    own: BTreeMap<usize, BTreeSet<Id>>,
+    /// What the last replay of a graph had that was whole, while it is not known.
+    last: BTreeMap<usize, BTreeSet<Id>>,
     /// Replays in a row of a graph whose kernels are known, and none of which ran.
     in_vain: BTreeMap<usize, u32>,
 }
 
+/// Whether records, by their start, can be those of one replay: a stream runs what was captured in the order of the capture. Else some are of the
+/// replay before or behind it.
+pub(super) fn are_in_order<'a>(mut kernels: impl Iterator<Item = &'a Kernel>) -> bool {
+    let mut last: BTreeMap<u32, Id> = BTreeMap::new();
+    kernels.all(|kernel| {
+        let is_numbered = kernel.correlation != 0;
+        let before = is_numbered.then(|| last.insert(kernel.stream, kernel.id()));
+        // A collective and a kernel may come of one call.
+        before.flatten().is_none_or(|(was_collective, before)| {
+            before < kernel.correlation
+                || before == kernel.correlation && was_collective != kernel.is_collective()
+        })
+    })
+}
+
 impl Records {
-    /// Takes records over that came just now; how many old ones are given up.
+    /// Takes records over that came just now; how many old ones of kernels are given up.
     pub(super) fn take(&mut self, kernels: Vec<Kernel>, now_ns: u64) -> u64 {
         for kernel in kernels {
             self.taken += 1;
@@ -47,7 +66,9 @@ impl Records {
             && (self.by_start.len() > MAX_RECORDS || now_ns.saturating_sub(arrived_ns) > OLD_NS)
         {
             self.arrived.pop_front();
-            gone += u64::from(self.by_start.remove(&key).is_some());
+            // A collective that was launched by itself has the times of its pair.
+            let is_kernel = |gone: Kernel| !gone.is_collective();
+            gone += u64::from(self.by_start.remove(&key).is_some_and(is_kernel));
         }
         gone
     }
@@ -61,10 +82,12 @@ impl Records {
     pub(super) fn are_sure<'a>(
         &self,
         sought: &Sought,
-        kernels: impl Iterator<Item = &'a Kernel>,
+        kernels: impl Iterator<Item = &'a Kernel> + Clone,
     ) -> bool {
-        let is_known = |graph| self.own.contains_key(&graph);
-        if sought.graph.is_none_or(is_known) {
+        if sought.graph.is_some() && !are_in_order(kernels.clone()) {
+            return false;
+        }
+        if self.is_known(sought) {
             return true;
         }
         let ids: Vec<u64> = kernels.map(|kernel| kernel.correlation).collect();
@@ -75,19 +98,73 @@ impl Records {
             .is_some_and(|expected| last - first < expected as u64)
     }
 
-    /// All kernels of a launch were found: these. Whether it is now known what its graph has, and was not before.
-    pub(super) fn learn(&mut self, sought: &Sought, kernels: &[Kernel]) -> bool {
-        let Some(graph) = sought.graph else {
-            return false;
-        };
-        self.in_vain.remove(&graph);
-        let is_known = self.own.contains_key(&graph);
-        if is_known || self.own.len() >= MAX_GRAPHS || !self.are_sure(sought, kernels.iter()) {
+    /// How many records a launch has, if that is known.
+    pub(super) fn expected(&self, sought: &Sought) -> Option<usize> {
+        let known = || Some(self.own.get(&sought.graph?)?.len());
+        sought.expected.or_else(known)
+    }
+
+    /// Whether as many records as were found are all there are.
+    pub(super) fn is_whole(&self, sought: &Sought, found: usize) -> bool {
+        self.expected(sought) == Some(found)
+    }
+
+    /// Whether more records were found than there can be.
+    pub(super) fn is_too_much(&self, sought: &Sought, found: usize) -> bool {
+        self.expected(sought).is_some_and(|most| found > most)
+    }
+
+    /// These are all records of a replay. The same as with the one before: whether it is now known what the graph has, and was not before. What was not
+    /// captured, or is another graph's, is not the same each time.
+    pub(super) fn learn(&mut self, graph: usize, kernels: &[Kernel]) -> bool {
+        let ids: BTreeSet<Id> = kernels.iter().map(Kernel::id).collect();
+        if !self.may_learn(graph) || ids.is_empty() || ids.len() < kernels.len() {
             return false;
         }
-        let ids = kernels.iter().map(|kernel| kernel.correlation);
-        self.own.insert(graph, ids.collect());
-        true
+        let before = self.last.insert(graph, ids.clone());
+        let is_known = before.is_some_and(|before| before == ids);
+        if is_known {
+            self.last.remove(&graph);
+            self.own.insert(graph, ids);
+        }
+        is_known
+    }
+
+    /// The graphs of which some of these records are taken to be, but for this one. A record is one graph's.
+    pub(super) fn contested(&self, graph: usize, kernels: &[Kernel]) -> Vec<usize> {
+        let has_one = |own: &BTreeSet<Id>| kernels.iter().any(|kernel| own.contains(&kernel.id()));
+        let others = self
+            .own
+            .iter()
+            .filter(|(other, own)| **other != graph && has_one(own));
+        others.map(|(other, _)| *other).collect()
+    }
+
+    /// Whether it is known which records a launch has.
+    pub(super) fn is_known(&self, sought: &Sought) -> bool {
+        sought
+            .graph
+            .is_none_or(|graph| self.own.contains_key(&graph))
+    }
+
+    /// Whether something is remembered of a graph.
+    pub(super) fn remembers(&self, graph: usize) -> bool {
+        self.own.contains_key(&graph) || self.last.contains_key(&graph)
+    }
+
+    /// Whether no more graphs can be remembered.
+    pub(super) fn is_full(&self) -> bool {
+        self.own.len() + self.last.len() >= MAX_GRAPHS
+    }
+
+    fn may_learn(&self, graph: usize) -> bool {
+        let has_room = !self.is_full() || self.last.contains_key(&graph);
+        has_room && !self.own.contains_key(&graph)
+    }
+
+    /// A replay has had all that its graph is known to have.
+    pub(super) fn believe(&mut self, sought: &Sought) {
+        sought.graph.map(|graph| self.in_vain.remove(&graph));
     }
 
     /// None of a launch's kernels were found; whether those of its graph are no longer taken for known.
@@ -108,15 +185,19 @@ impl Records {
     /// A graph is gone, or its kernels are not what was thought.
     pub(super) fn forget(&mut self, graph: usize) {
         self.own.remove(&graph);
+        self.last.remove(&graph);
         self.in_vain.remove(&graph);
     }
 
     /// Whether a record may be one of a launch's.
     fn may_be(&self, kernel: &Kernel, sought: &Sought) -> bool {
-        let is_own = sought.graph.and_then(|graph| self.own.get(&graph));
-        match (sought.graph, is_own) {
+        if kernel.is_collective() && !sought.has_collectives {
+            return false;
+        }
+        let own = sought.graph.and_then(|graph| self.own.get(&graph));
+        match (sought.graph, own) {
             (None, _) => kernel.stream == sought.stream,
-            (Some(_), Some(own)) => own.contains(&kernel.correlation),
+            (Some(_), Some(own)) => own.contains(&kernel.id()),
             (Some(_), None) => {
                 kernel.stream == sought.stream || !self.launched.contains(&kernel.stream)
             }
@@ -158,6 +239,7 @@ impl Records {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graphs::RecordCount;
 
     fn kernel(stream: u32, start_ns: i64) -> Kernel {
         Kernel {
@@ -167,6 +249,7 @@ mod tests {
             end_ns: start_ns + 10,
             correlation: start_ns.unsigned_abs(),
             name: "k".into(),
+            comm: None,
         }
     }
 
@@ -177,7 +260,37 @@ mod tests {
             stream: 1,
             graph: Some(graph),
             expected: Some(2),
+            at_least: RecordCount::default(),
+            has_collectives: false,
             prior_ns: 0,
+        }
+    }
+
+    /// A replay of a graph that has collectives.
+    fn mixed(graph: usize) -> Sought {
+        Sought {
+            expected: None,
+            has_collectives: true,
+            ..replay(graph)
+        }
+    }
+
+    fn collective(stream: u32, start_ns: i64) -> Kernel {
+        Kernel {
+            comm: Some("world".into()),
+            ..kernel(stream, start_ns)
+        }
+    }
+
+    /// Two replays of graph 5 have these.
+    fn teach(records: &mut Records, kernels: &[Kernel]) {
+        assert!(!records.learn(5, kernels) && records.learn(5, kernels));
+    }
+
+    fn of(stream: u32, start_ns: i64, correlation: u64) -> Kernel {
+        Kernel {
+            correlation,
+            ..kernel(stream, start_ns)
         }
     }
 
@@ -200,8 +313,8 @@ mod tests {
         let kernels = kernels.map(|(stream, start)| kernel(stream, start));
         records.take(kernels.to_vec(), 0);
         assert_eq!(streams(&records, &replay(5)), [8, 9, 1]);
-        assert!(records.learn(&replay(5), &[kernel(9, 300)]));
-        assert!(!records.learn(&replay(5), &[kernel(8, 200)]), "it is known");
+        teach(&mut records, &[kernel(9, 300)]);
+        assert!(!records.learn(5, &[kernel(8, 200)]), "it is known");
         assert_eq!(streams(&records, &replay(5)), [9]);
         assert_eq!(streams(&records, &replay(6)), [8, 9, 1]);
         let alone = Sought {
@@ -227,6 +340,80 @@ mod tests {
     }
 
     #[test]
+    fn records_of_two_replays_are_not_one() {
+        let shifted = [of(8, 10, 2), of(8, 20, 3), of(8, 30, 1)];
+        let forked = [of(8, 10, 1), of(9, 20, 3), of(8, 30, 2), of(9, 40, 4)];
+        assert!(!are_in_order(shifted.iter()) && are_in_order(forked.iter()));
+        assert!(!are_in_order([of(8, 10, 1), of(8, 20, 1)].iter()));
+        let unnumbered = [of(8, 10, 0), of(8, 20, 5), of(8, 30, 0)];
+        assert!(are_in_order(unnumbered.iter()));
+        let of_one_call = [of(8, 10, 4), collective(8, 4)];
+        assert!(are_in_order(of_one_call.iter()));
+        let before = [collective(8, 20), of(8, 30, 7)];
+        assert!(!are_in_order(before.iter()), "the one of the replay before");
+        let mut records = Records::default();
+        teach(&mut records, &[of(8, 20, 1), of(8, 30, 2)]);
+        let later = [of(8, 120, 2), of(8, 130, 1)];
+        assert!(!records.are_sure(&replay(5), later.iter()));
+    }
+
+    #[test]
+    fn a_collective_is_a_replays_whose_graph_has_one() {
+        let mut records = Records::default();
+        records.launched(1);
+        let all = [kernel(8, 100), collective(8, 200), collective(1, 300)];
+        records.take(all.to_vec(), 0);
+        assert_eq!(streams(&records, &mixed(5)), [8, 8, 1]);
+        assert_eq!(streams(&records, &replay(5)), [8]);
+        let alone = Sought {
+            graph: None,
+            ..replay(0)
+        };
+        assert_eq!(streams(&records, &alone), [0u32; 0]);
+        assert_eq!(records.take(Vec::new(), OLD_NS + 1), 1, "the kernel alone");
+    }
+
+    #[test]
+    fn two_replays_that_agree_teach_what_a_graph_has() {
+        let mut records = Records::default();
+        let both = [of(8, 100, 7), collective(8, 200)];
+        let whole = |records: &Records| records.is_whole(&mixed(5), 2);
+        assert!(!records.learn(5, &both), "one");
+        let another = [of(8, 100, 7), of(9, 150, 31), collective(8, 200)];
+        assert!(!records.learn(5, &another), "one more than before");
+        assert!(!records.learn(5, &both) && !whole(&records));
+        assert!(!records.are_sure(&mixed(5), both.iter()));
+        assert!(records.learn(5, &both) && whole(&records));
+        assert!(records.is_too_much(&mixed(5), 3));
+        assert!(records.are_sure(&mixed(5), both.iter()));
+        assert!(!whole(&Records::default()) && !records.learn(5, &both));
+        records.take([&another[..], &[of(8, 300, 8)]].concat(), 0);
+        assert_eq!(streams(&records, &mixed(5)), [8, 8], "those alone");
+        records.doubt(&mixed(5));
+        assert!(records.doubt(&mixed(5)) && !records.remembers(5));
+    }
+
+    #[test]
+    fn a_record_is_one_graphs() {
+        let mut records = Records::default();
+        teach(&mut records, &[of(8, 20, 2), of(9, 30, 3)]);
+        let others = [of(9, 40, 3), of(9, 50, 4)];
+        assert_eq!(records.contested(6, &others), [5]);
+        assert_eq!(records.contested(5, &others), [0usize; 0]);
+        assert_eq!(records.contested(6, &others[1..]), [0usize; 0]);
+    }
+
+    #[test]
+    fn records_that_cannot_be_told_apart_teach_nothing() {
+        let mut records = Records::default();
+        for alike in [&[][..], &[of(8, 100, 0), of(8, 200, 0)]] {
+            for _ in 0..3 {
+                assert!(!records.learn(5, alike) && !records.remembers(5));
+            }
+        }
+    }
+
+    #[test]
     fn what_lies_across_an_event_is_not_within() {
         let mut records = Records::default();
         let across = SLACK_NS + 11;
@@ -238,13 +425,13 @@ mod tests {
     #[test]
     fn what_is_not_surely_of_a_graph_is_not_learnt_and_what_is_wrong_is_forgotten() {
         let mut records = Records::default();
-        assert!(!records.learn(&replay(5), &[kernel(8, 200), kernel(9, 900)]));
-        assert!(records.learn(&replay(5), &[kernel(8, 200), kernel(8, 201)]));
+        assert!(!records.are_sure(&replay(5), [kernel(8, 200), kernel(9, 900)].iter()));
+        teach(&mut records, &[kernel(8, 200), kernel(8, 201)]);
         assert!(!records.doubt(&replay(5)), "its records may be lost");
-        assert!(!records.learn(&replay(5), &[kernel(8, 200), kernel(8, 201)]));
+        records.believe(&replay(5));
         assert!(!records.doubt(&replay(5)), "it was right in between");
         assert!(records.doubt(&replay(5)));
-        assert!(records.learn(&replay(5), &[kernel(8, 500), kernel(8, 501)]));
+        teach(&mut records, &[kernel(8, 500), kernel(8, 501)]);
         assert!(!records.doubt(&replay(6)), "of that one nothing is known");
     }
 

@@ -3,6 +3,7 @@
 //! Both know the device's time: the events as it is, the records with something added, which MSPTI changes every few seconds. Each record that lies
 //! between the events bounds what that is.
 
+use crate::graphs::RecordCount;
 use crate::mspti::Kernel;
 
 /// What a time in a record is more than the device's own: at least and at most, in ns.
@@ -47,8 +48,12 @@ pub(super) struct Sought {
     pub(super) stream: u32,
     /// The graph that was replayed, if it was one.
     pub(super) graph: Option<usize>,
-    /// How many kernels it has, if that is known.
+    /// How many records it has, if its capture tells.
     pub(super) expected: Option<usize>,
+    /// How many records it has at least.
+    pub(super) at_least: RecordCount,
+    /// Whether it may have records of collectives.
+    pub(super) has_collectives: bool,
     /// What the offset is if MSPTI's clock is right.
     pub(super) prior_ns: i64,
 }
@@ -74,15 +79,5 @@ impl Sought {
             high_ns: i64::MAX,
         };
         kernels.fold(all, |offset, kernel| offset.and(self.offset(kernel)))
-    }
-
-    /// Whether more kernels were found than there can be.
-    pub(super) fn is_too_much(&self, found: usize) -> bool {
-        self.expected.is_some_and(|most| found > most)
-    }
-
-    /// Whether as many kernels as were found are all there are.
-    pub(super) fn is_whole(&self, found: usize) -> bool {
-        self.expected == Some(found)
     }
 }

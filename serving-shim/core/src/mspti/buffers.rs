@@ -7,7 +7,7 @@
     reason = "writes where MSPTI says, and takes memory that others may free"
 )]
 
-use ascend_sys::mspti::msptiActivityKernel;
+use ascend_sys::mspti::{msptiActivityCommunication, msptiActivityKernel};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
@@ -16,8 +16,9 @@ const BYTES: usize = 2 << 20;
 /// Only those are memory that were used.
 const BUFFERS: usize = 16;
 
-/// Bytes of a record of a kernel.
+/// Bytes of the shortest record.
 pub(super) const RECORD: usize = size_of::<msptiActivityKernel>();
+const _: () = assert!(RECORD < size_of::<msptiActivityCommunication>());
 
 /// Nobody has it.
 const FREE: u8 = 0;

@@ -1,8 +1,8 @@
-//! A kernel as MSPTI tells of it.
+//! A kernel or a collective as MSPTI tells of it.
 
 use std::sync::Arc;
 
-/// A kernel that has run.
+/// A kernel that has run, or a collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kernel {
     /// The device, by the number that the driver has for it.
@@ -15,4 +15,17 @@ pub(crate) struct Kernel {
     /// That of the launch; in a replay the one of the capture.
     pub(crate) correlation: u64,
     pub(crate) name: Arc<str>,
+    /// The communicator, if it is a collective.
+    pub(crate) comm: Option<Arc<str>>,
+}
+
+impl Kernel {
+    pub(crate) fn is_collective(&self) -> bool {
+        self.comm.is_some()
+    }
+
+    /// What tells it from the others of a replay. It comes again with each replay.
+    pub(crate) fn id(&self) -> (bool, u64) {
+        (self.is_collective(), self.correlation)
+    }
 }

@@ -4,14 +4,16 @@
 use super::buffers::{self, BUFFERS_OF_PROCESS, Filled, RECORD};
 use super::kernel::Kernel;
 use ascend_sys::mspti::{
-    msptiActivityDisable, msptiActivityEnable, msptiActivityFlushAll, msptiActivityGetNextRecord,
-    msptiActivityKernel, msptiActivityRegisterCallbacks, msptiSubscribe, msptiUnsubscribe,
+    msptiActivityCommunication, msptiActivityDisable, msptiActivityEnable, msptiActivityFlushAll,
+    msptiActivityGetNextRecord, msptiActivityKernel, msptiActivityRegisterCallbacks,
+    msptiSubscribe, msptiUnsubscribe,
 };
 use ascend_sys::types::{
-    MSPTI_ACTIVITY_KIND_KERNEL, MSPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, MSPTI_SUCCESS,
-    c_char, msptiResult,
+    MSPTI_ACTIVITY_KIND_COMMUNICATION, MSPTI_ACTIVITY_KIND_KERNEL,
+    MSPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, MSPTI_SUCCESS, c_char, msptiResult,
 };
-use ascend_sys::{Candidates, Library, MissingSymbol, Mspti};
+use ascend_sys::{Candidates, Library, MissingSymbol, Mspti, mspti};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
@@ -28,6 +30,8 @@ pub(super) struct Vendor {
     disable: msptiActivityDisable,
     next: msptiActivityGetNextRecord,
     flush: msptiActivityFlushAll,
+    /// Whether collectives are recorded.
+    has_collectives: Cell<bool>,
     /// Our own subscription, while there is one.
     subscriber: Option<AtomicPtr<c_void>>,
 }
@@ -53,6 +57,7 @@ impl Vendor {
             disable: there(functions.msptiActivityDisable)?,
             next: there(functions.msptiActivityGetNextRecord)?,
             flush: there(functions.msptiActivityFlushAll)?,
+            has_collectives: Cell::new(false),
             subscriber: None,
         })
     }
@@ -87,17 +92,25 @@ impl Vendor {
         }
     }
 
-    /// Has kernels recorded.
+    /// Has kernels recorded, and collectives where this MSPTI knows them.
     pub(super) fn enable(&self) -> Result<(), String> {
         // SAFETY: takes an integer.
         let code = unsafe { (self.enable)(MSPTI_ACTIVITY_KIND_KERNEL) };
-        done("msptiActivityEnable", code)
+        done("msptiActivityEnable", code)?;
+        // SAFETY: as above.
+        let code = unsafe { (self.enable)(MSPTI_ACTIVITY_KIND_COMMUNICATION) };
+        self.has_collectives.set(code == MSPTI_SUCCESS);
+        Ok(())
     }
 
     /// Ends that; records of what has run until now still come.
     pub(super) fn disable(&self) {
         // SAFETY: takes an integer; it was enabled by us.
         unsafe { (self.disable)(MSPTI_ACTIVITY_KIND_KERNEL) };
+        if self.has_collectives.take() {
+            // SAFETY: as above.
+            unsafe { (self.disable)(MSPTI_ACTIVITY_KIND_COMMUNICATION) };
+        }
     }
 
     /// Has all buffers given back that hold records.
@@ -122,12 +135,11 @@ impl Vendor {
         self.next_record(Filled { valid: 0, ..filled });
         while let Some(offset) = self.next_record(filled) {
             let rest = filled.valid - offset;
-            end = (offset + RECORD).min(filled.valid);
             // SAFETY: MSPTI has written `valid` bytes there, and nobody writes until the buffer is released.
             let bytes =
                 unsafe { std::slice::from_raw_parts(filled.start.wrapping_add(offset), rest) };
-            let record = msptiActivityKernel::read(bytes);
-            match record.and_then(|record| names.kernel(&record)) {
+            end = (offset + length(bytes)).min(filled.valid);
+            match names.read(bytes) {
                 Some(kernel) => take(kernel),
                 None => unreadable += 1,
             }
@@ -146,33 +158,67 @@ impl Vendor {
 }
 
 impl Names {
-    /// The kernel of a record, if the device's times are known.
-    fn kernel(&mut self, record: &msptiActivityKernel) -> Option<Kernel> {
-        let (start, end) = (record.start, record.end);
-        if start == 0 || end < start {
-            return None;
+    /// What the record at the start of `bytes` tells of, if the device's times are known.
+    fn read(&mut self, bytes: &[u8]) -> Option<Kernel> {
+        match msptiActivityCommunication::read(bytes) {
+            Some(record) => self.collective(&record),
+            None => self.kernel(&msptiActivityKernel::read(bytes)?),
         }
+    }
+
+    fn kernel(&mut self, record: &msptiActivityKernel) -> Option<Kernel> {
+        let (start_ns, end_ns) = times(record.start, record.end)?;
         Some(Kernel {
             device: record.device_id,
             stream: record.stream_id,
-            start_ns: i64::try_from(start).ok()?,
-            end_ns: i64::try_from(end).ok()?,
+            start_ns,
+            end_ns,
             correlation: record.correlation_id,
-            name: self.of(record.name),
+            name: self.of(record.name, "kernel"),
+            comm: None,
         })
     }
 
-    fn of(&mut self, name: *const c_char) -> Arc<str> {
+    fn collective(&mut self, record: &msptiActivityCommunication) -> Option<Kernel> {
+        let (start_ns, end_ns) = times(record.start, record.end)?;
+        Some(Kernel {
+            device: record.device_id,
+            stream: record.stream_id,
+            start_ns,
+            end_ns,
+            correlation: record.correlation_id,
+            name: self.of(record.name, "collective"),
+            comm: Some(self.of(record.comm_name, "unknown")),
+        })
+    }
+
+    /// A text of a record, or this word where it has none.
+    fn of(&mut self, name: *const c_char, without: &str) -> Arc<str> {
+        if name.is_null() {
+            return without.into();
+        }
         let known = self.0.entry(name.addr()).or_insert_with(|| {
-            if name.is_null() {
-                return "kernel".into();
-            }
             // SAFETY: the texts of records are strings of C, which MSPTI keeps.
             let text = unsafe { CStr::from_ptr(name) };
             text.to_string_lossy().into()
         });
         Arc::clone(known)
     }
+}
+
+/// How long the record at the start of `bytes` is.
+fn length(bytes: &[u8]) -> usize {
+    match mspti::kind(bytes) {
+        Some(MSPTI_ACTIVITY_KIND_COMMUNICATION) => size_of::<msptiActivityCommunication>(),
+        _ => RECORD,
+    }
+}
+
+/// The times of a record, if they are known.
+fn times(start: u64, end: u64) -> Option<(i64, i64)> {
+    let is_known = start != 0 && end >= start;
+    let times = || Some((i64::try_from(start).ok()?, i64::try_from(end).ok()?));
+    is_known.then(times).flatten()
 }
 
 fn there<F>(function: Result<F, MissingSymbol>) -> Result<F, String> {
@@ -189,5 +235,37 @@ fn done(call: &str, code: msptiResult) -> Result<(), String> {
         }
         MSPTI_ERROR_WITHOUT_LD_PRELOAD => Err(format!("{call}: libmspti.so is not in LD_PRELOAD")),
         code => Err(format!("{call}: error {code}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::null;
+
+    #[test]
+    fn a_record_without_texts_has_a_word_for_each() {
+        let record = msptiActivityCommunication {
+            kind: MSPTI_ACTIVITY_KIND_COMMUNICATION,
+            data_type: 0,
+            count: 4,
+            device_id: 0,
+            stream_id: 1,
+            start: 5,
+            end: 9,
+            algorithm: null(),
+            name: null(),
+            comm_name: null(),
+            correlation_id: 3,
+            padding: [],
+        };
+        let kernel = Names::default().collective(&record).unwrap();
+        assert_eq!(
+            (&*kernel.name, kernel.comm.as_deref()),
+            ("collective", Some("unknown"))
+        );
+        let name = c"allreduce".as_ptr();
+        let named = Names::default().of(name, "kernel");
+        assert_eq!(&*named, "allreduce");
     }
 }

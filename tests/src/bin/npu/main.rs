@@ -37,6 +37,12 @@ fn main() -> ExitCode {
         ["profiler-first", ..] => launches::behind_a_profiler(),
         ["served", rounds] => served::served(number(rounds)),
         ["replayed", rest @ ..] => replays::replayed(size(rest)),
+        ["replayed-with-collectives", busy, end, rest @ ..] => {
+            let busy = usize::try_from(number(busy)).expect("few");
+            replays::with_collectives(size(rest), busy, *end == "gone");
+        }
+        ["replayed-and-switched", count] => replays::switched(number(count)),
+        ["replayed-beside-another-device", replays] => replays::beside_a_device(number(replays)),
         ["replayed-and-killed", rest @ ..] => replays::killed(size(rest)),
         ["replayed-beside-a-subscriber", rest @ ..] => replays::subscribed(size(rest)),
         ["captured", count] => captures::captured(number(count)),

@@ -6,9 +6,17 @@ use ascend_sys::types::{
     MSPTI_ACTIVITY_KIND_KERNEL, aclmdlRI, msptiActivity, msptiBuffersCallbackCompleteFunc,
 };
 use ascend_sys::{Library, Mspti};
+use e2e::host_support::switch::{control, store};
+use sa_recorder::format::control::SwitchCause;
+use sa_recorder::{Level, Recorder};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long anything is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Replays of each graph while nothing else runs.
+const ALONE: u64 = 3;
 
 const NAMES: [&str; 3] = ["matmul", "add", "paged_attention"];
 
@@ -28,11 +36,40 @@ pub(crate) fn replayed(size: Size) {
     end(session);
 }
 
-/// The same, and dies: first it waits for what was read, then it launches once more.
+/// The same with a collective behind every other kernel of a graph and between the replays, while other threads keep the processors busy.
+/// With `gone` it exits as soon as all has run, with the threads still at it.
+pub(crate) fn with_collectives(size: Size, busy: usize, gone: bool) {
+    let session = Session::open(2);
+    let comm = session.communicator();
+    let over = AtomicBool::new(false);
+    let graphs = std::thread::scope(|scope| {
+        for _ in 0..busy {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let more = |stream| session.barrier(comm, stream);
+        let graphs = captured(&session, size, more);
+        replayed_alone(&session, graphs);
+        rounds(&session, graphs, size, more);
+        if gone {
+            std::process::exit(crate::DONE.into());
+        }
+        assert!(serving_shim::flush(PATIENCE), "slices");
+        over.store(true, Ordering::Relaxed);
+        graphs
+    });
+    println!("replayed {} graphs", graphs.len());
+    end(session);
+}
+
+/// The same, and dies: first it waits for the slices, then it launches once more.
 pub(crate) fn killed(size: Size) {
     let session = Session::open(2);
     let graphs = work(&session, size);
-    std::thread::sleep(Duration::from_millis(1500));
+    assert!(serving_shim::flush(PATIENCE), "slices");
     session.replay_timed(graphs[0], 0);
     session.synchronize();
     // SAFETY: raise has no preconditions.
@@ -54,14 +91,39 @@ pub(crate) fn subscribed(size: Size) {
 
 /// Captures two graphs, replays them; what the program holds of them.
 fn work(session: &Session, size: Size) -> [aclmdlRI; 2] {
-    let graphs = [0, 1].map(|graph| {
+    let graphs = captured(session, size, |_| ());
+    rounds(session, graphs, size, |_| ());
+    graphs
+}
+
+/// Replays each graph a few times while nothing else runs, and waits for the slices.
+fn replayed_alone(session: &Session, graphs: [aclmdlRI; 2]) {
+    for _ in 0..ALONE {
+        for (stream, graph) in graphs.into_iter().enumerate() {
+            session.replay_timed(graph, stream);
+            assert_eq!(session.synchronize(), 0);
+        }
+    }
+    assert!(serving_shim::flush(PATIENCE), "slices");
+}
+
+/// Captures two graphs, one in each stream, with something `more` in it behind every other kernel.
+fn captured(session: &Session, size: Size, more: impl Fn(usize)) -> [aclmdlRI; 2] {
+    [0, 1].map(|graph| {
         session.capture_seen(graph, || {
             for index in 0..size.kernels {
                 let name = NAMES[usize::try_from(index).unwrap_or(0) % 3];
                 session.launch(name, graph, 1_000_000 + index, &[]);
+                if index % 2 == 1 {
+                    more(graph);
+                }
             }
         })
-    });
+    })
+}
+
+/// Replays both in turn, with launches and something `more` behind each, and rests after every 20 rounds.
+fn rounds(session: &Session, graphs: [aclmdlRI; 2], size: Size, more: impl Fn(usize)) {
     for round in 0..size.replays {
         for (stream, graph) in graphs.into_iter().enumerate() {
             session.replay_timed(graph, stream);
@@ -69,6 +131,7 @@ fn work(session: &Session, size: Size) -> [aclmdlRI; 2] {
                 let index = round * size.launches + index;
                 session.launch("matmul", stream, index, &[]);
             }
+            more(stream);
         }
         if round % 20 == 19 {
             session.synchronize();
@@ -77,7 +140,105 @@ fn work(session: &Session, size: Size) -> [aclmdlRI; 2] {
         }
     }
     println!("synchronize {}", session.synchronize());
-    graphs
+}
+
+/// Launches and replays while the level `kernel` is recorded, while it is not, when this program subscribes to MSPTI itself, and once more while it is.
+pub(crate) fn switched(count: u64) {
+    let session = Session::open(1);
+    let graph = session.capture_seen(0, || {
+        session.launch("add", 0, 1_000_000, &[]);
+        session.launch("matmul", 0, 1_000_001, &[]);
+    });
+    for part in 0..3 {
+        if part > 0 {
+            switch(part == 2);
+        }
+        if part == 1 {
+            own_subscription();
+        }
+        if part == 2 {
+            // It is taken again by the device's thread, which launches wake.
+            wait_for("MSPTI is taken again", || {
+                session.launch("add", 0, 2_000_000, &[]);
+                session.synchronize();
+                session.has_no_channels()
+            });
+        }
+        for index in part * count..(part + 1) * count {
+            session.launch("matmul", 0, index, &[]);
+            session.replay_timed(graph, 0);
+            session.synchronize();
+        }
+        assert!(serving_shim::flush(PATIENCE), "slices");
+    }
+    println!("switched twice");
+    end(session);
+}
+
+/// Has the level `kernel` recorded or not, and waits until that is so.
+fn switch(on: bool) {
+    let levels: &[Level] = if on {
+        &[Level::E2e, Level::Kernel]
+    } else {
+        &[Level::E2e]
+    };
+    let recorder = Recorder::get();
+    let dir = recorder.directory().expect("a run");
+    let control = control(&dir, SwitchCause::Level, levels, Duration::ZERO);
+    store(&dir, &control);
+    wait_for("the level is obeyed", || {
+        recorder.includes(Level::Kernel) == on
+    });
+}
+
+/// Subscribes to MSPTI as soon as nobody else has, and gives it back.
+fn own_subscription() {
+    let library = Library::open_simulator().expect("the simulator");
+    let library = library.simulator_face("libmspti.so").expect("MSPTI");
+    let mspti = Mspti::load(&library);
+    let subscribe = mspti.msptiSubscribe.expect("a subscription");
+    let unsubscribe = mspti.msptiUnsubscribe.expect("its end");
+    let mut subscriber = null_mut();
+    wait_for("MSPTI is given back", || {
+        // SAFETY: `subscriber` is writable for the call.
+        unsafe { subscribe(&raw mut subscriber, None, null_mut()) == 0 }
+    });
+    // SAFETY: it is ours.
+    assert_eq!(unsafe { unsubscribe(subscriber) }, 0);
+}
+
+fn wait_for(what: &str, is_so: impl FnMut() -> bool) {
+    let mut is_so = is_so;
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Launches on one device that are recorded, and on another one, of which nothing is recorded, replays of 1,000 kernels.
+pub(crate) fn beside_a_device(replays: u64) {
+    const LAUNCHES: u64 = 50;
+    let session = Session::on(0, 1);
+    session.launch("matmul", 0, 0, &[]); // records come from here on
+    let other = Session::on(1, 1).untimed();
+    let graph = other.capture(0, || {
+        for index in 0..1000 {
+            other.launch("add", 0, index, &[]);
+        }
+    });
+    for _ in 0..replays {
+        assert_eq!(other.replay(graph, 0), 0, "a replay");
+    }
+    assert_eq!(other.synchronize(), 0);
+    session.enter();
+    for index in 1..LAUNCHES {
+        session.launch("matmul", 0, index, &[]);
+        session.synchronize();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    println!("launched {LAUNCHES} beside {replays} replays");
+    end(session);
 }
 
 static TOLD: AtomicU64 = AtomicU64::new(0);

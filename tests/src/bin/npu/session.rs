@@ -1,7 +1,7 @@
 //! A device with streams, and the calls a program makes.
 
-use ascend_sys::types::{aclmdlRI, aclrtFuncHandle, aclrtStream};
-use ascend_sys::{Acl, Library};
+use ascend_sys::types::{HcclComm, aclmdlRI, aclrtFuncHandle, aclrtStream};
+use ascend_sys::{Acl, Hccl, Library};
 use serving_shim::runtime::Graph;
 use serving_shim::{Kind, Launch, hooks};
 use std::collections::HashMap;
@@ -11,6 +11,7 @@ use std::ptr::{null, null_mut};
 /// The calls of a program that has one device.
 pub(crate) struct Session {
     acl: Acl,
+    hccl: Hccl,
     device: i32,
     pub(crate) streams: Vec<aclrtStream>,
     functions: HashMap<&'static str, aclrtFuncHandle>,
@@ -39,6 +40,7 @@ impl Session {
         let library = Library::open_simulator().expect("the simulator");
         let mut session = Session {
             acl: Acl::load(&library),
+            hccl: Hccl::load(&library),
             device,
             streams: Vec::new(),
             functions: HashMap::new(),
@@ -50,6 +52,14 @@ impl Session {
         assert!(code == 0 || code == REPEATED, "aclInit: {code}");
         session.set(streams);
         session
+    }
+
+    /// The same, and nothing of what it does is timed.
+    pub(crate) fn untimed(self) -> Session {
+        Session {
+            timed: false,
+            ..self
+        }
     }
 
     /// Sets the device and makes streams.
@@ -119,6 +129,37 @@ impl Session {
         let code = call();
         timed.end(code);
         code
+    }
+
+    /// A communicator of this device alone.
+    pub(crate) fn communicator(&self) -> HcclComm {
+        let make = self.hccl.comm.HcclCommInitAll.expect("a communicator");
+        let (mut device, mut comm) = (self.device, null_mut());
+        // SAFETY: one device is named, and there is room for one communicator.
+        ok("HcclCommInitAll", unsafe {
+            make(1, &raw mut device, &raw mut comm)
+        });
+        comm
+    }
+
+    /// Launches a collective before an interposer's eyes.
+    pub(crate) fn barrier(&self, comm: HcclComm, stream: usize) {
+        let barrier = self.hccl.collective.HcclBarrier.expect("a barrier");
+        let seen = hooks::Seen {
+            kind: Kind::Collective,
+            stream: self.streams[stream],
+            grid: 0,
+            bytes: 0,
+        };
+        let timed = self
+            .timed
+            .then(|| hooks::launch(&seen, || "HcclBarrier".into()));
+        // SAFETY: both are the runtime's, and alive.
+        let code = unsafe { barrier(comm, self.streams[stream]) };
+        if let Some(Some(timed)) = timed {
+            timed.end(code);
+        }
+        ok("HcclBarrier", code);
     }
 
     /// Gives the calling thread the device.
@@ -215,6 +256,19 @@ impl Session {
             timed.end(code);
         }
         assert_eq!(code, 0, "a replay");
+    }
+
+    /// Whether somebody has the devices' channels, so that no profiler can start.
+    pub(crate) fn has_no_channels(&self) -> bool {
+        let start = self.acl.profiler.aclprofStart.expect("a start");
+        // SAFETY: the configuration stays.
+        if unsafe { start((&raw const PROFILER).cast()) } != 0 {
+            return true;
+        }
+        let stop = self.acl.profiler.aclprofStop.expect("a stop");
+        // SAFETY: as at its start.
+        ok("aclprofStop", unsafe { stop((&raw const PROFILER).cast()) });
+        false
     }
 
     /// Starts another profiler before an interposer's eyes.
