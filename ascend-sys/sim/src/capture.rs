@@ -193,7 +193,7 @@ impl Capture {
             None => {}
         }
         state.streams[part].tasks += 1;
-        let correlation = runtime().mspti.correlate(&work);
+        let correlation = runtime().mspti.correlate(work.record_kind());
         state.tasks.push(Captured {
             part,
             work,

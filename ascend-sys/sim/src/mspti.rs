@@ -8,7 +8,6 @@ use crate::Outcome;
 use crate::clock::{DeviceClock, now_ns, realtime_ns};
 use crate::config;
 use crate::refuse;
-use crate::work::Work;
 use anchor::Anchor;
 use ascend_sys::mspti::{msptiActivityCommunication, msptiActivityKernel};
 use ascend_sys::types::*;
@@ -190,14 +189,9 @@ impl Mspti {
         self.enabled.load(Ordering::Relaxed) & (1 << kind) != 0
     }
 
-    /// A number for a launch, or for a task that is captured; 0 where it will have no record.
-    pub(crate) fn correlate(&self, work: &Work) -> u64 {
-        let kind = match work {
-            Work::Kernel { .. } => MSPTI_ACTIVITY_KIND_KERNEL,
-            Work::Collective { .. } => MSPTI_ACTIVITY_KIND_COMMUNICATION,
-            _ => return 0,
-        };
-        match self.records(kind) {
+    /// A number for a launch, or for a task that is captured, with records of this kind; 0 where it will have none.
+    pub(crate) fn correlate(&self, kind: Option<msptiActivityKind>) -> u64 {
+        match kind.is_some_and(|kind| self.records(kind)) {
             true => self.correlations.fetch_add(1, Ordering::Relaxed) + 1,
             false => 0,
         }

@@ -165,7 +165,7 @@ impl Stream {
             self.submitted_last(number);
             return Ok(());
         }
-        let correlation = runtime().mspti.correlate(&work);
+        let correlation = runtime().mspti.correlate(work.record_kind());
         let (launch_ns, tid) = (now_ns(), truth::tid());
         let depth = runtime().config.depth;
         let mut queue = lock(&self.queue);

@@ -5,6 +5,9 @@ use crate::event::Event;
 use crate::graph::Replay;
 use crate::kernel::Function;
 use crate::report::Callback;
+use ascend_sys::types::{
+    MSPTI_ACTIVITY_KIND_COMMUNICATION, MSPTI_ACTIVITY_KIND_KERNEL, msptiActivityKind,
+};
 use std::sync::Arc;
 
 #[derive(Clone)]
@@ -45,6 +48,15 @@ pub(crate) enum Work {
 impl Work {
     pub(crate) fn is_kernel(&self) -> bool {
         matches!(self, Self::Kernel { .. })
+    }
+
+    /// The kind of its records by MSPTI, if it has some.
+    pub(crate) fn record_kind(&self) -> Option<msptiActivityKind> {
+        match self {
+            Self::Kernel { .. } => Some(MSPTI_ACTIVITY_KIND_KERNEL),
+            Self::Collective { .. } => Some(MSPTI_ACTIVITY_KIND_COMMUNICATION),
+            _ => None,
+        }
     }
 
     /// Its kind and name in the truth.

@@ -60,7 +60,7 @@ impl Client {
         self.vendor.as_ref().filter(|one| one.is_subscribed())
     }
 
-    fn subscribe(&mut self, simulated: bool) -> Result<(), String> {
+    fn subscribe(&mut self, simulated: bool) -> Result<Recorded, String> {
         let vendor = match self.vendor.take() {
             Some(vendor) => vendor,
             None => Vendor::load(simulated)?,
@@ -73,33 +73,40 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What MSPTI records for us beside kernels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recorded {
+    pub(crate) collectives: bool,
+}
+
 impl Mspti {
-    /// Has kernels recorded from now on, where that is `wanted`; whether that has begun. `Err` is the reason why that cannot be, at one call alone.
+    /// Has kernels recorded from now on, where that is `wanted`; what is recorded, if that has begun. `Err` is the reason why that cannot be, at one
+    /// call alone.
     /// `at_exit` is to end it: it is registered behind whatever MSPTI registers for the exit, so that it runs before that.
     pub(crate) fn start(
         &self,
         simulated: bool,
         at_exit: extern "C" fn(),
         wanted: impl Fn() -> bool,
-    ) -> Result<bool, String> {
+    ) -> Result<Option<Recorded>, String> {
         if self.is_running() {
-            return Ok(false);
+            return Ok(None);
         }
         let Some(mut client) = self.client_within(PATIENCE_NS) else {
-            return Ok(false);
+            return Ok(None);
         };
         // With the client in hand: who begins to be in its way stops us after this.
         let is_wanted = !self.ended.load(Ordering::Acquire) && wanted();
         if !is_wanted || client.refused || client.subscribed().is_some() {
-            return Ok(false);
+            return Ok(None);
         }
         self.measure();
         let subscribed = client.subscribe(simulated);
-        subscribed.inspect_err(|_| client.refused = true)?;
+        let recorded = subscribed.inspect_err(|_| client.refused = true)?;
         client.at_exit = Some(at_exit);
         host::run_at_exit(at_exit);
         self.is_running.store(true, Ordering::Release);
-        Ok(true)
+        Ok(Some(recorded))
     }
 
     /// Whether records come.

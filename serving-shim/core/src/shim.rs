@@ -269,8 +269,11 @@ impl Shim {
             self.mspti.start(runtime.is_simulated(), at_exit, wanted)
         };
         match thread::unnoticed(runtime, start) {
-            Ok(true) => tell("mspti", &Args::new()),
-            Ok(false) => {}
+            Ok(Some(recorded)) => {
+                let args = Args::new().with("collectives", recorded.collectives);
+                tell("mspti", &args);
+            }
+            Ok(None) => {}
             Err(why) => {
                 tell("mspti_unavailable", &Args::new().with("why", &*why));
                 host::warn_once(&format!("device times come from event pairs alone: {why}"));

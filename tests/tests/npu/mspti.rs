@@ -550,6 +550,17 @@ fn collectives_in_replays_are_shown_or_counted_whatever_the_load() {
 }
 
 #[test]
+fn where_collectives_have_no_records_replays_have_their_kernels() {
+    let refused = [("ASCEND_SIM_FAULTS", "mspti_enable:2+=6")];
+    let (run, told) = with_collectives("0", "flushed", &refused);
+    assert!(told.kernels > 0 && told.collectives == 0, "{told:?}");
+    let events = run.merged.events().iter();
+    let told = events.filter(|event| event["name"] == "mspti");
+    let told: Vec<&Value> = told.map(|event| &event["args"]["collectives"]).collect();
+    assert_eq!(told, [false]);
+}
+
+#[test]
 fn collectives_are_accounted_for_where_the_process_ends_at_once() {
     for busy in ["0", "24"] {
         assert_accounted(busy, "gone", &[]);

@@ -1,6 +1,7 @@
 //! The functions of MSPTI, and the records in its buffers.
 #![expect(unsafe_code, reason = "calls MSPTI, and reads its buffers")]
 
+use super::Recorded;
 use super::buffers::{self, BUFFERS_OF_PROCESS, Filled, RECORD};
 use super::kernel::Kernel;
 use ascend_sys::mspti::{
@@ -62,8 +63,8 @@ impl Vendor {
         })
     }
 
-    /// Subscribes, if nobody else has, and has kernels recorded from now on; or the reason why that cannot be.
-    pub(super) fn subscribe(&mut self) -> Result<(), String> {
+    /// Subscribes, if nobody else has, and has kernels recorded from now on; what else is, or the reason why that cannot be.
+    pub(super) fn subscribe(&mut self) -> Result<Recorded, String> {
         if !BUFFERS_OF_PROCESS.prepare() {
             return Err("there is no memory for its records".to_owned());
         }
@@ -93,14 +94,15 @@ impl Vendor {
     }
 
     /// Has kernels recorded, and collectives where this MSPTI knows them.
-    pub(super) fn enable(&self) -> Result<(), String> {
+    pub(super) fn enable(&self) -> Result<Recorded, String> {
         // SAFETY: takes an integer.
         let code = unsafe { (self.enable)(MSPTI_ACTIVITY_KIND_KERNEL) };
         done("msptiActivityEnable", code)?;
         // SAFETY: as above.
         let code = unsafe { (self.enable)(MSPTI_ACTIVITY_KIND_COMMUNICATION) };
-        self.has_collectives.set(code == MSPTI_SUCCESS);
-        Ok(())
+        let collectives = code == MSPTI_SUCCESS;
+        self.has_collectives.set(collectives);
+        Ok(Recorded { collectives })
     }
 
     /// Ends that; records of what has run until now still come.
