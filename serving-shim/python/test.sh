@@ -64,7 +64,16 @@ setup
 is_installed || { echo 'test.sh: the package that Python finds is not the installed one' >&2; exit 1; }
 echo "-- $WHEEL in $("$venv/bin/python" --version)"
 cd "$here"
+# Three at once, for they wait most of the time. Those that measure time may fail beside others: what failed runs once more, alone.
+tests() {
+  local rc=0
+  "$venv/bin/pytest" -n 3 "$@" || rc=$?
+  [ "$rc" = 1 ] || return "$rc"
+  echo '-- what failed, alone'
+  "$venv/bin/pytest" --last-failed --last-failed-no-failures none "$@"
+}
+
 rc=0
 (cd "$work" && "$venv/bin/python" -m mypy.stubtest sa_profile --mypy-config-file "$here/pyproject.toml" --allowlist "$here/tests/stubtest-allow.txt") || rc=1
-"$venv/bin/pytest" "$@" || rc=1
+tests "$@" || rc=1
 exit "$rc"

@@ -26,7 +26,7 @@ use e2e::verdict::Verdict;
 
 const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
 /// Most kills of one region in the short version.
-const KILLS: usize = 20;
+const KILLS: usize = 8;
 
 /// What watching a region found.
 struct Watched {

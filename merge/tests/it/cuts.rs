@@ -132,7 +132,8 @@ fn a_fragment_cut_at_every_byte_loses_only_its_last_line() {
 fn a_cut_fragment_alone_ends_with_0_or_2() {
     let whole = small(FIRST_PID);
     let (ends, _) = ends_and_clean_cuts(&whole);
-    for cut in 0..=whole.bytes.len() {
+    let step = if is_full() { 1 } else { 3 };
+    for cut in (0..=whole.bytes.len()).step_by(step) {
         let dir = RunDir::new();
         dir.put("10000", &whole.bytes[..cut]);
         let ended = Ended::of(

@@ -186,7 +186,7 @@ fn issue_19_check_knows_what_does_not_load() {
     let good = object(&event('X', 0), "");
     let all = combinations();
     let mut traces = Vec::new();
-    let step = if is_full() { 23 } else { 197 };
+    let step = if is_full() { 23 } else { 397 };
     for (number, (what, text)) in all.iter().enumerate().step_by(step) {
         let path = folder.path().join(format!("{number}.json"));
         std::fs::write(&path, format!("{{\"traceEvents\":[{good},{text}]}}")).unwrap();
