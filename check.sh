@@ -52,7 +52,7 @@ nextest=0.9.143 # the version that is fetched where there is none
 tpq=$root/tests/perfetto/tpq
 catapult=$root/tests/catapult/catapult
 ui=$root/tests/perfetto/ui
-demo='cargo run --release -p serving-demo' # README.md's first command, which a full run takes; the usual one has built it without --release
+demo='cargo run --release -p serving-demo' # README.md's first command, which a full run takes; the usual one starts what it has built
 scratch=$(mktemp -d)
 current=''
 perfetto=''
@@ -164,14 +164,16 @@ doc() {
   RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
 }
 
-# demo_trace NAME ARGUMENT...: the README's command in an empty folder; its trace must load without an error.
+# demo_trace NAME ARGUMENT...: the demo in an empty folder; its trace must load without an error.
 demo_trace() {
   local folder=$scratch/$1 words
   shift
   grep -qF "$demo" README.md || { echo "check.sh: README.md does not show: $demo" >&2; return 1; }
-  read -ra words <<< "$([ -n "$full" ] && echo "$demo" || echo "${demo/ --release/}")"
+  read -ra words <<< "$demo"
   mkdir "$folder"
-  (cd "$folder" && timeout 300 "${words[@]:0:2}" --quiet --manifest-path "$root/Cargo.toml" "${words[@]:2}" -- "$@")
+  words=("${words[@]:0:2}" --quiet --manifest-path "$root/Cargo.toml" "${words[@]:2}" --)
+  [ -n "$full" ] || words=("$target/debug/serving-demo")
+  (cd "$folder" && timeout 300 "${words[@]}" "$@")
   [ -s "$folder/profile_out/trace.json" ] || { echo 'check.sh: the demo left no profile_out/trace.json' >&2; return 1; }
   if [ -n "$perfetto" ]; then
     "$tpq" --check "$folder/profile_out/trace.json"
