@@ -343,21 +343,15 @@ fn a_step_of_the_records_clock_costs_no_more_than_the_replay_that_it_falls_into(
 
 #[test]
 fn records_that_are_dropped_are_missed_and_counted() {
-    let variables = [("ASCEND_SIM_FAULTS", "mspti_record:/7=1")];
+    // A round has 14 records: every seventh would be the same one of a graph each time.
+    let variables = [("ASCEND_SIM_FAULTS", "mspti_record:/11=1")];
     let run = Simulator::whole().run("replayed", "sim,mspti", &variables);
     let (slices, all) = (by_records(&run).len(), ALL);
     assert_eq!(slices as u64, counted(&run, "placed"));
     assert_eq!(counted(&run, "missing"), (all - slices) as u64);
-    assert!(slices >= all / 2 && slices < all, "{slices}");
+    assert!(slices >= all * 5 / 7 && slices < all, "{slices}");
     assert_eq!(run.phase("s"), 200 + ALONE, "each launch has a slice");
-    // Replays that overlap and lack the same records twice may have some of each other's, until that is noticed.
-    let truth = in_truth(&run, "graph_stream");
-    let slices = by_records(&run).into_iter();
-    let aliens = slices.filter(|slice| !truth.iter().any(|one| slice.can_be(one)));
-    let aliens = aliens.count();
-    println!("DROPPED: {aliens} of another launch");
-    assert!(aliens <= all / 8, "{aliens}");
-    assert_inside(&run);
+    assert_true(&run, "graph_stream");
 }
 
 #[test]
