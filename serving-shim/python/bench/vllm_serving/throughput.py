@@ -133,18 +133,21 @@ class Comparison:
         for on, rates in self.rates.items():
             rates.append(rate[on])
         if len(self.throughput.values) % 50 == 0:
-            self.throughput.tell(self.report, "so_far_throughput_difference_percent")
+            self.tell_throughput(self.report, "so_far")
 
     def tell(self, report, label):
         for on, rates in self.rates.items():
             report.result(f"{label}_{'on' if on else 'off'}_tokens_per_second", statistics.median(rates))
-        self.throughput.tell(report, f"{label}_throughput_difference_percent")
-        self.settled.tell(report, f"{label}_throughput_difference_percent_a_while_after_a_switch")
-        self.switched.tell(report, f"{label}_throughput_difference_percent_right_after_a_switch")
+        self.tell_throughput(report, label)
         for name, differences in self.cpu.items():
             differences.tell(report, f"{label}_{name}_cpu_ns_per_output_token", "ns")
         reached = self.throughput.half_width()
         report.result(f"{label}_half_width_percent", 100 * reached, "reached" if reached <= GOAL else "time ran out")
+
+    def tell_throughput(self, report, label):
+        self.throughput.tell(report, f"{label}_throughput_difference_percent")
+        self.settled.tell(report, f"{label}_throughput_difference_percent_a_while_after_a_switch")
+        self.switched.tell(report, f"{label}_throughput_difference_percent_right_after_a_switch")
 
 
 @contextlib.contextmanager
