@@ -1,6 +1,7 @@
 """Stalls of the event loop: it did not run for so long that everybody who waits for it felt it.
 
-A timer of the loop itself shows them: it comes late by as long as the loop did not run. It ticks only while requests are under way.
+A timer of the loop itself shows them: it comes late by as long as the loop did not run since it was due. It ticks only while requests are under way.
+The loop may have stopped right after a tick, so what is shown is the last part of the stall, all but one beat at most.
 """
 
 import asyncio
@@ -9,8 +10,8 @@ from .. import now_ns
 from .._sa_profile import is_enabled, thread_duration
 from .._hooks.warnings import quietly
 
-BEAT_NS = 20_000_000
-SHORTEST_NS = 20_000_000
+BEAT_NS = 10_000_000
+LATE_NS = 10_000_000  # with the beat before it, a stall of 20 ms is this late at least
 
 
 class Heartbeat:
@@ -43,7 +44,7 @@ class Heartbeat:
 
     def _beat(self, loop, due_ns):
         late_ns = now_ns() - due_ns
-        if late_ns >= SHORTEST_NS:
+        if late_ns >= LATE_NS:
             thread_duration("event_loop.stall", "http", due_ns, late_ns, {})
         if self._busy() and is_enabled():
             self._next(loop)

@@ -32,6 +32,24 @@ def test_a_stall_while_requests_are_under_way_is_a_span(record):
     assert request["ts"] < stall["ts"] and stall["ts"] + stall["dur"] < request["ts"] + request["dur"]
 
 
+def stalled_at_each_phase():
+    import sa_profile
+    from sa_profile._http.asgi import HttpSpans
+
+    async def app(_scope, _receive, _send):
+        for phase in range(10):
+            await asyncio.sleep(0.05 + phase / 1000)
+            time.sleep(0.021)
+
+    sa_profile.instant("begun")
+    asyncio.run(HttpSpans(app)({"type": "http"}, None, None))
+
+
+def test_no_stall_of_20_ms_falls_between_two_beats(record):
+    stalls = record(stalled_at_each_phase).named("event_loop.stall")
+    assert len([stall for stall in stalls if stall["dur"] > 10_000]) >= 10
+
+
 def two_loops():
     """Two servers, each with an event loop and a thread of its own; the second begins while the first is busy."""
     import threading
