@@ -5,6 +5,7 @@ import pkgutil
 import re
 import textwrap
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,11 @@ def test_dir_shows_the_api_alone():
     assert not {name for name in sa_profile.__all__ if name.startswith("_")} - {"__version__"}
     assert not set(DROP_IN) & set(sa_profile.__all__)
     assert sa_profile.__version__ == metadata.version("sa-profile")
+
+
+def test_the_page_has_each_name():
+    page = (Path(__file__).resolve().parents[4] / "docs" / "python.md").read_text(encoding="utf-8")
+    assert not set(sa_profile.__all__) - set(re.findall(r"\w+", page))
 
 
 def test_the_modules_that_nobody_shall_import_are_private():
