@@ -1,6 +1,6 @@
 """Runs a real vLLM server under load with the plugin, and checks what its trace says against a client's own clock.
 
-    python serving-shim/python/bench/vllm_serving --model DIR [latency] [metrics] [killed] [throughput] [plain]
+    python serving-shim/python/bench/vllm_serving --model DIR [CASE...]
 
 Needs vLLM in this Python (a CPU build will do), sa_profile installed beside it, a model folder (random weights will do),
 and trace-merge on the PATH or in --bin. Prints RESULT lines; exits 1 if a check failed, and says so and exits 0 where vLLM
@@ -8,6 +8,7 @@ is not installed.
 
     latency     time to first token and end-to-end latency at concurrency 1 and 64, links of every request, import errors
     metrics     sums and counts of vLLM's own /metrics against those of a statement on the trace
+    counters    what vLLM has counted of requests of every kind, of its cache and its drafts, against the trace
     account     what each request's latency consists of: the spans on its way, and the stretches that none of them covers
     names       which of the spans, instants and counters that docs/vllm.md lists the trace has; versions.py makes a table of several
     killed      worker, engine and API server, each killed by SIGKILL under load: the merge, and whose the unfinished spans are
@@ -24,6 +25,7 @@ from pathlib import Path
 
 import account
 import cost
+import counters
 import killed
 import latency
 import metrics
@@ -35,6 +37,7 @@ from server import Machine
 CASES = {
     "latency": latency.run,
     "metrics": metrics.run,
+    "counters": counters.run,
     "account": account.run,
     "names": names.run,
     "killed": killed.run,
@@ -43,10 +46,12 @@ CASES = {
     "cost": cost.run,
 }
 
+DEFAULT = ["latency", "metrics", "counters", "killed"]
+
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; default: the first three")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; default: {', '.join(DEFAULT)}")
     parser.add_argument("--model", required=True, help="the model's folder")
     parser.add_argument("--bin", type=Path, help="folder of trace-merge and sa-profile; default: the PATH")
     parser.add_argument("--tpq", type=Path, help="tests/perfetto/tpq of the repository; default: found beside this file")
@@ -78,7 +83,7 @@ def main():
     report = Report()
     with tempfile.TemporaryDirectory() as scratch:
         machine = Machine(options, options.keep or Path(scratch))
-        for case in options.cases or ["latency", "metrics", "killed"]:
+        for case in options.cases or DEFAULT:
             CASES[case](machine, report)
     return report.exit_code()
 

@@ -14,7 +14,7 @@ def send(port, tokens):
     """Streamed ones, then one of each kind by itself; the statuses of those, by kind."""
     for chat in (True, False):
         asyncio.run(load(port, 4, 8, tokens, chat=chat))
-    repeated = prompt_of(300)
+    repeated = prompt_of(150)  # some blocks, and not too long for the model
     found = {
         "first": complete(port, prompt=repeated),
         "prefix_hit": complete(port, prompt=repeated),

@@ -18,9 +18,7 @@ DRAFTED = {"`speculation`", "`accepted_by_position`", "`scheduler.update_from_ou
 
 def run(machine, report):
     """A server as it comes but for its small cache, and one that speculates."""
-    block = machine.options.block_size
-    small = ["--block-size", str(block), "--num-gpu-blocks-override", str(SMALL_CACHE // block)]
-    counts = counted(record(machine, report, "names", small))
+    counts = counted(record(machine, report, "names", small_cache(machine.options.block_size)))
     try:
         drafted = counted(record(machine, report, "drafts", DRAFTS))
     except SystemExit as error:  # a CPU build may have no speculation
@@ -32,6 +30,11 @@ def run(machine, report):
     report.check("names_request_arrived", counts["APIServer", "`request.arrived`"] > 0)
     column = dict(version=importlib.metadata.version("vllm").partition("+")[0], rows=[[*row, count] for row, count in counts.items()])
     (machine.folder / COLUMN).write_text(json.dumps(column))
+
+
+def small_cache(block):
+    """Arguments of a server that cannot hold long requests at once."""
+    return ["--block-size", str(block), "--num-gpu-blocks-override", str(SMALL_CACHE // block)]
 
 
 def record(machine, report, name, arguments):

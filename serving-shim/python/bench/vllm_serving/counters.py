@@ -1,0 +1,88 @@
+"""What vLLM itself has counted of requests of every kind (`/metrics`), against the events of the trace."""
+
+import asyncio
+import re
+import time
+import urllib.request
+from collections import Counter
+
+import mixture
+from client import load
+from names import ALIKE, DRAFTS, small_cache
+from server import Server
+from trace import Trace, check_import
+
+TOTAL = re.compile(r'^vllm:(\w+)_total\{([^}]*)\} (\S+)$', re.MULTILINE)
+LABEL = re.compile(r'(finished_reason|position)="(\w+)"')
+RUNNING = re.compile(r"^vllm:num_requests_(?:running|waiting)\{[^}]*\} (\S+)$", re.MULTILINE)
+
+
+def run(machine, report):
+    """A server with a small cache, for hits and preemptions, and one that speculates."""
+    found = compare(machine, report, "counters", small_cache(machine.options.block_size), lambda port: mixture.send(port, machine.options.tokens))
+    for what in ("num_preemptions", "prefix_cache_hits"):
+        report.check(f"counters_{what}_seen", found[what] > 0)
+    try:
+        compare(machine, report, "drafted", DRAFTS, lambda port: asyncio.run(load(port, 4, 16, machine.options.tokens)))
+    except SystemExit as error:  # a CPU build may have no speculation
+        print("SKIPPED drafted:", error)
+
+
+def compare(machine, report, name, arguments, send):
+    """One server that records all that it ever serves, so that both count the same requests."""
+    folder = machine.folder / name
+    with Server(machine, folder, arguments=[*ALIKE, *arguments]) as server:
+        send(server.port)
+        theirs = totals(wait_until_idle(server.port))
+    path, merged = machine.merge(folder)
+    report.check(f"{name}_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
+    check_import(machine, report, name, path)
+    found = counted(Trace(path))
+    for what, count in found.items():
+        if what in theirs or count:
+            report.check(f"{name}_{what}", count == theirs.get(what, 0), f"{count}, /metrics {theirs.get(what, 0):.0f}")
+    return found
+
+
+def counted(trace):
+    """vLLM's names of its counters → what the trace has of them."""
+    finished = trace.finished().values()
+    cache = [event["args"] for event in trace.by_name["prefix_cache"] if event["ph"] == "C"][-1:]  # of the one engine, which counts on
+    steps = [event.get("args", {}) for event in trace.by_name["scheduler.update_from_output"]]
+    found = {
+        "num_preemptions": sum(len(event.get("args", {}).get("preempted_ids", ())) for event in trace.by_name["scheduler.schedule"]),
+        "prompt_tokens": sum(args["prompt_tokens"] for args in finished),
+        "prefix_cache_queries": sum(args["queries"] for args in cache),
+        "prefix_cache_hits": sum(args["hits"] for args in cache),
+        "spec_decode_num_draft_tokens": sum(step.get("drafted", 0) for step in steps),
+        "spec_decode_num_accepted_tokens": sum(step.get("accepted", 0) for step in steps),
+    }
+    reasons = Counter(args["reason"] for args in finished)
+    del reasons["abort"]  # vLLM counts no request that its client has left
+    found |= {f"request_success_{reason}": count for reason, count in reasons.items()}
+    accepted = Counter()
+    for event in trace.by_name["accepted_by_position"]:
+        accepted.update(event["args"])
+    # vLLM counts positions from 0.
+    return found | {f"spec_decode_num_accepted_tokens_per_pos_{int(position) - 1}": count for position, count in accepted.items()}
+
+
+def totals(text):
+    """Name, with its label where it has one of those that tell counters apart → count."""
+    found = Counter()
+    for name, labels, value in TOTAL.findall(text):
+        label = LABEL.search(labels)
+        found[f"{name}_{label[2]}" if label else name] += float(value)
+    return found
+
+
+def wait_until_idle(port, seconds=60):
+    """The text of `/metrics` when no request is left, one that its client has left among them."""
+    until = time.monotonic() + seconds
+    while True:
+        text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30).read().decode()
+        if not any(float(value) for value in RUNNING.findall(text)):
+            return text
+        if time.monotonic() > until:
+            raise TimeoutError("requests are left")
+        time.sleep(0.2)
