@@ -9,6 +9,7 @@ is not installed.
     latency     time to first token and end-to-end latency at concurrency 1 and 64, links of every request, import errors
     metrics     sums and counts of vLLM's own /metrics against those of a statement on the trace
     counters    what vLLM has counted of requests of every kind, of its cache and its drafts, against the trace
+    parallel    two workers of one engine, and two engines behind two API servers: their names before the first request, and their requests
     account     what each request's latency consists of: the spans on its way, and the stretches that none of them covers
     names       which of the spans, instants and counters that docs/vllm.md lists the trace has; versions.py makes a table of several
     killed      worker, engine and API server, each killed by SIGKILL under load: the merge, and whose the unfinished spans are
@@ -30,6 +31,7 @@ import killed
 import latency
 import metrics
 import names
+import parallel
 import throughput
 from report import Report
 from server import Machine
@@ -38,6 +40,7 @@ CASES = {
     "latency": latency.run,
     "metrics": metrics.run,
     "counters": counters.run,
+    "parallel": parallel.run,
     "account": account.run,
     "names": names.run,
     "killed": killed.run,

@@ -1,0 +1,42 @@
+"""Servers of several engines, API servers and workers, begun paused: each process has its name before the first request, and the requests of all are linked."""
+
+import asyncio
+import json
+import subprocess
+
+from client import load
+from server import Server
+from trace import Trace, check_import
+
+# What vLLM is asked for, and the processes that it has then.
+SHAPES = {
+    "tensor": (["--tensor-parallel-size", "2"], {"APIServer", "EngineCore", "Worker_TP0", "Worker_TP1"}),
+    "data": (
+        ["--data-parallel-size", "2", "--api-server-count", "2"],
+        {"APIServer_0", "APIServer_1", "EngineCore_DP0", "EngineCore_DP1", "Worker_DP0", "Worker_DP1"},
+    ),
+}
+
+
+def run(machine, report):
+    """A server of each shape."""
+    for shape, (arguments, expected) in SHAPES.items():
+        folder = machine.folder / shape
+        with Server(machine, folder, arguments=arguments, SA_PROFILE_START="paused", VLLM_CPU_OMP_THREADS_BIND="nobind") as server:
+            named = {process["name"] for process in command(machine, "status", "--json", str(folder))["processes"]}
+            report.check(f"{shape}_names_before_the_first_request", expected <= named, *sorted(named))
+            report.check(f"{shape}_log_says_where", f"recording to {folder} is paused" in server.log.read_text())
+            command(machine, "start", str(folder))
+            timings = asyncio.run(load(server.port, 8, 32, machine.options.tokens))
+        path, merged = machine.merge(folder)
+        report.check(f"{shape}_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
+        trace = Trace(path)
+        finished = [args for args in trace.finished().values() if args["reason"] == "length"]
+        report.check(f"{shape}_requests_finished", len(finished) == len(timings), f"{len(finished)} of {len(timings)}")
+        check_import(machine, report, shape, path)
+
+
+def command(machine, *words):
+    """What a command of `sa-profile` prints."""
+    done = subprocess.run([machine.program("sa-profile"), *words], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout) if "--json" in words else None
