@@ -58,20 +58,35 @@ fn reach(version: &str) -> String {
     format!("{version}: {how}")
 }
 
-/// As seen in published wheels, from 2.5 on. Any other version may search in another way.
+/// Of a version, `2.5.1.post1` say, or of what was built before it: `2.5.1.post1.dev20250619`.
 fn search(version: &str) -> Option<Search> {
+    let (version, is_before) = match version.split_once(".dev") {
+        Some((version, day)) if day.parse::<u32>().is_ok() => (version, true),
+        _ => (version, false),
+    };
     let (release, post) = match version.split_once(".post") {
         Some((release, post)) => (release, post.parse().ok()?),
         None => (version, 0),
     };
     let numbers: Result<Vec<u32>, _> = release.split('.').map(str::parse).collect();
     let release: [u32; 3] = numbers.ok()?.try_into().ok()?;
+    let found = search_of_release(release, post)?;
+    let is_sure = match found {
+        Search::Handle => true,
+        // Between a release that does and one that does not, who knows?
+        Search::All => post > 0 && search_of_release(release, post - 1) == Some(found),
+    };
+    (is_sure || !is_before).then_some(found)
+}
+
+/// As published wheels do: those that look among all libraries hold a warning that names `LD_PRELOAD`. Any other version may search in another way.
+fn search_of_release(release: [u32; 3], post: u32) -> Option<Search> {
     match (release, post) {
-        ([2, 9, 0], 6..=9) | ([2, 10, 0], 4) | ([2, 12, 0], 3) | ([2, 14, 0], 0) => {
-            Some(Search::All)
-        }
-        ([2, 8, 0], ..=2) | ([2, 9, 0], ..=5) | ([2, 9, 1], 0) => Some(Search::Handle),
-        ([2, 5..=7, _] | [2, 10, 0], 0) => Some(Search::Handle),
+        ([2, 7, 1], 8..=11) | ([2, 9, 0], 6..=9) | ([2, 10, 0], 4..=7) => Some(Search::All),
+        ([2, 11..=12, 0], ..=3) | ([2, 13..=14, 0], 0) => Some(Search::All),
+        ([2, 5, 1], ..=1) | ([2, 6, 0], ..=5) | ([2, 7, 1], ..=7) => Some(Search::Handle),
+        ([2, 8, 0], ..=5) | ([2, 9, 0], ..=5) | ([2, 10, 0], ..=3) => Some(Search::Handle),
+        ([2, 5..=7, _] | [2, 9, 1], 0) => Some(Search::Handle),
         _ => None,
     }
 }
@@ -84,8 +99,12 @@ mod tests {
     fn how_a_version_searches() {
         for version in [
             "2.5.1",
+            "2.5.1.post1",
+            "2.5.1.post1.dev20250619",
             "2.7.1",
+            "2.7.1.post6",
             "2.8.0.post2",
+            "2.8.0.post5",
             "2.9.0",
             "2.9.0.post5",
             "2.9.1",
@@ -93,13 +112,25 @@ mod tests {
         ] {
             assert_eq!(search(version), Some(Search::Handle), "{version}");
         }
-        for version in ["2.9.0.post6", "2.10.0.post4", "2.14.0"] {
+        for version in [
+            "2.7.1.post8",
+            "2.9.0.post6",
+            "2.10.0.post4",
+            "2.10.0.post7.dev20260801",
+            "2.11.0",
+            "2.12.0.post2",
+            "2.13.0",
+            "2.14.0",
+        ] {
             assert_eq!(search(version), Some(Search::All), "{version}");
         }
         for version in [
-            "2.7.1.post3",
-            "2.10.0.post5",
-            "2.11.0",
+            "2.5.1.post2",
+            "2.7.1.post12",
+            "2.9.0.post6.dev20260401",
+            "2.9.0.dev",
+            "2.10.0.post8",
+            "2.11.0.dev20260101",
             "2.9.0.post10",
             "2.1.0",
             "2.9.0+git1a2b3c4",
