@@ -454,6 +454,7 @@ fn others_need_a_token() {
 const CHECK: &str = r#"
 import sys
 from prometheus_client.parser import text_string_to_metric_families
+UNITS = ("s", "ms", "us", "ns", "sec", "b", "kb", "mb", "gb", "tb", "pb", "m", "h", "d")
 families = list(text_string_to_metric_families(sys.stdin.read()))
 assert len(families) > 30, len(families)
 assert len({family.name for family in families}) == len(families)
@@ -463,12 +464,16 @@ for family in families:
     assert kind in ("counter", "gauge", "histogram"), (name, kind)
     assert name == name.lower() and ":" not in name, name
     assert not any(word in name for word in ("milli", "_ms", "_ns", "minutes", "percent")), name
-    assert not name.endswith(("_count", "_sum", "_bucket")), name
+    assert not name.endswith(("_count", "_sum", "_bucket", "_total")), name
+    assert not name.endswith(tuple("_" + unit for unit in UNITS)), name
+    assert not any(word in name.split("_") for word in ("counter", "gauge", "histogram", "summary")), name
     seen = set()
     for sample in family.samples:
         labels = tuple(sorted(sample.labels.items()))
         assert (sample.name, labels) not in seen, (sample.name, labels)
         seen.add((sample.name, labels))
+        assert all(label == label.lower() for label in sample.labels), sample.labels
+        assert "quantile" not in sample.labels and ("le" in sample.labels) == sample.name.endswith("_bucket"), sample
         if kind == "counter":
             assert sample.name == name + "_total", sample.name
             assert sample.value >= 0, sample

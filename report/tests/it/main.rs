@@ -16,3 +16,6 @@ mod page;
 mod prefixes;
 mod pypto;
 mod sql;
+#[path = "../../../merge/tests/it/writer/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "the merge's tests use all of it")]
+mod writer;

@@ -6,6 +6,7 @@ use crate::idle::{Server, four_ranks};
 use crate::oracle::Numbers;
 use crate::page::served;
 use crate::prefixes::{by_chance, in_common, of_nothing};
+use crate::writer::Process as Fragments;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,6 +69,44 @@ impl Run {
         Run { folder }
     }
 
+    /// Two processes that lost events, as recorders leave them.
+    fn of_losses() -> Run {
+        let folder = TempDir::new().unwrap();
+        std::fs::create_dir(folder.path().join("fragments")).unwrap();
+        for (pid, lost) in [
+            (41, &[("ring_full", 7), ("busy", 2), ("ring_full", 5)][..]),
+            (42, &[("ring_full", 1)]),
+        ] {
+            let process = Fragments {
+                main: pid == 41,
+                ..Fragments::new(pid)
+            };
+            let on = process.main_thread();
+            let mut fragment = process.fragment();
+            fragment.line(&process.anchor(1_000_000));
+            fragment.line(&on.span(2_000_000, 900_000, "step", r#""step":1"#));
+            for (ns, (cause, events)) in (3_000_000..).step_by(1_000_000).zip(lost) {
+                fragment.line(&on.loss(ns, cause, *events, ""));
+            }
+            fragment.line(&process.anchor(9_000_000));
+            let path = folder.path().join(format!("fragments/trace.{pid}.jsonl"));
+            std::fs::write(path, fragment.bytes).unwrap();
+        }
+        let mut options = Options::new([folder.path().to_owned()]);
+        options.output = Output::File(folder.path().join("trace.json"));
+        trace_merge::merge(&options).unwrap();
+        Run { folder }
+    }
+
+    /// What is read: what recorders left, or else the trace.
+    fn input(&self) -> PathBuf {
+        let folder = self.folder.path();
+        match folder.join("fragments").exists() {
+            true => folder.to_owned(),
+            false => self.trace(),
+        }
+    }
+
     fn trace(&self) -> PathBuf {
         self.folder.path().join("trace.json")
     }
@@ -79,7 +118,7 @@ impl Run {
                 to: to.clone(),
                 ..TablesOptions::default()
             };
-            write_tables(&Options::new([self.trace()]), &tables, &Progress::default()).unwrap();
+            write_tables(&Options::new([self.input()]), &tables, &Progress::default()).unwrap();
         }
         to
     }
@@ -90,7 +129,7 @@ impl Run {
             ..ReportOptions::default()
         };
         read(
-            &Options::new([self.trace()]),
+            &Options::new([self.input()]),
             &options,
             &Progress::default(),
         )
@@ -539,10 +578,34 @@ fn all_agree(rows: &Rows, report: &RunReport) {
         .iter()
         .all(|row| row["wall_ns"] == json!(report.recorded.wall_ns));
     assert!(wall, "{:?}", rows["recorded"]);
-    assert_eq!(
-        rows.get("losses").map_or(0, Vec::len),
-        report.recorded.losses.len()
-    );
+    losses_agree(rows, report);
+}
+
+fn losses_agree(rows: &Rows, report: &RunReport) {
+    let Some(rows) = rows.get("losses") else {
+        return;
+    };
+    let mut expected: BTreeMap<(i64, &str), u64> = BTreeMap::new();
+    for loss in &report.recorded.losses {
+        *expected.entry((loss.pid, &loss.cause)).or_default() += loss.events;
+    }
+    let of = |row: &Value| {
+        (
+            row["pid"].as_i64().unwrap(),
+            row["cause"].as_str().unwrap().to_owned(),
+        )
+    };
+    let found: BTreeMap<_, _> = rows
+        .iter()
+        .map(|row| (of(row), row["events"].as_i64().unwrap()))
+        .collect();
+    let expected: BTreeMap<_, _> = expected
+        .into_iter()
+        .map(|((pid, cause), events)| ((pid, cause.to_owned()), events.cast_signed()))
+        .collect();
+    assert_eq!(found, expected);
+    let lost: i64 = found.values().sum();
+    assert_eq!(lost, report.recorded.lost_events.cast_signed());
 }
 
 /// A served run. A moment is one of its process. Requests came with two spans at one time: of one thread, and of two processes.
@@ -618,6 +681,17 @@ fn statements_on_prompts_say_what_the_report_says() {
         for rows in run.rows("statements_on_prompts_say_what_the_report_says") {
             all_agree(&rows, &report);
         }
+    }
+}
+
+/// What recorders lost, several times for one cause.
+#[test]
+fn statements_on_losses_say_what_the_report_says() {
+    let run = Run::of_losses();
+    let report = run.report();
+    assert_eq!(report.recorded.lost_events, 15);
+    for rows in run.rows("statements_on_losses_say_what_the_report_says") {
+        all_agree(&rows, &report);
     }
 }
 
@@ -832,13 +906,17 @@ fn every_engine_has_the_same_rows() {
         line["pid"] = json!(line["pid"].as_u64().unwrap() + 1_000);
         line
     }));
-    let (run, test) = (Run::of_lines(&lines), "every_engine_has_the_same_rows");
-    let Some(duckdb) = run.in_engine(test, "duckdb") else {
-        return;
-    };
-    for engine in ["datafusion", "spark"] {
-        if let Some(found) = run.in_engine(&format!("{test} ({engine})"), engine) {
-            agree(&duckdb, &found);
+    let test = "every_engine_has_the_same_rows";
+    let golden = ["serving.json", "hta-rank-0.json"].map(Run::of_fixture);
+    let of_lines = [lines, in_common(), swept(), preempted()].map(|lines| Run::of_lines(&lines));
+    for run in of_lines.into_iter().chain(golden).chain([Run::of_losses()]) {
+        let Some(duckdb) = run.in_engine(test, "duckdb") else {
+            return;
+        };
+        for engine in ["datafusion", "spark"] {
+            if let Some(found) = run.in_engine(&format!("{test} ({engine})"), engine) {
+                agree(&duckdb, &found);
+            }
         }
     }
 }
