@@ -85,6 +85,17 @@ impl SpanGuard {
         });
     }
 
+    /// Leaves the args from byte `kept` on out of its line, of a span that was just opened: they are seen while it is open, and after a kill, until more are added.
+    #[doc(hidden)]
+    pub fn keep_args(&mut self, kept: usize) {
+        let Some(open) = &mut self.0 else {
+            return;
+        };
+        thread_state::with_same(open.thread, open.epoch, |writer| {
+            writer.keep_args(open.depth, &mut open.args, kept);
+        });
+    }
+
     /// Whether the span is being recorded: worth computing costly arguments for.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()

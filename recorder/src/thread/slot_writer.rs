@@ -207,6 +207,15 @@ impl SlotWriter {
         }
     }
 
+    /// Drops the args of the innermost span from byte `kept` on, but not where readers of the ring find them.
+    pub(crate) fn keep_args(&mut self, depth: u32, piece: &mut Piece, kept: usize) {
+        let kept = u32::try_from(kept).unwrap_or(u32::MAX);
+        if kept < piece.len && depth & OWN_ARGS == 0 && self.is_last(depth, *piece) {
+            piece.len = kept;
+            self.text.truncate(piece.range().end);
+        }
+    }
+
     /// Whether a span has args.
     pub(crate) fn has_args(depth: u32, piece: Piece) -> bool {
         piece.len > 0 || depth & OWN_ARGS != 0

@@ -62,6 +62,15 @@ pub(crate) fn enter(event: &Event<'_, '_>, owner: Owner, missed: &Missed) {
     }
 }
 
+/// Leaves the args from byte `kept` on out of the line of the span that this owner has just opened: they are known while it is open. In a task all of them are in its line.
+pub(crate) fn keep_args(owner: Owner, kept: usize) {
+    with_thread(|lane| {
+        if let Some((_, guard)) = lane.last_mut().filter(|(of, _)| *of == owner) {
+            guard.keep_args(kept);
+        }
+    });
+}
+
 /// Remembers a span that is not recorded above one that is, so that each end finds its beginning; whether there was one.
 fn enter_unrecorded(py: Python<'_>, owner: Owner) -> bool {
     if tasks::are_open()

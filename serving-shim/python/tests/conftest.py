@@ -47,6 +47,17 @@ class Recorded:
         found = [one for one in self.events if one["name"] == name and one["ph"] in "stf"]
         return [(one["ph"], one["id2"]["global"]) for one in sorted(found, key=lambda event: event["ts"])]
 
+    def merge(self):
+        """Takes the events of the merged trace instead: after a kill the last ones are in the ring."""
+        subprocess.run([Path(sys.executable).with_name("trace-merge"), self.folder], check=True, capture_output=True)
+        self.events = json.loads((self.folder / "trace.json").read_text())["traceEvents"]
+
+    def unfinished(self):
+        """The args of the merged trace's spans in which a process was killed, by name."""
+        begun = {one["name"]: dict(one["args"]) for one in self.events if one["ph"] == "B"}
+        assert all(args.pop("unfinished") for args in begun.values())
+        return begun
+
     def process_names(self):
         return [one["args"]["name"] for one in self.named("process_name", "M")]
 

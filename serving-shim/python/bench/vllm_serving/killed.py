@@ -11,10 +11,13 @@ from server import Server
 from trace import Trace, check_import
 
 PROMPTS = 64
+STEP = ("request_ids", "tokens", "prefill_requests")
+# Which of a step's calls a kill leaves open depends on its moment.
+CALLS = {"WorkerWrapperBase.execute_model", "model_runner.sample_tokens", "executor.execute_model", "executor.sample_tokens"}
 # A process to kill, and of each span that its kill leaves open, the args by which a reader knows who it was.
 VICTIMS = {
-    "Worker": {"WorkerWrapperBase.execute_model": ("request_ids", "tokens", "prefill_requests")},
-    "EngineCore": {"request": ("request_id", "prompt_tokens")},
+    "Worker": {name: STEP for name in ("WorkerWrapperBase.execute_model", "model_runner.sample_tokens")},
+    "EngineCore": {"request": ("request_id", "prompt_tokens")} | {name: STEP for name in ("executor.execute_model", "executor.sample_tokens")},
     "APIServer": {
         "http.request": ("method", "path", "x_request_id"),
         "AsyncLLM.generate": ("external_id",),
@@ -44,6 +47,8 @@ def check_open_spans(report, victim, expected, spans):
     for name, args in expected.items():
         found = [span.get("args", {}) for span in spans if span["name"] == name]
         known = [one for one in found if all(one.get(arg) not in (None, "", []) for arg in args)]
+        if name in CALLS and not found:
+            continue
         report.check(f"killed_{victim}_{name}_has_{'_'.join(args)}", found and len(known) == len(found), f"{len(known)} of {len(found)}")
 
 

@@ -1,8 +1,7 @@
 """The engine's calls of its executor, and the batches that the workers still compute."""
 
-from .. import span
 from .._sa_profile import Step, is_enabled, open_span
-from .._hooks.chain import argument, chain, chain_if_there, inside
+from .._hooks.chain import argument, chain, chain_if_there
 from . import batch
 
 IN_FLIGHT = 64  # more than any pipeline has; beyond it the oldest was lost by an error
@@ -48,14 +47,24 @@ class ExecutorObserver:
 
     def __init__(self, executor, batches):
         self._batches = batches
+        self._given = None  # the batch of the last call, whose tokens the next call samples
         chain(executor, "execute_model", self.execute)
-        chain_if_there(executor, "sample_tokens", span("executor.sample_tokens", cat="executor"), inside)
+        chain_if_there(executor, "sample_tokens", self.sample)
 
     def execute(self, *args, **kwargs):
+        self._given = None
         if not is_enabled():
             return None
-        one = self._batches.of(argument(args, kwargs, 0, "scheduler_output"))
+        one = self._given = self._batches.of(argument(args, kwargs, 0, "scheduler_output"))
         if one is None:
             return open_span("executor.execute_model", cat="executor").leave
         # With a Future the workers go on after the call. What they answer comes with update_from_output.
         return one.open_call("executor.execute_model", "executor")
+
+    def sample(self, *_args, **_kwargs):
+        given, self._given = self._given, None
+        if not is_enabled():
+            return None
+        if given is None:
+            return open_span("executor.sample_tokens", cat="executor").leave
+        return given.open_part("executor.sample_tokens", "executor").leave

@@ -41,17 +41,28 @@ class RunnerObserver:
 
     def __init__(self, runner):
         self.inside = False  # a step's facts stand on the worker's span already
+        self.step = None  # the last one, whose tokens the next call samples
         chain(runner, "execute_model", self.execute)
-        chain_if_there(runner, "sample_tokens", span("model_runner.sample_tokens", cat="worker"), inside)
+        chain_if_there(runner, "sample_tokens", self.sample)
         scopes.hook_runner(runner)
 
     def execute(self, *args, **kwargs):
         if not is_enabled():
+            self.step = None
             return None
         output = argument(args, kwargs, 0, "scheduler_output")
         if self.inside or not hasattr(output, "num_scheduled_tokens"):
             return open_span("model_runner.execute_model", cat="worker").leave
-        return open_step("model_runner.execute_model", output).leave
+        opened, self.step = open_step("model_runner.execute_model", output)
+        return opened.leave
+
+    def sample(self, *_args, **_kwargs):
+        step, self.step = self.step, None
+        if not is_enabled():
+            return None
+        if step is None:
+            return open_span("model_runner.sample_tokens", cat="worker").leave
+        return step.open_part("model_runner.sample_tokens", "worker").leave
 
 
 def observer(wrapper):
@@ -76,7 +87,7 @@ def name_process(worker):
 
 
 def open_step(name, output):
-    """A span over a step, with its facts, joined to the engine's call and to the requests that begin with it."""
+    """A step, and a span over it with its facts, joined to the engine's call and to the requests that begin with it."""
     step = Step(output, None, batch.prefill)  # no ids of the step before: those came by another message
     entering = () if step.decodes_only else batch.entering(output)
     # The last that may fail: a span that nobody closes would stay for good.
@@ -84,7 +95,7 @@ def open_step(name, output):
     step.flow("step")
     for request_id in entering:
         flow(REQUEST, request_id, "step")
-    return opened
+    return opened, step
 
 
 def init_worker(wrapper, *_args, **_kwargs):
@@ -112,9 +123,9 @@ def execute(wrapper, *args, **kwargs):
     if not is_enabled():
         return None
     known = observer(wrapper)
-    opened = open_step("WorkerWrapperBase.execute_model", argument(args, kwargs, 0, "scheduler_output"))
+    opened, made = open_step("WorkerWrapperBase.execute_model", argument(args, kwargs, 0, "scheduler_output"))
     if known:
-        known.inside = True
+        known.inside, known.step = True, made
 
     def leave(_result, error):
         if known:

@@ -152,8 +152,17 @@ impl Step {
         Ok(())
     }
 
-    /// Opens the span of the call that gives it to the workers, where the arrow starts; returns what to do at the call's end. The ids of its requests are not among its args: beside
-    /// those of the call that made it up they would be a tenth of what the engine's recording costs.
+    /// Opens a span of a call that is a part of it. Its facts are known while it is open alone: in lines they stand once.
+    #[pyo3(signature = (name, category, /))]
+    fn open_part<'py>(
+        slf: &Bound<'py, Self>,
+        name: &Bound<'py, PyAny>,
+        category: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, OpenSpan>> {
+        Step::open_with(slf, name, category, |_| 0)
+    }
+
+    /// Opens the span of the call that gives it to the workers, where the arrow starts; returns what to do at the call's end. The ids of its requests are known while it is open alone.
     #[pyo3(signature = (name, category, /))]
     fn open_call<'py>(
         slf: &Bound<'py, Self>,
@@ -161,9 +170,7 @@ impl Step {
         category: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let step = slf.get();
-        let mut text = Scratch::take();
-        step.push_shape(&mut text.0);
-        let opened = open(name, category, &text.0)?;
+        let opened = Step::open_with(slf, name, category, |shape| shape)?;
         step.tell_flow(slf.py(), FlowPhase::Start);
         let before = step
             .call
@@ -209,6 +216,22 @@ impl Step {
         Ok(())
     }
 
+    /// Opens a span with its facts, of which so many bytes stand in its line as `kept` says of the length of those before the ids.
+    fn open_with<'py>(
+        slf: &Bound<'py, Self>,
+        name: &Bound<'py, PyAny>,
+        category: &Bound<'py, PyAny>,
+        kept: impl FnOnce(usize) -> usize,
+    ) -> PyResult<Bound<'py, OpenSpan>> {
+        let mut text = Scratch::take();
+        slf.get().push_shape(&mut text.0);
+        let shape = text.0.len();
+        slf.get().push_ids(slf.py(), &mut text.0);
+        let opened = open(name, category, &text.0)?;
+        lane::keep_args(opened.as_ptr().addr(), kept(shape));
+        Ok(opened)
+    }
+
     /// Its facts but for the ids of its requests.
     fn push_shape(&self, text: &mut Vec<u8>) {
         push_number(text, "tokens", self.counts.tokens);
@@ -234,7 +257,11 @@ impl Step {
     pub(crate) fn push_facts(slf: &Bound<'_, Self>, text: &mut Vec<u8>) {
         let step = slf.get();
         step.push_shape(text);
-        value::push_named(text, "request_ids", step.request_ids.bind(slf.py()));
+        step.push_ids(slf.py(), text);
+    }
+
+    fn push_ids(&self, py: Python<'_>, text: &mut Vec<u8>) {
+        value::push_named(text, "request_ids", self.request_ids.bind(py));
     }
 
     fn under_way(&self) -> MutexGuard<'_, Option<AsyncSpan>> {

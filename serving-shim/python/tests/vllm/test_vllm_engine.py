@@ -41,6 +41,45 @@ def two_requests():
     turn(core)
 
 
+def killed_in_execute_model():
+    kill_in("execute_model")
+
+
+def killed_in_sample_tokens():
+    kill_in("sample_tokens")
+
+
+def kill_in(call):
+    """The second step kills the engine in this call."""
+    import signal
+
+    from vllm.v1.executor.executor import Executor
+
+    calls, real = [], getattr(Executor, call)
+
+    def second(executor, *args, **kwargs):
+        calls.append(call)
+        if len(calls) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(executor, *args, **kwargs)
+
+    setattr(Executor, call, second)
+    core = engine(futures=False, samples=True)
+    add(core, "a-1", "b-2")
+    turn(core)
+
+
+@pytest.mark.parametrize("function", [killed_in_execute_model, killed_in_sample_tokens])
+def test_an_engine_that_is_killed_in_a_call_of_its_executor_names_the_step(record, function):
+    trace = record(function, code=-9)
+    trace.merge()
+    step = trace.args("scheduler.schedule")[-1]
+    assert step["batch"] == 2 and step["request_ids"] == ["a-1", "b-2"]
+    call = f"executor.{function.__name__.removeprefix('killed_in_')}"
+    open_spans = trace.unfinished()
+    assert open_spans[call] == step and set(open_spans) == {"request", "EngineCore.step", call}
+
+
 def test_each_fact_of_a_step_is_recorded(record):
     trace = record(two_requests)
     first, *others = trace.args("scheduler.schedule")

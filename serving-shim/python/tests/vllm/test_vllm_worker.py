@@ -36,7 +36,7 @@ def test_steps_carry_their_facts_once(record):
     )
     assert empty["tokens"] == 0
     assert trace.args("model_runner.execute_model") == [{}, {}]
-    assert len(trace.named("model_runner.sample_tokens")) == 1
+    assert trace.args("model_runner.sample_tokens") == [{}]
     assert len(trace.named("WorkerWrapperBase.init_worker")) == 1
 
 
@@ -100,6 +100,28 @@ def test_the_step_a_worker_dies_in_is_in_the_ring(record):
     trace = record(killed, code=-9)
     ring, = trace.folder.glob("fragments/*.ring")
     assert ring.read_bytes().count(b"WorkerWrapperBase.execute_model") >= 2, "the step before, and the open one"
+
+
+def killed_while_it_samples():
+    import os
+    import signal
+
+    made = wrapper()
+    from vllm.v1.worker import worker_base
+
+    made.worker.load()
+    worker_base.Runner.sample_tokens = lambda _runner, _output: os.kill(os.getpid(), signal.SIGKILL)
+    made.initialize_from_config([])
+    made.execute_model(scheduled("a-1", "b-2"))
+    made.sample_tokens(None)
+
+
+def test_a_worker_that_is_killed_while_it_samples_names_its_step(record):
+    trace = record(killed_while_it_samples, code=-9)
+    trace.merge()
+    step = trace.one("WorkerWrapperBase.execute_model")
+    assert step["request_ids"] == ["a-1", "b-2"]
+    assert trace.unfinished() == {"model_runner.sample_tokens": step}
 
 
 def with_queue():
