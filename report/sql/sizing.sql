@@ -1,6 +1,6 @@
 /* How the times of answered requests grow with the number of requests at once: points, and the line of least squares through them (`sizing` of the report).
    The number of a request is the mean of how many were under way while it was, rounded. Requests with about the same number are a point, if they are 20 at least.
-   It sums in two phases, so that no engine has to sort all changes in one place. */
+   It sums in two phases, so that no engine has to sort all changes in one place. Each step is named once or twice, for Spark works out a step wherever it is named. */
 WITH moment AS (
   SELECT a.display_value AS request_id, s.arg_set_id, s.ts, CASE WHEN s.dur > 0 THEN s.ts + s.dur END AS end_ts,
     COALESCE(t.upid, pt.upid, ta.int_value) AS upid,
@@ -57,8 +57,10 @@ WITH moment AS (
   FROM arrived
   WHERE to_ts IS NULL OR COALESCE(arrival_ts, queued_ts) < to_ts
 ), edge AS (
-  SELECT request_id, from_ts AS ts, 1 AS x FROM request
-  UNION ALL SELECT request_id, to_ts, -1 FROM request WHERE to_ts IS NOT NULL
+  SELECT r.request_id, CASE WHEN c.x > 0 THEN r.from_ts ELSE r.to_ts END AS ts, c.x
+  FROM request r
+  CROSS JOIN (SELECT 1 AS x UNION ALL SELECT -1) c
+  WHERE c.x > 0 OR r.to_ts IS NOT NULL
 ), bucket AS (
   -- First phase: what changes in each second, and in each thousand of them; what there is when a second begins.
   SELECT ts - ts % 1000000000 AS second, ts - ts % 1000000000000 AS block, SUM(x) AS x, SUM(x * ts) AS x_ns
@@ -95,20 +97,24 @@ WITH moment AS (
   FROM request r
   JOIN of_request o ON o.request_id = r.request_id
   WHERE r.to_ts IS NOT NULL AND r.is_failed = 0
+), metric AS (
+  SELECT 'engine_ttft' AS metric, 1 AS place_of_metric
+  UNION ALL SELECT 'ttft', 2
+  UNION ALL SELECT 'tpot', 3
+  UNION ALL SELECT 'e2e', 4
 ), figure AS (
-  SELECT 'engine_ttft' AS metric, 1 AS place_of_metric, level, engine_ttft_ns AS ns FROM level WHERE engine_ttft_ns IS NOT NULL
-  UNION ALL SELECT 'ttft', 2, level, ttft_ns FROM level WHERE ttft_ns IS NOT NULL
-  UNION ALL SELECT 'tpot', 3, level, tpot_ns FROM level WHERE tpot_ns IS NOT NULL
-  UNION ALL SELECT 'e2e', 4, level, e2e_ns FROM level WHERE e2e_ns IS NOT NULL
+  SELECT m.metric, m.place_of_metric, l.level,
+    CASE WHEN m.place_of_metric = 1 THEN l.engine_ttft_ns WHEN m.place_of_metric = 2 THEN l.ttft_ns WHEN m.place_of_metric = 3 THEN l.tpot_ns ELSE l.e2e_ns END AS ns
+  FROM level l
+  CROSS JOIN metric m
 ), extent AS (
-  SELECT metric, MIN(level) AS least, MAX(level) - MIN(level) + 1 AS width
+  SELECT metric, place_of_metric, level, ns, MIN(level) OVER (PARTITION BY metric) AS least, MAX(level) OVER (PARTITION BY metric) AS most
   FROM figure
-  GROUP BY metric
+  WHERE ns IS NOT NULL
 ), parted AS (
   -- 20 parts of one width.
-  SELECT f.metric, f.place_of_metric, f.level, f.ns, 20 * (f.level - e.least) - 20 * (f.level - e.least) % e.width AS part
-  FROM figure f
-  JOIN extent e ON e.metric = f.metric
+  SELECT metric, place_of_metric, level, ns, 20 * (level - least) - 20 * (level - least) % (most - least + 1) AS part
+  FROM extent
 ), ranked AS (
   SELECT metric, place_of_metric, part, level, ns, ROW_NUMBER() OVER (PARTITION BY metric, part ORDER BY ns) - 1 AS place,
     COUNT(*) OVER (PARTITION BY metric, part) - 1 AS last_place
@@ -123,18 +129,16 @@ WITH moment AS (
   -- Linear between the two ranks next to the percentile's place.
   SELECT metric, place_of_metric, requests, concurrency, below_95 + (above_95 - below_95) * (95 * (requests - 1) % 100 / 1e2) AS p95_ns
   FROM bounds
-), centre AS (
-  SELECT metric, SUM(concurrency) / COUNT(*) AS x, SUM(p95_ns) / COUNT(*) AS y
+), centred AS (
+  SELECT metric, place_of_metric, requests, concurrency, p95_ns, SUM(concurrency) OVER (PARTITION BY metric) / COUNT(*) OVER (PARTITION BY metric) AS x,
+    SUM(p95_ns) OVER (PARTITION BY metric) / COUNT(*) OVER (PARTITION BY metric) AS y
   FROM point
-  GROUP BY metric
-), scatter AS (
-  SELECT p.metric, c.x, c.y, SUM((p.concurrency - c.x) * (p.concurrency - c.x)) AS xx, SUM((p.concurrency - c.x) * (p.p95_ns - c.y)) AS xy, SUM((p.p95_ns - c.y) * (p.p95_ns - c.y)) AS yy
-  FROM point p
-  JOIN centre c ON c.metric = p.metric
-  GROUP BY p.metric, c.x, c.y
+), scattered AS (
+  SELECT metric, place_of_metric, requests, concurrency, p95_ns, x, y, SUM((concurrency - x) * (concurrency - x)) OVER (PARTITION BY metric) AS xx,
+    SUM((concurrency - x) * (p95_ns - y)) OVER (PARTITION BY metric) AS xy, SUM((p95_ns - y) * (p95_ns - y)) OVER (PARTITION BY metric) AS yy
+  FROM centred
 )
-SELECT p.metric, p.concurrency, p.requests, p.p95_ns, s.xy / NULLIF(s.xx, 0e0) AS slope_ns, s.y - s.xy / NULLIF(s.xx, 0e0) * s.x AS intercept_ns,
-  CASE WHEN s.xx > 0 THEN CASE WHEN s.yy > 0 THEN s.xy * s.xy / (s.xx * s.yy) ELSE 0e0 END END AS r_squared
-FROM point p
-JOIN scatter s ON s.metric = p.metric
-ORDER BY p.place_of_metric, p.concurrency;
+SELECT metric, concurrency, requests, p95_ns, xy / NULLIF(xx, 0e0) AS slope_ns, y - xy / NULLIF(xx, 0e0) * x AS intercept_ns,
+  CASE WHEN xx > 0 THEN CASE WHEN yy > 0 THEN xy * xy / (xx * yy) ELSE 0e0 END END AS r_squared
+FROM scattered
+ORDER BY place_of_metric, concurrency;

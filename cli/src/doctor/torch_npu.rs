@@ -73,13 +73,14 @@ fn search(version: &str) -> Option<Search> {
     let found = search_of_release(release, post)?;
     let is_sure = match found {
         Search::Handle => true,
-        // Between a release that does and one that does not, who knows?
+        // A build between two that differ may do either.
         Search::All => post > 0 && search_of_release(release, post - 1) == Some(found),
     };
     (is_sure || !is_before).then_some(found)
 }
 
-/// As published wheels do: those that look among all libraries hold a warning that names `LD_PRELOAD`. Any other version may search in another way.
+/// As published wheels do, and a post between two as the one before it: those that look among all libraries hold a warning that names `LD_PRELOAD`. Any other version may search in
+/// another way.
 fn search_of_release(release: [u32; 3], post: u32) -> Option<Search> {
     match (release, post) {
         ([2, 7, 1], 8..=11) | ([2, 9, 0], 6..=9) | ([2, 10, 0], 4..=7) => Some(Search::All),

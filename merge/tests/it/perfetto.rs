@@ -9,15 +9,20 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// How long the trace processor may take for all that a test asks of it.
-const MOST_SECONDS: &str = "170";
+/// How long the trace processor may take for all that a test asks of it: somewhat less than nextest lets a test run. A full run has many times as many traces.
+fn most_seconds() -> &'static str {
+    let is_full = std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1");
+    if is_full { "1100" } else { "170" }
+}
 
 /// How the trace processor ended, or nothing (said loudly) where it cannot be set up.
 fn tpq(test: &str, traces: &[impl AsRef<Path>], words: &[&str]) -> Option<Output> {
     let tpq = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/perfetto/tpq");
     // Of some traces it never ends loading.
     let mut command = Command::new("timeout");
-    command.args(["--kill-after", "10", MOST_SECONDS]).arg(&tpq);
+    command
+        .args(["--kill-after", "10", most_seconds()])
+        .arg(&tpq);
     command.args(traces.iter().map(AsRef::as_ref)).args(words);
     let output = match command.output() {
         Ok(output) => output,
