@@ -9,20 +9,17 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// How long the trace processor may take for all that a test asks of it: somewhat less than nextest lets a test run. A full run has many times as many traces.
-fn most_seconds() -> &'static str {
-    let is_full = std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1");
-    if is_full { "1100" } else { "170" }
-}
+/// How long the trace processor may take for all that a test asks of it at once.
+const MOST_SECONDS: &str = "170";
+/// How many traces it gets at once: a full run has many times as many as the usual one.
+const AT_ONCE: usize = 2_000;
 
 /// How the trace processor ended, or nothing (said loudly) where it cannot be set up.
 fn tpq(test: &str, traces: &[impl AsRef<Path>], words: &[&str]) -> Option<Output> {
     let tpq = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/perfetto/tpq");
     // Of some traces it never ends loading.
     let mut command = Command::new("timeout");
-    command
-        .args(["--kill-after", "10", most_seconds()])
-        .arg(&tpq);
+    command.args(["--kill-after", "10", MOST_SECONDS]).arg(&tpq);
     command.args(traces.iter().map(AsRef::as_ref)).args(words);
     let output = match command.output() {
         Ok(output) => output,
@@ -47,6 +44,11 @@ fn tpq(test: &str, traces: &[impl AsRef<Path>], words: &[&str]) -> Option<Output
 
 /// Whether the trace processor loads each of the traces at all.
 pub(crate) fn loads(test: &str, traces: &[PathBuf]) -> Option<Vec<bool>> {
+    let each = traces.chunks(AT_ONCE).map(|some| loads_at_once(test, some));
+    Some(each.collect::<Option<Vec<_>>>()?.concat())
+}
+
+fn loads_at_once(test: &str, traces: &[PathBuf]) -> Option<Vec<bool>> {
     let output = tpq(test, traces, &["--loads"])?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");

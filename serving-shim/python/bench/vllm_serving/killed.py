@@ -44,6 +44,8 @@ def check_open_spans(report, victim, expected, spans):
     """Each of those that the kill left open says whose it is."""
     names = sorted({span["name"] for span in spans})
     report.result(f"killed_{victim}_unfinished_spans", len(spans), *names)
+    if victim == "Worker":  # it was killed in a step
+        report.check("killed_Worker_in_a_call", CALLS & set(names), *names)
     for name, args in expected.items():
         found = [span.get("args", {}) for span in spans if span["name"] == name]
         known = [one for one in found if all(one.get(arg) not in (None, "", []) for arg in args)]
