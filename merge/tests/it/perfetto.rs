@@ -9,10 +9,8 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// How long the trace processor may take for all that a test asks of it at once.
+/// How long the trace processor may take for all that a test asks of it.
 const MOST_SECONDS: &str = "170";
-/// How many traces it gets at once: a full run has many times as many as the usual one.
-const AT_ONCE: usize = 2_000;
 
 /// How the trace processor ended, or nothing (said loudly) where it cannot be set up.
 fn tpq(test: &str, traces: &[impl AsRef<Path>], words: &[&str]) -> Option<Output> {
@@ -44,11 +42,6 @@ fn tpq(test: &str, traces: &[impl AsRef<Path>], words: &[&str]) -> Option<Output
 
 /// Whether the trace processor loads each of the traces at all.
 pub(crate) fn loads(test: &str, traces: &[PathBuf]) -> Option<Vec<bool>> {
-    let each = traces.chunks(AT_ONCE).map(|some| loads_at_once(test, some));
-    Some(each.collect::<Option<Vec<_>>>()?.concat())
-}
-
-fn loads_at_once(test: &str, traces: &[PathBuf]) -> Option<Vec<bool>> {
     let output = tpq(test, traces, &["--loads"])?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
