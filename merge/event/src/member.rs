@@ -131,7 +131,7 @@ pub(crate) fn brings_arrow(phase: u8) -> bool {
 }
 
 /// Whether metadata of this name, which stands in quotes, names a process or thread.
-pub(crate) fn is_name(name: &[u8]) -> bool {
+pub fn is_name(name: &[u8]) -> bool {
     matches!(name, b"\"process_name\"" | b"\"thread_name\"")
 }
 

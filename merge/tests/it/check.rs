@@ -328,6 +328,57 @@ fn a_counter_that_is_no_number_to_json_keeps_perfetto_from_loading() {
     assert_eq!(report["is_loaded"], json!(false));
 }
 
+/// Of args that JSON does not allow, Perfetto takes some names, and turns in circles at others, which therefore are not asked of it.
+#[test]
+fn names_in_loose_args_are_told_as_perfetto_reads_them() {
+    let test = "names_in_loose_args_are_told_as_perfetto_reads_them";
+    let endless = "metadata_endless";
+    let table = [
+        ("{\"name\":\"a\tb\"}", None),
+        (r#"{"name":"a\q"}"#, None),
+        (r#"{"name":"good","other":[1,]}"#, None),
+        (r#"{"name":"good","other":{"a":NaN}}"#, None),
+        (r#"{"name":"good",}"#, None),
+        (r#"{"other":{"a":NaN}}"#, Some("bad_name")),
+        (r#"{"name":[NaN]}"#, Some("bad_name")),
+        ("[NaN]", Some("bad_name")),
+        (r#"{"name":NaN}"#, Some(endless)),
+        (r#"{"name":"good","other":NaN}"#, Some(endless)),
+        (r#"{"name":"good","other":-Infinity}"#, Some(endless)),
+        (r#"{"name":"good","other":01}"#, Some(endless)),
+        (r#"{"name":"good" "other":1}"#, Some(endless)),
+        ("{name:1}", Some(endless)),
+    ];
+    let (mut events, mut shown) = (Vec::new(), Vec::new());
+    for (pid, (args, rule)) in (900..).zip(table) {
+        for kind in ["process_name", "thread_name"] {
+            let name =
+                format!(r#"{{"ph":"M","name":"{kind}","pid":{pid},"tid":{pid},"args":{args}}}"#);
+            let folder = tempfile::tempdir().unwrap();
+            let report = report(&put(&folder, "name.json", &format!("[{name}]")));
+            let mut expected = counts([("loose_json", 1)]);
+            expected.extend(rule.map(|rule| (rule.to_owned(), 1)));
+            assert_eq!(lost(&report), expected, "{name}");
+            assert_eq!(report["is_loaded"], json!(rule != Some(endless)), "{name}");
+            if rule != Some(endless) {
+                events.push(name);
+            }
+        }
+        if rule.is_none() {
+            shown.push(json!([pid]));
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(&folder, "names.json", &format!("[{}]", events.join(",")));
+    let named = ["process", "thread"].map(|table| {
+        let id = &table[..1];
+        format!("select {id}id from {table} where name is not null and {id}id >= 900 order by 1")
+    });
+    if let Some(rows) = query(test, &path, &[&named[0], &named[1]]) {
+        assert_eq!(rows, [shown.clone(), shown]);
+    }
+}
+
 #[test]
 fn it_reads_a_trace_from_a_pipe() {
     let text = json!([span(json!({})), span(json!({"ts": 50}))]).to_string();

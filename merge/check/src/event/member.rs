@@ -5,7 +5,7 @@ use crate::finding::Findings;
 use crate::loose;
 use crate::rule::Rule;
 use trace_event::json::{Members, Span, ends_in_backslash};
-use trace_event::member::{Fault, breaks_down, fault, is_infinite};
+use trace_event::member::{Fault, breaks_down, fault, is_infinite, is_name};
 
 /// That of an event without one, whose members Perfetto reads all the same.
 pub(super) const NO_PHASE: u8 = 0;
@@ -37,13 +37,14 @@ impl Event<'_, '_> {
                 Some(Fault::Number) => findings.add(Rule::BadNumber, self.place),
                 Some(Fault::Time) => has_good_times = false,
                 Some(Fault::Id2) => findings.add(Rule::BadId2, self.place),
-                Some(Fault::Name) => findings.add(Rule::BadName, self.place),
                 Some(Fault::Half) => findings.add(Rule::HalfCharacter, self.place),
-                Some(Fault::Endless) if phase == b'M' => {
-                    findings.add(Rule::MetadataEndless, self.place);
+                // Those are told by their time, or by what is read of the args.
+                Some(Fault::NegativeTime | Fault::Endless | Fault::Name) | None => {}
+            }
+            if phase == b'M' && key.of(text) == b"args" && is_name(name) {
+                if let Some(rule) = fault_of_naming(value.of(text)) {
+                    findings.add(rule, self.place);
                 }
-                // Those are told by their time, or by the values of the counter.
-                Some(Fault::NegativeTime | Fault::Endless) | None => {}
             }
         }
         has_good_times
@@ -67,6 +68,25 @@ impl Event<'_, '_> {
         fields.odd | fields.odd_escapes | fields.repeated | has_id
             || phase == b'M'
             || known.into_iter().any(is_number)
+    }
+}
+
+/// What is wrong with args that name a process or thread. Each `name` in them must be able to be one: of two Perfetto minds either.
+fn fault_of_naming(args: &[u8]) -> Option<Rule> {
+    let Ok(mut members) = loose::Members::open(args) else {
+        return Some(Rule::BadName);
+    };
+    let (mut has_name, mut is_good) = (false, true);
+    loop {
+        match members.member() {
+            Ok(Some((key, value))) if key.of(args) == b"name" => {
+                has_name = true;
+                is_good &= matches!(value.of(args), [b'"', first, ..] if *first != b'"');
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => return (!has_name || !is_good).then_some(Rule::BadName),
+            Err(_) => return Some(Rule::MetadataEndless),
+        }
     }
 }
 
