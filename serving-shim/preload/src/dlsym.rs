@@ -34,6 +34,7 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "pop rdi",
         "test rax, rax",
         "jz 2f",
+        "mov rax, rdx",
         "ret",
         "2:",
         "jmp qword ptr [rip + {real}]",
@@ -57,10 +58,11 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "stp x0, x1, [sp, #16]",
         "bl {answer}",
         "mov x9, x0",
+        "mov x10, x1",
         "ldp x0, x1, [sp, #16]",
         "ldp x29, x30, [sp], #32",
         "cbz x9, 2f",
-        "mov x0, x9",
+        "mov x0, x10",
         "ret",
         "2:",
         "adrp x16, {real}",
@@ -71,19 +73,30 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
     )
 }
 
-/// Our wrapper, where a handle leads to the function that it calls; else null. It also sees to it that the real `dlsym` is known.
-extern "C" fn answer(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+/// What the caller gets: the calling conventions return it in two registers.
+#[repr(C)]
+struct Answer {
+    /// Else the real `dlsym` answers.
+    is_ours: usize,
+    function: *mut c_void,
+}
+
+/// Our wrapper, where a handle leads to the function that it calls; null, where the real `dlsym` would find a wrapper with nothing behind it. It also sees to it that the real `dlsym` is known.
+extern "C" fn answer(handle: *mut c_void, name: *const c_char) -> Answer {
     let real = real_dlsym();
-    if name.is_null() || handle == libc::RTLD_NEXT || !may_be_wrapped(name) {
-        return ptr::null_mut();
-    }
-    // What our own work asks for, to look at devices, is not the host's.
-    if !is_outside() {
+    let function = if name.is_null() || handle == libc::RTLD_NEXT || !may_be_wrapped(name) {
+        None
+    } else if is_outside() {
+        unnoticed(|| function(real, handle, name)).flatten()
+    } else {
+        // What our own work asks for, to look at devices, is not the host's.
         passed_on();
-        return ptr::null_mut();
+        None
+    };
+    Answer {
+        is_ours: usize::from(function.is_some()),
+        function: function.unwrap_or(ptr::null_mut()),
     }
-    let wrapper = unnoticed(|| wrapper(real, handle, name)).flatten();
-    wrapper.map_or(ptr::null_mut(), NonNull::as_ptr)
 }
 
 /// A quick look, for all the names that are none of ours.
@@ -95,15 +108,17 @@ fn may_be_wrapped(name: *const c_char) -> bool {
 
 /// The wrapper of the function that a library has under a name. A function that another library has under that name is not the one that the wrapper calls:
 /// who asked for it gets it.
-fn wrapper(real: Dlsym, handle: *mut c_void, name: *const c_char) -> Option<NonNull<c_void>> {
+fn function(real: Dlsym, handle: *mut c_void, name: *const c_char) -> Option<*mut c_void> {
     // SAFETY: the caller's C string.
     let hook = hook_of(unsafe { CStr::from_ptr(name) })?;
-    // In the global scope the linker finds an exported wrapper first. What only the caller's own scope has, as below a library that was loaded locally, is not found from here: its calls go past us.
-    if handle == libc::RTLD_DEFAULT && hook.is_exported {
-        return None;
-    }
-    // SAFETY: the caller's own arguments.
+    // SAFETY: the caller's own arguments. From here only the global scope is searched, not also the caller's own, as of a library that was loaded locally: what a wrapper without an exported name is not found by goes past us.
     let found = NonNull::new(unsafe { real(handle, name) })?;
-    let is_behind = !is_ours(found) && hook.symbol.is_behind(found);
-    is_behind.then(|| NonNull::new((hook.wrapper)())).flatten()
+    if !is_ours(found) {
+        return hook.symbol.is_behind(found).then(hook.wrapper);
+    }
+    // Programs ask whether this CANN has a function.
+    hook.symbol.is_nowhere().then(|| {
+        // SAFETY: as above. Behind this library there is none: this leaves the message of a search that failed.
+        unsafe { real(libc::RTLD_NEXT, name) }
+    })
 }

@@ -51,6 +51,9 @@ pub(crate) struct Family {
     pub(crate) missing: i32,
 }
 
+/// Without the real function a wrapper does all that it is asked for.
+const NOT_NEEDED: i32 = 0;
+
 /// ACL runtime.
 pub(crate) static ACL: Family = Family {
     libraries: &[&ACL_RT, &ASCENDCL],
@@ -74,7 +77,7 @@ pub(crate) static HCCL: Family = Family {
 /// Annotations; they need no real function.
 pub(crate) static MSTX: Family = Family {
     libraries: &[&MS_TOOLS],
-    missing: 0,
+    missing: NOT_NEEDED,
 };
 /// The vendor's profiler.
 pub(crate) static PROFILER: Family = Family {
@@ -129,6 +132,18 @@ impl Symbol {
         is_vendors
     }
 
+    /// Whether the wrapper needs a function that no library has which is loaded: to who asks for it, it is not there.
+    pub(crate) fn is_nowhere(&self) -> bool {
+        let is_known = !self.real.load(Ordering::Acquire).is_null();
+        if is_known || self.family.missing == NOT_NEEDED {
+            return false;
+        }
+        let name = CStr::from_bytes_with_nul(self.name.as_bytes());
+        let is_there = name.is_ok_and(|name| find_loaded(name, self.family).is_some());
+        clear_dl_error();
+        !is_there
+    }
+
     /// Its address, if some library has it.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<NonNull<c_void>> {
@@ -162,20 +177,23 @@ impl Symbol {
 }
 
 fn find(name: &CStr, family: &Family) -> Option<NonNull<c_void>> {
-    let loaded = || {
-        let mut libraries = family.libraries.iter();
-        libraries.find_map(|library| defined_in(library.soname, libc::RTLD_NOLOAD, name))
-    };
     let loaded_now = || {
         let libraries = family.libraries.iter();
         libraries
             .filter(|library| !library.unavailable.load(Ordering::Relaxed))
             .find_map(|library| load(library, name))
     };
+    find_loaded(name, family).or_else(loaded_now)
+}
+
+fn find_loaded(name: &CStr, family: &Family) -> Option<NonNull<c_void>> {
+    let of_family = || {
+        let mut libraries = family.libraries.iter();
+        libraries.find_map(|library| defined_in(library.soname, libc::RTLD_NOLOAD, name))
+    };
     symbol(libc::RTLD_NEXT, name)
-        .or_else(loaded)
+        .or_else(of_family)
         .or_else(|| objects::find_anywhere(name))
-        .or_else(loaded_now)
 }
 
 /// Loads a library that nobody has loaded, as the host would have when it came to call it. It stays loaded also where it lacks this function, since the host may call its others.

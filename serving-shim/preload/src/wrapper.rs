@@ -16,11 +16,10 @@ macro_rules! hooks {
 
 /// Lists the wrappers of a table, for those who look for one by its name.
 macro_rules! listed {
-    (@hook $name:ident $exported:literal) => {
+    (@hook $name:ident) => {
         Some($crate::wrapper::Hook {
             symbol: &super::$name::REAL,
             wrapper: || super::$name as *const () as *mut std::ffi::c_void,
-            is_exported: $exported,
         })
     };
     ([$list:ident] $(
@@ -29,8 +28,8 @@ macro_rules! listed {
     )*) => {
         pub(super) static $list: &[Option<$crate::wrapper::Hook>] = &[$(
             $crate::wrapper::by_reach! { $name
-                { $crate::wrapper::listed!(@hook $name true) }
-                { $crate::wrapper::listed!(@hook $name false) }
+                { $crate::wrapper::listed!(@hook $name) }
+                { $crate::wrapper::listed!(@hook $name) }
                 { None }
             }
         ),*];
@@ -43,8 +42,6 @@ pub(crate) struct Hook {
     pub(crate) symbol: &'static Symbol,
     /// The address of the wrapper.
     pub(crate) wrapper: fn() -> *mut c_void,
-    /// Whether it has its name for all to see, or is for those alone who ask `dlsym` and would be given the real one.
-    pub(crate) is_exported: bool,
 }
 
 /// One of three: a function of a table is exported, it is found by `dlsym` alone, or it has no wrapper.
