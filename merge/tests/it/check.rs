@@ -355,7 +355,7 @@ fn names_in_loose_args_are_told_as_perfetto_reads_them() {
             let name =
                 format!(r#"{{"ph":"M","name":"{kind}","pid":{pid},"tid":{pid},"args":{args}}}"#);
             let folder = tempfile::tempdir().unwrap();
-            let report = report(&put(&folder, "name.json", &format!("[{name}]")));
+            let report = report(&put(&folder, "name.json", format!("[{name}]")));
             let mut expected = counts([("loose_json", 1)]);
             expected.extend(rule.map(|rule| (rule.to_owned(), 1)));
             assert_eq!(lost(&report), expected, "{name}");
@@ -369,7 +369,7 @@ fn names_in_loose_args_are_told_as_perfetto_reads_them() {
         }
     }
     let folder = tempfile::tempdir().unwrap();
-    let path = put(&folder, "names.json", &format!("[{}]", events.join(",")));
+    let path = put(&folder, "names.json", format!("[{}]", events.join(",")));
     let named = ["process", "thread"].map(|table| {
         let id = &table[..1];
         format!("select {id}id from {table} where name is not null and {id}id >= 900 order by 1")

@@ -41,10 +41,9 @@ impl Event<'_, '_> {
                 // Those are told by their time, or by what is read of the args.
                 Some(Fault::NegativeTime | Fault::Endless | Fault::Name) | None => {}
             }
-            if phase == b'M' && key.of(text) == b"args" && is_name(name) {
-                if let Some(rule) = fault_of_naming(value.of(text)) {
-                    findings.add(rule, self.place);
-                }
+            let is_naming = phase == b'M' && key.of(text) == b"args" && is_name(name);
+            if is_naming && let Some(rule) = fault_of_naming(value.of(text)) {
+                findings.add(rule, self.place);
             }
         }
         has_good_times
