@@ -32,8 +32,36 @@ impl TraceThread {
             tid: thread.output_tid,
             name: thread.name.clone().or_else(|| thread.text.clone()),
             is_main: thread.is_main,
-            is_lane: matches!(key, ThreadKey::Lane(..)),
+            is_lane: matches!(key, ThreadKey::Lane(..))
+                || thread.name.as_deref().is_some_and(is_of_lane),
             rows: thread.overflow.clone(),
+        }
+    }
+}
+
+/// Whether recorders name lanes so. In a trace that a merge wrote nothing else tells them from threads.
+fn is_of_lane(name: &str) -> bool {
+    let number = name.strip_prefix("async ");
+    name.contains(" (async)")
+        || number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_known_by_their_names() {
+        for name in [
+            "async 0",
+            "async 12 (overlapping 1)",
+            "Task-2 (async)",
+            "batches (async) (overlapping 2)",
+        ] {
+            assert!(is_of_lane(name), "{name}");
+        }
+        for name in ["async", "async io", "my async 1", "Task-2", ""] {
+            assert!(!is_of_lane(name), "{name}");
         }
     }
 }

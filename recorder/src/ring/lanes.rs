@@ -10,7 +10,7 @@ use std::sync::Mutex;
 
 use crate::ring::free_lanes::FreeLanes;
 use crate::sys::clock;
-use crate::sys::memory::{leave_out, owned};
+use crate::sys::memory::{joined, leave_out};
 use crate::sys::shared::Shared;
 use crate::sys::wait;
 use crate::text::site::Site;
@@ -108,14 +108,17 @@ pub(crate) struct Taken {
     pub(crate) is_named: bool,
 }
 
+/// What the name of a lane ends with that is not `async` and its number, so that nobody takes it for a thread's.
+const MARK: &str = " (async)";
+
 /// Room for the name of a lane by its number.
 pub(crate) type NumberRoom = [u8; 24];
 
 impl LaneName {
-    /// A given name; without memory for it the lane's number, and that is counted.
+    /// A given name, marked as a lane's; without memory for it the lane's number, and that is counted.
     fn new(name: &str) -> LaneName {
-        let given = owned(name).and_then(Shared::new);
-        given.map_or_else(
+        let marked = joined([name, MARK]).and_then(Shared::new);
+        marked.map_or_else(
             |_| {
                 leave_out();
                 LaneName::Numbered
@@ -141,7 +144,7 @@ impl LaneName {
     fn is(&self, name: Option<&str>) -> bool {
         match self {
             LaneName::Numbered => name.is_none(),
-            LaneName::Given(own) => name == Some(own),
+            LaneName::Given(own) => name == own.strip_suffix(MARK),
         }
     }
 }

@@ -64,11 +64,16 @@ pub(crate) fn gathered(bytes: impl ExactSizeIterator<Item = u8>) -> Vec<u8> {
 
 /// A text of its own.
 pub(crate) fn owned(text: &str) -> io::Result<String> {
-    let mut copy = String::new();
-    let room = copy.try_reserve_exact(text.len());
+    joined([text, ""])
+}
+
+/// Two texts in one.
+pub(crate) fn joined(texts: [&str; 2]) -> io::Result<String> {
+    let mut all = String::new();
+    let room = all.try_reserve_exact(texts[0].len() + texts[1].len());
     room.map_err(|_| out_of_memory())?;
-    copy.push_str(text);
-    Ok(copy)
+    texts.into_iter().for_each(|text| all.push_str(text));
+    Ok(all)
 }
 
 /// So many zeros.

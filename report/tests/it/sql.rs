@@ -69,6 +69,50 @@ impl Run {
         Run { folder }
     }
 
+    /// What a program recorded.
+    fn of_run(run: &Path) -> Run {
+        let folder = TempDir::new().unwrap();
+        let to = folder.path().join("fragments");
+        std::fs::create_dir(&to).unwrap();
+        for fragment in std::fs::read_dir(run.join("fragments")).unwrap() {
+            let fragment = fragment.unwrap();
+            std::fs::copy(fragment.path(), to.join(fragment.file_name())).unwrap();
+        }
+        let mut options = Options::new([folder.path().to_owned()]);
+        options.output = Output::File(folder.path().join("trace.json"));
+        trace_merge::merge(&options).unwrap();
+        Run { folder }
+    }
+
+    /// A process whose async spans lie on lanes with a number and with a name. A thread of the system is called much like them.
+    fn of_lanes() -> Run {
+        const LANE: u32 = 1 << 22;
+        let folder = TempDir::new().unwrap();
+        std::fs::create_dir(folder.path().join("fragments")).unwrap();
+        let process = FragmentProcess::new(41);
+        let mut fragment = process.fragment();
+        fragment.line(&process.anchor(1_000_000));
+        for (tid, name, ns) in [
+            (41, "async io", 1_000_000),
+            (LANE, "async 0", 2_000_000),
+            (LANE + 1, "Task-2 (async)", 3_000_000),
+        ] {
+            let on = process.thread(tid);
+            fragment.line(&on.metadata("thread_name", &format!("\"name\":\"{name}\"")));
+            for (nth, span) in (0..).zip(["request", "worker.execute_model"]) {
+                let begin = ns + 500_000 * nth;
+                fragment.line(&on.span(begin, 400_000 + ns, span, r#""request_id":"a""#));
+            }
+        }
+        fragment.line(&process.anchor(9_000_000));
+        let path = folder.path().join("fragments/trace.41.jsonl");
+        std::fs::write(path, fragment.bytes).unwrap();
+        let mut options = Options::new([folder.path().to_owned()]);
+        options.output = Output::File(folder.path().join("trace.json"));
+        trace_merge::merge(&options).unwrap();
+        Run { folder }
+    }
+
     /// Two processes that lost events, as recorders leave them.
     fn of_losses() -> Run {
         let folder = TempDir::new().unwrap();
@@ -684,6 +728,26 @@ fn statements_on_prompts_say_what_the_report_says() {
     }
 }
 
+/// What lies on lanes is async work in fragments, in the trace of them, and in the tables.
+#[test]
+fn statements_on_lanes_say_what_the_report_says() {
+    let run = Run::of_lanes();
+    let report = run.report();
+    let kinds = |report: &RunReport| -> Vec<_> {
+        let names = report
+            .names
+            .iter()
+            .map(|name| (name.name.clone(), name.row_kind, name.ncall));
+        names.collect()
+    };
+    let of_trace = crate::golden::report(run.trace());
+    assert_eq!(kinds(&of_trace), kinds(&report));
+    assert_eq!(kinds(&report).len(), 4, "{:?}", report.names);
+    for rows in run.rows("statements_on_lanes_say_what_the_report_says") {
+        all_agree(&rows, &report);
+    }
+}
+
 /// What recorders lost, several times for one cause: a row of the table has all that a process lost for one.
 #[test]
 fn statements_on_losses_say_what_the_report_says() {
@@ -937,6 +1001,21 @@ fn every_engine_has_the_same_rows() {
             if let Some(found) = run.in_engine(&format!("{test} ({engine})"), engine) {
                 agree(&duckdb, &found);
             }
+        }
+    }
+}
+
+/// Runs that programs recorded, whose directories `SA_TEST_RUNS` names, with a colon between them.
+#[test]
+fn statements_on_recorded_runs_say_what_the_report_says() {
+    let Some(runs) = std::env::var_os("SA_TEST_RUNS") else {
+        return;
+    };
+    for run in std::env::split_paths(&runs) {
+        let run = Run::of_run(&run);
+        let report = run.report();
+        for rows in run.rows("statements_on_recorded_runs_say_what_the_report_says") {
+            all_agree(&rows, &report);
         }
     }
 }

@@ -304,7 +304,7 @@ Begins a span on a lane of its own, which any thread or task may end.
 Arguments:
     name: what takes the time.
     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-    lane: what the row is called: a text, an int or a UUID. Spans of one lane that overlap get a row each.
+    lane: what the row is called, with " (async)" behind it: a text, an int or a UUID. Spans of one lane that overlap get a row each.
     args: any other keywords.
 
 An example::

@@ -34,7 +34,7 @@ def test_tasks_have_lanes_of_their_own(program):
     for outer in trace.spans("outer"):
         inner = [span for span in trace.spans("inner") if span["args"]["n"] == outer["args"]["n"]]
         assert all(trace.is_within(span, outer) for span in inner)
-        assert trace.row_name(outer) == f"req-{outer['args']['n']}"
+        assert trace.row_name(outer) == f"req-{outer['args']['n']} (async)"
     assert trace.row_name(trace.span("after")) == "MainThread"
 
 
@@ -64,7 +64,7 @@ def test_a_span_while_asyncio_is_imported_hides_no_task(program):
         asyncio.run(main())
         """
     )
-    assert trace.row_name(trace.span("in a task")) == "req"
+    assert trace.row_name(trace.span("in a task")) == "req (async)"
 
 
 def test_lanes_are_as_many_as_run_at_a_time(program):
@@ -277,7 +277,7 @@ def test_callbacks_and_blocking_calls_stay_on_their_threads(program):
     assert trace.overlaps() == []
     assert trace.row_name(trace.span("callback")) == "MainThread"
     assert trace.row_name(trace.span("blocking")).startswith("asyncio_")
-    assert trace.row_name(trace.span("main")) == "Task-1"
+    assert trace.row_name(trace.span("main")) == "Task-1 (async)"
 
 
 def test_levels_that_are_off_leave_the_rest_nested(program):

@@ -26,7 +26,7 @@ def test_ids_may_be_texts_ints_and_uuids(program):
     )
     one = str(uuid.UUID(int=7))
     assert [span["args"]["request_id"] for span in trace.spans("request")] == ["cmpl-1", "12", one]
-    assert {trace.row_name(span) for span in trace.spans("work")} == {"cmpl-1", "12", one}
+    assert {trace.row_name(span) for span in trace.spans("work")} == {f"{lane} (async)" for lane in ("cmpl-1", "12", one)}
     (told,) = trace.instants("told")
     assert told["args"] == {"request_id": one, "ids": [one, 3]}
     arrows = [event for event in trace.events if event["ph"] in "sf"]
@@ -70,7 +70,7 @@ def test_ids_may_be_what_has_an_index(program):
         """
     )
     assert [span["args"]["request_id"] for span in trace.spans("request")] == ["12"]
-    assert {trace.row_name(span) for span in trace.spans("work")} == {"3"}
+    assert {trace.row_name(span) for span in trace.spans("work")} == {"3 (async)"}
     start, end = [event for event in trace.events if event["ph"] in "sf"]
     assert start["id"] == end["id"]
 

@@ -53,7 +53,7 @@ def test_each_task_is_a_span_on_its_row(script):
     assert len({event["tid"] for event in handled[1:]} | {main["tid"]}) == 3
     assert [event["args"]["error"] for event in lives(process, "fails")] == ["KeyError"]
     assert [event["args"]["error"] for event in lives(process, "waits")] == ["CancelledError"]
-    assert row(process, main) == "Task-1 main"
+    assert row(process, main) == "Task-1 main (async)"
     assert not [event for event in process.events if event["name"] == "inner"]
 
 
