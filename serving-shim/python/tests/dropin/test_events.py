@@ -233,9 +233,9 @@ def test_a_task_has_a_row_of_its_name(recorder):
     asyncio.run(main())
     records = closed(recorder)
     rows = {record["args"]["name"]: record["tid"] for record in named(records, "thread_name")}
-    assert {"request-7", "request-8"} <= rows.keys()
+    assert {"request-7 (async)", "request-8 (async)"} <= rows.keys()
     for kind in ("serve", "within"):
-        assert {record["tid"] for record in named(records, kind)} == {rows["request-7"], rows["request-8"]}
+        assert {record["tid"] for record in named(records, kind)} == {rows["request-7 (async)"], rows["request-8 (async)"]}
 
 
 def test_a_disabled_recorder_does_nothing(tmp_path):

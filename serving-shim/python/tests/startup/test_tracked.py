@@ -370,7 +370,7 @@ def test_each_end_of_a_call_is_seen(script, library, tmp_path):
     assert [event["args"]["error"] for event in spans(process, "waits") if "error" in event.get("args", {})] == ["GeneratorExit"]
     assert [event["args"].get("closed", event["args"]["items"]) for event in spans(process, "numbers") if "items" in event["args"]] == [2, True]
     rows = {event["tid"]: event["args"]["name"] for event in process.events if event["name"] == "thread_name"}
-    assert {rows[event["tid"]] for event in spans(process, "is_cancelled")} == {"victim is_cancelled"}
+    assert {rows[event["tid"]] for event in spans(process, "is_cancelled")} == {"victim is_cancelled (async)"}
 
 
 TAKEN = """

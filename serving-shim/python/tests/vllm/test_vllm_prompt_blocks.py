@@ -1,6 +1,7 @@
 """The hashes of prompts' blocks: recorded at level verbose alone, under a key, bounded, and of nothing that is not as expected."""
 
 import json
+import re
 import shutil
 
 VERBOSE = dict(SA_PROFILE_LEVEL="verbose")
@@ -40,7 +41,7 @@ def test_prompts_that_begin_alike_have_the_same_first_hashes(record):
     assert all(one["ts"] == queued[one["args"]["request_id"]] for one in trace.named("request.prompt_blocks"))
     assert trace.stderr == ""
     written = "".join(path.read_text() for path in trace.fragments)
-    assert "7000" not in written.replace(a, "").replace(b, "").replace(c, "")
+    assert not re.search(r"\b7000\d\b", written)
 
 
 def hashed_twice():
