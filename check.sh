@@ -11,7 +11,7 @@ Formats, lints, builds and tests the workspace, then runs the demo and loads its
 Stops at the first step that fails. Fetches cargo-nextest where it is missing (Python 3 with venv, and once a network); the tests of the Python package need Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
 That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium, and the servers that the tests of the preload library run.
 
-  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); README's first command as it stands there; then also the documentation of the crates, the tests of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
+  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); README's first command as it stands there; then also the statements of report/sql on that run, the documentation of the crates, the tests of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
   --from    leaves out the steps before STEP, but those that set something up: goes on where a run failed
   --help    this text
 
@@ -183,6 +183,11 @@ demo_trace() {
   fi
 }
 
+# What the statements of report/sql say of the demo's run is what the report says.
+demo_statements() {
+  SA_TEST_RUNS=$scratch/demo/profile_out cargo nextest run --workspace -E 'test(statements_on_recorded_runs_say_what_the_report_says)'
+}
+
 # bench PACKAGE NAME ARGUMENT...: a benchmark counts only if it printed its RESULT lines.
 bench() {
   local package=$1 name=$2
@@ -320,6 +325,7 @@ step 'demo' demo_trace demo
 step 'demo, one worker killed' demo_trace killed --kill-worker
 
 if [ -n "$full" ]; then
+  step 'statements on the demo' demo_statements
   step 'docs' doc
   step 'tests for aarch64' aarch64
   step 'torch_npu on the simulator' torch_npu

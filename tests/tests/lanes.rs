@@ -100,7 +100,10 @@ fn most_spans_are_shown_within_their_parents() {
     assert_eq!(nested(merged.events()), (600, 300));
     let named = |name: &str| row_names(merged.events(), name);
     assert_eq!(named("request"), named("step"));
-    assert_eq!(named("step"), BTreeSet::from(["requests (async)".to_owned()]));
+    assert_eq!(
+        named("step"),
+        BTreeSet::from(["requests (async)".to_owned()])
+    );
     let names = merged.events().iter();
     let names = names.filter(|event| event["name"] == "thread_name");
     assert!(names.count() <= 302, "lanes that show nothing have no name");
@@ -170,10 +173,19 @@ fn what_is_open_is_shown_within_what_it_lies_in() {
         };
         assert_eq!((of("done"), merged.damage()), (of("outer"), vec![]));
         let names = |name: &str| row_names(merged.events(), name);
-        assert_eq!(names("inner"), BTreeSet::from(["Task-1 (async)".to_owned()]));
-        assert_eq!(names("after"), BTreeSet::from(["Task-3 (async)".to_owned()]));
+        assert_eq!(
+            names("inner"),
+            BTreeSet::from(["Task-1 (async)".to_owned()])
+        );
+        assert_eq!(
+            names("after"),
+            BTreeSet::from(["Task-3 (async)".to_owned()])
+        );
         if ending == "finish" {
-            assert_eq!(names("orphan"), BTreeSet::from(["Task-2 (async)".to_owned()]));
+            assert_eq!(
+                names("orphan"),
+                BTreeSet::from(["Task-2 (async)".to_owned()])
+            );
         }
     }
 }
@@ -191,6 +203,9 @@ fn names_of_rows_outlive_the_segments_they_were_told_in() {
     assert!(merged.lost() > 10_000, "segments were removed");
     nested(merged.events());
     let names = |name: &str| row_names(merged.events(), name);
-    assert_eq!(names("kept"), BTreeSet::from(["Task-kept (async)".to_owned()]));
+    assert_eq!(
+        names("kept"),
+        BTreeSet::from(["Task-kept (async)".to_owned()])
+    );
     assert_eq!(names("unnamed"), BTreeSet::from(["async 1".to_owned()]));
 }
