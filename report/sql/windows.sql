@@ -87,8 +87,9 @@ WITH moment AS (
   SELECT a.d + 10 * b.d + 100 * c.d AS n
   FROM digit a CROSS JOIN digit b CROSS JOIN digit c
 ), last_second AS (
+  -- In groups: of all moments at once SQLite would look for the last one by its time, and read all args for each slice on the way.
   SELECT MAX(ts) AS ts
-  FROM (SELECT MAX(to_ts) AS ts FROM known UNION ALL SELECT MAX(ts) FROM moment) moments
+  FROM (SELECT MAX(to_ts) AS ts FROM known UNION ALL SELECT MAX(ts) FROM moment GROUP BY kind) moments
 ), second AS (
   SELECT CAST(1000000000 AS BIGINT) * (t.n + 1000 * (a.d + 10 * b.d)) AS ts
   FROM last_second l
