@@ -1,9 +1,11 @@
-//! Stacks for other programs, read back: by callgrind_annotate, by speedscope's own rules, and as flamegraph.pl reads lines.
+//! Stacks for other programs, read back: by callgrind_annotate, by speedscope's own schema, and as flamegraph.pl reads lines.
 
 use crate::golden::of_lines;
 use serde_json::{Value, json};
 use std::process::Command;
 use trace_report::{RunReport, StackFormat, stacks};
+
+const VALIDATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/speedscope/validate");
 
 /// `step` has `forward`, which has `matmul` twice; one name would break a line, and has what stands between names.
 fn report() -> RunReport {
@@ -67,6 +69,47 @@ fn speedscope_finds_frames_and_weights() {
             .iter()
             .any(|sample| names(sample) == ["step", "forward", "matmul"])
     );
+}
+
+/// Whether a file is as the schema of speedscope's package wants it; nothing (said loudly) where that cannot be had.
+#[expect(clippy::print_stderr, reason = "it says where it does not run")]
+fn is_speedscope(test: &str, file: &Value) -> Option<bool> {
+    let path = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(path.path(), file.to_string()).unwrap();
+    let output = Command::new(VALIDATE).arg(path.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(0) => Some(true),
+        Some(1) => Some(false),
+        Some(3) => {
+            eprint!("SKIPPED {test}: {said}");
+            None
+        }
+        other => panic!("{other:?}: {said}"),
+    }
+}
+
+#[test]
+fn speedscope_takes_the_file_by_its_schema() {
+    let test = "speedscope_takes_the_file_by_its_schema";
+    let text = stacks(&report(), StackFormat::Speedscope).unwrap();
+    let file: Value = serde_json::from_str(&text).unwrap();
+    let Some(is_good) = is_speedscope(test, &file) else {
+        return;
+    };
+    assert!(is_good, "{file}");
+    for member in ["type", "unit", "samples", "weights"] {
+        let mut lacking = file.clone();
+        lacking["profiles"][0]
+            .as_object_mut()
+            .unwrap()
+            .remove(member);
+        assert_eq!(
+            is_speedscope(test, &lacking),
+            Some(false),
+            "without {member}"
+        );
+    }
 }
 
 /// The inclusive time of a name, as callgrind_annotate prints it.
