@@ -6,7 +6,7 @@ WITH device AS (
 ), span AS (
   SELECT s.category, s.name, s.ts, s.dur,
     CASE WHEN INSTR(d.name, ' · ') > 0 OR (INSTR(d.kind, 'NPU ') > 0 AND SUBSTR(d.kind, INSTR(d.kind, 'NPU ') + 4, 1) BETWEEN '0' AND '9') THEN 'track'
-      WHEN t.utid IS NULL OR INSTR(t.name, ' (async)') > 0 OR (SUBSTR(t.name, 1, 6) = 'async ' AND SUBSTR(t.name, 7, 1) BETWEEN '0' AND '9') THEN 'async' ELSE 'thread' END AS row_kind
+      WHEN t.utid IS NULL OR INSTR(t.name, ' (async)') > 0 OR SUBSTR(t.name, 1, 8) = 'samples ' OR (SUBSTR(t.name, 1, 6) = 'async ' AND SUBSTR(t.name, 7, 1) BETWEEN '0' AND '9') THEN 'async' ELSE 'thread' END AS row_kind
   FROM slice s
   LEFT JOIN thread_track tt ON tt.id = s.track_id
   LEFT JOIN thread t ON t.utid = tt.utid

@@ -11,7 +11,7 @@ WITH device AS (
 ), span AS (
   SELECT s.category, s.name, s.dur, s.dur - COALESCE(i.ns, 0) AS self_ns,
     CASE WHEN INSTR(d.name, ' · ') > 0 OR (INSTR(d.kind, 'NPU ') > 0 AND SUBSTR(d.kind, INSTR(d.kind, 'NPU ') + 4, 1) BETWEEN '0' AND '9') THEN 'track'
-      WHEN t.utid IS NULL OR INSTR(t.name, ' (async)') > 0 OR (SUBSTR(t.name, 1, 6) = 'async ' AND SUBSTR(t.name, 7, 1) BETWEEN '0' AND '9') THEN 'async' ELSE 'thread' END AS row_kind,
+      WHEN t.utid IS NULL OR INSTR(t.name, ' (async)') > 0 OR SUBSTR(t.name, 1, 8) = 'samples ' OR (SUBSTR(t.name, 1, 6) = 'async ' AND SUBSTR(t.name, 7, 1) BETWEEN '0' AND '9') THEN 'async' ELSE 'thread' END AS row_kind,
     -- Spans of one row nest, so an earlier one that is still open has this one in it.
     CASE WHEN s.ts < MAX(s.ts + s.dur) OVER (PARTITION BY s.track_id, s.category, s.name ORDER BY s.ts, s.depth
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) THEN 0 ELSE 1 END AS is_outermost

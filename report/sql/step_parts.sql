@@ -17,7 +17,7 @@ WITH device AS (
   WHERE (SUBSTR(c.dotted, LENGTH(c.dotted) - 13) = '.execute_model' OR SUBSTR(c.dotted, LENGTH(c.dotted) - 12) = '.execute_step'
       OR SUBSTR(c.dotted, LENGTH(c.dotted) - 9) = '.run_batch')
     AND c.dotted <> '.executor.execute_model'
-    AND INSTR(COALESCE(t.name, ''), ' (async)') = 0
+    AND INSTR(COALESCE(t.name, ''), ' (async)') = 0 AND SUBSTR(COALESCE(t.name, ''), 1, 8) <> 'samples '
     AND NOT (SUBSTR(COALESCE(t.name, ''), 1, 6) = 'async ' AND SUBSTR(COALESCE(t.name, ''), 7, 1) BETWEEN '0' AND '9')
     AND NOT (INSTR(COALESCE(d.name, ''), ' · ') > 0
       OR (INSTR(COALESCE(d.kind, ''), 'NPU ') > 0 AND SUBSTR(d.kind, INSTR(d.kind, 'NPU ') + 4, 1) BETWEEN '0' AND '9'))

@@ -258,7 +258,7 @@ impl Rule {
             ),
             Rule::MetadataEndless => (
                 "metadata_endless",
-                "args of a process_name or thread_name with a value that JSON does not know, such as NaN, or a number that no double holds, such as 1e999: Perfetto never ends loading the file",
+                "args of a process_name or thread_name with a value that JSON does not know, such as NaN, or a number that no double holds, such as 1e999: Perfetto never ends loading the file, or breaks down",
             ),
             Rule::BadName => (
                 "bad_name",

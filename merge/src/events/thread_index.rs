@@ -37,7 +37,7 @@ impl ThreadIndex {
                 for (tid, row) in tids.chain(thread.overflow.iter().copied()).zip(0..) {
                     rows.insert((process.output_pid, tid), (nth, row));
                 }
-                threads.push(TraceThread::of(number, *key, thread));
+                threads.push(TraceThread::of(number, process, *key, thread));
             }
         }
         let row = |target: &Target| {

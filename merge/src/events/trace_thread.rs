@@ -1,6 +1,6 @@
 //! A thread of the trace, as consumers see it.
 
-use crate::identity::process::{Thread, ThreadKey};
+use crate::identity::process::{Process, ProcessKey, Thread, ThreadKey};
 
 /// A thread, a lane of async work, or a track.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,23 +26,32 @@ impl TraceThread {
         name.unwrap_or_else(|| format!("tid {}", self.tid))
     }
 
-    pub(super) fn of(process: usize, key: ThreadKey, thread: &Thread) -> TraceThread {
+    pub(super) fn of(
+        number: usize,
+        process: &Process,
+        key: ThreadKey,
+        thread: &Thread,
+    ) -> TraceThread {
+        let name = thread.name.clone().or_else(|| thread.text.clone());
+        // In a trace that a merge wrote nothing but the name tells it from a thread.
+        let is_recorded = matches!(process.key.recorder(), ProcessKey::Recorded(..));
+        let is_called_so = || name.as_deref().is_some_and(is_of_lane);
         TraceThread {
-            process,
+            process: number,
             tid: thread.output_tid,
-            name: thread.name.clone().or_else(|| thread.text.clone()),
             is_main: thread.is_main,
-            is_lane: matches!(key, ThreadKey::Lane(..))
-                || thread.name.as_deref().is_some_and(is_of_lane),
+            is_lane: matches!(key, ThreadKey::Lane(..)) || !is_recorded && is_called_so(),
             rows: thread.overflow.clone(),
+            name,
         }
     }
 }
 
-/// Whether recorders name lanes so. In a trace that a merge wrote nothing else tells them from threads.
+/// Whether recorders name lanes so, or rows of samples. The statements of `report/sql` have the same rule.
 fn is_of_lane(name: &str) -> bool {
     let number = name.strip_prefix("async ");
     name.contains(" (async)")
+        || name.starts_with("samples ")
         || number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
@@ -56,6 +65,7 @@ mod tests {
             "async 0",
             "async 12 (overlapping 1)",
             "Task-2 (async)",
+            "samples MainThread",
             "batches (async) (overlapping 2)",
         ] {
             assert!(is_of_lane(name), "{name}");

@@ -348,6 +348,7 @@ fn names_in_loose_args_are_told_as_perfetto_reads_them() {
         (r#"{"name":"good","other":01}"#, Some(endless)),
         (r#"{"name":"good" "other":1}"#, Some(endless)),
         ("{name:1}", Some(endless)),
+        (r#"{"name":"good","other":[1}"#, Some(endless)),
     ];
     let (mut events, mut shown) = (Vec::new(), Vec::new());
     for (pid, (args, rule)) in (900..).zip(table) {

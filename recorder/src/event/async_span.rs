@@ -55,7 +55,7 @@ impl AsyncSpan {
         AsyncSpan::open_at(level, category, name, None, None, &Args::default())
     }
 
-    /// Opens a span within `parent`, or on a row of its own that is called `lane`.
+    /// Opens a span within `parent`, or on a row of its own that is called `lane`, with ` (async)` behind it.
     ///
     /// It is shown on the row of `parent` if it ends before that one does. Otherwise it has a row of its own, with the name that the row of `parent`
     /// had when it began. That holds too while another span is open directly within `parent`. Spans of a row nest, whichever ends first. A parent

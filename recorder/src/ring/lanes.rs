@@ -220,6 +220,7 @@ impl Lanes {
         name: Option<&str>,
         is_vacant: impl Fn(u32) -> bool,
     ) -> Option<Taken> {
+        let name = name.filter(|name| !name.is_empty());
         let lane = match self.free.take(is_vacant) {
             Some(lane) => lane,
             None => self.add()?,

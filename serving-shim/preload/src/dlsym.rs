@@ -9,7 +9,7 @@ use std::ptr::{self, NonNull};
 
 use crate::hooks::hook_of;
 use crate::reach::passed_on;
-use crate::real::{BEHIND, Dlsym, is_ours, real_dlsym};
+use crate::real::{BEHIND, Dlsym, is_global, is_ours, real_dlsym};
 use crate::thread::{is_outside, unnoticed};
 
 /// What the names of all wrapped functions begin with.
@@ -111,14 +111,16 @@ fn may_be_wrapped(name: *const c_char) -> bool {
 fn function(real: Dlsym, handle: *mut c_void, name: *const c_char) -> Option<*mut c_void> {
     // SAFETY: the caller's C string.
     let hook = hook_of(unsafe { CStr::from_ptr(name) })?;
-    // SAFETY: the caller's own arguments. From here only the global scope is searched, not also the caller's own, as of a library that was loaded locally: what a wrapper without an exported name is not found by goes past us.
+    // SAFETY: the caller's own arguments. Where these are RTLD_DEFAULT, only the global scope is searched, since the call comes from here, and not the scope of a caller that was loaded locally.
     let found = NonNull::new(unsafe { real(handle, name) })?;
     if !is_ours(found) {
         return hook.symbol.is_behind(found).then(hook.wrapper);
     }
     // Programs ask whether this CANN has a function.
-    hook.symbol.is_nowhere().then(|| {
+    let is_missing = is_global(handle) && hook.symbol.is_nowhere();
+    is_missing.then(|| {
         // SAFETY: as above. Behind this library there is none: this leaves the message of a search that failed.
-        unsafe { real(libc::RTLD_NEXT, name) }
+        unsafe { real(libc::RTLD_NEXT, name) };
+        ptr::null_mut()
     })
 }

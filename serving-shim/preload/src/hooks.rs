@@ -1,7 +1,7 @@
 //! What is exported, and what each function's call means. The names, arguments and types come from the tables of `ascend-sys`.
 //!
 //! Three kinds of functions are not exported. Some supported CANN lacks the first kind: a program with a weak reference to one would find ours. (Who
-//! asks `dlsym` is told the truth.) The others are events, which are the hottest calls, and memory.
+//! asks `dlsym` in the global scope is told the truth.) The others are events, which are the hottest calls, and memory.
 
 use std::ffi::CStr;
 

@@ -93,6 +93,8 @@ pub(crate) struct Symbol {
     real: AtomicPtr<c_void>,
     /// How many libraries had been loaded, plus one, when it was not there: it is looked for again only after another one was.
     missing_at: AtomicU64,
+    /// The same of when a program asked for it and no library that was loaded had it.
+    nowhere_at: AtomicU64,
 }
 
 impl Symbol {
@@ -103,6 +105,7 @@ impl Symbol {
             family,
             real: AtomicPtr::new(std::ptr::null_mut()),
             missing_at: AtomicU64::new(0),
+            nowhere_at: AtomicU64::new(0),
         }
     }
 
@@ -122,8 +125,8 @@ impl Symbol {
         // Another interposer behind us is the one that the wrapper calls.
         let other = symbol(libc::RTLD_NEXT, name).filter(|next| *next != found);
         let mut libraries = self.family.libraries.iter();
-        let is_vendors =
-            other.is_none() && libraries.any(|library| is_of(library.soname, name, found));
+        let is_vendors = other.is_none()
+            && libraries.any(|library| of_loaded(library.soname, name) == Some(found));
         clear_dl_error();
         if is_vendors {
             objects::keep_loaded(found);
@@ -132,16 +135,23 @@ impl Symbol {
         is_vendors
     }
 
-    /// Whether the wrapper needs a function that no library has which is loaded: to who asks for it, it is not there.
+    /// Whether the wrapper needs a function that none of the loaded libraries has. To ask loads nothing, keeps nothing loaded, and binds the wrapper to nothing.
     pub(crate) fn is_nowhere(&self) -> bool {
         let is_known = !self.real.load(Ordering::Acquire).is_null();
         if is_known || self.family.missing == NOT_NEEDED {
             return false;
         }
+        let loaded = objects::loaded_so_far() + 1;
+        if self.nowhere_at.load(Ordering::Relaxed) == loaded {
+            return true;
+        }
         let name = CStr::from_bytes_with_nul(self.name.as_bytes());
-        let is_there = name.is_ok_and(|name| find_loaded(name, self.family).is_some());
+        let is_nowhere = name.is_ok_and(|name| !is_loaded(name, self.family));
         clear_dl_error();
-        !is_there
+        if is_nowhere {
+            self.nowhere_at.store(loaded, Ordering::Relaxed);
+        }
+        is_nowhere
     }
 
     /// Its address, if some library has it.
@@ -177,23 +187,30 @@ impl Symbol {
 }
 
 fn find(name: &CStr, family: &Family) -> Option<NonNull<c_void>> {
+    let loaded = || {
+        let mut libraries = family.libraries.iter();
+        libraries.find_map(|library| defined_in(library.soname, libc::RTLD_NOLOAD, name))
+    };
     let loaded_now = || {
         let libraries = family.libraries.iter();
         libraries
             .filter(|library| !library.unavailable.load(Ordering::Relaxed))
             .find_map(|library| load(library, name))
     };
-    find_loaded(name, family).or_else(loaded_now)
+    symbol(libc::RTLD_NEXT, name)
+        .or_else(loaded)
+        .or_else(|| objects::find_anywhere(name))
+        .or_else(loaded_now)
 }
 
-fn find_loaded(name: &CStr, family: &Family) -> Option<NonNull<c_void>> {
-    let of_family = || {
-        let mut libraries = family.libraries.iter();
-        libraries.find_map(|library| defined_in(library.soname, libc::RTLD_NOLOAD, name))
-    };
-    symbol(libc::RTLD_NEXT, name)
-        .or_else(of_family)
-        .or_else(|| objects::find_anywhere(name))
+/// Whether `find` would find it in a library that is loaded.
+fn is_loaded(name: &CStr, family: &Family) -> bool {
+    symbol(libc::RTLD_NEXT, name).is_some_and(|found| !objects::is_of_a_copy(found))
+        || family
+            .libraries
+            .iter()
+            .any(|library| of_loaded(library.soname, name).is_some())
+        || objects::is_anywhere(name)
 }
 
 /// Loads a library that nobody has loaded, as the host would have when it came to call it. It stays loaded also where it lacks this function, since the host may call its others.
@@ -224,15 +241,27 @@ fn defined_in(library: &CStr, more: c_int, name: &CStr) -> Option<NonNull<c_void
     found
 }
 
-/// Whether a function is what a library that is loaded has under a name. Nothing stays loaded for it.
-fn is_of(library: &CStr, name: &CStr, function: NonNull<c_void>) -> bool {
-    let Some(library) = open(library, libc::RTLD_NOLOAD) else {
-        return false;
-    };
+/// What a library that is loaded has under a name. Nothing stays loaded for it.
+fn of_loaded(library: &CStr, name: &CStr) -> Option<NonNull<c_void>> {
+    let library = open(library, libc::RTLD_NOLOAD)?;
     let found = symbol(library.as_ptr(), name);
     // SAFETY: opened above, and nothing of it is used.
     unsafe { libc::dlclose(library.as_ptr()) };
-    found == Some(function)
+    found
+}
+
+/// Whether a handle leads to the global scope, as the program's own does.
+pub(crate) fn is_global(handle: *mut c_void) -> bool {
+    if handle == libc::RTLD_DEFAULT {
+        return true;
+    }
+    // SAFETY: null names the program, which is loaded.
+    let program = unsafe { libc::dlopen(std::ptr::null(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if !program.is_null() {
+        // SAFETY: opened above, and nothing of it is used.
+        unsafe { libc::dlclose(program) };
+    }
+    handle == program
 }
 
 /// A name's definition that is not in this library.

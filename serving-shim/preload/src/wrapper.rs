@@ -46,7 +46,7 @@ pub(crate) struct Hook {
 
 /// One of three: a function of a table is exported, it is found by `dlsym` alone, or it has no wrapper.
 macro_rules! by_reach {
-    // Not in every supported CANN: an exported name would make programs believe that it is there.
+    // Not in every supported CANN: programs with a weak reference would take an exported name for a function that is there.
     (aclmdlRIUpdate $exported:tt { $($asked:tt)* } $none:tt) => { $($asked)* };
     (aclrtLaunchKernelWithArgsArray $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };
     (aclmdlRICaptureToModelRIBegin $exported:tt $asked:tt { $($none:tt)* }) => { $($none)* };

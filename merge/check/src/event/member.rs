@@ -33,7 +33,8 @@ impl Event<'_, '_> {
             findings.add(Rule::PidTwice, self.place);
         }
         for (key, value) in members {
-            match fault(phase, name, key.of(text), value.of(text)) {
+            let fault = fault(phase, name, key.of(text), value.of(text));
+            match fault {
                 Some(Fault::Number) => findings.add(Rule::BadNumber, self.place),
                 Some(Fault::Time) => has_good_times = false,
                 Some(Fault::Id2) => findings.add(Rule::BadId2, self.place),
@@ -42,6 +43,7 @@ impl Event<'_, '_> {
                 Some(Fault::NegativeTime | Fault::Endless | Fault::Name) | None => {}
             }
             let is_naming = phase == b'M' && key.of(text) == b"args" && is_name(name);
+            let is_naming = is_naming && !matches!(fault, Some(Fault::Number | Fault::Half));
             if is_naming && let Some(rule) = fault_of_naming(value.of(text)) {
                 findings.add(rule, self.place);
             }

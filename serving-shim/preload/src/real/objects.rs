@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::defined_in;
+use super::{defined_in, of_loaded};
 
 /// In this library, whatever its exported names were bound to.
 static HERE: u8 = 0;
@@ -51,6 +51,19 @@ pub(super) fn find_anywhere(name: &CStr) -> Option<NonNull<c_void>> {
         .iter()
         .filter_map(|path| defined_in(path, libc::RTLD_NOLOAD, name))
         .find(is_behind)
+}
+
+/// Whether one of those defines it.
+pub(super) fn is_anywhere(name: &CStr) -> bool {
+    let mut behind = behind_ours().into_iter().flatten();
+    behind.any(|path| of_loaded(&path, name).is_some_and(|found| !is_of_a_copy(found)))
+}
+
+/// Whether a function is that of another copy of this library.
+pub(super) fn is_of_a_copy(function: NonNull<c_void>) -> bool {
+    let path = path_of(function.as_ptr());
+    path.zip(here())
+        .is_some_and(|(path, here)| file_name(path.as_ptr()) == file_name(here.dli_fname))
 }
 
 /// The paths of the objects behind this library in the order in which names are searched; copies of ours are left out.

@@ -1,4 +1,6 @@
 // A thread allocates all the time while the first launches are made.
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +26,7 @@ int main(void) {
   while (!begun) continue;
   for (int n = 0; n < 3; n++) printf("%d\n", aclrtLaunchKernel(NULL, 1, NULL, 0, NULL));
   printf("%d\n", aclrtSynchronizeDevice());
+  printf("%d\n", dlsym(RTLD_DEFAULT, "aclrtSynchronizeDevice") != NULL);
   done = 1;
   pthread_join(thread, NULL);
   return 42;

@@ -148,7 +148,7 @@ fn issue_19_a_runtime_whose_constructor_waits_for_a_thread_that_launches_is_not_
         .env("SA_PROFILE_DEVICE", "sim")
         .env("SA_PROFILE_SIM_LIBRARY", ground.path("libwaiting.so"));
     let ended = end(&mut command);
-    let said = "0\n0\n0\n200001\n";
+    let said = "0\n0\n0\n200001\n0\n";
     assert_eq!((ended.code, ended.stdout.as_str()), (42, said), "{ended:?}");
     assert!(ended.stderr.contains("it is no simulated runtime"));
     assert_eq!(ground.trace().count("aclrtLaunchKernel"), 6);
