@@ -20,7 +20,7 @@ venv=$work/aarch64-venv
 # What the tests need is plain Python: the pip of this machine fetches it, that of the other one would take minutes.
 fetch() {
   "$work/wheels-venv/bin/pip" download --quiet --disable-pip-version-check --dest "$work/aarch64-packages" \
-    pip "$(grep ^pytest "$here/requirements-test.txt")"
+    pip "$(grep '^pytest==' "$here/requirements-test.txt")"
 }
 
 setup() {
