@@ -29,6 +29,40 @@ def test_ticks_are_learned_from_stretches_of_work(length, stretch):
     assert ticks.last_ns(ticks.glance(), clock[0]) is None
 
 
+@pytest.mark.parametrize("late", [0, 0.01, 0.4, 1, 1.7])
+def test_late_ticks_are_told_in_whole_ones(late):
+    from random import Random
+
+    from sa_profile._http.ticks import FRESH_NS, Ticks
+
+    length, random, clock = 4_000_000, Random(5), [123_456_789]
+
+    def coarse():
+        # Every seventh tick comes late, and those meanwhile with it.
+        tick = clock[0] // length
+        behind = tick % 7 * length + clock[0] % length
+        return (tick - 1 - tick % 7 if behind < late * length else tick) * length
+
+    ticks = Ticks(length, coarse, lambda: clock[0])
+    for _ in range(500):
+        since = ticks.glance()
+        clock[0] += int(random.random() * length)
+        ticks.worked(since)
+    whole = {0: 0, 0.01: 0, 0.4: 2, 1: 2, 1.7: 3}[late]
+    assert ticks.late_ns() == whole * length + length // 16
+    clock[0] += 3 * FRESH_NS
+    ticks.last_ns(ticks.glance(), clock[0])
+    assert ticks.late_ns() == length // 16
+
+
+def test_a_glance_that_is_no_longer_the_newest_says_nothing_of_late_ticks():
+    from sa_profile._http.ticks import Ticks
+
+    ticks = Ticks(4_000_000, lambda: 8_000_000, lambda: 9_000_000)
+    ticks.was_newest(0, 20_000_000)
+    assert ticks.late_ns() == 4_000_000 // 16
+
+
 def test_ticks_of_this_machine():
     """The tick that is named is not after now, and not two ticks ago."""
     import time
