@@ -39,7 +39,7 @@ def arrival(transport, now_ns, answered_ns=0):
     # Since now the thread may have waited for a core, and there may have been ticks.
     tick_ns = TICKS.last_ns(coarse_ns, asked_ns)
     TICKS.was_newest(coarse_ns, asked_ns)
-    found = placed(now_ns, tick_ns, TICKS.length_ns, unread_ms * 1_000_000, awake_ns, answered_ns, TICKS.late_ns())
+    found = placed(now_ns, tick_ns, TICKS.length_ns, unread_ms * 1_000_000, awake_ns, answered_ns, TICKS.late_ns(), TICKS.lag_ns())
     TICKS.worked(since)
     return found
 
@@ -54,9 +54,9 @@ def _within_a_tick(ask):
     return coarse_ns, asked_ns, answer
 
 
-def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns, answered_ns=0, late_ns=0):
+def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns, answered_ns=0, late_ns=0, lag_ns=0):
     """The best guess, from when the last tick was, if that is known, how long, in whole ticks, nobody has read, for how long at most
-    the reader was awake, when the connection's last answer was sent, and how late ticks may be."""
+    the reader was awake, when the connection's last answer was sent, and how late ticks may be and are in the mean."""
     if unread_ns > LONGEST_NS or length_ns <= 0:
         return Arrival(now_ns, 0)
     ticks = round(unread_ns / length_ns)
@@ -72,8 +72,8 @@ def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns, answered_ns=0, late_
         began_ns = max(began_ns, answered_ns)
     # While the next tick is late, what comes counts for the one before. What came since the last one may have come just now.
     latest_ns = now_ns if ticks == 0 else min(ended_ns + late_ns, now_ns)
-    middle_ns = (began_ns + ended_ns) // 2
-    return Arrival(middle_ns, latest_ns - middle_ns)
+    best_ns = min((began_ns + ended_ns) // 2 + lag_ns, latest_ns)
+    return Arrival(best_ns, max(latest_ns - best_ns, best_ns - began_ns))
 
 
 def _tcp_socket(transport):

@@ -38,6 +38,7 @@ class Ticks:
         self._began_ns = now_ns()
         self._least, self._oldest, self._seen = length_ns, 0, 0
         self._least_before, self._oldest_before, self._seen_before = length_ns, 0, 0
+        self._ages = self._looks = 0
 
     def worked(self, since):
         """A stretch of work ends that began with this glance."""
@@ -52,6 +53,14 @@ class Ticks:
         """Nothing newer than this glance was to be seen then, if it still is not."""
         if self.glance() == coarse_ns:
             self._oldest = max(self._oldest, now_ns - coarse_ns)
+            self._ages += now_ns - coarse_ns
+            self._looks += 1
+
+    def lag_ns(self):
+        """How late ticks are in the mean: by so much the clock was older, in the mean, than half a tick. 0 where none was seen to be late."""
+        if self.late_ns() < self.length_ns or self._looks < ENOUGH:
+            return 0
+        return max(self._ages // self._looks - min(self._least, self._least_before) - self.length_ns // 2, 0)
 
     def late_ns(self):
         """How late ticks may be. All are late by a little. Where some were seen to be later, others may be so by more, which nobody has seen: by a tick beyond the next whole one."""
@@ -74,6 +83,8 @@ class Ticks:
         kept = (self._least, self._oldest, self._seen) if age_ns <= 2 * FRESH_NS else (self.length_ns, 0, 0)
         self._least_before, self._oldest_before, self._seen_before = kept
         self._least, self._oldest, self._seen, self._began_ns = self.length_ns, 0, 0, now_ns
+        is_fresh = age_ns <= 2 * FRESH_NS
+        self._ages, self._looks = (self._ages // 2, self._looks // 2) if is_fresh else (0, 0)
 
 
 TICKS = Ticks(_length_ns())

@@ -50,6 +50,9 @@ def test_late_ticks_are_told_in_whole_ones(late):
         ticks.worked(since)
     whole = {0: 0, 0.01: 0, 0.4: 2, 1: 2, 1.7: 3}[late]
     assert ticks.late_ns() == whole * length + length // 16
+    # Of seven ticks one is late by all of it, and with it what stands within that of the next ones.
+    lag = sum(max(0, late - at) for at in range(7)) / 7 if whole else 0
+    assert abs(ticks.lag_ns() / length - lag) < 0.1
     clock[0] += 3 * FRESH_NS
     ticks.last_ns(ticks.glance(), clock[0])
     assert ticks.late_ns() == length // 16
