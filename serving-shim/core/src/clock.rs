@@ -9,6 +9,8 @@ pub(crate) mod sounding;
 
 /// More than a clock drifts by itself: 500 ns in each ms.
 const MAX_DRIFT: f64 = 500e-6;
+/// What a quartz clock drifts, mostly: of several drifts that the readings allow, these are the likely ones.
+const USUAL_DRIFT: f64 = 100e-6;
 /// By how much the drift itself changes while a reading is kept: the temperature does that, and whoever keeps the host's clock right.
 const WANDER: f64 = 10e-6;
 /// Readings that are kept.
@@ -177,13 +179,17 @@ impl DeviceClock {
         })
     }
 
-    /// Between what `device_ns` of the device's clock are on the host's.
-    pub(crate) fn length(&self, device_ns: i64) -> Bounds {
-        let of = |drift: f64| floor(device_ns as f64 * drift);
-        Bounds {
-            low_ns: device_ns + of(self.drift.0),
-            high_ns: device_ns + of(self.drift.1) + 1,
-        }
+    /// The fewest that `device_ns` of the device's clock are on the host's.
+    pub(crate) fn shortest_length(&self, device_ns: i64) -> i64 {
+        device_ns + floor(device_ns as f64 * self.drift.0)
+    }
+
+    /// What `device_ns` of the device's clock are on the host's, most likely.
+    pub(crate) fn length(&self, device_ns: i64) -> i64 {
+        let (low, high) = self.drift;
+        let usual = |drift: f64| drift.clamp(-USUAL_DRIFT, USUAL_DRIFT).max(low).min(high);
+        let drift = usual(low).midpoint(usual(high));
+        device_ns + floor((device_ns as f64 * drift).round())
     }
 
     /// What a device time of now would be placed between.
@@ -299,6 +305,37 @@ mod tests {
         assert_eq!(clock.add(truth.reading(now)), Err(ClockWasSet));
         let bounds = clock.host(truth.device(now), 1).unwrap();
         assert!(bounds.low_ns <= now && now <= bounds.high_ns);
+    }
+
+    #[test]
+    fn a_length_is_as_true_as_a_clock_keeps_time_however_little_is_known() {
+        for ppm in [-100.0, -60.0, 0.0, 60.0, 100.0] {
+            for (late, order) in [(0, 1), (0, -1), (4_000, 1), (4_000, -1), (40_000, 1)] {
+                let truth = True {
+                    offset: 0,
+                    ppm,
+                    slack: 2_000,
+                };
+                let mut clock = DeviceClock::new();
+                for step in 0..4 {
+                    let now = 1_000_000_000 + step * 10_000_000;
+                    // A look at the host's clock that the machine held up: before the reading, or after it.
+                    let mut reading = truth.reading(now);
+                    match (step, order) {
+                        (1, 1) => reading.high_ns += late,
+                        (1, _) => reading.low_ns -= late,
+                        _ => {}
+                    }
+                    clock.add(reading).expect("no contradiction");
+                    let elapsed = truth.device(now + 2_600_000) - truth.device(now);
+                    let off = clock.length(elapsed).abs_diff(2_600_000);
+                    assert!(
+                        off <= 262,
+                        "{off} ns off: {ppm} ppm, {late} ns late, step {step}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

@@ -59,12 +59,11 @@ pub(crate) fn place(
     }
     let (start, grain) = start_on_device(times).ok_or(Rejection::Impossible)?;
     let bounds = clock.host(start, grain).ok_or(Rejection::NoClock)?;
-    let length = clock.length(elapsed);
     let slack = elapsed_slack_ns(elapsed);
     let low = bounds.low_ns.max(signed(times.asked_ns));
     let high = bounds
         .high_ns
-        .min(signed(times.seen_ns) - length.low_ns + slack);
+        .min(signed(times.seen_ns) - clock.shortest_length(elapsed) + slack);
     if low > high {
         return Err(Rejection::Impossible);
     }
@@ -74,10 +73,9 @@ pub(crate) fn place(
         end if (middle..=high).contains(&end) => end,
         _ => middle,
     };
-    let dur = length.low_ns + (length.high_ns - length.low_ns) / 2;
     Ok(Placed {
         start_ns: start.unsigned_abs(),
-        dur_ns: dur.unsigned_abs(),
+        dur_ns: clock.length(elapsed).unsigned_abs(),
         uncertainty_ns: (start - low).max(high - start).unsigned_abs(),
     })
 }

@@ -39,7 +39,7 @@ fn place(clock: &DeviceClock, offset: Offset, taken_ns: i64, kernel: &Kernel) ->
     let length = clock.length(kernel.end_ns - kernel.start_ns);
     Some(Placed {
         start_ns: u64::try_from(start).ok()?,
-        dur_ns: u64::try_from(length.low_ns.midpoint(length.high_ns)).ok()?,
+        dur_ns: u64::try_from(length).ok()?,
         uncertainty_ns: (start - bounds.low_ns)
             .max(bounds.high_ns - start)
             .unsigned_abs(),
