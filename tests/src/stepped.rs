@@ -6,20 +6,24 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::order::{Ending, Order, Pattern};
 use crate::progress::Control;
 use crate::victim::Victim;
 
+/// The calling thread.
+const OWN: Pid = Pid::from_raw(0);
 /// A stepped thread that makes no step for so long waits for a frozen one.
 const STUCK: Duration = Duration::from_secs(2);
 /// Bytes from the ring's start that are compared: tables, and the first slot with more of its ring than a short recording uses.
@@ -39,6 +43,9 @@ pub struct Stepped {
     thread: Pid,
     others: Vec<Pid>,
     files: Files,
+    watchdog: Watchdog,
+    /// Where the tracer ran before.
+    cores: CpuSet,
 }
 
 /// Where a stepped thread got to.
@@ -80,6 +87,8 @@ impl Stepped {
         }
         others.retain(|tid| *tid != thread);
         let files = Files::open(&victim.directory());
+        let watchdog = Watchdog::start(pid(victim.pid()));
+        let cores = share_a_core_with(thread);
         victim.go();
         Stepped {
             victim,
@@ -88,6 +97,8 @@ impl Stepped {
             thread,
             others,
             files,
+            watchdog,
+            cores,
         }
     }
 
@@ -97,13 +108,18 @@ impl Stepped {
             return Step::Left;
         }
         self.instructions += 1;
-        match wait_briefly(self.thread) {
+        let stopped = self
+            .watchdog
+            .during(|| waitpid(self.thread, Some(WaitPidFlag::__WALL)));
+        match stopped {
             None => Step::Stuck,
-            Some(WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..)) if self.files.changed() => {
+            Some(Ok(WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..)))
+                if self.files.changed() =>
+            {
                 self.stores += 1;
                 Step::Stored
             }
-            Some(WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..)) if !self.has_left() => {
+            Some(Ok(WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..))) if !self.has_left() => {
                 Step::Quiet
             }
             Some(_) => Step::Left,
@@ -131,6 +147,7 @@ impl Stepped {
             reap(*tid);
         }
         self.victim.kill().expect("the victim ends");
+        stay_on(OWN, &self.cores);
     }
 }
 
@@ -139,8 +156,16 @@ impl Stepped {
 struct Files {
     fragment: File,
     ring: File,
-    buffer: Vec<u8>,
-    state: (u64, u64),
+    held: Held,
+    /// Room for the next look.
+    next: Vec<u8>,
+}
+
+/// What is compared: what the ring holds, and the fragment's length.
+#[derive(Debug, Default)]
+struct Held {
+    ring: Vec<u8>,
+    fragment: u64,
 }
 
 impl Files {
@@ -157,8 +182,8 @@ impl Files {
         let mut files = Files {
             fragment: open(&fragment),
             ring: open(&fragment.with_extension("ring")),
-            buffer: Vec::new(),
-            state: (0, 0),
+            held: Held::default(),
+            next: Vec::new(),
         };
         files.changed();
         files
@@ -166,27 +191,29 @@ impl Files {
 
     /// Whether the files are others than at the last call.
     fn changed(&mut self) -> bool {
-        self.buffer.resize(RING_START, 0);
+        self.next.resize(RING_START, 0);
         let got = self
             .ring
-            .read_at(&mut self.buffer, 0)
+            .read_at(&mut self.next, 0)
             .expect("the ring can be read");
-        self.buffer.truncate(got);
-        for slot in later_slots(&self.buffer) {
+        self.next.truncate(got);
+        for slot in later_slots(&self.next) {
             let mut bytes = [0; SLOT_START];
             let got = self
                 .ring
                 .read_at(&mut bytes, slot)
                 .expect("the ring can be read");
-            self.buffer.extend_from_slice(&bytes[..got]);
+            self.next.extend_from_slice(&bytes[..got]);
         }
         let length = self
             .fragment
             .metadata()
             .expect("the fragment is there")
             .len();
-        let before = std::mem::replace(&mut self.state, (xxh3_64(&self.buffer), length));
-        before != self.state
+        let is_same = length == self.held.fragment && self.next == self.held.ring;
+        self.held.fragment = length;
+        std::mem::swap(&mut self.held.ring, &mut self.next);
+        !is_same
     }
 }
 
@@ -247,19 +274,56 @@ fn reap(tid: Pid) {
     }
 }
 
-/// Waits for a stop; `None` if there is none for a long time.
-fn wait_briefly(tid: Pid) -> Option<WaitStatus> {
-    let begun = Instant::now();
-    loop {
-        match waitpid(tid, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::StillAlive) if begun.elapsed() > STUCK => return None,
-            Ok(WaitStatus::StillAlive) if begun.elapsed() > Duration::from_millis(1) => {
-                std::thread::sleep(Duration::from_micros(50));
+/// Has the stepped thread run where the tracer does: only one of the two runs at a time, and a wake-up of another core takes ten times as long as a step.
+/// Returns where the tracer ran before.
+fn share_a_core_with(thread: Pid) -> CpuSet {
+    let before = sched_getaffinity(OWN).expect("the cores of this thread");
+    let mut core = CpuSet::new();
+    let ours = sched_getcpu().expect("a core");
+    core.set(ours).expect("a core's number");
+    stay_on(OWN, &core);
+    stay_on(thread, &core);
+    before
+}
+
+fn stay_on(thread: Pid, cores: &CpuSet) {
+    let _ = sched_setaffinity(thread, cores); // where it is refused a step takes longer
+}
+
+/// Kills a victim whose stepped thread makes no step for long: it waits for one that stands still.
+#[derive(Debug)]
+struct Watchdog {
+    /// Even while nobody waits for a step. Its last reference but one ends with the tracer.
+    waits: Arc<AtomicU64>,
+    has_killed: Arc<AtomicBool>,
+}
+
+impl Watchdog {
+    fn start(victim: Pid) -> Watchdog {
+        let waits = Arc::new(AtomicU64::new(0));
+        let has_killed = Arc::new(AtomicBool::new(false));
+        let (seen, killed) = (waits.clone(), has_killed.clone());
+        std::thread::spawn(move || {
+            while Arc::strong_count(&seen) > 1 {
+                let before = seen.load(Relaxed);
+                std::thread::sleep(STUCK);
+                let is_waiting = before % 2 == 1;
+                if is_waiting && seen.load(Relaxed) == before && Arc::strong_count(&seen) > 1 {
+                    killed.store(true, Relaxed);
+                    let _ = kill(victim, Signal::SIGKILL); // it may have ended
+                    return;
+                }
             }
-            Ok(WaitStatus::StillAlive) => std::thread::yield_now(),
-            Ok(status) => return Some(status),
-            Err(_) => return Some(WaitStatus::Exited(tid, 0)),
-        }
+        });
+        Watchdog { waits, has_killed }
+    }
+
+    /// What `wait` waited for; `None` if that did not come.
+    fn during<T>(&self, wait: impl FnOnce() -> T) -> Option<T> {
+        self.waits.fetch_add(1, Relaxed);
+        let found = wait();
+        self.waits.fetch_add(1, Relaxed);
+        (!self.has_killed.load(Relaxed)).then_some(found)
     }
 }
 
