@@ -2,6 +2,7 @@
 // byte-stream RPC. No browser and no network.
 import fs from 'node:fs';
 import path from 'node:path';
+import v8 from 'node:v8';
 import { bytesField, fields, packed, uintField } from './wire.mjs';
 
 // Methods and field numbers of the RPC (TraceProcessorRpc).
@@ -13,6 +14,8 @@ const RESET = 11;
 
 const CHUNK_BYTES = 16 << 20;
 const START_TRIES = 400; // of 25 ms: the wasm module compiles meanwhile
+// Bytes of a function that run before V8 optimises it: most traces are small, and take less time than the optimising.
+const TIERING_BUDGET = 1_000_000_000;
 
 /** What the engine says is wrong with the trace or the query. */
 export class EngineError extends Error {}
@@ -91,6 +94,7 @@ export class Engine {
 
 /** Evaluates the worker bundle of `dir` against `worker`, with the few globals it asks for. */
 function runBundle(dir, worker) {
+  v8.setFlagsFromString(`--wasm-tiering-budget=${TIERING_BUDGET}`);
   const asset = (url) => fs.readFileSync(path.join(dir, path.basename(String(url))));
   class FakeXhr {
     open(_method, url) {
