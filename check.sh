@@ -189,15 +189,23 @@ demo_statements() {
   SA_TEST_RUNS=$scratch/demo/profile_out tests full ' on the demo' cargo nextest run --workspace --run-ignored only -E 'test(statements_on_recorded_runs_say_what_the_report_says)'
 }
 
-# bench PACKAGE NAME ARGUMENT...: a benchmark counts only if it printed its RESULT lines.
+# What a cluster is for: statements on the tables of 3,200 ranks, in Spark with two workers. Their rows must be DuckDB's.
+many_ranks() {
+  local rc=0
+  tests/sql/ranks "$scratch/ranks" 4 && tests/sql/cost "$scratch/ranks" spark collectives concurrency_global launch_delay names || rc=$?
+  [ "$rc" != 3 ] || skip 'statements on 3,200 ranks in Spark' 'tests/sql says above what is missing'
+  [ "$rc" = 0 ] || [ "$rc" = 3 ]
+}
+
+# bench PACKAGE NAME ARGUMENT...: a benchmark counts only if it printed its RESULT lines. Not in the profile `dist`, as numbers for the docs are: each would be linked for a minute.
 bench() {
   local package=$1 name=$2
   shift 2
-  cargo bench --profile dist -p "$package" --bench "$name" -- "$@" | tee "$scratch/$name.bench"
+  cargo bench --profile release -p "$package" --bench "$name" -- "$@" | tee "$scratch/$name.bench"
   grep -q '^RESULT ' "$scratch/$name.bench" || { echo "check.sh: bench $name printed no RESULT line" >&2; return 1; }
 }
 
-# python_tests PROFILE TARGET TEST...: of the Python package, built in this profile of cargo: its wheel, the stubs, the tests. Exit 3: an environment for it cannot be set up here.
+# python_tests PROFILE TARGET TEST...: of the Python package, as it is in $WHEEL or else built in this profile of cargo: its wheel, the stubs, the tests. Exit 3: an environment for it cannot be set up here.
 python_tests() {
   local rc=0
   SA_CARGO_PROFILE=$1 CARGO_TARGET_DIR=$2 serving-shim/python/test.sh "${@:3}" | tee "$scratch/python" || rc=$?
@@ -211,7 +219,7 @@ python_tests() {
 # What `pip install` of the sources builds.
 source_build() {
   cargo clippy -p sa-profile --no-default-features -- -D warnings
-  python_tests source "$target/source" tests/package
+  WHEEL='' python_tests source "$target/source" tests/package
 }
 
 # The wheel where there is no Rust, no network and nothing of this machine's environment: it is installed, and records.
@@ -220,19 +228,31 @@ clean_install() {
   python=$(python3 -c 'import sys; print(sys.executable)')
   ! "${bare[@]}" sh -c 'command -v cargo' || { echo 'check.sh: there is a cargo in /usr/bin: this shows nothing' >&2; return 1; }
   "${bare[@]}" "$python" -m venv "$scratch/clean"
-  "${bare[@]}" pip install --quiet --disable-pip-version-check --no-index "$target/python/wheels"/sa_profile-*_"$(uname -m)".whl
+  "${bare[@]}" pip install --quiet --disable-pip-version-check --no-index "$(wheel "$(uname -m)")"
   "${bare[@]}" sa-profile run --dir "$scratch/clean-out" -- python -c 'import sa_profile
 with sa_profile.span("step"): pass'
   grep -q '"name":"step"' "$scratch/clean-out/trace.json"
 }
 
-# Wheels for both architectures, that for aarch64 with its tests in qemu.
+# Wheels for both architectures.
 python_wheels() {
   local rc=0
   serving-shim/python/build-wheels.sh || rc=$?
+  [ "$rc" != 3 ] || { skip 'wheels of the Python package for every machine' 'serving-shim/python/build-wheels.sh says above what is missing'; return 0; }
   [ "$rc" = 0 ] && clean_install
-  [ "$rc" = 0 ] && { serving-shim/python/test-aarch64.sh || rc=$?; }
-  [ "$rc" != 3 ] || skip 'wheels of the Python package for every machine' 'serving-shim/python/build-wheels.sh or test-aarch64.sh says above what is missing'
+}
+
+# wheel ARCHITECTURE: that which `python_wheels` built.
+wheel() {
+  compgen -G "$target/python/wheels/sa_profile-*_$1.whl"
+}
+
+# The wheel for aarch64, in qemu.
+wheel_for_aarch64() {
+  local rc=0
+  wheel aarch64 > /dev/null || { skip 'the wheel for aarch64 in qemu' 'there is none'; return; }
+  serving-shim/python/test-aarch64.sh || rc=$?
+  [ "$rc" != 3 ] || skip 'the wheel for aarch64 in qemu' 'serving-shim/python/test-aarch64.sh says above what is missing'
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
@@ -252,7 +272,7 @@ shape() {
 
 # A short run must write a page with the sections and rows of docs/overhead.md, which a full run wrote.
 overhead_page() {
-  cargo run --profile dist --quiet -p overhead -- --quick --output "$scratch/overhead.md"
+  cargo run --release --quiet -p overhead -- --quick --output "$scratch/overhead.md"
   diff <(shape docs/overhead.md) <(shape "$scratch/overhead.md") || {
     echo 'check.sh: docs/overhead.md (<) has other sections or rows than the program writes (>): cargo run --profile dist -p overhead' >&2
     return 1
@@ -309,8 +329,13 @@ step 'chromium setup' setup_chromium
 step 'programs setup' setup_programs
 # The usual tests take what `cargo build` has made; a full run tests what users install.
 # Before the others: one of them reads metrics with a library of this environment.
+unset WHEEL
 python_profile=dev
-[ -z "$full" ] || python_profile=dist
+if [ -n "$full" ]; then
+  python_profile=dist
+  step 'python wheels' python_wheels
+  WHEEL=$(wheel "$(uname -m)") && export WHEEL
+fi
 step 'python tests' python_tests "$python_profile" "$target"
 step 'tests' all_tests
 step 'doc tests' cargo test --workspace --doc
@@ -327,6 +352,7 @@ step 'demo, one worker killed' demo_trace killed --kill-worker
 
 if [ -n "$full" ]; then
   step 'statements on the demo' demo_statements
+  step 'statements on 3,200 ranks' many_ranks
   step 'docs' doc
   step 'tests for aarch64' aarch64
   step 'torch_npu on the simulator' torch_npu
@@ -334,11 +360,14 @@ if [ -n "$full" ]; then
   step 'bench record' bench sa-recorder record --quick
   step 'bench merge' bench trace-merge merge --quick
   step 'bench merge peers' bench trace-merge merge peers
+  step 'bench report' bench trace-report report 20
+  step 'bench tables' bench trace-tables tables 20
+  step 'bench live' bench sa-profile live --quick
   step 'bench launch' bench serving-shim launch --quick
   step 'bench switch' bench sa-profile switch --quick
   step 'bench capi' bench sa-profile-capi capi --quick
   step 'python source build' source_build
-  step 'python wheels' python_wheels
+  step 'wheel for aarch64' wheel_for_aarch64
   step 'bench python span' python_bench
   step 'overhead page' overhead_page
   step 'fuzz targets' fuzz_targets
