@@ -6,24 +6,20 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::order::{Ending, Order, Pattern};
 use crate::progress::Control;
 use crate::victim::Victim;
 
-/// The calling thread.
-const OWN: Pid = Pid::from_raw(0);
 /// A stepped thread that makes no step for so long waits for a frozen one.
 const STUCK: Duration = Duration::from_secs(2);
 /// Bytes from the ring's start that are compared: tables, and the first slot with more of its ring than a short recording uses.
@@ -43,9 +39,6 @@ pub struct Stepped {
     thread: Pid,
     others: Vec<Pid>,
     files: Files,
-    watchdog: Watchdog,
-    /// Where the tracer ran before.
-    cores: CpuSet,
 }
 
 /// Where a stepped thread got to.
@@ -87,8 +80,6 @@ impl Stepped {
         }
         others.retain(|tid| *tid != thread);
         let files = Files::open(&victim.directory());
-        let watchdog = Watchdog::start(pid(victim.pid()));
-        let cores = share_a_core_with(thread);
         victim.go();
         Stepped {
             victim,
@@ -97,8 +88,6 @@ impl Stepped {
             thread,
             others,
             files,
-            watchdog,
-            cores,
         }
     }
 
@@ -108,18 +97,13 @@ impl Stepped {
             return Step::Left;
         }
         self.instructions += 1;
-        let stopped = self
-            .watchdog
-            .during(|| waitpid(self.thread, Some(WaitPidFlag::__WALL)));
-        match stopped {
+        match wait_briefly(self.thread) {
             None => Step::Stuck,
-            Some(Ok(WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..)))
-                if self.files.changed() =>
-            {
+            Some(WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..)) if self.files.changed() => {
                 self.stores += 1;
                 Step::Stored
             }
-            Some(Ok(WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..))) if !self.has_left() => {
+            Some(WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..)) if !self.has_left() => {
                 Step::Quiet
             }
             Some(_) => Step::Left,
@@ -147,7 +131,6 @@ impl Stepped {
             reap(*tid);
         }
         self.victim.kill().expect("the victim ends");
-        stay_on(OWN, &self.cores);
     }
 }
 
@@ -156,16 +139,8 @@ impl Stepped {
 struct Files {
     fragment: File,
     ring: File,
-    held: Held,
-    /// Room for the next look.
-    next: Vec<u8>,
-}
-
-/// What is compared: what the ring holds, and the fragment's length.
-#[derive(Debug, Default)]
-struct Held {
-    ring: Vec<u8>,
-    fragment: u64,
+    buffer: Vec<u8>,
+    state: (u64, u64),
 }
 
 impl Files {
@@ -182,8 +157,8 @@ impl Files {
         let mut files = Files {
             fragment: open(&fragment),
             ring: open(&fragment.with_extension("ring")),
-            held: Held::default(),
-            next: Vec::new(),
+            buffer: Vec::new(),
+            state: (0, 0),
         };
         files.changed();
         files
@@ -191,29 +166,27 @@ impl Files {
 
     /// Whether the files are others than at the last call.
     fn changed(&mut self) -> bool {
-        self.next.resize(RING_START, 0);
+        self.buffer.resize(RING_START, 0);
         let got = self
             .ring
-            .read_at(&mut self.next, 0)
+            .read_at(&mut self.buffer, 0)
             .expect("the ring can be read");
-        self.next.truncate(got);
-        for slot in later_slots(&self.next) {
+        self.buffer.truncate(got);
+        for slot in later_slots(&self.buffer) {
             let mut bytes = [0; SLOT_START];
             let got = self
                 .ring
                 .read_at(&mut bytes, slot)
                 .expect("the ring can be read");
-            self.next.extend_from_slice(&bytes[..got]);
+            self.buffer.extend_from_slice(&bytes[..got]);
         }
         let length = self
             .fragment
             .metadata()
             .expect("the fragment is there")
             .len();
-        let is_same = length == self.held.fragment && self.next == self.held.ring;
-        self.held.fragment = length;
-        std::mem::swap(&mut self.held.ring, &mut self.next);
-        !is_same
+        let before = std::mem::replace(&mut self.state, (xxh3_64(&self.buffer), length));
+        before != self.state
     }
 }
 
@@ -274,56 +247,19 @@ fn reap(tid: Pid) {
     }
 }
 
-/// Has the stepped thread run where the tracer does: only one of the two runs at a time, and a wake-up of another core takes ten times as long as a step.
-/// Returns where the tracer ran before.
-fn share_a_core_with(thread: Pid) -> CpuSet {
-    let before = sched_getaffinity(OWN).expect("the cores of this thread");
-    let mut core = CpuSet::new();
-    let ours = sched_getcpu().expect("a core");
-    core.set(ours).expect("a core's number");
-    stay_on(OWN, &core);
-    stay_on(thread, &core);
-    before
-}
-
-fn stay_on(thread: Pid, cores: &CpuSet) {
-    let _ = sched_setaffinity(thread, cores); // where it is refused a step takes longer
-}
-
-/// Kills a victim whose stepped thread makes no step for long: it waits for one that stands still.
-#[derive(Debug)]
-struct Watchdog {
-    /// Even while nobody waits for a step. Its last reference but one ends with the tracer.
-    waits: Arc<AtomicU64>,
-    has_killed: Arc<AtomicBool>,
-}
-
-impl Watchdog {
-    fn start(victim: Pid) -> Watchdog {
-        let waits = Arc::new(AtomicU64::new(0));
-        let has_killed = Arc::new(AtomicBool::new(false));
-        let (seen, killed) = (waits.clone(), has_killed.clone());
-        std::thread::spawn(move || {
-            while Arc::strong_count(&seen) > 1 {
-                let before = seen.load(Relaxed);
-                std::thread::sleep(STUCK);
-                let is_waiting = before % 2 == 1;
-                if is_waiting && seen.load(Relaxed) == before && Arc::strong_count(&seen) > 1 {
-                    killed.store(true, Relaxed);
-                    let _ = kill(victim, Signal::SIGKILL); // it may have ended
-                    return;
-                }
+/// Waits for a stop; `None` if there is none for a long time.
+fn wait_briefly(tid: Pid) -> Option<WaitStatus> {
+    let begun = Instant::now();
+    loop {
+        match waitpid(tid, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) if begun.elapsed() > STUCK => return None,
+            Ok(WaitStatus::StillAlive) if begun.elapsed() > Duration::from_millis(1) => {
+                std::thread::sleep(Duration::from_micros(50));
             }
-        });
-        Watchdog { waits, has_killed }
-    }
-
-    /// What `wait` waited for; `None` if that did not come.
-    fn during<T>(&self, wait: impl FnOnce() -> T) -> Option<T> {
-        self.waits.fetch_add(1, Relaxed);
-        let found = wait();
-        self.waits.fetch_add(1, Relaxed);
-        (!self.has_killed.load(Relaxed)).then_some(found)
+            Ok(WaitStatus::StillAlive) => std::thread::yield_now(),
+            Ok(status) => return Some(status),
+            Err(_) => return Some(WaitStatus::Exited(tid, 0)),
+        }
     }
 }
 
