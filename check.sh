@@ -192,12 +192,12 @@ demo_statements() {
 # What a cluster is for: statements on the tables of 3,200 ranks, in Spark with two workers. Their rows must be DuckDB's.
 many_ranks() {
   local rc=0
-  tests/sql/ranks "$scratch/ranks" 4 && tests/sql/cost "$scratch/ranks" spark concurrency_global launch_delay || rc=$?
+  tests/sql/ranks "$scratch/ranks" 4 && SA_PROFILE=$target/debug/sa-profile tests/sql/cost "$scratch/ranks" spark concurrency_global launch_delay || rc=$?
   [ "$rc" != 3 ] || skip 'statements on 3,200 ranks in Spark' 'tests/sql says above what is missing'
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
-# bench PACKAGE NAME ARGUMENT...: a benchmark counts only if it printed its RESULT lines. Not in the profile `dist`, as numbers for the docs are: each would be linked for a minute.
+# bench PACKAGE NAME ARGUMENT...: a benchmark counts only if it printed its RESULT lines. Numbers for the docs come from the profile `dist`, which links for longer than a short run takes.
 bench() {
   local package=$1 name=$2
   shift 2
@@ -234,12 +234,16 @@ with sa_profile.span("step"): pass'
   grep -q '"name":"step"' "$scratch/clean-out/trace.json"
 }
 
-# Wheels for both architectures.
+# Wheels for both architectures; the tests that follow take this machine's.
 python_wheels() {
   local rc=0
+  rm -f "$target/python/wheels"/sa_profile-*.whl # of an earlier run
   serving-shim/python/build-wheels.sh || rc=$?
   [ "$rc" != 3 ] || { skip 'wheels of the Python package for every machine' 'serving-shim/python/build-wheels.sh says above what is missing'; return 0; }
-  [ "$rc" = 0 ] && clean_install
+  [ "$rc" = 0 ] || return "$rc"
+  clean_install
+  WHEEL=$(wheel "$(uname -m)")
+  export WHEEL
 }
 
 # wheel ARCHITECTURE: that which `python_wheels` built.
@@ -334,7 +338,6 @@ python_profile=dev
 if [ -n "$full" ]; then
   python_profile=dist
   step 'python wheels' python_wheels
-  WHEEL=$(wheel "$(uname -m)") && export WHEEL
 fi
 step 'python tests' python_tests "$python_profile" "$target"
 step 'tests' all_tests
