@@ -1,7 +1,20 @@
 //! An event: its line, and where in it the members stand.
 
-use crate::json::Fields;
+use crate::json::{Fields, Scanner};
 use trace_base::number;
+
+/// The members that say what an event is. The recorder writes them in this order, behind those that say where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// `name`
+    Name,
+    /// `cat`
+    Category,
+    /// `args`
+    Args,
+}
+
+const WHAT: [&[u8]; 3] = [br#","name":"#, br#","cat":"#, br#","args":"#];
 
 /// An event as far as the merge looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +50,83 @@ impl<'a> Event<'a> {
         number::unquoted(self.fields.name.of(self.line))
     }
 
+    /// Name, category and args up to this one, each as JSON where the recorder writes it; empty where something else stands there.
+    #[inline]
+    pub fn members_in_order(&self, last: What) -> [&'a [u8]; 3] {
+        let Fields {
+            ts, dur, tid, id2, ..
+        } = self.fields;
+        let placed = [tid, ts, dur, id2, self.fields.name].map(|member| member.end);
+        let placed = placed.into_iter().max().unwrap_or(0);
+        let mut scanner = Scanner::lenient(self.line, placed);
+        let _ = scanner.literal(br#","bp":"e""#);
+        let mut found = [&[][..]; 3];
+        for (value, key) in found.iter_mut().zip(&WHAT[..=last as usize]) {
+            if scanner.literal(key).is_some() {
+                let start = scanner.at;
+                if scanner.value(1).is_none() {
+                    break;
+                }
+                *value = &self.line[start..scanner.at];
+            }
+        }
+        found
+    }
+
     /// Tells whether it is an unfinished span (FORMAT.md §2).
     #[inline]
     pub fn is_unfinished(&self) -> bool {
         self.phase == b'B' && memchr::memmem::find(self.line, br#""unfinished":true"#).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::parse_canonical;
+
+    #[test]
+    fn members_in_order_are_found_and_others_are_not() {
+        let cases: [(&str, [Option<&str>; 3]); 7] = [
+            (
+                r#"{"ph":"X","pid":1,"tid":2,"ts":1.000,"dur":2.000,"name":"a\"b","cat":"c","args":{"name":"d"}}"#,
+                [Some(r#""a\"b""#), Some(r#""c""#), Some(r#"{"name":"d"}"#)],
+            ),
+            (
+                r#"{"ph":"X","pid":1,"tid":2,"ts":1.000,"dur":2.000,"name":"a","args":{"cat":"c"}}"#,
+                [Some(r#""a""#), None, Some(r#"{"cat":"c"}"#)],
+            ),
+            (
+                r#"{"ph":"X","pid":1,"tid":2,"ts":1.000,"dur":2.000,"tts":3.000,"name":"a","cat":"c"}"#,
+                [None, None, None],
+            ),
+            (
+                r#"{"ph":"i","pid":1,"tid":2,"ts":1.000,"s":"t","name":"a","cat":"c"}"#,
+                [None, Some(r#""c""#), None],
+            ),
+            (
+                r#"{"ph":"f","pid":1,"tid":2,"ts":1.000,"id2":{"local":"0x1"},"bp":"e","name":"a","cat":"c","args":{"d":1}}"#,
+                [Some(r#""a""#), Some(r#""c""#), Some(r#"{"d":1}"#)],
+            ),
+            (
+                r#"{"ph":"C","pid":1,"tid":1,"ts":1.000,"name":"a","args":{"d":7}}"#,
+                [Some(r#""a""#), None, Some(r#"{"d":7}"#)],
+            ),
+            (
+                r#"{"ph":"B","pid":1,"tid":2,"ts":0.000,"name":"a","cat":"c","args":[,}"#,
+                [Some(r#""a""#), Some(r#""c""#), None],
+            ),
+        ];
+        for (line, expected) in cases {
+            let event = parse_canonical(line.as_bytes()).expect(line);
+            let expected = expected.map(|value| value.unwrap_or_default());
+            for (what, most) in [(What::Name, 1), (What::Category, 2), (What::Args, 3)] {
+                let found = event.members_in_order(what);
+                let found = found.map(|value| std::str::from_utf8(value).expect(line));
+                let expected =
+                    std::array::from_fn(|nth| if nth < most { expected[nth] } else { "" });
+                assert_eq!(found, expected, "{line}");
+            }
+        }
     }
 }

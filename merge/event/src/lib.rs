@@ -44,4 +44,4 @@ mod sample;
 pub mod scan;
 pub mod verbatim;
 
-pub use event::Event;
+pub use event::{Event, What};

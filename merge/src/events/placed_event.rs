@@ -4,7 +4,7 @@ use super::thread_index::ThreadRow;
 use crate::base::number::{Micros, micros};
 use crate::event::flow::{has_id, trace_bind_id, trace_id};
 use crate::event::json::{Members, Scanner, Span};
-use crate::event::line::Event;
+use crate::event::{Event, What};
 use memchr::memmem::{self, Finder};
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -73,17 +73,33 @@ impl<'a> PlacedEvent<'a> {
 
     /// The name, empty if it has none.
     pub fn name(&self) -> Cow<'a, str> {
-        text(self.member(self.event.fields.name, &NAME))
+        text(self.one(What::Name, self.event.fields.name, &NAME))
     }
 
     /// The category, empty if it has none.
     pub fn category(&self) -> Cow<'a, str> {
-        text(self.member(self.event.fields.cat, &CATEGORY))
+        text(self.one(What::Category, self.event.fields.cat, &CATEGORY))
     }
 
     /// The args as JSON, empty if it has none. Nothing of them is read before this.
     pub fn args(&self) -> &'a [u8] {
-        self.member(self.event.fields.args, &ARGS)
+        self.one(What::Args, self.event.fields.args, &ARGS)
+    }
+
+    /// Name, category and args as JSON, in less time than one by one.
+    pub fn what(&self) -> [&'a [u8]; 3] {
+        let fields = &self.event.fields;
+        let known = [fields.name, fields.cat, fields.args];
+        let found = match known[2].is_some() {
+            true => known.map(|member| member.of(self.event.line)),
+            false => self.event.members_in_order(What::Args),
+        };
+        let starts = [&*NAME, &*CATEGORY, &*ARGS];
+        std::array::from_fn(|nth| match (found[nth], known[nth]) {
+            ([], known) if known.is_some() => known.of(self.event.line),
+            ([], _) => self.member(starts[nth]),
+            (value, _) => value,
+        })
     }
 
     /// The value of an arg as JSON, if it has one of that name. The name must be one that JSON writes without an escape.
@@ -95,7 +111,7 @@ impl<'a> PlacedEvent<'a> {
     pub fn cpu_ns(&self) -> Option<i64> {
         // Most lines have none, and a search costs less than a walk.
         ANY_CPU_TIME.find(self.event.line)?;
-        let value = self.member(Span::default(), &CPU_TIME);
+        let value = self.member(&CPU_TIME);
         micros(value).map(Micros::ns).filter(|ns| *ns >= 0)
     }
 
@@ -117,12 +133,20 @@ impl<'a> PlacedEvent<'a> {
         self.event.line
     }
 
-    /// A member of which the scan of the line's front may have told where it stands; `start` is what stands before its value in lines without white space.
-    fn member(&self, known: Span, start: &Finder<'_>) -> &'a [u8] {
-        let line = self.event.line;
+    /// A member of which the scan of the line's front may have told where it stands.
+    fn one(&self, what: What, known: Span, start: &Finder<'_>) -> &'a [u8] {
         if known.is_some() {
-            return known.of(line);
+            return known.of(self.event.line);
         }
+        match self.event.members_in_order(what)[what as usize] {
+            [] => self.member(start),
+            value => value,
+        }
+    }
+
+    /// A member by what stands before its value in lines without white space.
+    fn member(&self, start: &Finder<'_>) -> &'a [u8] {
+        let line = self.event.line;
         if let Some(value) = near_front(line, start) {
             return value;
         }

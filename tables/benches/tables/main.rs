@@ -1,13 +1,19 @@
 //! What tables cost: `cargo bench --profile dist -p trace-tables --bench tables [-- MB | PATH]`.
 //!
-//! Generates once a trace of so many MB (1,500 by default, kept under `target/tmp`), the one of the report's benchmark, and writes its tables three times,
-//! each in a process of its own. Prints
-//! `RESULT tables_<MB> <MB of JSON per CPU s> <peak anonymous MiB> <Parquet as % of the JSON> <CPU as a multiple of reading the events>`, and for each table and column
-//! `RESULT tables_<table>[_<column>] <MB> <% of the JSON>`.
+//! Generates once so many MB (1,500 by default, kept under `target/tmp`) of a run, fragments of eight processes as the merge's benchmark has them, and of a
+//! trace, the one of the report's benchmark, which is made into a recording first. Writes the tables of each three times, each time in a process of its own.
+//! Prints for both
+//! `RESULT tables_<input>_<MB> <MB of JSON per CPU s> <peak anonymous MiB> <Parquet as % of the JSON> <CPU as a multiple of reading the events>`, and for each table
+//! and column `RESULT tables_<input>_<table>[_<column>] <MB> <% of the JSON>`.
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 
 #[path = "../../../report/benches/report/generate.rs"]
 mod generate;
+#[path = "../../../merge/benches/merge/lines.rs"]
+#[expect(dead_code, reason = "the merge's benchmark uses all of it")]
+mod lines;
+#[path = "../../../merge/benches/merge/own.rs"]
+mod own;
 #[path = "../../../merge/benches/merge/process.rs"]
 #[expect(dead_code, reason = "the merge's benchmark uses all of it")]
 mod process;
@@ -15,6 +21,7 @@ mod process;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use trace_merge::{Options, Progress, events};
@@ -22,7 +29,10 @@ use trace_tables::{TablesOptions, write_tables};
 
 const ROUNDS: u32 = 3;
 const MEGABYTES: u64 = 1_500;
-/// Has this program write the tables of one trace, so that only this is measured.
+const PROCESSES: u32 = 8;
+/// Changes whenever what is generated does.
+const GENERATION: u32 = 1;
+/// Has this program write the tables of one input, so that only this is measured.
 const TABLES: &str = "--tables";
 /// Has it read the events, and nothing else.
 const READ: &str = "--read";
@@ -34,19 +44,20 @@ fn main() -> ExitCode {
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let generated = |megabytes: u64| {
-        let trace = generate::trace(megabytes);
-        trace.map_err(|error| format!("generating: {error}"))
+        let failed = |error| format!("generating: {error}");
+        measure("run", &run(megabytes).map_err(failed)?)?;
+        measure("trace", &generate::trace(megabytes).map_err(failed)?)
     };
     let done = match words.as_slice() {
         [TABLES, path, to] => tables(path, to),
         [READ, path] => read(path),
-        [] => generated(MEGABYTES).and_then(|path| measure(&path)),
+        [] => generated(MEGABYTES),
         [word] => match word.parse() {
-            Ok(megabytes) => generated(megabytes).and_then(|path| measure(&path)),
-            Err(_) => measure(Path::new(word)),
+            Ok(megabytes) => generated(megabytes),
+            Err(_) => measure("given", Path::new(word)),
         },
         _ => Err(format!(
-            "expected a number of MB or a trace, found {words:?}"
+            "expected a number of MB, a run or a trace, found {words:?}"
         )),
     };
     match done {
@@ -58,8 +69,33 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(path: &Path) -> Result<(), String> {
-    let json = path.metadata().map_err(|error| error.to_string())?.len() as f64;
+/// A run of so many MB, generated if it is not there.
+fn run(megabytes: u64) -> io::Result<PathBuf> {
+    let folder = format!("tables-run-{GENERATION}-{megabytes}");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    if !folder.exists() {
+        let part = folder.with_extension("part");
+        std::fs::create_dir_all(&part)?;
+        for process in 0..PROCESSES {
+            own::write(&part, process, megabytes * 1_000_000 / u64::from(PROCESSES))?;
+        }
+        std::fs::rename(&part, &folder)?; // last, so that an interrupted generation starts anew
+    }
+    Ok(folder)
+}
+
+/// The bytes of a trace, or of the fragments of a run.
+fn json_bytes(path: &Path) -> io::Result<u64> {
+    if path.is_file() {
+        return Ok(path.metadata()?.len());
+    }
+    std::fs::read_dir(path)?
+        .map(|entry| json_bytes(&entry?.path()))
+        .sum()
+}
+
+fn measure(input: &str, path: &Path) -> Result<(), String> {
+    let json = json_bytes(path).map_err(|error| error.to_string())? as f64;
     let to = tempfile::tempdir().map_err(|error| error.to_string())?;
     let (mut cpu_s, mut read_cpu_s, mut peak) = (f64::MAX, f64::MAX, 0);
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -76,7 +112,7 @@ fn measure(path: &Path) -> Result<(), String> {
     let files = files(to.path());
     let whole: u64 = files.iter().map(|(_, _, bytes)| bytes).sum();
     println!(
-        "RESULT tables_{:.0} {:.0} {:.0} {:.2} {:.2}",
+        "RESULT tables_{input}_{:.0} {:.0} {:.0} {:.2} {:.2}",
         json / 1e6,
         json / 1e6 / cpu_s,
         peak as f64 / f64::from(1 << 20),
@@ -98,7 +134,7 @@ fn measure(path: &Path) -> Result<(), String> {
     for (part, bytes) in parts {
         let percent = bytes as f64 / json * 100.0;
         println!(
-            "RESULT tables_{part} {:.2} {percent:.2}",
+            "RESULT tables_{input}_{part} {:.2} {percent:.2}",
             bytes as f64 / 1e6
         );
     }
@@ -122,7 +158,7 @@ fn files(folder: &Path) -> Vec<(String, PathBuf, u64)> {
     found
 }
 
-/// The tables of one trace, which must have what was generated.
+/// The tables of one input, which must have what was generated.
 fn tables(path: &str, to: &str) -> Result<(), String> {
     let options = Options::new([PathBuf::from(path)]);
     let tables = TablesOptions {
@@ -138,7 +174,7 @@ fn tables(path: &str, to: &str) -> Result<(), String> {
     }
 }
 
-/// The events of one trace, counted.
+/// The events of one input, counted.
 fn read(path: &str) -> Result<(), String> {
     let options = Options {
         settle: false,

@@ -82,9 +82,10 @@ impl ChunkRows {
             },
             ..self.item(context, event, act)
         };
-        let (category, name) = (event.category(), event.name());
-        let hash = hash_of(0, &[category.as_bytes(), name.as_bytes()]);
+        let [name, category, args] = event.what();
+        let hash = hash_of(0, &[category, name]);
         let pair = || {
+            let (category, name) = (event.category(), event.name());
             let name = if name.is_empty() { NO_NAME } else { &*name };
             let is_there = !category.is_empty();
             TextPair(
@@ -98,7 +99,7 @@ impl ChunkRows {
         let id = is_async(act).then(|| async_id(event));
         let entry = write_entry(&mut self.entries, event.cpu_ns(), id, here.as_ref());
         self.args
-            .write(event.args(), context.keys, entry, &mut self.entries);
+            .write(args, context.keys, entry, &mut self.entries);
         self.items.push(Item {
             name: number,
             ..item

@@ -3,9 +3,9 @@
 //! Within a row group the rows of one key stand together, in the order of their slices: values of one key are alike, so they compress several times better.
 
 use super::table_file::{Coding, Column, ROWS, TableFile, Values};
+use super::text_column::TextColumn;
 use crate::gather::entry::{ArgKey, ArgValue, Entry};
 use crate::gather::texts::TextPair;
-use parquet::data_type::ByteArray;
 use parquet::errors::Result;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,6 +39,20 @@ struct Row {
     value: Value,
 }
 
+/// The columns of a row group.
+#[derive(Default)]
+struct Columns {
+    ids: Vec<i64>,
+    flat_keys: TextColumn,
+    keys: TextColumn,
+    kinds: TextColumn,
+    ints: Vec<i64>,
+    int_levels: Vec<i16>,
+    texts: TextColumn,
+    reals: Vec<f64>,
+    real_levels: Vec<i16>,
+}
+
 /// Takes args in the order of their slices.
 pub(crate) struct ArgTable<'a> {
     path: PathBuf,
@@ -49,6 +63,8 @@ pub(crate) struct ArgTable<'a> {
     here: Vec<TextPair>,
     here_bytes: usize,
     texts: Vec<u8>,
+    /// Kept for the next row group.
+    columns: Columns,
 }
 
 impl<'a> ArgTable<'a> {
@@ -62,6 +78,7 @@ impl<'a> ArgTable<'a> {
             here: Vec::new(),
             here_bytes: 0,
             texts: Vec::new(),
+            columns: Columns::default(),
         }
     }
 
@@ -123,78 +140,96 @@ impl<'a> ArgTable<'a> {
         pair(self.keys, &self.here, key)
     }
 
-    /// The rows by the texts of their keys. Equal texts may have several numbers.
-    fn sort(&mut self) {
-        let mut numbers: Vec<u32> = Vec::new();
-        let mut seen = vec![false; self.keys.len() + self.here.len()];
+    /// The rows by the texts of their keys, those of one text as they stand. Equal texts may have several numbers.
+    fn order(&self) -> Vec<u32> {
+        let mut counts = vec![0_u32; self.keys.len() + self.here.len()];
         for row in &self.rows {
-            if !std::mem::replace(&mut seen[row.key as usize], true) {
-                numbers.push(row.key);
-            }
+            counts[row.key as usize] += 1;
         }
-        let text = |number: &u32| self.pair(*number).1.data();
-        let mut places: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
-        for number in &numbers {
-            places.entry(text(number)).or_default().push(*number);
+        let mut by_text: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
+        for (number, _) in (0..).zip(&counts).filter(|(_, count)| **count > 0) {
+            let text = self.pair(number).1.data();
+            by_text.entry(text).or_default().push(number);
         }
-        let mut ranks = vec![0_u32; seen.len()];
-        for (rank, numbers) in (0..).zip(places.into_values()) {
+        // The place of each text's next row, and which text a number has.
+        let (mut next, mut text_of, mut start) = (Vec::new(), counts.clone(), 0);
+        for (nth, numbers) in (0..).zip(by_text.into_values()) {
+            next.push(start);
             for number in numbers {
-                ranks[number as usize] = rank;
+                start += counts[number as usize];
+                text_of[number as usize] = nth;
             }
         }
-        self.rows.sort_by_key(|row| ranks[row.key as usize]);
+        let mut order = vec![0; self.rows.len()];
+        for (at, row) in (0..).zip(&self.rows) {
+            let next = &mut next[text_of[row.key as usize] as usize];
+            order[*next as usize] = at;
+            *next += 1;
+        }
+        order
+    }
+
+    /// Fills the columns with the rows in this order.
+    fn fill(&mut self, order: &[u32]) {
+        let columns = &mut self.columns;
+        columns.ids.clear();
+        columns.ints.clear();
+        columns.int_levels.clear();
+        columns.reals.clear();
+        columns.real_levels.clear();
+        // As Perfetto names them.
+        let kinds = ["int", "bool", "real", "string"];
+        let [int, bool, real, string] = kinds.map(|kind| columns.kinds.number(kind.as_bytes()));
+        let mut last = None;
+        for row in order.iter().map(|at| self.rows[*at as usize]) {
+            let (key, flat_key) = match last {
+                Some((number, texts)) if number == row.key => texts,
+                _ => {
+                    let TextPair(flat_key, key) = pair(self.keys, &self.here, row.key);
+                    let flat_key = flat_key.as_ref().unwrap_or(key).data();
+                    let flat_key = columns.flat_keys.number(flat_key);
+                    (columns.keys.number(key.data()), flat_key)
+                }
+            };
+            last = Some((row.key, (key, flat_key)));
+            columns.keys.push(Some(key), 1);
+            columns.flat_keys.push(Some(flat_key), 1);
+            columns.ids.push(row.id);
+            let (kind, int, real, text) = match row.value {
+                Value::Int(value) => (int, Some(value), None, None),
+                Value::Bool(value) => (bool, Some(value.into()), None, None),
+                Value::Real(value) => (real, None, Some(value), None),
+                Value::Text(start, end) => (string, None, None, Some(&self.texts[start..end])),
+            };
+            columns.kinds.push(Some(kind), 1);
+            columns.int_levels.push(i16::from(int.is_some()));
+            columns.ints.extend(int);
+            columns.texts.push_text(text);
+            columns.real_levels.push(i16::from(real.is_some()));
+            columns.reals.extend(real);
+        }
     }
 
     fn write(&mut self) -> Result<()> {
-        self.sort();
-        let texts = ByteArray::from(std::mem::take(&mut self.texts));
-        let (mut ids, mut ints, mut reals) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut int_levels, mut real_levels) = (Vec::new(), Vec::new());
-        for row in &self.rows {
-            ids.push(row.id);
-            int_levels.push(i16::from(matches!(
-                row.value,
-                Value::Int(_) | Value::Bool(_)
-            )));
-            real_levels.push(i16::from(matches!(row.value, Value::Real(_))));
-            match row.value {
-                Value::Int(value) => ints.push(value),
-                Value::Bool(value) => ints.push(value.into()),
-                Value::Real(value) => reals.push(value),
-                Value::Text(..) => {}
-            }
-        }
-        let (rows, keys, here) = (&self.rows, self.keys, &self.here);
-        let pair = |row: usize| pair(keys, here, rows[row].key);
-        // As Perfetto names them.
-        let types = ["int", "bool", "real", "string"].map(ByteArray::from);
-        let [int, bool, real, string] = &types;
-        let value_type = |row: usize| match rows[row].value {
-            Value::Int(_) => Some(int.clone()),
-            Value::Bool(_) => Some(bool.clone()),
-            Value::Real(_) => Some(real.clone()),
-            Value::Text(..) => Some(string.clone()),
-        };
-        let text = |row: usize| match rows[row].value {
-            Value::Text(start, end) => Some(texts.slice(start, end - start)),
-            _ => None,
-        };
-        let columns = [
-            Values::Longs(&ids),
-            Values::Texts(&|row| pair(row).0.clone()),
-            Values::Texts(&|row| Some(pair(row).1.clone())),
-            Values::Texts(&value_type),
-            Values::SomeLongs(&ints, &int_levels),
-            Values::Texts(&text),
-            Values::SomeDoubles(&reals, &real_levels),
+        let order = self.order();
+        self.fill(&order);
+        let columns = &mut self.columns;
+        let values = vec![
+            Values::Longs(&columns.ids),
+            Values::Texts(&mut columns.flat_keys),
+            Values::Texts(&mut columns.keys),
+            Values::Texts(&mut columns.kinds),
+            Values::SomeLongs(&columns.ints, &columns.int_levels),
+            Values::Texts(&mut columns.texts),
+            Values::SomeDoubles(&columns.reals, &columns.real_levels),
         ];
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(TableFile::create(&self.path, &COLUMNS)?),
         };
-        file.write(self.rows.len(), &columns)?;
+        file.write(self.rows.len(), values)?;
         self.rows.clear();
+        self.texts.clear();
         self.here.clear();
         self.here_bytes = 0;
         Ok(())

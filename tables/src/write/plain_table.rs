@@ -45,7 +45,7 @@ impl<const LONGS: usize> PlainTable<LONGS> {
         values.extend(self.longs.iter().map(|longs| Values::Longs(longs)));
         values.push(Values::Doubles(&self.doubles));
         values.truncate(self.columns.len());
-        file.write(self.longs[0].len(), &values)?;
+        file.write(self.longs[0].len(), values)?;
         self.longs.iter_mut().for_each(Vec::clear);
         self.doubles.clear();
         Ok(())

@@ -1,9 +1,11 @@
 //! The table `slice` of a process.
 
 use super::table_file::{Coding, Column, ROWS, TableFile, Values};
+use super::text_column::TextColumn;
 use crate::gather::texts::{NOT_KEPT, TextPair};
 use parquet::errors::Result;
 use std::path::PathBuf;
+use trace_store::hashed_map::HashedMap;
 
 pub(crate) const COLUMNS: [Column; 10] = [
     Column::long("id", Coding::Delta),
@@ -70,9 +72,10 @@ pub(crate) struct SliceTable<'a> {
     ts: Vec<i64>,
     dur: Vec<i64>,
     track: Vec<i64>,
-    name: Vec<u32>,
-    here: Vec<TextPair>,
-    text_bytes: usize,
+    category: TextColumn,
+    name: TextColumn,
+    /// The numbers that categories and names of this row group have in their columns.
+    numbers: HashedMap<(Option<u32>, Option<u32>)>,
     depth: Vec<i32>,
     parent: SomeLongs,
     args: SomeLongs,
@@ -90,9 +93,9 @@ impl<'a> SliceTable<'a> {
             ts: Vec::new(),
             dur: Vec::new(),
             track: Vec::new(),
-            name: Vec::new(),
-            here: Vec::new(),
-            text_bytes: 0,
+            category: TextColumn::default(),
+            name: TextColumn::default(),
+            numbers: HashedMap::default(),
             depth: Vec::new(),
             parent: SomeLongs::default(),
             args: SomeLongs::default(),
@@ -101,23 +104,15 @@ impl<'a> SliceTable<'a> {
     }
 
     pub(crate) fn push(&mut self, row: SliceRow) -> Result<()> {
-        if self.id.len() == ROWS || self.text_bytes >= TEXT_BYTES {
+        let text_bytes = self.category.bytes() + self.name.bytes();
+        if self.id.len() == ROWS || text_bytes >= TEXT_BYTES {
             self.write()?;
         }
-        let pair = row.here.as_ref().or(self.names.get(row.name as usize));
-        self.text_bytes += pair.map_or(0, TextPair::bytes);
         self.id.push(row.id);
         self.ts.push(row.ts_ns);
         self.dur.push(row.dur_ns);
         self.track.push(row.track);
-        let name = match (row.name, row.here) {
-            (NOT_KEPT, Some(pair)) => {
-                self.here.push(pair);
-                self.names.len() + self.here.len() - 1
-            }
-            (name, _) => name as usize,
-        };
-        self.name.push(u32::try_from(name).unwrap_or(NOT_KEPT));
+        self.push_name(row.name, row.here.as_ref());
         self.depth.push(row.depth);
         self.parent.push(row.parent);
         self.args.push(row.has_args.then_some(row.id));
@@ -125,35 +120,45 @@ impl<'a> SliceTable<'a> {
         Ok(())
     }
 
+    fn push_name(&mut self, number: u32, here: Option<&TextPair>) {
+        let known = self.numbers.get(&number.into()).copied();
+        let (category, name) = known.unwrap_or_else(|| {
+            let pair = self.names.get(number as usize).or(here);
+            let category = pair.and_then(|pair| pair.0.as_ref());
+            let category = category.map(|text| self.category.number(text.data()));
+            let name = pair.map(|pair| self.name.number(pair.1.data()));
+            let numbers = (category, name);
+            if number != NOT_KEPT {
+                self.numbers.insert(number.into(), numbers);
+            }
+            numbers
+        });
+        self.category.push(category, 1);
+        self.name.push(name, 1);
+    }
+
     fn write(&mut self) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(TableFile::create(&self.path, &COLUMNS)?),
         };
-        let pair = |row: usize| {
-            let name = self.name[row] as usize;
-            let here = || self.here.get(name - self.names.len());
-            self.names.get(name).or_else(here)
-        };
-        let columns = [
+        let columns = vec![
             Values::Longs(&self.id),
             Values::Longs(&self.ts),
             Values::Longs(&self.dur),
             Values::Longs(&self.track),
-            Values::Texts(&|row| pair(row)?.0.clone()),
-            Values::Texts(&|row| Some(pair(row)?.1.clone())),
+            Values::Texts(&mut self.category),
+            Values::Texts(&mut self.name),
             Values::Words(&self.depth),
             self.parent.values(),
             self.args.values(),
             self.cpu.values(),
         ];
-        file.write(self.id.len(), &columns)?;
+        file.write(self.id.len(), columns)?;
         for longs in [&mut self.id, &mut self.ts, &mut self.dur, &mut self.track] {
             longs.clear();
         }
-        self.name.clear();
-        self.here.clear();
-        self.text_bytes = 0;
+        self.numbers.clear();
         self.depth.clear();
         for longs in [&mut self.parent, &mut self.args, &mut self.cpu] {
             longs.clear();

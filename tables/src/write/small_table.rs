@@ -1,6 +1,7 @@
 //! A table of few rows, written at once.
 
 use super::table_file::{Column, ROWS, TableFile, Values};
+use super::text_column::TextColumn;
 use parquet::basic::Type;
 use parquet::data_type::ByteArray;
 use parquet::errors::Result;
@@ -53,20 +54,24 @@ pub(crate) fn write<const N: usize>(
                 rows.iter().map(is_there).collect()
             })
             .collect();
-        let texts: Vec<_> = (0..N)
-            .map(|nth| {
-                move |row: usize| match &rows[row][nth] {
-                    Cell::Text(text) => Some(text.clone()),
+        let mut texts: [TextColumn; N] = std::array::from_fn(|_| TextColumn::default());
+        for row in rows {
+            for (cell, texts) in row.iter().zip(&mut texts) {
+                texts.push_text(match cell {
+                    Cell::Text(text) => Some(text.data()),
                     _ => None,
-                }
-            })
-            .collect();
-        let values = (0..N).map(|nth| match (columns[nth].kind, columns[nth].is_null) {
-            (Type::BYTE_ARRAY, _) => Values::Texts(&texts[nth]),
-            (_, true) => Values::SomeLongs(&longs[nth], &levels[nth]),
-            _ => Values::Longs(&longs[nth]),
-        });
-        file.write(rows.len(), &values.collect::<Vec<_>>())?;
+                });
+            }
+        }
+        let values = texts.iter_mut().zip(0..);
+        let values = values.map(
+            |(texts, nth)| match (columns[nth].kind, columns[nth].is_null) {
+                (Type::BYTE_ARRAY, _) => Values::Texts(texts),
+                (_, true) => Values::SomeLongs(&longs[nth], &levels[nth]),
+                _ => Values::Longs(&longs[nth]),
+            },
+        );
+        file.write(rows.len(), values.collect())?;
     }
     file.finish()
 }

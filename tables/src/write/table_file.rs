@@ -1,10 +1,10 @@
 //! A table as a file: row groups of columns, each with the encoding that suits it.
 
+use super::text_column::TextColumn;
 use parquet::basic::{
     Compression, ConvertedType, Encoding, LogicalType, Repetition, Type, ZstdLevel,
 };
 use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::{
     EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterPropertiesPtr,
@@ -14,12 +14,14 @@ use parquet::schema::types::{ColumnPath, Type as SchemaType, TypePtr};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use zstd::bulk::Compressor;
 
 /// Rows of a row group.
 pub(crate) const ROWS: usize = 128 << 10;
 /// What says of a file that this program wrote it.
 pub(crate) const CREATED_BY: &str = concat!("trace-tables ", env!("CARGO_PKG_VERSION"));
-/// Texts that are handed over at once.
+const ZSTD_LEVEL: i32 = 1;
+/// Values that are encoded at once.
 const BATCH: usize = 4 << 10;
 
 /// How a column is encoded before it is compressed.
@@ -86,30 +88,43 @@ pub(crate) enum Values<'a> {
     Words(&'a [i32]),
     Doubles(&'a [f64]),
     SomeDoubles(&'a [f64], &'a [i16]),
-    /// Of each row, by its number.
-    Texts(&'a dyn Fn(usize) -> Option<ByteArray>),
+    Texts(&'a mut TextColumn),
 }
 
 /// A table that is being written.
 pub(crate) struct TableFile {
     writer: SerializedFileWriter<File>,
     columns: &'static [Column],
+    compressor: Compressor<'static>,
 }
 
 impl TableFile {
     pub(crate) fn create(path: &Path, columns: &'static [Column]) -> Result<TableFile> {
         let writer =
             SerializedFileWriter::new(File::create(path)?, schema(columns)?, properties(columns)?)?;
-        Ok(TableFile { writer, columns })
+        Ok(TableFile {
+            writer,
+            columns,
+            compressor: Compressor::new(ZSTD_LEVEL)?,
+        })
     }
 
-    /// Writes a row group of so many rows.
-    pub(crate) fn write(&mut self, rows: usize, values: &[Values<'_>]) -> Result<()> {
+    /// Writes a row group of so many rows. Columns of texts are empty then.
+    pub(crate) fn write(&mut self, rows: usize, values: Vec<Values<'_>>) -> Result<()> {
+        let kinds = self.writer.schema_descr().columns().to_vec();
         let mut group = self.writer.next_row_group()?;
-        for (column, values) in self.columns.iter().zip(values) {
+        for ((column, kind), values) in self.columns.iter().zip(&kinds).zip(values) {
+            let values = match values {
+                Values::Texts(texts) => {
+                    let (pages, closed) = texts.write(kind, &mut self.compressor)?;
+                    group.append_column(&pages, closed)?;
+                    continue;
+                }
+                others => others,
+            };
             let next = group.next_column()?;
             let mut writer = next.ok_or_else(|| ParquetError::General("no column".to_owned()))?;
-            put(writer.untyped(), column, rows, values)?;
+            put(writer.untyped(), column, rows, &values)?;
             writer.close()?;
         }
         group.close()?;
@@ -144,20 +159,6 @@ fn put(
         (ColumnWriter::DoubleColumnWriter(writer), Values::SomeDoubles(values, levels)) => {
             writer.write_batch(values, Some(levels), None)?;
         }
-        (ColumnWriter::ByteArrayColumnWriter(writer), Values::Texts(text)) => {
-            let (mut texts, mut levels) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
-            for start in (0..rows).step_by(BATCH) {
-                texts.clear();
-                levels.clear();
-                for row in start..rows.min(start + BATCH) {
-                    let text = text(row);
-                    levels.push(i16::from(text.is_some()));
-                    texts.extend(text);
-                }
-                let levels = column.is_null.then_some(levels.as_slice());
-                writer.write_batch(&texts, levels, None)?;
-            }
-        }
         _ => {
             let why = format!("column {}: values of another type", column.name);
             return Err(ParquetError::General(why));
@@ -187,9 +188,14 @@ fn schema(columns: &[Column]) -> Result<TypePtr> {
     schema.build().map(Arc::new)
 }
 
+/// That of all columns.
+pub(super) fn compression() -> Result<Compression> {
+    ZstdLevel::try_new(ZSTD_LEVEL).map(Compression::ZSTD)
+}
+
 fn properties(columns: &[Column]) -> Result<WriterPropertiesPtr> {
     let builder = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_compression(compression()?)
         .set_created_by(CREATED_BY.to_owned())
         .set_max_row_group_row_count(Some(usize::MAX))
         .set_data_page_row_count_limit(ROWS)

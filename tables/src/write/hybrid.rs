@@ -1,0 +1,114 @@
+//! Parquet's [hybrid of runs and packed numbers](https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE): a number that comes often in a row
+//! stands there once, others in as few bits as the largest one needs.
+
+/// Numbers are packed eight at a time.
+const GROUP: usize = 8;
+
+/// Takes numbers of a width.
+pub(super) struct Hybrid {
+    /// Bits of a number.
+    width: u32,
+    bytes: Vec<u8>,
+    /// To be packed: whole groups, and the one that has begun.
+    packed: Vec<u32>,
+}
+
+impl Hybrid {
+    /// One for numbers up to `most`, behind what is in `bytes`.
+    pub(super) fn new(most: u32, bytes: Vec<u8>) -> Hybrid {
+        Hybrid {
+            width: Hybrid::width(most),
+            bytes,
+            packed: Vec::new(),
+        }
+    }
+
+    /// The bits of numbers up to `most`.
+    pub(super) fn width(most: u32) -> u32 {
+        u32::BITS - most.leading_zeros()
+    }
+
+    /// Takes a number that comes `count` times.
+    #[inline]
+    pub(super) fn push(&mut self, number: u32, mut count: usize) {
+        while count > 0 && !self.packed.len().is_multiple_of(GROUP) {
+            self.packed.push(number);
+            count -= 1;
+        }
+        if count < GROUP {
+            self.packed.extend(std::iter::repeat_n(number, count));
+            return;
+        }
+        self.pack();
+        self.header((count as u64) << 1);
+        let bytes = number.to_le_bytes();
+        let len = self.width.div_ceil(8) as usize;
+        self.bytes.extend_from_slice(&bytes[..len]);
+    }
+
+    /// All that was taken. A last group that has begun is filled up: the reader knows how many numbers there are.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        let groups = self.packed.len().div_ceil(GROUP);
+        self.packed.resize(groups * GROUP, 0);
+        self.pack();
+        self.bytes
+    }
+
+    fn pack(&mut self) {
+        if self.packed.is_empty() {
+            return;
+        }
+        let groups = (self.packed.len() / GROUP) as u64;
+        self.header(groups << 1 | 1);
+        let (mut bits, mut count) = (0_u64, 0);
+        for number in self.packed.drain(..) {
+            bits |= u64::from(number) << count;
+            count += self.width;
+            while count >= 8 {
+                self.bytes.push(bits.to_le_bytes()[0]);
+                bits >>= 8;
+                count -= 8;
+            }
+        }
+    }
+
+    /// Seven bits a byte, the lowest first.
+    fn header(&mut self, mut header: u64) {
+        while header >= 0x80 {
+            self.bytes.push(header.to_le_bytes()[0] | 0x80);
+            header >>= 7;
+        }
+        self.bytes.push(header.to_le_bytes()[0]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(most: u32, runs: &[(u32, usize)]) -> Vec<u8> {
+        let mut hybrid = Hybrid::new(most, Vec::new());
+        for (number, count) in runs {
+            hybrid.push(*number, *count);
+        }
+        hybrid.finish()
+    }
+
+    #[test]
+    fn numbers_are_packed_and_runs_are_not() {
+        // The example of the format's own page: 0 to 7 in three bits.
+        let all: Vec<_> = (0..8).map(|number| (number, 1)).collect();
+        assert_eq!(
+            bytes(7, &all),
+            [0b11, 0b1000_1000, 0b1100_0110, 0b1111_1010]
+        );
+        assert_eq!(bytes(300, &[(300, 200)]), [0x90, 0x03, 0x2c, 0x01]);
+        // A run ends the group that has begun, and is too short then.
+        assert_eq!(bytes(1, &[(1, 1), (0, 12)]), [0b101, 1, 0]);
+        assert_eq!(bytes(1, &[(1, 1), (0, 15)]), [0b11, 1, 16, 0]);
+        // One text alone has the number 0, which needs no bits.
+        assert_eq!(bytes(0, &[(0, 3)]), [0b11]);
+        assert_eq!(bytes(0, &[(0, 9)]), [18]);
+        assert_eq!(bytes(0, &[]), [0_u8; 0]);
+    }
+}

@@ -1,0 +1,304 @@
+//! A column of texts: each text once, and of each row its number.
+//!
+//! The crate's own writer takes texts alone, and looks up each of them. Here most are known by a number, and stand in long runs.
+
+use super::hybrid::Hybrid;
+use bytes::Bytes;
+use parquet::basic::Encoding;
+use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
+use parquet::schema::types::ColumnDescPtr;
+use trace_store::hashed_map::HashedMap;
+use xxhash_rust::xxh3::xxh3_64;
+use zstd::bulk::Compressor;
+
+/// The texts of a row group.
+#[derive(Default)]
+pub(crate) struct TextColumn {
+    /// The texts, each behind its length.
+    plain: Vec<u8>,
+    /// Where each begins there, behind its length.
+    starts: Vec<usize>,
+    numbers: HashedMap<u32>,
+    /// The number of so many rows that have a text.
+    rows: Vec<(u32, usize)>,
+    /// Whether so many rows have one.
+    levels: Vec<(bool, usize)>,
+}
+
+impl TextColumn {
+    /// The number of a text. Of two with one hash the second one has a new number each time.
+    pub(crate) fn number(&mut self, text: &[u8]) -> u32 {
+        let hash = xxh3_64(text);
+        let known = self.numbers.get(&hash).copied();
+        if let Some(number) = known.filter(|number| self.text(*number) == text) {
+            return number;
+        }
+        let number = u32::try_from(self.starts.len()).unwrap_or(u32::MAX);
+        let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        self.plain.extend_from_slice(&len.to_le_bytes());
+        self.starts.push(self.plain.len());
+        self.plain.extend_from_slice(text);
+        self.numbers.entry(hash).or_insert(number);
+        number
+    }
+
+    /// Bytes of the texts.
+    pub(crate) fn bytes(&self) -> usize {
+        self.plain.len()
+    }
+
+    fn text(&self, number: u32) -> &[u8] {
+        let number = number as usize;
+        let next = self.starts.get(number + 1);
+        let end = next.map_or(self.plain.len(), |start| start - size_of::<u32>());
+        &self.plain[self.starts[number]..end]
+    }
+
+    /// Adds rows with this text, or with none.
+    #[inline]
+    pub(crate) fn push(&mut self, number: Option<u32>, rows: usize) {
+        add_to_run(&mut self.levels, number.is_some(), rows);
+        if let Some(number) = number {
+            add_to_run(&mut self.rows, number, rows);
+        }
+    }
+
+    pub(crate) fn push_text(&mut self, text: Option<&[u8]>) {
+        let number = text.map(|text| self.number(text));
+        self.push(number, 1);
+    }
+
+    /// Its pages, and what the row group is to know of them. It is empty then.
+    pub(super) fn write(
+        &mut self,
+        of: &ColumnDescPtr,
+        compressor: &mut Compressor<'_>,
+    ) -> Result<(Bytes, ColumnCloseResult)> {
+        let rows: usize = self.levels.iter().map(|(_, rows)| rows).sum();
+        let with_text: usize = self.rows.iter().map(|(_, rows)| rows).sum();
+        let mut page = Vec::new();
+        if of.max_def_level() > 0 {
+            let mut levels = Hybrid::new(1, Vec::new());
+            for (is_there, rows) in &self.levels {
+                levels.push((*is_there).into(), *rows);
+            }
+            let levels = levels.finish();
+            page.extend_from_slice(&u32_of(levels.len())?.to_le_bytes());
+            page.extend_from_slice(&levels);
+        }
+        // Where most texts come once, their numbers only cost.
+        let is_plain = self.starts.len() >= with_text.div_ceil(2);
+        let mut chunk = Chunk {
+            out: TrackedWrite::new(Vec::new()),
+            compressor,
+            uncompressed: 0,
+        };
+        let encodings = match is_plain {
+            true => {
+                for (number, rows) in &self.rows {
+                    let text = self.text(*number);
+                    for _ in 0..*rows {
+                        page.extend_from_slice(&u32_of(text.len())?.to_le_bytes());
+                        page.extend_from_slice(text);
+                    }
+                }
+                vec![Encoding::PLAIN, Encoding::RLE]
+            }
+            false => {
+                let (num_values, most) = (u32_of(self.starts.len())?, self.starts.len() - 1);
+                chunk.add(&self.plain, |buf| Page::DictionaryPage {
+                    buf,
+                    num_values,
+                    encoding: Encoding::PLAIN,
+                    is_sorted: false,
+                })?;
+                let most = u32_of(most)?;
+                page.push(u8::try_from(Hybrid::width(most)).unwrap_or(u8::MAX));
+                let mut numbers = Hybrid::new(most, page);
+                for (number, rows) in &self.rows {
+                    numbers.push(*number, *rows);
+                }
+                page = numbers.finish();
+                vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY]
+            }
+        };
+        let data_at = chunk.out.bytes_written();
+        let num_values = u32_of(rows)?;
+        chunk.add(&page, |buf| Page::DataPage {
+            buf,
+            num_values,
+            encoding: match is_plain {
+                true => Encoding::PLAIN,
+                false => Encoding::RLE_DICTIONARY,
+            },
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        })?;
+        let uncompressed = chunk.uncompressed;
+        let bytes = Bytes::from(chunk.out.into_inner()?);
+        let metadata = ColumnChunkMetaData::builder(of.clone())
+            .set_compression(super::table_file::compression()?)
+            .set_encodings(encodings)
+            .set_num_values(i64::from(num_values))
+            .set_total_compressed_size(i64_of(bytes.len())?)
+            .set_total_uncompressed_size(i64_of(uncompressed)?)
+            .set_data_page_offset(i64_of(data_at)?)
+            .set_dictionary_page_offset((!is_plain).then_some(0))
+            .build()?;
+        self.clear();
+        let closed = ColumnCloseResult {
+            bytes_written: bytes.len() as u64,
+            rows_written: rows as u64,
+            metadata,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        };
+        Ok((bytes, closed))
+    }
+
+    fn clear(&mut self) {
+        self.plain.clear();
+        self.starts.clear();
+        self.numbers.clear();
+        self.rows.clear();
+        self.levels.clear();
+    }
+}
+
+/// The pages of a column while they are made.
+struct Chunk<'a, 'c> {
+    out: TrackedWrite<Vec<u8>>,
+    compressor: &'a mut Compressor<'c>,
+    /// Their size if they were not compressed.
+    uncompressed: usize,
+}
+
+impl Chunk<'_, '_> {
+    fn add(&mut self, content: &[u8], page: impl FnOnce(Bytes) -> Page) -> Result<()> {
+        let packed = self.compressor.compress(content)?;
+        let page = CompressedPage::new(page(Bytes::from(packed)), content.len());
+        let written = SerializedPageWriter::new(&mut self.out).write_page(page)?;
+        self.uncompressed += written.uncompressed_size;
+        Ok(())
+    }
+}
+
+fn add_to_run<T: PartialEq>(runs: &mut Vec<(T, usize)>, value: T, rows: usize) {
+    match runs.last_mut() {
+        Some((last, count)) if *last == value => *count += rows,
+        _ => runs.push((value, rows)),
+    }
+}
+
+fn u32_of(number: usize) -> Result<u32> {
+    u32::try_from(number).map_err(too_large)
+}
+
+fn i64_of(number: usize) -> Result<i64> {
+    i64::try_from(number).map_err(too_large)
+}
+
+fn too_large(error: std::num::TryFromIntError) -> ParquetError {
+    ParquetError::General(format!("a column of texts is too large: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table_file::{Column, TableFile, Values};
+    use super::TextColumn;
+    use parquet::basic::{Encoding, PageType};
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use std::fs::File;
+
+    const COLUMNS: [Column; 2] = [Column::text("every"), Column::text("some").or_null()];
+
+    /// Writes row groups and reads them with the crate's reader: its rows, and the encodings of data in the first group.
+    fn read_back(
+        groups: &[Vec<(String, Option<String>)>],
+    ) -> (Vec<[Option<String>; 2]>, Vec<Encoding>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("texts.parquet");
+        let mut file = TableFile::create(&path, &COLUMNS).unwrap();
+        let (mut every, mut some) = (TextColumn::default(), TextColumn::default());
+        for rows in groups {
+            for (one, other) in rows {
+                every.push_text(Some(one.as_bytes()));
+                some.push_text(other.as_ref().map(String::as_bytes));
+            }
+            let values = vec![Values::Texts(&mut every), Values::Texts(&mut some)];
+            file.write(rows.len(), values).unwrap();
+            assert_eq!((every.bytes(), some.bytes()), (0, 0));
+        }
+        file.finish().unwrap();
+        let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+        let rows = reader.get_row_iter(None).unwrap().map(|row| {
+            let cells = row.unwrap().into_columns();
+            let text = |nth: usize| match &cells[nth].1 {
+                parquet::record::Field::Str(text) => Some(text.clone()),
+                _ => None,
+            };
+            [text(0), text(1)]
+        });
+        let rows = rows.collect();
+        let group = reader.get_row_group(0).unwrap();
+        let encodings = (0..2).flat_map(|nth| {
+            let pages = group.get_column_page_reader(nth).unwrap();
+            let pages = pages.map(Result::unwrap);
+            let data = pages.filter(|page| page.page_type() == PageType::DATA_PAGE);
+            data.map(|page| page.encoding()).collect::<Vec<_>>()
+        });
+        (rows, encodings.collect())
+    }
+
+    #[test]
+    fn texts_are_read_as_they_were_taken() {
+        let mut random = 7_u64;
+        let mut below = |most: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 33) % most
+        };
+        for kinds in [1, 2, 3, 200, 70_000] {
+            let mut group = |rows: usize| {
+                let mut found = Vec::new();
+                while found.len() < rows {
+                    let one = format!("text {}", below(kinds));
+                    let other = (below(3) > 0).then(|| "é".repeat(below(kinds) as usize % 50));
+                    for _ in 0..=below(3) * below(40) {
+                        found.push((one.clone(), other.clone()));
+                    }
+                }
+                found
+            };
+            let groups = [group(3_000), group(1), group(5_000)];
+            let expected = groups.iter().flatten();
+            let expected: Vec<_> = expected
+                .map(|(one, other)| [Some(one.clone()), other.clone()])
+                .collect();
+            assert_eq!(read_back(&groups).0, expected, "{kinds} texts");
+        }
+    }
+
+    #[test]
+    fn numbers_stand_for_texts_that_come_again() {
+        let row = |one: &str, other: Option<&str>| (one.to_owned(), other.map(str::to_owned));
+        let none: Vec<_> = (0..9).map(|_| row("one", None)).collect();
+        let (rows, encodings) = read_back(&[none]);
+        assert!(
+            rows.iter()
+                .all(|[one, other]| one.as_deref() == Some("one") && other.is_none())
+        );
+        assert_eq!(encodings, [Encoding::RLE_DICTIONARY, Encoding::PLAIN]);
+        let all: Vec<_> = (0..9).map(|nth| row(&nth.to_string(), Some(""))).collect();
+        let (rows, encodings) = read_back(&[all]);
+        assert_eq!(rows[8], [Some("8".to_owned()), Some(String::new())]);
+        assert_eq!(encodings, [Encoding::PLAIN, Encoding::RLE_DICTIONARY]);
+    }
+}
