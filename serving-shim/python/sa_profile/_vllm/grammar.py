@@ -1,8 +1,7 @@
 """Structured output: its grammars are compiled on threads of the engine, and each step's bit mask is filled from them."""
 
-from .. import span
 from .._sa_profile import is_enabled, open_span
-from .._hooks.chain import argument, chain_if_there, inside
+from .._hooks.chain import argument, chain_if_there
 
 
 def hook(module):
@@ -10,7 +9,7 @@ def hook(module):
     manager = getattr(module, "StructuredOutputManager", None)
     # Before 0.13 it had the other name.
     chain_if_there(manager, "_create_grammar", create) or chain_if_there(manager, "_async_create_grammar", create)
-    chain_if_there(manager, "grammar_bitmask", span("StructuredOutputManager.grammar_bitmask", cat="grammar"), inside)
+    chain_if_there(manager, "grammar_bitmask", fill)
 
 
 def create(_manager, *args, **kwargs):
@@ -19,3 +18,13 @@ def create(_manager, *args, **kwargs):
         return None
     request_id = getattr(argument(args, kwargs, 0, "request"), "request_id", None)
     return open_span("StructuredOutputManager.create_grammar", cat="grammar", request_id=request_id).leave
+
+
+def fill(_manager, *args, **kwargs):
+    """The bit mask of a step is filled: its other requests wait for those that have a grammar."""
+    if not is_enabled():
+        return None
+    ids = argument(args, kwargs, 1, "structured_output_request_ids")  # a dict in older versions
+    if not ids:
+        return None  # nothing is done: older versions call it in each step
+    return open_span("StructuredOutputManager.grammar_bitmask", cat="grammar", request_ids=list(ids)).leave

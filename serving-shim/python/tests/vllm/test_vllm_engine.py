@@ -425,14 +425,14 @@ def compiling_grammars():
 
     manager, one = StructuredOutputManager(), Request(EngineCoreRequest("a-1", [1]))
     manager.grammar_init(one)
-    print(manager.grammar_bitmask([one]))
+    print(manager.grammar_bitmask({"a-1": one}, {"a-1": 0}, {}))
 
 
 def test_grammars_and_their_masks_are_spans(record):
     trace = record(compiling_grammars)
     assert trace.stdout == "['grammar of a-1']\n"
     assert trace.one("StructuredOutputManager.create_grammar") == dict(request_id="a-1")
-    assert len(trace.named("StructuredOutputManager.grammar_bitmask")) == 1
+    assert trace.one("StructuredOutputManager.grammar_bitmask") == dict(request_ids=["a-1"])
 
 
 def sent():

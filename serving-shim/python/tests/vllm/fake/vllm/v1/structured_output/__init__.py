@@ -15,5 +15,5 @@ class StructuredOutputManager:
     def _async_create_grammar(self, request):
         return f"grammar of {request.request_id}"
 
-    def grammar_bitmask(self, requests):
-        return [request.grammar for request in requests]
+    def grammar_bitmask(self, requests, structured_output_request_ids, scheduled_spec_decode_tokens):
+        return [requests[one].grammar for one in structured_output_request_ids]
