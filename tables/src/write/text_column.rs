@@ -3,6 +3,7 @@
 //! The crate's own writer takes texts alone, and looks up each of them. Here most are known by a number, and stand in long runs.
 
 use super::hybrid::Hybrid;
+use super::table_file::compression;
 use bytes::Bytes;
 use parquet::basic::Encoding;
 use parquet::column::page::{CompressedPage, Page, PageWriter};
@@ -80,86 +81,68 @@ impl TextColumn {
     ) -> Result<(Bytes, ColumnCloseResult)> {
         let rows: usize = self.levels.iter().map(|(_, rows)| rows).sum();
         let with_text: usize = self.rows.iter().map(|(_, rows)| rows).sum();
-        let mut page = Vec::new();
-        if of.max_def_level() > 0 {
-            let mut levels = Hybrid::new(1, Vec::new());
-            for (is_there, rows) in &self.levels {
-                levels.push((*is_there).into(), *rows);
-            }
-            let levels = levels.finish();
-            page.extend_from_slice(&u32_of(levels.len())?.to_le_bytes());
-            page.extend_from_slice(&levels);
+        if of.max_def_level() == 0 && with_text < rows {
+            let why = format!("column {}: a row has no text", of.name());
+            return Err(ParquetError::General(why));
         }
-        // Where most texts come once, their numbers only cost.
-        let is_plain = self.starts.len() >= with_text.div_ceil(2);
+        let page = match of.max_def_level() {
+            0 => Vec::new(),
+            _ => self.encoded_levels()?,
+        };
         let mut chunk = Chunk {
             out: TrackedWrite::new(Vec::new()),
             compressor,
             uncompressed: 0,
         };
-        let encodings = match is_plain {
-            true => {
-                for (number, rows) in &self.rows {
-                    let text = self.text(*number);
-                    for _ in 0..*rows {
-                        page.extend_from_slice(&u32_of(text.len())?.to_le_bytes());
-                        page.extend_from_slice(text);
-                    }
-                }
-                vec![Encoding::PLAIN, Encoding::RLE]
-            }
-            false => {
-                let (num_values, most) = (u32_of(self.starts.len())?, self.starts.len() - 1);
-                chunk.add(&self.plain, |buf| Page::DictionaryPage {
-                    buf,
-                    num_values,
-                    encoding: Encoding::PLAIN,
-                    is_sorted: false,
-                })?;
-                let most = u32_of(most)?;
-                page.push(u8::try_from(Hybrid::width(most)).unwrap_or(u8::MAX));
-                let mut numbers = Hybrid::new(most, page);
-                for (number, rows) in &self.rows {
-                    numbers.push(*number, *rows);
-                }
-                page = numbers.finish();
-                vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY]
-            }
+        let most = u32_of(self.starts.len().saturating_sub(1))?;
+        let number_bytes = with_text * Hybrid::width(most) as usize / 8;
+        let (page, encoding) = if self.is_shorter_plain(number_bytes) {
+            (self.with_texts(page)?, Encoding::PLAIN)
+        } else {
+            chunk.add_dictionary(&self.plain, self.starts.len())?;
+            (self.with_numbers(page, most), Encoding::RLE_DICTIONARY)
         };
-        let data_at = chunk.out.bytes_written();
-        let num_values = u32_of(rows)?;
-        chunk.add(&page, |buf| Page::DataPage {
-            buf,
-            num_values,
-            encoding: match is_plain {
-                true => Encoding::PLAIN,
-                false => Encoding::RLE_DICTIONARY,
-            },
-            def_level_encoding: Encoding::RLE,
-            rep_level_encoding: Encoding::RLE,
-            statistics: None,
-        })?;
-        let uncompressed = chunk.uncompressed;
-        let bytes = Bytes::from(chunk.out.into_inner()?);
-        let metadata = ColumnChunkMetaData::builder(of.clone())
-            .set_compression(super::table_file::compression()?)
-            .set_encodings(encodings)
-            .set_num_values(i64::from(num_values))
-            .set_total_compressed_size(i64_of(bytes.len())?)
-            .set_total_uncompressed_size(i64_of(uncompressed)?)
-            .set_data_page_offset(i64_of(data_at)?)
-            .set_dictionary_page_offset((!is_plain).then_some(0))
-            .build()?;
         self.clear();
-        let closed = ColumnCloseResult {
-            bytes_written: bytes.len() as u64,
-            rows_written: rows as u64,
-            metadata,
-            bloom_filter: None,
-            column_index: None,
-            offset_index: None,
-        };
-        Ok((bytes, closed))
+        chunk.finish(of, &page, encoding, rows)
+    }
+
+    /// Which rows have a text, behind the length of that.
+    fn encoded_levels(&self) -> Result<Vec<u8>> {
+        let mut levels = Hybrid::new(1, Vec::new());
+        for (is_there, rows) in &self.levels {
+            levels.push((*is_there).into(), *rows);
+        }
+        let levels = levels.finish();
+        Ok([&u32_of(levels.len())?.to_le_bytes()[..], &levels].concat())
+    }
+
+    /// Whether the texts of all rows take no more than each text once and so many bytes of numbers: most come once.
+    fn is_shorter_plain(&self, number_bytes: usize) -> bool {
+        let lens = self.rows.iter().map(|(number, rows)| {
+            let len = size_of::<u32>() + self.text(*number).len();
+            len.saturating_mul(*rows)
+        });
+        lens.fold(0, usize::saturating_add) <= self.plain.len() + number_bytes
+    }
+
+    fn with_texts(&self, mut page: Vec<u8>) -> Result<Vec<u8>> {
+        for (number, rows) in &self.rows {
+            let text = self.text(*number);
+            for _ in 0..*rows {
+                page.extend_from_slice(&u32_of(text.len())?.to_le_bytes());
+                page.extend_from_slice(text);
+            }
+        }
+        Ok(page)
+    }
+
+    fn with_numbers(&self, mut page: Vec<u8>, most: u32) -> Vec<u8> {
+        page.push(u8::try_from(Hybrid::width(most)).unwrap_or(u8::MAX));
+        let mut numbers = Hybrid::new(most, page);
+        for (number, rows) in &self.rows {
+            numbers.push(*number, *rows);
+        }
+        numbers.finish()
     }
 
     fn clear(&mut self) {
@@ -186,6 +169,55 @@ impl Chunk<'_, '_> {
         let written = SerializedPageWriter::new(&mut self.out).write_page(page)?;
         self.uncompressed += written.uncompressed_size;
         Ok(())
+    }
+
+    fn add_dictionary(&mut self, plain: &[u8], texts: usize) -> Result<()> {
+        let num_values = u32_of(texts)?;
+        self.add(plain, |buf| Page::DictionaryPage {
+            buf,
+            num_values,
+            encoding: Encoding::PLAIN,
+            is_sorted: false,
+        })
+    }
+
+    /// Adds the page of the rows, the last one.
+    fn finish(
+        mut self,
+        of: &ColumnDescPtr,
+        page: &[u8],
+        encoding: Encoding,
+        rows: usize,
+    ) -> Result<(Bytes, ColumnCloseResult)> {
+        let num_values = u32_of(rows)?;
+        let data_at = self.out.bytes_written();
+        self.add(page, |buf| Page::DataPage {
+            buf,
+            num_values,
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        })?;
+        let bytes = Bytes::from(self.out.into_inner()?);
+        let metadata = ColumnChunkMetaData::builder(of.clone())
+            .set_compression(compression()?)
+            .set_encodings(vec![Encoding::PLAIN, Encoding::RLE, encoding])
+            .set_num_values(i64::from(num_values))
+            .set_total_compressed_size(i64_of(bytes.len())?)
+            .set_total_uncompressed_size(i64_of(self.uncompressed)?)
+            .set_data_page_offset(i64_of(data_at)?)
+            .set_dictionary_page_offset((data_at > 0).then_some(0))
+            .build()?;
+        let closed = ColumnCloseResult {
+            bytes_written: bytes.len() as u64,
+            rows_written: rows as u64,
+            metadata,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        };
+        Ok((bytes, closed))
     }
 }
 
@@ -259,18 +291,18 @@ mod tests {
     #[test]
     fn texts_are_read_as_they_were_taken() {
         let mut random = 7_u64;
-        let mut below = |most: u64| {
+        let mut below = |most: usize| {
             random = random
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
-            (random >> 33) % most
+            usize::try_from(random >> 33).unwrap() % most
         };
         for kinds in [1, 2, 3, 200, 70_000] {
             let mut group = |rows: usize| {
                 let mut found = Vec::new();
                 while found.len() < rows {
                     let one = format!("text {}", below(kinds));
-                    let other = (below(3) > 0).then(|| "é".repeat(below(kinds) as usize % 50));
+                    let other = (below(3) > 0).then(|| "é".repeat(below(kinds) % 50));
                     for _ in 0..=below(3) * below(40) {
                         found.push((one.clone(), other.clone()));
                     }
@@ -300,5 +332,21 @@ mod tests {
         let (rows, encodings) = read_back(&[all]);
         assert_eq!(rows[8], [Some("8".to_owned()), Some(String::new())]);
         assert_eq!(encodings, [Encoding::PLAIN, Encoding::RLE_DICTIONARY]);
+        // Most texts come once, but a long one does not: it stands there once.
+        let long = "x".repeat(1 << 16);
+        let text = |nth: usize| {
+            if nth < 1_000 {
+                nth.to_string()
+            } else {
+                long.clone()
+            }
+        };
+        let all: Vec<_> = (0..1_200).map(|nth| row(&text(nth), None)).collect();
+        let (rows, encodings) = read_back(&[all]);
+        assert_eq!(
+            rows.last().map(|[one, _]| one.as_ref().map(String::len)),
+            Some(Some(1 << 16))
+        );
+        assert_eq!(encodings, [Encoding::RLE_DICTIONARY, Encoding::PLAIN]);
     }
 }
