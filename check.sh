@@ -11,7 +11,7 @@ Formats, lints, builds and tests the workspace, then runs the demo and loads its
 Stops at the first step that fails. Fetches cargo-nextest where it is missing (Python 3 with venv, and once a network); the tests of the Python package need Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
 That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium, and the servers that the tests of the preload library run.
 
-  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); README's first command as it stands there; then also the statements of report/sql on that run and on the tables of 3,200 ranks, the documentation of the crates, the tests of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
+  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); README's first command as it stands there; then also the statements of report/sql on that run, on one of vLLM and on the tables of 3,200 ranks, the documentation of the crates, the tests of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
   --from    leaves out the steps before STEP, but those that set something up: goes on where a run failed
   --help    this text
 
@@ -183,10 +183,20 @@ demo_trace() {
   fi
 }
 
-# What the statements of report/sql say of the demo's run is what the report says.
+# statements WHERE RUN...: what the statements of report/sql say of these runs is what the report says.
+statements() {
+  local IFS=:
+  SA_TEST_RUNS=${*:2} tests full " on $1" cargo nextest run --workspace --run-ignored only -E 'test(statements_on_recorded_runs_say_what_the_report_says)'
+}
+
 demo_statements() {
   [ -d "$scratch/demo" ] || demo_trace demo
-  SA_TEST_RUNS=$scratch/demo/profile_out tests full ' on the demo' cargo nextest run --workspace --run-ignored only -E 'test(statements_on_recorded_runs_say_what_the_report_says)'
+  statements 'the demo' "$scratch/demo/profile_out"
+}
+
+vllm_statements() {
+  [ -d "$scratch/vllm/metrics" ] || { skip 'the statements of report/sql on a vLLM run' 'there is none'; return; }
+  statements 'a vLLM run' "$scratch"/vllm/{metrics,latency}
 }
 
 # What a cluster is for: statements on the tables of 3,200 ranks, in Spark with two workers. Their rows must be DuckDB's.
@@ -315,8 +325,9 @@ fuzz_targets() {
 
 # The plugin in a real vLLM server, on the wheel that the Python tests built.
 vllm_server() {
-  local rc=0
-  tests/vllm/run || rc=$?
+  local version rc=0
+  read -r version _ < <(grep -v '^#' tests/vllm/versions)
+  tests/vllm/run "$version" --keep "$scratch/vllm" || rc=$?
   [ "$rc" != 3 ] || skip 'a real vLLM server on the CPU' 'tests/vllm/run says above what is missing'
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
@@ -360,6 +371,7 @@ if [ -n "$full" ]; then
   step 'tests for aarch64' aarch64
   step 'torch_npu on the simulator' torch_npu
   step 'vllm on the CPU' vllm_server
+  step 'statements on a vLLM run' vllm_statements
   step 'bench record' bench sa-recorder record --quick
   step 'bench merge' bench trace-merge merge --quick
   step 'bench merge peers' bench trace-merge merge peers

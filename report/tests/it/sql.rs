@@ -1006,7 +1006,7 @@ fn every_engine_has_the_same_rows() {
     }
 }
 
-/// Runs that programs recorded, whose directories `SA_TEST_RUNS` names, with a colon between them. A full run of `check.sh` names the demo's.
+/// Runs that programs recorded, whose directories `SA_TEST_RUNS` names, with a colon between them. A full run of `check.sh` names the demo's and vLLM's.
 #[test]
 #[ignore = "SA_TEST_RUNS names its runs"]
 fn statements_on_recorded_runs_say_what_the_report_says() {
