@@ -90,15 +90,15 @@ impl<'a> PlacedEvent<'a> {
     pub fn what(&self) -> [&'a [u8]; 3] {
         let fields = &self.event.fields;
         let known = [fields.name, fields.cat, fields.args];
-        let found = match known[2].is_some() {
-            true => known.map(|member| member.of(self.event.line)),
+        let in_order = match known[2].is_some() {
+            true => [&[][..]; 3], // all that it has are known
             false => self.event.members_in_order(What::Args),
         };
         let starts = [&*NAME, &*CATEGORY, &*ARGS];
-        std::array::from_fn(|nth| match (found[nth], known[nth]) {
-            ([], known) if known.is_some() => known.of(self.event.line),
-            ([], _) => self.member(starts[nth]),
-            (value, _) => value,
+        std::array::from_fn(|nth| match (known[nth].is_some(), in_order[nth]) {
+            (true, _) => known[nth].of(self.event.line),
+            (false, []) => self.member(starts[nth]),
+            (false, value) => value,
         })
     }
 
@@ -212,6 +212,58 @@ fn text(value: &[u8]) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::line::{parse, parse_canonical};
+
+    /// Name, category and args of an event, at once and one by one.
+    fn found(event: Event<'_>) -> [[String; 3]; 2] {
+        let place = ThreadRow {
+            thread: 0,
+            row: 0,
+            ordinal: 0,
+        };
+        let placed = PlacedEvent::new(event, place, 0);
+        let [name, category, args] = placed.what();
+        let args = [args, placed.args()].map(String::from_utf8_lossy);
+        let [at_once, by_itself] = args.map(Cow::into_owned);
+        let at_once = [text(name).into(), text(category).into(), at_once];
+        [
+            at_once,
+            [placed.name().into(), placed.category().into(), by_itself],
+        ]
+    }
+
+    #[test]
+    fn every_way_finds_the_same_name_category_and_args() {
+        let head = r#"{"ph":"X","pid":1,"tid":2,"ts":1.000,"dur":2.000"#;
+        let cases = [
+            (
+                r#","name":"a","cat":"b","args":{"c":1}}"#,
+                ["a", "b", r#"{"c":1}"#],
+            ),
+            (
+                r#","name":"a","args":{"cat":"c"}}"#,
+                ["a", "", r#"{"cat":"c"}"#],
+            ),
+            (r#","tts":1.000,"name":"a","cat":"b"}"#, ["a", "b", ""]),
+            (
+                r#","name":"a","args":{"x":1},"cat":"b"}"#,
+                ["a", "b", r#"{"x":1}"#],
+            ),
+            (r#","name":"a\u0041","cat":"b"}"#, ["aA", "b", ""]),
+        ];
+        for (tail, expected) in cases {
+            let line = format!("{head}{tail}");
+            for event in [
+                parse(line.as_bytes()).ok(),
+                parse_canonical(line.as_bytes()),
+            ] {
+                assert_eq!(found(event.expect(&line)), [expected; 2], "{line}");
+            }
+        }
+        let line = format!(r#"{head},"name":"a","cat":"b","cat":"c"}}"#);
+        let event = parse(line.as_bytes()).expect(&line);
+        assert_eq!(found(event), [["a", "c", ""]; 2], "the last one counts");
+    }
 
     #[test]
     fn an_arg_is_the_last_member_of_its_name() {
