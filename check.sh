@@ -185,8 +185,9 @@ demo_trace() {
 
 # statements WHERE RUN...: what the statements of report/sql say of these runs is what the report says.
 statements() {
-  local IFS=:
-  SA_TEST_RUNS=${*:2} tests full " on $1" cargo nextest run --workspace --run-ignored only -E 'test(statements_on_recorded_runs_say_what_the_report_says)'
+  local runs
+  runs=$(IFS=:; echo "${*:2}")
+  SA_TEST_RUNS=$runs tests full " on $1" cargo nextest run --workspace --run-ignored only -E 'test(statements_on_recorded_runs_say_what_the_report_says)'
 }
 
 demo_statements() {

@@ -164,6 +164,7 @@ struct Chunk<'a, 'c> {
 
 impl Chunk<'_, '_> {
     fn add(&mut self, content: &[u8], page: impl FnOnce(Bytes) -> Page) -> Result<()> {
+        i32::try_from(content.len()).map_err(too_large)?; // what a page's header can hold
         let packed = self.compressor.compress(content)?;
         let page = CompressedPage::new(page(Bytes::from(packed)), content.len());
         let written = SerializedPageWriter::new(&mut self.out).write_page(page)?;
