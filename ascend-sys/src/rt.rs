@@ -21,11 +21,11 @@ pub mod model {
     for_each_rt_model! { functions, /** Models. */ Model }
 }
 
-/// Where the stubs of `rtKernelLaunch` get their names.
+/// Where stubs and binaries get their names.
 pub mod naming {
     use crate::types::*;
 
-    for_each_rt_naming! { functions, /** Where the stubs of `rtKernelLaunch` get their names. */ Naming }
+    for_each_rt_naming! { functions, /** Where stubs and binaries get their names. */ Naming }
 }
 
 /// What the calling thread did last.
@@ -49,7 +49,7 @@ pub struct Rt {
     pub launch: launch::Launch,
     /// Models.
     pub model: model::Model,
-    /// Where the stubs of `rtKernelLaunch` get their names.
+    /// Where stubs and binaries get their names.
     pub naming: naming::Naming,
     /// What the calling thread did last.
     pub thread: thread::Thread,

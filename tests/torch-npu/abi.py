@@ -17,6 +17,8 @@ from pathlib import Path
 import declarations
 
 HEADERS = ("acl/acl.h", "acl/acl_rt.h", "acl/acl_mdl.h", "acl/acl_op.h", "acl/acl_op_compiler.h", "acl/acl_prof.h", "hccl/hccl.h", "hccl/hccl_types.h")
+#: The rt level, as far as torch_npu itself calls it.
+RT = "torch_npu/csrc/inductor/mlir/hacl_rt.h"
 
 #: Fields that have another name than ours in the vendor's spelling.
 FIELDS = {
@@ -77,8 +79,9 @@ def compile_errors(source: str, folders: list[Path]) -> list[str]:
 def main() -> int:
     include = Path(sys.argv[1]) / "torch_npu" / "include"
     folders = [include, include / "third_party" / "acl" / "inc", include / "third_party" / "hccl" / "inc"]
-    headers = [header for header in HEADERS if any((folder / header).exists() for folder in folders)]
-    text = "".join(path.read_text(errors="replace") for folder in folders[1:] for path in sorted(folder.glob("*/**/*.h")))
+    headers = [header for header in (*HEADERS, RT) if any((folder / header).exists() for folder in folders)]
+    read = [*(path for folder in folders[1:] for path in sorted(folder.glob("*/**/*.h"))), *include.glob(RT)]
+    text = "".join(path.read_text(errors="replace") for path in read)
     ours = declarations.read()
     asserted = checks(ours, text)
     errors = compile_errors(program(ours, headers, asserted), folders)

@@ -53,12 +53,13 @@ macro_rules! for_each_rt_thread {
     };
 }
 
-/// Hands the function that names the stubs of `rtKernelLaunch` to a macro; see [`crate::rt::naming`].
+/// Hands the functions that name stubs, and register binaries with all their kernels, to a macro; see [`crate::rt::naming`].
 #[macro_export]
 macro_rules! for_each_rt_naming {
     ($callback:ident $(, $($extra:tt)*)?) => {
         $callback! { [$($($extra)*)?]
             fn rtFunctionRegister(binary: *mut c_void, stub: *const c_void, name: *const c_char, kernel_info: *const c_void, mode: u32) -> rtError_t;
+            fn rtRegisterAllKernel(binary: *const rtDevBinary_t, handle: *mut *mut c_void) -> rtError_t;
         }
     };
 }

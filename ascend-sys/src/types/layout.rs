@@ -72,6 +72,20 @@ pub struct aclrtBinaryLoadOptions {
     pub num_opt: usize,
 }
 
+/// A binary in the host's memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct rtDevBinary_t {
+    /// What it is for.
+    pub magic: u32,
+    /// Its version.
+    pub version: u32,
+    /// Where it is.
+    pub data: *const c_void,
+    /// Its size in bytes.
+    pub length: u64,
+}
+
 /// What a stream is created with.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -190,6 +204,8 @@ mod tests {
 
     #[test]
     fn fields_lie_where_the_vendors_headers_put_them() {
+        assert_eq!(offset_of!(rtDevBinary_t, data), 8);
+        assert_eq!(offset_of!(rtDevBinary_t, length), 16);
         assert_eq!(align_of::<aclrtLaunchKernelAttr>(), 4);
         assert_eq!(offset_of!(aclrtLaunchKernelAttr, value), 4);
         assert_eq!(offset_of!(aclrtPlaceHolderInfo, data_offset), 4);

@@ -80,7 +80,7 @@ macro_rules! observed {
     };
     (@name [stub $stub:ident] $($rest:tt)*) => { names::of_stub($stub) };
     (@name [func $func:ident] $($rest:tt)*) => { names::of_rt_handle($func) };
-    (@name [handle $handle:ident] $($rest:tt)*) => { Name::Unknown };
+    (@name [handle $handle:ident] $($rest:tt)*) => { names::of_rt_handle($handle) };
     (@name [kind $kind:ident] [op $op:ident] $($rest:tt)*) => { names::of_text($op) };
     (@name [so_name $so:ident] [kernel_name $kernel:ident] $($rest:tt)*) => { names::of_text($kernel.cast()) };
     (@name [names $names:ident] $($rest:tt)*) => { names::of_aicpu($names) };
@@ -211,6 +211,10 @@ macro_rules! observed {
     };
     (naming rtFunctionRegister $call:ident $binary:tt [stub $stub:ident] [name $name:ident] $info:tt $mode:tt) => {
         call::tell_after($call, || names::learn_stub($stub, $name))
+    };
+
+    (naming rtRegisterAllKernel $call:ident [binary $binary:ident] [handle $handle:ident]) => {
+        call::tell_after($call, || names::learn_binary($binary, $handle))
     };
 
     (lifecycle aclFinalize $call:ident) => {

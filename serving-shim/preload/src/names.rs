@@ -1,17 +1,18 @@
 //! What kernels are called: learnt where a program asks for a kernel by its name or registers one, else asked of the runtime once for each handle.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use ascend_sys::acl::kernel::aclrtGetFunctionName;
-use ascend_sys::types::{aclError, aclrtFuncHandle};
+use ascend_sys::types::{aclError, aclrtFuncHandle, rtDevBinary_t};
 
 use crate::kernel_name::KernelName;
 use crate::observe;
 use crate::real::{ACL, Symbol};
 use table::{Entry, Table};
 
+mod binary;
 mod table;
 
 /// Longest name that is asked for.
@@ -43,7 +44,7 @@ pub(crate) fn of_handle(func: aclrtFuncHandle) -> Name<'static> {
     }
 }
 
-/// The same for a handle of the rt level, which need not be one that ACL can name: what was learnt of it alone counts.
+/// The same for a handle of the rt level, of a kernel or of a binary whose kernels have one name, which need not be one that ACL can name: what was learnt of it alone counts.
 pub(crate) fn of_rt_handle(func: *mut c_void) -> Name<'static> {
     of(HANDLES.get(func.addr()))
 }
@@ -106,6 +107,19 @@ pub(crate) fn learn_handle(func: *const aclrtFuncHandle, name: *const c_char) {
 pub(crate) fn forget_handle(func: *const aclrtFuncHandle) {
     if let Some(func) = handle_at(func) {
         HANDLES.forget(func.addr());
+    }
+}
+
+/// Learns what the kernels of a binary are called whose handle was written to `handle`. What was there before has another name, or none.
+pub(crate) fn learn_binary(binary: *const rtDevBinary_t, handle: *const *mut c_void) {
+    let Some(handle) = handle_at(handle).filter(|_| observe::is_configured()) else {
+        return;
+    };
+    // SAFETY: the host has just handed the binary to the real function, which has read it.
+    let name = unsafe { binary::name_of(binary) };
+    match name.and_then(|name| CString::new(name).ok()) {
+        Some(name) => HANDLES.set(handle.addr(), &name),
+        None => HANDLES.forget(handle.addr()),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Events, models and names of the rt level: other ways to the same things.
 
 use super::{code, event, exports, graph, hal};
+use crate::kernel::Binary;
 use crate::runtime::runtime;
+use ascend_sys::codes::*;
 use ascend_sys::rt;
 use ascend_sys::types::*;
 
@@ -56,5 +58,14 @@ exports! { rt::naming, code;
         stub.not_null()?;
         runtime().stubs.register(stub.address(), &name.text()?);
         Ok(())
+    }
+
+    fn rtRegisterAllKernel(binary: *const rtDevBinary_t, handle: *mut *mut c_void) {
+        handle.not_null()?;
+        let binary = binary.get()?;
+        if binary.data.is_null() || binary.length == 0 {
+            return Err(ACL_ERROR_RT_PARAM_INVALID);
+        }
+        handle.put(Binary::load().handle.pointer())
     }
 }

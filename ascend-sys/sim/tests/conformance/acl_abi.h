@@ -127,6 +127,7 @@ aclError aclrtValueWrite(void *memory, uint64_t value, uint32_t flag, aclrtStrea
 aclError aclrtValueWait(void *memory, uint64_t value, uint32_t flag, aclrtStream stream);
 
 int32_t rtFunctionRegister(void *binary, const void *stub, const char *name, const void *info, uint32_t mode);
+int32_t rtRegisterAllKernel(const void *binary, void **handle);
 int32_t rtKernelLaunch(const void *stub, uint32_t blocks, void *args, uint32_t size, void *sm_desc, aclrtStream stream);
 int32_t rtKernelLaunchWithHandleV2(void *binary, uint64_t key, uint32_t blocks, void *args, void *sm_desc, aclrtStream stream, const void *cfg);
 int32_t rtKernelLaunchEx(void *args, uint32_t size, uint32_t flags, aclrtStream stream);

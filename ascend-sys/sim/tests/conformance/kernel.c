@@ -24,6 +24,12 @@ void kernels(void) {
   IS(aclrtLaunchKernel(func, 0, NULL, 0, NULL), 107000);
   IS(aclrtBinaryGetFunction(NULL, "k", &func), 107017);
   IS(rtKernelLaunch("nobody's", 1, NULL, 0, NULL, NULL), 507027);
+  struct { uint32_t magic, version; const void *data; uint64_t length; } whole = {0x43554245, 0, "binary", 6};
+  void *registered;
+  OK(rtRegisterAllKernel(&whole, &registered));
+  OK(rtKernelLaunchWithHandleV2(registered, 7, 1, NULL, NULL, NULL, NULL));
+  whole.length = 0;
+  IS(rtRegisterAllKernel(&whole, &registered), 107000);
   OK(rtKernelLaunchEx(NULL, 0, 0, NULL));
   OK(rtKernelLaunchFwk("op", NULL, 0, 0, NULL));
   OK(rtKernelLaunchWithHandleV2(loaded, 7, 1, NULL, NULL, NULL, NULL));

@@ -14,6 +14,7 @@ EVERYTHING(DECLARE)
 static void *written;
 static uint32_t numbers[3];
 static const aicpu_names names = {"libaicpu.so", "AicpuKernel", "AicpuOp"};
+static const binary whole = {0x43554245, 0, "no binary", 9};
 static const batch_item items[2] = {{0, (void *)0x1, 3, 3, 1}, {1, (void *)0x2, 5, 4, 2}};
 
 static const size_t sizes[2] = {700, 77};
@@ -29,6 +30,7 @@ static type_H given_H(int n) { (void)n; written = (void *)0x1111; return &writte
 static type_W given_W(int n) { return &numbers[n]; }
 static type_N given_N(int n) { (void)n; return &names; }
 static type_C given_C(int n) { (void)n; return 2; }
+static type_E given_E(int n) { (void)n; return &whole; }
 static type_B given_B(int n) { (void)n; return items; }
 static type_Z given_Z(int n) { (void)n; return sizes; }
 static type_D given_D(int n) { (void)n; return 2; }

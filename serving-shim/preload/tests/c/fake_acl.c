@@ -16,6 +16,7 @@ static void show_T(type_T value) { printf(" %d", value); }
 static void show_L(type_L value) { printf(" %#llxL", (unsigned long long)value); }
 static void show_S(type_S value) { printf(" \"%s\"", value ? value : "(null)"); }
 static void show_C(type_C value) { printf(" %u", value); }
+static void show_E(type_E value) { printf(" {%#x,%s,%llu}", value->magic, (const char *)value->data, (unsigned long long)value->length); }
 static void show_H(type_H value) { printf(" (was %p)", *value); }
 static void show_W(type_W value) { printf(" (was %u)", *value); }
 static void show_N(type_N value) { printf(" {%s,%s,%s}", value->so, value->kernel, value->op); }
@@ -40,6 +41,7 @@ static void write_W(type_W value) {
 #define write_N(value) (void)value;
 #define write_B(value) (void)value;
 #define write_C(value) (void)value;
+#define write_E(value) (void)value;
 #define write_Z(value) (void)value;
 #define write_D(value) (void)value;
 

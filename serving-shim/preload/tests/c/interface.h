@@ -1,5 +1,5 @@
 // Every function that is interposed: its library, result, name and types. One letter for each type:
-// P a pointer nobody looks at, R a handle of the rt level, U uint32_t, I int32_t, L uint64_t or size_t, S a C string, H where a handle is written, W where a number is, N names of an AI CPU launch, B items of a batch and C how many, T an element type, Z sizes of a batch and D how many.
+// P a pointer nobody looks at, R a handle of the rt level, U uint32_t, I int32_t, L uint64_t or size_t, S a C string, H where a handle is written, W where a number is, N names of an AI CPU launch, B items of a batch and C how many, T an element type, E a binary, Z sizes of a batch and D how many.
 #ifndef INTERFACE_H
 #define INTERFACE_H
 #include <stddef.h>
@@ -7,6 +7,7 @@
 
 typedef struct { const char *so, *kernel, *op; } aicpu_names;
 typedef struct { int type; void *buffer; uint64_t count; int element; uint32_t rank; } batch_item;
+typedef struct { uint32_t magic, version; const void *data; uint64_t length; } binary;
 
 typedef void *type_P;
 typedef void *type_R;
@@ -20,6 +21,7 @@ typedef const aicpu_names *type_N;
 typedef const batch_item *type_B;
 typedef int32_t type_T;
 typedef uint32_t type_C;
+typedef const binary *type_E;
 typedef const size_t *type_Z;
 typedef size_t type_D;
 typedef void type_V;
@@ -78,6 +80,7 @@ typedef void type_V;
 #define RT(F) \
   F(I, rtGetTaskIdAndStreamID, 2, W, W) \
   F(I, rtFunctionRegister, 5, P, P, S, P, U) \
+  F(I, rtRegisterAllKernel, 2, E, H) \
   F(I, rtKernelLaunch, 6, P, U, P, U, P, P) \
   F(I, rtKernelLaunchWithFlag, 6, P, U, P, P, P, U) \
   F(I, rtKernelLaunchWithFlagV2, 7, P, U, P, P, P, U, P) \

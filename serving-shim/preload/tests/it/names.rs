@@ -36,7 +36,10 @@ fn kernels_have_the_names_they_were_asked_for_by() {
         "kernels without a name"
     );
     assert_eq!(of("triton_poi_fused_add_0"), (2, String::new()));
-    assert_eq!(trace.recorded().count(), 14, "{:?}", trace.counts());
+    let paged = hash("PagedAttention", "0123456789abcdef");
+    assert_eq!(of("PagedAttention"), (1, paged), "by its binary");
+    assert_eq!(of("rtKernelLaunchWithHandleV2"), (1, String::new()));
+    assert_eq!(trace.recorded().count(), 16, "{:?}", trace.counts());
 }
 
 #[test]
