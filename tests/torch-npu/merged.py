@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,16 @@ class Slice:
     #: The process that owns the device's rows, the device, the stream.
     place: tuple[int, int, int]
     launch: int
+
+    @property
+    def is_by_record(self) -> bool:
+        """Whether MSPTI has told its times."""
+        return self.span.args.get("device_method") == "mspti"
+
+    @property
+    def is_in_replay(self) -> bool:
+        """What MSPTI alone tells of has waited in no queue."""
+        return self.is_by_record and "queue_us" not in self.span.args
 
 
 class Trace:
@@ -85,6 +96,6 @@ class Trace:
                     highest[event["pid"], series] = max(highest.get((event["pid"], series), 0), value)
         return {series: sum(value for (_, other), value in highest.items() if other == series) for _, series in highest}
 
-    def names(self) -> set[str]:
+    def names(self) -> Counter[str]:
         """The names of instants and spans."""
-        return {event["name"] for event in self.events if event["ph"] in "Xi"}
+        return Counter(event["name"] for event in self.events if event["ph"] in "Xi")

@@ -1,6 +1,7 @@
 """The scenarios of workload.py, with what must come of each."""
 
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -12,8 +13,12 @@ class Scenario:
     ranks: int = 1
     status: int = 0
     faults: str = ""
-    #: Names of other events that must be there.
-    marks: frozenset[str] = frozenset()
+    #: Names of instants and other spans that must be there, and how often.
+    marks: Mapping[str, int] = field(default_factory=dict)
+    #: What `SA_PROFILE_DEVICE` says.
+    device: str = "sim"
+    #: A library of CANN to preload behind ours, where an installation has it.
+    preloaded: str = ""
     #: A function that the simulated runtime must have.
     needs: str = ""
     #: Launches that may have no slice if they are counted, by the name of the count.
@@ -30,8 +35,10 @@ SCENARIOS = (
     Scenario("eager", frozenset({"Matmul", "Add", "Relu", "sim_add_one", "InplaceMuls", "aclrtMemcpyAsync"})),
     Scenario("graph", frozenset({"aclmdlRIExecuteAsync", "InplaceMuls"})),
     Scenario("updated", frozenset({"aclmdlRIExecuteAsync", "InplaceMuls"}), needs="aclmdlRICaptureTaskUpdateBegin"),
+    Scenario("kernels", frozenset({"aclmdlRIExecuteAsync", "InplaceMuls"}), device="sim,mspti", marks={"mspti": 1}),
+    Scenario("marks", frozenset({"InplaceMuls"}), preloaded="libmspti.so", marks={"step": 20, "part": 20, "begin": 1, "on the stream": 1}),
     Scenario("collectives", frozenset(COLLECTIVES | {"InplaceMuls", "Relu"}), ranks=2),
     # What the device says of tasks after the failed one cannot be had. Those of the ten before have been asked for by then.
-    Scenario("exception", frozenset({"Matmul"}), faults="kernel:15=507015", marks=frozenset({"device_lost"}), counted=frozenset({"rejected_error"}), refused=frozenset({"failed"}), least=10),
+    Scenario("exception", frozenset({"Matmul"}), faults="kernel:15=507015", marks={"device_lost": 1}, counted=frozenset({"rejected_error"}), refused=frozenset({"failed"}), least=10),
     Scenario("killed", frozenset({"InplaceMuls", "Relu"}), status=-signal.SIGKILL),
 )

@@ -106,6 +106,51 @@ class Compare(unittest.TestCase):
         self.assertEqual(compare._grouped(("Add", "Relu", "Add")), ["Add", "Add", "Relu"])
 
 
+class InReplay(unittest.TestCase):
+    """A replay of two kernels, whose times MSPTI has told."""
+
+    entries = [
+        {"device": 0, "stream": 5, "tid": 7, "launch_ns": BASE_NS + 1_000, "kind": kind, "name": name, "seq": seq, "start_ns": BASE_NS + begin, "end_ns": BASE_NS + end, **graph}
+        for kind, name, seq, begin, end, graph in [
+            ("event_record", "", 1, 100_000, 100_000, {}),
+            ("kernel", "Add", 2, 101_000, 104_000, {"graph": 1, "graph_stream": 6}),
+            ("kernel", "Relu", 2, 105_000, 108_000, {"graph": 1, "graph_stream": 6}),
+            ("replay", "", 2, 101_000, 108_000, {"graph": 1}),
+            ("event_record", "", 3, 110_000, 110_000, {}),
+        ]
+    ]
+
+    def wrong(self, change=lambda events, inner: None) -> list[str]:
+        content = trace(["aclmdlRIExecuteAsync"])
+        events = content["traceEvents"]
+        events[4]["args"]["kernels"] = ["Add", "Relu"]
+        events.append({"ph": "M", "pid": 1, "tid": 3, "name": "thread_name", "args": {"name": "Stream 6"}})
+        args = {"launch": 0, "uncertainty_us": 0.5, "device_method": "mspti"}
+        inner = [{"ph": "X", "pid": 1, "tid": 3, "ts": ts, "dur": 3.0, "name": name, "args": dict(args)} for ts, name in [(101.0, "Add"), (105.0, "Relu")]]
+        events += inner
+        change(events, inner)
+        result = compared(self.entries, content)
+        self.assertEqual((result.tasks, result.slices, result.inner), (1, 1, 2))
+        return result.wrong
+
+    def test_what_is_right_passes(self):
+        self.assertEqual(self.wrong(), [])
+        self.assertEqual(self.wrong(lambda events, inner: inner[0].update(ts=101.5)), [])
+
+    def test_a_kernel_elsewhere_or_missing_is_found(self):
+        for change, problem in [
+            (lambda events, inner: inner[0].update(ts=101.6), "Add in aclmdlRIExecuteAsync (launch 0 of (42, 0, 5)) starts 0.600 µs off"),
+            (lambda events, inner: inner[1].update(dur=3.6), "ends 0.600 µs off"),
+            (lambda events, inner: inner[0].update(name="Mul"), "inside it"),
+            (lambda events, inner: inner[0].update(tid=2), "inside it"),
+            (lambda events, inner: events.pop(), "inside it"),
+            (lambda events, inner: inner[0]["args"].update(launch=8), "1 kernels in no replay, of launch 8"),
+            (lambda events, inner: (inner[1].update(ts=108.0), inner[1]["args"].update(uncertainty_us=5.0)), "Relu is not inside"),
+        ]:
+            found = self.wrong(change)
+            self.assertTrue(any(problem in line for line in found), (problem, found))
+
+
 try:
     import stubs
 except ModuleNotFoundError:  # pyelftools is in the environments of torch_npu

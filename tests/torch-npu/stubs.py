@@ -19,7 +19,10 @@ import elf
 RUNTIME = "libacl_rt.so"
 
 #: The other libraries whose place it takes: also those that are only opened by name.
-SIMULATED = ("libruntime.so", "libascend_hal.so", "libms_tools_ext.so", "libmsprofiler.so")
+SIMULATED = ("libruntime.so", "libascend_hal.so", "libms_tools_ext.so", "libmsprofiler.so", "libmspti.so")
+
+#: A folder in OUT that is laid out as CANN is installed: torch_npu passes marks on only where ASCEND_HOME_PATH names one.
+CANN = "cann"
 
 #: C of our own for a library, beside what is generated for it.
 WRITTEN = Path(__file__).parent / "libraries"
@@ -110,6 +113,14 @@ def write_library(out: Path, name: str, symbols: Symbols) -> None:
     compile_library(out, name, [code, *([written] if written.exists() else [])], *options)
 
 
+def write_cann(out: Path) -> None:
+    """Hard links, since torch_npu looks at the real names of the libraries."""
+    for folder in ("lib64", "opp", "runtime", "compiler"):
+        (out / CANN / folder).mkdir(parents=True)
+    for name in ("libms_tools_ext.so", "libmspti.so"):
+        (out / CANN / "lib64" / name).hardlink_to(out / RUNTIME)
+
+
 def main() -> None:
     site, simulator, out, *others = (Path(argument).resolve() for argument in sys.argv[1:])
     shutil.rmtree(out, ignore_errors=True)
@@ -117,6 +128,7 @@ def main() -> None:
     (out / RUNTIME).write_bytes(elf.renamed(simulator, RUNTIME))
     for name in SIMULATED:
         (out / name).symlink_to(RUNTIME)
+    write_cann(out)
     libraries = wheel_libraries([*(site / folder for folder in ("torch/lib", "torch", "torch_npu/lib", "torch_npu")), *others])
     looked_up = operators(libraries)
     (out / "generated" / "operators.h").write_text("".join(f"OPERATOR({name})\n" for name in looked_up))

@@ -14,6 +14,7 @@ from pathlib import Path
 import compare
 import elf
 import merged
+import stubs
 import truth
 from scenarios import SCENARIOS, Scenario
 
@@ -35,31 +36,38 @@ class Suite:
     def problems_of(self, scenario: Scenario) -> list[str]:
         folder = self.scratch / scenario.name
         folder.mkdir(parents=True)
-        bare = self._run(scenario, folder, {})
-        recorded = self._run(scenario, folder, self.recording(folder))
+        cann = self._cann(scenario)
+        bare = self._run(scenario, folder, "bare", cann)
+        recorded = self._run(scenario, folder, "recorded", cann | self.recording(folder, scenario.device, cann.get("LD_PRELOAD")))
         problems = [f"{without} without the preload, {within} with it" for without, within in zip(bare, recorded) if without != within]
         problems += [f"exit {status} instead of {scenario.status}" for _, status in recorded if status != scenario.status]
         return problems + self._problems_of_trace(scenario, folder)
 
-    def recording(self, folder: Path) -> dict[str, str]:
+    def _cann(self, scenario: Scenario) -> dict[str, str]:
+        """Where CANN seems to be installed, and what is preloaded of it."""
+        cann = self.libraries / stubs.CANN
+        return {"ASCEND_HOME_PATH": str(cann), "ASCEND_OPP_PATH": str(cann / "opp"), "LD_PRELOAD": str(cann / "lib64" / scenario.preloaded)} if scenario.preloaded else {}
+
+    def recording(self, folder: Path, device: str = "sim", behind: str | None = None) -> dict[str, str]:
+        """What makes a process record, with `behind` preloaded, too."""
         return {
-            "LD_PRELOAD": str(self.preload),
+            "LD_PRELOAD": ":".join(filter(None, [str(self.preload), behind])),
             "SA_PROFILE_DIR": str(folder / "run"),
             "SA_PROFILE_LEVEL": "verbose",
-            "SA_PROFILE_DEVICE": "sim",
+            "SA_PROFILE_DEVICE": device,
             "SA_PROFILE_SIM_LIBRARY": str(self.libraries / "libacl_rt.so"),
             "ASCEND_SIM_TRUTH": str(folder / "truth.{pid}"),
             "ASCEND_SIM_TRUTH_THROUGH": "1",
         }
 
-    def _run(self, scenario: Scenario, folder: Path, variables: dict[str, str]) -> list[tuple[str, int]]:
+    def _run(self, scenario: Scenario, folder: Path, kind: str, variables: dict[str, str]) -> list[tuple[str, int]]:
         """What each rank prints, and its exit status."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(scenario.ranks), "OMP_NUM_THREADS": "1"}
         common = {**inherited, **meeting, "LD_LIBRARY_PATH": str(self.libraries), "ASCEND_SIM_FAULTS": scenario.faults, **variables}
         ranks = []
         for rank in range(scenario.ranks):
-            said = folder / f"stderr.{'recorded' if variables else 'bare'}.{rank}"
+            said = folder / f"stderr.{kind}.{rank}"
             with said.open("w") as stderr:
                 command = [self.python, str(WORKLOAD), scenario.name]
                 pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": stderr}
@@ -78,7 +86,7 @@ class Suite:
         trace = merged.Trace(folder / "run" / "trace.json")
         result = compare.compare(trace, truth.read(folder))
         print(f"torch-npu: {scenario.name}: {result.summary()}", flush=True)
-        return [*said, *result.wrong, *_uncounted(scenario, trace, result), *_absent(scenario, trace)]
+        return [*said, *result.wrong, *result.problems_of_inner(scenario.device), *_uncounted(scenario, trace, result), *_absent(scenario, trace)]
 
 
 def _uncounted(scenario: Scenario, trace: merged.Trace, result: compare.Result) -> list[str]:
@@ -94,8 +102,10 @@ def _uncounted(scenario: Scenario, trace: merged.Trace, result: compare.Result) 
 
 
 def _absent(scenario: Scenario, trace: merged.Trace) -> list[str]:
-    absent = (scenario.slices - {slice.span.name for slice in trace.slices}) | (scenario.marks - trace.names())
-    return [f"not in the trace: {', '.join(sorted(absent))}"] if absent else []
+    absent = scenario.slices - {slice.span.name for slice in trace.slices}
+    problems = [f"not in the trace: {', '.join(sorted(absent))}"] if absent else []
+    names = trace.names()
+    return problems + [f"{names[name]} of {name} in the trace, {count} were expected" for name, count in scenario.marks.items() if names[name] != count]
 
 
 def free_port() -> int:

@@ -10,6 +10,18 @@ TIMED = {"kernel": "", "memcpy": "", "hccl": "", "replay": "aclmdlRIExecuteAsync
 
 
 @dataclass(frozen=True)
+class Inner:
+    """A kernel or a collective in a replay."""
+
+    device: int
+    #: The graph's own.
+    stream: int
+    name: str
+    begin_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
 class Task:
     """A task of a stream with the event before and the one after it, which is what can be measured. Times are of CLOCK_MONOTONIC in ns."""
 
@@ -25,7 +37,7 @@ class Task:
     own_begin_ns: int
     own_end_ns: int
     #: The kernels and collectives of a replay, in their order.
-    kernels: tuple[str, ...] = ()
+    kernels: tuple[Inner, ...] = ()
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -50,13 +62,13 @@ def _of_stream(pid: int, entries: list[dict]) -> list[Task]:
     kernels = defaultdict(list)
     for entry in entries:
         if "graph" in entry and entry["kind"] in ("kernel", "hccl"):
-            kernels[entry["seq"]].append(entry["name"])
+            kernels[entry["seq"]].append(Inner(entry["device"], entry["graph_stream"], entry["name"], entry["start_ns"], entry["end_ns"]))
     own = [entry for entry in entries if "graph" not in entry or entry["kind"] == "replay"]
     timed = [(before, entry, after) for before, entry, after in zip([{}, *own], own, [*own[1:], {}]) if entry["kind"] in TIMED]
     return [_task(pid, entry, before, after, kernels[entry["seq"]]) for before, entry, after in timed]
 
 
-def _task(pid: int, entry: dict, before: dict, after: dict, kernels: list[str]) -> Task:
+def _task(pid: int, entry: dict, before: dict, after: dict, kernels: list[Inner]) -> Task:
     """Where no event stands beside a task, because it was not timed, its own times."""
     return Task(
         pid=pid,

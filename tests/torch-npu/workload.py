@@ -50,6 +50,43 @@ def graph() -> None:
     print("replayed", numbers.tolist())
 
 
+def kernels() -> None:
+    """Two graphs in turn, of kernels of two streams each, and kernels in between. How many kernels a graph has is not said."""
+    numbers = torch.arange(8, dtype=torch.int32).npu()
+    square = torch.ones(16, 16, device="npu")
+    side = torch.npu.Stream()
+    graphs = [torch.npu.NPUGraph(), torch.npu.NPUGraph()]
+    for captured in graphs:
+        with torch.npu.graph(captured):
+            numbers.add_(1)
+            torch.softmax(torch.matmul(square, square), 1)
+            side.wait_stream(torch.npu.current_stream())
+            with torch.npu.stream(side):
+                torch.relu(square)
+            torch.npu.current_stream().wait_stream(side)
+    for _ in range(ROUNDS):
+        for captured in graphs:
+            captured.replay()
+            square.mul_(2)
+    torch.npu.synchronize()
+    print("replayed", numbers.tolist())
+
+
+def marks() -> None:
+    """Ranges and marks of mstx, on the host and in a stream."""
+    mstx, square = torch.npu.mstx, torch.ones(16, 16, device="npu")
+    mstx.mark("begin")
+    for _ in range(ROUNDS):
+        step = mstx.range_start("step", torch.npu.current_stream())
+        part = mstx.range_start("part", domain="own")
+        square.mul_(2)
+        mstx.range_end(part, "own")
+        mstx.range_end(step)
+    mstx.mark("on the stream", torch.npu.current_stream(), domain="own")
+    torch.npu.synchronize()
+    print("marked")
+
+
 def collectives() -> None:
     """One rank of two, which do not wait for each other: the simulated ranks never meet."""
     from torch import distributed
@@ -122,7 +159,7 @@ def killed() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-SCENARIOS = {scenario.__name__: scenario for scenario in (eager, graph, updated, collectives, exception, killed)}
+SCENARIOS = {scenario.__name__: scenario for scenario in (eager, graph, updated, kernels, marks, collectives, exception, killed)}
 
 if __name__ == "__main__":
     SCENARIOS[sys.argv[1]]()

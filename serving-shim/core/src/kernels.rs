@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 mod align;
+mod names;
 mod placing;
 mod records;
 mod sought;
@@ -126,6 +127,7 @@ impl Bracket {
                 start_ns,
                 end_ns,
                 stream: launched.stream_id.cast_unsigned(),
+                name: is_plain.then(|| launched.description.name.shown.as_ref().into()),
                 graph: (!is_plain).then_some(graph),
                 expected: if is_plain { Some(1) } else { exact },
                 at_least,
@@ -251,6 +253,9 @@ impl Kernels {
         if self.is_idle() || !(is_new || is_due) {
             return;
         }
+        if self.is_stale(now) {
+            self.offset = None;
+        }
         self.settle_whole(sink);
         if is_due {
             while self.settle_unclear(sink, |one| end || one.is_older(now, ALIGN_NS)) {}
@@ -270,6 +275,23 @@ impl Kernels {
         let before = self.brackets.len();
         self.settle_whole(sink);
         self.brackets.len() < before
+    }
+
+    /// Whether the offset is another one for the last launches: it gives one of them the record of another kernel.
+    fn is_stale(&self, now_ns: u64) -> bool {
+        let Some(offset) = self.offset else {
+            return false;
+        };
+        self.brackets.iter().any(|bracket| {
+            let sought = &bracket.sought;
+            if sought.name.is_none() || bracket.is_older(now_ns, ALIGN_NS) {
+                return false;
+            }
+            match &self.records.of(sought, offset)[..] {
+                [(_, only)] => self.records.are_others(sought, std::iter::once(*only)),
+                _ => false,
+            }
+        })
     }
 
     /// Those of which all kernels are there.
@@ -318,7 +340,7 @@ impl Kernels {
         }
     }
 
-    /// The records of a launch, if that they are is clear.
+    /// The records of a launch, if that they are is clear. Where only the name of one speaks against it, kernels of several names may have such records.
     fn clear_ones(&mut self, sink: &Sink<'_>, bracket: &Bracket) -> Vec<Key> {
         let Some(offset) = self.offset else {
             return Vec::new();
@@ -333,6 +355,13 @@ impl Kernels {
         let own = sought.offset_of(kernels.clone());
         if self.records.is_too_much(sought, found.len()) || !own.wider(1).is_possible() {
             add(&sink.counts.impossible, found.len() as u64);
+            return Vec::new();
+        }
+        if let [(_, only)] = found[..]
+            && self.records.are_others(sought, std::iter::once(only))
+        {
+            let only = only.clone();
+            self.records.learn_name(sought, &only);
             return Vec::new();
         }
         let is_sure = match self.records.is_known(sought) {
@@ -360,6 +389,7 @@ impl Kernels {
         let shown = &kernels[..placed.len()];
         match (&placed[..], bracket.waits) {
             ([only], true) => {
+                self.records.learn_name(sought, &kernels[0]);
                 bracket.shown.write(sink, only, Method::Mspti);
                 count(&sink.counts.placed);
             }

@@ -341,6 +341,40 @@ fn a_step_of_the_records_clock_costs_no_more_than_the_replay_that_it_falls_into(
     assert_inside(&run);
 }
 
+/// Where the clock steps by about the distance of two launches, each record falls between the events of a neighbour, which has another name.
+#[test]
+fn a_step_of_the_records_clock_gives_no_kernel_the_times_of_its_neighbour() {
+    let simulator = Simulator::whole();
+    let library = simulator.0.path().join("libascendcl.so");
+    let variables = [
+        ("SA_PROFILE_DEVICE", "sim,mspti"),
+        ("SA_PROFILE_SIM_LIBRARY", library.to_str().expect("text")),
+        ("ASCEND_SIM_KERNELS", "matmul=8,add=9,paged_attention=10"),
+        ("ASCEND_SIM_MSPTI_ANCHOR_US", "700000"),
+        ("ASCEND_SIM_MSPTI_ANCHOR_OFF_US", "6"),
+    ];
+    let run = run_to(&["in-turn", "50000"], &variables, Outcome::quiet);
+    let slices = by_records(&run);
+    let mut truth = in_truth(&run, "stream");
+    truth.sort_by(|one, other| one.launched_us.0.total_cmp(&other.launched_us.0));
+    let own = |slice: &Kernel| {
+        let before = |one: &Kernel| one.launched_us.0 < slice.launched_us.0 - 0.002;
+        let own = &truth[truth.partition_point(before)];
+        assert!(slice.can_be(own), "{slice:?}, {own:?}");
+        own.us
+    };
+    let is_wrong = |slice: &&Kernel| (slice.us - own(slice)).abs() > 0.5;
+    let wrong: Vec<&Kernel> = slices.iter().filter(is_wrong).collect();
+    println!(
+        "NEIGHBOURS: {} of {} slices have the times of another, {} missing",
+        wrong.len(),
+        slices.len(),
+        counted(&run, "missing")
+    );
+    assert!(wrong.is_empty(), "{:?}", wrong.first());
+    assert!(slices.len() > 25_000, "{}", slices.len());
+}
+
 #[test]
 fn records_that_are_dropped_are_missed_and_counted() {
     // A round has 14 records: every seventh would be the same one of a graph each time.

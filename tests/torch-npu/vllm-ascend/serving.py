@@ -41,7 +41,7 @@ class Serving(suite.Suite):
     def problems(self, scenario: str) -> list[str]:
         folder = self.scratch / scenario
         bare = self._answers(scenario, folder / "bare", {})
-        recorded = self._answers(scenario, folder / "recorded", self.recording(folder / "recorded"))
+        recorded = self._answers(scenario, folder / "recorded", self.recording(folder / "recorded", _device(scenario)))
         problems = [] if bare == recorded and len(bare) == REQUESTS else [f"{bare} without recording, {recorded} with it"]
         return problems + self._problems_of_run(scenario, folder / "recorded")
 
@@ -95,7 +95,12 @@ class Serving(suite.Suite):
             problems.append(f"{result.slices} slices of {result.tasks} tasks, {trace.lost} events lost, damage {trace.damage}")
         absent = slices - {slice.span.name for slice in trace.slices}
         problems += [f"not on the device: {', '.join(sorted(absent))}"] if absent else []
-        return [*problems, *result.wrong, *followed.problems_of(trace, REQUESTS, workers, TOKENS)]
+        return [*problems, *result.wrong, *result.problems_of_inner(_device(scenario)), *followed.problems_of(trace, REQUESTS, workers, TOKENS)]
+
+
+def _device(scenario: str) -> str:
+    """What `SA_PROFILE_DEVICE` says: the server's graphs have their kernels, too."""
+    return "sim,mspti" if scenario == "serve" else "sim"
 
 
 def _wait_until_ready(server: subprocess.Popen, port: int) -> None:

@@ -17,11 +17,22 @@ const LAST_NS: i64 = 5_000;
 /// Launches whose records are tried on.
 const ANCHORS: usize = 6;
 
-/// The offset, unless several do as well or none does.
+/// The offset, unless several do as well or none does. Of two the one that fits the names of the records is right, unless these were learnt wrongly: then
+/// another offset explains far more.
 pub(super) fn align(launches: &[&Sought], records: &Records) -> Option<Offset> {
     let launches = &launches[..enough(launches, records)];
+    let by_names = best(launches, records, true);
+    let by_times = best(launches, records, false);
+    let kernels = |found: Option<(Offset, usize)>| found.map_or(0, |(_, kernels)| kernels);
+    let are_misleading = kernels(by_names) * 2 < kernels(by_times);
+    let (offset, _) = if are_misleading { by_times } else { by_names }?;
+    Some(offset)
+}
+
+/// The best offset, and how many records fall between events by it.
+fn best(launches: &[&Sought], records: &Records, heeds_names: bool) -> Option<(Offset, usize)> {
     let tried = candidates(launches, records).into_iter();
-    let tried = tried.filter_map(|offset| Trial::of(launches, records, offset));
+    let tried = tried.filter_map(|offset| Trial::of(launches, records, offset, heeds_names));
     let mut tried: Vec<Trial> = tried.collect();
     tried.sort_by_key(|trial| (std::cmp::Reverse(trial.kernels), trial.wrong_ns));
     let best = tried.first()?;
@@ -31,7 +42,7 @@ pub(super) fn align(launches: &[&Sought], records: &Records) -> Option<Offset> {
         .filter(|one| one.kernels == best.kernels && one.wrong_ns < near_ns);
     let contradict =
         |other: &Trial| !other.offset.and(best.offset).is_possible() && best.explains_one_of(other);
-    (!as_good.into_iter().any(contradict)).then_some(best.offset)
+    (!as_good.into_iter().any(contradict)).then_some((best.offset, best.kernels))
 }
 
 /// What an offset makes of launches.
@@ -47,14 +58,21 @@ struct Trial {
 }
 
 impl Trial {
-    fn of(launches: &[&Sought], records: &Records, mut offset: Offset) -> Option<Trial> {
+    fn of(
+        launches: &[&Sought],
+        records: &Records,
+        mut offset: Offset,
+        heeds_names: bool,
+    ) -> Option<Trial> {
         let (mut kernels, mut explained) = (0, Vec::new());
         for (index, launch) in launches.iter().enumerate() {
             let found = records.of(launch, offset);
             let narrowed = launch.offset_of(found.iter().map(|(_, kernel)| *kernel));
             let narrowed = narrowed.and(offset);
             let is_too_much = records.is_too_much(launch, found.len());
-            if !found.is_empty() && !is_too_much && narrowed.is_possible() {
+            let mut of_others = found.iter().map(|(_, kernel)| *kernel);
+            let is_anothers = heeds_names && records.are_others(launch, &mut of_others);
+            if !found.is_empty() && !is_too_much && narrowed.is_possible() && !is_anothers {
                 kernels += found.len();
                 offset = narrowed;
                 explained.push(index);
@@ -144,6 +162,7 @@ mod tests {
             start_ns,
             end_ns,
             stream: 1,
+            name: None,
             graph: expected.is_none_or(|count| count > 1).then_some(7),
             expected,
             at_least: RecordCount::default(),
@@ -207,6 +226,53 @@ mod tests {
         assert_eq!(aligned(&[launch(0, 8_000, Some(1))], kernels), None);
         assert_eq!(aligned(&[launch(0, 8_000, Some(1))], Vec::new()), None);
         assert_eq!(aligned(&[], vec![kernel(0, 0)]), None);
+    }
+
+    /// Even launches of two kernels in turn; the records of the first ones came before the clock stepped by the distance of two.
+    fn stepped(taught: bool) -> Option<i64> {
+        let names = ["one", "two"];
+        let (mut launches, mut kernels) = even(20, 0);
+        for (index, (launch, kernel)) in launches.iter_mut().zip(&mut kernels).enumerate() {
+            launch.name = Some(names[index % 2].into());
+            kernel.name = format!("record of {}", names[index % 2]).into();
+        }
+        let mut records = Records::default();
+        for (launch, kernel) in launches.iter().zip(&kernels).filter(|_| taught) {
+            records.learn_name(launch, kernel);
+        }
+        // The last one is lost, so that the offset before explains as many as the one after.
+        kernels.pop();
+        for kernel in &mut kernels {
+            kernel.start_ns += 10_000;
+            kernel.end_ns += 10_000;
+        }
+        records.take(kernels, 0);
+        let launches: Vec<&Sought> = launches.iter().collect();
+        Some(align(&launches, &records)?.middle_ns() - OFFSET_NS)
+    }
+
+    #[test]
+    fn of_two_that_do_as_well_names_tell_the_right_one() {
+        assert_eq!(stepped(false), None);
+        let found = stepped(true).unwrap();
+        assert!((found - 10_000).abs() <= 2_000, "{found}");
+    }
+
+    #[test]
+    fn names_that_were_learnt_wrongly_do_not_mislead() {
+        let (mut launches, kernels) = even(20, 0);
+        let mut records = Records::default();
+        for launch in &mut launches {
+            launch.name = Some("another".into());
+            records.learn_name(launch, &kernels[0]);
+        }
+        launches
+            .iter_mut()
+            .for_each(|one| one.name = Some("own".into()));
+        records.take(kernels, 0);
+        let launches: Vec<&Sought> = launches.iter().collect();
+        let found = align(&launches, &records).unwrap().middle_ns() - OFFSET_NS;
+        assert!(found.abs() <= 2_000, "{found}");
     }
 
     #[test]

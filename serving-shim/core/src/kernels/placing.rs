@@ -77,6 +77,7 @@ mod tests {
         start_ns: 1_000_000_000,
         end_ns: 1_000_050_000,
         stream: 1,
+        name: None,
         graph: Some(1),
         expected: None,
         at_least: RecordCount {

@@ -1,5 +1,6 @@
 //! The records of a device that belong to no launch yet, and whose they are.
 
+use super::names::Names;
 use super::sought::{Offset, Sought};
 use crate::mspti::Kernel;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -29,6 +30,8 @@ pub(super) struct Records {
     taken: u64,
     /// Streams that something was launched into: no graph's own.
     launched: BTreeSet<u32>,
+    /// What they call the kernels that are launched by themselves.
+    names: Names,
     /// The records of a graph's replays, once they are known.
     own: BTreeMap<usize, BTreeSet<Id>>,
     /// What the last replay of a graph had that was whole, while it is not known.
@@ -84,7 +87,9 @@ impl Records {
         sought: &Sought,
         kernels: impl Iterator<Item = &'a Kernel> + Clone,
     ) -> bool {
-        if sought.graph.is_some() && !are_in_order(kernels.clone()) {
+        if self.are_others(sought, kernels.clone())
+            || sought.graph.is_some() && !are_in_order(kernels.clone())
+        {
             return false;
         }
         if self.is_known(sought) {
@@ -96,6 +101,23 @@ impl Records {
         sought
             .expected
             .is_some_and(|expected| last - first < expected as u64)
+    }
+
+    /// Whether one of these is surely the record of another kernel, by its name.
+    pub(super) fn are_others<'a>(
+        &self,
+        sought: &Sought,
+        mut kernels: impl Iterator<Item = &'a Kernel>,
+    ) -> bool {
+        let name = sought.name.as_deref();
+        name.is_some_and(|name| kernels.any(|one| self.names.contradict(name, &one.name)))
+    }
+
+    /// A launch's record is found.
+    pub(super) fn learn_name(&mut self, sought: &Sought, kernel: &Kernel) {
+        if let Some(name) = &sought.name {
+            self.names.learn(name, &kernel.name);
+        }
     }
 
     /// How many records a launch has, if that is known.
@@ -258,6 +280,7 @@ mod tests {
             start_ns: 0,
             end_ns: 1000,
             stream: 1,
+            name: None,
             graph: Some(graph),
             expected: Some(2),
             at_least: RecordCount::default(),

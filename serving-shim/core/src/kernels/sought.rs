@@ -5,6 +5,7 @@
 
 use crate::graphs::RecordCount;
 use crate::mspti::Kernel;
+use std::sync::Arc;
 
 /// What a time in a record is more than the device's own: at least and at most, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(super) struct Sought {
     pub(super) end_ns: i64,
     /// The stream that it was launched into.
     pub(super) stream: u32,
+    /// What the kernel is called, if it is a kernel by itself.
+    pub(super) name: Option<Arc<str>>,
     /// The graph that was replayed, if it was one.
     pub(super) graph: Option<usize>,
     /// How many records it has, if its capture tells.

@@ -1,0 +1,110 @@
+//! What records call the kernels that programs launch. Neither knows the other's word for a kernel, but each time the same two come together.
+//!
+//! So a record whose name nearly always comes with the launches of another kernel is not this launch's, however well it falls between its events: MSPTI's
+//! clock has stepped by about the distance of two launches.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Most names of records that are remembered.
+const MAX_RECORD_NAMES: usize = 4096;
+/// Most kernels that are remembered for one of them.
+const MAX_KERNELS: usize = 16;
+/// So often two must have come together to be of each other.
+const OFTEN: u32 = 4;
+/// A name is of a kernel's alone if it has come with that one so many times as often as with all others.
+const TIMES_AS_OFTEN: u32 = 3;
+
+/// The kernels that each record's name has come with, and how often.
+#[derive(Debug, Default)]
+pub(super) struct Names(BTreeMap<Arc<str>, BTreeMap<Arc<str>, u32>>);
+
+impl Names {
+    /// A launch of this kernel had a record of this name.
+    pub(super) fn learn(&mut self, kernel: &Arc<str>, record: &Arc<str>) {
+        if self.0.len() >= MAX_RECORD_NAMES && !self.0.contains_key(record) {
+            return;
+        }
+        let kernels = self.0.entry(Arc::clone(record)).or_default();
+        if kernels.len() >= MAX_KERNELS && !kernels.contains_key(kernel) {
+            return;
+        }
+        let times = kernels.entry(Arc::clone(kernel)).or_default();
+        *times = times.saturating_add(1);
+    }
+
+    /// Whether a record of this name is surely one of another kernel.
+    pub(super) fn contradict(&self, kernel: &str, record: &str) -> bool {
+        let Some(kernels) = self.0.get(record) else {
+            return false;
+        };
+        if kernels.get(kernel).is_some_and(|times| *times >= OFTEN) {
+            return false;
+        }
+        let all: u64 = kernels.values().map(|times| u64::from(*times)).sum();
+        let most = kernels.values().copied().max().unwrap_or(0);
+        let rest = all - u64::from(most);
+        most >= OFTEN && u64::from(most) >= u64::from(TIMES_AS_OFTEN) * rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taught(pairs: &[(&str, &str, u32)]) -> Names {
+        let mut names = Names::default();
+        for (kernel, record, times) in pairs {
+            for _ in 0..*times {
+                names.learn(&(*kernel).into(), &(*record).into());
+            }
+        }
+        names
+    }
+
+    #[test]
+    fn a_name_that_comes_with_one_kernel_is_no_others() {
+        let names = taught(&[("MatMulV2", "aclnnMm_MatMul", 6), ("Add", "aclnnAdd", 9)]);
+        assert!(names.contradict("Add", "aclnnMm_MatMul"));
+        assert!(names.contradict("new", "aclnnMm_MatMul"));
+        assert!(!names.contradict("MatMulV2", "aclnnMm_MatMul"));
+        assert!(!names.contradict("Add", "never seen"));
+    }
+
+    #[test]
+    fn a_name_of_several_kernels_or_seen_too_rarely_says_nothing() {
+        let shared = taught(&[("one", "kernel", 8), ("two", "kernel", 3)]);
+        assert!(!shared.contradict("three", "kernel"));
+        let rare = taught(&[("one", "kernel", OFTEN - 1)]);
+        assert!(!rare.contradict("two", "kernel"));
+    }
+
+    #[test]
+    fn what_was_learnt_wrongly_is_outnumbered() {
+        let mut names = taught(&[("neighbour", "kernel", 5)]);
+        assert!(names.contradict("own", "kernel"));
+        let own: Arc<str> = "own".into();
+        names.learn(&own, &"kernel".into());
+        names.learn(&own, &"kernel".into());
+        assert!(!names.contradict("own", "kernel"), "it may be either's");
+        let mut rare = taught(&[("usual", "kernel", 1000)]);
+        for _ in 0..OFTEN {
+            assert!(rare.contradict("rare", "kernel"));
+            rare.learn(&"rare".into(), &"kernel".into());
+        }
+        assert!(!rare.contradict("rare", "kernel"));
+    }
+
+    #[test]
+    fn no_more_is_remembered_than_there_is_room_for() {
+        let mut names = Names::default();
+        for index in 0..=MAX_RECORD_NAMES {
+            names.learn(&"k".into(), &index.to_string().into());
+        }
+        for index in 0..=MAX_KERNELS {
+            names.learn(&index.to_string().into(), &"0".into());
+        }
+        assert_eq!(names.0.len(), MAX_RECORD_NAMES);
+        assert_eq!(names.0["0"].len(), MAX_KERNELS);
+    }
+}
