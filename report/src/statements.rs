@@ -7,7 +7,8 @@ macro_rules! statements {
 }
 
 /// Each statement of `report/sql`, and its name.
-pub const STATEMENTS: [(&str, &str); 24] = statements![
+pub const STATEMENTS: [(&str, &str); 26] = statements![
+    "batching",
     "between_tokens",
     "bottlenecks",
     "collectives",
@@ -29,6 +30,7 @@ pub const STATEMENTS: [(&str, &str); 24] = statements![
     "sizing",
     "step_parts",
     "steps",
+    "streams",
     "under_way",
     "vllm_metrics",
     "windows",

@@ -151,10 +151,10 @@ fn paths(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Where DuckDB is; nothing (said loudly) where it cannot be had.
+/// Where an engine is; nothing (said loudly) where it cannot be had.
 #[expect(clippy::print_stderr, reason = "it says where it does not run")]
-fn path_with_duckdb(test: &str) -> Option<String> {
-    let output = Command::new(ENGINES).arg("duckdb").output().unwrap();
+fn path_with(engine: &str, test: &str) -> Option<String> {
+    let output = Command::new(ENGINES).arg(engine).output().unwrap();
     if output.status.code() == Some(NOT_HERE) {
         eprint!(
             "SKIPPED {test}: {}",
@@ -169,7 +169,7 @@ fn path_with_duckdb(test: &str) -> Option<String> {
 
 #[test]
 fn hostile_names_and_paths_are_taken_as_they_are() {
-    let Some(path) = path_with_duckdb("hostile_names_and_paths_are_taken_as_they_are") else {
+    let Some(path) = path_with("duckdb", "hostile_names_and_paths_are_taken_as_they_are") else {
         return;
     };
     let outer = TempDir::new().unwrap();
@@ -253,7 +253,7 @@ write("args", "7", """SELECT 1::BIGINT AS arg_set_id, k AS flat_key, k AS key, t
     reason = "one folder of tables, and all that views make of it"
 )]
 fn views_take_whole_hosts_and_spell_as_perfetto() {
-    let Some(path) = path_with_duckdb("views_take_whole_hosts_and_spell_as_perfetto") else {
+    let Some(path) = path_with("duckdb", "views_take_whole_hosts_and_spell_as_perfetto") else {
         return;
     };
     let (tables, here) = (TempDir::new().unwrap(), TempDir::new().unwrap());
@@ -357,10 +357,50 @@ fn views_take_whole_hosts_and_spell_as_perfetto() {
     );
 }
 
+/// With `SA_PROFILE_FULL=1` the views of DataFusion and Spark take the same hosts, and bring their clocks to one axis as well.
+#[test]
+fn clocks_of_hosts_are_in_the_views_of_each_engine() {
+    let test = "clocks_of_hosts_are_in_the_views_of_each_engine";
+    let is_full = std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1");
+    let engines: &[&str] = match is_full {
+        true => &["duckdb", "datafusion", "spark"],
+        false => &["duckdb"],
+    };
+    let Some(duckdb) = path_with("duckdb", test) else {
+        return;
+    };
+    let tables = TempDir::new().unwrap();
+    let mut write = Command::new(Path::new(&duckdb).join("python3"));
+    let made = write.args(["-c", BY_HAND]).arg(tables.path()).output();
+    assert!(made.as_ref().unwrap().status.success(), "{made:?}");
+    // Null comes first in some engines.
+    let statement = "SELECT p.host, l.ts FROM loss l LEFT JOIN process p ON p.upid = l.upid ORDER BY CASE WHEN p.host IS NULL THEN 1 ELSE 0 END, l.ts";
+    for engine in engines {
+        let Some(path) = path_with(engine, test) else {
+            continue;
+        };
+        // Spark needs Java.
+        let path = format!("{path}:{}", std::env::var("PATH").unwrap_or_default());
+        let mut command = command(&["sql", "--format", "json", "--engine", engine]);
+        let command = command.env("PATH", path).arg(tables.path()).arg(statement);
+        let said = said(command.output().unwrap(), tables.path());
+        assert_eq!(said.code, Some(0), "{engine}: {}", said.stderr);
+        let rows: Value = serde_json::from_str(&said.stdout).unwrap();
+        let nowhere = json!({"host": null, "ts": 5});
+        let expected = [
+            json!({"host": "n/1", "ts": 5}),
+            json!({"host": "7", "ts": 1005}),
+            nowhere.clone(),
+            nowhere,
+        ];
+        assert_eq!(rows, json!(expected), "{engine}");
+    }
+}
+
 /// An engine that is there and cannot be imported.
 #[test]
 fn a_broken_engine_is_said() {
-    let Some(path) = path_with_duckdb("a_broken_engine_is_said") else {
+    let Some(path) = path_with("duckdb", "a_broken_engine_is_said") else {
         return;
     };
     let (folder, modules) = (TempDir::new().unwrap(), TempDir::new().unwrap());

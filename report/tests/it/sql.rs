@@ -34,13 +34,15 @@ const IDS: [&str; 2] = ["track_id", "slice_id"];
 const ROUNDED: [&str; 3] = ["slope_ns", "intercept_ns", "r_squared"];
 
 /// Statements whose rows (or those of one time) are in the order of processes, which each engine numbers by itself.
-const BY_PROCESS: [&str; 7] = [
+const BY_PROCESS: [&str; 9] = [
+    "batching",
     "concurrency",
     "devices",
     "gaps",
     "launch_delay",
     "load",
     "recorded",
+    "streams",
     "windows",
 ];
 
@@ -455,6 +457,64 @@ fn devices_agree(rows: &Rows, report: &RunReport) {
     assert_eq!(found.take(longest.len()).collect::<Vec<_>>(), longest);
 }
 
+/// How busy streams were, to the last digit.
+fn streams_agree(rows: &Rows, report: &RunReport) {
+    let mut expected: Vec<Value> = report
+        .stream
+        .iter()
+        .map(|stream| {
+            json!({
+                "name": report.recorded.process_name(stream.process), "stream": stream.name, "slices": stream.slices, "replays": stream.replays,
+                "busy_ns": stream.busy_ns, "mean_queue": stream.mean_queue, "max_queue": stream.max_queue,
+            })
+        })
+        .collect();
+    let mut found: Vec<Value> = rows["streams"].clone();
+    for row in &mut found {
+        let tid = row.as_object_mut().unwrap().remove("tid").unwrap();
+        row.as_object_mut().unwrap().remove("pid");
+        if row["stream"].is_null() {
+            row["stream"] = json!(format!("tid {tid}"));
+        }
+        // Whole numbers come as such.
+        row["mean_queue"] = json!(row["mean_queue"].as_f64());
+    }
+    let key = |row: &Value| format!("{} {}", row["name"], row["stream"]);
+    found.sort_by_key(key);
+    expected.sort_by_key(key);
+    assert_eq!(found, expected);
+}
+
+/// What engines put into their steps, to the last digit.
+fn batching_agrees(rows: &Rows, report: &RunReport) {
+    let with_steps = report.batching.iter().filter(|of| of.steps > 0);
+    assert_eq!(rows["batching"].len(), with_steps.clone().count());
+    for of in with_steps {
+        let name = report.recorded.process_name(of.process);
+        let found = row(&rows["batching"], |row| row["name"] == name.as_str());
+        let counts = [
+            ("steps", of.steps),
+            ("prefill_tokens", of.prefill_tokens),
+            ("decode_tokens", of.decode_tokens),
+            ("mixed_steps", of.mixed_steps),
+            ("decode_steps", of.decode_steps),
+            ("drafted_tokens", of.drafted_tokens),
+            ("accepted_tokens", of.accepted_tokens),
+        ];
+        for (key, expected) in counts {
+            assert_eq!(found[key], json!(expected), "{key} of {found}");
+        }
+        let means = [
+            ("decode_step_ns", of.decode_step_ns),
+            ("mixed_step_ns", of.mixed_step_ns),
+        ];
+        for (key, expected) in means {
+            let found = found[key].as_f64();
+            assert_eq!(found.unwrap_or(0.0), expected, "{key}: {of:?}");
+        }
+    }
+}
+
 /// The longest steps, and the names in them.
 fn steps_agree(rows: &Rows, report: &RunReport) {
     let steps = rows["steps"].iter().map(|row| row["dur"].as_i64().unwrap());
@@ -614,6 +674,8 @@ fn all_agree(rows: &Rows, report: &RunReport) {
     requests_agree(rows, report);
     names_agree(rows, report);
     devices_agree(rows, report);
+    streams_agree(rows, report);
+    batching_agrees(rows, report);
     steps_agree(rows, report);
     load_agrees(rows, report);
     sizing_agrees(rows, report);
@@ -677,6 +739,61 @@ fn statements_say_what_the_report_says() {
     let run = Run::of_lines(&served_with_ties());
     let report = run.report();
     for rows in run.rows("statements_say_what_the_report_says") {
+        all_agree(&rows, &report);
+    }
+}
+
+/// Steps with prompts, with answers and with both, one after a pause; streams whose launches wait in turn.
+fn steps_and_queues() -> Vec<Value> {
+    let mut lines = vec![
+        json!({"ph": "M", "pid": 7, "name": "process_name", "args": {"name": "EngineCore"}}),
+        json!({"ph": "M", "pid": 8, "name": "process_name", "args": {"name": "NPU 0"}}),
+        json!({"ph": "M", "pid": 8, "tid": 2, "name": "thread_name", "args": {"name": "Stream 2"}}),
+        json!({"ph": "M", "pid": 8, "tid": 3, "name": "thread_name", "args": {"name": "Stream 3"}}),
+    ];
+    for (ts, prefill, decode) in [
+        (0, 9, 0),
+        (100, 0, 2),
+        (220, 0, 2),
+        (500, 7, 2),
+        (600, 0, 3),
+        (11_000_000, 0, 3),
+        (11_000_130, 0, 3),
+        (11_000_400, 1, 3),
+    ] {
+        lines.push(json!({"ph": "C", "pid": 7, "tid": 1, "ts": ts, "name": "tokens", "args": {"prefill": prefill, "decode": decode}}));
+    }
+    for (ts, drafted, accepted) in [(50, 8, 5), (260, 4, 0)] {
+        lines.push(json!({"ph": "C", "pid": 7, "tid": 1, "ts": ts, "name": "speculation", "args": {"drafted": drafted, "accepted": accepted}}));
+    }
+    // The third was launched before the second; the last two begin as they are launched, one behind the other.
+    let queues = [
+        (10, 9.5),
+        (25, 13.0),
+        (40, 28.5),
+        (60, 46.0),
+        (75, 0.0),
+        (90, 0.25),
+    ];
+    for (tid, scale) in [(2, 1), (3, 3)] {
+        for (nth, (ts, queue_us)) in queues.into_iter().enumerate() {
+            let category = if nth % 4 == 1 { "graph" } else { "kernel" };
+            lines.push(json!({"ph": "X", "pid": 8, "tid": tid, "ts": ts * scale, "dur": 9 * scale, "cat": category, "name": "k", "args": {"queue_us": queue_us}}));
+        }
+    }
+    lines.push(json!({"ph": "X", "pid": 8, "tid": 3, "ts": 900, "dur": 5, "name": "nobody knows when it was launched"}));
+    lines
+}
+
+#[test]
+fn statements_on_steps_and_queues_say_what_the_report_says() {
+    let run = Run::of_lines(&steps_and_queues());
+    let report = run.report();
+    let queue = report.stream.iter().filter_map(|stream| stream.max_queue);
+    assert_eq!(queue.collect::<Vec<_>>(), [3, 1]);
+    let steps = &report.batching[0];
+    assert_eq!((steps.steps, steps.decode_steps), (8, 4));
+    for rows in run.rows("statements_on_steps_and_queues_say_what_the_report_says") {
         all_agree(&rows, &report);
     }
 }
@@ -983,6 +1100,7 @@ fn every_engine_has_the_same_rows() {
         in_common(),
         swept(),
         preempted(),
+        steps_and_queues(),
     ];
     let lines = (0..)
         .step_by(1_000)

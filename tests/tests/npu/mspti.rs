@@ -372,7 +372,7 @@ fn a_step_of_the_records_clock_gives_no_kernel_the_times_of_its_neighbour() {
         counted(&run, "missing")
     );
     assert!(wrong.is_empty(), "{:?}", wrong.first());
-    assert!(slices.len() > 25_000, "{}", slices.len());
+    assert!(slices.len() > 5_000, "{}", slices.len());
 }
 
 #[test]
