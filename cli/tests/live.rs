@@ -247,6 +247,32 @@ fn the_figures_are_those_of_the_report() {
     assert_eq!(serving.started.end().code, Some(0));
 }
 
+/// Eight processes as fast as they can, and 64 with `SA_PROFILE_FULL=1`.
+#[test]
+fn the_figures_of_many_processes_at_full_speed_are_those_of_the_report() {
+    let is_full = std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1");
+    let (processes, requests) = if is_full { (64, 2_000) } else { (8, 500) };
+    let names: Vec<String> = (0..processes).map(|nth| format!("engine{nth}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let ground = Ground::new();
+    fs::create_dir_all(ground.path("out")).unwrap();
+    let serving = Serving::start(&ground, &[]);
+    serving.stats_when(|stats| stats["state"] == "waiting");
+    let go_on = ground.path("go-on").display().to_string();
+    let (until, rest) = (format!("until={go_on}"), format!("requests={requests}"));
+    let words = ["threads=2", "requests=1", &until, &rest];
+    let workers = record(&ground, &names, &words);
+    serving.stats_when(|stats| stats["recorded"]["alive"] == processes);
+    fs::write(&go_on, "").unwrap();
+    for worker in workers {
+        worker.end();
+    }
+    let last = serving.stats_when(|stats| stats["is_final"] == true);
+    assert_eq!(last["recorded"]["ended"], processes);
+    assert_eq!(last["requests"]["arrived"], processes * (requests + 1));
+    assert_same(&last, &ground);
+}
+
 #[test]
 fn a_watch_of_a_run_that_goes_on_ends_with_a_signal() {
     let ground = Ground::new();
