@@ -11,7 +11,7 @@ from truth import Task
 #: Times in the trace have 3 digits of a µs, at each end.
 ROUNDED_NS = 1.5
 
-#: A record counts the device's clock, of 50 MHz, at each end.
+#: A record counts the device's clock, of 50 MHz, and so do the events that bound its place.
 TICKS_NS = 40
 
 
@@ -22,6 +22,8 @@ class Result:
     #: Kernels that ran in replays, and their slices.
     inner: int = 0
     inner_slices: int = 0
+    #: Slices outside of replays whose times MSPTI has told.
+    by_record: int = 0
     wrong: list[str] = field(default_factory=list)
     start_errors_ns: list[float] = field(default_factory=list)
     end_errors_ns: list[float] = field(default_factory=list)
@@ -31,8 +33,12 @@ class Result:
 
     def problems_of_inner(self, device: str) -> list[str]:
         """`device` is what SA_PROFILE_DEVICE said: with MSPTI each kernel in a replay has a slice, and without it none."""
-        expected = self.inner if "mspti" in device else 0
-        return [] if self.inner_slices == expected else [f"{self.inner_slices} slices of kernels in replays, {expected} were expected"]
+        has_records = "mspti" in device
+        expected = self.inner if has_records else 0
+        problems = [] if self.inner_slices == expected else [f"{self.inner_slices} slices of kernels in replays, {expected} were expected"]
+        if has_records != bool(self.by_record) or has_records and not self.inner:
+            problems.append(f"{self.by_record} slices by records of MSPTI, and {self.inner} kernels in replays")
+        return problems
 
     def summary(self) -> str:
         if not self.slices:
@@ -45,7 +51,7 @@ class Result:
 def compare(trace: Trace, tasks: list[Task]) -> Result:
     slices = [slice for slice in trace.slices if not slice.is_in_replay]
     inner = _by_launch(slice for slice in trace.slices if slice.is_in_replay)
-    result = Result(len(tasks), len(slices), sum(len(task.kernels) for task in tasks), len(trace.slices) - len(slices))
+    result = Result(len(tasks), len(slices), sum(len(task.kernels) for task in tasks), len(trace.slices) - len(slices), sum(slice.is_by_record for slice in slices))
     arrows, launched = trace.arrows(), _by_thread(tasks)
     matched: dict[tuple, list[tuple[Slice, Task]]] = defaultdict(list)
     for slice in slices:
@@ -126,11 +132,11 @@ def _check_inner(replay: Slice, slices: list[Slice], task: Task, result: Result)
     if not slices:
         return
     what = f"{replay.span.name} (launch {replay.launch} of {replay.place})"
-    shown = sorted(slices, key=lambda slice: slice.span.begin_ns)
-    if (names := [(slice.place[1:], slice.span.name) for slice in shown]) != [((kernel.device, kernel.stream), kernel.name) for kernel in task.kernels]:
-        result.wrong.append(f"{what}: inside it {task.kernels} ran, not {names}")
+    shown, kernels = sorted(slices, key=lambda slice: slice.span.begin_ns), sorted(task.kernels, key=lambda kernel: kernel.begin_ns)
+    if (names := [(slice.place[1:], slice.span.name) for slice in shown]) != [((kernel.device, kernel.stream), kernel.name) for kernel in kernels]:
+        result.wrong.append(f"{what}: inside it {kernels} ran, not {names}")
         return
-    for slice, kernel in zip(shown, task.kernels):
+    for slice, kernel in zip(shown, kernels):
         _check_times(f"{kernel.name} in {what}", slice, (kernel.begin_ns, kernel.end_ns), result)
         if slice.span.begin_ns < replay.span.begin_ns - ROUNDED_NS or slice.span.end_ns > replay.span.end_ns + ROUNDED_NS:
             result.wrong.append(f"{kernel.name} is not inside {what}")

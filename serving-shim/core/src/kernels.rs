@@ -30,6 +30,8 @@ const ALIGN_NS: u64 = 300_000_000;
 /// ... and now nobody waits for them any longer.
 const SETTLE_NS: u64 = 1_000_000_000;
 
+/// So many launches at least must have the record of another kernel before the offset is doubted: of one its own may be lost.
+const MIN_OTHERS: usize = 2;
 /// Between two looks at what is not clear: each tries many offsets.
 const ALIGN_AGAIN_NS: u64 = 100_000_000;
 
@@ -76,6 +78,8 @@ pub(crate) struct Kernels {
     brackets: Vec<Bracket>,
     records: Records,
     offset: Option<Offset>,
+    /// It may be another one for the last launches.
+    is_doubted: bool,
     aligned_ns: u64,
     /// The last replays, the newest first.
     replays: VecDeque<Replay>,
@@ -253,15 +257,16 @@ impl Kernels {
         if self.is_idle() || !(is_new || is_due) {
             return;
         }
-        if self.is_stale(now) {
-            self.offset = None;
-        }
+        self.is_doubted = !end && (self.is_doubted || self.is_stale(now));
         self.settle_whole(sink);
         if is_due {
             while self.settle_unclear(sink, |one| end || one.is_older(now, ALIGN_NS)) {}
             self.aligned_ns = now_ns();
         }
         self.settle_rest(sink, |one| end || one.is_older(now, SETTLE_NS));
+        if self.is_idle() {
+            self.is_doubted = false; // nobody is left by whom it could be found anew
+        }
     }
 
     /// Those of which all kernels are there once the offset is looked for anew; whether there were any. It has been another one for some.
@@ -271,32 +276,34 @@ impl Kernels {
         let Some(offset) = align(&unclear, &self.records) else {
             return false;
         };
-        self.offset = Some(offset);
+        (self.offset, self.is_doubted) = (Some(offset), false);
         let before = self.brackets.len();
         self.settle_whole(sink);
         self.brackets.len() < before
     }
 
-    /// Whether the offset is another one for the last launches: it gives one of them the record of another kernel.
+    /// Whether the offset is another one for the last launches: it gives most of them the records of other kernels.
     fn is_stale(&self, now_ns: u64) -> bool {
         let Some(offset) = self.offset else {
             return false;
         };
-        self.brackets.iter().any(|bracket| {
-            let sought = &bracket.sought;
-            if sought.name.is_none() || bracket.is_older(now_ns, ALIGN_NS) {
-                return false;
+        let (mut own, mut others) = (0, 0);
+        let young = self.brackets.iter();
+        let young = young.filter(|one| one.waits && !one.is_older(now_ns, ALIGN_NS));
+        for Bracket { sought, .. } in young {
+            if let [(_, only)] = self.records.of(sought, offset)[..] {
+                match self.records.are_others(sought, std::iter::once(only)) {
+                    true => others += 1,
+                    false => own += 1,
+                }
             }
-            match &self.records.of(sought, offset)[..] {
-                [(_, only)] => self.records.are_others(sought, std::iter::once(*only)),
-                _ => false,
-            }
-        })
+        }
+        others >= MIN_OTHERS && others > own
     }
 
     /// Those of which all kernels are there.
     fn settle_whole(&mut self, sink: &Sink<'_>) {
-        let Some(mut offset) = self.offset else {
+        let Some(mut offset) = self.offset.filter(|_| !self.is_doubted) else {
             return;
         };
         let mut rest = Vec::new();

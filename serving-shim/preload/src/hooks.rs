@@ -80,7 +80,7 @@ macro_rules! observed {
     };
     (@name [stub $stub:ident] $($rest:tt)*) => { names::of_stub($stub) };
     (@name [func $func:ident] $($rest:tt)*) => { names::of_rt_handle($func) };
-    (@name [handle $handle:ident] $($rest:tt)*) => { names::of_rt_handle($handle) };
+    (@name [handle $handle:ident] $($rest:tt)*) => { names::of_binary($handle) };
     (@name [kind $kind:ident] [op $op:ident] $($rest:tt)*) => { names::of_text($op) };
     (@name [so_name $so:ident] [kernel_name $kernel:ident] $($rest:tt)*) => { names::of_text($kernel.cast()) };
     (@name [names $names:ident] $($rest:tt)*) => { names::of_aicpu($names) };

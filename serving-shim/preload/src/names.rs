@@ -20,6 +20,8 @@ const ROOM_BYTES: usize = 4096;
 
 static HANDLES: Table = Table::new();
 static STUBS: Table = Table::new();
+/// Binaries whose kernels have one name.
+static BINARIES: Table = Table::new();
 
 /// What a launch is called.
 #[derive(Debug)]
@@ -44,9 +46,14 @@ pub(crate) fn of_handle(func: aclrtFuncHandle) -> Name<'static> {
     }
 }
 
-/// The same for a handle of the rt level, of a kernel or of a binary whose kernels have one name, which need not be one that ACL can name: what was learnt of it alone counts.
+/// The same for a handle of the rt level, which need not be one that ACL can name: what was learnt of it alone counts.
 pub(crate) fn of_rt_handle(func: *mut c_void) -> Name<'static> {
     of(HANDLES.get(func.addr()))
+}
+
+/// The name of the kernels of a binary by its handle.
+pub(crate) fn of_binary(handle: *mut c_void) -> Name<'static> {
+    of(BINARIES.get(handle.addr()))
 }
 
 /// The name of a kernel by the address of its stub.
@@ -110,16 +117,17 @@ pub(crate) fn forget_handle(func: *const aclrtFuncHandle) {
     }
 }
 
-/// Learns what the kernels of a binary are called whose handle was written to `handle`. What was there before has another name, or none.
+/// Learns what the kernels of a binary are called whose handle was written to `handle`. Another binary may have had it before.
 pub(crate) fn learn_binary(binary: *const rtDevBinary_t, handle: *const *mut c_void) {
     let Some(handle) = handle_at(handle).filter(|_| observe::is_configured()) else {
         return;
     };
     // SAFETY: the host has just handed the binary to the real function, which has read it.
     let name = unsafe { binary::name_of(binary) };
+    let name = name.filter(|name| name.len() < ROOM_BYTES);
     match name.and_then(|name| CString::new(name).ok()) {
-        Some(name) => HANDLES.set(handle.addr(), &name),
-        None => HANDLES.forget(handle.addr()),
+        Some(name) => BINARIES.set(handle.addr(), &name),
+        None => BINARIES.forget(handle.addr()),
     }
 }
 

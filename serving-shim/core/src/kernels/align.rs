@@ -11,38 +11,49 @@ const SURELY_WORSE_NS: i64 = 100_000;
 /// Offsets that are tried, those nearest to MSPTI's own first.
 const MAX_TRIED: usize = 256;
 /// Kernels that are looked at for each of them.
-const MAX_KERNELS: usize = 4096;
+const MAX_KERNELS: usize = 2048;
 /// From the last kernel of a launch to the event behind it.
 const LAST_NS: i64 = 5_000;
+/// Records whose names fit are no chance if there are so many.
+const TELLING: usize = 3;
 /// Launches whose records are tried on.
 const ANCHORS: usize = 6;
 
-/// The offset, unless several do as well or none does. Of two the one that fits the names of the records is right, unless these were learnt wrongly: then
-/// another offset explains far more.
+/// The offset, unless several do as well or none does.
+///
+/// Names of records tell which of several is right, where they tell it of some launches. Of a few it may be chance: a record was lost, and another kernel's
+/// has a name that is new. And they were learnt wrongly where another offset explains far more.
 pub(super) fn align(launches: &[&Sought], records: &Records) -> Option<Offset> {
     let launches = &launches[..enough(launches, records)];
-    let by_names = best(launches, records, true);
-    let by_times = best(launches, records, false);
-    let kernels = |found: Option<(Offset, usize)>| found.map_or(0, |(_, kernels)| kernels);
-    let are_misleading = kernels(by_names) * 2 < kernels(by_times);
-    let (offset, _) = if are_misleading { by_times } else { by_names }?;
-    Some(offset)
+    let tried = candidates(launches, records).into_iter();
+    let tried = tried.filter_map(|offset| Trial::of(launches, records, offset));
+    let mut tried: Vec<Trial> = tried.collect();
+    let by_names = best(&mut tried, |trial| trial.kernels);
+    let of_names = by_names.map_or(0, |index| tried[index].kernels);
+    let named = by_names.map(|index| tried[index].offset);
+    let by_times = best(&mut tried, |trial| trial.kernels + trial.others);
+    let of_times = by_times.map_or(0, |index| {
+        let trial = &tried[index];
+        trial.kernels + trial.others
+    });
+    match of_names >= TELLING && of_names * 2 >= of_times {
+        true => named,
+        false => by_times.map(|index| tried[index].offset),
+    }
 }
 
-/// The best offset, and how many records fall between events by it.
-fn best(launches: &[&Sought], records: &Records, heeds_names: bool) -> Option<(Offset, usize)> {
-    let tried = candidates(launches, records).into_iter();
-    let tried = tried.filter_map(|offset| Trial::of(launches, records, offset, heeds_names));
-    let mut tried: Vec<Trial> = tried.collect();
-    tried.sort_by_key(|trial| (std::cmp::Reverse(trial.kernels), trial.wrong_ns));
+/// The one by which most records fall between events, if no other does as well.
+fn best(tried: &mut [Trial], kernels: impl Fn(&Trial) -> usize) -> Option<usize> {
+    tried.sort_by_key(|trial| (std::cmp::Reverse(kernels(trial)), trial.wrong_ns));
     let best = tried.first()?;
     let near_ns = best.wrong_ns + SURELY_WORSE_NS;
     let as_good = tried
         .iter()
-        .filter(|one| one.kernels == best.kernels && one.wrong_ns < near_ns);
+        .filter(|one| kernels(one) == kernels(best) && one.wrong_ns < near_ns);
     let contradict =
         |other: &Trial| !other.offset.and(best.offset).is_possible() && best.explains_one_of(other);
-    (!as_good.into_iter().any(contradict)).then_some((best.offset, best.kernels))
+    let is_alone = kernels(best) > 0 && !as_good.into_iter().any(contradict);
+    is_alone.then_some(0)
 }
 
 /// What an offset makes of launches.
@@ -53,29 +64,29 @@ struct Trial {
     wrong_ns: i64,
     /// How many records fall between events.
     kernels: usize,
+    /// Those beside them that do so, too, and have another kernel's name.
+    others: usize,
     /// Those of which some do, in order.
     launches: Vec<usize>,
 }
 
 impl Trial {
-    fn of(
-        launches: &[&Sought],
-        records: &Records,
-        mut offset: Offset,
-        heeds_names: bool,
-    ) -> Option<Trial> {
-        let (mut kernels, mut explained) = (0, Vec::new());
+    fn of(launches: &[&Sought], records: &Records, mut offset: Offset) -> Option<Trial> {
+        let (mut kernels, mut others, mut explained) = (0, 0, Vec::new());
         for (index, launch) in launches.iter().enumerate() {
             let found = records.of(launch, offset);
             let narrowed = launch.offset_of(found.iter().map(|(_, kernel)| *kernel));
             let narrowed = narrowed.and(offset);
             let is_too_much = records.is_too_much(launch, found.len());
-            let mut of_others = found.iter().map(|(_, kernel)| *kernel);
-            let is_anothers = heeds_names && records.are_others(launch, &mut of_others);
-            if !found.is_empty() && !is_too_much && narrowed.is_possible() && !is_anothers {
+            if found.is_empty() || is_too_much || !narrowed.is_possible() {
+                continue;
+            }
+            explained.push(index);
+            if records.are_others(launch, found.iter().map(|(_, kernel)| *kernel)) {
+                others += found.len();
+            } else {
                 kernels += found.len();
                 offset = narrowed;
-                explained.push(index);
             }
         }
         let first = launches.get(*explained.first()?)?;
@@ -83,6 +94,7 @@ impl Trial {
             offset,
             wrong_ns: (offset.middle_ns() - first.prior_ns).abs(),
             kernels,
+            others,
             launches: explained,
         })
     }
@@ -256,6 +268,23 @@ mod tests {
         assert_eq!(stepped(false), None);
         let found = stepped(true).unwrap();
         assert!((found - 10_000).abs() <= 2_000, "{found}");
+    }
+
+    #[test]
+    fn a_lost_record_is_not_found_in_one_of_a_new_name() {
+        let mut records = Records::default();
+        let (mut launches, mut kernels) = even(20, 0);
+        for (launch, kernel) in launches.iter_mut().zip(&mut kernels) {
+            (launch.name, kernel.name) = (Some("usual".into()), "record of usual".into());
+            records.learn_name(launch, kernel);
+        }
+        kernels[15].name = "seen for the first time".into();
+        records.take(kernels, 0);
+        let lacks = Sought {
+            name: Some("lacks".into()),
+            ..launches[8].clone()
+        };
+        assert_eq!(align(&[&lacks], &records), None);
     }
 
     #[test]

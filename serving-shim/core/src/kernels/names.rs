@@ -1,17 +1,19 @@
-//! What records call the kernels that programs launch. Neither knows the other's word for a kernel, but each time the same two come together.
+//! What records call the kernels that programs launch: another name, but each time the same two come together.
 //!
-//! So a record whose name nearly always comes with the launches of another kernel is not this launch's, however well it falls between its events: MSPTI's
-//! clock has stepped by about the distance of two launches.
+//! So a record whose name nearly always comes with the launches of another kernel is not this launch's, however well it falls between its events.
+//! MSPTI's clock has stepped by about the distance of two launches then, or the launch's own record is lost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Most names of records that are remembered.
 const MAX_RECORD_NAMES: usize = 4096;
-/// Most kernels that are remembered for one of them.
+/// A name of so many kernels says nothing.
 const MAX_KERNELS: usize = 16;
 /// So often two must have come together to be of each other.
 const OFTEN: u32 = 4;
+/// How often two came together is halved from here on: a few coincidences do not add up.
+const MAX_TIMES: u32 = 1024;
 /// A name is of a kernel's alone if it has come with that one so many times as often as with all others.
 const TIMES_AS_OFTEN: u32 = 3;
 
@@ -30,7 +32,10 @@ impl Names {
             return;
         }
         let times = kernels.entry(Arc::clone(kernel)).or_default();
-        *times = times.saturating_add(1);
+        *times += 1;
+        if *times >= MAX_TIMES {
+            kernels.values_mut().for_each(|times| *times /= 2);
+        }
     }
 
     /// Whether a record of this name is surely one of another kernel.
@@ -38,13 +43,13 @@ impl Names {
         let Some(kernels) = self.0.get(record) else {
             return false;
         };
-        if kernels.get(kernel).is_some_and(|times| *times >= OFTEN) {
+        let is_own = kernels.get(kernel).is_some_and(|times| *times >= OFTEN);
+        if is_own || kernels.len() >= MAX_KERNELS {
             return false;
         }
-        let all: u64 = kernels.values().map(|times| u64::from(*times)).sum();
+        let all: u32 = kernels.values().sum();
         let most = kernels.values().copied().max().unwrap_or(0);
-        let rest = all - u64::from(most);
-        most >= OFTEN && u64::from(most) >= u64::from(TIMES_AS_OFTEN) * rest
+        most >= OFTEN && most >= TIMES_AS_OFTEN * (all - most)
     }
 }
 
@@ -93,6 +98,27 @@ mod tests {
             rare.learn(&"rare".into(), &"kernel".into());
         }
         assert!(!rare.contradict("rare", "kernel"));
+    }
+
+    #[test]
+    fn coincidences_do_not_add_up() {
+        let mut names = Names::default();
+        let [usual, other, record]: [Arc<str>; 3] = ["usual", "other", "kernel"].map(Into::into);
+        for _ in 0..8 {
+            (0..MAX_TIMES).for_each(|_| names.learn(&usual, &record));
+            names.learn(&other, &record);
+            assert!(names.contradict("other", "kernel"));
+        }
+    }
+
+    #[test]
+    fn a_name_of_many_kernels_says_nothing() {
+        let mut names = taught(&[("usual", "", 1000)]);
+        assert!(names.contradict("last", ""));
+        for index in 1..MAX_KERNELS {
+            names.learn(&index.to_string().into(), &"".into());
+        }
+        assert!(!names.contradict("last", ""));
     }
 
     #[test]

@@ -30,6 +30,7 @@ fn name_in(elf: &[u8]) -> Option<&str> {
     let mut kernels = symbols
         .iter()
         .filter(|symbol| symbol.st_type() == STT_FUNC && !symbol.is_local())
+        .filter(|symbol| !symbol.is_undefined(LittleEndian))
         .filter_map(|symbol| symbols.symbol_name(LittleEndian, symbol).ok())
         .filter_map(kernel);
     let first = kernels.next()?;
