@@ -6,18 +6,19 @@ WITH step AS (
   JOIN counter p ON p.track_id = pt.id
   JOIN process_counter_track dt ON dt.upid = pt.upid AND dt.name = 'tokens decode'
   JOIN counter d ON d.track_id = dt.id AND d.ts = p.ts
-  WHERE pt.name = 'tokens prefill' AND p.value >= 0 AND d.value >= 0
+  WHERE pt.name = 'tokens prefill' AND p.value BETWEEN 0 AND 4294967295 AND d.value BETWEEN 0 AND 4294967295
 ), timed AS (
   SELECT upid, prefill, decode, CASE WHEN prefill > 0 AND decode > 0 THEN 1 ELSE 0 END AS is_mixed,
     ts - LAG(ts) OVER (PARTITION BY upid ORDER BY ts, prefill, decode) AS ns
   FROM step
 ), speculated AS (
-  SELECT ct.upid, SUM(CASE WHEN ct.name = 'speculation drafted' THEN CAST(ROUND(c.value) AS BIGINT) ELSE 0 END) AS drafted,
-    SUM(CASE WHEN ct.name = 'speculation accepted' THEN CAST(ROUND(c.value) AS BIGINT) ELSE 0 END) AS accepted
-  FROM process_counter_track ct
-  JOIN counter c ON c.track_id = ct.id
-  WHERE ct.name IN ('speculation drafted', 'speculation accepted') AND c.value >= 0
-  GROUP BY ct.upid
+  SELECT dt.upid, SUM(CAST(ROUND(d.value) AS BIGINT)) AS drafted, SUM(CAST(ROUND(a.value) AS BIGINT)) AS accepted
+  FROM process_counter_track dt
+  JOIN counter d ON d.track_id = dt.id
+  JOIN process_counter_track ct ON ct.upid = dt.upid AND ct.name = 'speculation accepted'
+  JOIN counter a ON a.track_id = ct.id AND a.ts = d.ts
+  WHERE dt.name = 'speculation drafted' AND d.value BETWEEN 0 AND 4294967295 AND a.value BETWEEN 0 AND 4294967295
+  GROUP BY dt.upid
 ), known AS (
   SELECT upid, prefill, decode, is_mixed, CASE WHEN decode > 0 AND ns > 0 AND ns < 10000000000 THEN ns END AS ns
   FROM timed

@@ -7,7 +7,7 @@ macro_rules! statements {
 }
 
 /// Each statement of `report/sql`, and its name.
-pub const STATEMENTS: [(&str, &str); 26] = statements![
+pub const STATEMENTS: [(&str, &str); 27] = statements![
     "batching",
     "between_tokens",
     "bottlenecks",
@@ -28,6 +28,7 @@ pub const STATEMENTS: [(&str, &str); 26] = statements![
     "request_summary",
     "requests",
     "sizing",
+    "spikes",
     "step_parts",
     "steps",
     "streams",

@@ -357,7 +357,7 @@ fn views_take_whole_hosts_and_spell_as_perfetto() {
     );
 }
 
-/// With `SA_PROFILE_FULL=1` the views of DataFusion and Spark take the same hosts, and bring their clocks to one axis as well.
+/// Views take the hosts that are whole, and count all times from one begin; with `SA_PROFILE_FULL=1` also those of DataFusion and Spark.
 #[test]
 fn clocks_of_hosts_are_in_the_views_of_each_engine() {
     let test = "clocks_of_hosts_are_in_the_views_of_each_engine";

@@ -18,6 +18,8 @@ struct Stream {
     busy_to_ns: Option<i64>,
     launched: u64,
     queued_ns: i64,
+    /// The last launch of those that came.
+    launched_to_ns: Option<i64>,
     /// When those begin that a later launch may still find in the queue.
     begins: VecDeque<i64>,
     max_queue: u64,
@@ -63,9 +65,11 @@ impl Stream {
         }
     }
 
-    /// What a launch finds: those before it on the stream that have not begun.
+    /// What a launch finds: those before it on the stream that have not begun, not even when another one of them was launched.
     fn queue(&mut self, launch_ns: i64, start_ns: i64) {
-        let has_begun = |begin_ns: &mut i64| *begin_ns <= launch_ns;
+        let last_ns = self.launched_to_ns.max(Some(launch_ns));
+        self.launched_to_ns = last_ns;
+        let has_begun = |begin_ns: &mut i64| Some(*begin_ns) <= last_ns;
         while self.begins.pop_front_if(has_begun).is_some() {}
         if self.begins.len() == LONGEST {
             self.begins.pop_front();

@@ -457,6 +457,17 @@ fn devices_agree(rows: &Rows, report: &RunReport) {
     assert_eq!(found.take(longest.len()).collect::<Vec<_>>(), longest);
 }
 
+/// When unusually many requests were under way.
+fn spikes_agree(rows: &Rows, report: &RunReport) {
+    let expected: Vec<Value> = report
+        .spikes
+        .longest
+        .iter()
+        .map(|spike| json!({"ts": spike.start_ns, "dur": spike.dur_ns, "peak": spike.peak, "requests": spike.requests}))
+        .collect();
+    assert_eq!(rows["spikes"], expected);
+}
+
 /// How busy streams were, to the last digit.
 fn streams_agree(rows: &Rows, report: &RunReport) {
     let mut expected: Vec<Value> = report
@@ -678,6 +689,7 @@ fn all_agree(rows: &Rows, report: &RunReport) {
     batching_agrees(rows, report);
     steps_agree(rows, report);
     load_agrees(rows, report);
+    spikes_agree(rows, report);
     sizing_agrees(rows, report);
     phases_agree(rows, report);
     prefixes_agree(rows, report);
@@ -743,6 +755,46 @@ fn statements_say_what_the_report_says() {
     }
 }
 
+/// Bursts of requests over 40 minutes: within a second, over several, and over the end of the first 1,000. Some are told in the same µs, and one never ends.
+fn bursts() -> Vec<Value> {
+    const MS: u64 = 1_000;
+    let mut lines = Vec::new();
+    let mut ask = |ts: u64, dur: u64| {
+        let id = format!("burst-{}", lines.len());
+        lines.push(json!({"ph": "X", "pid": 21, "tid": 100 + lines.len(), "ts": ts, "dur": dur, "name": "http.request", "args": {"request_id": id}}));
+    };
+    for nth in 0..2_400 {
+        ask(1_000 * MS * nth, 1_000 * MS);
+    }
+    for burst in 0..24 {
+        let from = 97_003 * MS * burst;
+        let lasts = [300, 1_700, 4_000, 5][usize::try_from(burst % 4).unwrap()] * MS;
+        for nth in 0..3 + burst % 5 {
+            // Each begins as another one ends.
+            ask(from + nth * lasts / 2, lasts);
+            ask(from + nth * lasts / 2, lasts / 2);
+        }
+    }
+    for nth in 0..4 {
+        ask(930_000 * MS + nth, 150_000 * MS);
+    }
+    lines.push(json!({"ph": "B", "pid": 21, "tid": 99, "ts": 2_300_000 * MS, "name": "http.request", "args": {"request_id": "open"}}));
+    lines
+}
+
+#[test]
+fn statements_on_bursts_say_what_the_report_says() {
+    let run = Run::of_lines(&bursts());
+    let report = run.report();
+    let spikes = &report.spikes;
+    assert!(spikes.n > 15 && spikes.longest.len() == 10, "{spikes:?}");
+    let is_long = |ns: i64| spikes.longest.iter().any(|spike| spike.dur_ns > ns);
+    assert!(is_long(140_000_000_000), "{spikes:?}");
+    for rows in run.rows("statements_on_bursts_say_what_the_report_says") {
+        all_agree(&rows, &report);
+    }
+}
+
 /// Steps with prompts, with answers and with both, one after a pause; streams whose launches wait in turn.
 fn steps_and_queues() -> Vec<Value> {
     let mut lines = vec![
@@ -763,6 +815,7 @@ fn steps_and_queues() -> Vec<Value> {
     ] {
         lines.push(json!({"ph": "C", "pid": 7, "tid": 1, "ts": ts, "name": "tokens", "args": {"prefill": prefill, "decode": decode}}));
     }
+    lines.push(json!({"ph": "C", "pid": 7, "tid": 1, "ts": 40, "name": "speculation", "args": {"accepted": 4}}));
     for (ts, drafted, accepted) in [(50, 8, 5), (260, 4, 0)] {
         lines.push(json!({"ph": "C", "pid": 7, "tid": 1, "ts": ts, "name": "speculation", "args": {"drafted": drafted, "accepted": accepted}}));
     }
@@ -773,7 +826,8 @@ fn steps_and_queues() -> Vec<Value> {
         (40, 28.5),
         (60, 46.0),
         (75, 0.0),
-        (90, 0.25),
+        (90, 20.0),
+        (99, 0.25),
     ];
     for (tid, scale) in [(2, 1), (3, 3)] {
         for (nth, (ts, queue_us)) in queues.into_iter().enumerate() {
@@ -1101,6 +1155,7 @@ fn every_engine_has_the_same_rows() {
         swept(),
         preempted(),
         steps_and_queues(),
+        bursts(),
     ];
     let lines = (0..)
         .step_by(1_000)
