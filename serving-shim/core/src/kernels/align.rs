@@ -21,8 +21,8 @@ const ANCHORS: usize = 6;
 
 /// The offset, unless several do as well or none does.
 ///
-/// Names of records tell which of several is right, where they tell it of some launches. Of a few it may be chance: a record was lost, and another kernel's
-/// has a name that is new. And they were learnt wrongly where another offset explains far more.
+/// Names of records tell which of several is right, if they fit some. If they fit one or two it may be chance: a record was lost, and that of another
+/// kernel has a name that is new. Where another offset explains far more, they were learnt wrongly.
 pub(super) fn align(launches: &[&Sought], records: &Records) -> Option<Offset> {
     let launches = &launches[..enough(launches, records)];
     let tried = candidates(launches, records).into_iter();

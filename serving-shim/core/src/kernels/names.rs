@@ -1,7 +1,7 @@
 //! What records call the kernels that programs launch: another name, but each time the same two come together.
 //!
 //! So a record whose name nearly always comes with the launches of another kernel is not this launch's, however well it falls between its events.
-//! MSPTI's clock has stepped by about the distance of two launches then, or the launch's own record is lost.
+//! Then MSPTI's clock has stepped by about the distance of two launches, or the launch's own record is lost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +34,10 @@ impl Names {
         let times = kernels.entry(Arc::clone(kernel)).or_default();
         *times += 1;
         if *times >= MAX_TIMES {
-            kernels.values_mut().for_each(|times| *times /= 2);
+            kernels.retain(|_, times| {
+                *times /= 2;
+                *times > 0
+            });
         }
     }
 
@@ -109,6 +112,8 @@ mod tests {
             names.learn(&other, &record);
             assert!(names.contradict("other", "kernel"));
         }
+        (0..2 * MAX_TIMES).for_each(|_| names.learn(&usual, &record));
+        assert_eq!(names.0["kernel"].len(), 1, "the other one is forgotten");
     }
 
     #[test]
