@@ -3,16 +3,15 @@
 //! The pair of events around a launch is its bracket. A replay keeps the slice of its pair, in which its kernels lie. A kernel that was launched by
 //! itself gets the times of its record instead. Where no record comes, the pair's times stand.
 
-use crate::clock::DeviceClock;
 use crate::counts::{Counts, InFlight, KernelCounts, add, count};
-use crate::description::Kind;
 use crate::graphs::{self, RecordCount};
 use crate::group::DeviceGroup;
 use crate::mspti::{Kernel, Mspti};
-use crate::pending::Launched;
 use crate::place::Placed;
-use crate::track::{Method, write_kernel, write_slice};
+use crate::track::{Method, write_kernel};
 use align::align;
+use bracket::Replay;
+pub(crate) use bracket::{Bracket, OfPair, Shown};
 use records::{Key, Records, are_in_order};
 use sa_recorder::{Track, now_ns};
 use sought::{Offset, Sought};
@@ -20,6 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 mod align;
+mod bracket;
 mod names;
 mod placing;
 mod records;
@@ -39,38 +39,6 @@ const ALIGN_AGAIN_NS: u64 = 100_000_000;
 const MAX_REPLAYS: usize = 1024;
 /// Most launches whose kernels are looked for at once.
 const MAX_BRACKETS: usize = 1 << 14;
-
-/// A launch whose kernels are looked for.
-#[derive(Debug)]
-pub(crate) struct Bracket {
-    sought: Sought,
-    clock: DeviceClock,
-    shown: Shown,
-    /// Where the pair is.
-    placed: Placed,
-    /// The pair's slice was not written: the record takes its place.
-    waits: bool,
-    /// What its graph has was learnt from it too.
-    has_taught: bool,
-    added_ns: u64,
-}
-
-/// What a pair of events says of a launch.
-#[derive(Debug)]
-pub(crate) struct OfPair {
-    pub(crate) placed: Placed,
-    /// The times of the device between which it has run.
-    pub(crate) between: (i64, i64),
-}
-
-/// How a launch is shown.
-#[derive(Debug)]
-pub(crate) struct Shown {
-    pub(crate) launched: Launched,
-    pub(crate) flow: u64,
-    /// Its row, which has room for the pair.
-    pub(crate) track: Track,
-}
 
 /// Those of a device.
 #[derive(Debug, Default)]
@@ -95,13 +63,6 @@ pub(crate) struct Kernels {
     graphs: BTreeMap<usize, Arc<graphs::Kernels>>,
 }
 
-/// A replay, and when it ran by the device's time.
-#[derive(Clone, Copy, Debug)]
-struct Replay {
-    between: (i64, i64),
-    stream: u32,
-}
-
 /// Where slices go, and counts.
 pub(crate) struct Sink<'a> {
     pub(crate) group: &'a DeviceGroup,
@@ -109,78 +70,6 @@ pub(crate) struct Sink<'a> {
     pub(crate) under_way: &'a InFlight,
     pub(crate) counts: &'a KernelCounts,
     pub(crate) records: &'a InFlight,
-}
-
-impl Bracket {
-    /// The bracket of a launch that has ended; `ahead_ns` is what the wall clock is ahead of the monotonic one.
-    pub(crate) fn new(
-        pair: OfPair,
-        shown: Shown,
-        at_least: RecordCount,
-        clock: DeviceClock,
-        ahead_ns: i64,
-    ) -> Bracket {
-        let (start_ns, end_ns) = pair.between;
-        let launched = &shown.launched;
-        let is_plain = launched.description.kind == Kind::Kernel;
-        let kernels = launched.kernels.as_ref();
-        let exact = kernels.and_then(|one| usize::try_from(one.exact_count()?).ok());
-        let graph = kernels.map_or(0, |one| Arc::as_ptr(one).addr());
-        Bracket {
-            sought: Sought {
-                start_ns,
-                end_ns,
-                stream: launched.stream_id.cast_unsigned(),
-                name: is_plain.then(|| launched.description.name.shown.as_ref().into()),
-                graph: (!is_plain).then_some(graph),
-                expected: if is_plain { Some(1) } else { exact },
-                at_least,
-                has_collectives: kernels.is_some_and(|one| one.has_collectives()),
-                prior_ns: pair.placed.start_ns.cast_signed() + ahead_ns - start_ns,
-            },
-            clock,
-            waits: is_plain,
-            has_taught: false,
-            placed: pair.placed,
-            shown,
-            added_ns: now_ns(),
-        }
-    }
-
-    fn write_pair(&self, sink: &Sink<'_>) {
-        self.shown.write(sink, &self.placed, Method::EventPair);
-    }
-
-    /// The replay, if it is one.
-    fn replay(&self) -> Option<Replay> {
-        self.sought.graph.map(|_| Replay {
-            between: self.sought.between(),
-            stream: self.sought.stream,
-        })
-    }
-
-    /// When it had surely ended, by the host's time.
-    fn end_ns(&self) -> u64 {
-        let Placed {
-            start_ns,
-            dur_ns,
-            uncertainty_ns,
-        } = self.placed;
-        start_ns + dur_ns + uncertainty_ns
-    }
-
-    fn is_older(&self, now_ns: u64, than_ns: u64) -> bool {
-        now_ns.saturating_sub(self.added_ns) > than_ns
-    }
-}
-
-impl Shown {
-    /// Writes its slice; from then on it is no longer under way.
-    pub(crate) fn write(&self, sink: &Sink<'_>, placed: &Placed, method: Method) {
-        write_slice(self.flow, self.track, &self.launched, placed, method);
-        count(&sink.launches.timed);
-        sink.under_way.end(1, 0, &sink.launches.unresolved);
-    }
 }
 
 impl Kernels {
@@ -257,7 +146,7 @@ impl Kernels {
         if self.is_idle() || !(is_new || is_due) {
             return;
         }
-        self.is_doubted = !end && (self.is_doubted || self.is_stale(now));
+        self.is_doubted |= self.is_stale(now);
         self.settle_whole(sink);
         if is_due {
             while self.settle_unclear(sink, |one| end || one.is_older(now, ALIGN_NS)) {}
@@ -370,6 +259,9 @@ impl Kernels {
             let only = only.clone();
             self.records.learn_name(sought, &only);
             return Vec::new();
+        }
+        if self.is_doubted {
+            return Vec::new(); // rather the pair's times than those of another launch
         }
         let is_sure = match self.records.is_known(sought) {
             true => self.records.are_sure(sought, kernels),
