@@ -62,14 +62,12 @@ enum Other {
 }
 
 /// Writes the tables of a process.
-pub(crate) struct ProcessTables<'a> {
+pub(crate) struct ProcessTables<'f, 'a> {
     shared: &'a Shared,
     upid: i64,
     next_id: i64,
     next_sample: i64,
-    slices: SliceTable<'a>,
-    args: ArgTable<'a>,
-    samples: PlainTable<3>,
+    files: &'f mut ProcessFiles<'a>,
     /// Arrows that end in the next slice of a track.
     pending: HashMap<usize, Vec<u64>>,
     pending_count: usize,
@@ -97,23 +95,21 @@ pub(crate) struct ProcessFiles<'a> {
     pub(crate) samples: PlainTable<3>,
 }
 
-impl<'a> ProcessTables<'a> {
+impl<'f, 'a> ProcessTables<'f, 'a> {
     /// Those of a process whose slices and samples have the ids from these on.
     pub(crate) fn new(
         shared: &'a Shared,
-        files: ProcessFiles<'a>,
+        files: &'f mut ProcessFiles<'a>,
         upid: i64,
         first_row: u32,
         (next_id, next_sample): (i64, i64),
-    ) -> ProcessTables<'a> {
+    ) -> ProcessTables<'f, 'a> {
         ProcessTables {
             shared,
             upid,
             next_id,
             next_sample,
-            slices: files.slices,
-            args: files.args,
-            samples: files.samples,
+            files,
             pending: HashMap::new(),
             pending_count: 0,
             thread_tracks: Vec::new(),
@@ -224,9 +220,9 @@ impl<'a> ProcessTables<'a> {
         let later = at.flatten().map(|at| Entry::read(log.rest(at)));
         let has_args = entry.has_args() || later.is_some();
         if has_args {
-            self.args.push(id, entry, later.as_ref())?;
+            self.files.args.push(id, entry, later.as_ref())?;
         }
-        self.slices.push(SliceRow {
+        self.files.slices.push(SliceRow {
             id,
             ts_ns: item.ts_ns,
             dur_ns: item.dur_ns,
@@ -293,7 +289,7 @@ impl<'a> ProcessTables<'a> {
         let id = self.next_sample;
         self.next_sample += 1;
         let row = [id, sample.ts_ns, self.tracks[track].id];
-        self.samples.push(row, Some(sample.value))
+        self.files.samples.push(row, Some(sample.value))
     }
 
     fn thread_track(&mut self, row: u32) -> usize {
@@ -341,9 +337,9 @@ impl<'a> ProcessTables<'a> {
 
     /// Writes what is left; the tracks, and what was left out.
     pub(crate) fn finish(self) -> Result<(Vec<TrackRow>, LeftOut)> {
-        self.slices.finish()?;
-        self.args.finish()?;
-        self.samples.finish()?;
+        self.files.slices.finish()?;
+        self.files.args.finish()?;
+        self.files.samples.finish()?;
         Ok((self.tracks, self.left_out))
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod arg_table;
 mod hybrid;
+mod lazy_file;
 pub(crate) mod plain_table;
 pub(crate) mod read_back;
 pub(crate) mod slice_table;

@@ -180,22 +180,25 @@ impl<'a> Run<'a> {
         let mut samples = Sorter::in_any(&self.folders, RECORD_BYTES);
         let log = Spill::new(&self.folders);
         let mut counts = vec![[0; 2]; self.upids.len()];
+        let spare = Mutex::new(Vec::new());
+        let begin = || lock(&spare).pop().unwrap_or_default();
         let take = |rows: &mut ChunkRows, event: &PlacedEvent<'_>| rows.take(&context, event);
-        let mut add = |rows: ChunkRows| {
+        let mut add = |mut rows: ChunkRows| {
             let base = log.append(&rows.entries).start as u64;
-            for item in rows.items {
+            for item in rows.items.drain(..) {
                 counts[item.process as usize][0] += u64::from(is_slice(item.act));
                 let at = item.at + base;
                 items.push(Item { at, ..item })?;
             }
-            for sample in rows.samples {
+            for sample in rows.samples.drain(..) {
                 counts[sample.process as usize][1] += 1;
                 let at = sample.at + base;
                 samples.push(Sample { at, ..sample })?;
             }
+            lock(&spare).extend(rows.emptied());
             Ok::<(), io::Error>(())
         };
-        self.events.fold(ChunkRows::default, take, |rows| {
+        self.events.fold(begin, take, |rows| {
             add(rows).map_err(|error| self.of_temporary(error))
         })?;
         let log = log.finish().map_err(|error| self.of_temporary(error))?;
@@ -223,12 +226,17 @@ impl<'a> Run<'a> {
         let all = Mutex::new((vec![Vec::new(); count], LeftOut::default()));
         let failure = Mutex::new(None);
         let work = || {
+            let mut files = ProcessFiles {
+                slices: SliceTable::new(&gathered.shared.names),
+                args: ArgTable::new(&gathered.keys),
+                samples: PlainTable::new(&COUNTER),
+            };
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= count {
                     break;
                 }
-                match self.process(number, gathered, points) {
+                match self.process(number, gathered, points, &mut files) {
                     Ok((tracks, left_out)) => {
                         let mut all = lock(&all);
                         all.0[number] = tracks;
@@ -254,22 +262,21 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn process(
+    fn process<'g>(
         &self,
         number: usize,
-        gathered: &Gathered,
+        gathered: &'g Gathered,
         points: &Mutex<Sorter<'_, FlowPoint>>,
+        files: &mut ProcessFiles<'g>,
     ) -> Result<(Vec<TrackRow>, LeftOut), Error> {
         let of_file = |error| self.of_file(error);
         let of_temporary = |error| self.of_temporary(error);
         let wanted = u32::try_from(number).unwrap_or(u32::MAX);
         let host = &self.hosts[self.host_of[number]];
         let file = |table: &str| self.new.file(table, &host.partition, &file_name(number));
-        let files = ProcessFiles {
-            slices: SliceTable::new(file("slice"), &gathered.shared.names),
-            args: ArgTable::new(file("args"), &gathered.keys),
-            samples: PlainTable::new(file("counter"), &COUNTER),
-        };
+        files.slices.begin(file("slice"));
+        files.args.begin(file("args"));
+        files.samples.begin(file("counter"));
         let first = |nth: usize| {
             let before = gathered.counts[..number].iter();
             host.id.row(before.map(|counts| counts[nth]).sum())
@@ -322,25 +329,20 @@ impl<'a> Run<'a> {
             ends.push((self.hosts[self.host_of[number]].id.row(before), number));
         }
         ends.sort_unstable();
-        let mut table: Option<(usize, PlainTable<3>)> = None;
-        let mut nth = 0;
+        let mut table: PlainTable<3> = PlainTable::new(&FLOW);
+        let (mut of, mut nth) = (None, 0);
         let mut failure = None;
         let each = sorted.each(|edge: FlowEdge| {
             let at = ends.partition_point(|(end, _)| *end <= edge.slice_out);
             let number = ends[at].1;
             let host = &self.hosts[self.host_of[number]];
-            let is_there = matches!(&table, Some((of, _)) if *of == number);
-            if !is_there {
-                let path = self.new.file("flow", &host.partition, &file_name(number));
-                let old = table.replace((number, PlainTable::new(path, &FLOW)));
-                let closed = old.map_or(Ok(()), |(_, table)| table.finish());
-                failure = failure.take().or(closed.err());
+            if of.replace(number) != Some(number) {
+                failure = failure.take().or(table.finish().err());
+                table.begin(self.new.file("flow", &host.partition, &file_name(number)));
             }
-            if let Some((_, table)) = &mut table {
-                let row = [host.id.row(nth), edge.slice_out, edge.slice_in];
-                nth += 1;
-                failure = failure.take().or(table.push(row, None).err());
-            }
+            let row = [host.id.row(nth), edge.slice_out, edge.slice_in];
+            nth += 1;
+            failure = failure.take().or(table.push(row, None).err());
             match failure {
                 Some(_) => Err(io::ErrorKind::Other.into()),
                 None => Ok(()),
@@ -350,8 +352,7 @@ impl<'a> Run<'a> {
             return Err(of_file(error));
         }
         each.map_err(of_temporary)?;
-        let closed = table.map_or(Ok(()), |(_, table)| table.finish());
-        closed.map_err(of_file)?;
+        table.finish().map_err(of_file)?;
         Ok(nth)
     }
 

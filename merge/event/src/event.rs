@@ -53,6 +53,21 @@ impl<'a> Event<'a> {
     /// Name, category and args up to this one, each as JSON where the recorder writes it; empty where something else stands there.
     #[inline]
     pub fn members_in_order(&self, last: What) -> [&'a [u8]; 3] {
+        self.in_order(last).0
+    }
+
+    /// Name and category likewise, and the args with all that stands behind them, which are not walked over.
+    #[inline]
+    pub fn members_up_to_args(&self) -> [&'a [u8]; 3] {
+        let (mut found, at) = self.in_order(What::Category);
+        let rest = self.line.get(at..).unwrap_or_default();
+        found[2] = rest.strip_prefix(WHAT[2]).unwrap_or_default();
+        found
+    }
+
+    /// The members, and where the last one ends.
+    #[inline]
+    fn in_order(&self, last: What) -> ([&'a [u8]; 3], usize) {
         let Fields {
             ts, dur, tid, id2, ..
         } = self.fields;
@@ -65,12 +80,12 @@ impl<'a> Event<'a> {
             if scanner.literal(key).is_some() {
                 let start = scanner.at;
                 if scanner.value(1).is_none() {
-                    break;
+                    return (found, self.line.len());
                 }
                 *value = &self.line[start..scanner.at];
             }
         }
-        found
+        (found, scanner.at)
     }
 
     /// Tells whether it is an unfinished span (FORMAT.md §2).
@@ -127,6 +142,18 @@ mod tests {
                     std::array::from_fn(|nth| if nth < most { expected[nth] } else { "" });
                 assert_eq!(found, expected, "{line}");
             }
+            let [name, category, args] = event.members_up_to_args();
+            let found = [name, category].map(|value| std::str::from_utf8(value).expect(line));
+            assert_eq!(found, expected[..2], "{line}");
+            let args = std::str::from_utf8(args).expect(line);
+            assert!(args.starts_with(expected[2]), "{line}");
+            // Args that are torn are there as well.
+            let is_torn = line.contains("[,");
+            assert_eq!(
+                args.is_empty(),
+                expected[2].is_empty() && !is_torn,
+                "{line}"
+            );
         }
     }
 }

@@ -38,11 +38,11 @@ pub struct PlacedEvent<'a> {
     /// Whether it is a span that crosses an edge of the window that was asked for.
     pub is_cut: bool,
     ordinal: u64,
-    event: Event<'a>,
+    event: &'a Event<'a>,
 }
 
 impl<'a> PlacedEvent<'a> {
-    pub(crate) fn new(event: Event<'a>, place: ThreadRow, shift_ns: i64) -> PlacedEvent<'a> {
+    pub(crate) fn new(event: &'a Event<'a>, place: ThreadRow, shift_ns: i64) -> PlacedEvent<'a> {
         let ts_ns = event.ts_ns.saturating_add(shift_ns).max(0);
         PlacedEvent {
             phase: event.phase,
@@ -86,13 +86,13 @@ impl<'a> PlacedEvent<'a> {
         self.one(What::Args, self.event.fields.args, &ARGS)
     }
 
-    /// Name, category and args as JSON, in less time than one by one.
+    /// Name, category and args as JSON, in less time than one by one. The args end where their value does: more of the line may stand behind them.
     pub fn what(&self) -> [&'a [u8]; 3] {
         let fields = &self.event.fields;
         let known = [fields.name, fields.cat, fields.args];
         let in_order = match known[2].is_some() {
             true => [&[][..]; 3], // all that it has are known
-            false => self.event.members_in_order(What::Args),
+            false => self.event.members_up_to_args(),
         };
         let starts = [&*NAME, &*CATEGORY, &*ARGS];
         std::array::from_fn(|nth| match (known[nth].is_some(), in_order[nth]) {
@@ -117,7 +117,7 @@ impl<'a> PlacedEvent<'a> {
 
     /// The id of a flow or an async span: equal ids, with the same category, are one in the whole trace.
     pub fn id(&self) -> Option<u64> {
-        let id = || Some(trace_id(&self.event, self.ordinal)?.0);
+        let id = || Some(trace_id(self.event, self.ordinal)?.0);
         has_id(self.phase).then(id).flatten()
     }
 
@@ -125,7 +125,7 @@ impl<'a> PlacedEvent<'a> {
     pub fn bind_id(&self) -> Option<u64> {
         let fields = &self.event.fields;
         let has_one = fields.bind_id.is_some();
-        has_one.then(|| trace_bind_id(&self.event, self.ordinal))
+        has_one.then(|| trace_bind_id(self.event, self.ordinal))
     }
 
     /// The line as it was recorded, but for what no viewer takes: that is mended.
@@ -221,10 +221,14 @@ mod tests {
             row: 0,
             ordinal: 0,
         };
-        let placed = PlacedEvent::new(event, place, 0);
+        let placed = PlacedEvent::new(&event, place, 0);
         let [name, category, args] = placed.what();
         let args = [args, placed.args()].map(String::from_utf8_lossy);
         let [at_once, by_itself] = args.map(Cow::into_owned);
+        let at_once = match by_itself.as_str() {
+            "" => at_once,
+            args => at_once.get(..args.len()).unwrap_or_default().to_owned(),
+        };
         let at_once = [text(name).into(), text(category).into(), at_once];
         [
             at_once,

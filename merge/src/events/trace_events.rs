@@ -146,7 +146,7 @@ impl<'a> TraceEvents<'a> {
                 None => of_thread((event.pid, event.tid)),
             };
             let Some(place) = place else { return };
-            let mut tell = |event: Event<'_>| {
+            let mut tell = |event: &Event<'_>| {
                 let mut placed = PlacedEvent::new(event, place, shift_ns);
                 placed.other_ns = mate.map(|mate| mate.other_ns.max(0));
                 placed.is_cut = lies == Lies::Across;
@@ -154,7 +154,7 @@ impl<'a> TraceEvents<'a> {
             };
             match event.fields.is_mended() {
                 true => mended(event, tell),
-                false => tell(*event),
+                false => tell(event),
             }
         });
         Ok(())
@@ -163,12 +163,12 @@ impl<'a> TraceEvents<'a> {
 
 /// Calls `tell` with an event as the trace has it, in which something is mended.
 #[cold]
-pub(crate) fn mended(event: &Event<'_>, tell: impl FnOnce(Event<'_>)) {
+pub(crate) fn mended(event: &Event<'_>, tell: impl FnOnce(&Event<'_>)) {
     let text = mended_event(event.line, event.phase).map(|(text, _)| text);
     let mut line = text.unwrap_or_else(|| event.line.to_vec());
     mend_line(&mut line, 0);
     let fields = scan_object(&line).unwrap_or_default();
-    tell(Event {
+    tell(&Event {
         line: &line,
         fields,
         ..*event

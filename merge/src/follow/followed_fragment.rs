@@ -259,7 +259,7 @@ impl FollowedFragment {
             ordinal: self.process as u64,
         };
         let of_segment = self.events.entry(self.reading).or_default();
-        let mut tell = |event: Event<'_>| {
+        let mut tell = |event: &Event<'_>| {
             *of_segment += 1;
             let placed = PlacedEvent::new(event, place, shift_ns);
             let of_thread = run.threads()[thread].process;
@@ -271,7 +271,7 @@ impl FollowedFragment {
         };
         match event.fields.is_mended() {
             true => mended(event, tell),
-            false => tell(*event),
+            false => tell(event),
         }
     }
 

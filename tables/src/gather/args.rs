@@ -12,6 +12,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 const ROOT: &str = "args";
 /// Args of one event among which those of one key are searched one by one.
 const FEW: usize = 16;
+/// A number of so many digits is one of 64 bits.
+const SURE_DIGITS: usize = 18;
 
 /// The way to a value.
 #[derive(Clone, Copy)]
@@ -81,7 +83,12 @@ pub(crate) struct ArgReader {
 }
 
 impl ArgReader {
-    /// Writes the args behind an entry. Of values with one key the last counts.
+    /// How many keys it knows by number.
+    pub(crate) fn known(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Writes the args behind an entry. Of values with one key the last counts. What stands behind the args in the line is not read.
     pub(crate) fn write(&mut self, args: &[u8], keys: &Texts, entry: EntryArgs, out: &mut Vec<u8>) {
         self.found.clear();
         self.unescaped.clear();
@@ -174,15 +181,21 @@ impl ArgReader {
                 scanner.string()?;
                 self.text(scanner.bytes, start + 1, scanner.at - 1)
             }
-            first => {
-                scanner.value(0)?;
-                match first {
-                    b'n' => return Some(()),
-                    b't' => Value::Bool(true),
-                    b'f' => Value::Bool(false),
-                    _ => number(scanner.bytes, start, scanner.at),
+            first => match whole(&scanner.bytes[start..]) {
+                Some((value, len)) => {
+                    scanner.at += len;
+                    Value::Int(value)
                 }
-            }
+                None => {
+                    scanner.value(0)?;
+                    match first {
+                        b'n' => return Some(()),
+                        b't' => Value::Bool(true),
+                        b'f' => Value::Bool(false),
+                        _ => number(scanner.bytes, start, scanner.at),
+                    }
+                }
+            },
         };
         let key = *self
             .keys
@@ -232,10 +245,31 @@ impl ArgReader {
     }
 }
 
+/// A whole number at the front that is sure to be one, and its length. Most numbers are such, and this takes less time than [`number`].
+fn whole(text: &[u8]) -> Option<(i64, usize)> {
+    let sign = usize::from(text.first() == Some(&b'-'));
+    let (mut value, mut len) = (0_i64, sign);
+    while let Some(digit @ b'0'..=b'9') = text.get(len) {
+        value = value.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
+        len += 1;
+    }
+    let digits = len - sign;
+    let is_whole = !matches!(text.get(len), Some(b'.' | b'e' | b'E'));
+    let is_plain = digits == 1 || text.get(sign) != Some(&b'0');
+    let value = if sign == 1 {
+        value.wrapping_neg()
+    } else {
+        value
+    };
+    ((1..=SURE_DIGITS).contains(&digits) && is_whole && is_plain).then_some((value, len))
+}
+
 /// A number; the text of one that a double cannot hold.
 fn number(args: &[u8], start: usize, end: usize) -> Value {
     let text = std::str::from_utf8(&args[start..end]).unwrap_or_default();
-    if let Ok(value) = text.parse() {
+    if !text.contains('.')
+        && let Ok(value) = text.parse()
+    {
         return Value::Int(value);
     }
     match text.parse::<f64>() {
@@ -289,7 +323,7 @@ mod tests {
 
     #[test]
     fn args_are_taken_apart_as_perfetto_does() {
-        let cases: [(&str, &[&str]); 9] = [
+        let cases: [(&str, &[&str]); 13] = [
             ("", &[]),
             ("{}", &[]),
             ("\"text\"", &[]),
@@ -320,8 +354,10 @@ mod tests {
                 &["= args.d 2", "= args.e 5", "= args.o.x 2", "= args.o.y 3"],
             ),
             (
-                r#"{"i":9223372036854775807,"j":-9223372036854775808,"u":18446744073709551615,"h":1e999,"n":NaN,"e":1e3}"#,
+                r#"{"y":-999999999999999999,"z":-0,"i":9223372036854775807,"j":-9223372036854775808,"u":18446744073709551615,"h":1e999,"n":NaN,"e":1e3}"#,
                 &[
+                    "= args.y -999999999999999999",
+                    "= args.z 0",
                     "= args.i 9223372036854775807",
                     "= args.j -9223372036854775808",
                     "= args.u 1.8446744073709552e19",
@@ -335,6 +371,10 @@ mod tests {
                 &["= args.k\"q \"a\\\"bé\\n\"", "= args.é \"é\""],
             ),
             (r#"{"a" 1}"#, &[]),
+            (r#"{"a":1,"b":01,"c":2}"#, &["= args.a 1"]),
+            (r#"{"a":1,"b":-,"c":2}"#, &["= args.a 1"]),
+            (r#"{"a":1,"b":2x,"c":2}"#, &["= args.a 1", "= args.b 2"]),
+            (r#"{"a":1},"args":{"b":2}}"#, &["= args.a 1"]),
         ];
         for (json, expected) in cases {
             assert_eq!(args(json), expected, "{json}");

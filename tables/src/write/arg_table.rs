@@ -2,7 +2,8 @@
 //!
 //! Within a row group the rows of one key stand together, in the order of their slices: values of one key are alike, so they compress several times better.
 
-use super::table_file::{Coding, Column, ROWS, TableFile, Values};
+use super::lazy_file::LazyFile;
+use super::table_file::{Coding, Column, ROWS, Values};
 use super::text_column::TextColumn;
 use crate::gather::entry::{ArgKey, ArgValue, Entry};
 use crate::gather::texts::TextPair;
@@ -53,33 +54,38 @@ struct Columns {
     real_levels: Vec<i16>,
 }
 
-/// Takes args in the order of their slices.
+/// Takes args in the order of their slices. Its memory is kept for the next row group and the next process.
 pub(crate) struct ArgTable<'a> {
-    path: PathBuf,
     keys: &'a [TextPair],
-    file: Option<TableFile>,
+    file: LazyFile,
     rows: Vec<Row>,
+    /// The same by the texts of their keys, when they are written.
+    sorted: Vec<Row>,
     /// Keys that are kept nowhere else; their numbers follow those of the others.
     here: Vec<TextPair>,
     here_bytes: usize,
     texts: Vec<u8>,
-    /// Kept for the next row group.
     columns: Columns,
 }
 
 impl<'a> ArgTable<'a> {
-    /// One in a file that is made when there is an arg.
-    pub(crate) fn new(path: PathBuf, keys: &'a [TextPair]) -> ArgTable<'a> {
+    /// One for args of these keys.
+    pub(crate) fn new(keys: &'a [TextPair]) -> ArgTable<'a> {
         ArgTable {
-            path,
             keys,
-            file: None,
+            file: LazyFile::new(&COLUMNS),
             rows: Vec::new(),
+            sorted: Vec::new(),
             here: Vec::new(),
             here_bytes: 0,
             texts: Vec::new(),
             columns: Columns::default(),
         }
+    }
+
+    /// Begins the table of a process, whose file is made when there is an arg.
+    pub(crate) fn begin(&mut self, path: PathBuf) {
+        self.file.begin(path);
     }
 
     /// Takes the args of a slice; of those with the same key in both entries the later one's.
@@ -128,7 +134,7 @@ impl<'a> ArgTable<'a> {
     fn leave_later(&mut self, first: usize, middle: usize) {
         let mut rows = self.rows.split_off(first);
         let later = rows.split_off(middle - first);
-        let text = |row: &Row| &self.pair(row.key).1;
+        let text = |row: &Row| &pair(self.keys, &self.here, row.key as usize).1;
         let keys: std::collections::BTreeSet<&[u8]> =
             later.iter().map(|row| text(row).data()).collect();
         rows.retain(|row| !keys.contains(text(row).data()));
@@ -136,41 +142,36 @@ impl<'a> ArgTable<'a> {
         self.rows.extend(rows.into_iter().chain(later));
     }
 
-    fn pair(&self, key: u32) -> &TextPair {
-        pair(self.keys, &self.here, key)
-    }
-
-    /// The rows by the texts of their keys, those of one text as they stand. Equal texts may have several numbers.
-    fn order(&self) -> Vec<u32> {
-        let mut counts = vec![0_u32; self.keys.len() + self.here.len()];
+    /// Sorts the rows by the texts of their keys, those of one text as they stand. Equal texts may have several numbers.
+    fn sort(&mut self) {
+        let mut counts = vec![0_usize; self.keys.len() + self.here.len()];
         for row in &self.rows {
             counts[row.key as usize] += 1;
         }
-        let mut by_text: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
-        for (number, _) in (0..).zip(&counts).filter(|(_, count)| **count > 0) {
-            let text = self.pair(number).1.data();
+        let mut by_text: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+        for (number, _) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let text = pair(self.keys, &self.here, number).1.data();
             by_text.entry(text).or_default().push(number);
         }
         // The place of each text's next row, and which text a number has.
         let (mut next, mut text_of, mut start) = (Vec::new(), counts.clone(), 0);
-        for (nth, numbers) in (0..).zip(by_text.into_values()) {
+        for (nth, numbers) in by_text.into_values().enumerate() {
             next.push(start);
             for number in numbers {
-                start += counts[number as usize];
-                text_of[number as usize] = nth;
+                start += counts[number];
+                text_of[number] = nth;
             }
         }
-        let mut order = vec![0; self.rows.len()];
-        for (at, row) in (0..).zip(&self.rows) {
-            let next = &mut next[text_of[row.key as usize] as usize];
-            order[*next as usize] = at;
+        self.sorted.clone_from(&self.rows);
+        for row in &self.rows {
+            let next = &mut next[text_of[row.key as usize]];
+            self.sorted[*next] = *row;
             *next += 1;
         }
-        order
     }
 
-    /// Fills the columns with the rows in this order.
-    fn fill(&mut self, order: &[u32]) {
+    /// Fills the columns with the sorted rows.
+    fn fill(&mut self) {
         let columns = &mut self.columns;
         columns.ids.clear();
         columns.ints.clear();
@@ -181,11 +182,11 @@ impl<'a> ArgTable<'a> {
         let kinds = ["int", "bool", "real", "string"];
         let [int, bool, real, string] = kinds.map(|kind| columns.kinds.number(kind.as_bytes()));
         let mut last = None;
-        for row in order.iter().map(|at| self.rows[*at as usize]) {
+        for row in &self.sorted {
             let (key, flat_key) = match last {
                 Some((number, texts)) if number == row.key => texts,
                 _ => {
-                    let TextPair(flat_key, key) = pair(self.keys, &self.here, row.key);
+                    let TextPair(flat_key, key) = pair(self.keys, &self.here, row.key as usize);
                     let flat_key = flat_key.as_ref().unwrap_or(key).data();
                     let flat_key = columns.flat_keys.number(flat_key);
                     (columns.keys.number(key.data()), flat_key)
@@ -211,8 +212,8 @@ impl<'a> ArgTable<'a> {
     }
 
     fn write(&mut self) -> Result<()> {
-        let order = self.order();
-        self.fill(&order);
+        self.sort();
+        self.fill();
         let columns = &mut self.columns;
         let values = vec![
             Values::Longs(&columns.ids),
@@ -223,11 +224,7 @@ impl<'a> ArgTable<'a> {
             Values::Texts(&mut columns.texts),
             Values::SomeDoubles(&columns.reals, &columns.real_levels),
         ];
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(TableFile::create(&self.path, &COLUMNS)?),
-        };
-        file.write(self.rows.len(), values)?;
+        self.file.write(self.rows.len(), values)?;
         self.rows.clear();
         self.texts.clear();
         self.here.clear();
@@ -235,15 +232,15 @@ impl<'a> ArgTable<'a> {
         Ok(())
     }
 
-    pub(crate) fn finish(mut self) -> Result<()> {
+    /// Writes what is left.
+    pub(crate) fn finish(&mut self) -> Result<()> {
         if !self.rows.is_empty() {
             self.write()?;
         }
-        self.file.map_or(Ok(()), TableFile::finish)
+        self.file.finish()
     }
 }
 
-fn pair<'k>(keys: &'k [TextPair], here: &'k [TextPair], key: u32) -> &'k TextPair {
-    let key = key as usize;
+fn pair<'k>(keys: &'k [TextPair], here: &'k [TextPair], key: usize) -> &'k TextPair {
     keys.get(key).unwrap_or_else(|| &here[key - keys.len()])
 }

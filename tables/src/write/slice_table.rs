@@ -1,6 +1,7 @@
 //! The table `slice` of a process.
 
-use super::table_file::{Coding, Column, ROWS, TableFile, Values};
+use super::lazy_file::LazyFile;
+use super::table_file::{Coding, Column, ROWS, Values};
 use super::text_column::TextColumn;
 use crate::gather::texts::{NOT_KEPT, TextPair};
 use parquet::errors::Result;
@@ -63,11 +64,10 @@ impl SomeLongs {
     }
 }
 
-/// Takes slices in the order of their begins.
+/// Takes slices in the order of their begins. Its memory is kept for the next row group and the next process.
 pub(crate) struct SliceTable<'a> {
-    path: PathBuf,
     names: &'a [TextPair],
-    file: Option<TableFile>,
+    file: LazyFile,
     id: Vec<i64>,
     ts: Vec<i64>,
     dur: Vec<i64>,
@@ -83,12 +83,11 @@ pub(crate) struct SliceTable<'a> {
 }
 
 impl<'a> SliceTable<'a> {
-    /// One in a file that is made when there is a slice.
-    pub(crate) fn new(path: PathBuf, names: &'a [TextPair]) -> SliceTable<'a> {
+    /// One for slices of these categories and names.
+    pub(crate) fn new(names: &'a [TextPair]) -> SliceTable<'a> {
         SliceTable {
-            path,
             names,
-            file: None,
+            file: LazyFile::new(&COLUMNS),
             id: Vec::new(),
             ts: Vec::new(),
             dur: Vec::new(),
@@ -101,6 +100,11 @@ impl<'a> SliceTable<'a> {
             args: SomeLongs::default(),
             cpu: SomeLongs::default(),
         }
+    }
+
+    /// Begins the table of a process, whose file is made when there is a slice.
+    pub(crate) fn begin(&mut self, path: PathBuf) {
+        self.file.begin(path);
     }
 
     pub(crate) fn push(&mut self, row: SliceRow) -> Result<()> {
@@ -138,10 +142,6 @@ impl<'a> SliceTable<'a> {
     }
 
     fn write(&mut self) -> Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(TableFile::create(&self.path, &COLUMNS)?),
-        };
         let columns = vec![
             Values::Longs(&self.id),
             Values::Longs(&self.ts),
@@ -154,7 +154,7 @@ impl<'a> SliceTable<'a> {
             self.args.values(),
             self.cpu.values(),
         ];
-        file.write(self.id.len(), columns)?;
+        self.file.write(self.id.len(), columns)?;
         for longs in [&mut self.id, &mut self.ts, &mut self.dur, &mut self.track] {
             longs.clear();
         }
@@ -167,10 +167,10 @@ impl<'a> SliceTable<'a> {
     }
 
     /// Writes what is left.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(&mut self) -> Result<()> {
         if !self.id.is_empty() {
             self.write()?;
         }
-        self.file.map_or(Ok(()), TableFile::finish)
+        self.file.finish()
     }
 }
