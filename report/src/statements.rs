@@ -7,15 +7,17 @@ macro_rules! statements {
 }
 
 /// Each statement of `report/sql`, and its name.
-pub const STATEMENTS: [(&str, &str); 27] = statements![
+pub const STATEMENTS: [(&str, &str); 29] = statements![
     "batching",
     "between_tokens",
     "bottlenecks",
     "collectives",
     "concurrency",
     "concurrency_global",
+    "confidence",
     "devices",
     "gaps",
+    "idle",
     "launch_delay",
     "load",
     "losses",

@@ -13,7 +13,7 @@ const DEVICES: [u64; 2] = [101, 102];
 const KERNEL_US: u64 = 10;
 
 /// Causes that spans can plant.
-const PLANTED: [IdleCause; 14] = [
+pub(crate) const PLANTED: [IdleCause; 14] = [
     IdleCause::NoRequest,
     IdleCause::Frontend,
     IdleCause::NotSchedulable,

@@ -2,7 +2,7 @@
 
 use crate::golden::{fixture, report};
 use crate::growth::{preempted, swept};
-use crate::idle::{Server, four_ranks};
+use crate::idle::{PLANTED, Server, four_ranks};
 use crate::oracle::Numbers;
 use crate::page::served;
 use crate::prefixes::{by_chance, in_common, of_nothing};
@@ -16,7 +16,8 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use trace_merge::{Options, Output, Progress};
 use trace_report::{
-    IdleCause, LoadKind, Quantiles, ReportOptions, RunReport, STATEMENTS, SeriesKind, read,
+    ConfidenceOf, DeviceIdle, IdleCause, LoadKind, Quantiles, ReportOptions, RunReport, STATEMENTS,
+    SeriesKind, read,
 };
 use trace_tables::{TablesOptions, write_tables};
 
@@ -30,15 +31,26 @@ const TABLES_ALONE: [&str; 1] = ["losses"];
 /// Columns whose numbers each engine counts by itself.
 const IDS: [&str; 2] = ["track_id", "slice_id"];
 
-/// Columns of sums of doubles, which each engine adds in an order of its own.
-const ROUNDED: [&str; 3] = ["slope_ns", "intercept_ns", "r_squared"];
+/// Columns of sums of doubles, which each engine adds in an order of its own: of `sizing`, and of `confidence`.
+const ROUNDED: [&str; 9] = [
+    "slope_ns",
+    "intercept_ns",
+    "r_squared",
+    "p90_from_ns",
+    "p90_to_ns",
+    "p95_from_ns",
+    "p95_to_ns",
+    "p99_from_ns",
+    "p99_to_ns",
+];
 
 /// Statements whose rows (or those of one time) are in the order of processes, which each engine numbers by itself.
-const BY_PROCESS: [&str; 9] = [
+const BY_PROCESS: [&str; 10] = [
     "batching",
     "concurrency",
     "devices",
     "gaps",
+    "idle",
     "launch_delay",
     "load",
     "recorded",
@@ -603,7 +615,12 @@ fn sizing_agrees(rows: &Rows, report: &RunReport) {
                 );
                 assert!(near(&row["r_squared"], fit.r_squared), "{row} {fit:?}");
             }
-            None => assert!(ROUNDED.iter().all(|name| row[*name].is_null()), "{row}"),
+            None => assert!(
+                ["slope_ns", "intercept_ns", "r_squared"]
+                    .iter()
+                    .all(|name| row[*name].is_null()),
+                "{row}"
+            ),
         }
     }
 }
@@ -680,6 +697,63 @@ fn prefixes_agree(rows: &Rows, report: &RunReport) {
     }
 }
 
+/// Where the means of all requests lie, but for the rounding of their sums.
+fn confidence_agrees(rows: &Rows, report: &RunReport) {
+    let of_means = report.confidence.iter();
+    let of_means: Vec<_> = of_means
+        .filter(|of| of.of != ConfidenceOf::RequestsPerS)
+        .collect();
+    assert_eq!(rows["confidence"].len(), of_means.len());
+    for (row, of) in rows["confidence"].iter().zip(of_means) {
+        assert_eq!(row["metric"], json!(of.of), "{row}");
+        assert_eq!(row["n"], json!(of.n), "{row}");
+        assert!(is(&row["mean_ns"], of.mean), "{row} {of:?}");
+        let Some(intervals) = of.intervals else {
+            assert!(row["p90_from_ns"].is_null(), "{row} {of:?}");
+            continue;
+        };
+        for (name, [from, to]) in [
+            ("p90", intervals.p90),
+            ("p95", intervals.p95),
+            ("p99", intervals.p99),
+        ] {
+            let found = [
+                &row[format!("{name}_from_ns")],
+                &row[format!("{name}_to_ns")],
+            ];
+            assert!(near(found[0], from) && near(found[1], to), "{row} {of:?}");
+        }
+    }
+}
+
+/// The causes of idle time, to the ns. Where a device's name does not say who feeds it, they are not the report's, and their sum is.
+fn idle_agrees(rows: &Rows, report: &RunReport) {
+    let mut found: BTreeMap<String, BTreeMap<String, i64>> = BTreeMap::new();
+    for row in &rows["idle"] {
+        let text = |key: &str| row[key].as_str().unwrap().to_owned();
+        let causes = found.entry(text("name")).or_default();
+        causes.insert(text("cause"), row["ns"].as_i64().unwrap());
+    }
+    let is_recorded = |idle: &&DeviceIdle| {
+        let mut devices = report.device.iter();
+        devices.any(|device| device.process == idle.process && !device.is_runner)
+    };
+    for idle in report.idle.iter().filter(is_recorded) {
+        let name = report.recorded.process_name(idle.process);
+        let causes = found.remove(&name).unwrap_or_default();
+        let worker = report.recorded.process_name(idle.worker);
+        if name.ends_with(&format!(" · {worker}")) {
+            let expected = idle.causes.iter().map(|time| {
+                let cause = json!(time.cause).as_str().unwrap().to_owned();
+                (cause, time.ns)
+            });
+            assert_eq!(causes, expected.collect(), "{name}");
+        }
+        assert_eq!(causes.values().sum::<i64>(), idle.idle_ns, "{name}");
+    }
+    assert!(found.is_empty(), "{found:?}");
+}
+
 /// Everything that a report says in SQL.
 fn all_agree(rows: &Rows, report: &RunReport) {
     requests_agree(rows, report);
@@ -693,6 +767,8 @@ fn all_agree(rows: &Rows, report: &RunReport) {
     sizing_agrees(rows, report);
     phases_agree(rows, report);
     prefixes_agree(rows, report);
+    confidence_agrees(rows, report);
+    idle_agrees(rows, report);
     let wall = rows["recorded"]
         .iter()
         .all(|row| row["wall_ns"] == json!(report.recorded.wall_ns));
@@ -870,6 +946,144 @@ fn statements_on_devices_say_what_the_report_says() {
     assert!(report.device[0].communication_ns > 0);
     for rows in run.rows("statements_on_devices_say_what_the_report_says") {
         all_agree(&rows, &report);
+    }
+}
+
+/// Perfetto's times are those of the trace, and here they are from its begin on: it is 0.
+fn begin() -> Value {
+    json!({"ph": "i", "pid": 9, "tid": 1, "ts": 0, "s": "t", "name": "begin"})
+}
+
+/// Delays of each kind on devices whose names say who feeds them.
+fn planted() -> Vec<Value> {
+    let (mut server, mut numbers) = (Server::new(), Numbers::new(31));
+    for nth in 0..4 * PLANTED.len() {
+        server.idle(PLANTED[nth % PLANTED.len()], 5 + numbers.below(2_000));
+    }
+    let mut lines = server.finished();
+    for line in &mut lines {
+        let name = &mut line["args"]["name"];
+        if let Some(number) = name.as_str().and_then(|name| name.strip_prefix("NPU ")) {
+            *name = json!(format!("NPU {number} · w{number}"));
+        }
+    }
+    lines.push(begin());
+    lines
+}
+
+/// Three engines with six workers and their devices, who do anything at any time: spans that touch and overlap, and many changes at one time.
+fn at_random(seed: u64) -> Vec<Value> {
+    const NAMES: [&str; 16] = [
+        "scheduler.schedule",
+        "executor.execute_model",
+        "scheduler.update_from_output",
+        "WorkerWrapperBase.execute_model",
+        "Worker: execute_step",
+        "model_runner.sample",
+        "connector.wait_for_save",
+        "my_kv_transfer",
+        "gc.collect",
+        "gc",
+        "matmul",
+        "matmul",
+        "http.request",
+        "Scheduler.batch_decode",
+        "nothing",
+        "sample",
+    ];
+    let mut numbers = Numbers::new(seed);
+    let mut lines = vec![begin()];
+    let named = |pid: u64, name: String, labels: String| {
+        [
+            json!({"ph": "M", "pid": pid, "tid": 1, "name": "process_name", "args": {"name": name}}),
+            json!({"ph": "M", "pid": pid, "tid": 1, "name": "process_labels", "args": {"labels": labels}}),
+        ]
+    };
+    for pid in 1..=3 {
+        lines.extend(named(pid, format!("engine-{pid}"), format!("pid {pid}")));
+    }
+    for pid in 4..=9 {
+        lines.extend(named(pid, format!("worker-{pid}"), format!("pid {pid}")));
+    }
+    for pid in 4..=9 {
+        let name = format!("NPU {pid} · worker-{pid}");
+        lines.extend(named(100 + pid, name, format!("NPU {pid}, pid {pid}")));
+    }
+    for nth in 0..700 {
+        // A worker of two has requests of its engine; the last engine's have none.
+        let worker = 4 + numbers.below(6);
+        let engine = 1 + (worker - 4) / 2;
+        let pid = if numbers.below(3) == 0 {
+            engine
+        } else {
+            worker
+        };
+        let (ts, dur) = (numbers.below(3_000), 1 + numbers.below(60));
+        let mut put = |pid: u64, line: Value| {
+            let mut line = line;
+            (line["pid"], line["tid"], line["ts"]) = (json!(pid), json!(1_000 + nth), json!(ts));
+            lines.push(line);
+        };
+        match numbers.below(8) {
+            0..3 => {
+                let queue_us = numbers.below(80);
+                let args = if queue_us < 60 {
+                    json!({"queue_us": queue_us})
+                } else {
+                    json!({})
+                };
+                put(
+                    100 + worker,
+                    json!({"ph": "X", "dur": dur, "cat": "kernel", "name": "matmul", "args": args}),
+                );
+            }
+            3 => put(
+                engine,
+                json!({"ph": "C", "name": "requests", "args": {"running": numbers.below(2), "waiting": numbers.below(2)}}),
+            ),
+            _ => {
+                let name = NAMES[usize::try_from(numbers.below(NAMES.len() as u64)).unwrap()];
+                let of = if engine < 3 { engine } else { 1_000 + nth };
+                let id = format!("r{of}-{}", numbers.below(9));
+                let args = match name {
+                    "http.request" => json!({"request_id": format!("{id}-{nth}")}),
+                    _ if numbers.below(2) == 0 && engine < 3 => {
+                        json!({"request_ids": [id, "nobody's"]})
+                    }
+                    _ => json!({}),
+                };
+                let args = if args["request_ids"].is_array() && engine == 2 {
+                    json!({"request_ids": [args["request_ids"][0]]})
+                } else {
+                    args
+                };
+                let category = if name == "matmul" { "kernel" } else { "step" };
+                put(
+                    pid,
+                    json!({"ph": "X", "dur": dur, "cat": category, "name": name, "args": args}),
+                );
+            }
+        }
+    }
+    lines
+}
+
+#[test]
+fn statements_on_idle_devices_say_what_the_report_says() {
+    let of_seeds = [1, 2, 3, 4].map(at_random);
+    for lines in [planted()].into_iter().chain(of_seeds) {
+        let run = Run::of_lines(&lines);
+        let report = run.report();
+        let causes: BTreeSet<IdleCause> = report
+            .idle
+            .iter()
+            .flat_map(|of| of.causes.iter().map(|time| time.cause))
+            .collect();
+        assert!(causes.len() >= 10, "{causes:?}");
+        for rows in run.rows("statements_on_idle_devices_say_what_the_report_says") {
+            idle_agrees(&rows, &report);
+            confidence_agrees(&rows, &report);
+        }
     }
 }
 
@@ -1156,6 +1370,7 @@ fn every_engine_has_the_same_rows() {
         preempted(),
         steps_and_queues(),
         bursts(),
+        planted(),
     ];
     let lines = (0..)
         .step_by(1_000)
