@@ -15,6 +15,7 @@ mod oracle;
 mod page;
 mod prefixes;
 mod pypto;
+mod random_server;
 mod sql;
 #[path = "../../../merge/tests/it/writer/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the merge's tests use all of it")]

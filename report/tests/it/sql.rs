@@ -6,6 +6,7 @@ use crate::idle::{PLANTED, Server, four_ranks};
 use crate::oracle::Numbers;
 use crate::page::served;
 use crate::prefixes::{by_chance, in_common, of_nothing};
+use crate::random_server::{at_random, begin};
 use crate::writer::Process as FragmentProcess;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -949,11 +950,6 @@ fn statements_on_devices_say_what_the_report_says() {
     }
 }
 
-/// Perfetto's times are those of the trace, and here they are from its begin on: it is 0.
-fn begin() -> Value {
-    json!({"ph": "i", "pid": 9, "tid": 1, "ts": 0, "s": "t", "name": "begin"})
-}
-
 /// Delays of each kind on devices whose names say who feeds them.
 fn planted() -> Vec<Value> {
     let (mut server, mut numbers) = (Server::new(), Numbers::new(31));
@@ -968,103 +964,6 @@ fn planted() -> Vec<Value> {
         }
     }
     lines.push(begin());
-    lines
-}
-
-/// Three engines with six workers and their devices, who do anything at any time: spans that touch and overlap, and many changes at one time.
-fn at_random(seed: u64) -> Vec<Value> {
-    const NAMES: [&str; 16] = [
-        "scheduler.schedule",
-        "executor.execute_model",
-        "scheduler.update_from_output",
-        "WorkerWrapperBase.execute_model",
-        "Worker: execute_step",
-        "model_runner.sample",
-        "connector.wait_for_save",
-        "my_kv_transfer",
-        "gc.collect",
-        "gc",
-        "matmul",
-        "matmul",
-        "http.request",
-        "Scheduler.batch_decode",
-        "nothing",
-        "sample",
-    ];
-    let mut numbers = Numbers::new(seed);
-    let mut lines = vec![begin()];
-    let named = |pid: u64, name: String, labels: String| {
-        [
-            json!({"ph": "M", "pid": pid, "tid": 1, "name": "process_name", "args": {"name": name}}),
-            json!({"ph": "M", "pid": pid, "tid": 1, "name": "process_labels", "args": {"labels": labels}}),
-        ]
-    };
-    for pid in 1..=3 {
-        lines.extend(named(pid, format!("engine-{pid}"), format!("pid {pid}")));
-    }
-    for pid in 4..=9 {
-        lines.extend(named(pid, format!("worker-{pid}"), format!("pid {pid}")));
-    }
-    for pid in 4..=9 {
-        let name = format!("NPU {pid} · worker-{pid}");
-        lines.extend(named(100 + pid, name, format!("NPU {pid}, pid {pid}")));
-    }
-    for nth in 0..700 {
-        // A worker of two has requests of its engine; the last engine's have none.
-        let worker = 4 + numbers.below(6);
-        let engine = 1 + (worker - 4) / 2;
-        let pid = if numbers.below(3) == 0 {
-            engine
-        } else {
-            worker
-        };
-        let (ts, dur) = (numbers.below(3_000), 1 + numbers.below(60));
-        let mut put = |pid: u64, line: Value| {
-            let mut line = line;
-            (line["pid"], line["tid"], line["ts"]) = (json!(pid), json!(1_000 + nth), json!(ts));
-            lines.push(line);
-        };
-        match numbers.below(8) {
-            0..3 => {
-                let queue_us = numbers.below(80);
-                let args = if queue_us < 60 {
-                    json!({"queue_us": queue_us})
-                } else {
-                    json!({})
-                };
-                put(
-                    100 + worker,
-                    json!({"ph": "X", "dur": dur, "cat": "kernel", "name": "matmul", "args": args}),
-                );
-            }
-            3 => put(
-                engine,
-                json!({"ph": "C", "name": "requests", "args": {"running": numbers.below(2), "waiting": numbers.below(2)}}),
-            ),
-            _ => {
-                let name = NAMES[usize::try_from(numbers.below(NAMES.len() as u64)).unwrap()];
-                let of = if engine < 3 { engine } else { 1_000 + nth };
-                let id = format!("r{of}-{}", numbers.below(9));
-                let args = match name {
-                    "http.request" => json!({"request_id": format!("{id}-{nth}")}),
-                    _ if numbers.below(2) == 0 && engine < 3 => {
-                        json!({"request_ids": [id, "nobody's"]})
-                    }
-                    _ => json!({}),
-                };
-                let args = if args["request_ids"].is_array() && engine == 2 {
-                    json!({"request_ids": [args["request_ids"][0]]})
-                } else {
-                    args
-                };
-                let category = if name == "matmul" { "kernel" } else { "step" };
-                put(
-                    pid,
-                    json!({"ph": "X", "dur": dur, "cat": category, "name": name, "args": args}),
-                );
-            }
-        }
-    }
     lines
 }
 

@@ -1,0 +1,120 @@
+//! Servers in which engines, workers and devices do anything at any time: spans that touch and overlap, and many changes at one time.
+
+use crate::oracle::Numbers;
+use serde_json::{Value, json};
+
+const ENGINES: u64 = 3;
+const WORKERS: u64 = 6;
+const EVENTS: u64 = 700;
+
+/// What spans of engines and workers are called.
+const NAMES: [&str; 16] = [
+    "scheduler.schedule",
+    "executor.execute_model",
+    "scheduler.update_from_output",
+    "WorkerWrapperBase.execute_model",
+    "Worker: execute_step",
+    "model_runner.sample",
+    "connector.wait_for_save",
+    "my_kv_transfer",
+    "gc.collect",
+    "gc",
+    "matmul",
+    "matmul",
+    "http.request",
+    "Scheduler.batch_decode",
+    "nothing",
+    "sample",
+];
+
+/// A server of three engines with two workers each, and a device of each worker whose name says so.
+pub(crate) fn at_random(seed: u64) -> Vec<Value> {
+    let mut numbers = Numbers::new(seed);
+    let mut lines = vec![begin()];
+    for number in 0..ENGINES {
+        let pid = engine_pid(number);
+        lines.extend(named(
+            pid,
+            &format!("engine-{number}"),
+            format!("pid {pid}"),
+        ));
+    }
+    for number in 0..WORKERS {
+        let pid = worker_pid(number);
+        lines.extend(named(pid, &format!("w{number}"), format!("pid {pid}")));
+    }
+    for number in 0..WORKERS {
+        let labels = format!("NPU {number}, pid {}", worker_pid(number));
+        let name = format!("NPU {number} · w{number}");
+        lines.extend(named(device_pid(number), &name, labels));
+    }
+    for nth in 0..EVENTS {
+        let worker = numbers.below(WORKERS);
+        let (pid, mut line) = match numbers.below(8) {
+            0..3 => (device_pid(worker), kernel(&mut numbers)),
+            3 => (engine_pid(worker / 2), counts(&mut numbers)),
+            4 => (engine_pid(worker / 2), span(&mut numbers, worker / 2, nth)),
+            _ => (worker_pid(worker), span(&mut numbers, worker / 2, nth)),
+        };
+        // Each on a thread of its own: Perfetto drops what overlaps.
+        (line["pid"], line["tid"]) = (json!(pid), json!(1_000 + nth));
+        line["ts"] = json!(numbers.below(3_000));
+        lines.push(line);
+    }
+    lines
+}
+
+/// Perfetto's times are those of the trace, and the report's count from its begin on: that is 0.
+pub(crate) fn begin() -> Value {
+    json!({"ph": "i", "pid": 9, "tid": 1, "ts": 0, "s": "t", "name": "begin"})
+}
+
+fn engine_pid(number: u64) -> u64 {
+    10 + number
+}
+
+fn worker_pid(number: u64) -> u64 {
+    20 + number
+}
+
+fn device_pid(number: u64) -> u64 {
+    30 + number
+}
+
+fn named(pid: u64, name: &str, labels: String) -> [Value; 2] {
+    [
+        json!({"ph": "M", "pid": pid, "tid": 1, "name": "process_name", "args": {"name": name}}),
+        json!({"ph": "M", "pid": pid, "tid": 1, "name": "process_labels", "args": {"labels": labels}}),
+    ]
+}
+
+/// A slice of a device; most say how long they were launched before.
+fn kernel(numbers: &mut Numbers) -> Value {
+    let args = match numbers.below(80) {
+        queue_us @ 0..60 => json!({"queue_us": queue_us}),
+        _ => json!({}),
+    };
+    let dur = 1 + numbers.below(60);
+    json!({"ph": "X", "dur": dur, "cat": "kernel", "name": "matmul", "args": args})
+}
+
+/// What an engine's scheduler has.
+fn counts(numbers: &mut Numbers) -> Value {
+    let args = json!({"running": numbers.below(2), "waiting": numbers.below(2)});
+    json!({"ph": "C", "name": "requests", "args": args})
+}
+
+/// A span of an engine or one of its workers. Those of the first two engines name requests; the last one's name none.
+fn span(numbers: &mut Numbers, engine: u64, nth: u64) -> Value {
+    let name = NAMES[usize::try_from(numbers.below(NAMES.len() as u64)).unwrap()];
+    let id = format!("r{engine}-{}", numbers.below(9));
+    let args = match (name, numbers.below(2)) {
+        ("http.request", _) => json!({"request_id": format!("{id}-{nth}")}),
+        (_, 0) if engine == 0 => json!({"request_ids": [id, "another"]}),
+        (_, 0) if engine == 1 => json!({"request_ids": [id]}),
+        _ => json!({}),
+    };
+    let dur = 1 + numbers.below(60);
+    let category = if name == "matmul" { "kernel" } else { "step" };
+    json!({"ph": "X", "dur": dur, "cat": category, "name": name, "args": args})
+}
