@@ -14,6 +14,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// Shows a page in a browser.
+const SHOW: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/show");
+
 /// A program that serves a run.
 struct Serving {
     started: Started,
@@ -271,6 +274,85 @@ fn the_figures_of_many_processes_at_full_speed_are_those_of_the_report() {
     assert_eq!(last["recorded"]["ended"], processes);
     assert_eq!(last["requests"]["arrived"], processes * (requests + 1));
     assert_same(&last, &ground);
+}
+
+/// A browser that opens a page and waits until it shows one text after the other; nothing (said loudly) where there is none.
+#[expect(clippy::print_stderr, reason = "it says where it does not run")]
+fn browser(test: &str, address: &str, texts: &[&str]) -> Option<Started> {
+    let started = Started::of(Command::new(SHOW).arg(address).args(texts));
+    let line = started.wait_for_line("show: ");
+    if line.contains("unavailable") {
+        eprintln!("SKIPPED {test}: {line}");
+        return None;
+    }
+    Some(started)
+}
+
+/// What it saw, for each text.
+fn seen(started: Started) -> Vec<Value> {
+    let ended = started.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let lines = ended.stdout.lines();
+    let lines = lines.map(|line| serde_json::from_str(line).unwrap());
+    let seen: Vec<Value> = lines.collect();
+    for of in &seen {
+        assert_eq!(of["errors"], serde_json::json!([]), "{of}");
+    }
+    seen
+}
+
+/// A page that stays open while processes record and end, and one that needs a token.
+#[test]
+fn alone_the_page_goes_with_the_run() {
+    let test = "alone_the_page_goes_with_the_run";
+    let ground = Ground::new();
+    let go_on = ground.path("go-on").display().to_string();
+    let until = format!("until={go_on}");
+    let workers = record(
+        &ground,
+        &["api", "core"],
+        &["threads=2", "requests=20", &until, "requests=3"],
+    );
+    let serving = Serving::start(&ground, &[]);
+    serving.stats_when(|stats| stats["requests"]["arrived"] == 40);
+    let address = format!("http://127.0.0.1:{}/", serving.port);
+    let texts = ["It goes on.", "these are the figures of its report"];
+    let Some(started) = browser(test, &address, &texts) else {
+        return;
+    };
+    fs::write(&go_on, "").unwrap();
+    for worker in workers {
+        worker.end();
+    }
+    let seen_of_both = seen(started);
+    let last = serving.stats();
+    assert_eq!(last["is_final"], true);
+    for (of, requests, alive) in [(&seen_of_both[0], 40, 2), (&seen_of_both[1], 46, 0)] {
+        let text = of["text"].as_str().unwrap();
+        for words in [
+            format!("{requests}\nrequests ended"),
+            format!("{alive} of 2\nprocesses alive"),
+            "http.completions".to_owned(),
+        ] {
+            assert!(text.contains(&words), "{words}: {text}");
+        }
+    }
+    let token = "a-token-of-16-signs";
+    fs::write(ground.path("token"), token).unwrap();
+    let token_file = ground.path("token").display().to_string();
+    let serving = Serving::start(&ground, &["--token-file", &token_file]);
+    serving.started.wait_until(|| {
+        let found = serving.get(&format!("/?token={token}"));
+        found.status == 200
+    });
+    let address = format!("http://127.0.0.1:{}/", serving.port);
+    let with_token = format!("{address}?token={token}");
+    let texts = ["46\nrequests ended"];
+    let seen = seen(browser(test, &with_token, &texts).unwrap());
+    assert_eq!(
+        seen[0]["address"], address,
+        "the token stays in the address"
+    );
 }
 
 #[test]

@@ -1241,6 +1241,37 @@ fn concurrency_is_that_of_a_naive_count() {
     }
 }
 
+/// How much each process recorded of what, counted line by line.
+#[test]
+fn recorded_events_are_those_of_a_naive_count() {
+    for lines in [served_with_ties(), steps_and_queues(), at_random(5)] {
+        let mut expected: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
+        for line in &lines {
+            let args = line["args"].as_object().map_or(0, |args| args.len() as u64);
+            let counts = match line["ph"].as_str() {
+                Some("X") => [1, 0, 0],
+                Some("i") => [0, 1, 0],
+                Some("C") => [0, 0, args],
+                _ => continue,
+            };
+            let of = expected.entry(line["pid"].as_u64().unwrap()).or_default();
+            for (sum, count) in of.iter_mut().zip(counts) {
+                *sum += count;
+            }
+        }
+        let run = Run::of_lines(&lines);
+        for rows in run.rows("recorded_events_are_those_of_a_naive_count") {
+            let found = rows["recorded"].iter().map(|row| {
+                let of = |key: &str| row[key].as_u64().unwrap();
+                assert_eq!(of("unfinished"), 0, "{row}");
+                let counts = ["slices", "instants", "counter_values"].map(of);
+                (of("pid"), counts)
+            });
+            assert_eq!(found.collect::<BTreeMap<_, _>>(), expected);
+        }
+    }
+}
+
 /// For how long a level was how high.
 fn time_at(changes: &BTreeMap<i64, i64>) -> BTreeMap<i64, i64> {
     let (mut level, mut since, mut times) = (0, None, BTreeMap::new());
