@@ -162,7 +162,9 @@ impl<'a> ArgTable<'a> {
                 text_of[number] = nth;
             }
         }
-        self.sorted.clone_from(&self.rows);
+        if let Some(any) = self.rows.first() {
+            self.sorted.resize(self.rows.len(), *any);
+        }
         for row in &self.rows {
             let next = &mut next[text_of[row.key as usize]];
             self.sorted[*next] = *row;
