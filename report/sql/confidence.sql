@@ -63,18 +63,17 @@ WITH moment AS (
   UNION ALL SELECT 'tpot', 6, CAST((finished_ns - first_token_ns - (finished_ns - first_token_ns) % NULLIF(output_tokens - 1, 0)) / NULLIF(output_tokens - 1, 0) AS BIGINT)
     FROM request WHERE output_tokens > 1 AND arrival_ns IS NOT NULL
   UNION ALL SELECT 'e2e', 7, finished_ns - arrival_ns FROM request
-), mean AS (
-  SELECT metric, place_of_metric, COUNT(*) AS n, CAST(SUM(ns) AS DOUBLE) / COUNT(*) AS mean_ns
+), counted AS (
+  SELECT metric, place_of_metric, ns, COUNT(*) OVER (PARTITION BY metric) AS n, SUM(ns) OVER (PARTITION BY metric) AS total_ns
   FROM figure
   WHERE ns IS NOT NULL
-  GROUP BY metric, place_of_metric
+), off AS (
+  SELECT metric, place_of_metric, n, CAST(total_ns AS DOUBLE) / n AS mean_ns, ns - CAST(total_ns AS DOUBLE) / n AS off_ns
+  FROM counted
 ), scattered AS (
-  SELECT m.metric, m.place_of_metric, m.n, m.mean_ns, m.n - 1 AS freedom,
-    SQRT(SUM((f.ns - m.mean_ns) * (f.ns - m.mean_ns)) / NULLIF(m.n - 1, 0) / m.n) AS error_ns
-  FROM figure f
-  JOIN mean m ON m.metric = f.metric
-  WHERE f.ns IS NOT NULL
-  GROUP BY m.metric, m.place_of_metric, m.n, m.mean_ns
+  SELECT metric, place_of_metric, n, mean_ns, n - 1 AS freedom, SQRT(SUM(off_ns * off_ns) / NULLIF(n - 1, 0) / n) AS error_ns
+  FROM off
+  GROUP BY metric, place_of_metric, n, mean_ns
 ), student (freedom, t90, t95, t99) AS (
   -- Quantiles of Student's t, within which 90, 95 and 99 % lie on both sides. Beyond the table they come from those of the normal distribution, in row 0.
   VALUES (0, 1.644853626951e0, 1.95996398454e0, 2.575829303549e0),

@@ -149,28 +149,35 @@ WITH owner AS (
 ), under_way AS (
   SELECT second, ts, end_ts, SUM(CASE WHEN to_ts >= ts THEN 0 ELSE 1 END) OVER (PARTITION BY second ORDER BY ts, end_ts DESC ROWS UNBOUNDED PRECEDING) AS nth
   FROM asked
+), acted AS (
+  -- What processes do, and that they are there.
+  SELECT upid, CASE WHEN activity = 'step' THEN 'other' ELSE activity END AS activity, ts, end_ts FROM span
+  UNION ALL
+  SELECT upid, 'step', ts, end_ts FROM step
+  UNION ALL
+  SELECT upid, activity, ts, end_ts FROM stalled
+  UNION ALL
+  SELECT upid, 'there', 0, 4611686018427387904 FROM owner
 ), during AS (
   SELECT upid AS device, 'gap' AS what, ts, end_ts FROM gap
   UNION ALL
   SELECT upid, 'launched', launched_ts, end_ts FROM gap WHERE queue_ns > 0
   UNION ALL
-  SELECT r.device, CASE WHEN r.part = 'other' THEN 'other' ELSE s.activity END, s.ts, s.end_ts
-  FROM span s
-  JOIN role r ON r.upid = s.upid
-  WHERE (r.part = 'worker' AND s.activity IN ('gc', 'kv_transfer', 'sample')) OR (r.part = 'engine' AND s.activity IN ('gc', 'schedule', 'output', 'dispatch'))
-    OR (r.part = 'other' AND s.activity = 'step')
-  UNION ALL
-  SELECT r.device, s.activity, s.ts, s.end_ts FROM stalled s JOIN role r ON r.upid = s.upid AND r.part = 'engine' WHERE s.activity <> 'busy'
-  UNION ALL
-  SELECT r.device, 'step', s.ts, s.end_ts FROM step s JOIN role r ON r.upid = s.upid AND r.part = 'worker'
+  SELECT r.device, a.activity, a.ts, a.end_ts
+  FROM acted a
+  JOIN role r ON r.upid = a.upid
+  WHERE (r.part = 'worker' AND a.activity IN ('gc', 'kv_transfer', 'sample', 'step')) OR (r.part = 'other' AND a.activity = 'other')
+    OR (r.part = 'engine' AND a.activity IN ('gc', 'schedule', 'output', 'dispatch', 'empty', 'waiting', 'there'))
   UNION ALL
   SELECT d.upid, 'request', u.ts, u.end_ts
   FROM (SELECT MIN(ts) AS ts, MAX(end_ts) AS end_ts FROM under_way GROUP BY second, nth) u
   CROSS JOIN device d
+), sign (x) AS (
+  VALUES (1), (-1)
 ), edge AS (
-  SELECT device, what, ts, 1 AS x, end_ts AS until_ts FROM during
-  UNION ALL
-  SELECT device, what, end_ts AS ts, -1 AS x, NULL AS until_ts FROM during
+  SELECT d.device, d.what, CASE WHEN s.x = 1 THEN d.ts ELSE d.end_ts END AS at_ts, s.x, d.end_ts AS until_ts
+  FROM during d
+  CROSS JOIN sign s
   UNION ALL
   SELECT d.upid, 'launch', s.ts, 0, NULL
   FROM slice s
@@ -178,16 +185,17 @@ WITH owner AS (
   JOIN device d ON d.worker = r.upid
   WHERE s.dur > 0 AND r.is_device = 0 AND s.category IN ('kernel', 'graph', 'comm', 'model', 'memcpy')
 ), change AS (
-  SELECT device, ts, SUM(CASE WHEN what = 'gap' THEN x ELSE 0 END) AS gap, SUM(CASE WHEN what = 'launched' THEN x ELSE 0 END) AS launched,
+  SELECT device, at_ts AS ts, SUM(CASE WHEN what = 'gap' THEN x ELSE 0 END) AS gap, SUM(CASE WHEN what = 'launched' THEN x ELSE 0 END) AS launched,
     SUM(CASE WHEN what = 'gc' THEN x ELSE 0 END) AS gc, SUM(CASE WHEN what = 'kv_transfer' THEN x ELSE 0 END) AS kv_transfer,
     SUM(CASE WHEN what = 'sample' THEN x ELSE 0 END) AS sample, SUM(CASE WHEN what = 'step' THEN x ELSE 0 END) AS step,
     SUM(CASE WHEN what = 'request' THEN x ELSE 0 END) AS request, SUM(CASE WHEN what = 'schedule' THEN x ELSE 0 END) AS schedule,
     SUM(CASE WHEN what = 'output' THEN x ELSE 0 END) AS output, SUM(CASE WHEN what = 'other' THEN x ELSE 0 END) AS other,
     SUM(CASE WHEN what = 'dispatch' THEN x ELSE 0 END) AS dispatch, SUM(CASE WHEN what = 'empty' THEN x ELSE 0 END) AS empty,
-    SUM(CASE WHEN what = 'waiting' THEN x ELSE 0 END) AS waiting, MAX(CASE WHEN what = 'launch' THEN ts END) AS launch_ts,
-    MAX(CASE WHEN what = 'step' AND x = 1 THEN ts END) AS step_ts, MAX(CASE WHEN what = 'step' THEN until_ts END) AS step_end_ts
+    SUM(CASE WHEN what = 'waiting' THEN x ELSE 0 END) AS waiting, SUM(CASE WHEN what = 'there' THEN x ELSE 0 END) AS engines,
+    MAX(CASE WHEN what = 'launch' THEN at_ts END) AS launch_ts, MAX(CASE WHEN what = 'step' AND x = 1 THEN at_ts END) AS step_ts,
+    MAX(CASE WHEN what = 'step' AND x = 1 THEN until_ts END) AS step_end_ts
   FROM edge
-  GROUP BY device, ts
+  GROUP BY device, at_ts
 ), level AS (
   SELECT device, LEAD(ts) OVER (PARTITION BY device ORDER BY ts) - ts AS ns, SUM(gap) OVER (PARTITION BY device ORDER BY ts) AS gap,
     SUM(launched) OVER (PARTITION BY device ORDER BY ts) AS launched, SUM(gc) OVER (PARTITION BY device ORDER BY ts) AS gc,
@@ -196,6 +204,7 @@ WITH owner AS (
     SUM(schedule) OVER (PARTITION BY device ORDER BY ts) AS schedule, SUM(output) OVER (PARTITION BY device ORDER BY ts) AS output,
     SUM(other) OVER (PARTITION BY device ORDER BY ts) AS other, SUM(dispatch) OVER (PARTITION BY device ORDER BY ts) AS dispatch,
     SUM(empty) OVER (PARTITION BY device ORDER BY ts) AS empty, SUM(waiting) OVER (PARTITION BY device ORDER BY ts) AS waiting,
+    SUM(engines) OVER (PARTITION BY device ORDER BY ts) AS engines,
     MAX(step_ts) OVER (PARTITION BY device ORDER BY ts) AS step_ts, MAX(step_end_ts) OVER (PARTITION BY device ORDER BY ts) AS step_end_ts,
     MAX(launch_ts) OVER (PARTITION BY device ORDER BY ts) AS launch_ts,
     MIN(launch_ts) OVER (PARTITION BY device ORDER BY ts DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS next_launch_ts
@@ -204,12 +213,11 @@ WITH owner AS (
   SELECT l.device, l.ns, CASE WHEN l.launched > 0 THEN 'launch_delay' WHEN l.gc > 0 THEN 'gc' WHEN l.kv_transfer > 0 THEN 'kv_transfer' WHEN l.sample > 0 THEN 'sampling'
     WHEN l.step > 0 AND l.launch_ts >= l.step_ts AND l.next_launch_ts < l.step_end_ts THEN 'launch_gap'
     WHEN l.step > 0 AND l.launch_ts >= l.step_ts THEN 'sampling' WHEN l.step > 0 THEN 'preparing'
-    WHEN n.requests > 0 AND l.request = 0 THEN 'no_request' WHEN e.upid IS NULL THEN 'unknown' WHEN l.schedule > 0 THEN 'scheduling' WHEN l.output > 0 THEN 'output'
+    WHEN n.requests > 0 AND l.request = 0 THEN 'no_request' WHEN l.engines = 0 THEN 'unknown' WHEN l.schedule > 0 THEN 'scheduling' WHEN l.output > 0 THEN 'output'
     WHEN l.other > 0 THEN 'other_rank' WHEN l.dispatch > 0 THEN 'ipc' WHEN l.empty > 0 AND n.requests > 0 THEN 'frontend' WHEN l.empty > 0 THEN 'no_request'
     WHEN l.waiting > 0 THEN 'not_schedulable' ELSE 'engine' END AS cause
   FROM level l
   CROSS JOIN (SELECT COUNT(*) AS requests FROM request) n
-  LEFT JOIN role e ON e.device = l.device AND e.part = 'engine'
   WHERE l.gap > 0 AND l.ns > 0
 )
 SELECT d.pid, d.name, i.cause, SUM(i.ns) AS ns
