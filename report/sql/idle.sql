@@ -20,25 +20,26 @@ WITH owner AS (
   JOIN owner o ON o.upid = t.upid
   WHERE o.is_device = 1 OR NOT (INSTR(COALESCE(t.name, ''), ' (async)') > 0 OR SUBSTR(COALESCE(t.name, ''), 1, 8) = 'samples '
     OR (SUBSTR(COALESCE(t.name, ''), 1, 6) = 'async ' AND SUBSTR(COALESCE(t.name, ''), 7, 1) BETWEEN '0' AND '9'))
-), call (suffix, activity) AS (
-  VALUES ('.schedule', 'schedule'), ('.get_next_batch_to_run', 'schedule'), ('.queue_worker_step', 'dispatch'), ('.wait_worker_output', 'dispatch'),
-    ('.update_from_output', 'output'), ('.process_step_output', 'output'), ('.process_batch_result', 'output'), ('.process_outputs', 'output'),
-    ('.execute_model', 'step'), ('.execute_step', 'step'), ('.run_batch', 'step'),
-    ('.sample_tokens', 'sample'), ('.sample', 'sample'), ('.enqueue_output', 'sample'),
-    ('.start_load_kv', 'kv_transfer'), ('.wait_for_layer_load', 'kv_transfer'), ('.wait_for_save', 'kv_transfer')
-), dotted AS (
-  -- The dot before each name stands for what is before its last part.
-  SELECT DISTINCT name, '.' || REPLACE(REPLACE(name, ': ', '.'), ':', '.') AS text
-  FROM slice
-  WHERE dur > 0
+), call (name, activity) AS (
+  VALUES ('schedule', 'schedule'), ('get_next_batch_to_run', 'schedule'), ('queue_worker_step', 'dispatch'), ('wait_worker_output', 'dispatch'),
+    ('update_from_output', 'output'), ('process_step_output', 'output'), ('process_batch_result', 'output'), ('process_outputs', 'output'),
+    ('execute_model', 'step'), ('execute_step', 'step'), ('run_batch', 'step'),
+    ('sample_tokens', 'sample'), ('sample', 'sample'), ('enqueue_output', 'sample'),
+    ('start_load_kv', 'kv_transfer'), ('wait_for_layer_load', 'kv_transfer'), ('wait_for_save', 'kv_transfer')
+), called AS (
+  -- Names that end in a call, and what stands before that.
+  SELECT n.name, c.name AS call, c.activity, RTRIM(SUBSTR(n.name, 1, CASE WHEN LENGTH(n.name) > LENGTH(c.name) THEN LENGTH(n.name) - LENGTH(c.name) ELSE 0 END)) AS owner
+  FROM (SELECT DISTINCT name FROM slice WHERE dur > 0) n
+  LEFT JOIN call c ON SUBSTR(n.name, CASE WHEN LENGTH(n.name) > LENGTH(c.name) THEN LENGTH(n.name) - LENGTH(c.name) + 1 ELSE 1 END) = c.name
 ), activity AS (
-  SELECT d.name, CASE WHEN d.text IN ('.executor.execute_model', '.executor.sample_tokens') THEN 'dispatch'
-    WHEN c.activity IS NOT NULL THEN c.activity
-    WHEN INSTR(d.name, 'kv_transfer') > 0 THEN 'kv_transfer'
-    WHEN d.text = '.gc' OR (SUBSTR(d.text, 1, 4) = '.gc.' AND INSTR(SUBSTR(d.text, 5), '.') = 0) THEN 'gc'
-    WHEN SUBSTR(d.name, LENGTH(d.name) - 13) = '.batch_prefill' OR SUBSTR(d.name, LENGTH(d.name) - 12) = '.batch_decode' THEN 'batch' END AS activity
-  FROM dotted d
-  LEFT JOIN call c ON SUBSTR(d.text, LENGTH(d.text) - LENGTH(c.suffix) + 1) = c.suffix
+  -- A name may end in two calls, as `a.sample` and `resample` do: what is before the right one ends in a dot or colon.
+  SELECT name, COALESCE(MAX(CASE WHEN owner IN ('executor.', 'executor:') AND call IN ('execute_model', 'sample_tokens') THEN 'dispatch'
+      WHEN owner = '' OR SUBSTR(owner, LENGTH(owner)) IN ('.', ':') THEN activity END),
+    CASE WHEN INSTR(name, 'kv_transfer') > 0 THEN 'kv_transfer'
+      WHEN name = 'gc' OR (SUBSTR(name, 1, 3) IN ('gc.', 'gc:') AND INSTR(REPLACE(SUBSTR(name, 4), ':', '.'), '.') = 0) THEN 'gc'
+      WHEN SUBSTR(name, LENGTH(name) - 13) = '.batch_prefill' OR SUBSTR(name, LENGTH(name) - 12) = '.batch_decode' THEN 'batch' END) AS activity
+  FROM called
+  GROUP BY name
 ), span AS (
   SELECT r.upid, a.activity, s.ts, s.ts + s.dur AS end_ts, s.arg_set_id
   FROM slice s
@@ -46,22 +47,21 @@ WITH owner AS (
   JOIN thread_row r ON r.track_id = s.track_id
   WHERE s.dur > 0 AND a.activity IS NOT NULL AND r.is_device = 0
 ), counted AS (
-  -- What the scheduler has, until it counts again.
-  SELECT rt.upid, r.ts, MAX(r.value) AS running, MAX(w.value) AS waiting
-  FROM process_counter_track rt
-  JOIN counter r ON r.track_id = rt.id
-  JOIN process_counter_track wt ON wt.upid = rt.upid AND wt.name = 'requests waiting'
-  JOIN counter w ON w.track_id = wt.id AND w.ts = r.ts
-  WHERE rt.name = 'requests running' AND r.value >= 0 AND w.value >= 0
-  GROUP BY rt.upid, r.ts
-), stalled AS (
-  SELECT upid, CASE WHEN running >= 5e-1 THEN 'busy' WHEN waiting >= 5e-1 THEN 'waiting' ELSE 'empty' END AS activity,
-    ts, COALESCE(LEAD(ts) OVER (PARTITION BY upid ORDER BY ts), 4611686018427387904) AS end_ts
+  SELECT ct.upid, ct.name, c.ts, MAX(c.value) AS requests
+  FROM counter c
+  JOIN process_counter_track ct ON ct.id = c.track_id
+  WHERE ct.name IN ('requests running', 'requests waiting') AND c.value BETWEEN 0 AND 4294967295
+  GROUP BY ct.upid, ct.name, c.ts
+), scheduled AS (
+  -- What a scheduler has, until it counts again.
+  SELECT upid, CASE WHEN name = 'requests running' AND requests < 5e-1 THEN 'none_runs' WHEN name = 'requests running' THEN 'some_run'
+    WHEN requests < 5e-1 THEN 'none_waits' ELSE 'some_wait' END AS activity,
+    ts, COALESCE(LEAD(ts) OVER (PARTITION BY upid, name ORDER BY ts), 4611686018427387904) AS end_ts
   FROM counted
 ), engine AS (
   SELECT upid FROM span WHERE activity IN ('schedule', 'dispatch')
   UNION
-  SELECT upid FROM counted
+  SELECT upid FROM counted WHERE name = 'requests running'
 ), told AS (
   SELECT DISTINCT s.upid, a.display_value AS request_id
   FROM span s
@@ -106,9 +106,9 @@ WITH owner AS (
   FROM numbered
   GROUP BY upid, nth
 ), noted AS (
-  SELECT arg_set_id, MAX(CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT)) AS queue_ns
+  SELECT arg_set_id, MAX(CAST(ROUND(CASE WHEN COALESCE(real_value, int_value) > 9e15 THEN 9e18 ELSE 1e3 * COALESCE(real_value, int_value) END) AS BIGINT)) AS queue_ns
   FROM args
-  WHERE flat_key = 'args.queue_us'
+  WHERE flat_key = 'args.queue_us' AND COALESCE(real_value, int_value) >= 0
   GROUP BY arg_set_id
 ), covered AS (
   SELECT r.upid, s.ts, n.queue_ns, MAX(s.ts + s.dur) OVER (PARTITION BY r.upid ORDER BY s.ts, s.dur DESC, COALESCE(n.queue_ns, -1)
@@ -141,7 +141,7 @@ WITH owner AS (
   LEFT JOIN began b ON b.request_id = m.request_id AND b.nth = 1
   GROUP BY m.request_id, b.kind, b.ts, b.end_ts
 ), asked AS (
-  -- How far the requests of a second reach that came up to each of them: few are left to be put together with those of other seconds.
+  -- How far the requests of a second reach that came up to each of them: of a busy server few are left, to be put together with those of other seconds.
   SELECT ts - ts % 1000000000 AS second, ts, end_ts,
     MAX(end_ts) OVER (PARTITION BY ts - ts % 1000000000 ORDER BY ts, end_ts DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS to_ts
   FROM request
@@ -155,7 +155,7 @@ WITH owner AS (
   UNION ALL
   SELECT upid, 'step', ts, end_ts FROM step
   UNION ALL
-  SELECT upid, activity, ts, end_ts FROM stalled
+  SELECT upid, activity, ts, end_ts FROM scheduled
   UNION ALL
   SELECT upid, 'there', 0, 4611686018427387904 FROM owner
 ), during AS (
@@ -167,7 +167,7 @@ WITH owner AS (
   FROM acted a
   JOIN role r ON r.upid = a.upid
   WHERE (r.part = 'worker' AND a.activity IN ('gc', 'kv_transfer', 'sample', 'step')) OR (r.part = 'other' AND a.activity = 'other')
-    OR (r.part = 'engine' AND a.activity IN ('gc', 'schedule', 'output', 'dispatch', 'empty', 'waiting', 'there'))
+    OR (r.part = 'engine' AND a.activity IN ('gc', 'schedule', 'output', 'dispatch', 'none_runs', 'none_waits', 'some_wait', 'there'))
   UNION ALL
   SELECT d.upid, 'request', u.ts, u.end_ts
   FROM (SELECT MIN(ts) AS ts, MAX(end_ts) AS end_ts FROM under_way GROUP BY second, nth) u
@@ -190,8 +190,9 @@ WITH owner AS (
     SUM(CASE WHEN what = 'sample' THEN x ELSE 0 END) AS sample, SUM(CASE WHEN what = 'step' THEN x ELSE 0 END) AS step,
     SUM(CASE WHEN what = 'request' THEN x ELSE 0 END) AS request, SUM(CASE WHEN what = 'schedule' THEN x ELSE 0 END) AS schedule,
     SUM(CASE WHEN what = 'output' THEN x ELSE 0 END) AS output, SUM(CASE WHEN what = 'other' THEN x ELSE 0 END) AS other,
-    SUM(CASE WHEN what = 'dispatch' THEN x ELSE 0 END) AS dispatch, SUM(CASE WHEN what = 'empty' THEN x ELSE 0 END) AS empty,
-    SUM(CASE WHEN what = 'waiting' THEN x ELSE 0 END) AS waiting, SUM(CASE WHEN what = 'there' THEN x ELSE 0 END) AS engines,
+    SUM(CASE WHEN what = 'dispatch' THEN x ELSE 0 END) AS dispatch, SUM(CASE WHEN what = 'none_runs' THEN x ELSE 0 END) AS none_runs,
+    SUM(CASE WHEN what = 'none_waits' THEN x ELSE 0 END) AS none_waits, SUM(CASE WHEN what = 'some_wait' THEN x ELSE 0 END) AS some_wait,
+    SUM(CASE WHEN what = 'there' THEN x ELSE 0 END) AS engines,
     MAX(CASE WHEN what = 'launch' THEN at_ts END) AS launch_ts, MAX(CASE WHEN what = 'step' AND x = 1 THEN at_ts END) AS step_ts,
     MAX(CASE WHEN what = 'step' AND x = 1 THEN until_ts END) AS step_end_ts
   FROM edge
@@ -203,7 +204,8 @@ WITH owner AS (
     SUM(step) OVER (PARTITION BY device ORDER BY ts) AS step, SUM(request) OVER (PARTITION BY device ORDER BY ts) AS request,
     SUM(schedule) OVER (PARTITION BY device ORDER BY ts) AS schedule, SUM(output) OVER (PARTITION BY device ORDER BY ts) AS output,
     SUM(other) OVER (PARTITION BY device ORDER BY ts) AS other, SUM(dispatch) OVER (PARTITION BY device ORDER BY ts) AS dispatch,
-    SUM(empty) OVER (PARTITION BY device ORDER BY ts) AS empty, SUM(waiting) OVER (PARTITION BY device ORDER BY ts) AS waiting,
+    SUM(none_runs) OVER (PARTITION BY device ORDER BY ts) AS none_runs, SUM(none_waits) OVER (PARTITION BY device ORDER BY ts) AS none_waits,
+    SUM(some_wait) OVER (PARTITION BY device ORDER BY ts) AS some_wait,
     SUM(engines) OVER (PARTITION BY device ORDER BY ts) AS engines,
     MAX(step_ts) OVER (PARTITION BY device ORDER BY ts) AS step_ts, MAX(step_end_ts) OVER (PARTITION BY device ORDER BY ts) AS step_end_ts,
     MAX(launch_ts) OVER (PARTITION BY device ORDER BY ts) AS launch_ts,
@@ -214,10 +216,10 @@ WITH owner AS (
     WHEN l.step > 0 AND l.launch_ts >= l.step_ts AND l.next_launch_ts < l.step_end_ts THEN 'launch_gap'
     WHEN l.step > 0 AND l.launch_ts >= l.step_ts THEN 'sampling' WHEN l.step > 0 THEN 'preparing'
     WHEN n.requests > 0 AND l.request = 0 THEN 'no_request' WHEN l.engines = 0 THEN 'unknown' WHEN l.schedule > 0 THEN 'scheduling' WHEN l.output > 0 THEN 'output'
-    WHEN l.other > 0 THEN 'other_rank' WHEN l.dispatch > 0 THEN 'ipc' WHEN l.empty > 0 AND n.requests > 0 THEN 'frontend' WHEN l.empty > 0 THEN 'no_request'
-    WHEN l.waiting > 0 THEN 'not_schedulable' ELSE 'engine' END AS cause
+    WHEN l.other > 0 THEN 'other_rank' WHEN l.dispatch > 0 THEN 'ipc' WHEN l.none_runs > 0 AND l.none_waits > 0 AND n.requests > 0 THEN 'frontend'
+    WHEN l.none_runs > 0 AND l.none_waits > 0 THEN 'no_request' WHEN l.none_runs > 0 AND l.some_wait > 0 THEN 'not_schedulable' ELSE 'engine' END AS cause
   FROM level l
-  CROSS JOIN (SELECT COUNT(*) AS requests FROM request) n
+  CROSS JOIN (SELECT COUNT(ts) AS requests FROM request) n
   WHERE l.gap > 0 AND l.ns > 0
 )
 SELECT d.pid, d.name, i.cause, SUM(i.ns) AS ns

@@ -5,7 +5,7 @@ WITH device AS (
   FROM process
 ), noted AS (
   SELECT arg_set_id,
-    MAX(CASE WHEN flat_key = 'args.queue_us' THEN ROUND(1e3 * COALESCE(real_value, int_value)) END) AS queue_ns,
+    MAX(CASE WHEN flat_key = 'args.queue_us' AND COALESCE(real_value, int_value) <= 9e15 THEN ROUND(1e3 * COALESCE(real_value, int_value)) END) AS queue_ns,
     MAX(CASE WHEN flat_key = 'args.host_wall_us' THEN ROUND(1e3 * COALESCE(real_value, int_value)) END) AS launch_ns
   FROM args
   WHERE flat_key IN ('args.queue_us', 'args.host_wall_us')

@@ -6,7 +6,7 @@ WITH device AS (
 ), noted AS (
   SELECT arg_set_id, MAX(CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT)) AS queue_ns
   FROM args
-  WHERE flat_key = 'args.queue_us'
+  WHERE flat_key = 'args.queue_us' AND COALESCE(real_value, int_value) BETWEEN 0 AND 9e15
   GROUP BY arg_set_id
 ), span AS (
   SELECT d.upid, d.pid, d.name, t.utid, t.tid, t.name AS stream, s.ts, s.dur, s.ts + s.dur AS end_ts,

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { Chromium } from '../../../tests/perfetto/chromium.mjs';
 
 const USAGE = 'usage: show URL TEXT...';
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 30_000;
 
 /** What the page shows and where it is, and each error of its scripts so far. */
 const shown = (page) => page.run(() => ({ text: document.body?.innerText ?? '', address: location.href, errors: self.errors ?? [] }));

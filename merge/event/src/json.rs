@@ -10,8 +10,8 @@ mod scanner;
 pub(crate) use escape::is_unreadable;
 pub use escape::{ends_in_backslash, readable};
 pub use members::Members;
-pub use scanner::Scanner;
 pub(crate) use scanner::odd_number_len;
+pub use scanner::{MAX_DEPTH, Scanner};
 
 use crate::member::is_odd;
 use memchr::memchr2;

@@ -262,8 +262,9 @@ impl OneRequest {
     pub(crate) fn request(self) -> Option<Request> {
         let processes = || self.processes.iter().map(|(_, of)| of);
         let arrival = self.arrival();
-        // The engine is the process that has a queue, the frontend that which the request came to. They may be one.
-        let engine = processes().find(|of| of.queued_ns.is_some());
+        // The engine is the process that has a queue, of several the first that it waited in; the frontend that which the request came to. They may be one.
+        let queues = processes().filter(|of| of.queued_ns.is_some());
+        let engine = queues.min_by_key(|of| of.queued_ns);
         let frontend = arrival.and_then(|span| {
             let is_it = |(process, _): &&(usize, InProcess)| *process == span.process;
             Some(&self.processes.iter().find(is_it)?.1)

@@ -8,7 +8,7 @@ const WORKERS: u64 = 6;
 const EVENTS: u64 = 700;
 
 /// What spans of engines and workers are called.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 20] = [
     "scheduler.schedule",
     "executor.execute_model",
     "scheduler.update_from_output",
@@ -25,6 +25,10 @@ const NAMES: [&str; 16] = [
     "Scheduler.batch_decode",
     "nothing",
     "sample",
+    "model_runner:  execute_model",
+    "executor. sample_tokens",
+    "resample",
+    "executor.execute_step",
 ];
 
 /// A server of three engines with two workers each, and a device of each worker whose name says so.
@@ -50,10 +54,11 @@ pub(crate) fn at_random(seed: u64) -> Vec<Value> {
     }
     for nth in 0..EVENTS {
         let worker = numbers.below(WORKERS);
-        let (pid, mut line) = match numbers.below(8) {
+        let (pid, mut line) = match numbers.below(9) {
             0..3 => (device_pid(worker), kernel(&mut numbers)),
             3 => (engine_pid(worker / 2), counts(&mut numbers)),
             4 => (engine_pid(worker / 2), span(&mut numbers, worker / 2, nth)),
+            5 => (engine_pid(worker / 2), moment(&mut numbers, nth)),
             _ => (worker_pid(worker), span(&mut numbers, worker / 2, nth)),
         };
         // Each on a thread of its own: Perfetto drops what overlaps.
@@ -92,16 +97,39 @@ fn named(pid: u64, name: &str, labels: String) -> [Value; 2] {
 fn kernel(numbers: &mut Numbers) -> Value {
     let args = match numbers.below(80) {
         queue_us @ 0..60 => json!({"queue_us": queue_us}),
+        60..65 => json!({"queue_us": -3}),
+        65..68 => json!({"queue_us": 1e17}),
         _ => json!({}),
     };
     let dur = 1 + numbers.below(60);
     json!({"ph": "X", "dur": dur, "cat": "kernel", "name": "matmul", "args": args})
 }
 
-/// What an engine's scheduler has.
+/// What an engine's scheduler has, as far as it says so.
 fn counts(numbers: &mut Numbers) -> Value {
-    let args = json!({"running": numbers.below(2), "waiting": numbers.below(2)});
+    let mut level = || match numbers.below(8) {
+        0 => json!(-1),
+        1 => json!(0.25),
+        2 => json!(5e9),
+        level => json!(level % 2),
+    };
+    let (running, waiting) = (level(), level());
+    let args = match numbers.below(4) {
+        0 => json!({"running": running}),
+        1 => json!({"waiting": waiting}),
+        _ => json!({"running": running, "waiting": waiting}),
+    };
     json!({"ph": "C", "name": "requests", "args": args})
+}
+
+/// A moment of a request, of which there may be no other, or one in another engine; or a request that does not end.
+fn moment(numbers: &mut Numbers, nth: u64) -> Value {
+    let args = json!({"request_id": format!("m{}", nth % 60)});
+    match numbers.below(4) {
+        0 => json!({"ph": "i", "s": "t", "name": "request.queued", "args": args}),
+        1 if nth > EVENTS - 20 => json!({"ph": "B", "name": "http.request", "args": args}),
+        _ => json!({"ph": "i", "s": "t", "name": "request.finished", "args": args}),
+    }
 }
 
 /// A span of an engine or one of its workers. Those of the first two engines name requests; the last one's name none.

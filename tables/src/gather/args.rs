@@ -4,7 +4,7 @@ use super::entry::{ArgValue, EntryArgs, write_arg};
 use super::texts::{NOT_KEPT, TextPair, Texts};
 use parquet::data_type::ByteArray;
 use std::collections::HashMap;
-use trace_merge::json::Scanner;
+use trace_merge::json::{MAX_DEPTH, Scanner};
 use trace_store::hashed_map::HashedMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -25,6 +25,16 @@ enum Path<'a> {
 }
 
 impl Path<'_> {
+    /// How many objects and lists it is in, that of the event and that of its args too.
+    fn depth(&self) -> u32 {
+        let mut depth = 2;
+        let mut path = self;
+        while let Path::Member(of, _) | Path::Element(of, _) = path {
+            (path, depth) = (of, depth + 1);
+        }
+        depth
+    }
+
     /// Both forms: without the places in lists, and with them.
     fn pair(&self) -> TextPair {
         let (mut flat, mut key) = (String::new(), String::new());
@@ -83,9 +93,10 @@ pub(crate) struct ArgReader {
 }
 
 impl ArgReader {
-    /// How many keys it knows by number.
-    pub(crate) fn known(&self) -> usize {
-        self.keys.len()
+    /// The most that it holds of anything: args of one event, and keys that it knows by number.
+    pub(crate) fn held(&self) -> usize {
+        let of_event = self.found.capacity().max(self.unescaped.capacity());
+        of_event.max(self.keys.len())
     }
 
     /// Writes the args behind an entry. Of values with one key the last counts. What stands behind the args in the line is not read.
@@ -95,9 +106,9 @@ impl ArgReader {
         self.not_kept.clear();
         let mut scanner = Scanner::lenient(args, 0);
         scanner.space();
-        if scanner.peek() == b'{' {
-            // What is not well formed has no further args.
-            let _ = self.object(&mut scanner, Path::Root, 0, keys);
+        // What is not well formed has no args.
+        if scanner.peek() != b'{' || self.object(&mut scanner, Path::Root, 0, keys).is_none() {
+            self.found.clear();
         }
         self.leave_last();
         entry.begin(out, self.found.len());
@@ -123,7 +134,11 @@ impl ArgReader {
     ) -> Option<()> {
         scanner.at += 1;
         scanner.space();
-        while scanner.peek() != b'}' {
+        if scanner.peek() == b'}' {
+            scanner.at += 1;
+            return Some(());
+        }
+        loop {
             let start = scanner.at + 1;
             scanner.string()?;
             let key = &scanner.bytes[start..scanner.at - 1];
@@ -133,13 +148,12 @@ impl ArgReader {
             let hash = xxh3_64_with_seed(key, hash);
             self.value(scanner, Path::Member(&of, key), hash, keys)?;
             scanner.space();
-            if scanner.peek() == b',' {
-                scanner.at += 1;
-                scanner.space();
+            if scanner.peek() != b',' {
+                return scanner.expect(b'}');
             }
+            scanner.at += 1;
+            scanner.space();
         }
-        scanner.at += 1;
-        Some(())
     }
 
     fn list(
@@ -151,19 +165,22 @@ impl ArgReader {
     ) -> Option<()> {
         scanner.at += 1;
         scanner.space();
+        if scanner.peek() == b']' {
+            scanner.at += 1;
+            return Some(());
+        }
         let mut number = 0_usize;
-        while scanner.peek() != b']' {
+        loop {
             let hash = hash.rotate_left(32) ^ xxh3_64(&number.to_le_bytes());
             self.value(scanner, Path::Element(&of, number), hash, keys)?;
             number += 1;
             scanner.space();
-            if scanner.peek() == b',' {
-                scanner.at += 1;
-                scanner.space();
+            if scanner.peek() != b',' {
+                return scanner.expect(b']');
             }
+            scanner.at += 1;
+            scanner.space();
         }
-        scanner.at += 1;
-        Some(())
     }
 
     fn value(
@@ -175,6 +192,8 @@ impl ArgReader {
     ) -> Option<()> {
         let start = scanner.at;
         let value = match scanner.peek() {
+            // A checksum vouches for a line without that anybody has looked at its args.
+            b'{' | b'[' if path.depth() > MAX_DEPTH => return None,
             b'{' => return self.object(scanner, path, hash, keys),
             b'[' => return self.list(scanner, path, hash, keys),
             b'"' => {
@@ -323,7 +342,7 @@ mod tests {
 
     #[test]
     fn args_are_taken_apart_as_perfetto_does() {
-        let cases: [(&str, &[&str]); 13] = [
+        let cases: [(&str, &[&str]); 17] = [
             ("", &[]),
             ("{}", &[]),
             ("\"text\"", &[]),
@@ -366,18 +385,27 @@ mod tests {
                     "= args.e 1000.0",
                 ],
             ),
+            (r#"{"k\"q":"a\"b\u00e9\n","é":"é","torn":"#, &[]),
+            (r#"{"a" 1}"#, &[]),
+            (r#"{"a":1,"b":01,"c":2}"#, &[]),
+            (r#"{"a":1,"b":-,"c":2}"#, &[]),
+            (r#"{"a":1,"b":2x,"c":2}"#, &[]),
+            (r#"{"a":1 "b":2}"#, &[]),
+            (r#"{"a":1,}"#, &[]),
+            (r#"{"a":[1,]}"#, &[]),
             (
-                r#"{"k\"q":"a\"b\u00e9\n","é":"é","torn":"#,
+                r#"{"k\"q":"a\"b\u00e9\n","é":"é"}"#,
                 &["= args.k\"q \"a\\\"bé\\n\"", "= args.é \"é\""],
             ),
-            (r#"{"a" 1}"#, &[]),
-            (r#"{"a":1,"b":01,"c":2}"#, &["= args.a 1"]),
-            (r#"{"a":1,"b":-,"c":2}"#, &["= args.a 1"]),
-            (r#"{"a":1,"b":2x,"c":2}"#, &["= args.a 1", "= args.b 2"]),
             (r#"{"a":1},"args":{"b":2}}"#, &["= args.a 1"]),
         ];
         for (json, expected) in cases {
             assert_eq!(args(json), expected, "{json}");
+        }
+        // That of the event counts, too.
+        for (lists, is_there) in [(125, true), (126, false)] {
+            let deep = format!("{{\"a\":{}1{}}}", "[".repeat(lists), "]".repeat(lists));
+            assert_eq!(args(&deep).len(), usize::from(is_there), "{lists}");
         }
         let many: Vec<String> = (0..40).map(|n| format!("\"k{}\":{n}", n % 30)).collect();
         let found = args(&format!("{{{}}}", many.join(",")));

@@ -19,9 +19,9 @@ const NO_NAME: &str = "[No name]";
 /// Tells the arrows that `bind_id` names from those with an id, a category and a name.
 const BOUND: u64 = 1;
 
-/// Bytes of entries, and texts by their hash, of which a chunk may leave the memory to the next one.
+/// Bytes of entries, and texts by their hash or args of an event, of which a chunk may leave the memory to the next one.
 const MOST_KEPT_BYTES: usize = 4 << 20;
-const MOST_KEPT_TEXTS: usize = 16 << 10;
+const MOST_KEPT: usize = 16 << 10;
 
 /// Values and keys that most lines do not have. A finder is made once: to make one costs as much as a search.
 static TO_SLICE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"e\""));
@@ -56,8 +56,9 @@ pub(crate) struct ChunkRows {
 impl ChunkRows {
     /// Without what was found, for the next chunk: new memory costs as much as what is done with it. `None` where there was too much.
     pub(crate) fn emptied(mut self) -> Option<ChunkRows> {
-        let texts = self.names.len() + self.counters.len() + self.args.known();
-        let is_much = self.entries.capacity() > MOST_KEPT_BYTES || texts > MOST_KEPT_TEXTS;
+        let held = [self.names.len(), self.counters.len(), self.args.held()];
+        let is_much = self.entries.capacity() > MOST_KEPT_BYTES
+            || held.into_iter().any(|held| held > MOST_KEPT);
         self.items.clear();
         self.samples.clear();
         self.entries.clear();

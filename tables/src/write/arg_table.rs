@@ -239,7 +239,12 @@ impl<'a> ArgTable<'a> {
         if !self.rows.is_empty() {
             self.write()?;
         }
-        self.file.finish()
+        self.file.finish()?;
+        // A slice may have had far more args than a row group.
+        if self.rows.capacity() > 2 * ROWS || self.texts.capacity() > 2 * TEXT_BYTES {
+            *self = ArgTable::new(self.keys);
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,8 @@
 //! Traces that say little, too much, or what no table can hold.
 
 use crate::tables::{Tables, trace};
+use crate::writer::Process;
+use crate::writer::line::stream;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use trace_merge::Options;
@@ -110,6 +112,39 @@ fn huge_args_come_through() {
         .filter_map(|row| row["string_value"].as_str())
         .collect();
     assert_eq!(found, texts);
+}
+
+/// A checksum is right of whatever it was made of. Of args that are torn or too deep there are none, and of the others all.
+#[test]
+fn odd_args_that_a_checksum_vouches_for_are_none() {
+    let process = Process::new(41);
+    let on = process.main_thread();
+    let deep = |lists: usize| format!("\"a\":1,\"b\":{}1{}", "[".repeat(lists), "]".repeat(lists));
+    let args = [
+        "\"a\":1".to_owned(),
+        "\"a\":1,\"b\":[,".to_owned(),
+        deep(120),
+        deep(130),
+        deep(100_000),
+    ];
+    let lines = args.iter().enumerate();
+    let lines: Vec<String> = lines
+        .map(|(nth, args)| on.span(2_000_000 + nth as u64, 1, "odd", args))
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let mut fragment = process.fragment();
+    fragment.line(&process.anchor(1_000_000));
+    fragment.block(1, 0, &stream(&lines));
+    fragment.line(&process.anchor(9_000_000));
+    fragment.write(folder.path(), "trace.41.jsonl");
+    let tables = Tables::of(&[folder.path().to_owned()]);
+    assert_eq!(tables.rows("slice").len(), lines.len());
+    let found = tables.rows("args");
+    let keys: Vec<_> = found
+        .iter()
+        .map(|row| row["flat_key"].as_str().unwrap())
+        .collect();
+    assert_eq!(keys, ["args.a", "args.a", "args.b"]);
 }
 
 /// More names of counters than are kept once: each has a track of its own, however many threads find them.

@@ -4,7 +4,7 @@ use super::escape::is_half;
 use trace_base::swar::{digits_len, eight, plain_len, sixteen};
 
 /// Deepest nesting accepted, the same as serde_json's.
-const MAX_DEPTH: u32 = 127;
+pub const MAX_DEPTH: u32 = 127;
 
 /// Numbers that JSON has not, as Python and others write them.
 const ODD_NUMBERS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
