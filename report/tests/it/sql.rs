@@ -84,9 +84,14 @@ impl Run {
         Run { folder }
     }
 
-    /// What a program recorded.
+    /// What a program recorded, or a trace.
     fn of_run(run: &Path) -> Run {
         let folder = TempDir::new().unwrap();
+        if run.is_file() {
+            let trace = run.canonicalize().unwrap();
+            std::os::unix::fs::symlink(trace, folder.path().join("trace.json")).unwrap();
+            return Run { folder };
+        }
         let to = folder.path().join("fragments");
         std::fs::create_dir(&to).unwrap();
         for fragment in std::fs::read_dir(run.join("fragments")).unwrap() {
@@ -1344,7 +1349,7 @@ fn every_engine_has_the_same_rows() {
     }
 }
 
-/// Runs that programs recorded, whose directories `SA_TEST_RUNS` names, with a colon between them. A full run of `check.sh` names the demo's and vLLM's.
+/// Runs that programs recorded, whose directories `SA_TEST_RUNS` names, with a colon between them; and traces. A full run of `check.sh` names the demo's and vLLM's.
 #[test]
 #[ignore = "SA_TEST_RUNS names its runs"]
 fn statements_on_recorded_runs_say_what_the_report_says() {
