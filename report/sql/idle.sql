@@ -77,9 +77,9 @@ WITH owner AS (
   FROM shared s
   JOIN engine e ON e.upid = s.other
 ), fed AS (
-  SELECT w.upid, CASE WHEN w.upid = e.upid THEN w.upid WHEN n.engines = 1 THEN n.first ELSE o.engine END AS engine
+  SELECT w.upid, CASE WHEN w.upid = e.upid THEN w.upid WHEN n.engines = 1 THEN n.lowest ELSE o.engine END AS engine
   FROM (SELECT worker AS upid FROM device UNION SELECT upid FROM span WHERE activity = 'step') w
-  CROSS JOIN (SELECT COUNT(*) AS engines, MIN(upid) AS first FROM engine) n
+  CROSS JOIN (SELECT COUNT(*) AS engines, MIN(upid) AS lowest FROM engine) n
   LEFT JOIN engine e ON e.upid = w.upid
   LEFT JOIN of_requests o ON o.upid = w.upid AND o.nth = 1
 ), role AS (
