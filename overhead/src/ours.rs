@@ -51,7 +51,7 @@ impl Peer for Ours {
                 counter!("requests", waiting = black_box(step));
             }),
             Kind::Flow => each(steps, beat, |step| {
-                flow(FlowPhase::Start, "bench", "request", FlowId::Process(step));
+                flow(FlowPhase::Start, "request", FlowId::Process(step));
             }),
             Kind::Async => each(steps, beat, |step| {
                 black_box(&async_span!("bench", "request", step = step));

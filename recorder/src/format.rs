@@ -12,6 +12,7 @@ mod visible;
 pub use level::Level;
 pub use reach::Reach;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use twox_hash::XxHash3_64;
 pub(crate) use visible::try_visible;
 pub use visible::{is_invisible, visible, visible_json, visible_lines};
@@ -22,6 +23,8 @@ pub const VERSION: u32 = 1;
 pub const FRAGMENTS_DIR: &str = "fragments";
 /// Folder of earlier runs inside the run directory.
 pub const PREVIOUS_DIR: &str = "previous";
+/// The run directory where nobody names one; `sa-profile run` makes a folder for each run in it.
+pub const DEFAULT_DIRECTORY: &str = "profile_out";
 /// File that names the live run, inside the run directory.
 pub const RUN_FILE: &str = "run";
 /// File that names the run that a main process is about to begin, as a process that was faster has it.
@@ -100,6 +103,9 @@ pub struct FragmentHeader {
     /// File name of the script that an interpreter runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// Name of the process that forked this one, or of its nearest ancestor that had one; empty if none had. Absent unless a recording process forked this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<String>,
     /// Whether a ring file lies beside the fragment.
     pub ring: RingKind,
     /// The writer's page size in bytes.
@@ -107,6 +113,35 @@ pub struct FragmentHeader {
     /// The levels that were on when the fragment began, before any control: absent in fragments of recorders that could not be switched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levels: Option<Vec<Level>>,
+}
+
+impl FragmentHeader {
+    /// Returns the file name of the script, or else of the executable.
+    pub fn program(&self) -> &str {
+        self.script.as_deref().unwrap_or(&self.exe)
+    }
+
+    /// Returns what the process is called until it names itself: `worker-0 fork 4711` if it was forked, and else its program.
+    pub fn default_name(&self) -> Cow<'_, str> {
+        match self.forked_from.as_deref() {
+            None => self.program().into(),
+            Some("") => format!("{} fork {}", self.program(), self.pid).into(),
+            Some(parent) => format!("{parent} fork {}", self.pid).into(),
+        }
+    }
+
+    /// Returns true if the process was forked from one that had a name.
+    pub fn is_named_after_parent(&self) -> bool {
+        let parent = self.forked_from.as_ref();
+        parent.is_some_and(|parent| !parent.is_empty())
+    }
+
+    /// Takes the parent's name from another fragment of the same process, whose recorder may know it.
+    pub fn complete_with(&mut self, other: &FragmentHeader) {
+        if !self.is_named_after_parent() && other.is_named_after_parent() {
+            self.forked_from.clone_from(&other.forked_from);
+        }
+    }
 }
 
 /// Where a recorder keeps its rings.
@@ -387,6 +422,35 @@ pub fn stem_and_segment(name: &str) -> Option<(&str, u32)> {
     Some(split.unwrap_or((whole, 0)))
 }
 
+/// Returns the name of the folder that `sa-profile run` makes for a run: the time that the run id begins with, or else the whole id.
+pub fn run_folder_name(run: &str) -> &str {
+    let time = run.get(..RUN_TIME_BYTES);
+    time.filter(|time| is_run_time(time)).unwrap_or(run)
+}
+
+/// Returns true if `sa-profile run` gives this name to the folder of a run with this id, or names folders by such a time. A name that is taken gets
+/// a number: `20260102-030405-2`.
+pub fn is_run_folder_name(name: &str, run: &str) -> bool {
+    let is_number = |rest: &str| {
+        let digits = rest.strip_prefix('-').unwrap_or_default();
+        rest.is_empty() || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let after = |start: &str| name.strip_prefix(start).is_some_and(is_number);
+    let time = name.get(..RUN_TIME_BYTES).filter(|time| is_run_time(time));
+    time.is_some_and(after) || !run.is_empty() && after(run_folder_name(run))
+}
+
+/// Length of the time that a run id begins with.
+const RUN_TIME_BYTES: usize = "YYYYMMDD-HHMMSS".len();
+
+fn is_run_time(text: &str) -> bool {
+    text.len() == RUN_TIME_BYTES
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        })
+}
+
 /// Tells whether a file name is a ring's: `trace.*.ring`.
 pub fn is_ring_name(name: &str) -> bool {
     name.starts_with(FRAGMENT_PREFIX) && name.ends_with(RING_SUFFIX)
@@ -395,6 +459,28 @@ pub fn is_ring_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_of_runs_are_known_by_their_names() {
+        assert_eq!(
+            run_folder_name("20260102-030405-1a2b3c4d"),
+            "20260102-030405"
+        );
+        assert_eq!(run_folder_name("some-job-of-mine-7"), "some-job-of-mine-7");
+        for (name, run, expected) in [
+            ("20260102-030405", "", true),
+            ("20260102-030405-12", "another", true),
+            ("20260102-030405-b", "", false),
+            ("20260102-0304", "", false),
+            ("job-7", "job-7", true),
+            ("job-7-2", "job-7", true),
+            ("job-7-aside", "job-7", false),
+            ("aside", "job-7", false),
+            ("", "", false),
+        ] {
+            assert_eq!(is_run_folder_name(name, run), expected, "{name:?} {run:?}");
+        }
+    }
 
     #[test]
     fn block_header_round_trips() {

@@ -73,7 +73,7 @@ mod text;
 mod thread;
 
 pub use event::async_span::{AsyncSpan, AsyncSpanId};
-pub use event::instant::{FlowId, FlowPhase, duration, flow, flow_at, flow_now};
+pub use event::instant::{FLOW_CATEGORY, FlowId, FlowPhase, duration, flow, flow_at, flow_now};
 #[doc(hidden)]
 pub use event::instant::{ready_instant, site_counter, site_instant};
 #[doc(hidden)]

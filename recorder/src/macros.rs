@@ -46,6 +46,8 @@ macro_rules! instant {
 
 /// Records a counter: `counter!(name, series = number, …)`.
 ///
+/// A boolean counts as 0 or 1. A value that is not a finite number is left out, and counted as `bad_series`; so is a counter without any other.
+///
 /// ```
 /// sa_recorder::counter!("requests", running = 3, waiting = 1);
 /// ```

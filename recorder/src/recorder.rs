@@ -192,7 +192,7 @@ impl Recorder {
         event::instant(level, category, name, args);
     }
 
-    /// Records a counter whose name is not known at the call site: `series` holds one number for each.
+    /// Records a counter whose name is not known at the call site: `series` holds one number for each. Values are kept as by [`counter!`](crate::counter!).
     pub fn counter(self, level: Level, name: &str, series: &Args) {
         event::counter(level, name, series);
     }

@@ -1,5 +1,6 @@
 //! The ring of a process: the file that survives a kill, its slots and lanes, and the counts of what was lost.
 
+pub(crate) mod chain;
 pub(crate) mod counters;
 pub(crate) mod file;
 pub(crate) mod free_lanes;

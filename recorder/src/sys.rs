@@ -10,8 +10,11 @@ pub(crate) mod environment;
 pub(crate) mod epoch;
 pub(crate) mod fd;
 pub(crate) mod fork_fds;
+#[cfg(all(target_env = "gnu", target_pointer_width = "64"))]
+mod image;
 pub(crate) mod map;
 pub(crate) mod memory;
+pub(crate) mod module;
 pub(crate) mod read;
 mod sequences;
 pub(crate) mod shared;

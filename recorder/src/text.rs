@@ -5,5 +5,6 @@ pub(crate) mod event_count;
 pub(crate) mod line;
 pub(crate) mod name;
 pub(crate) mod record;
+pub(crate) mod series;
 pub(crate) mod site;
 pub(crate) mod value;

@@ -26,13 +26,13 @@ pub fn hide(from: &Path, to: &Path, names: &[&str]) -> io::Result<()> {
 /// Makes a symbol undefined: the loader passes over it, whatever the hash table says.
 fn hide_one(library: &mut [u8], name: &str) -> Option<()> {
     let (symbols, names) = dynamic_symbols(library)?;
-    let is_it = |symbol: &usize| {
+    let has_name = |symbol: &usize| {
         let start = names.start + number(library, *symbol, 4)?;
         let found = library.get(start..start + name.len() + 1)?;
         Some(found.strip_suffix(b"\0")? == name.as_bytes())
     };
     let mut candidates = symbols.step_by(SYMBOL_BYTES);
-    let symbol = candidates.find(|symbol| is_it(symbol) == Some(true))?;
+    let symbol = candidates.find(|symbol| has_name(symbol) == Some(true))?;
     // Its section (2 bytes) and its value (8 bytes).
     library.get_mut(symbol + 6..symbol + 16)?.fill(0);
     Some(())

@@ -1,15 +1,17 @@
 //! Events without an extent on the stack: instants, counters, flows, durations told afterwards.
 
-use crate::event::span::{SiteArgs, site_args};
+use crate::event::span::{SiteArgs, site_args, site_series};
 use crate::format::Level;
 use crate::format::loss::Cause;
 use crate::process::mask;
 use crate::process::start;
 use crate::sys::clock::now_ns;
 use crate::text::name::write_name;
+use crate::text::series;
 use crate::text::site::Site;
 use crate::text::value::Args;
 use crate::thread::event_writer::{Body, Name};
+use crate::thread::piece::Piece;
 use crate::thread::thread_state;
 use twox_hash::XxHash3_64;
 
@@ -23,8 +25,9 @@ pub enum FlowId {
 }
 
 impl FlowId {
-    /// The flow that a text stands for in every process, such as the id of a request. Where that id is in the args of events, the
-    /// merge knows this flow for the request's own. It writes none beside it.
+    /// Returns the flow of a text, such as the id of a request. It is the same in every process.
+    ///
+    /// If events have that id in their args, the merge also leads the flow through events that the program leaves out.
     pub fn of(text: &str) -> FlowId {
         FlowId::Global(XxHash3_64::oneshot(text.as_bytes()))
     }
@@ -47,10 +50,18 @@ const THREAD_INSTANT: &[u8] = br#","s":"t""#;
 
 /// Writes an event of a call site.
 #[inline(always)]
-fn site_event(site: &'static Site, phase: u8, middle: &[u8], args: impl FnOnce(&mut SiteArgs<'_>)) {
+fn site_event(
+    site: &'static Site,
+    phase: u8,
+    middle: &[u8],
+    args: impl FnOnce(&mut Vec<u8>) -> Piece,
+) {
     thread_state::with(|_, writer| {
         if mask::wants(site.level()) {
-            let piece = site_args(&mut writer.text, args);
+            let piece = args(&mut writer.text);
+            if phase == b'C' && piece.len == 0 {
+                return; // no series is left
+            }
             let now = now_ns();
             let args = writer.text.get(piece.from as usize..);
             writer.events.write(
@@ -72,7 +83,7 @@ fn site_event(site: &'static Site, phase: u8, middle: &[u8], args: impl FnOnce(&
 #[doc(hidden)]
 #[inline(always)]
 pub fn site_instant(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) {
-    site_event(site, b'i', THREAD_INSTANT, args);
+    site_event(site, b'i', THREAD_INSTANT, |text| site_args(text, args));
 }
 
 /// Writes an instant of a site, with args made before; `None` where the calling thread has recorded nothing yet, and must give the name. It comes to no
@@ -101,7 +112,7 @@ pub fn ready_instant(site: &'static Site, args: &Args) -> Option<()> {
 #[doc(hidden)]
 #[inline(always)]
 pub fn site_counter(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) {
-    site_event(site, b'C', b"", args);
+    site_event(site, b'C', b"", |text| site_series(text, args));
 }
 
 pub(crate) fn named(
@@ -163,15 +174,26 @@ pub(crate) fn instant(level: Level, category: &str, name: &str, args: &Args) {
 }
 
 pub(crate) fn counter(level: Level, name: &str, series: &Args) {
-    named(level, b'C', None, "counter", name, b"", series);
+    if mask::wants(level)
+        && let Some(series) = series::numbers(series)
+    {
+        named(level, b'C', None, "counter", name, b"", &series);
+    }
 }
 
-/// Records one event of a flow on the calling thread; it binds to the span that encloses it there. Flows of one id share name and category.
-pub fn flow(phase: FlowPhase, category: &str, name: &str, id: FlowId) {
-    flow_now(Level::E2e, phase, category, name, id);
+/// The category of flows whose program gives none, the same in Rust, C, C++ and Python.
+///
+/// Events of a flow meet only if their category, name and id are equal, so programs that share a flow do best not to choose one.
+pub const FLOW_CATEGORY: &str = "flow";
+
+/// Records one event of a flow on the calling thread, in the category [`FLOW_CATEGORY`]. It binds to the span that encloses it there.
+///
+/// The events of a flow have the same name and id.
+pub fn flow(phase: FlowPhase, name: &str, id: FlowId) {
+    flow_now(Level::E2e, phase, FLOW_CATEGORY, name, id);
 }
 
-/// The same at a level of one's own.
+/// Records one event of a flow as [`flow`] does, at a level and in a category of the caller's choice.
 pub fn flow_now(level: Level, phase: FlowPhase, category: &str, name: &str, id: FlowId) {
     write_flow(level, phase, None, category, name, id);
 }

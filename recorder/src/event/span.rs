@@ -11,6 +11,7 @@ use crate::sys::clock::{now_ns, thread_cpu_ns};
 use crate::sys::memory::{copied, leave_out};
 use crate::text::encode::Line;
 use crate::text::name::write_name;
+use crate::text::series;
 use crate::text::site::Site;
 use crate::text::value::{self, Args, Value};
 use crate::thread::event_writer::{Body, Name};
@@ -144,12 +145,26 @@ impl Drop for SpanGuard {
 pub struct SiteArgs<'a> {
     text: &'a mut Vec<u8>,
     from: usize,
+    /// All values so far are finite numbers.
+    are_numbers: bool,
 }
 
-impl SiteArgs<'_> {
+impl<'a> SiteArgs<'a> {
+    /// Returns args without any yet, which go to the end of the text.
+    #[inline(always)]
+    fn new(text: &'a mut Vec<u8>) -> SiteArgs<'a> {
+        let from = text.len();
+        SiteArgs {
+            text,
+            from,
+            are_numbers: true,
+        }
+    }
+
     /// Appends an argument; `key` is `"key":` as JSON.
     #[inline(always)]
     pub fn add(&mut self, key: &'static str, value: &(impl Value + ?Sized)) {
+        self.are_numbers &= value.is_finite_number();
         let first = self.text.len() == self.from;
         value::known_after(self.text, first, key, value);
     }
@@ -157,20 +172,37 @@ impl SiteArgs<'_> {
     /// Appends args that are JSON text already: `"key":value,…`, without braces.
     #[inline]
     pub fn raw(&mut self, args: &[u8]) {
+        self.are_numbers = false; // unless somebody looks
         let first = self.text.len() == self.from;
         value::raw_after(self.text, first, args);
+    }
+
+    #[inline(always)]
+    fn piece(&self) -> Piece {
+        Piece {
+            from: u32::try_from(self.from).unwrap_or(u32::MAX),
+            len: u32::try_from(self.text.len() - self.from).unwrap_or(0),
+        }
     }
 }
 
 /// Appends a site's arguments to a text.
 #[inline(always)]
 pub(crate) fn site_args(text: &mut Vec<u8>, add: impl FnOnce(&mut SiteArgs<'_>)) -> Piece {
-    let from = text.len();
-    add(&mut SiteArgs { text, from });
-    Piece {
-        from: u32::try_from(from).unwrap_or(u32::MAX),
-        len: u32::try_from(text.len() - from).unwrap_or(0),
+    let mut args = SiteArgs::new(text);
+    add(&mut args);
+    args.piece()
+}
+
+/// Appends the series of a site's counter to a text: its arguments, without values that a counter cannot draw.
+#[inline(always)]
+pub(crate) fn site_series(text: &mut Vec<u8>, add: impl FnOnce(&mut SiteArgs<'_>)) -> Piece {
+    let mut args = SiteArgs::new(text);
+    add(&mut args);
+    if !args.are_numbers {
+        series::keep_numbers(args.text, args.from);
     }
+    args.piece()
 }
 
 impl OpenSpan {
@@ -243,8 +275,8 @@ impl OpenSpan {
         }
     }
 
-    /// Ends a span that is not the usual case. It is not the innermost one, or deep, or above spans that ended before it. Or its args are not
-    /// in the text, or recording was switched off in it.
+    /// Ends a span in an unusual case: it is not the innermost one, it is deeper than the stack, it is above spans that ended before it, its args are not in
+    /// the text, or recording was switched off while it was open.
     #[cold]
     #[inline(never)]
     fn close_unordered(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
@@ -263,6 +295,7 @@ impl OpenSpan {
         }
         let free_from = writer.pop_any(self.depth, text_from);
         self.write(writer, end_ns, own_args.as_deref().unwrap_or(more_args));
+        writer.note_end(self.depth);
         if let Some(from) = free_from {
             writer.text.truncate(from as usize);
         }

@@ -16,6 +16,7 @@ use crate::sys::memory::{leave_out, owned};
 use crate::text::line::{Place, line};
 use crate::text::name::cut_name;
 use crate::text::name::write_name;
+use crate::text::series;
 use crate::text::value::Args;
 use crate::thread::thread_state;
 
@@ -102,9 +103,13 @@ impl Track {
         self.write(level, b'i', (ts_ns, None), middle, (category, name), args);
     }
 
-    /// Records counters, one series for each argument. The viewer shows them under the track's process, told apart by name.
+    /// Records counters, one series for each argument. The viewer shows them under the track's process, told apart by name. Values are kept as by [`counter!`](crate::counter!).
     pub fn counter(self, level: Level, name: &str, ts_ns: u64, series: &Args) {
-        self.write(level, b'C', (ts_ns, None), b"", ("counter", name), series);
+        if mask::wants_since(level, self.since_ns)
+            && let Some(series) = series::numbers(series)
+        {
+            self.write(level, b'C', (ts_ns, None), b"", ("counter", name), &series);
+        }
     }
 
     /// Records an event of a flow; it binds to the span that `ts_ns` falls into on this track.

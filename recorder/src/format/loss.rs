@@ -15,7 +15,7 @@ pub enum Cause {
     FragmentRemoved,
     /// The process's share of the disk was full.
     DiskBound,
-    /// A signal handler interrupted an event.
+    /// The event was recorded inside another one of its thread.
     Signal,
     /// No slot was left for a thread.
     Threads,
@@ -29,11 +29,19 @@ pub enum Cause {
     ChildrenRefused,
     /// There was no memory for the event, or for something of it.
     OutOfMemory,
+    /// Spans were open when the process ended, and its ring had no room for them.
+    OpenSpans,
+    /// Not lost: a text or a list exceeded its limit and was cut.
+    Cut,
+    /// Not lost: the program's implementation of `Value` wrote invalid JSON, which was replaced with `null`.
+    BadValue,
+    /// Not lost: a series of a counter had a value that is not a finite number, and was left out.
+    BadSeries,
 }
 
 impl Cause {
     /// Every cause, in the order of their numbers.
-    pub const ALL: [Cause; 13] = [
+    pub const ALL: [Cause; 17] = [
         Cause::DiskFull,
         Cause::FileSizeLimit,
         Cause::WriteError,
@@ -47,6 +55,10 @@ impl Cause {
         Cause::TooManyOpen,
         Cause::ChildrenRefused,
         Cause::OutOfMemory,
+        Cause::OpenSpans,
+        Cause::Cut,
+        Cause::BadValue,
+        Cause::BadSeries,
     ];
 
     /// The name that records have.
@@ -65,6 +77,10 @@ impl Cause {
             Cause::TooManyOpen => "too_many_open",
             Cause::ChildrenRefused => "children_refused",
             Cause::OutOfMemory => "out_of_memory",
+            Cause::OpenSpans => "open_spans",
+            Cause::Cut => "cut",
+            Cause::BadValue => "bad_value",
+            Cause::BadSeries => "bad_series",
         }
     }
 
@@ -87,7 +103,15 @@ impl Cause {
 
     /// Whether what is counted are events that are missing.
     pub fn loses_events(self) -> bool {
-        !matches!(self, Cause::Clamped | Cause::ChildrenRefused)
+        !matches!(self, Cause::ChildrenRefused) && !self.changes_events()
+    }
+
+    /// Returns whether the cause counts events that were recorded with a change, such as a shortened text.
+    pub fn changes_events(self) -> bool {
+        matches!(
+            self,
+            Cause::Clamped | Cause::Cut | Cause::BadValue | Cause::BadSeries
+        )
     }
 }
 
@@ -155,7 +179,7 @@ mod tests {
             assert_eq!(Cause::of_number(number), Some(cause));
             assert_eq!(Cause::of_name(cause.name()), Some(cause));
         }
-        assert_eq!((Cause::of_number(0), Cause::of_number(14)), (None, None));
+        assert_eq!((Cause::of_number(0), Cause::of_number(18)), (None, None));
     }
 
     #[test]

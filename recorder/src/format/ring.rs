@@ -5,8 +5,8 @@ mod text;
 use twox_hash::XxHash3_64;
 
 pub use text::{
-    LANE_TEXT_BYTES, OPEN_TEXT_AT, SLOT_TEXT_BYTES, SpanText, TEXT_AREAS_AT, TEXT_AREAS_BYTES,
-    TextAreas, text_word,
+    DEEP_TEXT_BYTES, LANE_TEXT_BYTES, OPEN_TEXT_AT, SLOT_TEXT_BYTES, SpanText, TEXT_AREAS_AT,
+    TEXT_AREAS_BYTES, TextAreas, text_word,
 };
 
 /// First bytes of a ring file.
@@ -33,6 +33,12 @@ pub const LANES_COUNT_AT: usize = 48;
 pub const DIRECTORY_OFFSET_AT: usize = 52;
 /// Offset of the u32 number of entries the slot directory can hold.
 pub const DIRECTORY_COUNT_AT: usize = 56;
+/// Offset of the link to the first chunk of lanes beyond the lane table.
+pub const MORE_LANES_AT: usize = 152;
+/// Seed of the sums of the links between chunks of lanes; the seed of a slot's links is its number.
+pub const MORE_LANES_SEED: u32 = u32::MAX;
+/// Size of a chunk's head, which begins with the link to the next chunk.
+pub const CHUNK_HEAD_BYTES: usize = 64;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 60;
 /// Offset of the u32 offset of the loss table; 0 where there is none.
@@ -90,6 +96,10 @@ pub const SLOT_FLUSHED_AT: usize = 8;
 pub const SLOT_TID_AT: usize = 16;
 /// Offset in a slot of the u32 generation.
 pub const SLOT_GENERATION_AT: usize = 20;
+/// Offset in a slot of the link to the first chunk of the spans deeper than its stack.
+pub const SLOT_DEEPER_AT: usize = 24;
+/// Offset in a slot of the u64 [`ending`].
+pub const SLOT_ENDING_AT: usize = 40;
 /// Offset in a slot of the open-span stack.
 pub const SLOT_STACK_AT: usize = 64;
 /// Least size of a slot's control part; the page size where that is larger.
@@ -97,6 +107,8 @@ pub const SLOT_CONTROL_BYTES: usize = 4096;
 
 /// Entries of the open-span stack.
 pub const STACK_DEPTH: usize = 32;
+/// The largest depth in a state. It means this depth or more.
+pub const MAX_DEPTH: usize = 255;
 /// Size of an entry of the open-span stack and of the lane table.
 pub const OPEN_ENTRY_BYTES: usize = 64;
 /// Offset in an entry of the u64 start in ns.
@@ -119,6 +131,22 @@ pub const LANE_PARENT_AT: usize = 28;
 pub const LANE_NAME_AT: usize = 32;
 /// Most name bytes in a lane entry.
 pub const LANE_NAME_BYTES: usize = OPEN_TEXT_AT - LANE_NAME_AT;
+
+/// Returns how many entries a chunk of this size has, if the texts, of `text_bytes` each, follow them.
+pub const fn chunk_entries(bytes: usize, text_bytes: usize) -> usize {
+    bytes.saturating_sub(CHUNK_HEAD_BYTES) / (OPEN_ENTRY_BYTES + text_bytes)
+}
+
+/// Returns the word for a span below depth [`MAX_DEPTH`] that ends while later ones are open: with the first line after `head`.
+pub const fn ending(head: u64, depth: u64) -> u64 {
+    head << 8 | (depth + 1)
+}
+
+/// Returns the depth of the span that has ended by such a word, if its slot has gone beyond the position in it.
+pub fn ended_depth(ending: u64, head: u64) -> Option<usize> {
+    let depth = usize::try_from(ending & 0xff).ok()?.checked_sub(1)?;
+    (head > ending >> 8).then_some(depth)
+}
 
 /// Head, depth and their check in one word, so that one store publishes them.
 #[inline(always)]

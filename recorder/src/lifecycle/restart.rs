@@ -58,7 +58,7 @@ pub(crate) fn start_with(
     let pending = Pending::set(config.clone());
     let mut before = old.as_deref().map(end);
     if let (Some(before), Some(name)) = (&mut before, name) {
-        cut_name(name).clone_into(&mut before.name);
+        cut_name(name).clone_into(&mut before.name.own);
     }
     let started = Process::start(config, &Origin::Anew(before.as_ref()));
     drop(pending);

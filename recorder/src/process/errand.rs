@@ -12,6 +12,7 @@ use crate::process::reclaim;
 use crate::process::state::Process;
 use crate::run::config::Threads;
 use crate::sys::clock;
+use crate::sys::module;
 use crate::sys::shared::Shared;
 use crate::sys::sleep::Bell;
 use crate::sys::wait;
@@ -20,6 +21,13 @@ use crate::sys::{thread, threads};
 /// How long the kernel may take to end a thread that is done.
 const ENDING_NS: u64 = 50_000_000;
 
+/// Longest wait for the dynamic linker, whose lock the waiting thread may hold itself.
+const LOADING_NS: u64 = 30_000_000;
+
+/// This library stays loaded.
+static IS_KEPT: AtomicBool = AtomicBool::new(false);
+/// The thread that asked for it; 0 while none has.
+static KEEPER: AtomicU32 = AtomicU32::new(0);
 /// The first thread has ended by `pthread_exit`. The C library counts the threads that end, and runs the exit handlers on the last one. It does not
 /// count the thread that runs them, so ours would be the last one again.
 static FIRST_HAS_ENDED: AtomicBool = AtomicBool::new(false);
@@ -86,6 +94,48 @@ pub(crate) fn has_one_thread() -> bool {
 pub(crate) extern "C" fn forget_in_child() {
     LEFT.store(0, Ordering::Relaxed);
     FIRST_HAS_ENDED.store(false, Ordering::Relaxed);
+}
+
+/// Keeps this library loaded after `dlclose`, because the C library is about to hold pointers to its functions. A thread of ours does it: the linker's lock may
+/// be held by a `dlopen` that waits for the calling thread, and an error would replace what `dlerror` has for the host.
+///
+/// The calling thread may hold that lock itself, in a constructor of a library. So it waits only for a moment. Our thread goes on once the library is loaded, and the
+/// next thread that records waits for it. Only a host that loads and closes a library in one go, or allows no thread of ours, may be faster.
+pub(crate) fn keep_library_loaded(threads: Threads) {
+    if IS_KEPT.load(Ordering::Acquire) {
+        return;
+    }
+    let may_not = threads == Threads::Never || thread::is_ours();
+    if !module::may_be_unloaded() {
+        IS_KEPT.store(true, Ordering::Release);
+    } else if may_not {
+        keep();
+    } else {
+        KEEPER.store(thread::tid(), Ordering::Relaxed);
+        if run(clock::now_ns() + LOADING_NS, keep).is_err() {
+            keep();
+        }
+    }
+}
+
+/// Waits a moment for the thread that keeps this library loaded, unless the calling thread has done so already.
+pub(crate) fn wait_until_kept() {
+    let keeper = KEEPER.load(Ordering::Relaxed);
+    if keeper == 0 || keeper == thread::tid() {
+        return;
+    }
+    let start_ns = clock::now_ns();
+    while !IS_KEPT.load(Ordering::Acquire) {
+        if clock::now_ns() > start_ns + LOADING_NS {
+            return KEEPER.store(0, Ordering::Relaxed); // nobody waits again
+        }
+        wait::pause(start_ns);
+    }
+}
+
+fn keep() {
+    module::keep_loaded();
+    IS_KEPT.store(true, Ordering::Release);
 }
 
 fn run<R: Send + 'static>(

@@ -1,11 +1,13 @@
 //! What the program says of its process and lanes: their names, and records of its own.
 
+use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::io::Write;
 
-use crate::format::OWN_CATEGORY;
+use crate::format::{OWN_CATEGORY, try_visible};
 use crate::process::state::Process;
 use crate::ring::lanes::LaneName;
+use crate::run::membership::ProcessName;
 use crate::segment::names::lane_name_line;
 use crate::sys::clock::now_ns;
 use crate::sys::memory::{leave_out, look_for_room, owned};
@@ -33,6 +35,19 @@ impl Process {
             *name = kept;
         }
         self.tell(&process_name_line(self.pid, name));
+    }
+
+    /// Returns what a child that was forked from this process is called. The child waits for no lock: if another thread of the parent was changing the name, the
+    /// lock stays taken.
+    pub(crate) fn name_of_fork(&self) -> ProcessName {
+        let own = wait::try_lock(&self.names.process)
+            .and_then(|name| try_visible(&name).map(Cow::into_owned));
+        let own = own.filter(|name| !name.is_empty());
+        let parent = own.or_else(|| self.names.forked_from.clone());
+        ProcessName {
+            own: String::new(),
+            forked_from: Some(parent.unwrap_or_default()),
+        }
     }
 
     /// Names a lane; a later name renames it.

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::format::LANE_BASE;
+use crate::format::loss::Cause;
 use crate::format::ring::{self as layout, SpanText};
 use crate::process::flush;
 use crate::process::state::Process;
@@ -17,21 +18,63 @@ use crate::text::value;
 /// Marks a span without an end.
 const UNFINISHED: &str = "unfinished";
 
-/// Writes the spans open on a slot's thread as unfinished ones and empties its stack, in one store. The caller owns the slot.
+/// Writes the spans open on a slot's thread as unfinished ones and empties its stack. The innermost ones come first, as many as the ring has room for,
+/// and one store publishes their lines and takes them off the stack. The caller owns the slot.
 pub(crate) fn close_stack(process: &Process, slot: &'static Slot) {
-    let depth = slot.depth().min(layout::STACK_DEPTH);
-    let tid = slot.tid().load(Ordering::Relaxed);
-    let entries = (0..depth).map(|at| slot.open_entry(at));
-    let mut lines = Vec::new();
-    for entry in entries.filter(|entry| entry.start().load(Ordering::Relaxed) != 0) {
-        let name = || entry.name(layout::STACK_NAME_AT, layout::STACK_NAME_BYTES);
-        let line = line(process, entry, tid, Some(slot.text), name);
-        if reserve(&mut lines, line.len()) {
-            lines.extend_from_slice(&line);
+    let mut depth = slot.entries_in_use();
+    while depth > 0 {
+        let inner = Inner::of(process, slot, depth);
+        if !process.make_room(slot, inner.lines.len() as u64) {
+            let open = (0..depth).filter_map(|at| Some((at, slot.open_entry(at)?)));
+            let open = open.filter(|(at, entry)| slot.is_open(*at, *entry));
+            open.for_each(|_| process.lost.count(Cause::Busy));
+            return;
         }
+        let head = slot.head();
+        let end = head + inner.lines.len() as u64;
+        // A state cannot say which spans are open beyond its largest depth.
+        for at in inner.from.max(layout::MAX_DEPTH)..depth {
+            if let Some(entry) = slot.open_entry(at) {
+                entry.close_with(slot.index, end);
+            }
+        }
+        let left = inner.from.min(layout::MAX_DEPTH) as u64;
+        flush::append(slot, head, &inner.lines, left);
+        depth = inner.from;
     }
-    if depth > 0 && process.make_room(slot, lines.len() as u64) {
-        flush::append(slot, slot.head(), &lines, 0);
+}
+
+/// The lines of the innermost open spans of a thread.
+struct Inner {
+    /// Depth of the outermost one among them.
+    from: usize,
+    lines: Vec<u8>,
+}
+
+impl Inner {
+    /// Makes lines of the entries below `depth`, until a quarter of the ring is full.
+    fn of(process: &Process, slot: &'static Slot, depth: usize) -> Inner {
+        let tid = slot.tid().load(Ordering::Relaxed);
+        let most = usize::try_from(slot.bytes / 4).unwrap_or(0);
+        let (mut from, mut lines) = (depth, Vec::new());
+        while from > 0 && lines.len() < most {
+            from -= 1;
+            let entry = slot.open_entry(from);
+            let Some(entry) = entry.filter(|entry| slot.is_open(from, *entry)) else {
+                continue;
+            };
+            let name = || match from {
+                0..layout::STACK_DEPTH => {
+                    entry.name(layout::STACK_NAME_AT, layout::STACK_NAME_BYTES)
+                }
+                _ => entry.name(layout::LANE_NAME_AT, layout::LANE_NAME_BYTES),
+            };
+            let line = line(process, entry, tid, slot.text_area(from), name);
+            if reserve(&mut lines, line.len()) {
+                lines.extend_from_slice(&line);
+            }
+        }
+        Inner { from, lines }
     }
 }
 
@@ -52,6 +95,7 @@ pub(crate) fn close_all(process: &Process) {
         let line = line(process, open.entry, LANE_BASE + open.row, area, name);
         process.tell_closing(&line, open.entry);
     }
+    process.tell_hidden();
 }
 
 /// A span that is open on a lane.
@@ -88,13 +132,21 @@ fn open_lanes(process: &Process) -> Vec<OpenLane> {
 }
 
 fn find_rows(open: &mut [OpenLane]) {
+    let mut by_lane: Vec<(u32, usize)> = Vec::new();
+    if by_lane.try_reserve_exact(open.len()).is_err() {
+        return leave_out(); // each is shown on a row of its own
+    }
+    by_lane.extend(open.iter().enumerate().map(|(at, open)| (open.lane, at)));
+    by_lane.sort_unstable();
     for at in 0..open.len() {
         let (before, rest) = open.split_at_mut(at);
         let Some(own) = rest.first_mut() else {
             continue;
         };
         let parent = own.entry.parent().load(Ordering::Relaxed).checked_sub(1);
-        let parent = parent.and_then(|lane| before.iter().find(|open| open.lane == lane));
+        let found = parent.map(|lane| by_lane.binary_search_by_key(&lane, |(lane, _)| *lane));
+        let parent = found.and_then(|found| by_lane.get(found.ok()?));
+        let parent = parent.and_then(|(_, at)| before.get(*at)); // none that began later
         own.row = parent.map_or(own.lane, |parent| parent.row);
     }
 }

@@ -53,16 +53,30 @@ impl Process {
             return;
         };
         self.ring.slots().for_each(|slot| self.tell_loss(slot));
-        let left_out = memory::take_left_out();
-        if left_out > 0 {
-            self.lost.add(Cause::OutOfMemory, left_out);
-            self.lost.add_total(left_out);
+        for cause in Cause::ALL {
+            let noted = memory::take_noted(cause);
+            if noted > 0 {
+                self.lost.add(cause, noted);
+            }
+            if cause.loses_events() {
+                self.lost.add_total(noted);
+            }
         }
+        // A hidden span is lost only if it is still open at the end.
         let counted = Cause::ALL
             .into_iter()
-            .filter(|cause| *cause != Cause::FragmentRemoved);
+            .filter(|cause| !matches!(cause, Cause::FragmentRemoved | Cause::OpenSpans));
         counted.for_each(|cause| self.tell_count(cause));
         self.tell_removed();
+    }
+
+    /// Reports the open spans that the ring has no entries for, in a process that records no more.
+    pub(crate) fn tell_hidden(&self) {
+        if let Some(_turn) = wait::lock(&self.own) {
+            let hidden = self.lost.untold(Cause::OpenSpans);
+            self.lost.add_total(hidden.map_or(0, |hidden| hidden.count));
+            self.tell_count(Cause::OpenSpans);
+        }
     }
 
     /// Tells what a slot gave up. That it is told becomes true with the store that publishes the record.

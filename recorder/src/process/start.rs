@@ -25,7 +25,7 @@ use crate::ring::open_horizon::OpenHorizon;
 use crate::run::config::{Config, Levels};
 use crate::run::folder::{folder_mode, fragments_folder};
 use crate::run::identity::Identity;
-use crate::run::membership::{self as run, Before, Run};
+use crate::run::membership::{self as run, Before, ProcessName, Run};
 use crate::segment::fragment;
 use crate::segment::names::Names;
 use crate::sys;
@@ -54,6 +54,19 @@ pub(crate) enum Origin<'a> {
     Anew(Option<&'a Before>),
 }
 
+impl Origin<'_> {
+    /// Returns what the process is called. A forked child whose first call begins a recording anew is still named after its parent.
+    fn process_name(&self) -> ProcessName {
+        match self {
+            Origin::Fork(parent) => parent.name_of_fork(),
+            Origin::Anew(Some(before)) => before.name.clone(),
+            Origin::Anew(None) | Origin::First => {
+                reclaim::last().map_or_else(ProcessName::default, |parent| parent.name_of_fork())
+            }
+        }
+    }
+}
+
 /// The recorder of this process, started if the environment asks for it.
 pub(crate) fn current() -> Option<ProcessRef> {
     match reclaim::existing() {
@@ -63,11 +76,11 @@ pub(crate) fn current() -> Option<ProcessRef> {
     }
 }
 
-/// Counts in the ring what is left out for want of memory; false without a recorder.
-fn count_left_out() -> bool {
+/// Counts one event of a cause in the ring; returns false without a recorder.
+fn count_noted(cause: Cause) -> bool {
     let process = reclaim::existing();
     process.is_some_and(|process| {
-        process.lost.count(Cause::OutOfMemory);
+        process.lost.count(cause);
         true
     })
 }
@@ -90,7 +103,10 @@ fn start_alone() -> Option<ProcessRef> {
     };
     let (config, before) = match (pending::pending(), &parent) {
         // The parent was beginning anew when it forked: the child goes with it.
-        (Some(config), parent) => (Some(copy(&config)), parent.as_deref().map(Process::before)),
+        (Some(config), parent) => (
+            Some(copy(&config)),
+            parent.as_deref().map(Process::before_fork),
+        ),
         (None, Some(parent)) => (Some(copy(&parent.config)), None),
         (None, None) => (Config::from_lookup(variable), None),
     };
@@ -119,7 +135,8 @@ impl Process {
     pub(crate) fn start(config: Config, origin: &Origin<'_>) -> Result<(), String> {
         look_for_room(START_BYTES)
             .map_err(|_| "recording is off: there is too little memory".to_owned())?;
-        memory::count_by(count_left_out);
+        errand::keep_library_loaded(config.threads);
+        memory::count_by(count_noted);
         let mut config = absolute(config);
         let mut warnings = std::mem::take(&mut config.warnings);
         let in_force = match origin {
@@ -145,10 +162,7 @@ impl Process {
             }
         };
         let lock = run.lock;
-        let name = match origin {
-            Origin::Anew(Some(before)) => before.name.clone(),
-            _ => String::new(),
-        };
+        let name = origin.process_name();
         let made = Process::make(config, &identity, run, &folder, (in_force, name));
         let process = made.inspect_err(|_| close_lock(lock)).map_err(at)?;
         announce(process, &warnings);
@@ -160,10 +174,11 @@ impl Process {
         identity: &Identity,
         run: Run,
         folder: &sys::dir::Dir,
-        (in_force, name): (InForce, String),
+        (in_force, name): (InForce, ProcessName),
     ) -> io::Result<Box<Process>> {
         let nonce = sys::random();
         let header = FragmentHeader {
+            forked_from: name.forked_from.clone(),
             levels: Some(in_force.levels().list()),
             ..header(identity, &run, nonce)
         };
@@ -184,7 +199,8 @@ impl Process {
             open_horizon: OpenHorizon::default(),
             lanes: SpinLock::default(),
             names: Names {
-                process: Mutex::new(name),
+                process: Mutex::new(name.own),
+                forked_from: name.forked_from,
                 ..Names::default()
             },
             async_ids: AsyncIds::default(),
@@ -307,6 +323,7 @@ fn header(identity: &Identity, run: &Run, nonce: u64) -> FragmentHeader {
         start_time,
         exe,
         script,
+        forked_from: None,
         ring: RingKind::File,
         page_bytes,
         levels: None,

@@ -12,14 +12,14 @@ use crate::ring::file::Ring;
 use crate::ring::lanes::Lanes;
 use crate::ring::open_horizon::OpenHorizon;
 use crate::run::config::Config;
-use crate::run::membership::{Before, Run};
+use crate::run::membership::{Before, ProcessName, Run};
 use crate::segment::active_segment::Source;
 use crate::segment::fragment::Fragment;
 use crate::segment::names::Names;
 use crate::sys::epoch::EpochWords;
 use crate::sys::spin_lock::SpinLock;
 use crate::sys::thread::Thread;
-use crate::sys::wait::PATIENCE_NS;
+use crate::sys::wait::{self, PATIENCE_NS};
 
 /// The recorder of one process.
 #[derive(Debug)]
@@ -77,8 +77,19 @@ impl Process {
         Before {
             run: self.run.clone(),
             directory: self.config.paths.directory.clone(),
-            name: crate::sys::wait::lock(&self.names.process)
-                .map_or_else(String::new, |name| name.clone()),
+            name: ProcessName {
+                own: wait::lock(&self.names.process).map_or_else(String::new, |name| name.clone()),
+                forked_from: self.names.forked_from.clone(),
+            },
+        }
+    }
+
+    /// Returns the same for a child that was forked from this process.
+    pub(crate) fn before_fork(&self) -> Before {
+        Before {
+            run: self.run.clone(),
+            directory: self.config.paths.directory.clone(),
+            name: self.name_of_fork(),
         }
     }
 

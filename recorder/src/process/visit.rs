@@ -39,6 +39,7 @@ impl Process {
     #[cold]
     #[inline(never)]
     pub(crate) fn visit(&self) {
+        errand::wait_until_kept();
         let now_ns = clock::now_ns();
         let next_ns = now_ns - now_ns % SECOND_NS + SECOND_NS;
         let is_first = self.visits.next_ns.swap(next_ns, Ordering::Relaxed) < next_ns;

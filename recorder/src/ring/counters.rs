@@ -65,6 +65,22 @@ impl Counters {
             .fetch_add(count, Ordering::Release);
     }
 
+    /// Counts a span that opens and has no entry in the ring, until [`Counters::end_hidden`]. A process that ends in between has lost it.
+    #[cold]
+    pub(crate) fn begin_hidden(&self) {
+        self.add(Cause::OpenSpans, 1);
+    }
+
+    /// Takes back what [`Counters::begin_hidden`] counted, once the span's line is written.
+    #[cold]
+    pub(crate) fn end_hidden(&self) {
+        let events = self.word(Cause::OpenSpans, layout::COUNT_EVENTS_AT);
+        if events.fetch_sub(1, Ordering::Release) == 1 {
+            let first = self.word(Cause::OpenSpans, layout::LOSS_FIRST_AT);
+            first.store(0, Ordering::Relaxed); // the next one is the first again
+        }
+    }
+
     /// Counts this process as a child that could not open a fragment. It is all that a child ever does to its parent's ring.
     pub(crate) fn count_refused_child(&self, error: u32) {
         self.map

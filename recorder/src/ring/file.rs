@@ -2,12 +2,13 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use crate::format::RingKind;
 use crate::format::loss::Cause;
 use crate::format::ring as layout;
+use crate::ring::chain::Chain;
 use crate::ring::counters::Counters;
 use crate::ring::open_entry::OpenEntry;
 use crate::ring::pending::Pending;
@@ -21,9 +22,11 @@ use crate::sys::wait;
 use crate::text::site::Site;
 
 /// Where in the header the directory of the lanes' text areas lies.
-const LANE_TEXTS_AT: usize = 2048;
+const LANE_TEXTS_AT: usize = 3072;
 const SITES_BYTES: usize = 32 << 10;
 const LANES: usize = 1024;
+/// Lanes of each chunk beyond the table; a few more fit into its last page.
+const MORE_LANES: usize = 1024;
 const MAX_SLOTS: usize = 2048;
 /// Where the count table lies: in the rest of the header's page.
 const COUNTS_AT: usize = 1024;
@@ -46,12 +49,16 @@ pub(crate) struct Ring {
     id: FileId,
     header: Map,
     growth: Mutex<Growth>,
+    /// The last attempt to take `growth` was given up.
+    is_stuck: AtomicBool,
     slots: Box<[AtomicPtr<Slot>]>,
     used: AtomicU32,
     /// The text areas of some lanes each, made when the first of them is taken; none where there was no room.
     lane_texts: Box<[OnceLock<Option<Map>>]>,
     /// Bits of a lane's number within its group.
     group_bits: u32,
+    /// The entries and texts of the lanes beyond the table.
+    more_lanes: Chain,
 }
 
 #[derive(Debug)]
@@ -101,12 +108,20 @@ impl Ring {
             id,
             header,
             growth,
+            is_stuck: AtomicBool::new(false),
             slots,
             used: AtomicU32::new(0),
             lane_texts: (0..LANES / lanes_of_group)
                 .map(|_| OnceLock::new())
                 .collect(),
             group_bits: lanes_of_group.trailing_zeros(),
+            more_lanes: Chain::new(
+                header,
+                layout::MORE_LANES_AT,
+                layout::MORE_LANES_SEED,
+                more_lanes_bytes(),
+                layout::LANE_TEXT_BYTES,
+            ),
         };
         ring.new_slot()?;
         ring.describe(nonce, pid);
@@ -160,6 +175,9 @@ impl Ring {
     }
 
     /// Takes a slot for a thread: one whose thread has ended, else a new one.
+    ///
+    /// # Errors
+    /// `ETIMEDOUT` if the file system hangs, `ENOMEM` without memory, and others if there are too many threads.
     pub(crate) fn take_slot(&self) -> io::Result<&'static Slot> {
         let free = self.growth()?.free.pop();
         match free {
@@ -318,24 +336,58 @@ impl Ring {
         Some(gathered(text))
     }
 
-    /// Whether the lane table has an entry for a lane.
-    #[inline(always)]
-    pub(crate) fn has_lane(&self, lane: u32) -> bool {
-        (lane as usize) < LANES
-    }
-
-    /// The lane table's entry of lane number `lane`, counted from 0; `None` beyond the table.
+    /// Returns the entry of lane number `lane`, counted from 0; `None` if the file has none for it.
     #[inline(always)]
     pub(crate) fn lane_entry(&self, lane: u32) -> Option<OpenEntry> {
         let at = LANES_AT + lane as usize * layout::OPEN_ENTRY_BYTES;
-        self.has_lane(lane).then(|| OpenEntry::new(self.header, at))
+        if (lane as usize) < LANES {
+            Some(OpenEntry::new(self.header, at))
+        } else {
+            self.more_lanes.entry(lane as usize - LANES)
+        }
     }
 
-    /// The area for the text of a lane's span; `None` beyond the lane table, and where there was no room for it.
+    /// Returns the entry of a lane as [`Ring::lane_entry`] does, after making the file longer if need be.
+    #[inline(always)]
+    pub(crate) fn lane_entry_for_use(&self, lane: u32) -> Option<OpenEntry> {
+        match self.lane_entry(lane) {
+            None => self.add_lane_entry(lane),
+            entry => entry,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_lane_entry(&self, lane: u32) -> Option<OpenEntry> {
+        self.extend(&self.more_lanes, lane as usize - LANES);
+        self.lane_entry(lane)
+    }
+
+    /// Makes room in the file for entry `nth` of a chain, as far as that is possible.
+    #[cold]
+    pub(crate) fn extend(&self, chain: &Chain, nth: usize) {
+        if chain.is_decided(nth) {
+            return; // no lock for each span where the disk is full
+        }
+        let Ok(mut growth) = self.growth() else {
+            return;
+        };
+        chain.extend_to(nth, |bytes| {
+            let offset = growth.end;
+            self.grow(offset, bytes).ok()?;
+            let map = Map::shared(self.file, offset, bytes).ok()?;
+            growth.end = offset + bytes;
+            Some((map, offset))
+        });
+    }
+
+    /// Returns the area for the text of a lane's span; `None` where there was no room for it.
     #[inline(always)]
     pub(crate) fn lane_text(&self, lane: u32) -> Option<TextArea> {
         let group = lane as usize >> self.group_bits;
-        let texts = self.lane_texts.get(group)?;
+        let Some(texts) = self.lane_texts.get(group) else {
+            return self.more_lanes.text((lane as usize).checked_sub(LANES)?);
+        };
         let map = match texts.get() {
             Some(map) => *map,
             None => self.add_lane_texts(group, texts),
@@ -360,14 +412,21 @@ impl Ring {
         *texts.get_or_init(add) // under the lock, so nobody waits here
     }
 
-    /// Takes what makes the file longer, which may hang in its file system.
+    /// Takes what makes the file longer. Whoever has it may hang in the file system: then one thread waits for it in vain, and the others do not wait
+    /// until it is free again.
     fn growth(&self) -> io::Result<MutexGuard<'_, Growth>> {
-        wait::lock(&self.growth).ok_or_else(|| io::Error::from_raw_os_error(libc::EAGAIN))
+        let growth = if self.is_stuck.load(Ordering::Relaxed) {
+            wait::try_lock(&self.growth)
+        } else {
+            wait::lock(&self.growth)
+        };
+        self.is_stuck.store(growth.is_none(), Ordering::Relaxed);
+        growth.ok_or_else(|| io::Error::from_raw_os_error(libc::ETIMEDOUT))
     }
 
-    /// Every entry of the lane table with its lane number.
+    /// Returns every entry with its lane number.
     pub(crate) fn lane_entries(&self) -> impl Iterator<Item = (u32, OpenEntry)> {
-        (0..u32::try_from(LANES).unwrap_or(0))
+        (0..u32::try_from(LANES + self.more_lanes.len()).unwrap_or(0))
             .filter_map(|lane| Some((lane, self.lane_entry(lane)?)))
     }
 
@@ -390,6 +449,7 @@ impl Drop for Ring {
         for map in self.lane_texts.iter().filter_map(OnceLock::get).flatten() {
             map.unmap();
         }
+        self.more_lanes.unmap();
         self.header.unmap();
         fd::close_if(self.file, self.id);
     }
@@ -412,6 +472,12 @@ fn group_bytes() -> usize {
     (16 * layout::LANE_TEXT_BYTES).next_multiple_of(page_bytes())
 }
 
+/// Bytes of a chunk of lanes beyond the table.
+fn more_lanes_bytes() -> usize {
+    let bytes = MORE_LANES * (layout::OPEN_ENTRY_BYTES + layout::LANE_TEXT_BYTES);
+    (layout::CHUNK_HEAD_BYTES + bytes).next_multiple_of(page_bytes())
+}
+
 /// Maps a slot: what lies before its ring bytes, and these.
 fn map_slot(
     file: RawFd,
@@ -429,4 +495,24 @@ fn memory_slot(front_bytes: usize, bytes: usize) -> io::Result<(Map, Map)> {
     let memory = fd::memory_file()?;
     fd::resize(memory.as_raw_fd(), front_bytes + bytes)?;
     map_slot(memory.as_raw_fd(), 0, front_bytes, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::clock;
+
+    #[test]
+    fn a_file_that_cannot_grow_is_waited_for_once() {
+        let file = fd::memory_file().unwrap();
+        let ring = Ring::new(file, RingKind::Heap, 1, 1, 1).unwrap();
+        let held = ring.growth.lock().unwrap();
+        let start_ns = clock::now_ns();
+        let lane = u32::try_from(LANES).unwrap();
+        assert!((0..20).all(|_| ring.lane_entry_for_use(lane).is_none()));
+        assert!(clock::now_ns() - start_ns < 10 * wait::PATIENCE_NS);
+        drop(held);
+        assert!(ring.lane_entry_for_use(lane).is_some());
+        assert!(!ring.is_stuck.load(Ordering::Relaxed));
+    }
 }

@@ -53,7 +53,13 @@ impl OpenEntry {
             .store(position, Ordering::Release);
     }
 
-    /// Makes an entry of the lane table an open one.
+    /// Returns true if the line that closes the span ends at or before this position of its slot.
+    pub(crate) fn is_closed_at(&self, head: u64) -> bool {
+        let closes_at = self.map().word(layout::LANE_CLOSES_AT);
+        (1..=head).contains(&closes_at.load(Ordering::Acquire))
+    }
+
+    /// Makes an entry of the lane table, or of a chain, an open one. Its start must be 0 until then.
     pub(crate) fn open(&self, site: u32, parent: Option<u32>, start_ns: u64) {
         self.map()
             .word(layout::LANE_CLOSES_AT)

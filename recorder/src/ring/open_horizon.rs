@@ -37,7 +37,7 @@ pub(crate) fn least_open_ns(ring: &Ring) -> u64 {
 /// The entries hold the outermost spans; 0 if none of them is open and a deeper one is.
 fn least_on_stack(slot: &Slot) -> u64 {
     let depth = slot.depth();
-    let entries = (0..depth.min(STACK_DEPTH)).map(|at| slot.open_entry(at));
+    let entries = (0..depth.min(STACK_DEPTH)).filter_map(|at| slot.stack_entry(at));
     let starts = entries.map(|entry| entry.start().load(Ordering::Acquire));
     let least = starts.filter(|start_ns| *start_ns != 0).min();
     least.unwrap_or(if depth > STACK_DEPTH { 0 } else { u64::MAX })

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::format::ring as layout;
+use crate::ring::chain::Chain;
 use crate::ring::open_entry::OpenEntry;
 use crate::ring::pending::Pending;
 use crate::ring::text_area::TextArea;
@@ -34,8 +35,10 @@ pub(crate) struct Slot {
     front: Map,
     control: Map,
     ring: Map,
-    /// Names and args of the spans that are open on the slot's thread.
+    /// Names and args of the spans on the slot's stack, one after the other.
     pub(crate) text: TextArea,
+    /// The entries of the spans that are deeper than the stack.
+    pub(crate) deeper: Chain,
     turn: AtomicBool,
     /// What had to be dropped here and was not told yet.
     pub(crate) pending: Mutex<Pending>,
@@ -44,6 +47,9 @@ pub(crate) struct Slot {
     /// Position after the last line that is no event; the largest while one is being published.
     named_until: AtomicU64,
 }
+
+/// Size of a chunk of entries beyond the stack: 63 with their texts.
+const DEEPER_BYTES: usize = 20 << 10;
 
 /// The only generation a version 1 writer uses: positions run on over the life of a slot.
 pub(crate) const GENERATION: u32 = 0;
@@ -75,6 +81,13 @@ impl Slot {
             control,
             ring,
             text: TextArea::new(front.part(0, layout::SLOT_TEXT_BYTES)),
+            deeper: Chain::new(
+                control,
+                layout::SLOT_DEEPER_AT,
+                index,
+                DEEPER_BYTES.next_multiple_of(page_bytes()),
+                layout::DEEP_TEXT_BYTES,
+            ),
             turn: AtomicBool::new(false),
             pending: Mutex::new(pending),
             thread_name: Mutex::default(),
@@ -84,6 +97,7 @@ impl Slot {
 
     /// Unmaps what lies in the ring file; nobody may use the slot any more.
     pub(crate) fn unmap(self) {
+        self.deeper.unmap();
         self.front.unmap();
         self.ring.unmap();
     }
@@ -98,6 +112,11 @@ impl Slot {
     #[inline(always)]
     pub(crate) fn flushed(&self) -> &'static AtomicU64 {
         self.control.word(layout::SLOT_FLUSHED_AT)
+    }
+
+    /// Returns the word that says which span ends with the next line although later ones are open: [`layout::ending`], or 0.
+    pub(crate) fn ending(&self) -> &'static AtomicU64 {
+        self.control.word(layout::SLOT_ENDING_AT)
     }
 
     /// From this position on every line is an event.
@@ -152,14 +171,63 @@ impl Slot {
             .turn
             .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
             .is_ok();
-        free.then_some(Turn(self))
+        free.then(|| Turn(self)) // not `then_some`: a turn that is dropped ends that of the other thread
     }
 
-    /// The open-span stack's entry at `depth`.
+    /// Returns the open-span stack's entry at `depth`; `None` if the span is deeper than the stack.
     #[inline(always)]
-    pub(crate) fn open_entry(&self, depth: usize) -> OpenEntry {
+    pub(crate) fn stack_entry(&self, depth: usize) -> Option<OpenEntry> {
         let at = layout::SLOT_STACK_AT + depth * layout::OPEN_ENTRY_BYTES;
-        OpenEntry::new(self.control, at)
+        (depth < layout::STACK_DEPTH).then(|| OpenEntry::new(self.control, at))
+    }
+
+    /// Returns the entry at `depth`, on the stack or in the chain; `None` if the chain has none there.
+    #[inline(always)]
+    pub(crate) fn open_entry(&self, depth: usize) -> Option<OpenEntry> {
+        match self.stack_entry(depth) {
+            None => self.deep_entry(depth),
+            entry => entry,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn deep_entry(&self, depth: usize) -> Option<OpenEntry> {
+        self.deeper.entry(depth.checked_sub(layout::STACK_DEPTH)?)
+    }
+
+    /// Returns the area for the text of a span at this depth; `None` if the depth has no area.
+    #[inline(always)]
+    pub(crate) fn text_area(&self, depth: usize) -> Option<TextArea> {
+        if depth < layout::STACK_DEPTH {
+            Some(self.text)
+        } else {
+            self.deep_text_area(depth)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn deep_text_area(&self, depth: usize) -> Option<TextArea> {
+        self.deeper.text(depth.checked_sub(layout::STACK_DEPTH)?)
+    }
+
+    /// Returns how many entries may be open, counted from the outermost.
+    pub(crate) fn entries_in_use(&self) -> usize {
+        match self.depth() {
+            layout::MAX_DEPTH => layout::STACK_DEPTH + self.deeper.len(),
+            depth => depth,
+        }
+    }
+
+    /// Returns true if the entry at this depth belongs to an open span. The depth must be below [`Slot::entries_in_use`].
+    pub(crate) fn is_open(&self, depth: usize, entry: OpenEntry) -> bool {
+        let (head, ending) = (self.head(), self.ending().load(Ordering::Acquire));
+        let is_closed = match depth {
+            layout::MAX_DEPTH.. => entry.is_closed_at(head),
+            _ => layout::ended_depth(ending, head) == Some(depth),
+        };
+        entry.start().load(Ordering::Relaxed) != 0 && !is_closed
     }
 }
 

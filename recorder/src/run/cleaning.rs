@@ -225,6 +225,7 @@ pub(crate) mod testing {
             start_time: identity.start_time + 1,
             exe: "host".to_owned(),
             script: None,
+            forked_from: None,
             ring: RingKind::File,
             page_bytes: 4096,
             levels: None,

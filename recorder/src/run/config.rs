@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::format::Level;
+use crate::format::{DEFAULT_DIRECTORY, Level};
 
 /// Run directory; setting it turns recording on.
 pub(crate) const DIR: &str = "SA_PROFILE_DIR";
@@ -30,7 +30,6 @@ pub(crate) const START: &str = "SA_PROFILE_START";
 /// `0` forbids a thread of the recorder's own, `1` asks for it with the first event.
 pub(crate) const THREADS: &str = "SA_PROFILE_THREADS";
 
-const DEFAULT_DIR: &str = "profile_out";
 const LEVEL_WORDS: &str = "e2e, kernel, verbose";
 const DEFAULT_MAX_MB: u32 = 4096;
 /// A bound of fewer segments than four would throw away most of what it allows with each of them.
@@ -234,7 +233,7 @@ fn paths(
 ) -> RunPaths {
     let output = output.map(|output| RunPaths::from_output(PathBuf::from(output)));
     let Some(directory) = directory.map(PathBuf::from) else {
-        return output.unwrap_or_else(|| RunPaths::in_directory(PathBuf::from(DEFAULT_DIR)));
+        return output.unwrap_or_else(|| RunPaths::in_directory(PathBuf::from(DEFAULT_DIRECTORY)));
     };
     if output.is_some_and(|output| output.directory != Path::new(&directory)) {
         warnings.push(format!("{DIR} and {OUTPUT} differ: {OUTPUT} is ignored"));

@@ -41,8 +41,16 @@ pub(crate) struct Run {
 pub(crate) struct Before {
     pub(crate) run: Run,
     pub(crate) directory: PathBuf,
-    /// The process's name.
-    pub(crate) name: String,
+    pub(crate) name: ProcessName,
+}
+
+/// The names of a process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProcessName {
+    /// The name that the program gave it; empty if none.
+    pub(crate) own: String,
+    /// Name of the process that forked it, as the header of its fragment has it.
+    pub(crate) forked_from: Option<String>,
 }
 
 impl Run {

@@ -14,6 +14,8 @@ use crate::text::record::{process_name_line, thread_name_line};
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     pub(crate) process: Mutex<String>,
+    /// Name of the process that forked this one, as the header has it.
+    pub(crate) forked_from: Option<String>,
     pub(crate) lanes: Named,
     pub(crate) tracks: Tracks,
 }

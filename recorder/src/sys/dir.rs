@@ -202,17 +202,7 @@ impl Dir {
     /// Whether there is anything of this name, be it a link to nowhere.
     pub(crate) fn has(&self, name: &OsStr) -> bool {
         let Ok(name) = c_name(name) else { return false };
-        let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
-        // SAFETY: the name is a C string, the buffer a stat.
-        let found = unsafe {
-            libc::fstatat(
-                self.fd.as_raw_fd(),
-                name.as_ptr(),
-                stat.as_mut_ptr(),
-                libc::AT_SYMLINK_NOFOLLOW,
-            )
-        };
-        found == 0
+        fd::stat_at(self.fd.as_raw_fd(), &name, libc::AT_SYMLINK_NOFOLLOW).is_ok()
     }
 
     /// The path it was opened by.

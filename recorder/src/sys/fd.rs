@@ -49,12 +49,7 @@ pub(crate) struct Status {
 
 /// Returns the status of a descriptor number.
 pub(crate) fn status(fd: RawFd) -> io::Result<Status> {
-    let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: the buffer is a stat; a bad number is an error.
-    let done = unsafe { libc::fstat(fd, stat.as_mut_ptr()) };
-    check(done)?;
-    // SAFETY: zeroed before and filled by fstat.
-    let stat = unsafe { stat.assume_init() };
+    let stat = stat_at(fd, c"", libc::AT_EMPTY_PATH)?;
     Ok(Status {
         id: FileId {
             device: stat.st_dev,
@@ -65,6 +60,29 @@ pub(crate) fn status(fd: RawFd) -> io::Result<Status> {
         owner: stat.st_uid,
         links: links_of(&stat),
     })
+}
+
+/// Asks the kernel for the status of a path, seen from the directory `dir`.
+///
+/// Another preloaded library may replace the C library's `fstat` and `stat`, and crash if it is called after its own destructor, as libfaketime does. The
+/// recorder writes its last lines that late, so it makes the system call itself.
+pub(super) fn stat_at(dir: RawFd, path: &CStr, flags: libc::c_int) -> io::Result<libc::stat> {
+    let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the path is a C string, and the buffer is the kernel's stat on every 64-bit Linux; a bad number is an error.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_newfstatat,
+            dir,
+            path.as_ptr(),
+            stat.as_mut_ptr(),
+            flags,
+        )
+    };
+    if done < 0 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: zeroed before and filled by the kernel.
+    Ok(unsafe { stat.assume_init() })
 }
 
 /// The link count, whose type differs between architectures.

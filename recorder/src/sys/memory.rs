@@ -5,14 +5,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::cancel::Uncancelled;
+use crate::format::loss::Cause;
 
-/// What had to be left out since it was told last, where nobody counted it.
-static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
-/// Counts what is left out where a kill leaves it; false where there is no such place.
-static COUNT: OnceLock<fn() -> bool> = OnceLock::new();
+/// Counts by cause that no recorder has taken yet.
+static NOTED: [AtomicU64; Cause::ALL.len()] = [const { AtomicU64::new(0) }; Cause::ALL.len()];
+/// Counts in the ring, where a kill cannot erase it; returns false without a ring.
+static COUNT: OnceLock<fn(Cause) -> bool> = OnceLock::new();
 
-/// Lets `count` count what is left out from now on.
-pub(crate) fn count_by(count: fn() -> bool) {
+/// Lets `count` count what is noted from now on.
+pub(crate) fn count_by(count: fn(Cause) -> bool) {
     COUNT.get_or_init(|| count);
 }
 
@@ -34,14 +35,26 @@ fn grow(text: &mut Vec<u8>, bytes: usize) -> bool {
 
 /// Counts something that is left out for want of memory.
 pub(crate) fn leave_out() {
-    if !COUNT.get().is_some_and(|count| count()) {
-        LEFT_OUT.fetch_add(1, Ordering::Relaxed);
+    note(Cause::OutOfMemory);
+}
+
+/// Counts one event of a cause, for code that has no recorder at hand.
+#[cold]
+#[inline(never)]
+pub(crate) fn note(cause: Cause) {
+    if !COUNT.get().is_some_and(|count| count(cause)) {
+        NOTED[cause as usize].fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Takes the number of what was left out and counted nowhere.
-pub(crate) fn take_left_out() -> u64 {
-    LEFT_OUT.swap(0, Ordering::Relaxed)
+/// Counts one value of args that another library of this workspace has cut.
+pub fn note_cut() {
+    note(Cause::Cut);
+}
+
+/// Takes the count of a cause that is in no ring yet.
+pub(crate) fn take_noted(cause: Cause) -> u64 {
+    NOTED[cause as usize].swap(0, Ordering::Relaxed)
 }
 
 /// A copy of bytes; without memory for it an empty one, which is counted.

@@ -1,7 +1,6 @@
 //! The threads of this process as `/proc` shows them: how many there are, and whether the first one lives.
 
-use std::mem::MaybeUninit;
-
+use super::fd;
 use super::read;
 use super::thread::{HELPER, tid};
 
@@ -64,13 +63,9 @@ pub(crate) fn is_only_one(others: u32) -> bool {
 /// How many threads there are, as the links of their directory say it: two, and one for each. Opens nothing: the number of the host's next file stays
 /// free. `None` where that is no directory of Linux or gVisor.
 fn threads() -> Option<u32> {
-    let mut found = MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: the path is a C string, and there is room for the answer.
-    let failed = unsafe { libc::stat(c"/proc/self/task".as_ptr(), found.as_mut_ptr()) } != 0;
-    // SAFETY: all bytes zero, or what the kernel wrote, are a value.
-    let links = unsafe { found.assume_init() }.st_nlink;
-    let threads = u32::try_from(links).ok()?.checked_sub(2)?;
-    (!failed && threads > 0).then_some(threads)
+    let found = fd::stat_at(libc::AT_FDCWD, c"/proc/self/task", 0).ok()?;
+    let threads = u32::try_from(found.st_nlink).ok()?.checked_sub(2)?;
+    (threads > 0).then_some(threads)
 }
 
 /// Whether the first thread is sure to live: one that has ended has no program any more. Opens nothing.

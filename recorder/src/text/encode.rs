@@ -1,6 +1,8 @@
 //! Numbers, strings and times → JSON text in a caller's buffer. No I/O, no allocation, no panic: what does not fit is noticed at the end.
 
+use crate::format::loss::Cause;
 use crate::format::visible;
+use crate::sys::memory::note;
 
 /// Text whose start is padded to 64 bytes, so that its copy is a few vector moves instead of a call.
 #[derive(Clone, Debug)]
@@ -317,7 +319,7 @@ pub(crate) fn name(out: &mut Vec<u8>, text: &str, bound: usize) {
     string(out, &visible(text), bound);
 }
 
-/// Appends a JSON string with its quotes; longer text than `bound` bytes is cut at a character and marked.
+/// Appends a JSON string with its quotes; longer text than `bound` bytes is cut at a character, marked and counted.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
     if text.len() <= bound && is_plain(text.as_bytes()) {
         out.push(b'"');
@@ -340,6 +342,7 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
         _ => escape(out, kept),
     }
     if cut < text.len() {
+        note(Cause::Cut);
         out.extend_from_slice("…[+".as_bytes());
         let missing = text.len() - cut;
         out.extend_from_slice(itoa::Buffer::new().format(missing).as_bytes());

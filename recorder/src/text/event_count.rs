@@ -27,7 +27,7 @@ pub(crate) fn own_events(lines: &[u8]) -> u64 {
     lines.split(|byte| *byte == b'\n').map(of).sum()
 }
 
-/// The events that a loss record says are lost; those of clamped durations are not.
+/// Returns how many events a loss record reports as lost; changed events, such as those with a shortened text, do not count.
 fn told(line: &[u8]) -> Option<u64> {
     if !line.starts_with(INSTANT) {
         return None;
@@ -36,7 +36,10 @@ fn told(line: &[u8]) -> Option<u64> {
     let at = memchr::memmem::find(line, key)? + key.len();
     let rest = &line[at..];
     let (cause, rest) = rest.split_at(memchr::memchr(b'"', rest)?);
-    if cause == Cause::Clamped.name().as_bytes() {
+    let mut changes = Cause::ALL
+        .into_iter()
+        .filter(|cause| cause.changes_events());
+    if changes.any(|known| known.name().as_bytes() == cause) {
         return Some(0);
     }
     let digits = rest.strip_prefix(br#"","events":"#)?;
@@ -86,6 +89,7 @@ mod tests {
             record.line()
         };
         let clamped = counted(Cause::Clamped, 3);
+        let cut = counted(Cause::Cut, 3);
         let busy = counted(Cause::Busy, 30);
         let children = counted(Cause::ChildrenRefused, 9);
         for (line, count) in [
@@ -94,6 +98,7 @@ mod tests {
             (name, 0),
             (&loss, 12),
             (&clamped, 0),
+            (&cut, 0),
             (&busy, 30),
             (&children, 0),
             ("\n", 0),

@@ -1,10 +1,13 @@
 //! Arg values → JSON text: integers, floats, booleans, strings, lists of these.
 
-use crate::sys::memory::reserve;
+use crate::format::loss::Cause;
+use crate::sys::memory::{note, reserve};
 use crate::text::encode::{SMALL_NUMBERS, small_number, string, string_bytes};
 
 /// Longest string kept whole, in bytes; longer ones are cut and marked.
 pub(crate) const MAX_STRING_BYTES: usize = 16 << 10;
+/// The JSON text written for a value that has none.
+const NULL: &[u8] = b"null";
 /// Room for some args, so that the text does not grow in small steps.
 const FIRST_BYTES: usize = 128;
 /// Room for any number, and for `null`.
@@ -14,13 +17,68 @@ const MAX_LIST: usize = 4096;
 
 /// A value that an event's args can hold.
 pub trait Value {
-    /// Appends the value as JSON.
+    /// Appends the value as JSON, on one line. Anything else is replaced with `null` and counted as `bad_value`.
     fn write(&self, out: &mut Vec<u8>);
 
     /// Most bytes that [`Value::write`] appends. There is room for so many when it is called; an argument without room is left out, and counted.
     fn most_bytes(&self) -> usize {
         0
     }
+
+    /// Returns whether [`Value::write`] always appends valid JSON, so that its text need not be checked. Only the recorder's own types override this.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_known(&self) -> bool {
+        false
+    }
+
+    /// Returns true if the value is a finite number, so that a counter can draw it. Only the recorder's own types override this.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_finite_number(&self) -> bool {
+        false
+    }
+}
+
+/// Appends a value. If its type is the program's own, the text is checked, and invalid JSON is replaced with `null` and counted.
+#[inline(always)]
+fn append(out: &mut Vec<u8>, value: &(impl Value + ?Sized)) {
+    if value.is_known() {
+        value.write(out);
+    } else {
+        append_checked(out, value.most_bytes(), &mut |own| value.write(own));
+    }
+}
+
+/// Lets `write` fill a separate buffer, and appends its content if that is valid JSON, else `null`.
+#[cold]
+#[inline(never)]
+fn append_checked(out: &mut Vec<u8>, bytes: usize, write: &mut dyn FnMut(&mut Vec<u8>)) {
+    let mut own = Vec::new();
+    if reserve(&mut own, bytes) {
+        write(&mut own);
+        let is_json = is_json(&own);
+        if !is_json {
+            note(Cause::BadValue);
+        } else if reserve(out, own.len()) {
+            return out.extend_from_slice(&own);
+        }
+    }
+    out.extend_from_slice(NULL);
+}
+
+/// Returns whether the text is a single JSON value on a single line.
+fn is_json(text: &[u8]) -> bool {
+    let is_printable = text.iter().all(|byte| *byte >= b' ');
+    is_printable
+        && std::str::from_utf8(text).is_ok()
+        && serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// Returns the number of bytes to reserve for a value, or for the `null` that replaces it.
+#[inline(always)]
+fn room(value: &(impl Value + ?Sized)) -> usize {
+    value.most_bytes().max(NULL.len())
 }
 
 /// Appends a number that does not fit a register.
@@ -44,6 +102,16 @@ macro_rules! integers {
             fn most_bytes(&self) -> usize {
                 NUMBER_BYTES
             }
+
+            #[inline(always)]
+            fn is_known(&self) -> bool {
+                true
+            }
+
+            #[inline(always)]
+            fn is_finite_number(&self) -> bool {
+                true
+            }
         }
     )*};
 }
@@ -53,7 +121,7 @@ impl Value for f64 {
     fn write(&self, out: &mut Vec<u8>) {
         use std::io::Write;
         if !self.is_finite() {
-            out.extend_from_slice(b"null");
+            out.extend_from_slice(NULL);
         } else if *self != 0.0 && !(1e-5..1e16).contains(&self.abs()) {
             let _ = write!(out, "{self:e}"); // writing to a Vec cannot fail
         } else {
@@ -63,6 +131,16 @@ impl Value for f64 {
 
     fn most_bytes(&self) -> usize {
         NUMBER_BYTES
+    }
+
+    #[inline(always)]
+    fn is_known(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn is_finite_number(&self) -> bool {
+        self.is_finite()
     }
 }
 
@@ -81,6 +159,16 @@ impl Value for f32 {
     fn most_bytes(&self) -> usize {
         NUMBER_BYTES
     }
+
+    #[inline(always)]
+    fn is_known(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn is_finite_number(&self) -> bool {
+        self.is_finite()
+    }
 }
 
 impl Value for bool {
@@ -92,6 +180,11 @@ impl Value for bool {
     #[inline]
     fn most_bytes(&self) -> usize {
         NUMBER_BYTES
+    }
+
+    #[inline(always)]
+    fn is_known(&self) -> bool {
+        true
     }
 }
 
@@ -105,6 +198,11 @@ impl Value for str {
     fn most_bytes(&self) -> usize {
         string_bytes(self, MAX_STRING_BYTES)
     }
+
+    #[inline(always)]
+    fn is_known(&self) -> bool {
+        true
+    }
 }
 
 impl Value for String {
@@ -116,6 +214,11 @@ impl Value for String {
     #[inline]
     fn most_bytes(&self) -> usize {
         self.as_str().most_bytes()
+    }
+
+    #[inline(always)]
+    fn is_known(&self) -> bool {
+        true
     }
 }
 
@@ -129,18 +232,33 @@ impl<T: Value + ?Sized> Value for &T {
     fn most_bytes(&self) -> usize {
         (**self).most_bytes()
     }
+
+    #[inline(always)]
+    fn is_known(&self) -> bool {
+        (**self).is_known()
+    }
+
+    #[inline(always)]
+    fn is_finite_number(&self) -> bool {
+        (**self).is_finite_number()
+    }
 }
 
 impl<T: Value> Value for Option<T> {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Some(value) => value.write(out),
-            None => out.extend_from_slice(b"null"),
+            Some(value) => append(out, value),
+            None => out.extend_from_slice(NULL),
         }
     }
 
     fn most_bytes(&self) -> usize {
-        self.as_ref().map_or(NUMBER_BYTES, Value::most_bytes)
+        self.as_ref().map_or(NUMBER_BYTES, room)
+    }
+
+    #[inline(always)]
+    fn is_known(&self) -> bool {
+        true
     }
 }
 
@@ -151,9 +269,10 @@ impl<T: Value> Value for [T] {
             if at > 0 {
                 out.push(b',');
             }
-            value.write(out);
+            append(out, value);
         }
         if self.len() > MAX_LIST {
+            note(Cause::Cut);
             out.push(b',');
             out.extend_from_slice("\"…[+".as_bytes());
             let more = self.len() - MAX_LIST;
@@ -165,7 +284,12 @@ impl<T: Value> Value for [T] {
 
     fn most_bytes(&self) -> usize {
         let kept = self.iter().take(MAX_LIST);
-        kept.map(|value| 1 + value.most_bytes()).sum::<usize>() + 2 * NUMBER_BYTES
+        kept.map(|value| 1 + room(value)).sum::<usize>() + 2 * NUMBER_BYTES
+    }
+
+    #[inline(always)]
+    fn is_known(&self) -> bool {
+        true
     }
 }
 
@@ -177,6 +301,11 @@ impl<T: Value> Value for Vec<T> {
     fn most_bytes(&self) -> usize {
         self.as_slice().most_bytes()
     }
+
+    #[inline(always)]
+    fn is_known(&self) -> bool {
+        true
+    }
 }
 
 impl<T: Value, const N: usize> Value for [T; N] {
@@ -186,6 +315,11 @@ impl<T: Value, const N: usize> Value for [T; N] {
 
     fn most_bytes(&self) -> usize {
         self.as_slice().most_bytes()
+    }
+
+    #[inline(always)]
+    fn is_known(&self) -> bool {
+        true
     }
 }
 
@@ -251,10 +385,7 @@ impl Args {
 
 /// Appends `"key":value`, with a comma before it unless it is the first.
 pub(crate) fn push_after(text: &mut Vec<u8>, first: bool, key: &str, value: &dyn Value) {
-    if !reserve(
-        text,
-        string_bytes(key, MAX_STRING_BYTES) + 2 + value.most_bytes(),
-    ) {
+    if !reserve(text, string_bytes(key, MAX_STRING_BYTES) + 2 + room(value)) {
         return;
     }
     if !first {
@@ -262,7 +393,7 @@ pub(crate) fn push_after(text: &mut Vec<u8>, first: bool, key: &str, value: &dyn
     }
     string(text, key, MAX_STRING_BYTES);
     text.push(b':');
-    value.write(text);
+    append(text, value);
 }
 
 /// `"key":`, for [`known_after`].
@@ -284,14 +415,14 @@ pub(crate) fn known_after(
     key: &str,
     value: &(impl Value + ?Sized),
 ) {
-    if !reserve(text, key.len() + 1 + value.most_bytes()) {
+    if !reserve(text, key.len() + 1 + room(value)) {
         return;
     }
     if !first {
         text.push(b',');
     }
     text.extend_from_slice(key.as_bytes());
-    value.write(text);
+    append(text, value);
 }
 
 /// Appends args that are JSON text already, with a comma before them unless they are the first.
@@ -345,6 +476,44 @@ mod tests {
         let mut args = Args::new();
         args.raw(br#""c":3"#);
         assert_eq!(args.text(), br#""c":3"#);
+    }
+
+    /// A value that writes what it holds.
+    struct Written(&'static [u8]);
+
+    impl Value for Written {
+        fn write(&self, out: &mut Vec<u8>) {
+            out.extend_from_slice(self.0);
+        }
+    }
+
+    #[test]
+    fn issue_47_a_value_of_the_programs_own_is_json_or_null() {
+        for good in [&b"1"[..], b"\"a\"", br#"{"a": [1, "b\\"]}"#, b"null"] {
+            let args = Args::new().with("v", Written(good)).with("n", 1);
+            let text = String::from_utf8(args.text().to_vec()).unwrap();
+            let good = std::str::from_utf8(good).unwrap();
+            assert_eq!(text, format!(r#""v":{good},"n":1"#));
+        }
+        let bad: [&[u8]; 9] = [
+            b"",
+            b"text",
+            b"\"half",
+            b"NaN",
+            b"1,\"x\":2",
+            b"1}",
+            b"[1,\n2]",
+            b"\"a\tb\"",
+            b"\"\xff\"",
+        ];
+        for bad in bad {
+            let args = Args::new()
+                .with("v", Written(bad))
+                .with("list", [Some(&Written(bad)), Some(&Written(b"2"))])
+                .with("n", 1);
+            let text = String::from_utf8_lossy(args.text()).into_owned();
+            assert_eq!(text, r#""v":null,"list":[null,2],"n":1"#, "{bad:?}");
+        }
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub(crate) struct EventWriter {
     limit: u64,
     /// How many spans are open.
     pub(crate) depth: u32,
+    /// The entry of a span that ends with the next line, if the depth in the state cannot say so.
+    pub(crate) closing: Option<OpenEntry>,
     /// What was flushed when waiting for room was given up.
     stalled_at: Option<u64>,
     /// When the second began that `prefix` ends with.
@@ -123,6 +125,7 @@ impl EventWriter {
             head,
             limit: head,
             depth: 0,
+            closing: None,
             stalled_at: None,
             second_ns: 0,
             prefix,
@@ -141,8 +144,22 @@ impl EventWriter {
 
     /// Publishes the position and how many spans are open.
     #[inline(always)]
-    pub(crate) fn publish(&self) {
-        let state = layout::state(self.head, u64::from(self.depth.min(255)), self.key);
+    pub(crate) fn publish(&mut self) {
+        if self.depth as usize >= layout::MAX_DEPTH {
+            return self.publish_deep();
+        }
+        let state = layout::state(self.head, u64::from(self.depth), self.key);
+        self.state.store(state, Ordering::Release);
+    }
+
+    /// Publishes the position if the number of open spans does not fit into the state.
+    #[cold]
+    #[inline(never)]
+    fn publish_deep(&mut self) {
+        if let Some(entry) = self.closing.take() {
+            entry.close_with(self.slot.index, self.head);
+        }
+        let state = layout::state(self.head, layout::MAX_DEPTH as u64, self.key);
         self.state.store(state, Ordering::Release);
     }
 

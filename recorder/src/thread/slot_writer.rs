@@ -7,6 +7,7 @@ use crate::format::ring as layout;
 use crate::process::state::Process;
 use crate::ring::open_entry::OpenEntry;
 use crate::ring::slot::Slot;
+use crate::sys::cancel::Uncancelled;
 use crate::sys::memory::{copied, leave_out, out_of_memory};
 use crate::text::site::Site;
 use crate::thread::event_writer::EventWriter;
@@ -66,7 +67,7 @@ impl SlotWriter {
     #[inline(always)]
     pub(crate) fn push(&mut self, site: &'static Site, args: Piece, start_ns: u64) -> u32 {
         let depth = self.events.depth;
-        if let Some(entry) = self.entry(depth) {
+        if let Some(entry) = self.slot.stack_entry(depth as usize) {
             self.show(entry, depth, 0, args);
             let number = self
                 .process
@@ -74,6 +75,8 @@ impl SlotWriter {
                 .number_of(site, || name_entry(entry, site.name()));
             entry.site().store(number, Ordering::Relaxed);
             entry.start().store(start_ns, Ordering::Relaxed);
+        } else {
+            self.show_deep(depth, (0, args), Names::Site(site), start_ns);
         }
         self.events.depth = depth + 1;
         self.events.publish();
@@ -83,11 +86,13 @@ impl SlotWriter {
     /// Opens a span whose name is not known at a call site; `names` is its text in the line.
     pub(crate) fn push_named(&mut self, name: &str, names: Piece, start_ns: u64) -> u32 {
         let depth = self.events.depth;
-        if let Some(entry) = self.entry(depth) {
+        if let Some(entry) = self.slot.stack_entry(depth as usize) {
             self.show(entry, depth, names.len, names);
             entry.site().store(0, Ordering::Relaxed);
             name_entry(entry, name);
             entry.start().store(start_ns, Ordering::Relaxed);
+        } else {
+            self.show_deep(depth, (names.len, names), Names::Name(name), start_ns);
         }
         self.events.depth = depth + 1;
         self.events.publish();
@@ -106,18 +111,69 @@ impl SlotWriter {
 
     #[inline(always)]
     fn entry(&self, depth: u32) -> Option<OpenEntry> {
-        let depth = depth as usize;
-        (depth < layout::STACK_DEPTH).then(|| self.slot.open_entry(depth))
+        self.slot.open_entry(depth as usize)
     }
 
-    /// Takes a span off the stack; the store that publishes its line publishes this too. False, and nothing done, unless it is the innermost one,
-    /// the one below it is open, and its args are in the text.
+    /// Shows a span that is deeper than the stack, in a chunk of the ring file, which is created on first use. A span that has no room is counted while it
+    /// is open. The first `names` bytes of the piece are name and category.
+    #[cold]
+    #[inline(never)]
+    fn show_deep(&self, depth: u32, (names, piece): (u32, Piece), of: Names<'_>, start_ns: u64) {
+        let (slot, ring, lost) = (self.slot, &self.process.ring, &self.process.lost);
+        let nth = depth as usize - layout::STACK_DEPTH;
+        if slot.deeper.entry(nth).is_none() {
+            let _uncancelled = Uncancelled::keep();
+            ring.extend(&slot.deeper, nth);
+            slot.deeper.give_up(nth);
+        }
+        let Some(entry) = slot.deeper.entry(nth) else {
+            return lost.begin_hidden();
+        };
+        entry.start().store(0, Ordering::Relaxed);
+        if let Some(area) = slot.deeper.text(nth) {
+            let text = self.text.get(piece.from as usize..).unwrap_or_default(); // it was written last
+            area.show(entry, 0, names as usize, text);
+        }
+        let set_name =
+            |name: &str| entry.set_name(name, layout::LANE_NAME_AT, layout::LANE_NAME_BYTES);
+        let number = match of {
+            Names::Site(site) => ring.number_of(site, || set_name(site.name())),
+            Names::Name(name) => {
+                set_name(name);
+                0
+            }
+        };
+        entry.open(number, None, start_ns);
+    }
+
+    /// Records that the line of a span removed by [`SlotWriter::pop_any`] has been written.
+    pub(crate) fn note_end(&self, depth: u32) {
+        let depth = depth & !OWN_ARGS;
+        let Some(entry) = self.entry(depth) else {
+            return self.process.lost.end_hidden();
+        };
+        // The state excludes an innermost entry now, but no longer once the thread is that deep again.
+        if depth < self.events.depth || self.state_excludes(depth) {
+            entry.start().store(0, Ordering::Relaxed);
+            self.slot.ending().store(0, Ordering::Release);
+        }
+    }
+
+    /// Returns true if the entry at this depth can look open again without having been opened: only its place above the depth in the state says that it ended.
+    fn state_excludes(&self, depth: u32) -> bool {
+        depth as usize >= layout::MAX_DEPTH && (self.events.depth as usize) < layout::MAX_DEPTH
+    }
+
+    /// Takes a span off the stack; the store that publishes its line publishes this too. Does nothing and returns false unless the span is the innermost one,
+    /// it and the one below it are on the stack, that one is open, and the span's args are in the text.
     #[inline(always)]
     pub(crate) fn pop(&mut self, depth: u32) -> bool {
         let plain = depth + 1 == self.events.depth
+            && (depth as usize) < layout::STACK_DEPTH
             && (depth == 0
                 || self
-                    .entry(depth - 1)
+                    .slot
+                    .stack_entry(depth as usize - 1)
                     .is_some_and(|below| below.start().load(Ordering::Relaxed) != 0));
         if plain {
             self.events.depth = depth;
@@ -141,16 +197,28 @@ impl SlotWriter {
             self.events.depth = depth;
             lowest = Some(lowest.map_or(from, |lowest| from.min(lowest)));
         }
+        if self.events.depth as usize >= layout::MAX_DEPTH {
+            self.events.closing = self.entry(depth);
+        }
         lowest
     }
 
-    /// A span that ends before one opened after it leaves a vacant entry.
+    /// Leaves a vacant entry of a span that ends before one opened after it. Readers take it for open until its line is published, which is the next one.
     fn vacate(&mut self, depth: u32, text_from: u32) {
         if depth >= self.events.depth {
             return;
         }
-        if let Some(entry) = self.entry(depth) {
-            entry.start().store(0, Ordering::Relaxed);
+        let head = self.events.position();
+        match depth as usize {
+            layout::MAX_DEPTH.. => {
+                if let Some(entry) = self.entry(depth) {
+                    entry.close_with(self.slot.index, head + 1);
+                }
+            }
+            _ => {
+                let ending = layout::ending(head, depth.into());
+                self.slot.ending().store(ending, Ordering::Release);
+            }
         }
         if self.vacant.try_reserve(1).is_err() {
             return leave_out();
@@ -184,9 +252,10 @@ impl SlotWriter {
         let old = piece.len as usize;
         if self.is_last(*depth, *piece) {
             self.grow(piece, add);
-            if let Some(entry) = self.entry(*depth) {
+            let area = self.slot.text_area(*depth as usize);
+            if let Some((entry, area)) = self.entry(*depth).zip(area) {
                 let args = self.text.get(piece.range()).unwrap_or_default();
-                self.slot.text.show_more(entry, old, args);
+                area.show_more(entry, old, args);
             }
         } else {
             self.add_own_args(depth, *piece, add);
@@ -275,8 +344,17 @@ impl SlotWriter {
     }
 }
 
+/// Identity of a span that opens.
+enum Names<'a> {
+    Site(&'static Site),
+    Name(&'a str),
+}
+
 /// Names an entry of the stack that has no site.
 #[cold]
 fn name_entry(entry: OpenEntry, name: &str) {
     entry.set_name(name, layout::STACK_NAME_AT, layout::STACK_NAME_BYTES);
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,8 +58,8 @@ static STATES: AtomicPtr<ThreadState> = AtomicPtr::new(std::ptr::null_mut());
 thread_local! {
     static STATE: Cell<*const ThreadState> = const { Cell::new(std::ptr::null()) };
     static ATTACHING: Cell<bool> = const { Cell::new(false) };
-    /// Before that a thread that got no slot does not ask again: each attempt takes system calls.
-    static RETRY_AT_NS: Cell<u64> = const { Cell::new(0) };
+    /// When a thread that got no slot asks again, and why it got none: each attempt takes system calls.
+    static RETRY: Cell<(u64, Cause)> = const { Cell::new((0, Cause::Threads)) };
 }
 
 /// Runs `record` with the calling thread's writer, attaching the thread if needed; `None` if recording is off, has ended, or a signal handler
@@ -166,20 +166,29 @@ fn take_state(name: Option<&str>) -> Option<&'static ThreadState> {
     let process = start::current().filter(|process| !process.is_finished())?;
     let thread = own_state()?;
     let now_ns = clock::now_ns();
-    if now_ns < RETRY_AT_NS.get() {
-        process.lost.count(Cause::Threads);
+    let (retry_at_ns, cause) = RETRY.get();
+    if now_ns < retry_at_ns {
+        process.lost.count(cause);
         return None;
     }
-    let Ok(slot) = process.ring.take_slot() else {
-        RETRY_AT_NS.set(now_ns + RETRY_NS);
-        process.lost.count(Cause::Threads);
-        return None;
+    let refuse = |cause: Cause| {
+        RETRY.set((clock::now_ns() + RETRY_NS, cause));
+        process.lost.count(cause);
+        None
+    };
+    let slot = match process.ring.take_slot() {
+        Ok(slot) => slot,
+        Err(error) => {
+            return refuse(match error.raw_os_error() {
+                Some(libc::ETIMEDOUT) => Cause::Busy,
+                Some(libc::ENOMEM) => Cause::OutOfMemory,
+                _ => Cause::Threads,
+            });
+        }
     };
     let Ok(thread) = bind(&process, slot, thread) else {
         process.ring.free_slot(slot);
-        RETRY_AT_NS.set(now_ns + RETRY_NS);
-        process.lost.count(Cause::OutOfMemory);
-        return None;
+        return refuse(Cause::OutOfMemory);
     };
     if let Some(name) = name {
         thread.keep_name(name);

@@ -25,6 +25,8 @@ use crate::thread::thread_state;
 
 /// The lane has a text of the span's own. Else a site names it, and all its args stand in the lane's area of the ring.
 const OWN_TEXT: u32 = 1 << 31;
+/// The ring has no entry for the lane: readers do not see the span while it is open.
+const HIDDEN: u32 = 1 << 30;
 /// The names of a span whose own were lost.
 const NAMELESS: &[u8] = br#""name":"","cat":"""#;
 
@@ -81,14 +83,18 @@ impl OpenAsync {
         };
         let (taken, start_ns) = begin(process, site, spot)?;
         let mut is_whole = args.is_empty();
-        if let Some(entry) = process.ring.lane_entry(taken.lane) {
+        let mut lane = taken.lane;
+        if let Some(entry) = process.ring.lane_entry_for_use(taken.lane) {
             let number = number(process, names, entry);
             is_whole |= show(process, taken.lane, entry, names, args);
             entry.open(number, taken.parent, start_ns);
+        } else {
+            lane |= HIDDEN;
+            process.lost.begin_hidden();
         }
         let mut open = OpenAsync {
             epoch: NonZeroU32::new(process.epoch())?,
-            lane: taken.lane,
+            lane,
             start_ns,
         };
         if site.is_none() || !is_whole {
@@ -122,7 +128,17 @@ impl OpenAsync {
 
     /// Its lane.
     pub(super) fn lane(&self) -> u32 {
-        self.lane & !OWN_TEXT
+        self.lane & !(OWN_TEXT | HIDDEN)
+    }
+
+    /// Its entry in the ring.
+    #[inline(always)]
+    fn entry(&self, process: &Process) -> Option<OpenEntry> {
+        if self.lane & HIDDEN == 0 {
+            process.ring.lane_entry(self.lane())
+        } else {
+            None
+        }
     }
 
     pub(super) fn epoch(&self) -> u32 {
@@ -144,7 +160,7 @@ impl OpenAsync {
     }
 
     fn append(&mut self, process: &Process, args: &[u8]) {
-        let entry = process.ring.lane_entry(self.lane());
+        let entry = self.entry(process);
         let place = entry.zip(process.ring.lane_text(self.lane()));
         let mut own = OwnText::default();
         if self.lane & OWN_TEXT != 0 {
@@ -179,7 +195,7 @@ impl OpenAsync {
             if !ended.is_named {
                 name_row(process, self.lane());
             }
-            let entry = process.ring.lane_entry(self.lane());
+            let entry = self.entry(process);
             self.write(writer, &ended, own.as_ref(), entry);
             self.leave(process, entry);
         });
@@ -195,7 +211,7 @@ impl OpenAsync {
     #[cold]
     fn end_unwritten(&self, process: &Process, now_ns: u64) {
         if self.end(process, now_ns).is_some() {
-            self.leave(process, process.ring.lane_entry(self.lane()));
+            self.leave(process, self.entry(process));
         }
     }
 
@@ -231,12 +247,12 @@ impl OpenAsync {
         let lane = self.lane();
         let mut lanes = process.lanes.lock()?;
         let ended = lanes.end(lane, now_ns);
-        let own = (self.lane != lane).then(|| std::mem::take(lanes.own_text(lane)));
+        let own = (self.lane & OWN_TEXT != 0).then(|| std::mem::take(lanes.own_text(lane)));
         let orphan = ended.orphan.map(|lane| process.ring.lane_entry(lane));
         if let Some(entry) = orphan.flatten() {
             entry.parent().store(0, Ordering::Relaxed);
         }
-        if process.ring.has_lane(lane) {
+        if self.lane & HIDDEN == 0 {
             lanes.give_back(lane);
         }
         Some((ended, own))
@@ -289,7 +305,10 @@ impl OpenAsync {
     fn leave(&self, process: &Process, entry: Option<OpenEntry>) {
         if let Some(entry) = entry {
             entry.start().store(0, Ordering::Release);
-        } else if let Some(mut lanes) = process.lanes.lock() {
+            return;
+        }
+        process.lost.end_hidden();
+        if let Some(mut lanes) = process.lanes.lock() {
             lanes.give_back(self.lane()); // without an entry that could say when
         }
     }

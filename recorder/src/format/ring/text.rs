@@ -17,6 +17,9 @@ pub const SLOT_TEXT_BYTES: usize = 16 << 10;
 /// Bytes of text that a writer keeps for the open span of one lane.
 pub const LANE_TEXT_BYTES: usize = 1 << 10;
 
+/// Bytes of text that a writer keeps for an open span that is deeper than a thread's stack.
+pub const DEEP_TEXT_BYTES: usize = 256;
+
 /// The text of an open span in its area: the members `name` and `cat` of one without a site, and directly behind them the args without braces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpanText {

@@ -1,0 +1,177 @@
+//! A table of open spans that grows by chunks in the ring file, each with a link to the next one (FORMAT.md §3).
+
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+use crate::format::ring as layout;
+use crate::ring::open_entry::OpenEntry;
+use crate::ring::text_area::TextArea;
+use crate::sys::map::Map;
+
+/// Most chunks of a chain: enough for all spans that may be open by id, 4,096 on a thread and 65,536 async ones, with 63 and 1,024 in a chunk.
+const CHUNKS: usize = 65;
+
+/// The entries that have no room in a table of fixed size.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    /// Location of the link to the first chunk.
+    first: Link,
+    /// Seed of the links' sums.
+    seed: u32,
+    chunk_bytes: usize,
+    /// Size of the text of each entry.
+    text_bytes: usize,
+    /// Entries of a chunk.
+    entries: usize,
+    /// The chunks in use, and `None` for one that had no room in the file.
+    chunks: [OnceLock<Option<Map>>; CHUNKS],
+}
+
+/// A place for the offset and size of a chunk, laid out like a directory entry.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    map: Map,
+    at: usize,
+}
+
+impl Link {
+    fn store(self, seed: u32, offset: usize, bytes: usize) {
+        let (offset, bytes) = (offset as u64, u32::try_from(bytes).unwrap_or(0));
+        let half = |at: usize, value| {
+            let half = self.map.half(self.at + at);
+            half.store(value, Ordering::Relaxed);
+        };
+        half(layout::ENTRY_SIZE_AT, bytes);
+        half(layout::ENTRY_SUM_AT, layout::entry_sum(seed, offset, bytes));
+        self.map.word(self.at).store(offset, Ordering::Release);
+    }
+}
+
+impl Chain {
+    /// Returns an empty chain whose first link is at byte `link_at` of `map`.
+    pub(crate) fn new(
+        map: Map,
+        link_at: usize,
+        seed: u32,
+        chunk_bytes: usize,
+        text_bytes: usize,
+    ) -> Chain {
+        Chain {
+            first: Link { map, at: link_at },
+            seed,
+            chunk_bytes,
+            text_bytes,
+            entries: layout::chunk_entries(chunk_bytes, text_bytes),
+            chunks: [const { OnceLock::new() }; CHUNKS],
+        }
+    }
+
+    /// Returns an entry; `None` if its chunk does not exist.
+    pub(crate) fn entry(&self, nth: usize) -> Option<OpenEntry> {
+        let (chunk, nth) = self.chunk_of(nth)?;
+        let at = layout::CHUNK_HEAD_BYTES + nth * layout::OPEN_ENTRY_BYTES;
+        Some(OpenEntry::new(chunk, at))
+    }
+
+    /// Returns the area for the text of an entry; `None` if its chunk does not exist.
+    pub(crate) fn text(&self, nth: usize) -> Option<TextArea> {
+        let (chunk, nth) = self.chunk_of(nth)?;
+        let texts = layout::CHUNK_HEAD_BYTES + self.entries * layout::OPEN_ENTRY_BYTES;
+        let text = chunk.part(texts + nth * self.text_bytes, self.text_bytes);
+        Some(TextArea::new(text))
+    }
+
+    /// Returns the chunk of an entry, and the entry's number within it.
+    fn chunk_of(&self, nth: usize) -> Option<(Map, usize)> {
+        let chunk = self.chunks.get(nth / self.entries)?.get()?;
+        Some(((*chunk)?, nth % self.entries))
+    }
+
+    /// Returns how many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        let chunks = self.chunks.iter().map_while(|chunk| *chunk.get()?);
+        chunks.count() * self.entries
+    }
+
+    /// Adds chunks until there is one for entry `nth`. `add` maps a new one of the given size and returns its offset in the file. One thread at a time
+    /// comes here.
+    pub(crate) fn extend_to(&self, nth: usize, mut add: impl FnMut(usize) -> Option<(Map, usize)>) {
+        let mut link = Some(self.first);
+        for chunk in self.chunks.iter().take(nth / self.entries + 1) {
+            let made = chunk.get_or_init(|| {
+                let link = link?; // what nothing links to is not found
+                let (map, offset) = add(self.chunk_bytes)?;
+                link.store(self.seed, offset, self.chunk_bytes);
+                Some(map)
+            });
+            link = made.map(|map| Link { map, at: 0 });
+        }
+    }
+
+    /// Returns true if entry `nth` has a chunk or never gets one.
+    pub(crate) fn is_decided(&self, nth: usize) -> bool {
+        let chunk = self.chunks.get(nth / self.entries);
+        chunk.is_none_or(|chunk| chunk.get().is_some())
+    }
+
+    /// Decides that entry `nth` has no chunk, unless it has one already. Only for a chain that one thread alone extends.
+    pub(crate) fn give_up(&self, nth: usize) {
+        if let Some(chunk) = self.chunks.get(nth / self.entries) {
+            let _ = chunk.set(None); // it may exist
+        }
+    }
+
+    /// Unmaps everything; nobody may use the chain any more.
+    pub(crate) fn unmap(&self) {
+        let chunks = self.chunks.iter().filter_map(OnceLock::get).flatten();
+        chunks.for_each(|chunk| chunk.unmap());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map() -> Map {
+        Map::wiped_by_fork().unwrap()
+    }
+
+    #[test]
+    fn a_chain_grows_in_order_and_links_its_chunks() {
+        let first = map();
+        let chain = Chain::new(first, 8, 7, 256, 0);
+        assert_eq!((chain.entries, chain.len()), (3, 0));
+        assert!(chain.entry(0).is_none());
+        let mut offset = 0;
+        let mut maps = Vec::new();
+        chain.extend_to(4, |bytes| {
+            assert_eq!(bytes, 256);
+            offset += 4096;
+            maps.push(map());
+            Some((maps[maps.len() - 1], offset))
+        });
+        assert_eq!(chain.len(), 6);
+        assert!(chain.entry(5).is_some() && chain.entry(6).is_none());
+        for (link, at, offset) in [(first, 8, 4096), (maps[0], 0, 8192)] {
+            assert_eq!(link.word(at).load(Ordering::Relaxed), offset);
+            assert_eq!(link.half(at + 8).load(Ordering::Relaxed), 256);
+            let sum = link.half(at + 12).load(Ordering::Relaxed);
+            assert_eq!(sum, layout::entry_sum(7, offset, 256));
+        }
+        assert_eq!(maps[1].word(0).load(Ordering::Relaxed), 0, "the last one");
+    }
+
+    #[test]
+    fn nothing_follows_a_chunk_that_had_no_room() {
+        let chain = Chain::new(map(), 8, 7, 256, 64);
+        let mut asked = 0;
+        for nth in [1, 5, 100 * CHUNKS] {
+            chain.extend_to(nth, |_| {
+                asked += 1;
+                None
+            });
+        }
+        assert_eq!((asked, chain.len()), (1, 0));
+        assert!(chain.entry(0).is_none() && chain.text(100 * CHUNKS).is_none());
+    }
+}

@@ -1,0 +1,41 @@
+//! The library that contains this code. It must stay loaded once the system has functions of it to call: at exit, at a fork, when a thread ends, and as
+//! threads of ours. A host may `dlclose` it at any time.
+
+/// Returns true if `dlclose` may unmap this code. Takes no lock.
+#[cfg(all(target_env = "gnu", target_pointer_width = "64", not(miri)))]
+pub(crate) fn may_be_unloaded() -> bool {
+    use super::image::Image;
+
+    unsafe extern "C" {
+        /// The ELF header of the program or library that is being linked; every linker defines it in each of them.
+        #[link_name = "__ehdr_start"]
+        static HEADER: u8;
+    }
+    let header = (&raw const HEADER).expose_provenance();
+    // SAFETY: this code is part of that image, so it is mapped while this function runs.
+    let image = unsafe { Image::at(header) };
+    // SAFETY: takes a number, and no lock.
+    let of_program = unsafe { libc::getauxval(libc::AT_PHDR) };
+    usize::try_from(of_program) != Ok(image.program_headers()) && !image.is_nodelete()
+}
+
+/// Returns false: other C libraries never unload a library.
+#[cfg(not(all(target_env = "gnu", target_pointer_width = "64", not(miri))))]
+pub(crate) fn may_be_unloaded() -> bool {
+    false
+}
+
+/// Makes every later `dlclose` leave this code where it is. Takes the dynamic linker's lock, and waits for a `dlopen` that holds it.
+pub(crate) fn keep_loaded() {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    let here = keep_loaded as fn() as *const libc::c_void;
+    // SAFETY: any address may be asked for; `info` is valid to fill.
+    let known = unsafe { libc::dladdr(here, info.as_mut_ptr()) };
+    // SAFETY: all-zero is a valid `Dl_info`, and dladdr filled it otherwise.
+    let info = unsafe { info.assume_init() };
+    if known != 0 && !info.dli_fname.is_null() {
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+        // SAFETY: the name lives as long as its library, which contains this code.
+        unsafe { libc::dlopen(info.dli_fname, flags) };
+    }
+}

@@ -1,0 +1,133 @@
+//! The series of a counter: args whose values are finite numbers. A boolean counts as 0 or 1; any other value is left out and counted.
+
+use crate::format::loss::Cause;
+use crate::sys::memory::{copied, note};
+use crate::text::value::Args;
+
+/// Longest number without an exponent that is known to be finite as a double.
+const SHORT_NUMBER: usize = 300;
+
+/// Returns args that are the series of a counter; `None` if no value can be drawn.
+pub(crate) fn numbers(args: &Args) -> Option<Args> {
+    let mut text = copied(args.text());
+    keep_numbers(&mut text, 0);
+    (!text.is_empty()).then(|| Args::from_text(text))
+}
+
+/// Leaves out each member from byte `from` on whose value is not a finite number, and counts it. A boolean becomes 0 or 1.
+#[cold]
+#[inline(never)]
+pub(crate) fn keep_numbers(text: &mut Vec<u8>, from: usize) {
+    let (mut at, mut end) = (from, from);
+    while at < text.len() {
+        let member = Member::first(&text[at..]);
+        let value = text[at + member.value_at..at + member.len].trim_ascii();
+        let kept = match value {
+            b"true" => Some((member.value_at, &b"1"[..])),
+            b"false" => Some((member.value_at, &b"0"[..])),
+            number => is_finite(number).then_some((member.len, &b""[..])),
+        };
+        match kept {
+            Some((len, digit)) => {
+                if end > from {
+                    text[end] = b',';
+                    end += 1;
+                }
+                text.copy_within(at..at + len, end);
+                end += len;
+                text[end..end + digit.len()].copy_from_slice(digit);
+                end += digit.len();
+            }
+            None => note(Cause::BadSeries),
+        }
+        at += member.len + 1;
+    }
+    text.truncate(end);
+}
+
+/// Returns true if a JSON value is a number that a double can hold.
+fn is_finite(value: &[u8]) -> bool {
+    if !matches!(value.first(), Some(b'-' | b'0'..=b'9')) {
+        return false;
+    }
+    let is_plain = value.len() <= SHORT_NUMBER && !value.iter().any(|byte| byte | 0x20 == b'e');
+    let parsed = || std::str::from_utf8(value).ok()?.parse::<f64>().ok();
+    is_plain || parsed().is_some_and(f64::is_finite)
+}
+
+/// A key and its value in JSON text.
+struct Member {
+    /// Offset of the value.
+    value_at: usize,
+    /// Offset of the comma that follows, or of the end.
+    len: usize,
+}
+
+impl Member {
+    fn first(text: &[u8]) -> Member {
+        let (mut depth, mut is_in_text, mut value_at) = (0_i32, false, None);
+        let mut bytes = text.iter().copied().enumerate();
+        while let Some((at, byte)) = bytes.next() {
+            match byte {
+                b'\\' if is_in_text => {
+                    bytes.next();
+                }
+                b'"' => is_in_text = !is_in_text,
+                _ if is_in_text => {}
+                b':' if depth == 0 => value_at = Some(at + 1),
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                b',' if depth == 0 => {
+                    return Member {
+                        value_at: value_at.unwrap_or(at),
+                        len: at,
+                    };
+                }
+                _ => {}
+            }
+        }
+        Member {
+            value_at: value_at.unwrap_or(text.len()),
+            len: text.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn issue_47_a_counter_keeps_finite_numbers() {
+        for (args, kept) in [
+            (r#""a":1"#, r#""a":1"#),
+            (
+                r#""a":-1.5,"b":2e3,"c":1e-300"#,
+                r#""a":-1.5,"b":2e3,"c":1e-300"#,
+            ),
+            (r#""a":true,"b":false"#, r#""a":1,"b":0"#),
+            (r#""a":null"#, ""),
+            (r#""a":null,"b":1"#, r#""b":1"#),
+            (r#""a":1,"b":null,"c":true"#, r#""a":1,"c":1"#),
+            (r#""a":1e999,"b":-1e999"#, ""),
+            (r#""a":"4.5","b":"x:1,\"y\":2""#, ""),
+            (r#""k\",:{":3,"l":[1,{"m":2}],"n":4"#, r#""k\",:{":3,"n":4"#),
+            ("", ""),
+            ("1", ""),
+        ] {
+            let mut text = b"before".to_vec();
+            text.extend_from_slice(args.as_bytes());
+            keep_numbers(&mut text, 6);
+            let expected = format!("before{kept}");
+            assert_eq!(String::from_utf8(text).unwrap(), expected, "{args}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_of_args_without_a_number() {
+        let args = Args::new().with("a", f64::NAN).with("b", f32::INFINITY);
+        assert!(numbers(&args).is_none() && numbers(&Args::new()).is_none());
+        let args = args.with("c", true);
+        assert_eq!(numbers(&args).unwrap().text(), br#""c":1"#);
+    }
+}
