@@ -60,8 +60,7 @@ use crate::app::merge::{Outcome, run};
 use crate::base::progress::Progress;
 use crate::{Error, Options, Report};
 
-/// Reads the events of the inputs; writes no trace, whatever the options say of it. `read` is called once more if an input was changed while it ran: only its
-/// last result counts.
+/// Reads the events of the inputs; writes no trace, whatever the options say of it. An input that changes meanwhile is damage of kind `changed`.
 ///
 /// The fragments of dead processes are settled afterwards, as after a merge, unless `options.settle` is false. Ids of requests are gathered for
 /// [`Report::links`] and `options.filter`, unless `options.link_requests` is false.

@@ -5,6 +5,7 @@
 //! by the document's own offsets.
 
 mod clock;
+mod content_sum;
 mod document;
 mod draft;
 mod event;

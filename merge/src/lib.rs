@@ -45,6 +45,8 @@ pub use app::report::{InputReport, ProcessReport, Report};
 pub use app::snapshot::{SnapshotReport, snapshot};
 pub use app::survey;
 pub use base::duration::{parse_duration, parse_error};
+pub use base::out_of_memory::OrExit;
+pub use base::private_mode::use_recorded_mode;
 pub use base::progress::Progress;
 pub use base::size::parse_size;
 pub use clock::clocks::ClockBy;
@@ -54,15 +56,17 @@ pub use event::damage::{Damage, Kind};
 pub use event::mend::Repair;
 pub use event::{json, line, scan};
 pub use foreign::{ForeignReport, Offset, parse_offset};
+pub use fragment::exit::{DeadProcess, Death, DeathKind, Deaths, Exit, first_killed};
 pub use fragment::input::LeftOut;
 pub use fragment::{blocks, ring};
-pub use link::LinkReport;
+pub use link::{LinkReport, LooseFlows};
 pub use select::filter::{Filter, FilterReport};
 pub use select::selection_args::{FilterArgs, SelectionArgs};
 pub use select::window::WindowReport;
 pub use write::output::Unfinished;
 pub use write::split::report::PartReport;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -82,6 +86,18 @@ pub enum Runs {
     All,
     /// All of which fragments still lie in the fragments' own folder, whatever their run: none of those that were moved to `previous/`.
     InPlace,
+}
+
+impl Runs {
+    /// Returns the runs that `--run`, `--previous` or `--all-runs` ask for.
+    pub fn of(run: Option<String>, is_previous: bool, are_all: bool) -> Runs {
+        match run {
+            Some(run) => Runs::Named(run),
+            None if is_previous => Runs::Previous,
+            None if are_all => Runs::All,
+            None => Runs::Newest,
+        }
+    }
 }
 
 /// Where the trace goes.
@@ -136,6 +152,8 @@ pub struct Options {
     pub keep_times: bool,
     /// Whether fragments of dead processes are settled afterwards (FORMAT.md §4): their ring's contents appended, the ring removed.
     pub settle: bool,
+    /// Exits of the processes that the caller waited for, by pid. Each is reported if the process did not say that it ended, and kept in its fragments.
+    pub exits: BTreeMap<i64, Exit>,
     /// Whether lines are copied as they stand, as pypto-serving's own merge does: in the order of the fragments' names, with the times and ids they have, objects
     /// that are no events included, and nothing added. Only the format's own records are left out, and flow ids are made ones that viewers read.
     /// Not together with a window or a filter.
@@ -191,14 +209,6 @@ pub enum Error {
         folder: PathBuf,
         /// What happened.
         source: io::Error,
-    },
-    /// A line is not what it was when it was read first.
-    #[error("{}: expected the event that stood at byte {offset} before, found something else: the file was changed while it was merged", path.display())]
-    Changed {
-        /// The input.
-        path: PathBuf,
-        /// Where the line begins.
-        offset: u64,
     },
     /// The reader of the standard output went away.
     #[error("standard output was closed")]

@@ -3,6 +3,10 @@
 mod command;
 
 use std::process::ExitCode;
+use trace_merge::OrExit;
+
+#[global_allocator]
+static MEMORY: OrExit = OrExit("trace-merge");
 
 fn main() -> ExitCode {
     command::descriptors::raise_limit();

@@ -7,4 +7,5 @@ pub(crate) mod output;
 pub(crate) mod sink;
 pub(crate) mod split;
 pub(crate) mod timeline;
+pub(crate) mod whole_events;
 pub(crate) mod writer;

@@ -130,6 +130,7 @@ impl Writer<'_> {
             start_time: 812_345 + u64::from(index),
             exe: "python3.11".to_owned(),
             script: Some("serve.py".to_owned()),
+            forked_from: None,
             ring: RingKind::Heap,
             page_bytes: 4096,
             levels: None,

@@ -52,7 +52,7 @@ use text::Text;
 /// A file that is not compressed is mapped; whoever may write it anew meanwhile should give it to [`check_stream`].
 ///
 /// # Errors
-/// If the file cannot be read or unpacked, was written anew meanwhile, or a temporary file cannot be written. A trace that no viewer loads is no error, but a finding.
+/// If the file cannot be read or unpacked, was rewritten meanwhile, or a temporary file cannot be written. A trace that no viewer loads is no error, but a finding.
 pub fn check(path: &Path) -> io::Result<CheckReport> {
     let folder = Folder::of_system();
     check_text(path, &Text::open(path, &folder)?, &folder)
@@ -82,7 +82,7 @@ fn check_text(path: &Path, text: &Text, folder: &Folder) -> io::Result<CheckRepo
     let count = events.count();
     events.finish(&mut findings)?;
     if text.has_changed() {
-        return Err(io::Error::other("was written anew while it was checked"));
+        return Err(io::Error::other("was rewritten while it was checked"));
     }
     Ok(findings.report(path, bytes, count))
 }

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use trace_base::file_status::FileStatus;
 use trace_store::content::Content;
 
 /// The first bytes of every compressed trace.
@@ -14,6 +15,8 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 /// The text of a trace.
 pub(super) struct Text {
     content: Content,
+    /// The file that is checked as it is, and its status when it was opened.
+    opened: Option<(File, FileStatus)>,
     /// Whether it was compressed and ends too early.
     pub(super) is_cut: bool,
     /// How many compressed pieces it was in; none if it was not compressed.
@@ -28,8 +31,10 @@ impl Text {
         if !file.metadata()?.is_file() || file.read_at(&mut front, 0)? >= 2 && front == GZIP {
             return Text::read(file, folder);
         }
+        let status = FileStatus::of(&file.metadata()?);
         Ok(Text {
-            content: Content::of_others(file, None)?,
+            content: Content::of_others(file.try_clone()?)?,
+            opened: Some((file, status)),
             is_cut: false,
             members: 0,
         })
@@ -52,6 +57,7 @@ impl Text {
         let content = file.rewind().and_then(|()| Content::open(file));
         Ok(Text {
             content: content.map_err(|error| folder.named(error))?,
+            opened: None,
             is_cut,
             members,
         })
@@ -61,9 +67,14 @@ impl Text {
         self.content.bytes()
     }
 
-    /// Whether somebody has written the file anew meanwhile.
+    /// Returns true if the file was truncated or rewritten since it was opened.
     pub(super) fn has_changed(&self) -> bool {
-        self.content.has_changed()
+        let was_rewritten = |(file, older): &(File, FileStatus)| {
+            let now = file.metadata().map(|now| FileStatus::of(&now));
+            now.is_ok_and(|now| now.was_rewritten_since(older))
+        };
+        let opened = self.opened.as_ref().filter(|_| self.content.is_watched());
+        self.content.is_cut() || opened.is_some_and(was_rewritten)
     }
 }
 

@@ -47,7 +47,7 @@ pub enum Kind {
     BadGzip,
     /// The file could not be opened or read.
     Unreadable,
-    /// The file was cut short or written anew while it was merged: what it held afterwards was merged.
+    /// The file was truncated or rewritten during the merge: what it held afterwards was merged.
     Changed,
 }
 

@@ -46,6 +46,29 @@ impl Edges {
         }
     }
 
+    /// Returns what is shown of an event that crosses an edge: the part between the edges. Returns `None` for any other event.
+    ///
+    /// A begin without an end goes 1 ns before the first edge: of two events with one time, viewers take the complete span for the outer one.
+    pub fn cut<'a>(self, event: &Event<'a>) -> Option<Event<'a>> {
+        if event.is_metadata() {
+            return None;
+        }
+        let first_ns = match event.phase {
+            b'B' => self.from_ns.saturating_sub(1),
+            _ => self.from_ns,
+        };
+        let end_ns = event.ts_ns.saturating_add(event.dur_ns).min(self.to_ns);
+        let ts_ns = event.ts_ns.max(first_ns).min(self.to_ns);
+        let cut = Event {
+            ts_ns,
+            dur_ns: end_ns.saturating_sub(ts_ns).max(0),
+            rounds_dur: event.rounds_dur || event.phase == b'X' && event.fields.dur.is_some(),
+            ..*event
+        };
+        let is_cut = (cut.ts_ns, cut.dur_ns) != (event.ts_ns, event.dur_ns);
+        is_cut.then_some(cut)
+    }
+
     /// The same in a time that needs `shift_ns` to get to this one.
     #[inline]
     pub fn unshifted(self, shift_ns: i64) -> Edges {
@@ -92,6 +115,35 @@ mod tests {
         let at = [(5_000, 5_000), (5_001, 9_000), (0, 4_999)];
         let expected = [Lies::Inside, Lies::Outside, Lies::Outside];
         assert_eq!(at.map(|(from, to)| lies(instant, from, to)), expected);
+    }
+
+    #[test]
+    fn a_span_is_cut_at_both_edges() {
+        let cut = |text: &str, from_ns, to_ns| {
+            let event = parse(text.as_bytes()).unwrap();
+            let cut = Edges { from_ns, to_ns }.cut(&event);
+            cut.map(|cut| (cut.ts_ns, cut.dur_ns))
+        };
+        let span = r#"{"ph":"X","pid":1,"tid":1,"ts":5.000,"dur":2.000,"name":"a"}"#;
+        let open = r#"{"ph":"B","pid":1,"tid":1,"ts":5.000,"name":"a"}"#;
+        let name = r#"{"ph":"M","pid":1,"tid":1,"name":"process_name","args":{"name":"a"}}"#;
+        for (text, from_ns, to_ns, expected) in [
+            (span, 5_000, 7_000, None),
+            (span, i64::MIN, i64::MAX, None),
+            (span, 6_000, 9_000, Some((6_000, 1_000))),
+            (span, 0, 6_500, Some((5_000, 1_500))),
+            (span, 5_500, 5_600, Some((5_500, 100))),
+            (span, 7_000, 9_000, Some((7_000, 0))),
+            (open, 6_000, 9_000, Some((5_999, 0))),
+            (open, 5_001, 9_000, None),
+            (name, 6_000, 9_000, None),
+        ] {
+            assert_eq!(
+                cut(text, from_ns, to_ns),
+                expected,
+                "{text} {from_ns} {to_ns}"
+            );
+        }
     }
 
     #[test]

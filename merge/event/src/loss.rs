@@ -1,6 +1,7 @@
 //! What a recorder says that it lost: the loss records of a stretch of lines, by row and cause.
 
 use crate::event::Event;
+use sa_recorder::format::loss::Cause;
 use std::collections::BTreeMap;
 
 /// Most rows of which a report says what they lost; the sum of all stays exact.
@@ -33,6 +34,11 @@ pub struct Loss {
     pub first_ns: i64,
     /// When the last was lost.
     pub last_ns: i64,
+}
+
+/// Returns whether a cause counts events that were recorded with a change, such as a shortened text.
+pub fn changes_events(cause: &str) -> bool {
+    Cause::of_name(cause).is_some_and(Cause::changes_events)
 }
 
 impl Losses {

@@ -6,7 +6,7 @@ use crate::app::losses::report::LossReport;
 use crate::app::report::{ProcessReport, Report};
 use crate::event::edges::Lies;
 use crate::event::line::Event;
-use crate::event::loss::{Loss, MOST, Row};
+use crate::event::loss::{Loss, MOST, Row, changes_events};
 use crate::event::patch::Id;
 use crate::identity::plan::Plan;
 use crate::pass::chunk::Chunk;
@@ -124,7 +124,9 @@ fn of_recording(summary: &ChunkSummary) -> Vec<RowLoss<'_>> {
     });
     let mut missing: Vec<_> = missing.collect();
     // Nobody knows how many events a process had that could not record, and so it is told before all others.
-    missing.sort_by_key(|missing| Reverse((missing.loss.processes, missing.loss.events)));
+    missing.sort_by_key(|RowLoss { row, loss, .. }| {
+        Reverse((loss.processes, !changes_events(&row.2), loss.events))
+    });
     missing.truncate(MOST);
     missing
 }
@@ -142,13 +144,15 @@ fn said(
         name.map_or_else(|| format!("thread {}", thread.1), Clone::clone)
     };
     let at = |ns: i64| ns.saturating_add(plan.shifts_ns[recording]);
+    let (events, is_changed) = (missing.loss.events, changes_events(cause));
     LossReport {
         process: process.and_then(|process| process.name.clone()),
         number: None,
         pid: process.map_or(thread.0, |process| process.pid),
         thread: is_of_thread.then(name),
         cause: cause.clone(),
-        events: missing.loss.events,
+        events: if is_changed { 0 } else { events },
+        changed: if is_changed { events } else { 0 },
         bytes: missing.loss.bytes,
         events_left: missing.left.load(Ordering::Relaxed),
         processes: missing.loss.processes,

@@ -2,6 +2,7 @@
 
 mod passes;
 
+use crate::app::changes::{CHANGED, add_changes};
 use crate::app::report::Report;
 use crate::app::validate::describe;
 use crate::base::progress::Progress;
@@ -9,27 +10,24 @@ use crate::event::damage::Kind;
 use crate::event::edges::Edges;
 use crate::foreign::{self, ForeignReport};
 use crate::fragment::assemble::{Look, assemble_all};
-use crate::fragment::assembly::Assembly;
 use crate::fragment::file::Fragment;
 use crate::fragment::input::{self, Inputs};
 use crate::fragment::load::open;
-use crate::fragment::recording::{Recording, refuse_changed};
-use crate::fragment::settle::settle;
+use crate::fragment::recording::Recording;
+use crate::fragment::settle::{LastKnown, settle};
 use crate::link::Collector;
 use crate::pass::hidden_blocks::met_hidden_blocks;
 use crate::select::seek::{Extent, seek};
 use crate::select::window::{is_asked_for, refuse};
 use crate::write::job::Job;
-use crate::write::output::{folder, is_replaceable};
+use crate::write::output::folder;
 use crate::write::split::refuse_split;
 use crate::{Error, Options, Runs};
 use passes::Merge;
 use rayon::ThreadPool;
-use std::collections::BTreeSet;
 use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Merges fragments into one trace.
 ///
@@ -67,7 +65,7 @@ pub(crate) struct ReadyTrace<'a> {
     pub(crate) folders: &'a [PathBuf],
 }
 
-/// Merges fragments; `read` is called with the trace before it is written, once more if an input was changed meanwhile.
+/// Merges fragments; `read` is called with the trace before it is written.
 ///
 /// # Errors
 /// As [`merge`], and those of `read`.
@@ -91,46 +89,11 @@ pub(crate) fn run<T>(
         progress,
         pool: &pool,
     };
-    let (mut extent, mut changed) = (Extent::Sought, Changed::default());
+    let mut extent = Extent::Sought;
     loop {
-        match merge_read(&of_run, &extent, &changed, &mut read) {
-            Ok(Merged::Whole(found, report)) => return Ok((found, *report)),
-            Ok(Merged::Beyond(edges)) => extent = extent.wider(edges),
-            Err(Error::Changed { path, offset }) => {
-                let is_written = outcome == Outcome::Trace;
-                if !changed.note(&path) || is_written && !is_replaceable(&options.output) {
-                    return Err(Error::Changed { path, offset });
-                }
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Inputs that others changed while they were merged.
-#[derive(Default)]
-struct Changed(BTreeSet<PathBuf>);
-
-impl Changed {
-    /// Changed inputs from which on all of them are copied before they are read.
-    const MANY: usize = 3;
-
-    /// Notes one; false if that cannot be, for it was copied.
-    fn note(&mut self, path: &Path) -> bool {
-        self.0.len() < Changed::MANY && self.0.insert(path.to_owned())
-    }
-
-    /// Has them copied to one of the folders, and says so.
-    fn copy(&self, inputs: &mut Inputs, folders: &[PathBuf], report: &mut Report) {
-        let folders: Arc<[PathBuf]> = folders.into();
-        let are_many = self.0.len() == Changed::MANY;
-        for input in &mut inputs.files {
-            let has_changed = self.0.contains(input.place.path());
-            input.copied = (are_many || has_changed).then(|| Arc::clone(&folders));
-            if has_changed {
-                let what = "cut short or written anew while it was merged: what was there then";
-                report.add_damage(input.place.path(), 0, Kind::Changed, Some(what.to_owned()));
-            }
+        match merge_read(&of_run, &extent, &mut read)? {
+            Merged::Whole(found, report) => return Ok((found, *report)),
+            Merged::Beyond(edges) => extent = extent.wider(edges),
         }
     }
 }
@@ -178,7 +141,6 @@ struct RunOf<'a> {
 fn merge_read<T>(
     of_run: &RunOf<'_>,
     extent: &Extent,
-    changed: &Changed,
     read: &mut impl FnMut(&ReadyTrace<'_>) -> Result<T, Error>,
 ) -> Result<Merged<T>, Error> {
     let RunOf {
@@ -193,7 +155,6 @@ fn merge_read<T>(
         version: env!("CARGO_PKG_VERSION"),
         ..Report::default()
     };
-    changed.copy(&mut inputs, &folders, &mut report);
     let OpenedInputs {
         mut recordings,
         foreign,
@@ -256,10 +217,11 @@ fn merge_read<T>(
             let (job, directory) = (merge.job(&found, &decided), inputs.run_directory.as_ref());
             merge.second_pass(job, directory, &mut report)?;
         }
-        Outcome::Events => refuse_changed(&recordings)?,
+        Outcome::Events => {}
     }
+    pool.install(|| add_changes(&recordings, &found.sources, &found.chunks, &mut report));
     if options.settle {
-        settle_all(&recordings, merge.assemblies, &last_ns, &mut report);
+        settle_all(&merge, &last_ns, &mut report);
     }
     Ok(Merged::Whole(was_read, Box::new(report)))
 }
@@ -288,6 +250,9 @@ fn open_all(
     }
     let mut recordings = loaded.recordings;
     let traces = foreign::read(found.candidates, &recordings, options, folders)?;
+    for path in traces.changed {
+        report.add_damage(&path, 0, Kind::Changed, Some(CHANGED.to_owned()));
+    }
     for bad in traces.bad_gzip {
         report.add_damage(&bad.path, bad.offset, Kind::BadGzip, Some(bad.why));
     }
@@ -333,16 +298,18 @@ fn len(recording: &Recording) -> u64 {
     fragments.map(Fragment::bytes_read).sum()
 }
 
-fn settle_all(
-    recordings: &[Recording],
-    assemblies: &[Assembly],
-    last_ns: &[i64],
-    report: &mut Report,
-) {
+fn settle_all(merge: &Merge<'_>, last_ns: &[i64], report: &mut Report) {
+    let recordings = merge.recordings.iter().zip(merge.assemblies);
     let mut inputs = report.inputs.iter_mut(); // one for each fragment, in the same order
-    for ((recording, assembly), last_ns) in recordings.iter().zip(assemblies).zip(last_ns) {
+    for ((recording, assembly), last_ns) in recordings.zip(last_ns) {
         let last = inputs.by_ref().take(recording.fragments.len()).last();
-        if settle(recording, assembly, *last_ns)
+        let pid = recording.header().map(|header| i64::from(header.pid));
+        let known = LastKnown {
+            last_ns: *last_ns,
+            exit: pid.and_then(|pid| merge.options.exits.get(&pid)),
+            is_running: false,
+        };
+        if settle(recording, assembly, known)
             && let Some(input) = last
         {
             input.settled = true;

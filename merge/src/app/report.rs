@@ -12,8 +12,9 @@ use crate::clock::placement::Placement;
 use crate::event::damage::{Damage, Kind, LISTED, Places, path_text};
 use crate::event::mend::Repairs;
 use crate::foreign::ForeignReport;
+use crate::fragment::exit::{DeadProcess, Death, Deaths, Exit};
 use crate::fragment::input::LeftOut;
-use crate::link::LinkReport;
+use crate::link::{LinkReport, LinkedEvents, LooseFlows};
 use crate::select::filter::FilterReport;
 use crate::select::window::WindowReport;
 use crate::write::split::SplitTrace;
@@ -66,6 +67,12 @@ pub struct ProcessReport {
     /// that ended as it should, still runs, or of which nobody can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<&'static str>,
+    /// How it ended, where the program that waited for it saw that, and `end` is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// True if this is the trace of a snapshot, and the process was running when it was taken.
+    #[serde(skip_serializing_if = "is_false")]
+    pub was_running: bool,
     /// The spans it was killed in.
     #[serde(skip_serializing_if = "is_zero")]
     pub open_spans: u64,
@@ -88,6 +95,17 @@ pub struct ProcessReport {
     pub first_ns: Option<i64>,
     /// End of the last event in the trace, in ns from the base.
     pub last_ns: Option<i64>,
+}
+
+impl ProcessReport {
+    /// The known facts about its end; `None` if it ended as it should, still runs, or is a group of tracks.
+    pub fn death(&self) -> Option<Death> {
+        self.end.map(|end| Death {
+            open_spans: (end != "unknown").then_some(self.open_spans),
+            exit: self.exit.clone(),
+            last_ns: self.last_ns,
+        })
+    }
 }
 
 /// The result of a merge.
@@ -179,10 +197,11 @@ impl Report {
     }
 
     /// Counts the flow events that the merge wrote.
-    pub(crate) fn add_links(&mut self, events: u64) {
-        self.events_added += events;
+    pub(crate) fn add_links(&mut self, events: LinkedEvents) {
+        self.events_added += events.linked + events.joined;
         if let Some(links) = &mut self.links {
-            links.events += events;
+            links.events += events.linked;
+            links.events_joined += events.joined;
         }
     }
 
@@ -227,15 +246,20 @@ impl Report {
         }
     }
 
+    /// Lists a place while there is room. A changed file is always listed, because its other damage may come from the change.
     fn list(&mut self, file: &Path, offset: u64, kind: Kind, detail: Option<String>) {
-        if self.damage.len() < LISTED {
-            self.damage.push(Damage {
-                file: file.to_owned(),
-                offset,
-                kind,
-                detail,
-            });
+        if self.damage.len() >= LISTED {
+            if kind != Kind::Changed {
+                return;
+            }
+            self.damage.pop();
         }
+        self.damage.push(Damage {
+            file: file.to_owned(),
+            offset,
+            kind,
+            detail,
+        });
     }
 
     /// The report in words, for a terminal.
@@ -244,6 +268,19 @@ impl Report {
         // Writing to a string cannot fail.
         let _ = self.write_text(&mut text);
         text
+    }
+
+    /// Returns the processes that did not close their recordings, by how they ended.
+    pub fn deaths(&self) -> Deaths {
+        let dead = |process: &ProcessReport| {
+            let name = process.name.as_deref().unwrap_or("(no name)");
+            Some(DeadProcess {
+                name: name.to_owned(),
+                pid: process.pid,
+                death: process.death()?,
+            })
+        };
+        self.processes.iter().filter_map(dead).collect()
     }
 
     /// The number of processes, tracks left out.
@@ -277,7 +314,9 @@ impl Report {
         if self.unfinished_spans > 0 {
             writeln!(text, "unfinished spans: {}", self.unfinished_spans)?;
         }
-        self.write_ends(text)?;
+        for line in self.deaths().lines() {
+            writeln!(text, "{line}")?;
+        }
         if self.lost_events > 0 {
             writeln!(text, "events lost while recording: {}", self.lost_events)?;
         }
@@ -370,9 +409,13 @@ impl Report {
             let name = printable(process.name.as_deref().unwrap_or("(no name)"));
             let main = if process.main { " (main)" } else { "" };
             let rows = if process.tracks { "tracks" } else { "threads" };
+            let running = match process.was_running {
+                true => ", still running at the snapshot",
+                false => "",
+            };
             writeln!(
                 text,
-                "  {name}{main}: {}{} events, {} {rows}",
+                "  {name}{main}: {}{} events, {} {rows}{running}",
                 pid_words(process.pid),
                 process.events,
                 process.threads
@@ -389,42 +432,6 @@ impl Report {
         let more = self.losses.len().saturating_sub(LOSSES_SHOWN);
         if more > 0 {
             writeln!(text, "  and {more} more")?;
-        }
-        Ok(())
-    }
-
-    /// Who was killed, and how many went without a word.
-    fn write_ends(&self, text: &mut String) -> std::fmt::Result {
-        const NAMED: usize = 8;
-        let ended = |end| {
-            let processes = self.processes.iter();
-            processes.filter(move |process| process.end == Some(end))
-        };
-        let killed = |process: &ProcessReport| {
-            let name = printable(process.name.as_deref().unwrap_or("(no name)"));
-            let (pid, open) = (process.pid, process.open_spans);
-            format!("{name} (pid {pid}, in {open} open spans)")
-        };
-        let mut named: Vec<String> = ended("killed").take(NAMED).map(killed).collect();
-        if !named.is_empty() {
-            let more = ended("killed").skip(NAMED).count();
-            named.extend((more > 0).then(|| format!("and {more} more")));
-            writeln!(text, "killed: {}", named.join(", "))?;
-        }
-        for (end, spans) in [
-            (
-                "silent",
-                "no span open (_exit, or a signal between two spans)",
-            ),
-            ("unknown", "nothing that tells whether spans were open"),
-        ] {
-            let count = ended(end).count();
-            if count > 0 {
-                writeln!(
-                    text,
-                    "ended without a goodbye, with {spans}: {count} processes"
-                )?;
-            }
         }
         Ok(())
     }
@@ -545,6 +552,27 @@ fn write_links(links: &LinkReport, text: &mut String) -> std::fmt::Result {
             "{} requests linked through {} events",
             links.requests, links.events
         )?;
+    }
+    if links.events_joined > 0 {
+        let events = links.events_joined;
+        writeln!(text, "steps added to flows of the program: {events}")?;
+    }
+    for flows in &links.loose_flows {
+        write_loose_flows(flows, text)?;
+    }
+    Ok(())
+}
+
+/// Says which flows lead nowhere.
+fn write_loose_flows(flows: &LooseFlows, text: &mut String) -> std::fmt::Result {
+    let (name, category) = (printable(&flows.name), printable(&flows.category));
+    for (count, what) in [(flows.without_end, "end"), (flows.without_start, "start")] {
+        if count > 0 {
+            writeln!(
+                text,
+                "flows without {what}: {count} named {name:?} in category {category:?}"
+            )?;
+        }
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A run that still records, copied aside: what its processes have recorded until now, as fragments of processes that have ended.
+//! A run that still records, copied aside: what its processes have recorded until now. Each fragment says whether its process was running then.
 //!
 //! Full segments never change again, and are linked. The newest one is copied as far as it goes, and what the ring held is appended to that copy as settling
 //! does (FORMAT.md §4). The recording is not touched, and its processes notice nothing.
@@ -11,9 +11,10 @@ use crate::event::scan::{Part, line_start};
 use crate::fragment::blocks::{Piece, split};
 use crate::fragment::file::{Fragment, RingFile};
 use crate::fragment::input::Input;
-use crate::fragment::load::{Opened, by_stem, list, list_stems};
+use crate::fragment::liveness::{is_alive_here, is_locked};
+use crate::fragment::load::{Opened, by_stem, list, list_stems, recorder_key};
 use crate::fragment::recording::Recording;
-use crate::fragment::settle::blocks;
+use crate::fragment::settle::{LastKnown, blocks, end_line};
 use crate::pass::first_pass::summarize;
 use sa_recorder::format::{FRAGMENTS_DIR, NEXT_RUN_FILE, RUN_FILE};
 use serde::Serialize;
@@ -129,9 +130,14 @@ impl Copy {
 
     /// Says of a fragment that others changed before all of it was copied: what they took away is zeros in the copy.
     fn note_change(&mut self, fragment: &Fragment) {
-        if fragment.content.has_changed() {
+        let was_rewritten = || {
+            let place = fragment.place();
+            place.is_some_and(|place| fragment.watch.was_rewritten(&place))
+        };
+        let content = &fragment.content;
+        if content.is_cut() || content.is_watched() && was_rewritten() {
             let path = fragment.path.display();
-            let words = format!("{path}: cut short or written anew while it was copied");
+            let words = format!("{path}: truncated or rewritten while it was copied");
             self.report.unreadable.push(words);
         }
     }
@@ -205,6 +211,7 @@ impl TakenFragment {
             header.map(|header| header.segment) >= opened.live
         };
         let owner = opened.ring.as_ref().and_then(nonce_of);
+        let dead = opened.dead;
         let is_of_ring = |fragment: &Fragment| {
             let header = fragment.header.as_ref();
             owner.is_none() || header.map(|header| &header.nonce) == owner.as_ref()
@@ -218,7 +225,9 @@ impl TakenFragment {
                 taken.full.push(fragment);
             }
         }
-        let mut recording = Recording::new(recent, opened.ring_place, opened.ring, false);
+        let newest = recent.last().and_then(|newest| newest.header.as_ref());
+        let was_dead = newest.is_some_and(|header| dead == Some(recorder_key(header)));
+        let mut recording = Recording::new(recent, opened.ring_place, opened.ring, was_dead);
         let tail;
         (tail, taken.went_on) = tail_of(&recording);
         taken.newest = recording.fragments.pop().map(|newest| (newest, tail));
@@ -234,6 +243,14 @@ fn nonce_of(ring: &RingFile) -> Option<String> {
     }
 }
 
+/// Returns true if the process of a recording was running when its ring was copied. A process of another host or pid namespace is running if its fragment is locked.
+fn is_running(recording: &Recording) -> bool {
+    let place = recording.fragments.last().and_then(Fragment::place);
+    let is_locked = || place.is_some_and(|place| is_locked(&place));
+    let header = recording.header().filter(|_| !recording.was_dead);
+    header.is_some_and(|header| is_alive_here(header).unwrap_or_else(is_locked))
+}
+
 /// What settling would append to the newest segment, and whether that goes beyond the ring already.
 fn tail_of(recording: &Recording) -> (Vec<u8>, bool) {
     let pieces: Vec<_> = recording
@@ -241,20 +258,23 @@ fn tail_of(recording: &Recording) -> (Vec<u8>, bool) {
         .iter()
         .map(|fragment| split(fragment.content.bytes()))
         .collect();
-    let (Some(header), Some((ring, _)), Some(last)) = (
-        recording.header(),
-        &recording.ring,
-        recording.fragments.last(),
-    ) else {
+    let (Some(header), Some(last)) = (recording.header(), recording.fragments.last()) else {
         return (Vec::new(), false);
     };
     let assembly = recording.assemble(&pieces);
     let parts: Vec<Part> = assembly.parts(recording.fragments.len() - 1).collect();
-    let last_ns = summarize(last.content.bytes(), &parts)
-        .last_ns()
-        .unwrap_or(0);
-    let tail = blocks(header, ring, &assembly, last_ns).unwrap_or_default();
-    (tail.concat(), assembly.beyond_ring)
+    let summary = summarize(last.content.bytes(), &parts);
+    let known = LastKnown {
+        last_ns: summary.last_ns().unwrap_or(0),
+        exit: None,
+        is_running: is_running(recording),
+    };
+    let tail = match &recording.ring {
+        Some((ring, _)) => blocks(header, ring, &assembly, known).map(|all| all.concat()),
+        None if known.is_running && !summary.ended => end_line(header.pid, known, None),
+        None => None,
+    };
+    (tail.unwrap_or_default(), assembly.beyond_ring)
 }
 
 /// Where the last whole line or block ends: what comes after it is being written.

@@ -1,21 +1,25 @@
 //! Who records in a run directory, and how much so far: what a status shows, without merging.
 //!
-//! [`processes`] reads headers only. [`RunProcess::contents`] reads the rest. It counts blocks by their newlines, so that a run of 1 GB takes about as long
-//! as reading it, the first time. What the recorder tells of itself is parsed.
+//! [`processes`] reads headers only. [`RunProcess::contents`] reads the rest and counts it with the merge's own first pass, so that both always agree.
+//! [`find_runs`] finds the run that a directory means.
 
 mod contents;
+mod found_runs;
 
+pub use crate::fragment::liveness::{has_exclusive_lock, is_alive_here};
 pub use contents::{Contents, Known};
+pub use found_runs::{FoundRuns, find_live_run, find_runs};
 
 use crate::base::folder::Place;
 use crate::event::scan::line_start;
 use crate::fragment::file::{own_records, read_header, ring_place};
 use crate::fragment::input::{self, Input, Inputs};
-use crate::fragment::liveness::is_alive_here;
+use crate::fragment::liveness::is_locked;
 use crate::fragment::load::{by_stem, list};
 use crate::{Error, Runs};
 use memchr::memmem;
 use sa_recorder::format::{END_RECORD, FragmentHeader, Metadata};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -57,10 +61,11 @@ pub fn processes(directory: &Path) -> Result<Vec<RunProcess>, Error> {
             header.start_time,
         );
         let process = processes.entry(identity).or_insert_with(|| RunProcess {
-            header,
+            header: header.clone(),
             fragments: Vec::new(),
             files: Vec::new(),
         });
+        process.header.complete_with(&header);
         process.fragments.push(file.place.path().to_owned());
         process.files.push(Input::in_directory(file.place.clone()));
     }
@@ -88,10 +93,6 @@ fn why_none(directory: &Path, found: &Inputs) -> String {
 impl RunProcess {
     /// Whether it is alive. Where that cannot be seen (another host, another pid namespace), whether one of its fragments is locked.
     pub fn is_alive(&self) -> bool {
-        let is_locked = |place: &Place| {
-            let file = place.open_regular(false).ok();
-            file.is_some_and(|file| file.try_lock().is_err())
-        };
         // It may have gone on to its next segment since its fragments were listed.
         let is_owned = || {
             let mut now = self
@@ -128,10 +129,9 @@ impl RunProcess {
         (!records.is_empty()).then(|| records.iter().any(|bytes| finder.find(bytes).is_some()))
     }
 
-    /// What it is called if it does not say: script or program.
-    pub fn program(&self) -> &str {
-        let script = self.header.script.as_deref();
-        script.unwrap_or(&self.header.exe)
+    /// Returns what it is called until it names itself.
+    pub fn default_name(&self) -> Cow<'_, str> {
+        self.header.default_name()
     }
 }
 

@@ -90,6 +90,12 @@ fn unlike_a_trace(recording: &Recording) -> Option<String> {
     let fragment = recording.fragments.first()?;
     let front = match &recording.foreign {
         Some(foreign) => &foreign.front,
+        None if fragment.content.is_cut() => {
+            let path = fragment.path.display();
+            return Some(format!(
+                "{path}: changed while it was merged: it was cut short"
+            ));
+        }
         None => fragment.content.bytes(),
     };
     Some(format!(

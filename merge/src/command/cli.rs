@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use trace_merge::check::{check, check_stream};
+use trace_merge::survey::find_runs;
 use trace_merge::{
     Bar, ClockBy, Error, Offset, Options, Output, Report, Runs, SelectionArgs, merge_with,
     most_threads, parse_error, parse_offset, parse_size,
@@ -266,22 +267,24 @@ fn options(
         ..Options::new(arguments.paths.clone())
     };
     arguments.selection.put_into(&mut options);
-    if options.paths.is_empty() {
+    let are_named = !options.paths.is_empty();
+    if !are_named {
         let (path, output) = from_environment(variable)?;
         options.paths.push(path);
         options.output = output;
     }
+    let (previous, all_runs) = (arguments.previous, arguments.all_runs);
+    let runs = Runs::of(arguments.run.clone(), previous, all_runs);
+    let found = find_runs(&options.paths, are_named, &runs)?;
+    if !arguments.quiet {
+        found.notices.iter().for_each(|notice| say(notice));
+    }
+    (options.paths, options.runs) = (found.paths, found.runs);
     match &arguments.output {
         Some(_) if to_stdout => options.output = Output::Stdout,
         Some(path) => options.output = Output::File(path.clone()),
         None => {}
     }
-    options.runs = match &arguments.run {
-        Some(run) => Runs::Named(run.clone()),
-        None if arguments.previous => Runs::Previous,
-        None if arguments.all_runs => Runs::All,
-        None => Runs::Newest,
-    };
     Ok(options)
 }
 

@@ -152,8 +152,8 @@ impl<'a> PlacedEvent<'a> {
         }
         let start = start.needle();
         let key = &start[2..start.len() - 2];
-        let is_it = |(found, _): &(Span, Span)| found.of(line) == key;
-        let found = Members::of(line).find(is_it);
+        let has_key = |(found, _): &(Span, Span)| found.of(line) == key;
+        let found = Members::of(line).find(has_key);
         found.map_or(&[], |(_, value)| value.of(line))
     }
 }
@@ -164,8 +164,8 @@ fn arg_in<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     if let Some(value) = plain_arg(args, at, name) {
         return Some(value);
     }
-    let is_it = |(key, _): &(Span, Span)| key.of(args) == name;
-    let found = Members::of(args).filter(is_it).last();
+    let has_key = |(key, _): &(Span, Span)| key.of(args) == name;
+    let found = Members::of(args).filter(has_key).last();
     found.map(|(_, value)| value.of(args))
 }
 

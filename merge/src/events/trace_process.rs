@@ -18,6 +18,8 @@ pub struct TraceProcess<'a> {
     pub labels: Option<&'a str>,
     /// The boot of its host, where its header names it: a host that was started anew has other clocks.
     pub boot_id: Option<&'a str>,
+    /// The run that it recorded, where its header names one.
+    pub run: Option<&'a str>,
     /// What its times may be off against those of the reference host, in ns; `None` where nothing tells. Times of one host have no error between them.
     pub clock_uncertainty_ns: Option<u64>,
 }
@@ -53,6 +55,7 @@ pub(super) fn trace_processes<'a>(
                 .as_ref()
                 .and_then(|origin| origin.labels.as_deref()),
             boot_id: boot_id.filter(|boot_id| !boot_id.is_empty()),
+            run: process.run.as_deref(),
             clock_uncertainty_ns: uncertainty_ns(recorder),
         }
     };

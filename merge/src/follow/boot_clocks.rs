@@ -2,8 +2,10 @@
 
 use crate::align::clamp;
 use crate::clock::boot::{Boot, boot, wall_clock};
+use crate::fragment::liveness::{boot_id_here, monotonic_here};
 use sa_recorder::format::{Anchor, FragmentHeader};
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What wall clocks of two hosts may differ by, which nothing here tells: NTP keeps them within some ms.
 const WALL_ERROR_NS: u64 = 10_000_000;
@@ -61,6 +63,20 @@ impl BootClocks {
         clamp(of_boot.saturating_sub(clamp(header.monotonic_offset_ns)))
     }
 
+    /// Returns the time now on the axis: by the monotonic clock if a process of this boot has a place, else by the wall clocks of both hosts.
+    pub(super) fn now_ns(&self) -> Option<i64> {
+        let reference = self.wall_ns()?;
+        let boot_id = boot_id_here();
+        let mut places = self.places.iter();
+        let own = places.find(|((_, of), _)| *of == boot_id);
+        if let Some((monotonic_ns, (_, place))) = monotonic_here().zip(own) {
+            return Some(monotonic_ns.saturating_add(place.shift_ns));
+        }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        let now_ns = i64::try_from(since.as_nanos()).ok()?;
+        Some(now_ns.saturating_sub(reference))
+    }
+
     /// Wall time at the begin of the axis.
     pub(super) fn wall_ns(&self) -> Option<i64> {
         self.reference.map(|(place, _)| place.wall_ns)
@@ -104,8 +120,29 @@ mod tests {
             (uncertainty_ns(&here), uncertainty_ns(&there)),
             (0, 10_000_080)
         );
+        // Both boots are unknown here, so the wall clock says what time it is.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let late_ns = i64::try_from(since.as_nanos()).unwrap() - 500_000 - clocks.now_ns().unwrap();
+        assert!((0..60_000_000_000).contains(&-late_ns), "{late_ns}");
         // A later reading moves nothing.
         clocks.take(&there, &anchor(300, 900_000));
         assert_eq!(200 + clocks.shift_ns(&there), 1_100);
+    }
+
+    #[test]
+    fn now_is_what_the_monotonic_clock_of_this_boot_says() {
+        let here = FragmentHeader {
+            boot_id: boot_id_here(),
+            ..header(7)
+        };
+        let mut clocks = BootClocks::default();
+        assert_eq!(clocks.now_ns(), None);
+        // Its wall clock was set by years since.
+        clocks.take(&here, &anchor(1_000, 501_000));
+        let (before, now, after) = (monotonic_here(), clocks.now_ns(), monotonic_here());
+        assert!(
+            before <= now && now <= after,
+            "{before:?} {now:?} {after:?}"
+        );
     }
 }

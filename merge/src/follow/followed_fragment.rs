@@ -7,6 +7,7 @@ use super::tail::Tail;
 use crate::base::file_id::FileId;
 use crate::base::folder::Place;
 use crate::event::line::Event;
+use crate::event::loss::changes_events;
 use crate::event::own_record::own_record;
 use crate::event::scan::{Found, Part, scan_part};
 use crate::events::{PlacedEvent, ThreadRow, mended};
@@ -319,9 +320,10 @@ impl FollowedFragment {
                 }
             }
             (Some(END_RECORD), _) => {
-                // Who settles the fragment of a dead process says so as well, with the spans that were open.
+                // A reader writes this record too, when it settles the fragment of a dead process or copies the fragment of a live one.
                 self.end = Some(match args::<SettledEnd>(event) {
-                    Some(SettledEnd { open: Some(_) }) => FollowedEnd::Died,
+                    Some(SettledEnd { running: true, .. }) => FollowedEnd::Running,
+                    Some(SettledEnd { open: Some(_), .. }) => FollowedEnd::Died,
                     _ => FollowedEnd::Ended,
                 });
             }
@@ -380,10 +382,11 @@ impl FollowedFragment {
         {
             self.streams.explain(slot, generation, from..to);
         }
-        // A duration that was cut is told the same way, but its event is there.
-        let events = match loss.cause.as_str() {
-            "clamped" => 0,
-            _ => loss.events,
+        // A changed event, such as one with a cut text, is not lost.
+        let events = if changes_events(&loss.cause) {
+            0
+        } else {
+            loss.events
         };
         *self.events.entry(self.reading).or_default() += events;
         let lost = &mut run.process_mut(self.process).lost;
@@ -415,6 +418,8 @@ impl FollowedFragment {
 #[derive(Deserialize)]
 struct SettledEnd {
     open: Option<u64>,
+    #[serde(default)]
+    running: bool,
 }
 
 fn args<A: for<'de> Deserialize<'de>>(event: &Event<'_>) -> Option<A> {

@@ -1,6 +1,7 @@
 //! A process of a run that is followed.
 
 use sa_recorder::format::FragmentHeader;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What has become of a process.
@@ -13,6 +14,8 @@ pub enum FollowedEnd {
     Ended,
     /// It is gone without having said so.
     Died,
+    /// It was running when this snapshot of its run was taken, and no more of it will come.
+    Running,
 }
 
 /// A process, or a group of tracks that one recorded, such as the streams of a device.
@@ -57,9 +60,8 @@ impl FollowedProcess {
     }
 
     /// What people call it: its name, its script or its program.
-    pub fn label(&self) -> &str {
-        let script = self.header.script.as_deref();
-        let program = || script.unwrap_or(&self.header.exe);
-        self.name.as_deref().unwrap_or_else(program)
+    pub fn label(&self) -> Cow<'_, str> {
+        let named = self.name.as_deref().map(Cow::Borrowed);
+        named.unwrap_or_else(|| self.header.default_name())
     }
 }

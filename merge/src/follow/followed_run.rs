@@ -46,6 +46,11 @@ impl FollowedRun {
         self.clocks.wall_ns()
     }
 
+    /// Returns the time now on the axis, in ns, once a clock is known: exact for a run of this boot, else as exact as the wall clocks of both hosts.
+    pub fn now_ns(&self) -> Option<i64> {
+        self.clocks.now_ns()
+    }
+
     pub(super) fn process_mut(&mut self, number: usize) -> &mut FollowedProcess {
         &mut self.processes[number]
     }
@@ -69,6 +74,7 @@ impl FollowedRun {
             let process = FollowedProcess::new(header.clone(), new);
             self.processes.push(process);
         }
+        self.processes[number].header.complete_with(header);
         number
     }
 

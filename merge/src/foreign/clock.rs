@@ -147,6 +147,7 @@ pub(super) fn own(name: &str) -> FragmentHeader {
         start_time: 0,
         exe: String::new(),
         script: None,
+        forked_from: None,
         ring: RingKind::Heap,
         page_bytes: 0,
         levels: None,

@@ -26,4 +26,6 @@ pub(super) struct TraceDraft {
     pub(super) joined: BTreeMap<i64, FragmentHeader>,
     pub(super) unplaced: u64,
     pub(super) folder: PathBuf,
+    /// Set if another program changed the file while it was read.
+    pub(super) has_changed: bool,
 }

@@ -1,10 +1,14 @@
 //! Which inputs are traces of other profilers, and what the compressed ones hold.
 
+use super::content_sum::ContentSum;
 use super::gzip::{is_gzip, unpack};
 use crate::Error;
 use crate::base::access::Access;
 use crate::base::file_id::FileId;
+use crate::base::file_status::FileStatus;
+use crate::base::folder::Place;
 use crate::fragment::file::{Content, Fragment, read_header};
+use crate::fragment::file_watch::FileWatch;
 use crate::fragment::input::{Input, Inputs, is_fragment};
 use crate::fragment::temp_folder::in_first;
 use std::path::PathBuf;
@@ -21,6 +25,22 @@ pub(crate) struct TraceCandidate {
     pub(super) content: Content,
     /// Where unpacking had to stop, and why.
     pub(super) failure: Option<(u64, String)>,
+    place: Place,
+    watch: FileWatch,
+}
+
+impl TraceCandidate {
+    /// Returns true if another program changed the file since it was opened. Appending is not a change. `sum` is the hash of what was read: it is
+    /// compared only if the file's size or times have changed.
+    pub(super) fn has_changed(&self, sum: u64) -> bool {
+        if !self.content.is_watched() {
+            return false;
+        }
+        let status = self.place.status().ok();
+        let status = status.as_ref().map(FileStatus::of_stat);
+        let is_moved = self.watch.has_moved(status);
+        self.content.is_cut() || is_moved && ContentSum::of(&self.content) != sum
+    }
 }
 
 /// What stood among the inputs beside fragments that lie there as they are.
@@ -76,7 +96,7 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<TraceCandidate
         let (_, unpacked) = in_first(folders, |folder| unpack(&file, folder))?;
         (Content::open(unpacked.file), unpacked.failure)
     } else {
-        (Content::of_others(file, input.copied.as_deref()), None)
+        (Content::of_others(file), None)
     };
     let Ok(content) = content else {
         return Ok(None);
@@ -89,6 +109,8 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<TraceCandidate
         is_packed,
         content,
         failure,
+        watch: FileWatch::of(&metadata),
+        place: input.place.clone(),
     }))
 }
 
@@ -106,5 +128,40 @@ fn fragment(candidate: TraceCandidate) -> Result<Fragment, Box<TraceCandidate>> 
             Some(header),
         )),
         None => Err(Box::new(candidate)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io::Write;
+    use std::os::unix::fs::FileExt;
+    use std::time::Duration;
+
+    #[test]
+    fn a_byte_that_is_written_over_is_a_change_and_appending_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("other.json");
+        let line = r#"{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"a"},"#;
+        std::fs::write(&path, format!("[{}", line.repeat(5_000))).unwrap();
+        // Wait until another change is sure to alter the file's times.
+        while FileStatus::of(&std::fs::metadata(&path).unwrap()).is_recent() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let input = Input {
+            named: true,
+            ..Input::in_directory(Place::named(&path).unwrap())
+        };
+        let candidate = candidate(&input, &[]).unwrap().unwrap();
+        let sum = ContentSum::of(&candidate.content);
+        assert!(!candidate.has_changed(sum));
+        assert!(!candidate.has_changed(!sum), "it was not read again");
+        let mut file = File::options().append(true).open(&path).unwrap();
+        file.write_all(line.as_bytes()).unwrap();
+        assert!(!candidate.has_changed(sum));
+        let file = File::options().write(true).open(&path).unwrap();
+        file.write_all_at(b"b", 100_001).unwrap();
+        assert!(candidate.has_changed(sum));
     }
 }

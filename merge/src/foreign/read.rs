@@ -1,6 +1,7 @@
 //! Reads traces of other profilers and places their times.
 
 use super::clock::{ReferenceClock, TimeOrigin};
+use super::content_sum::ContentSum;
 use super::document::{self, DocumentRead};
 use super::draft::TraceDraft;
 use super::find::TraceCandidate;
@@ -11,6 +12,7 @@ use super::report::ForeignReport;
 use super::strace::StraceLog;
 use super::{join, strace};
 use crate::fragment::file::{Content, Fragment};
+use crate::fragment::file_watch::FileWatch;
 use crate::fragment::foreign_trace::{FRONT_BYTES, ForeignTrace};
 use crate::fragment::recording::Recording;
 use crate::fragment::temp_folder::in_first;
@@ -21,9 +23,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-/// Bytes of a document after which those behind are let go of.
-const RELEASED_BYTES: usize = 32 << 20;
-
 /// What was read of traces of other profilers.
 #[derive(Default)]
 pub(crate) struct ForeignTraces {
@@ -32,6 +31,8 @@ pub(crate) struct ForeignTraces {
     pub(crate) reports: Vec<ForeignReport>,
     /// Where compressed ones could not be unpacked any further.
     pub(crate) bad_gzip: Vec<BadGzip>,
+    /// Paths of traces that another program changed while they were read.
+    pub(crate) changed: Vec<PathBuf>,
 }
 
 /// A compressed file that could not be unpacked whole.
@@ -66,6 +67,9 @@ pub(crate) fn read(
     let placed = place::place(&drafts, &ReferenceClock::of(recordings), &options.offsets)?;
     for (number, (draft, placed)) in drafts.into_iter().zip(placed).enumerate() {
         let folder = draft.folder.clone();
+        if draft.has_changed {
+            traces.changed.push(draft.path.clone());
+        }
         let finished = finish(number, draft, placed);
         let (recording, report) = finished.map_err(|error| Error::of_temporary(&folder, error))?;
         traces.recordings.push(recording);
@@ -106,10 +110,13 @@ fn draft(
     keeps_times: bool,
 ) -> Result<TraceDraft, Error> {
     let is_log = strace::is_log(candidate.content.bytes());
+    // If it is read again, it must still be what was read first.
+    let first_sum = Cell::new(None);
     let (folder, (lines, read)) = in_first(folders, |folder| {
         let read_in = |era| {
             let mut lines = Lines::new(folder, era)?;
-            let read = read_content(&candidate.content, is_log, &mut lines)?;
+            let (read, sum) = read_content(&candidate.content, is_log, &mut lines)?;
+            first_sum.set(first_sum.get().or(Some(sum)));
             Ok((lines, read))
         };
         let (mut lines, read) = read_in(None)?;
@@ -118,10 +125,9 @@ fn draft(
             None => Ok((lines, read)),
         }
     })?;
-    if candidate.content.has_changed() {
-        let path = candidate.path;
-        return Err(Error::Changed { path, offset: 0 });
-    }
+    let has_changed = first_sum
+        .get()
+        .is_some_and(|sum| candidate.has_changed(sum));
     let text = candidate.content.bytes();
     let front = text[..text.len().min(FRONT_BYTES)].to_vec();
     let (form, members, log) = match read {
@@ -147,6 +153,7 @@ fn draft(
         joined,
         unplaced: log.map_or(0, |log| log.unplaced),
         folder,
+        has_changed,
     })
 }
 
@@ -156,20 +163,19 @@ enum TraceContents {
     Log(StraceLog),
 }
 
-fn read_content(content: &Content, is_log: bool, lines: &mut Lines) -> io::Result<TraceContents> {
-    let (bytes, released) = (content.bytes(), Cell::new(0));
-    let passed = |at| {
-        if at - released.get() > RELEASED_BYTES {
-            content.release(released.get(), at);
-            released.set(at);
-        }
-    };
+/// Reads a trace, and returns the hash of its bytes as well.
+fn read_content(
+    content: &Content,
+    is_log: bool,
+    lines: &mut Lines,
+) -> io::Result<(TraceContents, u64)> {
+    let (bytes, sum) = (content.bytes(), ContentSum::begin(content));
+    let passed = |at| sum.passed(at);
     let read = match is_log {
         true => TraceContents::Log(strace::read(bytes, lines, &passed)?),
         false => TraceContents::Document(document::read(bytes, lines, &passed)?),
     };
-    content.release(released.get(), bytes.len());
-    Ok(read)
+    Ok((read, sum.finish()))
 }
 
 /// Writes what places the times, and opens the file as a recording.
@@ -214,6 +220,7 @@ fn finish(
         header: None,
         removal: None,
         extents: None,
+        watch: FileWatch::default(),
     };
     Ok((Recording::of_foreign(fragment, foreign), report))
 }

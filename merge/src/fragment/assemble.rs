@@ -5,6 +5,7 @@ use crate::event::scan::PART_BYTES;
 use crate::fragment::assembly::Assembly;
 use crate::fragment::blocks::{Piece, Stretch, hold_header};
 use crate::fragment::file::Fragment;
+use crate::fragment::file_watch::BlockSums;
 use crate::fragment::recording::Recording;
 use crate::store::spill_vec::{List, Spill, Spilled, Writer};
 use rayon::prelude::*;
@@ -54,7 +55,12 @@ fn split_all(
         let mut writer = Writer::new(&pieces);
         if look == Look::Everywhere || !seems_foreign(fragment) {
             let count = |len: usize| progress.add(len as u64, 0);
-            fragment.pieces(count, |range, piece| writer.push(piece.stretch(&range)));
+            let mut sums = BlockSums::default();
+            fragment.pieces(count, |range, piece| {
+                sums.add(&range, piece);
+                writer.push(piece.stretch(&range));
+            });
+            fragment.note_blocks(sums);
         } else {
             let all = 0..fragment.content.bytes().len();
             writer.push(Piece::Plain.stretch(&all));

@@ -92,6 +92,7 @@ mod tests {
     use crate::base::folder::Place;
     use crate::fragment::blocks::split;
     use crate::fragment::file::{Content, Fragment, RingFile};
+    use crate::fragment::file_watch::FileWatch;
     use crate::fragment::recording::Recording;
     use crate::fragment::ring::{Ring, Slot};
     use crate::fragment::sample::header;
@@ -134,6 +135,7 @@ mod tests {
             header: Some(header(7)),
             removal: None,
             extents: None,
+            watch: FileWatch::default(),
         };
         let ring = ring.map(|range| {
             let (from, head) = (4 * range.start as u64, 4 * range.end as u64);

@@ -2,8 +2,10 @@
 
 use crate::base::access::Access;
 use crate::base::file_id::FileId;
+use crate::base::file_status::FileStatus;
 use crate::base::folder::{Folder, Place};
 use crate::fragment::blocks::{Piece, split_range};
+use crate::fragment::file_watch::{BlockSums, FileWatch};
 use crate::fragment::input::Input;
 use crate::fragment::removal::{Removal, removal};
 use crate::fragment::ring::{Ring, RingBytes, recover};
@@ -30,6 +32,7 @@ pub(crate) struct Fragment {
     pub(crate) removal: Option<Removal>,
     /// Which of its bytes are read, if not all: stretches of whole lines and blocks, in order.
     pub(crate) extents: Option<Vec<Range<usize>>>,
+    pub(crate) watch: FileWatch,
 }
 
 /// What lay beside a fragment.
@@ -46,12 +49,13 @@ impl Fragment {
         let file = place.open_regular(input.named)?;
         let metadata = file.metadata()?;
         let access = Access::of(&metadata, place.folder().reach());
-        let content = Content::of_others(file, input.copied.as_deref())?;
+        let content = Content::of_others(file)?;
         let header = read_header(content.bytes());
         let (path, id) = (place.path().to_owned(), FileId::of(&metadata));
         let fragment = Fragment::of(path, id, access, content, header);
         Ok(Fragment {
             folder: Some(place.folder().clone()),
+            watch: FileWatch::of(&metadata),
             ..fragment
         })
     }
@@ -75,7 +79,33 @@ impl Fragment {
             header,
             removal,
             extents: None,
+            watch: FileWatch::default(),
         }
+    }
+
+    /// Returns true if others may have written the file since it was opened. It may still be what it was, or have grown.
+    pub(crate) fn may_have_changed(&self) -> bool {
+        if !self.content.is_watched() {
+            return false;
+        }
+        let status = self.place().and_then(|place| place.status().ok());
+        let status = status.as_ref().map(FileStatus::of_stat);
+        self.content.is_cut() || self.watch.has_moved(status)
+    }
+
+    /// Stores the sums of the fragment's blocks. Only the first call has an effect.
+    pub(crate) fn note_blocks(&self, sums: BlockSums) {
+        let _ = self.watch.blocks.set(sums); // the first ones are those that count
+    }
+
+    /// Returns true if the blocks differ from the noted ones.
+    pub(crate) fn blocks_have_changed(&self) -> bool {
+        let Some(noted) = self.watch.blocks.get() else {
+            return false; // they were never looked for
+        };
+        let mut sums = BlockSums::default();
+        self.pieces(|_| {}, |range, piece| sums.add(&range, piece));
+        sums != *noted
     }
 
     /// Its name in the folder it lies in, if it lies there as it is.
@@ -217,21 +247,6 @@ mod tests {
     fn a_fifo_or_directory_is_refused_at_once() {
         let dir = tempfile::tempdir().unwrap();
         assert!(opened(dir.path(), true).is_err());
-    }
-
-    #[test]
-    fn issue_19_a_changed_file_is_copied_to_the_first_folder_that_takes_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a");
-        std::fs::write(&path, "x\n".repeat(100_000)).unwrap();
-        let (none, here) = (dir.path().join("none"), dir.path().to_owned());
-        let opened = |folders: &[PathBuf]| {
-            let content = Content::of_others(File::open(&path).unwrap(), Some(folders)).unwrap();
-            assert_eq!(content.bytes().len(), 200_000);
-            content
-        };
-        assert!(matches!(opened(&[none.clone(), here]), Content::Mapped(_)));
-        assert!(matches!(opened(&[none]), Content::Owned(_)));
     }
 
     #[test]

@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
 /// A run that was there and not asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,8 +30,6 @@ pub(crate) struct Input {
     pub(crate) named: bool,
     /// Whether it was found in a directory: then all segments of its fragment are wanted.
     pub(crate) in_directory: bool,
-    /// Where it is copied to before it is read, the first of them that takes it: it was changed while it was merged before.
-    pub(crate) copied: Option<Arc<[PathBuf]>>,
 }
 
 impl Input {
@@ -41,7 +38,6 @@ impl Input {
             place,
             named: false,
             in_directory: true,
-            copied: None,
         }
     }
 }
@@ -237,7 +233,6 @@ impl InputSearch<'_> {
                 place,
                 named,
                 in_directory: false,
-                copied: None,
             });
         }
     }
@@ -359,15 +354,22 @@ fn candidate(folder: &Folder, name: &OsStr, live: bool) -> RunCandidate {
     let place = folder.place(name);
     let front = place.read_front(false).unwrap_or_default();
     let run = read_header(&front).map(|header| header.run);
-    let time_ns = first_anchor(&front)
-        .or_else(|| changed(&place))
-        .unwrap_or(0);
+    let time_ns = time_ns(&place, &front);
     RunCandidate {
         place: Some(place),
         run,
         time_ns,
         live,
     }
+}
+
+/// Returns when a fragment began, in ns of wall time.
+pub(crate) fn began_ns(place: &Place) -> u64 {
+    time_ns(place, &place.read_front(false).unwrap_or_default())
+}
+
+fn time_ns(place: &Place, front: &[u8]) -> u64 {
+    first_anchor(front).or_else(|| changed(place)).unwrap_or(0)
 }
 
 fn first_anchor(front: &[u8]) -> Option<u64> {

@@ -55,7 +55,7 @@ pub(crate) struct Opened {
     pub(crate) ring_place: Option<Place>,
     pub(crate) ring: Option<RingFile>,
     /// The recorder, if its process was dead before the ring was copied.
-    dead: Option<String>,
+    pub(crate) dead: Option<String>,
     /// The newest segment that was there before the ring was copied.
     pub(crate) live: Option<u32>,
 }
@@ -137,6 +137,13 @@ pub(crate) fn by_stem(files: &[Input]) -> BTreeMap<Place, Vec<Input>> {
         groups.entry(stem).or_default().push(file.clone());
     }
     groups
+}
+
+/// Returns the recordings of one fragment: more than one if its name was taken again. Small files share one in the first of `folders` that takes it.
+pub(crate) fn recordings(opened: Opened, folders: &[PathBuf]) -> io::Result<Vec<Recording>> {
+    let mut groups = Groups::new(folders);
+    groups.add(opened);
+    groups.recordings()
 }
 
 /// Stem and segment of a fragment's file.

@@ -1,6 +1,5 @@
 //! What one recorder left behind: its segments and its ring.
 
-use crate::Error;
 use crate::base::file_id::FileId;
 use crate::base::folder::Place;
 use crate::fragment::assembly::StreamKey;
@@ -154,16 +153,4 @@ impl Recording {
 
 fn belongs(ring: &Ring, header: &FragmentHeader) -> bool {
     u64::from_str_radix(&header.nonce, 16) == Ok(ring.nonce) && ring.pid == header.pid
-}
-
-/// What was read before of a file that others changed meanwhile does not go with what was read later.
-pub(crate) fn refuse_changed(recordings: &[Recording]) -> Result<(), Error> {
-    let mut fragments = recordings.iter().flat_map(|of| &of.fragments);
-    match fragments.find(|fragment| fragment.content.has_changed()) {
-        Some(fragment) => Err(Error::Changed {
-            path: fragment.path.clone(),
-            offset: 0,
-        }),
-        None => Ok(()),
-    }
 }

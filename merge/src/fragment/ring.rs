@@ -2,10 +2,12 @@
 //!
 //! Everything in a ring is hostile until checked: offsets, sizes, counts, texts. Nothing is written.
 
+mod chain;
 mod lanes;
 mod losses;
 mod open;
 
+use chain::Chain;
 pub use lanes::{OpenLane, rows};
 pub(crate) use losses::LossCounts;
 pub use open::OpenSpan;
@@ -114,7 +116,7 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
     ring.told_to = tables.read_at;
     let mut lost = Vec::new();
     // Of slots that overlap the first one counts.
-    let first = place_of(source, &head, 0, &mut taken);
+    let mut first = place_of(source, &head, 0, &mut taken);
     // Slot 0 last: a record that told meanwhile what an entry says no more is in its copy.
     for slot in (1..head.directory_count).chain(0..head.directory_count.min(1)) {
         let entry = head.entry(slot);
@@ -126,10 +128,10 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
             }
             _ => {
                 let place = match slot {
-                    0 => first,
+                    0 => first.take(),
                     _ => place_of(source, &head, slot, &mut taken),
                 };
-                let copied = place.and_then(|place| read_slot(source, place, &tables, &mut sites));
+                let copied = place.and_then(|place| read_slot(source, &place, &tables, &mut sites));
                 match copied {
                     Some((copy, entry)) => {
                         lost.extend(entry.map(|entry| (slot, entry)));
@@ -149,7 +151,16 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
         ring.losses.extend(loss);
     }
     // Lanes come after the slots: a span that a line below some `head` closed is then seen as closed.
-    ring.lanes = lanes::read(source, &head, &mut sites, &ring.slots);
+    let link = layout::MORE_LANES_AT as u64;
+    let text_bytes = usize::try_from(head.texts.lane_bytes).unwrap_or(0);
+    let more = Chain::read(
+        source,
+        link,
+        layout::MORE_LANES_SEED,
+        text_bytes,
+        &mut taken,
+    );
+    ring.lanes = lanes::read(source, &head, &more, &mut sites, &ring.slots);
     ring.bad_texts = sites.bad_texts;
     Some(ring)
 }
@@ -281,7 +292,10 @@ fn place_of(
     }
     let text_bytes = u64::from(head.texts.slot_bytes);
     taken.take(offset.checked_sub(text_bytes)?..end)?;
+    let link = offset + layout::SLOT_DEEPER_AT as u64;
+    let deeper = Chain::read(source, link, slot, layout::DEEP_TEXT_BYTES, taken);
     Some(SlotPlace {
+        deeper,
         slot,
         offset,
         text_bytes,
@@ -293,7 +307,7 @@ fn place_of(
 /// The copy of a slot, and its entry of the loss table at that moment.
 fn read_slot(
     source: &impl RingBytes,
-    place: SlotPlace,
+    place: &SlotPlace,
     tables: &losses::LossTables,
     sites: &mut Sites,
 ) -> Option<(Slot, Option<losses::Entry>)> {
@@ -324,8 +338,9 @@ fn read_entry(source: &impl RingBytes, slot: u32, entry: u64) -> Option<(u64, u6
 }
 
 /// Where a slot lies.
-#[derive(Clone, Copy)]
 struct SlotPlace {
+    /// The entries of the spans that are deeper than its stack.
+    deeper: Chain,
     slot: u32,
     offset: u64,
     text_bytes: u64,
@@ -348,7 +363,8 @@ impl SlotPlace {
         if head.checked_sub(flushed)? > self.size {
             return None;
         }
-        let entries = self.entries(source, if tid == 0 { 0 } else { depth }, sites);
+        let depth = if tid == 0 { 0 } else { depth };
+        let entries = self.entries(source, depth, head, sites);
         let mut bytes = self.bytes(source, flushed..head)?;
         let open = entries.into_iter();
         let open = open.filter_map(|entry| entry.span(source, tid, sites));
@@ -384,19 +400,42 @@ impl SlotPlace {
         Some(bytes)
     }
 
-    /// The entries of the stack, with their texts.
-    fn entries(&self, source: &impl RingBytes, depth: u64, sites: &mut Sites) -> Vec<OpenEntry> {
-        let stored = usize::try_from(depth).unwrap_or(0).min(layout::STACK_DEPTH);
+    /// Reads the entries of the open spans of a stream that ends at `head`, with their texts.
+    fn entries(
+        &self,
+        source: &impl RingBytes,
+        depth: u64,
+        head: u64,
+        sites: &mut Sites,
+    ) -> Vec<OpenEntry> {
         let area = Area {
             at: self.offset - self.text_bytes,
             bytes: self.text_bytes,
         };
-        let at = |index| layout::SLOT_STACK_AT + index * layout::OPEN_ENTRY_BYTES;
-        let entries = (0..stored).filter_map(|index| {
-            let at = self.field(at(index));
-            OpenEntry::read(source, at, layout::STACK_NAME_AT, area, sites)
+        let stack = (0..layout::STACK_DEPTH).map(|index| {
+            let at = layout::SLOT_STACK_AT + index * layout::OPEN_ENTRY_BYTES;
+            (self.field(at), layout::STACK_NAME_AT, area)
         });
-        entries.collect()
+        let deeper = self.deeper.entries();
+        let deeper = deeper.map(|place| (place.at, layout::LANE_NAME_AT, place.text));
+        let stored = match usize::try_from(depth).unwrap_or(0) {
+            layout::MAX_DEPTH => usize::MAX, // and any that is deeper
+            depth => depth,
+        };
+        // Before the entries: once the word is 0 again, the entry has no start.
+        let ending = u64_at(source, self.field(layout::SLOT_ENDING_AT)).unwrap_or(0);
+        let ended = layout::ended_depth(ending, head);
+        fence(Ordering::Acquire);
+        let mut entries = Vec::new();
+        for (index, (at, name_at, area)) in stack.chain(deeper).take(stored).enumerate() {
+            let entry = OpenEntry::read(source, at, name_at, area, sites);
+            let is_open = |entry: &OpenEntry| match index {
+                layout::MAX_DEPTH.. => !entry.is_closed_at(head),
+                _ => ended != Some(index),
+            };
+            entries.extend(entry.filter(is_open));
+        }
+        entries
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) fn header(pid: u32) -> FragmentHeader {
         start_time: u64::from(pid),
         exe: "python3".into(),
         script: None,
+        forked_from: None,
         ring: RingKind::File,
         page_bytes: 4096,
         levels: None,

@@ -8,6 +8,7 @@ use crate::base::file_id::FileId;
 use crate::base::folder::Place;
 use crate::event::line::parse;
 use crate::fragment::assembly::Assembly;
+use crate::fragment::exit::Exit;
 use crate::fragment::file::Fragment;
 use crate::fragment::recording::Recording;
 use crate::fragment::ring::Ring;
@@ -16,8 +17,19 @@ use rustix::process::geteuid;
 use sa_recorder::format::{BlockHeader, END_RECORD, FragmentHeader, Metadata, block_sum};
 use std::io::{self, Write};
 
-/// Settles a recording if nobody owns it; tells whether its ring is gone. `last_ns` is the time of its last event.
-pub(crate) fn settle(recording: &Recording, assembly: &Assembly, last_ns: i64) -> bool {
+/// The known facts about the end of a recording.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LastKnown<'a> {
+    /// Time of its last event.
+    pub(crate) last_ns: i64,
+    /// How its process ended, if somebody saw that.
+    pub(crate) exit: Option<&'a Exit>,
+    /// True if the process was running when the recording was read.
+    pub(crate) is_running: bool,
+}
+
+/// Settles a recording if nobody owns it. Returns whether its ring is gone.
+pub(crate) fn settle(recording: &Recording, assembly: &Assembly, known: LastKnown<'_>) -> bool {
     let (Some(header), Some((ring, ring_id)), Some(ring_place)) =
         (recording.header(), &recording.ring, &recording.ring_place)
     else {
@@ -30,7 +42,7 @@ pub(crate) fn settle(recording: &Recording, assembly: &Assembly, last_ns: i64) -
     if !is_whole || !recording.was_dead {
         return false;
     }
-    let Some(blocks) = blocks(header, ring, assembly, last_ns) else {
+    let Some(blocks) = blocks(header, ring, assembly, known) else {
         return false;
     };
     is_still(ring_place, *ring_id).is_ok()
@@ -38,12 +50,12 @@ pub(crate) fn settle(recording: &Recording, assembly: &Assembly, last_ns: i64) -
         && remove_ring(ring_place, *ring_id).is_ok()
 }
 
-/// The blocks that settling appends, each with its header; `None` if the ring holds anything that is no event.
+/// Returns the blocks that settling appends, each with its header; `None` if the ring holds anything that is no event.
 pub(crate) fn blocks(
     header: &FragmentHeader,
     ring: &Ring,
     assembly: &Assembly,
-    last_ns: i64,
+    known: LastKnown<'_>,
 ) -> Option<Vec<Vec<u8>>> {
     let first = ring.slots.iter().find(|slot| slot.slot == 0)?;
     let mut blocks = Vec::new();
@@ -71,9 +83,7 @@ pub(crate) fn blocks(
         last_body.extend_from_slice(&assembly.loss_lines);
         last_body.extend_from_slice(&assembly.open_lines);
         let open = memchr::memchr_iter(b'\n', &assembly.open_lines).count();
-        let end = serde_json::json!({ "monotonic_ns": last_ns.max(0), "open": open });
-        serde_json::to_writer(&mut last_body, &Metadata::new(header.pid, END_RECORD, end)).ok()?;
-        last_body.push(b'\n');
+        last_body.extend(end_line(header.pid, known, Some(open))?);
     }
     if !last_body.is_empty() {
         blocks.push(block(
@@ -84,6 +94,23 @@ pub(crate) fn blocks(
         ));
     }
     Some(blocks)
+}
+
+/// Returns the last record of a fragment: the state of its process when a reader settled or copied it.
+pub(crate) fn end_line(pid: u32, known: LastKnown<'_>, open: Option<usize>) -> Option<Vec<u8>> {
+    let mut end = serde_json::json!({ "monotonic_ns": known.last_ns.max(0) });
+    if let Some(open) = open {
+        end["open"] = open.into();
+    }
+    if let Some(exit) = known.exit {
+        end["exit"] = serde_json::json!(exit);
+    }
+    if known.is_running {
+        end["running"] = true.into();
+    }
+    let mut line = serde_json::to_vec(&Metadata::new(pid, END_RECORD, end)).ok()?;
+    line.push(b'\n');
+    Some(line)
 }
 
 fn block(pid: u32, (slot, generation): (u32, u32), from: u64, bytes: &[u8]) -> Vec<u8> {
@@ -221,7 +248,14 @@ mod tests {
         let pieces = vec![split(recording.fragments[0].content.bytes())];
         let assembly = recording.assemble(&pieces);
         (
-            settle(&recording, &assembly, 9),
+            settle(
+                &recording,
+                &assembly,
+                LastKnown {
+                    last_ns: 9,
+                    ..LastKnown::default()
+                },
+            ),
             recording.fragments[0].path.clone(),
         )
     }
@@ -309,7 +343,14 @@ mod tests {
         let assembly = recording.assemble(&[split(recording.fragments[0].content.bytes())]);
         change(&path);
         let len = fs::metadata(&path).unwrap().len();
-        let settled = settle(&recording, &assembly, 9);
+        let settled = settle(
+            &recording,
+            &assembly,
+            LastKnown {
+                last_ns: 9,
+                ..LastKnown::default()
+            },
+        );
         let grown = fs::metadata(&path).unwrap().len() - len;
         (settled, grown, path.with_extension("ring").exists())
     }
@@ -339,7 +380,14 @@ mod tests {
         let path = recording.fragments[0].path.clone();
         fs::hard_link(&path, dir.path().join("other")).unwrap();
         let assembly = recording.assemble(&[split(recording.fragments[0].content.bytes())]);
-        assert!(!settle(&recording, &assembly, 9));
+        assert!(!settle(
+            &recording,
+            &assembly,
+            LastKnown {
+                last_ns: 9,
+                ..LastKnown::default()
+            }
+        ));
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
     }
 }

@@ -1,6 +1,7 @@
 //! Recordings, pids and tids → processes and threads with ids that are unique in the trace.
 
 use crate::event::patch::Target;
+use crate::fragment::exit::Exit;
 use crate::fragment::foreign_trace::ForeignTrace;
 use crate::identity::duplicate_device::step_aside;
 use crate::identity::process::{Process, ProcessKey, ThreadKey, TraceOrigin, TrackGroup};
@@ -44,6 +45,17 @@ impl Identities {
         give_pids(&mut processes);
         processes.iter_mut().for_each(give_tids);
         Identities { processes }
+    }
+
+    /// Notes how those processes ended that did not say so themselves, as the caller saw; `exits` are by pid.
+    pub(crate) fn note_exits(&mut self, exits: &BTreeMap<i64, Exit>) {
+        for process in &mut self.processes {
+            let is_end_unreported = process
+                .end
+                .is_some_and(|(_, end)| end != RecordingEnd::Told);
+            let seen = exits.get(&process.pid).filter(|_| is_end_unreported);
+            process.exit = seen.cloned().or(process.exit.take());
+        }
     }
 
     /// For each recording the target of each of its threads.
@@ -148,6 +160,10 @@ fn gather(
             process.main |= header.main;
             let end = (member.summary.last_ns().unwrap_or(i64::MIN), member.end);
             process.end = process.end.max(Some(end));
+            process.exit = member.summary.exit.clone().or(process.exit.take());
+            if header.is_named_after_parent() {
+                process.fallback_name = Some(header.default_name().into_owned());
+            }
         }
         let activity = activity.shifted(member.shift_ns);
         process.activity.add(&activity);
@@ -204,6 +220,7 @@ fn draft(key: ProcessKey, member: &IdentityMember<'_>, pid: i64) -> Process {
         key,
         pid,
         host: header.map(|header| header.host.clone()),
+        run: header.map(|header| header.run.clone()),
         ring_in_memory: header.is_some_and(|header| header.ring == RingKind::Heap),
         main: false,
         tracks: None,
@@ -211,13 +228,14 @@ fn draft(key: ProcessKey, member: &IdentityMember<'_>, pid: i64) -> Process {
         origin: origin(member, pid).filter(|_| header.is_none()),
         name: None,
         fallback_name: match header {
-            Some(header) => Some(header.script.clone().unwrap_or_else(|| header.exe.clone())),
+            Some(header) => Some(header.default_name().into_owned()),
             None => member
                 .foreign
                 .and_then(|foreign| foreign.texts.get(&pid).cloned()),
         },
         activity: Activity::default(),
         end: None,
+        exit: None,
         start_ns: start_ns.unwrap_or(i64::MAX),
         output_pid: 0,
         threads: BTreeMap::new(),
@@ -370,6 +388,29 @@ mod tests {
         assert_eq!(targets[0][&(7, 8)], targets[1][&(7, 8)]);
         assert_ne!(targets[0][&(7, lane)], targets[1][&(7, lane)]);
         assert_eq!(text(&targets[0][&(7, lane)]), ("7".into(), "1".into()));
+    }
+
+    #[test]
+    fn issue_47_a_forked_process_is_named_by_the_recorder_that_knows_its_parents_name() {
+        let forked = |parent: &str| FragmentHeader {
+            forked_from: Some(parent.into()),
+            ..header(7)
+        };
+        let (unknown, known) = (forked(""), forked("worker-0"));
+        let summary = summary(&[(7, 7)]);
+        let name = |headers: [&FragmentHeader; 2]| {
+            let members = headers.map(|header| member(Some(header), &summary));
+            let process = Identities::new(&members).processes.remove(0);
+            process.fallback_name.unwrap()
+        };
+        assert_eq!(name([&unknown, &known]), "worker-0 fork 7");
+        assert_eq!(name([&known, &unknown]), "worker-0 fork 7");
+        assert_eq!(name([&unknown, &unknown]), "python3 fork 7");
+        let mut header = unknown.clone();
+        header.complete_with(&known);
+        assert_eq!(header.default_name(), "worker-0 fork 7");
+        header.complete_with(&unknown);
+        assert_eq!(header, known);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Processes and threads of the trace.
 
+use crate::fragment::exit::{Death, Exit};
 use crate::pass::end::RecordingEnd;
 use crate::pass::summary::Activity;
 use std::collections::BTreeMap;
@@ -77,6 +78,8 @@ pub(crate) struct Process {
     pub(crate) key: ProcessKey,
     pub(crate) pid: i64,
     pub(crate) host: Option<String>,
+    /// The run that it recorded, where a header names one.
+    pub(crate) run: Option<String>,
     /// Its ring lay in memory: a kill lost what was not yet written.
     pub(crate) ring_in_memory: bool,
     pub(crate) main: bool,
@@ -91,10 +94,27 @@ pub(crate) struct Process {
     pub(crate) activity: Activity,
     /// How its last recording ended, and when.
     pub(crate) end: Option<(i64, RecordingEnd)>,
+    /// The same as whoever waited for it saw, where a recording says so.
+    pub(crate) exit: Option<Exit>,
     pub(crate) start_ns: i64,
     pub(crate) output_pid: u32,
     /// In boxes: most processes have few, and a map begins with room for some.
     pub(crate) threads: BTreeMap<ThreadKey, Box<Thread>>,
+}
+
+impl Process {
+    /// Text of its label if it was killed: `killed`, and by which signal if that is known.
+    pub(crate) fn killed_label(&self) -> Option<String> {
+        let (_, end) = self.end.filter(|_| self.tracks.is_none())?;
+        let death = Death {
+            open_spans: Some(end.open_spans()),
+            exit: self.exit.clone(),
+            last_ns: None,
+        };
+        let signal = self.exit.as_ref().map(|exit| format!(" {}", exit.words()));
+        let label = format!("killed{}", signal.unwrap_or_default());
+        (end != RecordingEnd::Told && death.is_kill()).then_some(label)
+    }
 }
 
 impl ProcessKey {

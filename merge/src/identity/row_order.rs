@@ -60,6 +60,9 @@ pub(crate) fn metadata_lines(processes: &[Process]) -> Vec<String> {
         if let Some(aside) = &process.aside {
             label = format!("{label}, sampled; all kernels in {}", aside.trace);
         }
+        if let Some(killed) = process.killed_label() {
+            label = format!("{label}, {killed}");
+        }
         if process.ring_in_memory {
             label += ", ring in memory";
         }

@@ -1,6 +1,6 @@
 //! What one chunk says of requests, until it is handed over.
 
-use super::records::{Alias, RequestReach};
+use super::records::{Alias, FlowPhases, ProgramFlow, RequestReach};
 use trace_store::hashed_map::HashedMap;
 
 /// Most ids before they are handed over: a chunk that mentions more says of some of them twice. All workers together have no more than so many, as far as
@@ -13,8 +13,11 @@ const MOST_OF_ALL: usize = 1 << 16;
 pub(super) struct Batch {
     most: usize,
     pub(super) requests: HashedMap<RequestReach>,
-    /// Ids that a flow of their recorder stands for.
-    pub(super) linked: Vec<u64>,
+    /// Flows that the program starts.
+    pub(super) flows: Vec<ProgramFlow>,
+    /// The keys of flows that other processes may continue, each with a thread on which the program draws it.
+    pub(super) flow_threads: HashedMap<()>,
+    pub(super) phases: HashedMap<FlowPhases>,
     pub(super) aliases: Vec<Alias>,
 }
 
@@ -24,25 +27,24 @@ impl Batch {
         Batch {
             most: (MOST_OF_ALL / workers.max(1)).clamp(LEAST, MOST),
             requests: HashedMap::default(),
-            linked: Vec::new(),
+            flows: Vec::new(),
+            flow_threads: HashedMap::default(),
+            phases: HashedMap::default(),
             aliases: Vec::new(),
         }
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.requests.len() >= self.most || self.linked.len() >= 4 * self.most
-    }
-
-    /// Forgets where requests are seen that their recorder links: nobody asks.
-    pub(super) fn drop_linked(&mut self) {
-        for key in &self.linked {
-            self.requests.remove(key);
-        }
+        self.requests.len() >= self.most
+            || self.phases.len() >= self.most
+            || self.flow_threads.len() >= self.most
     }
 
     pub(super) fn clear(&mut self) {
         self.requests.clear();
-        self.linked.clear();
+        self.flows.clear();
+        self.flow_threads.clear();
+        self.phases.clear();
         self.aliases.clear();
     }
 }

@@ -4,15 +4,18 @@ use super::args::ids::RequestId;
 use super::asked_ids::AskedIds;
 use super::batch::Batch;
 use super::bloom::KnownKeys;
+use super::flow_threads::FlowThreads;
 use super::links::Links;
+use super::loose_flows::loose_flows;
 use super::origin::ChunkOrigin;
-use super::records::{Alias, Request, RequestKey};
+use super::records::{Alias, FlowPhases, FlowThread, ProgramFlow, Request};
 use super::resolve::{GatheredRequests, resolve};
+use super::styles::Styles;
 use crate::clock::time_map::TimeMap;
 use crate::fragment::recording::Recording;
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
-use crate::store::sorter::{Log, Record, Sorter, run};
+use crate::store::sorter::{Log, Record, Sorted, Sorter, run};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
@@ -22,12 +25,15 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Most bytes of records in memory in the first pass.
 const REQUEST_BYTES: usize = 8 << 20;
-const LINKED_BYTES: usize = 4 << 20;
+const FLOW_BYTES: usize = 2 << 20;
+const THREAD_BYTES: usize = 4 << 20;
 const ALIAS_BYTES: usize = 4 << 20;
 
 pub(crate) struct Collector<'f> {
     /// Scope and clock of each recording.
     origins: Vec<(u64, u32)>,
+    /// For each recording, true if it is one of ours.
+    ours: Vec<bool>,
     /// A recording of each clock.
     clocks: Vec<usize>,
     /// Where temporary files may be.
@@ -37,11 +43,14 @@ pub(crate) struct Collector<'f> {
     cut: AtomicU64,
     /// The requests to link, where not all are.
     only: OnceLock<AskedIds>,
+    pub(super) styles: Styles,
 }
 
 struct Pools<'f> {
     requests: Sorter<'f, Request>,
-    linked: Sorter<'f, RequestKey>,
+    flows: Sorter<'f, ProgramFlow>,
+    threads: Sorter<'f, FlowThread>,
+    phases: Sorter<'f, FlowPhases>,
     aliases: Log<'f, Alias>,
     /// What went wrong with a temporary file. Nothing is taken after that.
     failure: Option<io::Error>,
@@ -51,6 +60,7 @@ impl<'f> Collector<'f> {
     /// Makes one for recordings; `by_run` tells whether the same id in two runs is two requests. Recordings that name no run belong to the only one.
     pub(crate) fn new(recordings: &[Recording], by_run: bool, folders: &'f [PathBuf]) -> Self {
         let by_run = by_run && runs(recordings) > 1;
+        let ours = recordings.iter().map(|of| of.header().is_some());
         let (mut origins, mut clocks, mut known) = (Vec::new(), Vec::new(), HashMap::new());
         for (number, recording) in recordings.iter().enumerate() {
             let header = recording.header();
@@ -68,17 +78,21 @@ impl<'f> Collector<'f> {
         }
         Collector {
             origins,
+            ours: ours.collect(),
             clocks,
             folders,
             known: KnownKeys::new(),
             pools: Mutex::new(Pools {
                 requests: Sorter::in_any(folders, REQUEST_BYTES),
-                linked: Sorter::in_any(folders, LINKED_BYTES),
+                flows: Sorter::in_any(folders, FLOW_BYTES),
+                threads: Sorter::in_any(folders, THREAD_BYTES),
+                phases: Sorter::in_any(folders, FLOW_BYTES),
                 aliases: Log::new(folders, ALIAS_BYTES),
                 failure: None,
             }),
             cut: AtomicU64::new(0),
             only: OnceLock::new(),
+            styles: Styles::default(),
         }
     }
 
@@ -100,23 +114,25 @@ impl<'f> Collector<'f> {
             source: chunk.source,
             scope,
             clock,
+            recording: source.recording,
+            is_ours: self.ours[source.recording],
         }
     }
 
     /// Takes what was found in a chunk, or a part of it, and leaves nothing there.
     pub(super) fn add(&self, found: &mut Batch, origin: ChunkOrigin) {
-        found.drop_linked();
-        let keys = found.requests.keys().chain(&found.linked);
-        keys.for_each(|key| self.known.add(*key));
+        let flows = found.flows.iter().map(|flow| flow.key);
+        let keys = found.requests.keys().copied().chain(flows);
+        keys.for_each(|key| self.known.add(key));
         let mut pools = self.pools();
         if pools.failure.is_none() {
             let requests = pools.requests.make_room(found.requests.len());
-            let linked = pools.linked.make_room(found.linked.len());
+            let threads = pools.threads.make_room(found.flow_threads.len());
             let taken = pools.take(found, origin.clock);
             pools.note(taken);
             drop(pools);
             self.put_aside(requests, |pools| &mut pools.requests);
-            self.put_aside(linked, |pools| &mut pools.linked);
+            self.put_aside(threads, |pools| &mut pools.threads);
         }
         found.clear();
     }
@@ -148,10 +164,9 @@ impl<'f> Collector<'f> {
 
     /// Ends the first pass. `maps` bring the times that were gathered of the recordings to one axis.
     pub(crate) fn finish(self, maps: &[TimeMap]) -> Links {
-        let (folders, origins) = (self.folders, self.origins.clone());
+        let folders = self.folders;
         let cut = self.cut.load(Ordering::Relaxed);
-        let found = self.found(maps).and_then(resolve);
-        let mut links = match found.and_then(|resolved| Links::new(origins, resolved)) {
+        let mut links = match self.into_links(maps) {
             Ok(links) => links,
             Err(error) => Links::none(&failure(folders, &error)),
         };
@@ -159,22 +174,47 @@ impl<'f> Collector<'f> {
         links
     }
 
-    fn found(self, maps: &[TimeMap]) -> io::Result<GatheredRequests<'f>> {
+    fn into_links(self, maps: &[TimeMap]) -> io::Result<Links> {
+        let origins = self.origins.clone();
+        let found = self.found(maps)?;
+        let loose = loose_flows(&found.phases.finish()?, &found.styles)?;
+        let threads = FlowThreads::new(found.threads)?;
+        let mut links = Links::new(origins, resolve(found.requests)?, threads, found.styles)?;
+        links.report.loose_flows = loose;
+        Ok(links)
+    }
+
+    fn found(self, maps: &[TimeMap]) -> io::Result<Found<'f>> {
         let pools = self
             .pools
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         pools.failure.map_or(Ok(()), Err)?;
         let map = |recording: &usize| maps.get(*recording).cloned().unwrap_or_default();
-        Ok(GatheredRequests {
+        let requests = GatheredRequests {
             requests: pools.requests.runs(),
-            linked: pools.linked.runs(),
+            flows: pools.flows.runs(),
             aliases: pools.aliases.finish()?,
             known: self.known,
             maps: self.clocks.iter().map(map).collect(),
             folders: self.folders,
+        };
+        Ok(Found {
+            requests,
+            threads: pools.threads.finish()?,
+            phases: pools.phases,
+            styles: self.styles.into_texts(),
         })
     }
+}
+
+/// Everything that the first pass found.
+struct Found<'f> {
+    requests: GatheredRequests<'f>,
+    threads: Sorted<FlowThread>,
+    phases: Sorter<'f, FlowPhases>,
+    /// The members of each style.
+    styles: Vec<Vec<u8>>,
 }
 
 impl Pools<'_> {
@@ -183,12 +223,17 @@ impl Pools<'_> {
             self.requests.push(Request {
                 key: *key,
                 clock,
-                linked: false,
                 reach: *reach,
             })?;
         }
-        for key in &found.linked {
-            self.linked.push(RequestKey(*key))?;
+        for flow in &found.flows {
+            self.flows.push(*flow)?;
+        }
+        for key in found.flow_threads.keys() {
+            self.threads.push(FlowThread { key: *key })?;
+        }
+        for phases in found.phases.values() {
+            self.phases.push(*phases)?;
         }
         let mut aliases = found.aliases.iter();
         aliases.try_for_each(|alias| self.aliases.push(*alias))

@@ -8,26 +8,43 @@ use super::batch::Batch;
 use super::binding::binds;
 use super::collector::Collector;
 use super::origin::ChunkOrigin;
-use super::records::{Alias, EventPlace, RequestReach};
+use super::records::{Alias, EventPlace, FlowPhases, ProgramFlow, RequestReach};
+use super::styles::{Style, StyleCache, members_after_id, members_of, thread_key, thread_of_line};
 use crate::event::flow;
 use crate::event::json::Span;
-use crate::event::line::Event;
-use crate::event::prefix_cache::Timed;
+use crate::event::line::{Event, parse_canonical};
 use crate::event::scan::Part;
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::pass::visitor::{CachedLine, ChunkVisitor, Visitor};
 use std::collections::hash_map::Entry;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Looks at the events of one chunk.
 pub(crate) struct Gather<'a, 'f> {
     collector: &'a Collector<'f>,
     origin: ChunkOrigin,
+    /// The chunk, which knows the window.
+    chunk: &'a Chunk,
     bytes: &'a [u8],
     hits: Hits<'a>,
     ids: RequestIds<'a>,
     lists: Lists<'a, Listed>,
     batch: Batch,
+    styles: StyleCache,
+}
+
+/// An event of a flow.
+struct FlowEvent {
+    /// Its id in the trace.
+    id: u64,
+    style: Style,
+    /// The number of a flow that is the same in every process.
+    global: Option<u64>,
+    is_start: bool,
+    ts_ns: i64,
+    /// Process and thread, as recorded.
+    thread: (i64, i64),
 }
 
 /// The requests of a list, and where events with it stand that were not yet noted of each of them.
@@ -41,23 +58,109 @@ impl<'a, 'f> Gather<'a, 'f> {
         collector: &'a Collector<'f>,
         origin: ChunkOrigin,
         bytes: &'a [u8],
-        parts: &'a [Part],
+        chunk: &'a Chunk,
     ) -> Self {
         Gather {
             collector,
             origin,
+            chunk,
             bytes,
-            hits: Hits::new(bytes, parts),
+            hits: Hits::new(bytes, &chunk.parts),
             ids: RequestIds::default(),
             lists: Lists::default(),
             batch: Batch::new(rayon::current_num_threads()),
+            styles: StyleCache::default(),
         }
     }
 
-    fn cached_flow(&mut self, timed: Timed<'a>) {
-        if !timed.has_local_flow() {
-            let other = || flow::global_number_of(timed.flow_id()?.0);
-            self.linked(timed.global_flow().or_else(other));
+    fn cached_flow(&mut self, line: CachedLine<'a>) {
+        let CachedLine {
+            phase, timed, text, ..
+        } = line;
+        let known = timed.flow_id().and_then(|(id2, rest)| {
+            Some(FlowEvent {
+                id: flow::of_id2(id2, self.ordinal())?,
+                style: self
+                    .styles
+                    .get(members_after_id(rest)?, &self.collector.styles)?,
+                global: timed.global_flow(),
+                is_start: phase == b's',
+                ts_ns: timed.ts_ns,
+                thread: thread_of_line(text)?,
+            })
+        });
+        match known {
+            Some(known) => self.flow(&known),
+            None => {
+                if let Some(event) = parse_canonical(text) {
+                    self.flow_event(&event);
+                }
+            }
+        }
+    }
+
+    fn flow_event(&mut self, event: &Event<'_>) {
+        let global = flow::global_number(event);
+        if global.is_none() && !self.origin.is_ours {
+            return;
+        }
+        let style =
+            members_of(event).and_then(|text| self.styles.get(&text, &self.collector.styles));
+        let id = flow::trace_id(event, self.ordinal());
+        if let Some(style) = style
+            && let Some((id, _)) = id
+        {
+            self.flow(&FlowEvent {
+                id,
+                style,
+                global,
+                is_start: event.phase == b's',
+                ts_ns: event.ts_ns,
+                thread: (event.pid, event.tid),
+            });
+        }
+    }
+
+    /// Returns the number that scopes the local flow ids of this recording.
+    fn ordinal(&self) -> u64 {
+        self.origin.recording as u64
+    }
+
+    fn flow(&mut self, of: &FlowEvent) {
+        let ChunkOrigin {
+            scope,
+            clock,
+            recording,
+            is_ours,
+            ..
+        } = self.origin;
+        if is_ours {
+            let key = of.id ^ xxh3_64(&of.style.0.to_le_bytes());
+            let phases = self.batch.phases.entry(key).or_insert(FlowPhases {
+                key,
+                style: of.style,
+                has_start: false,
+                has_other: false,
+            });
+            phases.has_start |= of.is_start;
+            phases.has_other |= !of.is_start;
+        }
+        if let Some(number) = of.global {
+            let thread = thread_key(of.id, of.style, recording, of.thread);
+            self.batch.flow_threads.insert(thread, ());
+            if of.is_start {
+                self.batch.flows.push(ProgramFlow {
+                    key: number ^ scope,
+                    clock,
+                    start_ns: of.ts_ns,
+                    style: of.style,
+                    id: of.id,
+                    thread,
+                });
+            }
+        }
+        if self.batch.is_full() {
+            self.flush();
         }
     }
 
@@ -76,13 +179,8 @@ impl<'a, 'f> Gather<'a, 'f> {
                 args: Span::default(),
                 canonical: true,
             };
-            self.mentions(line, timed.ts_ns, false);
+            self.mentions(line, self.chunk.shown_start_ns(timed.ts_ns), false);
         }
-    }
-
-    fn linked(&mut self, flow: Option<u64>) {
-        let key = flow.map(|number| number ^ self.origin.scope);
-        self.batch.linked.extend(key);
     }
 
     fn mentions(&mut self, line: IdLine<'a>, ts_ns: i64, unfinished: bool) {
@@ -160,7 +258,7 @@ impl<'f> Visitor for Collector<'f> {
 
     fn chunk<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>) -> Gather<'a, 'f> {
         let origin = self.origin(chunk, source);
-        Gather::new(self, origin, source.bytes, &chunk.parts)
+        Gather::new(self, origin, source.bytes, chunk)
     }
 }
 
@@ -171,8 +269,8 @@ impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
 
     #[inline]
     fn event(&mut self, event: &Event<'a>) {
-        if event.phase == b's' {
-            return self.linked(flow::global_number(event));
+        if matches!(event.phase, b's' | b't' | b'f') {
+            return self.flow_event(event);
         }
         let start = offset(self.bytes, event.line);
         if self.hits.any_in(start, start + event.line.len()) && binds(event) {
@@ -182,14 +280,17 @@ impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
                 args: event.fields.args,
                 canonical: false,
             };
-            self.mentions(line, event.ts_ns, event.is_unfinished());
+            // The arrows of a span that a window cuts are drawn from what is shown of it.
+            let shown = self.chunk.cut(event);
+            let ts_ns = shown.as_ref().unwrap_or(event).ts_ns;
+            self.mentions(line, ts_ns, event.is_unfinished());
         }
     }
 
     #[inline(always)]
     fn cached(&mut self, line: CachedLine<'a>) {
-        if line.phase == b's' {
-            self.cached_flow(line.timed);
+        if matches!(line.phase, b's' | b't' | b'f') {
+            self.cached_flow(line);
         } else if self.hits.before(line.start + line.text.len()) {
             self.cached_with_hit(line);
         }

@@ -1,9 +1,11 @@
 //! The requests to link, as the second pass needs them.
 
 use super::args::candidates::Hits;
+use super::flow_threads::FlowThreads;
+use super::loose_flows::LooseFlows;
 use super::origin::LinkedSource;
 use super::resolve::Resolved;
-use super::table::{LinkTables, Lookup};
+use super::table::{LinkTables, Lookup, ProgramFlows};
 use super::times::Times;
 use super::write::Linker;
 use crate::pass::chunk::Chunk;
@@ -13,10 +15,16 @@ use serde::Serialize;
 /// The requests that the merge has linked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinkReport {
-    /// Requests with a flow that the merge wrote: those with at least two events, of which no recorder wrote a flow.
+    /// Requests with a flow of the merge alone: they have at least two events, and no program starts a flow for them.
     pub requests: u64,
-    /// Flow events that it wrote.
+    /// Events of the merge's flows.
     pub events: u64,
+    /// Events that it added to flows of the program, on the threads on which the program does not draw them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub events_joined: u64,
+    /// Flows of the program that lead nowhere. Absent if only a part of the run is shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loose_flows: Vec<LooseFlows>,
     /// Events that carry more ids than count.
     #[serde(skip_serializing_if = "is_zero")]
     pub events_cut: u64,
@@ -33,17 +41,23 @@ fn is_zero(number: &u64) -> bool {
 /// What the second pass needs to know.
 pub(crate) struct Links {
     origins: Vec<(u64, u32)>,
-    tables: Option<LinkTables>,
+    tables: Option<(LinkTables, ProgramFlows)>,
     times: Times,
     pub(crate) report: LinkReport,
 }
 
 impl Links {
-    pub(super) fn new(origins: Vec<(u64, u32)>, resolved: Resolved) -> std::io::Result<Links> {
+    pub(super) fn new(
+        origins: Vec<(u64, u32)>,
+        resolved: Resolved,
+        threads: FlowThreads,
+        styles: Vec<Vec<u8>>,
+    ) -> std::io::Result<Links> {
         let tables = LinkTables::new(resolved.single, resolved.grouped)?;
+        let flows = ProgramFlows { threads, styles };
         Ok(Links {
             origins,
-            tables: Some(tables).filter(|tables| !tables.is_empty()),
+            tables: (!tables.is_empty()).then_some((tables, flows)),
             times: resolved.times,
             report: LinkReport {
                 requests: resolved.requests,
@@ -67,7 +81,8 @@ impl Links {
 
     /// A worker's view; `None` if there is nothing to link.
     pub(crate) fn lookup(&self) -> Option<Lookup<'_>> {
-        self.tables.as_ref().map(Lookup::new)
+        let (tables, flows) = self.tables.as_ref()?;
+        Some(Lookup::new(tables, flows))
     }
 
     /// Points a linker at one line of a source, whose times are moved by `shift_ns`; tells whether ids may stand in it.
@@ -86,6 +101,7 @@ impl Links {
         let (scope, _) = self.origins[source.recording];
         let linked = LinkedSource {
             number,
+            recording: source.recording,
             scope,
             shift_ns,
         };
@@ -102,7 +118,9 @@ impl Links {
         shift_ns: i64,
     ) -> Option<Linker<'a, 'l>> {
         let (first_ns, last_ns) = chunk.times_ns()?;
-        let moved = [first_ns, last_ns].map(|ns| ns.saturating_add(shift_ns));
+        // A begin may be shown 1 ns before the window.
+        let shown = [first_ns, last_ns].map(|ns| chunk.shown_start_ns(ns));
+        let moved = [shown[0].saturating_sub(1), shown[1]].map(|ns| ns.saturating_add(shift_ns));
         if !self.times.meet(moved.into()) {
             return None;
         }
@@ -110,6 +128,7 @@ impl Links {
         let hits = Hits::new(source.bytes, &chunk.parts);
         let linked = LinkedSource {
             number: chunk.source,
+            recording: source.recording,
             scope,
             shift_ns,
         };

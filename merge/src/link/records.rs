@@ -2,6 +2,7 @@
 
 mod record;
 
+use super::styles::Style;
 use crate::clock::time_map::TimeMap;
 use crate::store::sorter::Record;
 
@@ -24,10 +25,12 @@ impl EventPlace {
     }
 }
 
-/// The first and the last event of a request, each by its time and place.
+/// The first and the last event of a request, each by its time and place, and the time of the second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RequestReach {
     pub(super) first: (i64, EventPlace),
+    /// `i64::MAX` if there is only one event.
+    pub(super) second_ns: i64,
     pub(super) last: (i64, EventPlace),
 }
 
@@ -35,6 +38,7 @@ impl RequestReach {
     /// That of no event.
     pub(super) const NONE: RequestReach = RequestReach {
         first: (i64::MAX, EventPlace(u64::MAX)),
+        second_ns: i64::MAX,
         last: (i64::MIN, EventPlace(0)),
     };
 
@@ -42,6 +46,7 @@ impl RequestReach {
         let at = (ts_ns, place);
         RequestReach {
             first: at,
+            second_ns: i64::MAX,
             last: at,
         }
     }
@@ -50,7 +55,9 @@ impl RequestReach {
     #[inline(always)]
     pub(super) fn see(&mut self, at: (i64, EventPlace)) {
         if at < self.first {
-            self.first = at;
+            (self.first, self.second_ns) = (at, self.first.0);
+        } else if at > self.first {
+            self.second_ns = self.second_ns.min(at.0);
         }
         if at > self.last {
             self.last = at;
@@ -58,7 +65,13 @@ impl RequestReach {
     }
 
     pub(super) fn add(&mut self, other: &RequestReach) {
-        self.first = self.first.min(other.first);
+        let (first, later) = (self.first.min(other.first), self.first.max(other.first));
+        self.second_ns = self.second_ns.min(other.second_ns);
+        // If both begin with the same event, it is not the second one.
+        if later > first {
+            self.second_ns = self.second_ns.min(later.0);
+        }
+        self.first = first;
         self.last = self.last.max(other.last);
     }
 
@@ -68,8 +81,14 @@ impl RequestReach {
             return self;
         }
         let placed = |(ts_ns, place): (i64, EventPlace)| (map.at(ts_ns), place);
+        let has_second = self.second_ns < i64::MAX;
         RequestReach {
             first: placed(self.first),
+            second_ns: if has_second {
+                map.at(self.second_ns)
+            } else {
+                i64::MAX
+            },
             last: placed(self.last),
         }
     }
@@ -85,17 +104,44 @@ impl RequestReach {
 pub(super) struct Request {
     pub(super) key: u64,
     pub(super) clock: u32,
-    /// Whether its recorder links it.
-    pub(super) linked: bool,
     pub(super) reach: RequestReach,
 }
 
 impl Request {
     /// Adds what is known of the same request otherwise.
     pub(super) fn add(&mut self, other: &Request) {
-        self.linked |= other.linked;
         self.reach.add(&other.reach);
     }
+}
+
+/// The start of a flow that the program draws for an id, in the events of one clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ProgramFlow {
+    pub(super) key: u64,
+    pub(super) clock: u32,
+    pub(super) start_ns: i64,
+    pub(super) style: Style,
+    /// Its id in the trace.
+    pub(super) id: u64,
+    /// The key of the flow and the thread on which it starts.
+    pub(super) thread: u64,
+}
+
+/// A thread on which the program draws a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FlowThread {
+    /// The key of the flow and the thread ([`super::styles::thread_key`]).
+    pub(super) key: u64,
+}
+
+/// Which events of a flow there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FlowPhases {
+    /// The flow's id in the trace, combined with its style.
+    pub(super) key: u64,
+    pub(super) style: Style,
+    pub(super) has_start: bool,
+    pub(super) has_other: bool,
 }
 
 /// The key of an id that is there.
@@ -134,6 +180,22 @@ pub(super) struct Link {
     pub(super) flow: u64,
     pub(super) first: EventPlace,
     pub(super) last: EventPlace,
+    /// The flow that the program draws for it.
+    pub(super) own: Option<OwnFlow>,
+}
+
+/// A flow that the program draws, which the merge continues where the program does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct OwnFlow {
+    /// Its id in the trace, which is never 0.
+    pub(super) id: u64,
+    pub(super) style: Style,
+    /// When it starts, on the axis of the trace.
+    pub(super) start_ns: i64,
+    /// The key of the flow and the thread on which it starts.
+    pub(super) thread: u64,
+    /// True if at least two events of the request come before that, so that arrows may lead up to it.
+    pub(super) has_lead: bool,
 }
 
 /// Records that begin with a key.
@@ -165,6 +227,12 @@ impl Keyed for RequestKey {
     }
 }
 
+impl Keyed for ProgramFlow {
+    fn key(&self) -> u64 {
+        self.key
+    }
+}
+
 impl Keyed for Root {
     fn key(&self) -> u64 {
         self.id
@@ -177,18 +245,18 @@ mod tests {
 
     #[test]
     fn records_of_one_id_and_clock_become_one() {
-        let request = |clock, linked, ts_ns, offset| Request {
+        let request = |clock, ts_ns, offset| Request {
             key: 7,
             clock,
-            linked,
             reach: RequestReach::of(ts_ns, EventPlace::new(1, offset, false)),
         };
-        let mut both = request(3, false, -5, 100);
-        assert!(both.join(&request(3, true, 9, 50)));
-        assert!(!both.join(&request(4, true, 9, 50)));
-        assert_eq!((both.key, both.clock, both.linked), (7, 3, true));
+        let mut both = request(3, -5, 100);
+        assert!(both.join(&request(3, 9, 50)));
+        assert!(!both.join(&request(4, 9, 50)));
+        assert_eq!((both.key, both.clock), (7, 3));
         assert_eq!(both.reach.first, (-5, EventPlace::new(1, 100, false)));
         assert_eq!(both.reach.last, (9, EventPlace::new(1, 50, false)));
+        assert_eq!(both.reach.second_ns, 9);
         assert!(both.reach.is_chain() && !RequestReach::NONE.is_chain());
         assert!(!RequestReach::of(1, EventPlace(2)).is_chain());
         assert_eq!(
@@ -198,5 +266,97 @@ mod tests {
         let mut bytes = Vec::new();
         both.store(&mut bytes);
         assert_eq!((bytes.len(), Request::load(&bytes)), (Request::BYTES, both));
+    }
+
+    /// Events are added in any order, and both halves of a request may contain the same event.
+    #[test]
+    fn the_second_event_is_known_in_any_order() {
+        let at = |nth: i64| (10 * nth, EventPlace(nth.cast_unsigned()));
+        let reach = |events: &[i64]| {
+            let mut reach = RequestReach::NONE;
+            events.iter().for_each(|nth| reach.see(at(*nth)));
+            reach
+        };
+        for events in [
+            [1, 2, 3],
+            [1, 3, 2],
+            [2, 1, 3],
+            [2, 3, 1],
+            [3, 1, 2],
+            [3, 2, 1],
+        ] {
+            assert_eq!(reach(&events), reach(&[1, 2, 3]));
+            assert_eq!(reach(&events).second_ns, 20);
+            for (left, right) in [
+                (0..1, 1..3),
+                (0..2, 2..3),
+                (0..3, 1..2),
+                (0..1, 0..3),
+                (0..0, 0..3),
+            ] {
+                let mut both = reach(&events[left]);
+                both.add(&reach(&events[right]));
+                assert_eq!(both, reach(&events), "{events:?}");
+            }
+        }
+        let shifted = reach(&[1, 2]).placed(&TimeMap::shift(5));
+        assert_eq!(shifted.second_ns, 25);
+        assert_eq!(
+            reach(&[1, 1]).placed(&TimeMap::shift(5)).second_ns,
+            i64::MAX
+        );
+    }
+
+    #[test]
+    fn what_is_put_aside_comes_back() {
+        fn same<R: Record + Copy + std::fmt::Debug + PartialEq>(record: R) {
+            let mut bytes = Vec::new();
+            record.store(&mut bytes);
+            assert_eq!((bytes.len(), R::load(&bytes)), (R::BYTES, record));
+        }
+        let own = OwnFlow {
+            id: u64::MAX,
+            style: Style(255),
+            start_ns: -7,
+            thread: 8,
+            has_lead: true,
+        };
+        for own in [None, Some(own)] {
+            same(Link {
+                key: 1,
+                flow: 2,
+                first: EventPlace(3),
+                last: EventPlace(4),
+                own,
+            });
+        }
+        same(ProgramFlow {
+            key: 9,
+            clock: u32::MAX,
+            start_ns: -9,
+            style: Style(7),
+            id: 1 << 63,
+            thread: 3,
+        });
+        same(FlowThread { key: 3 });
+    }
+
+    #[test]
+    fn phases_of_one_flow_become_one() {
+        let phases = |key, has_start| FlowPhases {
+            key,
+            style: Style(1),
+            has_start,
+            has_other: !has_start,
+        };
+        let mut both = phases(4, false);
+        assert!(both.join(&phases(4, true)) && !both.join(&phases(5, true)));
+        assert!(both.has_start && both.has_other);
+        let mut bytes = Vec::new();
+        both.store(&mut bytes);
+        assert_eq!(
+            (bytes.len(), FlowPhases::load(&bytes)),
+            (FlowPhases::BYTES, both)
+        );
     }
 }

@@ -9,7 +9,8 @@ use super::canonical_id::{Leads, Roots};
 use super::cursor::Cursor;
 use super::number::Numbers;
 use super::partition::{Share, shares};
-use super::records::{Alias, Link, Request, RequestAlias, RequestKey, RequestReach, Root};
+use super::records::{Alias, Link, OwnFlow, ProgramFlow, Request, RequestAlias, RequestKey, Root};
+use super::styles::Style;
 use super::table::Ordered;
 use super::times::Times;
 use crate::clock::time_map::TimeMap;
@@ -27,8 +28,8 @@ const ROUNDS: u32 = 3;
 /// What the first pass has found.
 pub(super) struct GatheredRequests<'f> {
     pub(super) requests: Runs<Request>,
-    /// Ids that a flow of their recorder stands for.
-    pub(super) linked: Runs<RequestKey>,
+    /// Flows that the program starts.
+    pub(super) flows: Runs<ProgramFlow>,
     /// In no order.
     pub(super) aliases: Sorted<Alias>,
     pub(super) known: KnownKeys,
@@ -44,7 +45,9 @@ pub(super) struct Resolved {
     pub(super) single: Vec<Ordered>,
     /// The others.
     pub(super) grouped: Ordered,
-    /// How many requests are linked.
+    /// Number of links.
+    pub(super) flows: u64,
+    /// Number of linked requests without a flow of the program.
     pub(super) requests: u64,
     /// When they were.
     pub(super) times: Times,
@@ -58,6 +61,8 @@ struct ResolvedPart {
     /// Ids that stand for a request with others: which request, and what they know of it.
     members: Sorted<RequestAlias>,
     groups: Sorted<Request>,
+    /// Flows that the program starts for one of several ids, by the request.
+    group_flows: Sorted<ProgramFlow>,
 }
 
 pub(super) fn resolve(mut found: GatheredRequests<'_>) -> io::Result<Resolved> {
@@ -86,13 +91,13 @@ impl<'f> GatheredRequests<'f> {
     fn roots(&mut self) -> io::Result<Sorted<Root>> {
         let all = std::mem::take(&mut self.aliases);
         let mut requests = Cursor::new(self.requests.read_from(|_| false)?)?;
-        let mut linked = Cursor::new(self.linked.read_from(|_| false)?)?;
+        let mut flows = Cursor::new(self.flows.read_from(|_| false)?)?;
         let mut roots = self.sorter();
         let aliases = self.of_known(&all)?;
         drop(all);
         let mut aliases = aliases.read_from(|_| false)?;
         while let Some(Alias { other, id, reason }) = aliases.next()? {
-            let is_there = requests.at(other)?.is_some() || linked.at(other)?.is_some();
+            let is_there = requests.at(other)?.is_some() || flows.at(other)?.is_some();
             let root = other;
             if is_there {
                 roots.push(Root { id, reason, root })?;
@@ -160,13 +165,25 @@ impl<'f> GatheredRequests<'f> {
         whole.map_or(Ok(()), found)
     }
 
+    fn map(&self, clock: u32) -> Option<&TimeMap> {
+        self.maps.get(usize::try_from(clock).ok()?)
+    }
+
     fn placed(&self, request: Request) -> Request {
-        let clock = usize::try_from(request.clock).ok();
-        let map = clock.and_then(|clock| self.maps.get(clock));
+        let map = self.map(request.clock);
         Request {
             clock: 0,
             reach: map.map_or(request.reach, |map| request.reach.placed(map)),
             ..request
+        }
+    }
+
+    fn placed_flow(&self, flow: ProgramFlow) -> ProgramFlow {
+        let map = self.map(flow.clock);
+        ProgramFlow {
+            clock: 0,
+            start_ns: map.map_or(flow.start_ns, |map| map.at(flow.start_ns)),
+            ..flow
         }
     }
 
@@ -182,12 +199,12 @@ impl<'f> GatheredRequests<'f> {
         let mut single = Log::new(self.folders, LINK_BYTES / shares);
         let mut members = Sorter::in_any(self.folders, BYTES / shares);
         let mut groups = Sorter::in_any(self.folders, BYTES / shares);
-        let mut linked = Cursor::new(self.linked.read_from(|one| one.0 < share.first())?)?;
+        let mut flows = Cursor::new(self.flows.read_from(|one| one.key < share.first())?)?;
         let mut lead = Leads::new(leads, share)?;
-        self.each_request(share, |mut request| {
-            request.linked |= linked.at(request.key)?.is_some();
+        self.each_request(share, |request| {
             let Some(root) = lead.of(request.key)? else {
-                let Some(link) = numbers.link(&request) else {
+                let own = first_flow(&mut flows, request.key, |flow| self.placed_flow(flow))?;
+                let Some(link) = numbers.link(&request, own) else {
                     return Ok(());
                 };
                 buckets.count(link.key);
@@ -197,8 +214,9 @@ impl<'f> GatheredRequests<'f> {
             members.push(RequestAlias { root, id })?;
             groups.push(Request { key, ..request })
         })?;
+        let mut group_flows = Sorter::in_any(self.folders, BYTES / shares);
         if leads.is_some() {
-            self.linked_groups(share, Leads::new(leads, share)?, &mut groups)?;
+            self.group_flows(share, Leads::new(leads, share)?, &mut group_flows)?;
         }
         buckets.finish();
         Ok(ResolvedPart {
@@ -207,25 +225,23 @@ impl<'f> GatheredRequests<'f> {
             single: single.finish()?,
             members: members.finish()?,
             groups: groups.finish()?,
+            group_flows: group_flows.finish()?,
         })
     }
 
-    /// A recorder may link a request by an id that none of the events shows, or only events that need not be known.
-    fn linked_groups(
+    /// Finds the flows that the program starts for one of several ids of a request. Events need not show that id.
+    fn group_flows(
         &self,
         share: Share,
         mut leads: Leads<'_>,
-        groups: &mut Sorter<'_, Request>,
+        group_flows: &mut Sorter<'_, ProgramFlow>,
     ) -> io::Result<()> {
-        let mut linked = self.linked.read_from(|one| one.0 < share.first())?;
-        while let Some(RequestKey(key)) = linked.next()?.filter(|one| share.has(one.0)) {
-            let group = leads.of(key)?.map(|root| Request {
-                key: root,
-                clock: 0,
-                linked: true,
-                reach: RequestReach::NONE,
-            });
-            group.map_or(Ok(()), |group| groups.push(group))?;
+        let mut flows = self.flows.read_from(|one| one.key < share.first())?;
+        while let Some(flow) = flows.next()?.filter(|one| share.has(one.key)) {
+            if let Some(root) = leads.of(flow.key)? {
+                let flow = self.placed_flow(flow);
+                group_flows.push(ProgramFlow { key: root, ..flow })?;
+            }
         }
         Ok(())
     }
@@ -233,24 +249,28 @@ impl<'f> GatheredRequests<'f> {
     /// Brings the shares together: those of a request may be in different ones.
     fn join(&self, parts: Vec<ResolvedPart>) -> io::Result<Resolved> {
         let mut resolved = Resolved::default();
-        let (mut members, mut groups) = (Vec::new(), Vec::new());
+        let (mut members, mut groups, mut flows) = (Vec::new(), Vec::new(), Vec::new());
         for part in parts {
             resolved.single.push(Ordered {
                 links: part.single,
                 buckets: part.buckets,
-                before: resolved.requests,
+                before: resolved.flows,
             });
             resolved.count(part.numbers);
             members.push(part.members);
             groups.push(part.groups);
+            flows.push(part.group_flows);
         }
         let members = Runs::of_sorted(members);
         let mut members = Cursor::new(members.read_from(|_| false)?)?;
+        let flows = Runs::of_sorted(flows);
+        let mut flows = Cursor::new(flows.read_from(|_| false)?)?;
         let (mut links, mut numbers) = (self.sorter(), Numbers::default());
         let groups = Runs::of_sorted(groups);
         let mut groups = groups.read_from(|_| false)?;
         while let Some(group) = groups.next()? {
-            let link = numbers.link(&group);
+            let own = first_flow(&mut flows, group.key, |flow| flow)?;
+            let link = numbers.link(&group, own);
             while let Some(RequestAlias { id, .. }) = members.at(group.key)? {
                 members.step()?;
                 link.map_or(Ok(()), |link| links.push(Link { key: id, ..link }))?;
@@ -263,7 +283,7 @@ impl<'f> GatheredRequests<'f> {
             Ok(())
         })?;
         buckets.finish();
-        let before = resolved.requests;
+        let before = resolved.flows;
         resolved.grouped = Ordered {
             links,
             buckets,
@@ -274,8 +294,31 @@ impl<'f> GatheredRequests<'f> {
     }
 }
 
+/// Returns the flow that starts first for an id. Its `has_lead` is not known yet. Ids are asked for in order; `placed` brings a start to the axis.
+fn first_flow(
+    flows: &mut Cursor<'_, ProgramFlow>,
+    key: u64,
+    placed: impl Fn(ProgramFlow) -> ProgramFlow,
+) -> io::Result<Option<OwnFlow>> {
+    let mut first: Option<(i64, u64, Style, u64)> = None;
+    while let Some(flow) = flows.at(key)? {
+        let flow = placed(flow);
+        let next = (flow.start_ns, flow.id, flow.style, flow.thread);
+        first = Some(first.map_or(next, |first| first.min(next)));
+        flows.step()?;
+    }
+    Ok(first.map(|(start_ns, id, style, thread)| OwnFlow {
+        id,
+        style,
+        start_ns,
+        thread,
+        has_lead: false,
+    }))
+}
+
 impl Resolved {
     fn count(&mut self, numbers: Numbers) {
+        self.flows += numbers.flows;
         self.requests += numbers.requests;
         self.times.add_all(numbers.times);
     }

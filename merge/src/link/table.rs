@@ -1,8 +1,10 @@
 //! The links of all requests, to be looked up by id in the second pass: in memory if they are few, else in mapped temporary files.
 
 use super::buckets::{Buckets, first_behind};
+use super::flow_threads::FlowThreads;
 use super::partition::Share;
 use super::records::Link;
+use super::styles::Style;
 use crate::fragment::file::Content;
 use crate::store::sorter::{Record, Sorted};
 use std::io;
@@ -104,20 +106,54 @@ impl TableLinks {
 /// A worker's view of the tables.
 pub(crate) struct Lookup<'a> {
     tables: &'a LinkTables,
+    pub(super) flows: &'a ProgramFlows,
     cached: Vec<(u64, Option<Link>)>,
     /// Flow events written with it.
-    pub(crate) written: u64,
+    pub(crate) written: LinkedEvents,
+}
+
+/// The flow events that the merge has written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LinkedEvents {
+    /// Events of the merge's own flows.
+    pub(crate) linked: u64,
+    /// Events that were added to flows of the program.
+    pub(crate) joined: u64,
+}
+
+impl std::ops::AddAssign for LinkedEvents {
+    fn add_assign(&mut self, more: LinkedEvents) {
+        self.linked += more.linked;
+        self.joined += more.joined;
+    }
+}
+
+/// The known facts about the flows that the program draws.
+pub(super) struct ProgramFlows {
+    pub(super) threads: FlowThreads,
+    /// The members of each style.
+    pub(super) styles: Vec<Vec<u8>>,
+}
+
+impl ProgramFlows {
+    /// Returns the members `"name":…,"cat":…` of a style.
+    pub(super) fn style(&self, style: Style) -> &[u8] {
+        self.styles
+            .get(style.0 as usize)
+            .map_or(br#""name":"""#, Vec::as_slice)
+    }
 }
 
 impl<'a> Lookup<'a> {
-    pub(super) fn new(tables: &'a LinkTables) -> Self {
+    pub(super) fn new(tables: &'a LinkTables, flows: &'a ProgramFlows) -> Self {
         // No place of the cache may hold a wrong answer: 1 belongs to another place than 0.
         let mut cached = vec![(0, None); CACHED];
         cached[0] = (1, None);
         Lookup {
             tables,
+            flows,
             cached,
-            written: 0,
+            written: LinkedEvents::default(),
         }
     }
 
@@ -171,6 +207,7 @@ mod tests {
                     flow,
                     first,
                     last,
+                    own: None,
                 })
                 .unwrap();
         }
@@ -197,7 +234,11 @@ mod tests {
             let is_mapped = |table: &Table| matches!(table.links, TableLinks::Mapped(_));
             assert_eq!(tables.single.iter().all(is_mapped), in_file);
             assert_eq!(is_mapped(&tables.grouped), in_file);
-            let mut lookup = Lookup::new(&tables);
+            let flows = ProgramFlows {
+                threads: FlowThreads::new(Sorted::default()).unwrap(),
+                styles: Vec::new(),
+            };
+            let mut lookup = Lookup::new(&tables, &flows);
             for number in (0..len + 1000).chain(0..10) {
                 let found = lookup.find(key(number)).map(|link| link.flow);
                 let expected = (number < len + 500).then_some((key(number) >> 1) + 7);

@@ -6,11 +6,13 @@ use super::args::candidates::Hits;
 use super::args::ids::{IdLine, RequestIds};
 use super::args::list_cache::Lists;
 use super::origin::LinkedSource;
-use super::records::{EventPlace, Link};
+use super::records::{EventPlace, Link, OwnFlow};
+use super::styles::{thread_key, thread_of_line};
 use super::table::Lookup;
 use crate::base::number::put_front;
 use crate::base::swar::text;
 use crate::base::time_cache::Stamp;
+use crate::event::flow::write_id;
 use crate::event::json::Span;
 use crate::event::line::Event;
 use crate::event::patch::{Id, Target};
@@ -56,6 +58,19 @@ struct FlowFront {
 struct Mention {
     place: EventPlace,
     ts_ns: i64,
+    /// When it ends, which is never for an unfinished span; absent for an instant.
+    end_ns: Option<i64>,
+    /// Process and thread, as recorded.
+    thread: (i64, i64),
+}
+
+/// A flow event that an event gets.
+#[derive(Clone, Copy)]
+enum FlowEvent {
+    /// Of the merge's own flow.
+    Linked(u8),
+    /// A step of a flow of the program.
+    Joined(OwnFlow),
 }
 
 impl<'a, 'l> Linker<'a, 'l> {
@@ -108,6 +123,12 @@ impl<'a, 'l> Linker<'a, 'l> {
             let mention = Mention {
                 place: EventPlace::new(self.source.number, start, event.is_unfinished()),
                 ts_ns: event.ts_ns,
+                end_ns: match event.phase {
+                    b'X' => Some(event.ts_ns.saturating_add(event.dur_ns)),
+                    b'B' => Some(i64::MAX),
+                    _ => None,
+                },
+                thread: (event.pid, event.tid),
             };
             self.mention(line, &mention, target, out);
         }
@@ -132,9 +153,12 @@ impl<'a, 'l> Linker<'a, 'l> {
                 args: Span::default(),
                 canonical: true,
             };
+            let dur_ns = timed.dur_ns().filter(|_| phase == b'X');
             let mention = Mention {
                 place: EventPlace::new(self.source.number, start, false),
                 ts_ns: timed.ts_ns,
+                end_ns: dur_ns.map(|dur_ns| timed.ts_ns.saturating_add(dur_ns)),
+                thread: thread_of_line(text).unwrap_or_default(),
             };
             self.mention(line, &mention, target, out);
         }
@@ -180,25 +204,74 @@ impl<'a, 'l> Linker<'a, 'l> {
         let ts_ns = crate::event::patch::shifted(mention.ts_ns, self.source.shift_ns);
         let mut shared = 0..0;
         for link in &self.links {
+            let Some(event) = self.flow_event(link, mention) else {
+                continue;
+            };
             let start = out.len();
             if shared.is_empty() {
                 self.front.put((target.pid, target.tid), out);
                 self.stamp.write(ts_ns, out);
-                out.extend_from_slice(br#","id":"#);
                 shared = start..out.len();
             } else {
                 out.extend_from_within(shared.clone());
             }
-            let phase = phase(link, mention.place);
-            out[start + PHASE] = phase;
-            put_number(link.flow, out);
-            out.extend_from_slice(if phase == b'f' {
-                BEHIND_LAST_ID
-            } else {
-                BEHIND_ID
-            });
+            match event {
+                FlowEvent::Linked(phase) => {
+                    out[start + PHASE] = phase;
+                    out.extend_from_slice(br#","id":"#);
+                    put_number(link.flow, out);
+                    out.extend_from_slice(if phase == b'f' {
+                        BEHIND_LAST_ID
+                    } else {
+                        BEHIND_ID
+                    });
+                    self.lookup.written.linked += 1;
+                }
+                FlowEvent::Joined(own) => {
+                    out[start + PHASE] = b't';
+                    out.push(b',');
+                    write_id("id", own.id, out);
+                    out.push(b',');
+                    out.extend_from_slice(self.lookup.flows.style(own.style));
+                    out.push(b'}');
+                    self.lookup.written.joined += 1;
+                }
+            }
         }
-        self.lookup.written += self.links.len() as u64;
+    }
+
+    /// Decides which flow event an event gets for a request. On a thread on which the program draws the request's flow, it gets none.
+    fn flow_event(&self, link: &Link, mention: &Mention) -> Option<FlowEvent> {
+        let Some(own) = link.own else {
+            return Some(FlowEvent::Linked(phase(link, mention.place)));
+        };
+        let LinkedSource {
+            recording,
+            shift_ns,
+            ..
+        } = self.source;
+        let first_ns = mention.ts_ns.saturating_add(shift_ns);
+        let end_ns = mention.end_ns.map(|end_ns| end_ns.saturating_add(shift_ns));
+        let is_started = own.start_ns <= first_ns;
+        let is_first = mention.place == link.first;
+        // Without another event before the program's flow, the start would lead nowhere.
+        if is_first && !is_started && !own.has_lead {
+            return None;
+        }
+        let thread = thread_key(own.id, own.style, recording, mention.thread);
+        let holds_start = |end_ns| (first_ns..=end_ns).contains(&own.start_ns);
+        if thread == own.thread && end_ns.is_some_and(holds_start) {
+            // Arrows of the merge lead up to the span in which the program's flow starts.
+            let phase = if is_first { b's' } else { b'f' };
+            return (!is_started).then_some(FlowEvent::Linked(phase));
+        }
+        match is_started {
+            // Instants often come after the end of the program's flow, and a step there would lead nowhere.
+            true if end_ns.is_none() => None,
+            true => (!self.lookup.flows.threads.has(thread)).then_some(FlowEvent::Joined(own)),
+            false if is_first => Some(FlowEvent::Linked(b's')),
+            false => Some(FlowEvent::Linked(b't')),
+        }
     }
 }
 
@@ -254,6 +327,7 @@ mod tests {
             flow: 1,
             first: EventPlace::new(0, 1, false),
             last,
+            own: None,
         };
         assert_eq!(phase(&link(unfinished), unfinished), b't');
         assert_eq!(phase(&link(unfinished), EventPlace::new(0, 5, true)), b't');

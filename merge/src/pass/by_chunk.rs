@@ -93,15 +93,15 @@ mod tests {
 
     /// An event and what is said of it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    struct Said(EventRef, u32);
+    struct TestRecord(EventRef, u32);
 
-    impl OfEvent for Said {
+    impl OfEvent for TestRecord {
         fn at(&self) -> EventRef {
             self.0
         }
     }
 
-    impl Record for Said {
+    impl Record for TestRecord {
         const BYTES: usize = 12;
 
         fn store(&self, out: &mut Vec<u8>) {
@@ -112,13 +112,13 @@ mod tests {
 
         fn load(bytes: &[u8]) -> Self {
             let [chunk, nth, said] = [0, 4, 8].map(|at| word_at(bytes, at));
-            Said(EventRef { chunk, nth }, said)
+            TestRecord(EventRef { chunk, nth }, said)
         }
     }
 
     #[test]
     fn records_are_found_by_chunk_and_number() {
-        let one = |chunk, nth, said| Said(EventRef { chunk, nth }, said);
+        let one = |chunk, nth, said| TestRecord(EventRef { chunk, nth }, said);
         let all = vec![one(0, 3, 1), one(2, 0, 2), one(2, 1, 1), one(2, 9, 2)];
         let by_chunk = ByChunk::new(Sorted::Memory(all), 3, Path::new("/")).unwrap();
         let said = |chunk: usize| {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_read_again_is_named() {
-        let by_chunk = ByChunk::<Said> {
+        let by_chunk = ByChunk::<TestRecord> {
             records: Sorted::File {
                 file: tempfile::tempfile().unwrap(),
                 len: 3,

@@ -14,6 +14,7 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A few parts of one source: what a worker takes at a time.
 pub(crate) struct Chunk {
@@ -37,6 +38,8 @@ pub(crate) struct Chunk {
     warp: Option<Arc<Curve>>,
     /// When its events must have taken place, if some of its recording did not.
     pub(crate) era: Option<Era>,
+    /// Hash of the lines outside of verified blocks, from the first pass; `None` if the first pass did not read this chunk.
+    pub(super) unproven_sum: Option<u64>,
 }
 
 impl Chunk {
@@ -54,7 +57,14 @@ impl Chunk {
             shown: Shown::default(),
             warp: None,
             era: None,
+            unproven_sum: None,
         }
+    }
+
+    /// Returns true if the lines outside of blocks have changed since the first pass.
+    pub(crate) fn has_changed(&self, bytes: &[u8]) -> bool {
+        let sum = self.unproven_sum.filter(|_| !self.parts.is_empty());
+        sum.is_some_and(|sum| sum != unproven_sum(bytes, &self.parts))
     }
 
     /// Parts of a source and what the first pass found in them.
@@ -136,6 +146,19 @@ impl Chunk {
         });
     }
 
+    /// Returns what a window shows of an event that crosses one of its edges. Returns `None` for any other event.
+    #[inline]
+    pub(crate) fn cut<'a>(&self, event: &Event<'a>) -> Option<Event<'a>> {
+        self.shown.edges.and_then(|edges| edges.cut(event))
+    }
+
+    /// Returns when a complete event that begins at `ts_ns` begins in what a window shows of it.
+    #[inline]
+    pub(crate) fn shown_start_ns(&self, ts_ns: i64) -> i64 {
+        let from_ns = self.shown.edges.map_or(i64::MIN, |edges| edges.from_ns);
+        ts_ns.max(from_ns)
+    }
+
     /// Narrows it to the window; one that has nothing in it has no parts left, unless the other half of a span in it may be elsewhere.
     pub(crate) fn narrow(&mut self, edges: Edges) {
         let is_outside =
@@ -160,10 +183,28 @@ impl Chunk {
         self.range_ns.is_none_or(is_within)
     }
 
+    /// The same, as far as a window shows it.
+    pub(crate) fn shown_range_ns(&self) -> Option<(i64, i64)> {
+        let (first_ns, last_ns) = self.range_ns()?;
+        let edges = self.shown.edges.unwrap_or(Edges::OPEN);
+        // A begin may be 1 ns before the window.
+        let from_ns = edges.from_ns.saturating_sub(1);
+        let held = |ns: i64| ns.max(from_ns).min(edges.to_ns);
+        Some((held(first_ns), held(last_ns)))
+    }
+
     /// The begin of its first event and the end of its last one, in the recording's own time; `None` if nothing is read of it or nothing has a time.
     pub(crate) fn range_ns(&self) -> Option<(i64, i64)> {
         self.range_ns.filter(|_| !self.parts.is_empty())
     }
+}
+
+/// Returns a hash of the parts outside of verified blocks.
+pub(super) fn unproven_sum(bytes: &[u8], parts: &[Part]) -> u64 {
+    let unproven = parts.iter().filter(|part| !part.trusted);
+    unproven.fold(0, |sum, part| {
+        sum.rotate_left(1) ^ xxh3_64_with_seed(&bytes[part.start..part.end], sum)
+    })
 }
 
 /// An event whose times, and so its duration, are other ones than its line says.

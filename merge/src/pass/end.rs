@@ -11,14 +11,19 @@ pub(crate) enum RecordingEnd {
     Told,
     /// Without a word, and with no span open.
     Silent,
-    /// Without a word, and nothing tells whether spans were open: its ring is gone or cannot be read.
+    /// Without a word. It is not known whether spans were open, because its ring is gone or cannot be read.
     Unknown,
     /// In so many open spans.
     Killed(u64),
+    /// With a snapshot, while the process ran on.
+    Running,
 }
 
 impl RecordingEnd {
     pub(crate) fn of(recording: &Recording, summary: &ChunkSummary) -> RecordingEnd {
+        if summary.was_running {
+            return RecordingEnd::Running;
+        }
         let is_settled = summary.ended && summary.open.is_some();
         let was_dead = recording.was_dead && !summary.ended;
         match summary.open {
@@ -32,7 +37,7 @@ impl RecordingEnd {
     /// What the report calls it.
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
-            RecordingEnd::Told => None,
+            RecordingEnd::Told | RecordingEnd::Running => None,
             RecordingEnd::Silent => Some("silent"),
             RecordingEnd::Unknown => Some("unknown"),
             RecordingEnd::Killed(_) => Some("killed"),
@@ -42,7 +47,10 @@ impl RecordingEnd {
     pub(crate) fn open_spans(self) -> u64 {
         match self {
             RecordingEnd::Killed(open) => open,
-            RecordingEnd::Told | RecordingEnd::Silent | RecordingEnd::Unknown => 0,
+            RecordingEnd::Told
+            | RecordingEnd::Silent
+            | RecordingEnd::Unknown
+            | RecordingEnd::Running => 0,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::event::era::Era;
 use crate::event::scan::{Found, Part, scan_part};
 use crate::event::verbatim::object;
 use crate::fragment::recording::Recording;
-use crate::pass::chunk::Chunk;
+use crate::pass::chunk::{Chunk, unproven_sum};
 use crate::pass::history::Histories;
 use crate::pass::source::Source;
 use crate::pass::summary::ChunkSummary;
@@ -26,6 +26,7 @@ pub(crate) fn first_pass(
 ) -> Histories {
     let mut histories = Histories::default();
     let look = |_, chunk: &Chunk, source: &Source<'_>| {
+        let sum = unproven_sum(source.bytes, &chunk.parts);
         let summary = match objects {
             true => summarize_objects(source.bytes, &chunk.parts),
             false => {
@@ -34,10 +35,11 @@ pub(crate) fn first_pass(
             }
         };
         progress.add(chunk.len(), summary.events());
-        summary
+        (summary, sum)
     };
-    let Ok(()) = visit_mut(sources, chunks, look, |of, mut summary| {
+    let Ok(()) = visit_mut(sources, chunks, look, |of, (mut summary, sum)| {
         of.chunk.note(&summary);
+        of.chunk.unproven_sum = Some(sum);
         let nestings = std::mem::take(&mut summary.nestings);
         histories.append(of.source.recording, of.number, nestings);
         of.source.summary.append(summary);

@@ -40,15 +40,17 @@ impl Explanations {
     }
 }
 
-/// The positions that no loss record explains, each with its gap; none where the recorder stopped keeping events, and said so.
+/// Returns the positions that no loss record explains, each with its gap. `stopped` is true if the recorder has said that it keeps no more events: then
+/// nothing is missing.
 pub(crate) fn missing<'a>(
     assembly: &'a Assembly,
-    summary: &ChunkSummary,
+    explained: &[Explained],
+    stopped: bool,
 ) -> Vec<(&'a Gap, Range<u64>)> {
-    if summary.stopped || assembly.gaps.is_empty() {
+    if stopped || assembly.gaps.is_empty() {
         return Vec::new();
     }
-    let explanations = Explanations::of(&summary.explained);
+    let explanations = Explanations::of(explained);
     let of = |gap| {
         let ranges = explanations.missing(gap).into_iter();
         ranges.map(move |range| (gap, range))
@@ -67,7 +69,8 @@ pub(crate) fn add_gaps<'a>(
     chunks: &mut Vec<Chunk>,
 ) {
     for (number, (recording, assembly)) in recordings.iter().zip(assemblies).enumerate() {
-        let missing = missing(assembly, &summaries[number]);
+        let summary = &summaries[number];
+        let missing = missing(assembly, &summary.explained, summary.stopped);
         if missing.is_empty() {
             continue;
         }
@@ -75,7 +78,7 @@ pub(crate) fn add_gaps<'a>(
         let times = summaries[number].range_ns();
         let lines = assembly
             .gap_lines
-            .get_or_init(|| records(recording, &missing, times, era));
+            .get_or_init(|| gap_records(recording, &missing, times, era));
         let all = vec![Part::all_of(lines)];
         let summary = summarize(lines, &all);
         let path = recording.path().filter(|_| !lines.is_empty());
@@ -99,9 +102,9 @@ pub(crate) fn add_gaps<'a>(
     }
 }
 
-/// The records of missing positions, a line each; none if nothing in the recording has a time. `times_ns` are those of all its events, and `era` is
+/// Returns the records of missing positions, a line each; none if nothing in the recording has a time. `times_ns` are those of all its events, and `era` is
 /// where they must lie.
-fn records(
+pub(crate) fn gap_records(
     recording: &Recording,
     missing: &[(&Gap, Range<u64>)],
     times_ns: Option<(i64, i64)>,

@@ -2,6 +2,7 @@
 
 use crate::event::scan::Part;
 use crate::fragment::assembly::Assembly;
+use crate::fragment::file::Fragment;
 use crate::fragment::recording::Recording;
 use crate::fragment::ring::Slot;
 use crate::pass::summary::ChunkSummary;
@@ -35,6 +36,11 @@ impl<'a> Source<'a> {
     pub(crate) fn of_lines(recording: usize, path: &'a Path, lines: &'a [u8]) -> Source<'a> {
         let all = SourceParts::Few(vec![Part::all_of(lines)].into());
         source(recording, None, path, lines, all)
+    }
+
+    /// Returns the fragment that holds these bytes; `None` if they came from a ring.
+    pub(crate) fn fragment<'r>(&self, recordings: &'r [Recording]) -> Option<&'r Fragment> {
+        recordings[self.recording].fragments.get(self.segment?)
     }
 
     /// How many spans were open, if that is what these bytes say.

@@ -6,6 +6,7 @@ use crate::event::loss::Losses;
 use crate::event::mend::Repairs;
 use crate::foreign::row_metadata::Hints;
 use crate::fragment::assembly::StreamKey;
+use crate::fragment::exit::Exit;
 use crate::pass::nesting::Nesting;
 use sa_recorder::format::{Anchor, Reach, TrackRecord};
 use std::collections::{BTreeMap, HashMap};
@@ -91,8 +92,12 @@ pub(crate) struct ChunkSummary {
     /// What both clocks showed, in the order of the lines; the most certain ones of many.
     pub(crate) anchors: Vec<Anchor>,
     pub(crate) ended: bool,
+    /// True if a snapshot ended the recording while the process was running.
+    pub(crate) was_running: bool,
     /// How many spans were open in the ring, or were when somebody settled it.
     pub(crate) open: Option<u64>,
+    /// How the process ended, if whoever settled it knew.
+    pub(crate) exit: Option<Exit>,
     /// The recorder has stopped keeping events.
     pub(crate) stopped: bool,
     pub(crate) places: Places,
@@ -126,7 +131,9 @@ impl ChunkSummary {
         self.anchors.extend(later.anchors);
         thin(&mut self.anchors);
         self.ended |= later.ended;
+        self.was_running |= later.was_running;
         self.open = later.open.or(self.open);
+        self.exit = later.exit.or(self.exit.take());
         self.stopped |= later.stopped;
         self.places.append(&later.places);
         self.repairs.append(&later.repairs);

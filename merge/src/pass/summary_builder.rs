@@ -3,11 +3,12 @@
 use crate::event::counter;
 use crate::event::damage::Kind;
 use crate::event::line::{Event, parse_canonical};
-use crate::event::loss::Loss;
+use crate::event::loss::{Loss, changes_events};
 use crate::event::mend::{Repair, from_slice, mended_event};
 use crate::event::own_record::own_record;
 use crate::event::prefix_cache::{Fronts, Timed};
 use crate::event::scan::{Found, Part, general, lines};
+use crate::fragment::exit::{Exit, known_exit};
 use crate::pass::nesting::Nesting;
 use crate::pass::summary::{Activity, ChunkSummary};
 use crate::pass::thread::thread_kind;
@@ -22,8 +23,14 @@ use std::collections::HashMap;
 /// What the last record of a recording says.
 #[derive(Deserialize)]
 struct EndArgs {
-    /// The spans that were open, if somebody else wrote it for a process that was dead.
+    /// Number of open spans, if a reader wrote the record in the process's place.
     open: Option<u64>,
+    /// How that process ended, if who wrote it knew.
+    #[serde(default, deserialize_with = "known_exit")]
+    exit: Option<Exit>,
+    /// True if the process was running then: the record ends a snapshot.
+    #[serde(default)]
+    running: bool,
 }
 
 pub(crate) struct SummaryBuilder<V> {
@@ -222,9 +229,11 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
             Some(END_RECORD) => {
                 self.summary.ended = true;
                 let end = serde_json::from_slice::<Metadata<EndArgs>>(event.line).ok();
-                self.summary.open = end
-                    .and_then(|record| record.args.open)
-                    .or(self.summary.open);
+                if let Some(Metadata { args: end, .. }) = end {
+                    self.summary.open = end.open.or(self.summary.open);
+                    self.summary.exit = end.exit.or(self.summary.exit.take());
+                    self.summary.was_running |= end.running;
+                }
             }
             Some(BLOCK_RECORD) => self.summary.odd = true,
             Some(REMOVED_RECORD) => self.removed(event),
@@ -326,20 +335,20 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
             return;
         };
         self.summary.stopped |= loss.stopped;
-        // A clamped duration is told the same way, but its event is there.
-        if loss.cause != "clamped" {
+        // A changed event, such as one with a cut text, is not lost.
+        if !changes_events(&loss.cause) {
             self.summary.lost_events = self.summary.lost_events.saturating_add(loss.events);
-            let span_ns = i64::try_from(loss.span_us.saturating_mul(1000)).unwrap_or(i64::MAX);
-            let lost = Loss {
-                events: loss.events,
-                processes: loss.processes,
-                error: loss.errno,
-                bytes: loss.bytes,
-                first_ns: event.ts_ns,
-                last_ns: event.ts_ns.saturating_add(span_ns),
-            };
-            self.summary.losses.add(event, s == "t", &loss.cause, lost);
         }
+        let span_ns = i64::try_from(loss.span_us.saturating_mul(1000)).unwrap_or(i64::MAX);
+        let lost = Loss {
+            events: loss.events,
+            processes: loss.processes,
+            error: loss.errno,
+            bytes: loss.bytes,
+            first_ns: event.ts_ns,
+            last_ns: event.ts_ns.saturating_add(span_ns),
+        };
+        self.summary.losses.add(event, s == "t", &loss.cause, lost);
         if let LossArgs {
             slot: Some(slot),
             generation: Some(generation),

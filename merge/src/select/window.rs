@@ -28,7 +28,7 @@ pub struct WindowReport {
     pub bytes_left_out: u64,
     /// Events that ended before it or began after it.
     pub events_left_out: u64,
-    /// Spans that cross an edge and are shown whole, with `"sa_cut":true` in their args.
+    /// Spans that cross an edge. They are cut there, and have `"sa_cut":true` and their whole times in their args.
     pub spans_cut: u64,
 }
 
@@ -92,6 +92,14 @@ impl WindowReport {
         }
     }
 
+    /// Returns the part of a time span that the window shows. Both are in ns from the base of the trace.
+    pub fn within(&self, base_ns: i64, (first_ns, last_ns): (i64, i64)) -> (i64, i64) {
+        let edge = |ns: i64| self.start_ns.saturating_add(ns).saturating_sub(base_ns);
+        let from_ns = self.from_ns.map_or(first_ns, |ns| edge(ns).max(first_ns));
+        let to_ns = self.to_ns.map_or(last_ns, |ns| edge(ns).min(last_ns));
+        (from_ns, to_ns.max(from_ns))
+    }
+
     /// What the window is, in words.
     pub(crate) fn words(&self) -> String {
         let seconds = |ns: i64| {
@@ -117,22 +125,21 @@ impl WindowReport {
     }
 }
 
-/// Marks the line of a cut span, which begins at `start` of `out`, in its args.
-pub(crate) fn mark_cut(out: &mut Vec<u8>, start: usize) {
-    const MARK: &[u8] = br#""sa_cut":true"#;
+/// Adds members to the args of a line, which begins at `start` of `out`.
+pub(crate) fn add_args(out: &mut Vec<u8>, start: usize, members: &[u8]) {
     let line = &out[start..];
     let Some(fields) = crate::event::json::scan_object(line) else {
         return;
     };
     let (at, text) = match fields.args.of(line) {
         b"" => match memchr::memrchr(b'}', line) {
-            Some(end) => (end, [br#","args":{"#, MARK, b"}"].concat()),
+            Some(end) => (end, [br#","args":{"#, members, b"}"].concat()),
             None => return,
         },
         [b'{', inside @ .., b'}'] if inside.trim_ascii().is_empty() => {
-            (fields.args.end - 1, MARK.to_vec())
+            (fields.args.end - 1, members.to_vec())
         }
-        [b'{', ..] => (fields.args.end - 1, [b",", MARK].concat()),
+        [b'{', ..] => (fields.args.end - 1, [b",", members].concat()),
         _ => return, // args that are no object have no room for it
     };
     out.splice(start + at..start + at, text);
@@ -161,7 +168,7 @@ mod tests {
         ] {
             let mut out = b"before,".to_vec();
             out.extend_from_slice(line.as_bytes());
-            mark_cut(&mut out, 7);
+            add_args(&mut out, 7, br#""sa_cut":true"#);
             assert_eq!(
                 String::from_utf8(out).unwrap(),
                 format!("before,{expected}")

@@ -1,6 +1,8 @@
-//! Names that stand in front of what is read of a window, in the segment in which it begins.
+//! Names outside of what is read of a window.
 //!
-//! Threads name themselves in their own slots. Slot 0 names lanes, tracks and the process. Names of earlier segments are among the first lines of this one.
+//! Threads name themselves in their own slots. Slot 0 names lanes, tracks and the process. Names of earlier segments are among the first lines of the next one. A
+//! thread's name is looked for in the segment in which the window begins: later its id may be another thread's. A process has the last name that it gave itself,
+//! whatever the window is, so that is looked for in the newest segment.
 
 use crate::event::line::{Event, parse_canonical};
 use crate::event::scan::{Part, line_start};
@@ -29,14 +31,22 @@ pub(crate) fn add_names(
     sources: &mut [Source<'_>],
     chunks: &mut Vec<Chunk>,
 ) -> u64 {
-    let found: Vec<Option<Named>> = {
+    let found: Vec<[Option<Named>; 2]> = {
         let sources = &*sources;
-        let of = |number: usize| named(&recordings[number], number, sought, sources);
+        let of = |number: usize| {
+            let recording = &recordings[number];
+            let of_rows = named(recording, number, sought, sources);
+            [of_rows, process_name(recording)]
+        };
         (0..recordings.len()).into_par_iter().map(of).collect()
     };
+    let numbered = found.into_iter().enumerate();
+    let named = numbered.flat_map(|(recording, found)| {
+        let found = found.into_iter().flatten();
+        found.map(move |named| (recording, named))
+    });
     let mut read = 0;
-    for (recording, named) in found.into_iter().enumerate() {
-        let Some(mut named) = named else { continue };
+    for (recording, mut named) in named {
         read += named.read;
         named.lines.sort_unstable_by_key(|line| line.start);
         let segment = Some(named.segment);
@@ -81,9 +91,6 @@ fn named(
     for (tid, slot) in nameless.slots(bytes, entry) {
         named.thread(bytes, &hole, (tid, slot));
     }
-    if !nameless.processes.is_empty() {
-        named.process(bytes, &hole);
-    }
     let (mut end, mut back) = (hole.end, BACK_BYTES);
     while !nameless.rows.is_empty() && end > hole.start {
         let begin = hole.end.saturating_sub(back).max(hole.start);
@@ -111,13 +118,6 @@ impl Named {
         self.last_of(bytes, blocks, slot, |event| {
             event.name() == b"thread_name" && event.tid == tid
         });
-    }
-
-    /// Finds the name that the process gave itself soon after its begin.
-    fn process(&mut self, bytes: &[u8], hole: &Range<usize>) {
-        let end = hole.start.saturating_add(RENAMED_BYTES).min(hole.end);
-        let blocks = BlockWalk::within(bytes, hole.start..end);
-        self.last_of(bytes, blocks, 0, |event| event.name() == b"process_name");
     }
 
     /// Adds the last metadata in blocks of a slot that `is_wanted`.
@@ -152,6 +152,34 @@ impl Named {
     }
 }
 
+/// Returns the last name that a process gave itself, if it is not among what is read.
+fn process_name(recording: &Recording) -> Option<Named> {
+    let segment = recording.fragments.len().checked_sub(1)?;
+    let fragment = &recording.fragments[segment];
+    let holes = fragment.holes();
+    if holes.is_empty() || fragment.header.is_none() {
+        return None;
+    }
+    let bytes = fragment.content.bytes();
+    let mut named = Named {
+        segment,
+        lines: Vec::new(),
+        read: 0,
+    };
+    let is_name = |event: &Event<'_>| event.name() == b"process_name";
+    let blocks = || BlockWalk::within(bytes, 0..bytes.len());
+    named.last_of(bytes, blocks(), 0, is_name);
+    if named.lines.is_empty() {
+        // The first lines have the name that was in force when the segment began.
+        let front = blocks().next().map_or(bytes.len(), |block| block.start);
+        named.lines.extend(last_line_in(bytes, 0..front, is_name));
+    }
+    let line = named.lines.first()?;
+    named.read = line.end - line.start;
+    let is_unread = holes.iter().any(|hole| hole.contains(&line.start));
+    is_unread.then_some(named)
+}
+
 /// The thread that wrote the end of a block.
 fn owner(bytes: &[u8], block: &Block) -> Option<i64> {
     let mut end = block.body.end.saturating_sub(1);
@@ -168,11 +196,18 @@ fn owner(bytes: &[u8], block: &Block) -> Option<i64> {
 
 /// The last metadata in a good block that `is_wanted`.
 fn last_line(bytes: &[u8], block: &Block, is_wanted: impl Fn(&Event<'_>) -> bool) -> Option<Part> {
-    if !is_good(bytes, block) {
-        return None;
-    }
-    let lines = bytes[block.body.clone()].split_inclusive(|byte| *byte == b'\n');
-    let (mut start, mut last) = (block.body.start, None);
+    let is_good = is_good(bytes, block);
+    is_good.then(|| last_line_in(bytes, block.body.clone(), is_wanted))?
+}
+
+/// Returns the last metadata in some lines that `is_wanted`.
+fn last_line_in(
+    bytes: &[u8],
+    range: Range<usize>,
+    is_wanted: impl Fn(&Event<'_>) -> bool,
+) -> Option<Part> {
+    let (mut start, mut last) = (range.start, None);
+    let lines = bytes[range].split_inclusive(|byte| *byte == b'\n');
     for line in lines {
         let end = start + line.len();
         let event = parse_canonical(line.trim_ascii_end());
@@ -191,7 +226,6 @@ fn last_line(bytes: &[u8], block: &Block, is_wanted: impl Fn(&Event<'_>) -> bool
 /// What has events and no name in what was read of a recording.
 #[derive(Default)]
 struct Nameless {
-    processes: HashSet<i64>,
     threads: HashSet<i64>,
     /// Lanes and tracks.
     rows: HashSet<(i64, i64)>,
@@ -206,16 +240,12 @@ impl Nameless {
             if !sought.may_show(recording, activity.first_ns) {
                 continue;
             }
-            nameless.processes.insert(*pid);
             match *tid < i64::from(LANE_BASE) {
                 true => nameless.threads.insert(*tid),
                 false => nameless.rows.insert((*pid, *tid)),
             };
         }
         for summary in of_recording().map(|source| &source.summary) {
-            for pid in summary.process_names.keys() {
-                nameless.processes.remove(pid);
-            }
             for thread in summary.thread_names.keys() {
                 nameless.threads.remove(&thread.1);
                 nameless.rows.remove(thread);

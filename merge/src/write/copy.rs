@@ -3,24 +3,27 @@
 use crate::event::own_record::is_left_out;
 use crate::event::scan::{Found, scan_part};
 use crate::event::verbatim::{object, write_verbatim};
+use crate::fragment::file::Fragment;
 use crate::identity::row_order::metadata_lines;
-use crate::link::{Links, Lookup};
+use crate::link::{LinkedEvents, Links, Lookup};
 use crate::pass::chunk::Chunk;
 use crate::write::job::Job;
 use crate::write::sink::{Scratch, Sink, document_head, document_tail};
 use crate::write::split::portion::Portion;
 use crate::write::timeline::order::TimeOrder;
 use crate::write::timeline::scribe::Scribe;
+use crate::write::whole_events::{fit_turn, keep_whole_events};
 use serde_json::Value;
 use std::io;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 /// The chunks to copy, or the pieces of all events in the order of time, and where they go.
 struct CopyWork<'a> {
     wanted: &'a [usize],
-    /// The one with the first event, which follows no other.
-    first: Option<usize>,
+    /// Turn of the chunk with the first event, which follows no other; `None` if no chunk has events.
+    first_turn: Option<usize>,
     next: AtomicUsize,
     sink: &'a Sink,
 }
@@ -39,30 +42,33 @@ pub(crate) struct TraceCopy<'a> {
 
 impl<'a> TraceCopy<'a> {
     /// Hands the whole trace, or its part, to the sink, which keeps the first error. Gives the number of flow events that link requests.
-    pub(crate) fn run(&self, sink: &Sink, threads: usize) -> u64 {
+    pub(crate) fn run(&self, sink: &Sink, threads: usize) -> LinkedEvents {
         let mut scratch = Scratch::default();
         scratch.text = self.head();
         if !sink.put(0, &mut scratch, false) {
-            return 0;
+            return LinkedEvents::default();
         }
         let wanted = self.wanted();
-        let first = match self.first(&wanted) {
-            Ok(first) => first,
+        let first_turn = match self.first_turn(&wanted) {
+            Ok(turn) => turn,
             Err(failure) => {
                 sink.fail(failure);
-                return 0;
+                return LinkedEvents::default();
             }
         };
         let work = CopyWork {
             wanted: &wanted,
-            first,
+            first_turn,
             next: AtomicUsize::new(0),
             sink,
         };
-        let linked = AtomicU64::new(0);
+        let linked = Mutex::new(LinkedEvents::default());
         std::thread::scope(|scope| {
             for _ in 0..threads.min(wanted.len()) {
-                let work = || linked.fetch_add(self.work(&work), Ordering::Relaxed);
+                let work = || {
+                    let written = self.work(&work);
+                    *linked.lock().unwrap_or_else(PoisonError::into_inner) += written;
+                };
                 if Builder::new().spawn_scoped(scope, work).is_err() {
                     // No thread is left: this one and those that there are do all.
                     work();
@@ -72,7 +78,7 @@ impl<'a> TraceCopy<'a> {
         });
         scratch.text = self.tail();
         sink.put(wanted.len() + 1, &mut scratch, true);
-        linked.into_inner()
+        linked.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What stands before the events.
@@ -111,13 +117,13 @@ impl<'a> TraceCopy<'a> {
         }
     }
 
-    /// The first chunk that shows anything.
-    fn first(&self, wanted: &[usize]) -> io::Result<Option<usize>> {
+    /// Returns the turn of the first chunk that shows anything.
+    fn first_turn(&self, wanted: &[usize]) -> io::Result<Option<usize>> {
         if self.order.is_some() {
-            return Ok(wanted.first().copied());
+            return Ok((!wanted.is_empty()).then_some(0));
         }
         let mut text = Vec::new();
-        for number in wanted {
+        for (turn, number) in wanted.iter().enumerate() {
             let shows_any = match self.portion {
                 Some(_) => {
                     self.copy(*number, None, &mut text)?;
@@ -126,24 +132,30 @@ impl<'a> TraceCopy<'a> {
                 None => self.job.chunks[*number].events > 0,
             };
             if shows_any {
-                return Ok(Some(*number));
+                return Ok(Some(turn));
             }
         }
         Ok(None)
     }
 
     /// Takes chunks until there are none left, or the trace cannot be written. Gives the number of flow events that link requests.
-    fn work(&self, work: &CopyWork<'_>) -> u64 {
+    fn work(&self, work: &CopyWork<'_>) -> LinkedEvents {
         let mut lookup = self.job.links.and_then(Links::lookup);
         if let Some(order) = self.order {
             let mut scribe = Scribe::new(&self.job, order, lookup.as_mut());
-            self.take_chunks(work, |piece, out| scribe.piece(piece, out));
+            self.take_chunks(work, |piece, out| {
+                let done = scribe.piece(piece, out)?;
+                remove_invalid(scribe.fragments_of_piece(), out);
+                Ok(done)
+            });
         } else {
             self.take_chunks(work, |chunk, out| {
-                self.copy_one(chunk, lookup.as_mut(), out)
+                let done = self.copy_one(chunk, lookup.as_mut(), out)?;
+                remove_invalid(self.fragment(chunk).into_iter(), out);
+                Ok(done)
             });
         }
-        lookup.map_or(0, |lookup| lookup.written)
+        lookup.map_or_else(LinkedEvents::default, |lookup| lookup.written)
     }
 
     /// Takes chunks, or pieces, of which `copy` writes each and gives how many bytes of the inputs that was.
@@ -166,15 +178,22 @@ impl<'a> TraceCopy<'a> {
                     return;
                 }
             };
-            // It has lost all its events where its file was cut short meanwhile; then all is merged once more.
-            if work.first == Some(number) && !scratch.text.is_empty() {
-                scratch.text.remove(0);
+            let removed = fit_turn(turn, work.first_turn, &mut scratch.text);
+            if let Some(fragment) = self.fragment(number).filter(|_| removed > 0) {
+                fragment.watch.add_removed(removed);
             }
             if !work.sink.put(turn + 1, &mut scratch, false) {
                 return;
             }
             self.job.progress.add(done, 0);
         }
+    }
+
+    /// Returns the fragment of a chunk; `None` for the number of a piece, which has lines from many.
+    fn fragment(&self, number: usize) -> Option<&'a Fragment> {
+        let chunk = self.job.chunks.get(number).filter(|_| self.order.is_none());
+        let source = &self.job.sources[chunk?.source];
+        source.fragment(self.job.recordings)
     }
 
     /// Writes what is wanted to `out`; gives how many bytes of the inputs that was.
@@ -210,8 +229,10 @@ impl<'a> TraceCopy<'a> {
         if let Some(mut view) = partial {
             chunk.each(source.bytes, |nth, lies, event| {
                 // A span may be in several parts; the flow events at its begin are in one, as all flow events are.
-                let links = view.has_begin(event);
-                writer.event_with(event, view.lies(nth, lies, event), links);
+                let cut = chunk.cut(event);
+                let shown = cut.as_ref().unwrap_or(event);
+                let links = view.has_begin(shown);
+                writer.event_with(event, view.lies(nth, lies, shown), links);
             });
         } else if chunk.is_copied_alike() && writer.moved.is_empty() {
             for part in chunk.parts.iter() {
@@ -248,13 +269,21 @@ impl<'a> TraceCopy<'a> {
     /// Lets go of the pages that were copied.
     fn release(&self, chunk: &Chunk) {
         let source = &self.job.sources[chunk.source];
-        let (Some(segment), Some(start), Some(end)) =
-            (source.segment, chunk.parts.first(), chunk.parts.last())
-        else {
+        let (Some(fragment), Some(start), Some(end)) = (
+            source.fragment(self.job.recordings),
+            chunk.parts.first(),
+            chunk.parts.last(),
+        ) else {
             return;
         };
-        self.job.recordings[source.recording].fragments[segment]
-            .content
-            .release(start.start, end.end);
+        fragment.content.release(start.start, end.end);
+    }
+}
+
+/// Removes invalid lines from copied text if one of its fragments may have been changed since it was opened.
+fn remove_invalid<'f>(fragments: impl Iterator<Item = &'f Fragment>, text: &mut Vec<u8>) {
+    let mut changed = fragments.filter(|fragment| fragment.may_have_changed());
+    if let Some(fragment) = changed.next() {
+        fragment.watch.add_removed(keep_whole_events(text));
     }
 }

@@ -53,6 +53,8 @@ impl<'a> Job<'a> {
             writer.event(event, lies);
             let bytes = writer.out.len() - start;
             if bytes > 0 {
+                let cut = chunk.cut(event);
+                let event = cut.as_ref().unwrap_or(event);
                 note(WrittenLine::of(event, writer.shift_ns, bytes));
             }
         });
@@ -72,6 +74,7 @@ impl<'a> Job<'a> {
         let links = self.links.zip(lookup);
         let linker = |(links, lookup): (&Links, _)| links.linker(lookup, chunk, source, shift_ns);
         Ok(EventWriter {
+            chunk,
             targets: &self.plan.targets[source.recording],
             shift_ns,
             recent: [None; 64],
@@ -86,7 +89,7 @@ impl<'a> Job<'a> {
     pub(crate) fn ranges_ns(&self) -> Vec<(i64, i64)> {
         let range = |chunk: &Chunk| {
             let shift_ns = self.plan.shifts_ns[self.sources[chunk.source].recording];
-            let (first, last) = chunk.range_ns()?;
+            let (first, last) = chunk.shown_range_ns()?;
             Some((
                 first.saturating_add(shift_ns),
                 last.saturating_add(shift_ns),

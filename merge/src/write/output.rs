@@ -162,15 +162,6 @@ pub(crate) fn folder(output: &Output, default_directory: Option<&Folder>) -> Opt
     is_file.then(|| folder_of(&file).to_owned())
 }
 
-/// Whether the trace can be written once more: it goes to a file that takes its name at the end.
-pub(crate) fn is_replaceable(output: &Output) -> bool {
-    match output {
-        Output::Stdout => false,
-        Output::Default => true,
-        Output::File(_) => folder(output, None).is_some(),
-    }
-}
-
 type Opened = (SinkTarget, Option<OutputDraft>);
 
 /// Opens an output that the user named: a link is followed, and what is no file is written as it is. A file that is there already becomes

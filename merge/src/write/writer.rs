@@ -1,5 +1,6 @@
 //! Writes the events of one recording as the trace shows them.
 
+use crate::base::number::write_micros;
 use crate::base::time_cache::Stamp;
 use crate::event::edges::Lies;
 use crate::event::flow;
@@ -10,9 +11,10 @@ use crate::event::prefix_cache::{Fronts, Timed};
 use crate::event::scan::{Part, lines};
 use crate::lanes::moves::Moved;
 use crate::link::Linker;
+use crate::pass::chunk::Chunk;
 use crate::pass::thread::thread_kind;
 use crate::pass::visitor::CachedLine;
-use crate::select::window::mark_cut;
+use crate::select::window::add_args;
 use std::collections::HashMap;
 
 /// What events have in common that begin alike.
@@ -60,6 +62,8 @@ impl<'a> Alike<'a> {
 
 /// Writes the events of one recording.
 pub(crate) struct EventWriter<'a, 'l, 'o> {
+    /// The chunk of the events, which knows the window.
+    pub(crate) chunk: &'a Chunk,
     pub(crate) targets: &'a HashMap<(i64, i64), Target>,
     pub(crate) shift_ns: i64,
     /// The thread of the last event of each kind of threads: looking it up in the map takes as long as reading the event.
@@ -123,10 +127,10 @@ impl<'a> EventWriter<'a, '_, '_> {
             return;
         };
         let target = row.unwrap_or(target);
-        let (stamp, is_cut) = (&mut self.stamp, lies == Lies::Across);
-        write(event, target, self.shift_ns, stamp, is_cut, self.out);
+        let shown = WrittenEvent::new(event, self.chunk.cut(event), lies == Lies::Across);
+        write(&shown, target, self.shift_ns, &mut self.stamp, self.out);
         if let Some(linker) = self.linker.as_mut().filter(|_| links) {
-            linker.event(event, target, self.out);
+            linker.event(shown.event(), target, self.out);
         }
     }
 
@@ -141,20 +145,67 @@ impl<'a> EventWriter<'a, '_, '_> {
     }
 }
 
+/// An event, and what the trace shows of it.
+pub(crate) struct WrittenEvent<'e, 'a> {
+    whole: &'e Event<'a>,
+    /// The part within a window, if the event crosses its edge.
+    cut: Option<Event<'a>>,
+    /// True if it is a span that crosses an edge of the window or of a part of the trace.
+    is_across: bool,
+}
+
+impl<'e, 'a> WrittenEvent<'e, 'a> {
+    pub(crate) fn new(
+        whole: &'e Event<'a>,
+        cut: Option<Event<'a>>,
+        is_across: bool,
+    ) -> WrittenEvent<'e, 'a> {
+        WrittenEvent {
+            whole,
+            cut,
+            is_across,
+        }
+    }
+
+    pub(crate) fn event(&self) -> &Event<'a> {
+        self.cut.as_ref().unwrap_or(self.whole)
+    }
+
+    /// Returns the args that say what is not shown of it.
+    #[cold]
+    fn marks(&self, shift_ns: i64) -> Vec<u8> {
+        let mut marks = Vec::new();
+        if self.is_across {
+            marks.extend_from_slice(br#""sa_cut":true,"#);
+        }
+        if self.cut.is_some() {
+            marks.extend_from_slice(br#""sa_whole_ts":"#);
+            write_micros(shifted(self.whole.ts_ns, shift_ns), &mut marks);
+            marks.push(b',');
+            if self.whole.phase == b'X' {
+                marks.extend_from_slice(br#""sa_whole_dur":"#);
+                write_micros(self.whole.dur_ns.unsigned_abs(), &mut marks);
+                marks.push(b',');
+            }
+        }
+        marks.pop();
+        marks
+    }
+}
+
 /// Writes an event and what stands before each.
 #[inline(always)]
 pub(crate) fn write(
-    event: &Event<'_>,
+    shown: &WrittenEvent<'_, '_>,
     target: &Target,
     shift_ns: i64,
     stamp: &mut Stamp,
-    is_cut: bool,
     out: &mut Vec<u8>,
 ) {
     out.extend_from_slice(b",\n");
     let start = out.len();
-    write_line(event, target, shift_ns, stamp, out);
-    if is_cut {
-        mark_cut(out, start);
+    write_line(shown.event(), target, shift_ns, stamp, out);
+    if shown.is_across || shown.cut.is_some() {
+        add_args(out, start, &shown.marks(shift_ns));
     }
 }

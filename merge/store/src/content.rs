@@ -8,14 +8,12 @@
     reason = "mapping a file is the only way to read 1 GB without a copy or heap"
 )]
 
-use crate::folders::in_first;
 use crate::mapped_file::Watched;
 use crate::spill_vec::Together;
 use memmap2::{Mmap, UncheckedAdvice};
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 /// Bytes of a file that is read and not mapped: a process may have some 65,000 mappings.
 const SMALL_BYTES: u64 = 1 << 16;
@@ -49,22 +47,15 @@ impl Content {
         Content::read(file)
     }
 
-    /// Maps a file that others may write, or reads it if it is small or cannot be mapped. If folders are `copied` to, it is first copied to one of
-    /// them, or, where none takes it, to memory.
+    /// Maps a file that others may write, or reads it if it is small or cannot be mapped.
     ///
     /// # Errors
     /// If it can neither be mapped nor read.
-    pub fn of_others(mut file: File, copied: Option<&[PathBuf]>) -> io::Result<Content> {
-        if file.metadata()?.len() > SMALL_BYTES {
-            let Some(folders) = copied else {
-                return match Watched::map(&file) {
-                    Some(watched) => Ok(Content::Watched(watched)),
-                    None => Content::read(file),
-                };
-            };
-            if let Ok(copy) = in_first(folders, |folder| copy_to(folder, &mut file)) {
-                return Content::open(copy);
-            }
+    pub fn of_others(file: File) -> io::Result<Content> {
+        if file.metadata()?.len() > SMALL_BYTES
+            && let Some(watched) = Watched::map(&file)
+        {
+            return Ok(Content::Watched(watched));
         }
         Content::read(file)
     }
@@ -88,9 +79,14 @@ impl Content {
         }
     }
 
-    /// Whether the file is not what it was when it was opened; what was appended to it is no change.
-    pub fn has_changed(&self) -> bool {
-        matches!(self, Content::Watched(watched) if watched.has_changed())
+    /// Returns true if another program can change these bytes.
+    pub fn is_watched(&self) -> bool {
+        matches!(self, Content::Watched(_))
+    }
+
+    /// Returns true if the file was truncated while it was read. The missing bytes read as zeros.
+    pub fn is_cut(&self) -> bool {
+        matches!(self, Content::Watched(watched) if watched.is_cut())
     }
 
     /// Lets go of the pages of a range; they come back from the file when touched again.
@@ -105,12 +101,4 @@ impl Content {
             _ => {}
         }
     }
-}
-
-/// Copies a file to one without a name.
-fn copy_to(folder: &Path, file: &mut File) -> io::Result<File> {
-    let mut copy = tempfile::tempfile_in(folder)?;
-    file.rewind()?;
-    io::copy(file, &mut copy)?;
-    Ok(copy)
 }

@@ -15,13 +15,9 @@ use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use xxhash_rust::xxh3::Xxh3Default;
 
 /// Files that are mapped at once: the kernel allows 65,530 mappings of a process, unless it is told otherwise.
 const MOST: usize = 1 << 14;
-/// Places of a file that are looked at to see whether it is another one by now, and bytes of each.
-const SAMPLES: usize = 16;
-const SAMPLE_BYTES: usize = 256;
 
 /// What the handler knows of a mapping; both bounds are 0 where there is none.
 struct Slot {
@@ -93,7 +89,6 @@ pub struct Watched {
     // First: the handler must forget it before the memory is another's.
     slot: Registered,
     map: Mmap,
-    sum: u64,
 }
 
 struct Registered(usize);
@@ -101,22 +96,20 @@ struct Registered(usize);
 impl Watched {
     /// Maps a file; `None` if that cannot be, or there are too many already.
     pub(crate) fn map(file: &File) -> Option<Watched> {
-        // SAFETY: the mapping is read-only. Who writes the file changes bytes that nobody takes for granted: what was read of it is
-        // compared again before anything is made of it (`has_changed`), and what is cut off becomes zeros (module doc).
+        // SAFETY: the mapping is read-only. Who writes the file changes bytes that nobody takes for granted: what was read of it counts
+        // only if the file's status or a sum of it is the same afterwards, and what is cut off becomes zeros (module doc).
         let map = unsafe { Mmap::map(file) }.ok()?;
         let slot = Registered::of(&map)?;
-        let sum = sum(&map);
-        Some(Watched { slot, map, sum })
+        Some(Watched { slot, map })
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.map
     }
 
-    /// Whether the file was cut short or written anew since it was mapped. What was appended is no change.
-    pub(crate) fn has_changed(&self) -> bool {
-        let is_same = sum(&self.map) == self.sum;
-        !is_same || SLOTS[self.slot.0].is_cut.load(Ordering::Acquire)
+    /// Returns true if the file was truncated since it was mapped.
+    pub(crate) fn is_cut(&self) -> bool {
+        SLOTS[self.slot.0].is_cut.load(Ordering::Acquire)
     }
 
     /// Lets go of the pages of a range; they come back from the file when touched again.
@@ -128,18 +121,6 @@ impl Watched {
             let _ = unsafe { self.map.unchecked_advise_range(advice, start, len) };
         }
     }
-}
-
-/// A sum over a few places of a file. One that is cut short and grows again, or that is begun anew, differs in most of them.
-fn sum(bytes: &[u8]) -> u64 {
-    let mut hasher = Xxh3Default::new();
-    let last = bytes.len().saturating_sub(SAMPLE_BYTES);
-    for nth in 0..=SAMPLES {
-        let start = last / SAMPLES * nth;
-        let start = if nth == SAMPLES { last } else { start };
-        hasher.update(&bytes[start..bytes.len().min(start + SAMPLE_BYTES)]);
-    }
-    hasher.digest()
 }
 
 impl Registered {
@@ -352,24 +333,13 @@ mod tests {
         let (file, other) = (file(), file());
         let (watched, beside) = (Watched::map(&file).unwrap(), Watched::map(&other).unwrap());
         assert_eq!(handler(), our_handler());
-        assert!(!watched.has_changed());
+        assert!(!watched.is_cut());
         file.set_len(10).unwrap();
         let bytes = watched.bytes();
         assert!(bytes.iter().skip(1 << 16).all(|byte| *byte == 0));
         assert_eq!((bytes.len(), &bytes[..10]), (LEN, &b"xxxxxxxxxx"[..]));
-        assert!(watched.has_changed() && !beside.has_changed());
+        assert!(watched.is_cut() && !beside.is_cut());
         drop((watched, beside));
         assert_eq!(handler(), before);
-    }
-
-    #[test]
-    fn issue_19_what_is_written_anew_has_changed_and_what_is_appended_to_has_not() {
-        let mut file = file();
-        let watched = Watched::map(&file).unwrap();
-        file.write_all(b"more").unwrap();
-        assert!(!watched.has_changed());
-        file.set_len(0).unwrap();
-        file.set_len(LEN as u64).unwrap();
-        assert!(watched.has_changed());
     }
 }

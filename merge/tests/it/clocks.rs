@@ -3,7 +3,7 @@
 use crate::hosts::{Host, SECOND_NS, Simulation, arrows};
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::perfetto;
-use crate::trace::ns;
+use crate::trace::{ns, whole};
 use crate::writer::Process;
 use crate::writer::line::stream;
 
@@ -233,7 +233,7 @@ fn one_host_alone_is_what_it_is_however_clocks_are_brought_together() {
     assert!(merged[0].trace.document["otherData"]["clocks"].is_null());
 }
 
-/// Everything of an event but the ids that depend on what else there is.
+/// Everything of an event, as it was before a window cut it, except the ids that depend on what else there is.
 fn texts(merged: &Merged) -> Vec<String> {
     let base_ns = merged.report.0["base_ns"].as_i64().unwrap();
     let shown = merged
@@ -243,6 +243,7 @@ fn texts(merged: &Merged) -> Vec<String> {
         .filter(|event| event["ph"] != "M");
     let mut texts: Vec<String> = shown
         .map(|event| {
+            let (event, _) = whole(event);
             let ts_ns = ns(&event["ts"]) + base_ns;
             format!(
                 "{} {} {} {ts_ns} {}",

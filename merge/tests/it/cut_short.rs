@@ -169,7 +169,7 @@ fn issue_19_the_summary_names_a_file_that_was_cut_short() {
         if code == 0 && words.contains("changed") {
             let says = |line: &str| line.contains("changed") && line.contains("trace.90.jsonl");
             assert!(words.lines().any(says), "{words}");
-            assert!(words.contains("cut short or written anew"), "{words}");
+            assert!(words.contains("truncated or rewritten"), "{words}");
             eprintln!("told in round {round}");
             return;
         }

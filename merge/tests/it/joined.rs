@@ -7,7 +7,6 @@ use crate::random::Rng;
 use crate::trace::Event;
 use crate::writer::Process;
 use crate::writer::line::stream;
-use serde_json::Value;
 
 /// A span, an instant, or the two halves of a span.
 struct Thing {
@@ -53,20 +52,9 @@ fn write<'a>(dir: &RunDir, things: impl Iterator<Item = &'a Thing>) {
     dir.put("900", &stream(&lines));
 }
 
-/// The events without the marks of those that are cut, sorted; and how many are marked.
+/// The events as they were before they were cut, sorted; and how many are marked.
 fn unmarked(merged: &Merged) -> (Vec<Event>, u64) {
-    let (mut events, mut marks) = (merged.trace.comparable(), 0);
-    for event in &mut events {
-        let mut content: Value = serde_json::from_str(&event.content).unwrap();
-        let args = content["args"].as_object_mut();
-        if args.is_some_and(|args| args.remove("sa_cut").is_some()) {
-            marks += 1;
-            if content["args"] == serde_json::json!({}) {
-                content.as_object_mut().unwrap().remove("args");
-            }
-            event.content = content.to_string();
-        }
-    }
+    let (mut events, marks) = merged.trace.whole();
     events.sort();
     (events, marks)
 }

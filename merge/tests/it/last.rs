@@ -2,7 +2,7 @@
 
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::random::{Rng, write_foreign, write_own};
-use crate::trace::{content, ns};
+use crate::trace::{content, ns, whole};
 use crate::writer::Process;
 use crate::writer::line::stream;
 use serde_json::Value;
@@ -24,15 +24,7 @@ pub(crate) fn end_ns(event: &Value) -> i64 {
 
 /// What of an event tells it from others, on the axis that does not depend on what is shown; and whether it is marked as cut.
 pub(crate) fn comparable(event: &Value, base_ns: i64) -> (String, bool) {
-    let mut event = event.clone();
-    let args = event.get_mut("args").and_then(Value::as_object_mut);
-    let cut = args.and_then(|args| args.remove("sa_cut")).is_some();
-    if event["args"]
-        .as_object()
-        .is_some_and(serde_json::Map::is_empty)
-    {
-        event.as_object_mut().unwrap().remove("args");
-    }
+    let (event, cut) = whole(event);
     let ts_ns = ns(&event["ts"]) + base_ns;
     (content(&event, ts_ns), cut)
 }
@@ -129,10 +121,13 @@ pub(crate) fn run() -> RunDir {
 fn the_newest_event_of_all_processes_ends_the_window() {
     let merged = Merged::of(&["--last", "1s"], &[run().path()]);
     assert_eq!(merged.trace.names(), ["late 71", "long 71"]);
-    assert_eq!(merged.trace.named("long 71")["args"]["sa_cut"], true);
+    let long = merged.trace.named("long 71");
+    assert_eq!(long["args"]["sa_cut"], true);
+    let times = |event: &Value| [ns(&event["ts"]), ns(&event["dur"])];
+    assert_eq!(times(long), [1_500_000_000, 500_000_000]);
     assert_eq!(
-        ns(&merged.trace.named("long 71")["ts"]),
-        0,
+        times(&whole(long).0),
+        [0, 2_000_000_000],
         "times count from the first event shown"
     );
     let names: Vec<String> = merged.trace.process_names().into_values().collect();

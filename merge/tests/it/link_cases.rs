@@ -1,10 +1,13 @@
 //! Requests linked, case by case: which ids are the same request, and who links it.
 
-use crate::invocation::{Merged, RunDir};
+use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::links::{chain, chains, check, ms, run_of, span};
 use crate::oracle::links::found;
+use crate::trace::ns;
 use crate::writer::line::On;
 use crate::writer::{Fragment, Process};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 #[test]
@@ -71,10 +74,12 @@ fn forms_of_an_id_are_one_request_only_if_the_shorter_one_is_there() {
 }
 
 /// What is left of a request in a window that begins after its first event.
-const MINE: [&str; 5] = [
-    "s client",
+const MINE: [&str; 7] = [
+    "s seen",
+    "t client",
     "t client alone",
     "t step",
+    "t seen",
     "t client",
     "f client alone",
 ];
@@ -88,20 +93,22 @@ fn with_flow(on: On, at_ms: u64, phase: &str, id: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_request_that_its_recorder_links_is_not_linked_again() {
+fn arrows_are_added_to_the_programs_flow_where_it_has_none() {
     let (one, two) = (Process::new(10), Process::new(20));
     let lines = |process: &Process, at, phases: [&str; 2]| {
-        let on = process.main_thread();
+        let (on, other) = (process.main_thread(), process.thread(process.pid + 1));
         let mut lines = with_flow(on, at, phases[0], "mine");
         lines.extend(with_flow(on, at + 2, phases[1], "joined"));
+        // The thread on which the program draws the flow is left as it is.
+        lines.push(span(on, at + 3, "seen", r#""request_id":"mine""#));
         lines.push(span(
-            on,
+            other,
             at + 4,
             "client",
             r#""external_id":"c","request_id":"mine""#,
         ));
-        lines.push(span(on, at + 6, "client alone", r#""external_id":"c""#));
-        lines.push(span(on, at + 8, "other", r#""request_id":"theirs""#));
+        lines.push(span(other, at + 6, "client alone", r#""external_id":"c""#));
+        lines.push(span(other, at + 8, "other", r#""request_id":"theirs""#));
         lines
     };
     // A flow without a start shows nothing, so the second request has none.
@@ -117,6 +124,22 @@ fn a_request_that_its_recorder_links_is_not_linked_again() {
         [vec!["s step", "f step"], vec!["s other", "f other"]]
     );
     assert_eq!(merged.report.0["links"]["requests"], 2);
+    // "mine" passes through the threads that the program leaves out, and ends where the program ends it.
+    assert_eq!(
+        program_chains(&merged),
+        [vec![
+            "s step",
+            "t client",
+            "t client alone",
+            "f step",
+            "t client",
+            "t client alone"
+        ]]
+    );
+    assert_eq!(merged.report.0["links"]["events_joined"], 4);
+    let loose =
+        json!([{"name": "request", "category": "flow", "without_end": 0, "without_start": 1}]);
+    assert_eq!(merged.report.0["links"]["loose_flows"], loose);
     // In a window that begins after the start of its flow the first one has no arrows of its recorder.
     let merged = Merged::of(&["--last", "27ms"], &[dir.path()]);
     let names: Vec<_> = found(merged.trace.links())
@@ -127,6 +150,141 @@ fn a_request_that_its_recorder_links_is_not_linked_again() {
         names.contains(&MINE.map(str::to_owned).to_vec()),
         "{names:?}"
     );
+}
+
+/// Returns the phases and names along each flow that a program starts.
+fn program_chains(merged: &Merged) -> Vec<Vec<String>> {
+    let mut flows: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+    for event in &merged.trace.events {
+        let is_flow = ["s", "t", "f"].contains(&event["ph"].as_str().unwrap());
+        if is_flow && event["cat"] != "sa_link" {
+            let key = [&event["id"], &event["name"], &event["cat"]];
+            let flow = flows.entry(key.map(Value::to_string).join(" "));
+            flow.or_default().push(event);
+        }
+    }
+    let is_whole = |flow: &&Vec<&Value>| flow.iter().any(|event| event["ph"] == "s");
+    let of = |mut flow: Vec<&Value>| {
+        flow.sort_by_key(|event| ns(&event["ts"]));
+        let name = |event: &&Value| {
+            let around = merged.trace.shown().filter(|span| {
+                let from = ns(&span["ts"]);
+                let range = from..=from + span.get("dur").map_or(0, ns);
+                let is_span = ["X", "i"].contains(&span["ph"].as_str().unwrap());
+                let row = ["pid", "tid"].iter().all(|of| span[of] == event[of]);
+                is_span && row && range.contains(&ns(&event["ts"]))
+            });
+            let innermost = around.min_by_key(|span| span.get("dur").map_or(0, ns));
+            let name = innermost.map_or("", |span| span["name"].as_str().unwrap());
+            format!("{} {name}", event["ph"].as_str().unwrap())
+        };
+        flow.iter().map(name).collect()
+    };
+    let flows = flows.into_values().filter(|flow| is_whole(&flow));
+    flows.map(of).collect()
+}
+
+#[test]
+fn before_the_programs_flow_starts_the_merge_draws_its_own() {
+    let (api, engine) = (Process::new(10), Process::new(20));
+    let (on, far) = (api.main_thread(), engine.main_thread());
+    let id = r#""request_id":"r""#;
+    let dir = run_of(&[
+        (
+            api,
+            vec![
+                span(on, 0, "http", id),
+                span(on, 2, "add", id),
+                on.flow("f", ms(20), "global", xxh3_64(b"r")),
+                span(on, 20, "answer", id),
+            ],
+        ),
+        (
+            engine,
+            vec![
+                span(far, 4, "schedule", id),
+                far.flow("s", ms(6) + 1_000, "global", xxh3_64(b"r")),
+                span(far, 6, "step", id),
+                // An instant on a thread on which the program draws the flow is left to the span around it.
+                far.instant(ms(6) + 500_000, "token", id),
+            ],
+        ),
+    ]);
+    let merged = dir.merge();
+    let flows = found(merged.trace.links());
+    let linked: Vec<_> = flows.iter().map(|flow| chain(&merged, flow)).collect();
+    assert_eq!(linked, [["s http", "t add", "t schedule", "f step"]]);
+    assert_eq!(program_chains(&merged), [["s step", "f answer"]]);
+    assert_eq!(merged.report.0["links"]["loose_flows"], Value::Null);
+}
+
+/// An arrow of the merge needs two events before the program's flow, and here there is one.
+#[test]
+fn a_request_has_no_arrow_of_the_merge_if_its_flow_starts_in_its_first_span() {
+    for (span_ms, start_ms) in [(0, 0), (0, 4)] {
+        let (api, engine) = (Process::new(10), Process::new(20));
+        let (on, far) = (api.main_thread(), engine.main_thread());
+        let id = r#""request_id":"r""#;
+        let flow = |on: On, phase: &str, ns| on.flow(phase, ns, "global", xxh3_64(b"r"));
+        let dir = run_of(&[
+            (
+                api,
+                vec![
+                    span(on, span_ms, "http", id),
+                    span(on, 4, "add", ""),
+                    flow(on, "s", ms(start_ms) + 1_000),
+                ],
+            ),
+            (
+                engine,
+                vec![span(far, 6, "step", id), flow(far, "f", ms(6) + 1_000)],
+            ),
+        ]);
+        let merged = dir.merge();
+        assert_eq!(merged.trace.links().count(), 0, "{start_ms}");
+        let started_in = if start_ms == 0 { "s http" } else { "s add" };
+        assert_eq!(program_chains(&merged), [[started_in, "f step"]]);
+    }
+}
+
+#[test]
+fn flows_that_do_not_meet_are_named_and_the_request_keeps_its_arrows() {
+    let (api, engine) = (Process::new(10), Process::new(20));
+    let (on, far) = (api.main_thread(), engine.main_thread());
+    let id = r#""request_id":"r""#;
+    let flow = |on: On, phase: &str, at_ms| on.flow(phase, ms(at_ms), "global", xxh3_64(b"r"));
+    let of_serving = |line: String| line.replace(r#""cat":"flow""#, r#""cat":"serving""#);
+    let dir = run_of(&[
+        (api, vec![flow(on, "s", 0), span(on, 0, "http", id)]),
+        (
+            engine,
+            vec![
+                span(far, 4, "schedule", id),
+                of_serving(flow(far, "f", 6)),
+                span(far, 6, "step", id),
+                far.flow("s", ms(6), "local", 5),
+            ],
+        ),
+    ]);
+    let merged = dir.merge();
+    let mut chains = program_chains(&merged);
+    chains.sort();
+    let joined = vec!["s http", "t schedule", "t step"];
+    assert_eq!(chains, [joined, vec!["s step"]]);
+    let flow = |category: &str, end, start| json!({"name": "request", "category": category, "without_end": end, "without_start": start});
+    // The joined steps are the merge's: the program's flows are as loose as before.
+    assert_eq!(
+        merged.report.0["links"]["loose_flows"],
+        json!([flow("flow", 2, 0), flow("serving", 0, 1)])
+    );
+    let text = Ended::of(trace_merge().arg(dir.path())).stderr;
+    for line in [
+        r#"flows without end: 2 named "request" in category "flow""#,
+        r#"flows without start: 1 named "request" in category "serving""#,
+        "steps added to flows of the program: 2",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
 }
 
 #[test]

@@ -127,8 +127,12 @@ impl Recorder<'_> {
         let first = self.on(self.process.pid).instant(START_NS, "first", "");
         self.slots[1].pending.extend(stream(&[first]));
         let (mut flush_ms, mut anchor_ms) = (250, ANCHOR_MS);
+        let renamed_ms = 1_000 + u64::from(self.process.pid) * 271 % 90_000;
         for ms in 1..RUN_MS {
             let at_ns = START_NS + ms * MS;
+            if ms == renamed_ms {
+                self.rename();
+            }
             if let Some(after) = course
                 .pause_ms
                 .and_then(|pause_ms| ms.checked_sub(pause_ms))
@@ -171,6 +175,14 @@ impl Recorder<'_> {
                 self.flush(slot, at_ns);
             }
         }
+    }
+
+    /// The process gives itself another name.
+    fn rename(&mut self) {
+        self.name = format!("renamed-{}", self.process.pid);
+        let name = format!(r#""name":"{}""#, self.name);
+        let line = self.process.main_thread().metadata("process_name", &name);
+        self.slots[0].pending.extend(stream(&[line]));
     }
 
     /// Stands still with lines that are not written. Then its first thread records before they are, slot after slot.

@@ -171,6 +171,67 @@ pub(crate) fn hostile_run() -> RunDir {
     dir
 }
 
+/// A span that lasted since long before the window, another one in it, and one that was open when the process was killed.
+fn long_run() -> RunDir {
+    let dir = RunDir::new();
+    let process = Process::with_ring(70);
+    let (on, mut fragment) = (process.main_thread(), process.fragment());
+    let seconds = |seconds: u64| seconds * 1_000_000_000;
+    let lines = [
+        on.span(seconds(40), seconds(1), "short", ""),
+        on.span(seconds(3), seconds(39), "inner", ""),
+        on.span(seconds(2), seconds(43), "outer", ""),
+        on.span(seconds(1), seconds(1), "before", ""),
+        on.instant(seconds(46), "last", ""),
+    ];
+    let from = fragment.block(1, 0, &stream(&lines));
+    fragment.write_here(&dir.fragments());
+    let mut ring = Ring::of(&process);
+    ring.slots = vec![
+        Slot::default(),
+        Slot {
+            tid: 70,
+            from,
+            flushed: from,
+            open: vec![Open::named(seconds(1), "killed here")],
+            ..Slot::default()
+        },
+    ];
+    ring.write_here(&dir.fragments());
+    dir
+}
+
+#[test]
+fn issue_47_perfetto_opens_on_the_window_that_was_asked_for() {
+    let test = "issue_47_perfetto_opens_on_the_window_that_was_asked_for";
+    let (dir, folder) = (long_run(), tempfile::tempdir().unwrap());
+    for sorted in [None, Some("--sort")] {
+        let path = folder.path().join("window.json");
+        let asked = ["--no-settle", "--last=12s"].into_iter().chain(sorted);
+        let merged = Merged::of(&asked.collect::<Vec<_>>(), &[dir.path()]);
+        std::fs::write(&path, &merged.bytes).unwrap();
+        let shown = "select name, depth, (ts - (select start_ts from trace_bounds)) / 1000000, dur / 1000000 from slice order by depth, ts";
+        let bounds = "select end_ts - start_ts from trace_bounds";
+        let whole =
+            "select extract_arg(arg_set_id, 'args.sa_whole_dur') from slice where name = 'outer'";
+        let Some(rows) = query(test, &path, &[ERRORS, bounds, shown, whole]) else {
+            return;
+        };
+        assert!(rows[0].is_empty(), "{:?}", rows[0]);
+        // The begin of the open span is 1 ns before the window.
+        assert_eq!(number(&rows[1]), 12_000_000_001);
+        let expected = serde_json::json!([
+            ["killed here", 0, 0, 0],
+            ["outer", 1, 0, 11_000],
+            ["last", 1, 12_000, 0],
+            ["inner", 2, 0, 8_000],
+            ["short", 3, 6_000, 1_000],
+        ]);
+        assert_eq!(serde_json::json!(rows[2]), expected);
+        assert_eq!(rows[3][0][0].as_f64(), Some(43e6));
+    }
+}
+
 #[test]
 fn flows_counters_lanes_and_unfinished_spans_load() {
     let dir = hostile_run();

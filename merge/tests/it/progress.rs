@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const SPANS: u64 = 2_000;
 
 /// What a merge says on a terminal.
-struct Said {
+struct Finished {
     /// Until its pipe is read.
     waiting: String,
     /// Until it ends.
@@ -25,7 +25,7 @@ struct Said {
 }
 
 /// What a merge into a pipe says, if nobody reads the pipe for so long, nor before it has said these words.
-fn said(patience: Duration, words: &str, options: &[&str], no_color: bool) -> Said {
+fn said(patience: Duration, words: &str, options: &[&str], no_color: bool) -> Finished {
     let mut command = trace_merge();
     command.env("TERM", "xterm").env_remove("NO_COLOR");
     if no_color {
@@ -35,7 +35,7 @@ fn said(patience: Duration, words: &str, options: &[&str], no_color: bool) -> Sa
 }
 
 /// The same of any command that merges what it is told to.
-fn said_by(command: &mut Command, patience: Duration, words: &str) -> Said {
+fn said_by(command: &mut Command, patience: Duration, words: &str) -> Finished {
     let dir = run(SPANS);
     let pipe = dir.path().join("pipe");
     mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
@@ -78,7 +78,7 @@ fn said_by(command: &mut Command, patience: Duration, words: &str) -> Said {
     assert!(child.wait().unwrap().success());
     assert!(trace.ends_with(b"]}\n"));
     reader.join().unwrap();
-    Said {
+    Finished {
         waiting,
         all: so_far(),
     }

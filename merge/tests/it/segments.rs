@@ -176,6 +176,7 @@ fn a_status_that_is_asked_again_reads_full_segments_once() {
     let processes = survey::processes(dir.path()).unwrap();
     let mut known = Known::default();
     let first = processes[0].contents(&mut known).unwrap();
+    assert_eq!(first.events, dir.merge().report.number("events_total"));
     let path = dir.fragments().join(format!("trace.{PID}.s1.jsonl"));
     let mut bytes = std::fs::read(&path).unwrap();
     let header = memchr::memchr(b'\n', &bytes).unwrap();
@@ -183,7 +184,10 @@ fn a_status_that_is_asked_again_reads_full_segments_once() {
     std::fs::write(&path, bytes).unwrap();
     assert_eq!(processes[0].contents(&mut known).unwrap(), first);
     let anew = processes[0].contents(&mut Known::default()).unwrap();
+    // Ten spans and a name are gone, and a record says so.
     assert_eq!(anew.events, first.events - 10);
+    assert_eq!(anew.events, dir.merge().report.number("events_total"));
+    assert_eq!(anew.lost["gap"], 1);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::invocation::{Ended, Merged, Report, RunDir, trace_merge};
 use crate::last::{end_ns, write_long};
 use crate::output::names;
 use crate::random::{Rng, write_foreign, write_own};
-use crate::trace::{Trace, ns};
+use crate::trace::{Trace, ns, whole};
 use crate::writer::Fragment;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -108,13 +108,7 @@ fn known(whole: &Merged) -> Vec<Known> {
 
 /// An event with all its ids and times, and whether it is marked as cut.
 fn comparable(event: &Value) -> (String, bool) {
-    let mut event = event.clone();
-    let args = event.get_mut("args").and_then(Value::as_object_mut);
-    let cut = args.and_then(|args| args.remove("sa_cut")).is_some();
-    let is_empty = |args: &Value| args.as_object().is_some_and(serde_json::Map::is_empty);
-    if event.get("args").is_some_and(is_empty) {
-        event.as_object_mut().unwrap().remove("args");
-    }
+    let (event, cut) = whole(event);
     (event.to_string(), cut)
 }
 

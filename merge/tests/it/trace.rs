@@ -86,6 +86,14 @@ impl Trace {
         self.shown().map(output_event).collect()
     }
 
+    /// All events but metadata as they were before a window cut them, in comparable form; and how many are marked as cut.
+    pub(crate) fn whole(&self) -> (Vec<Event>, u64) {
+        let whole: Vec<_> = self.shown().map(whole).collect();
+        let marks = whole.iter().filter(|(_, is_cut)| *is_cut).count() as u64;
+        let events = whole.iter().map(|(event, _)| output_event(event));
+        (events.collect(), marks)
+    }
+
     /// The name that a viewer shows for each pid: the last one.
     pub(crate) fn process_names(&self) -> BTreeMap<String, String> {
         let records = self
@@ -138,6 +146,26 @@ fn output_event(event: &Value) -> Event {
         process: pid,
         id,
     }
+}
+
+/// Returns an event as it was before a window or a part cut it, and whether it is marked as cut.
+pub(crate) fn whole(event: &Value) -> (Value, bool) {
+    let mut event = event.clone();
+    let Some(args) = event.get_mut("args").and_then(Value::as_object_mut) else {
+        return (event, false);
+    };
+    let is_cut = args.remove("sa_cut").is_some();
+    let times = ["sa_whole_ts", "sa_whole_dur"].map(|key| args.remove(key));
+    let is_empty = args.is_empty();
+    if is_empty {
+        event.as_object_mut().unwrap().remove("args");
+    }
+    for (key, time) in ["ts", "dur"].into_iter().zip(times) {
+        if let Some(time) = time {
+            event[key] = time;
+        }
+    }
+    (event, is_cut)
 }
 
 /// A time in ns.

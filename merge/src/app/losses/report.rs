@@ -21,6 +21,9 @@ pub struct LossReport {
     pub cause: String,
     /// Events that are missing; of `gap` at least so many, for nothing tells how many there were.
     pub events: u64,
+    /// Number of changes to recorded events, such as texts that were cut. With such a cause, `events` is 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub changed: u64,
     /// Bytes of their lines, of `gap` alone.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u64,
@@ -60,6 +63,10 @@ impl LossReport {
             return self.refused();
         }
         let process = self.process.as_deref().unwrap_or("(no name)");
+        if self.changed > 0 {
+            let (what, when, count) = (changed(&self.cause), self.when(), self.changed);
+            return printable(&format!("{what} in {process}'s events{when}: {count}"));
+        }
         let (whose, of) = match self.thread.as_deref().filter(|thread| *thread != process) {
             Some(thread) => (thread, format!(" of {process}")),
             None => (process, String::new()),
@@ -84,10 +91,12 @@ impl LossReport {
         }
     }
 
-    /// How much of what was recorded is missing, rounded so that only all is all.
+    /// Returns how much of what was recorded is missing, rounded so that only all is all. A process, or a thread at one instant, lost some of its
+    /// events even if no other one has that time.
     fn share(&self) -> String {
         if self.events_left == 0 {
-            return "all".to_owned();
+            let is_all = self.thread.is_some() && self.from_ns < self.to_ns;
+            return if is_all { "all" } else { "some" }.to_owned();
         }
         let all = u128::from(self.events) + u128::from(self.events_left);
         match u128::from(self.events) * 100 / all {
@@ -126,6 +135,17 @@ fn seconds(ns: i64) -> String {
     format!("{sign}{}.{:03} s", ms / 1000, ms % 1000)
 }
 
+/// Returns the change that a cause made to recorded events, in words.
+fn changed(cause: &str) -> &str {
+    match Cause::of_name(cause) {
+        Some(Cause::Cut) => "texts and lists that were too long were cut",
+        Some(Cause::BadValue) => "values with invalid JSON were replaced with null",
+        Some(Cause::BadSeries) => "counter values that are not finite numbers were left out",
+        Some(Cause::Clamped) => "durations were clamped",
+        _ => cause,
+    }
+}
+
 /// A cause in words.
 fn why(cause: &str) -> &str {
     match Cause::of_name(cause) {
@@ -135,12 +155,24 @@ fn why(cause: &str) -> &str {
         Some(Cause::Busy) => "the fragment took nothing for too long",
         Some(Cause::FragmentRemoved) => "somebody removed the fragment",
         Some(Cause::DiskBound) => "SA_PROFILE_MAX_MB was reached",
-        Some(Cause::Signal) => "a signal handler interrupted an event",
+        Some(Cause::Signal) => {
+            "they were recorded inside another event, by a signal handler or a value of the program's own"
+        }
         Some(Cause::Threads) => "no more threads could record",
         Some(Cause::TooLarge) => "they were too large",
         Some(Cause::TooManyOpen) => "too many spans were open",
         Some(Cause::OutOfMemory) => "there was no memory for them",
-        Some(Cause::Clamped | Cause::ChildrenRefused) | None => cause,
+        Some(Cause::OpenSpans) => {
+            "they were spans that were open at the end, more than the ring had room for"
+        }
+        Some(
+            Cause::Clamped
+            | Cause::Cut
+            | Cause::BadValue
+            | Cause::BadSeries
+            | Cause::ChildrenRefused,
+        )
+        | None => cause,
     }
 }
 
@@ -156,6 +188,7 @@ mod tests {
             thread: Some("worker-3".to_owned()),
             cause: "disk_full".to_owned(),
             events,
+            changed: 0,
             bytes: 0,
             events_left,
             processes: 0,
@@ -185,7 +218,20 @@ mod tests {
         };
         assert_eq!(
             of_process.words(),
-            "all of api's events at 12.100 s are missing (5): SA_PROFILE_MAX_MB was reached"
+            "some of api's events at 12.100 s are missing (5): SA_PROFILE_MAX_MB was reached"
+        );
+    }
+
+    #[test]
+    fn what_was_only_changed_is_not_called_missing() {
+        let cut = LossReport {
+            changed: 3,
+            cause: "cut".to_owned(),
+            ..lost(0, 7)
+        };
+        assert_eq!(
+            cut.words(),
+            "texts and lists that were too long were cut in api's events between 12.100 s and 60.000 s: 3"
         );
     }
 

@@ -19,7 +19,7 @@ use crate::event::edges::Edges;
 use crate::event::era::Era;
 use crate::foreign::ForeignReport;
 use crate::fragment::assembly::Assembly;
-use crate::fragment::recording::{Recording, refuse_changed};
+use crate::fragment::recording::Recording;
 use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
 use crate::lanes::moves::Overflow;
@@ -239,11 +239,15 @@ impl<'a> Merge<'a> {
     ) -> Result<Decided, Error> {
         let (sources, summaries) = (&found.sources, &found.summaries);
         let mut plan = Plan::new(self.recordings, summaries, &aligned.maps);
+        plan.identities.note_exits(&self.options.exits);
         let links = links.map(|links| {
             let maps = self.maps_of_links(&plan, aligned);
             self.pool.install(|| links.finish(&maps))
         });
         report.links = links.as_ref().map(|links| links.report.clone());
+        if let Some(links) = report.links.as_mut().filter(|_| is_part(self.options)) {
+            links.loose_flows.clear();
+        }
         let view = found.view();
         let find = || {
             let (folders, progress) = (self.folders, self.progress);
@@ -260,8 +264,6 @@ impl<'a> Merge<'a> {
         let tell = || tell_losses(view, summaries, &plan, report);
         self.pool.install(tell);
         tell_foreign(self.recordings, self.foreign, report);
-        // A file that was cut short has nothing any more, and that is no reason to call it empty.
-        refuse_changed(self.recordings)?;
         if !self.options.allow_empty {
             refuse_nonsense(self.recordings, report)?;
         }
@@ -354,7 +356,6 @@ impl<'a> Merge<'a> {
             order: order.as_ref(),
             portion: None,
         };
-        refuse_changed(self.recordings)?;
         let access = self.access(default_directory);
         if let Some(limit) = self.options.split {
             let target = PartsTarget {
@@ -380,7 +381,6 @@ impl<'a> Merge<'a> {
         let finished = sink.finish();
         let length = finished.map_err(|source| Error::of_write(&path, source))?;
         report.output_bytes = length.bytes;
-        refuse_changed(self.recordings)?;
         report.output = destination.finish()?;
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::Report;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// What stands in the trace under `otherData`.
 pub(crate) fn other_data(report: &Report) -> Value {
@@ -15,6 +16,11 @@ pub(crate) fn other_data(report: &Report) -> Value {
         "damage": report.damage_by_kind,
         "window": report.window,
     });
+    let runs = report.inputs.iter().filter_map(|input| input.run.as_ref());
+    let runs: BTreeSet<&String> = runs.collect();
+    if !runs.is_empty() {
+        data["runs"] = json!(runs);
+    }
     if report.clocks.len() > 1 {
         data["clocks"] = json!(report.clocks);
     }

@@ -29,6 +29,8 @@ pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) 
             main: process.main && process.tracks.is_none(),
             tracks: process.tracks.is_some(),
             end: end(process).and_then(RecordingEnd::name),
+            exit: process.exit.clone().filter(|_| process.tracks.is_none()),
+            was_running: end(process) == Some(RecordingEnd::Running),
             open_spans: end(process).map_or(0, RecordingEnd::open_spans),
             aside_for: process.aside.as_ref().map(|aside| aside.trace.clone()),
             threads: process

@@ -80,7 +80,7 @@ fn tell_missing(
             }
         }
     }
-    for (gap, range) in missing(assembly, summary) {
+    for (gap, range) in missing(assembly, &summary.explained, summary.stopped) {
         let detail = format!("slot {} bytes {}..{}", gap.stream.0, range.start, range.end);
         report.add_damage(path(gap.place.0), gap.place.1, Kind::Gap, Some(detail));
     }

@@ -1,12 +1,18 @@
-//! What the fragments and rings of one process hold, counted.
+//! Contents of the fragments and rings of one process, counted in the same way as by a merge.
 
 use super::RunProcess;
 use crate::event::line::parse_canonical;
-use crate::event::scan::line_start;
+use crate::event::scan::Part;
+use crate::fragment::assembly::Assembly;
 use crate::fragment::blocks::{Piece, split};
-use crate::fragment::file::{Fragment, RingFile};
-use crate::fragment::load::{Opened, by_stem};
-use memchr::{memchr_iter, memmem};
+use crate::fragment::exit::{Exit, known_exit};
+use crate::fragment::file::Fragment;
+use crate::fragment::load::{Opened, by_stem, recordings};
+use crate::fragment::recording::Recording;
+use crate::pass::first_pass::summarize;
+use crate::pass::gaps::{gap_records, missing};
+use crate::pass::summary::{ChunkSummary, Explained};
+use memchr::memmem;
 use rayon::prelude::*;
 use sa_recorder::format::control::{SWITCH_RECORD, Switch};
 use sa_recorder::format::{
@@ -20,8 +26,8 @@ use std::ops::Range;
 
 /// How every metadata line starts.
 const METADATA_START: &[u8] = FRAGMENT_START.split_at(9).0;
-/// Bytes of a fragment that one worker counts at a time.
-const SHARE_PIECES: usize = 64;
+/// Parts of a fragment that one worker counts at a time.
+const SHARE_PARTS: usize = 64;
 
 /// What a process has recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,9 +36,9 @@ pub struct Contents {
     pub segments: usize,
     /// Their bytes.
     pub bytes: u64,
-    /// Events in its fragments and rings.
+    /// Events in its fragments and rings, as many as a merge shows: names and unfinished spans are among them.
     pub events: u64,
-    /// Events that it says it lost, by cause; of `children_refused` processes that could not record.
+    /// Lost events, by cause, and for `children_refused` the number of processes that could not record. Of `gap` there were at least so many.
     pub lost: BTreeMap<String, u64>,
     /// The name it gave itself last.
     pub name: Option<String>,
@@ -40,18 +46,53 @@ pub struct Contents {
     pub reach: Option<Reach>,
     /// Its first reading of both clocks.
     pub began: Option<Anchor>,
-    /// End of the latest event seen at the end of a block or ring, in ns of the monotonic clock of its time namespace.
+    /// End of its latest event, in ns of the monotonic clock of its time namespace.
     pub last_ns: Option<u64>,
     /// The last switch it told of.
     pub switch: Option<Switch>,
     /// Whether it ended recording itself.
     pub ended: bool,
+    /// True if this is a snapshot, and the process was running when it was taken.
+    pub was_running: bool,
     /// Whether a ring is left.
     pub ring: bool,
     /// Spans that are open, as a ring that is left tells; of a dead process whose ring was settled, those that were.
     pub open_spans: Option<u64>,
+    /// How the process ended, if whoever settled its fragment knew.
+    pub exit: Option<Exit>,
     /// What the newest segment so far tells of removed ones, and when the first of them was begun.
     removed: Option<(StatusLoss, Option<i64>)>,
+    /// What decides which missing positions of the recording are losses that no record explains.
+    gap_facts: GapFacts,
+}
+
+/// What a recording's lines say of its missing positions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct GapFacts {
+    /// Positions that a loss record explains.
+    explained: Vec<Explained>,
+    /// True if the recorder has stopped keeping events.
+    stopped: bool,
+    /// Begin of the first event and end of the last one.
+    times_ns: Option<(i64, i64)>,
+}
+
+impl GapFacts {
+    fn of(summary: ChunkSummary) -> GapFacts {
+        GapFacts {
+            times_ns: summary.range_ns(),
+            explained: summary.explained,
+            stopped: summary.stopped,
+        }
+    }
+
+    fn append(&mut self, later: GapFacts) {
+        self.explained.extend(later.explained);
+        self.stopped |= later.stopped;
+        let both = self.times_ns.zip(later.times_ns);
+        let widest = both.map(|(one, other)| (one.0.min(other.0), one.1.max(other.1)));
+        self.times_ns = widest.or(self.times_ns).or(later.times_ns);
+    }
 }
 
 /// A record of the recorder about itself, as far as a status shows it.
@@ -80,6 +121,10 @@ struct StatusLoss {
 #[derive(Deserialize)]
 struct EndArgs {
     open: Option<u64>,
+    #[serde(default, deserialize_with = "known_exit")]
+    exit: Option<Exit>,
+    #[serde(default)]
+    running: bool,
 }
 
 #[derive(Deserialize)]
@@ -87,34 +132,39 @@ struct Name {
     name: String,
 }
 
-/// The position up to which each slot is in a segment.
-type Ends = BTreeMap<u32, u64>;
+/// The blocks and lines of a segment.
+type Pieces = Vec<(Range<usize>, Piece)>;
 
-/// What full segments hold: they never change again, and who asks again and again reads only the newest.
+/// Full segments, which never change again: repeated looks read only the newest one.
 #[derive(Debug, Default)]
 pub struct Known {
     /// By nonce, segment and length.
-    segments: HashMap<(String, u32, usize), (Contents, Ends)>,
+    segments: HashMap<(String, u32, usize), KnownSegment>,
+}
+
+#[derive(Debug)]
+struct KnownSegment {
+    pieces: Pieces,
+    contents: Option<Contents>,
 }
 
 impl Known {
-    /// Counts a segment, or remembers how it was counted.
-    fn count(&mut self, fragment: &Fragment, is_full: bool) -> (Contents, Ends) {
+    /// Returns the entry of a segment, or `None` if the segment may still grow or has no header.
+    fn entry(&mut self, fragment: &Fragment, is_full: bool) -> Option<&mut KnownSegment> {
+        let header = fragment.header.as_ref().filter(|_| is_full)?;
         let bytes = fragment.content.bytes();
-        let count = || {
-            let (mut contents, mut ends) = (Contents::default(), Ends::new());
-            contents.segments = 1;
-            contents.bytes = bytes.len() as u64;
-            contents.segment(bytes, &mut ends);
-            (contents, ends)
+        let key = (header.nonce.clone(), header.segment, bytes.len());
+        let split = || KnownSegment {
+            pieces: split(bytes),
+            contents: None,
         };
-        match fragment.header.as_ref().filter(|_| is_full) {
-            Some(header) => {
-                let key = (header.nonce.clone(), header.segment, bytes.len());
-                self.segments.entry(key).or_insert_with(count).clone()
-            }
-            None => count(),
-        }
+        Some(self.segments.entry(key).or_insert_with(split))
+    }
+
+    fn pieces(&mut self, fragment: &Fragment, is_full: bool) -> Pieces {
+        let known = self.entry(fragment, is_full);
+        let known = known.map(|known| known.pieces.clone());
+        known.unwrap_or_else(|| split(fragment.content.bytes()))
     }
 }
 
@@ -126,118 +176,130 @@ impl RunProcess {
     pub fn contents(&self, known: &mut Known) -> io::Result<Contents> {
         let mut all = Contents::default();
         for (stem, files) in by_stem(&self.files) {
-            all.add(of_fragment(Opened::of(&stem, &files), known)?);
+            let mut opened = Opened::of(&stem, &files);
+            if let Some((_, error)) = opened.failed.pop() {
+                return Err(error);
+            }
+            for recording in recordings(opened, &[std::env::temp_dir()])? {
+                all.add(Contents::of_recording(&recording, known));
+            }
         }
         Ok(all)
     }
 }
 
-/// Counts what the segments of a fragment and its ring hold.
-fn of_fragment(opened: Opened, known: &mut Known) -> io::Result<Contents> {
-    if let Some((_, error)) = opened.failed.into_iter().next() {
-        return Err(error);
-    }
-    let mut contents = Contents::default();
-    let mut ends = Ends::new();
-    for (at, fragment) in opened.fragments.iter().enumerate() {
-        let (part, part_ends) = known.count(fragment, at + 1 < opened.fragments.len());
-        contents.add(part);
-        for (slot, end) in part_ends {
-            let known = ends.entry(slot).or_default();
-            *known = end.max(*known);
-        }
-    }
-    contents.ring = matches!(opened.ring, Some(RingFile::Read(..) | RingFile::Bad(_)));
-    if let Some(RingFile::Read(ring, _)) = &opened.ring {
-        let of_threads = ring.slots.iter().map(|slot| slot.open.len());
-        contents.open_spans = Some((of_threads.sum::<usize>() + ring.lanes.len()) as u64);
-        // Beyond what the ring's copy has of slot 0 records may tell these losses.
-        if ends.get(&0).is_none_or(|end| *end <= ring.told_to) {
-            for loss in &ring.losses {
-                *contents
-                    .lost
-                    .entry(loss.cause.name().to_owned())
-                    .or_default() += loss.count;
-            }
-        }
-        for slot in &ring.slots {
-            let end = ends.get(&slot.slot);
-            let known = end.map_or(0, |end: &u64| end.saturating_sub(slot.from));
-            let known = usize::try_from(known).unwrap_or(usize::MAX);
-            contents.lines(slot.bytes.get(known..).unwrap_or_default(), slot.slot);
-        }
-    }
-    contents.tell_removed();
-    Ok(contents)
-}
-
 impl Contents {
-    /// Counts a segment; `ends` gets the position up to which each slot is in it.
-    fn segment(&mut self, bytes: &[u8], ends: &mut Ends) {
-        let pieces = split(bytes);
-        for (_, piece) in &pieces {
-            if let Piece::Complete(header) = piece {
-                let end = ends.entry(header.slot).or_default();
-                *end = (*end).max(header.from.saturating_add(header.len));
-            }
-        }
-        let parts: Vec<Contents> = pieces
-            .par_chunks(SHARE_PIECES)
-            .map(|pieces| {
-                let mut part = Contents::default();
-                for (range, piece) in pieces {
-                    part.piece(&bytes[range.clone()], *piece);
-                }
-                part
-            })
+    /// Counts what a merge shows of a recording.
+    fn of_recording(recording: &Recording, known: &mut Known) -> Contents {
+        let fragments = || {
+            let last = recording.fragments.len().saturating_sub(1);
+            let numbered = recording.fragments.iter().enumerate();
+            numbered.map(move |(at, fragment)| (at, fragment, at < last))
+        };
+        let pieces: Vec<Pieces> = fragments()
+            .map(|(_, fragment, is_full)| known.pieces(fragment, is_full))
             .collect();
-        for part in parts {
-            self.add(part);
+        let assembly = recording.assemble(&pieces);
+        let mut contents = Contents::default();
+        for (at, fragment, is_full) in fragments() {
+            let bytes = fragment.content.bytes();
+            let count = || {
+                let parts: Vec<Part> = assembly.parts(at).collect();
+                Contents::of_segment(bytes, &pieces[at], &parts)
+            };
+            contents.add(match known.entry(fragment, is_full) {
+                Some(known) => known.contents.get_or_insert_with(count).clone(),
+                None => count(),
+            });
         }
+        contents.ring(recording, &assembly);
+        contents.gaps(recording, &assembly);
+        contents.add_removed();
+        contents
     }
 
-    fn piece(&mut self, bytes: &[u8], piece: Piece) {
-        match piece {
-            Piece::Complete(header) => self.lines(bytes, header.slot),
-            Piece::Plain | Piece::Broken(_) => self.each_line(bytes),
+    /// Counts the parts of a segment that a merge shows, and reads the recorder's own records.
+    fn of_segment(bytes: &[u8], pieces: &Pieces, parts: &[Part]) -> Contents {
+        let mut contents = Contents {
+            segments: 1,
+            bytes: bytes.len() as u64,
+            ..Contents::default()
+        };
+        for (range, piece) in pieces {
+            // Slot 0 is the recorder's own.
+            if !matches!(piece, Piece::Complete(header) if header.slot > 0) {
+                contents.records(&bytes[range.clone()]);
+            }
         }
+        let counts = parts.par_chunks(SHARE_PARTS).map(|parts| {
+            let summary = summarize(bytes, parts);
+            (summary.events(), GapFacts::of(summary))
+        });
+        for (events, facts) in counts.collect::<Vec<_>>() {
+            contents.count(events, facts);
+        }
+        contents
     }
 
-    /// Counts whole lines of a slot: those of slot 0 are the recorder's own.
-    fn lines(&mut self, bytes: &[u8], slot: u32) {
-        if slot == 0 {
-            return self.each_line(bytes);
+    /// Counts what only the ring holds.
+    fn ring(&mut self, recording: &Recording, assembly: &Assembly) {
+        self.ring = recording.ring.is_some() || recording.bad_ring.is_some();
+        let Some((ring, _)) = &recording.ring else {
+            return;
+        };
+        for (slot, parts) in &assembly.tail {
+            let slot = &ring.slots[*slot];
+            self.lines(&slot.bytes, parts);
+            if slot.slot == 0 {
+                for part in parts {
+                    self.records(&slot.bytes[part.start..part.end]);
+                }
+            }
         }
-        let metadata = memmem::find_iter(bytes, METADATA_START)
-            .filter(|at| *at == 0 || bytes[at - 1] == b'\n');
-        self.events += (memchr_iter(b'\n', bytes).count() - metadata.count()) as u64;
-        self.note_last(&bytes[last_line(bytes)]);
+        self.lines(&assembly.loss_lines, &[Part::all_of(&assembly.loss_lines)]);
+        self.records(&assembly.loss_lines);
+        self.lines(&assembly.open_lines, &[Part::all_of(&assembly.open_lines)]);
+        let open = memchr::memchr_iter(b'\n', &assembly.open_lines).count();
+        self.open_spans = Some(open as u64);
     }
 
-    fn each_line(&mut self, bytes: &[u8]) {
+    /// Counts the losses that no record explains: a merge adds a record for each.
+    fn gaps(&mut self, recording: &Recording, assembly: &Assembly) {
+        let facts = std::mem::take(&mut self.gap_facts);
+        let missing = missing(assembly, &facts.explained, facts.stopped);
+        let lines = gap_records(recording, &missing, facts.times_ns, None);
+        self.lines(&lines, &[Part::all_of(&lines)]);
+        self.records(&lines);
+        self.gap_facts = GapFacts::default();
+    }
+
+    fn lines(&mut self, bytes: &[u8], parts: &[Part]) {
+        let summary = summarize(bytes, parts);
+        self.count(summary.events(), GapFacts::of(summary));
+    }
+
+    fn count(&mut self, events: u64, facts: GapFacts) {
+        self.events += events;
+        let last_ns = facts.times_ns.and_then(|(_, ns)| u64::try_from(ns).ok());
+        self.last_ns = self.last_ns.max(last_ns);
+        self.gap_facts.append(facts);
+    }
+
+    /// Reads the recorder's records among some lines.
+    fn records(&mut self, bytes: &[u8]) {
+        let own = memmem::Finder::new(OWN_CATEGORY);
         let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-        for line in lines.filter(|line| !line.is_empty()) {
-            let metadata = line.starts_with(METADATA_START);
-            let own = || memmem::find(line, OWN_CATEGORY.as_bytes()).is_some();
-            let removed = (metadata || own()) && self.record(line);
-            if !metadata && !removed {
-                self.events += 1;
-                self.note_last(line);
+        for line in lines {
+            if line.starts_with(METADATA_START) || own.find(line).is_some() {
+                self.record(line);
             }
         }
     }
 
-    fn note_last(&mut self, line: &[u8]) {
-        if let Some(event) = parse_canonical(line) {
-            let end = u64::try_from(event.ts_ns.saturating_add(event.dur_ns)).ok();
-            self.last_ns = self.last_ns.max(end);
-        }
-    }
-
-    /// Notes a record of the recorder; tells whether it is one about removed segments, of which only the last counts.
-    fn record(&mut self, line: &[u8]) -> bool {
+    /// Notes a record of the recorder. Of those about removed segments only the last counts.
+    fn record(&mut self, line: &[u8]) {
         let Ok(record) = serde_json::from_slice::<StatusRecord<'_>>(line) else {
-            return false;
+            return;
         };
         let args = record.args.map_or("null", |args| args.get());
         match (record.ph, record.name) {
@@ -252,18 +314,23 @@ impl Contents {
                 self.began = serde_json::from_str(args).ok();
             }
             ("M", END_RECORD) => match serde_json::from_str::<EndArgs>(args) {
+                Ok(EndArgs { running: true, .. }) => self.was_running = true,
                 // A reader wrote it, for a process that had not ended recording itself.
-                Ok(EndArgs { open: Some(open) }) => self.open_spans = Some(open),
+                Ok(EndArgs {
+                    open: Some(open),
+                    exit,
+                    ..
+                }) => (self.open_spans, self.exit) = (Some(open), exit),
                 _ => self.ended = true,
             },
             ("i", LOSS_RECORD) if record.cat == OWN_CATEGORY => {
                 let Ok(loss) = serde_json::from_str::<StatusLoss>(args) else {
-                    return false;
+                    return;
                 };
                 if loss.first.is_some() {
                     let began_ns = parse_canonical(line).map(|event| event.ts_ns);
                     self.removed = Some((loss, began_ns));
-                    return true;
+                    return;
                 }
                 self.lose(loss);
             }
@@ -272,19 +339,17 @@ impl Contents {
             }
             _ => {}
         }
-        false
     }
 
     fn lose(&mut self, loss: StatusLoss) {
         *self.lost.entry(loss.cause).or_default() += loss.events + loss.processes;
     }
 
-    /// Counts what the newest segment tells of removed ones, in the first of which recording began.
-    fn tell_removed(&mut self) {
+    /// Adds what the newest segment says of removed ones. Recording began in the first of these.
+    fn add_removed(&mut self) {
         let Some((loss, began_ns)) = self.removed.take() else {
             return;
         };
-        self.events += 1;
         self.lose(loss);
         let began_ns = began_ns.and_then(|ns| u64::try_from(ns).ok());
         if let (Some(anchor), Some(began_ns)) = (&mut self.began, began_ns) {
@@ -308,18 +373,15 @@ impl Contents {
         self.last_ns = self.last_ns.max(later.last_ns);
         self.switch = later.switch.or(self.switch.take());
         self.ended |= later.ended;
+        self.was_running |= later.was_running;
         self.ring |= later.ring;
+        self.exit = later.exit.or(self.exit.take());
         if let Some(open) = later.open_spans {
             *self.open_spans.get_or_insert(0) += open;
         }
         self.removed = later.removed.or(self.removed.take());
+        self.gap_facts.append(later.gap_facts);
     }
-}
-
-/// The last of whole lines, without its newline.
-fn last_line(bytes: &[u8]) -> Range<usize> {
-    let end = bytes.len().saturating_sub(1);
-    line_start(bytes, end, 0)..end
 }
 
 #[cfg(test)]
@@ -355,18 +417,13 @@ mod tests {
     #[test]
     fn events_are_counted_and_own_records_read() {
         let bytes = [block(1, 0, SPANS), b"\n\n\n".to_vec(), block(0, 0, OWN)].concat();
-        let (mut contents, mut ends) = (Contents::default(), BTreeMap::new());
-        contents.segment(&bytes, &mut ends);
-        assert_eq!((contents.events, contents.last_ns), (4, Some(7_500)));
+        let contents = Contents::of_segment(&bytes, &split(&bytes), &[Part::all_of(&bytes)]);
+        assert_eq!((contents.events, contents.last_ns), (7, Some(7_500)));
         assert_eq!(contents.lost, BTreeMap::from([("busy".to_owned(), 4)]));
         assert_eq!(contents.name.as_deref(), Some("new"));
         let switch = contents.switch.unwrap();
         assert_eq!(switch.control.as_deref(), Some("0123456789abcdef"));
         assert!(contents.ended);
-        assert_eq!(
-            ends,
-            BTreeMap::from([(0, OWN.len() as u64), (1, SPANS.len() as u64)])
-        );
     }
 
     #[test]
@@ -381,10 +438,9 @@ mod tests {
         let mut contents = Contents::default();
         for (anchor, events, first) in [(5000, 10, 1), (7000, 25, 2)] {
             let text = segment(anchor, events, first);
-            contents.segment(text.as_bytes(), &mut BTreeMap::new());
+            contents.records(text.as_bytes());
         }
-        contents.tell_removed();
-        assert_eq!(contents.events, 1);
+        contents.add_removed();
         assert_eq!(
             contents.lost,
             BTreeMap::from([("disk_bound".to_owned(), 25)])

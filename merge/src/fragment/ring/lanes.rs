@@ -1,5 +1,6 @@
 //! The lane table of a ring: which async spans were open, and on which row each is shown.
 
+use super::chain::{Chain, EntryPlace};
 use super::{Area, OpenEntry, OpenSpan, RingBytes, RingHead, Sites, Slot, read_entry};
 use sa_recorder::format::LANE_BASE;
 use sa_recorder::format::ring as layout;
@@ -36,22 +37,23 @@ pub fn rows<'a>(open: impl Iterator<Item = &'a OpenLane>) -> Vec<OpenSpan> {
     shown
 }
 
-/// The spans that are open on lanes.
+/// Reads the spans that are open on lanes; `more` has the lanes beyond the table.
 pub(super) fn read(
     source: &impl RingBytes,
     head: &RingHead,
+    more: &Chain,
     sites: &mut Sites,
     slots: &[Slot],
 ) -> Vec<OpenLane> {
     let mut lanes = Vec::new();
     let mut texts = LaneTexts::of(head);
-    for index in 0..head.lane_count {
-        let at = head.lanes + u64::from(index) * layout::OPEN_ENTRY_BYTES as u64;
-        if at >= source.len() {
-            break;
-        }
-        let area = texts.area(source, index);
-        let Some(entry) = OpenEntry::read(source, at, layout::LANE_NAME_AT, area, sites) else {
+    let in_table = (0..head.lane_count).map(|index| EntryPlace {
+        at: head.lanes + u64::from(index) * layout::OPEN_ENTRY_BYTES as u64,
+        text: texts.area(source, index),
+    });
+    let in_table = in_table.take_while(|place| place.at < source.len());
+    for (index, EntryPlace { at, text }) in (0..).zip(in_table.chain(more.entries())) {
+        let Some(entry) = OpenEntry::read(source, at, layout::LANE_NAME_AT, text, sites) else {
             continue;
         };
         if is_closed(&entry, slots) {
@@ -68,10 +70,9 @@ pub(super) fn read(
 }
 
 fn is_closed(entry: &OpenEntry, slots: &[Slot]) -> bool {
-    let closes_at = entry.u64(layout::LANE_CLOSES_AT);
     let closing_slot = entry.u32(layout::LANE_CLOSING_SLOT_AT);
     let closing = slots.iter().find(|slot| slot.slot == closing_slot);
-    closes_at != 0 && closing.is_some_and(|slot| slot.head >= closes_at)
+    closing.is_some_and(|slot| entry.is_closed_at(slot.head))
 }
 
 /// The text areas of the lanes, which lie together in groups.

@@ -63,7 +63,7 @@ impl Sites {
 }
 
 /// Where the text of a span may lie in the ring.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
     pub(super) at: u64,
     pub(super) bytes: u64,
@@ -155,6 +155,11 @@ impl OpenEntry {
             label,
             args: args.and_then(Result::ok).unwrap_or_default(),
         })
+    }
+
+    /// Returns true if the span's line ends at or before this position of the slot that closes it.
+    pub(super) fn is_closed_at(&self, head: u64) -> bool {
+        (1..=head).contains(&self.u64(layout::LANE_CLOSES_AT))
     }
 
     pub(super) fn start_ns(&self) -> u64 {

@@ -260,6 +260,29 @@ fn issue_19_the_text_of_an_entry_that_changed_meanwhile_does_not_count() {
 }
 
 #[test]
+fn issue_47_a_span_below_others_is_closed_once_its_line_is_published() {
+    let mut image = Image::new();
+    let stack = 3 * PAGE + layout::SLOT_STACK_AT;
+    for (depth, start_ns) in (0..).zip([1000, 2000, 3000]) {
+        image.entry(stack + depth * layout::OPEN_ENTRY_BYTES, start_ns, 1);
+    }
+    let ending = layout::ending(7, 1).to_ne_bytes();
+    image.put(3 * PAGE + layout::SLOT_ENDING_AT, &ending);
+    let open = |image: &Image| -> Vec<u64> {
+        let ring = image.recover().expect("a ring");
+        ring.slots[0]
+            .open
+            .iter()
+            .map(|span| span.start_ns)
+            .collect()
+    };
+    image.state(0, 7, 3);
+    assert_eq!(open(&image), [1000, 2000, 3000]);
+    image.state(0, 8, 3);
+    assert_eq!(open(&image), [1000, 3000]);
+}
+
+#[test]
 fn a_lane_is_closed_once_the_closing_line_is_published() {
     let mut image = Image::new();
     image.entry(2 * PAGE, 1000, 1);

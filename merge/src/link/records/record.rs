@@ -1,6 +1,10 @@
 //! How the records lie in temporary files, and which of them become one.
 
-use super::{Alias, EventPlace, Link, Request, RequestAlias, RequestKey, RequestReach, Root};
+use super::{
+    Alias, EventPlace, FlowPhases, FlowThread, Link, OwnFlow, ProgramFlow, Request, RequestAlias,
+    RequestKey, RequestReach, Root,
+};
+use crate::link::styles::Style;
 use crate::store::sorter::Record;
 
 fn store<const N: usize>(numbers: [u64; N], out: &mut Vec<u8>) {
@@ -9,32 +13,40 @@ fn store<const N: usize>(numbers: [u64; N], out: &mut Vec<u8>) {
         .for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
 }
 
+#[inline]
 fn load<const N: usize>(bytes: &[u8]) -> [u64; N] {
     let (numbers, _) = bytes.as_chunks::<8>();
     let numbers = numbers.first_chunk::<N>().copied().unwrap_or([[0; 8]; N]);
     numbers.map(u64::from_le_bytes)
 }
 
+/// Bit of a stored style that is set if arrows may lead up to the flow.
+const HAS_LEAD: u64 = 1 << 32;
+
 impl Record for Request {
-    const BYTES: usize = 48;
+    const BYTES: usize = 56;
 
     fn store(&self, out: &mut Vec<u8>) {
-        let marked = u64::from(self.clock) << 1 | u64::from(self.linked);
-        let RequestReach { first, last } = self.reach;
-        let times = [first.0, last.0].map(i64::cast_unsigned);
-        let row = [self.key, marked, times[0], first.1.0, times[1], last.1.0];
-        store(row, out);
+        let clock = u64::from(self.clock);
+        let RequestReach {
+            first,
+            second_ns,
+            last,
+        } = self.reach;
+        let [first_ns, second_ns, last_ns] = [first.0, second_ns, last.0].map(i64::cast_unsigned);
+        store([self.key, clock, first_ns, first.1.0], out);
+        store([second_ns, last_ns, last.1.0], out);
     }
 
     fn load(bytes: &[u8]) -> Request {
-        let [key, marked, first_ts, first, last_ts, last] = load(bytes);
+        let [key, clock, first_ns, first, second_ns, last_ns, last] = load(bytes);
         Request {
             key,
-            clock: u32::try_from(marked >> 1).unwrap_or(u32::MAX),
-            linked: marked & 1 != 0,
+            clock: u32::try_from(clock).unwrap_or(u32::MAX),
             reach: RequestReach {
-                first: (first_ts.cast_signed(), EventPlace(first)),
-                last: (last_ts.cast_signed(), EventPlace(last)),
+                first: (first_ns.cast_signed(), EventPlace(first)),
+                second_ns: second_ns.cast_signed(),
+                last: (last_ns.cast_signed(), EventPlace(last)),
             },
         }
     }
@@ -120,19 +132,109 @@ impl Record for RequestAlias {
 }
 
 impl Record for Link {
-    const BYTES: usize = 32;
+    const BYTES: usize = 64;
 
     fn store(&self, out: &mut Vec<u8>) {
+        let own = self.own.map_or([0; 4], |own| {
+            let lead = if own.has_lead { HAS_LEAD } else { 0 };
+            let style = u64::from(own.style.0) | lead;
+            [own.id, style, own.start_ns.cast_unsigned(), own.thread]
+        });
         store([self.key, self.flow, self.first.0, self.last.0], out);
+        store(own, out);
     }
 
     fn load(bytes: &[u8]) -> Link {
-        let [key, flow, first, last] = load(bytes);
+        let [key, flow, first, last, id, style, start_ns, thread] = load(bytes);
         Link {
             key,
             flow,
             first: EventPlace(first),
             last: EventPlace(last),
+            own: (id != 0).then(|| OwnFlow {
+                id,
+                style: style_of(style & !HAS_LEAD),
+                start_ns: start_ns.cast_signed(),
+                thread,
+                has_lead: style & HAS_LEAD != 0,
+            }),
         }
     }
+}
+
+impl Record for ProgramFlow {
+    const BYTES: usize = 40;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        let numbers = u64::from(self.clock) << 32 | u64::from(self.style.0);
+        let start_ns = self.start_ns.cast_unsigned();
+        store([self.key, numbers, start_ns, self.id, self.thread], out);
+    }
+
+    fn load(bytes: &[u8]) -> ProgramFlow {
+        let [key, numbers, start_ns, id, thread] = load(bytes);
+        ProgramFlow {
+            key,
+            clock: u32::try_from(numbers >> 32).unwrap_or(u32::MAX),
+            start_ns: start_ns.cast_signed(),
+            style: style_of(numbers & u64::from(u32::MAX)),
+            id,
+            thread,
+        }
+    }
+
+    /// Of one id and clock there is one, with the first start.
+    fn join(&mut self, next: &ProgramFlow) -> bool {
+        (self.key, self.clock) == (next.key, next.clock)
+    }
+}
+
+impl Record for FlowThread {
+    const BYTES: usize = 8;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        store([self.key], out);
+    }
+
+    #[inline]
+    fn load(bytes: &[u8]) -> FlowThread {
+        let [key] = load(bytes);
+        FlowThread { key }
+    }
+
+    fn join(&mut self, next: &FlowThread) -> bool {
+        self == next
+    }
+}
+
+impl Record for FlowPhases {
+    const BYTES: usize = 16;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        let phases = u64::from(self.has_start) << 1 | u64::from(self.has_other);
+        store([self.key, u64::from(self.style.0) << 2 | phases], out);
+    }
+
+    fn load(bytes: &[u8]) -> FlowPhases {
+        let [key, numbers] = load(bytes);
+        FlowPhases {
+            key,
+            style: style_of(numbers >> 2),
+            has_start: numbers & 2 != 0,
+            has_other: numbers & 1 != 0,
+        }
+    }
+
+    fn join(&mut self, next: &FlowPhases) -> bool {
+        let is_same = self.key == next.key;
+        if is_same {
+            self.has_start |= next.has_start;
+            self.has_other |= next.has_other;
+        }
+        is_same
+    }
+}
+
+fn style_of(number: u64) -> Style {
+    Style(u32::try_from(number).unwrap_or(u32::MAX))
 }

@@ -1,7 +1,7 @@
 //! Finds spans that are two lines, and cross a cut. Only begins and ends of which the other has not come yet are remembered.
 
 use super::crossing::{Crossing, ShownEvent};
-use super::stretch::{MARK, PartStretch};
+use super::stretch::{MARK, PartStretch, WHOLE_TIMES};
 use crate::event::edges::Lies;
 use crate::event::line::Event;
 use crate::event::patch::Target;
@@ -67,7 +67,7 @@ pub(super) fn find_crossing(job: &Job<'_>, stretches: &[PartStretch]) -> Crossin
                 half.chunk,
                 ShownEvent { nth, parts },
                 own,
-                half.bytes + MARK + LONGER,
+                half.bytes + MARK + WHOLE_TIMES + LONGER,
             );
         }
     }
@@ -93,10 +93,11 @@ fn of_chunk(
         let Some((key, is_begin)) = target.and_then(|target| half(event, target)) else {
             return;
         };
+        let cut = chunk.cut(event);
         let half = CrossingHalf {
             key,
             is_begin,
-            at_ns: event.ts_ns.saturating_add(shift_ns),
+            at_ns: cut.as_ref().unwrap_or(event).ts_ns.saturating_add(shift_ns),
             chunk: number,
             nth,
             bytes: event.line.len(),

@@ -6,7 +6,7 @@ use super::report::PartReport;
 use super::stretch::PartStretch;
 use crate::base::access::Access;
 use crate::base::folder::Folder;
-use crate::fragment::recording::refuse_changed;
+use crate::link::LinkedEvents;
 use crate::write::copy::TraceCopy;
 use crate::write::inputs::refuse_inputs;
 use crate::write::output::{Destination, part_places};
@@ -37,7 +37,7 @@ pub(crate) struct SplitTrace {
     /// The first part.
     pub(crate) first: Option<PathBuf>,
     /// Flow events that link requests.
-    pub(crate) linked: u64,
+    pub(crate) linked: LinkedEvents,
 }
 
 /// Where the parts go, and who may read them.
@@ -68,7 +68,8 @@ pub(crate) fn write_parts(
         options, access, ..
     } = target;
     let places = part_places(options, target.default_directory, stretches.len())?;
-    let (mut destinations, mut parts, mut linked) = (Vec::new(), Vec::new(), 0);
+    let (mut destinations, mut parts, mut linked) =
+        (Vec::new(), Vec::new(), LinkedEvents::default());
     for (portion, place) in portions.iter().zip(&places.own) {
         let (destination, file) = Destination::part(place, options.gzip, access)?;
         refuse_inputs(&destination, job.recordings)?;
@@ -80,7 +81,6 @@ pub(crate) fn write_parts(
         parts.push(portion.report(place.path(), &length));
         destinations.push(destination);
     }
-    refuse_changed(job.recordings)?;
     Destination::finish_all(destinations)?;
     let first = places.own.first();
     Ok(SplitTrace {

@@ -55,7 +55,10 @@ pub(super) fn entries(
     if chunk.is_copied_alike() {
         chunk.parts.iter().for_each(|part| notes.canonical(*part));
     } else {
-        chunk.each(source.bytes, |_, lies, event| notes.event(event, lies));
+        chunk.each(source.bytes, |_, lies, event| {
+            let cut = chunk.cut(event);
+            notes.event(cut.as_ref().unwrap_or(event), lies);
+        });
     }
     Ok(notes.entries)
 }

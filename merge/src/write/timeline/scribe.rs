@@ -3,17 +3,17 @@
 use super::order::TimeOrder;
 use super::ordered_event::OrderedEvent;
 use super::targets::index;
-use crate::Error;
 use crate::base::time_cache::Stamp;
 use crate::event::line::{Event, parse, parse_again, parse_canonical};
 use crate::event::patch::Target;
 use crate::event::prefix_cache::Fronts;
+use crate::fragment::file::Fragment;
 use crate::link::{Linker, Lookup};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::pass::visitor::CachedLine;
 use crate::write::job::Job;
-use crate::write::writer::{Alike, write};
+use crate::write::writer::{Alike, WrittenEvent, write};
 use std::io;
 
 /// Kinds of targets of which the last fronts are kept.
@@ -28,6 +28,10 @@ pub(crate) struct Scribe<'a, 'l> {
     fronts: Vec<Fronts<'a, Alike<'a>>>,
     /// Writes the flows of requests that are served in the events.
     linker: Option<Linker<'a, 'l>>,
+    /// The sources that have events in the last piece.
+    sources: Vec<usize>,
+    /// For each source, the piece in which it last had an event.
+    last_piece: Vec<Option<usize>>,
 }
 
 /// The line of an event, read again.
@@ -52,28 +56,51 @@ impl<'a, 'l> Scribe<'a, 'l> {
             stamp: Stamp::default(),
             fronts: (0..KINDS).map(|_| Fronts::default()).collect(),
             linker: lookup.map(Linker::nowhere),
+            sources: Vec::new(),
+            last_piece: vec![None; job.sources.len()],
         }
     }
 
-    /// Appends the events of one piece; gives its share of the chunks.
+    /// Appends the events of one piece and returns its share of the chunks' bytes. Events whose lines were overwritten are left out.
     ///
     /// # Errors
-    /// If a line is not there any more.
+    /// If the order of the events cannot be read.
     pub(crate) fn piece(&mut self, number: usize, out: &mut Vec<u8>) -> io::Result<u64> {
+        self.sources.clear();
         for entry in self.order.piece(number)? {
-            self.entry(&entry, out)
-                .ok_or_else(|| self.changed(&entry))?;
+            let start = out.len();
+            self.note_source(number, &entry);
+            if self.entry(&entry, out).is_none() {
+                out.truncate(start);
+                self.note_removed(&entry);
+            }
         }
         Ok(self.order.bytes_of_piece(number))
     }
 
-    fn changed(&self, entry: &OrderedEvent) -> io::Error {
+    /// Returns the fragments that have events in the last piece.
+    pub(crate) fn fragments_of_piece(&self) -> impl Iterator<Item = &'a Fragment> {
+        let job = self.job;
+        let sources = self.sources.iter().map(|source| &job.sources[*source]);
+        sources.filter_map(|source| source.fragment(job.recordings))
+    }
+
+    #[inline(always)]
+    fn note_source(&mut self, piece: usize, entry: &OrderedEvent) {
+        if let Some(chunk) = self.job.chunks.get(index(entry.at.chunk))
+            && self.last_piece[chunk.source] != Some(piece)
+        {
+            self.last_piece[chunk.source] = Some(piece);
+            self.sources.push(chunk.source);
+        }
+    }
+
+    fn note_removed(&self, entry: &OrderedEvent) {
         let chunk = self.job.chunks.get(index(entry.at.chunk));
         let source = chunk.map(|chunk| &self.job.sources[chunk.source]);
-        let path = source.map(|source| source.path.to_owned());
-        let offset = source.map_or(0, |source| source.file_offset(entry.start));
-        let path = path.unwrap_or_default();
-        io::Error::other(Error::Changed { path, offset })
+        if let Some(fragment) = source.and_then(|source| source.fragment(self.job.recordings)) {
+            fragment.watch.add_removed(1);
+        }
     }
 
     #[inline(always)]
@@ -91,7 +118,7 @@ impl<'a, 'l> Scribe<'a, 'l> {
         })
     }
 
-    /// Writes an event; `None` if its line is no event any more.
+    /// Writes an event; `None` if its line is no longer an event.
     #[inline]
     fn entry(&mut self, entry: &OrderedEvent, out: &mut Vec<u8>) -> Option<()> {
         let line = self.line(entry)?;
@@ -122,9 +149,10 @@ impl<'a, 'l> Scribe<'a, 'l> {
             self.fronts[kind].keep(&event, || Alike::of(&event, line.target));
         }
         let (shift_ns, stamp) = (line.shift_ns, &mut self.stamp);
-        write(&event, line.target, shift_ns, stamp, entry.is_cut(), out);
+        let shown = WrittenEvent::new(&event, line.chunk.cut(&event), entry.is_cut());
+        write(&shown, line.target, shift_ns, stamp, out);
         if let Some(linker) = self.linker.as_mut().filter(|_| is_linked) {
-            linker.event(&event, line.target, out);
+            linker.event(shown.event(), line.target, out);
         }
         Some(())
     }

@@ -1,0 +1,120 @@
+//! A hash of a file that is read once, from beginning to end.
+
+use crate::fragment::file::Content;
+use std::cell::{Cell, RefCell};
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// Distance between the hash and the reader. The hash is ahead, so that it never covers a change that the reader missed.
+const AHEAD_BYTES: usize = 4 << 20;
+/// Number of bytes after which pages that were read are released.
+const RELEASED_BYTES: usize = 32 << 20;
+
+/// Hashes a file's bytes just before they are read, and releases their pages afterwards.
+pub(super) struct ContentSum<'a> {
+    content: &'a Content,
+    hasher: RefCell<Xxh3Default>,
+    hashed: Cell<usize>,
+    released: Cell<usize>,
+}
+
+impl<'a> ContentSum<'a> {
+    /// Hashes the first bytes.
+    pub(super) fn begin(content: &'a Content) -> ContentSum<'a> {
+        let sum = ContentSum {
+            content,
+            hasher: RefCell::new(Xxh3Default::new()),
+            hashed: Cell::new(0),
+            released: Cell::new(0),
+        };
+        sum.hash_to(AHEAD_BYTES);
+        sum
+    }
+
+    /// Returns the hash of all bytes.
+    pub(super) fn of(content: &Content) -> u64 {
+        let sum = ContentSum::begin(content);
+        let len = content.bytes().len();
+        (0..len)
+            .step_by(AHEAD_BYTES / 2)
+            .for_each(|at| sum.passed(at));
+        sum.finish()
+    }
+
+    /// Notes that the reader has come to `at`.
+    pub(super) fn passed(&self, at: usize) {
+        if at.saturating_add(AHEAD_BYTES / 2) > self.hashed.get() {
+            self.hash_to(at.saturating_add(AHEAD_BYTES));
+        }
+        if at - self.released.get() > RELEASED_BYTES {
+            self.content.release(self.released.get(), at);
+            self.released.set(at);
+        }
+    }
+
+    /// Releases the remaining pages and returns the hash of all bytes.
+    pub(super) fn finish(self) -> u64 {
+        let len = self.content.bytes().len();
+        self.hash_to(len);
+        self.content.release(self.released.get(), len);
+        self.hasher.into_inner().digest()
+    }
+
+    /// Hashes the bytes up to `to`. No other program can change content that is not watched, so that needs no hash.
+    fn hash_to(&self, to: usize) {
+        let bytes = self.content.bytes();
+        let to = to.min(bytes.len());
+        if self.content.is_watched() && to > self.hashed.get() {
+            let next = &bytes[self.hashed.get()..to];
+            self.hasher.borrow_mut().update(next);
+            self.hashed.set(to);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn a_byte_anywhere_changes_the_sum_and_appending_does_not() {
+        let named = tempfile::NamedTempFile::new().unwrap();
+        let bytes: Vec<u8> = (0..10 << 20).map(|at: u32| at.to_le_bytes()[1]).collect();
+        std::fs::write(named.path(), &bytes).unwrap();
+        let content = Content::of_others(File::open(named.path()).unwrap()).unwrap();
+        let sum = ContentSum::begin(&content);
+        (0..bytes.len())
+            .step_by(1 << 20)
+            .for_each(|at| sum.passed(at));
+        let before = sum.finish();
+        assert_eq!(before, ContentSum::of(&content));
+        let file = File::options().append(true).open(named.path()).unwrap();
+        std::io::Write::write_all(&mut &file, b"more").unwrap();
+        assert_eq!(before, ContentSum::of(&content));
+        let file = File::options().write(true).open(named.path()).unwrap();
+        for at in [0, 5_000_001, bytes.len() - 1] {
+            let old = bytes[at];
+            file.write_all_at(&[old ^ 1], at as u64).unwrap();
+            assert_ne!(before, ContentSum::of(&content), "{at}");
+            file.write_all_at(&[old], at as u64).unwrap();
+        }
+        assert_eq!(before, ContentSum::of(&content));
+    }
+
+    /// A change after the reader has passed a byte, and one just before it, differ from the hash.
+    #[test]
+    fn bytes_are_hashed_before_they_are_read() {
+        let named = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(named.path(), vec![b'a'; 8 << 20]).unwrap();
+        let content = Content::of_others(File::open(named.path()).unwrap()).unwrap();
+        let file = File::options().write(true).open(named.path()).unwrap();
+        for at in [0, 3 << 20, 6 << 20] {
+            let sum = ContentSum::begin(&content);
+            sum.passed(at);
+            file.write_all_at(b"b", at as u64).unwrap();
+            assert_ne!(sum.finish(), ContentSum::of(&content), "{at}");
+            file.write_all_at(b"a", at as u64).unwrap();
+        }
+    }
+}

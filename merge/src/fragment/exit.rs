@@ -1,0 +1,328 @@
+//! How processes ended, and which process of a crashed run died first.
+
+use sa_recorder::format::visible;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+/// Maximum number of processes that a line names.
+const NAMED: usize = 8;
+
+/// Signals that programs are ended with in good order, when they are idle.
+const ORDERLY: [&str; 5] = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGPIPE"];
+
+/// How a process ended, as the program that waited for it saw.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// By itself, with this exit code.
+    Code(i32),
+    /// By this signal, such as `SIGKILL`.
+    Signal(String),
+}
+
+impl Exit {
+    /// Returns true for a signal that no program is ended with in good order.
+    pub fn is_crash(&self) -> bool {
+        matches!(self, Exit::Signal(name) if !ORDERLY.contains(&name.as_str()))
+    }
+
+    /// The end in words.
+    pub fn words(&self) -> String {
+        match self {
+            Exit::Code(code) => format!("with exit code {code}"),
+            Exit::Signal(name) => format!("by {name}"),
+        }
+    }
+}
+
+/// Reads how a process ended. Returns `None` for a value that this version does not know, so that the rest of the record can still be read.
+pub(crate) fn known_exit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Exit>, D::Error> {
+    let value = Value::deserialize(from)?;
+    Ok(serde_json::from_value(value).ok())
+}
+
+/// Facts about the end of a process that did not close its recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Death {
+    /// Number of spans that it left open; `None` if that is not known, because its ring is gone or cannot be read.
+    pub open_spans: Option<u64>,
+    /// How it ended, where somebody waited for it and saw.
+    pub exit: Option<Exit>,
+    /// Time of its last event, on one clock for all processes.
+    pub last_ns: Option<i64>,
+}
+
+/// How a process ended that did not close its recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeathKind {
+    /// It was killed: by a signal that no program is ended with in good order, or in open spans.
+    Killed,
+    /// It ended by itself, with an exit code, and left spans open.
+    Exited,
+    /// It left no span open, as after `_exit` or a signal between two spans.
+    Idle,
+    /// It is not known whether it left spans open.
+    Unknown,
+}
+
+impl Death {
+    /// Returns true if a signal ended it that programs are ended with in good order.
+    pub fn is_orderly(&self) -> bool {
+        self.exit.as_ref().is_some_and(|exit| !exit.is_crash())
+    }
+
+    /// Returns how the process ended. If nobody saw its end, open spans mean that it was killed.
+    pub fn kind(&self) -> DeathKind {
+        let left_open = self.open_spans.is_some_and(|open| open > 0);
+        match &self.exit {
+            Some(Exit::Code(_)) if left_open => DeathKind::Exited,
+            Some(exit) if left_open || exit.is_crash() => DeathKind::Killed,
+            None if left_open => DeathKind::Killed,
+            _ if self.open_spans.is_none() => DeathKind::Unknown,
+            _ => DeathKind::Idle,
+        }
+    }
+
+    /// Returns true if the process was killed.
+    pub fn is_kill(&self) -> bool {
+        self.kind() == DeathKind::Killed
+    }
+}
+
+/// Returns the processes that were killed, with the first one to die at the front. Its last event is the earliest, because the others went on recording.
+/// Processes that a signal ended as programs are ended in good order (SIGTERM, SIGINT) come after all others.
+pub fn first_killed<T>(processes: impl IntoIterator<Item = (T, Death)>) -> Vec<(T, Death)> {
+    let killed = processes.into_iter().filter(|(_, death)| death.is_kill());
+    let mut killed: Vec<(T, Death)> = killed.collect();
+    killed.sort_by_key(|(_, death)| order(death));
+    killed
+}
+
+/// Returns the sort key of a death.
+fn order(death: &Death) -> (bool, i64) {
+    (death.is_orderly(), death.last_ns.unwrap_or(i64::MAX))
+}
+
+/// A process that did not close its recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadProcess {
+    /// Its name, as it was recorded.
+    pub name: String,
+    /// Its process id, where it ran.
+    pub pid: i64,
+    /// Facts about its end.
+    pub death: Death,
+}
+
+impl DeadProcess {
+    /// Returns its name and pid, and how it ended: `worker-0 (pid 4711), by SIGKILL, in 4 open spans`.
+    fn words(&self) -> String {
+        let mut words = format!("{} (pid {})", visible(&self.name), self.pid);
+        if let Some(exit) = &self.death.exit {
+            words += &format!(", {}", visible(&exit.words()));
+        }
+        match self.death.open_spans {
+            None | Some(0) => {}
+            Some(1) => words += ", in 1 open span",
+            Some(open) => words += &format!(", in {open} open spans"),
+        }
+        words
+    }
+}
+
+/// The processes that did not close their recordings, by how they ended. In each group the one that died first is at the front.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deaths {
+    killed: Vec<DeadProcess>,
+    exited: Vec<DeadProcess>,
+    idle: Vec<DeadProcess>,
+    unknown: Vec<DeadProcess>,
+}
+
+impl FromIterator<DeadProcess> for Deaths {
+    fn from_iter<I: IntoIterator<Item = DeadProcess>>(processes: I) -> Deaths {
+        let mut processes: Vec<DeadProcess> = processes.into_iter().collect();
+        processes.sort_by_key(|process| order(&process.death));
+        let mut deaths = Deaths::default();
+        for process in processes {
+            let group = match process.death.kind() {
+                DeathKind::Killed => &mut deaths.killed,
+                DeathKind::Exited => &mut deaths.exited,
+                DeathKind::Idle => &mut deaths.idle,
+                DeathKind::Unknown => &mut deaths.unknown,
+            };
+            group.push(process);
+        }
+        deaths
+    }
+}
+
+impl Deaths {
+    /// Returns the process that was killed first.
+    pub fn first_killed(&self) -> Option<&DeadProcess> {
+        self.killed.first()
+    }
+
+    /// Says which processes were killed, with the one that died first at the front; `None` if there is none.
+    pub fn killed_words(&self) -> Option<String> {
+        let (first, others) = self.killed.split_first()?;
+        let first = first.words();
+        Some(match others {
+            [] => format!("killed: {first}"),
+            _ => format!("killed: first {first}; then {}", listed(others, NAMED - 1)),
+        })
+    }
+
+    /// Says which processes ended by themselves and left spans open; `None` if there is none.
+    pub fn exited_words(&self) -> Option<String> {
+        let themselves = if self.exited.len() == 1 {
+            "itself"
+        } else {
+            "themselves"
+        };
+        let names = || listed(&self.exited, NAMED);
+        let is_any = !self.exited.is_empty();
+        is_any.then(|| format!("ended by {themselves} with spans open: {}", names()))
+    }
+
+    /// Says which processes ended with no span open, or it is not known whether they left any open. Returns a line for each kind that there is.
+    pub fn other_words(&self) -> Vec<String> {
+        let kinds = [
+            (
+                &self.idle,
+                ", with no span open (_exit, or a signal between two spans)",
+            ),
+            (
+                &self.unknown,
+                "; it is not known whether spans were open, because the ring is gone or cannot be read",
+            ),
+        ];
+        let kinds = kinds.into_iter().filter(|(group, _)| !group.is_empty());
+        let words = |(group, spans): (&Vec<DeadProcess>, &str)| {
+            let recordings = if group.len() == 1 {
+                "its recording"
+            } else {
+                "their recordings"
+            };
+            let names = listed(group, NAMED);
+            format!("ended without closing {recordings}{spans}: {names}")
+        };
+        kinds.map(words).collect()
+    }
+
+    /// Returns all that there is to say, a line for each kind of end.
+    pub fn lines(&self) -> Vec<String> {
+        let first = self.killed_words().into_iter().chain(self.exited_words());
+        first.chain(self.other_words()).collect()
+    }
+}
+
+/// Lists processes, at most so many by name.
+fn listed(processes: &[DeadProcess], most: usize) -> String {
+    let mut words: Vec<String> = processes
+        .iter()
+        .take(most)
+        .map(DeadProcess::words)
+        .collect();
+    if let Some(more) = processes.len().checked_sub(most).filter(|more| *more > 0) {
+        words.push(format!("and {more} more"));
+    }
+    words.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_is_not_known_is_none() {
+        let read = |text: &str| known_exit(&mut serde_json::Deserializer::from_str(text)).unwrap();
+        assert_eq!(read(r#"{"code":3}"#), Some(Exit::Code(3)));
+        for unknown in ["null", r#"{"core_dump":"x"}"#, "7", r#"{"code":"x"}"#] {
+            assert_eq!(read(unknown), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn the_one_that_stopped_recording_first_is_the_victim() {
+        let signal = |name: &str| Some(Exit::Signal(name.to_owned()));
+        let death = |left_open: bool, exit, last_ns| Death {
+            open_spans: Some(u64::from(left_open)),
+            exit,
+            last_ns: Some(last_ns),
+        };
+        let processes = [
+            ("api", death(true, None, 90)),
+            ("helper", death(true, Some(Exit::Code(1)), 10)),
+            ("idle", death(false, signal("SIGTERM"), 5)),
+            ("stopped", death(true, signal("SIGTERM"), 30)),
+            ("engine", death(true, signal("SIGABRT"), 80)),
+            ("worker", death(false, signal("SIGKILL"), 50)),
+            ("forked", death(false, None, 1)),
+        ];
+        let found = first_killed(processes).into_iter();
+        let names: Vec<&str> = found.map(|(name, _)| name).collect();
+        assert_eq!(names, ["worker", "engine", "api", "stopped"]);
+    }
+
+    fn dead(pid: i64, open_spans: Option<u64>, exit: Option<Exit>) -> DeadProcess {
+        DeadProcess {
+            name: format!("worker-{pid}"),
+            pid,
+            death: Death {
+                open_spans,
+                exit,
+                last_ns: Some(100 - pid),
+            },
+        }
+    }
+
+    #[test]
+    fn issue_47_each_kind_of_end_has_its_line() {
+        let signal = |name: &str| Some(Exit::Signal(name.to_owned()));
+        let deaths: Deaths = [
+            dead(1, Some(0), signal("SIGKILL")),
+            dead(2, Some(0), signal("SIGTERM")),
+            dead(3, Some(2), signal("SIGSEGV")),
+            dead(4, Some(1), Some(Exit::Code(1))),
+            dead(5, Some(0), None),
+            dead(6, Some(1), None),
+            dead(7, None, None),
+            dead(8, None, signal("SIGKILL")),
+            dead(9, None, Some(Exit::Code(0))),
+            dead(10, Some(3), Some(Exit::Code(2))),
+        ]
+        .into_iter()
+        .collect();
+        let expected = [
+            "killed: first worker-8 (pid 8), by SIGKILL; then worker-6 (pid 6), in 1 open span; worker-3 (pid 3), by SIGSEGV, in 2 open spans; worker-1 (pid 1), by SIGKILL",
+            "ended by themselves with spans open: worker-10 (pid 10), with exit code 2, in 3 open spans; worker-4 (pid 4), with exit code 1, in 1 open span",
+            "ended without closing their recordings, with no span open (_exit, or a signal between two spans): worker-5 (pid 5); worker-2 (pid 2), by SIGTERM",
+            "ended without closing their recordings; it is not known whether spans were open, because the ring is gone or cannot be read: worker-7 (pid 7); worker-9 (pid 9), with exit code 0",
+        ];
+        assert_eq!(deaths.lines(), expected);
+        assert_eq!(deaths.first_killed().map(|first| first.pid), Some(8));
+        let one: Deaths = [dead(4, Some(1), Some(Exit::Code(1)))]
+            .into_iter()
+            .collect();
+        let expected =
+            "ended by itself with spans open: worker-4 (pid 4), with exit code 1, in 1 open span";
+        assert_eq!(one.lines(), [expected]);
+        assert_eq!(Deaths::default().lines(), [""; 0]);
+    }
+
+    #[test]
+    fn a_line_names_a_few_processes_and_counts_the_others() {
+        for (open_spans, before) in [(1, 1), (0, 0)] {
+            let deaths: Deaths = (0..11)
+                .map(|pid| dead(pid, Some(open_spans), None))
+                .collect();
+            let [line] = &deaths.lines()[..] else {
+                panic!("{deaths:?}");
+            };
+            assert_eq!(line.matches("worker-").count(), NAMED, "{line}");
+            assert!(line.ends_with("; and 3 more"), "{line}");
+            assert_eq!(line.matches("first ").count(), before, "{line}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Inputs whose pages others overwrite during the merge: whatever the input does, the trace is JSON, and the report says so.
+
+use crate::full::is_full;
+use crate::invocation::trace_merge;
+use crate::trace::Trace;
+use crate::writer::Process;
+use crate::writer::line::stream;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const SPANS: u64 = 60_000;
+/// The length of a page, and how far from the begin of a file pages are written over: what comes before may already be in the trace.
+const PAGE: usize = 4096;
+const BEGUN: usize = 3 << 20;
+/// Longer than the time in which two changes may give a file the same times.
+const TICK: Duration = Duration::from_millis(60);
+
+fn args(n: u64) -> String {
+    format!(r#""n":{n},"text":"0123456789 0123456789 0123456789 0123456789""#)
+}
+
+fn plain() -> Vec<u8> {
+    let on = Process::new(90).main_thread();
+    let span = |n: u64| on.span(1_000_000 + n * 1000, 500, "plain", &args(n)) + "\n";
+    (0..SPANS).map(span).collect::<String>().into_bytes()
+}
+
+fn own() -> Vec<u8> {
+    let process = Process::new(91);
+    let mut fragment = process.fragment();
+    fragment.block(0, 0, &stream(&[process.anchor(1_000_000)]));
+    let mut from = 0;
+    for block in 0..SPANS / 100 {
+        let spans = (0..100).map(|n| {
+            let n = block * 100 + n;
+            let thread = process.main_thread();
+            thread.span(1_000_000 + n * 1000, 500, "own", &args(n))
+        });
+        from = fragment.block(1, from, &stream(&spans.collect::<Vec<_>>()));
+    }
+    fragment.bytes
+}
+
+/// How a merge ended, its trace and its report.
+struct Merged {
+    code: Option<i32>,
+    trace: Vec<u8>,
+    report: Value,
+}
+
+impl Merged {
+    fn changes(&self) -> u64 {
+        self.report["damage_by_kind"]["changed"]
+            .as_u64()
+            .unwrap_or(0)
+    }
+}
+
+/// Merges a file that somebody changes after it was read once, and before most of it is read again: the trace goes to a pipe, which is
+/// not read before.
+fn merge_in_two(path: &Path, whole: &[u8], words: &[&str], change: impl FnOnce(&File)) -> Merged {
+    fs::write(path, whole).unwrap();
+    std::thread::sleep(TICK);
+    let output = path.with_file_name("out.json");
+    let _ = fs::remove_file(&output);
+    let made = Command::new("mkfifo").arg(&output).status().unwrap();
+    assert!(made.success());
+    let mut merge = trace_merge();
+    merge.args(["--threads", "1", "--report", "json", "-o"]);
+    merge.arg(&output).args(words).arg(path);
+    let merge = merge.stdout(Stdio::piped()).spawn().unwrap();
+    let mut pipe = File::open(&output).unwrap();
+    let mut trace = vec![0; 100];
+    pipe.read_exact(&mut trace).unwrap();
+    change(&File::options().read(true).write(true).open(path).unwrap());
+    pipe.read_to_end(&mut trace).unwrap();
+    let ended = merge.wait_with_output().unwrap();
+    Merged {
+        code: ended.status.code(),
+        trace,
+        report: serde_json::from_slice(&ended.stdout).unwrap_or_default(),
+    }
+}
+
+/// Writes over every eighth page with something.
+fn write_over(file: &File, page: impl Fn(u64) -> Vec<u8>) {
+    let bytes = file.metadata().unwrap().len();
+    for at in (BEGUN as u64..bytes - PAGE as u64).step_by(8 * PAGE) {
+        file.write_all_at(&page(at), at).unwrap();
+    }
+}
+
+/// Texts that somebody may write: nonsense, bytes from elsewhere in the file, and quotes.
+fn pages(whole: &[u8]) -> [Box<dyn Fn(u64) -> Vec<u8> + '_>; 3] {
+    let elsewhere = |at: u64| {
+        let from = usize::try_from(at).unwrap() / 2 + 77;
+        whole[from..from + PAGE].to_vec()
+    };
+    [
+        Box::new(|at: u64| vec![u8::try_from(at / 4096 % 256).unwrap(); PAGE]),
+        Box::new(elsewhere),
+        Box::new(|_| b"\"}\n{\"ph\":\"X\",".repeat(PAGE / 13)),
+    ]
+}
+
+/// A valid trace.
+#[derive(serde::Deserialize)]
+struct ValidTrace {
+    #[serde(rename = "traceEvents")]
+    events: Vec<serde::de::IgnoredAny>,
+}
+
+fn is_valid(name: &str, whole: &[u8], words: &[&str]) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(name);
+    for page in pages(whole) {
+        let merged = merge_in_two(&path, whole, words, |file| write_over(file, &page));
+        let text = &merged.trace[..merged.trace.len().min(100)];
+        assert_eq!(merged.code, Some(0), "{}", String::from_utf8_lossy(text));
+        // A page may be one number of 4,096 digits, which JSON allows and a double does not hold.
+        let trace: ValidTrace = serde_json::from_slice(&merged.trace).unwrap();
+        assert!(trace.events.len() > 1_000, "{}", trace.events.len());
+        assert_eq!(merged.changes(), 1, "{}", merged.report);
+        let strict = [words, &["--strict"]].concat();
+        let merged = merge_in_two(&path, whole, &strict, |file| write_over(file, &page));
+        assert_eq!(merged.code, Some(1));
+    }
+}
+
+#[test]
+fn lines_that_are_written_over_while_they_are_merged_leave_the_trace_valid() {
+    is_valid("trace.90.jsonl", &plain(), &[]);
+}
+
+#[test]
+fn blocks_that_are_written_over_while_they_are_merged_leave_the_trace_valid() {
+    is_valid("trace.91.jsonl", &own(), &[]);
+}
+
+#[test]
+fn a_sorted_trace_of_lines_that_are_written_over_is_valid() {
+    is_valid("trace.90.jsonl", &plain(), &["--sort"]);
+}
+
+#[test]
+fn a_sorted_trace_of_blocks_that_are_written_over_is_valid() {
+    is_valid("trace.91.jsonl", &own(), &["--sort"]);
+}
+
+/// Recorders append to their files, and somebody may touch one, or write what is there already.
+#[test]
+fn what_grows_or_stays_the_same_is_no_change() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, whole) in [("trace.90.jsonl", plain()), ("trace.91.jsonl", own())] {
+        let path = dir.path().join(name);
+        let untouched = merge_in_two(&path, &whole, &[], |_| {});
+        let more = plain();
+        let append = |file: &File| file.write_all_at(&more, whole.len() as u64).unwrap();
+        let rewrite = |file: &File| {
+            let same = |at: u64| whole[usize::try_from(at).unwrap()..][..PAGE].to_vec();
+            write_over(file, same);
+        };
+        let changes: [&dyn Fn(&File); 2] = [&append, &rewrite];
+        for change in changes {
+            let merged = merge_in_two(&path, &whole, &["--strict"], change);
+            assert_eq!((merged.code, merged.changes()), (untouched.code, 0));
+            assert!(merged.trace == untouched.trace);
+        }
+    }
+}
+
+/// The begin of the trace is the begin of the first input: it may be gone before it is written.
+#[test]
+fn an_input_of_which_nothing_is_left_leaves_a_valid_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, output) = (
+        dir.path().join("trace.90.jsonl"),
+        dir.path().join("out.json"),
+    );
+    let rounds = if is_full() { 200 } else { 20 };
+    let whole = plain();
+    for round in 0..rounds {
+        fs::write(&path, &whole).unwrap();
+        let _ = fs::remove_file(&output);
+        let mut merge = trace_merge();
+        merge
+            .args(["-q", "--report", "json", "-o"])
+            .args([&output, &path]);
+        let merge = merge.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        // Somewhere in the merge, another place in each round.
+        std::thread::sleep(Duration::from_millis(2 * round));
+        let file = File::options().write(true).open(&path).unwrap();
+        for at in (0..whole.len() - PAGE).step_by(PAGE) {
+            file.write_all_at(&[b'x'; PAGE], at as u64).unwrap();
+        }
+        let ended = merge.unwrap().wait_with_output().unwrap();
+        let code = ended.status.code().unwrap();
+        assert!(code == 0 || code == 2, "{code}");
+        assert_eq!(code == 0, output.exists());
+        if code == 0 {
+            Trace::parse(&fs::read(&output).unwrap());
+        }
+    }
+}
