@@ -16,14 +16,25 @@ function deviceTable() {
     { title: 'which began at', text: (of) => duration(of.longest_gap_at_ns) },
     ...(data.device.some((of) => of.launch_delay.n > 0) ? LAUNCHES : []),
   ];
-  return figure('How busy they were', table(columns, data.device), 'devices');
+  return data.device.length > 0 && figure('How busy they were', table(columns, data.device), 'devices');
+}
+
+/** The workers whose device is not recorded. */
+function workerTable() {
+  const columns = [
+    { title: 'worker', class: 'text', text: ({ process }) => processName(process) },
+    { title: 'steps', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
+    { title: 'in them', tip: 'the share of its time that it was in a step, or sampled', text: (of) => share(of.busy_ns, of.wall_ns), sort: (of) => of.busy_ns / of.wall_ns },
+    { title: 'longest gap', text: (of) => duration(of.longest_gap_ns), sort: (of) => of.longest_gap_ns },
+    { title: 'which began at', text: (of) => duration(of.longest_gap_at_ns) },
+  ];
+  return data.worker.length > 0 && figure('Workers whose device is not recorded', table(columns, data.worker));
 }
 
 /** The streams, where they tell more than their devices. */
 function streamTable() {
-  const devices = data.device.filter(({ is_runner: runner }) => !runner);
   const tells = ({ mean_queue: mean, replays }) => mean !== null || replays > 0;
-  if (data.stream.length <= devices.length && !data.stream.some(tells)) return undefined;
+  if (data.stream.length <= data.device.length && !data.stream.some(tells)) return undefined;
   const wall = new Map(data.device.map(({ process, wall_ns: ns }) => [process, ns]));
   const columns = [
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },

@@ -4,12 +4,8 @@
 const EVERY_MS = 1000;
 const PAST = 300;
 
-// The token stands in the address only until it was read.
-const query = new URLSearchParams(location.search);
-const token = query.get('token');
-if (token !== null) {
-  history.replaceState(null, '', location.pathname);
-}
+// The token stays in the address, so that the page survives a reload. The server tells browsers to send the address to nobody (`Referrer-Policy`).
+const token = new URLSearchParams(location.search).get('token');
 
 const element = (name, text, attributes = {}) => {
   const made = document.createElement(name);
@@ -102,32 +98,15 @@ const remember = (stats) => {
   add(past.running, stats.engine.reduce((all, one) => all + (one.running ?? 0), 0));
 };
 
-const quantiles = (histogram) => {
-  const at = (part) => {
-    const rank = part * histogram.n;
-    let below = 0;
-    let from = 0;
-    for (let number = 0; number < histogram.bounds_ns.length; number += 1) {
-      const here = histogram.counts[number];
-      const to = histogram.bounds_ns[number];
-      if (here > 0 && below + here >= rank) return from + (to - from) * (rank - below) / here;
-      below += here;
-      from = to;
-    }
-    return histogram.n ? from : null;
-  };
-  return [at(0.5), at(0.9), at(0.99)];
-};
-
 const figures = (stats) => {
   const of = [['TTFT', 'ttft'], ['TPOT', 'tpot'], ['ITL', 'itl'], ['E2E', 'e2e'], ['queue', 'queue']];
   const rows = of.map(([name, key]) => {
     const all = stats.requests[key];
     const window = stats.last_60_s[key];
-    return [name, count(all.n), time(all.n ? all.sum_ns / all.n : null), ...quantiles(all).map(time),
+    return [name, count(all.n), time(all.mean_ns), time(all.p50_ns), time(all.p90_ns), time(all.p99_ns),
       count(window.n), time(window.mean_ns), time(window.p50_ns), time(window.p99_ns)];
   });
-  return table('Requests', [['', true], ['n'], ['mean'], ['p50'], ['p90'], ['p99'], ['last minute: n'], ['mean'], ['p50'], ['p99']], rows);
+  return table('Requests', [['', true], ['n'], ['mean'], ['p50'], ['p90'], ['p99'], [stats.state === 'ended' ? 'its last minute: n' : 'last minute: n'], ['mean'], ['p50'], ['p99']], rows);
 };
 
 const requests = (title, list) => table(title,
@@ -140,6 +119,7 @@ const notes = (stats) => {
   const lost = sum(stats.recorded.lost);
   const skipped = behind.damaged_blocks + behind.damaged_lines + behind.skipped_events + behind.skipped_segments + behind.unreadable_files + behind.out_of_time + behind.late_moments;
   const all = [];
+  if (stats.no_event_for_ns >= 3e9) all.push(`No event for ${Math.floor(stats.no_event_for_ns / 1e9)} s.`);
   if (lost) all.push(`${count(lost)} events were lost: ${Object.entries(stats.recorded.lost).map(([cause, events]) => `${count(events)} ${cause}`).join(', ')}.`);
   if (behind.missing_bytes > 0) all.push(`${bytes(behind.missing_bytes)} of what was recorded are nowhere.`);
   if (behind.behind_ns > 2e9) all.push(`These figures are ${time(behind.behind_ns)} and ${bytes(behind.unread_bytes)} behind the run.`);
@@ -150,7 +130,7 @@ const notes = (stats) => {
 
 const draw = (stats) => {
   const recorded = stats.recorded;
-  const state = {waiting: 'No run has begun yet.', live: 'It goes on.', ended: stats.is_final ? 'It has ended; these are the figures of its report.' : 'It has ended.'}[stats.state];
+  const state = {waiting: 'No run has begun yet.', live: 'It goes on.', ended: recorded.alive > 0 ? 'It was still running when this snapshot was taken.' : stats.is_final ? 'It has ended; these are the figures of its report.' : 'It has ended.'}[stats.state];
   document.getElementById('title').textContent = `${stats.run} ${state}`;
   document.getElementById('notes').replaceChildren(...notes(stats).map((text) => element('span', `${text} `, {class: 'warning'})));
   const ended = stats.requests.ok + stats.requests.aborted + stats.requests.failed;

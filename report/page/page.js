@@ -15,6 +15,7 @@ function recorded() {
     recorded.lost_events > 0 && `${count(recorded.lost_events)} events are lost.`,
     recorded.losses.length > 0 && `${count(recorded.losses.length)} losses touch the figures below.`,
     recorded.unfinished > 0 && `${count(recorded.unfinished)} spans have no end, and count nowhere.`,
+    recorded.refused_processes > 0 && `${count(recorded.refused_processes)} processes recorded nothing.`,
     recorded.damaged > 0 && `${count(recorded.damaged)} places in the inputs could not be read.`,
     uncertain > 0 && `Times of different hosts may be off by ${duration(uncertain)}.`,
     ends.length > 0 && `${ends.slice(0, MANY).join(', ')}${ends.length > MANY ? `, and ${count(ends.length - MANY)} more` : ''}.`,
@@ -28,16 +29,17 @@ function recorded() {
       tile(duration(recorded.wall_ns), 'recorded'), tile(count(recorded.processes.filter(({ is_tracks: of }) => !of).length), 'processes'), tile(count(recorded.events), 'events'),
       data.requests.n > 0 && tile(count(data.requests.n), `requests, ${count(data.requests.ok)} ok`),
       ttft.n > 0 && tile(`${duration(ttft.p50_ns)} / ${duration(ttft.p99_ns)}`, 'TTFT p50 / p99'), tpot.n > 0 && tile(`${duration(tpot.p50_ns)} / ${duration(tpot.p99_ns)}`, 'TPOT p50 / p99'),
-      e2e.n > 0 && tile(`${duration(e2e.p50_ns)} / ${duration(e2e.p99_ns)}`, 'E2E p50 / p99'), wall > 0 && tile(share(busy, wall), 'devices busy')),
-    missing.length > 0 ? missing.map((text) => element('p', { class: 'warning' }, text)) : element('p', { class: 'soft' }, 'Nothing is missing that anybody knows of.'),
+      e2e.n > 0 && tile(`${duration(e2e.p50_ns)} / ${duration(e2e.p99_ns)}`, 'E2E p50 / p99'), wall > 0 ? tile(share(busy, wall), 'devices busy') : data.worker.length > 0 && tile('none', 'devices recorded')),
+    missing.length > 0 ? missing.map((text) => element('p', { class: 'warning' }, text)) : element('p', { class: 'soft' }, 'No known losses.'),
     statement('recorded'),
   ];
 }
 
 function findings() {
-  if (data.findings.length === 0) return element('p', {}, 'Nothing stands out by the rules of docs/time.md.');
-  return data.findings.map((of) => element('div', { class: 'finding' },
+  const nothing = data.findings.length === 0 && element('p', {}, 'Nothing stands out by the rules of docs/time.md.');
+  const found = data.findings.map((of) => element('div', { class: 'finding' },
     element('b', {}, `${words(of.rule)} (${share(of.cost, 1)} of ${OF[of.of]})`), `: ${of.evidence}`, element('p', { class: 'soft' }, `Try: ${of.advice}.`)));
+  return [nothing, ...found, ...data.unrecognized.map((text) => element('p', { class: 'soft' }, `${text[0].toUpperCase()}${text.slice(1)}.`))];
 }
 
 function load() {
@@ -101,7 +103,7 @@ function build() {
       distribution('E2E', request.e2e_us, data.requests.e2e, 'requests'), distribution('TTFT', request.ttft_us, data.requests.ttft, 'requests'), distribution('TPOT', request.tpot_us, data.requests.tpot, 'requests'))] : element('p', {}, none)],
     ['time', 'Over time', () => timeline && [timeline.element, leftOut(), load(), sizing()]],
     ['each', 'Each request', () => list && list.element],
-    ['devices', 'Devices', () => data.device.length > 0 && [deviceTable(), streamTable(), idleBars(), hostTable(), rankMatrix(), rankTable()]],
+    ['devices', data.device.length > 0 ? 'Devices' : 'Workers', () => data.device.length + data.worker.length > 0 && [deviceTable(), workerTable(), streamTable(), idleBars(), hostTable(), rankMatrix(), rankTable()]],
     ['slowest', 'What took longest', () => [slowSteps(), longGaps()]],
     ['stacks', 'Stacks', () => data.stacks.length > 0 && [new Flame().element]],
     ['names', 'Names', () => data.names.length > 0 && nameTable()],

@@ -7,9 +7,11 @@ const FIGURES = [
   ['decode', 'decode', 'from the first token to the last'],
   ['engine_ttft', 'TTFT, engine', 'from the queue to the first token'],
   ['ttft', 'TTFT, frontend', 'from arrival to the first token there'],
+  ['application_ttft', 'TTFT, application', 'the same, from when the application got it'],
   ['tpot', 'TPOT', 'per output token behind the first'],
   ['itl', 'ITL', 'between tokens, of all requests together'],
   ['e2e', 'E2E', 'from arrival to the end'],
+  ['application_e2e', 'E2E, application', 'the same, from when the application got it'],
 ];
 const ORDERS = [
   ['slowest first', (at) => -(data.request.e2e_us[at] ?? -1)],
@@ -18,19 +20,34 @@ const ORDERS = [
   ['by arrival', (at) => data.request.arrival_us[at] ?? Infinity],
 ];
 
+/** Returns true if the trace says of any request when it reached the kernel. */
+function isArrivalKnown() {
+  const of = data.requests;
+  return of.ttft.mean_ns !== of.application_ttft.mean_ns || of.e2e.mean_ns !== of.application_e2e.mean_ns;
+}
+
+/** Returns a note on the requests that some figures leave out. */
+function outOfOrder() {
+  const { requests: n, request_ids: ids } = data.requests.out_of_order;
+  const words = `${n === 1 ? '1 request has' : `${count(n)} requests have`} moments out of order, as when clocks of hosts are apart: left out of the figures between them`;
+  return n > 0 && element('p', { class: 'soft' }, `${words} (${ids.join(', ')}${n > ids.length ? ', …' : ''}).`);
+}
+
 function requestFigures() {
   const columns = [
     { title: '', class: 'text', text: ([, name]) => name },
     { title: 'n', text: ([key]) => count(data.requests[key].n) },
     ...['mean', 'p50', 'p90', 'p99', 'max'].map((name) => ({ title: name, text: ([key]) => duration(data.requests[key][`${name}_ns`]) })),
-    { title: '', class: 'text', text: ([, , meaning]) => element('small', {}, meaning) },
+    { title: '', class: 'text', text: ([, , meaning]) => element('small', {}, isArrivalKnown() ? meaning : meaning.replace('from arrival', 'from when the frontend got it')) },
   ];
-  const known = FIGURES.filter(([key]) => data.requests[key].n > 0);
-  const absent = FIGURES.filter(([key]) => data.requests[key].n === 0).map(([, name]) => name);
+  const figures = FIGURES.filter(([key]) => isArrivalKnown() || !key.startsWith('application_'));
+  const known = figures.filter(([key]) => data.requests[key].n > 0);
+  const absent = figures.filter(([key]) => data.requests[key].n === 0).map(([, name]) => name);
   return [
     figure('Figures of all requests', table(columns, known), 'requests'),
     statement('between_tokens'),
     absent.length > 0 && element('p', { class: 'soft' }, `Not in this trace: ${absent.join(', ')}.`),
+    outOfOrder(),
     data.requests.n < 30 && element('p', { class: 'soft' }, `p90 and p99 of only ${count(data.requests.n)} requests say little.`),
   ];
 }

@@ -1,9 +1,17 @@
-/* The times between two tokens of a request, over all requests (`requests.itl` of the report).
+/* The times between two tokens of a request, over all requests (`requests.itl` of the report). Where spans `process_outputs` list the outputs of a step,
+   they are the times between two outputs of a request, as vLLM counts them.
    If several processes noted tokens, the frontend's count, else those of the process with the most. */
-WITH moment AS (
-  SELECT a.display_value AS request_id, s.ts, s.dur, s.name, COALESCE(t.upid, pt.upid, ta.int_value) AS upid
+WITH waited AS (
+  -- An HTTP request came before the application got it.
+  SELECT arg_set_id, MAX(CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT)) AS waited_ns
+  FROM args
+  WHERE flat_key = 'args.waited_us' AND COALESCE(real_value, int_value) BETWEEN 0 AND 9e15
+  GROUP BY arg_set_id
+), moment AS (
+  SELECT a.display_value AS request_id, s.ts - COALESCE(w.waited_ns, 0) AS ts, s.dur, s.name, COALESCE(t.upid, pt.upid, ta.int_value) AS upid
   FROM slice s
   JOIN args a ON a.arg_set_id = s.arg_set_id AND a.flat_key IN ('args.request_id', 'args.request_ids')
+  LEFT JOIN waited w ON w.arg_set_id = s.arg_set_id AND SUBSTR(s.name, 1, 5) = 'http.'
   LEFT JOIN thread_track tt ON tt.id = s.track_id
   LEFT JOIN thread t ON t.utid = tt.utid
   LEFT JOIN process_track pt ON pt.id = s.track_id
@@ -25,11 +33,34 @@ WITH moment AS (
 ), counted AS (
   SELECT request_id, upid, ROW_NUMBER() OVER (PARTITION BY request_id ORDER BY is_frontend DESC, n DESC, upid DESC) AS nth
   FROM noted
+), step AS (
+  -- With the number of pauses in recording until then.
+  SELECT t.upid, s.ts, s.arg_set_id, COUNT(p.arg_set_id) OVER (PARTITION BY t.upid ORDER BY s.ts) AS pauses
+  FROM slice s
+  LEFT JOIN args p ON p.arg_set_id = s.arg_set_id AND p.flat_key = 'args.after_pause' AND p.display_value = 'true'
+  JOIN thread_track tt ON tt.id = s.track_id
+  JOIN thread t ON t.utid = tt.utid
+  WHERE SUBSTR(s.name, LENGTH(s.name) - 14) = 'process_outputs'
+), output AS (
+  -- A frontend gives each request a number. Its outputs have the engine's own times.
+  SELECT s.upid, n.int_value AS number, COALESCE(e.int_value, s.ts) AS ts, s.ts AS at_ts, s.pauses
+  FROM step s
+  JOIN args n ON n.arg_set_id = s.arg_set_id AND n.flat_key = 'args.request_numbers'
+  LEFT JOIN args e ON e.arg_set_id = s.arg_set_id AND e.flat_key = 'args.engine_ts_ns'
+), between_outputs AS (
+  SELECT ts - LAG(ts) OVER (PARTITION BY upid, number ORDER BY ts, at_ts) AS ns,
+    pauses - LAG(pauses) OVER (PARTITION BY upid, number ORDER BY ts, at_ts) AS pauses
+  FROM output
 ), gap AS (
+  -- The outputs include every token: recorded tokens would count twice.
   SELECT m.ts - LAG(m.ts) OVER (PARTITION BY m.request_id ORDER BY m.ts) AS ns
   FROM moment m
   JOIN counted c ON c.request_id = m.request_id AND c.upid = m.upid AND c.nth = 1
-  WHERE m.dur = 0
+  WHERE m.dur = 0 AND NOT EXISTS (SELECT 1 FROM output)
+  UNION ALL
+  SELECT ns
+  FROM between_outputs
+  WHERE pauses <= 0
 ), bucket AS (
   -- Ranks in two phases: those of whole seconds and of milliseconds in them, and then within each.
   SELECT ns - ns % 1000000 AS from_ns, ns - ns % 1000000000 AS block, COUNT(*) AS n

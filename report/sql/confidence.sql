@@ -1,11 +1,19 @@
 /* How little the means of `request_summary` may say (`confidence` of the report): where the mean of all such requests lies with 90, 95 and 99 %,
    by Student's t and the deviation of a sample. A mean of one request says nothing of that. */
-WITH moment AS (
-  SELECT a.display_value AS request_id, s.arg_set_id, s.ts, CASE WHEN s.dur > 0 THEN s.ts + s.dur END AS end_ts,
+WITH waited AS (
+  -- An HTTP request came before the application got it, and its answer was sent before the application was done with it.
+  SELECT arg_set_id, MAX(CASE WHEN flat_key = 'args.waited_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS waited_ns,
+    MAX(CASE WHEN flat_key = 'args.answered_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS answered_ns
+  FROM args
+  WHERE flat_key IN ('args.waited_us', 'args.answered_us') AND COALESCE(real_value, int_value) BETWEEN 0 AND 9e15
+  GROUP BY arg_set_id
+), moment AS (
+  SELECT a.display_value AS request_id, s.arg_set_id, s.ts - COALESCE(w.waited_ns, 0) AS ts, CASE WHEN s.dur > 0 THEN COALESCE(s.ts - COALESCE(w.waited_ns, 0) + w.answered_ns, s.ts + s.dur) END AS end_ts,
     COALESCE(t.upid, pt.upid, ta.int_value) AS upid,
     CASE WHEN SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
   FROM slice s
   JOIN args a ON a.arg_set_id = s.arg_set_id AND a.flat_key IN ('args.request_id', 'args.request_ids')
+  LEFT JOIN waited w ON w.arg_set_id = s.arg_set_id AND SUBSTR(s.name, 1, 5) = 'http.'
   LEFT JOIN thread_track tt ON tt.id = s.track_id
   LEFT JOIN thread t ON t.utid = tt.utid
   LEFT JOIN process_track pt ON pt.id = s.track_id
@@ -61,12 +69,13 @@ WITH moment AS (
   UNION ALL SELECT 'engine_ttft', 4, engine_first_token_ns - queued_ns FROM request
   UNION ALL SELECT 'ttft', 5, first_token_ns - arrival_ns FROM request
   UNION ALL SELECT 'tpot', 6, CAST((finished_ns - first_token_ns - (finished_ns - first_token_ns) % NULLIF(output_tokens - 1, 0)) / NULLIF(output_tokens - 1, 0) AS BIGINT)
-    FROM request WHERE output_tokens > 1 AND arrival_ns IS NOT NULL
+    FROM request WHERE output_tokens > 1 AND finished_ns >= first_token_ns
   UNION ALL SELECT 'e2e', 7, finished_ns - arrival_ns FROM request
 ), counted AS (
   SELECT metric, place_of_metric, ns, COUNT(*) OVER (PARTITION BY metric) AS n, SUM(ns) OVER (PARTITION BY metric) AS total_ns
   FROM figure
-  WHERE ns IS NOT NULL
+  -- Moments of two clocks may seem to be in another order: then there is no time between them.
+  WHERE ns >= 0
 ), off AS (
   SELECT metric, place_of_metric, n, CAST(total_ns AS DOUBLE) / n AS mean_ns, ns - CAST(total_ns AS DOUBLE) / n AS off_ns
   FROM counted

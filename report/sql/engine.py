@@ -52,6 +52,15 @@ VIEWS = {
     "thread_counter_track": "SELECT id, name, utid FROM track WHERE kind = 'counter' AND utid IS NOT NULL",
 }
 
+# Perfetto's function, which statements for its "Query (SQL)" use. No column of the view has the name of an argument or of a column of ours: a macro
+# pastes its arguments, and they must not mean the view's columns.
+EXTRACT_ARG = (
+    "CREATE VIEW arg_values AS SELECT arg_set_id AS value_set, key AS value_key, CASE WHEN real_value IS NOT NULL THEN real_value::VARIANT "
+    "WHEN int_value IS NOT NULL THEN int_value::VARIANT ELSE string_value::VARIANT END AS arg_value FROM args",
+    "CREATE MACRO extract_arg(wanted_set, wanted_key) AS "
+    "(SELECT ANY_VALUE(arg_value) FROM arg_values WHERE value_set = wanted_set AND value_key = wanted_key)",
+)
+
 # What tells the host of a row that has a time, and how many ids a host has.
 OF_HOST = {"slice": ("id", 1 << 39), "counter": ("id", 1 << 39), "loss": ("upid", 1 << 16)}
 
@@ -126,7 +135,7 @@ class DuckDb:
     """DuckDB, in this process."""
 
     types = {"": "BIGINT", "small": "INTEGER", "real": "DOUBLE", "text": "VARCHAR"}
-    view, quote = "CREATE VIEW", '"'
+    view, quote, functions = "CREATE VIEW", '"', EXTRACT_ARG
 
     def __init__(self, folder, _master):
         import duckdb
@@ -157,7 +166,7 @@ class DataFusion:
     """DataFusion, in this process."""
 
     types = {"": "BIGINT", "small": "INT", "real": "DOUBLE", "text": "VARCHAR"}
-    view, quote = "CREATE VIEW", '"'
+    view, quote, functions = "CREATE VIEW", '"', ()
     failure = Exception  # its errors have no class of their own
 
     def __init__(self, folder, _master):
@@ -190,7 +199,7 @@ class Spark:
     """Spark: in this process, or the cluster of a master. Its workers read the tables by the same path."""
 
     types = {"": "BIGINT", "small": "INT", "real": "DOUBLE", "text": "STRING"}
-    view, quote = "CREATE TEMPORARY VIEW", "`"
+    view, quote, functions = "CREATE TEMPORARY VIEW", "`", ()
 
     def __init__(self, folder, master):
         from pyspark.errors import PySparkException
@@ -275,6 +284,11 @@ def create_views(engine, folder):
             shifts = shifts_of(engine)
     for name, text in VIEWS.items():
         engine.run(f"{engine.view} {name} AS {text}")
+    try:
+        for text in engine.functions:
+            engine.run(text)
+    except engine.failure:
+        pass  # an older DuckDB has no VARIANT: statements that need the function fail, and say so
 
 
 def refuse_newer(engine):
@@ -296,7 +310,7 @@ def shifts_of(engine):
     _, rows = engine.rows("SELECT host_id, host, base_unix_ns, offset_ns FROM clock")
     hosts, clocks = {}, [tuple(row) for row in rows]
     for number, host, _, _ in clocks:
-        if number in hosts:
+        if hosts.get(number, host) != host:
             raise Unusable(f"expected one host of each host_id, found {hosts[number]} and {host} with {number}: write one with another --host-id")
         hosts[number] = host
     bases = [base for _, _, base, _ in clocks if base is not None]
@@ -350,11 +364,17 @@ def print_table(names, rows, out):
         out.write("  ".join(cells).rstrip() + "\n")
 
 
+def cell(value):
+    """Returns a value as a cell that no spreadsheet treats as a formula. Clients choose their request ids."""
+    value = plain(value)
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
 def print_csv(names, rows, out):
     """As RFC 4180 has it, with plain line ends."""
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([plain(value) for value in row] for row in rows)
+    writer.writerow([cell(name) for name in names])
+    writer.writerows([cell(value) for value in row] for row in rows)
 
 
 def print_json(names, rows, out):
@@ -402,6 +422,16 @@ def answer(arguments, statements, out):
         except engine.failure as error:
             raise Refused(f"{name}: {error}") from error
         PRINTERS[arguments.format](names, computed(rows, name, engine), out)
+    if arguments.used_again:
+        warn_of(engine, arguments.used_again)
+
+
+def warn_of(engine, used_again):
+    """Says that ids were used again: the statements over requests count those as one request."""
+    found = sum(1 for _ in engine.rows(used_again)[1])
+    if found:
+        ids = "1 request id was" if found == 1 else f"{found} request ids were"
+        print(f"sa-profile: sql: {ids} used by several requests, which count as one here; sa-profile report tells them apart", file=sys.stderr)
 
 
 def computed(rows, name, engine):
@@ -417,6 +447,7 @@ def main():
     parser.add_argument("--engine", choices=ENGINES)
     parser.add_argument("--master")
     parser.add_argument("--format", choices=PRINTERS, default="table")
+    parser.add_argument("--used-again", metavar="STATEMENT", help="gives the ids that several requests used")
     parser.add_argument("tables")
     arguments = parser.parse_args()
     statements = sys.stdin.buffer.read().decode().split("\0")

@@ -33,7 +33,11 @@ WITH owner AS (
   LEFT JOIN call c ON SUBSTR(n.name, CASE WHEN LENGTH(n.name) > LENGTH(c.name) THEN LENGTH(n.name) - LENGTH(c.name) + 1 ELSE 1 END) = c.name
 ), activity AS (
   -- A name may end in two calls, as `a.sample` and `resample` do: what is before the right one ends in a dot or colon.
-  SELECT name, COALESCE(MAX(CASE WHEN owner IN ('executor.', 'executor:') AND call IN ('execute_model', 'sample_tokens') THEN 'dispatch'
+  SELECT name, MAX(CASE WHEN (owner IN ('executor.', 'executor:') AND call = 'execute_model')
+      OR ((owner = '' OR SUBSTR(owner, LENGTH(owner)) IN ('.', ':')) AND call = 'queue_worker_step') THEN 'step_handed'
+      WHEN owner IN ('executor.', 'executor:') AND call = 'sample_tokens' THEN 'sample_handed'
+      WHEN (owner = '' OR SUBSTR(owner, LENGTH(owner)) IN ('.', ':')) AND call IN ('sample_tokens', 'sample') THEN 'sample_begun' END) AS hand_over,
+    COALESCE(MAX(CASE WHEN owner IN ('executor.', 'executor:') AND call IN ('execute_model', 'sample_tokens') THEN 'dispatch'
       WHEN owner = '' OR SUBSTR(owner, LENGTH(owner)) IN ('.', ':') THEN activity END),
     CASE WHEN INSTR(name, 'kv_transfer') > 0 THEN 'kv_transfer'
       WHEN name = 'gc' OR (SUBSTR(name, 1, 3) IN ('gc.', 'gc:') AND INSTR(REPLACE(SUBSTR(name, 4), ':', '.'), '.') = 0) THEN 'gc'
@@ -41,11 +45,20 @@ WITH owner AS (
   FROM called
   GROUP BY name
 ), span AS (
-  SELECT r.upid, a.activity, s.ts, s.ts + s.dur AS end_ts, s.arg_set_id
+  SELECT r.upid, a.activity, a.hand_over, s.ts, s.ts + s.dur AS end_ts, s.arg_set_id
   FROM slice s
   JOIN activity a ON a.name = s.name
   JOIN thread_row r ON r.track_id = s.track_id
   WHERE s.dur > 0 AND a.activity IS NOT NULL AND r.is_device = 0
+  UNION ALL
+  -- Async work that an engine has given to its workers, on a row of the process or of a thread.
+  SELECT COALESCE(pt.upid, t.upid), 'given', 'given', s.ts, s.ts + s.dur, NULL
+  FROM slice s
+  LEFT JOIN process_track pt ON pt.id = s.track_id
+  LEFT JOIN thread_track tt ON tt.id = s.track_id
+  LEFT JOIN thread t ON t.utid = tt.utid
+  LEFT JOIN thread_row r ON r.track_id = s.track_id
+  WHERE s.name = 'batch' AND s.dur > 0 AND r.track_id IS NULL
 ), counted AS (
   SELECT ct.upid, ct.name, c.ts, MAX(c.value) AS requests
   FROM counter c
@@ -59,7 +72,7 @@ WITH owner AS (
     ts, COALESCE(LEAD(ts) OVER (PARTITION BY upid, name ORDER BY ts), 4611686018427387904) AS end_ts
   FROM counted
 ), engine AS (
-  SELECT upid FROM span WHERE activity IN ('schedule', 'dispatch')
+  SELECT upid FROM span WHERE activity IN ('schedule', 'dispatch', 'given')
   UNION
   SELECT upid FROM counted WHERE name = 'requests running'
 ), told AS (
@@ -121,11 +134,19 @@ WITH owner AS (
   SELECT upid, to_ts AS ts, ts AS end_ts, CASE WHEN ts - queue_ns > to_ts THEN ts - queue_ns ELSE to_ts END AS launched_ts, COALESCE(queue_ns, 0) AS queue_ns
   FROM covered
   WHERE ts > to_ts
+), waited AS (
+  -- An HTTP request came before the application got it, and its answer was sent before the application was done with it.
+  SELECT arg_set_id, MAX(CASE WHEN flat_key = 'args.waited_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS waited_ns,
+    MAX(CASE WHEN flat_key = 'args.answered_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS answered_ns
+  FROM args
+  WHERE flat_key IN ('args.waited_us', 'args.answered_us') AND COALESCE(real_value, int_value) BETWEEN 0 AND 9e15
+  GROUP BY arg_set_id
 ), moment AS (
-  SELECT a.display_value AS request_id, s.ts, CASE WHEN s.dur > 0 THEN s.ts + s.dur END AS end_ts,
+  SELECT a.display_value AS request_id, s.ts - COALESCE(w.waited_ns, 0) AS ts, CASE WHEN s.dur > 0 THEN COALESCE(s.ts - COALESCE(w.waited_ns, 0) + w.answered_ns, s.ts + s.dur) END AS end_ts,
     CASE WHEN SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
   FROM slice s
   JOIN args a ON a.arg_set_id = s.arg_set_id AND a.flat_key IN ('args.request_id', 'args.request_ids')
+  LEFT JOIN waited w ON w.arg_set_id = s.arg_set_id AND SUBSTR(s.name, 1, 5) = 'http.'
   WHERE (s.dur <> 0 AND (SUBSTR(s.name, 1, 5) = 'http.' OR s.name IN ('request', 'request.preprocess')))
     OR (s.dur = 0 AND s.name IN ('request.queued', 'queued', 'request.finished'))
 ), began AS (
@@ -167,7 +188,7 @@ WITH owner AS (
   FROM acted a
   JOIN role r ON r.upid = a.upid
   WHERE (r.part = 'worker' AND a.activity IN ('gc', 'kv_transfer', 'sample', 'step')) OR (r.part = 'other' AND a.activity = 'other')
-    OR (r.part = 'engine' AND a.activity IN ('gc', 'schedule', 'output', 'dispatch', 'none_runs', 'none_waits', 'some_wait', 'there'))
+    OR (r.part = 'engine' AND a.activity IN ('gc', 'schedule', 'output', 'dispatch', 'given', 'none_runs', 'none_waits', 'some_wait', 'there'))
   UNION ALL
   SELECT d.upid, 'request', u.ts, u.end_ts
   FROM (SELECT MIN(ts) AS ts, MAX(end_ts) AS end_ts FROM under_way GROUP BY second, nth) u
@@ -184,13 +205,26 @@ WITH owner AS (
   JOIN thread_row r ON r.track_id = s.track_id
   JOIN device d ON d.worker = r.upid
   WHERE s.dur > 0 AND r.is_device = 0 AND s.category IN ('kernel', 'graph', 'comm', 'model', 'memcpy')
+  UNION ALL
+  -- When work was given out, and when it began. If no call shows that, a batch is given out when it begins.
+  SELECT r.device, h.what, h.ts, 0, NULL
+  FROM (
+    SELECT upid, CASE WHEN hand_over <> 'given' THEN hand_over WHEN COUNT(CASE WHEN hand_over = 'step_handed' THEN 1 END) OVER (PARTITION BY upid) = 0 THEN 'step_handed' END AS what, ts
+    FROM span
+    WHERE hand_over IS NOT NULL
+  ) h
+  JOIN role r ON r.upid = h.upid AND r.part = CASE WHEN h.what = 'sample_begun' THEN 'worker' ELSE 'engine' END
+  JOIN device d ON d.upid = r.device
+  WHERE h.what = 'sample_begun' OR r.upid <> d.worker
 ), change AS (
   SELECT device, at_ts AS ts, SUM(CASE WHEN what = 'gap' THEN x ELSE 0 END) AS gap, SUM(CASE WHEN what = 'launched' THEN x ELSE 0 END) AS launched,
     SUM(CASE WHEN what = 'gc' THEN x ELSE 0 END) AS gc, SUM(CASE WHEN what = 'kv_transfer' THEN x ELSE 0 END) AS kv_transfer,
     SUM(CASE WHEN what = 'sample' THEN x ELSE 0 END) AS sample, SUM(CASE WHEN what = 'step' THEN x ELSE 0 END) AS step,
     SUM(CASE WHEN what = 'request' THEN x ELSE 0 END) AS request, SUM(CASE WHEN what = 'schedule' THEN x ELSE 0 END) AS schedule,
     SUM(CASE WHEN what = 'output' THEN x ELSE 0 END) AS output, SUM(CASE WHEN what = 'other' THEN x ELSE 0 END) AS other,
-    SUM(CASE WHEN what = 'dispatch' THEN x ELSE 0 END) AS dispatch, SUM(CASE WHEN what = 'none_runs' THEN x ELSE 0 END) AS none_runs,
+    SUM(CASE WHEN what = 'dispatch' THEN x ELSE 0 END) AS dispatch, SUM(CASE WHEN what = 'given' THEN x ELSE 0 END) AS given,
+    MAX(CASE WHEN what = 'step_handed' THEN at_ts END) AS step_handed_ts, MAX(CASE WHEN what = 'sample_handed' THEN at_ts END) AS sample_handed_ts,
+    MAX(CASE WHEN what = 'sample_begun' OR (what = 'step' AND x = 1) THEN at_ts END) AS sample_ts, SUM(CASE WHEN what = 'none_runs' THEN x ELSE 0 END) AS none_runs,
     SUM(CASE WHEN what = 'none_waits' THEN x ELSE 0 END) AS none_waits, SUM(CASE WHEN what = 'some_wait' THEN x ELSE 0 END) AS some_wait,
     SUM(CASE WHEN what = 'there' THEN x ELSE 0 END) AS engines,
     MAX(CASE WHEN what = 'launch' THEN at_ts END) AS launch_ts, MAX(CASE WHEN what = 'step' AND x = 1 THEN at_ts END) AS step_ts,
@@ -207,6 +241,8 @@ WITH owner AS (
     SUM(none_runs) OVER (PARTITION BY device ORDER BY ts) AS none_runs, SUM(none_waits) OVER (PARTITION BY device ORDER BY ts) AS none_waits,
     SUM(some_wait) OVER (PARTITION BY device ORDER BY ts) AS some_wait,
     SUM(engines) OVER (PARTITION BY device ORDER BY ts) AS engines,
+    SUM(given) OVER (PARTITION BY device ORDER BY ts) AS given, MAX(step_handed_ts) OVER (PARTITION BY device ORDER BY ts) AS step_handed_ts,
+    MAX(sample_handed_ts) OVER (PARTITION BY device ORDER BY ts) AS sample_handed_ts, MAX(sample_ts) OVER (PARTITION BY device ORDER BY ts) AS sample_ts,
     MAX(step_ts) OVER (PARTITION BY device ORDER BY ts) AS step_ts, MAX(step_end_ts) OVER (PARTITION BY device ORDER BY ts) AS step_end_ts,
     MAX(launch_ts) OVER (PARTITION BY device ORDER BY ts) AS launch_ts,
     MIN(launch_ts) OVER (PARTITION BY device ORDER BY ts DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS next_launch_ts
@@ -215,7 +251,9 @@ WITH owner AS (
   SELECT l.device, l.ns, CASE WHEN l.launched > 0 THEN 'launch_delay' WHEN l.gc > 0 THEN 'gc' WHEN l.kv_transfer > 0 THEN 'kv_transfer' WHEN l.sample > 0 THEN 'sampling'
     WHEN l.step > 0 AND l.launch_ts >= l.step_ts AND l.next_launch_ts < l.step_end_ts THEN 'launch_gap'
     WHEN l.step > 0 AND l.launch_ts >= l.step_ts THEN 'sampling' WHEN l.step > 0 THEN 'preparing'
-    WHEN n.requests > 0 AND l.request = 0 THEN 'no_request' WHEN l.engines = 0 THEN 'unknown' WHEN l.schedule > 0 THEN 'scheduling' WHEN l.output > 0 THEN 'output'
+    WHEN n.requests > 0 AND l.request = 0 THEN 'no_request' WHEN l.engines = 0 THEN 'unknown'
+    WHEN (l.given > 0 OR l.dispatch > 0) AND (COALESCE(l.step_ts, -1) < l.step_handed_ts OR COALESCE(l.sample_ts, -1) < l.sample_handed_ts) THEN 'worker'
+    WHEN l.schedule > 0 THEN 'scheduling' WHEN l.output > 0 THEN 'output'
     WHEN l.other > 0 THEN 'other_rank' WHEN l.dispatch > 0 THEN 'ipc' WHEN l.none_runs > 0 AND l.none_waits > 0 AND n.requests > 0 THEN 'frontend'
     WHEN l.none_runs > 0 AND l.none_waits > 0 THEN 'no_request' WHEN l.none_runs > 0 AND l.some_wait > 0 THEN 'not_schedulable' ELSE 'engine' END AS cause
   FROM level l

@@ -1,11 +1,19 @@
 /* In which order requests went through the phases of the engine, from its queue to their last token (`phases` of the report).
    Behind `preempted` comes what was before it: what is computed again counts there. */
-WITH moment AS (
-  SELECT a.display_value AS request_id, s.ts, CASE WHEN s.dur > 0 THEN s.ts + s.dur END AS end_ts,
+WITH waited AS (
+  -- An HTTP request came before the application got it, and its answer was sent before the application was done with it.
+  SELECT arg_set_id, MAX(CASE WHEN flat_key = 'args.waited_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS waited_ns,
+    MAX(CASE WHEN flat_key = 'args.answered_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS answered_ns
+  FROM args
+  WHERE flat_key IN ('args.waited_us', 'args.answered_us') AND COALESCE(real_value, int_value) BETWEEN 0 AND 9e15
+  GROUP BY arg_set_id
+), moment AS (
+  SELECT a.display_value AS request_id, s.ts - COALESCE(w.waited_ns, 0) AS ts, CASE WHEN s.dur > 0 THEN COALESCE(s.ts - COALESCE(w.waited_ns, 0) + w.answered_ns, s.ts + s.dur) END AS end_ts,
     COALESCE(t.upid, pt.upid, ta.int_value) AS upid,
     CASE WHEN SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
   FROM slice s
   JOIN args a ON a.arg_set_id = s.arg_set_id AND a.flat_key IN ('args.request_id', 'args.request_ids')
+  LEFT JOIN waited w ON w.arg_set_id = s.arg_set_id AND SUBSTR(s.name, 1, 5) = 'http.'
   LEFT JOIN thread_track tt ON tt.id = s.track_id
   LEFT JOIN thread t ON t.utid = tt.utid
   LEFT JOIN process_track pt ON pt.id = s.track_id

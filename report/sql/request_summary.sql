@@ -1,10 +1,18 @@
 /* The figures of all requests (`requests` of the report, but for `itl`, which is `between_tokens.sql`): a row for each. A figure is of those requests that have it. */
-WITH moment AS (
-  SELECT a.display_value AS request_id, s.arg_set_id, s.ts, CASE WHEN s.dur > 0 THEN s.ts + s.dur END AS end_ts,
+WITH waited AS (
+  -- An HTTP request came before the application got it, and its answer was sent before the application was done with it.
+  SELECT arg_set_id, MAX(CASE WHEN flat_key = 'args.waited_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS waited_ns,
+    MAX(CASE WHEN flat_key = 'args.answered_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS answered_ns
+  FROM args
+  WHERE flat_key IN ('args.waited_us', 'args.answered_us') AND COALESCE(real_value, int_value) BETWEEN 0 AND 9e15
+  GROUP BY arg_set_id
+), moment AS (
+  SELECT a.display_value AS request_id, s.arg_set_id, s.ts - COALESCE(w.waited_ns, 0) AS ts, COALESCE(w.waited_ns, 0) AS waited_ns, CASE WHEN s.dur > 0 THEN COALESCE(s.ts - COALESCE(w.waited_ns, 0) + w.answered_ns, s.ts + s.dur) END AS end_ts,
     COALESCE(t.upid, pt.upid, ta.int_value) AS upid,
     CASE WHEN SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
   FROM slice s
   JOIN args a ON a.arg_set_id = s.arg_set_id AND a.flat_key IN ('args.request_id', 'args.request_ids')
+  LEFT JOIN waited w ON w.arg_set_id = s.arg_set_id AND SUBSTR(s.name, 1, 5) = 'http.'
   LEFT JOIN thread_track tt ON tt.id = s.track_id
   LEFT JOIN thread t ON t.utid = tt.utid
   LEFT JOIN process_track pt ON pt.id = s.track_id
@@ -19,7 +27,7 @@ WITH moment AS (
   WHERE flat_key = 'args.output_tokens'
   GROUP BY arg_set_id
 ), began AS (
-  SELECT request_id, ts, end_ts, upid, kind,
+  SELECT request_id, ts, waited_ns, end_ts, upid, kind,
     ROW_NUMBER() OVER (PARTITION BY request_id, CASE WHEN kind = 'queued' THEN 1 ELSE 0 END
       ORDER BY CASE WHEN kind = 'span' THEN 1 ELSE 0 END, ts, CASE WHEN end_ts IS NULL THEN 0 ELSE 1 END, end_ts DESC, upid) AS nth
   FROM moment
@@ -37,7 +45,7 @@ WITH moment AS (
   LEFT JOIN noted n ON n.arg_set_id = m.arg_set_id
   GROUP BY m.request_id, m.upid
 ), joined AS (
-  SELECT o.request_id, f.kind AS arrived_as, f.ts AS span_ts, f.end_ts AS span_end_ts, e.ts AS queued_ns,
+  SELECT o.request_id, f.kind AS arrived_as, f.ts AS span_ts, f.waited_ns, f.end_ts AS span_end_ts, e.ts AS queued_ns,
     MIN(o.read_ts) AS read_ns, MIN(o.scheduled_ts) AS scheduled_ns,
     MIN(CASE WHEN o.upid = e.upid THEN o.first_token_ts END) AS engine_first_token_ns,
     MIN(CASE WHEN o.upid = f.upid THEN o.first_token_ts END) AS first_token_ns,
@@ -47,10 +55,10 @@ WITH moment AS (
   LEFT JOIN began f ON f.request_id = o.request_id AND f.nth = 1 AND f.kind <> 'queued'
   LEFT JOIN began e ON e.request_id = o.request_id AND e.nth = 1 AND e.kind = 'queued'
   WHERE f.ts IS NOT NULL OR e.ts IS NOT NULL
-  GROUP BY o.request_id, f.kind, f.ts, f.end_ts, e.ts
+  GROUP BY o.request_id, f.kind, f.ts, f.waited_ns, f.end_ts, e.ts
 ), request AS (
   -- Without HTTP, what comes before the request's own span is a part of it.
-  SELECT CASE WHEN arrived_as = 'span' AND read_ns < span_ts THEN read_ns ELSE span_ts END AS arrival_ns,
+  SELECT CASE WHEN arrived_as = 'span' AND read_ns < span_ts THEN read_ns ELSE span_ts END AS arrival_ns, waited_ns,
     queued_ns, scheduled_ns, engine_first_token_ns, first_token_ns, last_token_ns, span_end_ts AS finished_ns, output_tokens
   FROM joined
 ), figure AS (
@@ -60,12 +68,15 @@ WITH moment AS (
   UNION ALL SELECT 'engine_ttft', 4, engine_first_token_ns - queued_ns FROM request
   UNION ALL SELECT 'ttft', 5, first_token_ns - arrival_ns FROM request
   UNION ALL SELECT 'tpot', 6, CAST((finished_ns - first_token_ns - (finished_ns - first_token_ns) % NULLIF(output_tokens - 1, 0)) / NULLIF(output_tokens - 1, 0) AS BIGINT)
-    FROM request WHERE output_tokens > 1 AND arrival_ns IS NOT NULL
+    FROM request WHERE output_tokens > 1 AND finished_ns >= first_token_ns
   UNION ALL SELECT 'e2e', 7, finished_ns - arrival_ns FROM request
+  UNION ALL SELECT 'application_ttft', 8, first_token_ns - arrival_ns - waited_ns FROM request
+  UNION ALL SELECT 'application_e2e', 9, finished_ns - arrival_ns - waited_ns FROM request
 ), ranked AS (
   SELECT metric, place_of_metric, ns, ROW_NUMBER() OVER (PARTITION BY metric ORDER BY ns) - 1 AS place, COUNT(*) OVER (PARTITION BY metric) - 1 AS last_place
   FROM figure
-  WHERE ns IS NOT NULL
+  -- Moments of two clocks may seem to be in another order: then there is no time between them.
+  WHERE ns >= 0
 ), quantile AS (
   SELECT metric, place_of_metric, COUNT(*) AS n, CAST(SUM(ns) AS DOUBLE) / COUNT(*) AS mean_ns, MIN(ns) AS min_ns, MAX(ns) AS max_ns,
     MAX(CASE WHEN 100 * place <= 50 * last_place THEN ns END) AS below_50, MIN(CASE WHEN 100 * place >= 50 * last_place THEN ns END) AS above_50,

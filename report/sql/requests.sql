@@ -1,11 +1,19 @@
 /* Each request: its moments in ns, and the times between them (`request` of the report).
    The frontend is the process in which the request arrived, the engine is the one that queued it. */
-WITH moment AS (
-  SELECT a.display_value AS request_id, s.arg_set_id, s.ts, CASE WHEN s.dur > 0 THEN s.ts + s.dur END AS end_ts,
+WITH waited AS (
+  -- An HTTP request came before the application got it, and its answer was sent before the application was done with it.
+  SELECT arg_set_id, MAX(CASE WHEN flat_key = 'args.waited_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS waited_ns,
+    MAX(CASE WHEN flat_key = 'args.answered_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS answered_ns
+  FROM args
+  WHERE flat_key IN ('args.waited_us', 'args.answered_us') AND COALESCE(real_value, int_value) BETWEEN 0 AND 9e15
+  GROUP BY arg_set_id
+), moment AS (
+  SELECT a.display_value AS request_id, s.arg_set_id, s.ts - COALESCE(w.waited_ns, 0) AS ts, COALESCE(w.waited_ns, 0) AS waited_ns, CASE WHEN s.dur > 0 THEN COALESCE(s.ts - COALESCE(w.waited_ns, 0) + w.answered_ns, s.ts + s.dur) END AS end_ts,
     COALESCE(t.upid, pt.upid, ta.int_value) AS upid,
     CASE WHEN SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
   FROM slice s
   JOIN args a ON a.arg_set_id = s.arg_set_id AND a.flat_key IN ('args.request_id', 'args.request_ids')
+  LEFT JOIN waited w ON w.arg_set_id = s.arg_set_id AND SUBSTR(s.name, 1, 5) = 'http.'
   LEFT JOIN thread_track tt ON tt.id = s.track_id
   LEFT JOIN thread t ON t.utid = tt.utid
   LEFT JOIN process_track pt ON pt.id = s.track_id
@@ -28,7 +36,7 @@ WITH moment AS (
   WHERE kind = 'preempted'
   GROUP BY request_id, upid
 ), began AS (
-  SELECT request_id, ts, end_ts, upid, kind,
+  SELECT request_id, ts, waited_ns, end_ts, upid, kind,
     ROW_NUMBER() OVER (PARTITION BY request_id, CASE WHEN kind = 'queued' THEN 1 ELSE 0 END
       ORDER BY CASE WHEN kind = 'span' THEN 1 ELSE 0 END, ts, CASE WHEN end_ts IS NULL THEN 0 ELSE 1 END, end_ts DESC, upid) AS nth
   FROM moment
@@ -55,7 +63,7 @@ WITH moment AS (
   LEFT JOIN preempted p ON p.request_id = m.request_id AND p.upid = m.upid
   GROUP BY m.request_id, m.upid
 ), joined AS (
-  SELECT o.request_id, f.kind AS arrived_as, f.ts AS span_ts, f.end_ts AS span_end_ts, e.ts AS queued_ns,
+  SELECT o.request_id, f.kind AS arrived_as, f.ts AS span_ts, f.waited_ns, f.end_ts AS span_end_ts, e.ts AS queued_ns,
     MIN(o.read_ts) AS read_ns, MIN(o.preprocessed_ts) AS preprocessed_ns, MIN(o.scheduled_ts) AS scheduled_ns,
     MIN(CASE WHEN o.upid = e.upid THEN o.first_token_ts END) AS engine_first_token_ns,
     MIN(CASE WHEN o.upid = f.upid THEN o.first_token_ts END) AS first_token_ns,
@@ -68,27 +76,41 @@ WITH moment AS (
   LEFT JOIN began f ON f.request_id = o.request_id AND f.nth = 1 AND f.kind <> 'queued'
   LEFT JOIN began e ON e.request_id = o.request_id AND e.nth = 1 AND e.kind = 'queued'
   WHERE f.ts IS NOT NULL OR e.ts IS NOT NULL
-  GROUP BY o.request_id, f.kind, f.ts, f.end_ts, e.ts
+  GROUP BY o.request_id, f.kind, f.ts, f.waited_ns, f.end_ts, e.ts
 ), request AS (
   -- Without HTTP, what comes before the request's own span is a part of it.
   SELECT request_id, is_aborted, is_failed, reason,
-    CASE WHEN arrived_as = 'span' AND read_ns < span_ts THEN read_ns ELSE span_ts END AS arrival_ns,
+    CASE WHEN arrived_as = 'span' AND read_ns < span_ts THEN read_ns ELSE span_ts END AS arrival_ns, waited_ns,
     read_ns, preprocessed_ns, queued_ns, scheduled_ns, engine_first_token_ns, first_token_ns, last_token_ns, answered_ns,
     CASE WHEN span_ts IS NULL THEN ended_ts ELSE span_end_ts END AS finished_ns,
     prompt_tokens, cached_tokens, output_tokens, preemptions
   FROM joined
+), figure AS (
+  SELECT request_id, is_aborted, is_failed, reason, arrival_ns, arrival_ns + waited_ns AS received_ns, read_ns, preprocessed_ns, queued_ns, scheduled_ns,
+    engine_first_token_ns, first_token_ns, last_token_ns, answered_ns, finished_ns, prompt_tokens, cached_tokens, output_tokens, preemptions,
+    scheduled_ns - queued_ns AS queue_ns,
+    COALESCE(engine_first_token_ns, first_token_ns) - scheduled_ns AS prefill_ns,
+    last_token_ns - COALESCE(engine_first_token_ns, first_token_ns) AS decode_ns,
+    engine_first_token_ns - queued_ns AS engine_ttft_ns,
+    first_token_ns - arrival_ns AS ttft_ns, first_token_ns - arrival_ns - waited_ns AS application_ttft_ns,
+    -- Whole ns: without the remainder the quotient is whole in each engine.
+    CASE WHEN output_tokens > 1 THEN CAST((finished_ns - first_token_ns - (finished_ns - first_token_ns) % (output_tokens - 1)) / (output_tokens - 1) AS BIGINT) END AS tpot_ns,
+    finished_ns - arrival_ns AS e2e_ns, finished_ns - arrival_ns - waited_ns AS application_e2e_ns
+  FROM request
 )
+-- Moments of two clocks may seem to be in another order: then there is no time between them.
 SELECT request_id,
   CASE WHEN is_aborted = 1 THEN 'aborted' WHEN is_failed = 1 THEN 'failed' WHEN finished_ns IS NULL THEN 'unfinished' ELSE 'ok' END AS status,
-  reason, arrival_ns, read_ns, preprocessed_ns, queued_ns, scheduled_ns, engine_first_token_ns, first_token_ns, last_token_ns, answered_ns, finished_ns,
+  reason, arrival_ns, received_ns, read_ns, preprocessed_ns, queued_ns, scheduled_ns, engine_first_token_ns, first_token_ns, last_token_ns, answered_ns, finished_ns,
   prompt_tokens, cached_tokens, output_tokens, preemptions,
-  scheduled_ns - queued_ns AS queue_ns,
-  COALESCE(engine_first_token_ns, first_token_ns) - scheduled_ns AS prefill_ns,
-  last_token_ns - COALESCE(engine_first_token_ns, first_token_ns) AS decode_ns,
-  engine_first_token_ns - queued_ns AS engine_ttft_ns,
-  first_token_ns - arrival_ns AS ttft_ns,
-  -- Whole ns: without the remainder the quotient is whole in each engine.
-  CASE WHEN output_tokens > 1 THEN CAST((finished_ns - first_token_ns - (finished_ns - first_token_ns) % (output_tokens - 1)) / (output_tokens - 1) AS BIGINT) END AS tpot_ns,
-  finished_ns - arrival_ns AS e2e_ns
-FROM request
+  CASE WHEN queue_ns >= 0 THEN queue_ns END AS queue_ns,
+  CASE WHEN prefill_ns >= 0 THEN prefill_ns END AS prefill_ns,
+  CASE WHEN decode_ns >= 0 THEN decode_ns END AS decode_ns,
+  CASE WHEN engine_ttft_ns >= 0 THEN engine_ttft_ns END AS engine_ttft_ns,
+  CASE WHEN ttft_ns >= 0 THEN ttft_ns END AS ttft_ns,
+  CASE WHEN application_ttft_ns >= 0 THEN application_ttft_ns END AS application_ttft_ns,
+  CASE WHEN finished_ns >= first_token_ns THEN tpot_ns END AS tpot_ns,
+  CASE WHEN e2e_ns >= 0 THEN e2e_ns END AS e2e_ns,
+  CASE WHEN application_e2e_ns >= 0 THEN application_e2e_ns END AS application_e2e_ns
+FROM figure
 ORDER BY COALESCE(arrival_ns, -1), request_id;

@@ -1,12 +1,20 @@
 /* How the times of answered requests grow with the number of requests at once: points, and the line of least squares through them (`sizing` of the report).
    The number of a request is the mean of how many were under way while it was, rounded. Requests with about the same number are a point, if they are 20 at least.
    It sums in two phases, so that no engine has to sort all changes in one place. Each step is named once or twice, for Spark works out a step wherever it is named. */
-WITH moment AS (
-  SELECT a.display_value AS request_id, s.arg_set_id, s.ts, CASE WHEN s.dur > 0 THEN s.ts + s.dur END AS end_ts,
+WITH waited AS (
+  -- An HTTP request came before the application got it, and its answer was sent before the application was done with it.
+  SELECT arg_set_id, MAX(CASE WHEN flat_key = 'args.waited_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS waited_ns,
+    MAX(CASE WHEN flat_key = 'args.answered_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS answered_ns
+  FROM args
+  WHERE flat_key IN ('args.waited_us', 'args.answered_us') AND COALESCE(real_value, int_value) BETWEEN 0 AND 9e15
+  GROUP BY arg_set_id
+), moment AS (
+  SELECT a.display_value AS request_id, s.arg_set_id, s.ts - COALESCE(w.waited_ns, 0) AS ts, CASE WHEN s.dur > 0 THEN COALESCE(s.ts - COALESCE(w.waited_ns, 0) + w.answered_ns, s.ts + s.dur) END AS end_ts,
     COALESCE(t.upid, pt.upid, ta.int_value) AS upid,
     CASE WHEN SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
   FROM slice s
   JOIN args a ON a.arg_set_id = s.arg_set_id AND a.flat_key IN ('args.request_id', 'args.request_ids')
+  LEFT JOIN waited w ON w.arg_set_id = s.arg_set_id AND SUBSTR(s.name, 1, 5) = 'http.'
   LEFT JOIN thread_track tt ON tt.id = s.track_id
   LEFT JOIN thread t ON t.utid = tt.utid
   LEFT JOIN process_track pt ON pt.id = s.track_id
@@ -93,7 +101,7 @@ WITH moment AS (
   -- Rounded: without the remainder the quotient is whole in each engine.
   SELECT r.request_id, CAST((2 * o.level_ns + r.to_ts - r.from_ts - (2 * o.level_ns + r.to_ts - r.from_ts) % (2 * (r.to_ts - r.from_ts))) / (2 * (r.to_ts - r.from_ts)) AS BIGINT) AS level,
     r.engine_first_token_ts - r.queued_ts AS engine_ttft_ns, r.first_token_ts - r.arrival_ts AS ttft_ns, r.to_ts - r.arrival_ts AS e2e_ns,
-    CASE WHEN r.output_tokens > 1 AND r.arrival_ts IS NOT NULL THEN CAST((r.to_ts - r.first_token_ts - (r.to_ts - r.first_token_ts) % (r.output_tokens - 1)) / (r.output_tokens - 1) AS BIGINT) END AS tpot_ns
+    CASE WHEN r.output_tokens > 1 AND r.to_ts >= r.first_token_ts THEN CAST((r.to_ts - r.first_token_ts - (r.to_ts - r.first_token_ts) % (r.output_tokens - 1)) / (r.output_tokens - 1) AS BIGINT) END AS tpot_ns
   FROM request r
   JOIN of_request o ON o.request_id = r.request_id
   WHERE r.to_ts IS NOT NULL AND r.is_failed = 0
@@ -110,7 +118,8 @@ WITH moment AS (
 ), extent AS (
   SELECT metric, place_of_metric, level, ns, MIN(level) OVER (PARTITION BY metric) AS least, MAX(level) OVER (PARTITION BY metric) AS most
   FROM figure
-  WHERE ns IS NOT NULL
+  -- Moments of two clocks may seem to be in another order: then there is no time between them.
+  WHERE ns >= 0
 ), parted AS (
   -- 20 parts of one width.
   SELECT metric, place_of_metric, level, ns, 20 * (level - least) - 20 * (level - least) % (most - least + 1) AS part

@@ -1,10 +1,18 @@
 /* How many requests were between arrival and end: mean and percentiles, weighted by time (`under_way` in `load` of the report).
    It counts in two phases, so that no engine has to sort all changes in one place. */
-WITH moment AS (
-  SELECT a.display_value AS request_id, s.ts, CASE WHEN s.dur > 0 THEN s.ts + s.dur END AS end_ts,
+WITH waited AS (
+  -- An HTTP request came before the application got it, and its answer was sent before the application was done with it.
+  SELECT arg_set_id, MAX(CASE WHEN flat_key = 'args.waited_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS waited_ns,
+    MAX(CASE WHEN flat_key = 'args.answered_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS answered_ns
+  FROM args
+  WHERE flat_key IN ('args.waited_us', 'args.answered_us') AND COALESCE(real_value, int_value) BETWEEN 0 AND 9e15
+  GROUP BY arg_set_id
+), moment AS (
+  SELECT a.display_value AS request_id, s.ts - COALESCE(w.waited_ns, 0) AS ts, CASE WHEN s.dur > 0 THEN COALESCE(s.ts - COALESCE(w.waited_ns, 0) + w.answered_ns, s.ts + s.dur) END AS end_ts,
     CASE WHEN SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
   FROM slice s
   JOIN args a ON a.arg_set_id = s.arg_set_id AND a.flat_key IN ('args.request_id', 'args.request_ids')
+  LEFT JOIN waited w ON w.arg_set_id = s.arg_set_id AND SUBSTR(s.name, 1, 5) = 'http.'
   WHERE (s.dur <> 0 AND (SUBSTR(s.name, 1, 5) = 'http.' OR s.name IN ('request', 'request.preprocess')))
     OR (s.dur = 0 AND s.name IN ('request.queued', 'queued', 'request.finished'))
 ), began AS (

@@ -15,7 +15,7 @@ WITH noted AS (
   JOIN thread t ON t.utid = tt.utid
   WHERE s.name IN ('request.preprocess', 'request.queued', 'request.scheduled', 'request.first_token', 'request.finished', 'request.answered')
 ), request AS (
-  SELECT request_id, MAX(steps) AS steps,
+  SELECT request_id,
     MIN(CASE WHEN name = 'request.preprocess' THEN ts END) AS arrival,
     MIN(CASE WHEN name = 'request.queued' THEN ts END) AS queued,
     MIN(CASE WHEN name = 'request.scheduled' THEN ts END) AS scheduled,
@@ -25,6 +25,15 @@ WITH noted AS (
     MAX(CASE WHEN name = 'request.answered' THEN ts END) AS answered
   FROM moment
   GROUP BY request_id
+), output AS (
+  -- The outputs that a frontend lists for each step, by the number that it gave each request and the engine's own time.
+  SELECT t.upid, n.int_value AS number, COALESCE(e.int_value, s.ts) AS ts
+  FROM slice s
+  JOIN args n ON n.arg_set_id = s.arg_set_id AND n.flat_key = 'args.request_numbers'
+  LEFT JOIN args e ON e.arg_set_id = s.arg_set_id AND e.flat_key = 'args.engine_ts_ns'
+  JOIN thread_track tt ON tt.id = s.track_id
+  JOIN thread t ON t.utid = tt.utid
+  WHERE SUBSTR(s.name, LENGTH(s.name) - 14) = 'process_outputs'
 ), figure AS (
   SELECT 'time_to_first_token' AS metric, first_token - arrival AS ns, 1 AS n FROM request
   UNION ALL SELECT 'e2e_request_latency', answered - arrival, 1 FROM request
@@ -32,7 +41,7 @@ WITH noted AS (
   UNION ALL SELECT 'request_prefill_time', engine_first_token - scheduled, 1 FROM request WHERE answered IS NOT NULL
   UNION ALL SELECT 'request_decode_time', last_token - engine_first_token, 1 FROM request WHERE answered IS NOT NULL
   UNION ALL SELECT 'request_inference_time', last_token - scheduled, 1 FROM request WHERE answered IS NOT NULL
-  UNION ALL SELECT 'inter_token_latency', last_token - engine_first_token, steps - 1 FROM request WHERE steps > 0
+  UNION ALL SELECT 'inter_token_latency', ts - LAG(ts) OVER (PARTITION BY upid, number ORDER BY ts), 1 FROM output
 )
 SELECT metric, SUM(ns) / 1e9 AS sum_s, SUM(n) AS n
 FROM figure

@@ -1,11 +1,19 @@
 /* What changed while the run went on, in windows of a second from the begin of the trace: the mean of each level over the time for which it is known,
    and output tokens a second (`timeline` of the report, which has 500 parts). The first 100,000 seconds. */
-WITH moment AS (
-  SELECT a.display_value AS request_id, s.ts, CASE WHEN s.dur > 0 THEN s.ts + s.dur END AS end_ts,
+WITH waited AS (
+  -- An HTTP request came before the application got it, and its answer was sent before the application was done with it.
+  SELECT arg_set_id, MAX(CASE WHEN flat_key = 'args.waited_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS waited_ns,
+    MAX(CASE WHEN flat_key = 'args.answered_us' THEN CAST(ROUND(1e3 * COALESCE(real_value, int_value)) AS BIGINT) END) AS answered_ns
+  FROM args
+  WHERE flat_key IN ('args.waited_us', 'args.answered_us') AND COALESCE(real_value, int_value) BETWEEN 0 AND 9e15
+  GROUP BY arg_set_id
+), moment AS (
+  SELECT a.display_value AS request_id, s.ts - COALESCE(w.waited_ns, 0) AS ts, CASE WHEN s.dur > 0 THEN COALESCE(s.ts - COALESCE(w.waited_ns, 0) + w.answered_ns, s.ts + s.dur) END AS end_ts,
     COALESCE(t.upid, pt.upid, ta.int_value) AS upid,
     CASE WHEN SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
   FROM slice s
   JOIN args a ON a.arg_set_id = s.arg_set_id AND a.flat_key IN ('args.request_id', 'args.request_ids')
+  LEFT JOIN waited w ON w.arg_set_id = s.arg_set_id AND SUBSTR(s.name, 1, 5) = 'http.'
   LEFT JOIN thread_track tt ON tt.id = s.track_id
   LEFT JOIN thread t ON t.utid = tt.utid
   LEFT JOIN process_track pt ON pt.id = s.track_id
@@ -38,6 +46,20 @@ WITH moment AS (
 ), counted AS (
   SELECT request_id, upid, ROW_NUMBER() OVER (PARTITION BY request_id ORDER BY is_frontend DESC, n DESC, upid DESC) AS nth
   FROM noted
+), token AS (
+  SELECT m.ts - m.ts % 1000000000 AS ts, COUNT(*) AS n
+  FROM moment m
+  JOIN counted c ON c.request_id = m.request_id AND c.upid = m.upid AND c.nth = 1
+  WHERE m.kind = 'token'
+  GROUP BY m.ts - m.ts % 1000000000
+  UNION ALL
+  -- Outputs that a frontend lists have a token each, or as many as it says.
+  SELECT s.ts - s.ts % 1000000000, SUM(COALESCE(e.int_value, 1))
+  FROM slice s
+  JOIN args n ON n.arg_set_id = s.arg_set_id AND n.flat_key = 'args.request_numbers'
+  LEFT JOIN args e ON e.arg_set_id = s.arg_set_id AND e.flat_key = 'args.output_tokens_each' AND e.key = REPLACE(n.key, 'request_numbers', 'output_tokens_each')
+  WHERE SUBSTR(s.name, LENGTH(s.name) - 14) = 'process_outputs'
+  GROUP BY s.ts - s.ts % 1000000000
 ), amount AS (
   -- Whole requests, and whole thousandths of the cache.
   SELECT ct.upid, CASE WHEN ct.name = 'requests running' THEN 'running' WHEN ct.name = 'requests waiting' THEN 'waiting' ELSE 'kv_used_percent' END AS series,
@@ -119,13 +141,11 @@ WITH moment AS (
   SELECT NULL, 'output_tokens_per_s', s.ts, COALESCE(CAST(t.n AS DOUBLE), 0e0)
   FROM second s
   LEFT JOIN (
-    SELECT m.ts - m.ts % 1000000000 AS ts, COUNT(*) AS n
-    FROM moment m
-    JOIN counted c ON c.request_id = m.request_id AND c.upid = m.upid AND c.nth = 1
-    WHERE m.kind = 'token'
-    GROUP BY m.ts - m.ts % 1000000000
+    SELECT ts, SUM(n) AS n
+    FROM token
+    GROUP BY ts
   ) t ON t.ts = s.ts
-  WHERE EXISTS (SELECT 1 FROM counted)
+  WHERE EXISTS (SELECT 1 FROM token)
 )
 SELECT f.series, p.pid, p.name, f.ts, f.amount
 FROM figure f

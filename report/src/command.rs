@@ -15,6 +15,7 @@ pub use diff_args::{Comparison, DiffArgs};
 use export_arg::{Export, parse_export};
 use std::path::PathBuf;
 use trace_merge::{Error, Options, Progress, Runs, SelectionArgs};
+use whole_file::Replaced;
 
 /// Names that are shown where nothing says how many.
 const TOP: usize = 40;
@@ -22,7 +23,7 @@ const TOP: usize = 40;
 /// Says where the time of a recorded run went.
 #[derive(Args, Clone, Debug)]
 pub struct ReportArgs {
-    /// Run directory, fragment, pattern or Chrome trace [default: what SA_PROFILE_DIR names]
+    /// Run directory, fragment, pattern or Chrome trace [default: the newest run]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// The time of each name: calls, with and without what lies in them
@@ -64,6 +65,9 @@ pub struct ReportArgs {
     /// All runs together
     #[arg(long)]
     all_runs: bool,
+    /// The chosen runs of the paths.
+    #[arg(skip)]
+    runs: Runs,
     #[command(flatten)]
     selection: SelectionArgs,
 }
@@ -86,17 +90,19 @@ pub enum Answer {
 }
 
 impl ReportArgs {
-    /// Takes the run directory that `default` finds where no path is given.
+    /// Has `find` choose the runs of the given paths, or of the default directory if no path is given.
     ///
     /// # Errors
-    /// Those of `default`.
-    pub fn or_default<E>(
+    /// The errors of `find`.
+    pub fn find_runs<E>(
         mut self,
-        default: impl FnOnce() -> Result<PathBuf, E>,
+        find: impl FnOnce(Vec<PathBuf>, &Runs) -> Result<(Vec<PathBuf>, Runs), E>,
     ) -> Result<ReportArgs, E> {
-        if self.paths.is_empty() {
-            self.paths.push(default()?);
-        }
+        let (paths, runs) = find(
+            self.paths,
+            &Runs::of(self.run.take(), self.previous, self.all_runs),
+        )?;
+        (self.paths, self.runs) = (paths, runs);
         Ok(self)
     }
 
@@ -109,6 +115,9 @@ impl ReportArgs {
             let files = || export_files(&self.options(), *format, progress);
             return export_arg::write(folder, files).map(Answer::Written);
         }
+        if let Some(path) = &self.html {
+            Replaced::Page.check(path, &[])?; // before all is read
+        }
         let report_options = ReportOptions {
             names_by: self.by,
             concurrency: self.bottlenecks,
@@ -118,7 +127,7 @@ impl ReportArgs {
         let report = read(&self.options(), &report_options, progress)?;
         match &self.html {
             Some(path) => {
-                let is_newest = self.run.is_none() && !self.previous && !self.all_runs;
+                let is_newest = self.runs == Runs::Newest;
                 page_file::write(path, &report, &self.paths, is_newest).map(Answer::Written)
             }
             None => self.shown(&report).map(Answer::Text),
@@ -128,12 +137,7 @@ impl ReportArgs {
     fn options(&self) -> Options {
         let mut options = Options::new(self.paths.clone());
         self.selection.put_into(&mut options);
-        options.runs = match &self.run {
-            Some(run) => Runs::Named(run.clone()),
-            None if self.previous => Runs::Previous,
-            None if self.all_runs => Runs::All,
-            None => Runs::Newest,
-        };
+        options.runs = self.runs.clone();
         options
     }
 

@@ -6,7 +6,6 @@ mod cache_state;
 mod call_span;
 mod callgrind;
 mod collapsed;
-mod csv_file;
 mod export_file;
 mod msserviceprofiler;
 mod nat;

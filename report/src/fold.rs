@@ -1,7 +1,7 @@
 //! Tables from what was gathered.
 
 pub(crate) mod batchings;
-pub(crate) mod confidences;
+pub(crate) mod crashes;
 pub(crate) mod device_times;
 mod feed;
 pub(crate) mod findings;
@@ -12,11 +12,11 @@ pub(crate) mod launch_delays;
 pub(crate) mod load_levels;
 mod long_gaps;
 pub(crate) mod name_times;
-pub(crate) mod output_tokens;
 mod phase_changes;
 mod phase_sequences;
 pub(crate) mod rank_times;
 pub(crate) mod request_parts;
+pub(crate) mod request_summary;
 pub(crate) mod requests;
 pub(crate) mod run_diff;
 pub(crate) mod sizings;

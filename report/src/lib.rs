@@ -14,6 +14,7 @@
 
 pub mod command;
 mod condition;
+mod csv_file;
 mod export;
 mod fold;
 mod gather;
@@ -31,6 +32,11 @@ mod statements;
 mod statistics;
 mod table;
 
+/// Counts the bytes that a test allocates.
+#[cfg(test)]
+#[global_allocator]
+static BYTES: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
+
 pub use condition::{Condition, parse_condition};
 pub use export::{ExportFile, FilesFormat, StackFormat, export_files, stacks};
 pub use fold::run_diff::compare;
@@ -43,9 +49,11 @@ pub use statistics::{mann_whitney, ratio_interval};
 pub use table::activity::Activity;
 pub use table::batching::Batching;
 pub use table::confidence::{Confidence, ConfidenceOf, IntervalMethod, Intervals};
-pub use table::device_idle::{DeviceIdle, HostTime, IdleCause, IdleTime, RankWait};
+pub use table::crash::{Crash, CrashedSpan, FollowedBy};
+pub use table::device_idle::{DeviceIdle, HostTime, IdleCause, IdleTime, IdleTogether, RankWait};
 pub use table::device_time::DeviceTime;
-pub use table::finding::{CostOf, Finding};
+pub use table::device_time::StreamTime;
+pub use table::finding::{CostOf, Finding, Unrecognized};
 pub use table::load_level::{LoadKind, LoadLevel};
 pub use table::long_gap::LongGap;
 pub use table::metric::Metric;
@@ -53,10 +61,10 @@ pub use table::name_time::NameTime;
 pub use table::rank_time::RankTime;
 pub use table::recorded::{Recorded, RecordedProcess};
 pub use table::request::prefixes::{Prefix, Prefixes, TokenQuantiles};
-pub use table::request::{Request, RequestStatus};
+pub use table::request::{Request, RequestStatus, RequestTimes, RequestTokens};
 pub use table::request_parts::{PhaseSequence, Phases};
 pub use table::request_parts::{RequestPart, RequestParts};
-pub use table::request_summary::{Goodput, RequestSummary};
+pub use table::request_summary::{Goodput, OutOfOrder, RequestSummary};
 pub use table::row_kind::RowKind;
 pub use table::run_diff::{IdleDiff, MetricDiff, NameDiff, NameFigures, RunDiff};
 pub use table::run_report::RunReport;
@@ -64,5 +72,4 @@ pub use table::sizing::{Sizing, SizingFit, SizingPoint, SizingRefusal};
 pub use table::slow_step::{InStep, SlowStep};
 pub use table::spike::{Spike, Spikes};
 pub use table::stack_time::StackTime;
-pub use table::stream_time::StreamTime;
 pub use table::timeline::{Series, SeriesKind, Timeline};

@@ -1,7 +1,7 @@
 //! The figures of a run while it is written, in memory that does not grow with the run.
 //!
-//! What is taken of an event (`gather`) and how requests come of it (`fold`) is what a report does. But requests are folded into histograms once they have ended,
-//! and names into sums.
+//! Events are read (`gather`) and folded into requests (`fold`) in the same way as for a report. But requests are folded into histograms with a sketch
+//! once they have ended, and names into sums.
 
 mod figures;
 mod histogram;
@@ -14,11 +14,10 @@ mod live_reader;
 mod live_requests;
 mod live_stats;
 mod prometheus;
-mod token_gaps;
 mod whole_run;
 
 pub use figures::Figures;
-pub use histogram::Histogram;
+pub use histogram::{Histogram, LiveQuantiles};
 pub use live_page::live_page;
 pub use live_reader::LiveReader;
 pub use live_stats::{

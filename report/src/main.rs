@@ -4,8 +4,12 @@ use clap::Parser;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use trace_merge::{Error, Progress};
+use trace_merge::survey::find_runs;
+use trace_merge::{Error, OrExit, Progress, Runs, use_recorded_mode};
 use trace_report::command::{Answer, ReportArgs};
+
+#[global_allocator]
+static MEMORY: OrExit = OrExit("trace-report");
 
 /// Says where the time of a recorded run went.
 #[derive(Parser)]
@@ -24,9 +28,10 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
+    use_recorded_mode();
     let printed = arguments
         .report
-        .or_default(named)
+        .find_runs(inputs)
         .and_then(|report| report.answer(&Progress::default()))
         .and_then(|answer| match answer {
             Answer::Text(text) => print(&text),
@@ -44,11 +49,23 @@ fn main() -> ExitCode {
     }
 }
 
-/// The run directory that the environment names.
-fn named() -> Result<PathBuf, Error> {
+/// Returns what to read: the given paths, or else the directory that the environment names.
+fn inputs(paths: Vec<PathBuf>, runs: &Runs) -> Result<(Vec<PathBuf>, Runs), Error> {
+    let are_named = !paths.is_empty();
     let set = std::env::var_os("SA_PROFILE_DIR").filter(|directory| !directory.is_empty());
-    set.map(PathBuf::from)
-        .ok_or_else(|| Error::Usage("no PATH given, and SA_PROFILE_DIR is not set".to_owned()))
+    let paths = match set {
+        _ if are_named => paths,
+        Some(directory) => vec![PathBuf::from(directory)],
+        None => {
+            let why = "no PATH given, and SA_PROFILE_DIR is not set";
+            return Err(Error::Usage(why.to_owned()));
+        }
+    };
+    let found = find_runs(&paths, are_named, runs)?;
+    for notice in &found.notices {
+        let _ = writeln!(io::stderr(), "trace-report: {notice}");
+    }
+    Ok((found.paths, found.runs))
 }
 
 fn print(text: &str) -> Result<(), Error> {

@@ -7,7 +7,8 @@ use crate::screen::cause_words;
 use crate::statements::statement;
 use crate::table::device_idle::{DeviceIdle, IdleCause};
 use crate::table::device_time::DeviceTime;
-use crate::table::finding::Finding;
+use crate::table::device_time::StreamTime;
+use crate::table::finding::{Finding, Unrecognized};
 use crate::table::load_level::LoadLevel;
 use crate::table::long_gap::LongGap;
 use crate::table::name_time::NameTime;
@@ -20,7 +21,6 @@ use crate::table::request_summary::RequestSummary;
 use crate::table::run_report::RunReport;
 use crate::table::sizing::Sizing;
 use crate::table::slow_step::SlowStep;
-use crate::table::stream_time::StreamTime;
 use crate::table::timeline::Timeline;
 use request_columns::RequestColumns;
 use serde::Serialize;
@@ -82,6 +82,8 @@ struct PageData<'a> {
     version: &'static str,
     recorded: &'a Recorded,
     findings: &'a [Finding],
+    /// Sentences about the kinds of events that no name is known for.
+    unrecognized: Vec<String>,
     requests: &'a RequestSummary,
     request_parts: &'a RequestParts,
     phases: &'a Phases,
@@ -90,6 +92,7 @@ struct PageData<'a> {
     request: RequestColumns<'a>,
     load: &'a [LoadLevel],
     device: &'a [DeviceTime],
+    worker: &'a [DeviceTime],
     stream: &'a [StreamTime],
     idle: &'a [DeviceIdle],
     rank: &'a [RankTime],
@@ -104,6 +107,12 @@ struct PageData<'a> {
     sql: BTreeMap<&'static str, &'static str>,
 }
 
+/// Returns true if a file that begins like this is such a page, whichever version wrote it.
+pub(crate) fn is_page(front: &[u8]) -> bool {
+    let head = FRAME.split_once("<style>").map_or(FRAME, |(head, _)| head);
+    front.starts_with(head.as_bytes())
+}
+
 /// The whole page of a report on `title`, with commands that open it in Perfetto where one path is `opens`.
 ///
 /// # Errors
@@ -116,6 +125,11 @@ pub fn page(report: &RunReport, title: &str, opens: Option<&str>) -> Result<Stri
         version: env!("CARGO_PKG_VERSION"),
         recorded: &report.recorded,
         findings: &report.findings,
+        unrecognized: report
+            .unrecognized
+            .iter()
+            .map(Unrecognized::sentence)
+            .collect(),
         requests: &report.requests,
         request_parts: &report.request_parts,
         phases: &report.phases,
@@ -127,6 +141,7 @@ pub fn page(report: &RunReport, title: &str, opens: Option<&str>) -> Result<Stri
         ),
         load: &report.load,
         device: &report.device,
+        worker: &report.worker,
         stream: &report.stream,
         idle: &report.idle,
         rank: &report.rank,

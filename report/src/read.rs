@@ -1,18 +1,19 @@
 //! A run, read into a report.
 
-use crate::fold::confidences::confidences;
+use crate::fold::crashes::crash;
 use crate::fold::device_times::device_times;
-use crate::fold::findings::findings;
+use crate::fold::findings::{findings, unrecognized};
 use crate::fold::gathered::{Gathered, SLICE_BYTES, VALUE_BYTES};
 use crate::fold::idle_causes::{Roles, idle_causes};
 use crate::fold::launch_delays::LaunchDelays;
 use crate::fold::load_levels::load_levels;
 use crate::fold::name_times::NameTimes;
-use crate::fold::output_tokens::OutputTokens;
 use crate::fold::rank_times::{CollectiveCounts, rank_times};
 use crate::fold::request_parts::request_parts;
+use crate::fold::request_summary::summary;
+use crate::fold::requests::TokenSink;
+use crate::fold::requests::confidences::confidences;
 use crate::fold::requests::prefixes::{HashedPrompts, prefixes};
-use crate::fold::requests::summary;
 use crate::fold::sizings::sizings;
 use crate::fold::slices::{SliceContext, SliceTables, slice_tables};
 use crate::fold::spikes::spikes;
@@ -31,12 +32,12 @@ use crate::table::device_time::DeviceTime;
 use crate::table::recorded::{Recorded, RecordedProcess};
 use crate::table::request::Request;
 use crate::table::run_report::RunReport;
-use crate::table::timeline::Timeline;
 use std::io;
 use std::path::PathBuf;
 use trace_merge::events::{self, PlacedEvent, TraceEvents, TraceProcess};
-use trace_merge::{Error, Options, Progress, Report};
+use trace_merge::{Error, Exit, Options, Progress, Report};
 use trace_store::sorter::{Record, Sorted, Sorter};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The version of what `--json` prints.
 const SCHEMA: u32 = 1;
@@ -114,6 +115,7 @@ pub(crate) fn fold(
         threads: events.threads(),
         names_by: options.names_by,
         devices: &devices,
+        runs: &runs(events),
     };
     let mut gathered = Gathered::new(folders);
     let take = |facts: &mut ChunkFacts, event: &PlacedEvent<'_>| facts.take(&context, event);
@@ -148,48 +150,61 @@ struct DeviceTables {
 
 impl Run<'_> {
     fn tables(&self, gathered: Gathered<'_>, of_gap: &mut dyn FnMut(i64)) -> io::Result<RunReport> {
-        let recorded = recorded(self.events, self.devices, gathered.unfinished.iter().sum());
+        let mut recorded = recorded(self.events, self.devices, gathered.unfinished.iter().sum());
         let (keys, slow_steps) = (gathered.keys.into_keys(), gathered.slow_steps.finish());
         let slices = gathered.slices.finish()?;
         let of_slices = self.slice_tables(&keys, &gathered.unfinished, slow_steps, &slices)?;
         drop((slices, keys));
-        let tokens = OutputTokens {
-            noted: &gathered.tokens.finish()?,
-            rows: &gathered.requests.token_rows(),
+        let (first_ns, end_ns) = ends(self.events).unwrap_or_default();
+        let mut tokens = Tokens {
+            timeline: TimelineFold::new(Parts::new(first_ns, end_ns)),
+            of_gap,
         };
+        let (records, runs) = (gathered.requests, runs(self.events));
+        let folded = records.fold(gathered.prompts.len(), &runs, self.sorter(), &mut tokens)?;
+        let requests = summary(&folded, self.options.slo);
+        let (request, phases) = (folded.requests, folded.phases);
+        recorded.cautions.extend(mixed_ids(folded.mixed));
         let blocks = gathered.blocks.finish()?;
         let hashed = HashedPrompts {
             prompts: &gathered.prompts,
             blocks: &blocks,
             processes: &recorded.processes,
         };
-        let prefixes = prefixes(&hashed, &gathered.requests, self.sorter())?;
+        let prefixes = prefixes(&hashed, &folded.scheduling, self.sorter())?;
         drop(blocks);
-        let (request, phases) = gathered.requests.requests();
         let (on_devices, mut edges) = (gathered.on_devices.finish()?, gathered.edges);
         let mut of_devices = self.device_tables(&on_devices, &mut edges)?;
         put_edges(&mut edges, &of_devices.device, &request, &recorded)?;
         let edges = edges.finish()?;
-        let recorders = of_devices.device.iter_mut().map(|device| {
+        for device in &mut of_devices.device {
             device.is_runner = !self.devices.is_one(device.process);
-            (device.process, self.devices.recorder(device.process))
-        });
+        }
+        of_devices.device.sort_by_key(|device| device.is_runner);
+        let recorder = |of: &DeviceTime| (of.process, self.devices.recorder(of.process));
+        let recorders = of_devices.device.iter().map(recorder);
         let roles = Roles {
             processes: recorded.processes.len(),
             recorders: recorders.collect(),
             ids: &gathered.process_ids,
             has_requests: !request.is_empty(),
         };
-        let (idle, long_gaps) = idle_causes(&edges, &roles)?;
-        let ends = request.iter().filter_map(|request| request.finished_ns);
+        let (idle, long_gaps, idle_together) = idle_causes(&edges, &roles)?;
+        let ends = request.iter().filter_map(|request| request.finished_ns());
         let last_ns = ends.max().unwrap_or(0);
         let load = load_levels(&edges, last_ns)?;
         let streams = of_devices.streams;
-        let requests = summary(&request, self.options.slo, &tokens, self.sorter(), of_gap)?;
+        let (worker, device) = of_devices
+            .device
+            .iter()
+            .cloned()
+            .partition(|of| of.is_runner);
         let mut report = RunReport {
             schema: SCHEMA,
+            crash: crash(&recorded.processes, gathered.open),
             recorded,
             findings: Vec::new(),
+            unrecognized: Vec::new(),
             request_parts: request_parts(&request),
             phases,
             sizing: sizings(&request, self.options.slo),
@@ -202,15 +217,18 @@ impl Run<'_> {
             batching: gathered.batchings.finish(),
             rank: rank_times(&of_devices.collectives, &of_devices.counts, &idle)?,
             stream: streams.finish(&of_devices.device, self.events.threads()),
-            device: of_devices.device,
+            device,
+            worker,
             idle,
+            idle_together,
             slow_steps: of_slices.slow_steps,
             long_gaps,
-            timeline: self.timeline(&edges, &tokens)?,
+            timeline: tokens.timeline.finish(&edges, end_ns)?,
             stacks: of_slices.stacks,
             names: of_slices.names,
         };
         report.findings = findings(&report);
+        report.unrecognized = unrecognized(&report);
         Ok(report)
     }
 
@@ -263,16 +281,34 @@ impl Run<'_> {
             counts,
         })
     }
+}
 
-    fn timeline(&self, edges: &Sorted<Edge>, tokens: &OutputTokens<'_>) -> io::Result<Timeline> {
-        let (first_ns, end_ns) = ends(self.events).unwrap_or_default();
-        let mut timeline = TimelineFold::new(Parts::new(first_ns, end_ns));
-        tokens.each(|token| {
-            timeline.take_token(token.ns);
-            Ok(())
-        })?;
-        timeline.finish(edges, end_ns)
+/// Receives the tokens while requests are folded.
+struct Tokens<'a> {
+    timeline: TimelineFold,
+    of_gap: &'a mut dyn FnMut(i64),
+}
+
+impl TokenSink for Tokens<'_> {
+    fn tokens(&mut self, ns: i64, tokens: u32) {
+        self.timeline.take_tokens(ns, tokens);
     }
+
+    fn gap(&mut self, ns: i64) {
+        (self.of_gap)(ns);
+    }
+}
+
+/// Returns a caution if requests could not be separated.
+fn mixed_ids(mixed: u64) -> Option<String> {
+    let (requests, each) = match mixed {
+        0 => return None,
+        1 => ("1 request".to_owned(), "it"),
+        _ => (format!("{mixed} requests"), "each"),
+    };
+    Some(format!(
+        "{requests} began under an id that another request was still using: {each} is counted as part of that request"
+    ))
 }
 
 /// Adds a slice that is a collective.
@@ -321,12 +357,12 @@ fn put_edges(
         put(from_ns, to_ns, begin, end, device.process)?;
     }
     for request in requests {
-        let from_ns = request.arrival_ns.or(request.queued_ns);
-        let to_ns = request.finished_ns.unwrap_or(i64::MAX);
+        let from_ns = request.arrival_ns().or(request.queued_ns());
+        let to_ns = request.finished_ns().unwrap_or(i64::MAX);
         let (begin, end) = (EdgeKind::RequestBegin, EdgeKind::RequestEnd);
         put(from_ns.unwrap_or(i64::MAX), to_ns, begin, end, 0)?;
     }
-    for loss in &recorded.losses {
+    for loss in recorded.losses.iter().filter(|loss| loss.changed == 0) {
         let is_its = |process: &RecordedProcess| {
             process.pid == loss.pid && !process.is_tracks && process.name == loss.process
         };
@@ -339,14 +375,23 @@ fn put_edges(
     Ok(())
 }
 
-/// When the first event begins, and when the last one ends.
+/// Returns a number for the run of each process.
+fn runs(events: &TraceEvents<'_>) -> Vec<u64> {
+    let run = |process: &TraceProcess<'_>| process.run.map_or(0, |run| xxh3_64(run.as_bytes()));
+    events.processes().iter().map(run).collect()
+}
+
+/// Returns when the first event begins, and when the last one ends; of a window the part that was asked for, whatever reaches into it.
 fn ends(events: &TraceEvents<'_>) -> Option<(i64, i64)> {
     let processes = events.processes().iter();
     let first_ns = processes
         .clone()
         .filter_map(|process| process.report.first_ns);
     let last_ns = processes.filter_map(|process| process.report.last_ns);
-    first_ns.min().zip(last_ns.max())
+    let all = first_ns.min().zip(last_ns.max())?;
+    let report = events.report();
+    let window = report.window.as_ref();
+    Some(window.map_or(all, |window| window.within(report.base_ns, all)))
 }
 
 /// What the report stands on.
@@ -357,7 +402,18 @@ fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: u64) -> Rec
         pid: process.report.pid,
         host: process.report.host.clone(),
         is_tracks: devices.is_one(number),
-        end: process.report.end,
+        end: process
+            .report
+            .end
+            .or_else(|| killed_label(process).map(|_| "killed")),
+        exit: process
+            .report
+            .exit
+            .clone()
+            .or_else(|| killed_label(process).flatten()),
+        open_spans: process.report.open_spans,
+        last_ns: process.report.last_ns,
+        was_running: process.report.was_running,
         events: process.report.events,
         clock_uncertainty_ns: process.clock_uncertainty_ns,
     };
@@ -370,9 +426,18 @@ fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: u64) -> Rec
         lost_events: report.lost_events,
         losses: report.losses.clone(),
         damaged: report.damage_total,
+        refused_processes: report.refused_processes,
         cautions: cautions(report),
         processes: processes.iter().enumerate().map(of).collect(),
     }
+}
+
+/// Returns how a process was killed, as the label says that a merge gives it in the trace: `killed`, or `killed by SIGKILL`.
+fn killed_label(process: &TraceProcess<'_>) -> Option<Option<Exit>> {
+    let mut labels = process.labels?.split(',').map(str::trim);
+    let killed = labels.find_map(|label| label.strip_prefix("killed"))?;
+    let signal = killed.strip_prefix(" by ");
+    Some(signal.map(|signal| Exit::Signal(signal.to_owned())))
 }
 
 /// Other reasons to read the figures with care.

@@ -7,7 +7,7 @@ macro_rules! statements {
 }
 
 /// Each statement of `report/sql`, and its name.
-pub const STATEMENTS: [(&str, &str); 29] = statements![
+pub const STATEMENTS: [(&str, &str); 30] = statements![
     "batching",
     "between_tokens",
     "bottlenecks",
@@ -18,6 +18,7 @@ pub const STATEMENTS: [(&str, &str); 29] = statements![
     "devices",
     "gaps",
     "idle",
+    "ids_used_again",
     "launch_delay",
     "load",
     "losses",

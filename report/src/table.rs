@@ -3,6 +3,7 @@
 pub(crate) mod activity;
 pub(crate) mod batching;
 pub(crate) mod confidence;
+pub(crate) mod crash;
 pub(crate) mod device_idle;
 pub(crate) mod device_time;
 pub(crate) mod finding;
@@ -22,5 +23,4 @@ pub(crate) mod sizing;
 pub(crate) mod slow_step;
 pub(crate) mod spike;
 pub(crate) mod stack_time;
-pub(crate) mod stream_time;
 pub(crate) mod timeline;

@@ -20,7 +20,7 @@ mod process;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use trace_merge::{Options, Output, Progress};
-use trace_report::{ReportOptions, Request, page, read, screen};
+use trace_report::{ReportOptions, page, read, screen};
 
 const ROUNDS: u32 = 5;
 const MEGABYTES: u64 = 1_500;
@@ -94,9 +94,9 @@ fn measure_page() -> Result<(), String> {
     let few = std::mem::take(&mut report.request);
     let many = few.iter().cycle().take(REQUESTS).zip(0..);
     report.request = many
-        .map(|(request, nth)| Request {
-            request_id: format!("{}-{nth}", request.request_id),
-            ..request.clone()
+        .map(|(request, nth)| {
+            let id = format!("{}-{nth}", request.request_id());
+            request.clone().with_id(&id)
         })
         .collect();
     let page = page(&report, "bench", None).map_err(|error| error.to_string())?;

@@ -8,7 +8,7 @@ use crate::screen;
 use crate::table::run_report::RunReport;
 use clap::Args;
 use std::path::PathBuf;
-use trace_merge::{Error, Options, Progress, SelectionArgs};
+use trace_merge::{Error, Options, Progress, Runs, SelectionArgs};
 
 /// Sets two recorded runs side by side: what became slower, and why.
 #[derive(Args, Clone, Debug)]
@@ -16,9 +16,9 @@ pub struct DiffArgs {
     /// The run to compare with: run directory, fragments or Chrome trace
     #[arg(value_name = "BEFORE")]
     one: PathBuf,
-    /// The run that is compared
+    /// The run that is compared [default: the newest run]
     #[arg(value_name = "AFTER")]
-    other: PathBuf,
+    other: Option<PathBuf>,
     /// Another run of the first side
     #[arg(long, value_name = "PATH")]
     before: Vec<PathBuf>,
@@ -45,21 +45,28 @@ pub struct Comparison {
 }
 
 impl DiffArgs {
-    /// Compares.
+    /// Compares the runs that `find` chooses of the given paths, or of the default directory for no path.
     ///
     /// # Errors
-    /// As [`read`](crate::read()) of each run, and where a run lacks what a condition compares.
-    pub fn compare(&self, progress: &Progress) -> Result<Comparison, Error> {
-        let read = |first: &PathBuf, others: &[PathBuf]| -> Result<Vec<RunReport>, Error> {
-            let paths = std::iter::once(first).chain(others);
-            paths.map(|path| self.read(path, progress)).collect()
+    /// The errors of `find` and of [`read`](crate::read()) for each run, and if a run lacks what a condition compares.
+    pub fn compare<E: From<Error>>(
+        &self,
+        find: impl Fn(Vec<PathBuf>, &Runs) -> Result<(Vec<PathBuf>, Runs), E>,
+        progress: &Progress,
+    ) -> Result<Comparison, E> {
+        let read = |first: Option<&PathBuf>, others: &[PathBuf]| -> Result<Vec<RunReport>, E> {
+            let named = first.into_iter().chain(others).cloned();
+            let (paths, _) = find(named.collect(), &Runs::Newest)?;
+            let reports = paths.iter().map(|path| self.read(path, progress));
+            Ok(reports.collect::<Result<_, _>>()?)
         };
-        let one = read(&self.one, &self.before)?;
-        let other = read(&self.other, &self.after)?;
+        let one = read(Some(&self.one), &self.before)?;
+        let other = read(self.other.as_ref(), &self.after)?;
         let diff = compare(&one, &other);
         let mut failures = Vec::new();
         for condition in &self.fail_if {
-            failures.extend(condition.holds(&diff).map_err(Error::Usage)?);
+            let held = condition.holds(&diff).map_err(Error::Usage)?;
+            failures.extend(held);
         }
         let text = match self.json {
             true => serde_json::to_string_pretty(&diff)

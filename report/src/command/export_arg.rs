@@ -1,6 +1,6 @@
 //! `--export`: to which format, and for a format of several files to which folder.
 
-use super::whole_file::ReadyFile;
+use super::whole_file::{ReadyFile, Replaced};
 use crate::export::{ExportFile, FilesFormat, StackFormat};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,10 @@ fn ready(
 ) -> Result<(Vec<ReadyFile>, Vec<&'static str>), Error> {
     let write = |file: &ExportFile| {
         let path = folder.join(file.name);
-        Ok((ReadyFile::write(&path, file.text.as_bytes())?, file.name))
+        Ok((
+            ReadyFile::write(&path, Replaced::Same, file.text.as_bytes())?,
+            file.name,
+        ))
     };
     files.iter().map(write).collect()
 }

@@ -1,6 +1,6 @@
 //! The page as a file.
 
-use super::whole_file::ReadyFile;
+use super::whole_file::{ReadyFile, Replaced};
 use crate::page::page;
 use crate::table::run_report::RunReport;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(super) fn write(
         _ => None,
     };
     let page = page(report, &of.join(" "), opens.as_deref())?;
-    ReadyFile::write(path, page.as_bytes())?.put()?;
+    ReadyFile::write(path, Replaced::Page, page.as_bytes())?.put()?;
     let kb = page.len().div_ceil(1_000);
     Ok(format!(
         "{} ({kb} kB): open it in a browser",

@@ -3,7 +3,7 @@
 use crate::table::activity::Activity;
 use crate::table::device_idle::IdleCause;
 use crate::table::device_time::DeviceTime;
-use crate::table::finding::{CostOf, Finding};
+use crate::table::finding::{CostOf, Finding, Unrecognized};
 use crate::table::load_level::LoadKind;
 use crate::table::run_report::RunReport;
 use crate::table::stack_time::StackTime;
@@ -63,12 +63,17 @@ fn rule(cause: IdleCause) -> Option<(&'static str, &'static str, &'static str)> 
         ),
         IdleCause::Ipc => (
             "ipc",
-            "the engine had handed a step on, and no worker was in it",
+            "the engine waited for its workers, which were done",
             "free cores: look whether the processes waited for one; shared memory instead of sockets",
+        ),
+        IdleCause::Worker => (
+            "worker",
+            "a worker had been given a step, or the sampling after it, and had not begun",
+            "look at what kept the worker: no free core, a process that was stopped or swapped out, other threads that hold the interpreter's lock",
         ),
         IdleCause::OtherRank => (
             "slow_rank",
-            "devices waited for the worker of another one, which was still in its step",
+            "devices waited for another worker, which was still in its step",
             "the worker that is waited for: its cores, its share of the work, its device",
         ),
         IdleCause::Gc => (
@@ -113,14 +118,39 @@ pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
     found.extend(gc(report));
     found.sort_by(|one, other| other.cost.total_cmp(&one.cost));
     found.splice(0..0, losses(report));
+    found.splice(0..0, crash(report));
     found
+}
+
+/// Returns the kinds of events that the report looks for by name, and that the run has none of. A run without any span has none.
+pub(crate) fn unrecognized(report: &RunReport) -> Vec<Unrecognized> {
+    let is_step = |name: &crate::NameTime| Activity::of(&name.name) == Some(Activity::Step);
+    let step = !report.names.iter().any(is_step);
+    let step = step.then_some((
+        "step",
+        "a slow worker and the causes of idle devices go unseen",
+    ));
+    let request = report.requests.n == 0;
+    let request = request.then_some(("request", "no figure of a request is there"));
+    let found = step.into_iter().chain(request);
+    let found = found.filter(|_| !report.names.is_empty());
+    found
+        .map(|(what, consequence)| Unrecognized {
+            what,
+            consequence,
+            see: "docs/time.md#names-that-the-report-knows",
+        })
+        .collect()
 }
 
 /// What devices wait for.
 fn idle(report: &RunReport) -> Vec<Finding> {
     let finding = |cause: IdleCause| {
         let (rule, seen, advice) = rule(cause)?;
-        let mut evidence = seen.to_owned();
+        let mut evidence = match report.device.is_empty() {
+            true => seen.replace("devices", "workers"),
+            false => seen.to_owned(),
+        };
         let waits = report
             .idle
             .iter()
@@ -206,7 +236,7 @@ fn late_rank(report: &RunReport) -> Option<Finding> {
 fn uneven_devices(report: &RunReport) -> Option<Finding> {
     let mut engines: BTreeMap<usize, Vec<&DeviceTime>> = BTreeMap::new();
     for (device, idle) in report.device.iter().zip(&report.idle) {
-        if let Some(engine) = idle.engine.filter(|_| !device.is_runner) {
+        if let Some(engine) = idle.engine {
             engines.entry(engine).or_default().push(device);
         }
     }
@@ -283,12 +313,16 @@ fn requests(report: &RunReport) -> Vec<Finding> {
     let preempted = report
         .request
         .iter()
-        .filter(|request| request.preemptions > 0)
+        .filter(|request| request.preemptions() > 0)
         .count() as f64;
-    let preempted_ns: f64 = report.request.iter().map(|of| of.preempted_ns as f64).sum();
+    let preempted_ns: f64 = report
+        .request
+        .iter()
+        .map(|of| of.preempted_ns() as f64)
+        .sum();
     // Of those whose whole time is known.
     let ended = report.request.iter().filter(|of| of.e2e_ns().is_some());
-    let ended_ns: f64 = ended.map(|of| of.preempted_ns as f64).sum();
+    let ended_ns: f64 = ended.map(|of| of.preempted_ns() as f64).sum();
     let (cost, of) = match summary.e2e.n {
         0 => (preempted / n, CostOf::Requests),
         of => (
@@ -309,6 +343,11 @@ fn requests(report: &RunReport) -> Vec<Finding> {
         });
     }
     let lost = (summary.aborted + summary.failed) as f64;
+    let advice = match (&report.crash, summary.failed > summary.aborted) {
+        (Some(_), _) => "the crash first: these requests were under way, or came after it",
+        (None, true) => "the server's log at the time of these requests: --json has them",
+        (None, false) => "the slowest requests first: clients give up what takes too long",
+    };
     if lost / n >= NOT_ANSWERED {
         found.push(Finding {
             rule: "not_answered",
@@ -318,7 +357,7 @@ fn requests(report: &RunReport) -> Vec<Finding> {
             ),
             cost: lost / n,
             of: CostOf::Requests,
-            advice: "the slowest requests first: clients give up what takes too long",
+            advice,
         });
     }
     found
@@ -390,6 +429,77 @@ fn stalled(report: &RunReport) -> Option<Finding> {
         cost,
         of: CostOf::RequestTime,
         advice: "smaller chunks of prompts (--max-num-batched-tokens); prefill on other devices",
+    })
+}
+
+/// Which process died first, in what, and which were killed after it.
+fn crash(report: &RunReport) -> Option<Finding> {
+    const NAMED: usize = 3;
+    let crash = report.crash.as_ref()?;
+    let name = |process: usize| {
+        let pid = report
+            .recorded
+            .processes
+            .get(process)
+            .map_or(0, |of| of.pid);
+        format!("{} (pid {pid})", report.recorded.process_name(process))
+    };
+    let mut evidence = format!("{} died first", name(crash.process));
+    evidence += &match &crash.exit {
+        Some(exit) => format!(", {}", exit.words()),
+        None => ", by a signal that is not known".to_owned(),
+    };
+    if let Some(at_ns) = crash.last_ns {
+        evidence += &format!(", at {:.3} s", at_ns as f64 / 1e9);
+    }
+    evidence += &crash
+        .step
+        .as_ref()
+        .map_or_else(String::new, |step| format!(", in step {step}"));
+    if let Some(span) = crash.spans.last() {
+        evidence += &format!(", in {}", span.name);
+    }
+    if crash.requests > 0 {
+        let ids: Vec<&str> = crash
+            .request_ids
+            .iter()
+            .take(NAMED)
+            .map(String::as_str)
+            .collect();
+        let more = if crash.requests > ids.len() as u64 {
+            ", …"
+        } else {
+            ""
+        };
+        let of = if crash.requests == 1 {
+            "request"
+        } else {
+            "requests"
+        };
+        evidence += &format!(", with {} {of} ({}{more})", crash.requests, ids.join(", "));
+    }
+    for (nth, next) in crash.followed_by.iter().take(NAMED).enumerate() {
+        evidence += if nth == 0 { "; then " } else { ", " };
+        evidence += &name(next.process);
+        evidence += &next
+            .after_ns
+            .map_or_else(String::new, |ns| format!(" {:.3} s later", ns as f64 / 1e9));
+    }
+    for before in crash.maybe_before.iter().take(NAMED) {
+        let seconds = before.before_ns as f64 / 1e9;
+        let name = name(before.process);
+        evidence += &format!(
+            "; {name} may have died before: {seconds:.3} s earlier it stopped recording, with no span open"
+        );
+    }
+    let summary = &report.requests;
+    let unanswered = summary.n - summary.ok;
+    Some(Finding {
+        rule: "crash",
+        evidence,
+        cost: unanswered as f64 / summary.n.max(1) as f64,
+        of: CostOf::Requests,
+        advice: "the kernel's log and the core dump say why; docs/crash.md",
     })
 }
 

@@ -1,16 +1,17 @@
 //! What all chunks say, sorted beyond memory.
 
 use super::batchings::Batchings;
-use super::requests::RequestFacts;
+use super::requests::RequestRecords;
 use crate::gather::chunk_facts::ChunkFacts;
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::Edge;
 use crate::gather::name_keys::NameKeys;
+use crate::gather::open_span::{MOST_OPEN, OpenSpan};
 use crate::gather::process_ids::ProcessIds;
 use crate::gather::prompt_blocks::{Prompt, PromptBlock};
+use crate::gather::request_moment::RequestMoment;
 use crate::gather::slice_record::SliceRecord;
 use crate::gather::slow_steps::SlowSteps;
-use crate::gather::value_record::ValueRecord;
 use std::io;
 use std::path::PathBuf;
 use trace_store::sorter::Sorter;
@@ -24,12 +25,12 @@ pub(crate) struct Gathered<'a> {
     pub(crate) keys: NameKeys,
     /// Spans without an end, by key.
     pub(crate) unfinished: Vec<u64>,
+    /// The same spans, the first ones.
+    pub(crate) open: Vec<OpenSpan>,
     pub(crate) slices: Sorter<'a, SliceRecord>,
     pub(crate) on_devices: Sorter<'a, DeviceSlice>,
     pub(crate) edges: Sorter<'a, Edge>,
-    /// The times of tokens.
-    pub(crate) tokens: Sorter<'a, ValueRecord>,
-    pub(crate) requests: RequestFacts,
+    pub(crate) requests: RequestRecords<'a>,
     pub(crate) process_ids: ProcessIds,
     pub(crate) slow_steps: SlowSteps,
     pub(crate) batchings: Batchings,
@@ -42,11 +43,11 @@ impl<'a> Gathered<'a> {
         Gathered {
             keys: NameKeys::default(),
             unfinished: Vec::new(),
+            open: Vec::new(),
             slices: Sorter::in_any(folders, SLICE_BYTES),
             on_devices: Sorter::in_any(folders, VALUE_BYTES),
             edges: Sorter::in_any(folders, VALUE_BYTES),
-            tokens: Sorter::in_any(folders, VALUE_BYTES),
-            requests: RequestFacts::default(),
+            requests: RequestRecords::new(folders),
             process_ids: ProcessIds::default(),
             slow_steps: SlowSteps::default(),
             batchings: Batchings::default(),
@@ -56,12 +57,15 @@ impl<'a> Gathered<'a> {
     }
 
     /// Takes what a chunk says.
-    pub(crate) fn take(&mut self, facts: ChunkFacts) -> io::Result<()> {
+    pub(crate) fn take(&mut self, mut facts: ChunkFacts) -> io::Result<()> {
+        self.requests.take(&mut facts)?;
         let numbers = self.keys.take(facts.keys);
         self.unfinished.resize(self.keys.len(), 0);
         for key in facts.unfinished {
             self.unfinished[numbers[key as usize] as usize] += 1;
         }
+        let room = MOST_OPEN.saturating_sub(self.open.len());
+        self.open.extend(facts.open.into_iter().take(room));
         self.slow_steps.take(facts.slow_steps, &numbers);
         for slice in facts.slices {
             let key = numbers[slice.key as usize];
@@ -72,14 +76,6 @@ impl<'a> Gathered<'a> {
         }
         for edge in facts.edges {
             self.edges.push(edge)?;
-        }
-        for (request, id) in facts.requests {
-            self.requests.name(request, id);
-        }
-        for moment in facts.moments {
-            if let Some(token) = self.requests.take(moment) {
-                self.tokens.push(token)?;
-            }
         }
         let batchings = &mut self.batchings;
         facts
@@ -106,7 +102,8 @@ impl<'a> Gathered<'a> {
                 nth,
             })?;
         }
+        let moment = RequestMoment::of_prompt(of.request, process, of.ts_ns, prompt);
         self.prompts.push(of);
-        Ok(())
+        self.requests.take_prompt(moment)
     }
 }

@@ -5,7 +5,9 @@ use super::long_gaps::{CauseTimes, LongGaps};
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::process_ids::ProcessIds;
 use crate::table::activity::Activity;
-use crate::table::device_idle::{DeviceIdle, HostTime, IdleCause, IdleTime, RankWait};
+use crate::table::device_idle::{
+    DeviceIdle, HostTime, IdleCause, IdleTime, IdleTogether, RankWait,
+};
 use crate::table::long_gap::LongGap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +22,14 @@ struct ProcessState {
     /// How many spans of each activity are open.
     open: [u32; ACTIVITIES],
     losses: u32,
+    /// As a worker: when its last step began, and when it last began a step or sampling.
+    step_ns: Option<i64>,
+    sample_ns: Option<i64>,
+    /// As an engine: when it last gave a step to its workers, and the sampling after one.
+    step_handed_ns: Option<i64>,
+    sample_handed_ns: Option<i64>,
+    /// True if it has calls that give out steps. If not, a batch is given out when it begins.
+    has_calls: bool,
     /// Whether it launched anything since its step began.
     has_launched: bool,
     running: Option<u32>,
@@ -29,6 +39,27 @@ struct ProcessState {
 impl ProcessState {
     fn is(&self, activity: Activity) -> bool {
         self.open[activity as usize] > 0
+    }
+
+    /// Notes when work was given out or begun.
+    fn note_hand_over(&mut self, edge: &Edge) {
+        let now = Some(edge.ns);
+        match edge.kind {
+            EdgeKind::Begin(Activity::Step) if self.is(Activity::Step) => {}
+            EdgeKind::Begin(Activity::Step) => (self.step_ns, self.sample_ns) = (now, now),
+            EdgeKind::SampleBegun => self.sample_ns = now,
+            EdgeKind::StepHanded => self.step_handed_ns = now,
+            EdgeKind::SampleHanded => self.sample_handed_ns = now,
+            EdgeKind::Begin(Activity::Batch) if !self.has_calls => self.step_handed_ns = now,
+            _ => {}
+        }
+    }
+
+    /// Returns true if the engine waits for something that this worker has not begun.
+    fn is_behind(&self, engine: &ProcessState) -> bool {
+        let is_out = engine.is(Activity::Batch) || engine.is(Activity::Dispatch);
+        let is_step_behind = self.step_ns < engine.step_handed_ns;
+        is_out && (is_step_behind || self.sample_ns < engine.sample_handed_ns)
     }
 }
 
@@ -47,6 +78,37 @@ struct DeviceState {
     waited_for: BTreeMap<usize, i64>,
     host: [(u64, i64, i64); ACTIVITIES],
     gaps: LongGaps,
+}
+
+/// Time in which at least one device was open, and the part of it in which no open device had anything to do.
+#[derive(Default)]
+struct Together {
+    counted_ns: i64,
+    open: usize,
+    busy: usize,
+    found: IdleTogether,
+}
+
+impl Together {
+    /// Counts the time up to the change of a device, and takes the change.
+    fn take(&mut self, edge: &Edge) {
+        let ns = edge.ns.saturating_sub(self.counted_ns);
+        self.counted_ns = edge.ns;
+        if self.open > 0 {
+            self.found.wall_ns += ns;
+            self.found.idle_ns += if self.busy == 0 { ns } else { 0 };
+        }
+        match edge.kind {
+            EdgeKind::DeviceBegin => (self.open, self.busy) = (self.open + 1, self.busy + 1),
+            EdgeKind::DeviceEnd => {
+                self.open = self.open.saturating_sub(1);
+                self.busy = self.busy.saturating_sub(1);
+            }
+            EdgeKind::GapBegin => self.busy = self.busy.saturating_sub(1),
+            EdgeKind::GapEnd => self.busy += 1,
+            _ => {}
+        }
+    }
 }
 
 /// The processes and the requests at some time.
@@ -68,18 +130,19 @@ pub(crate) struct Roles<'a> {
     pub(crate) has_requests: bool,
 }
 
-/// Why each device was idle, and the longest gaps of all.
+/// Why each device was idle, the longest gaps of all, and how long all were idle at once.
 pub(crate) fn idle_causes(
     edges: &Sorted<Edge>,
     roles: &Roles<'_>,
-) -> io::Result<(Vec<DeviceIdle>, Vec<LongGap>)> {
-    let (mut engines, mut workers) = (BTreeSet::new(), BTreeSet::new());
+) -> io::Result<(Vec<DeviceIdle>, Vec<LongGap>, IdleTogether)> {
+    let (mut engines, mut workers, mut callers) =
+        (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     edges.each(|edge| {
         match edge.kind {
-            EdgeKind::Begin(Activity::Schedule | Activity::Dispatch) | EdgeKind::Running => {
-                engines.insert(edge.of as usize)
-            }
+            EdgeKind::Begin(Activity::Schedule | Activity::Dispatch | Activity::Batch)
+            | EdgeKind::Running => engines.insert(edge.of as usize),
             EdgeKind::Begin(Activity::Step) => workers.insert(edge.of as usize),
+            EdgeKind::StepHanded => callers.insert(edge.of as usize),
             _ => false,
         };
         Ok(())
@@ -88,10 +151,14 @@ pub(crate) fn idle_causes(
         feeds(&roles.recorders, &engines, &workers, roles.ids),
         roles,
     );
+    for caller in callers {
+        sweep.run.processes[caller].has_calls = true;
+    }
     edges.each(|edge| {
         sweep.take(&edge);
         Ok(())
     })?;
+    let together = sweep.together.found;
     let mut devices = sweep.devices;
     // A step that has no end settles nothing.
     for device in &mut devices {
@@ -102,11 +169,12 @@ pub(crate) fn idle_causes(
         .map(|device| std::mem::take(&mut device.gaps));
     let gaps = LongGaps::of_all(gaps);
     let causes = devices.into_iter().map(DeviceState::finish).collect();
-    Ok((causes, gaps))
+    Ok((causes, gaps, together))
 }
 
 struct Sweep {
     run: RunState,
+    together: Together,
     devices: Vec<DeviceState>,
     /// The devices by their processes, and those that a process bears on.
     of_device: BTreeMap<usize, usize>,
@@ -127,6 +195,7 @@ impl Sweep {
             of_device: feeds.iter().map(|feed| feed.device).zip(0..).collect(),
             devices: feeds.into_iter().map(DeviceState::new).collect(),
             touched_by,
+            together: Together::default(),
             run: RunState {
                 processes: vec![ProcessState::default(); roles.processes],
                 requests: roles.has_requests.then_some(0),
@@ -143,6 +212,7 @@ impl Sweep {
             | EdgeKind::GapEnd
             | EdgeKind::Launched => {
                 if let Some(number) = self.of_device.get(&of) {
+                    self.together.take(edge);
                     let device = &mut self.devices[*number];
                     device.count(edge.ns, &self.run);
                     device.take(edge);
@@ -170,6 +240,7 @@ impl Sweep {
             self.devices[*number].count(edge.ns, &self.run);
         }
         let state = &mut self.run.processes[process];
+        state.note_hand_over(edge);
         match edge.kind {
             EdgeKind::Begin(activity) => {
                 let open = &mut state.open[activity as usize];
@@ -298,8 +369,21 @@ impl DeviceState {
         } else if run.requests == Some(0) {
             IdleCause::NoRequest
         } else {
-            engine.map_or(IdleCause::Unknown, |engine| self.cause_in(engine, run))
+            match engine {
+                None => IdleCause::Unknown,
+                Some(engine) if self.has_other_engine() && worker.is_behind(engine) => {
+                    IdleCause::Worker
+                }
+                Some(engine) => self.cause_in(engine, run),
+            }
         })
+    }
+
+    /// Returns true if its engine is another process than its worker.
+    fn has_other_engine(&self) -> bool {
+        self.feed
+            .engine
+            .is_some_and(|engine| engine != self.feed.worker)
     }
 
     /// What it waits for in the engine, while its worker is in no step.

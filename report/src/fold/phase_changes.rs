@@ -37,9 +37,9 @@ impl PhaseChanges {
 
     /// The phases that follow each other from the queue to the last token, each with its time. `None` if one of the two, or the request's end, is not in the trace.
     pub(crate) fn phases(mut self, request: &Request) -> Option<Vec<(&'static str, i64)>> {
-        let (queued_ns, end_ns) = (request.queued_ns?, request.last_token_ns?);
-        request.finished_ns?;
-        let first_token_ns = request.engine_first_token_ns.or(request.first_token_ns);
+        let (queued_ns, end_ns) = (request.queued_ns()?, request.last_token_ns()?);
+        request.finished_ns()?;
+        let first_token_ns = request.engine_first_token_ns().or(request.first_token_ns());
         let is_scheduled = self
             .known
             .iter()

@@ -4,7 +4,8 @@ use crate::table::request::{Request, RequestStatus};
 use crate::table::request_parts::{RequestPart, RequestParts};
 
 /// The parts in the order of the way.
-const ORDER: [&str; 9] = [
+const ORDER: [&str; 10] = [
+    "socket",
     "HTTP",
     "preprocess",
     "IPC",
@@ -20,11 +21,13 @@ const ORDER: [&str; 9] = [
 pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {
     let answered = requests
         .iter()
-        .filter(|request| request.status == RequestStatus::Ok);
+        .filter(|request| request.status() == RequestStatus::Ok);
     let mut known: Vec<(i64, &Request)> = answered
         .filter_map(|request| Some((request.e2e_ns()?, request)))
         .collect();
-    known.sort_by(|one, other| (one.0, &one.1.request_id).cmp(&(other.0, &other.1.request_id)));
+    known.sort_unstable_by(|one, other| {
+        (one.0, one.1.request_id()).cmp(&(other.0, other.1.request_id()))
+    });
     let Some((slowest_ns, slowest)) = known.last() else {
         return RequestParts::default();
     };
@@ -66,7 +69,7 @@ pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {
         e2e_mean_ns: whole as f64 / n,
         e2e_p99_ns: p99_ns,
         e2e_slowest_ns: *slowest_ns,
-        p99_id: p99.request_id.clone(),
-        slowest_id: slowest.request_id.clone(),
+        p99_id: p99.request_id().to_owned(),
+        slowest_id: slowest.request_id().to_owned(),
     }
 }

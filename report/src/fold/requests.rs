@@ -1,413 +1,460 @@
 //! Moments → requests.
 
+pub(crate) mod confidences;
+pub(crate) mod life;
+pub(crate) mod lives;
 pub(crate) mod prefixes;
 
-use super::output_tokens::{self, OutputTokens};
-use super::phase_changes::{PhaseChange, PhaseChanges};
 use super::phase_sequences::PhaseSequences;
-use crate::gather::request_moment::{MomentKind, RequestArgs, RequestMoment};
+use crate::gather::chunk_facts::ChunkFacts;
+use crate::gather::reasons::Reasons;
+use crate::gather::request_moment::{RequestMoment, RequestToken};
+use crate::gather::request_name::NamePiece;
+use crate::gather::request_output::{Pauses, RequestOutput};
 use crate::gather::value_record::ValueRecord;
-use crate::options::Slo;
 use crate::quantiles::{Ascending, Quantiles};
-use crate::table::request::{Request, RequestStatus};
+use crate::table::request::Request;
 use crate::table::request_parts::Phases;
-use crate::table::request_summary::{Goodput, RequestSummary};
-use std::collections::{HashMap, HashSet};
+use life::Life;
+use lives::Lives;
+use std::collections::BTreeSet;
 use std::io;
-use trace_store::sorter::Sorter;
-use xxhash_rust::xxh3::xxh3_64;
+use std::path::PathBuf;
+use trace_store::sorter::{Ascending as Reader, Record, Sorted, Sorter};
 
-/// What is known of the requests.
+/// Memory for each kind of record. Further records go to temporary files.
+const BYTES: usize = 8 << 20;
+
+/// Events of requests, sorted in temporary files if there are too many for memory.
+pub(crate) struct RequestRecords<'f> {
+    moments: Sorter<'f, RequestMoment>,
+    tokens: Sorter<'f, RequestToken>,
+    outputs: Sorter<'f, RequestOutput>,
+    pauses: Pauses,
+    /// The processes that listed outputs.
+    listing: BTreeSet<u32>,
+    names: Sorter<'f, NamePiece>,
+    reasons: Reasons,
+}
+
+/// The requests of a run.
+pub(crate) struct FoldedRequests {
+    /// Requests that began or ended in the trace, in order of arrival.
+    pub(crate) requests: Vec<Request>,
+    pub(crate) phases: Phases,
+    /// Times between tokens, of all requests together.
+    pub(crate) itl: Quantiles,
+    pub(crate) scheduling: Scheduling,
+    /// Number of requests that began under an id which was still in use.
+    pub(crate) mixed: u64,
+}
+
+/// Results for the prompts whose blocks have hashes.
 #[derive(Debug, Default)]
-pub(crate) struct RequestFacts {
-    of: HashMap<u64, OneRequest>,
+pub(crate) struct Scheduling {
+    /// Number of requests that engines scheduled. A request that two engines scheduled counts twice.
+    pub(crate) scheduled: u64,
+    /// For each prompt, true if its engine scheduled it.
+    pub(crate) is_scheduled: Vec<bool>,
+    /// For each prompt, the number of its tokens in the cache.
+    pub(crate) cached_tokens: Vec<Option<u64>>,
 }
 
-/// What the processes say of one request.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct OneRequest {
-    id: String,
-    http: Option<SpanTimes>,
-    preprocess: Option<SpanTimes>,
-    args: RequestArgs,
-    answered_ns: Option<i64>,
-    preemptions: u64,
-    /// Since when it is preempted, and how long it was before.
-    preempted_since_ns: Option<i64>,
-    preempted_ns: i64,
-    changes: PhaseChanges,
-    /// Of each process that says anything of it: two or three.
-    processes: Vec<(usize, InProcess)>,
+/// Receives tokens and the times between them while requests are folded.
+pub(crate) trait TokenSink {
+    /// Takes some tokens of one time.
+    fn tokens(&mut self, ns: i64, tokens: u32);
+    /// Takes the time between two outputs of one request.
+    fn gap(&mut self, ns: i64);
 }
 
-/// What one process says of it.
-#[derive(Clone, Debug, Default)]
-struct InProcess {
-    span: Option<SpanTimes>,
-    queued_ns: Option<i64>,
-    scheduled_ns: Option<i64>,
-    /// Since when it is preempted for the first time.
-    preempted_ns: Option<i64>,
-    first_token_ns: Option<i64>,
-    last_token_ns: Option<i64>,
-    finished_ns: Option<i64>,
-    tokens: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct SpanTimes {
-    process: usize,
-    start_ns: i64,
-    end_ns: Option<i64>,
-}
-
-impl RequestFacts {
-    /// Notes the id of a request.
-    pub(crate) fn name(&mut self, request: u64, id: String) {
-        self.of.entry(request).or_default().id = id;
+impl<'f> RequestRecords<'f> {
+    pub(crate) fn new(folders: &'f [PathBuf]) -> RequestRecords<'f> {
+        RequestRecords {
+            moments: Sorter::in_any(folders, 2 * BYTES),
+            tokens: Sorter::in_any(folders, BYTES),
+            outputs: Sorter::in_any(folders, BYTES),
+            pauses: Pauses::default(),
+            listing: BTreeSet::new(),
+            names: Sorter::in_any(folders, BYTES),
+            reasons: Reasons::default(),
+        }
     }
 
-    /// Takes what an event says. Gives the time of a token, and what it is sorted under.
-    pub(crate) fn take(&mut self, mut moment: RequestMoment) -> Option<ValueRecord> {
-        let mut token = None;
-        let one = self.of.entry(moment.request).or_default();
-        let known = one
-            .processes
-            .iter()
-            .position(|(process, _)| *process == moment.process);
-        let number = known.unwrap_or(one.processes.len());
-        if known.is_none() {
-            one.processes.push((moment.process, InProcess::default()));
-        }
-        let of_process = &mut one.processes[number].1;
-        let ts_ns = moment.ts_ns;
-        let first =
-            |known: &mut Option<i64>| *known = Some(known.map_or(ts_ns, |known| known.min(ts_ns)));
-        let last = |known: &mut Option<i64>| *known = (*known).max(Some(ts_ns));
-        match moment.kind {
-            MomentKind::Http => SpanTimes::add(&mut one.http, &moment),
-            MomentKind::Request => SpanTimes::add(&mut of_process.span, &moment),
-            MomentKind::Preprocess => SpanTimes::add(&mut one.preprocess, &moment),
-            MomentKind::Queued => first(&mut of_process.queued_ns),
-            MomentKind::Scheduled => {
-                first(&mut of_process.scheduled_ns);
-                // A recorder without `resumed` schedules it again.
-                if of_process
-                    .preempted_ns
-                    .is_some_and(|since_ns| since_ns < ts_ns)
-                {
-                    moment.args.cached_tokens = None;
-                }
-                one.runs(ts_ns);
-            }
-            MomentKind::FirstToken => first(&mut of_process.first_token_ns),
-            MomentKind::Preempted => {
-                first(&mut of_process.preempted_ns);
-                one.preemptions += 1;
-                one.changes.add(ts_ns, PhaseChange::Preempted);
-                one.preempted_since_ns = Some(ts_ns);
-            }
-            MomentKind::Resumed => {
-                one.runs(ts_ns);
-                // What is there again, it had computed itself.
-                moment.args.cached_tokens = None;
-            }
-            MomentKind::SpanEnd => {}
-            MomentKind::Finished => last(&mut of_process.finished_ns),
-            MomentKind::Answered => last(&mut one.answered_ns),
-            MomentKind::Token => {
-                first(&mut of_process.first_token_ns);
-                last(&mut of_process.last_token_ns);
-                of_process.tokens += 1;
-                let of = output_tokens::row(moment.request, moment.process);
-                token = Some(ValueRecord { of, ns: ts_ns });
+    /// Moves the events of requests out of a chunk's facts.
+    pub(crate) fn take(&mut self, facts: &mut ChunkFacts) -> io::Result<()> {
+        let reasons = self.reasons.take(std::mem::take(&mut facts.reasons));
+        for (request, id) in facts.requests.drain() {
+            let pieces = NamePiece::of(request, &id);
+            for piece in pieces {
+                self.names.push(piece)?;
             }
         }
-        one.args.add(moment.args);
-        token
+        for mut moment in facts.moments.drain(..) {
+            moment.args.reason = reasons[moment.args.reason as usize];
+            self.moments.push(moment)?;
+        }
+        facts
+            .tokens
+            .drain(..)
+            .try_for_each(|token| self.tokens.push(token))?;
+        self.pauses.take(std::mem::take(&mut facts.pauses));
+        facts.outputs.drain(..).try_for_each(|output| {
+            self.listing.insert(output.process);
+            self.outputs.push(output)
+        })
     }
 
-    /// Whether a request has ended, as far as is known by now.
-    pub(crate) fn is_over(&self, request: u64) -> bool {
-        let one = self.of.get(&request).cloned();
-        let known = one.and_then(OneRequest::request);
-        known.is_some_and(|request| request.status != RequestStatus::Unfinished)
+    /// Notes that an engine recorded the hashes of a prompt.
+    pub(crate) fn take_prompt(&mut self, moment: RequestMoment) -> io::Result<()> {
+        self.moments.push(moment)
     }
 
-    /// All requests that are known, under their hashes.
-    pub(crate) fn each(&self) -> impl Iterator<Item = (u64, &OneRequest)> {
-        self.of.iter().map(|(request, one)| (*request, one))
-    }
-
-    /// Whether this process scheduled a request.
-    fn is_scheduled(&self, id: &str, process: usize) -> bool {
-        let one = self.of.get(&xxh3_64(id.as_bytes()));
-        let of_processes = one.into_iter().flat_map(|one| &one.processes);
-        let mut known = of_processes.filter(|(known, _)| *known == process);
-        known.any(|(_, of)| of.scheduled_ns.is_some())
-    }
-
-    /// How many requests processes scheduled. One that two did counts twice.
-    fn scheduled(&self) -> u64 {
-        let of_processes = self.of.values().flat_map(|one| &one.processes);
-        let scheduled = of_processes.filter(|(_, of)| of.scheduled_ns.is_some());
-        scheduled.count() as u64
-    }
-
-    /// What the prefix cache had of a request's prompt.
-    fn cached_tokens(&self, id: &str) -> Option<u64> {
-        self.of.get(&xxh3_64(id.as_bytes()))?.args.cached_tokens
-    }
-
-    /// Forgets a request, and gives what was known of it.
-    pub(crate) fn remove(&mut self, request: u64) -> Option<OneRequest> {
-        self.of.remove(&request)
-    }
-
-    /// Under what the tokens are sorted that count.
-    pub(crate) fn token_rows(&self) -> HashSet<u64> {
-        let of = |(request, one): (u64, &OneRequest)| one.token_row(request);
-        self.each().filter_map(of).collect()
-    }
-
-    /// All requests that began or ended in the trace, in the order of their arrival, and the phases that they went through.
-    pub(crate) fn requests(self) -> (Vec<Request>, Phases) {
-        let mut sequences = PhaseSequences::default();
-        let request = |mut one: OneRequest| {
-            let changes = std::mem::take(&mut one.changes);
-            let request = one.request()?;
-            if let Some(phases) = changes.phases(&request) {
-                sequences.take(&phases);
-            }
-            Some(request)
+    /// Folds one request after another. `prompts` is the number of prompts whose blocks have hashes, and `runs` has the run of each process.
+    pub(crate) fn fold(
+        self,
+        prompts: usize,
+        runs: &[u64],
+        gaps: Sorter<'_, ValueRecord>,
+        sink: &mut dyn TokenSink,
+    ) -> io::Result<FoldedRequests> {
+        let (moments, tokens) = (self.moments.finish()?, self.tokens.finish()?);
+        let names = self.names.finish()?;
+        let mut gaps = Gaps {
+            gaps,
+            n: 0,
+            runs,
+            listing: self.listing.iter().map(|of| run(runs, *of)).collect(),
+            pauses: self.pauses,
+            sink,
         };
-        let mut requests: Vec<Request> = self.of.into_values().filter_map(request).collect();
-        requests.sort_by(|one, other| {
-            (one.arrival_ns, &one.request_id).cmp(&(other.arrival_ns, &other.request_id))
+        let mut requests = Requests {
+            names: Peeked::new(names.read_from(|_| false)?)?,
+            reasons: &self.reasons,
+            sequences: PhaseSequences::default(),
+            scheduling: Scheduling {
+                is_scheduled: vec![false; prompts],
+                cached_tokens: vec![None; prompts],
+                ..Scheduling::default()
+            },
+            // A vector that grows is there twice for a moment.
+            requests: Vec::with_capacity(ids(&moments)?),
+            name: Vec::new(),
+            mixed: 0,
+        };
+        let mut moments = Peeked::new(moments.read_from(|_| false)?)?;
+        let mut tokens = Peeked::new(tokens.read_from(|_| false)?)?;
+        while let Some(request) = [
+            moments.next.map(|moment| moment.request),
+            tokens.next.map(|token| token.request),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        {
+            requests.begin(request)?;
+            each_life(request, &mut moments, &mut tokens, |life| {
+                requests.take(life, &mut gaps)
+            })?;
+        }
+        gaps.outputs(self.outputs)?;
+        let itl = gaps.finish()?;
+        let mut found = requests.requests;
+        found.sort_unstable_by(|one, other| {
+            let place = |of: &Request| (of.arrival_ns(), of.queued_ns());
+            let (first, second) = (place(one), place(other));
+            (first.0, one.request_id(), first.1).cmp(&(second.0, other.request_id(), second.1))
         });
-        (requests, sequences.finish())
-    }
-}
-
-impl SpanTimes {
-    fn add(known: &mut Option<SpanTimes>, moment: &RequestMoment) {
-        let new = SpanTimes {
-            process: moment.process,
-            start_ns: moment.ts_ns,
-            end_ns: moment.end_ns.filter(|end_ns| *end_ns >= moment.ts_ns),
-        };
-        let known = known.get_or_insert(new);
-        if new.start_ns < known.start_ns {
-            *known = new;
-        }
-    }
-}
-
-impl RequestArgs {
-    fn add(&mut self, other: RequestArgs) {
-        self.prompt_tokens = self.prompt_tokens.max(other.prompt_tokens);
-        self.cached_tokens = self.cached_tokens.max(other.cached_tokens);
-        self.output_tokens = self.output_tokens.max(other.output_tokens);
-        self.reason = other.reason.or(self.reason.take());
-    }
-}
-
-impl OneRequest {
-    /// It runs, or runs on if it was preempted.
-    fn runs(&mut self, ts_ns: i64) {
-        self.changes.add(ts_ns, PhaseChange::Runs);
-        if let Some(since_ns) = self.preempted_since_ns.take() {
-            let ns = ts_ns.saturating_sub(since_ns).max(0);
-            self.preempted_ns = self.preempted_ns.saturating_add(ns);
-        }
-    }
-
-    /// The span that began at its arrival.
-    fn arrival(&self) -> Option<SpanTimes> {
-        let spans = self.processes.iter().filter_map(|(_, of)| of.span);
-        let first = || spans.min_by_key(|span| span.start_ns);
-        // Without HTTP, what comes before the request's own span is a part of it.
-        let since_ns = |span: SpanTimes| {
-            let before_ns = self
-                .preprocess
-                .map_or(span.start_ns, |before| before.start_ns);
-            SpanTimes {
-                start_ns: span.start_ns.min(before_ns),
-                ..span
-            }
-        };
-        self.http.or_else(|| first().map(since_ns))
-    }
-
-    /// The process whose tokens count: the frontend, which sees what clients see, else that with the most.
-    fn token_process(&self) -> Option<usize> {
-        let frontend = self.arrival().map(|span| span.process);
-        let noted = self.processes.iter().filter(|(_, of)| of.tokens > 0);
-        let by = |(process, of): &&(usize, InProcess)| (Some(*process) == frontend, of.tokens);
-        noted.max_by_key(by).map(|(process, _)| *process)
-    }
-
-    /// Under what its tokens are sorted that count.
-    pub(crate) fn token_row(&self, request: u64) -> Option<u64> {
-        Some(output_tokens::row(request, self.token_process()?))
-    }
-
-    /// Under what those of all its processes are.
-    pub(crate) fn rows(&self, request: u64) -> impl Iterator<Item = u64> {
-        let processes = self.processes.iter();
-        processes.map(move |(process, _)| output_tokens::row(request, *process))
-    }
-
-    /// The request; `None` if nothing but its tokens is known.
-    pub(crate) fn request(self) -> Option<Request> {
-        let processes = || self.processes.iter().map(|(_, of)| of);
-        let arrival = self.arrival();
-        // The engine is the process that has a queue, of several the first that it waited in; the frontend that which the request came to. They may be one.
-        let queues = processes().filter(|of| of.queued_ns.is_some());
-        let engine = queues.min_by_key(|of| of.queued_ns);
-        let frontend = arrival.and_then(|span| {
-            let is_it = |(process, _): &&(usize, InProcess)| *process == span.process;
-            Some(&self.processes.iter().find(is_it)?.1)
-        });
-        let queued_ns = engine.and_then(|of| of.queued_ns);
-        if arrival.is_none() && queued_ns.is_none() {
-            return None;
-        }
-        let tokens = processes()
-            .map(|of| of.tokens)
-            .max()
-            .filter(|tokens| *tokens > 0);
-        let ends = processes().filter_map(|of| of.finished_ns);
-        let finished_ns = match arrival {
-            Some(span) => span.end_ns,
-            None => ends.max(),
-        };
-        let last_token_ns = processes().filter_map(|of| of.last_token_ns).max();
-        Some(Request {
-            status: status(self.args.reason.as_deref(), finished_ns),
-            arrival_ns: arrival.map(|span| span.start_ns),
-            read_ns: self.preprocess.map(|span| span.start_ns),
-            preprocessed_ns: self.preprocess.and_then(|span| span.end_ns),
-            queued_ns,
-            scheduled_ns: processes().filter_map(|of| of.scheduled_ns).min(),
-            engine_first_token_ns: engine.and_then(|of| of.first_token_ns),
-            first_token_ns: frontend.and_then(|of| of.first_token_ns),
-            last_token_ns: last_token_ns.or(engine.and_then(|of| of.finished_ns)),
-            answered_ns: self.answered_ns,
-            finished_ns,
-            prompt_tokens: self.args.prompt_tokens,
-            cached_tokens: self.args.cached_tokens,
-            output_tokens: self.args.output_tokens.or(tokens),
-            preemptions: self.preemptions,
-            preempted_ns: self.preempted_ns,
-            reason: self.args.reason,
-            request_id: self.id,
+        Ok(FoldedRequests {
+            requests: found,
+            phases: requests.sequences.finish(),
+            itl,
+            scheduling: requests.scheduling,
+            mixed: requests.mixed,
         })
     }
 }
 
-fn status(reason: Option<&str>, finished_ns: Option<i64>) -> RequestStatus {
-    match reason {
-        Some("abort" | "aborted" | "cancelled") => RequestStatus::Aborted,
-        Some("error" | "failed" | "timeout" | "ignored") => RequestStatus::Failed,
-        _ if finished_ns.is_none() => RequestStatus::Unfinished,
-        _ => RequestStatus::Ok,
+/// Returns the number of ids that have moments.
+fn ids(moments: &Sorted<RequestMoment>) -> io::Result<usize> {
+    let (mut last, mut n) = (None, 0);
+    moments.each(|moment| {
+        n += usize::from(last.replace(moment.request) != Some(moment.request));
+        Ok(())
+    })?;
+    Ok(n)
+}
+
+/// Reads the moments and tokens with one id, and calls `found` with each request that used it.
+fn each_life(
+    request: u64,
+    moments: &mut Peeked<'_, RequestMoment>,
+    tokens: &mut Peeked<'_, RequestToken>,
+    mut found: impl FnMut(Life) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut lives = Lives::default();
+    loop {
+        let moment = moments.next.filter(|of| of.request == request);
+        let token = tokens.next.filter(|of| of.request == request);
+        match (moment, token) {
+            (Some(moment), token) if token.is_none_or(|token| moment.ts_ns <= token.ns) => {
+                lives.take(&moment).map_or(Ok(()), &mut found)?;
+                moments.step()?;
+            }
+            (_, Some(token)) => {
+                lives.token(&token);
+                tokens.step()?;
+            }
+            (_, None) => break,
+        }
+    }
+    lives.end().map_or(Ok(()), found)
+}
+
+/// A reader of sorted records that shows the next one.
+struct Peeked<'a, R> {
+    reader: Reader<'a, R>,
+    next: Option<R>,
+}
+
+impl<'a, R: Record> Peeked<'a, R> {
+    fn new(mut reader: Reader<'a, R>) -> io::Result<Peeked<'a, R>> {
+        let next = reader.next()?;
+        Ok(Peeked { reader, next })
+    }
+
+    fn step(&mut self) -> io::Result<()> {
+        self.next = self.reader.next()?;
+        Ok(())
     }
 }
 
-/// All requests in a few figures; `tokens` are the times of theirs.
-pub(crate) fn summary(
-    requests: &[Request],
-    slo: Option<Slo>,
-    tokens: &OutputTokens<'_>,
-    gaps: Sorter<'_, ValueRecord>,
-    of_gap: &mut dyn FnMut(i64),
-) -> io::Result<RequestSummary> {
-    let of = |figure: fn(&Request) -> Option<i64>| {
-        Quantiles::of(requests.iter().filter_map(figure).collect())
-    };
-    let count = |status| {
-        requests
-            .iter()
-            .filter(|request| request.status == status)
-            .count() as u64
-    };
-    let first_ns = requests
-        .iter()
-        .filter_map(|request| request.arrival_ns.or(request.queued_ns))
-        .min();
-    let last_ns = requests
-        .iter()
-        .filter_map(|request| request.finished_ns)
-        .max();
-    let wall_ns = first_ns
-        .zip(last_ns)
-        .map(|(first_ns, last_ns)| last_ns - first_ns);
-    let seconds = wall_ns
-        .filter(|wall_ns| *wall_ns > 0)
-        .map(|wall_ns| wall_ns as f64 / 1e9);
-    let ok = count(RequestStatus::Ok);
-    let answered = requests
-        .iter()
-        .filter(|request| request.status == RequestStatus::Ok);
-    let output = answered.filter_map(|request| request.output_tokens);
-    let output = output.fold(0, u64::saturating_add);
-    let goodput = slo.map(|slo| {
-        let good = requests
-            .iter()
-            .filter(|request| request.keeps(&slo))
-            .count() as u64;
-        Goodput {
-            slo,
-            requests: good,
-            requests_per_s: seconds.map(|seconds| good as f64 / seconds),
-        }
-    });
-    Ok(RequestSummary {
-        goodput,
-        n: requests.len() as u64,
-        ok,
-        aborted: count(RequestStatus::Aborted),
-        failed: count(RequestStatus::Failed),
-        unfinished: count(RequestStatus::Unfinished),
-        requests_per_s: seconds.map(|seconds| ok as f64 / seconds),
-        output_tokens_per_s: seconds
-            .filter(|_| output > 0)
-            .map(|seconds| output as f64 / seconds),
-        queue: of(Request::queue_ns),
-        ttft: of(Request::ttft_ns),
-        engine_ttft: of(Request::engine_ttft_ns),
-        tpot: of(Request::tpot_ns),
-        itl: between_tokens(tokens, gaps, of_gap)?,
-        prefill: of(Request::prefill_ns),
-        decode: of(Request::decode_ns),
-        e2e: of(Request::e2e_ns),
-    })
+/// Makes requests of lives.
+struct Requests<'a> {
+    names: Peeked<'a, NamePiece>,
+    reasons: &'a Reasons,
+    sequences: PhaseSequences,
+    scheduling: Scheduling,
+    requests: Vec<Request>,
+    /// Id of the requests that are being folded.
+    name: Vec<u8>,
+    mixed: u64,
 }
 
-/// The times between tokens of one request, those of all requests together.
-fn between_tokens(
-    tokens: &OutputTokens<'_>,
-    mut gaps: Sorter<'_, ValueRecord>,
-    of_gap: &mut dyn FnMut(i64),
-) -> io::Result<Quantiles> {
-    let (mut last, mut n) = (None, 0);
-    tokens.each(|token| {
-        if let Some(ValueRecord { ns, .. }) = last.replace(token).filter(|last| last.of == token.of)
-        {
-            n += 1;
-            of_gap(token.ns - ns);
-            gaps.push(ValueRecord {
-                of: 0,
-                ns: token.ns - ns,
-            })?;
+impl Requests<'_> {
+    /// Reads the id of a request. Ids of requests before it are skipped.
+    fn begin(&mut self, request: u64) -> io::Result<()> {
+        self.name.clear();
+        while let Some(piece) = self.names.next.filter(|piece| piece.request <= request) {
+            if piece.request == request {
+                self.name.extend_from_slice(piece.bytes());
+            }
+            self.names.step()?;
         }
         Ok(())
-    })?;
-    let mut ascending = Ascending::new(n);
-    gaps.finish()?.each(|gap| {
-        ascending.take(gap.ns);
+    }
+
+    fn take(&mut self, mut life: Life, gaps: &mut Gaps<'_, '_>) -> io::Result<()> {
+        gaps.tokens(&life)?;
+        self.scheduling.take(&life);
+        self.mixed += life.mixed();
+        let changes = life.take_changes();
+        let name = String::from_utf8_lossy(&self.name);
+        let Some(request) = life.request(&name, self.reasons) else {
+            return Ok(());
+        };
+        if let Some(phases) = changes.phases(&request) {
+            self.sequences.take(&phases);
+        }
+        // Twice the room would be as much again as all requests.
+        if self.requests.len() == self.requests.capacity() {
+            self.requests.reserve_exact(self.requests.len() / 8 + 64);
+        }
+        self.requests.push(request);
         Ok(())
-    })?;
-    Ok(ascending.finish())
+    }
+}
+
+impl Scheduling {
+    fn take(&mut self, life: &Life) {
+        self.scheduled += life.scheduled();
+        for (prompt, is_scheduled) in life.prompts() {
+            if let Some(of) = self.is_scheduled.get_mut(prompt) {
+                *of = is_scheduled;
+                self.cached_tokens[prompt] = life.cached_tokens();
+            }
+        }
+    }
+}
+
+/// Returns the run of a process.
+fn run(runs: &[u64], process: u32) -> u64 {
+    runs.get(process as usize).copied().unwrap_or(0)
+}
+
+/// Collects the times between two tokens of a request, for all requests.
+struct Gaps<'s, 'f> {
+    gaps: Sorter<'f, ValueRecord>,
+    n: u64,
+    /// Run of each process.
+    runs: &'s [u64],
+    /// The runs in which a frontend listed the outputs of its steps. They include every token, so recorded tokens would count twice.
+    listing: BTreeSet<u64>,
+    pauses: Pauses,
+    sink: &'s mut dyn TokenSink,
+}
+
+impl Gaps<'_, '_> {
+    fn push(&mut self, ns: i64) -> io::Result<()> {
+        self.n += 1;
+        self.sink.gap(ns);
+        self.gaps.push(ValueRecord { of: 0, ns })
+    }
+
+    /// Takes the recorded tokens of one request.
+    fn tokens(&mut self, life: &Life) -> io::Result<()> {
+        let tokens = life.tokens();
+        let of_run = life.any_process().map(|process| run(self.runs, process));
+        if of_run.is_some_and(|of_run| self.listing.contains(&of_run)) {
+            return Ok(());
+        }
+        tokens.iter().for_each(|ns| self.sink.tokens(*ns, 1));
+        tokens
+            .windows(2)
+            .try_for_each(|two| self.push(two[1] - two[0]))
+    }
+
+    /// Takes the outputs of all requests.
+    fn outputs(&mut self, outputs: Sorter<'_, RequestOutput>) -> io::Result<()> {
+        let mut last: Option<RequestOutput> = None;
+        outputs.finish()?.each(|output| {
+            self.sink.tokens(output.ts_ns, output.tokens);
+            let before = last.replace(output).filter(|before| before.of == output.of);
+            let is_gap = |before: &RequestOutput| {
+                let (from_ns, to_ns) = (before.ts_ns, output.ts_ns);
+                !self.pauses.interrupt(output.process, from_ns, to_ns)
+            };
+            before.filter(is_gap).map_or(Ok(()), |before| {
+                self.push(output.engine_ns.saturating_sub(before.engine_ns))
+            })
+        })
+    }
+
+    fn finish(self) -> io::Result<Quantiles> {
+        let mut ascending = Ascending::new(self.n);
+        self.gaps.finish()?.each(|gap| {
+            ascending.take(gap.ns);
+            Ok(())
+        })?;
+        Ok(ascending.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BYTES;
+    use crate::fold::request_parts::request_parts;
+    use crate::fold::request_summary::summary;
+    use crate::fold::sizings::sizings;
+    use crate::fold::spikes::spikes;
+    use crate::gather::request_args::RequestArgs;
+    use crate::gather::request_moment::MomentKind;
+    use crate::table::load_level::{LoadKind, LoadLevel};
+    use std::cmp::Reverse;
+
+    /// Number of requests in the test; a million with `SA_PROFILE_FULL=1`.
+    const REQUESTS: u64 = 150_000;
+    /// Allowed memory: a fixed amount, plus an amount for each request.
+    const MOST_BYTES: u64 = 64 << 20;
+    const MOST_EACH: u64 = 200;
+    const US: i64 = 1_000;
+
+    struct Nowhere;
+
+    impl TokenSink for Nowhere {
+        fn tokens(&mut self, _: i64, _: u32) {}
+        fn gap(&mut self, _: i64) {}
+    }
+
+    /// Adds the events of one vLLM request. One request arrives every 100 µs.
+    fn put_request(nth: u64, facts: &mut ChunkFacts) {
+        let request = xxhash_rust::xxh3::xxh3_64(&nth.to_le_bytes());
+        let from_ns = nth.cast_signed() * 100 * US;
+        facts
+            .requests
+            .insert(request, format!("chatcmpl-{request:032x}"));
+        let moments = [
+            (MomentKind::Http, 0, 9_000),
+            (MomentKind::Request, 100, 8_900),
+            (MomentKind::Preprocess, 10, 90),
+            (MomentKind::Queued, 200, 0),
+            (MomentKind::Scheduled, 300, 0),
+            (MomentKind::FirstToken, 2_000, 0),
+            (MomentKind::Finished, 8_000, 0),
+            (MomentKind::Answered, 8_500, 0),
+        ];
+        for (kind, at_us, end_us) in moments {
+            let is_of_engine = matches!(kind, MomentKind::Queued | MomentKind::Scheduled);
+            let end_ns = from_ns + end_us * US;
+            facts.moments.push(RequestMoment {
+                request,
+                ts_ns: from_ns + at_us * US,
+                kind,
+                end_ns: Reverse(if end_us > 0 { end_ns } else { i64::MAX }),
+                process: u32::from(is_of_engine),
+                tag: 0,
+                args: RequestArgs {
+                    output_tokens: Some(20),
+                    ..RequestArgs::default()
+                },
+            });
+        }
+        facts.outputs.extend((0..5).map(|output| RequestOutput {
+            of: nth,
+            engine_ns: from_ns + (2_000 + 1_000 * output) * US,
+            ts_ns: from_ns,
+            process: 0,
+            tokens: 1,
+        }));
+    }
+
+    #[test]
+    fn memory_for_requests_is_bounded() {
+        let is_full = std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1");
+        let n = if is_full { 1_000_000 } else { REQUESTS };
+        let folders = [std::env::temp_dir()];
+        BYTES.reset_peak_usage();
+        let before = BYTES.current_usage();
+        let mut records = RequestRecords::new(&folders);
+        for first in (0..n).step_by(1_000) {
+            let mut facts = ChunkFacts::default();
+            (first..first + 1_000).for_each(|nth| put_request(nth, &mut facts));
+            records.take(&mut facts).unwrap();
+        }
+        let gaps = Sorter::in_any(&folders, 32 << 20);
+        let folded = records.fold(0, &[], gaps, &mut Nowhere).unwrap();
+        let requests = &folded.requests;
+        let summary = summary(&folded, None);
+        assert_eq!((summary.ok, summary.itl.n), (n, 4 * n));
+        assert_eq!(request_parts(requests).n, n);
+        assert!(!sizings(requests, None).is_empty());
+        let level = LoadLevel {
+            of: LoadKind::UnderWay,
+            process: None,
+            wall_ns: 1,
+            mean: 1.0,
+            p50: 10.0,
+            p90: 89.0,
+            p99: 90.0,
+            max: 90.0,
+        };
+        assert_eq!(spikes(requests, &[level], 0).n, 1);
+        let bytes = (BYTES.peak_usage() - before) as u64;
+        let each = bytes.saturating_sub(MOST_BYTES) as f64 / n as f64;
+        assert!(
+            bytes <= MOST_BYTES + n * MOST_EACH,
+            "{n} requests took {bytes} bytes: {each:.0} each beyond {MOST_BYTES}"
+        );
+    }
 }

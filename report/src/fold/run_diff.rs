@@ -49,7 +49,7 @@ impl<'a> Side<'a> {
     /// A figure of each request that was answered.
     fn values(self, of: Metric) -> Vec<i64> {
         let requests = self.0.iter().flat_map(|run| &run.request);
-        let answered = requests.filter(|request| request.status == RequestStatus::Ok);
+        let answered = requests.filter(|request| request.status() == RequestStatus::Ok);
         answered.filter_map(|request| of.of(request)).collect()
     }
 

@@ -5,7 +5,6 @@ use crate::quantiles::Quantiles;
 use crate::table::metric::Metric;
 use crate::table::request::{Request, RequestStatus};
 use crate::table::sizing::{Sizing, SizingFit, SizingPoint, SizingRefusal};
-use std::collections::BTreeMap;
 
 /// The times that are looked at.
 const METRICS: [Metric; 4] = [Metric::EngineTtft, Metric::Ttft, Metric::Tpot, Metric::E2e];
@@ -23,9 +22,10 @@ pub(crate) fn sizings(requests: &[Request], slo: Option<Slo>) -> Vec<Sizing> {
     let levels = levels(requests);
     let of = |metric: &Metric| {
         let answered = requests.iter().zip(&levels);
-        let answered = answered.filter(|(request, _)| request.status == RequestStatus::Ok);
-        let values: Vec<(i64, i64)> = answered
-            .filter_map(|(request, level)| Some(((*level)?, metric.of(request)?)))
+        let answered = answered.filter(|(request, _)| request.status() == RequestStatus::Ok);
+        let answered = answered.filter(|(_, level)| **level > 0);
+        let values: Vec<(u32, i64)> = answered
+            .filter_map(|(request, level)| Some((*level, metric.of(request)?)))
             .collect();
         let target_ns = slo.and_then(|slo| match metric {
             Metric::Ttft => slo.ttft_ns,
@@ -33,44 +33,71 @@ pub(crate) fn sizings(requests: &[Request], slo: Option<Slo>) -> Vec<Sizing> {
             Metric::E2e => slo.e2e_ns,
             _ => None,
         });
-        (!values.is_empty()).then(|| sizing(*metric, &values, target_ns))
+        (!values.is_empty()).then(|| sizing(*metric, values, target_ns))
     };
     METRICS.iter().filter_map(of).collect()
 }
 
-/// How many requests were under way while each one was, itself with them: the mean over its time, rounded. `None` of one without such a time.
-fn levels(requests: &[Request]) -> Vec<Option<i64>> {
+/// Times in ascending order, with the sum before each block. A sum before each time would take twice as much memory as the times.
+struct Times {
+    sorted: Vec<i64>,
+    /// Sum of all times before each block of [`BLOCK`] times.
+    sums: Vec<i128>,
+}
+
+/// Number of times in a block.
+const BLOCK: usize = 64;
+
+impl Times {
+    fn new(mut sorted: Vec<i64>) -> Times {
+        sorted.sort_unstable();
+        let mut sum = 0;
+        let mut sums = Vec::with_capacity(sorted.len() / BLOCK + 1);
+        for block in sorted.chunks(BLOCK) {
+            sums.push(sum);
+            sum += block.iter().map(|ns| i128::from(*ns)).sum::<i128>();
+        }
+        sums.push(sum);
+        Times { sorted, sums }
+    }
+
+    /// Returns how long ago these times were at `ns`, in total. Later ones do not count.
+    fn ago_at(&self, ns: i64) -> i128 {
+        let n = self.sorted.partition_point(|time_ns| *time_ns <= ns);
+        let block = n / BLOCK;
+        let rest = self.sorted[block * BLOCK..n].iter();
+        let sum = self.sums[block] + rest.map(|ns| i128::from(*ns)).sum::<i128>();
+        n as i128 * i128::from(ns) - sum
+    }
+}
+
+/// Returns how many requests were under way while each one was, including itself: the mean over its time, rounded. Returns 0 for one without such a time.
+fn levels(requests: &[Request]) -> Vec<u32> {
     let time_of = |request: &Request| {
-        let from_ns = request.arrival_ns.or(request.queued_ns)?;
-        let to_ns = request.finished_ns.unwrap_or(i64::MAX);
+        let from_ns = request.arrival_ns().or(request.queued_ns())?;
+        let to_ns = request.finished_ns().unwrap_or(i64::MAX);
         (from_ns < to_ns).then_some((from_ns, to_ns))
     };
-    let mut changes: BTreeMap<i64, i128> = BTreeMap::new();
-    for (from_ns, to_ns) in requests.iter().filter_map(time_of) {
-        *changes.entry(from_ns).or_default() += 1;
-        *changes.entry(to_ns).or_default() -= 1;
-    }
-    // The level summed over the time up to each change: now × ns − Σ change × ns.
-    let (mut now, mut offset, mut sum_at) = (0, 0, BTreeMap::new());
-    for (ns, change) in changes {
-        now += change;
-        offset += change * i128::from(ns);
-        sum_at.insert(ns, now * i128::from(ns) - offset);
-    }
+    let times = requests.iter().filter_map(time_of);
+    let begins = Times::new(times.clone().map(|(from_ns, _)| from_ns).collect());
+    let ends = Times::new(times.map(|(_, to_ns)| to_ns).collect());
+    let sum_at = |ns| begins.ago_at(ns) - ends.ago_at(ns);
     let level = |request: &Request| {
         let (from_ns, to_ns) = time_of(request)?;
-        request.finished_ns?;
+        request.finished_ns()?;
         let (sum, ns) = (
-            sum_at[&to_ns] - sum_at[&from_ns],
+            sum_at(to_ns) - sum_at(from_ns),
             i128::from(to_ns) - i128::from(from_ns),
         );
-        i64::try_from((2 * sum + ns) / (2 * ns)).ok()
+        u32::try_from((2 * sum + ns) / (2 * ns)).ok()
     };
-    requests.iter().map(level).collect()
+    let levels = requests.iter().map(|request| level(request).unwrap_or(0));
+    levels.collect()
 }
 
 /// Of pairs of a level and a time.
-fn sizing(of: Metric, values: &[(i64, i64)], target_ns: Option<i64>) -> Sizing {
+fn sizing(of: Metric, values: Vec<(u32, i64)>, target_ns: Option<i64>) -> Sizing {
+    let n = values.len() as u64;
     let points = points(values);
     let in_points: u64 = points.iter().map(|point| point.requests).sum();
     let fit = fit(&points);
@@ -80,7 +107,7 @@ fn sizing(of: Metric, values: &[(i64, i64)], target_ns: Option<i64>) -> Sizing {
     let found = advice.map(|(fit, target_ns)| (target_ns as f64 - fit.intercept_ns) / fit.slope_ns);
     Sizing {
         of,
-        left_out: values.len() as u64 - in_points,
+        left_out: n - in_points,
         fit,
         refused,
         target_ns,
@@ -100,21 +127,18 @@ fn whole(number: f64) -> u64 {
 }
 
 /// Requests with about the same level are a point.
-fn points(values: &[(i64, i64)]) -> Vec<SizingPoint> {
-    let levels = values.iter().map(|(level, _)| *level);
-    let (least, most) = (levels.clone().min().unwrap_or(0), levels.max().unwrap_or(0));
-    let mut parts: BTreeMap<i64, Vec<(i64, i64)>> = BTreeMap::new();
-    for (level, ns) in values {
-        let part = PARTS * (level - least) / (most - least + 1);
-        parts.entry(part).or_default().push((*level, *ns));
-    }
-    let enough = parts
-        .into_values()
-        .filter(|part| part.len() >= LEAST_REQUESTS);
-    let point = |part: Vec<(i64, i64)>| SizingPoint {
-        concurrency: part.iter().map(|(level, _)| *level).sum::<i64>() as f64 / part.len() as f64,
+fn points(mut values: Vec<(u32, i64)>) -> Vec<SizingPoint> {
+    values.sort_unstable();
+    let least = values.first().map_or(0, |(level, _)| i64::from(*level));
+    let most = values.last().map_or(0, |(level, _)| i64::from(*level));
+    let part = |level: u32| PARTS * (i64::from(level) - least) / (most - least + 1);
+    let parts = values.chunk_by(|one, other| part(one.0) == part(other.0));
+    let enough = parts.filter(|part| part.len() >= LEAST_REQUESTS);
+    let point = |part: &[(u32, i64)]| SizingPoint {
+        concurrency: part.iter().map(|(level, _)| i64::from(*level)).sum::<i64>() as f64
+            / part.len() as f64,
         requests: part.len() as u64,
-        p95_ns: Quantiles::of(part.into_iter().map(|(_, ns)| ns).collect()).p95_ns,
+        p95_ns: Quantiles::of(part.iter().map(|(_, ns)| *ns).collect()).p95_ns,
     };
     enough.map(point).collect()
 }

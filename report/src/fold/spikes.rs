@@ -38,18 +38,23 @@ pub(crate) fn spikes(requests: &[Request], load: &[LoadLevel], last_ns: i64) -> 
 
 /// When a request was under way.
 fn time_of(request: &Request, last_ns: i64) -> Option<(i64, i64)> {
-    let from_ns = request.arrival_ns.or(request.queued_ns)?;
-    let to_ns = request.finished_ns.unwrap_or(last_ns);
+    let from_ns = request.arrival_ns().or(request.queued_ns())?;
+    let to_ns = request.finished_ns().unwrap_or(last_ns);
     (from_ns < to_ns).then_some((from_ns, to_ns))
 }
 
 fn spike_times(requests: &[Request], level: &LoadLevel, last_ns: i64) -> Vec<SpikeTime> {
     let times = requests.iter().filter_map(|of| time_of(of, last_ns));
+    let mut begins: Vec<i64> = times.clone().map(|(from_ns, _)| from_ns).collect();
+    let mut ends: Vec<i64> = times.map(|(_, to_ns)| to_ns).collect();
+    begins.sort_unstable();
+    ends.sort_unstable();
+    let (mut begins, mut ends) = (begins.into_iter().peekable(), ends.into_iter().peekable());
     // At one instant ends come first.
-    let mut steps: Vec<(i64, bool)> = times
-        .flat_map(|(from_ns, to_ns)| [(from_ns, true), (to_ns, false)])
-        .collect();
-    steps.sort_unstable();
+    let steps = std::iter::from_fn(|| match (begins.peek(), ends.peek()) {
+        (Some(from_ns), Some(to_ns)) if from_ns < to_ns => Some((begins.next()?, true)),
+        _ => Some((ends.next()?, false)),
+    });
     let (mut now, mut open, mut found) = (0_u64, None::<SpikeTime>, Vec::new());
     for (ns, is_begin) in steps {
         now = if is_begin { now + 1 } else { now - 1 };
@@ -80,7 +85,7 @@ fn told(time: SpikeTime, requests: &[Request]) -> Spike {
             .is_some_and(|(from_ns, to_ns)| from_ns < time.end_ns && to_ns > time.start_ns)
     };
     let (inside, others): (Vec<&Request>, Vec<&Request>) = requests.iter().partition(is_in);
-    let ids = inside.iter().take(IDS).map(|of| of.request_id.clone());
+    let ids = inside.iter().take(IDS).map(|of| of.request_id().to_owned());
     Spike {
         start_ns: time.start_ns,
         dur_ns: time.end_ns - time.start_ns,

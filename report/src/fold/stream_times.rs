@@ -2,7 +2,7 @@
 
 use crate::gather::device_slice::DeviceSlice;
 use crate::table::device_time::DeviceTime;
-use crate::table::stream_time::StreamTime;
+use crate::table::device_time::StreamTime;
 use std::collections::{BTreeMap, VecDeque};
 use trace_merge::events::TraceThread;
 

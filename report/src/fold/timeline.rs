@@ -141,10 +141,10 @@ impl TimelineFold {
         }
     }
 
-    /// Counts a token.
-    pub(crate) fn take_token(&mut self, ns: i64) {
+    /// Counts some tokens of one time.
+    pub(crate) fn take_tokens(&mut self, ns: i64, tokens: u32) {
         self.tokens.resize(self.parts.n, 0);
-        self.tokens[self.parts.of(ns)] += 1;
+        self.tokens[self.parts.of(ns)] += u64::from(tokens);
     }
 
     /// All series. What has no end goes on to the end of the run.
@@ -291,7 +291,7 @@ mod tests {
         // 500 parts of 10 ns.
         let mut fold = TimelineFold::new(Parts::new(1_000, 6_000));
         for ns in [999, 1_000, 1_009, 6_000] {
-            fold.take_token(ns);
+            fold.take_tokens(ns, 1);
         }
         let edges = vec![
             edge(1_000, EdgeKind::DeviceBegin, 7, 0),

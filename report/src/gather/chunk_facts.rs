@@ -4,9 +4,12 @@ use super::device_slice::DeviceSlice;
 use super::devices::Devices;
 use super::edge::{Edge, EdgeKind};
 use super::name_keys::{NameKeys, NamePlace};
+use super::open_span::{MOST_OPEN, OpenSpan};
 use super::process_ids::ProcessIds;
 use super::prompt_blocks::{self, Prompt};
-use super::request_moment::{RequestMoment, ids, moments};
+use super::reasons::Reasons;
+use super::request_moment::{OfProcess, RequestEvent, RequestMoment, RequestToken, ids, moments};
+use super::request_output::{Pauses, RequestOutput, outputs};
 use super::row::row;
 use super::slice_record::SliceRecord;
 use super::slow_steps::{SlowSteps, StepRecord};
@@ -27,6 +30,8 @@ pub(crate) struct ChunkContext<'a> {
     pub(crate) threads: &'a [TraceThread],
     pub(crate) names_by: NamesBy,
     pub(crate) devices: &'a Devices,
+    /// The number of each process's run. Beyond the last one it is 0.
+    pub(crate) runs: &'a [u64],
 }
 
 /// A span that may tell what a process does.
@@ -46,8 +51,15 @@ pub(crate) struct ChunkFacts {
     pub(crate) edges: Vec<Edge>,
     /// The keys of spans without an end.
     pub(crate) unfinished: Vec<u32>,
+    /// The same spans, the first ones.
+    pub(crate) open: Vec<OpenSpan>,
+    /// With the chunk's own numbers of reasons.
     pub(crate) moments: Vec<RequestMoment>,
-    /// The ids of the requests.
+    pub(crate) reasons: Reasons,
+    pub(crate) tokens: Vec<RequestToken>,
+    pub(crate) outputs: Vec<RequestOutput>,
+    pub(crate) pauses: Pauses,
+    /// The ids of the requests, by hash.
     pub(crate) requests: HashMap<u64, String>,
     pub(crate) process_ids: ProcessIds,
     /// With the chunk's own numbers of keys.
@@ -65,19 +77,43 @@ impl ChunkFacts {
         match event.phase {
             b'X' | b'B' | b'b' => self.take_slice(context, event, process),
             b'C' => self.take_counts(event, process),
-            b'i' | b'I' | b'n' | b'E' | b'e' => self.take_moments(event, &event.name(), process),
+            b'i' | b'I' | b'n' | b'E' | b'e' => {
+                self.take_moments(context, event, &event.name(), process);
+            }
             _ => {}
         }
     }
 
-    fn take_moments(&mut self, event: &PlacedEvent<'_>, name: &str, process: usize) {
+    fn take_moments(
+        &mut self,
+        context: &ChunkContext<'_>,
+        event: &PlacedEvent<'_>,
+        name: &str,
+        process: usize,
+    ) {
+        let of_process = OfProcess {
+            process: number(process),
+            run: context.runs.get(process).copied().unwrap_or(0),
+        };
         if name == prompt_blocks::NAME && matches!(event.phase, b'i' | b'I' | b'n') {
-            return self.prompts.extend(prompt_blocks::prompt(event, process));
+            return self
+                .prompts
+                .extend(prompt_blocks::prompt(event, of_process));
         }
-        let (requests, moments_found) = (&mut self.requests, &mut self.moments);
-        moments(event, name, process, |moment, id| {
-            requests.entry(moment.request).or_insert(id);
-            moments_found.push(moment);
+        let (requests, moments_found, tokens) =
+            (&mut self.requests, &mut self.moments, &mut self.tokens);
+        moments(event, name, of_process, &mut self.reasons, |found, id| {
+            let request = match found {
+                RequestEvent::Moment(moment) => {
+                    moments_found.push(moment);
+                    moment.request
+                }
+                RequestEvent::Token(token) => {
+                    tokens.push(token);
+                    token.request
+                }
+            };
+            requests.entry(request).or_insert(id);
         });
     }
 
@@ -110,7 +146,9 @@ impl ChunkFacts {
 
     fn take_slice(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>, process: usize) {
         let (name, category) = (event.name(), event.category());
-        self.take_moments(event, &name, process);
+        self.take_moments(context, event, &name, process);
+        let listed = outputs(event, &name, number(process), &mut self.pauses);
+        self.outputs.extend(listed);
         let row_kind = if context.devices.is_one(process) {
             RowKind::Track
         } else if event.phase == b'b' || context.threads[event.thread].is_lane {
@@ -121,6 +159,9 @@ impl ChunkFacts {
         let key = self.key(context, event, row_kind, (&category, &name));
         let Some(end_ns) = event.end_ns().filter(|_| !event.is_unfinished()) else {
             self.unfinished.push(key);
+            if self.open.len() < MOST_OPEN {
+                self.open.push(OpenSpan::of(event, &name, process));
+            }
             return;
         };
         let end_ns = end_ns.max(event.ts_ns);
@@ -145,7 +186,7 @@ impl ChunkFacts {
                 };
                 self.take_activity(event, span, !has_device);
             }
-            RowKind::Async => {}
+            RowKind::Async => self.take_batch(event, process, end_ns, key),
         }
     }
 
@@ -205,6 +246,14 @@ impl ChunkFacts {
         });
     }
 
+    /// Takes async work if it is a batch that an engine has given to its workers.
+    fn take_batch(&mut self, event: &PlacedEvent<'_>, process: usize, end_ns: i64, key: u32) {
+        if self.keys.of(key).activity == Some(Activity::Batch) && end_ns > event.ts_ns {
+            self.edge(event.ts_ns, EdgeKind::Begin(Activity::Batch), process, 0);
+            self.edge(end_ns, EdgeKind::End(Activity::Batch), process, 0);
+        }
+    }
+
     /// What a process does. The steps of a worker without a device stand for one.
     fn take_activity(&mut self, event: &PlacedEvent<'_>, span: ActivitySpan, is_runner: bool) {
         let ActivitySpan {
@@ -220,11 +269,15 @@ impl ChunkFacts {
             self.process_ids.add(process, xxh3_64(id.as_bytes()));
         }
         let activity = self.keys.of(key).activity;
-        let Some(activity) = activity.filter(|_| end_ns > event.ts_ns) else {
+        let is_one = |of: &Activity| *of != Activity::Batch && end_ns > event.ts_ns;
+        let Some(activity) = activity.filter(is_one) else {
             return;
         };
         self.edge(event.ts_ns, EdgeKind::Begin(activity), process, 0);
         self.edge(end_ns, EdgeKind::End(activity), process, 0);
+        if let Some(hand_over) = self.keys.of(key).hand_over {
+            self.edge(event.ts_ns, hand_over, process, 0);
+        }
         if activity == Activity::Step {
             self.slow_steps.add(StepRecord {
                 process,

@@ -22,6 +22,11 @@ pub(crate) enum EdgeKind {
     RequestBegin,
     DeviceBegin,
     GapBegin,
+    /// The engine gives a step, or the sampling after it, to its workers.
+    StepHanded,
+    SampleHanded,
+    /// A worker begins to sample.
+    SampleBegun,
     /// The process launches something.
     Launch,
     /// What ends the gap was launched.
@@ -59,6 +64,9 @@ impl EdgeKind {
             EdgeKind::GapBegin => 99,
             EdgeKind::Launch => 100,
             EdgeKind::Launched => 101,
+            EdgeKind::StepHanded => 102,
+            EdgeKind::SampleHanded => 103,
+            EdgeKind::SampleBegun => 104,
         }
     }
 
@@ -78,6 +86,9 @@ impl EdgeKind {
             99 => EdgeKind::GapBegin,
             100 => EdgeKind::Launch,
             101 => EdgeKind::Launched,
+            102 => EdgeKind::StepHanded,
+            103 => EdgeKind::SampleHanded,
+            104 => EdgeKind::SampleBegun,
             ended if ended < BEGIN => EdgeKind::End(activity(ended)),
             begun => EdgeKind::Begin(activity(begun - BEGIN)),
         }
@@ -124,6 +135,9 @@ mod tests {
             EdgeKind::GapBegin,
             EdgeKind::Launch,
             EdgeKind::Launched,
+            EdgeKind::StepHanded,
+            EdgeKind::SampleHanded,
+            EdgeKind::SampleBegun,
         ];
         let activities = Activity::ALL
             .into_iter()

@@ -1,5 +1,6 @@
 //! What slices are counted as.
 
+use super::edge::EdgeKind;
 use crate::table::activity::Activity;
 use crate::table::row_kind::RowKind;
 use std::collections::HashSet;
@@ -44,6 +45,8 @@ pub(crate) struct NameKey {
     pub(crate) is_launch: bool,
     /// What a process does in a span of it.
     pub(crate) activity: Option<Activity>,
+    /// Work that the begin of such a span hands over or takes up.
+    pub(crate) hand_over: Option<EdgeKind>,
     /// Whether a span of it may tell which requests a process has.
     pub(crate) tells_requests: bool,
 }
@@ -81,6 +84,7 @@ impl NameKeys {
                 is_communication: is_communication(name),
                 is_launch: LAUNCHES.contains(&category),
                 activity: Activity::of(name),
+                hand_over: hand_over(name),
                 tells_requests: tells_requests(name),
             });
             u32::try_from(self.keys.len() - 1).unwrap_or(u32::MAX)
@@ -108,6 +112,17 @@ impl NameKeys {
 
     pub(crate) fn into_keys(self) -> Vec<NameKey> {
         self.keys
+    }
+}
+
+/// Returns what a span of this name hands over to workers, or takes up in one.
+fn hand_over(name: &str) -> Option<EdgeKind> {
+    let (owner, call) = name.rsplit_once(['.', ':']).unwrap_or(("", name));
+    match (owner, call.trim_start()) {
+        ("executor", "execute_model") | (_, "queue_worker_step") => Some(EdgeKind::StepHanded),
+        ("executor", "sample_tokens") => Some(EdgeKind::SampleHanded),
+        (_, "sample_tokens" | "sample") => Some(EdgeKind::SampleBegun),
+        _ => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The hashes of a prompt's blocks, as an engine records them (docs/time.md). Each stands for all of the prompt up to its block's end.
 
-use super::request_moment::ids;
+use super::request_moment::{OfProcess, ids, request_key};
 use trace_merge::events::PlacedEvent;
 use trace_store::sorter::{Record, long_at, word_at};
 
@@ -18,6 +18,8 @@ pub(crate) struct Prompt {
     pub(crate) process: usize,
     pub(crate) ts_ns: i64,
     pub(crate) request_id: String,
+    /// Hash of the request's run and id.
+    pub(crate) request: u64,
     pub(crate) tokens: u64,
     /// Tokens of a block.
     pub(crate) block_tokens: u64,
@@ -76,14 +78,15 @@ impl Record for PromptBlock {
 }
 
 /// The prompt of an event of this name, and the hashes of its blocks; `None` if it lacks an arg, or has more blocks than tokens or more hashes than blocks.
-pub(crate) fn prompt(event: &PlacedEvent<'_>, process: usize) -> Option<(Prompt, Vec<u64>)> {
+pub(crate) fn prompt(event: &PlacedEvent<'_>, of_process: OfProcess) -> Option<(Prompt, Vec<u64>)> {
     let number = |name| -> Option<u64> { serde_json::from_slice(event.arg(name)?).ok() };
     let text: &str = serde_json::from_slice(event.arg("hashes")?).ok()?;
     let [request_id]: [String; 1] = ids(event).try_into().ok()?;
     let hashes = hashes(text);
     let prompt = Prompt {
-        process,
+        process: of_process.process as usize,
         ts_ns: event.ts_ns,
+        request: request_key(&request_id, of_process.run),
         request_id,
         tokens: number("prompt_tokens")?,
         block_tokens: number("block_tokens")?,

@@ -1,56 +1,87 @@
 //! What an event says of a request, by the names that recorders give such events (docs/engines.md).
 
+use super::reasons::Reasons;
+use super::request_args::{self, RequestArgs};
 use serde_json::value::RawValue;
+use std::cmp::Reverse;
 use trace_merge::events::PlacedEvent;
-use xxhash_rust::xxh3::xxh3_64;
+use trace_store::sorter::{Record, long_at, word_at};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The kind of a moment. Moments of a request at the same time are in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MomentKind {
-    /// The frontend's span of it, from its arrival to the last part of the answer.
+    /// The frontend's span of the request, from its arrival to the last part of the answer.
     Http,
-    /// A process's span of it.
+    /// A process's span of the request.
     Request,
     /// The span in which the frontend makes a request of what came by HTTP: templates, tokeniser, checks.
     Preprocess,
+    /// The engine put the request into its queue.
     Queued,
-    Scheduled,
-    FirstToken,
-    Token,
+    /// The engine recorded hashes of the prompt's blocks.
+    Prompt,
+    /// The engine took the request out of its batch.
     Preempted,
+    /// The engine took the request into a batch.
+    Scheduled,
+    /// The engine took a preempted request into a batch again.
     Resumed,
+    /// A process saw the first token.
+    FirstToken,
+    /// The request ended.
     Finished,
-    /// The frontend took in its last output.
+    /// The frontend took in the request's last output.
     Answered,
-    /// A span's end that is an event of its own: it may have args that the begin could not have.
+    /// The end of a span, recorded as an event of its own. It may have args that the begin could not have.
     SpanEnd,
 }
 
-/// What an event says of a request.
-#[derive(Clone, Debug)]
+/// All kinds, by the number under which they are stored.
+const KINDS: [MomentKind; 12] = [
+    MomentKind::Http,
+    MomentKind::Request,
+    MomentKind::Preprocess,
+    MomentKind::Queued,
+    MomentKind::Prompt,
+    MomentKind::Preempted,
+    MomentKind::Scheduled,
+    MomentKind::Resumed,
+    MomentKind::FirstToken,
+    MomentKind::Finished,
+    MomentKind::Answered,
+    MomentKind::SpanEnd,
+];
+
+/// One event of one request. Sorted, the moments of a request are together and in order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RequestMoment {
+    /// Hash of the request's run and id.
     pub(crate) request: u64,
-    /// Its process, by number.
-    pub(crate) process: usize,
-    pub(crate) kind: MomentKind,
+    /// Time of the event. An HTTP span counts from the time at which the request reached the kernel, where that is known.
     pub(crate) ts_ns: i64,
-    /// Of a span that has ended.
-    pub(crate) end_ns: Option<i64>,
+    pub(crate) kind: MomentKind,
+    /// End of a span; `i64::MAX` if it has none.
+    pub(crate) end_ns: Reverse<i64>,
+    /// Number of the process.
+    pub(crate) process: u32,
+    /// Hash of an HTTP span's name, or the number of a prompt.
+    pub(crate) tag: u32,
     pub(crate) args: RequestArgs,
 }
 
-/// What args say of a request.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RequestArgs {
-    pub(crate) prompt_tokens: Option<u64>,
-    pub(crate) cached_tokens: Option<u64>,
-    pub(crate) output_tokens: Option<u64>,
-    /// Why it ended, as vLLM's API calls it: `stop`, `length`, `abort`, `error`.
-    pub(crate) reason: Option<String>,
+/// A token of a request, as one process recorded it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RequestToken {
+    /// Hash of the request's run and id.
+    pub(crate) request: u64,
+    pub(crate) ns: i64,
+    /// Number of the process.
+    pub(crate) process: u32,
 }
 
 impl MomentKind {
-    /// That of an event of this name, if it says anything of a request.
+    /// Returns the kind of an event with this name, if it says anything of a request.
     fn of(name: &str, phase: u8) -> Option<MomentKind> {
         let is_span = !matches!(phase, b'i' | b'I' | b'n');
         if matches!(phase, b'E' | b'e') {
@@ -64,7 +95,6 @@ impl MomentKind {
             "request.queued" | "queued" => MomentKind::Queued,
             "request.scheduled" | "scheduled" => MomentKind::Scheduled,
             "request.first_token" => MomentKind::FirstToken,
-            "request.token" | "token" => MomentKind::Token,
             "request.preempted" | "preempted" => MomentKind::Preempted,
             "request.resumed" | "resumed" => MomentKind::Resumed,
             "request.finished" => MomentKind::Finished,
@@ -72,44 +102,144 @@ impl MomentKind {
             _ => return None,
         })
     }
+
+    /// Returns true if a request may begin with such a moment.
+    pub(crate) fn is_begin(self) -> bool {
+        self <= MomentKind::Prompt
+    }
 }
 
-impl RequestArgs {
-    fn of(event: &PlacedEvent<'_>) -> RequestArgs {
-        let number = |name| serde_json::from_slice(event.arg(name)?).ok();
-        RequestArgs {
-            prompt_tokens: number("prompt_tokens"),
-            cached_tokens: number("cached_tokens"),
-            output_tokens: number("output_tokens"),
-            reason: event
-                .arg("reason")
-                .and_then(|reason| serde_json::from_slice(reason).ok()),
+impl RequestMoment {
+    /// Returns the end of a span that has one.
+    pub(crate) fn end_ns(&self) -> Option<i64> {
+        Some(self.end_ns.0).filter(|end_ns| *end_ns != i64::MAX)
+    }
+
+    /// Returns the moment at which an engine recorded the hashes of a prompt.
+    pub(crate) fn of_prompt(request: u64, process: u32, ts_ns: i64, prompt: u32) -> RequestMoment {
+        RequestMoment {
+            request,
+            ts_ns,
+            kind: MomentKind::Prompt,
+            end_ns: Reverse(i64::MAX),
+            process,
+            tag: prompt,
+            args: RequestArgs::default(),
         }
     }
+}
+
+impl Record for RequestMoment {
+    const BYTES: usize = 33 + RequestArgs::BYTES;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.request.to_le_bytes());
+        out.extend_from_slice(&self.ts_ns.to_le_bytes());
+        out.extend_from_slice(&self.end_ns.0.to_le_bytes());
+        out.extend_from_slice(&self.process.to_le_bytes());
+        out.extend_from_slice(&self.tag.to_le_bytes());
+        out.push(self.kind as u8);
+        self.args.store(out);
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        let kind = KINDS.get(usize::from(bytes[32]));
+        RequestMoment {
+            request: long_at(bytes, 0),
+            ts_ns: long_at(bytes, 8).cast_signed(),
+            end_ns: Reverse(long_at(bytes, 16).cast_signed()),
+            process: word_at(bytes, 24),
+            tag: word_at(bytes, 28),
+            kind: kind.copied().unwrap_or(MomentKind::SpanEnd),
+            args: RequestArgs::load(&bytes[33..]),
+        }
+    }
+}
+
+impl Record for RequestToken {
+    const BYTES: usize = 20;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.request.to_le_bytes());
+        out.extend_from_slice(&self.ns.to_le_bytes());
+        out.extend_from_slice(&self.process.to_le_bytes());
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        RequestToken {
+            request: long_at(bytes, 0),
+            ns: long_at(bytes, 8).cast_signed(),
+            process: word_at(bytes, 16),
+        }
+    }
+}
+
+/// A moment or a token.
+pub(crate) enum RequestEvent {
+    Moment(RequestMoment),
+    Token(RequestToken),
+}
+
+/// The process that recorded an event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfProcess {
+    /// Its number.
+    pub(crate) process: u32,
+    /// Number of its run, which is part of each request's hash.
+    pub(crate) run: u64,
 }
 
 /// Calls `found` with what an event says of each request, and the request's id.
 pub(crate) fn moments(
     event: &PlacedEvent<'_>,
     name: &str,
-    process: usize,
-    mut found: impl FnMut(RequestMoment, String),
+    OfProcess { process, run }: OfProcess,
+    reasons: &mut Reasons,
+    mut found: impl FnMut(RequestEvent, String),
 ) {
+    let is_token = matches!(name, "request.token" | "token");
+    if is_token && matches!(event.phase, b'i' | b'I' | b'n') {
+        for id in ids(event) {
+            let token = RequestToken {
+                request: request_key(&id, run),
+                ns: event.ts_ns,
+                process,
+            };
+            found(RequestEvent::Token(token), id);
+        }
+        return;
+    }
     let Some(kind) = MomentKind::of(name, event.phase) else {
         return;
     };
-    let args = RequestArgs::of(event);
+    let args = RequestArgs::of(event, kind == MomentKind::Http, reasons);
+    let ts_ns = event.ts_ns.saturating_sub(args.waited_ns);
+    let end_ns = event.end_ns().filter(|end_ns| *end_ns >= event.ts_ns);
+    // The client has its answer when the last part of it was sent. The application may go on after that.
+    let answered_ns = request_args::ns(event, "answered_us").filter(|_| kind == MomentKind::Http);
+    let answered_ns = end_ns.and(answered_ns).map(|ns| ts_ns.saturating_add(ns));
+    let end_ns = answered_ns.or(end_ns).unwrap_or(i64::MAX);
+    let tag = match kind {
+        MomentKind::Http => word_at(&xxh3_64(name.as_bytes()).to_le_bytes(), 0),
+        _ => 0,
+    };
     for id in ids(event) {
         let moment = RequestMoment {
-            request: xxh3_64(id.as_bytes()),
-            process,
+            request: request_key(&id, run),
+            ts_ns,
             kind,
-            ts_ns: event.ts_ns,
-            end_ns: event.end_ns(),
-            args: args.clone(),
+            end_ns: Reverse(end_ns),
+            process,
+            tag,
+            args,
         };
-        found(moment, id);
+        found(RequestEvent::Moment(moment), id);
     }
+}
+
+/// Returns the hash of a request's run and id. The same id in another run is another request.
+pub(crate) fn request_key(id: &str, run: u64) -> u64 {
+    xxh3_64_with_seed(id.as_bytes(), run)
 }
 
 /// The ids of the requests that an event is of: a text or a whole number, or a list of them.
@@ -125,4 +255,25 @@ fn id(written: &[u8]) -> Option<String> {
     let number = || serde_json::from_slice::<u64>(written).ok();
     let text = serde_json::from_slice(written).ok();
     text.or_else(|| Some(number()?.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_stored_by_their_number() {
+        for (number, kind) in KINDS.into_iter().enumerate() {
+            assert_eq!(kind as usize, number);
+            let moment = RequestMoment {
+                kind,
+                end_ns: Reverse(7),
+                ..RequestMoment::of_prompt(1, 2, -3, 4)
+            };
+            let mut bytes = Vec::new();
+            moment.store(&mut bytes);
+            assert_eq!(bytes.len(), RequestMoment::BYTES);
+            assert_eq!(RequestMoment::load(&bytes), moment);
+        }
+    }
 }

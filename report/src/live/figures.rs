@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const MOST_REASONS: usize = 16;
 
 /// What requests did and took, as [`Request`] defines it. Each figure counts where its moment lies: a first token may be of one second, and the end of another.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Figures {
     /// Requests that arrived.
     pub arrived: u64,
@@ -80,28 +80,32 @@ type Of = fn(&mut Figures) -> &mut Histogram;
 /// Hands each figure of a request to the figures of its moment, which is `None` where it is not in the trace.
 pub(super) fn each_figure(
     request: &Request,
-    gaps: Option<&Histogram>,
+    tokens: &[i64],
     mut at: impl FnMut(Option<i64>, &dyn Fn(&mut Figures)),
 ) {
-    at(request.arrival_ns.or(request.queued_ns), &|figures| {
+    at(request.arrival_ns().or(request.queued_ns()), &|figures| {
         figures.arrived += 1;
     });
     let durations: [(Option<i64>, Option<i64>, Of); 7] = [
-        (request.first_token_ns, request.ttft_ns(), |to| &mut to.ttft),
+        (request.first_token_ns(), request.ttft_ns(), |to| {
+            &mut to.ttft
+        }),
         (
-            request.engine_first_token_ns,
+            request.engine_first_token_ns(),
             request.engine_ttft_ns(),
             |to| &mut to.engine_ttft,
         ),
-        (request.finished_ns, request.tpot_ns(), |to| &mut to.tpot),
-        (request.finished_ns, request.e2e_ns(), |to| &mut to.e2e),
-        (request.scheduled_ns, request.queue_ns(), |to| &mut to.queue),
+        (request.finished_ns(), request.tpot_ns(), |to| &mut to.tpot),
+        (request.finished_ns(), request.e2e_ns(), |to| &mut to.e2e),
+        (request.scheduled_ns(), request.queue_ns(), |to| {
+            &mut to.queue
+        }),
         (
-            request.engine_first_token_ns.or(request.first_token_ns),
+            request.engine_first_token_ns().or(request.first_token_ns()),
             request.prefill_ns(),
             |to| &mut to.prefill,
         ),
-        (request.last_token_ns, request.decode_ns(), |to| {
+        (request.last_token_ns(), request.decode_ns(), |to| {
             &mut to.decode
         }),
     ];
@@ -110,32 +114,35 @@ pub(super) fn each_figure(
             at(moment_ns, &|figures| of(figures).take(ns));
         }
     }
-    if let Some(gaps) = gaps {
-        at(request.last_token_ns, &|figures| figures.itl.add(gaps));
+    if tokens.len() > 1 {
+        at(request.last_token_ns(), &|figures| {
+            let gaps = tokens.windows(2).map(|two| two[1] - two[0]);
+            gaps.for_each(|ns| figures.itl.take(ns));
+        });
     }
-    if request.status != RequestStatus::Unfinished {
-        at(request.finished_ns, &|figures| figures.end(request));
+    if request.status() != RequestStatus::Unfinished {
+        at(request.finished_ns(), &|figures| figures.end(request));
     }
 }
 
 impl Figures {
     fn end(&mut self, request: &Request) {
-        match request.status {
+        match request.status() {
             RequestStatus::Ok => self.ok += 1,
             RequestStatus::Aborted => self.aborted += 1,
             RequestStatus::Failed => self.failed += 1,
             RequestStatus::Unfinished => {}
         }
-        if let Some(reason) = &request.reason {
+        if let Some(reason) = request.reason() {
             let is_one = self.reasons.len() < MOST_REASONS || self.reasons.contains_key(reason);
             let reason = if is_one { reason } else { "other" };
             *self.reasons.entry(reason.to_owned()).or_default() += 1;
         }
-        self.preemptions += request.preemptions;
+        self.preemptions += request.preemptions();
         let add = |sum: &mut u64, more: Option<u64>| *sum = sum.saturating_add(more.unwrap_or(0));
-        add(&mut self.prompt_tokens, request.prompt_tokens);
-        add(&mut self.cached_tokens, request.cached_tokens);
-        add(&mut self.output_tokens, request.output_tokens);
+        add(&mut self.prompt_tokens, request.prompt_tokens());
+        add(&mut self.cached_tokens, request.cached_tokens());
+        add(&mut self.output_tokens, request.output_tokens());
     }
 
     /// Adds those of another time.

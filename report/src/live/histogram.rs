@@ -1,8 +1,14 @@
-//! Durations counted in buckets, with their exact number and sum.
+//! Distributions of durations in bounded memory: exact counts at Prometheus' bounds, and a sketch for quantiles.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use sketches_ddsketch::{Config, DDSketch};
 
 const MS: i64 = 1_000_000;
+
+/// Largest relative error of a value that the sketch returns.
+const ERROR: f64 = 0.005;
+/// Enough bins for every duration of at least 1 ns, so that the sketch never merges two of them.
+const MOST_BINS: u32 = 35 * 128;
 
 /// vLLM's bounds of its `time_to_first_token_seconds`.
 pub(super) const TTFT_BOUNDS: [i64; 22] = [
@@ -30,7 +36,7 @@ pub(super) const TTFT_BOUNDS: [i64; 22] = [
     2_560_000 * MS,
 ];
 
-/// Those of its `time_per_output_token_seconds` and `inter_token_latency_seconds`.
+/// vLLM's bounds of its `time_per_output_token_seconds` and `inter_token_latency_seconds`.
 pub(super) const TOKEN_BOUNDS: [i64; 19] = [
     10 * MS,
     25 * MS,
@@ -53,7 +59,7 @@ pub(super) const TOKEN_BOUNDS: [i64; 19] = [
     80_000 * MS,
 ];
 
-/// Those of `e2e_request_latency_seconds`, and of the phases of a request.
+/// vLLM's bounds of its `e2e_request_latency_seconds`, and of the phases of a request.
 pub(super) const REQUEST_BOUNDS: [i64; 21] = [
     300 * MS,
     500 * MS,
@@ -78,17 +84,43 @@ pub(super) const REQUEST_BOUNDS: [i64; 21] = [
     7_680_000 * MS,
 ];
 
-/// How durations are distributed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// The distribution of durations.
+#[derive(Clone)]
 pub struct Histogram {
-    /// How many there are.
+    /// Number of durations.
     pub n: u64,
-    /// Their sum.
+    /// Sum of the durations.
     pub sum_ns: i64,
-    /// The upper bound of each bucket, which belongs to it.
+    /// Upper bound of each bucket. A duration equal to a bound belongs to the bucket below it.
     pub bounds_ns: &'static [i64],
-    /// How many lie in each bucket, and last how many lie above all.
+    /// Number of durations in each bucket, exactly; the last count is for those above all bounds.
     pub counts: Vec<u64>,
+    sketch: DDSketch,
+}
+
+/// Figures of a distribution. Quantiles are linear between the two nearest ranks, as in a report, and within 0.5 % of the exact ones.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LiveQuantiles {
+    /// Number of durations.
+    pub n: u64,
+    /// Mean; `None` if there are no durations.
+    pub mean_ns: Option<f64>,
+    /// Median.
+    pub p50_ns: Option<f64>,
+    /// 90th percentile.
+    pub p90_ns: Option<f64>,
+    /// 99th percentile.
+    pub p99_ns: Option<f64>,
+}
+
+/// What [`Histogram`] writes as JSON.
+#[derive(Serialize)]
+struct HistogramJson<'a> {
+    #[serde(flatten)]
+    quantiles: LiveQuantiles,
+    sum_ns: i64,
+    bounds_ns: &'a [i64],
+    counts: &'a [u64],
 }
 
 impl Histogram {
@@ -98,14 +130,15 @@ impl Histogram {
             sum_ns: 0,
             bounds_ns,
             counts: vec![0; bounds_ns.len() + 1],
+            sketch: DDSketch::new(sketch_config()),
         }
     }
 
     pub(super) fn take(&mut self, ns: i64) {
-        let bucket = self.bounds_ns.partition_point(|bound| *bound < ns);
-        self.counts[bucket] += 1;
+        self.counts[bucket(self.bounds_ns, ns)] += 1;
         self.n += 1;
         self.sum_ns = self.sum_ns.saturating_add(ns);
+        self.sketch.add(ns as f64);
     }
 
     pub(super) fn add(&mut self, other: &Histogram) {
@@ -114,36 +147,80 @@ impl Histogram {
         }
         self.n += other.n;
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        let merged = self.sketch.merge(&other.sketch);
+        debug_assert!(merged.is_ok(), "all sketches have one configuration");
     }
 
-    /// The mean; `None` of nothing.
+    /// Returns the mean, or `None` if there are no durations.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.n > 0).then(|| self.sum_ns as f64 / self.n as f64)
     }
 
-    /// A quantile as Prometheus reckons it: linear within the bucket in which it lies, and at most the last bound.
+    /// Returns a quantile, linear between the two nearest ranks as in a report.
     pub fn quantile_ns(&self, share: f64) -> Option<f64> {
-        let last = *self.bounds_ns.last()?;
-        if self.n == 0 {
-            return None;
-        }
-        let rank = share * self.n as f64;
-        let (mut below, mut from_ns) = (0.0, 0.0);
-        for (count, bound) in self.counts.iter().zip(self.bounds_ns) {
-            let count = *count as f64;
-            if below + count >= rank && count > 0.0 {
-                return Some(from_ns + (*bound as f64 - from_ns) * (rank - below) / count);
-            }
-            below += count;
-            from_ns = *bound as f64;
-        }
-        Some(last as f64)
+        let rank = share * self.n.checked_sub(1)? as f64;
+        let (below, above) = (self.at_rank(rank.floor())?, self.at_rank(rank.ceil())?);
+        Some(below + (above - below) * rank.fract())
     }
+
+    /// Returns the duration at a whole rank from 0, within the error of the sketch. The least and the greatest are exact.
+    fn at_rank(&self, rank: f64) -> Option<f64> {
+        let last = self.n.checked_sub(1)? as f64;
+        let (least, greatest) = (self.sketch.min()?, self.sketch.max()?);
+        match rank {
+            _ if rank <= 0.0 => Some(least),
+            _ if rank >= last => Some(greatest),
+            // The sketch rounds down to a rank: half a rank more keeps that exact.
+            _ => {
+                let found = self.sketch.quantile((rank + 0.5) / last);
+                Some(found.ok()??.clamp(least, greatest))
+            }
+        }
+    }
+
+    /// Returns the figures that are shown.
+    pub fn quantiles(&self) -> LiveQuantiles {
+        LiveQuantiles {
+            n: self.n,
+            mean_ns: self.mean_ns(),
+            p50_ns: self.quantile_ns(0.5),
+            p90_ns: self.quantile_ns(0.9),
+            p99_ns: self.quantile_ns(0.99),
+        }
+    }
+}
+
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.quantiles().fmt(formatter)
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let json = HistogramJson {
+            quantiles: self.quantiles(),
+            sum_ns: self.sum_ns,
+            bounds_ns: self.bounds_ns,
+            counts: &self.counts,
+        };
+        json.serialize(serializer)
+    }
+}
+
+fn sketch_config() -> Config {
+    Config::new(ERROR, MOST_BINS, 0.5)
+}
+
+/// Returns the number of the bucket that a duration belongs to.
+fn bucket(bounds_ns: &[i64], ns: i64) -> usize {
+    bounds_ns.partition_point(|bound| *bound < ns)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quantiles::Quantiles;
 
     #[test]
     fn a_bound_belongs_to_its_bucket() {
@@ -157,19 +234,60 @@ mod tests {
         assert_eq!(histogram.counts.iter().sum::<u64>(), 6);
     }
 
+    /// Samples whose quantiles are far from what interpolation within a bucket gives.
+    fn samples() -> Vec<Vec<i64>> {
+        let mut random = fastrand::Rng::with_seed(47);
+        let mut spread = || -> Vec<i64> {
+            let mut power = || 10_f64.powf(13.0 * random.f64());
+            #[expect(clippy::cast_possible_truncation, reason = "at most 10^13")]
+            (0..5_000).map(|_| power() as i64).collect()
+        };
+        vec![
+            // A queue that is never longer than 230 µs; the first bound is 300 ms.
+            (0..64).map(|nth| 200_000 + nth * 476).collect(),
+            vec![2_650 * MS; 40],
+            vec![1, 2, 3, 400 * MS],
+            vec![0; 9],
+            vec![7],
+            spread(),
+            [vec![MS; 98], vec![900_000 * MS; 2]].concat(),
+        ]
+    }
+
     #[test]
-    fn quantiles_lie_within_their_bucket() {
-        let mut histogram = Histogram::new(&TOKEN_BOUNDS);
-        assert_eq!(
-            (histogram.quantile_ns(0.5), histogram.mean_ns()),
-            (None, None)
-        );
-        for _ in 0..4 {
-            histogram.take(20 * MS);
+    fn quantiles_are_those_of_a_report() {
+        for sample in samples() {
+            let mut histogram = Histogram::new(&REQUEST_BOUNDS);
+            sample.iter().for_each(|ns| histogram.take(*ns));
+            let exact = Quantiles::of(sample);
+            let live = histogram.quantiles();
+            assert_eq!(live.n, exact.n);
+            for (live, exact) in [
+                (live.mean_ns, exact.mean_ns),
+                (live.p50_ns, exact.p50_ns),
+                (live.p90_ns, exact.p90_ns),
+                (live.p99_ns, exact.p99_ns),
+            ] {
+                let off = (live.unwrap() - exact).abs();
+                assert!(off <= 1.001 * ERROR * exact.abs(), "{live:?} {exact}");
+            }
         }
-        assert_eq!(histogram.quantile_ns(0.5), Some(17.5e6));
-        assert_eq!(histogram.mean_ns(), Some(20e6));
-        histogram.take(90_000 * MS);
-        assert_eq!(histogram.quantile_ns(0.99), Some(80e9));
+        let nothing = Histogram::new(&TTFT_BOUNDS).quantiles();
+        assert_eq!((nothing.mean_ns, nothing.p50_ns), (None, None));
+    }
+
+    #[test]
+    fn a_sum_of_histograms_is_the_histogram_of_all() {
+        let (mut all, mut sum) = (Histogram::new(&TOKEN_BOUNDS), Histogram::new(&TOKEN_BOUNDS));
+        for sample in samples() {
+            let mut one = Histogram::new(&TOKEN_BOUNDS);
+            for ns in sample {
+                all.take(ns);
+                one.take(ns);
+            }
+            sum.add(&one);
+        }
+        assert_eq!((all.sum_ns, &all.counts), (sum.sum_ns, &sum.counts));
+        assert_eq!(all.quantiles(), sum.quantiles());
     }
 }

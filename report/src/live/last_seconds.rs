@@ -18,7 +18,7 @@ pub(super) struct Second {
     pub(super) busy_ns: Vec<(u32, i64)>,
 }
 
-/// The last minute before the newest event.
+/// The seconds of the last minute and a little more, up to the newest event.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastSeconds {
     seconds: Vec<Second>,
@@ -78,10 +78,10 @@ impl LastSeconds {
         }
     }
 
-    /// The whole seconds before the one of the newest event, at most so many, those that had anything.
-    pub(super) fn before_newest(&self, seconds: i64) -> impl Iterator<Item = &Second> {
-        let newest = self.newest_ns.div_euclid(SECOND_NS);
-        let range = newest - seconds..newest;
+    /// Returns the whole seconds, at most `seconds` of them, before the second of `end_ns`. A second without anything is left out.
+    pub(super) fn before(&self, end_ns: i64, seconds: i64) -> impl Iterator<Item = &Second> {
+        let end = end_ns.div_euclid(SECOND_NS);
+        let range = end - seconds..end;
         let of = self.seconds.iter();
         of.filter(move |second| range.contains(&second.number))
     }
@@ -101,11 +101,14 @@ mod tests {
             assert!(seconds.at(ns + SECOND_NS).is_none());
             assert!(seconds.at(ns - SECONDS * SECOND_NS).is_none());
         }
-        let arrived = |last| {
-            let seconds = seconds.before_newest(last);
+        let arrived = |end, last| {
+            let seconds = seconds.before(end * SECOND_NS, last);
             seconds.map(|second| second.figures.arrived).sum::<u64>()
         };
-        assert_eq!((arrived(10), arrived(60)), (10, 60));
+        assert_eq!((arrived(199, 10), arrived(199, 60)), (10, 60));
+        // Later nothing has happened.
+        assert_eq!((arrived(205, 10), arrived(205, 60)), (5, 55));
+        assert_eq!((arrived(334, 10), arrived(334, 60)), (0, 0));
     }
 
     #[test]
@@ -114,7 +117,9 @@ mod tests {
         seconds.reach(5 * SECOND_NS);
         seconds.add_busy(7, SECOND_NS / 2, 2 * SECOND_NS + 1);
         seconds.add_busy(7, 2 * SECOND_NS + 1, 2 * SECOND_NS + 3);
-        let busy = seconds.before_newest(60).map(|second| second.busy_ns[0].1);
+        let busy = seconds
+            .before(5 * SECOND_NS, 60)
+            .map(|second| second.busy_ns[0].1);
         let busy: Vec<i64> = busy.collect();
         assert_eq!(busy, [SECOND_NS / 2, SECOND_NS, 3]);
         // For ever, if each second of it were looked at.

@@ -34,9 +34,10 @@ pub(super) struct LiveFold {
 
 impl LiveFold {
     /// Takes what some events say, of which the last ended at `newest_ns`.
-    pub(super) fn take(&mut self, facts: ChunkFacts, newest_ns: i64, now: Instant) {
+    pub(super) fn take(&mut self, mut facts: ChunkFacts, newest_ns: i64, now: Instant) {
         self.newest_ns = self.newest_ns.max(Some(newest_ns));
         self.requests.seconds().reach(newest_ns);
+        self.requests.take(&mut facts, now);
         let keys = facts.keys.into_keys();
         let mut sums = vec![NameSum::default(); keys.len()];
         for slice in &facts.slices {
@@ -58,12 +59,6 @@ impl LiveFold {
             self.batchings.speculated(speculation);
         }
         facts.edges.iter().for_each(|edge| self.level(edge));
-        for (request, id) in facts.requests {
-            self.requests.name(request, id);
-        }
-        for moment in facts.moments {
-            self.requests.take(moment, now);
-        }
     }
 
     fn level(&mut self, edge: &Edge) {

@@ -1,7 +1,9 @@
 //! Follows a run, and says how it stands.
 
 use super::live_fold::LiveFold;
-use super::live_stats::{LiveBehind, LiveProcess, LiveRecorded, LiveState, LiveStats, ProcessName};
+use super::live_stats::{
+    LiveBehind, LiveMoments, LiveProcess, LiveRecorded, LiveState, LiveStats, ProcessName,
+};
 use super::whole_run::WholeRun;
 use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
 use crate::gather::devices::Devices;
@@ -18,6 +20,8 @@ const POLL_BYTES: u64 = 16 << 20;
 const BATCH: usize = 8_192;
 /// How far the clock of another host may be ahead, or that of this one may be set back.
 const AHEAD_NS: i64 = 60_000_000_000;
+/// How old an event may be when it is read first: recorders write in blocks.
+const LAG_NS: i64 = 2_000_000_000;
 /// How long nobody may record before a run is over: processes may come one after another. Twice as long each time that one came later, up to a minute.
 const OVER: Duration = Duration::from_secs(3);
 const MOST_OVER: Duration = Duration::from_mins(1);
@@ -139,9 +143,24 @@ impl LiveReader {
         stats
     }
 
+    /// Returns the moments that figures count back from. A run does not look idle because recorders hold events back, or because this reader has not caught up.
+    fn moments(&self) -> LiveMoments {
+        let newest_ns = self.folded.fold.newest_ns.unwrap_or(0);
+        let now = self.follower.run().now_ns();
+        let now = now.filter(|_| !self.has_ended());
+        let now_ns = now.map_or(newest_ns, |now_ns| now_ns.max(newest_ns));
+        let behind_ns = i64::try_from(self.last.behind.as_nanos()).unwrap_or(i64::MAX);
+        let lag_ns = LAG_NS.saturating_add(behind_ns);
+        LiveMoments {
+            now_ns,
+            windows_end_ns: newest_ns.max(now_ns.saturating_sub(lag_ns)),
+        }
+    }
+
     fn followed(&self) -> LiveStats {
         let run = self.follower.run();
-        let mut stats = LiveStats::of(&self.folded.fold, &names(run));
+        let moments = self.moments();
+        let mut stats = LiveStats::of(&self.folded.fold, &names(run), moments);
         stats.state = match (run.processes().is_empty(), self.ended.is_some()) {
             (true, _) => LiveState::Waiting,
             (_, true) => LiveState::Ended,
@@ -153,10 +172,14 @@ impl LiveReader {
         let wall = run.wall_ns().zip(newest_ns);
         stats.last_event_realtime_ns =
             wall.map(|(wall, ns)| wall.saturating_add(ns).max(0).unsigned_abs());
+        let is_current = stats.state == LiveState::Live && self.last.unread == 0;
+        let last_event = newest_ns.filter(|_| is_current);
+        stats.no_event_for_ns =
+            last_event.map(|ns| moments.now_ns.saturating_sub(ns).unsigned_abs());
         stats.process = run
             .processes()
             .iter()
-            .map(|process| live_process(run, process, newest_ns))
+            .map(|process| live_process(run, process, moments.now_ns))
             .collect();
         stats.recorded = recorded(run.processes());
         stats.behind = behind(&self.last, &self.folded.fold);
@@ -181,8 +204,9 @@ impl Batch {
             threads: run.threads(),
             names_by: NamesBy::Run,
             devices: &folded.devices,
+            runs: &[], // a single one is followed
         };
-        let limit_ns = *self.limit_ns.get_or_insert_with(|| axis_now(run));
+        let limit_ns = *self.limit_ns.get_or_insert_with(|| latest_ns(run));
         let end_ns = event.ts_ns.saturating_add(event.dur_ns);
         self.events += 1;
         if end_ns > limit_ns {
@@ -244,30 +268,25 @@ fn shown_name(run: &FollowedRun, process: &FollowedProcess) -> String {
             let recorder = &run.processes()[process.recorder];
             format!("{} · {}", process.label(), recorder.label())
         }
-        false => process.label().to_owned(),
+        false => process.label().into_owned(),
     }
 }
 
-fn live_process(
-    run: &FollowedRun,
-    process: &FollowedProcess,
-    newest_ns: Option<i64>,
-) -> LiveProcess {
+fn live_process(run: &FollowedRun, process: &FollowedProcess, now_ns: i64) -> LiveProcess {
     let end = run.processes()[process.recorder].end;
-    let idle = newest_ns.zip(process.last_ns);
     LiveProcess {
         name: shown_name(run, process),
         pid: process.header.pid,
         host: process.header.host.clone(),
         is_tracks: process.is_tracks,
         state: match end {
-            FollowedEnd::Alive => "alive",
+            FollowedEnd::Alive | FollowedEnd::Running => "alive",
             FollowedEnd::Ended => "ended",
             FollowedEnd::Died => "died",
         },
         events: process.events,
         bytes: process.bytes,
-        idle_ns: idle.map(|(newest_ns, last_ns)| (newest_ns - last_ns).max(0)),
+        idle_ns: process.last_ns.map(|last_ns| (now_ns - last_ns).max(0)),
         clock_uncertainty_ns: process.clock_uncertainty_ns,
         lost: process.lost.clone(),
     }
@@ -283,7 +302,7 @@ fn recorded(processes: &[FollowedProcess]) -> LiveRecorded {
         }
         if !process.is_tracks {
             *match process.end {
-                FollowedEnd::Alive => &mut recorded.alive,
+                FollowedEnd::Alive | FollowedEnd::Running => &mut recorded.alive,
                 FollowedEnd::Ended => &mut recorded.ended,
                 FollowedEnd::Died => &mut recorded.died,
             } += 1;
@@ -314,9 +333,8 @@ fn realtime_ns() -> u64 {
     })
 }
 
-/// Now on the run's axis, with what another host's clock may be ahead: a time beyond that is no time of this run.
-fn axis_now(run: &FollowedRun) -> i64 {
-    let wall_ns = run.wall_ns().unwrap_or(0);
-    let now_ns = i64::try_from(realtime_ns()).unwrap_or(i64::MAX);
-    now_ns.saturating_sub(wall_ns).saturating_add(AHEAD_NS)
+/// Returns the latest time that an event of the run can have.
+fn latest_ns(run: &FollowedRun) -> i64 {
+    let now_ns = run.now_ns().unwrap_or(i64::MAX);
+    now_ns.saturating_add(AHEAD_NS)
 }

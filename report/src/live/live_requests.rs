@@ -1,44 +1,69 @@
 //! The requests under way, and what has become of the others.
 
 use super::figures::{Figures, each_figure};
-use super::histogram::Histogram;
 use super::last_seconds::LastSeconds;
-use super::token_gaps::TokenGaps;
-use crate::fold::requests::RequestFacts;
-use crate::gather::request_moment::RequestMoment;
-use crate::gather::value_record::ValueRecord;
+use crate::fold::requests::life::Life;
+use crate::fold::requests::lives::{APART_NS, Lives};
+use crate::gather::chunk_facts::ChunkFacts;
+use crate::gather::reasons::Reasons;
+use crate::gather::request_moment::{RequestMoment, RequestToken};
+use crate::gather::request_output::{Pauses, RequestOutput};
 use crate::table::request::{Request, RequestStatus};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// How long an ended request waits for what other processes say of it: they are read one after the other.
+/// Time that an ended request is kept for events of other processes, which are read one after another.
 const GRACE: Duration = Duration::from_secs(10);
-/// Most requests under way. Of more, a tenth counts as it is: those of which nothing was said for the longest time.
+/// The same in trace time, for ids that are used again and again.
+const GRACE_NS: i64 = 10_000_000_000;
+/// Maximum number of ids in use. Beyond it, the tenth without an event for the longest time is folded as it is.
 const MOST: usize = 100_000;
-/// Requests that are known to be folded, so that what comes late of them makes no new ones.
+/// Number of events of one id, moments and tokens, from which on its ended requests are folded early.
+const MANY_EVENTS: usize = 64;
+/// Maximum number of moments of one id. Beyond it, its requests are folded as they are.
+const MOST_MOMENTS: usize = 1 << 16;
+/// The same for its tokens: far more than any engine gives one request.
+const MOST_TOKENS: usize = 1 << 18;
+/// Number of folded ids that are remembered, so that late events of them start no new request.
 const FOLDED: usize = 1 << 14;
-/// Requests that are listed.
+/// Number of requests in each list.
 const LISTED: usize = 20;
 
 /// All requests so far.
 #[derive(Debug, Default)]
 pub(super) struct LiveRequests {
-    facts: RequestFacts,
-    /// By request and process, as tokens are sorted in a report.
-    gaps: HashMap<u64, TokenGaps>,
-    last_said: HashMap<u64, LastSaid>,
-    folded: HashSet<u64>,
-    folded_order: VecDeque<u64>,
+    open: HashMap<u64, OpenId>,
+    /// End of the last folded request, by the hash of its id.
+    folded: HashMap<u64, i64>,
+    folded_oldest_first: VecDeque<u64>,
+    outputs: HashMap<u64, LastOutput>,
+    pauses: Pauses,
+    reasons: Reasons,
+    newest_ns: i64,
     sums: RequestSums,
     /// What came of requests that were folded.
     pub(super) late: u64,
 }
 
+/// The events with one id that are not folded yet. A token takes 24 bytes, far less than its keys and values take in the engine.
+#[derive(Debug)]
+struct OpenId {
+    id: String,
+    moments: Vec<RequestMoment>,
+    tokens: Vec<RequestToken>,
+    last_event_at: Instant,
+    /// True if it was checked since, and was still open.
+    was_checked: bool,
+    /// Number of events from which on its ended requests are folded early.
+    many: usize,
+}
+
+/// Last output of a request.
 #[derive(Clone, Copy, Debug)]
-struct LastSaid {
+struct LastOutput {
+    engine_ns: i64,
+    ts_ns: i64,
     at: Instant,
-    /// Whether it was looked at since, and was not over.
-    was_looked_at: bool,
 }
 
 /// What the requests come to.
@@ -48,37 +73,123 @@ pub(super) struct RequestSums {
     pub(super) last: LastSeconds,
     /// Those without an end in the trace.
     pub(super) unfinished: u64,
+    /// Number of requests that began under an id which was still in use.
+    pub(super) mixed: u64,
+    /// True if a frontend listed the outputs of its steps. They include every token, so recorded tokens would count twice.
+    has_outputs: bool,
     pub(super) latest: Vec<Request>,
     pub(super) slowest: Vec<Request>,
 }
 
-impl LiveRequests {
-    /// Notes the id of a request.
-    pub(super) fn name(&mut self, request: u64, id: String) {
-        if !self.folded.contains(&request) {
-            self.facts.name(request, id);
+impl OpenId {
+    fn new(id: String, now: Instant) -> OpenId {
+        OpenId {
+            id,
+            moments: Vec::new(),
+            tokens: Vec::new(),
+            last_event_at: now,
+            was_checked: false,
+            many: MANY_EVENTS,
         }
     }
 
-    /// Takes what an event says.
-    pub(super) fn take(&mut self, moment: RequestMoment, now: Instant) {
-        if self.folded.contains(&moment.request) {
-            self.late += 1;
-            return;
+    /// Returns the number of events that are kept.
+    fn events(&self) -> usize {
+        self.moments.len() + self.tokens.len()
+    }
+
+    /// Returns the requests with this id so far.
+    fn lives(&mut self) -> Vec<Life> {
+        // They are nearly sorted, because each process writes its events in order.
+        self.moments.sort();
+        self.tokens.sort();
+        Lives::all(&self.moments, &self.tokens)
+    }
+
+    /// Returns true if the last request with this id has ended.
+    fn is_over(&mut self, reasons: &Reasons) -> bool {
+        let last = self.lives().pop();
+        let last = last.and_then(|life| life.request(&self.id, reasons));
+        last.is_some_and(|request| request.status() != RequestStatus::Unfinished)
+    }
+}
+
+impl LiveRequests {
+    /// Takes the events of requests.
+    pub(super) fn take(&mut self, facts: &mut ChunkFacts, now: Instant) {
+        let reasons = self.reasons.take(std::mem::take(&mut facts.reasons));
+        let names = std::mem::take(&mut facts.requests);
+        for mut moment in facts.moments.drain(..) {
+            moment.args.reason = reasons[moment.args.reason as usize];
+            self.newest_ns = self.newest_ns.max(moment.ts_ns);
+            let is_begin = moment.kind.is_begin();
+            if let Some(open) = self.open((moment.request, moment.ts_ns), is_begin, &names, now) {
+                open.moments.push(moment);
+            }
         }
-        let said = LastSaid {
-            at: now,
-            was_looked_at: false,
-        };
-        self.last_said.insert(moment.request, said);
-        if self.last_said.len() > MOST {
+        for token in facts.tokens.drain(..) {
+            if let Some(open) = self.open((token.request, token.ns), false, &names, now) {
+                open.tokens.push(token);
+            }
+        }
+        self.pauses.take(std::mem::take(&mut facts.pauses));
+        for output in facts.outputs.drain(..) {
+            self.take_output(output, now);
+        }
+        self.pauses.keep_last();
+    }
+
+    /// Returns the entry of an event's id, or `None` if the event belongs to a folded request.
+    fn open(
+        &mut self,
+        (request, ns): (u64, i64),
+        is_begin: bool,
+        names: &HashMap<u64, String>,
+        now: Instant,
+    ) -> Option<&mut OpenId> {
+        let is_new = !self.open.contains_key(&request);
+        if let Some(end_ns) = self.folded.get(&request) {
+            let is_soon = ns.saturating_sub(*end_ns) <= APART_NS;
+            if ns < *end_ns || is_new && !is_begin && is_soon {
+                self.late += 1;
+                return None;
+            }
+        }
+        if is_new && self.open.len() >= MOST {
             self.make_room();
         }
-        if let Some(ValueRecord { of, ns }) = self.facts.take(moment) {
-            let known = self.gaps.get_mut(&of);
-            match known {
-                Some(gaps) => gaps.take(ns),
-                None => drop(self.gaps.insert(of, TokenGaps::new(ns))),
+        let open = self.open.entry(request).or_insert_with(|| {
+            let id = names.get(&request).cloned();
+            OpenId::new(id.unwrap_or_default(), now)
+        });
+        (open.last_event_at, open.was_checked) = (now, false);
+        Some(open)
+    }
+
+    /// Takes an output. The time since the previous output of its request counts at once, unless recording was paused in between.
+    fn take_output(&mut self, output: RequestOutput, now: Instant) {
+        self.sums.has_outputs = true;
+        let last = LastOutput {
+            engine_ns: output.engine_ns,
+            ts_ns: output.ts_ns,
+            at: now,
+        };
+        if let Some(before) = self.outputs.insert(output.of, last) {
+            let (from_ns, to_ns) = (before.ts_ns, output.ts_ns);
+            if self.pauses.interrupt(output.process, from_ns, to_ns) {
+                return;
+            }
+            let ns = output.engine_ns.saturating_sub(before.engine_ns).max(0);
+            self.sums.all.itl.take(ns);
+            if let Some(second) = self.sums.last.at(output.ts_ns) {
+                second.figures.itl.take(ns);
+            }
+        } else if self.outputs.len() > MOST {
+            let outputs = self.outputs.iter();
+            let mut oldest: Vec<_> = outputs.map(|(of, last)| (last.at, *of)).collect();
+            oldest.sort_unstable();
+            for (_, of) in oldest.into_iter().take(MOST / 10) {
+                self.outputs.remove(&of);
             }
         }
     }
@@ -87,9 +198,30 @@ impl LiveRequests {
         &mut self.sums.last
     }
 
-    /// Folds the requests that are over, and of which nothing was said for a while.
+    /// Folds the requests that have ended and had no event for a while.
     pub(super) fn fold(&mut self, now: Instant) {
-        self.fold_those(|said| !said.was_looked_at && now.duration_since(said.at) >= GRACE);
+        self.fold_those(|open| {
+            !open.was_checked && now.duration_since(open.last_event_at) >= GRACE
+        });
+        let many = |open: &&mut OpenId| open.events() >= open.many;
+        let old_ns = self.newest_ns.saturating_sub(GRACE_NS);
+        let mut ended = Vec::new();
+        let mut full = Vec::new();
+        for (request, open) in self.open.iter_mut() {
+            if many(&open) {
+                let folded = fold_ended(open, old_ns, &self.reasons, &mut self.sums);
+                ended.extend(folded.map(|end_ns| (*request, end_ns)));
+                if open.moments.len() >= MOST_MOMENTS || open.tokens.len() >= MOST_TOKENS {
+                    full.push(*request);
+                }
+            }
+        }
+        for (request, end_ns) in ended {
+            self.note_folded(request, end_ns);
+        }
+        for request in full {
+            self.fold_one(request);
+        }
     }
 
     /// Folds all requests that are over: nothing is said any more.
@@ -97,12 +229,12 @@ impl LiveRequests {
         self.fold_those(|_| true);
     }
 
-    fn fold_those(&mut self, is_due: impl Fn(&LastSaid) -> bool) {
+    fn fold_those(&mut self, is_due: impl Fn(&OpenId) -> bool) {
         let mut over = Vec::new();
-        for (request, said) in &mut self.last_said {
-            if is_due(said) {
-                said.was_looked_at = true;
-                if self.facts.is_over(*request) {
+        for (request, open) in &mut self.open {
+            if is_due(open) {
+                open.was_checked = true;
+                if open.is_over(&self.reasons) {
                     over.push(*request);
                 }
             }
@@ -112,10 +244,10 @@ impl LiveRequests {
         }
     }
 
-    /// Folds those of which nothing was said for the longest time, as they are.
+    /// Folds the ids without an event for the longest time.
     fn make_room(&mut self) {
-        let said = self.last_said.iter();
-        let mut oldest: Vec<_> = said.map(|(of, said)| (said.at, *of)).collect();
+        let open = self.open.iter();
+        let mut oldest: Vec<_> = open.map(|(of, open)| (open.last_event_at, *of)).collect();
         oldest.sort_unstable();
         for (_, request) in oldest.into_iter().take(MOST / 10) {
             self.fold_one(request);
@@ -123,23 +255,26 @@ impl LiveRequests {
     }
 
     fn fold_one(&mut self, request: u64) {
-        self.last_said.remove(&request);
-        let Some(one) = self.facts.remove(request) else {
+        let Some(mut open) = self.open.remove(&request) else {
             return;
         };
-        let row = one.token_row(request);
-        let gaps = row.and_then(|row| self.gaps.get(&row));
-        let gaps = gaps.map(|gaps| gaps.gaps.clone());
-        for row in one.rows(request) {
-            self.gaps.remove(&row);
+        let lives = open.lives();
+        let moments = open.moments.last().map(|moment| moment.ts_ns);
+        let tokens = open.tokens.last().map(|token| token.ns);
+        let last_ns = moments.max(tokens).unwrap_or(i64::MIN);
+        let end_ns = lives.last().and_then(Life::end_ns).unwrap_or(last_ns);
+        for life in lives {
+            self.sums.take_life(&life, &open.id, &self.reasons);
         }
-        if let Some(done) = one.request() {
-            self.sums.take(done, gaps.as_ref());
+        self.note_folded(request, end_ns);
+    }
+
+    fn note_folded(&mut self, request: u64, end_ns: i64) {
+        if self.folded.insert(request, end_ns).is_none() {
+            self.folded_oldest_first.push_back(request);
         }
-        self.folded.insert(request);
-        self.folded_order.push_back(request);
-        if self.folded_order.len() > FOLDED {
-            let oldest = self.folded_order.pop_front();
+        if self.folded_oldest_first.len() > FOLDED {
+            let oldest = self.folded_oldest_first.pop_front();
             oldest.map(|oldest| self.folded.remove(&oldest));
         }
     }
@@ -152,10 +287,12 @@ impl LiveRequests {
     /// What they come to, those under way as they are.
     pub(super) fn sums(&self) -> RequestSums {
         let mut sums = self.sums.clone();
-        for (request, one) in self.facts.each() {
-            let gaps = one.token_row(request).and_then(|row| self.gaps.get(&row));
-            if let Some(done) = one.clone().request() {
-                sums.take(done, gaps.map(|gaps| &gaps.gaps));
+        for open in self.open.values() {
+            let (mut moments, mut tokens) = (open.moments.clone(), open.tokens.clone());
+            moments.sort();
+            tokens.sort();
+            for life in Lives::all(&moments, &tokens) {
+                sums.take_life(&life, &open.id, &self.reasons);
             }
         }
         sums.sort();
@@ -163,16 +300,55 @@ impl LiveRequests {
     }
 }
 
+/// Folds the requests of an id that ended before `old_ns`, except for its last request. Returns the end of the last one folded.
+fn fold_ended(
+    open: &mut OpenId,
+    old_ns: i64,
+    reasons: &Reasons,
+    sums: &mut RequestSums,
+) -> Option<i64> {
+    let mut lives = open.lives();
+    let is_old = |life: &Life| life.end_ns().is_some_and(|end_ns| end_ns < old_ns);
+    lives.pop();
+    let old = lives.iter().position(|life| !is_old(life));
+    lives.truncate(old.unwrap_or(lives.len()));
+    let end_ns = lives.last().and_then(Life::end_ns);
+    if let Some(end_ns) = end_ns {
+        // The end of a span is a moment at this time, and so may be the begin of the next request.
+        let is_next = |moment: &RequestMoment| moment.ts_ns >= end_ns && moment.kind.is_begin();
+        let next = open.moments.iter().position(is_next);
+        let next = next.unwrap_or(open.moments.len());
+        let next_ns = open.moments.get(next).map_or(end_ns, |moment| moment.ts_ns);
+        let moments: Vec<RequestMoment> = open.moments.drain(..next).collect();
+        let before = open.tokens.partition_point(|token| token.ns < next_ns);
+        let tokens: Vec<RequestToken> = open.tokens.drain(..before).collect();
+        for life in Lives::all(&moments, &tokens) {
+            sums.take_life(&life, &open.id, reasons);
+        }
+    }
+    open.many = (2 * open.events()).clamp(MANY_EVENTS, MOST_MOMENTS);
+    end_ns
+}
+
 impl RequestSums {
-    pub(super) fn take(&mut self, request: Request, gaps: Option<&Histogram>) {
+    fn take_life(&mut self, life: &Life, id: &str, reasons: &Reasons) {
+        self.mixed += life.mixed();
+        if let Some(request) = life.request(id, reasons) {
+            let tokens: &[i64] = if self.has_outputs { &[] } else { life.tokens() };
+            self.take(request, tokens);
+        }
+    }
+
+    /// Takes a request and the times of its tokens.
+    pub(super) fn take(&mut self, request: Request, tokens: &[i64]) {
         let (all, last) = (&mut self.all, &mut self.last);
-        each_figure(&request, gaps, |moment_ns, put| {
+        each_figure(&request, tokens, |moment_ns, put| {
             put(all);
             if let Some(second) = moment_ns.and_then(|ns| last.at(ns)) {
                 put(&mut second.figures);
             }
         });
-        if request.status == RequestStatus::Unfinished {
+        if request.status() == RequestStatus::Unfinished {
             self.unfinished += 1;
             return;
         }
@@ -185,12 +361,228 @@ impl RequestSums {
 
     /// Keeps the latest and the slowest ones.
     pub(super) fn sort(&mut self) {
-        let id = |request: &Request| request.request_id.clone();
+        let id = |request: &Request| request.request_id().to_owned();
         self.latest
-            .sort_by_key(|one| (std::cmp::Reverse(one.finished_ns), id(one)));
+            .sort_by_key(|one| (std::cmp::Reverse(one.finished_ns()), id(one)));
         self.slowest
             .sort_by_key(|one| (std::cmp::Reverse(one.e2e_ns()), id(one)));
         self.latest.truncate(LISTED);
         self.slowest.truncate(LISTED);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gather::request_args::RequestArgs;
+    use crate::gather::request_moment::{MomentKind, request_key};
+    use std::cmp::Reverse;
+
+    const MS: i64 = 1_000_000;
+
+    fn moment(
+        id: &str,
+        process: u32,
+        kind: MomentKind,
+        from_ms: i64,
+        end_ms: i64,
+    ) -> RequestMoment {
+        RequestMoment {
+            request: request_key(id, 0),
+            ts_ns: from_ms * MS,
+            kind,
+            end_ns: Reverse(if end_ms > from_ms {
+                end_ms * MS
+            } else {
+                i64::MAX
+            }),
+            process,
+            tag: 0,
+            args: RequestArgs::default(),
+        }
+    }
+
+    /// Returns the events of a request of 9 ms, for the frontend and for the engine.
+    fn request(id: &str, from_ms: i64) -> [Vec<RequestMoment>; 2] {
+        let frontend = [moment(id, 1, MomentKind::Http, from_ms, from_ms + 9)];
+        let engine = [
+            moment(id, 2, MomentKind::Queued, from_ms + 1, 0),
+            moment(id, 2, MomentKind::Scheduled, from_ms + 3, 0),
+            moment(id, 2, MomentKind::FirstToken, from_ms + 5, 0),
+            moment(id, 2, MomentKind::Finished, from_ms + 8, 0),
+        ];
+        [frontend.to_vec(), engine.to_vec()]
+    }
+
+    fn take(requests: &mut LiveRequests, id: &str, moments: Vec<RequestMoment>, now: Instant) {
+        let mut facts = ChunkFacts {
+            moments,
+            ..ChunkFacts::default()
+        };
+        facts.requests.insert(request_key(id, 0), id.to_owned());
+        requests.take(&mut facts, now);
+    }
+
+    /// The engine's events are read first, and one comes late.
+    #[test]
+    fn an_id_is_used_again_while_it_is_open_and_after_it_was_folded() {
+        let (mut requests, begin) = (LiveRequests::default(), Instant::now());
+        let rounds = [request("r", 100), request("r", 200)];
+        for of_process in [1, 0] {
+            for round in &rounds {
+                take(&mut requests, "r", round[of_process].clone(), begin);
+            }
+        }
+        let sums = requests.sums();
+        assert_eq!((sums.all.ok, sums.all.queue.n, sums.mixed), (2, 2, 0));
+        assert_eq!(sums.all.queue.sum_ns, 4 * MS);
+        requests.fold(begin + GRACE);
+        assert_eq!((requests.folded().ok, requests.open.len()), (2, 0));
+        // Late, and then another one.
+        take(
+            &mut requests,
+            "r",
+            vec![moment("r", 2, MomentKind::Answered, 208, 0)],
+            begin,
+        );
+        assert_eq!((requests.late, requests.open.len()), (1, 0));
+        let [frontend, engine] = request("r", 300);
+        take(&mut requests, "r", engine, begin);
+        take(&mut requests, "r", frontend, begin);
+        requests.fold_all();
+        assert_eq!((requests.folded().ok, requests.late), (3, 1));
+        assert_eq!(requests.folded().e2e.sum_ns, 27 * MS);
+    }
+
+    /// An id that is always in use must not collect events without end.
+    #[test]
+    fn a_constant_id_takes_no_more_memory_than_its_last_seconds() {
+        let (mut requests, now) = (LiveRequests::default(), Instant::now());
+        let rounds = 20_000;
+        let mut most = 0;
+        for round in 0..rounds {
+            for moments in request("same", 10 * round) {
+                take(&mut requests, "same", moments, now);
+            }
+            requests.fold(now);
+            let open = requests.open.values().next();
+            most = most.max(open.map_or(0, |open| open.moments.len()));
+        }
+        // Ten seconds are 1,000 requests, of five moments each.
+        assert!(most < 3 * 5_000, "{most}");
+        let sums = requests.sums();
+        assert_eq!((sums.all.ok, sums.mixed), (rounds.unsigned_abs(), 0));
+        assert!(requests.folded().ok > 17_000);
+        requests.fold_all();
+        assert_eq!(requests.folded().ok, rounds.unsigned_abs());
+    }
+
+    /// An engine may record tokens under an id whose end it never records.
+    #[test]
+    fn tokens_of_an_id_that_never_ends_are_bounded() {
+        let (mut requests, now) = (LiveRequests::default(), Instant::now());
+        let mut most = 0;
+        for round in 0..1 << 10 {
+            let token = |nth: i64| RequestToken {
+                request: request_key("same", 0),
+                ns: (round * 1_000 + nth) * MS,
+                process: 2,
+            };
+            let mut facts = ChunkFacts {
+                tokens: (0..1_000).map(token).collect(),
+                ..ChunkFacts::default()
+            };
+            requests.take(&mut facts, now);
+            requests.fold(now);
+            let open = requests.open.values().next();
+            most = most.max(open.map_or(0, |open| open.tokens.len()));
+        }
+        assert!(most < MOST_TOKENS, "{most}");
+    }
+
+    #[test]
+    fn requests_under_one_id_at_one_time_are_counted() {
+        let (mut requests, now) = (LiveRequests::default(), Instant::now());
+        for from_ms in [100, 104, 108] {
+            for moments in request("same", from_ms) {
+                take(&mut requests, "same", moments, now);
+            }
+        }
+        let sums = requests.sums();
+        assert_eq!((sums.all.ok, sums.mixed), (1, 2));
+    }
+
+    fn output(of: u64, engine_ms: i64) -> RequestOutput {
+        RequestOutput {
+            of,
+            engine_ns: engine_ms * MS,
+            ts_ns: (1_000 + engine_ms) * MS,
+            process: 1,
+            tokens: 1,
+        }
+    }
+
+    /// A pause ends the time between outputs of its process, not that of others.
+    #[test]
+    fn a_pause_is_no_time_between_outputs() {
+        let (mut requests, now) = (LiveRequests::default(), Instant::now());
+        let of_another = |engine_ms: i64| RequestOutput {
+            process: 2,
+            ..output(9, engine_ms)
+        };
+        let resumed_ms: [&[i64]; 3] = [&[], &[20, 40], &[]];
+        let outputs = [
+            vec![output(7, 10), output(8, 10), of_another(10)],
+            // It was paused twice before this was read.
+            vec![output(7, 20), output(7, 40), output(8, 41)],
+            vec![output(7, 43), of_another(30)],
+        ];
+        for (outputs, resumed_ms) in outputs.into_iter().zip(resumed_ms) {
+            let mut facts = ChunkFacts {
+                outputs,
+                ..ChunkFacts::default()
+            };
+            for ms in resumed_ms {
+                facts.pauses.add(1, (1_000 + ms) * MS);
+            }
+            requests.take(&mut facts, now);
+        }
+        let itl = &requests.folded().itl;
+        assert_eq!((itl.n, itl.sum_ns), (2, (3 + 20) * MS));
+    }
+
+    /// The engine's timestamps count, even if the outputs of a step come in several lists.
+    #[test]
+    fn the_time_between_outputs_counts_at_once() {
+        let (mut requests, now) = (LiveRequests::default(), Instant::now());
+        for outputs in [
+            vec![output(7, 10), output(8, 10)],
+            vec![output(7, 13)],
+            vec![output(8, 14)],
+        ] {
+            let mut facts = ChunkFacts {
+                outputs,
+                ..ChunkFacts::default()
+            };
+            requests.take(&mut facts, now);
+        }
+        // The engine recorded the same tokens once more.
+        let [mut moments, engine] = request("r", 100);
+        moments.extend(engine);
+        take(&mut requests, "r", moments, now);
+        let token = |ns: i64| RequestToken {
+            request: request_key("r", 0),
+            ns,
+            process: 2,
+        };
+        let mut facts = ChunkFacts {
+            tokens: [105 * MS, 108 * MS].map(token).to_vec(),
+            ..ChunkFacts::default()
+        };
+        requests.take(&mut facts, now);
+        requests.fold_all();
+        assert_eq!(requests.folded().ok, 1);
+        let itl = &requests.folded().itl;
+        assert_eq!((itl.n, itl.sum_ns), (2, 7 * MS));
     }
 }

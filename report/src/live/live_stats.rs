@@ -1,7 +1,7 @@
 //! The figures of a run at one moment, as data.
 
 use super::figures::Figures;
-use super::histogram::Histogram;
+use super::histogram::LiveQuantiles;
 use super::last_seconds::LastSeconds;
 use super::live_fold::LiveFold;
 use super::live_requests::RequestSums;
@@ -45,6 +45,8 @@ pub struct LiveStats {
     pub realtime_ns: u64,
     /// When the newest event ended, in wall time.
     pub last_event_realtime_ns: Option<u64>,
+    /// Time since the newest event ended; `None` unless the run is live and was read to its end.
+    pub no_event_for_ns: Option<u64>,
     /// What was recorded.
     pub recorded: LiveRecorded,
     /// How far these figures are behind the run, and what they lack.
@@ -53,9 +55,11 @@ pub struct LiveStats {
     pub requests: Figures,
     /// Requests of which the end is not in the trace: under way, and those that were given up unseen.
     pub unfinished: u64,
-    /// The ten seconds before the newest event.
+    /// Number of requests that began under an id which another request was still using. They are counted as part of that request.
+    pub mixed: u64,
+    /// The last ten seconds; those before its last event in a run that has ended.
     pub last_10_s: LiveWindow,
-    /// The minute.
+    /// The last minute, likewise.
     pub last_60_s: LiveWindow,
     /// What the counters of engines say.
     pub engine: Vec<LiveEngine>,
@@ -141,30 +145,15 @@ pub struct LiveWindow {
     /// See there.
     pub decode_tokens_per_s: f64,
     /// As those of the whole run.
-    pub ttft: WindowFigure,
+    pub ttft: LiveQuantiles,
     /// See there.
-    pub tpot: WindowFigure,
+    pub tpot: LiveQuantiles,
     /// See there.
-    pub itl: WindowFigure,
+    pub itl: LiveQuantiles,
     /// See there.
-    pub e2e: WindowFigure,
+    pub e2e: LiveQuantiles,
     /// See there.
-    pub queue: WindowFigure,
-}
-
-/// How durations of some seconds are distributed. Quantiles are linear within buckets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct WindowFigure {
-    /// How many there are.
-    pub n: u64,
-    /// Their mean.
-    pub mean_ns: Option<f64>,
-    /// Half of them are at most this.
-    pub p50_ns: Option<f64>,
-    /// Nine in ten.
-    pub p90_ns: Option<f64>,
-    /// 99 in 100.
-    pub p99_ns: Option<f64>,
+    pub queue: LiveQuantiles,
 }
 
 /// What the counters of an engine say.
@@ -222,7 +211,7 @@ pub struct LiveRequest {
     pub status: RequestStatus,
     /// Why, as vLLM calls it.
     pub reason: Option<String>,
-    /// How long before the newest event it ended.
+    /// Time since it ended; in a run that has ended, the time from there to its last event.
     pub ended_ago_ns: Option<i64>,
     /// Its figures.
     pub queue_ns: Option<i64>,
@@ -272,12 +261,21 @@ pub struct LiveProcess {
     pub events: u64,
     /// Bytes that were read.
     pub bytes: u64,
-    /// How long before the newest event of all its own newest one ended.
+    /// Time since its newest event ended; in a run that has ended, the time from there to the last event of all.
     pub idle_ns: Option<i64>,
     /// What its times may be off against those of the first host.
     pub clock_uncertainty_ns: Option<u64>,
     /// Events that it says it lost, by cause.
     pub lost: BTreeMap<String, u64>,
+}
+
+/// The moments on the axis that figures count back from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LiveMoments {
+    /// Now, or the last event of a run that has ended.
+    pub(super) now_ns: i64,
+    /// The end of the last seconds.
+    pub(super) windows_end_ns: i64,
 }
 
 /// What a process is called, by its number, and whether it is a group of tracks.
@@ -291,10 +289,14 @@ pub(super) struct ProcessName {
 
 impl LiveStats {
     /// Those of what was folded. What only the reader knows is left open.
-    pub(super) fn of(fold: &LiveFold, processes: &[ProcessName]) -> LiveStats {
+    pub(super) fn of(
+        fold: &LiveFold,
+        processes: &[ProcessName],
+        moments: LiveMoments,
+    ) -> LiveStats {
         let sums = fold.requests.sums();
-        let newest_ns = fold.newest_ns.unwrap_or(0);
-        let request = |one: &Request| live_request(one, newest_ns);
+        let request = |one: &Request| live_request(one, moments.now_ns);
+        let end_ns = moments.windows_end_ns;
         LiveStats {
             schema: SCHEMA,
             state: LiveState::Waiting,
@@ -303,13 +305,15 @@ impl LiveStats {
             run: String::new(),
             realtime_ns: 0,
             last_event_realtime_ns: None,
+            no_event_for_ns: None,
             recorded: LiveRecorded::default(),
             behind: LiveBehind::default(),
             unfinished: sums.unfinished,
-            last_10_s: LiveWindow::of(&sums.last, 10),
-            last_60_s: LiveWindow::of(&sums.last, 60),
+            mixed: sums.mixed,
+            last_10_s: LiveWindow::of(&sums.last, end_ns, 10),
+            last_60_s: LiveWindow::of(&sums.last, end_ns, 60),
             engine: engines(fold, processes),
-            device: devices(fold, &sums, processes),
+            device: devices(fold, &sums, processes, end_ns),
             latest: sums.latest.iter().map(request).collect(),
             slowest: sums.slowest.iter().map(request).collect(),
             names: names(fold),
@@ -330,9 +334,9 @@ impl LiveStats {
 }
 
 impl LiveWindow {
-    fn of(last: &LastSeconds, seconds: u32) -> LiveWindow {
+    fn of(last: &LastSeconds, end_ns: i64, seconds: u32) -> LiveWindow {
         let (mut figures, mut prefill, mut decode) = (Figures::default(), 0_u64, 0_u64);
-        for second in last.before_newest(seconds.into()) {
+        for second in last.before(end_ns, seconds.into()) {
             figures.add(&second.figures);
             prefill += second.prefill_tokens;
             decode += second.decode_tokens;
@@ -349,40 +353,27 @@ impl LiveWindow {
             output_tokens_per_s: per_s(figures.output_tokens),
             prefill_tokens_per_s: per_s(prefill),
             decode_tokens_per_s: per_s(decode),
-            ttft: WindowFigure::of(&figures.ttft),
-            tpot: WindowFigure::of(&figures.tpot),
-            itl: WindowFigure::of(&figures.itl),
-            e2e: WindowFigure::of(&figures.e2e),
-            queue: WindowFigure::of(&figures.queue),
+            ttft: figures.ttft.quantiles(),
+            tpot: figures.tpot.quantiles(),
+            itl: figures.itl.quantiles(),
+            e2e: figures.e2e.quantiles(),
+            queue: figures.queue.quantiles(),
         }
     }
 }
 
-impl WindowFigure {
-    /// Those of a histogram.
-    pub fn of(histogram: &Histogram) -> WindowFigure {
-        WindowFigure {
-            n: histogram.n,
-            mean_ns: histogram.mean_ns(),
-            p50_ns: histogram.quantile_ns(0.5),
-            p90_ns: histogram.quantile_ns(0.9),
-            p99_ns: histogram.quantile_ns(0.99),
-        }
-    }
-}
-
-pub(super) fn live_request(request: &Request, newest_ns: i64) -> LiveRequest {
+pub(super) fn live_request(request: &Request, now_ns: i64) -> LiveRequest {
     LiveRequest {
-        request_id: request.request_id.clone(),
-        status: request.status,
-        reason: request.reason.clone(),
-        ended_ago_ns: request.finished_ns.map(|ns| newest_ns - ns),
+        request_id: request.request_id().to_owned(),
+        status: request.status(),
+        reason: request.reason().map(str::to_owned),
+        ended_ago_ns: request.finished_ns().map(|ns| now_ns - ns),
         queue_ns: request.queue_ns(),
         ttft_ns: request.ttft_ns(),
         tpot_ns: request.tpot_ns(),
         e2e_ns: request.e2e_ns(),
-        prompt_tokens: request.prompt_tokens,
-        output_tokens: request.output_tokens,
+        prompt_tokens: request.prompt_tokens(),
+        output_tokens: request.output_tokens(),
     }
 }
 
@@ -436,9 +427,14 @@ fn engines(fold: &LiveFold, processes: &[ProcessName]) -> Vec<LiveEngine> {
     of.into_values().collect()
 }
 
-fn devices(fold: &LiveFold, sums: &RequestSums, processes: &[ProcessName]) -> Vec<LiveDevice> {
+fn devices(
+    fold: &LiveFold,
+    sums: &RequestSums,
+    processes: &[ProcessName],
+    end_ns: i64,
+) -> Vec<LiveDevice> {
     let busy = |device: u32, seconds: i64| {
-        let of = sums.last.before_newest(seconds);
+        let of = sums.last.before(end_ns, seconds);
         let busy = of.flat_map(|second| &second.busy_ns);
         let busy = busy.filter(|(of, _)| *of == device).map(|(_, ns)| ns);
         busy.sum::<i64>() as f64 / (seconds as f64 * 1e9)

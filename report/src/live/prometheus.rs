@@ -234,7 +234,7 @@ impl Exposition {
             ),
             (
                 "inter_token_latency_seconds",
-                "Time between two tokens of a request.",
+                "Time between two tokens of a request, or between two outputs where a frontend lists those of each step.",
                 &requests.itl,
             ),
             (

@@ -25,6 +25,7 @@ const THREADS: usize = 2;
 pub(super) struct WholeRun {
     requests: Figures,
     unfinished: u64,
+    mixed: u64,
     latest: Vec<LiveRequest>,
     slowest: Vec<LiveRequest>,
     engine: Vec<LiveEngine>,
@@ -66,13 +67,14 @@ impl WholeRun {
         let newest_ns = report.recorded.wall_ns;
         let mut sums = RequestSums::default();
         for request in report.request {
-            sums.take(request, None);
+            sums.take(request, &[]);
         }
         sums.sort();
         sums.all.itl = gaps;
         let mut lost = BTreeMap::new();
         for loss in &report.recorded.losses {
-            *lost.entry(loss.cause.clone()).or_default() += loss.events + loss.processes;
+            *lost.entry(loss.cause.clone()).or_default() +=
+                loss.events + loss.changed + loss.processes;
         }
         let listed = |requests: &[_]| {
             let requests = requests.iter();
@@ -82,6 +84,7 @@ impl WholeRun {
         };
         WholeRun {
             unfinished: sums.unfinished,
+            mixed: report.requests.mixed,
             latest: listed(&sums.latest),
             slowest: listed(&sums.slowest),
             requests: sums.all,
@@ -100,14 +103,15 @@ impl WholeRun {
         stats.is_final = true;
         stats.requests = self.requests.clone();
         stats.unfinished = self.unfinished;
+        stats.mixed = self.mixed;
         stats.latest.clone_from(&self.latest);
         stats.slowest.clone_from(&self.slowest);
         stats.names.clone_from(&self.names);
         (stats.names_of, stats.other_slices) = (self.names_of, 0);
         let live = std::mem::replace(&mut stats.engine, self.engine.clone());
         for engine in &mut stats.engine {
-            let is_it = |one: &&LiveEngine| (&one.name, one.pid) == (&engine.name, engine.pid);
-            if let Some(live) = live.iter().find(is_it) {
+            let is_same = |one: &&LiveEngine| (&one.name, one.pid) == (&engine.name, engine.pid);
+            if let Some(live) = live.iter().find(is_same) {
                 engine.running = live.running;
                 engine.waiting = live.waiting;
                 engine.kv_used = live.kv_used;
@@ -115,8 +119,8 @@ impl WholeRun {
         }
         let live = std::mem::replace(&mut stats.device, self.device.clone());
         for device in &mut stats.device {
-            let is_it = |one: &&LiveDevice| (&one.name, one.pid) == (&device.name, device.pid);
-            if let Some(live) = live.iter().find(is_it) {
+            let is_same = |one: &&LiveDevice| (&one.name, one.pid) == (&device.name, device.pid);
+            if let Some(live) = live.iter().find(is_same) {
                 (device.busy_10_s, device.busy_60_s) = (live.busy_10_s, live.busy_60_s);
             }
         }
@@ -158,8 +162,8 @@ fn engines(report: &RunReport) -> Vec<LiveEngine> {
 }
 
 fn devices(report: &RunReport) -> Vec<LiveDevice> {
-    let device = report.device.iter();
-    device
+    report
+        .timed()
         .map(|of| {
             let (name, pid, host) = called(report, of.process);
             LiveDevice {

@@ -2,8 +2,8 @@
 
 use super::amount::{duration, grouped, share, table};
 use crate::table::device_time::DeviceTime;
+use crate::table::device_time::StreamTime;
 use crate::table::run_report::RunReport;
-use crate::table::stream_time::StreamTime;
 use std::cmp::Reverse;
 
 /// Devices that are listed; the others are counted.
@@ -12,8 +12,10 @@ const LISTED: usize = 16;
 pub(super) fn put(report: &RunReport, out: &mut String) {
     if report.device.is_empty() {
         out.push_str(
-            "devices    none recorded: sa-profile run --preload adds the kernels of NPUs\n\n",
+            "devices    none recorded: sa-profile run --preload adds the kernels of NPUs\n",
         );
+        put_workers(report, out);
+        out.push('\n');
         return;
     }
     let shown = report.device.len().min(LISTED);
@@ -61,8 +63,32 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         rows.iter_mut().for_each(|row| row.truncate(7));
     }
     out.push_str(&table(&rows, 1..9));
+    put_workers(report, out);
     put_streams(report, out);
     out.push('\n');
+}
+
+/// Time of each worker in its steps, if its device is not recorded.
+fn put_workers(report: &RunReport, out: &mut String) {
+    if report.worker.is_empty() {
+        return;
+    }
+    let (shown, of) = (report.worker.len().min(LISTED), report.worker.len());
+    let head = ["", "steps", "in them", "longest gap", "which began at"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(report.worker.iter().take(LISTED).map(|worker| {
+        vec![
+            name(report, worker),
+            grouped(worker.slices),
+            share(worker.busy_ns as f64, worker.wall_ns as f64),
+            duration(worker.longest_gap_ns as f64),
+            duration(worker.longest_gap_at_ns as f64),
+        ]
+    }));
+    out.push_str(&format!(
+        "  {shown} of {of} workers: the share of their time that they were in a step, or sampled\n"
+    ));
+    out.push_str(&table(&rows, 1..5));
 }
 
 /// The streams with the most time, where a device has more than one or a stream tells more than its device.
@@ -70,7 +96,7 @@ fn put_streams(report: &RunReport, out: &mut String) {
     let streams = &report.stream;
     let has_queue = streams.iter().any(|stream| stream.mean_queue.is_some());
     let has_replays = streams.iter().any(|stream| stream.replays > 0);
-    let devices = report.device.iter().filter(|of| !of.is_runner).count();
+    let devices = report.device.len();
     if streams.len() <= devices && !has_queue && !has_replays {
         return;
     }
@@ -113,11 +139,7 @@ fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
     ]
 }
 
-/// The name of a device, or of the worker whose steps stand for one.
+/// The name of a device, or of a worker.
 fn name(report: &RunReport, device: &DeviceTime) -> String {
-    let name = super::names::shown(&report.recorded.process_name(device.process));
-    match device.is_runner {
-        true => format!("{name} (its steps)"),
-        false => name,
-    }
+    super::names::shown(&report.recorded.process_name(device.process))
 }

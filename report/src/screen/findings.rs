@@ -10,13 +10,27 @@ const SHOWN: usize = 5;
 
 pub(super) fn put(report: &RunReport, out: &mut String) {
     if report.findings.is_empty() {
-        out.push_str("findings   nothing stands out by the rules of docs/time.md\n\n");
-        return;
+        out.push_str("findings   nothing stands out by the rules of docs/time.md\n");
+    } else {
+        put_findings(report, out);
     }
-    out.push_str("findings   the costliest first; device time is from the first slice of a device to its last\n");
+    for unrecognized in &report.unrecognized {
+        let sentence = unrecognized.sentence();
+        out.push_str(&format!("  {}\n", sentence.replacen(": ", ":\n    ", 1)));
+    }
+    out.push('\n');
+}
+
+fn put_findings(report: &RunReport, out: &mut String) {
+    let of_time = match report.device.is_empty() {
+        true => "worker time is from the first step of a worker to its last",
+        false => "device time is from the first slice of a device to its last",
+    };
+    out.push_str(&format!("findings   the costliest first; {of_time}\n"));
     let e2e = &report.requests.e2e;
     for finding in report.findings.iter().take(SHOWN) {
         let of = match finding.of {
+            CostOf::DeviceTime if report.device.is_empty() => "worker time",
             CostOf::DeviceTime => "device time",
             CostOf::RequestTime if e2e.n > 0 => {
                 let each_ns = finding.cost * e2e.mean_ns;
@@ -41,5 +55,4 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
             report.findings.len() - SHOWN
         ));
     }
-    out.push('\n');
 }

@@ -16,11 +16,15 @@ pub(crate) fn words(cause: IdleCause) -> (&'static str, &'static str) {
         IdleCause::Preparing => ("preparing", "the worker's step before its first launch"),
         IdleCause::LaunchGap => ("launch gaps", "between launches: the host is slower"),
         IdleCause::Sampling => ("sampling", "and reading back, behind the last launch"),
+        IdleCause::Worker => ("worker", "had been given work, and had not begun it"),
         IdleCause::NoRequest => ("no request", "too little load, no bottleneck"),
         IdleCause::Scheduling => ("scheduling", "the engine chose what runs next"),
         IdleCause::Output => ("output", "the engine took in what a step computed"),
         IdleCause::OtherRank => ("other rank", "another worker was still in its step"),
-        IdleCause::Ipc => ("IPC", "between engine and worker"),
+        IdleCause::Ipc => (
+            "IPC",
+            "the workers were done, and the engine had not noticed",
+        ),
         IdleCause::Frontend => ("frontend", "requests had not reached the engine"),
         IdleCause::NotSchedulable => ("not schedulable", "requests waited, and none could run"),
         IdleCause::Engine => ("engine", "had requests; no span says what it did"),
@@ -37,6 +41,7 @@ fn activity(activity: Activity) -> (&'static str, &'static str) {
         Activity::Sample => ("sample", "in the worker, with reading back"),
         Activity::KvTransfer => ("KV transfer", ""),
         Activity::Gc => ("garbage collection", ""),
+        Activity::Batch => ("batch", "with the workers, while the engine goes on"),
     }
 }
 
@@ -46,15 +51,23 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         return;
     }
     let n = report.idle.len() as u64;
-    let wall_ns: i128 = report.device.iter().map(|of| i128::from(of.wall_ns)).sum();
-    let of = match report.device.iter().all(|device| device.is_runner) {
-        true => "no device is recorded; no worker was in a step for",
-        false => "the devices were idle for",
+    let wall_ns: i128 = report.timed().map(|of| i128::from(of.wall_ns)).sum();
+    let idle = share(idle_ns as f64, wall_ns as f64);
+    let together = report.idle_together;
+    let at_once = share(together.idle_ns as f64, together.wall_ns as f64);
+    let line = match (report.device.is_empty(), n) {
+        (true, 1) => {
+            format!("no device is recorded; the worker was outside a step for {idle} of the time")
+        }
+        (true, _) => format!(
+            "no device is recorded; on average, workers were outside a step for {idle} of the time, all of them at once for {at_once}"
+        ),
+        (false, 1) => format!("the device was idle for {idle} of the time"),
+        (false, _) => format!(
+            "a device was idle for {idle} of the time on average, all of them at once for {at_once}"
+        ),
     };
-    out.push_str(&format!(
-        "idle       {of} {} of the time: they waited for\n",
-        share(idle_ns as f64, wall_ns as f64)
-    ));
+    out.push_str(&format!("idle       {line}; what was waited for:\n"));
     let head = ["", "each", "of idle", "", "most on"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for (cause, ns) in causes(&report.idle) {

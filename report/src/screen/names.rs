@@ -1,6 +1,7 @@
 //! The time of each name.
 
 use super::amount::{duration, grouped, share, table};
+use crate::csv_file::serialize_text;
 use crate::table::name_time::NameTime;
 use crate::table::row_kind::RowKind;
 use crate::table::run_report::RunReport;
@@ -112,10 +113,14 @@ pub(super) fn shown(text: &str) -> String {
 /// A row of the CSV.
 #[derive(Serialize)]
 struct CsvRow<'a> {
+    #[serde(serialize_with = "serialize_text")]
     process: Option<String>,
+    #[serde(serialize_with = "serialize_text")]
     group: Option<&'a str>,
     row_kind: RowKind,
+    #[serde(serialize_with = "serialize_text")]
     category: &'a str,
+    #[serde(serialize_with = "serialize_text")]
     name: &'a str,
     ncall: u64,
     ncall_outermost: u64,

@@ -3,6 +3,7 @@
 use super::amount::{counted, duration, grouped};
 use crate::table::recorded::Recorded;
 use sa_recorder::format::visible;
+use trace_merge::DeathKind;
 
 /// Losses that are named; the others are counted.
 const LOSSES: usize = 5;
@@ -34,24 +35,9 @@ pub(super) fn put(recorded: &Recorded, out: &mut String) {
     }
     out.push_str(&line);
     out.push('\n');
-    let mut missing = Vec::new();
-    if recorded.lost_events > 0 {
-        missing.push(format!(
-            "{} lost",
-            counted(recorded.lost_events, "event", "events")
-        ));
-    }
-    if recorded.damaged > 0 {
-        missing.push(counted(recorded.damaged, "damaged place", "damaged places"));
-    }
-    if recorded.unfinished > 0 {
-        missing.push(format!(
-            "{} without an end, whose time counts nowhere",
-            counted(recorded.unfinished, "span", "spans")
-        ));
-    }
+    let missing = missing(recorded);
     match missing.is_empty() {
-        true => out.push_str("missing    nothing that anybody knows of\n"),
+        true => out.push_str("missing    no known losses\n"),
         false => out.push_str(&format!("missing    {}\n", missing.join(", "))),
     }
     let losses = recorded.losses.iter().take(LOSSES);
@@ -62,15 +48,14 @@ pub(super) fn put(recorded: &Recorded, out: &mut String) {
             grouped((recorded.losses.len() - LOSSES) as u64)
         ));
     }
-    for (number, process) in recorded.processes.iter().enumerate() {
-        if let Some(end) = process.end {
-            let name = visible(&recorded.process_name(number)).into_owned();
-            let how = match end {
-                "killed" => "was killed",
-                _ => "ended without a word",
-            };
-            out.push_str(&format!("           {name} (pid {}) {how}\n", process.pid));
-        }
+    put_ends(recorded, out);
+    let running = recorded.processes.iter().filter(|one| one.was_running);
+    match running.count() as u64 {
+        0 => {}
+        running => out.push_str(&format!(
+            "snapshot   {} still running when it was taken\n",
+            counted(running, "process was", "processes were")
+        )),
     }
     let uncertain = recorded
         .processes
@@ -86,4 +71,55 @@ pub(super) fn put(recorded: &Recorded, out: &mut String) {
     for caution in &recorded.cautions {
         out.push_str(&format!("caution    {}\n", visible(caution)));
     }
+}
+
+/// Writes a line for each process that did not close its recording: how it ended.
+fn put_ends(recorded: &Recorded, out: &mut String) {
+    for (number, process) in recorded.processes.iter().enumerate() {
+        if let Some(death) = process.death() {
+            let name = visible(&recorded.process_name(number)).into_owned();
+            let exit = process.exit.as_ref();
+            let exit = exit.map_or_else(String::new, |exit| format!(" {}", visible(&exit.words())));
+            let spans = match process.open_spans {
+                0 => String::new(),
+                open => format!(", in {}", counted(open, "open span", "open spans")),
+            };
+            let how = match death.kind() {
+                DeathKind::Killed => format!("was killed{exit}{spans}"),
+                DeathKind::Exited => format!("ended by itself{exit}{spans}"),
+                DeathKind::Idle => {
+                    format!("ended{exit} without closing its recording, with no span open")
+                }
+                DeathKind::Unknown => format!(
+                    "ended{exit} without closing its recording; it is not known whether spans were open"
+                ),
+            };
+            out.push_str(&format!("           {name} (pid {}) {how}\n", process.pid));
+        }
+    }
+}
+
+/// Describes the missing data, in a few words for each kind.
+fn missing(recorded: &Recorded) -> Vec<String> {
+    let mut missing = Vec::new();
+    if recorded.lost_events > 0 {
+        missing.push(format!(
+            "{} lost",
+            counted(recorded.lost_events, "event", "events")
+        ));
+    }
+    if recorded.refused_processes > 0 {
+        let processes = counted(recorded.refused_processes, "process", "processes");
+        missing.push(format!("{processes} recorded nothing"));
+    }
+    if recorded.damaged > 0 {
+        missing.push(counted(recorded.damaged, "damaged place", "damaged places"));
+    }
+    if recorded.unfinished > 0 {
+        missing.push(format!(
+            "{} without an end, whose time counts nowhere",
+            counted(recorded.unfinished, "span", "spans")
+        ));
+    }
+    missing
 }

@@ -1,12 +1,14 @@
 //! The requests.
 
 use super::amount::{counted, duration, grouped, share, table};
+use super::names::shown;
+use crate::csv_file::serialize_text;
 use crate::intervals::of_mean;
 use crate::quantiles::Quantiles;
 use crate::table::request::Request;
 use crate::table::request_parts::Phases;
 use crate::table::request_parts::RequestParts;
-use crate::table::request_summary::RequestSummary;
+use crate::table::request_summary::{OutOfOrder, RequestSummary};
 use crate::table::run_report::RunReport;
 use serde::Serialize;
 use trace_merge::Error;
@@ -51,6 +53,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         ));
     }
     put_figures(summary, out);
+    put_out_of_order(&summary.out_of_order, out);
     put_parts(&report.request_parts, out);
     put_phases(&report.phases, out);
     if summary.n < 30 {
@@ -62,8 +65,19 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     put_intervals(summary, out);
 }
 
-/// A row for each figure that the trace tells.
+/// Adds a row for each figure that the trace has. Figures that begin in the application have their own rows if the arrival in the kernel is known.
 fn put_figures(summary: &RequestSummary, out: &mut String) {
+    let is_arrival_known = summary.is_arrival_known();
+    let (to_first_token, to_end) = match is_arrival_known {
+        true => (
+            "from arrival in the kernel to the first token",
+            "from arrival in the kernel to the end",
+        ),
+        false => (
+            "from when the frontend got it to its first token",
+            "from when the frontend got it to the end",
+        ),
+    };
     let figures = [
         (
             "queue",
@@ -81,10 +95,11 @@ fn put_figures(summary: &RequestSummary, out: &mut String) {
             &summary.engine_ttft,
             "from the queue to the first token",
         ),
+        ("TTFT, frontend", &summary.ttft, to_first_token),
         (
-            "TTFT, frontend",
-            &summary.ttft,
-            "from arrival to the first token there",
+            "TTFT, application",
+            &summary.application_ttft,
+            "the same, from when the application got it",
         ),
         ("TPOT", &summary.tpot, "per output token behind the first"),
         (
@@ -92,8 +107,15 @@ fn put_figures(summary: &RequestSummary, out: &mut String) {
             &summary.itl,
             "between tokens, of all requests together",
         ),
-        ("E2E", &summary.e2e, "from arrival to the end"),
+        ("E2E", &summary.e2e, to_end),
+        (
+            "E2E, application",
+            &summary.application_e2e,
+            "the same, from when the application got it",
+        ),
     ];
+    let is_shown = |name: &str| is_arrival_known || !name.ends_with(", application");
+    let figures = figures.into_iter().filter(|(name, ..)| is_shown(name));
     let mut rows = vec![
         ["", "n", "mean", "p50", "p90", "p99", "max", ""]
             .map(str::to_owned)
@@ -110,9 +132,27 @@ fn put_figures(summary: &RequestSummary, out: &mut String) {
     if !absent.is_empty() {
         let names = absent.join(", ");
         out.push_str(&format!(
-            "  not in this trace: {names} (docs/time.md names the events that say it)\n"
+            "  not in this trace: {names} (docs/time.md#names-that-the-report-knows has the events that say it)\n"
         ));
     }
+}
+
+/// Adds a line that names the requests left out of some figures.
+fn put_out_of_order(of: &OutOfOrder, out: &mut String) {
+    if of.requests == 0 {
+        return;
+    }
+    let requests = counted(of.requests, "request has", "requests have");
+    let ids: Vec<String> = of.request_ids.iter().map(|id| shown(id)).collect();
+    let more = if of.requests > ids.len() as u64 {
+        ", …"
+    } else {
+        ""
+    };
+    out.push_str(&format!(
+        "  {requests} moments out of order, as when clocks of hosts are apart: left out of the figures between them ({}{more})\n",
+        ids.join(", ")
+    ));
 }
 
 /// Where the time goes: parts that add up.
@@ -204,17 +244,22 @@ fn row(name: &str, figure: &Quantiles, meaning: &str) -> Vec<String> {
 /// A row of the CSV: a request and what follows from its times.
 #[derive(Serialize)]
 struct CsvRow<'a> {
+    #[serde(serialize_with = "serialize_text")]
     request_id: &'a str,
     status: crate::RequestStatus,
+    #[serde(serialize_with = "serialize_text")]
     reason: Option<&'a str>,
     arrival_ns: Option<i64>,
+    received_ns: Option<i64>,
     queue_ns: Option<i64>,
     prefill_ns: Option<i64>,
     decode_ns: Option<i64>,
     engine_ttft_ns: Option<i64>,
     ttft_ns: Option<i64>,
+    application_ttft_ns: Option<i64>,
     tpot_ns: Option<i64>,
     e2e_ns: Option<i64>,
+    application_e2e_ns: Option<i64>,
     prompt_tokens: Option<u64>,
     cached_tokens: Option<u64>,
     output_tokens: Option<u64>,
@@ -228,21 +273,24 @@ struct CsvRow<'a> {
 /// None that is known of: it is written to memory.
 pub(super) fn csv(requests: &[Request]) -> Result<String, Error> {
     super::names::written(requests.iter().map(|request| CsvRow {
-        request_id: &request.request_id,
-        status: request.status,
-        reason: request.reason.as_deref(),
-        arrival_ns: request.arrival_ns,
+        request_id: request.request_id(),
+        status: request.status(),
+        reason: request.reason(),
+        arrival_ns: request.arrival_ns(),
+        received_ns: request.received_ns(),
         queue_ns: request.queue_ns(),
         prefill_ns: request.prefill_ns(),
         decode_ns: request.decode_ns(),
         engine_ttft_ns: request.engine_ttft_ns(),
         ttft_ns: request.ttft_ns(),
+        application_ttft_ns: request.application_ttft_ns(),
         tpot_ns: request.tpot_ns(),
         e2e_ns: request.e2e_ns(),
-        prompt_tokens: request.prompt_tokens,
-        cached_tokens: request.cached_tokens,
-        output_tokens: request.output_tokens,
-        preemptions: request.preemptions,
-        preempted_ns: request.preempted_ns,
+        application_e2e_ns: request.application_e2e_ns(),
+        prompt_tokens: request.prompt_tokens(),
+        cached_tokens: request.cached_tokens(),
+        output_tokens: request.output_tokens(),
+        preemptions: request.preemptions(),
+        preempted_ns: request.preempted_ns(),
     }))
 }

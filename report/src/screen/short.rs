@@ -12,7 +12,7 @@ const CAUSES: usize = 3;
 /// Names that are mentioned.
 const NAMES: usize = 3;
 
-/// Lines of a word that says what they are of, and what there is to say. What is not in the trace has no line.
+/// Label and text of each summary line. Figures that the trace lacks are left out.
 pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let summary = &report.requests;
@@ -45,6 +45,8 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
             "devices",
             format!("{of}, busy {least} to {most} of their time"),
         ));
+    } else if !report.worker.is_empty() {
+        lines.push(("devices", "none recorded".to_owned()));
     }
     let causes: Vec<String> = report
         .findings

@@ -1,6 +1,7 @@
 //! The tables of a report as CSV. The columns are the members of the JSON, with the names of processes instead of their numbers.
 
 use super::{names, requests};
+use crate::csv_file::text_cell;
 use crate::table::recorded::Recorded;
 use crate::table::run_report::RunReport;
 use clap::ValueEnum;
@@ -153,11 +154,12 @@ fn csv(rows: &[Value], recorded: &Recorded) -> Result<String, Box<dyn std::error
     for row in rows {
         writer.write_record(columns.iter().map(|name| match row.get(*name) {
             None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text.clone(),
+            Some(Value::String(text)) => text_cell(text).into_owned(),
             Some(value) => {
                 let number = value.as_u64().and_then(|of| usize::try_from(of).ok());
                 let process = number.filter(|_| PROCESSES.contains(&name.as_str()));
-                process.map_or_else(|| value.to_string(), |of| recorded.process_name(of))
+                let name = |of| text_cell(&recorded.process_name(of)).into_owned();
+                process.map_or_else(|| value.to_string(), name)
             }
         }))?;
     }

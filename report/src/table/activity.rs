@@ -21,10 +21,12 @@ pub enum Activity {
     KvTransfer,
     /// Python collects garbage.
     Gc,
+    /// The workers have a batch that the engine does not wait for: async work, from the hand-over to the taking in of its output.
+    Batch,
 }
 
 impl Activity {
-    pub(crate) const ALL: [Activity; 7] = [
+    pub(crate) const ALL: [Activity; 8] = [
         Activity::Schedule,
         Activity::Dispatch,
         Activity::Output,
@@ -32,6 +34,7 @@ impl Activity {
         Activity::Sample,
         Activity::KvTransfer,
         Activity::Gc,
+        Activity::Batch,
     ];
 
     /// That of a span of this name: the names that vLLM's plugin, SGLang's hooks and pypto-serving give.
@@ -51,6 +54,7 @@ impl Activity {
             "execute_model" | "execute_step" | "run_batch" => Some(Activity::Step),
             "sample_tokens" | "sample" | "enqueue_output" => Some(Activity::Sample),
             "start_load_kv" | "wait_for_layer_load" | "wait_for_save" => Some(Activity::KvTransfer),
+            _ if name == "batch" => Some(Activity::Batch),
             _ if name.contains("kv_transfer") => Some(Activity::KvTransfer),
             _ if name == "gc" || owner == "gc" => Some(Activity::Gc),
             _ => None,
@@ -72,6 +76,8 @@ mod tests {
             ("Scheduler.run_batch", Some(Activity::Step)),
             ("gc.collect", Some(Activity::Gc)),
             ("gcd", None),
+            ("batch", Some(Activity::Batch)),
+            ("executor.batch", None),
             ("step", None),
         ];
         for (name, activity) in told {

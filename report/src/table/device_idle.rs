@@ -24,13 +24,15 @@ pub enum IdleCause {
     Sampling,
     /// No request was under way: too little load, and no bottleneck.
     NoRequest,
+    /// The engine had given its worker a step, or the sampling after it, and the worker had not begun.
+    Worker,
     /// The engine scheduled.
     Scheduling,
     /// The engine took in the output of a step.
     Output,
     /// Another worker of the engine was still in the step.
     OtherRank,
-    /// The engine had handed the step on, and no worker was in it.
+    /// The engine waited for its workers, and none was in the step: they were done.
     Ipc,
     /// Requests were under way, and the engine had none of them: they were in the frontend, or on the way.
     Frontend,
@@ -43,7 +45,7 @@ pub enum IdleCause {
 }
 
 impl IdleCause {
-    pub(crate) const ALL: [IdleCause; 16] = [
+    pub(crate) const ALL: [IdleCause; 17] = [
         IdleCause::NotRecorded,
         IdleCause::LaunchDelay,
         IdleCause::Gc,
@@ -52,6 +54,7 @@ impl IdleCause {
         IdleCause::LaunchGap,
         IdleCause::Sampling,
         IdleCause::NoRequest,
+        IdleCause::Worker,
         IdleCause::Scheduling,
         IdleCause::Output,
         IdleCause::OtherRank,
@@ -92,6 +95,15 @@ pub struct HostTime {
     pub total_ns: i64,
     /// How long of that the device was idle; the rest was hidden behind its work.
     pub exposed_ns: i64,
+}
+
+/// Time in which all devices were idle at once. Without a recorded device, of all workers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct IdleTogether {
+    /// Time in which at least one of them was between its first and its last slice, in ns.
+    pub wall_ns: i64,
+    /// Time of that in which none of them had a slice.
+    pub idle_ns: i64,
 }
 
 /// Why a device was idle, and what the host did meanwhile.

@@ -1,4 +1,4 @@
-//! How busy a device was.
+//! How busy a device was, and each of its streams.
 
 use crate::quantiles::Quantiles;
 use serde::Serialize;
@@ -8,7 +8,8 @@ use serde::Serialize;
 pub struct DeviceTime {
     /// It, by its number among [`Recorded::processes`](crate::Recorded::processes).
     pub process: usize,
-    /// Whether it is no device: a worker without device rows, whose steps stand for one.
+    /// True for a worker without device rows, whose steps are counted instead. The JSON has those in `worker`.
+    #[serde(skip)]
     pub is_runner: bool,
     /// Slices.
     pub slices: u64,
@@ -30,4 +31,23 @@ pub struct DeviceTime {
     pub longest_gap_ns: i64,
     /// See there.
     pub longest_gap_at_ns: i64,
+}
+
+/// How busy a stream of a device was, or another row of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StreamTime {
+    /// The device, by its number among [`Recorded::processes`](crate::Recorded::processes).
+    pub process: usize,
+    /// As the trace calls the row.
+    pub name: String,
+    /// Slices on it.
+    pub slices: u64,
+    /// The replays of a graph among them.
+    pub replays: u64,
+    /// Time in which one of them ran.
+    pub busy_ns: i64,
+    /// Average number of launched slices that were still waiting, over the device's time, for slices with a known launch.
+    pub mean_queue: Option<f64>,
+    /// The most of them, as a launch found it: itself counts, and 65,536 are counted at most.
+    pub max_queue: Option<u64>,
 }

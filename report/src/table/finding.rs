@@ -17,6 +17,29 @@ pub struct Finding {
     pub advice: &'static str,
 }
 
+/// A kind of event that the report recognizes by its name, and that a run has none of.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unrecognized {
+    /// The missing kind of name: `step` or `request`.
+    pub what: &'static str,
+    /// The figures that the report lacks without it.
+    pub consequence: &'static str,
+    /// The page and section that list the names.
+    pub see: &'static str,
+}
+
+impl Unrecognized {
+    /// Returns the sentence for the page. The screen breaks it after the colon.
+    pub(crate) fn sentence(&self) -> String {
+        let Unrecognized {
+            what,
+            consequence,
+            see,
+        } = self;
+        format!("no {what} is known by name, so {consequence}: {see} lists the names")
+    }
+}
+
 /// What a cost is a share of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,7 +1,7 @@
 //! What was recorded, and what is missing.
 
 use serde::Serialize;
-use trace_merge::LossReport;
+use trace_merge::{Death, Exit, LossReport};
 
 /// What the report stands on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,6 +20,8 @@ pub struct Recorded {
     pub losses: Vec<LossReport>,
     /// Places in the inputs that could not be read.
     pub damaged: u64,
+    /// Processes that could not record at all, as far as their parents know.
+    pub refused_processes: u64,
     /// Other reasons to read the figures with care, in words.
     pub cautions: Vec<String>,
 }
@@ -35,14 +37,50 @@ pub struct RecordedProcess {
     pub host: Option<String>,
     /// Whether it is a group of tracks, such as the streams of a device.
     pub is_tracks: bool,
-    /// How it ended, if it did not say so: `killed` or `silent`.
+    /// How it ended, if it did not say so: `killed`, `silent` or `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<&'static str>,
+    /// How it ended, where the program that waited for it saw that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// The spans that it left open.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub open_spans: u64,
+    /// Time of its last event, in ns from the begin of the trace.
+    pub last_ns: Option<i64>,
+    /// True if the report is about a snapshot, and the process was running when it was taken.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub was_running: bool,
     /// Its events.
     pub events: u64,
     /// What its times may be off against those of other hosts, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_uncertainty_ns: Option<u64>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl RecordedProcess {
+    /// The known facts about its end; `None` if it ended as it should, or still ran.
+    pub fn death(&self) -> Option<Death> {
+        let open_spans = match self.end? {
+            // A merged trace says that there were some, but not how many.
+            "killed" => Some(self.open_spans.max(1)),
+            "unknown" => None,
+            _ => Some(0),
+        };
+        Some(Death {
+            open_spans,
+            exit: self.exit.clone(),
+            last_ns: self.last_ns,
+        })
+    }
 }
 
 impl Recorded {

@@ -1,9 +1,12 @@
 //! A request.
 
+pub(crate) mod optional;
 pub(crate) mod prefixes;
 
 use crate::options::Slo;
-use serde::Serialize;
+use optional::{OptionalNs, OptionalTokens};
+use serde::{Serialize, Serializer};
+use std::sync::Arc;
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -19,120 +22,349 @@ pub enum RequestStatus {
     Unfinished,
 }
 
-/// One request, as its events tell. All times are ns from the begin of the trace. What is `None` is not in the trace.
+/// Moments of a request, in ns from the start of the trace. A moment that the trace lacks is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestTimes {
+    /// When the request reached the kernel of the frontend's host; where that is not known, when the application got it.
+    pub arrival_ns: Option<i64>,
+    /// When the application got the request: the begin of its HTTP span, else of its first span.
+    pub received_ns: Option<i64>,
+    /// When the frontend had read the request and began to preprocess it: vLLM's own figures begin here.
+    pub read_ns: Option<i64>,
+    /// When the request was ready for the engine.
+    pub preprocessed_ns: Option<i64>,
+    /// When the engine put the request into its queue.
+    pub queued_ns: Option<i64>,
+    /// When the request was first scheduled.
+    pub scheduled_ns: Option<i64>,
+    /// When the engine saw the first token.
+    pub engine_first_token_ns: Option<i64>,
+    /// When the frontend saw the first token.
+    pub first_token_ns: Option<i64>,
+    /// When the last token was seen; where tokens are not recorded, when the engine ended the request.
+    pub last_token_ns: Option<i64>,
+    /// When the frontend took in the last output: vLLM's own E2E ends here.
+    pub answered_ns: Option<i64>,
+    /// When the span ended that began at the arrival.
+    pub finished_ns: Option<i64>,
+}
+
+/// Token counts of a request. A count that the trace lacks is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestTokens {
+    /// Tokens of the prompt.
+    pub prompt: Option<u64>,
+    /// Tokens of the prompt that the cache had.
+    pub cached: Option<u64>,
+    /// Tokens of the answer.
+    pub output: Option<u64>,
+}
+
+/// One request, in a compact form because a run may have millions of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Request {
-    /// Its id.
-    pub request_id: String,
-    /// How it ended.
-    pub status: RequestStatus,
-    /// Why, as vLLM calls it.
-    pub reason: Option<String>,
-    /// When the frontend began with it: the begin of its HTTP span, else of its first span.
-    pub arrival_ns: Option<i64>,
-    /// When the frontend had read it, and began to preprocess it: vLLM's own figures begin here.
-    pub read_ns: Option<i64>,
-    /// When it was ready for the engine.
-    pub preprocessed_ns: Option<i64>,
-    /// When the engine put it into its queue.
-    pub queued_ns: Option<i64>,
-    /// When it was scheduled first.
-    pub scheduled_ns: Option<i64>,
-    /// When its first token was seen by the engine, and by the frontend.
-    pub engine_first_token_ns: Option<i64>,
-    /// See there.
-    pub first_token_ns: Option<i64>,
-    /// When its last token was seen; where tokens are not recorded, when the engine ended it.
-    pub last_token_ns: Option<i64>,
-    /// When the frontend took in its last output: vLLM's own E2E ends here.
-    pub answered_ns: Option<i64>,
-    /// When the span ended that began at its arrival.
-    pub finished_ns: Option<i64>,
-    /// Tokens of the prompt.
-    pub prompt_tokens: Option<u64>,
-    /// Those of them that the cache had.
-    pub cached_tokens: Option<u64>,
-    /// Tokens of the answer.
-    pub output_tokens: Option<u64>,
-    /// How often it was preempted.
-    pub preemptions: u64,
-    /// How long it lay there preempted, together. What it then had to compute again comes on top.
-    pub preempted_ns: i64,
+    request_id: Box<str>,
+    status: RequestStatus,
+    // A pointer to a fat pointer is half as large as that.
+    #[serde(serialize_with = "reason_text")]
+    reason: Option<Arc<String>>,
+    arrival_ns: OptionalNs,
+    received_ns: OptionalNs,
+    read_ns: OptionalNs,
+    preprocessed_ns: OptionalNs,
+    queued_ns: OptionalNs,
+    scheduled_ns: OptionalNs,
+    engine_first_token_ns: OptionalNs,
+    first_token_ns: OptionalNs,
+    last_token_ns: OptionalNs,
+    answered_ns: OptionalNs,
+    finished_ns: OptionalNs,
+    prompt_tokens: OptionalTokens,
+    cached_tokens: OptionalTokens,
+    output_tokens: OptionalTokens,
+    preemptions: u32,
+    preempted_ns: i64,
 }
 
 impl Request {
-    /// Whether it was answered and kept objectives. A single token has no time per token, and keeps any.
+    /// Creates a request that was never preempted and has no reason.
+    pub fn new(
+        request_id: &str,
+        status: RequestStatus,
+        times: RequestTimes,
+        tokens: RequestTokens,
+    ) -> Request {
+        Request {
+            request_id: request_id.into(),
+            status,
+            reason: None,
+            arrival_ns: times.arrival_ns.into(),
+            received_ns: times.received_ns.into(),
+            read_ns: times.read_ns.into(),
+            preprocessed_ns: times.preprocessed_ns.into(),
+            queued_ns: times.queued_ns.into(),
+            scheduled_ns: times.scheduled_ns.into(),
+            engine_first_token_ns: times.engine_first_token_ns.into(),
+            first_token_ns: times.first_token_ns.into(),
+            last_token_ns: times.last_token_ns.into(),
+            answered_ns: times.answered_ns.into(),
+            finished_ns: times.finished_ns.into(),
+            prompt_tokens: tokens.prompt.into(),
+            cached_tokens: tokens.cached.into(),
+            output_tokens: tokens.output.into(),
+            preemptions: 0,
+            preempted_ns: 0,
+        }
+    }
+
+    /// Sets the reason why the request ended.
+    pub(crate) fn with_reason(self, reason: Option<Arc<String>>) -> Request {
+        Request { reason, ..self }
+    }
+
+    /// Sets how often the request was preempted, and for how long in total.
+    pub(crate) fn with_preemptions(self, preemptions: u64, preempted_ns: i64) -> Request {
+        Request {
+            preemptions: u32::try_from(preemptions).unwrap_or(u32::MAX),
+            preempted_ns,
+            ..self
+        }
+    }
+
+    /// Sets the id.
+    pub fn with_id(self, request_id: &str) -> Request {
+        Request {
+            request_id: request_id.into(),
+            ..self
+        }
+    }
+
+    /// Returns the id. Several requests may have used it, one after the other.
+    pub fn request_id(&self) -> &str {
+        &self.request_id
+    }
+
+    /// Returns how it ended.
+    pub fn status(&self) -> RequestStatus {
+        self.status
+    }
+
+    /// Returns why it ended, in vLLM's terms.
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_ref().map(|reason| reason.as_str())
+    }
+
+    /// Returns its moments.
+    pub fn times(&self) -> RequestTimes {
+        RequestTimes {
+            arrival_ns: self.arrival_ns(),
+            received_ns: self.received_ns(),
+            read_ns: self.read_ns(),
+            preprocessed_ns: self.preprocessed_ns(),
+            queued_ns: self.queued_ns(),
+            scheduled_ns: self.scheduled_ns(),
+            engine_first_token_ns: self.engine_first_token_ns(),
+            first_token_ns: self.first_token_ns(),
+            last_token_ns: self.last_token_ns(),
+            answered_ns: self.answered_ns(),
+            finished_ns: self.finished_ns(),
+        }
+    }
+
+    /// Returns [`RequestTimes::arrival_ns`].
+    pub fn arrival_ns(&self) -> Option<i64> {
+        self.arrival_ns.get()
+    }
+
+    /// Returns [`RequestTimes::received_ns`].
+    pub fn received_ns(&self) -> Option<i64> {
+        self.received_ns.get()
+    }
+
+    /// Returns [`RequestTimes::read_ns`].
+    pub fn read_ns(&self) -> Option<i64> {
+        self.read_ns.get()
+    }
+
+    /// Returns [`RequestTimes::preprocessed_ns`].
+    pub fn preprocessed_ns(&self) -> Option<i64> {
+        self.preprocessed_ns.get()
+    }
+
+    /// Returns [`RequestTimes::queued_ns`].
+    pub fn queued_ns(&self) -> Option<i64> {
+        self.queued_ns.get()
+    }
+
+    /// Returns [`RequestTimes::scheduled_ns`].
+    pub fn scheduled_ns(&self) -> Option<i64> {
+        self.scheduled_ns.get()
+    }
+
+    /// Returns [`RequestTimes::engine_first_token_ns`].
+    pub fn engine_first_token_ns(&self) -> Option<i64> {
+        self.engine_first_token_ns.get()
+    }
+
+    /// Returns [`RequestTimes::first_token_ns`].
+    pub fn first_token_ns(&self) -> Option<i64> {
+        self.first_token_ns.get()
+    }
+
+    /// Returns [`RequestTimes::last_token_ns`].
+    pub fn last_token_ns(&self) -> Option<i64> {
+        self.last_token_ns.get()
+    }
+
+    /// Returns [`RequestTimes::answered_ns`].
+    pub fn answered_ns(&self) -> Option<i64> {
+        self.answered_ns.get()
+    }
+
+    /// Returns [`RequestTimes::finished_ns`].
+    pub fn finished_ns(&self) -> Option<i64> {
+        self.finished_ns.get()
+    }
+
+    /// Returns [`RequestTokens::prompt`].
+    pub fn prompt_tokens(&self) -> Option<u64> {
+        self.prompt_tokens.get()
+    }
+
+    /// Returns [`RequestTokens::cached`].
+    pub fn cached_tokens(&self) -> Option<u64> {
+        self.cached_tokens.get()
+    }
+
+    /// Returns [`RequestTokens::output`].
+    pub fn output_tokens(&self) -> Option<u64> {
+        self.output_tokens.get()
+    }
+
+    /// Returns how often it was preempted.
+    pub fn preemptions(&self) -> u64 {
+        self.preemptions.into()
+    }
+
+    /// Returns the total time for which it was preempted, without the time to compute lost tokens again.
+    pub fn preempted_ns(&self) -> i64 {
+        self.preempted_ns
+    }
+
+    /// Returns true if the request was answered within the objectives. A request with one output token has no time per token, so only the others are checked.
     pub fn keeps(&self, slo: &Slo) -> bool {
         let within = |limit: Option<i64>, found: Option<i64>| {
             limit.is_none_or(|limit_ns| found.is_some_and(|found_ns| found_ns <= limit_ns))
         };
         let tpot_ns = self
             .tpot_ns()
-            .or((self.output_tokens == Some(1)).then_some(0));
+            .or((self.output_tokens() == Some(1)).then_some(0));
         self.status == RequestStatus::Ok
             && within(slo.ttft_ns, self.ttft_ns())
             && within(slo.tpot_ns, tpot_ns)
             && within(slo.e2e_ns, self.e2e_ns())
     }
 
-    /// From arrival to the end.
+    /// Returns the time from arrival to the end.
     pub fn e2e_ns(&self) -> Option<i64> {
-        Some(self.finished_ns? - self.arrival_ns?)
+        between(self.arrival_ns, self.finished_ns)
     }
 
-    /// Time to first token: from arrival to the first token in the frontend.
+    /// Returns the time from when the application got the request to the end.
+    pub fn application_e2e_ns(&self) -> Option<i64> {
+        between(self.received_ns, self.finished_ns)
+    }
+
+    /// Returns the time to first token: from arrival to the first token in the frontend.
     pub fn ttft_ns(&self) -> Option<i64> {
-        Some(self.first_token_ns? - self.arrival_ns?)
+        between(self.arrival_ns, self.first_token_ns)
     }
 
-    /// From the queue to the first token in the engine: what the engine itself can answer for.
+    /// Returns the time from when the application got the request to the first token in the frontend.
+    pub fn application_ttft_ns(&self) -> Option<i64> {
+        between(self.received_ns, self.first_token_ns)
+    }
+
+    /// Returns the time from the queue to the first token in the engine, which depends on the engine alone.
     pub fn engine_ttft_ns(&self) -> Option<i64> {
-        Some(self.engine_first_token_ns? - self.queued_ns?)
+        between(self.queued_ns, self.engine_first_token_ns)
     }
 
-    /// From the queue to the first schedule.
+    /// Returns the time from the queue to the first schedule.
     pub fn queue_ns(&self) -> Option<i64> {
-        Some(self.scheduled_ns? - self.queued_ns?)
+        between(self.queued_ns, self.scheduled_ns)
     }
 
-    /// From the first schedule to the first token.
+    /// Returns the time from the first schedule to the first token.
     pub fn prefill_ns(&self) -> Option<i64> {
-        let first_ns = self.engine_first_token_ns.or(self.first_token_ns)?;
-        Some(first_ns - self.scheduled_ns?)
+        between(self.scheduled_ns, self.any_first_token_ns())
     }
 
-    /// From the first token to the last one.
+    /// Returns the time from the first token to the last one.
     pub fn decode_ns(&self) -> Option<i64> {
-        let first_ns = self.engine_first_token_ns.or(self.first_token_ns)?;
-        Some(self.last_token_ns? - first_ns)
+        between(self.any_first_token_ns(), self.last_token_ns)
     }
 
-    /// Where its time from arrival to end went: parts that follow each other, and what they are called. A part whose end is not in the trace is one with the next.
-    /// `None` if its arrival or its end is not in the trace.
-    pub fn parts(&self) -> Option<Vec<(String, i64)>> {
-        let (arrival_ns, finished_ns) = (self.arrival_ns?, self.finished_ns?);
-        let frontend: &[_] = match self.read_ns {
-            Some(_) => &[
-                ("HTTP", self.read_ns),
-                ("preprocess", self.preprocessed_ns),
-                ("IPC", self.queued_ns),
-            ],
-            None => &[("frontend", self.queued_ns)],
-        };
-        let behind = [
-            ("queue", self.scheduled_ns),
-            (
-                "prefill",
-                self.engine_first_token_ns.or(self.first_token_ns),
-            ),
-            ("decode", self.last_token_ns),
+    /// Returns the time per output token after the first, as the clients of vLLM and SGLang compute it. A request with one token has none.
+    pub fn tpot_ns(&self) -> Option<i64> {
+        let more = i64::try_from(self.output_tokens()?.checked_sub(1)?).ok()?;
+        between(self.first_token_ns, self.finished_ns)?.checked_div(more)
+    }
+
+    /// Returns true if moments are in an impossible order, for example because the clocks of two hosts differ. The figures between such moments are missing.
+    pub fn is_out_of_order(&self) -> bool {
+        let first_token_ns = self.any_first_token_ns();
+        let pairs = [
+            (self.queued_ns, self.scheduled_ns),
+            (self.queued_ns, self.engine_first_token_ns),
+            (self.scheduled_ns, first_token_ns),
+            (first_token_ns, self.last_token_ns),
+            (self.received_ns, self.first_token_ns),
+            (self.first_token_ns, self.finished_ns),
         ];
-        let back: &[_] = match self.answered_ns {
-            Some(_) => &[("return", self.answered_ns), ("answer", Some(finished_ns))],
+        let is_backward = |(from, to): &(OptionalNs, OptionalNs)| {
+            from.get()
+                .zip(to.get())
+                .is_some_and(|(from_ns, to_ns)| to_ns < from_ns)
+        };
+        pairs.iter().any(is_backward)
+    }
+
+    /// Returns when the engine saw the first token, or else when the frontend did.
+    fn any_first_token_ns(&self) -> OptionalNs {
+        self.engine_first_token_ns()
+            .or(self.first_token_ns())
+            .into()
+    }
+
+    /// Returns the parts of the time from arrival to end, each with its name. A part whose end is not in the trace is one with the next.
+    /// `None` if the arrival or the end is not in the trace.
+    pub fn parts(&self) -> Option<Vec<(String, i64)>> {
+        let (arrival_ns, finished_ns) = (self.arrival_ns()?, self.finished_ns()?);
+        let socket: &[_] = match self.received_ns() {
+            Some(received_ns) if received_ns > arrival_ns => &[("socket", Some(received_ns))],
+            _ => &[],
+        };
+        let frontend: &[_] = match self.read_ns() {
+            Some(read_ns) => &[
+                ("HTTP", Some(read_ns)),
+                ("preprocess", self.preprocessed_ns()),
+                ("IPC", self.queued_ns()),
+            ],
+            None => &[("frontend", self.queued_ns())],
+        };
+        let engine = [
+            ("queue", self.scheduled_ns()),
+            ("prefill", self.any_first_token_ns().get()),
+            ("decode", self.last_token_ns()),
+        ];
+        let back: &[_] = match self.answered_ns() {
+            Some(answered_ns) => &[("return", Some(answered_ns)), ("answer", Some(finished_ns))],
             None => &[("answer", Some(finished_ns))],
         };
         let (mut parts, mut from_ns, mut name) = (Vec::new(), arrival_ns, String::new());
-        for (part, end_ns) in frontend.iter().chain(&behind).chain(back) {
+        let all = socket.iter().chain(frontend).chain(&engine).chain(back);
+        for (part, end_ns) in all {
             if !name.is_empty() {
                 name.push_str(" + ");
             }
@@ -146,10 +378,20 @@ impl Request {
         }
         Some(parts)
     }
+}
 
-    /// Time per output token behind the first, as vLLM's and SGLang's clients compute it. None of a single token.
-    pub fn tpot_ns(&self) -> Option<i64> {
-        let more = i64::try_from(self.output_tokens?.checked_sub(1)?).ok()?;
-        (self.e2e_ns()? - self.ttft_ns()?).checked_div(more)
-    }
+/// Returns the time between two moments, if they are known and in order.
+fn between(from: OptionalNs, to: OptionalNs) -> Option<i64> {
+    let ns = to.get()?.saturating_sub(from.get()?);
+    (ns >= 0).then_some(ns)
+}
+
+fn reason_text<S: Serializer>(
+    reason: &Option<Arc<String>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    reason
+        .as_ref()
+        .map(|reason| reason.as_str())
+        .serialize(serializer)
 }

@@ -51,4 +51,28 @@ pub struct RequestSummary {
     pub decode: Quantiles,
     /// From arrival to the end.
     pub e2e: Quantiles,
+    /// From when the application got the request to the first token in the frontend.
+    pub application_ttft: Quantiles,
+    /// From when the application got the request to the end.
+    pub application_e2e: Quantiles,
+    /// Requests whose moments are in an impossible order.
+    pub out_of_order: OutOfOrder,
+    /// Number of requests that began under an id which another request was still using. They are counted as part of that request.
+    pub mixed: u64,
+}
+
+/// Requests whose moments are in an impossible order, for example because the clocks of two hosts differ. They are left out of each figure that would be negative.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OutOfOrder {
+    /// Number of such requests.
+    pub requests: u64,
+    /// Ids of the first few.
+    pub request_ids: Vec<String>,
+}
+
+impl RequestSummary {
+    /// Returns true if the trace says of any request when it reached the kernel.
+    pub fn is_arrival_known(&self) -> bool {
+        (self.ttft, self.e2e) != (self.application_ttft, self.application_e2e)
+    }
 }

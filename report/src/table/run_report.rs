@@ -2,9 +2,11 @@
 
 use super::batching::Batching;
 use super::confidence::Confidence;
-use super::device_idle::{DeviceIdle, IdleCause};
+use super::crash::Crash;
+use super::device_idle::{DeviceIdle, IdleCause, IdleTogether};
 use super::device_time::DeviceTime;
-use super::finding::Finding;
+use super::device_time::StreamTime;
+use super::finding::{Finding, Unrecognized};
 use super::load_level::LoadLevel;
 use super::long_gap::LongGap;
 use super::name_time::NameTime;
@@ -19,7 +21,6 @@ use super::sizing::Sizing;
 use super::slow_step::SlowStep;
 use super::spike::Spikes;
 use super::stack_time::StackTime;
-use super::stream_time::StreamTime;
 use super::timeline::Timeline;
 use serde::Serialize;
 
@@ -33,8 +34,13 @@ pub struct RunReport {
     pub schema: u32,
     /// What was recorded, and what is missing.
     pub recorded: Recorded,
+    /// Which process died first, where one was killed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crash: Option<Crash>,
     /// What stands out, the costliest first.
     pub findings: Vec<Finding>,
+    /// Kinds of events that the report looks for by name and did not find.
+    pub unrecognized: Vec<Unrecognized>,
     /// All requests in a few figures.
     pub requests: RequestSummary,
     /// How little the means of those may say.
@@ -57,8 +63,12 @@ pub struct RunReport {
     pub batching: Vec<Batching>,
     /// How busy each device was.
     pub device: Vec<DeviceTime>,
-    /// Why each of them was idle, in the same order.
+    /// The same of each worker whose device is not recorded: its steps and its sampling are the slices.
+    pub worker: Vec<DeviceTime>,
+    /// Why each of them was idle, devices first, in the same order.
     pub idle: Vec<DeviceIdle>,
+    /// Time in which all of them were idle at once.
+    pub idle_together: IdleTogether,
     /// How busy each of the devices' streams was.
     pub stream: Vec<StreamTime>,
     /// How the devices came to collectives.
@@ -78,9 +88,14 @@ pub struct RunReport {
 impl RunReport {
     /// The share of the time of all devices in which they waited for a cause.
     pub fn idle_share(&self, cause: IdleCause) -> f64 {
-        let wall_ns: f64 = self.device.iter().map(|device| device.wall_ns as f64).sum();
+        let wall_ns: f64 = self.timed().map(|of| of.wall_ns as f64).sum();
         let ns: f64 = self.idle.iter().map(|device| device.of(cause) as f64).sum();
         if wall_ns > 0.0 { ns / wall_ns } else { 0.0 }
+    }
+
+    /// The devices, and the workers whose device is not recorded, in the order of `idle`.
+    pub(crate) fn timed(&self) -> impl Iterator<Item = &DeviceTime> {
+        self.device.iter().chain(&self.worker)
     }
 
     /// The device that waited for a cause clearly longer than the mean one.

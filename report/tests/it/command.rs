@@ -1,6 +1,7 @@
 //! The command `trace-report`.
 
 use crate::golden::fixture;
+use std::path::Path;
 use std::process::{Command, Output};
 
 fn run(arguments: &[&str]) -> Output {
@@ -51,12 +52,12 @@ fn tables_come_as_json_and_csv() {
     );
     let csv = stdout(&[path, "--csv", "request"]);
     assert!(
-        csv.starts_with("request_id,status,reason,arrival_ns,queue_ns,"),
+        csv.starts_with("request_id,status,reason,arrival_ns,received_ns,queue_ns,"),
         "{csv}"
     );
     assert_eq!(csv.lines().count(), 5);
     assert_eq!(
-        csv.lines().nth(1).unwrap().split(',').nth(4),
+        csv.lines().nth(1).unwrap().split(',').nth(5),
         Some("500000")
     );
     let csv = stdout(&[path, "--csv", "names", "--by", "process"]);
@@ -137,8 +138,21 @@ fn files_of_others_are_written_to_a_folder() {
             .collect();
         found.sort();
         assert_eq!(found, names);
-        // Once more over the files that are there.
+        // Once more, where the same files are there.
         assert!(run(&[path, "--export", &export]).status.success());
+        // A file of another profiler, or of another run.
+        let other = out.join(names[0]);
+        std::fs::write(&other, "another profiler's").unwrap();
+        let output = run(&[path, "--export", &export]);
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let expected = format!(
+            "trace-report: {}: expected a folder without",
+            other.display()
+        );
+        assert!(words.starts_with(&expected), "{words}");
+        assert_eq!(std::fs::read(&other).unwrap(), b"another profiler's");
+        assert_eq!(std::fs::read_dir(&out).unwrap().count(), names.len());
     }
     let output = run(&[path, "--export", "nat"]);
     let words = String::from_utf8(output.stderr).unwrap();
@@ -170,4 +184,77 @@ fn an_export_that_fails_leaves_what_was_there() {
     let table = std::fs::read_to_string(out.join("standardized_data_all.csv"));
     assert_eq!(table.unwrap(), "old");
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), 2);
+}
+
+/// Neither what it reads nor anything else of the user's is replaced, however it is named.
+#[test]
+fn a_page_replaces_nothing_but_a_page() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let trace = folder.path().join("trace.json");
+    std::fs::copy(fixture("serving.json"), &trace).unwrap();
+    let (link, hard) = (folder.path().join("link"), folder.path().join("hard"));
+    std::os::unix::fs::symlink(&trace, &link).unwrap();
+    std::fs::hard_link(&trace, &hard).unwrap();
+    let notes = folder.path().join("notes.html");
+    std::fs::write(&notes, "<!doctype html>\n<html>mine</html>").unwrap();
+    let files = [&trace, &link, &hard, &notes];
+    let before = files.map(|file| std::fs::read(file).unwrap());
+    let path = trace.to_str().unwrap();
+    for file in files {
+        let output = run(&[path, &format!("--html={}", file.display())]);
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        let expected = format!("trace-report: {}: expected a new name", file.display());
+        assert!(words.starts_with(&expected), "{words}");
+    }
+    assert!(files.map(|file| std::fs::read(file).unwrap()) == before);
+    assert!(link.is_symlink());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+    let page = folder.path().join("report.html");
+    for _ in 0..2 {
+        let output = run(&[path, &format!("--html={}", page.display())]);
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
+/// Pages and exports have the mode of the fragments.
+#[test]
+fn what_is_written_has_the_mode_of_the_fragments() {
+    use std::os::unix::fs::PermissionsExt;
+    let path = fixture("serving.json");
+    for (mode, files, folders) in [("", 0o600, 0o700), ("0640", 0o640, 0o750)] {
+        let folder = tempfile::TempDir::new().unwrap();
+        let page = folder.path().join("report.html");
+        let out = folder.path().join("out");
+        for option in [
+            format!("--html={}", page.display()),
+            format!("--export=nat={}", out.display()),
+        ] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_trace-report"));
+            command.arg(&path).arg(option).env("SA_PROFILE_MODE", mode);
+            assert!(command.output().unwrap().status.success());
+        }
+        let bits = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        let exported = out.join("standardized_data_all.csv");
+        assert_eq!((bits(&page), bits(&exported)), (files, files), "{mode}");
+        assert_eq!(bits(&out), folders, "{mode}");
+    }
+}
+
+/// Clients choose the ids of their requests.
+#[test]
+fn no_csv_has_a_formula() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let trace = folder.path().join("trace.json");
+    let text = std::fs::read_to_string(fixture("serving.json")).unwrap();
+    let formula = "=HYPERLINK(1)";
+    std::fs::write(&trace, text.replace("\"r0\"", &format!("\"{formula}\""))).unwrap();
+    let path = trace.to_str().unwrap();
+    let table = String::from_utf8(run(&[path, "--csv", "request"]).stdout).unwrap();
+    assert!(table.contains("\n'=HYPERLINK(1),"), "{table}");
+    let out = folder.path().join("out");
+    let export = format!("msserviceprofiler={}", out.display());
+    assert!(run(&[path, "--export", &export]).status.success());
+    let requests = std::fs::read_to_string(out.join("request.csv")).unwrap();
+    assert!(requests.contains("\n'=HYPERLINK(1),"), "{requests}");
 }

@@ -52,7 +52,7 @@ fn requests_are_those_of_the_definitions() {
     );
     assert_eq!((report.requests.n, report.requests.ok), (4, 4));
     for request in &report.request {
-        let of = &expected["per_request"][&request.request_id];
+        let of = &expected["per_request"][request.request_id()];
         let figures = [
             ("ttft_ms", request.ttft_ns()),
             ("e2el_ms", request.e2e_ns()),
@@ -66,13 +66,13 @@ fn requests_are_those_of_the_definitions() {
                 Some(ns) => assert!(
                     is_near(ns as f64, &of[key]),
                     "{} {key}: {ns} {}",
-                    request.request_id,
+                    request.request_id(),
                     of[key]
                 ),
                 None => assert!(
                     of[key].is_null(),
                     "{} {key}: {}",
-                    request.request_id,
+                    request.request_id(),
                     of[key]
                 ),
             }
@@ -161,7 +161,7 @@ fn good_requests_are_those_of_the_definitions() {
     let found = read(&merge, &options, &Progress::default()).unwrap();
     let goodput = found.requests.goodput.unwrap();
     let good = found.request.iter().filter(|request| request.keeps(&slo));
-    let good: Vec<&str> = good.map(|request| request.request_id.as_str()).collect();
+    let good: Vec<&str> = good.map(|request| request.request_id()).collect();
     assert_eq!(json!(good), expected["good_requests"]);
     assert_eq!(goodput.requests, 2);
     let rate = expected["goodput_rps"].as_f64().unwrap();

@@ -84,7 +84,7 @@ fn ends_tell_why() {
     let [request] = found.request.as_slice() else {
         panic!("{:?}", found.request)
     };
-    let told = (request.e2e_ns(), request.status, request.output_tokens);
+    let told = (request.e2e_ns(), request.status(), request.output_tokens());
     assert_eq!(told, (Some(20_000), RequestStatus::Aborted, Some(3)));
 }
 
@@ -126,7 +126,7 @@ fn ids_may_be_whole_numbers() {
     let ids: Vec<&str> = found
         .request
         .iter()
-        .map(|request| request.request_id.as_str())
+        .map(|request| request.request_id())
         .collect();
     assert_eq!(ids, ["7", "8", "x"]);
 }

@@ -13,13 +13,14 @@ const DEVICES: [u64; 2] = [101, 102];
 const KERNEL_US: u64 = 10;
 
 /// Causes that spans can plant.
-pub(crate) const PLANTED: [IdleCause; 14] = [
+pub(crate) const PLANTED: [IdleCause; 15] = [
     IdleCause::NoRequest,
     IdleCause::Frontend,
     IdleCause::NotSchedulable,
     IdleCause::Engine,
     IdleCause::Scheduling,
     IdleCause::Output,
+    IdleCause::Worker,
     IdleCause::Ipc,
     IdleCause::OtherRank,
     IdleCause::Gc,
@@ -80,6 +81,13 @@ impl Server {
         self.lines.push(json!({"ph": "X", "pid": pid, "tid": 1, "ts": ts, "dur": dur, "name": name, "cat": cat}));
     }
 
+    /// A batch that the engine gives out at the begin of this time, and takes in at its end.
+    fn batch(&mut self, ts: u64, dur: u64) {
+        for (phase, ts) in [("b", ts), ("e", ts + dur)] {
+            self.lines.push(json!({"ph": phase, "pid": ENGINE, "tid": 1, "ts": ts, "id2": {"local": "0x1"}, "name": "batch", "cat": "executor"}));
+        }
+    }
+
     fn counts(&mut self, ts: u64, running: u64, waiting: u64) {
         self.lines.push(json!({"ph": "C", "pid": ENGINE, "tid": 1, "ts": ts, "name": "requests", "args": {"running": running, "waiting": waiting}}));
     }
@@ -128,7 +136,11 @@ impl Server {
                 from,
                 us,
             ),
-            IdleCause::Ipc => self.span(ENGINE, "executor.execute_model", "executor", from, us),
+            IdleCause::Worker => {
+                self.batch(from, us);
+                self.span(WORKERS[0], step, "worker", to, KERNEL_US);
+            }
+            IdleCause::Ipc => self.span(ENGINE, "wait_worker_output", "scheduler", from, us),
             IdleCause::OtherRank => self.span(WORKERS[1], step, "worker", from, us),
             IdleCause::Gc => self.span(WORKERS[0], "gc.collect", "python", from, us),
             IdleCause::KvTransfer => {
@@ -217,8 +229,8 @@ fn host_time_is_exposed_or_hidden() {
 fn steps_stand_for_devices() {
     let step = |ts: u64, dur: u64| json!({"ph": "X", "pid": 1, "tid": 1, "ts": ts, "dur": dur, "name": "model_runner.execute_model", "cat": "worker"});
     let found = of_lines(&[step(0, 30), step(50, 10), step(100, 5)]);
-    let (device, idle) = (&found.device[0], &found.idle[0]);
-    assert!(device.is_runner);
+    assert!(found.device.is_empty());
+    let (device, idle) = (&found.worker[0], &found.idle[0]);
     assert_eq!((device.busy_ns, idle.idle_ns), (45_000, 60_000));
     assert_eq!(idle.causes[0].cause, IdleCause::Unknown);
     let text = trace_report::screen::text(&found);
@@ -440,7 +452,10 @@ fn steps_prompts_and_preemptions_are_told() {
     }
     let found = of_lines(&lines);
     assert_eq!(
-        (found.request[0].preemptions, found.request[0].preempted_ns),
+        (
+            found.request[0].preemptions(),
+            found.request[0].preempted_ns()
+        ),
         (1, 2_500_000)
     );
     let text = trace_report::screen::text(&found);
@@ -454,4 +469,183 @@ fn steps_prompts_and_preemptions_are_told() {
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+}
+
+/// Returns the steps of two workers, one of them 2.5 times slower, and their requests.
+fn steps_named(step: &str, request: &str) -> RunReport {
+    let span = |pid: u64, ts: u64, dur: u64, name: &str| json!({"ph": "X", "pid": pid, "tid": 1, "ts": ts, "dur": dur, "name": name, "args": {"request_id": "r"}});
+    let mut lines = vec![span(FRONTEND, 0, 100_000, request)];
+    for nth in 0..100 {
+        lines.push(span(WORKERS[0], 1_000 * nth, 300, step));
+        lines.push(span(WORKERS[1], 1_000 * nth, 750, step));
+    }
+    of_lines(&lines)
+}
+
+#[test]
+fn names_that_the_report_does_not_know_are_a_sentence_and_no_silence() {
+    let see = "docs/time.md#names-that-the-report-knows lists the names";
+    let no_step = format!(
+        "no step is known by name, so a slow worker and the causes of idle devices go unseen: {see}"
+    );
+    let no_request =
+        format!("no request is known by name, so no figure of a request is there: {see}");
+    for (step, request, sentences) in [
+        ("my_engine.forward", "answer", vec![&no_step, &no_request]),
+        ("my_engine.forward", "http.request", vec![&no_step]),
+        ("my_engine.execute_step", "answer", vec![&no_request]),
+        ("my_engine.execute_step", "http.request", vec![]),
+    ] {
+        let report = steps_named(step, request);
+        let (text, page) = (
+            trace_report::screen::text(&report),
+            trace_report::page(&report, "run", None).unwrap(),
+        );
+        for sentence in [&no_step, &no_request] {
+            let is_expected = sentences.contains(&sentence);
+            let on_screen = format!("\n  {}\n", sentence.replace(": ", ":\n    "));
+            assert_eq!(text.contains(&on_screen), is_expected, "{step}: {text}");
+            assert_eq!(page.contains(sentence), is_expected, "{step}");
+        }
+        assert_eq!(report.unrecognized.len(), sentences.len());
+    }
+    assert_eq!(of_lines(&[]).unrecognized, []);
+}
+
+#[test]
+fn the_page_that_the_report_links_lists_every_name() {
+    let page = include_str!("../../../docs/time.md");
+    let (_, section) = page
+        .split_once("\n## Names that the report knows\n")
+        .unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    for name in ["execute_step", "run_batch", "request.queued", "http."] {
+        assert!(section.contains(&format!("`{name}`")), "{name}");
+    }
+}
+
+/// An engine that does not wait for its workers, as vLLM's with asynchronous scheduling, and one of its workers, without a device. The times are µs: when each batch is
+/// handed over, taken in, and when the worker begins and ends its step and its sampling.
+fn asynchronous(batches: &[[u64; 6]]) -> Vec<Value> {
+    let mut lines = Vec::new();
+    let mut span = |pid: u64, name: &str, ts: u64, end: u64| {
+        lines.push(
+            json!({"ph": "X", "pid": pid, "tid": 1, "ts": ts, "dur": end - ts, "name": name}),
+        );
+    };
+    for [handed, begin, end, sample, done, taken] in batches {
+        span(ENGINE, "scheduler.schedule", handed - 5, *handed);
+        span(ENGINE, "executor.execute_model", *handed, handed + 1);
+        span(ENGINE, "executor.sample_tokens", handed + 1, handed + 2);
+        span(ENGINE, "scheduler.update_from_output", *taken, taken + 5);
+        span(WORKERS[0], "WorkerWrapperBase.execute_model", *begin, *end);
+        span(WORKERS[0], "model_runner.sample_tokens", *sample, *done);
+    }
+    for (nth, [handed, .., taken]) in batches.iter().enumerate() {
+        for (phase, ts) in [("b", handed + 1), ("e", *taken)] {
+            lines.push(json!({"ph": phase, "pid": ENGINE, "tid": 1, "ts": ts, "id2": {"local": format!("{nth:#x}")}, "name": "batch", "cat": "executor"}));
+        }
+    }
+    lines
+}
+
+/// The time of each cause in µs.
+fn causes_us(lines: &[Value]) -> BTreeMap<IdleCause, i64> {
+    let found = of_lines(lines);
+    let [idle] = found.idle.as_slice() else {
+        panic!("{:?}", found.idle)
+    };
+    let causes = idle.causes.iter();
+    causes.map(|time| (time.cause, time.ns / 1_000)).collect()
+}
+
+/// Of two batches under way at once the worker has begun the first when the second comes.
+#[test]
+fn issue_47_a_stopped_worker_is_blamed_and_not_the_engine() {
+    let found = causes_us(&asynchronous(&[
+        [100, 110, 200, 200, 210, 220],
+        // Handed over while the first is under way; the worker is stopped for 1 ms before it begins.
+        [150, 1_210, 1_300, 1_300, 1_310, 1_320],
+        [1_250, 1_310, 1_400, 1_400, 1_410, 1_420],
+    ]));
+    assert_eq!(found, BTreeMap::from([(IdleCause::Worker, 1_000)]));
+}
+
+#[test]
+fn issue_47_a_stopped_engine_is_blamed_and_not_its_workers() {
+    let found = causes_us(&asynchronous(&[
+        [100, 110, 200, 200, 210, 1_220],
+        // The engine is stopped for 1 ms, in which the worker ends both batches.
+        [150, 210, 300, 300, 310, 1_225],
+        [1_300, 1_310, 1_400, 1_400, 1_410, 1_420],
+    ]));
+    let of = |cause| found.get(&cause).copied().unwrap_or(0);
+    assert_eq!(of(IdleCause::Worker), 10, "{found:?}"); // from 1,300 to 1,310
+    assert_eq!(of(IdleCause::Output), 10, "{found:?}");
+    assert_eq!(of(IdleCause::Engine), 975, "{found:?}");
+}
+
+/// An engine that waits for its workers, whose sampling is a call of its own.
+#[test]
+fn issue_47_between_two_calls_the_engine_has_the_step() {
+    let mut lines = Vec::new();
+    let mut span = |pid: u64, name: &str, ts: u64, end: u64| {
+        lines.push(
+            json!({"ph": "X", "pid": pid, "tid": 1, "ts": ts, "dur": end - ts, "name": name}),
+        );
+    };
+    for from in [0, 1_000] {
+        span(ENGINE, "executor.execute_model", from, from + 100);
+        span(
+            WORKERS[0],
+            "WorkerWrapperBase.execute_model",
+            from + 30,
+            from + 90,
+        );
+        // The engine takes 60 µs to ask for the tokens, the worker 40 µs to begin with them.
+        span(ENGINE, "executor.sample_tokens", from + 160, from + 300);
+        span(
+            WORKERS[0],
+            "model_runner.sample_tokens",
+            from + 200,
+            from + 280,
+        );
+    }
+    let found = causes_us(&lines);
+    let expected = [
+        (IdleCause::Worker, 2 * 40 + 30),
+        (IdleCause::Ipc, 10 + 20 + 10),
+        (IdleCause::Engine, 60 + 700 + 60),
+    ];
+    assert_eq!(found, BTreeMap::from(expected));
+}
+
+/// Two workers without devices, whose steps follow each other: each has nothing to do for more of its time than both of them.
+#[test]
+fn issue_47_workers_are_not_called_devices_and_the_share_says_what_it_means() {
+    let mut lines = Vec::new();
+    for (pid, begins) in [(11, [0, 50]), (12, [10, 60])] {
+        lines.extend(begins.map(|ts| {
+            json!({"ph": "X", "pid": pid, "tid": 1, "ts": ts, "dur": 10, "name": "WorkerProcess.execute_step"})
+        }));
+    }
+    let found = of_lines(&lines);
+    assert_eq!((found.device.len(), found.worker.len()), (0, 2));
+    assert_eq!(found.idle_together.wall_ns, 70_000);
+    assert_eq!(found.idle_together.idle_ns, 30_000);
+    let text = trace_report::screen::text(&found);
+    let line = "idle       no device is recorded; on average, workers were outside a step for 66.7 % of the time, all of them at once for 42.9 %; what was waited for:\n";
+    assert!(text.contains(line), "{text}");
+    assert!(text.contains("devices    none recorded"), "{text}");
+    assert!(!text.contains("busy"), "{text}");
+    let short = trace_report::screen::short(&found);
+    assert!(
+        short.contains(&("devices", "none recorded".to_owned())),
+        "{short:?}"
+    );
+    let json = serde_json::to_value(&found).unwrap();
+    assert_eq!(json["device"], json!([]));
+    assert_eq!(json["worker"][0]["busy_ns"], json!(20_000));
+    let page = trace_report::page(&found, "a run", None).unwrap();
+    assert!(page.contains("Workers whose device is not recorded"));
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests: a failed step is a failed test")]
 
 mod command;
+mod crash;
 mod diff;
 mod export;
 mod golden;
@@ -12,10 +13,12 @@ mod load;
 mod msserviceprofiler_files;
 mod nat_files;
 mod oracle;
+mod out_of_memory;
 mod page;
 mod prefixes;
 mod pypto;
 mod random_server;
+mod request_lives;
 mod sql;
 #[path = "../../../merge/tests/it/writer/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the merge's tests use all of it")]

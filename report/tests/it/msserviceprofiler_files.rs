@@ -94,9 +94,9 @@ fn requests_are_those_of_the_report() {
     let rows = tables.rows("request.csv");
     assert_eq!(rows.len(), report.request.len());
     for (row, request) in rows.iter().zip(&report.request) {
-        assert_eq!(row["http_rid"], request.request_id);
+        assert_eq!(row["http_rid"], request.request_id());
         let number = |column: &str| -> f64 { row[column].parse().unwrap() };
-        let of = &expected["per_request"][&request.request_id];
+        let of = &expected["per_request"][request.request_id()];
         let figures = [
             ("execution_time(ms)", "e2el_ms"),
             ("first_token_latency(ms)", "ttft_ms"),
@@ -113,13 +113,13 @@ fn requests_are_those_of_the_report() {
         }
         assert_eq!(
             Some(row["recv_token_size"].parse().unwrap()),
-            request.prompt_tokens
+            request.prompt_tokens()
         );
         assert_eq!(
             Some(row["reply_token_size"].parse().unwrap()),
-            request.output_tokens
+            request.output_tokens()
         );
-        let arrival_ms = request.arrival_ns.unwrap() as f64 / 1e6;
+        let arrival_ms = request.arrival_ns().unwrap() as f64 / 1e6;
         assert!((number("start_time(ms)") - arrival_ms).abs() < 1e-6);
         // Nothing tells of the wall clock.
         assert_eq!(row["start_datetime"], "");

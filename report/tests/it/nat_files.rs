@@ -188,25 +188,25 @@ fn served_requests_have_the_figures_of_the_report() {
     assert_eq!(rows.len(), 16);
     for request in &report.request {
         let end = rows.iter().find(|row| {
-            row["UUID"] == format!("{}/engine", request.request_id)
+            row["UUID"] == format!("{}/engine", request.request_id())
                 && row["event_type"] == "LLM_END"
         });
         let end = end.unwrap();
         assert_eq!(
             end["completion_tokens"],
-            request.output_tokens.unwrap().to_string()
+            request.output_tokens().unwrap().to_string()
         );
         assert_eq!(
             end["prompt_tokens"],
-            request.prompt_tokens.unwrap().to_string()
+            request.prompt_tokens().unwrap().to_string()
         );
         assert_eq!(
             (&*end["llm_name"], &*end["function_id"]),
-            ("engine", &*request.request_id)
+            ("engine", request.request_id())
         );
         let at_s: f64 = end["event_timestamp"].parse().unwrap();
         assert!(
-            (at_s * 1e9 - request.last_token_ns.unwrap() as f64).abs() < 1e3,
+            (at_s * 1e9 - request.last_token_ns().unwrap() as f64).abs() < 1e3,
             "{end:?}"
         );
     }

@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 const ENGINES: u64 = 3;
 const WORKERS: u64 = 6;
 const EVENTS: u64 = 700;
+/// Length of the trace in µs.
+const WALL_US: u64 = 3_000;
 
 /// What spans of engines and workers are called.
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "scheduler.schedule",
     "executor.execute_model",
     "scheduler.update_from_output",
@@ -29,6 +31,7 @@ const NAMES: [&str; 20] = [
     "executor. sample_tokens",
     "resample",
     "executor.execute_step",
+    "OutputProcessor.process_outputs",
 ];
 
 /// A server of three engines with two workers each, and a device of each worker whose name says so.
@@ -58,12 +61,19 @@ pub(crate) fn at_random(seed: u64) -> Vec<Value> {
             0..3 => (device_pid(worker), kernel(&mut numbers)),
             3 => (engine_pid(worker / 2), counts(&mut numbers)),
             4 => (engine_pid(worker / 2), span(&mut numbers, worker / 2, nth)),
-            5 => (engine_pid(worker / 2), moment(&mut numbers, nth)),
+            5 => {
+                let mut moments = moments(&mut numbers, nth);
+                for (line, tid) in moments.iter_mut().zip(1_000_000 * (nth + 1)..) {
+                    (line["pid"], line["tid"]) = (json!(engine_pid(worker / 2)), json!(tid));
+                }
+                lines.extend(moments);
+                continue;
+            }
             _ => (worker_pid(worker), span(&mut numbers, worker / 2, nth)),
         };
         // Each on a thread of its own: Perfetto drops what overlaps.
         (line["pid"], line["tid"]) = (json!(pid), json!(1_000 + nth));
-        line["ts"] = json!(numbers.below(3_000));
+        line["ts"] = json!(numbers.below(WALL_US));
         lines.push(line);
     }
     lines
@@ -122,27 +132,64 @@ fn counts(numbers: &mut Numbers) -> Value {
     json!({"ph": "C", "name": "requests", "args": args})
 }
 
-/// A moment of a request, of which there may be no other, or one in another engine; or a request that does not end.
-fn moment(numbers: &mut Numbers, nth: u64) -> Value {
-    let args = json!({"request_id": format!("m{}", nth % 60)});
-    match numbers.below(4) {
-        0 => json!({"ph": "i", "s": "t", "name": "request.queued", "args": args}),
-        1 if nth > EVENTS - 20 => json!({"ph": "B", "name": "http.request", "args": args}),
-        _ => json!({"ph": "i", "s": "t", "name": "request.finished", "args": args}),
+/// Returns some moments of a request in any order, or the begin of a request that does not end.
+fn moments(numbers: &mut Numbers, nth: u64) -> Vec<Value> {
+    let args = json!({"request_id": format!("m{nth}")});
+    if nth > EVENTS - 20 {
+        let ts = numbers.below(WALL_US);
+        return vec![json!({"ph": "B", "name": "http.request", "ts": ts, "args": args})];
     }
+    const MOMENTS: [&str; 6] = [
+        "queued",
+        "scheduled",
+        "first_token",
+        "token",
+        "finished",
+        "answered",
+    ];
+    let mut lines = Vec::new();
+    for name in MOMENTS {
+        let ts = numbers.below(WALL_US);
+        if numbers.below(3) > 0 {
+            let name = format!("request.{name}");
+            lines.push(json!({"ph": "i", "s": "t", "name": name, "ts": ts, "args": args}));
+        }
+    }
+    lines
 }
 
 /// A span of an engine or one of its workers. Those of the first two engines name requests; the last one's name none.
 fn span(numbers: &mut Numbers, engine: u64, nth: u64) -> Value {
     let name = NAMES[usize::try_from(numbers.below(NAMES.len() as u64)).unwrap()];
     let id = format!("r{engine}-{}", numbers.below(9));
-    let args = match (name, numbers.below(2)) {
-        ("http.request", _) => json!({"request_id": format!("{id}-{nth}")}),
+    let dur = 1 + numbers.below(60);
+    let args = match (name, numbers.below(3)) {
+        ("http.request", 0) => json!({"request_id": format!("{id}-{nth}")}),
+        ("http.request", how) => {
+            let waited_us = numbers.below(40_000) as f64 / 1e3;
+            let mut args = json!({"request_id": format!("{id}-{nth}"), "waited_us": waited_us});
+            if how == 1 {
+                args["answered_us"] = json!(waited_us + numbers.below(dur) as f64);
+            }
+            args
+        }
+        ("OutputProcessor.process_outputs", how) => outputs(numbers, how),
         (_, 0) if engine == 0 => json!({"request_ids": [id, "another"]}),
         (_, 0) if engine == 1 => json!({"request_ids": [id]}),
         _ => json!({}),
     };
-    let dur = 1 + numbers.below(60);
     let category = if name == "matmul" { "kernel" } else { "step" };
     json!({"ph": "X", "dur": dur, "cat": category, "name": name, "args": args})
+}
+
+/// Returns the args of a span that lists the outputs of a step.
+fn outputs(numbers: &mut Numbers, how: u64) -> Value {
+    let listed: Vec<u64> = (0..numbers.below(4)).map(|_| numbers.below(5)).collect();
+    let each: Vec<u64> = listed.iter().map(|_| numbers.below(3)).collect();
+    match how {
+        0 => json!({"request_numbers": listed, "after_pause": numbers.below(2) == 0}),
+        _ => {
+            json!({"request_numbers": listed, "output_tokens_each": each, "engine_ts_ns": 7_000_000_000 + numbers.below(9_000_000)})
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crate::oracle::Numbers;
 use crate::page::served;
 use crate::prefixes::{by_chance, in_common, of_nothing};
 use crate::random_server::{at_random, begin};
+use crate::request_lives::request;
 use crate::writer::Process as FragmentProcess;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -122,7 +123,8 @@ impl Run {
             fragment.line(&on.metadata("thread_name", &format!("\"name\":\"{name}\"")));
             for (nth, span) in (0..).zip(["request", "worker.execute_model"]) {
                 let begin = ns + 500_000 * nth;
-                fragment.line(&on.span(begin, 400_000, span, r#""request_id":"a""#));
+                let id = format!(r#""request_id":"a{ns}""#);
+                fragment.line(&on.span(begin, 400_000, span, &id));
             }
         }
         fragment.line(&process.anchor(9_000_000));
@@ -328,8 +330,8 @@ fn is(found: &Value, expected: f64) -> bool {
     found.as_f64() == Some(expected)
 }
 
-fn row(rows: &[Value], is_it: impl Fn(&Value) -> bool) -> &Value {
-    let found = rows.iter().find(|row| is_it(row));
+fn row(rows: &[Value], is_wanted: impl Fn(&Value) -> bool) -> &Value {
+    let found = rows.iter().find(|row| is_wanted(row));
     found.unwrap_or_else(|| panic!("not in {rows:?}"))
 }
 
@@ -360,7 +362,7 @@ fn requests_agree(rows: &Rows, report: &RunReport) {
         .collect();
     assert_eq!(found.len(), report.request.len());
     for request in &report.request {
-        let row = found[&request.request_id];
+        let row = found[request.request_id()];
         let mut expected = serde_json::to_value(request).unwrap();
         let expected = expected.as_object_mut().unwrap();
         expected.remove("preempted_ns"); // no statement has it
@@ -371,6 +373,13 @@ fn requests_agree(rows: &Rows, report: &RunReport) {
         expected.insert("ttft_ns".to_owned(), json!(request.ttft_ns()));
         expected.insert("tpot_ns".to_owned(), json!(request.tpot_ns()));
         expected.insert("e2e_ns".to_owned(), json!(request.e2e_ns()));
+        let of_application = [
+            ("application_ttft_ns", request.application_ttft_ns()),
+            ("application_e2e_ns", request.application_e2e_ns()),
+        ];
+        for (name, ns) in of_application {
+            expected.insert(name.to_owned(), json!(ns));
+        }
         assert_eq!(row.as_object().unwrap(), &*expected);
     }
     let summary = &report.requests;
@@ -382,6 +391,8 @@ fn requests_agree(rows: &Rows, report: &RunReport) {
         ("ttft", summary.ttft),
         ("tpot", summary.tpot),
         ("e2e", summary.e2e),
+        ("application_ttft", summary.application_ttft),
+        ("application_e2e", summary.application_e2e),
     ];
     let known = metrics.iter().filter(|(_, of)| of.n > 0);
     assert_eq!(rows["request_summary"].len(), known.clone().count());
@@ -412,12 +423,12 @@ fn names_agree(rows: &Rows, report: &RunReport) {
     for name in report.names.iter().filter(|name| name.ttot_ns > 0) {
         known += 1;
         let kind = json!(name.row_kind);
-        let is_it = |row: &Value| {
+        let is_wanted = |row: &Value| {
             row["name"] == json!(name.name)
                 && row["row_kind"] == kind
                 && row["category"].as_str().unwrap_or("") == name.category
         };
-        let found = row(&rows["names"], is_it);
+        let found = row(&rows["names"], is_wanted);
         let counts = ["ncall", "ncall_outermost", "ttot_ns", "tsub_ns"].map(|key| &found[key]);
         let expected = [
             json!(name.ncall),
@@ -428,7 +439,7 @@ fn names_agree(rows: &Rows, report: &RunReport) {
         assert_eq!(counts, expected.each_ref(), "{name:?}");
         assert!(is(&found["tavg_ns"], name.tavg_ns), "{name:?} {found}");
         quantiles_agree(found, &name.duration);
-        let found = row(&rows["bottlenecks"], is_it);
+        let found = row(&rows["bottlenecks"], is_wanted);
         assert_eq!(
             found["max_concurrency"],
             json!(name.max_concurrency),
@@ -1187,10 +1198,10 @@ fn windows_are_the_parts_of_the_timeline() {
                 SeriesKind::LongestStepNs => continue, // steps.sql has the longest
             };
             series.insert(kind);
-            let is_it = |row: &&Value| row["series"] == kind && row["name"] == json!(name);
+            let is_wanted = |row: &&Value| row["series"] == kind && row["name"] == json!(name);
             let found: BTreeMap<i64, &Value> = rows["windows"]
                 .iter()
-                .filter(is_it)
+                .filter(is_wanted)
                 .map(|row| (row["ts"].as_i64().unwrap() / 1_000_000_000, &row["amount"]))
                 .collect();
             for (nth, value) in of.values.iter().enumerate() {
@@ -1270,13 +1281,14 @@ fn concurrency_is_that_of_a_naive_count() {
 #[test]
 fn recorded_events_are_those_of_a_naive_count() {
     for lines in [served_with_ties(), steps_and_queues(), at_random(5)] {
-        let mut expected: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
+        let mut expected: BTreeMap<u64, [u64; 4]> = BTreeMap::new();
         for line in &lines {
             let args = line["args"].as_object().map_or(0, |args| args.len() as u64);
             let counts = match line["ph"].as_str() {
-                Some("X") => [1, 0, 0],
-                Some("i") => [0, 1, 0],
-                Some("C") => [0, 0, args],
+                Some("X") => [1, 0, 0, 0],
+                Some("i") => [0, 1, 0, 0],
+                Some("C") => [0, 0, args, 0],
+                Some("B") => [0, 0, 0, 1],
                 _ => continue,
             };
             let of = expected.entry(line["pid"].as_u64().unwrap()).or_default();
@@ -1288,8 +1300,7 @@ fn recorded_events_are_those_of_a_naive_count() {
         for rows in run.rows("recorded_events_are_those_of_a_naive_count") {
             let found = rows["recorded"].iter().map(|row| {
                 let of = |key: &str| row[key].as_u64().unwrap();
-                assert_eq!(of("unfinished"), 0, "{row}");
-                let counts = ["slices", "instants", "counter_values"].map(of);
+                let counts = ["slices", "instants", "counter_values", "unfinished"].map(of);
                 (of("pid"), counts)
             });
             assert_eq!(found.collect::<BTreeMap<_, _>>(), expected);
@@ -1385,4 +1396,26 @@ fn tables_of_schema_1_are_read() {
     };
     std::fs::copy(old.join("trace.json"), now.trace()).unwrap();
     agree(&rows, &now.in_engine(test, "duckdb").unwrap());
+}
+
+/// Checks ids whose requests differ in their spans, an id that only an engine queued, and an id of a single request.
+#[test]
+fn ids_that_are_used_again_are_listed() {
+    let mut lines: Vec<Value> = [(0, "twice"), (20_000, "twice"), (40_000, "once")]
+        .into_iter()
+        .chain((0..3).map(|nth| (60_000 + 10_000 * nth, "often")))
+        .flat_map(|(from, id)| request(from, id))
+        .collect();
+    let of_engine = (0..2).flat_map(|nth| request(200_000 + 20_000 * nth, "queued"));
+    lines.extend(of_engine.filter(|line| line["pid"] == 10));
+    for (line, tid) in lines.iter_mut().zip(1..) {
+        line["tid"] = json!(tid);
+    }
+    let run = Run::of_lines(&lines);
+    let expected = [("often", 3), ("queued", 2), ("twice", 2)];
+    let expected = expected.map(|(id, n)| json!({"request_id": id, "requests": n}));
+    for rows in run.rows("ids_that_are_used_again_are_listed") {
+        assert_eq!(rows["ids_used_again"], expected);
+    }
+    assert_eq!(run.report().requests.n, 8);
 }

@@ -1,9 +1,9 @@
 //! `batch.csv`: a row for each batch that an engine put together, and for each step that a worker ran.
 
 use super::cell::{ms, process_id};
+use crate::csv_file::{CsvFile, maybe};
 use crate::export::batch_span::{BatchKind, BatchSpan};
 use crate::export::cache_state::CacheState;
-use crate::export::csv_file::{CsvFile, maybe};
 use crate::export::records::ExportRecords;
 use crate::table::recorded::Recorded;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! `kvcache.csv`: a row each time an engine counted the blocks of its cache.
 
+use crate::csv_file::{CsvFile, maybe};
 use crate::export::cache_state::CacheState;
-use crate::export::csv_file::{CsvFile, maybe};
 use crate::export::records::ExportRecords;
 use std::collections::HashMap;
 use trace_merge::Error;

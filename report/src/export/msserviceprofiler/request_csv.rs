@@ -1,7 +1,7 @@
 //! `request.csv`: a row for each request.
 
 use super::cell::ms;
-use crate::export::csv_file::{CsvFile, maybe};
+use crate::csv_file::{CsvFile, maybe};
 use crate::export::trace_clock::TraceClock;
 use crate::table::request::Request;
 use trace_merge::Error;
@@ -27,18 +27,18 @@ pub(super) fn csv(requests: &[Request], clock: TraceClock) -> Result<String, Err
 }
 
 fn row(request: &Request, clock: TraceClock) -> [String; 9] {
-    let start_ns = request.arrival_ns.or(request.queued_ns);
+    let start_ns = request.arrival_ns().or(request.queued_ns());
     // What waits behind a preemption waits in the queue.
     let waited_ns = request
         .queue_ns()
-        .map(|ns| ns.saturating_add(request.preempted_ns));
-    let cached = request.cached_tokens.zip(request.prompt_tokens);
+        .map(|ns| ns.saturating_add(request.preempted_ns()));
+    let cached = request.cached_tokens().zip(request.prompt_tokens());
     let cached = cached.filter(|(_, prompt)| *prompt > 0);
     [
-        request.request_id.clone(),
+        request.request_id().to_owned(),
         maybe(start_ns.and_then(|ns| clock.date(ns))),
-        maybe(request.prompt_tokens),
-        maybe(request.output_tokens),
+        maybe(request.prompt_tokens()),
+        maybe(request.output_tokens()),
         maybe(request.e2e_ns().map(ms)),
         maybe(waited_ns.map(ms)),
         maybe(request.ttft_ns().or(request.engine_ttft_ns()).map(ms)),

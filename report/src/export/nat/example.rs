@@ -19,7 +19,7 @@ pub(super) fn examples(requests: &[Request], spans: &[CallSpan]) -> Vec<Example>
     }
     let of_report = requests
         .iter()
-        .filter(|request| !of_agents.contains_key(request.request_id.as_str()));
+        .filter(|request| !of_agents.contains_key(request.request_id()));
     let of_report: Vec<Example> = of_report.filter_map(Example::of_request).collect();
     let shared = shared_ids(spans);
     let of_agents = of_agents.values();
@@ -48,26 +48,26 @@ impl Example {
             cached_tokens: None,
             completion_tokens: None,
         };
-        let id = &request.request_id;
-        let whole = request.arrival_ns.map(|arrival_ns| {
-            let end_ns = request.finished_ns;
+        let id = request.request_id();
+        let whole = request.arrival_ns().map(|arrival_ns| {
+            let end_ns = request.finished_ns();
             call(
                 CallKind::Function,
                 "request",
-                id.clone(),
+                id.to_owned(),
                 arrival_ns,
                 end_ns,
             )
         });
-        let start_ns = request.queued_ns.or(request.arrival_ns)?;
+        let start_ns = request.queued_ns().or(request.arrival_ns())?;
         let end_ns = request
-            .finished_ns
-            .map(|finished_ns| request.last_token_ns.unwrap_or(finished_ns));
+            .finished_ns()
+            .map(|finished_ns| request.last_token_ns().unwrap_or(finished_ns));
         let of_engine = Call {
             parent: whole.as_ref().map(|_| 0),
-            prompt_tokens: request.prompt_tokens,
-            cached_tokens: request.cached_tokens,
-            completion_tokens: request.output_tokens,
+            prompt_tokens: request.prompt_tokens(),
+            cached_tokens: request.cached_tokens(),
+            completion_tokens: request.output_tokens(),
             ..call(
                 CallKind::Llm,
                 "engine",

@@ -2,8 +2,8 @@
 
 use super::example::Example;
 use super::step::{Step, steps};
+use crate::csv_file::{CsvFile, float};
 use crate::export::call_span::CallKind;
-use crate::export::csv_file::{CsvFile, float};
 use crate::export::trace_clock::TraceClock;
 use std::collections::HashMap;
 use trace_merge::Error;

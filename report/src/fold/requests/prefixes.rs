@@ -3,7 +3,7 @@
 //! A hash stands for a prompt up to its block's end. So prompts with the same hash have the same way from the root of a radix tree, and the blocks of one number of
 //! prompts, one behind the other, are a node of it. No tree is built: blocks are sorted by hash, those of several prompts then by prompt, both beyond memory.
 
-use super::RequestFacts;
+use super::Scheduling;
 use crate::gather::prompt_blocks::{Prompt, PromptBlock};
 use crate::quantiles::Quantiles;
 use crate::table::recorded::RecordedProcess;
@@ -59,16 +59,16 @@ pub(crate) struct HashedPrompts<'a> {
 /// What prompts have in common. `shared` takes the blocks that several have.
 pub(crate) fn prefixes(
     hashed: &HashedPrompts<'_>,
-    requests: &RequestFacts,
+    scheduling: &Scheduling,
     mut shared: Sorter<'_, SharedBlock>,
 ) -> io::Result<Prefixes> {
-    let mut tree = RadixTree::new(hashed, requests);
-    put_shared(hashed, &tree.is_scheduled, &mut shared)?;
+    let mut tree = RadixTree::new(hashed, scheduling);
+    put_shared(hashed, tree.is_scheduled, &mut shared)?;
     shared.finish()?.each(|block| {
         tree.take(block);
         Ok(())
     })?;
-    Ok(tree.finish(requests.scheduled()))
+    Ok(tree.finish(scheduling.scheduled))
 }
 
 /// The blocks that several scheduled prompts of an engine have, each with whether an earlier one has it: one that was queued earlier, or at one time has the lesser id.
@@ -124,7 +124,7 @@ struct RadixTree<'a> {
     prompts: &'a [Prompt],
     processes: &'a [RecordedProcess],
     /// Whether its engine scheduled it. Others were never computed, and do not count.
-    is_scheduled: Vec<bool>,
+    is_scheduled: &'a [bool],
     /// What the cache had of each, as far as its blocks have hashes.
     cached: Vec<Option<u64>>,
     /// Blocks of each that an earlier one has.
@@ -136,18 +136,16 @@ struct RadixTree<'a> {
 }
 
 impl<'a> RadixTree<'a> {
-    fn new(hashed: &HashedPrompts<'a>, requests: &RequestFacts) -> RadixTree<'a> {
+    fn new(hashed: &HashedPrompts<'a>, scheduling: &'a Scheduling) -> RadixTree<'a> {
         let prompts = hashed.prompts;
-        let is_scheduled = |of: &Prompt| requests.is_scheduled(&of.request_id, of.process);
-        let cached = |of: &Prompt| {
-            let tokens = requests.cached_tokens(&of.request_id)?;
-            Some(tokens.min(of.tokens_of(of.hashed)))
-        };
+        let cached =
+            |(of, tokens): (&Prompt, &Option<u64>)| Some((*tokens)?.min(of.tokens_of(of.hashed)));
+        let cached_tokens = prompts.iter().zip(&scheduling.cached_tokens);
         RadixTree {
             prompts,
             processes: hashed.processes,
-            is_scheduled: prompts.iter().map(is_scheduled).collect(),
-            cached: prompts.iter().map(cached).collect(),
+            is_scheduled: &scheduling.is_scheduled,
+            cached: cached_tokens.map(cached).collect(),
             repeated: vec![0; prompts.len()],
             nodes: HashMap::new(),
             run: None,
@@ -282,6 +280,10 @@ mod tests {
             host: None,
             is_tracks: false,
             end: None,
+            exit: None,
+            open_spans: 0,
+            last_ns: None,
+            was_running: false,
             events: 1,
             clock_uncertainty_ns: None,
         };

@@ -1,0 +1,88 @@
+//! Requests → a few figures of all of them.
+
+use super::requests::FoldedRequests;
+use crate::options::Slo;
+use crate::quantiles::Quantiles;
+use crate::table::request::{Request, RequestStatus};
+use crate::table::request_summary::{Goodput, OutOfOrder, RequestSummary};
+
+/// Number of ids that are named as examples.
+const NAMED: usize = 5;
+
+/// Sums all requests up in a few figures.
+pub(crate) fn summary(folded: &FoldedRequests, slo: Option<Slo>) -> RequestSummary {
+    let requests = folded.requests.as_slice();
+    let of = |figure: fn(&Request) -> Option<i64>| {
+        Quantiles::of(requests.iter().filter_map(figure).collect())
+    };
+    let count = |status| {
+        requests
+            .iter()
+            .filter(|request| request.status() == status)
+            .count() as u64
+    };
+    let first_ns = requests
+        .iter()
+        .filter_map(|request| request.arrival_ns().or(request.queued_ns()))
+        .min();
+    let last_ns = requests
+        .iter()
+        .filter_map(|request| request.finished_ns())
+        .max();
+    let wall_ns = first_ns
+        .zip(last_ns)
+        .map(|(first_ns, last_ns)| last_ns - first_ns);
+    let seconds = wall_ns
+        .filter(|wall_ns| *wall_ns > 0)
+        .map(|wall_ns| wall_ns as f64 / 1e9);
+    let ok = count(RequestStatus::Ok);
+    let answered = requests
+        .iter()
+        .filter(|request| request.status() == RequestStatus::Ok);
+    let output = answered.filter_map(|request| request.output_tokens());
+    let output = output.fold(0, u64::saturating_add);
+    let goodput = slo.map(|slo| {
+        let good = requests
+            .iter()
+            .filter(|request| request.keeps(&slo))
+            .count() as u64;
+        Goodput {
+            slo,
+            requests: good,
+            requests_per_s: seconds.map(|seconds| good as f64 / seconds),
+        }
+    });
+    RequestSummary {
+        goodput,
+        n: requests.len() as u64,
+        ok,
+        aborted: count(RequestStatus::Aborted),
+        failed: count(RequestStatus::Failed),
+        unfinished: count(RequestStatus::Unfinished),
+        requests_per_s: seconds.map(|seconds| ok as f64 / seconds),
+        output_tokens_per_s: seconds
+            .filter(|_| output > 0)
+            .map(|seconds| output as f64 / seconds),
+        queue: of(Request::queue_ns),
+        ttft: of(Request::ttft_ns),
+        engine_ttft: of(Request::engine_ttft_ns),
+        tpot: of(Request::tpot_ns),
+        itl: folded.itl,
+        prefill: of(Request::prefill_ns),
+        decode: of(Request::decode_ns),
+        e2e: of(Request::e2e_ns),
+        application_ttft: of(Request::application_ttft_ns),
+        application_e2e: of(Request::application_e2e_ns),
+        out_of_order: out_of_order(requests),
+        mixed: folded.mixed,
+    }
+}
+
+fn out_of_order(requests: &[Request]) -> OutOfOrder {
+    let found = requests.iter().filter(|request| request.is_out_of_order());
+    let ids = found.clone().take(NAMED);
+    OutOfOrder {
+        requests: found.clone().count() as u64,
+        request_ids: ids.map(|request| request.request_id().to_owned()).collect(),
+    }
+}

@@ -1,0 +1,306 @@
+//! One request from its arrival to its end, from the events of all processes.
+
+use crate::fold::phase_changes::{PhaseChange, PhaseChanges};
+use crate::gather::reasons::Reasons;
+use crate::gather::request_args::RequestArgs;
+use crate::gather::request_moment::{MomentKind, RequestMoment, RequestToken};
+use crate::table::request::{Request, RequestStatus, RequestTimes, RequestTokens};
+
+/// Everything that the processes recorded of one request. It takes moments in order of time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Life {
+    http: Option<SpanTimes>,
+    preprocess: Option<SpanTimes>,
+    args: RequestArgs,
+    answered_ns: Option<i64>,
+    preemptions: u64,
+    /// Start of the current preemption, and the total of earlier ones.
+    preempted_since_ns: Option<i64>,
+    preempted_ns: i64,
+    changes: PhaseChanges,
+    /// The kinds of begins so far, each with its process and the hash of its name.
+    begins: Vec<(MomentKind, u32, u32)>,
+    /// Number of other requests with this id by kind of begin, and when their last span ends.
+    others: [u64; 3],
+    others_end_ns: i64,
+    /// The processes that recorded any of it: two or three.
+    processes: Vec<(u32, InProcess)>,
+    /// Numbers of its prompts whose blocks have hashes, each with its process.
+    prompts: Vec<(u32, u32)>,
+}
+
+/// Moments that one process recorded of it.
+#[derive(Clone, Debug, Default)]
+struct InProcess {
+    span: Option<SpanTimes>,
+    queued_ns: Option<i64>,
+    scheduled_ns: Option<i64>,
+    /// When it was first preempted.
+    preempted_ns: Option<i64>,
+    first_token_ns: Option<i64>,
+    finished_ns: Option<i64>,
+    /// Times of tokens.
+    tokens: Vec<i64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SpanTimes {
+    process: u32,
+    start_ns: i64,
+    end_ns: Option<i64>,
+    /// Time before the application got it.
+    waited_ns: i64,
+}
+
+/// Keeps the earlier of two times.
+fn first(known: &mut Option<i64>, ns: i64) {
+    *known = Some(known.map_or(ns, |known| known.min(ns)));
+}
+
+impl SpanTimes {
+    fn of(moment: &RequestMoment) -> SpanTimes {
+        SpanTimes {
+            process: moment.process,
+            start_ns: moment.ts_ns,
+            end_ns: moment.end_ns(),
+            waited_ns: moment.args.waited_ns,
+        }
+    }
+}
+
+impl Life {
+    /// Takes an event.
+    pub(super) fn take(&mut self, moment: &RequestMoment) {
+        let (ts_ns, mut args) = (moment.ts_ns, moment.args);
+        let of_process = Life::process(&mut self.processes, moment.process);
+        match moment.kind {
+            MomentKind::Http => drop(self.http.get_or_insert(SpanTimes::of(moment))),
+            MomentKind::Request => drop(of_process.span.get_or_insert(SpanTimes::of(moment))),
+            MomentKind::Preprocess => drop(self.preprocess.get_or_insert(SpanTimes::of(moment))),
+            MomentKind::Queued => first(&mut of_process.queued_ns, ts_ns),
+            MomentKind::Prompt => self.prompts.push((moment.tag, moment.process)),
+            MomentKind::Scheduled => {
+                first(&mut of_process.scheduled_ns, ts_ns);
+                // A recorder without `resumed` schedules it again.
+                let is_preempted = of_process.preempted_ns.is_some_and(|ns| ns < ts_ns);
+                if is_preempted {
+                    args.cached_tokens = None;
+                }
+                self.runs(ts_ns);
+            }
+            MomentKind::FirstToken => first(&mut of_process.first_token_ns, ts_ns),
+            MomentKind::Preempted => {
+                first(&mut of_process.preempted_ns, ts_ns);
+                self.preemptions += 1;
+                self.changes.add(ts_ns, PhaseChange::Preempted);
+                self.preempted_since_ns = Some(ts_ns);
+            }
+            MomentKind::Resumed => {
+                self.runs(ts_ns);
+                // What is there again, it had computed itself.
+                args.cached_tokens = None;
+            }
+            MomentKind::SpanEnd => {}
+            MomentKind::Finished => {
+                of_process.finished_ns = of_process.finished_ns.max(Some(ts_ns));
+            }
+            MomentKind::Answered => self.answered_ns = self.answered_ns.max(Some(ts_ns)),
+        }
+        self.args.add(&args);
+        if moment.kind.is_begin() {
+            self.begin(moment);
+        }
+    }
+
+    /// Records a begin. A second begin of the same kind in the same process belongs to another request with this id, unless a preempted request is queued again.
+    fn begin(&mut self, moment: &RequestMoment) {
+        let nth = match moment.kind {
+            MomentKind::Http => Some(0),
+            MomentKind::Request => Some(1),
+            MomentKind::Queued => Some(2),
+            _ => None,
+        };
+        let begin = (moment.kind, moment.process, nth.map_or(0, |_| moment.tag));
+        if !self.begins.contains(&begin) {
+            self.begins.push(begin);
+            return;
+        }
+        let is_again = moment.kind == MomentKind::Queued && self.preempted_since_ns.is_some();
+        if let Some(nth) = nth.filter(|_| !is_again) {
+            self.others[nth] += 1;
+            self.others_end_ns = self.others_end_ns.max(moment.end_ns().unwrap_or(i64::MIN));
+        }
+    }
+
+    /// Returns how many other requests with its id began before it ended. They are counted as part of it.
+    pub(crate) fn mixed(&self) -> u64 {
+        self.others.into_iter().max().unwrap_or(0)
+    }
+
+    /// Returns when its id is free again: at its own end, or at the end of the others with its id. Returns `None` if the end is unknown.
+    pub(super) fn free_ns(&self) -> Option<i64> {
+        let end_ns = self.end_ns()?;
+        Some(match self.mixed() {
+            0 => end_ns,
+            _ => end_ns.max(self.others_end_ns),
+        })
+    }
+
+    /// Takes a token.
+    pub(super) fn token(&mut self, token: &RequestToken) {
+        let of_process = Life::process(&mut self.processes, token.process);
+        first(&mut of_process.first_token_ns, token.ns);
+        of_process.tokens.push(token.ns);
+    }
+
+    fn process(processes: &mut Vec<(u32, InProcess)>, process: u32) -> &mut InProcess {
+        let known = processes.iter().position(|(known, _)| *known == process);
+        let number = known.unwrap_or(processes.len());
+        if known.is_none() {
+            processes.push((process, InProcess::default()));
+        }
+        &mut processes[number].1
+    }
+
+    /// Records that it runs, and ends a preemption.
+    fn runs(&mut self, ts_ns: i64) {
+        self.changes.add(ts_ns, PhaseChange::Runs);
+        if let Some(since_ns) = self.preempted_since_ns.take() {
+            let ns = ts_ns.saturating_sub(since_ns).max(0);
+            self.preempted_ns = self.preempted_ns.saturating_add(ns);
+        }
+    }
+
+    /// Returns true if a begin of this kind was taken.
+    pub(super) fn has(&self, kind: MomentKind) -> bool {
+        self.begins.iter().any(|(known, ..)| *known == kind)
+    }
+
+    /// Returns when it ended, if the trace says so.
+    pub(crate) fn end_ns(&self) -> Option<i64> {
+        match self.arrival() {
+            Some(span) => span.end_ns,
+            None => self
+                .processes
+                .iter()
+                .filter_map(|(_, of)| of.finished_ns)
+                .max(),
+        }
+    }
+
+    /// Returns the span that began at its arrival.
+    fn arrival(&self) -> Option<SpanTimes> {
+        let spans = self.processes.iter().filter_map(|(_, of)| of.span);
+        let first = || spans.min_by_key(|span| span.start_ns);
+        // Without HTTP, what comes before the request's own span is a part of it.
+        let since_ns = |span: SpanTimes| {
+            let before_ns = self
+                .preprocess
+                .map_or(span.start_ns, |before| before.start_ns);
+            SpanTimes {
+                start_ns: span.start_ns.min(before_ns),
+                ..span
+            }
+        };
+        self.http.or_else(|| first().map(since_ns))
+    }
+
+    /// Returns one of the processes that recorded it. All of them belong to the same run.
+    pub(super) fn any_process(&self) -> Option<u32> {
+        self.processes.first().map(|(process, _)| *process)
+    }
+
+    /// Returns the times of its tokens as the frontend recorded them, or else the process with the most tokens.
+    pub(crate) fn tokens(&self) -> &[i64] {
+        let frontend = self.arrival().map(|span| span.process);
+        let noted = self
+            .processes
+            .iter()
+            .filter(|(_, of)| !of.tokens.is_empty());
+        let by = |(process, of): &&(u32, InProcess)| (Some(*process) == frontend, of.tokens.len());
+        noted.max_by_key(by).map_or(&[], |(_, of)| &of.tokens)
+    }
+
+    /// Returns the number of processes that scheduled it.
+    pub(super) fn scheduled(&self) -> u64 {
+        let processes = self.processes.iter();
+        processes
+            .filter(|(_, of)| of.scheduled_ns.is_some())
+            .count() as u64
+    }
+
+    /// Returns the number of each of its prompts, and true if the prompt's process scheduled it.
+    pub(super) fn prompts(&self) -> impl Iterator<Item = (usize, bool)> {
+        let is_scheduled = |process: u32| {
+            let mut processes = self.processes.iter();
+            processes.any(|(known, of)| *known == process && of.scheduled_ns.is_some())
+        };
+        let prompts = self.prompts.iter();
+        prompts.map(move |(prompt, process)| (*prompt as usize, is_scheduled(*process)))
+    }
+
+    /// Returns the number of tokens of its prompt in the prefix cache.
+    pub(super) fn cached_tokens(&self) -> Option<u64> {
+        self.args.cached_tokens
+    }
+
+    pub(super) fn take_changes(&mut self) -> PhaseChanges {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// Returns the request, or `None` if it has neither an arrival nor a queue.
+    pub(crate) fn request(&self, id: &str, reasons: &Reasons) -> Option<Request> {
+        let processes = || self.processes.iter().map(|(_, of)| of);
+        let arrival = self.arrival();
+        // The engine is the process that has a queue, of several the first that it waited in; the frontend that which the request came to. They may be one.
+        let queues = processes().filter(|of| of.queued_ns.is_some());
+        let engine = queues.min_by_key(|of| of.queued_ns);
+        let frontend = arrival.and_then(|span| {
+            let is_same_process = |(process, _): &&(u32, InProcess)| *process == span.process;
+            Some(&self.processes.iter().find(is_same_process)?.1)
+        });
+        let queued_ns = engine.and_then(|of| of.queued_ns);
+        if arrival.is_none() && queued_ns.is_none() {
+            return None;
+        }
+        let finished_ns = self.end_ns();
+        let last_token_ns = processes().filter_map(|of| of.tokens.last().copied()).max();
+        let received_ns = |span: SpanTimes| span.start_ns.saturating_add(span.waited_ns);
+        let times = RequestTimes {
+            arrival_ns: arrival.map(|span| span.start_ns),
+            received_ns: arrival.map(received_ns),
+            read_ns: self.preprocess.map(|span| span.start_ns),
+            preprocessed_ns: self.preprocess.and_then(|span| span.end_ns),
+            queued_ns,
+            scheduled_ns: processes().filter_map(|of| of.scheduled_ns).min(),
+            engine_first_token_ns: engine.and_then(|of| of.first_token_ns),
+            first_token_ns: frontend.and_then(|of| of.first_token_ns),
+            last_token_ns: last_token_ns.or(engine.and_then(|of| of.finished_ns)),
+            answered_ns: self.answered_ns,
+            finished_ns,
+        };
+        let noted = processes().map(|of| of.tokens.len() as u64).max();
+        let tokens = RequestTokens {
+            prompt: self.args.prompt_tokens,
+            cached: self.args.cached_tokens,
+            output: self
+                .args
+                .output_tokens
+                .or(noted.filter(|tokens| *tokens > 0)),
+        };
+        let reason = reasons.text(self.args.reason);
+        let status = status(reason.as_ref().map(|reason| reason.as_str()), finished_ns);
+        let request = Request::new(id, status, times, tokens);
+        let request = request.with_preemptions(self.preemptions, self.preempted_ns);
+        Some(request.with_reason(reason))
+    }
+}
+
+fn status(reason: Option<&str>, finished_ns: Option<i64>) -> RequestStatus {
+    match reason {
+        Some("abort" | "aborted" | "cancelled") => RequestStatus::Aborted,
+        Some("error" | "failed" | "timeout" | "ignored") => RequestStatus::Failed,
+        _ if finished_ns.is_none() => RequestStatus::Unfinished,
+        _ => RequestStatus::Ok,
+    }
+}

@@ -1,0 +1,80 @@
+//! Args of an event that describe a request.
+
+use super::reasons::Reasons;
+use trace_merge::events::PlacedEvent;
+use trace_store::sorter::{long_at, word_at};
+
+/// Longest plausible time, in µs.
+const MOST_US: f64 = 9e15;
+
+/// Args that describe a request. A missing arg is `None` or 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RequestArgs {
+    pub(crate) prompt_tokens: Option<u64>,
+    pub(crate) cached_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
+    /// Number of the reason why the request ended, among [`Reasons`].
+    pub(crate) reason: u32,
+    /// Time that the request spent in the kernel and the event loop before the application got it.
+    pub(crate) waited_ns: i64,
+}
+
+impl RequestArgs {
+    pub(crate) const BYTES: usize = 36;
+
+    pub(crate) fn of(event: &PlacedEvent<'_>, is_http: bool, reasons: &mut Reasons) -> RequestArgs {
+        let number = |name| -> Option<u64> {
+            let number = serde_json::from_slice(event.arg(name)?).ok();
+            number.filter(|number| *number != u64::MAX)
+        };
+        let reason = event.arg("reason");
+        let reason: Option<String> = reason.and_then(|of| serde_json::from_slice(of).ok());
+        RequestArgs {
+            prompt_tokens: number("prompt_tokens"),
+            cached_tokens: number("cached_tokens"),
+            output_tokens: number("output_tokens"),
+            reason: reason.map_or(0, |reason| reasons.number(reason)),
+            waited_ns: is_http
+                .then(|| ns(event, "waited_us"))
+                .flatten()
+                .unwrap_or(0),
+        }
+    }
+
+    /// Adds the args of another event: the larger numbers count, and the last reason.
+    pub(crate) fn add(&mut self, other: &RequestArgs) {
+        self.prompt_tokens = self.prompt_tokens.max(other.prompt_tokens);
+        self.cached_tokens = self.cached_tokens.max(other.cached_tokens);
+        self.output_tokens = self.output_tokens.max(other.output_tokens);
+        if other.reason != 0 {
+            self.reason = other.reason;
+        }
+    }
+
+    pub(super) fn store(&self, out: &mut Vec<u8>) {
+        for number in [self.prompt_tokens, self.cached_tokens, self.output_tokens] {
+            out.extend_from_slice(&number.unwrap_or(u64::MAX).to_le_bytes());
+        }
+        out.extend_from_slice(&self.waited_ns.to_le_bytes());
+        out.extend_from_slice(&self.reason.to_le_bytes());
+    }
+
+    pub(super) fn load(bytes: &[u8]) -> RequestArgs {
+        let number = |at| Some(long_at(bytes, at)).filter(|number| *number != u64::MAX);
+        RequestArgs {
+            prompt_tokens: number(0),
+            cached_tokens: number(8),
+            output_tokens: number(16),
+            waited_ns: long_at(bytes, 24).cast_signed(),
+            reason: word_at(bytes, 32),
+        }
+    }
+}
+
+/// Returns an arg of an event that is a time in µs.
+#[expect(clippy::cast_possible_truncation, reason = "a number of ns below 2^63")]
+pub(super) fn ns(event: &PlacedEvent<'_>, name: &str) -> Option<i64> {
+    let us: f64 = serde_json::from_slice(event.arg(name)?).ok()?;
+    let is_plausible = (0.0..=MOST_US).contains(&us);
+    is_plausible.then(|| (1e3 * us).round() as i64)
+}

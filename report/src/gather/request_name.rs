@@ -1,0 +1,64 @@
+//! The ids of requests, in pieces of a fixed size, so that they are sorted like the requests' moments.
+
+use trace_store::sorter::{Record, long_at, word_at};
+
+/// Bytes of an id in one piece. vLLM's ids have 41, so they fit.
+const PIECE: usize = 43;
+
+/// A piece of a request's id. Sorted, the pieces of an id are together, and each is there once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NamePiece {
+    /// Hash of the request's run and id.
+    pub(crate) request: u64,
+    nth: u32,
+    len: u8,
+    bytes: [u8; PIECE],
+}
+
+impl Record for NamePiece {
+    const BYTES: usize = 13 + PIECE;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.request.to_le_bytes());
+        out.extend_from_slice(&self.nth.to_le_bytes());
+        out.push(self.len);
+        out.extend_from_slice(&self.bytes);
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        let mut piece = [0; PIECE];
+        piece.copy_from_slice(&bytes[13..13 + PIECE]);
+        NamePiece {
+            request: long_at(bytes, 0),
+            nth: word_at(bytes, 8),
+            len: bytes[12],
+            bytes: piece,
+        }
+    }
+
+    fn join(&mut self, next: &Self) -> bool {
+        self == next
+    }
+}
+
+impl NamePiece {
+    /// Returns the pieces of an id.
+    pub(crate) fn of(request: u64, id: &str) -> impl Iterator<Item = NamePiece> {
+        let pieces = id.as_bytes().chunks(PIECE);
+        pieces.zip(0..).map(move |(piece, nth)| {
+            let mut bytes = [0; PIECE];
+            bytes[..piece.len()].copy_from_slice(piece);
+            NamePiece {
+                request,
+                nth,
+                len: u8::try_from(piece.len()).unwrap_or(0),
+                bytes,
+            }
+        })
+    }
+
+    /// Returns the bytes of the id in this piece.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len).min(PIECE)]
+    }
+}

@@ -1,0 +1,111 @@
+//! Outputs of requests, as frontends list them for each step (docs/time.md).
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use trace_merge::events::PlacedEvent;
+use trace_store::sorter::{Record, long_at, word_at};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// End of the name of the span that lists the outputs of a step.
+const NAME: &str = "process_outputs";
+
+/// One output of one request. Sorted, the outputs of a request are together and in order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RequestOutput {
+    /// Hash of the frontend's process and of its number for the request.
+    pub(crate) of: u64,
+    /// Timestamp of the engine's own clock. It gives differences, but no place in the trace.
+    pub(crate) engine_ns: i64,
+    /// When the frontend began to process the outputs of the step.
+    pub(crate) ts_ns: i64,
+    /// Number of the frontend's process.
+    pub(crate) process: u32,
+    /// Number of tokens.
+    pub(crate) tokens: u32,
+}
+
+/// The first steps that processes recorded after a pause. A time between outputs that contains one is no inter-token latency.
+#[derive(Debug, Default)]
+pub(crate) struct Pauses(BTreeSet<(u32, i64)>);
+
+impl Pauses {
+    /// Adds a process's first step after a pause.
+    pub(crate) fn add(&mut self, process: u32, ts_ns: i64) {
+        self.0.insert((process, ts_ns));
+    }
+
+    /// Adds those of another chunk.
+    pub(crate) fn take(&mut self, mut other: Pauses) {
+        self.0.append(&mut other.0);
+    }
+
+    /// Forgets all but the last one of each process.
+    pub(crate) fn keep_last(&mut self) {
+        let last: BTreeMap<u32, i64> = self.0.iter().copied().collect();
+        self.0 = last.into_iter().collect();
+    }
+
+    /// Returns true if a process did not record every step from `start_ns` to `end_ns`.
+    pub(crate) fn interrupt(&self, process: u32, start_ns: i64, end_ns: i64) -> bool {
+        let first_after = self.0.range((process, start_ns.saturating_add(1))..).next();
+        first_after.is_some_and(|(of, ts_ns)| *of == process && *ts_ns <= end_ns)
+    }
+}
+
+impl Record for RequestOutput {
+    const BYTES: usize = 32;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.of.to_le_bytes());
+        out.extend_from_slice(&self.engine_ns.to_le_bytes());
+        out.extend_from_slice(&self.ts_ns.to_le_bytes());
+        out.extend_from_slice(&self.process.to_le_bytes());
+        out.extend_from_slice(&self.tokens.to_le_bytes());
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        RequestOutput {
+            of: long_at(bytes, 0),
+            engine_ns: long_at(bytes, 8).cast_signed(),
+            ts_ns: long_at(bytes, 16).cast_signed(),
+            process: word_at(bytes, 24),
+            tokens: word_at(bytes, 28),
+        }
+    }
+}
+
+/// Returns the outputs that a span with this name lists. If steps before it were not recorded, it is added to `pauses`.
+pub(crate) fn outputs(
+    event: &PlacedEvent<'_>,
+    name: &str,
+    process: u32,
+    pauses: &mut Pauses,
+) -> Vec<RequestOutput> {
+    if !name.ends_with(NAME) {
+        return Vec::new();
+    }
+    if event.arg("after_pause") == Some(b"true") {
+        pauses.add(process, event.ts_ns);
+    }
+    let numbers = event.arg("request_numbers");
+    let numbers: Option<Vec<u64>> = numbers.and_then(|of| serde_json::from_slice(of).ok());
+    let Some(numbers) = numbers else {
+        return Vec::new();
+    };
+    let engine_ns = event.arg("engine_ts_ns");
+    let engine_ns = engine_ns.and_then(|ns| serde_json::from_slice(ns).ok());
+    let each = event.arg("output_tokens_each");
+    let each: Option<Vec<Value>> = each.and_then(|each| serde_json::from_slice(each).ok());
+    let tokens = |nth: usize| {
+        let number = each.as_ref()?.get(nth)?.as_u64()?;
+        u32::try_from(number).ok()
+    };
+    let output = |(nth, number): (usize, u64)| RequestOutput {
+        of: xxh3_64_with_seed(&number.to_le_bytes(), process.into()),
+        engine_ns: engine_ns.unwrap_or(event.ts_ns),
+        ts_ns: event.ts_ns,
+        process,
+        tokens: tokens(nth).unwrap_or(1),
+    };
+    numbers.into_iter().enumerate().map(output).collect()
+}
