@@ -1,5 +1,6 @@
 //! `sa-profile diff`: sets two recorded runs side by side.
 
+use crate::directory;
 use crate::error::Error;
 use crate::words::say;
 use std::process::ExitCode;
@@ -15,7 +16,9 @@ pub(crate) struct Arguments {
 
 /// Carries the command out; exits with 1 if a condition of `--fail-if` holds.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let comparison = arguments.diff.compare(&Progress::default())?;
+    let comparison = arguments
+        .diff
+        .compare(directory::inputs, &Progress::default())?;
     crate::print_data(&comparison.text)?;
     for failure in &comparison.failures {
         say(&format!("failed: {failure}"));

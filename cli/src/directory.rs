@@ -1,38 +1,76 @@
-//! Which run directory a command is about.
+//! Which run a command is about: the one that its argument or the environment names, or else the newest.
 
 use crate::error::Error;
+use crate::words::say;
 use sa_recorder::RunPaths;
+use sa_recorder::format::DEFAULT_DIRECTORY;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// Where a run lies if nobody says so.
-const DEFAULT: &str = "profile_out";
+use trace_merge::Runs;
+use trace_merge::survey::{FoundRuns, find_live_run, find_runs};
 
 /// The run directory of a command.
 #[derive(clap::Args)]
 pub(crate) struct RunDirectory {
-    /// Run directory [default: SA_PROFILE_DIR, else SA_PROFILE_OUTPUT, else ./profile_out]
+    /// Run directory [default: the newest run in SA_PROFILE_DIR, else ./profile_out]
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 }
 
 impl RunDirectory {
-    /// The directory, which exists.
-    pub(crate) fn resolve(&self) -> Result<PathBuf, Error> {
-        existing(named(self.directory.as_deref(), |name| {
-            std::env::var_os(name)
-        }))
+    /// Returns the directory of the newest run.
+    pub(crate) fn newest(&self) -> Result<PathBuf, Error> {
+        newest(self.directory.as_deref())
+    }
+
+    /// Returns the directory of the newest run with a process that records.
+    pub(crate) fn live(&self) -> Result<PathBuf, Error> {
+        live(self.directory.as_deref())
     }
 }
 
-/// The directory that is meant where none is named.
-pub(crate) fn default() -> Result<PathBuf, Error> {
-    existing(named(None, |name| std::env::var_os(name)))
+/// Returns the directory of the newest run, in `argument` if there is one.
+pub(crate) fn newest(argument: Option<&Path>) -> Result<PathBuf, Error> {
+    let (directory, is_named) = existing(argument)?;
+    let found = find_runs(std::slice::from_ref(&directory), is_named, &Runs::Newest)?;
+    Ok(announced(found).paths.pop().unwrap_or(directory))
 }
 
-fn existing(path: PathBuf) -> Result<PathBuf, Error> {
+/// Returns the directory of the newest run with a process that records, in `argument` if there is one.
+pub(crate) fn live(argument: Option<&Path>) -> Result<PathBuf, Error> {
+    let (directory, is_named) = existing(argument)?;
+    let found = find_live_run(&directory, is_named)?;
+    Ok(announced(found).paths.pop().unwrap_or(directory))
+}
+
+/// Returns the directory of the newest run in a directory that may have none.
+pub(crate) fn newest_in(directory: &Path, is_named: bool) -> Option<PathBuf> {
+    let found = find_runs(&[directory.to_owned()], is_named, &Runs::Newest).ok()?;
+    announced(found).paths.pop()
+}
+
+/// Returns what to read for the paths of a command, and which runs of it. Directories lead to their runs; fragments, traces and patterns stay.
+pub(crate) fn inputs(paths: Vec<PathBuf>, runs: &Runs) -> Result<(Vec<PathBuf>, Runs), Error> {
+    let are_named = !paths.is_empty();
+    let paths = match are_named {
+        true => paths,
+        false => vec![existing(None)?.0],
+    };
+    let found = announced(find_runs(&paths, are_named, runs)?);
+    Ok((found.paths, found.runs))
+}
+
+/// Says which runs were chosen.
+fn announced(found: FoundRuns) -> FoundRuns {
+    found.notices.iter().for_each(|notice| say(notice));
+    found
+}
+
+/// Returns the directory of a command, which exists, and whether it was named.
+fn existing(argument: Option<&Path>) -> Result<(PathBuf, bool), Error> {
+    let path = named(argument, |name| std::env::var_os(name));
     if path.is_dir() {
-        return Ok(path);
+        return Ok((path, argument.is_some()));
     }
     let found = if path.exists() { "a file" } else { "nothing" };
     Err(Error::Unusable(format!(
@@ -41,7 +79,7 @@ fn existing(path: PathBuf) -> Result<PathBuf, Error> {
     )))
 }
 
-/// What the argument names, else the environment. A path ending in `.json` is that of a trace, as in `SA_PROFILE_OUTPUT`.
+/// Returns the directory that the argument names, or else the environment. A path that ends in `.json` names a trace, as in `SA_PROFILE_OUTPUT`.
 fn named(argument: Option<&Path>, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     let set = |name| variable(name).filter(|value| !value.is_empty());
     let of_output = |path: PathBuf| RunPaths::from_output(path).directory;
@@ -51,7 +89,7 @@ fn named(argument: Option<&Path>, variable: impl Fn(&str) -> Option<OsString>) -
         None => match (set("SA_PROFILE_DIR"), set("SA_PROFILE_OUTPUT")) {
             (Some(directory), _) => directory.into(),
             (None, Some(output)) => of_output(output.into()),
-            (None, None) => DEFAULT.into(),
+            (None, None) => DEFAULT_DIRECTORY.into(),
         },
     }
 }

@@ -11,8 +11,10 @@ mod recorded;
 mod torch_npu;
 mod variables;
 
+use crate::directory;
 use crate::words::say;
 use finding::{Finding, Status};
+use sa_recorder::format::DEFAULT_DIRECTORY;
 use sa_recorder::format::visible_json;
 use sa_recorder::{Config, RunPaths};
 use std::io::{self, Write};
@@ -22,7 +24,7 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Examples:
   sa-profile doctor                  would recording into profile_out work?
-  sa-profile doctor /mnt/run         the same for another directory, and the run in it
+  sa-profile doctor /mnt/run         the same for another directory, and the newest run in it
 
 Exit status: 0 recording would work, 1 it would not, 2 bad usage.";
 
@@ -30,7 +32,7 @@ Exit status: 0 recording would work, 1 it would not, 2 bad usage.";
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 pub(crate) struct Arguments {
-    /// Run directory [default: as SA_PROFILE_DIR or SA_PROFILE_OUTPUT say, else profile_out]
+    /// Run directory [default: SA_PROFILE_DIR, else ./profile_out, and the newest run there]
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Print the findings as JSON
@@ -69,10 +71,15 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 
 fn examine(directory: Option<PathBuf>) -> Vec<Finding> {
     let config = Config::from_lookup(|name| std::env::var_os(name));
+    let is_named = directory.is_some();
     let paths = match (directory, &config) {
         (Some(directory), _) => RunPaths::in_directory(directory),
         (None, Some(config)) => config.paths.clone(),
-        (None, None) => RunPaths::in_directory(PathBuf::from("profile_out")),
+        (None, None) => RunPaths::in_directory(PathBuf::from(DEFAULT_DIRECTORY)),
+    };
+    let run = match directory::newest_in(&paths.directory, is_named) {
+        Some(run) if run != paths.directory => RunPaths::in_directory(run),
+        _ => paths.clone(),
     };
     let mut findings = variables::examine(config.as_ref());
     findings.extend(place::examine(&paths.directory, bound(config.as_ref())));
@@ -81,7 +88,7 @@ fn examine(directory: Option<PathBuf>) -> Vec<Finding> {
     findings.extend(process::examine());
     findings.extend(profilers::examine(std::env::vars_os()));
     findings.extend(parts::examine());
-    findings.extend(recorded::examine(&paths));
+    findings.extend(recorded::examine(&run));
     findings
 }
 

@@ -62,7 +62,7 @@ pub(crate) fn text(levels: &[Level]) -> String {
 
 /// Carries the command out.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let directory = arguments.directory.resolve()?;
+    let directory = arguments.directory.live()?;
     let levels = arguments.levels.0.clone();
     let deed = format!("record {}", text(&levels));
     let wish = Wish::new(SwitchCause::Level, Some(levels));

@@ -7,7 +7,7 @@ mod diff;
 mod directory;
 mod doctor;
 mod error;
-mod host;
+mod http;
 mod level;
 mod obey;
 mod open;
@@ -30,15 +30,19 @@ use error::Error;
 use sa_recorder::format::visible_lines;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use trace_merge::{OrExit, use_recorded_mode};
 use words::say;
+
+#[global_allocator]
+static MEMORY: OrExit = OrExit("sa-profile");
 
 const EXAMPLES: &str = "\
 Examples:
   sa-profile run -- COMMAND                      record a command and all it starts, and merge
-  sa-profile report out                          where did the time go?
+  sa-profile report                              where did the time go in the newest run?
   sa-profile diff --fail-if 'p95(ttft) > +5%' before after   what became slower?
-  sa-profile tables --to tables out              the same as Parquet, for SQL
-  sa-profile sql out names                       the same figures in SQL, and any statement of yours
+  sa-profile tables --to parquet                 the same as Parquet, for SQL
+  sa-profile sql names                           the same figures in SQL, and any statement of yours
   sa-profile doctor                              would recording work here?
   SA_PROFILE_DIR=out SA_PROFILE_START=paused serve   begin with recording off
   sa-profile start --for 30s out                 record 30 seconds in every process
@@ -49,7 +53,9 @@ Examples:
   sa-profile serve out                           the same as a page, JSON, and for Prometheus
   sa-profile snapshot out aside && trace-merge --last 30s aside
 
-DIR is the run directory. The default is SA_PROFILE_DIR, else SA_PROFILE_OUTPUT, else ./profile_out.
+Without DIR or RUN, a command takes the newest run in SA_PROFILE_DIR, else SA_PROFILE_OUTPUT,
+else ./profile_out, or in the folders that `run` made there. start, stop, level, watch, serve and
+snapshot take the newest live one.
 Exit status: 0 done, 1 not all processes obeyed, or --fail-if holds, 2 nothing usable or bad usage.
 `run` ends as its command does.";
 
@@ -80,6 +86,16 @@ enum Command {
     Completions(completions::Arguments),
 }
 
+impl Command {
+    /// Returns true if the command writes what it computes of a run, and starts no program but its own.
+    fn writes_figures(&self) -> bool {
+        matches!(
+            self,
+            Command::Report(_) | Command::Diff(_) | Command::Tables(_) | Command::Sql(_)
+        )
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -89,9 +105,12 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
+    if arguments.command.writes_figures() {
+        use_recorded_mode();
+    }
     let outcome = match &arguments.command {
         Command::Run(arguments) => Ok(run::run(arguments)),
-        Command::Open(arguments) => Ok(open::run(arguments)),
+        Command::Open(arguments) => open::run(arguments),
         Command::Report(arguments) => report::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
         Command::Tables(arguments) => tables::run(arguments),
@@ -128,6 +147,14 @@ fn print_data(text: &str) -> Result<(), Error> {
     printed
         .and_then(|()| stdout.flush())
         .map_err(Error::of_stdout)
+}
+
+/// Starts a thread.
+fn spawn<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<std::thread::JoinHandle<T>, error::Error> {
+    let started = std::thread::Builder::new().spawn(work);
+    started.map_err(|error| error::Error::Unusable(format!("threads: {error}")))
 }
 
 #[cfg(test)]

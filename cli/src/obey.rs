@@ -65,7 +65,7 @@ pub(crate) fn carry_out(
     let obeyed = count - waiting.len();
     print(&format!("{heading} {obeyed} of {} {deed}\n", plural(count)))?;
     for waiting in &waiting {
-        let (name, pid) = (waiting.process.program(), waiting.process.header.pid);
+        let (name, pid) = (waiting.process.default_name(), waiting.process.header.pid);
         let why = match has_helper(pid) {
             Some(false) => {
                 ": it has no thread that looks (docs/threads.md), and will with its next event"

@@ -1,19 +1,26 @@
-//! `sa-profile open`: serves one trace to ui.perfetto.dev until it was fetched, or Ctrl-C.
+//! `sa-profile open`: serves one trace to ui.perfetto.dev until it is fetched, or Ctrl-C.
 
 mod browser;
-mod request;
+mod content;
 mod served;
-mod server;
+mod site;
 
+use crate::directory;
+use crate::error::Error;
+use crate::http::server::Server;
 use crate::signals::Signals;
 use crate::words::say;
+use content::check_trace;
 use nix::sys::signal::Signal;
 use served::Served;
-use server::Server;
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use trace_merge::parse_duration;
+use trace_merge::survey::{RunProcess, processes};
+use trace_merge::{Bar, Options, merge_with, parse_duration};
 
 /// The only port from which Perfetto's pages may load: their content security policy names it.
 pub(crate) const PORT: u16 = 9001;
@@ -22,8 +29,8 @@ const LOOK: Duration = Duration::from_millis(100);
 
 const EXAMPLES: &str = "\
 Examples:
-  sa-profile open profile_out
-  sa-profile open profile_out --at 12.5s --for 50ms   shows that time
+  sa-profile open                          the newest run
+  sa-profile open --at 12.5s --for 50ms    shows that time
   ssh -L 9001:127.0.0.1:9001 server sa-profile open trace.json.gz   for the browser at hand
 
 Exit status: 0 fetched, or ended by Ctrl-C; 2 the trace cannot be served.";
@@ -34,9 +41,9 @@ Exit status: 0 fetched, or ended by Ctrl-C; 2 the trace cannot be served.";
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 pub(crate) struct Arguments {
-    /// The trace, `.json` or `.json.gz`, or a run directory that has one
-    #[arg(value_name = "TRACE")]
-    trace: PathBuf,
+    /// Run directory, or a trace, `.json` or `.json.gz` [default: the newest run]
+    #[arg(value_name = "RUN")]
+    run: Option<PathBuf>,
     /// Show the time from here on, counted from the begin of the trace
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     at: Option<Duration>,
@@ -52,44 +59,100 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let shown = arguments.at.map(|at| (at, at + arguments.span));
-    let opened = open(
-        &arguments.trace,
-        shown,
-        arguments.port,
-        !arguments.no_browser,
-    );
-    match opened {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            say(&problem);
-            ExitCode::from(2)
-        }
-    }
+    let trace = trace_of(arguments.run.as_deref())?;
+    open(&trace, shown, arguments.port, !arguments.no_browser)?;
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Serves `trace` until it was fetched whole or a signal ends it. Perfetto shows the time `shown`, from one moment to another, or all.
+/// Returns the trace that the argument names, or the one of the run that it leads to. A run without a trace is merged.
+fn trace_of(argument: Option<&Path>) -> Result<PathBuf, Error> {
+    if let Some(file) = argument.filter(|path| !path.is_dir()) {
+        return Ok(file.to_owned());
+    }
+    let directory = directory::newest(argument)?;
+    let Some(trace) = trace_in(&directory) else {
+        return merged(&directory);
+    };
+    let processes = processes(&directory).unwrap_or_default();
+    if !processes.is_empty() && !shows(&trace, &processes) {
+        say(&format!(
+            "{} does not show the newest run of {}",
+            trace.display(),
+            directory.display()
+        ));
+        return merged(&directory);
+    }
+    if processes.iter().any(RunProcess::is_recording) {
+        say(&format!(
+            "the run has recorded more since {} was written: trace-merge {} merges it again",
+            trace.display(),
+            directory.display()
+        ));
+    }
+    Ok(trace)
+}
+
+/// Returns true if a merged trace shows the run of these processes. A directory keeps the trace of an earlier run when the next one begins.
+fn shows(trace: &Path, processes: &[RunProcess]) -> bool {
+    let runs = File::open(trace).map_err(|error| error.to_string());
+    let runs = runs.and_then(|file| check_trace(&file)).unwrap_or_default();
+    let mut processes = processes.iter();
+    processes.any(|process| runs.contains(&process.header.run))
+}
+
+/// Returns the newest trace that a merge has left in a directory.
+fn trace_in(directory: &Path) -> Option<PathBuf> {
+    let traces = ["trace.json", "trace.json.gz"].map(|name| directory.join(name));
+    let traces = traces.into_iter().filter(|trace| trace.is_file());
+    traces.max_by_key(|trace| trace.metadata().and_then(|found| found.modified()).ok())
+}
+
+/// Merges a run and returns its trace.
+fn merged(directory: &Path) -> Result<PathBuf, Error> {
+    let bar = Bar::new(false);
+    let report = merge_with(&Options::new([directory.to_owned()]), bar.progress());
+    bar.end();
+    let report = report?;
+    let trace = report
+        .output
+        .clone()
+        .unwrap_or_else(|| directory.to_owned());
+    say(&format!("merged the run into {}", trace.display()));
+    if !report.is_clean() {
+        say(&format!(
+            "something was lost or damaged: trace-merge {} says what",
+            directory.display()
+        ));
+    }
+    Ok(trace)
+}
+
+/// Serves `trace` until it is fetched whole or a signal ends it. Perfetto shows the time `shown`, from one moment to another, or all.
 ///
 /// # Errors
-/// Why it cannot be served, in words.
+/// If it cannot be served.
 pub(crate) fn open(
     trace: &Path,
     shown: Option<(Duration, Duration)>,
     port: u16,
     with_browser: bool,
-) -> Result<(), String> {
+) -> Result<(), Error> {
     let served = Served::open(trace)?;
-    let name = served.name.clone();
-    // Before the server's threads begin, so that none of them gets a signal.
+    let (path, is_private) = (served.link_path(), served.token.is_some());
+    // Before the server's thread begins, so that it gets no signal.
     let signals = Signals::collect(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])
-        .map_err(|error| format!("signals: {error}"))?;
-    let server = Server::start(served, port)?;
-    let port = server.port();
+        .map_err(|error| Error::Unusable(format!("signals: {error}")))?;
+    let unusable = |error| not_served(port, &error);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(unusable)?;
+    let port = listener.local_addr().map_err(unusable)?.port();
+    let server = Server::new(listener, served).map_err(unusable)?;
+    let server = crate::spawn(move || server.run())?;
     let shown =
         shown.map(|(from, to)| format!("&visStart={}&visEnd={}", from.as_nanos(), to.as_nanos()));
     let shown = shown.unwrap_or_default();
-    let link = format!("https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/{name}{shown}");
+    let link = format!("https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}{path}{shown}");
     say(&format!("open {link}"));
     if port != PORT {
         say(&format!(
@@ -100,17 +163,28 @@ pub(crate) fn open(
             "from another machine: ssh -L {PORT}:127.0.0.1:{port} to here first"
         ));
     }
-    if with_browser {
-        signals.let_through(|| browser::open(&link, |name| std::env::var_os(name)));
-    }
-    say("serving until it was fetched; Ctrl-C ends it");
+    let lookup = |name: &str| std::env::var_os(name);
+    // Its file is there as long as the trace is served.
+    let _started =
+        with_browser.then(|| signals.let_through(|| browser::open(&link, is_private, lookup)));
+    say("serving until it is fetched; Ctrl-C ends it");
     // Chrome asks since version 142, and a page that may not reach this machine cannot say why it shows nothing.
     say("if the browser asks whether the page may reach apps on this device: allow it");
-    while !server.is_done() {
+    while !server.is_finished() {
         if signals.next(Some(LOOK)).is_some() {
             return Ok(());
         }
     }
     say("fetched");
     Ok(())
+}
+
+fn not_served(port: u16, error: &io::Error) -> Error {
+    Error::Unusable(match error.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "port {port} is taken, and ui.perfetto.dev loads from port {PORT} only. Is another sa-profile open, or trace_processor --httpd, still running? \
+             `ss -ltnp 'sport = :{port}'` names it. Or open the file by hand in https://ui.perfetto.dev"
+        ),
+        _ => format!("127.0.0.1:{port}: {error}"),
+    })
 }

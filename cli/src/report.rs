@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 
 /// Carries the command out.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let report = arguments.report.clone().or_default(directory::default)?;
+    let report = arguments.report.clone().find_runs(directory::inputs)?;
     match report.answer(&Progress::default())? {
         Answer::Text(text) => crate::print_data(&text)?,
         Answer::Written(place) => say(&place),

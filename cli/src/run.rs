@@ -2,7 +2,6 @@
 
 mod descendants;
 pub(crate) mod directory;
-mod ends;
 mod environment;
 mod launch;
 mod package;
@@ -16,6 +15,7 @@ use crate::words::amount;
 use crate::words::{processes, say, say_plain};
 use directory::Directory;
 use environment::Settings;
+use sa_recorder::format::{DEFAULT_DIRECTORY, run_folder_name};
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -133,7 +133,7 @@ fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
     let wanted = arguments.dir.clone();
     let directory = match wanted.or_else(|| variable("SA_PROFILE_DIR").map(PathBuf::from)) {
         Some(path) => Directory::at(&path, mode),
-        None => Directory::new_below("profile_out".as_ref(), environment::time_of(&run), mode),
+        None => Directory::new_below(DEFAULT_DIRECTORY.as_ref(), run_folder_name(&run), mode),
     }?;
     let settings = Settings {
         directory: directory.absolute()?,
@@ -181,6 +181,7 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
             .clone()
             .map_or(Output::Default, Output::File),
         last: arguments.last,
+        exits: ended.exits.clone(),
         ..trace_merge::Options::new([directory.path().to_owned()])
     };
     let bar = Bar::new(false);
@@ -199,13 +200,12 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
         merged,
         times,
         preload: arguments.preload.is_some(),
-        exits: &ended.exits,
     };
     say_plain(&recorded.text());
     directory.remove_if_unused();
     if let (true, Some(trace)) = (arguments.open, recorded.trace())
         && let Err(problem) = open::open(trace, None, open::PORT, true)
     {
-        say(&problem);
+        say(&problem.to_string());
     }
 }

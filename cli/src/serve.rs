@@ -1,27 +1,24 @@
 //! `sa-profile serve`: the figures of a run while it goes on, as a page, as JSON and for Prometheus.
 
-mod connection;
 mod pages;
-mod request;
-mod response;
-mod server;
-mod token;
+mod site;
 
 use crate::directory;
 use crate::error::Error;
+use crate::http::privacy::has_private_fragments;
+use crate::http::server::Server;
+use crate::http::token::Token;
 use crate::pace::{EVERY, Look, left};
 use crate::signals::Signals;
 use crate::words::say;
 use nix::sys::signal::Signal;
 use pages::Pages;
-use request::Access;
-use server::Server;
+use site::{Access, FigureSite};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
-use token::Token;
 use trace_report::live::LiveReader;
 
 /// Beside the port of `sa-profile open`.
@@ -29,9 +26,9 @@ const LISTEN: &str = "127.0.0.1:9002";
 
 const EXAMPLES: &str = "\
 Examples:
-  sa-profile serve profile_out                 http://127.0.0.1:9002/
-  curl -s http://127.0.0.1:9002/stats          JSON
-  curl -s http://127.0.0.1:9002/metrics        what Prometheus scrapes
+  sa-profile serve profile_out                 prints the link of the page, with its token
+  curl -H 'Authorization: Bearer TOKEN' http://127.0.0.1:9002/stats      JSON
+  curl -H 'Authorization: Bearer TOKEN' http://127.0.0.1:9002/metrics    what Prometheus scrapes
   (umask 077; head -c 24 /dev/urandom | base64 | tr '+/' '-_' > token)
   sa-profile serve --listen 0.0.0.0:9002 --token-file token profile_out
   curl -H \"Authorization: Bearer $(cat token)\" http://HOST:9002/stats
@@ -40,7 +37,7 @@ Exit status: 0 ended by Ctrl-C; 2 nothing can be served.";
 
 /// Serves the figures of a live run: a page, JSON at /stats, Prometheus at /metrics.
 ///
-/// It goes on with the next run of the directory. Beyond this machine it asks for a token.
+/// It goes on with the next run of the directory. Requests about a private run need a token.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 pub(crate) struct Arguments {
@@ -52,12 +49,15 @@ pub(crate) struct Arguments {
     /// A file with the token of requests: 16 or more of letters, digits and `-._~`
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Show the figures to every user of this machine
+    #[arg(long, conflicts_with = "token_file")]
+    no_token: bool,
 }
 
 /// Carries the command out.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let directory = arguments.directory.resolve()?;
-    let access = access(arguments.listen, arguments.token_file.as_deref())?;
+    let directory = arguments.directory.live()?;
+    let access = Arc::new(access(arguments, &directory)?);
     let listen = arguments.listen;
     let unusable = |error: std::io::Error| Error::Unusable(format!("{listen}: {error}"));
     let listener = TcpListener::bind(listen).map_err(unusable)?;
@@ -66,11 +66,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let signals = Signals::collect(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
     let signals = signals.map_err(|error| Error::Unusable(format!("signals: {error}")))?;
     let pages = Arc::new(Pages::default());
-    let server = Server::new(listener, access, Arc::clone(&pages)).map_err(unusable)?;
-    let served = thread::spawn(move || server.run());
-    let read = thread::spawn(move || follow(&directory, &pages));
+    let site = FigureSite {
+        pages: Arc::clone(&pages),
+        is_loopback: listen.ip().is_loopback(),
+        access: Arc::clone(&access),
+    };
+    let server = Server::new(listener, site).map_err(unusable)?;
+    let served = crate::spawn(move || server.run())?;
+    let query = access.query();
+    let read = crate::spawn(move || follow(&directory, &pages, &access, address))?;
     say(&format!(
-        "serving http://{address}/ with /stats and /metrics; Ctrl-C ends it"
+        "serving http://{address}/{query} with /stats and /metrics; Ctrl-C ends it"
     ));
     loop {
         if signals.next(Some(EVERY)).is_some() {
@@ -83,29 +89,46 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
 }
 
-/// Who may ask.
-fn access(listen: SocketAddr, token_file: Option<&Path>) -> Result<Access, Error> {
-    let token = token_file.map(Token::read).transpose()?;
-    let is_loopback = listen.ip().is_loopback();
-    if !is_loopback && token.is_none() {
+/// Decides who may read the figures of a run.
+fn access(arguments: &Arguments, directory: &Path) -> Result<Access, Error> {
+    let listen = arguments.listen;
+    if let Some(path) = &arguments.token_file {
+        return Token::read(path).map(Access::Chosen);
+    }
+    if !listen.ip().is_loopback() {
         return Err(Error::Unusable(format!(
             "--listen {listen}: others reach this address: expected --token-file FILE, found none. \
              `(umask 077; head -c 24 /dev/urandom | base64 | tr '+/' '-_' > FILE)` makes one"
         )));
     }
-    Ok(Access { is_loopback, token })
+    if arguments.no_token {
+        return Ok(Access::Everybody);
+    }
+    // Without any fragments yet, assume that the run will be private, which is the recorder's default.
+    let is_needed = has_private_fragments(directory) != Some(false);
+    Token::random().map(|token| Access::random(token, is_needed))
 }
 
 /// Reads the run for ever.
-fn follow(directory: &Path, pages: &Pages) {
+fn follow(directory: &Path, pages: &Pages, access: &Access, address: SocketAddr) {
     let mut reader = LiveReader::new(directory);
+    // The next run of the directory may be private. Ask for the token before any of its figures are served.
+    let show = |reader: &LiveReader| {
+        if has_private_fragments(directory) == Some(true) && access.require_token() {
+            let query = access.query();
+            say(&format!(
+                "some users may not read this run: from now on http://{address}/{query} shows it"
+            ));
+        }
+        pages.show(&reader.stats(), &reader.counters());
+    };
     loop {
         let look = Look::begin();
         let found = reader.poll();
-        pages.show(&reader.stats(), &reader.counters());
+        show(&reader);
         // The server has ended: to read all of it again takes nothing from it.
         if reader.finish() {
-            pages.show(&reader.stats(), &reader.counters());
+            show(&reader);
         }
         thread::sleep(look.rest(left(&reader, &found)));
     }

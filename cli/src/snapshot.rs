@@ -1,5 +1,6 @@
 //! `sa-profile snapshot`: copies a run aside while it records on.
 
+use crate::directory;
 use crate::error::Error;
 use crate::print;
 use crate::words::say;
@@ -8,18 +9,20 @@ use std::process::ExitCode;
 
 /// Copies what a live run has recorded until now, for `trace-merge`.
 #[derive(clap::Args)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct Arguments {
-    /// Run directory
+    /// Run directory [default: the newest live run]
     #[arg(value_name = "DIR")]
-    directory: PathBuf,
+    directory: Option<PathBuf>,
     /// New directory for the copy; on the same file system it takes little space
-    #[arg(value_name = "OUT")]
+    #[arg(value_name = "OUT", required = true)]
     out: PathBuf,
 }
 
 /// Carries the command out.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let report = trace_merge::snapshot(&arguments.directory, &arguments.out)?;
+    let directory = directory::live(arguments.directory.as_deref())?;
+    let report = trace_merge::snapshot(&directory, &arguments.out)?;
     report.unreadable.iter().for_each(|why| say(why));
     print(&format!(
         "{}: {} fragments, {} bytes ({} segments linked, {} copied)\n",

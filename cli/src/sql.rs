@@ -1,5 +1,6 @@
 //! `sa-profile sql`: runs a statement over the tables of a run, in an engine that the user's Python has.
 
+use crate::directory;
 use crate::error::Error;
 use crate::signals::Signals;
 use crate::tables;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
-use trace_merge::Options;
+use trace_merge::{Options, Runs};
 use trace_report::{SQL_ENGINE, STATEMENTS, statement};
 
 /// Looks this often whether the tables are made, or the engine has ended.
@@ -23,12 +24,13 @@ const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
 /// Runs a SQL statement over the tables of a run, with DuckDB, DataFusion or Spark.
 #[derive(clap::Args)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct Arguments {
-    /// Run directory, fragment, Chrome trace, or a folder that `sa-profile tables` wrote
+    /// Run directory, fragment, trace, or a folder of tables [default: the newest run]
     #[arg(value_name = "RUN")]
-    run: PathBuf,
+    run: Option<PathBuf>,
     /// A statement, a FILE.sql, or the name of a statement of docs/sql.md, such as `names`
-    #[arg(value_name = "STATEMENT")]
+    #[arg(value_name = "STATEMENT", required = true)]
     statement: String,
     /// Else the first one found
     #[arg(long, value_enum, value_name = "ENGINE")]
@@ -56,8 +58,8 @@ enum Format {
     Json,
 }
 
-/// What comes of making the tables of a run.
-enum Made {
+/// Result of making the tables of a run.
+enum TablesOutcome {
     Tables(PathBuf),
     /// A signal came first.
     Ended(Signal),
@@ -71,9 +73,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         Signals::collect(&ENDING).map_err(|error| Error::Unusable(format!("signals: {error}")))?;
     let scratch = tempfile::Builder::new().prefix("sa-profile-sql-").tempdir();
     let scratch = scratch.map_err(|source| Error::of_file(&std::env::temp_dir(), source))?;
-    let tables = match tables_of(&arguments.run, scratch.path(), &signals)? {
-        Made::Tables(tables) => tables,
-        Made::Ended(signal) => {
+    let tables = match tables_of(arguments.run.as_deref(), scratch.path(), &signals)? {
+        TablesOutcome::Tables(tables) => tables,
+        TablesOutcome::Ended(signal) => {
             remove(scratch);
             let number = u8::try_from(signal as i32).unwrap_or(0);
             return Ok(ExitCode::from(128 + number));
@@ -83,6 +85,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let mut command = Command::new(&python);
     command.args(["-c", SQL_ENGINE]);
     command.args(["--format", &word(arguments.format)]);
+    // Statements over requests treat all requests with one id as a single request.
+    let used_again = trace_report::statement("ids_used_again");
+    if let Some(used_again) = used_again.filter(|_| statement.contains("request_id")) {
+        command.args(["--used-again", used_again]);
+    }
     if let Some(engine) = arguments.engine {
         command.args(["--engine", &word(engine)]);
     }
@@ -108,21 +115,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
 }
 
 /// The tables of a run, made in a scratch folder; a folder of tables as it is.
-fn tables_of(run: &Path, scratch: &Path, signals: &Signals) -> Result<Made, Error> {
-    // An URL is one of a place that Spark reads.
-    if run.join("metadata").is_dir() || run.to_string_lossy().contains("://") {
-        return Ok(Made::Tables(run.to_owned()));
+fn tables_of(
+    run: Option<&Path>,
+    scratch: &Path,
+    signals: &Signals,
+) -> Result<TablesOutcome, Error> {
+    // Spark reads places that only it knows.
+    let are_tables =
+        |run: &Path| run.join("metadata").is_dir() || run.to_string_lossy().contains("://");
+    if let Some(tables) = run.filter(|run| are_tables(run)) {
+        return Ok(TablesOutcome::Tables(tables.to_owned()));
     }
+    let named = run.map(Path::to_owned).into_iter().collect();
+    let (paths, runs) = directory::inputs(named, &Runs::Newest)?;
     let to = scratch.join("tables");
-    let (options, folder) = (Options::new([run.to_owned()]), to.clone());
-    let writer = std::thread::spawn(move || tables::write_new(&options, &folder));
+    let options = Options {
+        runs,
+        ..Options::new(paths)
+    };
+    let folder = to.clone();
+    let writer = crate::spawn(move || tables::write_new(&options, &folder))?;
     while !writer.is_finished() {
         if let Some(arrived) = signals.next(Some(PATIENCE)) {
-            return Ok(Made::Ended(arrived.signal));
+            return Ok(TablesOutcome::Ended(arrived.signal));
         }
     }
     match writer.join() {
-        Ok(written) => written.map(|()| Made::Tables(to)),
+        Ok(written) => written.map(|()| TablesOutcome::Tables(to)),
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }
@@ -156,8 +175,12 @@ fn statement_text(words: &str) -> Result<String, Error> {
         return Ok(words.to_owned());
     }
     let names: Vec<&str> = STATEMENTS.iter().map(|(name, _)| *name).collect();
+    let hint = match path.exists() {
+        true => "; the statement comes after the run",
+        false => "",
+    };
     Err(Error::Unusable(format!(
-        "expected a statement, a FILE.sql or one of {}, found {words:?}",
+        "expected a statement, a FILE.sql or one of {}, found {words:?}{hint}",
         names.join(", ")
     )))
 }

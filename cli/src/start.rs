@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
 
 /// Carries the command out.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let directory = arguments.directory.resolve()?;
+    let directory = arguments.directory.live()?;
     let levels = arguments.level.as_ref().map(|levels| levels.0.clone());
     let wish = Wish {
         time: arguments.time,

@@ -1,5 +1,6 @@
 //! `sa-profile status`: who records, what, and how much so far.
 
+pub(crate) mod crash;
 mod run;
 mod table;
 
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
 
 /// Carries the command out.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let directory = arguments.directory.resolve()?;
+    let directory = arguments.directory.newest()?;
     let clears = arguments.watch && !arguments.json && std::io::stdout().is_terminal();
     let mut known = Known::default();
     loop {

@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 
 /// Carries the command out.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let directory = arguments.directory.resolve()?;
+    let directory = arguments.directory.live()?;
     let wish = Wish::new(SwitchCause::Stop, Some(Vec::new()));
     obey::carry_out(&directory, wish, "record nothing", &arguments.wait)
 }

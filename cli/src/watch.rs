@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 
 /// Carries the command out.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let directory = arguments.directory.resolve()?;
+    let directory = arguments.directory.live()?;
     // A single look ends at once, as any program does.
     let signals: &[Signal] = match arguments.once {
         true => &[],

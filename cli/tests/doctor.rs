@@ -4,6 +4,7 @@
 mod program;
 
 use program::{Ended, Ground, PROGRAM, Started, worker};
+use sa_recorder::format::{segment_name, stem_and_segment};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -234,10 +235,40 @@ fn a_killed_process_and_its_stale_run_file() {
         format!("warn  run file        run {run} is over: its main process {pid} is gone -- nothing to do: the next main process replaces it"),
         "ok    processes       1 process: 0 live, 0 ended, 1 died".to_owned(),
         String::new(),
-        format!("warn  died            1 process ended without a goodbye: {pid} (worker) -- killed or crashed, or ended by _exit: trace-merge tells which, and shows the spans they died in; what they recorded is kept"),
+        format!("warn  died            1 process ended without closing its recording: {pid} (worker) -- killed or crashed, or ended by _exit: trace-merge tells which, and shows the spans they died in; what they recorded is kept"),
         "warn  rings           1 ring of dead processes left -- trace-merge takes what they hold and removes them".to_owned(),
     ];
     assert_eq!(told, expected);
+}
+
+#[test]
+fn a_process_that_cannot_be_read_is_named_and_hides_no_other() {
+    let ground = Ground::new();
+    let record = |words: &[&str]| {
+        let mut command = ground.plain(&worker());
+        let dir = ground.path("out");
+        Started::of(command.args(words).env("SA_PROFILE_DIR", dir)).end();
+    };
+    record(&["one", "spans=3"]);
+    let pid = ground.only_fragment_pid("out");
+    // Its second segment is a folder.
+    let name = ground.fragments("out")[0].file_name().unwrap().to_owned();
+    let (stem, _) = stem_and_segment(name.to_str().unwrap()).unwrap();
+    let run = ground.runs("out").pop_first().unwrap();
+    let second = ground.path("out/fragments").join(segment_name(stem, 1));
+    let mut victim = ground.plain(&worker());
+    victim.env("SA_PROFILE_RUN", run);
+    let dir = ground.path("out");
+    let words = ["victim", "spans=3", "open", "kill"];
+    Started::of(victim.args(words).env("SA_PROFILE_DIR", dir)).end();
+    fs::create_dir(second).unwrap();
+    let ended = ground.run(&["doctor", "out"]);
+    let told = of(&ended, "unreadable").join("\n");
+    let expected =
+        format!("1 process left out of the checks for crashes, losses and reach: {pid} (worker)");
+    assert!(told.contains(&expected), "{}", ended.stdout);
+    let crash = of(&ended, "crash").join("\n");
+    assert!(crash.contains("killed: victim (pid "), "{}", ended.stdout);
 }
 
 #[test]

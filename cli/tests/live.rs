@@ -1,18 +1,19 @@
 //! `sa-profile serve` and `watch` on processes that really record, and clients of every kind.
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
+mod client;
 mod program;
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use client::{Reply, Server};
 use program::{Ground, PROGRAM, Started, worker};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Shows a page in a browser.
 const SHOW: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/show");
@@ -20,58 +21,53 @@ const SHOW: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/show");
 /// A program that serves a run.
 struct Serving {
     started: Started,
-    port: u16,
-}
-
-/// An answer: its status, its head in lower case, its body.
-#[derive(Debug)]
-struct Reply {
-    status: u16,
-    head: String,
-    body: String,
+    server: Server,
+    /// The page's address, with the token if there is one.
+    page: String,
+    /// The header with the token.
+    authorization: String,
 }
 
 impl Serving {
     fn start(ground: &Ground, words: &[&str]) -> Serving {
         let words = [&["serve", "--listen", "127.0.0.1:0"], words, &["out"]].concat();
-        let started = ground.start(&words);
-        let line = started.wait_for_line("sa-profile: serving http://127.0.0.1:");
-        let (_, rest) = line.split_once("127.0.0.1:").unwrap();
-        let (port, _) = rest.split_once('/').unwrap();
-        let port = port.parse().unwrap();
-        Serving { started, port }
+        Serving::of(ground.start(&words), "127.0.0.1")
     }
 
-    fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(60)))
-            .unwrap();
-        stream
-    }
-
-    /// What is answered to some bytes.
-    fn send(&self, bytes: &[u8]) -> Reply {
-        let mut stream = self.connect();
-        let _ = stream.write_all(bytes); // it may be refused before all of it is out
-        reply(&mut stream).unwrap()
+    fn of(started: Started, host: &str) -> Serving {
+        let line = started.wait_for_line(&format!("sa-profile: serving http://{host}:"));
+        let mut words = line.split(' ');
+        let page = words.find(|word| word.starts_with("http")).unwrap();
+        let (_, address) = page.rsplit_once(':').unwrap();
+        let (port, target) = address.split_once('/').unwrap();
+        let authorization = match target.strip_prefix("?token=") {
+            Some(token) => format!("Authorization: Bearer {token}\r\n"),
+            None => String::new(),
+        };
+        Serving {
+            server: Server(port.parse().unwrap()),
+            page: page.to_owned(),
+            authorization,
+            started,
+        }
     }
 
     fn get(&self, target: &str) -> Reply {
-        self.send(format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())
+        let headers = format!("Host: localhost\r\n{}", self.authorization);
+        self.server.ask("GET", target, &headers)
     }
 
     fn stats(&self) -> Value {
         let found = self.get("/stats");
         match found.status {
-            200 => serde_json::from_str(&found.body).unwrap(),
+            200 => serde_json::from_slice(&found.body).unwrap(),
             _ => Value::Null, // the run was not looked at yet
         }
     }
 
     /// What Prometheus takes for sums: each with its labels.
     fn sums(&self) -> BTreeMap<String, f64> {
-        let metrics = self.get("/metrics").body;
+        let metrics = self.get("/metrics").text();
         let samples = metrics.lines().filter_map(|line| line.rsplit_once(' '));
         let is_sum = |sample: &str| {
             let name = sample.split('{').next().unwrap_or_default();
@@ -92,21 +88,6 @@ impl Serving {
         });
         last
     }
-}
-
-fn reply(stream: &mut TcpStream) -> Option<Reply> {
-    let mut bytes = Vec::new();
-    match stream.read_to_end(&mut bytes) {
-        Err(error) if error.kind() != ErrorKind::ConnectionReset => panic!("{error}"),
-        _ => {}
-    }
-    let text = String::from_utf8(bytes).unwrap();
-    let (head, body) = text.split_once("\r\n\r\n")?;
-    Some(Reply {
-        status: head.split(' ').nth(1)?.parse().ok()?,
-        head: head.to_lowercase(),
-        body: body.to_owned(),
-    })
 }
 
 /// Starts processes that record into `out`.
@@ -153,6 +134,14 @@ fn assert_same(stats: &Value, ground: &Ground) {
         let mean_ns = reported[key]["mean_ns"].as_f64().unwrap();
         let off = (sum_ns - mean_ns * n as f64).abs();
         assert!(off <= 1.0 + 1e-9 * sum_ns, "{key}: {sum_ns} {mean_ns} {n}");
+        for quantile in ["p50_ns", "p90_ns", "p99_ns"] {
+            let exact = reported[key][quantile].as_f64().unwrap();
+            let live = served[key][quantile].as_f64().unwrap_or_default();
+            assert!(
+                (live - exact).abs() <= 0.01 * exact,
+                "{key}: {live} {exact}"
+            );
+        }
     }
     let tokens = |of: &str| -> u64 {
         let requests = report["request"].as_array().unwrap().iter();
@@ -164,9 +153,9 @@ fn assert_same(stats: &Value, ground: &Ground) {
     let told = stats["names"].as_array().unwrap();
     assert!(!told.is_empty());
     for name in told {
-        let is_it =
+        let is_job =
             |one: &&Value| one["name"] == name["name"] && one["category"] == name["category"];
-        let one = names.iter().find(is_it).unwrap();
+        let one = names.iter().find(is_job).unwrap();
         assert_eq!(name["ncall"], one["ncall"], "{name}");
         assert_eq!(name["max_ns"], one["duration"]["max_ns"], "{name}");
         let total_ns =
@@ -319,7 +308,7 @@ fn alone_the_page_goes_with_the_run() {
         of("ok") + of("aborted") + of("failed")
     };
     serving.stats_when(|stats| ended(stats) == 40);
-    let address = format!("http://127.0.0.1:{}/", serving.port);
+    let address = serving.page.clone();
     let texts = ["It goes on.", "these are the figures of its report"];
     let Some(started) = browser(test, &address, &texts) else {
         return;
@@ -349,17 +338,35 @@ fn alone_the_page_goes_with_the_run() {
         let found = serving.get(&format!("/?token={token}"));
         found.status == 200
     });
-    let address = format!("http://127.0.0.1:{}/", serving.port);
-    let with_token = format!("{address}?token={token}");
-    let texts = ["46\nrequests ended"];
+    let with_token = format!("{}?token={token}", serving.page);
+    let texts = ["46\nrequests ended", "--reload", "46\nrequests ended"];
     let Some(started) = browser(test, &with_token, &texts) else {
         return;
     };
-    let seen = seen(started);
-    assert_eq!(
-        seen[0]["address"], address,
-        "the token stays in the address"
-    );
+    let addresses: Vec<_> = seen(started)
+        .iter()
+        .map(|seen| seen["address"].clone())
+        .collect();
+    assert_eq!(addresses, [with_token.as_str(), &with_token]);
+}
+
+/// A server that lives and does nothing is idle: nothing counts back from its last event.
+#[test]
+fn issue_47_an_idle_server_looks_idle() {
+    let ground = Ground::new();
+    let words = ["threads=2", "requests=9", "sleep=120000"];
+    let workers = record(&ground, &["api"], &words);
+    let serving = Serving::start(&ground, &[]);
+    let idle = serving.stats_when(|stats| {
+        let silent_ns = stats["no_event_for_ns"].as_u64();
+        silent_ns > Some(13_000_000_000)
+    });
+    assert_eq!(idle["state"], "live");
+    assert!(idle["requests"]["ok"].as_u64() > Some(0), "{idle}");
+    assert_eq!(idle["last_10_s"]["requests_per_s"], 0.0);
+    let watched = ground.run(&["watch", "--once", "out"]).stdout;
+    assert!(watched.contains("silent    no event for "), "{watched}");
+    drop(workers);
 }
 
 #[test]
@@ -399,110 +406,16 @@ fn a_run_is_left_as_it_is() {
 }
 
 #[test]
-fn what_is_malformed_or_not_there_is_refused() {
+fn the_page_runs_its_own_script_alone() {
     let ground = Ground::new();
     record(&ground, &["api"], &["requests=5"]).remove(0).end();
     let serving = Serving::start(&ground, &[]);
-    serving.stats_when(|stats| stats["is_final"] == true);
-    let host = "Host: localhost\r\n\r\n";
-    let long = "x".repeat(100_000);
-    for (text, status) in [
-        (format!("GET /stats HTTP/1.1\r\n{host}"), 200),
-        (format!("GET /nothing HTTP/1.1\r\n{host}"), 404),
-        (format!("POST /stats HTTP/1.1\r\n{host}"), 405),
-        (format!("GET /{long} HTTP/1.1\r\n{host}"), 414),
-        (format!("GET / HTTP/1.1\r\nx: {long}\r\n{host}"), 431),
-        (format!("{long}\r\n\r\n"), 414),
-        ("GET / HTTP/1.1\r\n\r\n".to_owned(), 400),
-        (
-            "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n".to_owned(),
-            403,
-        ),
-        ("hello\r\n\r\n".to_owned(), 400),
-        ("\0\0\0\0\r\n\r\n".to_owned(), 400),
-    ] {
-        let found = serving.send(text.as_bytes());
-        assert_eq!(found.status, status, "{:.60}: {found:?}", text);
-    }
-    // A request that ends in its middle is answered too, if anybody listens.
-    let mut half = serving.connect();
-    half.write_all(b"GET /stats HTT").unwrap();
-    half.shutdown(Shutdown::Write).unwrap();
-    assert!(reply(&mut half).is_none());
     let page = serving.get("/");
-    assert!(
-        page.head
-            .contains("content-security-policy: default-src 'none'"),
-        "{}",
-        page.head
-    );
-    assert!(page.body.contains("fetch('stats'"));
-    assert!(!page.body.contains("http://") || !page.body.contains("<script src"));
-    let head = serving.send(format!("HEAD /stats HTTP/1.1\r\n{host}").as_bytes());
-    assert_eq!((head.status, head.body.as_str()), (200, ""));
-    assert!(!head.head.contains("content-length: 0"), "{}", head.head);
-}
-
-#[test]
-fn slow_clients_keep_nobody_waiting() {
-    let ground = Ground::new();
-    record(&ground, &["api"], &["requests=5"]).remove(0).end();
-    let serving = Serving::start(&ground, &[]);
-    serving.stats_when(|stats| stats["is_final"] == true);
-    let mut slow: Vec<TcpStream> = (0..200).map(|_| serving.connect()).collect();
-    for stream in &mut slow {
-        stream.write_all(b"GET /sta").unwrap();
-    }
-    // These ask and never read.
-    let deaf: Vec<TcpStream> = (0..50)
-        .map(|_| {
-            let mut stream = serving.connect();
-            let asked = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
-            stream.write_all(asked).unwrap();
-            stream
-        })
-        .collect();
-    let start = Instant::now();
-    for _ in 0..20 {
-        assert_eq!(serving.get("/stats").status, 200);
-    }
-    assert!(
-        start.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        start.elapsed()
-    );
-    let told = reply(&mut slow[0]).unwrap();
-    assert_eq!(told.status, 408);
-    assert!(
-        start.elapsed() < Duration::from_secs(8),
-        "{:?}",
-        start.elapsed()
-    );
-    drop((slow, deaf));
-}
-
-#[test]
-fn a_thousand_clients_at_once_are_answered() {
-    let ground = Ground::new();
-    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-    setrlimit(Resource::RLIMIT_NOFILE, hard.min(4_096), hard).unwrap();
-    record(&ground, &["api"], &["requests=5"]).remove(0).end();
-    let serving = Serving::start(&ground, &[]);
-    serving.stats_when(|stats| stats["is_final"] == true);
-    let ask = |_| {
-        let mut stream = serving.connect();
-        let request = b"GET /stats HTTP/1.1\r\nHost: localhost\r\n\r\n";
-        stream.write_all(request).unwrap();
-        stream
-    };
-    // Nobody reads before all have asked.
-    let mut streams: Vec<TcpStream> = (0..1_000).map(ask).collect();
-    for (number, stream) in streams.iter_mut().enumerate() {
-        let found = reply(stream).map(|found| found.status);
-        assert_eq!(found, Some(200), "{number}");
-    }
-    assert_eq!(serving.get("/stats").status, 200);
-    drop(streams);
+    let policy = "content-security-policy: default-src 'none'";
+    assert!(page.head.contains(policy), "{}", page.head);
+    let text = page.text();
+    assert!(text.contains("fetch('stats'"));
+    assert!(!text.contains("http://") || !text.contains("<script src"));
 }
 
 #[test]
@@ -534,35 +447,104 @@ fn others_need_a_token() {
         refused.stderr
     );
     fs::write(ground.path("token"), "0123456789-abcdef\n").unwrap();
-    let started = ground.start(&[
+    let words = [
         "serve",
         "--token-file",
         "token",
         "--listen",
         "0.0.0.0:0",
         "out",
-    ]);
-    let line = started.wait_for_line("serving http://0.0.0.0:");
-    let port = line.split(':').nth(3).unwrap().split('/').next().unwrap();
-    let serving = Serving {
-        port: port.parse().unwrap(),
-        started,
-    };
-    let status = |target: &str, header: &str| {
-        let text = format!("GET {target} HTTP/1.1\r\nHost: any.name\r\n{header}\r\n");
-        serving.send(text.as_bytes()).status
-    };
+    ];
+    let serving = Serving::of(ground.start(&words), "0.0.0.0");
+    assert!(!serving.page.contains("0123"), "{}", serving.page);
     let right = "Authorization: Bearer 0123456789-abcdef\r\n";
+    assert_answers(&serving, "any.name", right, "0123456789-abcdef");
+}
+
+/// Checks that only clients with the token get the figures.
+fn assert_answers(serving: &Serving, host: &str, right: &str, token: &str) {
+    let status = |target: &str, header: &str| {
+        let headers = format!("Host: {host}\r\n{header}");
+        serving.server.ask("GET", target, &headers).status
+    };
     serving
         .started
         .wait_until(|| status("/stats", right) == 200);
-    assert_eq!(status("/stats", ""), 401);
-    assert_eq!(
-        status("/stats", "Authorization: Bearer 0123456789-abcdeg\r\n"),
-        401
-    );
-    assert_eq!(status("/stats?token=0123456789-abcdef", ""), 401);
-    assert_eq!(status("/?token=0123456789-abcdef", ""), 200);
+    let wrong = right.replace(token, &"x".repeat(token.len()));
+    for (target, header, expected) in [
+        ("/stats", "", 401),
+        ("/stats", wrong.as_str(), 401),
+        (&format!("/stats?token={token}"), "", 401),
+        ("/metrics", "", 401),
+        ("/nothing", "", 401),
+        ("/", "", 401),
+        (&format!("/?token={token}"), "", 200),
+        ("/metrics", right, 200),
+    ] {
+        assert_eq!(status(target, header), expected, "{target} {header}");
+    }
+}
+
+/// On 127.0.0.1 every user of the machine can connect.
+#[test]
+fn a_run_that_others_may_not_read_has_a_token_on_this_machine_too() {
+    let ground = Ground::new();
+    record(&ground, &["api"], &["requests=5"]).remove(0).end();
+    let serving = Serving::start(&ground, &[]);
+    let (_, token) = serving.page.split_once("/?token=").unwrap();
+    assert!(token.len() >= 32, "{token}");
+    assert_answers(&serving, "127.0.0.1", &serving.authorization, token);
+    assert_ne!(Serving::start(&ground, &[]).page, serving.page);
+    let ended = {
+        serving.started.signal("INT");
+        serving.started.end()
+    };
+    assert_eq!(ended.stderr.matches(token).count(), 1, "{}", ended.stderr);
+    assert_eq!(Serving::start(&ground, &["--no-token"]).authorization, "");
+    fs::write(ground.path("token"), "0123456789-abcdef\n").unwrap();
+    let serving = Serving::start(&ground, &["--token-file", "token"]);
+    assert_eq!(serving.authorization, "");
+    assert_eq!(serving.get("/stats").status, 401);
+    // Everybody may come to the fragments, and read none.
+    let mode = fs::Permissions::from_mode;
+    for (path, bits) in [(".", 0o755), ("out", 0o755), ("out/fragments", 0o755)] {
+        fs::set_permissions(ground.path(path), mode(bits)).unwrap();
+    }
+    assert_ne!(Serving::start(&ground, &[]).authorization, "");
+}
+
+/// A folder of fragments keeps the mode that the first run gave it.
+#[test]
+fn issue_47_a_private_run_after_a_public_one_needs_a_token() {
+    let ground = Ground::new();
+    let mode = fs::Permissions::from_mode;
+    fs::set_permissions(ground.path("."), mode(0o755)).unwrap();
+    let run = |name: &str, bits: &str| {
+        fs::create_dir_all(ground.path("out")).unwrap();
+        fs::set_permissions(ground.path("out"), mode(0o755)).unwrap();
+        let mut command = ground.plain(&worker());
+        command
+            .args([name, "requests=5"])
+            .env("SA_PROFILE_MODE", bits);
+        Started::of(command.env("SA_PROFILE_DIR", ground.path("out"))).end();
+    };
+    run("first", "0644");
+    let serving = Serving::start(&ground, &[]);
+    assert_eq!(serving.authorization, "");
+    serving.stats_when(|stats| stats["requests"]["ok"].as_u64() > Some(0));
+    run("second", "0600");
+    let folder = fs::metadata(ground.path("out/fragments")).unwrap();
+    assert_eq!(folder.permissions().mode() & 0o777, 0o755);
+    // The server goes on with the second run.
+    let line = serving
+        .started
+        .wait_for_line("some users may not read this run");
+    assert_eq!(serving.get("/stats").status, 401);
+    let (_, token) = line.split_once("?token=").unwrap();
+    let token = token.split(' ').next().unwrap();
+    let right = format!("Authorization: Bearer {token}\r\n");
+    assert_answers(&serving, "localhost", &right, token);
+    assert_ne!(Serving::start(&ground, &[]).authorization, "");
 }
 
 /// What `promtool check metrics` asks of names and types, on what Prometheus' own parser for Python reads.
@@ -633,9 +615,9 @@ fn prometheus_reads_the_metrics() {
     let kind = "content-type: text/plain; version=0.0.4; charset=utf-8\r\n";
     assert!(metrics.head.contains(kind), "{}", metrics.head);
     assert!(
-        metrics.body.contains(r#"engine="a \"quoted\\ name""#),
+        metrics.text().contains(r#"engine="a \"quoted\\ name""#),
         "{}",
-        metrics.body
+        metrics.text()
     );
     let Some(python) = python() else {
         eprintln!("SKIPPED prometheus_reads_the_metrics: no Python has prometheus_client");
@@ -648,10 +630,10 @@ fn prometheus_reads_the_metrics() {
         .spawn()
         .unwrap();
     let mut stdin = check.stdin.take().unwrap();
-    stdin.write_all(metrics.body.as_bytes()).unwrap();
+    stdin.write_all(&metrics.body).unwrap();
     drop(stdin);
     let output = check.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", metrics.body);
+    assert!(output.status.success(), "{}", metrics.text());
     // 50 requests of 1, 2, 3 and 4 tokens in turn, and the two names of their spans.
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "50 123\n2\n");
 }

@@ -1,94 +1,65 @@
 //! `sa-profile open`, fetched by a plain HTTP client: what a page of Perfetto's gets, and what nobody else does.
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
+mod client;
 mod program;
 
+use client::{Reply, Server};
 use program::{Ended, Ground, Started, worker};
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 
 const PERFETTO: &str = "Origin: https://ui.perfetto.dev\r\n";
 
 /// A program that serves a trace, and what it serves.
 struct Serving {
     started: Started,
-    port: u16,
+    server: Server,
+    /// The path of the trace's address.
+    path: String,
     body: Vec<u8>,
 }
 
-/// An answer: its status, its headers in lower case, its body.
-#[derive(Debug)]
-struct Reply {
-    status: u16,
-    headers: String,
-    body: Vec<u8>,
+/// The port and the path in a link that a command printed.
+fn address(line: &str) -> (u16, String) {
+    let (_, address) = line.split_once("127.0.0.1:").unwrap();
+    let (port, path) = address.split_once('/').unwrap();
+    (port.parse().unwrap(), format!("/{path}"))
 }
 
 impl Serving {
-    /// Serves `bytes` bytes as `my trace.json`.
+    /// Serves `bytes` bytes as `my trace.json`, which other users may not read.
     fn start(ground: &Ground, bytes: usize) -> Serving {
-        let body: Vec<u8> = b"0123456789abcde\n"
-            .iter()
-            .copied()
-            .cycle()
-            .take(bytes)
-            .collect();
+        fs::set_permissions(ground.path("."), fs::Permissions::from_mode(0o700)).unwrap();
+        let mut body = b"[{\"ph\":\"M\",\"name\":\"0123456789\"}".to_vec();
+        body.resize(bytes - 1, b'\n');
+        body.push(b']');
         fs::write(ground.path("my trace.json"), &body).unwrap();
         let started = ground.start(&["open", "my trace.json", "--port", "0"]);
         let link = started
             .wait_for_line("sa-profile: open https://ui.perfetto.dev/#!/?url=http://127.0.0.1:");
-        let (_, address) = link.split_once("127.0.0.1:").unwrap();
-        let (port, name) = address.split_once('/').unwrap();
-        assert_eq!(name, "my_trace.json");
+        let (port, path) = address(&link);
+        assert!(path.ends_with("/my_trace.json"), "{path}");
         Serving {
             started,
-            port: port.parse().unwrap(),
+            server: Server(port),
+            path,
             body,
         }
     }
 
-    fn connect(&self, method: &str, path: &str, headers: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n"
-        )
-        .unwrap();
-        stream
-    }
-
-    fn ask(&self, method: &str, path: &str, headers: &str) -> Reply {
-        let mut reply = Vec::new();
-        self.connect(method, path, headers)
-            .read_to_end(&mut reply)
-            .unwrap();
-        let end = reply
-            .windows(4)
-            .position(|four| four == b"\r\n\r\n")
-            .unwrap();
-        let head = String::from_utf8(reply[..end].to_vec()).unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        let headers = head
-            .lines()
-            .skip(1)
-            .map(str::to_lowercase)
-            .collect::<Vec<_>>()
-            .join("\n")
-            + "\n";
-        Reply {
-            status,
-            headers,
-            body: reply[end + 4..].to_vec(),
-        }
+    fn ask(&self, method: &str, headers: &str) -> Reply {
+        self.server.ask(method, &self.path, headers)
     }
 
     fn host(&self) -> String {
-        format!("Host: 127.0.0.1:{}\r\n", self.port)
+        format!("Host: 127.0.0.1:{}\r\n", self.server.0)
     }
 
     fn fetch(&self) -> Reply {
-        self.ask("GET", "/my_trace.json", &(self.host() + PERFETTO))
+        self.ask("GET", &(self.host() + PERFETTO))
     }
 }
 
@@ -96,20 +67,20 @@ impl Serving {
 fn perfettos_page_gets_the_whole_trace_and_the_serving_ends() {
     let ground = Ground::new();
     let serving = Serving::start(&ground, 20 << 20);
-    let head = serving.ask("HEAD", "/my_trace.json", &(serving.host() + PERFETTO));
+    let head = serving.ask("HEAD", &(serving.host() + PERFETTO));
     assert_eq!((head.status, head.body.len()), (200, 0));
     let reply = serving.fetch();
     assert_eq!(reply.status, 200);
     assert!(reply.body == serving.body, "{} bytes", reply.body.len());
     for line in [
-        "access-control-allow-origin: https://ui.perfetto.dev\n",
-        "cache-control: no-cache\n",
-        "content-length: 20971520\n",
+        "access-control-allow-origin: https://ui.perfetto.dev\r\n",
+        "cache-control: no-cache\r\n",
+        "content-length: 20971520\r\n",
     ] {
         assert!(
-            reply.headers.contains(line) && head.headers.contains(line),
+            reply.head.contains(line) && head.head.contains(line),
             "{line} in {reply:?}, {}",
-            head.headers
+            head.head
         );
     }
     let Ended {
@@ -129,14 +100,14 @@ fn a_page_may_ask_before_it_fetches() {
         "{}{PERFETTO}Access-Control-Request-Private-Network: true\r\n",
         serving.host()
     );
-    let reply = serving.ask("OPTIONS", "/my_trace.json", &asked);
+    let reply = serving.ask("OPTIONS", &asked);
     assert_eq!(reply.status, 204);
     for line in [
-        "access-control-allow-origin: https://ui.perfetto.dev\n",
-        "access-control-allow-methods: get, head, options\n",
-        "access-control-allow-private-network: true\n",
+        "access-control-allow-origin: https://ui.perfetto.dev\r\n",
+        "access-control-allow-methods: get, head, options\r\n",
+        "access-control-allow-private-network: true\r\n",
     ] {
-        assert!(reply.headers.contains(line), "{line} in {reply:?}");
+        assert!(reply.head.contains(line), "{line} in {reply:?}");
     }
 }
 
@@ -145,40 +116,41 @@ fn strangers_get_nothing() {
     let ground = Ground::new();
     let serving = Serving::start(&ground, 100);
     let host = serving.host();
+    let path = serving.path.as_str();
+    let wrong_token = format!("/{}/my_trace.json", "0".repeat(48));
     for (method, path, headers, status) in [
+        ("GET", path, "Host: evil.example:9001\r\n".to_owned(), 403),
+        ("GET", path, String::new(), 400),
         (
             "GET",
-            "/my_trace.json",
-            "Host: evil.example:9001\r\n".to_owned(),
-            403,
-        ),
-        ("GET", "/my_trace.json", String::new(), 403),
-        (
-            "GET",
-            "/my_trace.json",
+            path,
             format!("{host}Origin: https://evil.example\r\n"),
             403,
         ),
         (
             "GET",
-            "/my_trace.json",
+            path,
             format!("{host}Sec-Fetch-Site: cross-site\r\n"),
             403,
         ),
         ("GET", "/", host.clone() + PERFETTO, 404),
         ("GET", "/../../etc/passwd", host.clone() + PERFETTO, 404),
         ("GET", "/my%20trace.json", host.clone() + PERFETTO, 404),
+        // Every user of this machine can ask, and this trace is not for all of them.
+        ("GET", "/my_trace.json", host.clone() + PERFETTO, 404),
+        ("GET", "/my_trace.json", host.clone(), 404),
+        ("GET", &wrong_token, host.clone() + PERFETTO, 404),
         (
             "POST",
-            "/my_trace.json",
+            path,
             host.clone() + PERFETTO + "Content-Length: 0\r\n",
             405,
         ),
     ] {
-        let reply = serving.ask(method, path, &headers);
+        let reply = serving.server.ask(method, path, &headers);
         assert_eq!(reply.status, status, "{method} {path} {headers}");
         assert!(
-            !reply.body.starts_with(b"0123") && !reply.headers.contains("allow-origin"),
+            !reply.text().contains("0123") && !reply.head.contains("allow-origin"),
             "{reply:?}"
         );
     }
@@ -189,7 +161,9 @@ fn strangers_get_nothing() {
 fn half_a_fetch_is_none() {
     let ground = Ground::new();
     let serving = Serving::start(&ground, 64 << 20);
-    let mut stream = serving.connect("GET", "/my_trace.json", &(serving.host() + PERFETTO));
+    let mut stream = serving.server.connect();
+    let (path, host) = (&serving.path, serving.host());
+    write!(stream, "GET {path} HTTP/1.1\r\n{host}{PERFETTO}\r\n").unwrap();
     stream.read_exact(&mut [0; 1000]).unwrap();
     stream.shutdown(Shutdown::Both).unwrap();
     drop(stream);
@@ -228,27 +202,67 @@ fn a_taken_port_and_a_missing_trace_are_said_plainly() {
     );
 }
 
+/// A trace that others may not read has a token in its link, and others can list the arguments of the browser.
 #[test]
 fn a_browser_is_started_where_there_is_a_screen() {
     let ground = Ground::new();
     fs::write(ground.path("t.json"), "[]").unwrap();
+    fs::create_dir_all(ground.path("home/Downloads")).unwrap();
     let script = ground.path("browser");
-    fs::write(
-        &script,
-        format!(
-            "#!/bin/sh\necho \"$1\" > '{}'\n",
-            ground.path("opened").display()
-        ),
-    )
-    .unwrap();
-    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let mut command = ground.command(&["open", "t.json", "--port", "0"]);
-    let started = Started::of(command.env("DISPLAY", ":0").env("BROWSER", &script));
     let opened = ground.path("opened");
-    started
-        .wait_until(|| fs::read_to_string(&opened).is_ok_and(|link| link.ends_with("/t.json\n")));
-    started.signal("INT");
-    started.end();
+    let text = "#!/bin/sh\ncase $1 in file://*) cat \"${1#file://}\";; esac > opened.1\necho \"$1\" >> opened.1\nmv opened.1 opened\n";
+    fs::write(&script, text).unwrap();
+    let mode = fs::Permissions::from_mode;
+    fs::set_permissions(&script, mode(0o755)).unwrap();
+    for (of_ground, is_private) in [(0o700, true), (0o755, false)] {
+        fs::set_permissions(ground.path("."), mode(of_ground)).unwrap();
+        let mut command = ground.command(&["open", "t.json", "--port", "0"]);
+        command
+            .env("HOME", ground.path("home"))
+            .env_remove("XDG_CONFIG_HOME");
+        let started = Started::of(command.env("DISPLAY", ":0").env("BROWSER", &script));
+        started.wait_until(|| opened.exists());
+        let line = started.wait_for_line("sa-profile: open https://ui.perfetto.dev/");
+        let link = line.strip_prefix("sa-profile: open ").unwrap();
+        let seen = fs::read_to_string(&opened).unwrap();
+        let (_, path) = address(link);
+        if is_private {
+            let (page, argument) = seen.rsplit_once("file://").unwrap();
+            assert!(page.contains(link) && path.len() > 40, "{page}");
+            assert!(!argument.contains("http"), "{argument}");
+            let file = std::path::Path::new(argument.trim_end());
+            assert_eq!(file.parent(), Some(&*ground.path("home/Downloads")));
+            let bits = fs::metadata(file).unwrap().permissions().mode();
+            assert_eq!(bits & 0o777, 0o600);
+            started.signal("INT");
+            started.end();
+            assert!(!file.exists(), "{argument}");
+        } else {
+            assert_eq!((seen.trim_end(), path.as_str()), (link, "/t.json"));
+        }
+        fs::remove_file(&opened).unwrap();
+    }
+}
+
+#[test]
+fn only_traces_are_served() {
+    let ground = Ground::new();
+    fs::write(ground.path("settings.json"), r#"{"password": "secret"}"#).unwrap();
+    for (path, found) in [
+        (
+            "/etc/passwd",
+            "/etc/passwd: expected a trace, found no JSON",
+        ),
+        (
+            "settings.json",
+            "settings.json: expected a trace, found JSON without traceEvents",
+        ),
+    ] {
+        let ended = ground.run(&["open", path, "--port", "0"]);
+        assert_eq!(ended.code, Some(2));
+        let expected = format!("sa-profile: {found}");
+        assert!(ended.stderr.starts_with(&expected), "{}", ended.stderr);
+    }
 }
 
 /// The one test that takes Perfetto's own port; where something else has it, the program says so.
@@ -271,21 +285,13 @@ fn run_with_open_serves_what_it_recorded() {
         println!("SKIPPED run_with_open_serves_what_it_recorded: port 9001 is taken");
         return;
     }
-    assert_eq!(
-        line,
-        "sa-profile: open https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/trace.json"
-    );
-    let mut stream = TcpStream::connect("127.0.0.1:9001").unwrap();
-    write!(
-        stream,
-        "GET /trace.json HTTP/1.1\r\nHost: localhost:9001\r\n{PERFETTO}Connection: close\r\n\r\n"
-    )
-    .unwrap();
-    let mut reply = String::new();
-    stream.read_to_string(&mut reply).unwrap();
+    let (port, path) = address(&line);
+    assert!(path.ends_with("/trace.json"), "{line}");
+    let headers = format!("Host: localhost:9001\r\n{PERFETTO}");
+    let reply = Server(port).ask("GET", &path, &headers);
     assert!(
-        reply.ends_with(&fs::read_to_string(ground.path("out/trace.json")).unwrap()),
-        "{reply}"
+        reply.body == fs::read(ground.path("out/trace.json")).unwrap(),
+        "{reply:?}"
     );
     assert_eq!(started.end().code, Some(6));
 }

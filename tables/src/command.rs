@@ -10,7 +10,7 @@ use trace_merge::{Error, FilterArgs, Options, Progress, Runs};
 /// Writes the tables of a run as Parquet.
 #[derive(Args, Clone, Debug)]
 pub struct TablesArgs {
-    /// Run directory, fragment, pattern or Chrome trace [default: what SA_PROFILE_DIR names]
+    /// Run directory, fragment, pattern or Chrome trace [default: the newest run]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// The folder of the tables; it is made if it is not there
@@ -31,6 +31,9 @@ pub struct TablesArgs {
     /// All runs together
     #[arg(long)]
     all_runs: bool,
+    /// The chosen runs of the paths.
+    #[arg(skip)]
+    runs: Runs,
     /// Worker threads [default: one per core, at most 16]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
@@ -39,17 +42,19 @@ pub struct TablesArgs {
 }
 
 impl TablesArgs {
-    /// Takes the run directory that `default` finds where no path is given.
+    /// Has `find` choose the runs of the given paths, or of the default directory if no path is given.
     ///
     /// # Errors
-    /// Those of `default`.
-    pub fn or_default<E>(
+    /// The errors of `find`.
+    pub fn find_runs<E>(
         mut self,
-        default: impl FnOnce() -> Result<PathBuf, E>,
+        find: impl FnOnce(Vec<PathBuf>, &Runs) -> Result<(Vec<PathBuf>, Runs), E>,
     ) -> Result<TablesArgs, E> {
-        if self.paths.is_empty() {
-            self.paths.push(default()?);
-        }
+        let (paths, runs) = find(
+            self.paths,
+            &Runs::of(self.run.take(), self.previous, self.all_runs),
+        )?;
+        (self.paths, self.runs) = (paths, runs);
         Ok(self)
     }
 
@@ -88,12 +93,7 @@ impl TablesArgs {
         let mut options = Options::new(self.paths.clone());
         self.filter.put_into(&mut options);
         options.threads = self.threads;
-        options.runs = match &self.run {
-            Some(run) => Runs::Named(run.clone()),
-            None if self.previous => Runs::Previous,
-            None if self.all_runs => Runs::All,
-            None => Runs::Newest,
-        };
+        options.runs = self.runs.clone();
         options
     }
 }
@@ -119,7 +119,14 @@ mod tests {
         assert!(read(&["out"]).is_err());
         assert!(read(&["out", "--to", "t", "--host-id", "16777216"]).is_err());
         let asked = read(&["--to", "t"]).unwrap().tables;
-        let found = asked.or_default(|| Ok::<_, Error>(PathBuf::from("here")));
-        assert_eq!(found.unwrap().paths, [PathBuf::from("here")]);
+        let found = asked.find_runs(|paths, runs| {
+            assert_eq!((paths.len(), runs), (0, &Runs::Newest));
+            Ok::<_, Error>((vec![PathBuf::from("here")], Runs::All))
+        });
+        let found = found.unwrap().options();
+        assert_eq!(
+            (found.paths, found.runs),
+            (vec![PathBuf::from("here")], Runs::All)
+        );
     }
 }

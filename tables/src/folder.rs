@@ -8,7 +8,7 @@ pub(crate) use partition::Partition;
 use crate::ids::HostId;
 use crate::options::TablesOptions;
 use crate::unfinished::{
-    Leftover, Made, NEW, NewFolder, OLD, REPLACED, Unfinished, clear_away, let_old_go,
+    CreatedFolders, Leftover, NEW, NewFolder, OLD, REPLACED, Unfinished, clear_away, let_old_go,
 };
 use crate::write::read_back::{first_long, is_ours};
 use moves::Moves;
@@ -44,10 +44,10 @@ impl NewTables {
             Ok(entries) => {
                 refuse_others(to, entries)?;
                 refuse_hosts(to, &hosts, options.force)?;
-                Made::default()
+                CreatedFolders::default()
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Made::make_all(to).map_err(failed)?
+                CreatedFolders::make_all(to).map_err(failed)?
             }
             Err(error) => return Err(failed(error)),
         };
@@ -107,7 +107,7 @@ impl NewTables {
 
     /// Moves the old tables aside, where they go with the folder, and the new ones to their place.
     fn exchange(&self) -> io::Result<()> {
-        let mut made = Made::default();
+        let mut made = CreatedFolders::default();
         let mut moves = Moves::default();
         for (Partition(partition), _) in &self.hosts {
             // What says that tables are whole goes first, and comes last.

@@ -74,7 +74,8 @@ const METADATA: [Column; 3] = [
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) name: String,
-    pub(crate) boot_id: Option<String>,
+    /// The boots of its processes, in the order in which they are met; none if nothing names one.
+    pub(crate) boot_ids: Vec<String>,
     pub(crate) id: HostId,
     pub(crate) partition: Partition,
     /// Its processes by their numbers.
@@ -114,17 +115,21 @@ pub(crate) fn hosts(
     }
     let mut ids = BTreeSet::new();
     let of = |(name, numbers): (String, Vec<usize>)| {
-        let mut boots = numbers
-            .iter()
-            .filter_map(|number| processes[*number].boot_id);
-        let boot_id = boots.next();
-        let hashed = || HostId::of(&name, boot_id.unwrap_or_default());
+        let mut boot_ids: Vec<String> = Vec::new();
+        for number in &numbers {
+            let boot_id = processes[*number].boot_id.map(str::to_owned);
+            if let Some(boot_id) = boot_id.filter(|boot_id| !boot_ids.contains(boot_id)) {
+                boot_ids.push(boot_id);
+            }
+        }
+        let first = boot_ids.first().map_or("", String::as_str);
+        let hashed = || HostId::of(&name, first);
         let mut id = options.host_id.map_or_else(hashed, HostId);
         while !ids.insert(id) {
             id = HostId((id.0 + 1) % HOSTS);
         }
         Host {
-            boot_id: boot_id.map(str::to_owned),
+            boot_ids,
             id,
             partition: Partition::of(&name),
             name,
@@ -167,7 +172,7 @@ impl HostContext<'_> {
             &TRACK,
             &of_processes(&|number| self.tracks(number)),
         )?;
-        write(&path("clock"), &CLOCK, &[self.clock(host)])?;
+        write(&path("clock"), &CLOCK, &self.clocks(host))?;
         let report = self.events.report();
         let losses: Vec<[Cell; 5]> = report
             .losses
@@ -242,16 +247,22 @@ impl HostContext<'_> {
         self.tracks[process].iter().map(of).collect()
     }
 
-    fn clock(&self, host: &Host) -> [Cell; 5] {
-        let clocks = self.events.report().clocks.iter();
-        let mut clocks = clocks.filter(|clock| clock.host == host.name);
-        let uncertainty_ns = match clocks.next() {
-            Some(clock) => clock.uncertainty_ns,
-            None => Some(0),
-        };
+    /// Returns a row for each boot of a host, and one if no boot is known.
+    fn clocks(&self, host: &Host) -> Vec<[Cell; 5]> {
+        let boot_ids = host.boot_ids.iter().map(|boot_id| Some(boot_id.as_str()));
+        let unknown = host.boot_ids.is_empty().then_some(None);
+        let rows = boot_ids.chain(unknown);
+        rows.map(|boot_id| self.clock(host, boot_id)).collect()
+    }
+
+    fn clock(&self, host: &Host, boot_id: Option<&str>) -> [Cell; 5] {
+        let mut clocks = self.events.report().clocks.iter();
+        let is_of_boot = |boot: &str| boot_id.is_none_or(|boot_id| boot_id == boot);
+        let clock = clocks.find(|clock| clock.host == host.name && is_of_boot(&clock.boot_id));
+        let uncertainty_ns = clock.map_or(Some(0), |clock| clock.uncertainty_ns);
         [
             Cell::Long(host.id.0.into()),
-            host.boot_id.as_deref().into(),
+            boot_id.into(),
             self.events.base_unix_ns().into(),
             Cell::Long(0),
             uncertainty_ns.and_then(|ns| i64::try_from(ns).ok()).into(),

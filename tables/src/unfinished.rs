@@ -33,19 +33,19 @@ impl Unfinished {
 #[derive(Debug)]
 pub(crate) struct Leftover {
     pub(crate) _new: NewFolder,
-    pub(crate) made: Made,
+    pub(crate) made: CreatedFolders,
 }
 
 /// Folders that were made, the innermost first. Dropped, it removes those that are empty.
 #[derive(Debug, Default)]
-pub(crate) struct Made(Vec<PathBuf>);
+pub(crate) struct CreatedFolders(Vec<PathBuf>);
 
-impl Made {
+impl CreatedFolders {
     /// Makes a folder and those that it lies in.
-    pub(crate) fn make_all(path: &Path) -> io::Result<Made> {
+    pub(crate) fn make_all(path: &Path) -> io::Result<CreatedFolders> {
         let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
         let missing = path.ancestors().take_while(is_missing);
-        let made = Made(missing.map(Path::to_owned).collect());
+        let made = CreatedFolders(missing.map(Path::to_owned).collect());
         fs::create_dir_all(path)?;
         Ok(made)
     }
@@ -65,7 +65,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for CreatedFolders {
     fn drop(&mut self) {
         for path in &self.0 {
             let _ = fs::remove_dir(path); // what others have put there meanwhile stays

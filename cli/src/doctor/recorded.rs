@@ -1,8 +1,8 @@
 //! A run that is already in the directory: who wrote nothing, who died, and what they left behind.
 
 use super::finding::Finding;
+use crate::status::crash;
 use crate::words::{plural, printable, processes};
-use nix::fcntl::{Flock, FlockArg};
 use sa_recorder::RunPaths;
 use sa_recorder::format::loss::Cause;
 use sa_recorder::format::{
@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
-use trace_merge::survey::{Contents, Known, RunProcess};
+use trace_merge::survey::{Contents, Known, RunProcess, has_exclusive_lock, is_alive_here};
+use trace_merge::{DeadProcess, Deaths};
 
 /// Most processes that are named in one line.
 const NAMED: usize = 8;
@@ -68,8 +69,9 @@ pub(crate) fn examine(paths: &RunPaths) -> Vec<Finding> {
 
 /// What the processes of the newest run say they lost and do not see, if it is soon read.
 fn said(directory: &Path) -> Vec<Finding> {
-    let contents = contents(directory).unwrap_or_default();
-    let unseen = contents.iter().flat_map(|(pid, one)| {
+    let (found, unreadable) = found(directory).unwrap_or_default();
+    let unseen = found.iter().flat_map(|one| {
+        let (pid, one) = (one.pid, &one.contents);
         let words = one.reach.iter().flat_map(Reach::words);
         words.map(move |words| {
             Finding::warn(
@@ -79,11 +81,26 @@ fn said(directory: &Path) -> Vec<Finding> {
             )
         })
     });
-    losses(&contents).into_iter().chain(unseen).collect()
+    let unreadable = some_of(
+        "unreadable",
+        &unreadable,
+        "left out of the checks for crashes, losses and reach",
+        "may this user read their fragments, and are they whole? trace-merge says what is wrong",
+    );
+    let known = crash(&found).chain(losses(&found)).chain(unseen);
+    known.chain(unreadable).collect()
 }
 
-/// What is recorded of each process, if that is soon read.
-fn contents(directory: &Path) -> Option<Vec<(u32, Contents)>> {
+/// A process of the newest run, and what it recorded.
+struct Found {
+    pid: u32,
+    name: String,
+    is_alive: bool,
+    contents: Contents,
+}
+
+/// Reads the fragments of each process, and lists the processes whose fragments cannot be read. Returns `None` if reading would take too long.
+fn found(directory: &Path) -> Option<(Vec<Found>, Vec<String>)> {
     let run = trace_merge::survey::processes(directory).ok()?;
     let files = run.iter().flat_map(|process| &process.fragments);
     let bytes: u64 = files
@@ -93,18 +110,57 @@ fn contents(directory: &Path) -> Option<Vec<(u32, Contents)>> {
         return None;
     }
     let read = |process: &RunProcess| {
+        let is_alive = process.is_alive(); // before its fragment is read: then nothing that it wrote is missing
         let contents = process.contents(&mut Known::default()).ok()?;
-        Some((process.header.pid, contents))
+        let name = contents.name.clone();
+        let name = name.unwrap_or_else(|| process.default_name().into_owned());
+        Some(Found {
+            pid: process.header.pid,
+            name,
+            is_alive,
+            contents,
+        })
     };
-    run.iter().map(read).collect()
+    let (mut found, mut unreadable) = (Vec::new(), Vec::new());
+    for process in &run {
+        match read(process) {
+            Some(one) => found.push(one),
+            None => unreadable.push(named(process.header.pid, &process.default_name())),
+        }
+    }
+    Some((found, unreadable))
 }
 
-fn losses(contents: &[(u32, Contents)]) -> Option<Finding> {
+/// Says which processes were killed, with the one that died first at the front, and which ended by themselves in open spans.
+fn crash(found: &[Found]) -> impl Iterator<Item = Finding> {
+    let dead = |one: &Found| {
+        Some(DeadProcess {
+            name: one.name.clone(),
+            pid: i64::from(one.pid),
+            death: crash::death(&one.contents, one.is_alive)?,
+        })
+    };
+    let deaths: Deaths = found.iter().filter_map(dead).collect();
+    let warn = |words, hint: &str| Finding::warn("crash", words, hint);
+    let of_killed =
+        "sa-profile report says in which step the first one died, and with which requests";
+    let killed = deaths.killed_words().map(|words| warn(words, of_killed));
+    let of_exited = "their logs say why they ended: sa-profile report shows when";
+    let exited = deaths.exited_words().map(|words| warn(words, of_exited));
+    killed.into_iter().chain(exited)
+}
+
+fn losses(found: &[Found]) -> Option<Finding> {
     let mut lost: BTreeMap<&str, u64> = BTreeMap::new();
-    for (cause, count) in contents.iter().flat_map(|(_, one)| &one.lost) {
+    for (cause, count) in found.iter().flat_map(|one| &one.contents.lost) {
         *lost.entry(cause).or_default() += count;
     }
-    lost.remove(Cause::Clamped.name()); // those events are there
+    for cause in Cause::ALL
+        .into_iter()
+        .filter(|cause| cause.changes_events())
+    {
+        lost.remove(cause.name()); // these events were recorded
+    }
     let refused = lost.remove(Cause::ChildrenRefused.name());
     let refused = refused.map(|count| format!("{} could not record", processes(count)));
     let counts = lost.iter().filter(|(_, events)| **events > 0);
@@ -169,7 +225,7 @@ fn run_file(path: &Path) -> Option<Finding> {
         ));
     };
     let (id, pid) = (run.run, run.main_pid);
-    Some(match is_locked(file) {
+    Some(match has_exclusive_lock(&file)? {
         true => Finding::ok("run file", format!("run {id} of process {pid} is live")),
         false => Finding::warn(
             "run file",
@@ -177,11 +233,6 @@ fn run_file(path: &Path) -> Option<Finding> {
             "nothing to do: the next main process replaces it",
         ),
     })
-}
-
-/// Whether a process holds the file's lock. A shared lock asks without getting in the way of another reader.
-fn is_locked(file: File) -> bool {
-    Flock::lock(file, FlockArg::LockSharedNonblock).is_err()
 }
 
 fn read(path: &Path, has_ring: bool) -> Option<Fragment> {
@@ -196,7 +247,9 @@ fn read(path: &Path, has_ring: bool) -> Option<Fragment> {
     let has_events = record.args.segment > 0 || has_events(&mut reader).ok()?;
     let mut file = reader.into_inner();
     let has_end = has_end(&mut file).ok()?;
-    let is_live = is_locked(file) && Path::new(&format!("/proc/{}", record.args.pid)).exists();
+    // A forked child keeps the lock of its dead parent. Without locks, or with processes of another host, assume that the process lives.
+    let is_locked = has_exclusive_lock(&file).unwrap_or(true);
+    let is_live = is_locked && is_alive_here(&record.args).unwrap_or(true);
     (record.name == FRAGMENT_RECORD).then_some(Fragment {
         header: record.args,
         state: match (is_live, has_end) {
@@ -262,7 +315,10 @@ fn of_fragments(fragments: &[Fragment]) -> Vec<Finding> {
         some_of(
             "died",
             &died,
-            "ended without a goodbye",
+            match died.len() {
+                1 => "ended without closing its recording",
+                _ => "ended without closing their recordings",
+            },
             "killed or crashed, or ended by _exit: trace-merge tells which, and shows the spans they died in; what they recorded is kept",
         ),
         left_rings(fragments),
@@ -295,25 +351,26 @@ fn left_rings(fragments: &[Fragment]) -> Option<Finding> {
     (left > 0).then(|| Finding::warn("rings", found, hint))
 }
 
-/// The processes of fragments, each once, as `pid (program)`.
+/// The processes of fragments, each once, as `pid (name)`.
 fn pids<'a>(fragments: impl Iterator<Item = &'a Fragment>) -> Vec<String> {
     let processes: BTreeSet<_> = fragments
         .map(|fragment| {
             (
                 fragment.header.pid,
                 fragment.header.start_time,
-                fragment
-                    .header
-                    .script
-                    .as_ref()
-                    .unwrap_or(&fragment.header.exe),
+                fragment.header.default_name(),
             )
         })
         .collect();
     processes
         .into_iter()
-        .map(|(pid, _, program)| format!("{pid} ({program})"))
+        .map(|(pid, _, program)| named(pid, &program))
         .collect()
+}
+
+/// Returns the name of a process for a list.
+fn named(pid: u32, program: &str) -> String {
+    printable(&format!("{pid} ({program})"))
 }
 
 fn listed(pids: &[String]) -> String {

@@ -2,15 +2,96 @@
 
 use crate::words::say;
 use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
+use tempfile::NamedTempFile;
 
-/// Opens a link in the browser; without a screen or a browser the user opens it himself.
-pub(crate) fn open(link: &str, lookup: impl Fn(&str) -> Option<OsString>) {
-    let Some(mut commands) = commands(link, lookup) else {
-        return;
+/// File in the settings folder with the user's folders.
+const USER_FOLDERS: &str = "user-dirs.dirs";
+
+/// Opens a link in the browser, if there is a screen and a browser. A private link is passed in a file that only this user may read, because every user can
+/// list the arguments of a command, and could fetch a page with the link from a server. Dropping the returned file removes it.
+pub(super) fn open(
+    link: &str,
+    is_private: bool,
+    lookup: impl Fn(&str) -> Option<OsString>,
+) -> Option<NamedTempFile> {
+    if !has_screen(&lookup) {
+        return None;
+    }
+    let file = is_private.then(|| redirection(link, &lookup)).flatten();
+    if is_private && file.is_none() {
+        say("no file for the link could be made: open the link yourself");
+        return None;
+    }
+    match &file {
+        Some(file) => start(&file_link(file.path()), &lookup),
+        None => start(link, &lookup),
+    }
+    file
+}
+
+/// Writes a page that redirects to a link, in the first folder that can be written. Returns `None` if no folder can.
+fn redirection(link: &str, lookup: impl Fn(&str) -> Option<OsString>) -> Option<NamedTempFile> {
+    let mut folders = page_folders(lookup).into_iter();
+    folders.find_map(|folder| redirection_in(&folder, link).ok())
+}
+
+/// Returns the folders to write a page for the browser to, best first. Browsers in a snap or Flatpak have their own `/tmp` and cannot read hidden
+/// folders. A Flatpak can read the download folder, a snap the home folder except for hidden files.
+fn page_folders(lookup: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    let home = lookup("HOME").map(PathBuf::from);
+    let below_home = |name: &str| Some(home.as_ref()?.join(name));
+    let config = lookup("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config = config.filter(|folder| folder.is_absolute());
+    let settings = config.or_else(|| below_home(".config"));
+    let settings = settings.and_then(|folder| fs::read_to_string(folder.join(USER_FOLDERS)).ok());
+    let downloads = settings.and_then(|text| downloads_in(&text, home.as_deref()?));
+    let downloads = downloads.or_else(|| below_home("Downloads"));
+    let all = [downloads, home.clone(), Some(std::env::temp_dir())];
+    let all = all.into_iter().flatten();
+    all.filter(|folder| folder.is_absolute()).collect()
+}
+
+/// Returns the address of a file.
+fn file_link(path: &Path) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte);
+    let escaped = |byte: &u8| match is_plain(*byte) {
+        true => char::from(*byte).to_string(),
+        false => format!("%{byte:02X}"),
     };
+    let path = path.as_os_str().as_encoded_bytes();
+    format!("file://{}", path.iter().map(escaped).collect::<String>())
+}
+
+/// Returns the download folder from a user's settings. These are shell assignments such as `XDG_DOWNLOAD_DIR="$HOME/Downloads"`.
+fn downloads_in(settings: &str, home: &Path) -> Option<PathBuf> {
+    let mut lines = settings.lines().rev();
+    let value = lines.find_map(|line| line.trim().strip_prefix("XDG_DOWNLOAD_DIR="))?;
+    let value = value.trim_matches('"').replace('\\', "");
+    Some(match value.strip_prefix("$HOME/") {
+        Some(below) => home.join(below),
+        None => PathBuf::from(value),
+    })
+}
+
+fn redirection_in(folder: &Path, link: &str) -> io::Result<NamedTempFile> {
+    let mut file = tempfile::Builder::new()
+        .prefix("sa-profile-open-")
+        .suffix(".html")
+        .tempfile_in(folder)?;
+    let link = link.replace('&', "&amp;"); // it has no quotes
+    let page = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url={link}\">");
+    file.write_all(page.as_bytes())?;
+    Ok(file)
+}
+
+fn start(link: &str, lookup: impl Fn(&str) -> Option<OsString>) {
+    let mut commands = commands(link, lookup);
     for command in &mut commands {
         let quiet = command
             .stdin(Stdio::null())
@@ -25,16 +106,19 @@ pub(crate) fn open(link: &str, lookup: impl Fn(&str) -> Option<OsString>) {
     say("no browser could be started: open the link yourself");
 }
 
-/// What to try, in order; `None` without a screen.
-fn commands(link: &str, lookup: impl Fn(&str) -> Option<OsString>) -> Option<Vec<Command>> {
-    let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
-    set("WAYLAND_DISPLAY").or_else(|| set("DISPLAY"))?;
-    let named = set("BROWSER").unwrap_or_default();
+fn has_screen(lookup: impl Fn(&str) -> Option<OsString>) -> bool {
+    let mut displays = ["WAYLAND_DISPLAY", "DISPLAY"].into_iter();
+    displays.any(|name| lookup(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// Returns the commands to try, in order.
+fn commands(link: &str, lookup: impl Fn(&str) -> Option<OsString>) -> Vec<Command> {
+    let named = lookup("BROWSER").unwrap_or_default();
     let named = named.to_string_lossy().into_owned();
     let named = named.split(':').filter_map(|words| of_words(words, link));
     let mut commands: Vec<Command> = named.collect();
     commands.push(with_link("xdg-open".as_ref(), link));
-    Some(commands)
+    commands
 }
 
 /// A command as `$BROWSER` names it: words, `%s` for the link, which comes last where none is.
@@ -73,7 +157,7 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        Some(commands("L", lookup)?.iter().map(line).collect())
+        has_screen(lookup).then(|| commands("L", lookup).iter().map(line).collect())
     }
 
     #[test]
@@ -81,6 +165,50 @@ mod tests {
         assert_eq!(lines(&[("BROWSER", "firefox")]), None);
         assert_eq!(lines(&[("DISPLAY", "")]), None);
         assert_eq!(lines(&[("DISPLAY", ":0")]), Some(vec!["xdg-open L".into()]));
+    }
+
+    #[test]
+    fn issue_47_the_page_lies_where_confined_browsers_can_read_it() {
+        let home = tempfile::tempdir().unwrap();
+        let lookup = |name: &str| (name == "HOME").then(|| home.path().as_os_str().to_owned());
+        let first = || page_folders(lookup).swap_remove(0);
+        assert_eq!(first(), home.path().join("Downloads"));
+        fs::create_dir(home.path().join(".config")).unwrap();
+        for (line, expected) in [
+            (
+                "XDG_DOWNLOAD_DIR=\"$HOME/Geladenes\"",
+                home.path().join("Geladenes"),
+            ),
+            (
+                "XDG_DOWNLOAD_DIR=\"/data/my\\ files\"",
+                PathBuf::from("/data/my files"),
+            ),
+            (
+                "XDG_MUSIC_DIR=\"$HOME/Music\"",
+                home.path().join("Downloads"),
+            ),
+        ] {
+            let text = format!("# written by xdg-user-dirs-update\n{line}\n");
+            fs::write(home.path().join(".config").join(USER_FOLDERS), text).unwrap();
+            assert_eq!(first(), expected, "{line}");
+        }
+        let file = redirection("L", lookup).unwrap();
+        assert_eq!(
+            file.path().parent(),
+            Some(home.path()),
+            "it has no Downloads"
+        );
+        fs::create_dir(home.path().join("Downloads")).unwrap();
+        let file = redirection("L", lookup).unwrap();
+        assert_eq!(file.path().parent(), Some(&*home.path().join("Downloads")));
+        assert!(redirection("L", |_| None).is_some());
+    }
+
+    #[test]
+    fn the_address_of_a_file_needs_no_quotes() {
+        let path = Path::new("/home/u/Téléchargements/my a.html");
+        let expected = "file:///home/u/T%C3%A9l%C3%A9chargements/my%20a.html";
+        assert_eq!(file_link(path), expected);
     }
 
     #[test]

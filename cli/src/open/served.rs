@@ -1,89 +1,84 @@
-//! The trace that is served: a file, the name it has in links, and whether somebody has fetched it whole.
+//! The trace that is served: a file, and its address.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use super::content::check_trace;
+use crate::error::Error;
+use crate::http::privacy::is_private;
+use crate::http::response::WholeFile;
+use crate::http::token::Token;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One file to serve.
 #[derive(Debug)]
-pub(crate) struct Served {
-    path: PathBuf,
-    /// Its name in links: nothing in it needs an escape.
-    pub(crate) name: String,
-    /// Set when a reader of it came to the end.
-    fetched: Arc<AtomicBool>,
+pub(super) struct Served {
+    /// The file that was checked, whatever has its name by the time it is sent.
+    pub(super) whole: WholeFile,
+    /// The file's name as links have it: nothing in it needs an escape.
+    pub(super) name: String,
+    /// The first part of its address; `None` if every user of this machine may read the file anyway.
+    pub(super) token: Option<Token>,
 }
 
 impl Served {
-    /// Checks that there is something to serve: a trace, or the one in a run directory.
-    pub(crate) fn open(path: &Path) -> Result<Served, String> {
-        let of_run = ["trace.json", "trace.json.gz"].map(|name| path.join(name));
-        let of_run = of_run.iter().find(|trace| trace.is_file());
-        let path = of_run.map_or(path, PathBuf::as_path);
-        let wrong = |what: &str| format!("{}: {what}", path.display());
-        let file = File::open(path).map_err(|error| wrong(&error.to_string()))?;
-        let metadata = file.metadata().map_err(|error| wrong(&error.to_string()))?;
+    /// Opens a trace.
+    ///
+    /// # Errors
+    /// If the path does not lead to a trace.
+    pub(super) fn open(path: &Path) -> Result<Served, Error> {
+        let wrong = |what: &str| Error::Unusable(format!("{}: {what}", path.display()));
+        let unusable = |error| Error::of_file(path, error);
+        let file = open_without_waiting(path).map_err(unusable)?;
+        let metadata = file.metadata().map_err(unusable)?;
         if metadata.is_dir() {
-            return Err(wrong(
-                "expected a trace, found a directory without trace.json: trace-merge makes it of a run directory",
-            ));
+            return Err(wrong("expected a trace, found a directory"));
         }
         if !metadata.is_file() || metadata.len() == 0 {
             return Err(wrong("expected a trace, found nothing to read"));
         }
+        check_trace(&file).map_err(|found| wrong(&format!("expected a trace, {found}")))?;
+        let token = is_private(&file).then(Token::random).transpose()?;
+        let whole = WholeFile {
+            file: Arc::new(file),
+            bytes: metadata.len(),
+            is_sent: Arc::default(),
+        };
         Ok(Served {
-            path: path.to_owned(),
+            whole,
             name: link_name(path),
-            fetched: Arc::default(),
+            token,
         })
     }
 
-    /// The file from its beginning, and its length. Nothing of it is kept in memory.
-    pub(crate) fn read(&self) -> io::Result<(Whole, usize)> {
-        let file = File::open(&self.path)?;
-        let bytes = file.metadata()?.len();
-        let length = usize::try_from(bytes).map_err(io::Error::other)?;
-        let whole = Whole {
-            file,
-            left: bytes,
-            fetched: Arc::clone(&self.fetched),
+    /// Returns the path of the file's address.
+    pub(super) fn link_path(&self) -> String {
+        match &self.token {
+            Some(token) => format!("/{}/{}", token.in_link(), self.name),
+            None => format!("/{}", self.name),
+        }
+    }
+
+    /// Returns true if `path` is the address of the file.
+    pub(super) fn is_at(&self, path: &str) -> bool {
+        let path = path.strip_prefix('/').unwrap_or_default();
+        let Some(token) = &self.token else {
+            return path == self.name;
         };
-        Ok((whole, length))
-    }
-
-    /// Whether the last byte was asked for.
-    pub(crate) fn is_fetched(&self) -> bool {
-        self.fetched.load(Ordering::Acquire)
+        let parts = path.split_once('/');
+        parts.is_some_and(|(shown, name)| token.is(shown.as_bytes()) && name == self.name)
     }
 }
 
-/// A reader of as many bytes as the file had; a file that shrinks meanwhile is an error, so that nobody takes half of it for all.
-#[derive(Debug)]
-pub(crate) struct Whole {
-    file: File,
-    left: u64,
-    fetched: Arc<AtomicBool>,
+/// Opens a file to read. A pipe that nobody writes to must not keep the command waiting.
+fn open_without_waiting(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
 }
 
-impl Read for Whole {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 {
-            self.fetched.store(true, Ordering::Release);
-            return Ok(0);
-        }
-        let wanted = usize::try_from(self.left).map_or(buffer.len(), |left| left.min(buffer.len()));
-        let read = self.file.read(&mut buffer[..wanted])?;
-        if read == 0 && wanted > 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        self.left -= read as u64;
-        Ok(read)
-    }
-}
-
-/// The file's name with everything but letters, digits, `.`, `_` and `-` replaced.
+/// Returns the file's name with everything but letters, digits, `.`, `_` and `-` replaced.
 fn link_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let plain = |c: char| {
@@ -99,6 +94,8 @@ fn link_name(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_name_in_a_link_needs_no_escape() {
@@ -109,49 +106,41 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_fetched_when_its_end_was_read_and_not_before() {
+    fn only_a_trace_that_others_may_not_read_has_a_token() {
         let root = tempfile::tempdir().unwrap();
+        fs::set_permissions(root.path(), Permissions::from_mode(0o755)).unwrap();
         let path = root.path().join("t.json");
-        std::fs::write(&path, "0123456789").unwrap();
-        let served = Served::open(&path).unwrap();
-        let (mut whole, length) = served.read().unwrap();
-        assert_eq!(length, 10);
-        let mut buffer = [0; 6];
-        assert_eq!(whole.read(&mut buffer).unwrap(), 6);
-        assert_eq!(whole.read(&mut buffer).unwrap(), 4);
-        assert!(!served.is_fetched());
-        assert_eq!(whole.read(&mut buffer).unwrap(), 0);
-        assert!(served.is_fetched());
-    }
-
-    #[test]
-    fn a_file_that_shrinks_is_an_error_and_one_that_grows_is_cut() {
-        let root = tempfile::tempdir().unwrap();
-        let path = root.path().join("t.json");
-        std::fs::write(&path, "0123456789").unwrap();
-        let served = Served::open(&path).unwrap();
-        let (mut whole, _) = served.read().unwrap();
-        std::fs::write(&path, "0123").unwrap();
-        let mut text = String::new();
-        assert!(whole.read_to_string(&mut text).is_err() && !served.is_fetched());
-        let (mut whole, _) = served.read().unwrap();
-        std::fs::write(&path, "0123456789").unwrap();
-        text.clear();
-        whole.read_to_string(&mut text).unwrap();
-        assert_eq!(text, "0123");
+        fs::write(&path, "[]").unwrap();
+        for (mode, has_token) in [(0o644, false), (0o600, true), (0o640, true)] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let served = Served::open(&path).unwrap();
+            assert_eq!(served.token.is_some(), has_token, "{mode:o}");
+            let link = served.link_path();
+            assert_eq!(link == "/t.json", !has_token, "{link}");
+            assert!(served.is_at(&link), "{link}");
+            assert_eq!(served.is_at("/t.json"), !has_token);
+        }
     }
 
     #[test]
     fn what_is_no_trace_is_refused() {
         let root = tempfile::tempdir().unwrap();
-        let empty = root.path().join("empty");
-        std::fs::write(&empty, "").unwrap();
+        let (empty, words, pipe) = (
+            root.path().join("empty"),
+            root.path().join("words"),
+            root.path().join("pipe"),
+        );
+        fs::write(&empty, "").unwrap();
+        fs::write(&words, "root:x:0:0:root:/root:/bin/bash\n").unwrap();
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         for (path, problem) in [
             (root.path(), "found a directory"),
             (&empty, "found nothing to read"),
+            (&pipe, "found nothing to read"),
+            (&words, "found no JSON"),
             (&root.path().join("none"), "No such file"),
         ] {
-            let refused = Served::open(path).unwrap_err();
+            let refused = Served::open(path).unwrap_err().to_string();
             assert!(refused.contains(problem), "{refused}");
         }
     }

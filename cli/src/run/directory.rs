@@ -1,6 +1,7 @@
 //! The directory of a run: made, or checked where the user named one that is there.
 
 use nix::unistd::{AccessFlags, access, geteuid};
+use sa_recorder::format::DEFAULT_DIRECTORY;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -72,7 +73,7 @@ impl Directory {
             && let Some(parent) = self
                 .path
                 .parent()
-                .filter(|parent| parent.ends_with("profile_out"))
+                .filter(|parent| parent.ends_with(DEFAULT_DIRECTORY))
         {
             let _ = fs::remove_dir(parent); // fails where something is in it
         }

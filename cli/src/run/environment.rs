@@ -100,15 +100,6 @@ pub(crate) fn run_id(variable: impl Fn(&str) -> Option<OsString>) -> Result<Stri
     }
 }
 
-/// The time a run id begins with, as the name of a directory; the whole id where it does not.
-pub(crate) fn time_of(run: &str) -> &str {
-    let is_time = |time: &&str| {
-        time.bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'-')
-    };
-    run.get(..15).filter(is_time).unwrap_or(run)
-}
-
 /// The mode of directories: that of the files in `SA_PROFILE_MODE`, and search where there is read.
 pub(crate) fn folder_mode(variable: impl Fn(&str) -> Option<OsString>) -> u32 {
     let config = variable("SA_PROFILE_MODE").and_then(|mode| read("SA_PROFILE_MODE", &mode));
@@ -160,6 +151,7 @@ pub(crate) fn trace_file(text: &str) -> Result<PathBuf, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sa_recorder::format::run_folder_name;
 
     fn settings() -> Settings {
         Settings {
@@ -261,8 +253,7 @@ mod tests {
         assert_ne!(run("job-7", Some("1")).unwrap(), "job-7");
         assert!(run("../x", None).unwrap_err().contains("SA_PROFILE_RUN"));
         let made_up = run_id(|_| None).unwrap();
-        assert_eq!(time_of(&made_up), &made_up[..15]);
-        assert_eq!(time_of("some-job-of-mine-7"), "some-job-of-mine-7");
+        assert_eq!(run_folder_name(&made_up), &made_up[..15]);
     }
 
     #[test]

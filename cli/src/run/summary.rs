@@ -1,10 +1,7 @@
 //! What a run came to, in words: what was recorded, what was lost, what to do next.
 
-use super::ends;
-use super::tree::Exit;
 use crate::words::amount::{grouped, size};
 use crate::words::{plural, printable, processes};
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -26,8 +23,6 @@ pub(crate) struct Recorded<'a> {
     pub(crate) times: Option<Result<RunReport, Error>>,
     /// Whether the processes were to load the preload library.
     pub(crate) preload: bool,
-    /// How the processes ended that were waited for.
-    pub(crate) exits: &'a BTreeMap<i64, Exit>,
 }
 
 impl Recorded<'_> {
@@ -71,6 +66,7 @@ impl Recorded<'_> {
             quoted(trace),
             size(report.output_bytes)
         )?;
+        write_ends(report, text)?;
         for process in report.processes.iter().take(LISTED) {
             writeln!(text, "  {}", line(process))?;
         }
@@ -81,7 +77,6 @@ impl Recorded<'_> {
         if self.preload && is_past_preload(report) {
             writeln!(text, "reach: {PAST_PRELOAD}")?;
         }
-        ends::write(report, self.exits, text)?;
         write_left_out(report, text)?;
         match &self.times {
             Some(Ok(times)) => screen::short(times)
@@ -106,6 +101,31 @@ impl Recorded<'_> {
 /// What is said of a run that was not merged.
 pub(crate) fn unmerged(directory: &Path) -> String {
     format!("not merged. next: trace-merge {}", quoted(directory))
+}
+
+/// Writes a line for each kind of end that is not as it should be.
+fn write_ends(report: &Report, text: &mut String) -> std::fmt::Result {
+    let deaths = report.deaths();
+    if let Some(killed) = deaths.killed_words() {
+        let exit = deaths
+            .first_killed()
+            .and_then(|first| first.death.exit.as_ref());
+        let unknown = match exit {
+            None => " Its signal is not known: another process waited for it.",
+            Some(_) => "",
+        };
+        writeln!(
+            text,
+            "{killed}. What they had recorded was recovered.{unknown}"
+        )?;
+    }
+    let others = deaths
+        .exited_words()
+        .into_iter()
+        .chain(deaths.other_words());
+    others
+        .into_iter()
+        .try_for_each(|line| writeln!(text, "{line}"))
 }
 
 fn line(process: &ProcessReport) -> String {
@@ -231,7 +251,7 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use super::*;
     use std::path::PathBuf;
-    use trace_merge::{LeftOut, LossReport};
+    use trace_merge::{Exit, LeftOut, LossReport};
 
     fn process(name: &str, events: u64) -> ProcessReport {
         ProcessReport {
@@ -240,6 +260,8 @@ mod tests {
             output_pid: 1,
             host: None,
             end: None,
+            exit: None,
+            was_running: false,
             open_spans: 0,
             tracks: false,
             aside_for: None,
@@ -264,7 +286,6 @@ mod tests {
             merged: Ok(report),
             times: None,
             preload,
-            exits: &BTreeMap::new(),
         }
         .text()
     }
@@ -351,6 +372,7 @@ mod tests {
             cause: "disk_full".into(),
             events: 98,
             bytes: 0,
+            changed: 0,
             events_left: 2,
             processes: 0,
             error: 0,
@@ -385,5 +407,36 @@ mod tests {
             text.starts_with("sa-profile: nothing was recorded") && text.contains("'my out'"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn issue_47_how_processes_ended_is_said() {
+        let dead = |name: &str, open_spans, exit| ProcessReport {
+            end: Some(if open_spans > 0 { "killed" } else { "silent" }),
+            exit,
+            open_spans,
+            ..process(name, 1)
+        };
+        let of = |processes| {
+            words(Report {
+                processes,
+                ..Report::default()
+            })
+        };
+        let text = of(vec![
+            dead("api", 1, Some(Exit::Code(1))),
+            dead("core", 1, None),
+            dead("idle", 0, None),
+        ]);
+        let expected = "\
+killed: core (pid 42), in 1 open span. What they had recorded was recovered. Its signal is not known: another process waited for it.
+ended by itself with spans open: api (pid 42), with exit code 1, in 1 open span
+ended without closing its recording, with no span open (_exit, or a signal between two spans): idle (pid 42)
+";
+        assert!(text.contains(expected), "{text}");
+        let signal = Some(Exit::Signal("SIGKILL".to_owned()));
+        let text = of(vec![dead("core", 1, signal)]);
+        let expected = "\nkilled: core (pid 42), by SIGKILL, in 1 open span. What they had recorded was recovered.\n";
+        assert!(text.contains(expected), "{text}");
     }
 }

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::time::{Duration, Instant};
+use trace_merge::Exit;
 
 /// How long the processes of a command that has ended may take before anybody is told that they are waited for.
 const GRACE: Duration = Duration::from_secs(1);
@@ -44,15 +45,6 @@ pub(crate) struct Ended {
     pub(crate) exits: BTreeMap<i64, Exit>,
     /// Processes that go on, because the user would not wait for them.
     pub(crate) still_running: Vec<Descendant>,
-}
-
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
-    /// By itself.
-    Code,
-    /// By a signal.
-    Signal(Signal),
 }
 
 /// A running command.
@@ -113,11 +105,11 @@ impl Tree {
         loop {
             let (pid, code, exit) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::Exited(pid, code)) => {
-                    (pid, u8::try_from(code & 0xff).ok(), Exit::Code)
+                    (pid, u8::try_from(code & 0xff).ok(), Exit::Code(code))
                 }
                 Ok(WaitStatus::Signaled(pid, signal, _)) => {
                     let code = u8::try_from(128 + signal as i32).ok();
-                    (pid, code, Exit::Signal(signal))
+                    (pid, code, Exit::Signal(signal.to_string()))
                 }
                 Ok(WaitStatus::StillAlive) => return true,
                 Ok(_) | Err(Errno::EINTR) => continue,

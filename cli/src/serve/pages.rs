@@ -7,11 +7,11 @@ use trace_report::live::{LiveStats, live_page, prometheus};
 #[derive(Debug)]
 pub(super) struct Pages {
     page: Arc<[u8]>,
-    made: Mutex<Made>,
+    bodies: Mutex<Bodies>,
 }
 
 #[derive(Clone, Debug)]
-struct Made {
+struct Bodies {
     stats: Arc<[u8]>,
     metrics: Arc<[u8]>,
 }
@@ -32,7 +32,7 @@ impl Default for Pages {
         let none: Arc<[u8]> = Arc::from(&[][..]);
         Pages {
             page: live_page().into_bytes().into(),
-            made: Mutex::new(Made {
+            bodies: Mutex::new(Bodies {
                 stats: Arc::clone(&none),
                 metrics: none,
             }),
@@ -44,20 +44,20 @@ impl Pages {
     /// Shows these figures from now on, and to Prometheus those that never become smaller.
     pub(super) fn show(&self, stats: &LiveStats, counters: &LiveStats) {
         let json = stats.json().unwrap_or_default(); // writing to memory does not fail
-        let made = Made {
+        let bodies = Bodies {
             stats: json.into_bytes().into(),
             metrics: prometheus(counters).into_bytes().into(),
         };
-        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = made;
+        *self.bodies.lock().unwrap_or_else(PoisonError::into_inner) = bodies;
     }
 
-    /// What is served now; `None` before the first look at the run.
-    pub(super) fn of(&self, page: Page) -> Option<Arc<[u8]>> {
-        let made = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Returns what is served now; `None` before the first look at the run.
+    pub(super) fn body(&self, page: Page) -> Option<Arc<[u8]>> {
+        let bodies = || self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
         let body = match page {
             Page::Html => Arc::clone(&self.page),
-            Page::Stats => Arc::clone(&made().stats),
-            Page::Metrics => Arc::clone(&made().metrics),
+            Page::Stats => Arc::clone(&bodies().stats),
+            Page::Metrics => Arc::clone(&bodies().metrics),
         };
         (!body.is_empty()).then_some(body)
     }

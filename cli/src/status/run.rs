@@ -2,12 +2,14 @@
 
 use crate::control::wall_ns;
 use crate::error::Error;
+use crate::status::crash;
 use sa_recorder::format::Level;
 use sa_recorder::format::loss::Cause;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 use trace_merge::survey::{Contents, Known, RunProcess, processes};
+use trace_merge::{Death, DeathKind};
 
 /// A run.
 #[derive(Debug, Serialize)]
@@ -40,6 +42,9 @@ pub(super) struct Process {
     /// Whether it is the run's main process.
     pub(super) main: bool,
     pub(super) state: State,
+    /// The known facts about its end; absent if it lives or has ended as it should.
+    #[serde(skip)]
+    pub(super) death: Option<Death>,
     /// Levels it records, none if it is off; absent if its recorder does not say.
     pub(super) levels: Option<Vec<Level>>,
     /// Its fragment files.
@@ -63,13 +68,17 @@ pub(super) struct Process {
 pub(super) enum State {
     /// It lives.
     Alive,
+    /// It was running when this snapshot was taken.
+    Running,
     /// It ended recording itself.
     Ended,
-    /// It died in the middle of spans.
+    /// It was killed: it left spans open, or a signal is known.
     Killed,
-    /// It ended without saying so, and not in the middle of anything: by `_exit`, or a signal while it was idle.
+    /// It ended by itself, with an exit code, and left spans open.
+    Exited,
+    /// It did not close its recording, and left no span open: after `_exit`, or a signal between two spans.
     Silent,
-    /// It ended without saying so, and nothing tells whether spans were open.
+    /// It did not close its recording, and it is not known whether spans were open.
     Unknown,
 }
 
@@ -77,8 +86,10 @@ impl State {
     pub(super) fn word(self) -> &'static str {
         match self {
             State::Alive => "alive",
+            State::Running => "running",
             State::Ended => "ended",
             State::Killed => "killed",
+            State::Exited => "exited",
             State::Silent => "silent",
             State::Unknown => "unknown",
         }
@@ -117,6 +128,7 @@ impl Run {
     }
 
     fn add(&mut self, process: &RunProcess, alive: bool, contents: Contents, now_ns: u64) {
+        let death = crash::death(&contents, alive);
         let began = contents.began.map(|anchor| anchor.realtime_ns);
         self.start_realtime_ns = self.start_realtime_ns.into_iter().chain(began).min();
         self.bytes += contents.bytes;
@@ -127,22 +139,26 @@ impl Run {
         let header = &process.header;
         let switched = contents.switch.as_ref().map(|switch| switch.levels.clone());
         self.processes.push(Process {
-            last_event_age_ns: last_event_age_ns(&contents, now_ns),
+            last_event_age_ns: crash::last_realtime_ns(&contents)
+                .map(|last_ns| now_ns.saturating_sub(last_ns)),
             name: contents
                 .name
-                .unwrap_or_else(|| process.program().to_owned()),
+                .unwrap_or_else(|| process.default_name().into_owned()),
             pid: header.pid,
             host: header.host.clone(),
             main: header.main,
             state: match alive {
+                _ if contents.was_running => State::Running,
                 _ if contents.ended => State::Ended,
                 true => State::Alive,
-                false => match contents.open_spans {
-                    None => State::Unknown,
-                    Some(0) => State::Silent,
-                    Some(_) => State::Killed,
+                false => match death.as_ref().map(Death::kind) {
+                    Some(DeathKind::Killed) => State::Killed,
+                    Some(DeathKind::Exited) => State::Exited,
+                    Some(DeathKind::Idle) => State::Silent,
+                    Some(DeathKind::Unknown) | None => State::Unknown,
                 },
             },
+            death,
             levels: switched.or_else(|| header.levels.clone()),
             fragments: contents.segments,
             events: contents.events,
@@ -152,11 +168,4 @@ impl Run {
             device_method: None,
         });
     }
-}
-
-/// The age by the process's own clocks: its monotonic one tied to wall time when it began.
-fn last_event_age_ns(contents: &Contents, now_ns: u64) -> Option<u64> {
-    let (began, last_ns) = (contents.began?, contents.last_ns?);
-    let since = last_ns.saturating_sub(began.monotonic_ns);
-    Some(now_ns.saturating_sub(began.realtime_ns.saturating_add(since)))
 }

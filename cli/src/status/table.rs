@@ -5,6 +5,7 @@ use crate::level;
 use crate::words::amount::{age, grouped, size};
 use crate::words::printable;
 use std::fmt::Write;
+use trace_merge::{DeadProcess, Deaths};
 
 const HEADINGS: [&str; 10] = [
     "PROCESS",
@@ -27,7 +28,7 @@ pub(super) fn text(run: &Run) -> String {
     let alive = run
         .processes
         .iter()
-        .filter(|process| process.state == State::Alive);
+        .filter(|process| matches!(process.state, State::Alive | State::Running));
     let age = run.age_ns.map_or("-".to_owned(), age);
     let _ = writeln!(
         text,
@@ -132,33 +133,41 @@ fn aligned(rows: &[[String; 10]]) -> String {
     text
 }
 
-/// Who did not say that it ended, how that was, and where to look for the rest.
+/// Returns the lines about processes that were running at a snapshot or did not close their recordings.
 fn epitaph(run: &Run) -> String {
-    let shows = format!(". `trace-merge {}` shows them", printable(&run.directory));
-    let lines = [
-        (State::Killed, "killed in the middle of spans: ", &*shows),
-        (
-            State::Silent,
-            "ended without a goodbye, but not in the middle of anything: ",
-            " (_exit, or a signal while idle)",
-        ),
-        (
-            State::Unknown,
-            "ended without a goodbye: ",
-            "; nothing tells whether spans were open",
-        ),
-    ];
-    let mut text = String::new();
-    for (state, before, behind) in lines {
-        let of_state = run.processes.iter().filter(|one| one.state == state);
-        let names: Vec<_> = of_state
-            .map(|process| format!("{} [{}]", printable(&process.name), process.pid))
-            .collect();
-        if !names.is_empty() {
-            text += &format!("\n{before}{}{behind}\n", names.join(", "));
-        }
+    let mut lines = Vec::new();
+    let running = run.processes.iter();
+    let running = running.filter(|process| process.state == State::Running);
+    let names: Vec<_> = running
+        .map(|process| format!("{} (pid {})", printable(&process.name), process.pid))
+        .collect();
+    if !names.is_empty() {
+        let names = names.join(", ");
+        lines.push(format!(
+            "still running when this snapshot was taken: {names}"
+        ));
     }
-    text
+    let deaths = deaths(run);
+    if let Some(killed) = deaths.killed_words() {
+        let directory = printable(&run.directory);
+        lines.push(format!(
+            "{killed}. `trace-merge {directory}` shows the spans they died in"
+        ));
+    }
+    lines.extend(deaths.exited_words());
+    lines.extend(deaths.other_words());
+    lines.iter().map(|line| format!("\n{line}\n")).collect()
+}
+
+fn deaths(run: &Run) -> Deaths {
+    let dead = |process: &Process| {
+        Some(DeadProcess {
+            name: process.name.clone(),
+            pid: i64::from(process.pid),
+            death: process.death.clone()?,
+        })
+    };
+    run.processes.iter().filter_map(dead).collect()
 }
 
 #[cfg(test)]
@@ -166,6 +175,7 @@ mod tests {
     use super::*;
     use sa_recorder::format::Level;
     use std::collections::BTreeMap;
+    use trace_merge::Death;
 
     fn process(name: &str, pid: u32, state: State) -> Process {
         Process {
@@ -174,6 +184,10 @@ mod tests {
             host: "node-3".to_owned(),
             main: pid == 1,
             state,
+            death: (state == State::Killed).then(|| Death {
+                open_spans: Some(2),
+                ..Death::default()
+            }),
             levels: Some(vec![Level::E2e, Level::Kernel]),
             fragments: 1,
             events: 1_234_567,
@@ -225,7 +239,7 @@ engine-core     1  alive   e2e,kernel      1  1,234,567  146.0 MB  0.2 s ago   -
 worker-0     4711  killed  e2e,kernel      1  1,234,567  146.0 MB  0.2 s ago   1,200 busy, 7 disk_full  -
 api            99  ended   off             1          0     400 B  -           -                        -
 
-killed in the middle of spans: worker-0 [4711]. `trace-merge profile_out` shows them
+killed: worker-0 (pid 4711), in 2 open spans. `trace-merge profile_out` shows the spans they died in
 
 worker-0 [4711]: copies are not visible
 "

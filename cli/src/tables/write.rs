@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 
 /// Carries the command out.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let tables = arguments.tables.clone().or_default(directory::default)?;
+    let tables = arguments.tables.clone().find_runs(directory::inputs)?;
     let unfinished = Unfinished::default();
     let is_stopped = remove_on_signal(&unfinished)?;
     let written = tables.write(&Progress::default(), &unfinished);
@@ -52,7 +52,7 @@ fn remove_on_signal(unfinished: &Unfinished) -> Result<Arc<AtomicBool>, Error> {
     let unfinished = unfinished.clone();
     let is_stopped = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&is_stopped);
-    thread::spawn(move || {
+    crate::spawn(move || {
         let arrived = loop {
             if let Some(arrived) = signals.next(None) {
                 break arrived;
@@ -61,6 +61,6 @@ fn remove_on_signal(unfinished: &Unfinished) -> Result<Arc<AtomicBool>, Error> {
         stopped.store(true, Ordering::SeqCst);
         unfinished.remove();
         std::process::exit(128 + arrived.signal as i32);
-    });
+    })?;
     Ok(is_stopped)
 }

@@ -3,10 +3,12 @@
 use crate::words::amount::{grouped, size};
 use crate::words::printable;
 use std::fmt::Write;
-use trace_report::live::{Histogram, LiveState, LiveStats, LiveWindow};
+use trace_report::live::{LiveState, LiveStats, LiveWindow};
 
 /// Rows of each table.
 const ROWS: usize = 10;
+/// Shortest time without an event that is mentioned.
+const SILENCE_NS: u64 = 3_000_000_000;
 /// No name takes more of a line.
 const NAME: usize = 40;
 
@@ -16,6 +18,9 @@ pub(super) fn text(stats: &LiveStats) -> String {
     let state = match (stats.state, stats.is_final) {
         (LiveState::Waiting, _) => return "no run has begun yet\n".to_owned(),
         (LiveState::Live, _) => "goes on",
+        (LiveState::Ended, _) if stats.recorded.alive > 0 => {
+            "was still running when this snapshot was taken"
+        }
         (LiveState::Ended, true) => "has ended; these are the figures of its report",
         (LiveState::Ended, false) => "has ended",
     };
@@ -42,12 +47,13 @@ pub(super) fn text(stats: &LiveStats) -> String {
 
 /// One look in one line.
 pub(super) fn line(stats: &LiveStats) -> String {
+    let silence = silence(stats).map_or(String::new(), |words| format!("{words}; "));
     let (last, requests) = (&stats.last_10_s, &stats.requests);
     let ended = requests.ok + requests.aborted + requests.failed;
     let running: u32 = stats.engine.iter().filter_map(|of| of.running).sum();
     let waiting: u32 = stats.engine.iter().filter_map(|of| of.waiting).sum();
     format!(
-        "{} processes alive, {} events; {} requests ended, {running} run, {waiting} wait; last 10 s: {:.1} requests/s, {:.0} tokens/s, TTFT p50 {} p99 {}, TPOT p50 {}\n",
+        "{silence}{} processes alive, {} events; {} requests ended, {running} run, {waiting} wait; last 10 s: {:.1} requests/s, {:.0} tokens/s, TTFT p50 {} p99 {}, TPOT p50 {}\n",
         stats.recorded.alive,
         grouped(stats.recorded.events),
         grouped(ended),
@@ -59,6 +65,12 @@ pub(super) fn line(stats: &LiveStats) -> String {
     )
 }
 
+/// Says for how long nothing has happened, if that is longer than recorders may hold an event back.
+fn silence(stats: &LiveStats) -> Option<String> {
+    let ns = stats.no_event_for_ns.filter(|ns| *ns >= SILENCE_NS)?;
+    Some(format!("no event for {} s", ns / 1_000_000_000))
+}
+
 /// What engines say of their steps, else what requests say at their end.
 fn tokens_per_s(window: &LiveWindow) -> f64 {
     match window.decode_tokens_per_s > 0.0 {
@@ -68,6 +80,9 @@ fn tokens_per_s(window: &LiveWindow) -> f64 {
 }
 
 fn notes(text: &mut String, stats: &LiveStats) {
+    if let Some(words) = silence(stats) {
+        let _ = writeln!(text, "silent    {words}");
+    }
     let behind = &stats.behind;
     if behind.behind_ns > 2_000_000_000 {
         let _ = writeln!(
@@ -105,9 +120,13 @@ fn notes(text: &mut String, stats: &LiveStats) {
 
 fn requests(text: &mut String, stats: &LiveStats) {
     let (all, last) = (&stats.requests, &stats.last_10_s);
+    let mixed = match stats.mixed {
+        0 => String::new(),
+        mixed => format!(", {} not told apart: their id was in use", grouped(mixed)),
+    };
     let _ = writeln!(
         text,
-        "requests  {} ok, {} aborted, {} failed, {} without an end\n",
+        "requests  {} ok, {} aborted, {} failed, {} without an end{mixed}\n",
         grouped(all.ok),
         grouped(all.aborted),
         grouped(all.failed),
@@ -124,23 +143,27 @@ fn requests(text: &mut String, stats: &LiveStats) {
         ("queue", &all.queue, &last.queue),
     ];
     for (name, of, window) in figures {
-        let at = |share| time(Histogram::quantile_ns(of, share));
+        let of = of.quantiles();
         rows.push(vec![
             name.to_owned(),
             grouped(of.n),
-            time(of.mean_ns()),
-            at(0.5),
-            at(0.9),
-            at(0.99),
+            time(of.mean_ns),
+            time(of.p50_ns),
+            time(of.p90_ns),
+            time(of.p99_ns),
             grouped(window.n),
             time(window.p50_ns),
             time(window.p99_ns),
         ]);
     }
     table(text, &rows, 1);
+    let whose = match stats.state {
+        LiveState::Ended => "before the end, ",
+        _ => "",
+    };
     let _ = writeln!(
         text,
-        "last 10 s: {:.1} requests/s, {:.0} output tokens/s; last minute: {:.1}, {:.0}\n",
+        "{whose}last 10 s: {:.1} requests/s, {:.0} output tokens/s; last minute: {:.1}, {:.0}\n",
         last.requests_per_s,
         tokens_per_s(last),
         stats.last_60_s.requests_per_s,

@@ -36,8 +36,8 @@ fn child() {
         let _span = span!("test", "early", number = number);
     }
     Recorder::get().flush();
-    fs::write(std::env::var("CLI_TEST_READY").unwrap(), "").unwrap();
     let _open = std::env::var_os(OPEN).map(|_| span!("engine", "run"));
+    fs::write(std::env::var("CLI_TEST_READY").unwrap(), "").unwrap();
     while !STOP.load(Ordering::Relaxed) {
         let _step = span!("engine", "step", at = now_ns());
         std::thread::sleep(Duration::from_millis(1));

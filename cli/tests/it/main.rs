@@ -3,6 +3,9 @@
 
 mod hidden;
 mod host;
+mod modes;
+mod newest;
+mod out_of_memory;
 mod report;
 mod snapshot;
 mod sql;
@@ -17,14 +20,14 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_sa-profile");
 
 /// How a command ended and what it said; the directory is DIR in both.
 #[derive(Debug, PartialEq)]
-struct Said {
+struct Finished {
     code: Option<i32>,
     stdout: String,
     stderr: String,
 }
 
 /// Runs a command on a directory.
-fn run(words: &[&str], directory: &Path) -> Said {
+fn run(words: &[&str], directory: &Path) -> Finished {
     let output = command(words).arg(directory).output().unwrap();
     said(output, directory)
 }
@@ -36,10 +39,10 @@ fn command(words: &[&str]) -> Command {
     command
 }
 
-fn said(output: Output, directory: &Path) -> Said {
+fn said(output: Output, directory: &Path) -> Finished {
     let directory = directory.display().to_string();
     let text = |bytes| String::from_utf8(bytes).unwrap().replace(&directory, "DIR");
-    Said {
+    Finished {
         code: output.status.code(),
         stdout: text(output.stdout),
         stderr: text(output.stderr),

@@ -26,7 +26,7 @@ fn trace(folder: &Path) -> PathBuf {
 }
 
 /// A folder with a program `python3`, for the path.
-fn python_that(does: &str) -> TempDir {
+pub(crate) fn python_that(does: &str) -> TempDir {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("python3");
     fs::write(&path, format!("#!/bin/sh\n{does}\n")).unwrap();
@@ -421,4 +421,45 @@ fn a_broken_engine_is_said() {
         "{}",
         said.stderr
     );
+}
+
+/// Statements over requests treat all requests with one id as a single request, and warn about it.
+#[test]
+fn requests_that_used_one_id_are_a_caution() {
+    let Some(path) = path_with("duckdb", "requests_that_used_one_id_are_a_caution") else {
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let trace = folder.path().join("trace.json");
+    let span = |ts: u64, id: &str| json!({"ph": "X", "pid": 7, "tid": 1, "ts": ts, "dur": 5, "name": "http.request", "args": {"request_id": id}});
+    for (ids, expected) in [
+        (["a", "b", "c"], ""),
+        (
+            ["a", "a", "b"],
+            "sa-profile: sql: 1 request id was used by several requests, which count as one here; sa-profile report tells them apart\n",
+        ),
+        (
+            ["a", "a", "a"],
+            "sa-profile: sql: 1 request id was used by several requests, which count as one here; sa-profile report tells them apart\n",
+        ),
+    ] {
+        let lines: Vec<Value> = ids
+            .iter()
+            .zip(1..)
+            .map(|(id, nth)| span(10 * nth, id))
+            .collect();
+        fs::write(&trace, json!({ "traceEvents": lines }).to_string()).unwrap();
+        let words_of = |statement: &str| {
+            let output = command(&["sql", "--engine", "duckdb"])
+                .env("PATH", &path)
+                .args([trace.as_os_str(), statement.as_ref()])
+                .output()
+                .unwrap();
+            let said = said(output, folder.path());
+            assert_eq!(said.code, Some(0), "{}", said.stderr);
+            said.stderr
+        };
+        assert_eq!(words_of("requests"), expected, "{ids:?}");
+        assert_eq!(words_of("SELECT COUNT(*) AS n FROM slice"), "");
+    }
 }

@@ -1,7 +1,7 @@
 //! `status`, on healthy and on broken runs.
 
 use crate::host::{Host, OPEN, SPANS};
-use crate::{Said, command, run};
+use crate::{Finished, command, run};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -63,7 +63,8 @@ worker-0 # alive off # # # B # s ago - -
     assert!(main["last_event_age_ns"].as_u64().unwrap() < 10_000_000_000);
     assert_eq!(
         (&worker["events"], &worker["pid"]),
-        (&1.into(), &other.pid().into())
+        (&2.into(), &other.pid().into()),
+        "its name, and that it is switched off"
     );
     assert_eq!(worker["levels"], Value::Array(Vec::new()));
     other.end();
@@ -91,9 +92,9 @@ engine-core # alive e2e,kernel # # # B # s ago - -
 worker-0 # killed e2e,kernel # # # B # s ago - -
 worker-1 # silent off # # # B # s ago - -
 
-killed in the middle of spans: worker-0 [#]. `trace-merge DIR` shows them
+killed: worker-0 (pid # in # open spans. `trace-merge DIR` shows the spans they died in
 
-ended without a goodbye, but not in the middle of anything: worker-1 [#]. (_exit, or a signal while idle)
+ended without closing its recording, with no span open (_exit, or a signal between two spans): worker-1 (pid #
 "
     );
     let status = json(directory);
@@ -109,13 +110,14 @@ fn a_run_that_is_over_counts_what_the_merge_counts() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path();
     Host::start(directory, "a", false).end();
-    let killed = Host::start(directory, "b", false);
-    killed.kill();
+    Host::start_with(directory, "b", &[(OPEN, "1")]).kill();
     let status = json(directory);
     let report = merged(directory, false);
-    let names = report.events_by_phase[&'M'];
-    let expected = report.events_total - names - report.unfinished_spans;
-    assert_eq!(status["events"].as_u64(), Some(expected));
+    assert!(report.unfinished_spans > 0, "{report:?}");
+    assert_eq!(status["events"].as_u64(), Some(report.events_total));
+    // Neither a second look nor settling changes the count.
+    merged(directory, true);
+    assert_eq!(json(directory)["events"], status["events"]);
 }
 
 fn merged(directory: &Path, settle: bool) -> trace_merge::Report {
@@ -134,6 +136,7 @@ fn issue_19_losses_that_only_the_ring_tells_are_counted() {
     let report = merged(directory, false);
     assert!(report.lost_events > 0, "{report:?}");
     assert_eq!(status["lost"].as_u64(), Some(report.lost_events));
+    assert_eq!(status["events"].as_u64(), Some(report.events_total));
     assert_eq!(
         status["processes"][0]["lost"]["disk_bound"].as_u64(),
         Some(report.lost_events)
@@ -149,7 +152,7 @@ fn issue_19_losses_that_only_the_ring_tells_are_counted() {
 fn a_directory_without_a_run_says_what_was_expected() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path();
-    let refused = |text: &str| Said {
+    let refused = |text: &str| Finished {
         code: Some(2),
         stdout: String::new(),
         stderr: format!("sa-profile: {text}\n"),

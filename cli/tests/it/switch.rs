@@ -1,7 +1,7 @@
 //! `start`, `stop` and `level`.
 
 use crate::host::Host;
-use crate::{Said, run};
+use crate::{Finished, run};
 use sa_recorder::format::Level;
 use sa_recorder::format::control::{CONTROL_FILE, Control, SwitchCause};
 use std::fs;
@@ -124,7 +124,7 @@ fn who_does_not_obey_is_named() {
     let program = program.file_name().unwrap().to_str().unwrap();
     assert_eq!(
         said,
-        Said {
+        Finished {
             code: Some(1),
             stdout: format!("DIR: run {run_id}: 1 of 2 processes record nothing\n"),
             stderr: format!(
@@ -176,7 +176,7 @@ fn nobody_is_left_to_obey() {
     Host::start(directory, "a", false).end();
     assert_eq!(
         run(&["stop"], directory),
-        Said {
+        Finished {
             code: Some(2),
             stdout: String::new(),
             stderr: "sa-profile: DIR: expected processes that record, found none alive\n"

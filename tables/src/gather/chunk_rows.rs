@@ -273,8 +273,8 @@ fn member(event: &PlacedEvent<'_>, key: &str, value: &Finder<'_>) -> bool {
     if value.find(line).is_none() {
         return false;
     }
-    let is_it = |(found, _): &(Span, Span)| found.of(line) == key.as_bytes();
-    let found = Members::of(line).filter(is_it).last();
+    let has_key = |(found, _): &(Span, Span)| found.of(line) == key.as_bytes();
+    let found = Members::of(line).filter(has_key).last();
     found.is_some_and(|(_, found)| found.of(line) == value.needle())
 }
 
@@ -283,8 +283,8 @@ fn counter_id(line: &[u8]) -> &[u8] {
     if ID.find(line).is_none() {
         return &[];
     }
-    let is_it = |(found, _): &(Span, Span)| found.of(line) == b"id";
-    let id = Members::of(line).filter(is_it).last();
+    let has_key = |(found, _): &(Span, Span)| found.of(line) == b"id";
+    let id = Members::of(line).filter(has_key).last();
     id.map_or(&[], |(_, id)| unquoted(id.of(line)))
 }
 

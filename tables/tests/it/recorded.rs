@@ -88,6 +88,32 @@ fn a_run_of_two_hosts_has_a_partition_for_each() {
     assert_eq!(ids, host_ids);
 }
 
+/// The clocks of two boots of one host are joined by their wall clocks, and may be off.
+#[test]
+fn each_boot_of_a_host_has_a_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    run_on(
+        folder.path(),
+        &[(41, "node-3", "0b1f7a3e"), (42, "node-3", "1c2f7a3e")],
+    );
+    let tables = Tables::of(&[folder.path().to_owned()]);
+    let clocks = tables.rows("clock");
+    let boot = |row: &serde_json::Map<String, serde_json::Value>| {
+        row["boot_id"].as_str().unwrap().to_owned()
+    };
+    let off = |clock: &serde_json::Map<String, serde_json::Value>| {
+        (boot(clock), clock["uncertainty_ns"].as_i64().unwrap())
+    };
+    let off: std::collections::BTreeMap<String, i64> = clocks.iter().map(off).collect();
+    let processes = tables.rows("process");
+    let boots: BTreeSet<String> = processes.iter().map(boot).collect();
+    assert_eq!(off.keys().cloned().collect::<BTreeSet<_>>(), boots);
+    assert_eq!((off.len(), clocks.len()), (2, 2));
+    let (least, most) = (off.values().min(), off.values().max());
+    assert_eq!(least, Some(&0), "the reference");
+    assert!(most >= Some(&1_000), "{off:?}");
+}
+
 #[test]
 fn losses_and_damage_are_tables() {
     let folder = tempfile::tempdir().unwrap();

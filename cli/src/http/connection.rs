@@ -1,27 +1,32 @@
-//! One client: its request, its answer, each within its time.
+//! One client: its request and its answer, each within its time.
 
-use super::pages::Pages;
-use super::request::{Access, Answer, judge};
-use super::response::Response;
+use super::Site;
+use super::request::respond;
+use super::response::{Outgoing, Response};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// How long a request may take to arrive, and an answer to be taken.
+/// Time limit for receiving a request.
 const READ: Duration = Duration::from_secs(5);
+/// Time limit for sending an answer: `WRITE`, plus one second per `LEAST_BYTES_A_SECOND` bytes.
 const WRITE: Duration = Duration::from_secs(10);
-/// How long a client may take to notice that the answer is over. What it still sends is not looked at: closing would take the answer from it.
+const LEAST_BYTES_A_SECOND: u64 = 64 << 10;
+/// Time limit for the client to close the connection after its answer. Closing it at once, with unread bytes from the client, would reset the connection
+/// and could lose the end of the answer.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Bytes that are read at once, and at most of what nobody looks at.
+/// Bytes that are read at once, and the most that are read and ignored.
 const CHUNK: usize = 4 << 10;
 const DRAINED: usize = 1 << 20;
+/// Writes to one client before the others have their turn.
+const TURN: usize = 16;
 
 /// A client.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) stream: TcpStream,
     state: State,
-    /// When it came, or took in some of its answer.
+    /// When it connected, or last received some of its answer.
     pub(super) since: Instant,
     pub(super) deadline: Instant,
 }
@@ -29,9 +34,8 @@ pub(super) struct Connection {
 #[derive(Debug)]
 enum State {
     Reading(Vec<u8>),
-    /// The answer, and how much of it is out.
-    Writing(Response, usize),
-    /// The answer is out. How much came since.
+    Writing(Outgoing),
+    /// The answer is out. Bytes that came since.
     Draining(usize),
 }
 
@@ -46,23 +50,27 @@ impl Connection {
         }
     }
 
+    pub(super) fn is_reading(&self) -> bool {
+        matches!(self.state, State::Reading(_))
+    }
+
+    pub(super) fn is_writing(&self) -> bool {
+        matches!(self.state, State::Writing(_))
+    }
+
     pub(super) fn is_answered(&self) -> bool {
         matches!(self.state, State::Draining(_))
     }
 
-    pub(super) fn is_writing(&self) -> bool {
-        matches!(self.state, State::Writing(..))
-    }
-
-    /// Does what can be done without waiting; whether the client is still to be served.
-    pub(super) fn go_on(&mut self, pages: &Pages, access: &Access) -> bool {
+    /// Does what can be done without waiting. Returns true if the client is still to be served.
+    pub(super) fn go_on(&mut self, site: &impl Site) -> bool {
         loop {
             let step = match &mut self.state {
                 State::Reading(bytes) => read(&mut self.stream, bytes),
-                State::Writing(response, at) => {
-                    let before = *at;
-                    let step = write(&mut self.stream, response, at);
-                    if *at > before {
+                State::Writing(outgoing) => {
+                    let before = outgoing.sent();
+                    let step = write(&mut self.stream, outgoing);
+                    if outgoing.sent() > before {
                         self.since = Instant::now();
                     }
                     step
@@ -72,23 +80,23 @@ impl Connection {
             match step {
                 Step::Waits => return true,
                 Step::Gone => return false,
-                Step::Done if !self.step(pages, access) => return false,
+                Step::Done if !self.step(site) => return false,
                 Step::Done => {}
             }
         }
     }
 
-    /// What comes after a part is done; whether anything does.
-    fn step(&mut self, pages: &Pages, access: &Access) -> bool {
+    /// Begins what follows the part that is done. Returns false if nothing does.
+    fn step(&mut self, site: &impl Site) -> bool {
         match &self.state {
             State::Reading(bytes) => {
-                if let Some(answer) = judge(bytes, access) {
-                    self.answer(response(answer, pages));
+                if let Some(response) = respond(bytes, site) {
+                    self.answer(response);
                 }
                 true
             }
-            State::Writing(..) => {
-                let _ = self.stream.shutdown(Shutdown::Write); // it may be gone, which the next read tells
+            State::Writing(_) => {
+                let _ = self.stream.shutdown(Shutdown::Write); // if the client is gone, the next read finds out
                 self.state = State::Draining(0);
                 self.deadline = Instant::now() + DRAIN;
                 true
@@ -97,34 +105,32 @@ impl Connection {
         }
     }
 
-    /// Its time is over; whether it is still to be told so.
-    pub(super) fn expire(&mut self, pages: &Pages, access: &Access) -> bool {
+    /// Handles a client whose time limit has passed. Returns true if it still gets an error message.
+    pub(super) fn expire<S: Site>(&mut self, site: &S) -> bool {
         match &self.state {
             State::Reading(bytes) if !bytes.is_empty() => {
-                self.refuse(408, "the request took too long");
-                self.go_on(pages, access)
+                let why = (408, "the request took too long");
+                self.answer(Response::refusal(why, S::METHODS));
+                self.go_on(site)
             }
             _ => false,
         }
     }
 
-    /// Answers a client that is not served.
-    pub(super) fn refuse(&mut self, status: u16, why: &str) {
-        self.answer(Response::refusal(status, why, false));
-    }
-
     fn answer(&mut self, response: Response) {
-        self.state = State::Writing(response, 0);
+        let outgoing = Outgoing::new(response);
+        let seconds = outgoing.bytes() / LEAST_BYTES_A_SECOND;
         self.since = Instant::now();
-        self.deadline = Instant::now() + WRITE;
+        self.deadline = self.since + WRITE + Duration::from_secs(seconds);
+        self.state = State::Writing(outgoing);
     }
 }
 
-/// How far a part has come.
+/// Result of one step of serving a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Done,
-    /// The client has to do something first.
+    /// The client, or another one, has to do something first.
     Waits,
     Gone,
 }
@@ -141,16 +147,21 @@ fn read(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Step {
     }
 }
 
-fn write(stream: &mut TcpStream, response: &Response, at: &mut usize) -> Step {
-    while !response.rest(*at).is_empty() {
-        match stream.write(response.rest(*at)) {
+fn write(stream: &mut TcpStream, outgoing: &mut Outgoing) -> Step {
+    for _ in 0..TURN {
+        let next = match outgoing.next() {
+            Ok([]) => return Step::Done,
+            Ok(next) => next,
+            Err(_) => return Step::Gone, // the file that is sent: its client sees that bytes are missing
+        };
+        match stream.write(next) {
             Ok(0) => return Step::Gone,
-            Ok(written) => *at += written,
+            Ok(written) => outgoing.advance(written),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return failed(&error),
         }
     }
-    Step::Done
+    Step::Waits
 }
 
 fn drain(stream: &mut TcpStream, drained: &mut usize) -> Step {
@@ -170,15 +181,5 @@ fn failed(error: &std::io::Error) -> Step {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::Interrupted => Step::Waits,
         _ => Step::Gone,
-    }
-}
-
-fn response(answer: Answer, pages: &Pages) -> Response {
-    match answer.page {
-        Err((status, why)) => Response::refusal(status, why, answer.is_head),
-        Ok(page) => match pages.of(page) {
-            Some(body) => Response::page(page, body, answer.is_head),
-            None => Response::refusal(503, "the run was not looked at yet", answer.is_head),
-        },
     }
 }

@@ -3,7 +3,9 @@
 use crate::error::Error;
 use crate::words::say;
 use std::fmt;
+use std::fs::File;
 use std::hint::black_box;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -12,12 +14,30 @@ const LEAST: usize = 16;
 /// A file with more is something else.
 const MOST: usize = 512;
 
-/// A token. It is never printed.
-pub(super) struct Token(Vec<u8>);
+/// Random bytes of a token that nobody chose.
+const RANDOM_BYTES: usize = 24;
+
+/// A token. It is printed in the link that a command shows, and nowhere else.
+pub(crate) struct Token(Vec<u8>);
 
 impl Token {
-    /// Reads it from a file; white space around it is none of it.
-    pub(super) fn read(path: &Path) -> Result<Token, Error> {
+    /// Makes one that nobody can guess.
+    pub(crate) fn random() -> Result<Token, Error> {
+        let source = Path::new("/dev/urandom");
+        let mut bytes = [0; RANDOM_BYTES];
+        let read = File::open(source).and_then(|mut file| file.read_exact(&mut bytes));
+        read.map_err(|error| Error::of_file(source, error))?;
+        let hex = bytes.iter().map(|byte| format!("{byte:02x}"));
+        Ok(Token(hex.collect::<String>().into_bytes()))
+    }
+
+    /// Returns the token as a part of an address.
+    pub(crate) fn in_link(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default() // it is ASCII
+    }
+
+    /// Reads a token from a file, without the white space around it.
+    pub(crate) fn read(path: &Path) -> Result<Token, Error> {
         let unusable = |error| Error::of_file(path, error);
         let bytes = std::fs::read(path).map_err(unusable)?;
         let mode = std::fs::metadata(path).map_err(unusable)?.mode();
@@ -35,7 +55,8 @@ impl Token {
         })
     }
 
-    fn of(bytes: &[u8]) -> Option<Token> {
+    /// Returns the token that these bytes are, without the white space around it.
+    pub(crate) fn of(bytes: &[u8]) -> Option<Token> {
         let token = bytes.trim_ascii();
         // These stand for themselves in an address.
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
@@ -43,8 +64,8 @@ impl Token {
         is_one.then(|| Token(token.to_vec()))
     }
 
-    /// Whether it is this one. How long that takes does not tell how much of it is right.
-    pub(super) fn is(&self, shown: &[u8]) -> bool {
+    /// Returns true if `shown` is this token. The comparison takes the same time whether or not the first bytes match.
+    pub(crate) fn is(&self, shown: &[u8]) -> bool {
         let mut differs = u8::from(shown.len() != self.0.len());
         for (at, byte) in self.0.iter().enumerate() {
             differs = black_box(differs | (byte ^ shown.get(at).copied().unwrap_or(0)));
@@ -76,6 +97,14 @@ mod tests {
         ];
         assert!(!wrong.into_iter().any(|shown| token.is(shown)));
         assert_eq!(format!("{token:?}"), "Token");
+    }
+
+    #[test]
+    fn random_tokens_differ_and_need_no_escape() {
+        let (one, other) = (Token::random().unwrap(), Token::random().unwrap());
+        assert_ne!(one.0, other.0);
+        assert!(Token::of(one.in_link().as_bytes()).is_some());
+        assert!(one.is(one.in_link().as_bytes()) && !one.is(other.in_link().as_bytes()));
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Whether a request was meant for this machine: a page may have its own name resolve to 127.0.0.1, and its `Host` tells.
+//! The names of this machine in a `Host` header.
 
-/// Whether a `Host` names this machine from within.
-pub(crate) fn is_this_machine(host: &str) -> bool {
+/// Returns true if a `Host` is a name that this machine has for itself.
+pub(super) fn is_this_machine(host: &str) -> bool {
     let (name, port) = match host.strip_prefix("[::1]") {
         Some(rest) => (
             "localhost",

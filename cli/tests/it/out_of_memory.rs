@@ -1,0 +1,68 @@
+//! The commands where there is little memory: they end with what was asked for, or say that memory ran out.
+
+use crate::PROGRAM;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Runs a program with an address space of `kb` kB.
+fn limited(kb: u64, words: &[&str]) -> Output {
+    let mut shell = Command::new("sh");
+    let script = "ulimit -v \"$1\" && ulimit -c 0 && shift && exec \"$@\"";
+    shell.args(["-c", script, "sh", &kb.to_string()]);
+    shell.arg(PROGRAM).args(words).env("RUST_BACKTRACE", "0");
+    shell.output().unwrap()
+}
+
+/// A trace of requests, each with a name of its own.
+fn trace(path: &Path) {
+    let mut text = String::from("[\n");
+    for n in 0..10_000 {
+        let at = n * 10;
+        let _ = writeln!(
+            text,
+            r#"{{"ph":"X","pid":1,"tid":1,"ts":{at},"dur":5,"cat":"c","name":"span {n}","args":{{"request_id":"request-{n}"}}}},"#
+        );
+        let _ = writeln!(
+            text,
+            r#"{{"ph":"i","s":"t","pid":1,"tid":1,"ts":{at},"cat":"request","name":"request.arrived","args":{{"request_id":"request-{n}"}}}},"#
+        );
+    }
+    text.push_str(
+        "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"a\"}}]\n",
+    );
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn a_command_without_memory_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.json");
+    trace(&path);
+    let path = path.to_str().unwrap();
+    let to = folder.path().join("tables");
+    let commands: [&[&str]; 2] = [
+        &["report", path],
+        &["tables", "--to", to.to_str().unwrap(), path],
+    ];
+    for words in commands {
+        let (mut kb, mut was_told, mut was_enough) = (40_000, false, false);
+        while !was_enough && kb < 16_000_000 {
+            let _ = fs::remove_dir_all(&to);
+            let output = limited(kb, words);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            // With too little to begin, the loader or the runtime says so.
+            let can_begin = limited(kb, &["--version"]).status.success();
+            match output.status.code() {
+                Some(0) => was_enough = true,
+                Some(2) if said.contains("out of memory") => was_told = true,
+                Some(2) if said.contains("annot allocate memory") => {}
+                Some(2) if said.contains("temporarily unavailable") => {} // no thread could be started
+                code => assert!(!can_begin, "{words:?} with {kb} kB: {code:?}: {said}"),
+            }
+            kb *= 2;
+        }
+        assert!(was_told && was_enough, "{words:?}: {was_told} {was_enough}");
+    }
+}
