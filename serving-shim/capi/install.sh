@@ -51,6 +51,6 @@ ln -sf "$soname" "$destdir$libdir/libsa_profile.so"
 install -m 644 "$build/libsa_profile.a" "$destdir$libdir/libsa_profile.a"
 install -m 644 "$here/include/sa_profile.h" "$destdir$includedir/sa_profile.h"
 sed -e "s|@prefix@|$(quoted "$prefix")|" -e "s|@libdir@|$(quoted "$libdir")|" -e "s|@includedir@|$(quoted "$includedir")|" \
-  -e "s|@version@|$version|" -e 's|@static_libs@|-Wl,--exclude-libs,libsa_profile.a -lgcc_s -lutil -lrt -lpthread -lm -ldl|' \
+  -e "s|@version@|$version|" -e 's|@static_libs@|-Wl,--exclude-libs,libsa_profile.a -Wl,-z,nodelete -lgcc_s -lutil -lrt -lpthread -lm -ldl|' \
   "$here/sa_profile.pc.in" > "$destdir$libdir/pkgconfig/sa_profile.pc"
 [ -n "$destdir" ] || echo "installed; now run ldconfig as root, or link with -Wl,-rpath,$libdir"

@@ -191,7 +191,7 @@ class SourceDistribution(sdist):
             shutil.copy(root / name, copy / name)
         for member in members:
             if (root / member).resolve() == HERE or member == "serving-shim/python":
-                for name in ("Cargo.toml", "src"):
+                for name in ("Cargo.toml", "build.rs", "src"):
                     self.copy_into(root / member / name, copy / member / name)
             elif not (copy / member).exists():  # it may lie in another member
                 self.copy_into(root / member, copy / member)

@@ -58,10 +58,6 @@ start_times=(
   vllm/test_vllm_engine.py::test_an_engine_that_waits_paused_can_be_switched_on
   vllm/test_vllm_plugin.py::test_start_and_stop_profile_switch_a_paused_run
 )
-tcp_info=(
-  http/test_arrival.py::test_requests_that_lay_unread_together_are_placed_alike
-  http/test_arrival.py::test_time_unread_in_the_kernel_is_known
-)
 # The first gives a file to another user, of whom a user namespace knows none. The second starts Python without the variable by which qemu finds its libraries.
 namespace=(
   native/test_processes.py::test_issue_19_an_interpreter_with_raised_privileges_obeys_no_variable
@@ -76,7 +72,7 @@ sampled=(
 slow=(
   http/test_endpoint.py::test_reading_parsing_and_checking_are_spans_of_the_request
 )
-not_in_qemu=("${start_times[@]}" "${tcp_info[@]}" "${namespace[@]}" "${sampled[@]}" "${slow[@]}")
+not_in_qemu=("${start_times[@]}" "${namespace[@]}" "${sampled[@]}" "${slow[@]}")
 
 python=$("$aarch64/debian-python") || { echo 'python for arm64: unavailable' >&2; exit 3; }
 export QEMU_LD_PREFIX=$python
@@ -87,7 +83,6 @@ cd "$here"
 echo "-- $(basename "$wheel") in $("$aarch64/namespace" "$venv/bin/python" -c 'import platform; print(platform.machine(), platform.python_version())')"
 "$aarch64/namespace" "$venv/bin/pytest" -p no:cacheprovider "${not_in_qemu[@]/#/--deselect=tests/}" "$@"
 printf 'SKIPPED in qemu, which makes up start times of processes: %s\n' "${start_times[@]}"
-printf 'SKIPPED in qemu, which does not know TCP_INFO: %s\n' "${tcp_info[@]}"
 printf 'SKIPPED in qemu, which has no restartable sequences, so that nothing is sampled: %s\n' "${sampled[@]}"
 printf 'SKIPPED in qemu, which takes too long for it: %s\n' "${slow[@]}"
 printf 'SKIPPED in qemu, which runs in a user namespace and needs variables of its own: %s\n' "${namespace[@]}"

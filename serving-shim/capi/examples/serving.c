@@ -34,7 +34,7 @@ static void launch_matmul(int layer, int batch) {
 
 static void execute(struct step step) {
   sa_profile_span_t span = sa_profile_span_begin(E2E, "worker", "Worker.execute");
-  sa_profile_flow_global(E2E, SA_PROFILE_FLOW_END, "flow", "dispatch", step.number);
+  sa_profile_flow_global(E2E, SA_PROFILE_FLOW_END, NULL, "dispatch", step.number);
   for (int layer = 0; layer < LAYERS; layer++) launch_matmul(layer, step.batch);
   sa_profile_span_arg_int(span, "batch", step.batch);
   sa_profile_span_end(span);
@@ -53,7 +53,7 @@ static void work(int orders, int results) {
 static int run_step(struct step step, int orders, int results) {
   char done;
   sa_profile_span_t span = sa_profile_span_begin_args(E2E, "engine", "Scheduler.step", SA_PROFILE_ARGS(SA_PROFILE_ARG("batch", step.batch)));
-  sa_profile_flow_global(E2E, SA_PROFILE_FLOW_START, "flow", "dispatch", step.number);
+  sa_profile_flow_global(E2E, SA_PROFILE_FLOW_START, NULL, "dispatch", step.number);
   const int ok = write(orders, &step, sizeof step) == sizeof step && read(results, &done, 1) == 1;
   sa_profile_span_end(span);
   return ok;

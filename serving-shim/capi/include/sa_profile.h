@@ -290,11 +290,15 @@ void sa_profile_instant(sa_profile_level_t level,
                         const sa_profile_arg_t *args,
                         size_t count);
 
-// Records the values of a counter at this moment: one series for each of the args, which are numbers.
+// Records the values of a counter at this moment: one series for each of the args.
+//
+// A boolean counts as 0 or 1. A value that is not a finite number is left out and counted.
 void sa_profile_counter(sa_profile_level_t level, const char *name, const sa_profile_arg_t *series, size_t count);
 
-// Records one event of a flow whose id is unique within this process; it binds to the span that encloses it on the calling thread. The events of a flow
-// have the same category, name and id.
+// Records one event of a flow whose id is unique within this process. It binds to the span that encloses it on the calling thread.
+//
+// The events of a flow have the same category, name and id. A null `category` is `"flow"`, the default in every language, so that events of different
+// programs meet.
 void sa_profile_flow(sa_profile_level_t level,
                      sa_profile_flow_phase_t phase,
                      const char *category,
@@ -307,6 +311,16 @@ void sa_profile_flow_global(sa_profile_level_t level,
                             const char *category,
                             const char *name,
                             uint64_t id);
+
+// Records one event of the flow of the text `id`, such as the id of a request. It is the same flow in every process of the run, and the flow
+// of the same text in Rust and Python.
+//
+// An event without an id (null) is not recorded.
+void sa_profile_flow_text(sa_profile_level_t level,
+                          sa_profile_flow_phase_t phase,
+                          const char *category,
+                          const char *name,
+                          const char *id);
 
 // Records a span that has ended already, on the calling thread: `duration_ns` long, begun at `start_ns` (as `sa_profile_now_ns` counts) or, with
 // `SA_PROFILE_ENDS_NOW`, so that it ends now. A negative duration counts as 0.

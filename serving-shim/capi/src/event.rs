@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use sa_recorder::{Args, FlowId, FlowPhase, Recorder, flow_now, ready_instant};
+use sa_recorder::{Args, FLOW_CATEGORY, FlowId, FlowPhase, Recorder, flow_now, ready_instant};
 
 use crate::arg::{self, Arg};
 use crate::call::{guarded, guarded_memory};
@@ -70,7 +70,9 @@ unsafe fn instant_by_name(
     });
 }
 
-/// Records the values of a counter at this moment: one series for each of the args, which are numbers.
+/// Records the values of a counter at this moment: one series for each of the args.
+///
+/// A boolean counts as 0 or 1. A value that is not a finite number is left out and counted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_counter(
     level: Level,
@@ -90,8 +92,10 @@ pub unsafe extern "C" fn sa_profile_counter(
     });
 }
 
-/// Records one event of a flow whose id is unique within this process; it binds to the span that encloses it on the calling thread. The events of a flow
-/// have the same category, name and id.
+/// Records one event of a flow whose id is unique within this process. It binds to the span that encloses it on the calling thread.
+///
+/// The events of a flow have the same category, name and id. A null `category` is `"flow"`, the default in every language, so that events of different
+/// programs meet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sa_profile_flow(
     level: Level,
@@ -117,6 +121,32 @@ pub unsafe extern "C" fn sa_profile_flow_global(
     unsafe { flow(level, phase, category, name, FlowId::Global(id)) };
 }
 
+/// Records one event of the flow of the text `id`, such as the id of a request. It is the same flow in every process of the run, and the flow
+/// of the same text in Rust and Python.
+///
+/// An event without an id (null) is not recorded.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sa_profile_flow_text(
+    level: Level,
+    phase: Phase,
+    category: *const c_char,
+    name: *const c_char,
+    id: *const c_char,
+) {
+    if level::wanted(level).is_none() {
+        return;
+    }
+    let flow_id = || {
+        // SAFETY: the caller's.
+        let id = unsafe { text::optional(id) };
+        id.map(|id| FlowId::of(&id))
+    };
+    if let Some(id) = guarded(None, flow_id) {
+        // SAFETY: the caller's.
+        unsafe { flow(level, phase, category, name, id) };
+    }
+}
+
 /// Records one event of a flow.
 ///
 /// # Safety
@@ -140,10 +170,11 @@ unsafe fn flow(
     };
     guarded((), || {
         // SAFETY: the caller's.
-        let category = unsafe { text::name(category) };
+        let category = unsafe { text::optional(category) };
         // SAFETY: the caller's.
         let name = unsafe { text::name(name) };
-        flow_now(level, phase, &category, &name, id);
+        let category = category.as_deref().unwrap_or(FLOW_CATEGORY);
+        flow_now(level, phase, category, &name, id);
     });
 }
 

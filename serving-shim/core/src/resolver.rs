@@ -113,9 +113,9 @@ impl Resolver {
     }
 
     /// Whether such a launch is under way.
-    pub(crate) fn has(&self, is_it: impl Fn(&Pending) -> bool) -> bool {
+    pub(crate) fn has(&self, is_wanted: impl Fn(&Pending) -> bool) -> bool {
         let mut all = self.rows.iter().flat_map(|row| &row.pending);
-        all.any(is_it)
+        all.any(is_wanted)
     }
 
     /// Whether nothing is under way.

@@ -4,9 +4,9 @@ from . import _sa_profile
 from ._stderr import warn_once
 
 
-def no_number(series: str, kind: str) -> None:
-    """A series of a counter is no number. The extension calls it once: a call in a loop has a thousand names."""
-    warn_once(f"counter(): {series}: expected a number, found {kind}: it is left out")
+def no_number(series: str, found: str) -> None:
+    """A series of a counter is not a finite number. The extension calls it once: a call in a loop has a thousand names."""
+    warn_once(f"counter(): {series}: expected a finite number, found {found}: it is left out")
 
 
 def end_without_begin() -> None:

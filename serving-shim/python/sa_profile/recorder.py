@@ -64,7 +64,7 @@ def configure_profiler(
 
 def start_profile() -> bool:
     """Begins to record; in the main process a new run, and the earlier one stays in ``previous/``. Returns whether it did; a second call does nothing."""
-    profiler = get_profiler()
+    profiler = _controlled_profiler()
     with _session.lock:
         if not profiler.enabled or profiler.active:
             return False
@@ -77,12 +77,12 @@ def start_profile() -> bool:
 
 def stop_profile() -> bool:
     """Ends recording in this process. Returns whether it did; a second call does nothing."""
-    return get_profiler().stop()
+    return _controlled_profiler().stop()
 
 
 def merge_profile() -> int:
     """Ends this process's recording and merges the run; returns how many events the trace has, 0 where nothing was to be recorded."""
-    profiler = get_profiler()
+    profiler = _controlled_profiler()
     if not profiler.enabled:
         return 0
     profiler.close()
@@ -91,6 +91,14 @@ def merge_profile() -> int:
     except OSError as error:
         say(error)  # the fragments are there, and the server goes on
         return 0
+
+
+def _controlled_profiler() -> ProfileRecorder:
+    """Returns the recorder of this process for a call that starts or stops it.
+
+    A recorder made here is active only if the package's own functions are already recording: the call is then about what they began.
+    """
+    return get_profiler(initially_active=_profiler is None and _sa_profile.is_under_way())
 
 
 def is_enabled(level: str | None = None) -> bool:
@@ -169,7 +177,7 @@ def _make_profiler(process_name: str | None, initially_active: bool) -> ProfileR
 def _make_alone(process_name: str | None, initially_active: bool) -> ProfileRecorder:
     parent = _profiler
     if _configured is not None and parent is not None and parent.config is _configured:
-        return _install(_configured, process_name, parent.active, False)
+        return _install(_configured, process_name, initially_active and parent.active, False)
     config = load_profile_config()
     # Only the first process of a run has no such variable: its children, and what it executes, go on with its run.
     is_new_run = config.enabled and _session.is_first() and not _session.is_under_way(config)

@@ -6,7 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use sa_recorder::{AsyncSpan as Recorded, Level, now_ns};
+use sa_recorder::{
+    Args, AsyncSpan as Recorded, FLOW_CATEGORY, FlowId, FlowPhase, Level, Track, now_ns,
+};
 
 use crate::call::{self, Call, args, id, whole};
 use crate::event::Event;
@@ -107,14 +109,54 @@ impl AsyncSpan {
 }
 
 impl AsyncSpan {
-    fn of(span: Recorded) -> AsyncSpan {
+    pub(crate) fn of(span: Recorded) -> AsyncSpan {
         AsyncSpan {
             span: Mutex::new(Some(span)),
         }
     }
 
+    /// Ends it with the args in `text`.
+    pub(crate) fn end_with(&self, text: &[u8]) {
+        let ended = self.lock().take();
+        if let Some(mut span) = ended {
+            span.raw(text);
+        }
+    }
+
+    /// Starts a flow on its row. Returns false if that is not recorded.
+    pub(crate) fn start_flow(&self, py: Python<'_>, name: &str, id: FlowId, ts_ns: u64) -> bool {
+        self.write(py, NOW, |row| {
+            row.flow(Level::E2e, FlowPhase::Start, FLOW_CATEGORY, name, id, ts_ns);
+        })
+    }
+
+    /// Writes a span that has ended on its row. Returns false if that is not recorded, or if the span does not fit there.
+    pub(crate) fn duration(
+        &self,
+        py: Python<'_>,
+        (category, name): (&str, &str),
+        (start_ns, dur_ns): (u64, u64),
+        args: &Args,
+    ) -> bool {
+        self.write(py, start_ns, |row| {
+            row.duration(Level::E2e, category, name, start_ns, dur_ns, args);
+        })
+    }
+
+    /// Writes an event since `start_ns` to its row, if it has one for that.
+    fn write(&self, py: Python<'_>, start_ns: u64, event: impl FnOnce(Track)) -> bool {
+        let row = self
+            .lock()
+            .as_ref()
+            .and_then(|span| span.row_since(start_ns));
+        if row.is_some() {
+            start::prepare_thread(py);
+        }
+        row.map(event).is_some()
+    }
+
     /// An instant on its row; once it has ended, on that of the running code. Where that has none, the instant is of now.
-    fn write_instant(
+    pub(crate) fn write_instant(
         &self,
         name: &Bound<'_, PyAny>,
         (category, level): (&str, Level),

@@ -7,7 +7,7 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sa_recorder::{Args, FlowId, FlowPhase, Level, flow_at, flow_now, now_ns};
+use sa_recorder::{Args, FLOW_CATEGORY, FlowId, FlowPhase, Level, flow_at, flow_now, now_ns};
 
 use crate::call::id::{self, Id};
 use crate::call::{self, Call};
@@ -103,7 +103,10 @@ fn flow(
     global_: bool,
     ts_ns: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let (name, cat) = (names::text("name", name)?, names::category(cat, "flow")?);
+    let (name, cat) = (
+        names::text("name", name)?,
+        names::category(cat, FLOW_CATEGORY)?,
+    );
     let level = names::level(level)?;
     let (id, phase) = (flow_id(id, global_)?, flow_phase(phase)?);
     let ts_ns = whole::optional("ts_ns", ts_ns)?;
@@ -145,22 +148,35 @@ pub(crate) fn flow_phase(phase: &Bound<'_, PyAny>) -> PyResult<FlowPhase> {
     }
 }
 
-/// Starts a flow on the row of a task that has open spans, whichever task runs; whether it has any.
-#[pyfunction]
-#[pyo3(signature = (task, name, id, ts_ns, /))]
-fn start_task_flow(task: &Bound<'_, PyAny>, name: &str, id: &str, ts_ns: u64) -> bool {
+/// Starts a flow on the row of a task that has open spans, whichever task runs. Returns false if it has none.
+pub(crate) fn start_task_flow(task: &Bound<'_, PyAny>, name: &str, id: FlowId, ts_ns: u64) -> bool {
     let row = sa_recorder::__wants(Level::E2e).then(|| tasks::row_since(task, NOW));
     let Some(row) = row.flatten() else {
         return false;
     };
     start::prepare_thread(task.py());
-    let id = FlowId::of(id);
-    row.flow(Level::E2e, FlowPhase::Start, "flow", name, id, ts_ns);
+    row.flow(Level::E2e, FlowPhase::Start, FLOW_CATEGORY, name, id, ts_ns);
+    true
+}
+
+/// Writes a span that has ended on the row of a task, whichever task runs. Returns false if the task has no open span, or if the span does not fit there.
+pub(crate) fn task_duration(
+    task: &Bound<'_, PyAny>,
+    (category, name): (&str, &str),
+    (start_ns, dur_ns): (u64, u64),
+    args: &Args,
+) -> bool {
+    let row = sa_recorder::__wants(Level::E2e).then(|| tasks::row_since(task, start_ns));
+    let Some(row) = row.flatten() else {
+        return false;
+    };
+    start::prepare_thread(task.py());
+    row.duration(Level::E2e, category, name, start_ns, dur_ns, args);
     true
 }
 
 /// A text stands for the same flow in every process, and so does a UUID.
-fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
+pub(crate) fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
     let number = match id::of("id", id)? {
         Id::Text(text) => return Ok(FlowId::of(&text.to_string_lossy())),
         Id::Number(number) => number,
@@ -267,7 +283,6 @@ call::entries! {
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(flow, module)?)?;
-    module.add_function(wrap_pyfunction!(start_task_flow, module)?)?;
     module.add_function(wrap_pyfunction!(duration, module)?)?;
     module.add_function(wrap_pyfunction!(thread_duration, module)?)?;
     call::add(module, c"instant", instant_entry, INSTANT)?;
@@ -297,7 +312,7 @@ Numbers over time, drawn as a graph.
 Arguments:
     name: what is counted.
     level: level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-    series: a number for each keyword; a truth counts as 0 or 1. What is no number is left out, which is said once on stderr.
+    series: a number for each keyword; a truth counts as 0 or 1. What is not a finite number is left out and counted, which is said once on stderr.
 
 An example::
 

@@ -1,7 +1,5 @@
 //! What belongs to the process: its names, its run, bringing everything into the fragment.
 
-mod awake;
-
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -180,6 +178,7 @@ fn announce() -> HashMap<&'static str, OsString> {
 #[pyfunction]
 fn after_fork_in_child(py: Python<'_>) {
     tasks::forget();
+    start::note_fork(py);
     start::prepare_again();
     let _ = watch_multiprocessing(py); // what is in the ring is safe in any case
 }
@@ -211,7 +210,6 @@ fn in_child_of_multiprocessing(watch: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    awake::add(module)?;
     for function in [
         wrap_pyfunction!(set_process_name, module)?,
         wrap_pyfunction!(set_thread_name, module)?,

@@ -1,7 +1,7 @@
 //! What a thread does before its first event: it takes its name from Python, and its process that of multiprocessing.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -66,12 +66,33 @@ fn modules(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(sys.getattr(intern!(py, "modules"))?.cast_into()?)
 }
 
-/// The name of a process that multiprocessing started. Attributes alone are read: a property is code of Python.
+/// Address of the object that multiprocessing had for the process that forked this one; 0 without a fork.
+static PARENTS_OBJECT: AtomicUsize = AtomicUsize::new(0);
+
+/// Notes that this process was forked a moment ago, before multiprocessing makes it a process of its own.
+pub(crate) fn note_fork(py: Python<'_>) {
+    let object = modules(py)
+        .ok()
+        .and_then(|modules| current_process(&modules));
+    let address = object.map_or(0, |object| object.as_ptr().addr());
+    PARENTS_OBJECT.store(address, Ordering::Relaxed);
+}
+
+/// Returns the name of a process that multiprocessing started; `None` in a child that such a process forked itself. Attributes alone are read: a property is code
+/// of Python.
 pub(crate) fn name_of_child(modules: &Bound<'_, PyDict>) -> Option<String> {
-    let module = modules.get_item(PyString::intern(modules.py(), "multiprocessing.process"));
-    let process = attribute(&module.ok()??, "_current_process")?;
+    let process = current_process(modules)?;
+    if process.as_ptr().addr() == PARENTS_OBJECT.load(Ordering::Relaxed) {
+        return None;
+    }
     attribute(&process, "_parent_pid").filter(|pid| !pid.is_none())?; // else the main process
     attribute(&process, "_name")?.extract().ok()
+}
+
+/// Returns what multiprocessing has for this process, if it is imported.
+fn current_process<'py>(modules: &Bound<'py, PyDict>) -> Option<Bound<'py, PyAny>> {
+    let module = modules.get_item(PyString::intern(modules.py(), "multiprocessing.process"));
+    attribute(&module.ok()??, "_current_process")
 }
 
 fn attribute<'py>(of: &Bound<'py, PyAny>, name: &str) -> Option<Bound<'py, PyAny>> {

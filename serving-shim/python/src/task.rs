@@ -32,13 +32,17 @@ pub(crate) fn current(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
         return None;
     }
     let asyncio = asyncio(py)?;
-    let running = asyncio.running_loop.bind(py).call0();
-    let running = quiet(running).filter(|running| !running.is_none())?;
+    let running = asyncio.running_loop(py)?;
     let task = match &asyncio.current {
         Current::Function(function) => quiet(function.bind(py).call1((running,)))?,
         Current::Dict(tasks) => tasks.bind(py).get_item(running).ok()??,
     };
     (!task.is_none()).then_some(task)
+}
+
+/// Returns the event loop that runs on the calling thread.
+pub(crate) fn running_loop(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
+    asyncio(py)?.running_loop(py)
 }
 
 /// What is remembered of asyncio, once the program has imported all of it. Nothing is imported here, and nothing waits: this may be a span within the import.
@@ -82,6 +86,11 @@ fn whole<'py>(name: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
 }
 
 impl Asyncio {
+    fn running_loop<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        let running = self.running_loop.bind(py).call0();
+        quiet(running).filter(|running| !running.is_none())
+    }
+
     fn find(py: Python<'_>) -> Option<Asyncio> {
         let events = whole(intern!(py, "asyncio.events"))?;
         let tasks = whole(intern!(py, "asyncio.tasks"))?;

@@ -1,8 +1,8 @@
 //! Python objects → JSON text of args. Numbers, texts, lists and dicts natively, UUIDs as texts; anything else by its type's name: it is never printed, and never
 //! copied from a device.
 
+pub(crate) mod encoded;
 mod key;
-pub(crate) mod made;
 
 use std::ptr::null_mut;
 
@@ -10,11 +10,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use pyo3::{Borrowed, ffi};
 use sa_recorder::Value;
+use sa_recorder::host::note_cut;
 use smallvec::SmallVec;
 
 use crate::call::id;
+use crate::value::encoded::EncodedValue;
 use crate::value::key::{KEYS, Keys};
-use crate::value::made::Made;
 
 /// How deep lists and dicts are followed.
 const MAX_DEPTH: u32 = 8;
@@ -26,8 +27,8 @@ const MAX_BYTES: usize = 128 << 10;
 const MAX_PLAIN: usize = 32;
 /// Room for some args, so that the text does not grow in small steps.
 const FIRST_BYTES: usize = 96;
-/// What stands for something below the deepest level.
-const DEEPER: &str = "…";
+/// Stands for something that is left out.
+const LEFT_OUT: &str = "…";
 
 /// A value whose text is made.
 pub(crate) struct Encoded(Vec<u8>);
@@ -35,7 +36,7 @@ pub(crate) struct Encoded(Vec<u8>);
 impl Encoded {
     pub(crate) fn of(value: &Bound<'_, PyAny>) -> Encoded {
         let mut text = Vec::new();
-        write(&mut text, value, 0);
+        write_whole(&mut text, value);
         Encoded(text)
     }
 }
@@ -44,6 +45,10 @@ impl Value for Encoded {
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.0);
     }
+
+    fn is_known(&self) -> bool {
+        true
+    }
 }
 
 /// Appends `"key":value`, with a comma before it unless the text is empty.
@@ -51,7 +56,7 @@ pub(crate) fn push(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bound<'_,
     begin(text);
     write_key(text, key, 0);
     text.push(b':');
-    write(text, value, 0);
+    write_whole(text, value);
 }
 
 /// The same for a key that is text.
@@ -59,30 +64,21 @@ pub(crate) fn push_named(text: &mut Vec<u8>, key: &str, value: &Bound<'_, PyAny>
     begin(text);
     key.write(text);
     text.push(b':');
-    write(text, value, 0);
+    write_whole(text, value);
 }
 
-/// The same for a number, a truth being 0 or 1; whether the value is one. Nothing is appended if it is none.
-pub(crate) fn push_number(
+/// Appends a series of a counter. Returns true if its value is a finite number or a truth; the recorder leaves out any other.
+pub(crate) fn push_series(
     text: &mut Vec<u8>,
     key: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
 ) -> bool {
-    let before = text.len();
     begin(text);
     write_key(text, key, 0);
     text.push(b':');
     let at = text.len();
-    match value.cast::<PyBool>() {
-        Ok(truth) => i64::from(truth.is_true()).write(text),
-        Err(_) => write(text, value, 0),
-    }
-    let is_number =
-        text[at..].starts_with(b"-") || text[at..].first().is_some_and(u8::is_ascii_digit);
-    if !is_number {
-        text.truncate(before);
-    }
-    is_number
+    write_whole(text, value);
+    matches!(text.get(at), Some(b'-' | b'0'..=b'9' | b't' | b'f'))
 }
 
 fn begin(text: &mut Vec<u8>) {
@@ -95,27 +91,30 @@ fn begin(text: &mut Vec<u8>) {
 
 /// Appends what a dict holds.
 pub(crate) fn push_all(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) {
-    let before = text.len();
-    let is_done = KEYS.with(dict.py(), |keys| push_plain(keys, text, dict));
-    if is_done == Some(true) {
+    let plain = KEYS.with(dict.py(), |keys| push_plain(keys, text, dict));
+    let done = plain.unwrap_or(0);
+    if done == dict.len() {
         return;
     }
-    text.truncate(before);
-    for (key, value) in pairs(dict) {
+    for (key, value) in pairs(dict).into_iter().skip(done) {
         push(text, &key, &value);
+    }
+    if dict.len() > MAX_ELEMENTS {
+        note_cut();
     }
 }
 
-/// The same for a few texts and numbers: no code of Python runs, so the dict stays as it is, and need not be copied. Whether all of them were appended. After an error, whose object may
-/// have had garbage collected, nothing of the dict is looked at.
-fn push_plain(keys: &mut Keys, text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> bool {
+/// Appends the first texts and numbers of a small dict, up to one that is neither, and returns how many there were. No code of Python runs, so the dict stays as it is, and need not be
+/// copied. After an error, whose object may have had garbage collected, nothing of the dict is looked at.
+fn push_plain(keys: &mut Keys, text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> usize {
     if dict.len() > MAX_PLAIN {
-        return false;
+        return 0;
     }
     if text.is_empty() {
         text.reserve(FIRST_BYTES);
     }
     let (mut at, mut key, mut value) = (0, null_mut(), null_mut());
+    let mut done = 0;
     // SAFETY: the dict is alive and unchanged since the last turn; the pointers are to places for borrowed references.
     while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut at, &raw mut key, &raw mut value) } != 0
     {
@@ -124,13 +123,16 @@ fn push_plain(keys: &mut Keys, text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> 
         // SAFETY: as above.
         let value = unsafe { Borrowed::from_ptr(dict.py(), value) };
         let Ok(key) = key.cast_exact::<PyString>() else {
-            return false;
+            break;
         };
+        let before = text.len();
         if !key::push(keys, text, &key) || !write_plain(text, &value) {
-            return false;
+            text.truncate(before);
+            break;
         }
+        done += 1;
     }
-    true
+    done
 }
 
 /// The same for a list of texts, numbers and the like; whether it is written whole.
@@ -151,11 +153,16 @@ pub(crate) fn write_plain_list(text: &mut Vec<u8>, list: &Bound<'_, PyList>) -> 
     true
 }
 
-/// Appends a value as JSON; most are of these types and not of a subclass.
-fn write(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) {
-    if !write_plain(text, value) {
-        write_any(text, value, depth);
+/// Appends the value of an argument as JSON, and counts it if something of it is left out.
+fn write_whole(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) {
+    if write(text, value, 0) {
+        note_cut();
     }
+}
+
+/// Appends a value as JSON; most are of these types and not of a subclass. Returns true if elements of it are left out; texts count by themselves.
+fn write(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) -> bool {
+    !write_plain(text, value) && write_any(text, value, depth)
 }
 
 /// The same for a text, a number, a truth, `None`, or a value whose text is made: no code of Python runs. Whether it is one. A text with lone surrogates is none.
@@ -176,15 +183,15 @@ fn write_plain(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> bool {
         text.extend_from_slice(b"null");
     } else if let Ok(truth) = value.cast_exact::<PyBool>() {
         truth.is_true().write(text);
-    } else if let Ok(made) = value.cast::<Made>() {
-        text.extend_from_slice(&made.get().0);
+    } else if let Ok(encoded) = value.cast::<EncodedValue>() {
+        text.extend_from_slice(&encoded.get().0);
     } else {
         return false;
     }
     true
 }
 
-fn write_any(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) {
+fn write_any(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) -> bool {
     if let Ok(string) = value.cast::<PyString>() {
         write_string(text, string);
     } else if let Ok(number) = value.cast::<PyInt>() {
@@ -192,16 +199,18 @@ fn write_any(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) {
     } else if let Ok(number) = value.cast::<PyFloat>() {
         number.value().write(text);
     } else if depth >= MAX_DEPTH || text.len() > MAX_BYTES {
-        DEEPER.write(text);
+        LEFT_OUT.write(text);
+        return true;
     } else if let Ok(list) = value.cast::<PyList>() {
-        write_list(text, list.iter(), list.len(), depth);
+        return write_list(text, list.iter(), list.len(), depth);
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
-        write_list(text, tuple.iter(), tuple.len(), depth);
+        return write_list(text, tuple.iter(), tuple.len(), depth);
     } else if let Ok(dict) = value.cast::<PyDict>() {
-        write_dict(text, dict, depth);
+        return write_dict(text, dict, depth);
     } else {
         write_other(text, value);
     }
+    false
 }
 
 fn write_string(text: &mut Vec<u8>, string: &Bound<'_, PyString>) {
@@ -237,47 +246,61 @@ fn write_list<'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
     len: usize,
     depth: u32,
-) {
+) -> bool {
+    let (mut written, mut is_cut) = (0, false);
     text.push(b'[');
-    for (at, item) in items.take(MAX_ELEMENTS).enumerate() {
-        if at > 0 {
+    for item in items.take(MAX_ELEMENTS) {
+        if text.len() > MAX_BYTES {
+            break;
+        }
+        if written > 0 {
             text.push(b',');
         }
-        if text.len() > MAX_BYTES {
-            DEEPER.write(text);
-            break;
-        }
-        write(text, &item, depth + 1);
+        is_cut |= write(text, &item, depth + 1);
+        written += 1;
     }
-    if let Some(more) = len.checked_sub(MAX_ELEMENTS).filter(|more| *more > 0) {
-        text.push(b',');
+    if let Some(more) = left_out(len, written) {
+        if written > 0 {
+            text.push(b',');
+        }
         format!("…[+{more} more]").write(text);
+        is_cut = true;
     }
     text.push(b']');
+    is_cut
 }
 
-fn write_dict(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: u32) {
+fn write_dict(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: u32) -> bool {
+    let (mut written, mut is_cut) = (0, false);
     text.push(b'{');
-    for (at, (key, value)) in pairs(dict).into_iter().enumerate() {
+    for (key, value) in pairs(dict) {
         if text.len() > MAX_BYTES {
             break;
         }
-        if at > 0 {
+        if written > 0 {
             text.push(b',');
         }
         write_key(text, &key, depth);
         text.push(b':');
-        write(text, &value, depth + 1);
+        is_cut |= write(text, &value, depth + 1);
+        written += 1;
     }
-    if let Some(more) = dict
-        .len()
-        .checked_sub(MAX_ELEMENTS)
-        .filter(|more| *more > 0)
-    {
-        text.extend_from_slice(b",\"\xe2\x80\xa6\":");
+    if let Some(more) = left_out(dict.len(), written) {
+        if written > 0 {
+            text.push(b',');
+        }
+        LEFT_OUT.write(text);
+        text.push(b':');
         format!("+{more} more").write(text);
+        is_cut = true;
     }
     text.push(b'}');
+    is_cut
+}
+
+/// Returns how many elements were left out; `None` if all were written.
+fn left_out(len: usize, written: usize) -> Option<usize> {
+    len.checked_sub(written).filter(|more| *more > 0)
 }
 
 /// A key and its value.

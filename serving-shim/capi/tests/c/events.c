@@ -72,6 +72,7 @@ static void flows(void) {
   for (size_t at = 0; at < 3; at++) {
     sa_profile_flow(E2E, phases[at], "test", "here", 7);
     sa_profile_flow_global(SA_PROFILE_LEVEL_KERNEL, phases[at], "test", "everywhere", UINT64_MAX);
+    sa_profile_flow_text(E2E, phases[at], NULL, "request", "cmpl-0");
   }
   sa_profile_span_end(span);
 }

@@ -44,7 +44,17 @@ static void broken(void) {
   sa_profile_instant(E2E, "test", "long", SA_PROFILE_ARGS(SA_PROFILE_ARG("text", text)));
   sa_profile_instant(99, "test", "never", SA_PROFILE_NO_ARGS);
   sa_profile_flow(E2E, 99, "test", "never", 1);
+  sa_profile_flow_text(E2E, SA_PROFILE_FLOW_START, "test", "never", NULL);
   sa_profile_span_end(sa_profile_span_begin(99, "test", "never"));
+}
+
+static void counters(void) {
+  const double zero = 0, nan = zero / zero, infinite = 1 / zero;
+  sa_profile_counter(E2E, "counter",
+                     SA_PROFILE_ARGS(SA_PROFILE_ARG("nan", nan), sa_profile_arg_bool("yes", true), SA_PROFILE_ARG("infinite", infinite),
+                                     sa_profile_arg_bool("no", false), SA_PROFILE_ARG("text", "7"), SA_PROFILE_ARG("half", 0.5)));
+  sa_profile_counter(E2E, "undrawn", SA_PROFILE_ARGS(SA_PROFILE_ARG("nan", nan), sa_profile_arg_string("null", NULL)));
+  sa_profile_counter(E2E, "undrawn", SA_PROFILE_NO_ARGS);
 }
 
 static void handles(void) {
@@ -87,6 +97,7 @@ int main(void) {
   CHECK(getenv("SA_PROFILE_RUN") == NULL);
   nothing();
   broken();
+  counters();
   handles();
   sa_profile_flush();
   CHECK(errno == 4711);

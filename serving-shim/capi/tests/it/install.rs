@@ -43,6 +43,44 @@ fn check_example(stage: &Stage, flags: &[String], library_path: &Path) -> PathBu
     program
 }
 
+fn static_libs(prefix: &Path) -> Vec<String> {
+    pkg_config(prefix, &["--variable=static_libs"])
+}
+
+/// Links a plugin with the static library and these flags.
+fn plugin(stage: &Stage, prefix: &Path, flags: &[String]) -> PathBuf {
+    let plugin = stage.path().join("libplugin.so");
+    let mut cc = Command::new("cc");
+    cc.args(C)
+        .args(["-shared", "-fPIC"])
+        .arg(Path::new(PACKAGE).join("tests/c/plugin.c"))
+        .arg("-o")
+        .arg(&plugin)
+        .args(pkg_config(prefix, &["--cflags"]))
+        .arg(prefix.join("lib/libsa_profile.a"));
+    run(cc.args(flags));
+    plugin
+}
+
+/// Runs a program that opens a library, records through its function in a thread, and closes it.
+fn check_closing(stage: &Stage, library: &Path, function: &str, events: usize) -> Trace {
+    let program = stage.path().join("closing");
+    let mut cc = Command::new("cc");
+    cc.args(C)
+        .arg(Path::new(PACKAGE).join("tests/c/closing.c"))
+        .args(["-lpthread", "-ldl", "-o"]);
+    run(cc.arg(&program));
+    let mut command = stage.command(&program);
+    command
+        .env("SA_PROFILE_DIR", stage.run_directory())
+        .arg(library)
+        .arg(function);
+    let trace = Trace::of(&stage.run_directory(), run(&mut command));
+    let spans = trace.events.iter().filter(|event| event["ph"] == "X");
+    assert_eq!(spans.count(), events);
+    trace
+}
+
 fn check_trace(trace: &Trace) {
     assert_eq!(
         (trace.report.lost_events, trace.named("sa_loss").len()),
@@ -125,7 +163,7 @@ fn the_example_builds_and_records_with_the_installed_static_library() {
         let prefix = installed(&stage);
         let mut flags = pkg_config(&prefix, &["--cflags"]);
         flags.push(prefix.join("lib/libsa_profile.a").display().to_string());
-        flags.extend(pkg_config(&prefix, &["--variable=static_libs"]));
+        flags.extend(static_libs(&prefix));
         let program = check_example(&stage, &flags, Path::new("/nonexistent"));
         if has("readelf", test) {
             let dynamic = run(Command::new("readelf").args(["-d", "-W"]).arg(program));
@@ -142,16 +180,7 @@ fn a_plugin_with_the_static_library_exports_its_own_functions_alone() {
     }
     let stage = Stage::new();
     let prefix = installed(&stage);
-    let plugin = stage.path().join("libplugin.so");
-    let mut cc = Command::new("cc");
-    cc.args(C)
-        .args(["-shared", "-fPIC"])
-        .arg(Path::new(PACKAGE).join("tests/c/plugin.c"))
-        .arg("-o")
-        .arg(&plugin)
-        .args(pkg_config(&prefix, &["--cflags"]))
-        .arg(prefix.join("lib/libsa_profile.a"));
-    run(cc.args(pkg_config(&prefix, &["--variable=static_libs"])));
+    let plugin = plugin(&stage, &prefix, &static_libs(&prefix));
     let symbols = run(Command::new("nm")
         .args(["-D", "--defined-only"])
         .arg(plugin));
@@ -159,6 +188,59 @@ fn a_plugin_with_the_static_library_exports_its_own_functions_alone() {
         .lines()
         .filter_map(|line| line.split_whitespace().nth(2));
     assert_eq!(names.collect::<Vec<_>>(), ["plugin_step"]);
+}
+
+#[test]
+fn issue_47_a_plugin_that_recorded_survives_its_dlclose() {
+    let test = "issue_47_a_plugin_that_recorded_survives_its_dlclose";
+    if !has("cc", test) || !has("pkg-config", test) {
+        return;
+    }
+    let stage = Stage::new();
+    let prefix = installed(&stage);
+    let flags = static_libs(&prefix);
+    let nodelete = |flag: &String| flag.contains("nodelete");
+    assert_eq!(flags.iter().filter(|flag| nodelete(flag)).count(), 1);
+    let without = flags.iter().filter(|flag| !nodelete(flag)).cloned();
+    for flags in [without.collect(), flags.clone()] {
+        let plugin = plugin(&stage, &prefix, &flags);
+        check_closing(&stage, &plugin, "plugin_step", 1000);
+        fs::remove_dir_all(stage.run_directory()).unwrap();
+    }
+}
+
+/// A constructor runs under the dynamic linker's lock, which the thread needs that keeps the library loaded.
+#[test]
+fn measured_issue_47_a_plugin_may_record_while_it_is_loaded() {
+    let test = "measured_issue_47_a_plugin_may_record_while_it_is_loaded";
+    if !has("cc", test) || !has("pkg-config", test) {
+        return;
+    }
+    let stage = Stage::new();
+    let prefix = installed(&stage);
+    let flags = static_libs(&prefix).into_iter();
+    let flags = flags.filter(|flag| !flag.contains("nodelete"));
+    let flags: Vec<String> = flags.chain(["-DAT_LOAD".to_owned()]).collect();
+    let plugin = plugin(&stage, &prefix, &flags);
+    let trace = check_closing(&stage, &plugin, "plugin_step", 1000);
+    trace.one("first");
+    let took_ns = trace.one("loaded")["args"]["took_ns"].as_u64().unwrap();
+    assert!(
+        took_ns < 500_000_000,
+        "{took_ns}: as long as for a file system that hangs"
+    );
+}
+
+#[test]
+fn issue_47_a_rust_library_that_recorded_survives_its_dlclose() {
+    if has(
+        "cc",
+        "issue_47_a_rust_library_that_recorded_survives_its_dlclose",
+    ) {
+        let stage = Stage::new();
+        let library = built().join("libsecond_recorder.so");
+        check_closing(&stage, &library, "second_recorder_record", 1000);
+    }
 }
 
 #[test]
@@ -179,7 +261,7 @@ fn the_readmes_first_trace_is_one() {
     run(cc.args(pkg_config(&prefix, &["--cflags", "--libs"])));
     let output = stage.record(&program);
     let trace = Trace::of(&stage.run_directory(), output);
-    assert_eq!(trace.one("step")["args"]["tokens"], 8);
+    assert_eq!(trace.one("execute_step")["args"]["tokens"], 8);
     assert_eq!(trace.one("requests")["args"]["waiting"], 1);
 }
 

@@ -41,13 +41,22 @@ fn every_kind_of_event_is_in_the_trace_as_it_was_recorded() {
         (&json!(1500.0), &json!({"rows": 2}))
     );
     assert_eq!(trace.one("ended now")["dur"], json!(2.0));
-    for (name, phases) in [("here", ["s", "t", "f"]), ("everywhere", ["s", "t", "f"])] {
+    let whole = ["s", "t", "f"];
+    for (name, category) in [
+        ("here", "test"),
+        ("everywhere", "test"),
+        ("request", "flow"),
+    ] {
         let found: Vec<&str> = trace
             .named(name)
             .iter()
             .filter_map(|flow| flow["ph"].as_str())
             .collect();
-        assert_eq!(found, phases, "{name}");
+        assert_eq!(found, whole, "{name}");
+        assert!(
+            trace.named(name).iter().all(|flow| flow["cat"] == category),
+            "{name}"
+        );
     }
     assert!(trace.named("verbose").is_empty(), "not recorded by default");
     assert_eq!(trace.one("kernel")["cat"], "k");
@@ -104,20 +113,23 @@ fn what_makes_no_sense_is_recorded_as_far_as_it_does_or_not_at_all() {
         (904, 904),
         "spans beyond the bound are counted"
     );
-    let losses: Vec<&Value> = trace
-        .named("sa_loss")
-        .iter()
-        .map(|loss| &loss["args"]["cause"])
-        .collect();
-    assert!(
-        !losses.is_empty() && losses.iter().all(|cause| **cause == json!("too_many_open")),
-        "{losses:?}"
-    );
+    let mut losses: BTreeMap<&str, u64> = BTreeMap::new();
+    for loss in trace.named("sa_loss") {
+        let cause = loss["args"]["cause"].as_str().unwrap();
+        *losses.entry(cause).or_default() += loss["args"]["events"].as_u64().unwrap();
+    }
+    // One text of 20,000 bytes, and five values of counters.
+    let expected = [("bad_series", 5), ("cut", 1), ("too_many_open", 904)];
+    assert_eq!(losses, BTreeMap::from(expected));
+    let drawn = trace.named("counter").into_iter();
+    let drawn: Vec<_> = drawn.map(|counter| &counter["args"]).collect();
+    assert_eq!(drawn, [&json!({"yes": 1, "no": 0, "half": 0.5})]);
+    assert!(trace.named("undrawn").is_empty());
     let left_open = trace.named("left open");
     assert_eq!(
         left_open.len(),
-        32,
-        "those of the stack that outlives a crash show as unfinished"
+        4096,
+        "all that are open show as unfinished"
     );
     assert!(left_open.iter().all(|span| span["ph"] == "B"));
 }

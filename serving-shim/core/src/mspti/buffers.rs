@@ -97,8 +97,8 @@ impl Buffers {
             self.refused.fetch_add(records as u64, Ordering::Relaxed);
             return;
         }
-        let is_it = |buffer: &&Buffer| buffer.start.load(Ordering::Relaxed) == start;
-        if let Some(buffer) = self.buffers.iter().find(is_it)
+        let starts_here = |buffer: &&Buffer| buffer.start.load(Ordering::Relaxed) == start;
+        if let Some(buffer) = self.buffers.iter().find(starts_here)
             && buffer.state.load(Ordering::Acquire) == GIVEN
         {
             buffer.valid.store(valid.min(BYTES), Ordering::Relaxed);

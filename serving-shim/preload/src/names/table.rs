@@ -36,16 +36,16 @@ pub(super) struct Table {
     places: [Place; PLACES],
     made: AtomicU32,
     /// The name that was made last; all hang together.
-    last: AtomicPtr<Made>,
+    last: AtomicPtr<KeptName>,
     /// A name was refused for want of room.
     full: AtomicBool,
 }
 
 /// A name, which is never freed: a launch on another thread may be using it. A leak checker would take one that another has replaced for lost, and end
 /// the host with a code of its own, if nothing led to it.
-struct Made {
+struct KeptName {
     name: KernelName,
-    before: *mut Made,
+    before: *mut KeptName,
 }
 
 /// Stands for the name of those that have none.
@@ -101,7 +101,7 @@ impl Table {
 
     /// Keeps a name for good.
     fn keep(&self, name: KernelName) -> *mut KernelName {
-        let made = Box::leak(Box::new(Made {
+        let made = Box::leak(Box::new(KeptName {
             name,
             before: self.last.load(Ordering::Acquire),
         }));

@@ -150,6 +150,25 @@ fn issue_19_real_libraries_get_along_with_ours_that_begins_before_main() {
 }
 
 #[test]
+fn issue_47_at_exit_no_replaced_function_is_asked_for_the_status_of_a_file() {
+    let ground = Ground::with_fakes();
+    ground.library("libearly.so", "early.c", &["-l:libascendcl.so"]);
+    ground.library("libended.so", "ended.c", &[] as &[&str]);
+    let direct = [vec!["-DDIRECT".to_owned()], Ground::links()].concat();
+    let options = [direct, vec!["-l:libearly.so".to_owned()]].concat();
+    ground.program("direct", &["direct.c", "adversary.c"], &options);
+    let (ours, ended) = (preload(), ground.path("libended.so"));
+    let plain = below(&ground, &[&ended]);
+    assert_eq!(plain.code, 42, "{plain:?}");
+    for order in [[&ours, &ended], [&ended, &ours]] {
+        assert_eq!(below(&ground, &order.map(AsRef::as_ref)), plain);
+        let trace = ground.trace();
+        assert_eq!(trace.count("aclrtSynchronizeDevice"), 5, "{order:?}");
+        std::fs::remove_dir_all(ground.run()).unwrap();
+    }
+}
+
+#[test]
 fn of_two_copies_of_ours_the_first_one_records() {
     let ground = ground();
     std::fs::create_dir(ground.path("copy")).unwrap();

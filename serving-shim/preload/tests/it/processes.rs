@@ -2,6 +2,7 @@
 
 use crate::ground::{Ground, beside, end};
 use crate::trace::Trace;
+use std::collections::BTreeSet;
 
 const LAUNCH: &str = "aclrtLaunchKernel";
 
@@ -33,6 +34,14 @@ fn a_child_records_its_own_launches_also_where_the_runtime_died_with_the_fork() 
         "waits all the same"
     );
     assert_eq!((trace.processes().len(), trace.threads().len()), (3, 5));
+    let names = trace.process_names().into_iter();
+    let forked: BTreeSet<&str> = names
+        .filter_map(|name| name.strip_prefix("processes fork "))
+        .collect();
+    let pids = trace.processes();
+    // The first child was forked before its parent recorded anything.
+    assert_eq!(forked.len(), 1, "issue 47: named after its parent");
+    assert!(forked.iter().all(|pid| pids.contains(*pid)), "{forked:?}");
 }
 
 #[test]

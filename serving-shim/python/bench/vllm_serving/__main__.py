@@ -13,8 +13,11 @@ is not installed.
     account     what each request's latency consists of: the spans on its way, and the stretches that none of them covers
     names       which of the spans, instants and counters that docs/vllm.md lists the trace has; versions.py makes a table of several
     killed      worker, engine and API server, each killed by SIGKILL under load: the merge, and whose the unfinished spans are
+    stopped     worker and engine, each stopped by SIGSTOP for a part of every second under load: whom the report blames
+    newcomer    README's commands in their order, from `sa-profile run` to a killed worker, against /metrics and a client's clock
     throughput  recording on against off in one live server, interleaved, and recorder CPU-ns for each output token
-    cost        CPU time of the plugin alone in each process, for each output token and step, on stand-ins for vLLM (cost.py alone needs no vLLM)
+    cost        recording on against off in one live server: CPU time of each process for each request and each output token, within 10 minutes
+    hooks       CPU time of the plugin alone in each process, for each output token, step and whole request, on stand-ins for vLLM (hooks.py alone needs no vLLM)
     plain       recording on against a server without the plugin, both live, interleaved
 """
 
@@ -27,11 +30,14 @@ from pathlib import Path
 import account
 import cost
 import counters
+import hooks
 import killed
 import latency
 import metrics
 import names
+import newcomer
 import parallel
+import stopped
 import throughput
 from report import Report
 from server import Machine
@@ -44,12 +50,15 @@ CASES = {
     "account": account.run,
     "names": names.run,
     "killed": killed.run,
+    "stopped": stopped.run,
+    "newcomer": newcomer.run,
     "throughput": throughput.run,
     "plain": throughput.run_plain,
     "cost": cost.run,
+    "hooks": hooks.run,
 }
 
-DEFAULT = ["latency", "metrics", "counters", "killed"]
+DEFAULT = ["newcomer", "latency", "metrics", "counters", "killed", "stopped"]
 
 
 def parse():

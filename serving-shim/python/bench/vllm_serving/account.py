@@ -110,7 +110,7 @@ def run(machine, report):
     """A server under a light load of streamed chat and text completions."""
     options = machine.options
     folder = machine.folder / "account"
-    with Server(machine, folder) as server:
+    with Server(machine, folder, SA_PROFILE_LEVEL="verbose") as server:
         asyncio.run(load(server.port, 4, min(options.requests, 64), options.tokens, chat=True))
         asyncio.run(load(server.port, 4, min(options.requests, 64), options.tokens))
     path, merged = machine.merge(folder)

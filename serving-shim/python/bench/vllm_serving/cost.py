@@ -1,112 +1,140 @@
-"""CPU time of the plugin itself, without vLLM: the same calls on the tests' stand-ins, by the process that makes them in vLLM.
+"""The cost of recording for each process of a live vLLM server, in CPU time for each request and for each output token.
 
-Three processes live at once and take turns: without the plugin, with it and recording paused, and recording. In each the roles run requests one after another, from
-their first step to their last one. What a role costs is its thread CPU time less that of the process without the plugin in the same turn, so the stand-ins' own work
-is in no result. Printed are the medians of the turns.
+Recording is switched on and off in one server. In between, batches of requests with short and with long answers run from the first one sent to the last one
+answered, so no request counts in two windows. Each turn gives two differences, on against off, for short and for long answers:
 
-    python serving-shim/python/bench/vllm_serving/cost.py
+    difference = request + output tokens * token
+
+Both unknowns are solved from the two, turn by turn.
 """
 
-import gc
+import asyncio
 import os
 import statistics
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
-from types import SimpleNamespace
+import time
 
-from report import Report
+from client import connect, prompt_of
+from server import Server
+from throughput import SETTLE_S, Differences, cpu_ns, events_per_token, switch
 
-FAKE = Path(__file__).resolve().parents[2] / "tests" / "vllm" / "fake"
-STATES = ("without", "paused", "on")
-ROLES = {"engine": "the engine", "worker": "a worker", "output": "the API server's output processor"}
-REQUESTS = (8, 64, 256)
-TOKENS, TURNS = 300, 15
-SERVE = "--serve"  # makes this program one of the processes
+SHORT, LONG = 2, 48  # output tokens
+CONCURRENCY = 16
+BATCH = {SHORT: 128, LONG: 64}  # requests in a window
+FLUSH_S = 0.15  # the recorder's own thread writes what is left after a batch
+WARM_UP_TURNS = 1
+MINUTES = 9.5
+# Most that the API server may pay, and how well that must be known: half the width of the 95 % confidence interval.
+BARS_US = {"request": 100.0, "token": 3.0}
+HALF_WIDTHS_US = {"request": 25.0, "token": 1.0}
+JUDGED = "APIServer"
+# The order of a turn's windows: a drift of the machine falls on both states and on both lengths.
+TURN = [(True, (SHORT, LONG)), (False, (LONG, SHORT, SHORT, LONG)), (True, (LONG, SHORT))]
 
 
-class Subject:
-    """A process in one of the states."""
+class Clients:
+    """Connections that send the next request as soon as the last one is answered."""
 
-    def __init__(self, state, folder):
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(FAKE), os.environ.get("PYTHONPATH"))))
-        if state != "without":
-            environment["SA_PROFILE_DIR"] = str(folder / f"cost-{state}")
-        if state == "paused":
-            environment["SA_PROFILE_START"] = "paused"
-        words = [sys.executable, __file__, SERVE]
-        self._process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, port):
+        self._port = port
+        self._streams = []
 
-    def turn(self, requests):
-        """CPU ns of a step, by role."""
-        try:
-            self._process.stdin.write(f"{requests}\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            raise self._failed() from None
-        line = self._process.stdout.readline()
-        if not line:
-            raise self._failed()
-        return dict(zip(ROLES, map(float, line.split()), strict=True))
+    async def connect(self):
+        self._streams = [await connect(self._port) for _ in range(CONCURRENCY)]
 
-    def end(self):
-        self._process.stdin.close()
-        if self._process.wait() != 0:
-            raise self._failed()
+    async def batch(self, tokens):
+        """Sends a batch, and waits for all of its answers."""
+        left = iter(range(BATCH[tokens]))
 
-    def _failed(self):
-        return SystemExit(f"cost: a process failed: exit {self._process.wait()}")
+        async def work(stream):
+            for _ in left:
+                await stream.send(self._port, prompt_of(12), tokens)
+
+        await asyncio.gather(*map(work, self._streams))
+
+    def close(self):
+        for stream in self._streams:
+            stream.transport.close()
+
+
+class Costs:
+    """The results of each turn in µs, by process and by kind of cost."""
+
+    def __init__(self):
+        self.found = {}
+        self.off = {}  # CPU time of a request while recording is off
+
+    def add(self, windows):
+        """Adds the windows of a turn: CPU ns of a request in each, by process, by whether recording was on, and number of tokens."""
+        for name in windows[True, SHORT][0]:
+            mean = {key: statistics.fmean(one[name] for one in found) / 1000 for key, found in windows.items()}
+            short, long = (mean[True, tokens] - mean[False, tokens] for tokens in (SHORT, LONG))
+            token = (long - short) / (LONG - SHORT)
+            for what, cost in (("short", short), ("long", long), ("token", token), ("request", short - SHORT * token)):
+                self.found.setdefault((name, what), Differences()).values.append(cost)
+            for tokens in (SHORT, LONG):
+                self.off.setdefault((name, tokens), []).append(mean[False, tokens])
+
+    def are_known(self):
+        """Returns whether what is judged is known well enough."""
+        return bool(self.found) and all(self.found[JUDGED, what].half_width() <= most for what, most in HALF_WIDTHS_US.items())
+
+    def report(self, report):
+        """Prints every cost with its interval, and holds the API server's to the bars."""
+        units = {"short": f"a request of {SHORT} tokens", "long": f"a request of {LONG} tokens", "request": "a request", "token": "an output token"}
+        for (name, tokens), values in self.off.items():
+            report.result(f"cost_{name}_off_{tokens}_tokens_cpu_us", statistics.median(values), "for a request while recording is off")
+        for (name, what), differences in self.found.items():
+            differences.tell(report, f"cost_{name}_{what}_cpu_us", f"µs for {units[what]}")
+        for what, bar in BARS_US.items():
+            differences, most = self.found[JUDGED, what], HALF_WIDTHS_US[what]
+            (low, high), half_width = differences.interval(), differences.half_width()
+            if half_width > most and low <= bar < high:
+                report.skip(f"cost_{JUDGED}_{what}", f"this machine is too noisy: expected an interval of ± {most:g} µs at most, found ± {half_width:.3g} µs around the bar of {bar:g} µs")
+            else:
+                report.check(f"cost_{JUDGED}_{what}", statistics.median(differences.values) <= bar, f"expected at most {bar:g} µs, found {low:.3g} to {high:.3g}")
 
 
 def run(machine, report):
-    """What each role costs in a step, and of that for each output token: paused, and recording."""
-    steps = measure(machine.folder)
-    for state in STATES[1:]:
-        for role, words in ROLES.items():
-            cost = {requests: steps[requests, state, role] for requests in REQUESTS}
-            for requests, ns in cost.items():
-                report.result(f"cost_{role}_{state}_{requests}_requests_cpu_ns_per_output_token", ns / requests, f"{ns:.0f} for each step of {words}")
-            fewest, most = min(cost), max(cost)
-            further = (cost[most] - cost[fewest]) / (most - fewest)
-            report.result(f"cost_{role}_{state}_cpu_ns_per_step", cost[fewest] - fewest * further, f"and {further:.0f} for each token of it")
+    """Switches recording in one server until the costs are known well enough, or the time is up."""
+    report.result("load_average_before", os.getloadavg()[0])
+    folder = machine.folder / "cost"
+    # Without patience, a worker's CPU time is mostly the loop in which it waits.
+    with Server(machine, folder, patient=True, SA_PROFILE_MAX_MB="64") as server:
+        costs = asyncio.run(measure(machine, server, folder))
+    costs.report(report)
+    report.result("load_average_after", os.getloadavg()[0])
+    events_per_token(machine, report, folder)
 
 
-def measure(folder):
-    """The medians, by number of requests, state and role."""
-    subjects = {state: Subject(state, folder) for state in STATES}
-    turns = {}
-    for at in range(TURNS + 1):
-        for requests in REQUESTS:
-            found = {state: subject.turn(requests) for state, subject in subjects.items()}
-            for state in STATES[1:] if at else ():  # the first turn warms up
-                for role in ROLES:
-                    turns.setdefault((requests, state, role), []).append(found[state][role] - found["without"][role])
-    for subject in subjects.values():
-        subject.end()
-    return {key: statistics.median(values) for key, values in turns.items()}
+async def measure(machine, server, folder):
+    """Takes turns; a warm-up turn counts for nothing."""
+    until = time.monotonic() + 60 * min(machine.options.minutes, MINUTES)
+    clients, costs = Clients(server.port), Costs()
+    await clients.connect()
+    for _ in range(WARM_UP_TURNS):
+        await turn(machine, server, clients, folder)
+    while time.monotonic() < until and not costs.are_known():
+        costs.add(await turn(machine, server, clients, folder))
+    clients.close()
+    return costs
 
 
-def serve():
-    """Takes a number of requests on each line of stdin, runs them, and prints ns of a step for each role."""
-    from sa_profile.vllm import register
-
-    register()
-    import roles
-
-    parts = roles.Engine(), roles.Worker(), roles.OutputProcessor()
-    gc.freeze()  # as vLLM does once it has started
-    for turn, line in enumerate(sys.stdin):
-        requests = [f"cmpl-0123456789abcdef-{at}-{turn:08x}" for at in range(int(line))]
-        messages = roles.messages(requests, TOKENS)
-        print(*[part.run(requests, messages, TOKENS) for part in parts], flush=True)
+async def turn(machine, server, clients, folder):
+    """Returns the windows of one turn, by whether recording was on and number of tokens. It begins and ends with recording on."""
+    processes, windows, recording = server.processes(), {}, True
+    for on, lengths in TURN:
+        if on != recording:
+            await asyncio.to_thread(switch, machine, "start" if on else "stop", folder)
+            await asyncio.sleep(SETTLE_S)
+            recording = on
+        for tokens in lengths:
+            windows.setdefault((on, tokens), []).append(await window(clients, tokens, processes))
+    return windows
 
 
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        run(SimpleNamespace(folder=Path(folder)), Report())
-
-
-if __name__ == "__main__":
-    serve() if SERVE in sys.argv else main()
+async def window(clients, tokens, processes):
+    """Returns the CPU ns that each process has used for a request of a batch."""
+    before = cpu_ns(processes)
+    await clients.batch(tokens)
+    await asyncio.sleep(FLUSH_S)
+    return {name: (ns - before[name]) / BATCH[tokens] for name, ns in cpu_ns(processes).items()}

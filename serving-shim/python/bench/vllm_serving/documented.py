@@ -9,8 +9,7 @@ HEADER = "| process | span, instant or counter | says |"
 BY_CHANCE = {"event_loop.stall", "gc.collect", "torch.compile", "triton.compile"}
 ARGS = {
     ("APIServer", "http.request"): ["waited_us", "answered_us", "request_ids", "external_ids", "disconnected_us", "error"],
-    ("APIServer", "request.arrived"): ["external_id"],
-    ("APIServer", "request"): ["n", "structured", "cached_tokens"],
+    ("APIServer", "request"): ["external_id", "n", "structured", "cached_tokens"],
     ("EngineCore", "request.finished"): ["cached_tokens", "preemptions"],
     ("EngineCore", "scheduler.schedule"): ["prefill_tokens", "decode_tokens", "preempted_ids"],
     ("EngineCore", "scheduler.update_from_output"): ["drafted", "accepted"],

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
+import subprocess
 import time
 
 from client import connect, prompt_of
@@ -11,6 +13,7 @@ from server import Server
 from trace import Trace, check_import
 
 PROMPTS = 64
+LATE = 8  # requests that come when the process is dead
 STEP = ("request_ids", "tokens", "prefill_requests")
 # Which of a step's calls a kill leaves open depends on its moment.
 CALLS = {"WorkerWrapperBase.execute_model", "model_runner.sample_tokens", "executor.execute_model", "executor.sample_tokens"}
@@ -20,8 +23,7 @@ VICTIMS = {
     "EngineCore": {"request": ("request_id", "prompt_tokens")} | {name: STEP for name in ("executor.execute_model", "executor.sample_tokens")},
     "APIServer": {
         "http.request": ("method", "path", "x_request_id"),
-        "AsyncLLM.generate": ("external_id",),
-        "request": ("request_id", "prompt_tokens", "max_tokens"),
+        "request": ("request_id", "external_id", "prompt_tokens", "max_tokens"),
     },
 }
 
@@ -32,8 +34,9 @@ def run(machine, report):
         folder = machine.folder / f"killed-{victim}"
         with Server(machine, folder) as server:
             pid = next(pid for name, pid in server.processes().items() if name.startswith(victim))
-            asyncio.run(kill_under_load(server, pid))
+            late = asyncio.run(kill_under_load(server, pid))
             wait_until_dead(server)
+        check_victim(machine, report, folder, (victim, pid), late)
         path, merged = machine.merge(folder)
         report.check(f"killed_{victim}_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
         check_open_spans(report, victim, expected, [event for event in Trace(path).events if event["ph"] == "B" and event["pid"] == pid])
@@ -54,6 +57,36 @@ def check_open_spans(report, victim, expected, spans):
         report.check(f"killed_{victim}_{name}_has_{'_'.join(args)}", found and len(known) == len(found), f"{len(known)} of {len(found)}")
 
 
+def check_victim(machine, report, folder, killed, late):
+    """Report, doctor and status say that it died first, before a merge has settled anything. Each answer of the server is a request."""
+    victim, pid = killed
+    said = {command: say(machine, command, str(folder)) for command in ("doctor", "status")}
+    found = json.loads(say(machine, "report", "--json", str(folder)))
+    first = found["findings"][0]
+    report.check(f"killed_{victim}_first_finding", first["rule"] == "crash" and f"(pid {pid}) died first" in first["evidence"], first["evidence"])
+    for command, text in said.items():
+        lines = [line for line in text.splitlines() if "killed: " in line]
+        is_first = len(lines) == 1 and f"[{pid}]" in lines[0] and lines[0].index(f"[{pid}]") == lines[0].index("[")
+        report.check(f"killed_{victim}_{command}_agrees", is_first, *lines)
+    if victim == "Worker":
+        crash, requests = found["crash"], found["requests"]
+        report.check("killed_Worker_with_its_requests", crash["requests"] > 0, crash["requests"], crash["step"])
+        report.check("killed_Worker_counts_each_request", PROMPTS + late <= requests["n"] <= PROMPTS + LATE, f"{requests['n']} of {PROMPTS + late}, {late} came late, {requests['failed']} failed")
+
+
+def say(machine, command, *arguments):
+    """Returns the output of a command of ours."""
+    return subprocess.run([machine.program("sa-profile"), command, *arguments], capture_output=True, text=True).stdout
+
+
+async def ask_late(server):
+    """Requests that come when a process is dead, until the server has noticed. Returns how many of them it answered with a status of 500 or more."""
+    answers = [await connect(server.port) for _ in range(LATE)]
+    answers = [stream.send(server.port, prompt_of(12), 8) for stream in answers]
+    ended = await asyncio.wait_for(asyncio.gather(*answers, return_exceptions=True), 60)
+    return sum(str(one).startswith("HTTP/1.1 5") for one in ended)
+
+
 async def kill_under_load(server, pid):
     """Sends more long prompts than one step can take, and kills the process while those that are left are under way."""
     began = asyncio.Event()
@@ -69,8 +102,12 @@ async def kill_under_load(server, pid):
         raise TimeoutError("no output came")
     await asyncio.sleep(0.1)
     os.kill(pid, signal.SIGKILL)
+    late = 0
+    with contextlib.suppress(TimeoutError, OSError):
+        late = await ask_late(server)
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(asyncio.gather(*answers, return_exceptions=True), 60)
+    return late
 
 
 def wait_until_dead(server, seconds=60):

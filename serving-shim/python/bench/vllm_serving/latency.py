@@ -14,8 +14,7 @@ MONOTONIC_COARSE = 6  # CLOCK_MONOTONIC_COARSE of linux/time.h
 ORDERED_MS = 1000 * time.clock_getres(MONOTONIC_COARSE)
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
 LINKS = [
-    ("http.request", "OutputProcessor.add_request"),
-    ("OutputProcessor.add_request", "EngineCore.preprocess_add_request"),
+    ("http.request", "EngineCore.preprocess_add_request"),
     ("EngineCore.preprocess_add_request", "EngineCore.add_request"),
     ("EngineCore.add_request", "scheduler.schedule"),
     ("scheduler.schedule", "WorkerWrapperBase.execute_model"),
@@ -41,22 +40,36 @@ def run(machine, report):
     trace = Trace(path)
     report.result("load_average_before", load_before)
     report.result("processes", len(names), *sorted(set(trace.processes.values())))
-    compare(report, "c1", alone, trace)
-    compare(report, f"c{options.concurrency}", together, trace)
+    of_trace, of_report = trace.http(), reported(machine, folder, trace)
+    for label, timings in (("c1", alone), (f"c{options.concurrency}", together)):
+        compare(report, label, timings, of_trace)
+        compare(report, f"{label}_report", timings, of_report)
     check_arrivals(report, alone + together, trace)
     check_steps(report, alone + together, trace)
     check_import(machine, report, "latency", path)
     check_links(machine, report, path, len(trace.http()))
 
 
-def compare(report, label, timings, trace):
-    """Each request's latencies, by the client and by the trace."""
-    told = trace.http()
+def reported(machine, folder, trace):
+    """Returns external id → (internal id, TTFT, E2E) in ms from `sa-profile report`. Both begin when the request reached the kernel."""
+    requests = {one["request_id"]: one for one in machine.report(folder)["request"]}
+    found = {}
+    for external_id, (request_id, _, _) in trace.http().items():
+        one = requests.get(request_id, {})
+        times = [one.get(name) for name in ("arrival_ns", "first_token_ns", "finished_ns")]
+        if None not in times:
+            arrival_ns, first_token_ns, finished_ns = times
+            found[external_id] = (request_id, (first_token_ns - arrival_ns) / 1e6, (finished_ns - arrival_ns) / 1e6)
+    return found
+
+
+def compare(report, label, timings, told):
+    """Compares each request's latencies by the client's clock with those in the trace or its report."""
     report.check(f"{label}_all_in_trace", all(one.request_id in told for one in timings), f"{len(timings)} requests")
     pairs = [(one, told[one.request_id]) for one in timings if one.request_id in told]
     for what, of_client, at in (("ttft", lambda one: one.ttft_ms, 1), ("e2e", lambda one: one.e2e_ms, 2)):
         values = [(of_client(one), row[at]) for one, row in pairs]
-        if label == "c1":
+        if label.startswith("c1_") or label == "c1":
             differences = sorted(abs(client - ours) for client, ours in values)
             worst = differences[-1]
             report.result(f"{label}_{what}_difference_p50_ms", quantile(differences, 0.5), "p90", f"{quantile(differences, 0.9):.3g}")

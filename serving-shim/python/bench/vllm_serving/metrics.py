@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 import urllib.request
 from pathlib import Path
 
@@ -13,6 +14,8 @@ STATEMENT = Path(__file__).resolve().parents[4] / "report/sql/vllm_metrics.sql"
 # The bar: 1 % of the sum, or 50 µs a request.
 SHARE = 0.01
 EACH_S = 50e-6
+# Seconds that `sa-profile serve` has to read a run.
+PATIENCE_S = 30
 
 
 def run(machine, report):
@@ -24,7 +27,9 @@ def run(machine, report):
     folder = machine.folder / "metrics"
     with Server(machine, folder) as server:
         asyncio.run(load(server.port, 8, min(options.requests, 96), options.tokens))
-        theirs = scrape(server.port)
+        text = scrape(server.port)
+    theirs = sums(text)
+    check_between_tokens(machine, report, folder, text)
     path, merged = machine.merge(folder)
     report.check("metrics_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
     (rows,) = ask(machine.tpq(), path, STATEMENT.read_text())
@@ -42,11 +47,44 @@ def run(machine, report):
     report.check("metrics_all", len(rows) == 7, ", ".join(row[0] for row in rows))
 
 
+def check_between_tokens(machine, report, folder, text):
+    """Compares the times between tokens (ITL) of `sa-profile report` and `sa-profile serve` with vLLM's histogram."""
+    their_sum_s, their_n = sums(text)["inter_token_latency"]
+    itl = machine.report(folder)["requests"]["itl"]
+    off_us = 1e6 * abs(itl["mean_ns"] / 1e9 - their_sum_s / max(their_n, 1))
+    report.result("itl_report_mean_ms", itl["mean_ns"] / 1e6, f"/metrics {1e3 * their_sum_s / max(their_n, 1):.4f}, {off_us:.2f} µs apart; {itl['n']} values")
+    report.check("itl_report_count", itl["n"] == their_n, f"{itl['n']}, /metrics {their_n:.0f}")
+    report.check("itl_report_mean", off_us <= 1e6 * EACH_S)
+    theirs = buckets(text, "vllm:inter_token_latency_seconds")
+    with machine.served(folder, machine.options.port + 1) as metrics:
+        until = time.monotonic() + PATIENCE_S
+        ours = buckets(metrics(), "sa_profile_inter_token_latency_seconds")
+        while ours != theirs and time.monotonic() < until:
+            time.sleep(0.5)
+            ours = buckets(metrics(), "sa_profile_inter_token_latency_seconds")
+    moved = sum(abs(ours.get(bound, 0) - count) for bound, count in theirs.items())
+    report.result("itl_served_buckets", len(ours), f"of {len(theirs)}; {moved:.0f} values on the other side of a bound")
+    report.check("itl_served_bounds", ours.keys() == theirs.keys(), f"{sorted(ours)}, /metrics {sorted(theirs)}")
+    report.check("itl_served_counts", moved <= SHARE * their_n)
+
+
 def scrape(port):
+    """Returns the text of vLLM's `/metrics`."""
+    return urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30).read().decode()
+
+
+def sums(text):
     """Metric → (sum in s, count) of all that `/metrics` has, over all engines."""
-    text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30).read().decode()
     found = {}
     for name, what, value in re.findall(r"^vllm:(\w+?)_seconds_(sum|count)\{[^}]*\} (\S+)$", text, re.MULTILINE):
         total, count = found.get(name, (0.0, 0.0))
         found[name] = (total + float(value), count) if what == "sum" else (total, count + float(value))
+    return found
+
+
+def buckets(text, name):
+    """Upper bound → how many values are at most that, over all engines."""
+    found = {}
+    for bound, value in re.findall(rf'^{name}_bucket\{{[^}}]*le="([^"]+)"[^}}]*\}} (\S+)$', text, re.MULTILINE):
+        found[float(bound)] = found.get(float(bound), 0) + float(value)
     return found

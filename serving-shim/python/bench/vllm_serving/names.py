@@ -27,7 +27,7 @@ def run(machine, report):
     counts.update({row: drafted.get(row) for row in counts if row[1] in DRAFTED})
     for row, count in counts.items():
         report.result("names", "not tried" if count is None else count, *row)
-    report.check("names_request_arrived", counts["APIServer", "`request.arrived`"] > 0)
+    report.check("names_request", counts["APIServer", "`request`"] > 0)
     column = dict(version=importlib.metadata.version("vllm").partition("+")[0], rows=[[*row, count] for row, count in counts.items()])
     (machine.folder / COLUMN).write_text(json.dumps(column))
 
@@ -40,7 +40,7 @@ def small_cache(block):
 def record(machine, report, name, arguments):
     """The trace of one server."""
     folder = machine.folder / name
-    with Server(machine, folder, arguments=[*ALIKE, *arguments]) as server:
+    with Server(machine, folder, arguments=[*ALIKE, *arguments], SA_PROFILE_LEVEL="verbose") as server:
         statuses = mixture.send(server.port, machine.options.tokens)
         report.result(f"{name}_statuses", " ".join(f"{kind} {status}" for kind, status in statuses.items()))
         complaints = [line for line in server.log.read_text().splitlines() if "sa_profile: " in line]

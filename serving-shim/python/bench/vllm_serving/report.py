@@ -18,6 +18,10 @@ class Report:
         if not holds:
             self._failed.append(what)
 
+    def skip(self, what, why):
+        """A condition that cannot be judged here."""
+        print(f"SKIPPED {what}: {why}", flush=True)
+
     def exit_code(self):
         """1 if a check failed; they are named again."""
         for what in self._failed:

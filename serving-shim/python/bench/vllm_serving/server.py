@@ -1,6 +1,9 @@
 """A vLLM server in processes of its own, and the commands of this project."""
 
+import contextlib
+import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -39,24 +42,47 @@ class Machine:
         done = subprocess.run([self.program("trace-merge"), str(folder)], capture_output=True, text=True)
         return folder / "trace.json", done
 
+    def report(self, folder):
+        """Returns the JSON that `sa-profile report` prints of a run."""
+        done = subprocess.run([self.program("sa-profile"), "report", "--json", str(folder)], capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    @contextlib.contextmanager
+    def served(self, folder, port):
+        """Runs `sa-profile serve` on a run, and yields a function that reads its `/metrics`."""
+        address, token = f"127.0.0.1:{port}", secrets.token_urlsafe()
+        path = self.folder / "token"
+        path.touch(mode=0o600)
+        path.write_text(token)
+        words = ["serve", "--listen", address, "--token-file", str(path), str(folder)]
+        process = subprocess.Popen([self.program("sa-profile"), *words], stderr=subprocess.PIPE)
+        request = urllib.request.Request(f"http://{address}/metrics", headers={"Authorization": f"Bearer {token}"})
+        try:
+            process.stderr.readline()  # it says that it listens
+            yield lambda: fetch_served(request).decode()
+        finally:
+            process.terminate()
+            process.wait()
+
 
 class Server:
-    """One `vllm serve` while it runs. With a folder it records into it; without one the plugin is inert."""
+    """One `vllm serve` while it runs. With a folder it records into it; without one the plugin is inert, unless the words of `under`, a command that
+    starts another one, make it record."""
 
-    def __init__(self, machine, folder=None, port=None, arguments=(), **environment):
+    def __init__(self, machine, folder=None, port=None, arguments=(), patient=False, under=(), cwd=None, **environment):
         options = machine.options
         self.port = port or options.port
         self.folder = folder
-        self._patient = options.patient
+        self._patient = options.patient or patient
         self._ready_s = options.ready
         self.log = machine.folder / f"server-{self.port}.log"
         vllm = Path(sys.executable).with_name("vllm")
-        command = [str(vllm), "serve", options.model, "--served-model-name", "model", "--load-format", "dummy"]
+        command = [*under, str(vllm), "serve", options.model, "--served-model-name", "model", "--load-format", "dummy"]
         command += ["--max-model-len", "1024", "--enforce-eager", "--host", "127.0.0.1", "--port", str(self.port)]
         command += ["--disable-uvicorn-access-log", *arguments]
         self._log = open(self.log, "w")
         self._process = subprocess.Popen(
-            command, env=_environment(options, folder, environment), stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True
+            command, cwd=cwd, env=_environment(self._patient, folder, environment), stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True
         )
 
     def __enter__(self):
@@ -99,6 +125,10 @@ class Server:
         """The pid of a worker."""
         return next(pid for pid, title in self.pids().items() if "Worker" in title)
 
+    def wait(self, seconds=120):
+        """Waits until it has ended by itself. Returns its exit code."""
+        return self._process.wait(seconds)
+
     def stop(self):
         """Ends it, politely first."""
         if self._process.poll() is None:
@@ -113,6 +143,18 @@ class Server:
         self._log.close()
 
 
+def fetch_served(request, seconds=30):
+    """Returns what `sa-profile serve` answers. It answers 503 until it has read the run for the first time."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return urllib.request.urlopen(request, timeout=seconds).read()
+        except urllib.error.HTTPError as error:
+            if error.code != 503 or time.monotonic() > until:
+                raise
+        time.sleep(0.2)
+
+
 def _session(entry):
     try:
         return int((entry / "stat").read_text().rpartition(")")[2].split()[3])
@@ -120,14 +162,14 @@ def _session(entry):
         return None
 
 
-def _environment(options, folder, more):
+def _environment(patient, folder, more):
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
     inherited |= {"PYTHONFAULTHANDLER": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "PYTHONWARNINGS": "ignore"}
     inherited.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     # A CPU build's workers spin on every core they have, and then nobody else's clock means anything.
     inherited.setdefault("VLLM_CPU_OMP_THREADS_BIND", f"0-{max(os.cpu_count() - 2, 0)}")
     inherited["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", "")])
-    if options.patient:
+    if patient:
         inherited["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PATIENT), inherited.get("PYTHONPATH")]))
     if folder is not None:
         inherited["SA_PROFILE_DIR"] = str(folder)

@@ -13,6 +13,7 @@ reported once and not asked again for that call.
 import functools
 import inspect
 
+from .._sa_profile import is_enabled
 from .warnings import engine, failed, quietly, warn_once
 
 MARK = "_sa_profile_chained"
@@ -57,7 +58,11 @@ def around_coroutine(function, observe):
 
     @functools.wraps(function)
     async def chained(*args, **kwargs):
-        leave = quietly(observe, *args, **kwargs)
+        # Without a call of `quietly`: these are the calls of each request.
+        try:
+            leave = observe(*args, **kwargs)
+        except Exception as error:
+            leave = failed(observe, error)
         if leave is None:
             return await function(*args, **kwargs)
         try:
@@ -65,7 +70,10 @@ def around_coroutine(function, observe):
         except BaseException as error:
             quietly(leave, None, error)
             raise
-        quietly(leave, result, None)
+        try:
+            leave(result, None)
+        except Exception as error:
+            failed(leave, error)
         return result
 
     setattr(chained, MARK, True)
@@ -80,6 +88,28 @@ def is_chained(function):
 def chain_if_there(owner, name, observe, wrap=None):
     """The same as `chain` for what some versions have and others do not: nothing is said where it is missing."""
     return callable(getattr(owner, name, None)) and chain(owner, name, observe, wrap)
+
+
+_details = []  # arguments of the chains that wait for level verbose
+
+
+def chain_in_detail(owner, name, observe, wrap=None):
+    """Does what `chain_if_there` does once level `verbose` is recorded, for an observer that records at that level only. Until then the function is not wrapped.
+
+    Callers must look the function up for each call: a reference that somebody took before goes to the function itself.
+    """
+    if owner is not None:
+        _details.append((owner, name, observe, wrap))
+        chain_details()
+
+
+def chain_details():
+    """Wraps the functions that wait for level `verbose`, if it is recorded now. It is cheap enough to be called for each request."""
+    if _details and is_enabled("verbose"):
+        waiting = _details.copy()
+        _details.clear()
+        for details in waiting:
+            quietly(chain_if_there, *details)
 
 
 def chain(owner, name, observe, wrap=None):

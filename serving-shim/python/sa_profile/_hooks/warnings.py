@@ -30,6 +30,6 @@ def quietly(function, *args, **kwargs):
 
 
 def failed(function, error):
-    """Reports that a function of ours has raised."""
-    name = getattr(function, "__qualname__", repr(function))
+    """Reports that a function of ours, or one of this name, has raised."""
+    name = function if isinstance(function, str) else getattr(function, "__qualname__", repr(function))
     warn_once(f"{name} failed, its events are missing: {type(error).__name__}: {error}")

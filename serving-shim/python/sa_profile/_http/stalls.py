@@ -1,6 +1,7 @@
 """Stalls of the event loop: it did not run for so long that everybody who waits for it felt it.
 
-A timer of the loop itself shows them: it comes late by as long as the loop did not run since it was due. It ticks only while requests are under way.
+A timer of the loop itself shows them: it comes late by as long as the loop did not run since it was due. It ticks only while requests are under way, and only at level
+`verbose`: it wakes the event loop a hundred times a second, and on a server with few requests that would cost more than everything else.
 The loop may have stopped right after a tick, so what is shown is the last part of the stall, all but one beat at most.
 """
 
@@ -46,7 +47,7 @@ class Heartbeat:
         late_ns = now_ns() - due_ns
         if late_ns >= LATE_NS:
             thread_duration("event_loop.stall", "http", due_ns, late_ns, {})
-        if self._busy() and is_enabled():
+        if self._busy() and is_enabled("verbose"):
             self._next(loop)
         else:
             self._loops.discard(loop)

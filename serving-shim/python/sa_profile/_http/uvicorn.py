@@ -1,11 +1,10 @@
 """uvicorn, the HTTP server of most engines: its application gets spans, and a request's time begins before the event loop has time for it."""
 
-from .. import now_ns, set_process_name
-from .._sa_profile import is_enabled
+from .. import set_process_name
+from .._sa_profile import message_begin
 from .._hooks.chain import chain
 from .._hooks.warnings import warn_once
-from . import arrival
-from .asgi import ANSWERED, RECEIVED, HttpSpans
+from .asgi import HttpSpans
 
 
 class ConfigHook:
@@ -27,7 +26,7 @@ class ConfigHook:
         def leave(_result, error):
             app = getattr(config, "loaded_app", None)
             if error is None and app is not None and not isinstance(app, HttpSpans):
-                config.loaded_app = HttpSpans(app)
+                config.loaded_app = HttpSpans(app, holds_spans=False)
                 set_process_name(self._process_name())
 
         return leave
@@ -38,17 +37,3 @@ def hook_protocol(module):
     protocol = getattr(module, "HttpToolsProtocol", None)
     if protocol is not None:
         chain(protocol, "on_message_begin", message_begin)
-
-
-def message_begin(protocol, *_args, **_kwargs):
-    """A request's first byte has been read."""
-    if not is_enabled():
-        return None
-    before = getattr(protocol, "scope", None) or {}  # of the last request of this connection
-    received = arrival.arrival(getattr(protocol, "transport", None), now_ns(), before.get(ANSWERED, 0))
-
-    def leave(_result, error):
-        if error is None:
-            protocol.scope[RECEIVED] = received
-
-    return leave

@@ -1,56 +1,22 @@
 """The API server's side: requests that arrive and get their internal ids, outputs that go out."""
 
 import asyncio
-import itertools
 import weakref
 
-from .. import async_span, duration, flow, instant, now_ns, request, span
-from .._sa_profile import Outputs, Tally, attach, is_enabled, open_span
-from .._hooks.chain import argument, chain, chain_if_there, inside
-from .._hooks.flows import REQUEST
+from .. import async_span, now_ns, span
+from .._sa_profile import FrontRequests, attach, is_enabled, last_number, open_span
+from .._hooks.chain import argument, chain, chain_details, chain_if_there, chain_in_detail, inside
 from .._hooks.warnings import quietly, warn_once
 from .._http import asgi
-from .._http.awake import AWAKE
-from .._http.ticks import TICKS
-from . import stamps
 from .announcement import announce
-from .parameters import asked
 from .requests import reason
 from .sending import turn
 
-RECORD = span("StatLoggerManager.record", cat="serving")
+RECORD = span("StatLoggerManager.record", cat="serving", level="verbose")
 
 
-class FrontRequest(Tally):
-    """One request, by its internal id, that the process waits for."""
-
-    __slots__ = ("span", "external_id", "number", "cached_tokens")
-
-    def __new__(cls, _span, _external_id):
-        return super().__new__(cls)
-
-    def __init__(self, span, external_id):
-        self.span = span
-        self.external_id = external_id
-        self.number = next(_numbers)
-        self.cached_tokens = None
-
-    def end(self, request_id, why, ts_ns, **more):
-        """The request is over. The flow ends in the span that began last before this time."""
-        flow(REQUEST, request_id, "end", ts_ns=ts_ns)
-        self.span.end(reason=why, output_tokens=self.output_tokens, cached_tokens=self.cached_tokens, **more)
-
-
-_numbers = itertools.count()
-_open: dict[str, FrontRequest] = {}  # by internal id; only the event loop's thread touches it
-_outputs = Outputs()
+_front = FrontRequests(reason)  # only the event loop's thread touches them
 _waits: dict[weakref.ref, object] = {}  # the spans of generators that somebody has
-
-
-def _take(request_id):
-    """The request, which is open no more; `None` if it was not."""
-    _outputs.forget()
-    return _open.pop(request_id, None)
 
 
 def _class(module, name):
@@ -69,9 +35,9 @@ def hook_client(module):
 
     chain(client, "__init__", construct)
     chain(client, "add_request", add_request)
-    chain(client, "generate", generate)
-    chain(client, "encode", generate)
-    chain_if_there(client, "_record_stats", RECORD, inside)  # before 0.10
+    for name in ("generate", "encode"):
+        chain_in_detail(client, name, generate)
+    chain_in_detail(client, "_record_stats", RECORD, inside)  # before 0.10
     control.hook(client)
 
 
@@ -93,14 +59,13 @@ def hook_older_input(module):
 
 
 def _hook_input(processor):
-    chain_if_there(processor, "process_inputs", process_inputs)
-    chain_if_there(processor, "assign_request_id", assign_request_id)
+    chain_in_detail(processor, "process_inputs", span("InputProcessor.process_inputs", cat="serving", level="verbose"), inside)
 
 
 def hook_statistics(module):
     """Hooks the class of `vllm.v1.metrics.loggers` that is told of each step before its outputs can be sent."""
     loggers = getattr(module, "StatLoggerManager", None)
-    chain_if_there(loggers, "record", RECORD, inside)
+    chain_in_detail(loggers, "record", RECORD, inside)
 
 
 def hook_output(module):
@@ -122,32 +87,32 @@ def construct(client, *_args, **_kwargs):
     return open_span(f"{type(client).__name__}.__init__", cat="serving").leave
 
 
-def add_request(_client, *args, **kwargs):
+def add_request(_client, request_id, *_args, **_kwargs):
     """A coroutine: the prompt becomes a request and is sent to the engine."""
     if not is_enabled():
         return None
-    external_id = argument(args, kwargs, 0, "request_id")
-    opened = open_span("AsyncLLM.add_request", cat="serving", external_id=external_id)
-    since = next(_numbers)
+    opened = open_span("AsyncLLM.add_request", cat="serving", level="verbose", external_id=request_id) if is_enabled("verbose") else None
+    since = last_number()
 
     def leave(_result, error):
         if error is not None:  # a client may have sent the id of another request of its own
-            _end_all([id for id, one in _open.items() if one.external_id == external_id and one.number > since], error)
-        opened.close(error)
+            _end_all([id for id, one in _front.open.items() if one.external_id == request_id and one.number > since], error)
+        if opened is not None:
+            opened.close(error)
 
     return leave
 
 
 def generate(_client, *args, **kwargs):
-    """An async generator: from its call until nobody waits for it any more, which is when it is given back. So its items, one for each token, pass through nothing of ours."""
-    if not is_enabled():
+    """An async generator, at level `verbose`: from its call until nobody waits for it any more, which is when it is given back. So its items, one for each token, pass through nothing of ours."""
+    if not is_enabled("verbose"):
         return None
     external_id = argument(args, kwargs, 2, "request_id")
 
     def leave(generator, error):
         if error is None:
             reference = weakref.ref(generator, _left)
-            _waits[reference] = async_span("AsyncLLM.generate", cat="serving", external_id=external_id)
+            _waits[reference] = async_span("AsyncLLM.generate", cat="serving", level="verbose", external_id=external_id)
 
     return leave
 
@@ -162,143 +127,37 @@ def _end_all(request_ids, error):
     """No output and no abort comes for these."""
     why = "abort" if isinstance(error, asyncio.CancelledError) else "error"
     for request_id in request_ids:
-        _take(request_id).end(request_id, why, now_ns(), error=type(error).__name__)
+        _front.end(request_id, why, now_ns(), type(error).__name__)
 
 
-def process_inputs(processor, *_args, **_kwargs):
-    """The engine's request is made of what the client sent. Where nobody gives it an internal id later, it arrives with it."""
-    if not is_enabled():
-        return None
-    opened = open_span("InputProcessor.process_inputs", cat="serving")
-    assigns = hasattr(processor, "assign_request_id")
-
-    def leave(made, error):
-        opened.close(error)
-        if error is None and not assigns:
-            new = made[1] if isinstance(made, tuple) else made  # before 0.13, beside the prompt
-            instant("request.arrived", cat="request", request_id=new.request_id, external_id=new.request_id)
-
-    return leave
-
-
-def assign_request_id(*args, **kwargs):
-    """A request gets its internal id; both are known when the call returns."""
-    if not is_enabled():
-        return None
-    new = argument(args, kwargs, len(args) - 1, "request")
-
-    def leave(_result, error):
-        if error is None:
-            external_id = getattr(new, "external_req_id", None)
-            instant("request.arrived", cat="request", request_id=new.request_id, external_id=external_id)
-
-    return leave
-
-
-def admit(_processor, *args, **kwargs):
+def admit(_processor, request, _prompt=None, parent_req=None, *_args, **_kwargs):
     """The process begins to wait for a request's outputs: where its flow starts."""
-    if not is_enabled():
-        return None
-    new = argument(args, kwargs, 0, "request")
-    parent = argument(args, kwargs, 2, "parent_req")
-    # Where a request has no internal id, those of several answers are made of the one that was asked for.
-    external_id = getattr(new, "external_req_id", None) or getattr(parent, "request_id", None) or new.request_id
-    prompt = getattr(new, "prompt_token_ids", None)
-    args = dict(request_id=new.request_id, external_id=external_id, prompt_tokens=None if prompt is None else len(prompt))
-    opened = open_span("OutputProcessor.add_request", cat="serving", **args)
-    began_ns = now_ns()
-    is_new = new.request_id not in _open  # else another chunk of a streamed input
-    if is_new:
-        del args["request_id"]
-        quietly(_preprocessed, new, external_id)
-        args.update(quietly(asked, new, parent) or {})
-        _open[new.request_id] = FrontRequest(request(new.request_id, **args), external_id)
-        asgi.link(new.request_id, external_id)
-
-    def leave(_result, error):
-        if error is not None and is_new and new.request_id in _open:
-            _take(new.request_id).end(new.request_id, "error", began_ns)
-        opened.close(error)
-
-    return leave
+    if is_enabled("verbose"):
+        chain_details()
+    return _front.admit(request, parent_req, asgi.current())
 
 
-def _preprocessed(new, external_id):
-    """From vLLM's own time of the arrival up to now: its templates, its tokeniser with the wait for it, and its checks. Its TTFT and E2E begin there."""
-    since_ns = stamps.of_wall(getattr(new, "arrival_time", None))
-    if since_ns is not None:
-        ids = dict(request_id=new.request_id, external_id=external_id)
-        duration("request.preprocess", cat="request", start_ns=since_ns, dur_ns=now_ns() - since_ns, **ids)
-
-
-def process_outputs(_processor, *args, **kwargs):
+def process_outputs(_processor, engine_core_outputs, engine_core_timestamp=None, iteration_stats=None, *_args, **_kwargs):
     """A step's outputs are turned to text and handed to those who wait."""
-    if not is_enabled() and not _open:
-        return None
-    outputs = argument(args, kwargs, 0, "engine_core_outputs")
-    # Its metrics count what a step brought at this time.
-    stats = argument(args, kwargs, 2, "iteration_stats")
-    ts_ns = stamps.of_wall(getattr(stats, "iteration_timestamp", None)) or now_ns()
-    since = TICKS.glance()
-    AWAKE.look()
-    sending = quietly(turn, len(outputs))
-    opened = open_span("OutputProcessor.process_outputs", cat="serving", outputs=len(outputs))
-    began_ns = now_ns()
+    leave = _front.step(engine_core_outputs, engine_core_timestamp, iteration_stats)
+    if leave is None or not is_enabled("verbose"):
+        return leave
+    sending = quietly(turn, len(engine_core_outputs))
+    if sending is None:
+        return leave
 
-    def leave(result, error):
-        opened.returned()
-        facts = {}
+    def leave_and_send(result, error):
         try:
-            facts = dict(tokens=_all_out(outputs, getattr(result, "reqs_to_abort", ()), ts_ns, began_ns))
+            leave(result, error)
         finally:
-            opened.close(error, facts)
-            TICKS.worked(since)
-            if sending is not None:
-                sending.woken()
+            sending.woken()
 
-    return leave
-
-
-def _all_out(outputs, stopped, ts_ns, began_ns):
-    """Takes a step's outputs; `stopped` are the ids of those that a stop text has ended. Returns how many tokens there are."""
-
-    def look(output, tokens):
-        one = _open.get(output.request_id)
-        if one is None:
-            return
-        if tokens:
-            if not one.output_tokens:
-                _first(one, output, ts_ns)
-            one.add(tokens)
-        if output.finish_reason is not None:
-            _answered(output.request_id, reason(output.finish_reason), ts_ns, began_ns)
-
-    all_tokens = _outputs.count(outputs, _open, look)
-    for request_id in stopped:
-        _answered(request_id, "stop", ts_ns, began_ns)
-    return all_tokens
-
-
-def _first(one, output, ts_ns):
-    one.span.instant("request.first_token", ts_ns=ts_ns)
-    stats = getattr(output, "prefill_stats", None)
-    if stats is not None:
-        one.cached_tokens = stats.num_cached_tokens
-    else:  # older versions: each output has it
-        one.cached_tokens = getattr(output, "num_cached_tokens", one.cached_tokens)
-
-
-def _answered(request_id, why, ts_ns, began_ns):
-    """The last output of a request has come."""
-    one = _take(request_id)
-    if one is not None:
-        one.span.instant("request.answered", ts_ns=ts_ns, reason=why)
-        one.end(request_id, why, began_ns)
+    return leave_and_send
 
 
 def abort_requests(_processor, *_args, **_kwargs):
     """Requests are given up: their client has gone, or somebody asked for it."""
-    if not _open:
+    if not _front.open:
         return None
     opened = open_span("OutputProcessor.abort_requests", cat="serving")
     began_ns = now_ns()
@@ -307,9 +166,7 @@ def abort_requests(_processor, *_args, **_kwargs):
         opened.returned()
         try:
             for request_id in result or ():
-                one = _take(request_id)
-                if one is not None:
-                    one.end(request_id, "abort", began_ns)
+                _front.end(request_id, "abort", began_ns)
         finally:
             opened.close(error)
 
@@ -318,8 +175,8 @@ def abort_requests(_processor, *_args, **_kwargs):
 
 def propagate_error(_processor, *args, **kwargs):
     """The engine is dead: all who wait are told."""
-    if not _open:
+    if not _front.open:
         return None
     opened = open_span("OutputProcessor.propagate_error", cat="serving")
-    quietly(_end_all, list(_open), argument(args, kwargs, 0, "e"))
+    quietly(_end_all, list(_front.open), argument(args, kwargs, 0, "e"))
     return lambda _result, error: opened.close(error)

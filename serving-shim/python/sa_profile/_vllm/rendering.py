@@ -1,11 +1,13 @@
 """The way of a request from its HTTP handler to the engine's client: chat template and tokeniser, and where they wait for their pool.
 
 A handler runs in a task of its own, and what it awaits in further ones. `exchange` of a span is the number of its `http.request`.
+
+These spans are recorded at level `verbose` only. Their sum is `request.preprocess`, which is always there.
 """
 
 from .. import span
 from .._sa_profile import is_enabled, open_span
-from .._hooks.chain import chain_if_there, inside
+from .._hooks.chain import chain_if_there, chain_in_detail, inside
 from .._http import asgi
 
 # (module, class, function): the handlers of the API's routes, in today's modules and in those of older versions.
@@ -42,9 +44,9 @@ def modules():
 def hook(module):
     """Hooks what one of these modules has: no version has all of them."""
     for owner, function, name in _of(module, HANDLERS + RENDERERS):
-        chain_if_there(owner, function, _observe(name))
+        chain_in_detail(owner, function, _observe(name))
     for owner, function, name in _of(module, POOLED):
-        chain_if_there(owner, function, span(name, cat="render"), inside)
+        chain_if_there(owner, function, span(name, cat="render", level="verbose"), inside)
 
 
 def _of(module, points):
@@ -57,8 +59,8 @@ def _of(module, points):
 
 def _observe(name):
     def observe(*_args, **_kwargs):
-        if not is_enabled():
+        if not is_enabled("verbose"):
             return None
-        return open_span(name, cat="render", **asgi.exchange()).leave
+        return open_span(name, cat="render", level="verbose", **asgi.exchange()).leave
 
     return observe

@@ -2,6 +2,7 @@
 
 from .. import flow, now_ns, request
 from .._sa_profile import Outputs, Tally, is_enabled
+from .._hooks.chain import chain_details
 from .._hooks.flows import REQUEST
 from . import prompt_blocks, stamps
 from .batch import resumed
@@ -45,6 +46,7 @@ class EngineRequests:
 
     def arrived(self, new):
         """The engine is handed the request."""
+        chain_details()  # the level may have been raised since the last one
         prompt_tokens = _prompt_tokens(new)
         if new.request_id in self._open:
             return  # another chunk of a streamed input

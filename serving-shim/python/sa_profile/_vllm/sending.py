@@ -36,7 +36,7 @@ class SendingTurn:
 
     def _ended(self):
         if self.is_of_one_step:
-            duration("outputs.send", cat="serving", start_ns=self._began_ns, dur_ns=now_ns() - self._began_ns, outputs=self._outputs)
+            duration("outputs.send", cat="serving", level="verbose", start_ns=self._began_ns, dur_ns=now_ns() - self._began_ns, outputs=self._outputs)
 
 
 _to_come = None  # the last turn, until it begins

@@ -4,25 +4,7 @@ Its metrics come from these stamps. An event at the same time gives the same fig
 is `None`: the event stands where the plugin sees it.
 """
 
-import time
-
-from .. import now_ns
-
-OLDEST_S = 3600.0  # a wall clock that is set back must not place a request before the server's start
-
-
-def of_monotonic(seconds):
-    """The time of a stamp of `time.monotonic`; `None` of none."""
-    return int(seconds * 1e9) if isinstance(seconds, float) and 0 < seconds < 1e9 else None
-
-
-def of_wall(seconds):
-    """The time of a stamp of `time.time`; `None` of none, or where it lies in the future or long ago."""
-    if not isinstance(seconds, (int, float)) or not seconds:
-        return None
-    ago = time.time() - seconds
-    ns = now_ns() - int(ago * 1e9) if 0 <= ago <= OLDEST_S else -1
-    return ns if ns > 0 else None
+from .._sa_profile import of_monotonic
 
 
 def of_event(request, name):

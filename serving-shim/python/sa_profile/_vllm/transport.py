@@ -1,7 +1,7 @@
-"""What goes between the API server and the engine: made into bytes and out of them, on both sides."""
+"""Messages between the API server and the engine: encoded and decoded, on both sides. Recorded at level `verbose` only."""
 
 from .. import span
-from .._hooks.chain import chain_if_there, inside
+from .._hooks.chain import chain_in_detail, inside
 
 
 def hook(module):
@@ -9,4 +9,4 @@ def hook(module):
     for owner, functions in (("MsgpackEncoder", ("encode", "encode_into")), ("MsgpackDecoder", ("decode",))):
         found = getattr(module, owner, None)
         for function in functions:
-            chain_if_there(found, function, span(f"{owner}.{function}", cat="transport"), inside)
+            chain_in_detail(found, function, span(f"{owner}.{function}", cat="transport", level="verbose"), inside)

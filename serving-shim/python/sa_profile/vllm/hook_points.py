@@ -53,7 +53,6 @@ OPTIONAL = [
     ("vllm.v1.worker.worker_base", "WorkerWrapperBase", "initialize_from_config"),
     ("vllm.v1.worker.worker_base", "WorkerWrapperBase", "execute_model"),
     ("vllm.v1.worker.gpu_model_runner", "GPUModelRunner", "sample_tokens"),
-    ("vllm.v1.engine.input_processor", "InputProcessor", "assign_request_id"),
     ("vllm.utils.system_utils", None, "set_process_title"),
     *rendering.HANDLERS,
     *rendering.RENDERERS,

@@ -58,7 +58,7 @@ pub(crate) fn args(call: &Call<'_, '_>) -> Scratch {
     text
 }
 
-/// The series of a counter, without those that are no numbers.
+/// Returns the series of a counter. The recorder leaves out those that are not finite numbers.
 pub(crate) fn series(call: &Call<'_, '_>) -> Scratch {
     let mut text = Scratch::take();
     for (key, value) in call.keywords() {
@@ -69,9 +69,9 @@ pub(crate) fn series(call: &Call<'_, '_>) -> Scratch {
     text
 }
 
-/// Appends a series of a counter, if its value is a number.
+/// Appends a series of a counter, and warns once if its value is not a finite number.
 pub(crate) fn push_series(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
-    if !value::push_number(text, key, value) {
+    if !value::push_series(text, key, value) {
         misuse::no_number(key, value);
     }
 }

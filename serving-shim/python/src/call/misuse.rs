@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyFloat, PyString, PyTuple};
 
 /// What the package says of each kind.
 static SAYING: PyOnceLock<Saying> = PyOnceLock::new();
@@ -27,15 +28,23 @@ fn set_misuse(py: Python<'_>, no_number: Py<PyAny>, end_without_begin: Py<PyAny>
     let _ = SAYING.set(py, saying); // the package may be imported under a second name
 }
 
-/// A series of a counter is no number.
+/// Reports that a series of a counter is not a finite number.
 #[cold]
 pub(crate) fn no_number(series: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
     let py = series.py();
     if is_first(&NO_NUMBER_SAID)
         && let Some(saying) = SAYING.get(py)
-        && let Ok(kind) = value.get_type().name()
+        && let Ok(found) = found(value)
     {
-        let _ = saying.no_number.bind(py).call1((series, kind)); // it is only words
+        let _ = saying.no_number.bind(py).call1((series, found)); // it is only words
+    }
+}
+
+/// Returns what was found instead of a finite number: the value of a float, or the type of anything else.
+fn found<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
+    match value.cast::<PyFloat>() {
+        Ok(number) => Ok(PyString::new(value.py(), &number.value().to_string())),
+        Err(_) => value.get_type().name(),
     }
 }
 
@@ -47,6 +56,18 @@ pub(crate) fn end_without_begin(py: Python<'_>) {
     {
         let _ = saying.end_without_begin.bind(py).call1(PyTuple::empty(py));
     }
+}
+
+/// Has the package say, once, that a function that the hooks call has failed. Returns what is no `Exception`, as of a signal: that is the host's.
+#[cold]
+pub(crate) fn failed(py: Python<'_>, function: &str, error: PyErr) -> PyResult<()> {
+    if !error.is_instance_of::<PyException>(py) {
+        return Err(error);
+    }
+    if let Ok(warnings) = py.import("sa_profile._hooks.warnings") {
+        let _ = warnings.call_method1("failed", (function, error)); // it is only words
+    }
+    Ok(())
 }
 
 fn is_first(said: &AtomicBool) -> bool {

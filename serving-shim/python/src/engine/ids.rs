@@ -7,11 +7,11 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::value::made::Made;
+use crate::value::encoded::EncodedValue;
 use crate::value::write_plain_list;
 
 /// Some ids, whose text is made.
-#[pyclass(frozen, extends = Made, module = "sa_profile")]
+#[pyclass(frozen, extends = EncodedValue, module = "sa_profile")]
 pub(crate) struct Ids {
     ids: Vec<Py<PyAny>>,
     have_outputs: AtomicBool,
@@ -56,7 +56,7 @@ pub(crate) fn ids_of<'py>(
     }
 }
 
-fn encoded(keys: &Bound<'_, PyList>) -> Option<(Ids, Made)> {
+fn encoded(keys: &Bound<'_, PyList>) -> Option<(Ids, EncodedValue)> {
     let are_texts = keys.iter().all(|id| id.is_exact_instance_of::<PyString>());
     let mut text = Vec::new();
     if !are_texts || !write_plain_list(&mut text, keys) {
@@ -66,7 +66,7 @@ fn encoded(keys: &Bound<'_, PyList>) -> Option<(Ids, Made)> {
         ids: keys.iter().map(Bound::unbind).collect(),
         have_outputs: AtomicBool::new(false),
     };
-    Some((ids, Made(text)))
+    Some((ids, EncodedValue(text)))
 }
 
 /// Adds what this file offers to the module.

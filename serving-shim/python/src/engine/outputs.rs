@@ -6,12 +6,17 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use sa_recorder::Value;
 
 use crate::attached::Attached;
+
+/// The number of the last [`Tally`].
+static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// What a request has got so far. What else is known of it stands in the classes of Python that extend this one.
 #[pyclass(frozen, subclass, module = "sa_profile")]
 pub(crate) struct Tally {
+    number: u64,
     tokens: AtomicU64,
     steps: AtomicU64,
 }
@@ -20,16 +25,23 @@ pub(crate) struct Tally {
 impl Tally {
     #[new]
     #[pyo3(signature = (output_tokens=0, /))]
-    fn new(output_tokens: u64) -> Tally {
+    pub(crate) fn new(output_tokens: u64) -> Tally {
         Tally {
+            number: LAST_NUMBER.fetch_add(1, Ordering::Relaxed) + 1,
             tokens: AtomicU64::new(output_tokens),
             steps: AtomicU64::new(0),
         }
     }
 
+    /// A number that no other request of this process has, even if it has the same id.
+    #[getter]
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// How many tokens.
     #[getter]
-    fn output_tokens(&self) -> u64 {
+    pub(crate) fn output_tokens(&self) -> u64 {
         self.tokens.load(Ordering::Relaxed)
     }
 
@@ -41,7 +53,7 @@ impl Tally {
 
     /// Counts what a step has brought.
     #[pyo3(signature = (tokens, /))]
-    fn add(&self, tokens: usize) {
+    pub(crate) fn add(&self, tokens: usize) {
         if tokens > 0 {
             self.tokens.fetch_add(tokens as u64, Ordering::Relaxed);
             self.steps.fetch_add(1, Ordering::Relaxed);
@@ -62,10 +74,13 @@ impl Tally {
 
 /// Counts the outputs of steps for their requests, which are known by their ids.
 #[pyclass(frozen, module = "sa_profile")]
-struct Outputs {
+pub(crate) struct Outputs {
     /// Of each place among the outputs of a step the request that was there last: mostly it is there again, and need not be looked for.
     last: Attached<LastStep>,
 }
+
+/// Looks at an output that is not counted, and its number of tokens.
+type Look<'a> = dyn FnMut(&Bound<'_, PyAny>, usize) -> PyResult<()> + 'a;
 
 #[derive(Default)]
 struct LastStep {
@@ -98,7 +113,7 @@ fn are_same_text(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
 #[pymethods]
 impl Outputs {
     #[new]
-    fn new() -> Outputs {
+    pub(crate) fn new() -> Outputs {
         Outputs {
             last: Attached::new(LastStep::default()),
         }
@@ -114,6 +129,59 @@ impl Outputs {
         look: &Bound<'_, PyAny>,
         looks_at_all: bool,
     ) -> PyResult<usize> {
+        let mut look =
+            |output: &Bound<'_, PyAny>, tokens: usize| look.call1((output, tokens)).map(drop);
+        self.count_each(outputs, known, &mut look, looks_at_all, |_, _| {})
+    }
+
+    /// A request is known no more.
+    pub(crate) fn forget(&self, py: Python<'_>) {
+        let forget = |last: &mut LastStep| {
+            last.forgotten += 1;
+            std::mem::take(&mut last.places)
+        };
+        drop(self.last.with(py, forget));
+    }
+}
+
+impl Outputs {
+    /// Counts the outputs of a step as `count` does, and returns the text of args that describe them: how many tokens there are in all, and the number of each request that got an output. The
+    /// tokens of each output are left out where every request got one.
+    pub(crate) fn describe(
+        &self,
+        outputs: &Bound<'_, PyAny>,
+        known: &Bound<'_, PyDict>,
+        look: &mut Look<'_>,
+    ) -> PyResult<Vec<u8>> {
+        let (mut numbers, mut tokens_each) = (NumberList::default(), NumberList::default());
+        let mut are_single = true;
+        let all_tokens = self.count_each(outputs, known, look, false, |request, tokens| {
+            numbers.push(request.number);
+            tokens_each.push(tokens as u64);
+            are_single &= tokens == 1;
+        })?;
+        let mut text = b"\"tokens\":".to_vec();
+        all_tokens.write(&mut text);
+        if !numbers.is_empty() {
+            text.extend_from_slice(b",\"request_numbers\":");
+            numbers.push_to(&mut text);
+        }
+        if !are_single {
+            text.extend_from_slice(b",\"output_tokens_each\":");
+            tokens_each.push_to(&mut text);
+        }
+        Ok(text)
+    }
+
+    /// Counts the outputs of a step, and calls `each` with the request and the tokens of every output whose request is known.
+    fn count_each(
+        &self,
+        outputs: &Bound<'_, PyAny>,
+        known: &Bound<'_, PyDict>,
+        look: &mut Look<'_>,
+        looks_at_all: bool,
+        mut each: impl FnMut(&Tally, usize),
+    ) -> PyResult<usize> {
         let py = outputs.py();
         let take = |last: &mut LastStep| (std::mem::take(&mut last.places), last.forgotten);
         let (mut places, forgotten) = self.last.with(py, take).unwrap_or_default();
@@ -122,8 +190,17 @@ impl Outputs {
             let output = output?;
             let tokens = output.getattr(intern!(py, "new_token_ids"))?.len()?;
             all_tokens += tokens;
-            if looks_at_all || !is_counted(&output, tokens, known, (at, &mut places))? {
-                look.call1((output, tokens))?;
+            let is_last = !output.getattr(intern!(py, "finish_reason"))?.is_none();
+            let request = find_request(&output, known, (at, &mut places))?;
+            let request = request.as_ref().map(Bound::get);
+            if let Some(request) = request {
+                each(request, tokens);
+            }
+            let is_counted = !looks_at_all
+                && !is_last
+                && request.is_some_and(|request| request.count_usual(tokens));
+            if !is_counted {
+                look(&output, tokens)?;
                 places.clear(); // it may have taken a request away
             }
         }
@@ -136,52 +213,66 @@ impl Outputs {
         drop(places); // after the look: dropping an object may run code
         Ok(all_tokens)
     }
-
-    /// A request is known no more.
-    fn forget(&self, py: Python<'_>) {
-        let forget = |last: &mut LastStep| {
-            last.forgotten += 1;
-            std::mem::take(&mut last.places)
-        };
-        drop(self.last.with(py, forget));
-    }
 }
 
-/// Counts an output of which nothing else is to be told; whether it is one.
-fn is_counted(
-    output: &Bound<'_, PyAny>,
-    tokens: usize,
-    known: &Bound<'_, PyDict>,
+/// Returns the request of an output, which is mostly the one that was at the same place in the step before.
+fn find_request<'py>(
+    output: &Bound<'py, PyAny>,
+    known: &Bound<'py, PyDict>,
     (at, places): (usize, &mut Vec<Place>),
-) -> PyResult<bool> {
+) -> PyResult<Option<Bound<'py, Tally>>> {
     let py = output.py();
-    if !output.getattr(intern!(py, "finish_reason"))?.is_none() {
-        return Ok(false);
-    }
     let request_id = output.getattr(intern!(py, "request_id"))?;
     let place = places.get(at);
     if let Some(place) = place.filter(|place| place.is_of(&request_id)) {
-        return Ok(place.request.get().count_usual(tokens));
+        return Ok(Some(place.request.bind(py).clone()));
     }
     let Some(request) = known.get_item(&request_id)? else {
-        return Ok(false);
+        return Ok(None);
     };
     let request = request.cast_into::<Tally>()?;
-    let is_usual = request.get().count_usual(tokens);
     let place = Place {
         request_id: request_id.unbind(),
-        request: request.unbind(),
+        request: request.clone().unbind(),
     };
     if let Some(other) = places.get_mut(at) {
         *other = place;
     } else if places.len() == at {
         places.push(place);
     }
-    Ok(is_usual)
+    Ok(Some(request))
+}
+
+/// A list of whole numbers as JSON text.
+#[derive(Default)]
+struct NumberList(Vec<u8>);
+
+impl NumberList {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn push(&mut self, number: u64) {
+        self.0.push(if self.0.is_empty() { b'[' } else { b',' });
+        number.write(&mut self.0);
+    }
+
+    /// Appends the list.
+    fn push_to(&self, text: &mut Vec<u8>) {
+        text.extend_from_slice(&self.0);
+        text.push(b']');
+    }
+}
+
+/// Returns the number of the last request.
+#[pyfunction]
+fn last_number() -> u64 {
+    LAST_NUMBER.load(Ordering::Relaxed)
 }
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Tally>()?;
-    module.add_class::<Outputs>()
+    module.add_class::<Outputs>()?;
+    module.add_function(wrap_pyfunction!(last_number, module)?)
 }

@@ -26,7 +26,7 @@ pub(crate) struct OpenSpan {
 #[pymethods]
 impl OpenSpan {
     /// What the span is around has ended: what is gathered from now on until `close` is no part of it. Returns the time.
-    fn returned(&self) -> u64 {
+    pub(crate) fn returned(&self) -> u64 {
         let ended_ns = now_ns();
         self.ended_ns.store(ended_ns, Ordering::Relaxed);
         ended_ns
@@ -40,9 +40,6 @@ impl OpenSpan {
         args: Option<&Bound<'_, PyDict>>,
         step: Option<&Bound<'_, Step>>,
     ) {
-        let open = slf.get();
-        let ended_ns = Some(open.ended_ns.load(Ordering::Relaxed));
-        let ended_ns = ended_ns.filter(|ns| *ns > 0).unwrap_or_else(now_ns);
         let mut text = Scratch::take();
         if let Some(step) = step {
             Step::push_facts(step, &mut text.0);
@@ -50,14 +47,7 @@ impl OpenSpan {
         if let Some(args) = args {
             value::push_all(&mut text.0, args);
         }
-        if let Some(error) = error {
-            push_error(&mut text.0, error.get_type().as_any());
-        }
-        let end = lane::End {
-            args: &text.0,
-            ns: Some(ended_ns),
-        };
-        lane::exit_at(slf.py(), slf.as_ptr().addr(), &open.missed, end);
+        OpenSpan::close_with(slf, error, &mut text.0);
     }
 
     /// The end of an observer that has nothing more to say.
@@ -69,6 +59,25 @@ impl OpenSpan {
 }
 
 impl OpenSpan {
+    /// Ends the span with the args in `text`, and with the type of the exception that ended it, if one did.
+    pub(crate) fn close_with(
+        slf: &Bound<'_, Self>,
+        error: Option<&Bound<'_, PyAny>>,
+        text: &mut Vec<u8>,
+    ) {
+        let open = slf.get();
+        let ended_ns = Some(open.ended_ns.load(Ordering::Relaxed));
+        let ended_ns = ended_ns.filter(|ns| *ns > 0).unwrap_or_else(now_ns);
+        if let Some(error) = error {
+            push_error(text, error.get_type().as_any());
+        }
+        let end = lane::End {
+            args: text,
+            ns: Some(ended_ns),
+        };
+        lane::exit_at(slf.py(), slf.as_ptr().addr(), &open.missed, end);
+    }
+
     /// One that `enter` opens for this owner.
     pub(crate) fn open<'py>(
         py: Python<'py>,

@@ -104,7 +104,7 @@ def answers_around():
 
 @pytest.mark.parametrize("program", [answers_inside, answers_around])
 def test_each_request_is_a_span_with_its_answer(record, program):
-    trace = record(program, PYTHONPATH=PATHS)
+    trace = record(program, PYTHONPATH=PATHS, SA_PROFILE_LEVEL="verbose")
     found = {span["args"]["path"]: span["args"] for span in trace.named("http.request", "X")}
     assert len(trace.named("http.request")) == 5
     assert (found["/plain"]["method"], found["/plain"]["status"]) == ("POST", 200)

@@ -70,6 +70,36 @@ def test_a_raw_fork_makes_a_profiler_of_its_own(program, tmp_path):
     assert sorted(names) == ["child"] * 4 + ["parent"] * 10
 
 
+def test_a_forked_child_has_the_name_of_its_parent_and_no_event_for_it(program, tmp_path):
+    program(
+        """
+        import contextlib, io, os
+        from sa_profile import counter, get_profiler, instant, merge_profile, profile_instant
+
+        get_profiler(process_name="worker-0")
+        profile_instant("parent")
+        if (pid := os.fork()) == 0:
+            instant("child")
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            counter("requests", share=float("nan"), running=2, full=True)
+        assert said.getvalue() == "sa_profile: counter(): share: expected a finite number, found NaN: it is left out\\n"
+        assert merge_profile() == (2 + 3) + (1 + 1), "names of process and threads, events, and one record of what was left out"
+        """,
+        SA_PROFILE_OUTPUT="out",
+    )
+    found = events(tmp_path / "out" / "trace.json")
+    assert sum(event["name"] == "process_name" for event in found) == 1
+    (requests,) = [event["args"] for event in found if event["ph"] == "C"]
+    assert requests == {"running": 2, "full": 1}
+    (loss,) = [event["args"] for event in found if event["name"] == "sa_loss"]
+    assert (loss["cause"], loss["events"]) == ("bad_series", 1)
+    (child,) = [event["pid"] for event in found if event["name"] == "child"]
+    headers = [json.loads(path.read_text().splitlines()[0])["args"] for path in (tmp_path / "out" / "fragments").glob("trace.*.jsonl")]
+    assert {header["pid"]: header.get("forked_from") for header in headers if header["pid"] == child} == {child: "worker-0"}
+
+
 def test_values_hold_for_forked_children(program, tmp_path):
     program(
         """
@@ -206,6 +236,133 @@ def test_start_and_stop_with_workers(program, tmp_path, first):
             kept = list(Path("out/previous").glob("*/trace.*.jsonl"))
             text = "".join(path.read_text() for path in kept)
             assert "api 1" in text and "worker 1" in text, kept
+        """
+    )
+
+
+def test_a_forked_child_joins_the_run_that_the_api_process_began(program, tmp_path):
+    """As serving does it: the worker only asks for the configuration, and its forked chip process gets commands on a thread."""
+    program(
+        """
+        import json, multiprocessing, os, socket, threading
+        from pathlib import Path
+        from sa_profile import (
+            configure_profiler, create_profile_config, get_profiler, merge_profile, profile_instant, start_profile, stop_profile
+        )
+
+        def obey(channel, profiler):
+            for command in channel.makefile("r"):
+                name = command.strip()
+                if name == "start":
+                    answer = profiler.start()
+                elif name == "stop":
+                    answer = profiler.stop()
+                elif name == "active":
+                    answer = profiler.active
+                else:
+                    answer = profile_instant(name)
+                channel.sendall(f"{answer}\\n".encode())
+
+        def work(config, pipe):
+            configure_profiler(config, process_name="worker", initially_active=False)
+            here, there = socket.socketpair()
+            config = get_profiler(initially_active=False).config
+            if os.fork() == 0:
+                here.close()
+                profiler = configure_profiler(config, process_name="chip", initially_active=False)
+                thread = threading.Thread(target=obey, args=(there, profiler))
+                thread.start()
+                thread.join()
+                os._exit(0)
+            there.close()
+            answers = here.makefile("r")
+            for command in iter(pipe.recv, None):
+                here.sendall(f"{command}\\n".encode())
+                pipe.send(answers.readline().strip())
+            answers.close()
+            here.close()
+
+        if __name__ == "__main__":
+            config = create_profile_config(enabled=True, output="out")
+            configure_profiler(config, process_name="api", initially_active=False)
+            context = multiprocessing.get_context("spawn")
+            pipe, end = context.Pipe()
+            worker = context.Process(target=work, args=(config, end))
+            worker.start()
+
+            def chip(command):
+                pipe.send(command)
+                return pipe.recv()
+
+            assert chip("active") == "False"
+            for number in range(3):
+                assert start_profile()
+                profile_instant(f"api {number}")
+                assert (chip("start"), chip("start"), chip("active")) == ("True", "False", "True")
+                assert chip(f"chip {number}") == "None"
+                assert (chip("stop"), chip("stop"), chip("active")) == ("True", "False", "False")
+                chip("not recorded")
+                assert stop_profile()
+                merge_profile()
+                events = json.loads(Path("out/trace.json").read_text())["traceEvents"]
+                found = sorted(event["name"] for event in events if event["ph"] == "i")
+                assert found == [f"api {number}", f"chip {number}"], found
+                fragments = [path.read_text() for path in Path("out/fragments").glob("trace.*.jsonl")]
+                headers = [json.loads(text.splitlines()[0]) for text in fragments]
+                assert len(headers) == 2 and len({header["args"]["run"] for header in headers}) == 1, headers
+            pipe.send(None)
+            worker.join()
+            assert worker.exitcode == 0
+        """
+    )
+
+
+def test_a_fork_of_the_api_process_does_not_clean_its_run(program, tmp_path):
+    """The parent of a raw fork may be the process that begins runs; the child never is."""
+    program(
+        """
+        import os
+        from sa_profile import configure_profiler, create_profile_config, get_profiler, merge_profile, profile_instant, start_profile
+
+        configure_profiler(create_profile_config(enabled=True, output="out"), process_name="api", initially_active=False)
+        config = get_profiler(initially_active=False).config
+        told, tell = os.pipe()
+        if (pid := os.fork()) == 0:
+            profiler = configure_profiler(config, process_name="chip", initially_active=False)
+            assert not profiler.active
+            os.read(told, 1)
+            assert profiler.start() and profiler.active
+            profile_instant("chip")
+            assert profiler.stop()
+            assert start_profile(), "a second time, as its route does"
+            profile_instant("chip again")
+            os._exit(0)
+        assert start_profile()
+        profile_instant("api")
+        os.write(tell, b"1")
+        assert os.waitpid(pid, 0)[1] == 0
+        assert merge_profile() == 9
+        """
+    )
+    found = events(tmp_path / "out" / "trace.json")
+    assert sorted(event["name"] for event in found if event["ph"] == "i") == ["api", "chip", "chip again"]
+    assert not (tmp_path / "out" / "previous").exists()
+
+
+def test_a_forked_child_whose_first_call_starts_it(program):
+    program(
+        """
+        import os
+        from sa_profile import configure_profiler, create_profile_config, merge_profile, profile_instant, start_profile, stop_profile
+
+        configure_profiler(create_profile_config(enabled=True, output="out"), process_name="api")
+        profile_instant("api")
+        for first in (start_profile, stop_profile):
+            if (pid := os.fork()) == 0:
+                assert first() is (first is start_profile)
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+        merge_profile()
         """
     )
 

@@ -133,6 +133,44 @@ def test_without_variables_nothing_happens(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_stop_as_the_first_call_finds_nothing_to_stop(config, monkeypatch):
+    monkeypatch.setenv("SA_PROFILE_OUTPUT", str(config.output))
+    assert stop_profile() is False
+    assert not get_profiler().active
+    assert list(config.output.rglob("trace.*")) == []
+
+
+def test_a_start_as_the_first_call_starts(config, monkeypatch):
+    monkeypatch.setenv("SA_PROFILE_OUTPUT", str(config.output))
+    assert (start_profile(), start_profile()) == (True, False)
+    profile_instant("recorded")
+    assert stop_profile() is True
+    assert merge_profile() == 3
+
+
+def test_a_merge_as_the_first_call_records_nothing(config, monkeypatch):
+    monkeypatch.setenv("SA_PROFILE_OUTPUT", str(config.output))
+    assert merge_profile() == 0
+    assert not get_profiler().active
+    assert list(config.fragments_dir.iterdir()) == []
+
+
+@pytest.mark.parametrize(("call", "answer"), [("stop_profile", True), ("merge_profile", 3)])
+def test_the_first_call_ends_what_the_own_api_records(program, call, answer):
+    program(
+        f"""
+        import sa_profile
+        from sa_profile import get_profiler, merge_profile, {call}
+
+        sa_profile.instant("by the package's own")
+        assert {call}() == {answer}
+        assert not get_profiler().active
+        assert merge_profile() == 3
+        """,
+        SA_PROFILE_OUTPUT="out",
+    )
+
+
 def test_the_globals_can_be_set(config, monkeypatch):
     profiler = ProfileRecorder(config, process_name="set")
     monkeypatch.setattr(recorder, "_profiler", profiler)

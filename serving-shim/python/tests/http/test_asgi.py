@@ -1,25 +1,264 @@
 """One request and its answer."""
 
+import os
+import time
 
-def looks_of_an_exchange():
+import pytest
+
+
+class Socket:
+    """A connection that is no TCP connection cannot say when its data came."""
+
+    def fileno(self):
+        return -1
+
+
+class Transport:
+    def __init__(self, connection):
+        self.connection = connection
+
+    def get_extra_info(self, name):
+        return self.connection if name == "socket" else None
+
+
+class Protocol:
+    """The protocol of a connection: it has a scope once a request has begun."""
+
+    def __init__(self, transport):
+        self.transport = transport
+
+    def begin(self):
+        from sa_profile._sa_profile import message_begin
+
+        leave = message_begin(self)
+        self.scope = {"type": "http"}
+        leave(None, None)
+        return self.scope["sa_profile.received"]
+
+
+def requests_of_odd_connections():
+    import sa_profile
+
+    sa_profile.instant("begun")
+    for transport in (None, Transport(None), Transport(Socket()), object()):
+        before = time.monotonic_ns()
+        ns, uncertainty_ns = Protocol(transport).begin()
+        print(before <= ns <= time.monotonic_ns(), uncertainty_ns)
+
+
+def test_a_connection_that_cannot_tell_has_its_requests_arrive_when_they_are_read(record):
+    done = record(requests_of_odd_connections)
+    assert (done.stdout, done.stderr) == ("True 0\n" * 4, "")
+
+
+def paused():
+    from sa_profile._sa_profile import message_begin
+
+    print(message_begin(Protocol(None)))
+
+
+def test_nobody_asks_when_a_request_arrived_while_nothing_is_recorded(record):
+    assert record(paused, SA_PROFILE_START="paused").stdout == "None\n"
+
+
+def run(app, scope, receive=None):
+    """Has the application answer a request, and returns what it sent."""
     import asyncio
 
     from sa_profile._http import asgi
 
-    looks = []
-    asgi.AWAKE = type("Looks", (), {"most_ns": lambda self: looks.append(self)})()
+    sent = []
 
-    async def answer():
-        scope = {}
-        exchange = asgi.Exchange(1, scope)
-        exchange.sent({"type": "http.response.start", "status": 200})
-        exchange.sent({"type": "http.response.body", "body": b"a", "more_body": True})
-        print(len(looks))
-        exchange.sent({"type": "http.response.body", "body": b""})
-        print(len(looks), scope[asgi.ANSWERED] == exchange.ended_ns)
+    async def send(message):
+        sent.append(message)
 
-    asyncio.run(answer())
+    asyncio.run(asgi.HttpSpans(app, holds_spans=False)({"type": "http", **scope}, receive, send))
+    return sent
 
 
-def test_a_stretch_is_looked_at_when_the_next_request_may_come(record):
-    assert record(looks_of_an_exchange).stdout == "0\n1 True\n"
+def an_answer_in_parts():
+    import sa_profile
+
+    sa_profile.instant("begun")
+    scope = {}
+
+    async def app(own, _receive, send):
+        await send({"type": "http.response.start", "status": 200})
+        await send({"type": "http.response.body", "body": b"a", "more_body": True})
+        scope["before"] = own.get("sa_profile.answered_ns")
+        await send({"type": "http.response.body", "body": b""})
+        scope["after"] = own["sa_profile.answered_ns"]
+
+    began_ns = sa_profile.now_ns()
+    print(len(run(app, {})), scope["before"], began_ns < scope["after"] < sa_profile.now_ns())
+
+
+def test_the_next_request_of_a_connection_knows_when_the_answer_ended(record):
+    trace = record(an_answer_in_parts)
+    assert trace.stdout == "3 None True\n" and trace.stderr == ""
+    assert trace.one("http.first_chunk")["elapsed_us"] > 0 and trace.one("http.request")["answered_us"] > 0
+
+
+def failed_exchanges():
+    import sa_profile
+
+    sa_profile.instant("begun")
+    for status, method in ((500, "POST"), (404, "POST"), (503, "GET")):  # /health, once the engine is dead
+
+        async def app(_scope, _receive, send, status=status):
+            await send({"type": "http.response.start", "status": status})
+
+        run(app, {"method": method})
+    print(os.getpid())
+
+
+def test_issue_47_a_request_that_the_server_failed_is_one_though_no_engine_got_it(record):
+    """The report counts what has an id."""
+    trace = record(failed_exchanges)
+    found = [(one["status"], one.get("reason"), one.get("request_id")) for one in trace.args("http.request")]
+    assert found == [(500, "error", f"http-{int(trace.stdout)}-1"), (404, None, None), (503, "error", None)]
+
+
+def odd_messages():
+    """An application that keeps to no rules: what it sends goes out all the same."""
+    import sa_profile
+
+    sa_profile.instant("begun")
+
+    async def app(_scope, _receive, send):
+        await send({})
+        await send({"type": "http.response.start", "status": "200 OK"})
+        await send({"type": "http.response.body", "body": bytearray(b"a")})
+        await send(7)
+
+    print(len(run(app, {"headers": [3, (b"x-request-id",)]})))
+
+
+def test_odd_messages_pass(record):
+    trace = record(odd_messages)
+    assert trace.stdout == "4\n" and trace.stderr.startswith("sa_profile: Exchange.send failed, its events are missing: ")
+    assert trace.one("http.request")["status"] is None
+
+
+def a_header():
+    import sa_profile
+
+    sa_profile.instant("begun")
+
+    async def app(_scope, _receive, _send):
+        pass
+
+    for headers in ([(b"host", b"a"), (b"x-request-id", b"abc\xff" + b"d" * 300)], [(b"host", b"a")], None):
+        run(app, {} if headers is None else {"headers": headers})
+
+
+def test_the_id_that_a_client_sent_is_on_its_span(record):
+    found = [one.get("x_request_id") for one in record(a_header).args("http.request")]
+    assert found == ["abc\u00ff" + "d" * 196, None, None]
+
+
+def refused_by(part):
+    import sa_profile
+
+    sa_profile.instant("begun")
+
+    async def app(_scope, _receive, send):
+        await send({"type": "http.response.start", "status": 400})
+        await send({"type": "http.response.body", "body": part(b'{"error": '), "more_body": True})
+        await send({"type": "http.response.body", "body": None, "more_body": True})
+        await send({"type": "http.response.body", "body": part(b'"no"}')})
+
+    run(app, {})
+
+
+def refused_by_bytes():
+    refused_by(bytes)
+
+
+def refused_by_a_view():
+    refused_by(memoryview)
+
+
+@pytest.mark.parametrize("program", [refused_by_bytes, refused_by_a_view])
+def test_a_refusal_is_read_whatever_type_its_parts_have(record, program):
+    assert record(program).one("http.request")["error_message"] == "no"
+
+
+def refused_at_length():
+    refused_by(lambda part: part + b" " * 20_000)
+
+
+def test_a_refusal_is_not_read_to_any_length(record):
+    assert "error_message" not in record(refused_at_length).one("http.request")
+
+
+def kept_in_the_scope():
+    """A request object that the application keeps in its scope holds its `send`."""
+    import gc
+    import weakref
+
+    import sa_profile
+
+    sa_profile.instant("begun")
+    found = []
+
+    class Request:
+        pass
+
+    async def app(scope, _receive, send):
+        scope["request"] = request = Request()
+        request.send = send
+        found.append(weakref.ref(request))
+
+    run(app, {})
+    gc.collect()
+    print(found[0]())
+
+
+def test_an_exchange_in_a_cycle_is_collected(record):
+    assert record(kept_in_the_scope).stdout == "None\n"
+
+
+def a_scope_of_somebody_else():
+    import sa_profile
+    from sa_profile._http import asgi
+
+    sa_profile.instant("begun")
+
+    async def app(_scope, _receive, _send):
+        print(len(asgi._under_way))
+
+    run(app, {"sa_profile.received": None})
+    print(len(asgi._under_way))
+
+
+def test_issue_47_a_request_whose_arrival_cannot_be_read_leaves_nothing_open(record):
+    done = record(a_scope_of_somebody_else, SA_PROFILE_LEVEL="verbose")
+    assert (done.stdout, done.stderr) == ("1\n0\n", "")
+    assert "waited_us" not in done.one("http.request")
+
+
+def one_exchange():
+    import asyncio
+    from types import SimpleNamespace
+
+    import sa_profile
+    from sa_profile._http import asgi
+    from sa_profile._sa_profile import FrontRequests
+
+    sa_profile.instant("begun")
+
+    async def app(_scope, _receive, _send):
+        FrontRequests(str).admit(SimpleNamespace(request_id="request"), None, asgi.current())
+
+    for holds_spans in (False, True):
+        scope = {"type": "http", "method": "GET", "path": "/"}
+        asyncio.run(asgi.HttpSpans(app, holds_spans)(scope, None, None))
+
+
+def test_the_arrow_of_a_request_starts_within_its_span(record):
+    recorded = record(one_exchange)
+    spans, starts = recorded.named("http.request", "X"), recorded.named("request", "s")
+    assert len(spans) == len(starts) == 2
+    assert all(span["ts"] <= start["ts"] <= span["ts"] + span["dur"] for span, start in zip(spans, starts))
+    assert all("waited_us" not in span["args"] for span in spans)

@@ -4,6 +4,8 @@ import asyncio
 import json
 import time
 
+import pytest
+
 
 def handled():
     import sa_profile
@@ -31,8 +33,24 @@ def handled():
     asyncio.run(HttpSpans(app)({"type": "http"}, receive, None))
 
 
+def handled_and_looked_at():
+    handled()
+    from fastapi import routing
+    from starlette.requests import Request
+
+    from sa_profile._hooks.chain import is_chained
+
+    print(*map(is_chained, (Request.body, Request.json, routing.solve_dependencies, routing.run_endpoint_function)))
+
+
+@pytest.mark.parametrize("level", ["e2e,kernel", "verbose"])
+def test_functions_are_wrapped_only_where_their_spans_are_recorded(record, level):
+    trace = record(handled_and_looked_at, SA_PROFILE_LEVEL=level)
+    assert trace.stdout.splitlines()[1] == " ".join([str(level == "verbose")] * 4)
+
+
 def test_reading_parsing_and_checking_are_spans_of_the_request(record):
-    trace = record(handled)
+    trace = record(handled, SA_PROFILE_LEVEL="verbose")
     assert trace.stdout == "[1, 2]\n"
     (request,) = trace.named("http.request")
     (route,), (read, again) = trace.named("http.route"), trace.named("http.read")
@@ -78,7 +96,7 @@ def handled_in_a_child_task():
 
 
 def test_in_a_child_task_the_spans_say_whose_they_are(record):
-    trace = record(handled_in_a_child_task)
+    trace = record(handled_in_a_child_task, SA_PROFILE_LEVEL="verbose")
     assert sorted(one["exchange"] for one in trace.args("http.request")) == [1, 2]
     assert sorted(one["exchange"] for one in trace.args("http.route")) == [1, 2]
     for name in ("http.parse", "http.validate", "http.endpoint"):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sa_profile._http.refusal import Refusal, header
+from sa_profile._http.refusal import reason as reason_of
 
 
 @pytest.mark.parametrize(
@@ -42,20 +42,9 @@ from sa_profile._http.refusal import Refusal, header
     ],
 )
 def test_the_answer_says_why(answer, reason):
-    refusal = Refusal()
-    text = json.dumps(answer).encode()
-    for part in (text[:5], None, memoryview(text[5:])):
-        refusal.add(part)
-    assert refusal.reason() == reason
+    assert reason_of(json.dumps(answer).encode()) == reason
 
 
-def test_an_answer_that_is_no_json_or_too_long_says_nothing():
-    for text in (b"Internal Server Error", b"", b'{"error": "' + b"x" * 100_000 + b'"}', b"\xff"):
-        refusal = Refusal()
-        refusal.add(text)
-        assert refusal.reason() == {}
-
-
-def test_headers_are_found_by_name():
-    scope = {"headers": [(b"host", b"a"), (b"x-request-id", b"abc\xff")]}
-    assert header(scope, b"x-request-id") == "abcÿ" and header(scope, b"absent") is None and header({}, b"host") is None
+def test_an_answer_that_is_no_json_says_nothing():
+    for text in (b"Internal Server Error", b"", b'{"error": "xxx', b"\xff"):
+        assert reason_of(text) == {}

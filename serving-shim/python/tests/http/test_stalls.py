@@ -25,7 +25,7 @@ def stalled():
 
 
 def test_a_stall_while_requests_are_under_way_is_a_span(record):
-    trace = record(stalled)
+    trace = record(stalled, SA_PROFILE_LEVEL="verbose")
     (stall,) = trace.named("event_loop.stall")
     (request,) = trace.named("http.request")
     assert 40_000 < stall["dur"] < 200_000
@@ -47,7 +47,7 @@ def stalled_at_each_phase():
 
 
 def test_no_stall_of_20_ms_falls_between_two_beats(record):
-    trace = record(stalled_at_each_phase)
+    trace = record(stalled_at_each_phase, SA_PROFILE_LEVEL="verbose")
     stalls, causes = trace.named("event_loop.stall"), trace.named("stalling")
     assert len(causes) == 10
     for cause in causes:
@@ -97,7 +97,7 @@ def two_loops():
 
 
 def test_each_loop_has_one_beat_of_its_own(record):
-    trace = record(two_loops)
+    trace = record(two_loops, SA_PROFILE_LEVEL="verbose")
     assert trace.stdout == "2 True True 0\n" and trace.stderr == ""
 
 
@@ -120,5 +120,9 @@ def forked_amid_a_request():
 
 
 def test_the_child_of_a_fork_has_no_request_under_way(record):
-    trace = record(forked_amid_a_request, PYTHONWARNINGS="ignore")
+    trace = record(forked_amid_a_request, PYTHONWARNINGS="ignore", SA_PROFILE_LEVEL="verbose")
     assert trace.stdout == "0 False\n1 True\n"
+
+
+def test_by_default_no_timer_wakes_the_event_loop(record):
+    assert record(forked_amid_a_request, PYTHONWARNINGS="ignore").stdout == "0 False\n0 False\n"

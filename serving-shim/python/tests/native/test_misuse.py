@@ -3,8 +3,9 @@
 
 def test_texts_in_a_counter_are_left_out_and_said_once(record):
     recorded = record(count_texts)
-    assert recorded.stderr == "sa_profile: counter(): state: expected a number, found str: it is left out\n"
+    assert recorded.stderr == "sa_profile: counter(): state: expected a finite number, found str: it is left out\n"
     assert recorded.args("requests") == [{"running": 3, "busy": 1, "share": 0.5}, {"cat": 2}]
+    assert counted(recorded) == 2 * 2 + 1 + 1
 
 
 def count_texts():
@@ -14,6 +15,30 @@ def count_texts():
         sa_profile.counter("texts", state="text", other=None)
     sa_profile.counter("requests", running=3, state="idle", busy=True, share=0.5)
     sa_profile.counter("requests", cat=2, level="e2e", list=[1])
+
+
+def counted(recorded):
+    """Returns the number of values that were left out of counters, by the loss records of the merged trace."""
+    recorded.merge()
+    losses = recorded.args("sa_loss")
+    assert all(loss["cause"] == "bad_series" for loss in losses)
+    return sum(loss["events"] for loss in losses)
+
+
+def test_nan_and_truths_in_counters_are_as_in_every_language(record):
+    recorded = record(count_odd_numbers)
+    assert recorded.stderr == "sa_profile: counter(): nan: expected a finite number, found NaN: it is left out\n"
+    assert recorded.args("numbers") == [{"busy": 1, "idle": 0, "count": 7}]
+    assert recorded.args("none") == []
+    assert counted(recorded) == 2 + 2
+    assert recorded.args("numbers") == [{"busy": 1, "idle": 0, "count": 7}]
+
+
+def count_odd_numbers():
+    import sa_profile
+
+    sa_profile.counter("numbers", nan=float("nan"), busy=True, idle=False, infinite=float("-inf"), count=7)
+    sa_profile.counter("none", nan=float("nan"), none=None)
 
 
 def test_an_end_without_a_begin_is_said_once(record):

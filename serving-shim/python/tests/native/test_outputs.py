@@ -59,6 +59,7 @@ def test_the_last_output_of_a_request_and_one_that_nobody_knows_are_looked_at():
     assert counted.looked[2:] == [("id b", 1)] and counted.tokens()["id b"] == 3
 
 
+
 def test_a_request_that_is_taken_away_while_outputs_are_counted_is_no_more_counted():
     counted = Counted("id a", "id b")
     counted.count(output("id a"), output("id b"))
@@ -72,3 +73,24 @@ def test_a_request_that_is_taken_away_while_outputs_are_counted_is_no_more_count
     counted.outputs.count(outputs(), counted.known, None)
     counted.count(output("id a"))
     assert counted.looked == [("id a", 1)] and counted.tokens() == {"id b": 3}
+
+
+def a_cycle():
+    import gc
+    import weakref
+
+    from sa_profile._sa_profile import FrontRequests
+
+    class Reason:
+        pass
+
+    reason = Reason()
+    reason.requests = FrontRequests(reason)
+    found = weakref.ref(reason)
+    del reason
+    gc.collect()
+    print(found())
+
+
+def test_what_a_front_end_waits_for_is_freed_though_a_cycle_leads_to_it(record):
+    assert record(a_cycle).stdout == "None\n"

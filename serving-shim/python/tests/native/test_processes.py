@@ -63,6 +63,42 @@ def test_a_name_of_the_programs_own_goes_before_that_of_multiprocessing(program)
     assert "mine" in names and "child" not in names
 
 
+def test_a_forked_child_is_named_after_its_parent(program):
+    trace = program.record(
+        """
+        import multiprocessing, os
+        import sa_profile
+
+        def fork(name):
+            if (pid := os.fork()) == 0:
+                with sa_profile.span(name):
+                    pass
+                os._exit(0)
+            os.waitpid(pid, 0)
+
+        def work():
+            sa_profile.instant("one")
+            fork("of the worker")
+
+        if __name__ == "__main__":
+            sa_profile.set_process_name("api")
+            fork("of the main process")
+            worker = multiprocessing.get_context("fork").Process(target=work, name="worker-0")
+            worker.start()
+            worker.join()
+            sa_profile.set_process_name("renamed")
+            fork("later")
+        """,
+        PYTHONWARNINGS="ignore",
+    )
+    names = {event["pid"]: event["args"]["name"] for event in trace.events if event["name"] == "process_name"}
+    for span, parent in [("of the main process", "api"), ("of the worker", "worker-0"), ("later", "renamed")]:
+        pid = trace.span(span)["pid"]
+        assert names[pid] == f"{parent} fork {pid}"
+    (told,) = trace.instants("one")
+    assert names[told["pid"]] == "worker-0"
+
+
 def test_a_pool_and_an_executor(program):
     trace = program.record(
         """

@@ -53,7 +53,7 @@ def test_the_example_for_notebooks_records(process, tmp_path):
     assert "trace.json" in stdout and "profile_out/trace.json" in stdout
     for trace in (tmp_path / "trace.json", tmp_path / "profile_out" / "trace.json"):
         names = {event["name"] for event in json.loads(trace.read_text())["traceEvents"]}
-        assert {"step", "requests", "forward"} <= names
+        assert {"step", "requests", "execute_step"} <= names
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="SKIPPED the examples of docs/python.md: the page is not beside the package")
@@ -65,5 +65,5 @@ def test_the_examples_of_the_page_record(process, tmp_path):
     events = json.loads((tmp_path / "out" / "trace.json").read_text())["traceEvents"]
     names = {event["name"]: event.get("args", {}) for event in events}
     assert names["step"] == {"finished": 3} and names["requests"] == {"running": 1}
-    assert names["forward"] == {"tokens": 128, "request_ids": ["a"]}
+    assert names["execute_step"] == {"tokens": 128, "request_ids": ["a"]}
     assert {"generate", "stream", "stream.item"} <= names.keys()

@@ -96,7 +96,7 @@ def test_the_description(installed):
 
 def test_the_licences_of_what_is_linked_are_there(installed):
     text = installed.files["sa_profile/THIRD-PARTY.txt"].read_text()
-    for crate in ("pyo3", "clap", "zlib-rs", "tiny_http"):
+    for crate in ("pyo3", "clap", "zlib-rs", "httparse"):
         assert len(re.findall(rf"^{crate} [0-9.]+: .+$", text, re.MULTILINE)) == 1
     assert "Permission is hereby granted, free of charge" in text
     assert "uPlot 1.6.32, in the pages of" in text and "Leon Sorokin" in text

@@ -201,6 +201,29 @@ def test_a_fork_is_two_processes(script):
     assert (done.returncode, done.stderr) == (0, "")
     names = [process.names() for process in plain.all_processes()]
     assert sorted(("parent" in one, "child" in one) for one in names) == [(False, True), (True, False)]
+    parent, child = sorted(process.name for process in plain.all_processes())
+    assert parent == "plain.py" and child.startswith("plain.py fork ")
+
+
+NAMED = """
+import os, time
+import sa_profile
+
+sa_profile.set_process_name("worker-0")
+if (pid := os.fork()) == 0:
+    time.sleep(0.2)
+    os._exit(0)
+os.waitpid(pid, 0)
+time.sleep(0.2)
+"""
+
+
+def test_a_name_of_the_programs_own_outlasts_forks(script):
+    plain = script(NAMED)
+    done = plain.run(before=["-W", "ignore::DeprecationWarning"])
+    assert (done.returncode, done.stderr) == (0, "")
+    parent, child = sorted(process.name for process in plain.all_processes())
+    assert parent == "worker-0" and child.startswith("worker-0 fork ")
 
 
 def test_a_fork_finds_no_thread_of_ours(script):

@@ -444,7 +444,7 @@ def sent():
 
 
 def test_messages_between_the_processes_are_spans(record):
-    trace = record(sent)
+    trace = record(sent, SA_PROFILE_LEVEL="verbose")
     assert trace.stdout == "[1] [2]\n"
     assert [len(trace.named(f"Msgpack{name}")) for name in ("Encoder.encode", "Encoder.encode_into", "Decoder.decode")] == [1, 1, 2]
 

@@ -16,6 +16,7 @@ try:
     import uvicorn
 except ImportError:
     uvicorn = None
+VERBOSE = dict(SA_PROFILE_LEVEL="verbose")
 needs_uvicorn = pytest.mark.skipif(uvicorn is None, reason="needs uvicorn")
 
 
@@ -37,7 +38,7 @@ class Server:
         while self.running:
             outputs, _ = self.core.step_fn()
             for group in outputs.values():
-                self.client.output_processor.process_outputs(group.outputs)
+                self.client.output_processor.process_outputs(group.outputs, group.timestamp)
             await asyncio.sleep(0.001)
 
     async def complete(self, request_id, tokens=3):
@@ -110,17 +111,96 @@ def test_odd_stamps_cost_nothing_but_their_span(record):
 
 
 def test_both_ids_and_the_counts_are_recorded(record):
-    trace = record(three_requests)
+    trace = record(three_requests, **VERBOSE)
     assert trace.stdout == "[3, 3, 3]\n" and trace.stderr == ""
     ids = {f"cmpl-{n}-0-1a2b3c4d": f"cmpl-{n}-0" for n in range(3)}
-    for name in ("request.arrived", "OutputProcessor.add_request"):
-        assert {one["request_id"]: one["external_id"] for one in trace.args(name)} == ids
+    assert {one["request_id"]: one["external_id"] for one in trace.args("OutputProcessor.add_request")} == ids
     spans = [one["args"] for one in trace.named("request", "X") if "external_id" in one["args"]]
     assert {one["request_id"]: one["external_id"] for one in spans} == ids
     for one in spans:
         assert (one["prompt_tokens"], one["output_tokens"], one["reason"], one["cached_tokens"]) == (4, 3, "length", 0)
     assert sorted(one["external_id"] for one in trace.args("AsyncLLM.generate")) == sorted(ids.values())
     assert len(trace.named("AsyncLLM.add_request")) == 3
+
+
+def outputs_of_several_tokens():
+    """Three requests; what one step brings of them has another number of tokens each. One id is used again, one request was never seen."""
+
+    async def scenario(server):
+        from vllm.v1.engine import EngineCoreOutput, FinishReason
+
+        def step(stamp, **tokens):
+            outputs = [EngineCoreOutput(f"{one}-0-1a2b3c4d", [7] * count, FinishReason.LENGTH if count == 0 else None) for one, count in tokens.items()]
+            server.client.output_processor.process_outputs(outputs, stamp)
+
+        server.client.send = lambda _request: None
+        for one in ("a", "b"):
+            await server.client.add_request(f"{one}-0", [1, 2], 9)
+        step(5.0, a=1, stranger=1)
+        step(5.25, a=1, b=1)
+        step(6.0, a=3, b=2)
+        step(6.5, a=0)
+        await server.client.add_request("a-0", [1, 2], 9)
+        step(7.0, a=1)
+        step(None, b=1)
+        step(8.0, stranger=1)
+
+    serve(scenario)
+
+
+def test_a_steps_outputs_name_their_requests_by_number(record):
+    trace = record(outputs_of_several_tokens)
+    of = {(span["args"]["external_id"], at): span["args"]["number"] for at, span in enumerate(sorted(trace.named("request", "X"), key=lambda one: one["ts"]))}
+    a, b, again = of["a-0", 0], of["b-0", 1], of["a-0", 2]
+    assert len({a, b, again}) == 3
+    names = ("engine_ts_ns", "tokens", "request_numbers", "output_tokens_each")
+    assert [tuple(one.get(name) for name in names) for one in trace.args("OutputProcessor.process_outputs")] == [
+        (5_000_000_000, 2, [a], None),
+        (5_250_000_000, 2, [a, b], None),
+        (6_000_000_000, 5, [a, b], [3, 2]),
+        (6_500_000_000, 0, [a], [0]),
+        (7_000_000_000, 1, [again], None),
+        (None, 1, [b], None),
+        (8_000_000_000, 1, None, None),
+    ]
+
+
+def stopped_during_a_request():
+    """Recording is off for two steps of a request."""
+
+    async def scenario(server):
+        from sa_profile import is_enabled
+        from sa_profile._hooks.control import switch
+        from vllm.v1.engine import EngineCoreOutput
+
+        def step(stamp):
+            server.client.output_processor.process_outputs([EngineCoreOutput("a-0-1a2b3c4d", [7], None)], stamp)
+
+        async def switched(cause, on):
+            switch(cause)
+            while is_enabled() != on:
+                await asyncio.sleep(0.01)
+
+        server.client.send = lambda _request: None
+        await server.client.add_request("a-0", [1, 2], 9)
+        step(5.0)
+        await switched("stop", False)
+        await switched("start", True)
+        step(6.0)  # no step came during the pause
+        await switched("stop", False)
+        step(7.0)
+        step(8.0)
+        await switched("start", True)
+        step(9.0)
+        step(10.0)
+
+    serve(scenario)
+
+
+def test_the_first_step_after_those_that_were_not_recorded_says_so(record):
+    steps = record(stopped_during_a_request).args("OutputProcessor.process_outputs")
+    assert [(one["engine_ts_ns"] // 10**9, one.get("after_pause")) for one in steps] == [(5, None), (6, None), (9, True), (10, None)]
+    assert len({tuple(one["request_numbers"]) for one in steps}) == 1
 
 
 def test_each_request_is_one_flow_from_arrival_to_end(record):
@@ -130,11 +210,11 @@ def test_each_request_is_one_flow_from_arrival_to_end(record):
         assert phases == ["s", "t", "t", "t", "f"], phases
 
 
-def test_the_merge_does_not_link_them_again(record):
+def test_the_merge_draws_no_second_flow_for_them(record):
     folder = record(three_requests).folder
     merge = [Path(sys.executable).with_name("trace-merge"), "--report", "json", folder]
     done = subprocess.run(merge, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["links"] == {"requests": 0, "events": 0}
+    assert json.loads(done.stdout)["links"]["requests"] == 0
 
 
 def first_output_only():
@@ -149,7 +229,7 @@ def first_output_only():
 
 
 def test_a_stream_closed_early_aborts_as_before(record):
-    trace = record(first_output_only)
+    trace = record(first_output_only, **VERBOSE)
     assert trace.stdout == "['cmpl-1-0-1a2b3c4d']\n"
     front, = [one["args"] for one in trace.named("request", "X") if "external_id" in one["args"]]
     assert front["reason"] == "abort"
@@ -171,7 +251,7 @@ def cancelled():
 
 
 def test_cancellation_passes_through(record):
-    trace = record(cancelled)
+    trace = record(cancelled, **VERBOSE)
     assert trace.stdout == "cancelled ['cmpl-1-0-1a2b3c4d']\n"
     assert trace.one("AsyncLLM.generate")["external_id"] == "cmpl-1-0"
 
@@ -191,7 +271,7 @@ def engine_dies():
 
 
 def test_a_request_that_no_engine_takes_ends(record):
-    trace = record(engine_dies)
+    trace = record(engine_dies, **VERBOSE)
     assert trace.stdout == "the engine is dead\n"
     assert trace.one("AsyncLLM.add_request")["error"] == "ConnectionError"
     assert [phase for phase, _ in trace.flows()] == ["s", "f"]
@@ -209,7 +289,7 @@ def engine_dies_while_they_wait():
 
 
 def test_an_engine_that_dies_ends_all_who_wait(record):
-    trace = record(engine_dies_while_they_wait)
+    trace = record(engine_dies_while_they_wait, **VERBOSE)
     assert trace.stdout == "the engine is dead the engine is dead\n" and trace.stderr == ""
     ended = [(one["args"]["reason"], one["args"]["error"]) for one in trace.named("request", "X") if "external_id" in one["args"]]
     assert ended == [("error", "ConnectionError")] * 2
@@ -289,8 +369,8 @@ def bare():
 
 
 def test_missing_hooks_cost_their_events_only(record):
-    lacking = "AsyncLLM.encode,AsyncLLM.start_profile,AsyncLLM.stop_profile"
-    trace = record(bare, FAKE_VLLM_WITHOUT=lacking)
+    lacking = "AsyncLLM.start_profile,AsyncLLM.stop_profile"
+    trace = record(bare, FAKE_VLLM_WITHOUT=lacking, **VERBOSE)
     assert trace.stdout == "3\n" and len(trace.named("AsyncLLM.generate")) == 1
     assert sorted(line.split()[7] for line in trace.stderr.splitlines()) == [f"{name}:" for name in lacking.split(",")]
 
@@ -300,7 +380,7 @@ def while_off():
         await server.complete("cmpl-1-0")
         from sa_profile._vllm import frontend
 
-        print(type(server.client.generate([1], 1, "x")).__qualname__, len(frontend._open))
+        print(type(server.client.generate([1], 1, "x")).__qualname__, len(frontend._front.open))
 
     serve(scenario)
 
@@ -369,7 +449,23 @@ def test_the_flow_starts_in_the_http_request(record):
     http, = trace.named("http.request")
     start, = [one for one in trace.named("request") if one["ph"] == "s"]
     assert start["tid"] == http["tid"], "on the row of the span that it starts in"
-    assert http["ts"] <= start["ts"] < trace.named("AsyncLLM.add_request")[0]["ts"]
+    assert http["ts"] <= start["ts"] < trace.named("EngineCore.preprocess_add_request")[0]["ts"]
+
+
+@needs_uvicorn
+def test_what_comes_before_the_request_lies_in_its_http_request(record):
+    trace = record(served)
+    (http,), (before,) = trace.named("http.request"), trace.named("request.preprocess")
+    assert before["tid"] == http["tid"] and http["ts"] <= before["ts"]
+    assert before["ts"] + before["dur"] <= http["ts"] + http["dur"]
+
+
+@needs_uvicorn
+def test_by_default_a_request_has_few_events_in_the_api_server(record):
+    """Each span in a coroutine costs a request some microseconds. A span that no figure needs is recorded at level verbose."""
+    categories = {"http", "serving", "render", "transport"}
+    by_default = {one["name"] for one in record(served).events if one.get("cat") in categories}
+    assert by_default == {"AsyncLLM.__init__", "http.request", "http.first_chunk", "OutputProcessor.process_outputs"}
 
 
 def failing_app():
@@ -444,29 +540,25 @@ class Parameters:
 
 
 def with_parameters():
-    from sa_profile._vllm.parameters import asked
-
     async def scenario(server):
         from vllm.v1.engine import EngineCoreRequest
 
         lora = type("LoRARequest", (), dict(lora_name="poet"))()
         one = EngineCoreRequest("cmpl-1", [1], sampling_params=Parameters(structured_outputs={"json": {}}), lora_request=lora, priority=2)
         parent = type("ParentRequest", (), dict(sampling_params=Parameters(n=4)))()
-        server.client.output_processor.add_request(one, None, parent)
-        print(asked(EngineCoreRequest("cmpl-2", [1], sampling_params=Parameters())), asked(EngineCoreRequest("pool-1", [1])))
-        server.client.output_processor.abort_requests(["cmpl-1"], True)
+        server.client.output_processor.add_request(one, None, parent, 0, asyncio.Queue())
+        server.client.output_processor.add_request(EngineCoreRequest("cmpl-2", [1], sampling_params=Parameters()), None, None, 0, asyncio.Queue())
+        server.client.output_processor.add_request(EngineCoreRequest("pool-1", [1]), None, None, 0, asyncio.Queue())
+        server.client.output_processor.abort_requests(["cmpl-1", "cmpl-2", "pool-1"], True)
 
     serve(scenario)
 
 
 def test_what_the_client_asked_for_is_known_from_the_begin(record):
-    trace = record(with_parameters)
-    assert trace.stdout == "{'max_tokens': 3} {}\n"
-    (span,) = trace.named("request", "X")
-    args = span["args"]
-    assert {name: args[name] for name in ("max_tokens", "n", "structured", "priority", "lora")} == dict(
-        max_tokens=3, n=4, structured=True, priority=2, lora="poet"
-    )
+    names = ("max_tokens", "n", "structured", "priority", "lora")
+    spans = sorted(record(with_parameters).named("request", "X"), key=lambda span: span["args"]["number"])
+    found = [{name: span["args"][name] for name in names if name in span["args"]} for span in spans]
+    assert found == [dict(max_tokens=3, n=4, structured=True, priority=2, lora="poet"), dict(max_tokens=3), {}]
 
 
 def chatting():
@@ -489,7 +581,7 @@ def chatting():
 
 
 def test_template_and_tokeniser_are_spans_of_their_exchange(record):
-    trace = record(chatting)
+    trace = record(chatting, **VERBOSE)
     assert trace.stderr == ""
     for name in ("OpenAIServingChat.create_chat_completion", "BaseRenderer.render_chat_async", "BaseRenderer.tokenize_prompts_async"):
         assert sorted(one["exchange"] for one in trace.args(name)) == [1, 2], name
@@ -500,7 +592,7 @@ def test_template_and_tokeniser_are_spans_of_their_exchange(record):
 
 @needs_uvicorn
 def test_a_steps_outputs_are_sent_in_one_span(record):
-    trace = record(served)
+    trace = record(served, **VERBOSE)
     steps, turns = trace.named("OutputProcessor.process_outputs"), trace.named("outputs.send")
     assert len(turns) == len(steps) == 3 and [one["args"]["outputs"] for one in turns] == [1, 1, 1]
     for step, sent in zip(steps, turns, strict=True):
@@ -541,7 +633,7 @@ def offline_in_a_notebook():
 
 
 def test_steps_between_which_no_turn_comes_are_sent_in_none(record):
-    trace = record(offline_in_a_notebook)
+    trace = record(offline_in_a_notebook, **VERBOSE)
     assert trace.stdout == "2\n2\n"
     sent = [one["outputs"] for one in trace.args("outputs.send")]
     assert [one for one in sent if one != 10] == [7, 9, 7, 9] and trace.stderr == ""
@@ -713,3 +805,55 @@ def test_a_node_without_api_servers_says_it_too(record, start, said):
 def test_the_log_says_how_to_begin_what_is_paused(record):
     trace = record(three_requests, SA_PROFILE_START="paused")
     assert trace.announced == [f"sa_profile: vLLM plugin: recording to {trace.folder} is paused: sa-profile start {trace.folder} begins\n"]
+
+
+def a_request_after_the_level_was_raised():
+    from types import SimpleNamespace
+
+    from sa_profile._hooks import chain
+    from sa_profile._vllm import frontend
+
+    waiting = SimpleNamespace(work=lambda: None)
+    chain._details.append((waiting, "work", lambda: None))  # as if the level had been lower until now
+    leave = frontend.admit(None, SimpleNamespace(request_id="cmpl-1", prompt_token_ids=[1], external_req_id=None))
+    print(chain.is_chained(waiting.work))
+    leave(None, None)
+
+
+def a_request_of_the_engine_after_the_level_was_raised():
+    from types import SimpleNamespace
+
+    from sa_profile._hooks import chain
+    from sa_profile._vllm.requests import EngineRequests
+
+    waiting = SimpleNamespace(work=lambda: None)
+    chain._details.append((waiting, "work", lambda: None))
+    EngineRequests(lambda: None).arrived(SimpleNamespace(request_id="cmpl-1", prompt_token_ids=[1]))
+    print(chain.is_chained(waiting.work))
+
+
+@pytest.mark.parametrize("program", [a_request_after_the_level_was_raised, a_request_of_the_engine_after_the_level_was_raised])
+def test_issue_47_a_raised_level_holds_for_a_program_without_a_server(record, program):
+    assert record(program, **VERBOSE).stdout == "True\n"
+
+
+def level_raised_while_it_serves():
+    """A request comes after the level was raised: what is recorded at that level only is wrapped by then."""
+
+    async def scenario(server):
+        from sa_profile._hooks import chain
+        from vllm.v1.engine.input_processor import InputProcessor
+        from vllm.v1.serial_utils import MsgpackEncoder
+
+        print(chain.is_chained(InputProcessor.process_inputs), chain.is_chained(MsgpackEncoder.encode))
+        await server.complete("cmpl-1-0")
+
+    serve(scenario)
+
+
+@pytest.mark.parametrize(("level", "are_wrapped"), [("e2e", False), ("verbose", True)])
+def test_by_default_what_only_level_verbose_records_is_not_wrapped(record, level, are_wrapped):
+    """Each wrapper costs every request some of its time."""
+    trace = record(level_raised_while_it_serves, SA_PROFILE_LEVEL=level)
+    assert trace.stdout == f"{are_wrapped} {are_wrapped}\n"
+    assert bool(trace.named("InputProcessor.process_inputs")) == are_wrapped

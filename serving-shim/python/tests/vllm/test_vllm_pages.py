@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,7 +12,8 @@ import pytest
 
 BENCH = Path(__file__).parents[2] / "bench" / "vllm_serving"
 ROOT = Path(__file__).parents[4]
-DOCS, TPQ = ROOT / "docs", ROOT / "tests" / "perfetto" / "tpq"
+DOCS, TPQ, SQL_PYTHON = ROOT / "docs", ROOT / "tests" / "perfetto" / "tpq", ROOT / "tests" / "sql" / "python"
+COMMANDS = Path(sys.executable).parent
 
 
 def two_requests():
@@ -22,17 +24,38 @@ def two_requests():
 
 @pytest.mark.skipif(not DOCS.exists(), reason="SKIPPED the statements of docs/slow-server.md and docs/vllm.md: the pages are not beside the package")
 @pytest.mark.parametrize("page", ["slow-server.md", "vllm.md"])
-def test_the_statements_of_the_page_have_answers(record, page):
+@pytest.mark.parametrize("run", ["in_perfetto", "in_sa_profile_sql"])
+def test_the_statements_of_the_page_have_answers(record, page, run):
     folder = record(two_requests).folder
-    subprocess.run([Path(sys.executable).parent / "trace-merge", "-q", folder], check=True, timeout=60)
+    subprocess.run([COMMANDS / "trace-merge", "-q", folder], check=True, timeout=60)
     statements = re.findall(r"```sql\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
     assert statements
+    for statement, rows in zip(statements, globals()[run](folder, page, statements), strict=True):
+        assert {row[0] for row in rows} == {"a-1", "b-2"}, statement
+
+
+def in_perfetto(folder, page, statements):
     done = subprocess.run([TPQ, folder / "trace.json", *statements], capture_output=True, text=True, timeout=120)
     if done.returncode == 3:
         pytest.skip(f"SKIPPED the statements of docs/{page}: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr
-    for statement, answer in zip(statements, done.stdout.splitlines(), strict=True):
-        assert {row[0] for row in json.loads(answer)} == {"a-1", "b-2"}, statement
+    return [json.loads(answer) for answer in done.stdout.splitlines()]
+
+
+def in_sa_profile_sql(folder, page, statements):
+    found = subprocess.run([SQL_PYTHON, "duckdb"], capture_output=True, text=True, timeout=600)
+    if found.returncode == 3:
+        pytest.skip(f"SKIPPED the statements of docs/{page} in DuckDB: {found.stderr.strip()}")
+    environment = dict(os.environ, VIRTUAL_ENV=str(Path(found.stdout.strip()).parents[1]))
+    answers = []
+    for statement in statements:
+        words = [COMMANDS / "sa-profile", "sql", "--format", "json", folder, statement]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
+        if "this build cannot write Parquet" in done.stderr:
+            pytest.skip(f"SKIPPED the statements of docs/{page} in DuckDB: {done.stderr.strip()}")
+        assert done.returncode == 0, done.stderr
+        answers.append([list(row.values()) for row in json.loads(done.stdout)])
+    return answers
 
 
 with_bench = pytest.mark.skipif(
@@ -93,6 +116,6 @@ def test_the_table_of_versions_has_each_name_of_the_page(monkeypatch):
     import documented
 
     listed = {name for _, name in documented.names()}
-    assert {"request.arrived", "request.queued", "BaseRenderer.render_cmpl_async", "MsgpackEncoder.encode_into", "prefix_cache"} <= listed
+    assert {"request.answered", "request.queued", "BaseRenderer.render_cmpl_async", "MsgpackEncoder.encode_into", "prefix_cache"} <= listed
     _, _, versions = documented.PAGE.read_text().partition("## Versions")
     assert not [name for name in listed if f"`{name}`" not in versions]

@@ -1,6 +1,7 @@
 //! The thread that samples: when it looks, and for how long it may.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -20,7 +21,6 @@ const LONG_NS: u64 = 10_000_000;
 struct Sampler {
     codes: Codes,
     rows: Rows,
-    process_name: String,
 }
 
 /// Samples until it shall end, and writes what the stacks hold then.
@@ -28,10 +28,11 @@ pub(super) fn run(settings: &Settings, shall_end: &AtomicBool) {
     let mut sampler = Sampler {
         codes: Codes::default(),
         rows: Rows::default(),
-        process_name: String::new(),
     };
     let interval_ns = u64::try_from(settings.interval.as_nanos()).unwrap_or(u64::MAX);
-    sampler.name_process(&settings.process_name);
+    if last_name().is_empty() {
+        name_process(&settings.process_name);
+    }
     let (mut due_ns, mut before_ns) = (now_ns(), 0);
     while !shall_end.load(Ordering::Acquire) {
         let held_ns = if Recorder::get().is_enabled() {
@@ -88,18 +89,25 @@ impl Sampler {
 
     fn take(&mut self, mut sample: Sample) {
         if let Some(name) = sample.process_name.take() {
-            self.name_process(&name);
+            name_process(&name);
         }
         self.rows.take(sample);
     }
+}
 
-    /// Names the process, if that is not its name already: it may have given itself another one since.
-    fn name_process(&mut self, name: &str) {
-        let recorder = Recorder::get();
-        let is_there = recorder.levels() != Levels::NONE || recorder.fragment().is_some();
-        if is_there && self.process_name != name {
-            name.clone_into(&mut self.process_name);
-            recorder.set_process_name(name);
-        }
+/// The last name that sampling gave this process, or the one that forked it.
+static LAST_NAME: Mutex<String> = Mutex::new(String::new());
+
+fn last_name() -> MutexGuard<'static, String> {
+    LAST_NAME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Names the process, unless sampling has done so already: it may have given itself another name since, and a forked child is called after its parent.
+fn name_process(name: &str) {
+    let recorder = Recorder::get();
+    let is_there = recorder.levels() != Levels::NONE || recorder.fragment().is_some();
+    if is_there && *last_name() != name {
+        name.clone_into(&mut last_name());
+        recorder.set_process_name(name);
     }
 }

@@ -1,0 +1,97 @@
+"""A worker, then the engine, stopped by SIGSTOP for 0.2 s in every second under load: the report blames the one that was stopped."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+
+from client import connect, load, prompt_of
+from server import Server
+from trace import Trace
+
+TURNS = 10
+STOPPED_S = 0.2
+TURN_S = 1.0
+CONCURRENCY = 16
+# The causes that blame each process, in a server without a device.
+BLAMED = {
+    "Worker": {"worker"},
+    "EngineCore": {"engine", "scheduling", "output", "frontend"},
+}
+
+
+def run(machine, report):
+    """One server under load. Each of the two processes is stopped for a while, then nobody is."""
+    folder = machine.folder / "stopped"
+    with Server(machine, folder) as server:
+        windows = asyncio.run(stop_in_turn(server))
+    path, merged = machine.merge(folder)
+    report.check("stopped_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
+    base_ns = Trace(path).base_ns
+    causes = {victim: idle_causes(machine, path, from_ns - base_ns, to_ns - base_ns) for victim, (from_ns, to_ns) in windows.items()}
+    for victim, blamed in BLAMED.items():
+        check_causes(report, victim, blamed, causes["nobody"], causes[victim])
+
+
+async def stop_in_turn(server):
+    """Name of the process that was stopped → when, in ns of the monotonic clock; `nobody` for a window in which none was."""
+    processes = server.processes()
+    await load(server.port, 4, 16, 8)  # what is slow the first time
+    under_load = asyncio.gather(*(keep_asking(server.port) for _ in range(CONCURRENCY)))
+    windows = {}
+    try:
+        await asyncio.sleep(1)
+        for victim in ("nobody", *BLAMED):
+            pid = next((pid for name, pid in processes.items() if name.startswith(victim)), None)
+            began_ns = time.monotonic_ns()
+            await stop_often(pid)
+            windows[victim] = (began_ns, time.monotonic_ns())
+            await asyncio.sleep(1)
+    finally:
+        under_load.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await under_load
+    return windows
+
+
+async def keep_asking(port):
+    """Streams one request after the other until it is cancelled."""
+    stream = await connect(port)
+    try:
+        while True:
+            await stream.send(port, prompt_of(12), 48)
+    finally:
+        stream.transport.close()  # a server that ends waits for its clients
+
+
+async def stop_often(pid):
+    """Stops a process for a part of each turn; without a process it only waits."""
+    for _ in range(TURNS):
+        if pid is not None:
+            os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(STOPPED_S)
+        if pid is not None:
+            os.kill(pid, signal.SIGCONT)
+        await asyncio.sleep(TURN_S - STOPPED_S)
+
+
+def idle_causes(machine, path, from_ns, to_ns):
+    """Seconds of each cause in a window of the trace."""
+    window = ["--from", f"{from_ns / 1e6:.3f}ms", "--to", f"{to_ns / 1e6:.3f}ms"]
+    command = [machine.program("sa-profile"), "report", "--json", *window, str(path)]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    (device,) = found["idle"]
+    return {cause["cause"]: cause["ns"] / 1e9 for cause in device["causes"]}
+
+
+def check_causes(report, victim, blamed, quiet, stopped):
+    """Compares the causes of two windows of equal length. The difference belongs to the process that was stopped. Stops of the
+    worker within its steps are not idle time."""
+    grown = {cause: stopped.get(cause, 0) - quiet.get(cause, 0) for cause in sorted(quiet.keys() | stopped.keys())}
+    own = sum(seconds for cause, seconds in grown.items() if cause in blamed)
+    others = sum(seconds for cause, seconds in grown.items() if cause not in blamed and seconds > 0)
+    report.result(f"stopped_{victim}_idle_s", own, "more than while nobody is stopped:", ", ".join(f"{cause} {seconds:+.3f}" for cause, seconds in grown.items()))
+    report.check(f"stopped_{victim}_is_blamed", own > max(TURNS * STOPPED_S / 2, 2 * others), f"{own:.3f} s, all others {others:.3f} s")

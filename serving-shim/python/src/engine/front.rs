@@ -1,0 +1,423 @@
+//! [`FrontRequests`]: the requests whose outputs an API server waits for.
+
+mod admitted;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use pyo3::{PyTraverseError, PyVisit};
+use sa_recorder::{FLOW_CATEGORY, FlowPhase, Level, Levels, Recorder, now_ns};
+
+use crate::async_span::AsyncSpan;
+use crate::attached::Attached;
+use crate::call::{id, misuse};
+use crate::engine::http::exchange::{Exchange, push};
+use crate::engine::http::{step_began, step_ended};
+use crate::engine::outputs::{Outputs, Tally};
+use crate::engine::stamps;
+use crate::event::Event;
+use crate::point::{flow_id, tell_flow};
+use crate::scratch::Scratch;
+use crate::span::open::OpenSpan;
+use crate::{lane, names, value};
+use admitted::Admitted;
+
+/// Name and category of a request's span, and the name of its flow.
+const REQUEST: &str = "request";
+
+/// Requests whose outputs a process waits for, by their internal ids. Only the event loop's thread uses them.
+#[pyclass(frozen, module = "sa_profile")]
+struct FrontRequests {
+    #[pyo3(get)]
+    open: Py<PyDict>,
+    outputs: Outputs,
+    /// Names a finish reason as the API calls it.
+    reason: Py<PyAny>,
+    /// Finish reasons and their names.
+    reasons: Attached<Vec<(Py<PyAny>, Py<PyAny>)>>,
+    /// A step came while recording was off, and none was recorded since.
+    has_skipped: AtomicBool,
+}
+
+/// One request, from its admission to its last output.
+#[pyclass(frozen, extends = Tally, module = "sa_profile")]
+struct FrontRequest {
+    request_id: Py<PyAny>,
+    #[pyo3(get)]
+    external_id: Py<PyAny>,
+    span: AsyncSpan,
+    cached_tokens: Attached<Option<Py<PyAny>>>,
+}
+
+/// The call that admits a request, until it returns.
+#[pyclass(frozen, module = "sa_profile")]
+struct Admission {
+    front: Py<FrontRequests>,
+    /// The id. `None` if the request was open before, so that this is another chunk of a streamed input.
+    request_id: Option<Py<PyAny>>,
+    began_ns: u64,
+    span: Option<Py<OpenSpan>>,
+}
+
+/// The call that turns a step's outputs into text and passes them to the waiting requests, until it returns.
+#[pyclass(frozen, module = "sa_profile")]
+struct FrontStep {
+    front: Py<FrontRequests>,
+    outputs: Py<PyAny>,
+    /// When vLLM says that the outputs came.
+    ts_ns: u64,
+    began_ns: u64,
+    /// For [`step_ended`].
+    since: i64,
+    span: Py<OpenSpan>,
+}
+
+/// Returns an attribute, if it is there and not `None`.
+fn attribute<'py>(
+    of: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    Ok(of.getattr_opt(name)?.filter(|found| !found.is_none()))
+}
+
+fn is_recording() -> bool {
+    Recorder::get().levels() != Levels::NONE
+}
+
+/// Opens a span of the API server on the row of the running code.
+fn open<'py>(name: &Bound<'py, PyString>, args: &[u8]) -> PyResult<Bound<'py, OpenSpan>> {
+    let py = name.py();
+    let category = Some(intern!(py, "serving").as_any());
+    let event = Event {
+        named: names::named(Level::E2e, category, name)?,
+        category,
+        name,
+        args,
+    };
+    OpenSpan::open(py, |owner, missed| {
+        lane::enter(&event, owner, missed);
+        Ok(())
+    })
+}
+
+#[pymethods]
+impl FrontRequests {
+    #[new]
+    #[pyo3(signature = (reason, /))]
+    fn new(py: Python<'_>, reason: Py<PyAny>) -> FrontRequests {
+        FrontRequests {
+            open: PyDict::new(py).unbind(),
+            outputs: Outputs::new(),
+            reason,
+            reasons: Attached::new(Vec::new()),
+            has_skipped: AtomicBool::new(false),
+        }
+    }
+
+    /// Begins to wait for a request's outputs, and starts its flow. For an observer of the call that admits it. If a client wants several answers, each is a request, and `parent` is what the
+    /// client asked for. `exchange` is the HTTP request that it comes from.
+    #[pyo3(signature = (new, parent, exchange, /))]
+    fn admit<'py>(
+        slf: &Bound<'py, Self>,
+        new: &Bound<'py, PyAny>,
+        parent: Option<&Bound<'py, PyAny>>,
+        exchange: Option<&Bound<'py, Exchange>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if !is_recording() {
+            return Ok(None);
+        }
+        let py = slf.py();
+        let new = Admitted::of(new, parent)?;
+        // An arrow starts in a span: the HTTP request's, otherwise this one.
+        let has_span = exchange.is_none() || sa_recorder::__wants(Level::Verbose);
+        let span = has_span.then(|| new.open_span()).transpose()?;
+        let began_ns = now_ns();
+        let is_new = !slf.get().open.bind(py).contains(&new.request_id)?;
+        if is_new {
+            new.record_preprocessing(exchange);
+            new.begin(slf.get().open.bind(py))?;
+            if let Err(error) = new.link(exchange) {
+                misuse::failed(py, "FrontRequests.admit", error)?;
+            }
+        }
+        let admission = Admission {
+            front: slf.clone().unbind(),
+            request_id: is_new.then(|| new.request_id.clone().unbind()),
+            began_ns,
+            span: span.map(Bound::unbind),
+        };
+        let leave = Bound::new(py, admission)?.getattr(intern!(py, "leave"))?;
+        Ok(Some(leave))
+    }
+
+    /// Begins to look at a step's outputs, for an observer of the call that handles them.
+    #[pyo3(signature = (outputs, engine_stamp, statistics, /))]
+    fn step<'py>(
+        slf: &Bound<'py, Self>,
+        outputs: &Bound<'py, PyAny>,
+        engine_stamp: &Bound<'py, PyAny>,
+        statistics: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (py, front) = (slf.py(), slf.get());
+        // A request's previous output may be missing in the first step that is recorded after others were not. The time since the last recorded one is no time between tokens there.
+        let is_off = !sa_recorder::__wants(Level::E2e);
+        let is_after_pause = front.has_skipped.swap(is_off, Ordering::Relaxed) && !is_off;
+        if front.open.bind(py).is_empty() && !is_recording() {
+            return Ok(None);
+        }
+        // Its metrics count what a step brought at this time.
+        let stamp = match statistics.is_none() {
+            true => None,
+            false => attribute(statistics, intern!(py, "iteration_timestamp"))?,
+        };
+        let ts_ns = stamp.and_then(|stamp| stamps::of_wall(&stamp));
+        let ts_ns = ts_ns.unwrap_or_else(now_ns);
+        let since = step_began(py);
+        let mut text = Scratch::take();
+        push(&mut text.0, "outputs", &outputs.len()?);
+        // When the engine had them: what vLLM's time between tokens is the difference of. By the clock of the engine's host, so no time of this trace.
+        if let Some(ns) = stamps::of_monotonic(engine_stamp) {
+            push(&mut text.0, "engine_ts_ns", &ns);
+        }
+        if is_after_pause {
+            push(&mut text.0, "after_pause", &true);
+        }
+        let span = open(intern!(py, "OutputProcessor.process_outputs"), &text.0)?;
+        let step = FrontStep {
+            front: slf.clone().unbind(),
+            outputs: outputs.clone().unbind(),
+            ts_ns,
+            began_ns: now_ns(),
+            since,
+            span: span.unbind(),
+        };
+        let leave = Bound::new(py, step)?.getattr(intern!(py, "leave"))?;
+        Ok(Some(leave))
+    }
+
+    /// Ends a request, if it is open, at this time: its flow ends in the span that began last before that. `error` is the type of the exception that ended it.
+    #[pyo3(signature = (request_id, reason, ts_ns, error=None, /))]
+    fn end(
+        &self,
+        request_id: &Bound<'_, PyAny>,
+        reason: &Bound<'_, PyAny>,
+        ts_ns: u64,
+        error: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        match self.take(request_id)? {
+            Some(request) => request.get().end(&request, reason, ts_ns, error),
+            None => Ok(()),
+        }
+    }
+
+    /// The function is one of the package, whose modules lead back here: without this, nothing of it would be freed at the end of the program.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.open)?;
+        visit.call(&self.reason)
+    }
+}
+
+impl FrontRequests {
+    /// Returns the request, which is open no more, or `None` if it was not.
+    fn take<'py>(
+        &self,
+        request_id: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, FrontRequest>>> {
+        let py = request_id.py();
+        self.outputs.forget(py);
+        let open = self.open.bind(py);
+        let Some(request) = open.get_item(request_id)? else {
+            return Ok(None);
+        };
+        open.del_item(request_id)?;
+        Ok(Some(request.cast_into()?))
+    }
+
+    /// Returns the name of a finish reason.
+    fn reason_name<'py>(&self, reason: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        /// More than any version has.
+        const MOST: usize = 16;
+        let py = reason.py();
+        let known = self.reasons.with(py, |reasons| {
+            let mut reasons = reasons.iter();
+            let known = reasons.find(|(known, _)| known.is(reason));
+            known.map(|(_, name)| name.clone_ref(py))
+        });
+        if let Some(name) = known.flatten() {
+            return Ok(name.into_bound(py));
+        }
+        let name = self.reason.bind(py).call1((reason,))?;
+        let pair = (reason.clone().unbind(), name.clone().unbind());
+        self.reasons.with(py, |reasons| {
+            if reasons.len() < MOST {
+                reasons.push(pair);
+            }
+        });
+        Ok(name)
+    }
+}
+
+impl FrontRequest {
+    /// Writes an instant of the request at this time.
+    fn instant(
+        &self,
+        name: &Bound<'_, PyString>,
+        ts_ns: u64,
+        reason: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let id = id::text("request_id", self.request_id.bind(name.py()))?;
+        let level = (REQUEST, Level::E2e);
+        self.span.write_instant(name, level, Some(ts_ns), |text| {
+            value::push_named(text, "request_id", id.as_any());
+            if let Some(reason) = reason {
+                value::push_named(text, "reason", reason);
+            }
+        })
+    }
+
+    /// Notes the first token.
+    fn first_token(&self, output: &Bound<'_, PyAny>, ts_ns: u64) -> PyResult<()> {
+        let py = output.py();
+        self.instant(intern!(py, "request.first_token"), ts_ns, None)?;
+        let cached = match attribute(output, intern!(py, "prefill_stats"))? {
+            Some(stats) => Some(stats.getattr(intern!(py, "num_cached_tokens"))?),
+            None => output.getattr_opt(intern!(py, "num_cached_tokens"))?, // older versions: each output has it
+        };
+        if let Some(cached) = cached {
+            self.cached_tokens
+                .with(py, |kept| *kept = Some(cached.unbind()));
+        }
+        Ok(())
+    }
+
+    /// Ends the request's flow and its span.
+    fn end(
+        &self,
+        slf: &Bound<'_, Self>,
+        reason: &Bound<'_, PyAny>,
+        ts_ns: u64,
+        error: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        if sa_recorder::__wants(Level::E2e) {
+            let id = flow_id(self.request_id.bind(py), false)?;
+            let names = (FLOW_CATEGORY, REQUEST);
+            tell_flow(py, Level::E2e, FlowPhase::End, names, id, Some(ts_ns));
+        }
+        let mut text = Scratch::take();
+        value::push_named(&mut text.0, "reason", reason);
+        let tokens = slf.as_super().get().output_tokens();
+        push(&mut text.0, "output_tokens", &tokens);
+        let cached = self.cached_tokens.with(py, Option::take).flatten();
+        let cached = cached.unwrap_or_else(|| py.None());
+        value::push_named(&mut text.0, "cached_tokens", cached.bind(py));
+        if let Some(error) = error {
+            value::push_named(&mut text.0, "error", error);
+        }
+        self.span.end_with(&text.0);
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl Admission {
+    /// Ends the call. A request that was refused is open no more.
+    #[pyo3(signature = (result, error, /))]
+    fn leave(&self, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let py = result.py();
+        let mut done = Ok(());
+        if error.is_some()
+            && let Some(request_id) = &self.request_id
+        {
+            let reason = intern!(py, "error").as_any();
+            let front = self.front.get();
+            done = front.end(request_id.bind(py), reason, self.began_ns, None);
+        }
+        if let Some(span) = &self.span {
+            OpenSpan::close(span.bind(py), error, None, None);
+        }
+        done
+    }
+}
+
+#[pymethods]
+impl FrontStep {
+    /// Ends the call: counts the outputs for their requests.
+    #[pyo3(signature = (result, error, /))]
+    fn leave(&self, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let py = result.py();
+        let span = self.span.bind(py);
+        span.get().returned();
+        let mut text = Scratch::take();
+        let done = self.count(result, &mut text.0);
+        if done.is_err() {
+            text.0.clear();
+        }
+        OpenSpan::close_with(span, error, &mut text.0);
+        step_ended(py, self.since);
+        done
+    }
+}
+
+impl FrontStep {
+    /// Counts the outputs, and ends the requests whose last output has come. Appends args that describe the outputs.
+    fn count(&self, result: &Bound<'_, PyAny>, text: &mut Vec<u8>) -> PyResult<()> {
+        let py = result.py();
+        let front = self.front.get();
+        let (outputs, open) = (self.outputs.bind(py), front.open.bind(py));
+        let described = front
+            .outputs
+            .describe(outputs, open, &mut |output, tokens| {
+                self.look(output, tokens)
+            })?;
+        text.extend_from_slice(&described);
+        // Requests that a stop text has ended.
+        if let Some(stopped) = attribute(result, intern!(py, "reqs_to_abort"))? {
+            let reason = intern!(py, "stop").as_any();
+            for request_id in stopped.try_iter()? {
+                self.answered(&request_id?, reason)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at an output that is the first of its request, or its last.
+    fn look(&self, output: &Bound<'_, PyAny>, tokens: usize) -> PyResult<()> {
+        let py = output.py();
+        let front = self.front.get();
+        let request_id = output.getattr(intern!(py, "request_id"))?;
+        let Some(request) = front.open.bind(py).get_item(&request_id)? else {
+            return Ok(());
+        };
+        let request = request.cast_into::<FrontRequest>()?;
+        let tally = request.as_super().get();
+        if tokens > 0 {
+            if tally.output_tokens() == 0 {
+                request.get().first_token(output, self.ts_ns)?;
+            }
+            tally.add(tokens);
+        }
+        if let Some(reason) = attribute(output, intern!(py, "finish_reason"))? {
+            self.answered(&request_id, &front.reason_name(&reason)?)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a request whose last output has come.
+    fn answered(&self, request_id: &Bound<'_, PyAny>, reason: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Some(request) = self.front.get().take(request_id)? else {
+            return Ok(());
+        };
+        let name = intern!(request_id.py(), "request.answered");
+        request.get().instant(name, self.ts_ns, Some(reason))?;
+        request.get().end(&request, reason, self.began_ns, None)
+    }
+}
+
+/// Adds what this file offers to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<FrontRequests>()?;
+    module.add_class::<FrontRequest>()
+}

@@ -1,0 +1,193 @@
+//! A request that an API server begins to wait for, as vLLM has it.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sa_recorder::{Args, FLOW_CATEGORY, FlowPhase, Level, now_ns};
+
+use super::{FrontRequest, REQUEST, attribute, open};
+use crate::async_span::{self, AsyncSpan};
+use crate::attached::Attached;
+use crate::call::{id, misuse};
+use crate::engine::http::exchange::{Exchange, push};
+use crate::engine::outputs::Tally;
+use crate::engine::stamps;
+use crate::point::{flow_id, tell_duration, tell_flow};
+use crate::scratch::Scratch;
+use crate::span::open::OpenSpan;
+use crate::value;
+
+/// A request as vLLM has it when it begins to wait for it.
+pub(super) struct Admitted<'a, 'py> {
+    new: &'a Bound<'py, PyAny>,
+    parent: Option<&'a Bound<'py, PyAny>>,
+    pub(super) request_id: Bound<'py, PyAny>,
+    external_id: Bound<'py, PyAny>,
+    prompt_tokens: Option<usize>,
+}
+
+impl<'a, 'py> Admitted<'a, 'py> {
+    pub(super) fn of(
+        new: &'a Bound<'py, PyAny>,
+        parent: Option<&'a Bound<'py, PyAny>>,
+    ) -> PyResult<Admitted<'a, 'py>> {
+        let py = new.py();
+        let request_id = new.getattr(intern!(py, "request_id"))?;
+        // Without an internal id, vLLM derives the ids of several answers from the id that the client asked for.
+        let mut external_id = attribute(new, intern!(py, "external_req_id"))?;
+        if !is_true(external_id.as_ref())
+            && let Some(parent) = parent
+        {
+            external_id = attribute(parent, intern!(py, "request_id"))?;
+        }
+        let external_id = external_id.filter(|id| is_true(Some(id)));
+        let prompt = attribute(new, intern!(py, "prompt_token_ids"))?;
+        Ok(Admitted {
+            new,
+            parent,
+            external_id: external_id.unwrap_or_else(|| request_id.clone()),
+            request_id,
+            prompt_tokens: prompt.map(|prompt| prompt.len()).transpose()?,
+        })
+    }
+
+    fn py(&self) -> Python<'py> {
+        self.new.py()
+    }
+
+    pub(super) fn open_span(&self) -> PyResult<Bound<'py, OpenSpan>> {
+        let mut text = Scratch::take();
+        value::push_named(&mut text.0, "request_id", &self.request_id);
+        self.push_facts(&mut text.0);
+        open(intern!(self.py(), "OutputProcessor.add_request"), &text.0)
+    }
+
+    fn push_facts(&self, text: &mut Vec<u8>) {
+        value::push_named(text, "external_id", &self.external_id);
+        match self.prompt_tokens {
+            Some(tokens) => push(text, "prompt_tokens", &tokens),
+            None => text.extend_from_slice(b",\"prompt_tokens\":null"),
+        }
+    }
+
+    /// Records the time from vLLM's own stamp of the arrival up to now: its templates, its tokeniser with the wait for it, and its checks. Its TTFT and E2E begin there.
+    pub(super) fn record_preprocessing(&self, exchange: Option<&Bound<'_, Exchange>>) {
+        const NAME: &str = "request.preprocess";
+        let py = self.py();
+        let stamp = attribute(self.new, intern!(py, "arrival_time"))
+            .ok()
+            .flatten();
+        let Some(since_ns) = stamp.and_then(|stamp| stamps::of_wall(&stamp)) else {
+            return;
+        };
+        let mut text = Vec::new();
+        value::push_named(&mut text, "request_id", &self.request_id);
+        value::push_named(&mut text, "external_id", &self.external_id);
+        let args = Args::from_text(text);
+        if let Some(exchange) = exchange {
+            exchange.get().duration(py, NAME, since_ns, &args);
+        } else if sa_recorder::__wants(Level::E2e) {
+            let took_ns = now_ns().saturating_sub(since_ns);
+            let times = (Some(since_ns), i64::try_from(took_ns).unwrap_or(0));
+            tell_duration(py, Level::E2e, (REQUEST, NAME), times, &args);
+        }
+    }
+
+    /// Opens the request's span, and adds it to the open ones.
+    pub(super) fn begin(&self, open: &Bound<'py, PyDict>) -> PyResult<()> {
+        let py = self.py();
+        let tally = Tally::new(0);
+        let mut text = Scratch::take();
+        let id = id::text("request_id", &self.request_id)?;
+        value::push_named(&mut text.0, "request_id", id.as_any());
+        push(&mut text.0, "number", &tally.number());
+        self.push_facts(&mut text.0);
+        let whole = text.0.len();
+        if let Err(error) = self.push_asked(&mut text.0) {
+            text.0.truncate(whole);
+            misuse::failed(py, "FrontRequests.admit", error)?;
+        }
+        let name = intern!(py, REQUEST).as_any();
+        let span = async_span::open(name, (REQUEST, Level::E2e), None, &text.0)?;
+        let request = FrontRequest {
+            request_id: self.request_id.clone().unbind(),
+            external_id: self.external_id.clone().unbind(),
+            span: AsyncSpan::of(span),
+            cached_tokens: Attached::new(None),
+        };
+        open.set_item(&self.request_id, Bound::new(py, (request, tally))?)
+    }
+
+    /// Appends what the client asked for apart from its prompt, as far as it matters to how its request is served.
+    fn push_asked(&self, text: &mut Vec<u8>) -> PyResult<()> {
+        let py = self.py();
+        if let Some(params) = attribute(self.new, intern!(py, "sampling_params"))? {
+            if let Some(tokens) = attribute(&params, intern!(py, "max_tokens"))? {
+                value::push_named(text, "max_tokens", &tokens);
+            }
+            self.push_samples(text)?;
+            let (name, older_name) = (
+                intern!(py, "structured_outputs"),
+                intern!(py, "guided_decoding"),
+            );
+            // An attribute that is missing costs an exception.
+            let structured = match params.getattr_opt(name)? {
+                Some(structured) => Some(structured),
+                None => params.getattr_opt(older_name)?,
+            };
+            if structured.is_some_and(|structured| !structured.is_none()) {
+                push(text, "structured", &true);
+            }
+        } else {
+            self.push_samples(text)?;
+        }
+        let priority = attribute(self.new, intern!(py, "priority"))?;
+        if let Some(priority) = priority.filter(|priority| is_true(Some(priority))) {
+            value::push_named(text, "priority", &priority);
+        }
+        if let Some(adapter) = attribute(self.new, intern!(py, "lora_request"))?
+            && let Some(name) = attribute(&adapter, intern!(py, "lora_name"))?
+        {
+            value::push_named(text, "lora", &name);
+        }
+        Ok(())
+    }
+
+    /// Appends how many answers the client wants, if that is more than one.
+    fn push_samples(&self, text: &mut Vec<u8>) -> PyResult<()> {
+        let py = self.py();
+        if let Some(parent) = self.parent
+            && let Some(params) = attribute(parent, intern!(py, "sampling_params"))?
+            && let Some(samples) = attribute(&params, intern!(py, "n"))?
+            && samples.gt(1)?
+        {
+            value::push_named(text, "n", &samples);
+        }
+        Ok(())
+    }
+
+    /// Starts the arrow of the request.
+    pub(super) fn link(&self, exchange: Option<&Bound<'py, Exchange>>) -> PyResult<()> {
+        let py = self.py();
+        let id = || flow_id(&self.request_id, false);
+        let names = (FLOW_CATEGORY, REQUEST);
+        let is_started = match exchange {
+            Some(exchange) => {
+                let exchange = exchange.get();
+                exchange.add(&self.request_id, &self.external_id, id()?)?
+            }
+            None => false,
+        };
+        if !is_started && sa_recorder::__wants(Level::E2e) {
+            tell_flow(py, Level::E2e, FlowPhase::Start, names, id()?, None);
+        }
+        if exchange.is_some() && sa_recorder::__wants(Level::Verbose) {
+            tell_flow(py, Level::Verbose, FlowPhase::Step, names, id()?, None);
+        }
+        Ok(())
+    }
+}
+
+fn is_true(object: Option<&Bound<'_, PyAny>>) -> bool {
+    object.is_some_and(|object| object.is_truthy().unwrap_or(false))
+}

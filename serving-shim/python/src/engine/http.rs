@@ -1,0 +1,134 @@
+//! HTTP requests of an engine's server: when each arrived, and its exchange with the application.
+
+mod arrival;
+mod awake;
+mod clock;
+pub(crate) mod exchange;
+#[cfg(test)]
+mod random;
+mod silence;
+mod ticks;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use sa_recorder::{Levels, Recorder, now_ns};
+
+use crate::attached::Attached;
+use arrival::Arrivals;
+use awake::ThisThread;
+
+/// Key of a request's ASGI scope: when its first byte came, and how far off that may be.
+const RECEIVED: &str = "sa_profile.received";
+/// Key of a request's ASGI scope: when the last part of its answer was sent.
+const ANSWERED: &str = "sa_profile.answered_ns";
+
+static ARRIVALS: Attached<Option<Arrivals<ThisThread>>> = Attached::new(None);
+
+fn with_arrivals<R>(py: Python<'_>, act: impl FnOnce(&mut Arrivals<ThisThread>) -> R) -> Option<R> {
+    ARRIVALS.with(py, |kept| {
+        act(kept.get_or_insert_with(|| Arrivals::new(ThisThread)))
+    })
+}
+
+/// Notes that the event loop's thread begins to work on a step's outputs. Returns what [`step_ended`] wants.
+pub(crate) fn step_began(py: Python<'_>) -> i64 {
+    with_arrivals(py, Arrivals::step_began).unwrap_or(0)
+}
+
+/// Notes that it has done so.
+pub(crate) fn step_ended(py: Python<'_>, since: i64) {
+    with_arrivals(py, |arrivals| arrivals.step_ended(since));
+}
+
+/// Observes that a server's protocol has read the first byte of a request.
+#[pyfunction]
+#[pyo3(signature = (protocol, *_args))]
+fn message_begin<'py>(
+    protocol: &Bound<'py, PyAny>,
+    _args: &Bound<'py, PyTuple>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if Recorder::get().levels() == Levels::NONE {
+        return Ok(None);
+    }
+    let py = protocol.py();
+    let now_ns = signed(now_ns());
+    let answered_ns = answered_ns(protocol).unwrap_or(0);
+    let (ns, uncertainty_ns) = match descriptor(protocol) {
+        Some(descriptor) => with_arrivals(py, |arrivals| {
+            let found = arrivals.arrival(descriptor, now_ns, answered_ns);
+            (found.ns, found.uncertainty_ns)
+        })
+        .unwrap_or((now_ns, 0)),
+        None => (now_ns, 0),
+    };
+    let received = Received {
+        protocol: protocol.clone().unbind(),
+        ns,
+        uncertainty_ns,
+    };
+    Bound::new(py, received)?
+        .getattr(intern!(py, "leave"))
+        .map(Some)
+}
+
+/// Returns when the last answer of this connection was sent.
+fn answered_ns(protocol: &Bound<'_, PyAny>) -> Option<i64> {
+    let py = protocol.py();
+    let scope = protocol.getattr_opt(intern!(py, "scope")).ok()??;
+    let scope = scope.cast::<PyDict>().ok()?;
+    scope.get_item(intern!(py, ANSWERED)).ok()??.extract().ok()
+}
+
+/// Returns the descriptor of a protocol's connection, if it has one.
+fn descriptor(protocol: &Bound<'_, PyAny>) -> Option<i32> {
+    let py = protocol.py();
+    let transport = protocol.getattr_opt(intern!(py, "transport")).ok()??;
+    if transport.is_none() {
+        return None;
+    }
+    let socket = (intern!(py, "socket"),);
+    let socket = transport.call_method1(intern!(py, "get_extra_info"), socket);
+    let socket = socket.ok().filter(|socket| !socket.is_none())?;
+    let descriptor = socket.call_method0(intern!(py, "fileno")).ok()?;
+    descriptor.extract().ok()
+}
+
+/// When a request arrived, until its protocol has a scope for it.
+#[pyclass(frozen, module = "sa_profile")]
+struct Received {
+    protocol: Py<PyAny>,
+    ns: i64,
+    uncertainty_ns: i64,
+}
+
+#[pymethods]
+impl Received {
+    #[pyo3(signature = (result, error, /))]
+    fn leave(&self, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        if error.is_some() {
+            return Ok(());
+        }
+        let py = result.py();
+        let scope = self.protocol.bind(py).getattr(intern!(py, "scope"))?;
+        scope.set_item(intern!(py, RECEIVED), (self.ns, self.uncertainty_ns))
+    }
+}
+
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+/// The value of a key, if this is a dict that has it.
+fn item<'py>(of: &Bound<'py, PyAny>, key: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
+    let Ok(dict) = of.cast::<PyDict>() else {
+        return of.get_item(key).ok();
+    };
+    dict.get_item(key).ok()?
+}
+
+/// Adds what these files offer to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(message_begin, module)?)?;
+    exchange::add(module)
+}
