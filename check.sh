@@ -172,8 +172,11 @@ demo_trace() {
   read -ra words <<< "$demo"
   mkdir "$folder"
   words=("${words[@]:0:2}" --quiet --manifest-path "$root/Cargo.toml" "${words[@]:2}" --)
-  [ -n "$full" ] || words=("$target/debug/serving-demo")
-  (cd "$folder" && timeout 300 "${words[@]}" "$@")
+  [ -n "$full" ] || words=(env PATH="$target/debug:$PATH" "$target/debug/serving-demo")
+  (cd "$folder" && timeout 300 "${words[@]}" "$@") | tee "$scratch/said"
+  # The command on the line "next" must show the report in the shell that started the demo.
+  (cd "$folder" && PATH=$([ -n "$full" ] || printf '%s:' "$target/debug")$PATH bash -c "$(sed -n 's/^next  *//p' "$scratch/said")") > "$scratch/report"
+  grep -q TTFT "$scratch/report" || { echo 'check.sh: the command that the demo names as next shows no report' >&2; return 1; }
   [ -s "$folder/profile_out/trace.json" ] || { echo 'check.sh: the demo left no profile_out/trace.json' >&2; return 1; }
   if [ -n "$perfetto" ]; then
     "$tpq" --check "$folder/profile_out/trace.json"
@@ -324,12 +327,16 @@ fuzz_targets() {
   fi
 }
 
-# The plugin in a real vLLM server, on the wheel that the Python tests built.
-vllm_server() {
-  local version rc=0
+# vllm WHAT ARGUMENT...: the plugin in a real vLLM server, on the wheel that the Python tests built. Names the cases that skipped.
+vllm() {
+  local version line rc=0 what=$1
+  shift
   read -r version _ < <(grep -v '^#' tests/vllm/versions)
-  tests/vllm/run "$version" --keep "$scratch/vllm" || rc=$?
-  [ "$rc" != 3 ] || skip 'a real vLLM server on the CPU' 'tests/vllm/run says above what is missing'
+  tests/vllm/run "$version" "$@" | tee "$scratch/vllm.log" || rc=$?
+  [ "$rc" != 3 ] || skip "$what" 'tests/vllm/run says above what is missing'
+  while read -r line; do
+    skip "${line%%: *} of tests/vllm" "${line#*: }"
+  done < <(sed -n 's/^SKIPPED //p' "$scratch/vllm.log" | sort -u)
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
@@ -371,8 +378,9 @@ if [ -n "$full" ]; then
   step 'docs' doc
   step 'tests for aarch64' aarch64
   step 'torch_npu on the simulator' torch_npu
-  step 'vllm on the CPU' vllm_server
+  step 'vllm on the CPU' vllm 'a real vLLM server on the CPU' --keep "$scratch/vllm"
   step 'statements on a vLLM run' vllm_statements
+  step 'what a vLLM request costs' vllm 'what a vLLM request costs' cost # takes ten minutes
   step 'bench record' bench sa-recorder record --quick
   step 'bench merge' bench trace-merge merge --quick
   step 'bench merge peers' bench trace-merge merge peers

@@ -1,22 +1,33 @@
 """Blocks: a test runs each command and each piece of code that a page shows, or the page says what it needs that is not here.
 
-A comment stands before each block:
+A comment before each block says how:
 
-    <!-- run -->                   bash runs it here, in a folder of the page, after the page's blocks before it; SQL goes to the trace there
+    <!-- run -->                   bash runs it; SQL goes to the newest trace, in Perfetto's trace processor and in `sa-profile sql`
     <!-- run: exit 0 or 1 -->      the same, and the exit code may be either
-    <!-- file: NAME -->            it becomes this file of the folder
+    <!-- run: maybe no rows -->    SQL that may have no answer on this trace
+    <!-- run: Perfetto -->         SQL that needs Perfetto's own tables, as the page says
+    <!-- file: NAME -->            it becomes this file
     <!-- run by: PATH -->          the test in this file reads the page, or has the same lines
     <!-- not run: WHY -->          it needs hardware, a network, a browser, …
 
-Blocks of `text` are output, and need none. `<!-- setup: COMMAND -->` before a block runs first, in the same folder; where it exits with 3, it says
-what is missing here, and what follows on the page is skipped."""
+One shell runs the blocks of all pages in the order in which a reader meets them: README, the pages of the manual in the order of its index, then
+the others. It starts at the top of a fresh copy of the sources, in which nothing is built or installed: `cargo` is a stand-in (`programs/cargo`) that
+has everything built. What a page exports, records or installs is there on the next page, as it is for a reader.
 
+After a block, the shell also runs the command that a program printed as what to do `next`.
+
+Blocks of `text` are output, and need no comment. `<!-- setup: COMMAND -->` before a block runs first, in a shell of its own; where it exits with 3, it
+says what is missing here, and the rest of the page is skipped."""
+
+import json
+import math
 import os
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -27,19 +38,22 @@ MARK = re.compile(r"<!--\s*(run by|not run|run|file)(?::\s*((?:(?!-->).)*?))?\s*
 SETUP = re.compile(r"<!--\s*setup:\s*((?:(?!-->).)*?)\s*-->", re.DOTALL)
 OUTPUT = ("text", "json", "")
 INDENTED = re.compile(r"(?:\A|\n)[ \t]*\n(?: {4}|\t)\S")
+INDEX = re.compile(r"\]\(([^)#]+\.md)")
+# `next: COMMAND    what it does`, as programs print it.
+NEXT = re.compile(r"^(?:sa-profile: .*)?next:? +(\S.*?)(?: {4}.*)?$", re.MULTILINE)
 LIMIT_S = 120
+# Perfetto prints 17 digits, and the engines add up doubles in different orders.
+RELATIVE_ERROR = 1e-9
 TPQ = pages.ROOT / "tests" / "perfetto" / "tpq"
-# Stands for the reader's server: a small tree of processes that record.
-SERVER = """#!/bin/sh
-[ $# != 0 ] || set -- --requests 6 --concurrency 3 --tokens 6
-exec serving-demo --no-merge "$@" > /dev/null 2>&1
-"""
+SQL_PYTHON = pages.ROOT / "tests" / "sql" / "python"
+STAND_INS = Path(__file__).parent / "programs"
+NOT_HERE = 3
 _done = Counter()
 _skipped = []
 
 
 def SUMMARY():
-    for why in _skipped:
+    for why in dict.fromkeys(_skipped):
         print(f"SKIPPED in tests/docs: {why}")
     return f"{_done['run']} blocks run, {_done['run by']} run by other tests, {_done['not run']} not run: they say what they need"
 
@@ -61,60 +75,162 @@ def programs():
     return target / "debug"
 
 
+def in_reading_order():
+    """The pages with blocks that are checked, as a reader comes to them."""
+    index = pages.ROOT / "docs" / "README.md"
+    listed = [(index.parent / name).resolve() for name in INDEX.findall(index.read_text())]
+    ordered = dict.fromkeys([pages.ROOT / "README.md", index, *listed, *pages.every()])
+    return [page for page in ordered if page.is_relative_to(pages.ROOT) and SCOPE.search(pages.name(page))]
+
+
 class Stage:
-    """A folder for the blocks of a page."""
+    """A fresh copy of the sources, and one shell in it."""
 
-    def __init__(self):
+    def __init__(self, with_sources=True):
         self.folder = Path(tempfile.mkdtemp(prefix="sa-docs-"))
-        self.groups = []
-        tools = self.folder / ".bin"
-        tools.mkdir()
-        server = tools / "your-server"
-        server.write_text(SERVER)
-        server.chmod(0o755)
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
-        path = f"{tools}:{programs()}:{kept.get('PATH', '')}"
-        self.environment = dict(kept, PATH=path, HOME=str(self.folder), LC_ALL="C.UTF-8", REPOSITORY=str(pages.ROOT))
+        self.top = self.folder / "sa-profile"
+        self.top.mkdir()
+        self.processes = []
+        self.began = time.time()
+        self.shell = None
+        home = self.folder / "home"
+        home.mkdir()
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SA_PROFILE_", "CARGO_"))}
+        caches = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        self.environment = dict(
+            kept, PATH=f"{STAND_INS}:{home}/.cargo/bin:{kept.get('PATH', '')}", HOME=str(home), LC_ALL="C.UTF-8", XDG_CACHE_HOME=caches,
+            REPOSITORY=str(pages.ROOT), BUILT=str(programs()), DISPLAY=":0", BROWSER="browser")
+        self.environment.pop("WAYLAND_DISPLAY", None)
+        self.has_duckdb = False
+        if with_sources:
+            self.copy_sources()
+            self.find_duckdb()
 
-    def bash(self, lines):
-        """Runs lines; what they leave in the background goes on until `close`."""
+    def find_duckdb(self):
+        found = subprocess.run([SQL_PYTHON, "duckdb"], capture_output=True, text=True, timeout=600)
+        self.has_duckdb = found.returncode == 0
+        if self.has_duckdb:
+            self.environment["VIRTUAL_ENV"] = str(Path(found.stdout.strip()).parent.parent)
+
+    def copy_sources(self):
+        listed = subprocess.run(["git", "-C", pages.ROOT, "ls-files", "-coz", "--exclude-standard"], capture_output=True, text=True)
+        if listed.returncode != 0:
+            shutil.copytree(pages.ROOT, self.top, dirs_exist_ok=True, symlinks=True, ignore=shutil.ignore_patterns("target", ".git"))
+            return
+        for name in filter(None, listed.stdout.split("\0")):
+            source, copy = pages.ROOT / name, self.top / name
+            if source.is_symlink() or source.is_file():
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, copy, follow_symlinks=False)
+
+    def start(self, words, **pipes):
+        process = subprocess.Popen(words, cwd=self.top, env=self.environment, start_new_session=True, text=True, **pipes)
+        self.processes.append(process)
+        return process
+
+    def alone(self, lines):
+        """Runs lines in a shell of their own; what they leave in the background goes on until `close`."""
         command = ["bash", "-euo", "pipefail", "-c", lines]
-        pipes = dict(text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        with subprocess.Popen(command, cwd=self.folder, env=self.environment, start_new_session=True, **pipes) as process:
-            self.groups.append(process.pid)
-            try:
-                said, _ = process.communicate(timeout=LIMIT_S)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                raise
+        process = self.start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        try:
+            said, _ = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
         return subprocess.CompletedProcess(command, process.returncode, said)
 
-    def sql(self, statement):
-        traces = sorted(self.folder.glob("**/trace.json"), key=lambda path: path.stat().st_mtime)
-        trace = str(traces[-1]) if traces else "trace.json"
-        return subprocess.run([str(TPQ), trace, statement], env=dict(os.environ), text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    def run(self, lines):
+        """Runs lines in the shell and returns the exit code of the last command that failed, or 0."""
+        if self.shell is None or self.shell.poll() is not None:
+            self.shell = self.start(["bash", "-o", "pipefail"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        number = len(list(self.folder.glob("block-*.sh")))
+        block, said, ended = (self.folder / f"block-{number}.{kind}" for kind in ("sh", "out", "rc"))
+        block.write_text(lines)
+        self.shell.stdin.write(f"__failed=0; trap '__failed=$?' ERR; . {block} > {said} 2>&1 < /dev/null; trap - ERR; echo $__failed > {ended}.new; mv {ended}.new {ended}\n")
+        self.shell.stdin.flush()
+        end = time.monotonic() + LIMIT_S
+        while not ended.exists() and self.shell.poll() is None:
+            if time.monotonic() > end:
+                os.killpg(self.shell.pid, signal.SIGKILL)
+                self.shell.wait()  # else the next block is written to a shell that is about to end
+                raise subprocess.TimeoutExpired("bash", LIMIT_S)
+            time.sleep(0.01)
+        code = int(ended.read_text()) if ended.exists() else 1
+        return subprocess.CompletedProcess("bash", code, said.read_text(errors="replace") if said.exists() else "")
+
+    def newest_trace(self):
+        traces = [path for path in self.top.glob("**/trace.json") if path.stat().st_mtime >= self.began]
+        return max(traces, key=lambda path: path.stat().st_mtime, default=self.top / "trace.json")
+
+    def perfetto(self, statement):
+        return subprocess.run([str(TPQ), str(self.newest_trace()), statement], text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def duckdb(self, statement):
+        words = [str(programs() / "sa-profile"), "sql", "--format", "json", str(self.newest_trace()), statement]
+        return subprocess.run(words, env=self.environment, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def close(self):
-        for group in self.groups:
+        for process in self.processes:
             try:
-                os.killpg(group, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+            process.wait()
+            for pipe in filter(None, (process.stdin, process.stdout)):
+                pipe.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def problem_of_run(stage, language, lines, codes):
+def are_equal(one, other):
+    """Returns true if two rows have the same values. Doubles may differ in their last digits."""
+    are_numbers = lambda *values: all(isinstance(value, (int, float)) for value in values)
+    return len(one) == len(other) and all(
+        math.isclose(a, b, rel_tol=RELATIVE_ERROR, abs_tol=RELATIVE_ERROR) if are_numbers(a, b) else a == b for a, b in zip(one, other))
+
+
+def problem_of_sql(stage, statement, how):
+    """Runs a statement in both engines and returns the problem, if there was one."""
+    rows = {}
+    shown = stage.perfetto(statement)
+    if shown.returncode == NOT_HERE:
+        _skipped.append("SQL of the pages in Perfetto: tests/perfetto/tpq cannot be set up here")
+    elif shown.returncode != 0:
+        return f"Perfetto: {shown.stdout.strip()[-600:]}"
+    else:
+        rows["Perfetto"] = json.loads(shown.stdout)
+    if how != "Perfetto" and not stage.has_duckdb:
+        _skipped.append("SQL of the pages in sa-profile sql: tests/sql/python cannot set up DuckDB here")
+    elif how != "Perfetto":
+        asked = stage.duckdb(statement)
+        if asked.returncode != 0:
+            return f"sa-profile sql: {asked.stdout.strip()[-600:]}"
+        rows["sa-profile sql"] = [list(row.values()) for row in json.loads(asked.stdout)]
+    for engine, found in rows.items():
+        if not found and how != "maybe no rows":
+            return f"{engine}: the statement has no row"
+    if len(rows) == 2:
+        key = lambda row: [str(value) for value in row if not isinstance(value, float)]
+        one, other = (sorted(found, key=key) for found in rows.values())
+        if len(one) != len(other) or not all(map(are_equal, one, other)):
+            return f"the engines differ: {one[:3]} and {other[:3]}"
+    return None
+
+
+def problem_of_run(stage, language, lines, how):
     """What went wrong when a block was run, if anything did."""
+    codes = (0, 1) if how == "exit 0 or 1" else (0,)
     try:
-        done = stage.sql(lines) if language == "sql" else stage.bash(lines)
+        if language == "sql":
+            return problem_of_sql(stage, lines, how)
+        done = stage.run(lines)
+        said = done.stdout
+        for command in NEXT.findall(said) if done.returncode in codes else ():
+            done = stage.run(command)
+            if done.returncode != 0:
+                return f"it names as next: {command}: exit {done.returncode}: {done.stdout.strip()[-600:]}"
     except subprocess.TimeoutExpired:
         return f"it ran for more than {LIMIT_S} s"
-    if language == "sql" and done.returncode == 3:
-        _skipped.append("SQL of the pages: tests/perfetto/tpq cannot be set up here")
-        return None
-    if language == "sql" and done.stdout.strip() == "[]":
-        return "the statement has no row"
-    return None if done.returncode in codes else f"exit {done.returncode}: {done.stdout.strip()[-600:]}"
+    return None if done.returncode in (*codes, 0) else f"exit {done.returncode}: {done.stdout.strip()[-600:]}"
 
 
 def problem_of_test(page, lines, path):
@@ -128,61 +244,70 @@ def problem_of_test(page, lines, path):
     return f"{path} neither names {page.name} nor has a line of it"
 
 
-def problems_of(page, text, show=False):
+def problem_of_setup(stage, page, line, setups):
+    """Runs the set-ups before a block. Returns the problem and the missing program, if there was one."""
+    for setup in setups:
+        try:
+            done = stage.alone(setup)
+        except subprocess.TimeoutExpired:
+            return f"setup: it ran for more than {LIMIT_S} s", None
+        if done.returncode == NOT_HERE:
+            return None, f"what {pages.name(page)} shows from line {line} on: {done.stdout.strip()}"
+        if done.returncode:
+            return f"setup: exit {done.returncode}: {done.stdout.strip()[-600:]}", None
+    return None, None
+
+
+def problem_of_block(stage, page, line, language, lines, mark, setups):
+    """Runs or looks up a block. Returns the problem and the missing program, if there was one."""
+    kind, what = mark or (None, "")
+    if kind is None:
+        return f"a block of {language} without a mark: <!-- run -->, <!-- file: NAME -->, <!-- run by: PATH --> or <!-- not run: WHY -->", None
+    if kind == "run by":
+        return problem_of_test(page, lines, what), None
+    if kind == "not run":
+        return "not run: says not why" if len(what) < 5 else None, None
+    problem, missing = problem_of_setup(stage, page, line, setups)
+    if problem or missing:
+        return problem, missing
+    if kind == "file":
+        (stage.top / what).write_text(lines)
+        return None, None
+    return problem_of_run(stage, language, lines, what), None
+
+
+def problems_of(page, text, stage, show=False):
     """What is wrong with the blocks of a page."""
     for found in INDENTED.finditer(pages.without_code(text)):
         before = pages.without_code(text)[: found.start()].rstrip().rsplit("\n", 1)[-1]
         if not re.match(r"\s*(?:[-*+]|\d+\.)\s", before) and not before.startswith(" "):
             yield pages.line_of(pages.without_code(text), found.end()), "a block without a fence: say which language it is"
-    stage, missing = None, None
-    try:
-        for line, language, lines, mark, setups in blocks(text):
-            if language in OUTPUT and not mark:
-                continue
-            kind, what = mark or (None, "")
-            problem = None
-            if kind in ("run", "file"):
-                stage = stage or Stage()
-                for setup in setups:
-                    try:
-                        done = stage.bash(setup)
-                    except subprocess.TimeoutExpired:
-                        problem = f"setup: it ran for more than {LIMIT_S} s"
-                        break
-                    if done.returncode == 3 and not missing:
-                        missing = f"what {pages.name(page)} shows from line {line} on: {done.stdout.strip()}"
-                        _skipped.append(missing)
-                    elif done.returncode:
-                        problem = f"setup: exit {done.returncode}: {done.stdout.strip()[-600:]}"
-            if missing and kind in ("run", "file"):
-                continue
-            _done[kind] += 1
-            if problem:
-                pass
-            elif kind is None:
-                problem = f"a block of {language} without a mark: <!-- run -->, <!-- file: NAME -->, <!-- run by: PATH --> or <!-- not run: WHY -->"
-            elif kind == "file":
-                (stage.folder / what).write_text(lines)
-            elif kind == "run":
-                problem = problem_of_run(stage, language, lines, (0, 1) if what == "exit 0 or 1" else (0,))
-            elif kind == "run by":
-                problem = problem_of_test(page, lines, what)
-            elif len(what) < 5:
-                problem = "not run: says not why"
-            if show:
-                print(f"{pages.name(page)}:{line}: {kind}{': ' if what else ''}{what}{f' FAILED {problem}' if problem else ''}")
-            if problem:
-                yield line, problem
-    finally:
-        if stage:
-            stage.close()
+    missing = None
+    for line, language, lines, mark, setups in blocks(text):
+        kind, what = mark or (None, "")
+        if language in OUTPUT and not mark or missing and kind in ("run", "file"):
+            continue
+        began = time.monotonic()
+        problem, missing_here = problem_of_block(stage, page, line, language, lines, mark, setups)
+        if missing_here:
+            missing = missing_here
+            _skipped.append(missing)
+            continue
+        _done[kind] += 1
+        if show:
+            print(f"{pages.name(page)}:{line}: {kind}{': ' if what else ''}{what} {time.monotonic() - began:.1f} s{f' FAILED {problem}' if problem else ''}", flush=True)
+        if problem:
+            yield line, problem
 
 
 def problems(show=False):
     if not (programs() / "trace-merge").exists():
         yield f"{programs()} has no trace-merge: cargo build --workspace"
         return
-    for page in pages.every():
-        if SCOPE.search(pages.name(page)):
-            for line, problem in problems_of(page, page.read_text(), show):
+    stage = Stage()
+    try:
+        for page in in_reading_order():
+            for line, problem in problems_of(page, page.read_text(), stage, show):
                 yield f"{pages.name(page)}:{line}: {problem}"
+    finally:
+        stage.close()

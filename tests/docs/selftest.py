@@ -95,8 +95,15 @@ class Messages(unittest.TestCase):
 class Blocks(unittest.TestCase):
     page = pages.ROOT / "docs" / "README.md"
 
+    def setUp(self):
+        self.stage = blocks.Stage(with_sources=False)
+        self.addCleanup(self.stage.close)
+
     def problems(self, text):
-        return [problem for _, problem in blocks.problems_of(self.page, text)]
+        return [problem for _, problem in blocks.problems_of(self.page, text, self.stage)]
+
+    def problems_of_runs(self, *runs):
+        return self.problems("".join(f"<!-- run -->\n```sh\n{lines}\n```\n" for lines in runs))
 
     def test_a_block_needs_a_mark(self):
         for mark, count in [("", 1), ("<!-- not run: it needs an NPU -->\n", 0), ("<!-- not run: -->\n", 1), ("<!-- run by: no/such/file.rs -->\n", 1)]:
@@ -112,6 +119,28 @@ class Blocks(unittest.TestCase):
         page = "<!-- setup: echo 1 > a -->\n<!-- run -->\n```sh\ngrep 1 a\n```\n<!-- file: b -->\n```text\n2\n```\n<!-- run -->\n```sh\ngrep 2 b\n```\n"
         self.assertEqual(self.problems(page), [])
         self.assertEqual(len(self.problems(page.replace("grep 2", "grep 3"))), 1)
+
+    def test_one_shell_runs_the_blocks_of_all_pages(self):
+        self.assertEqual(self.problems_of_runs("export A=1; cd /tmp", '[ "$A $PWD" = "1 /tmp" ]'), [])
+        self.assertEqual(self.problems_of_runs('[ "$A $PWD" = "1 /tmp" ]'), [])
+
+    def test_each_command_of_a_block_counts(self):
+        for lines, count in [("true\ntrue", 0), ("false\ntrue", 1), ("true\nfalse", 1), ("false | true", 1), ("false || true", 0), ("exit 3", 1)]:
+            self.assertEqual(len(self.problems_of_runs(lines)), count, lines)
+        self.assertEqual(self.problems("<!-- run: exit 0 or 1 -->\n```sh\nfalse\n```\n"), [])
+
+    def test_what_a_program_names_as_next_is_run(self):
+        for said, count in [("next: true", 0), ("next       false", 1), ("x: done. next: false", 0), ("sa-profile: done. next: false", 1), ("next: true    # is false", 0)]:
+            self.assertEqual(len(self.problems_of_runs(f"echo '{said}'")), count, said)
+
+    def test_rows_are_the_same_but_for_the_last_digits_of_doubles(self):
+        for one, other, expected in [([1, "a", None], [1, "a", None], True), ([0.1 + 0.2], [0.3], True), ([1], [2], False), ([1, 2], [1], False), (["1"], [1], False)]:
+            self.assertEqual(blocks.are_equal(one, other), expected, (one, other))
+
+    def test_readers_begin_with_readme_and_the_index(self):
+        names = [pages.name(page) for page in blocks.in_reading_order()]
+        self.assertEqual(names[:3], ["README.md", "docs/README.md", "docs/first-trace.md"])
+        self.assertEqual(len(names), len(set(names)))
 
     def test_what_is_missing_here_is_said(self):
         before = len(blocks._skipped)

@@ -27,7 +27,7 @@ use stitch::Line;
 pub struct Recording<E = Value> {
     /// Every event once, fragment by fragment: slices, instants, counters, flows, names; not the recorder's own metadata.
     pub events: Vec<E>,
-    /// Events that the recorder says it lost (`sa_loss` records, clamped durations not counted).
+    /// Events that the recorder says it lost (`sa_loss` records, changed events are not counted).
     pub lost: u64,
     /// What could not be read: `<kind> <file name>:<offset> <detail>`.
     pub damage: Vec<String>,
@@ -163,11 +163,14 @@ fn is_unfinished(value: &Value) -> bool {
     value["ph"] == "B" && value["args"]["unfinished"] == true
 }
 
-/// The events one `sa_loss` record counts; a clamped duration is not lost.
+/// The causes of changes to events that were recorded.
+const CHANGED: [&str; 4] = ["clamped", "cut", "bad_value", "bad_series"];
+
+/// The events one `sa_loss` record counts; changed events are not lost.
 fn lost_events(value: &Value) -> u64 {
     if value["name"] != "sa_loss"
         || value["cat"] != "sa_profile"
-        || value["args"]["cause"] == "clamped"
+        || CHANGED.contains(&value["args"]["cause"].as_str().unwrap_or_default())
     {
         return 0;
     }

@@ -1,7 +1,8 @@
 //! fork, exec, spawn and daemons: every span is found once, under the pid that recorded it, and the host never notices.
 
 use e2e::host_support::{Found, Host, Merged, Outcome, full, scratch, undisturbed};
-use std::collections::BTreeSet;
+use e2e::reader::read_dir;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -328,5 +329,49 @@ mod issue_19_children_without_rights {
             ("grandchild", COUNT),
         ]);
         assert_eq!(Merged::newest(&dir).refused(), 0);
+    }
+}
+
+/// Returns the names of the processes in a merged trace, by pid.
+fn process_names(merged: &Merged) -> BTreeMap<u32, String> {
+    let names = merged.events().iter();
+    let names = names.filter(|event| event["name"] == "process_name");
+    let names = names.filter_map(|event| {
+        let pid = u32::try_from(event["pid"].as_u64()?).ok()?;
+        Some((pid, event["args"]["name"].as_str()?.to_owned()))
+    });
+    names.collect()
+}
+
+#[test]
+fn issue_47_a_forked_child_is_named_after_its_parent() {
+    for (way, own, expected) in [
+        ("fork", "worker-0", "worker-0"),
+        ("raw", "worker-0", "worker-0"),
+        ("fork", "", "host"),
+    ] {
+        let dir = scratch();
+        let outcome = recorded(dir.path(), &["fork-named", way, own]);
+        let found = Found::in_dir(dir.path());
+        found.assert_exactly(&[("parent", 3), ("child", 3), ("grandchild", 3)]);
+        let mut names = BTreeMap::from([(outcome.pid, expected.to_owned())]);
+        for label in ["child", "grandchild"] {
+            let pids = found.pids(label);
+            names.extend(
+                pids.iter()
+                    .map(|pid| (*pid, format!("{expected} fork {pid}"))),
+            );
+        }
+        assert_eq!(names.len(), 3);
+        let merged = Merged::newest(dir.path());
+        assert_eq!(process_names(&merged), names, "{way}");
+        let fragments = read_dir(dir.path()).events;
+        let told = fragments
+            .iter()
+            .filter(|event| event["name"] == "process_name");
+        assert!(
+            told.count() <= usize::from(!own.is_empty()),
+            "no event of theirs"
+        );
     }
 }

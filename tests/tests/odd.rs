@@ -2,6 +2,7 @@
 
 use e2e::host_support::{Found, Host, scratch, undisturbed};
 use e2e::reader::read_dir;
+use trace_merge::{Options, Output};
 
 const HOST: &str = env!("CARGO_BIN_EXE_host");
 
@@ -28,6 +29,40 @@ fn a_value_that_panics_costs_its_own_event_only() {
     let dir = scratch();
     let _outcome = undisturbed(HOST, dir.path(), &["panicking"]).quiet();
     Found::in_dir(dir.path()).assert_exactly(&[("after", 100)]);
+}
+
+#[test]
+fn issue_47_cut_and_invalid_values_are_counted_and_not_lost() {
+    let dir = scratch();
+    let _outcome = undisturbed(HOST, dir.path(), &["unfit"]).quiet();
+    let recording = read_dir(dir.path());
+    assert_eq!((recording.damage, recording.lost), (vec![], 0));
+    let bad = recording.events.iter();
+    let bad: Vec<_> = bad.filter(|event| event["name"] == "no json").collect();
+    let expected = serde_json::json!({"before": 1, "value": null, "after": 2});
+    assert_eq!(bad.len(), 3);
+    assert!(bad.iter().all(|event| event["args"] == expected), "{bad:?}");
+    let options = Options {
+        output: Output::File(dir.path().join("trace.json")),
+        ..Options::new([dir.path().to_path_buf()])
+    };
+    let report = trace_merge::merge(&options).unwrap();
+    assert_eq!((report.lost_events, report.damage_total), (0, 0));
+    let drawn = recording.events.iter().filter(|event| event["ph"] == "C");
+    let mut drawn: Vec<_> = drawn.map(|event| event["args"].to_string()).collect();
+    drawn.sort_unstable();
+    let numbers = r#"{"busy":1,"idle":0,"n":2}"#;
+    let busy = r#"{"busy":1}"#;
+    assert_eq!(drawn, [numbers, busy, busy, r#"{"half":0.5}"#]);
+    let changed = report.losses.iter();
+    let mut changed: Vec<_> = changed
+        .map(|loss| (loss.cause.as_str(), loss.events, loss.changed))
+        .collect();
+    changed.sort_unstable();
+    assert_eq!(
+        changed,
+        [("bad_series", 0, 8), ("bad_value", 0, 3), ("cut", 0, 3)]
+    );
 }
 
 #[test]

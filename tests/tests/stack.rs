@@ -52,6 +52,77 @@ fn what_is_open_after_a_deep_disorder_is_shown_by_a_crash() {
     }
 }
 
+/// Runs `open-many` and returns the indices of the deep spans and of the async ones that are shown as unfinished, and how many others are lost.
+fn open_many(ending: &str, spans: u64, requests: u64) -> (Vec<u64>, Vec<u64>, u64) {
+    let dir = scratch();
+    let arguments = [
+        "open-many",
+        ending,
+        &spans.to_string(),
+        &requests.to_string(),
+    ];
+    let host = Host::new(HOST).arguments(&arguments);
+    let outcome = host.recorded_in(dir.path()).run();
+    if ending == "kill" {
+        let _killed = outcome.was_killed();
+    } else {
+        let _outcome = outcome.quiet();
+    }
+    let second = read_dir(dir.path());
+    let of_label = |events: &[Value], label: &str| {
+        let events = events.iter().filter(|event| event["ph"] == "B");
+        let events = events.filter(|event| event["args"]["label"] == label);
+        let mut indices: Vec<_> = events
+            .map(|event| event["args"]["index"].as_u64().expect("an index"))
+            .collect();
+        indices.sort_unstable();
+        indices
+    };
+    let shown = ["deep", "async"].map(|label| of_label(&second.unfinished, label));
+    for round in ["from the ring", "settled"] {
+        let merged = Merged::newest(dir.path());
+        let found = ["deep", "async"].map(|label| of_label(merged.events(), label));
+        assert!(found == shown, "{ending}, {round}");
+        assert_eq!(merged.lost(), second.lost, "{ending}, {round}");
+        assert_eq!(merged.damage(), Vec::<String>::new(), "{ending}, {round}");
+    }
+    let ended = Found::in_dir(dir.path()).recorded();
+    assert_eq!(ended, 5, "{ending}");
+    let [deep, requests] = shown;
+    (deep, requests, second.lost)
+}
+
+#[test]
+fn issue_47_all_open_spans_are_there_however_many_they_are() {
+    for ending in ["kill", "exit", "thread"] {
+        let (deep, requests, lost) = open_many(ending, 1000, 4000);
+        let left: Vec<u64> = (0..998).filter(|index| *index != 1).collect();
+        assert!(deep == left, "{ending}: {} deep", deep.len());
+        assert!(
+            requests == Vec::from_iter(1..3999),
+            "{ending}: {} async",
+            requests.len()
+        );
+        assert_eq!(lost, 0, "{ending}");
+    }
+}
+
+#[test]
+fn issue_47_open_spans_without_room_are_counted() {
+    let shown = |ending, spans, requests| {
+        let (deep, in_flight, lost) = open_many(ending, spans, requests);
+        let (deep, in_flight) = (deep.len() as u64, in_flight.len() as u64);
+        assert_eq!(deep + in_flight + lost + 5, spans + requests, "{ending}");
+        assert!(lost > 0, "{ending}");
+        (deep, in_flight)
+    };
+    // With the largest pages a chunk has room for some more spans of a thread.
+    for ending in ["kill", "exit"] {
+        assert!(shown(ending, 14_000, 1000).0 >= 4096, "{ending}");
+    }
+    assert!(shown("kill", 100, 70_000).1 >= 65_536);
+}
+
 /// The args of the spans that `open-args` leaves open, by name.
 fn args_of_open() -> BTreeMap<String, Value> {
     let ids: Vec<String> = (0..100).map(|at| format!("cmpl-{at:032}")).collect();

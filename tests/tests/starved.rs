@@ -8,10 +8,10 @@ const STARVED: &str = env!("CARGO_BIN_EXE_starved");
 const MANY: u64 = 2000;
 
 /// What a trace says of the host's events, without their times.
-type Said = Vec<String>;
+type Lines = Vec<String>;
 
 /// Lets the host record with this allocation refused; what is in the trace, what is counted as lost, and whether the host came so far.
-fn record(number: u64, dir: &Path) -> (Said, u64, bool) {
+fn record(number: u64, dir: &Path) -> (Lines, u64, bool) {
     let outcome = Host::new(STARVED)
         .arguments(&[&number.to_string()])
         .recorded_in(dir)
@@ -25,7 +25,7 @@ fn record(number: u64, dir: &Path) -> (Said, u64, bool) {
         let (name, phase, args) = (&event["name"], &event["ph"], &event["args"]);
         format!("{name} {phase} {args}")
     };
-    let mut said: Said = of_host.map(said).collect();
+    let mut said: Lines = of_host.map(said).collect();
     said.sort_unstable();
     (said, merged.lost(), outcome.stdout == "refused\n")
 }
@@ -59,7 +59,7 @@ fn an_allocation_that_is_refused_ends_nothing_and_what_is_missing_is_counted() {
 }
 
 /// What only one of the two says.
-fn differs<'a>(one: &'a Said, other: &'a Said) -> Vec<&'a String> {
-    let only = |a: &'a Said, b: &'a Said| a.iter().filter(move |said| !b.contains(said));
+fn differs<'a>(one: &'a Lines, other: &'a Lines) -> Vec<&'a String> {
+    let only = |a: &'a Lines, b: &'a Lines| a.iter().filter(move |said| !b.contains(said));
     only(one, other).chain(only(other, one)).collect()
 }

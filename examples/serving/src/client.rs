@@ -1,7 +1,6 @@
 //! A minimal HTTP client for completions: one connection for each request, whole or streamed answers.
 
 use std::net::Ipv4Addr;
-use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -48,8 +47,6 @@ impl From<serde_json::Error> for RequestError {
 pub(crate) struct Reply {
     pub(crate) text: String,
     pub(crate) tokens: usize,
-    /// From the start of the request to its first token; only known of a stream.
-    pub(crate) first_token: Option<Duration>,
 }
 
 /// Sends one request to the server on this host's `port` and waits for the whole answer.
@@ -61,7 +58,6 @@ pub(crate) async fn complete(
     port: u16,
     request: &CompletionRequest,
 ) -> Result<Reply, RequestError> {
-    let start = Instant::now();
     let response = send(port, request).await?;
     let status = response.status();
     if status != StatusCode::OK {
@@ -73,7 +69,7 @@ pub(crate) async fn complete(
         });
     }
     if request.stream {
-        return read_stream(response.into_body(), start).await;
+        return read_stream(response.into_body()).await;
     }
     let body = response.into_body().collect().await?.to_bytes();
     let mut completion: Completion = serde_json::from_slice(&body)?;
@@ -83,11 +79,7 @@ pub(crate) async fn complete(
         .map(|choice| choice.text)
         .unwrap_or_default();
     let tokens = completion.usage.map_or(0, |usage| usage.completion_tokens);
-    Ok(Reply {
-        text,
-        tokens,
-        first_token: None,
-    })
+    Ok(Reply { text, tokens })
 }
 
 async fn send(port: u16, request: &CompletionRequest) -> Result<Response<Incoming>, RequestError> {
@@ -106,12 +98,11 @@ async fn send(port: u16, request: &CompletionRequest) -> Result<Response<Incomin
     Ok(sender.send_request(request).await?)
 }
 
-async fn read_stream(mut body: Incoming, start: Instant) -> Result<Reply, RequestError> {
+async fn read_stream(mut body: Incoming) -> Result<Reply, RequestError> {
     let mut stream = EventStream::default();
     let mut reply = Reply {
         text: String::new(),
         tokens: 0,
-        first_token: None,
     };
     while let Some(frame) = body.frame().await {
         let frame = frame?;
@@ -120,7 +111,6 @@ async fn read_stream(mut body: Incoming, start: Instant) -> Result<Reply, Reques
                 return Ok(reply);
             }
             take_chunk(&mut reply, serde_json::from_str(&data)?)?;
-            reply.first_token.get_or_insert_with(|| start.elapsed());
         }
     }
     Err(RequestError::Connection(
@@ -192,7 +182,6 @@ mod tests {
         let mut reply = Reply {
             text: String::new(),
             tokens: 0,
-            first_token: None,
         };
         take_chunk(&mut reply, Completion::new("c", " ba".into(), None)).unwrap();
         take_chunk(

@@ -192,12 +192,7 @@ impl Core {
             workers = self.fleet.len()
         );
         for sequence in batch.sequences() {
-            flow(
-                FlowPhase::Step,
-                "flow",
-                "request",
-                FlowId::of(&sequence.request_id),
-            );
+            flow(FlowPhase::Step, "request", FlowId::of(&sequence.request_id));
         }
         self.fleet.send(|rank, world| Step {
             step: self.step,
@@ -231,12 +226,7 @@ impl Core {
         );
         span.arg("new_tokens", samples.len());
         for sequence in batch.sequences() {
-            flow(
-                FlowPhase::Step,
-                "flow",
-                "request",
-                FlowId::of(&sequence.request_id),
-            );
+            flow(FlowPhase::Step, "request", FlowId::of(&sequence.request_id));
         }
         let outputs = self.scheduler.apply(&samples);
         self.publish(outputs);

@@ -26,7 +26,6 @@ const WORDS: [&str; 24] = [
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) index: usize,
-    pub(crate) duration: Duration,
     pub(crate) result: Result<Reply, String>,
 }
 
@@ -104,17 +103,12 @@ async fn send(port: u16, index: usize, request: CompletionRequest) -> Outcome {
         max_tokens = request.max_tokens,
         stream = request.stream
     );
-    let start = Instant::now();
     let result = match timeout(REQUEST_TIMEOUT, client::complete(port, &request)).await {
         Ok(answer) => answer.map_err(|error| error.to_string()),
         Err(_) => Err(format!("no answer within {} s", REQUEST_TIMEOUT.as_secs())),
     };
     span.arg("ok", result.is_ok());
-    Outcome {
-        index,
-        duration: start.elapsed(),
-        result,
-    }
+    Outcome { index, result }
 }
 
 /// A number for all texts together: equal runs have equal digests.

@@ -195,11 +195,6 @@ fn request_ids(sequences: &[Sequence]) -> Vec<&str> {
 /// Leads the flow of each request through the span that is open here.
 fn step_flows(sequences: &[Sequence]) {
     for sequence in sequences {
-        flow(
-            FlowPhase::Step,
-            "flow",
-            "request",
-            FlowId::of(&sequence.request_id),
-        );
+        flow(FlowPhase::Step, "request", FlowId::of(&sequence.request_id));
     }
 }

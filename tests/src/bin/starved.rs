@@ -87,7 +87,7 @@ fn record(large: &str) {
     );
     recorder.counter(Level::E2e, "named counter", &Args::new().with("a", 1));
     counter!("counter", of = 2);
-    flow(FlowPhase::Start, "host", "flow", FlowId::Process(7));
+    flow(FlowPhase::Start, "flow", FlowId::Process(7));
     recorder.metadata("process_labels", None, &Args::new().with("labels", "l"));
     let group = TrackProcess {
         name: "group",

@@ -7,7 +7,7 @@ use super::mapping::Mapping;
 use super::ring::{Slot, low_half};
 
 /// The causes by their numbers, from 1 on.
-const CAUSES: [&str; 13] = [
+const CAUSES: [&str; 17] = [
     "disk_full",
     "file_size_limit",
     "write_error",
@@ -21,6 +21,10 @@ const CAUSES: [&str; 13] = [
     "too_many_open",
     "children_refused",
     "out_of_memory",
+    "open_spans",
+    "cut",
+    "bad_value",
+    "bad_series",
 ];
 const ENTRY_BYTES: usize = 64;
 

@@ -78,6 +78,8 @@ impl Ring {
 struct LaneEntry {
     /// Where it lies.
     at: usize,
+    /// Offset and size of its span's text.
+    text: Option<(usize, usize)>,
     start: u64,
     /// The entry of the span that its span lies in.
     parent: Option<usize>,
@@ -151,7 +153,7 @@ impl Layout<'_> {
                 continue; // Another thread is taking the slot.
             };
             let flushed = self.map.u64_at(at + 8)?;
-            let open = self.stack(at, depth);
+            let open = self.stack(number, at, depth, head);
             let bytes = self.stream(ring, size, flushed, head);
             let after = self.map.u64_at(at + 8)?;
             if self.map.u32_at(at + 20)? != generation {
@@ -197,15 +199,44 @@ impl Layout<'_> {
         Some(bytes)
     }
 
-    /// The open spans of a slot, `depth` deep.
-    fn stack(&self, slot: usize, depth: usize) -> Option<Vec<Value>> {
+    /// The open spans of slot `number` at `slot`, `depth` deep and with its lines up to `head`.
+    fn stack(&self, number: usize, slot: usize, depth: usize, head: u64) -> Option<Vec<Value>> {
         let tid = u64::try_from(self.map.u32_at(slot + 16)?).ok()?;
-        let entries = (0..depth.min(STACK_ENTRIES)).map(|level| slot + 64 + ENTRY_BYTES * level);
-        let vacant = |at: &usize| self.map.u64_at(*at) != Some(0);
-        entries
-            .filter(vacant)
-            .map(|at| self.open_span(at, tid, at + 16, self.stack_text(slot)))
-            .collect()
+        let area = self.stack_text(slot);
+        let stack = (0..STACK_ENTRIES).map(|level| (slot + 64 + ENTRY_BYTES * level, 16, area));
+        let deeper = self.chain(slot + 24, number, 256).into_iter();
+        let deeper = deeper.map(|(at, text)| (at, 32, Some((text, 256))));
+        // 255 means that depth or more.
+        let stored = if depth == 255 { usize::MAX } else { depth };
+        let ending = self.map.u64_at(slot + 40)?;
+        let has_ended = ending & 255 != 0 && head > ending >> 8;
+        let mut open = Vec::new();
+        for (level, (at, name, area)) in stack.chain(deeper).take(stored).enumerate() {
+            let is_closed = match level {
+                255.. => (1..=head).contains(&self.map.u64_at(at + 16)?),
+                _ => has_ended && level as u64 == (ending & 255) - 1,
+            };
+            if self.map.u64_at(at)? != 0 && !is_closed {
+                open.push(self.open_span(at, tid, at + name, area)?);
+            }
+        }
+        Some(open)
+    }
+
+    /// Follows a chain of chunks from its first link. Returns the offset of each entry and of its text, which has `text_bytes`.
+    fn chain(&self, link: usize, seed: usize, text_bytes: usize) -> Vec<(usize, usize)> {
+        let (mut places, mut link) = (Vec::new(), link);
+        while let Some((at, size)) = self.entry(link, seed)
+            && at > link
+            && size > 64
+        {
+            let entries = (size - 64) / (ENTRY_BYTES + text_bytes);
+            let texts = at + 64 + ENTRY_BYTES * entries;
+            let place = |nth| (at + 64 + ENTRY_BYTES * nth, texts + text_bytes * nth);
+            places.extend((0..entries).map(place));
+            link = at;
+        }
+        places
     }
 
     /// The open spans on virtual lanes, earliest first, each on the lane of the outermost open span that it lies in.
@@ -222,9 +253,9 @@ impl Layout<'_> {
             {
                 row = parent;
             }
-            let (at, tid) = (open[&lane].at, FIRST_LANE + u64::try_from(row).ok()?);
-            let text = self.lane_text(lane);
-            snapshot.open.push(self.open_span(at, tid, at + 32, text)?);
+            let (entry, tid) = (&open[&lane], FIRST_LANE + u64::try_from(row).ok()?);
+            let span = self.open_span(entry.at, tid, entry.at + 32, entry.text)?;
+            snapshot.open.push(span);
         }
         Some(())
     }
@@ -233,8 +264,11 @@ impl Layout<'_> {
     fn open_lanes(&self, snapshot: &Snapshot) -> Option<BTreeMap<usize, LaneEntry>> {
         let (table, count) = (self.map.u32_at(44)?, self.map.u32_at(48)?);
         let mut open = BTreeMap::new();
-        for lane in 0..count {
-            let at = table + ENTRY_BYTES * lane;
+        let in_table = (0..count).map(|lane| (table + ENTRY_BYTES * lane, self.lane_text(lane)));
+        let size = self.texts().map_or(0, |[.., size]| size);
+        let further = self.chain(152, 0xffff_ffff, size).into_iter();
+        let further = further.map(|(at, text)| (at, Some((text, size))));
+        for (lane, (at, text)) in in_table.chain(further).enumerate() {
             let (start, closes_at) = (self.map.u64_at(at)?, self.map.u64_at(at + 16)?);
             let closing = self.map.u32_at(at + 24)?;
             let head = snapshot
@@ -245,7 +279,13 @@ impl Layout<'_> {
             let closed = closes_at != 0 && head.is_some_and(|head| head >= closes_at);
             if start != 0 && !closed {
                 let parent = self.map.u32_at(at + 28)?.checked_sub(1);
-                open.insert(lane, LaneEntry { at, start, parent });
+                let entry = LaneEntry {
+                    at,
+                    text,
+                    start,
+                    parent,
+                };
+                open.insert(lane, entry);
             }
         }
         Some(open)
@@ -265,7 +305,7 @@ impl Layout<'_> {
         Some((slot.checked_sub(size)?, size))
     }
 
-    /// Where the text of a lane's span lies, and its size.
+    /// Returns offset and size of the text of a lane in the table.
     fn lane_text(&self, lane: usize) -> Option<(usize, usize)> {
         let [_, directory, groups, size] = self.texts()?;
         let of_group = self.map.u32_at(48)?.checked_div(groups)?;

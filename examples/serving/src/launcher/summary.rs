@@ -1,9 +1,10 @@
 //! What the run came to: the figures of the load, the trace, and what to do with it.
 
+mod next_step;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use trace_merge::{Output, Progress, Report};
 use trace_report::{ReportOptions, RunReport, screen};
@@ -14,9 +15,9 @@ use crate::options::Options;
 
 /// Most failures that are listed.
 const LISTED: usize = 4;
-/// Where the time went, by kind of span: a first question to any trace.
 /// How a server on a real NPU is profiled without changing it.
 const ON_A_REAL_ONE: &str = "sa-profile run --preload -- your server";
+/// Sums the time of each kind of span: a first question for any trace.
 const FIRST_QUERY: &str = "SELECT category, name, count(*) AS n, sum(dur) / 1e6 AS ms FROM slice GROUP BY 1, 2 ORDER BY ms DESC";
 /// The steps that served a request, along its flow. Both ends of each arrow: Perfetto turns one round whose spans began in the other order.
 const FLOW_QUERY: &str = "\
@@ -89,21 +90,6 @@ impl Summary<'_> {
             out,
             "tokens     {tokens} in {seconds:.2} s: {rate:.1} tokens/s"
         )?;
-        if let Some(first) = median(replies.iter().filter_map(|reply| reply.first_token)) {
-            let whole = median(
-                outcomes
-                    .iter()
-                    .filter(|outcome| outcome.result.is_ok())
-                    .map(|outcome| outcome.duration),
-            );
-            let whole = whole.unwrap_or_default();
-            writeln!(
-                out,
-                "latency    median {} ms to the first token, {} ms in all",
-                first.as_millis(),
-                whole.as_millis()
-            )?;
-        }
         if replies.len() < self.options.requests.get() {
             return Ok(());
         }
@@ -143,12 +129,27 @@ impl Summary<'_> {
             .try_for_each(|trouble| writeln!(out, "trouble    {trouble}"))
     }
 
+    fn write_next(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(directory) = self.directory else {
+            return Ok(());
+        };
+        writeln!(
+            out,
+            "timeline   open https://ui.perfetto.dev and drag the trace in; there, \"Query (SQL)\" answers:"
+        )?;
+        writeln!(out, "           {FIRST_QUERY}")?;
+        writeln!(out, "           {FLOW_QUERY}")?;
+        // Last, where a reader looks first.
+        let command = next_step::report_command(directory);
+        writeln!(out, "next       {command}    says where the time went")
+    }
+
     fn write_trace(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.merged, self.directory) {
             (Some(Ok((times, report))), _) => {
                 write_report(out, report)?;
                 write_times(out, times)?;
-                write_next(out)
+                self.write_next(out)
             }
             (Some(Err(error)), _) => writeln!(out, "trace      none: {error}"),
             (None, Some(directory)) => {
@@ -156,7 +157,8 @@ impl Summary<'_> {
                 writeln!(
                     out,
                     "fragments  {directory}; merge them with: trace-merge {directory}"
-                )
+                )?;
+                self.write_next(out)
             }
             (None, None) => writeln!(out, "trace      none: recording was off"),
         }
@@ -212,20 +214,4 @@ fn write_times(
             .try_for_each(|(what, words)| writeln!(out, "{what:<10} {words}")),
         Err(why) => writeln!(out, "figures    none: {why}"),
     }
-}
-
-fn write_next(out: &mut fmt::Formatter<'_>) -> fmt::Result {
-    writeln!(
-        out,
-        "next       open https://ui.perfetto.dev and drag the file in; then, under \"Query (SQL)\", try"
-    )?;
-    writeln!(out, "           {FIRST_QUERY}")?;
-    writeln!(out, "           {FLOW_QUERY}")
-}
-
-/// The middle one of the durations, if there is one.
-fn median(durations: impl Iterator<Item = Duration>) -> Option<Duration> {
-    let mut durations: Vec<_> = durations.collect();
-    durations.sort_unstable();
-    durations.get(durations.len() / 2).copied()
 }

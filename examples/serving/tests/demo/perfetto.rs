@@ -65,15 +65,18 @@ fn shows_all(test: &str, workplace: &Workplace, processes: usize) -> Option<()> 
             .filter_map(|phase| report.events_by_phase.get(phase))
             .sum::<u64>()
     };
+    let joined = report.links.as_ref().unwrap().events_joined;
     let trace = workplace.trace();
+    let is_arrow = |event: &&Value| event["cat"] == "sa_link" && event["ph"] != "s";
+    let own = trace.events.iter().filter(is_arrow).count() as u64;
     let counters = trace.events.iter().filter(|event| event["ph"] == "C");
     let series: usize = counters
         .map(|event| event["args"].as_object().unwrap().len())
         .sum();
     let expected = [
         format!("slices={}", count(&['X', 'B', 'i'])),
-        // Each step and end of a flow draws one arrow.
-        format!("flows={}", count(&['t', 'f'])),
+        // Each step and end of a flow draws one arrow; the merge adds steps to the program's flows, and flows of its own.
+        format!("flows={}", count(&['t', 'f']) + joined + own),
         format!("counters={series}"),
         format!("processes={processes}"),
     ];

@@ -31,6 +31,12 @@ fn every_request_is_answered_and_every_process_recorded() {
         "{}",
         finished.stdout
     );
+    let last = finished.stdout.lines().last().unwrap_or_default();
+    assert!(
+        last.starts_with("next       ") && last.ends_with("    says where the time went"),
+        "{}",
+        finished.stdout
+    );
     assert_eq!(finished.stderr, "");
     let fragments = fs::read_dir(workplace.path("profile_out/fragments")).unwrap();
     let names: Vec<String> = fragments

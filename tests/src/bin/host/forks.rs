@@ -69,6 +69,38 @@ pub(crate) fn once(ending: &str, count: u64) {
     println!("fork {count} child ended well: {ended_well}");
 }
 
+/// A process with a name forks, and its child forks again, by the system call alone if `raw`. None of them names itself. The grandchild's first call begins a
+/// recording anew.
+pub(crate) fn named(way: &str, name: &str) {
+    let fork = if way == "raw" { fork_raw } else { fork };
+    if !name.is_empty() {
+        Recorder::get().set_process_name(name);
+    }
+    record("parent", 3);
+    let child = fork();
+    if child == 0 {
+        record("child", 3);
+        let grandchild = fork();
+        if grandchild == 0 {
+            let again = Recorder::start_with(|name| std::env::var_os(name));
+            again.expect("a recording");
+            record("grandchild", 3);
+            end_now();
+        }
+        reap(grandchild);
+        end_now();
+    }
+    reap(child);
+}
+
+/// Forks without the C library, so that nothing that waits for forks is called.
+fn fork_raw() -> libc::pid_t {
+    // SAFETY: as `fork`, and the process has one thread.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    assert!(pid >= 0, "fork succeeds");
+    libc::pid_t::try_from(pid).expect("a pid")
+}
+
 /// As a daemon does: the parent makes the directory, and its child gives up its rights for those of `user` before it records. So does a child of
 /// that one.
 pub(crate) fn drop_rights(ending: &str, user: u32, count: u64) {

@@ -60,10 +60,14 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["late-args", rounds] => stack::late_args(number(rounds)),
         ["out-of-order", rounds] => stack::out_of_order(number(rounds)),
         ["deep-then-killed", depth] => stack::deep_then_killed(number(depth)),
+        ["open-many", ending, spans, requests] => {
+            stack::open_many(ending, number(spans), number(requests));
+        }
         ["open-args", ending] => open_args::then(ending),
         ["oversized"] => odd::oversized(),
         ["rights", label, count] => odd::rights(label, number(count)),
         ["little-memory-then-killed"] => odd::little_memory_then_killed(),
+        ["unfit"] => odd::unfit(),
         ["panicking"] => odd::panicking(),
         ["exchange", one, other, stop] => odd::exchange(one, other, stop),
         ["many-sites-then-killed"] => odd::many_sites_then_killed(),
@@ -82,6 +86,7 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["drop-rights", ending, user, count] => {
             forks::drop_rights(ending, user.parse().expect("a uid"), number(count));
         }
+        ["fork-named", way, name] => forks::named(way, name),
         ["fork-busy", forks] => forks::busy(number(forks)),
         ["fork-open"] => forks::open(),
         ["exec", count] => forks::exec(number(count)),

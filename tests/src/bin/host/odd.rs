@@ -2,7 +2,9 @@
 
 use crate::options::set_limit;
 use crate::work::record;
-use sa_recorder::{AsyncSpan, Level, Recorder, Site, SpanGuard, Value, async_span, instant, span};
+use sa_recorder::{
+    Args, AsyncSpan, Level, Recorder, Site, SpanGuard, Value, async_span, counter, instant, span,
+};
 
 /// A value of more bytes than a line may have.
 struct Endless;
@@ -77,6 +79,35 @@ pub(crate) fn panicking() {
     }
     record("after", 100);
     println!("panicking");
+}
+
+/// A value that writes invalid JSON.
+struct NoJson;
+
+impl Value for NoJson {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"\"half\n");
+    }
+}
+
+/// Records a text and two lists that are too long, three invalid values, and counters with eight values that cannot be drawn.
+pub(crate) fn unfit() {
+    let (text, list) = ("x".repeat(20 << 10), vec![7; 5000]);
+    instant!("host", "cut", text = text, list = list, lists = [&list[..]]);
+    for _ in 0..3 {
+        instant!("host", "no json", before = 1, value = NoJson, after = 2);
+    }
+    counter!("odd", nan = f64::NAN, busy = true, idle = false, n = 2);
+    counter!("odd", text = "7", list = [1], none = None::<u8>, half = 0.5);
+    counter!("undrawn", nan = f32::NAN, infinite = f64::INFINITY);
+    let series = Args::new().with("nan", f64::NAN).with("busy", true);
+    let recorder = Recorder::get();
+    recorder.counter(Level::E2e, "odd", &series);
+    if let Some(row) = recorder.thread_track(std::process::id()) {
+        row.counter(Level::E2e, "odd", sa_recorder::now_ns(), &series);
+    }
+    record("after", 10);
+    println!("unfit");
 }
 
 fn site(name: String) -> &'static Site {

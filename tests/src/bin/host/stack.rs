@@ -1,7 +1,8 @@
 //! Spans that do not end one after the other, or get their arguments late.
 
 use crate::work::record;
-use sa_recorder::{SpanGuard, span};
+use sa_recorder::{SpanGuard, async_span, span};
+use std::mem::ManuallyDrop;
 
 /// What the host's memory may grow by: far less than a million rounds would leave behind.
 const GROWTH_KIB: u64 = 4096;
@@ -57,6 +58,31 @@ pub(crate) fn deep_then_killed(depth: u64) {
     let _last = open("last", 0);
     // SAFETY: raise has no preconditions.
     unsafe { libc::raise(libc::SIGKILL) };
+}
+
+/// Opens `spans` spans within each other and `requests` async ones, ends some of each, and leaves the others open.
+pub(crate) fn open_many(ending: &str, spans: u64, requests: u64) {
+    let ending = ending.to_owned();
+    let thread = std::thread::spawn(move || {
+        let mut spans: Vec<_> = (0..spans).map(|index| open("deep", index)).collect();
+        drop(spans.remove(1));
+        drop(spans.remove(spans.len() - 2));
+        drop(spans.pop());
+        let request = |index| async_span!("host", "request", label = "async", index = index);
+        let mut requests: Vec<_> = (0..requests).map(request).collect();
+        drop(requests.pop());
+        drop(requests.remove(0));
+        let _left = ManuallyDrop::new((spans, requests));
+        match ending.as_str() {
+            "kill" => {
+                // SAFETY: raise has no preconditions.
+                unsafe { libc::raise(libc::SIGKILL) };
+            }
+            "exit" => std::process::exit(crate::DONE.into()),
+            _ => {}
+        }
+    });
+    thread.join().expect("the thread ends");
 }
 
 /// A size from this process's status.
