@@ -88,15 +88,19 @@ fn a_signal_handler_may_exit_within_a_write() {
 /// Events in memory end with the process: the ring counts them, if it can be told, or a sentence says so. A write before the hang may have had them.
 #[test]
 fn events_that_end_with_the_process_are_said() {
-    for threads in ["", "1"] {
+    for (how, threads) in [
+        ("exit, in memory", ""),
+        ("exit, in memory", "1"),
+        ("exit in a write, in memory", ""),
+    ] {
         let dir = scratch();
         let outcome = Host::new(STALLED)
-            .arguments(&["exit, in memory"])
+            .arguments(&[how])
             .recorded_in(dir.path())
             .variable("SA_PROFILE_THREADS", threads)
             .deadline(Duration::from_secs(30))
             .run();
-        assert_eq!(outcome.status.code(), Some(7), "{threads}: {outcome:?}");
+        assert_eq!(outcome.status.code(), Some(7), "{how}, {threads}: {outcome:?}");
         if !outcome.stderr.contains("of 1 thread(s) of process") {
             Found::in_dir(dir.path()).assert_accounted(20); // ten of either thread
         }

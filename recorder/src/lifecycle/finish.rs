@@ -71,10 +71,10 @@ impl Process {
             process.fragment.close_removed(); // the helper has gone, and the host may live on
         };
         match self.on_errand(end_ns + REST_NS, finish) {
-            Ok(Some(())) => {}
-            Ok(None) => self.say_what_hangs(),
+            Ok(_) => {}
             Err(_) => finish(self),
         }
+        self.say_what_hangs();
         self.is_over.store(true, Ordering::Release);
     }
 

@@ -3,7 +3,8 @@
 //! `stalled hung` makes every write hang and then does all that a host may do; `stalled looks` makes each look at the control file hang; `stalled fast`
 //! records so much meanwhile that its ring fills up, and `looks, fast` does both; `stalled recovers` goes on after the hang, with one thread again; `stalled late` and `stalled never`
 //! record a span meanwhile that no ring has room for, and the write ends later, or never; `stalled exit` ends the process from a signal handler that
-//! interrupts a write. All end with exit code 7 and say nothing, but for `stalled "exit, in memory"`: it ends while a write hangs and events wait in memory alone.
+//! interrupts a write. All end with exit code 7 and say nothing, except `stalled "exit, in memory"`: it ends while a write hangs and events wait in memory alone. With `stalled "exit in a write, in memory"`, the
+//! recorder's own thread is in that write already.
 #![expect(unsafe_code, reason = "replaces a function of the C library")]
 
 use sa_recorder::{Args, Level, Recorder, span};
@@ -101,12 +102,15 @@ fn main() {
         Some("late") => record_large_late(),
         Some("never") => record_large_never(),
         Some("exit") => exit_in_write(),
-        Some("exit, in memory") => exit_with_events_in_memory(),
+        Some("exit, in memory") => exit_with_events_in_memory(Duration::ZERO),
+        Some("exit in a write, in memory") => exit_with_events_in_memory(UNTIL_IT_WRITES),
         _ => std::process::exit(64),
     }
     std::process::exit(7);
 }
 
+/// After this time the recorder's own thread is in a write.
+const UNTIL_IT_WRITES: Duration = Duration::from_millis(600);
 /// How many spans were recorded.
 static RECORDED: AtomicU64 = AtomicU64::new(0);
 
@@ -121,8 +125,7 @@ fn record(count: u64) {
 fn hang() {
     WRITES.store(HANG, Ordering::Relaxed);
     record(10);
-    // By now the recorder's thread is in the write.
-    std::thread::sleep(Duration::from_millis(600));
+    std::thread::sleep(UNTIL_IT_WRITES);
     let recorder = Recorder::get();
     recorder.flush();
     assert!(recorder.fragment().is_some(), "the path is known");
@@ -189,7 +192,7 @@ fn record_large_late() {
 fn record_large_never() {
     WRITES.store(HANG, Ordering::Relaxed);
     record(10);
-    std::thread::sleep(Duration::from_millis(600));
+    std::thread::sleep(UNTIL_IT_WRITES);
     record_large();
 }
 
@@ -208,7 +211,7 @@ fn threads() -> usize {
 }
 
 /// A thread's events wait in memory, for the file had no room for its ring, and the last write never ends.
-fn exit_with_events_in_memory() {
+fn exit_with_events_in_memory(rest: Duration) {
     IS_FULL.store(true, Ordering::Relaxed);
     let (told, recorded) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -220,6 +223,7 @@ fn exit_with_events_in_memory() {
     });
     recorded.recv().expect("the thread records");
     WRITES.store(HANG, Ordering::Relaxed);
+    std::thread::sleep(rest);
 }
 
 extern "C" fn end(_signal: libc::c_int) {
