@@ -10,13 +10,15 @@ def stalled():
 
     async def app(_scope, _receive, _send):
         await asyncio.sleep(0.05)
-        time.sleep(0.08)
+        with sa_profile.span("stalling"):
+            time.sleep(0.08)
         await asyncio.sleep(0.05)
 
     async def main():
         await HttpSpans(app)({"type": "http"}, None, None)
         await asyncio.sleep(0.05)
-        time.sleep(0.08)  # nobody waits
+        with sa_profile.span("stalling while nobody waits"):
+            time.sleep(0.08)
         await asyncio.sleep(0.05)
         print(len(asyncio.all_tasks()))
 
@@ -26,10 +28,17 @@ def stalled():
 
 def test_a_stall_while_requests_are_under_way_is_a_span(record):
     trace = record(stalled, SA_PROFILE_LEVEL="verbose")
-    (stall,) = trace.named("event_loop.stall")
-    (request,) = trace.named("http.request")
-    assert 40_000 < stall["dur"] < 200_000
-    assert request["ts"] < stall["ts"] and stall["ts"] + stall["dur"] < request["ts"] + request["dur"]
+    stalls, (request,) = trace.named("event_loop.stall"), trace.named("http.request")
+    (cause,), (other,) = trace.named("stalling"), trace.named("stalling while nobody waits")
+    assert any(is_end_of(cause, stall) and stall["dur"] > 40_000 for stall in stalls)
+    assert not any(is_end_of(other, stall) for stall in stalls)
+    for stall in stalls:  # a busy machine may have caused some more
+        assert request["ts"] < stall["ts"] and stall["ts"] + stall["dur"] < request["ts"] + request["dur"]
+
+
+def is_end_of(cause, stall):
+    """Returns whether a span ends within a stall."""
+    return stall["ts"] < cause["ts"] + cause["dur"] <= stall["ts"] + stall["dur"]
 
 
 def stalled_at_each_phase():
@@ -51,8 +60,7 @@ def test_no_stall_of_20_ms_falls_between_two_beats(record):
     stalls, causes = trace.named("event_loop.stall"), trace.named("stalling")
     assert len(causes) == 10
     for cause in causes:
-        end = cause["ts"] + cause["dur"]
-        assert any(stall["ts"] < end <= stall["ts"] + stall["dur"] for stall in stalls)
+        assert any(is_end_of(cause, stall) for stall in stalls)
 
 
 def two_loops():
