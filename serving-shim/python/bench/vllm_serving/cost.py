@@ -6,6 +6,9 @@ answered, so no request counts in two windows. Each turn gives two differences, 
     difference = request + output tokens * token
 
 Both unknowns are solved from the two, turn by turn.
+
+The client does the same work for each request of one length. Where its CPU time differs between the windows of a turn, the machine ran at another speed, so the
+servers' times are scaled by it. On a machine with noisy neighbours, windows then differ by a third of what they did.
 """
 
 import asyncio
@@ -26,7 +29,7 @@ MINUTES = 9.5
 # Most that the API server may pay, and how well that must be known: half the width of the 95 % confidence interval.
 BARS_US = {"request": 100.0, "token": 3.0}
 HALF_WIDTHS_US = {"request": 25.0, "token": 1.0}
-JUDGED = "APIServer"
+JUDGED, CLIENT = "APIServer", "client"
 # The order of a turn's windows: a drift of the machine falls on both states and on both lengths.
 TURN = [(True, (SHORT, LONG)), (False, (LONG, SHORT, SHORT, LONG)), (True, (LONG, SHORT))]
 
@@ -65,8 +68,9 @@ class Costs:
 
     def add(self, windows):
         """Adds the windows of a turn: CPU ns of a request in each, by process, by whether recording was on, and number of tokens."""
-        for name in windows[True, SHORT][0]:
-            mean = {key: statistics.fmean(one[name] for one in found) / 1000 for key, found in windows.items()}
+        speed = {tokens: statistics.fmean(one[CLIENT] for on in (True, False) for one in windows[on, tokens]) for tokens in (SHORT, LONG)}
+        for name in windows[True, SHORT][0].keys() - {CLIENT}:
+            mean = {(on, tokens): statistics.fmean(one[name] * speed[tokens] / one[CLIENT] for one in found) / 1000 for (on, tokens), found in windows.items()}
             short, long = (mean[True, tokens] - mean[False, tokens] for tokens in (SHORT, LONG))
             token = (long - short) / (LONG - SHORT)
             for what, cost in (("short", short), ("long", long), ("token", token), ("request", short - SHORT * token)):
@@ -133,8 +137,10 @@ async def turn(machine, server, clients, folder):
 
 
 async def window(clients, tokens, processes):
-    """Returns the CPU ns that each process has used for a request of a batch."""
-    before = cpu_ns(processes)
+    """Returns the CPU ns that each process and the client have used for a request of a batch."""
+    before, client_before = cpu_ns(processes), time.process_time_ns()
     await clients.batch(tokens)
+    client_ns = time.process_time_ns() - client_before
     await asyncio.sleep(FLUSH_S)
-    return {name: (ns - before[name]) / BATCH[tokens] for name, ns in cpu_ns(processes).items()}
+    used = {name: ns - before[name] for name, ns in cpu_ns(processes).items()} | {CLIENT: client_ns}
+    return {name: ns / BATCH[tokens] for name, ns in used.items()}

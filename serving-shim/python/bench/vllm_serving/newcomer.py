@@ -29,7 +29,7 @@ REQUESTS, CONCURRENCY, TOKENS = 64, 8, 24
 WARM_UP = 8  # requests before those that the client measures
 SERVED_S = 30  # longest wait until `sa-profile serve` has read what was recorded
 SKETCH = 0.005  # relative error of the live quantiles
-FROM_CLIENT = 0.05
+FROM_CLIENT, FROM_CLIENT_MS = 0.05, 1.0  # whichever is more
 STOPPED_S, AROUND_S = 3.0, 0.5
 SQL_PYTHON = Path(__file__).resolve().parents[4] / "tests/sql/python"
 
@@ -123,9 +123,9 @@ def check_figures(shell, report, timings, text):
         for at in QUANTILES[:3]:  # the p99 of 64 is their longest
             client = quantile([of_client(one) for one, row in pairs if row], at)
             mine = quantile([(row[end] - row["arrival_ns"]) / 1e6 for _, row in pairs if row], at)
-            off = abs(mine - client) / client
-            report.result(f"newcomer_{figure}_p{at * 100:g}_ms", mine, f"client {client:.2f}, {off:.2%} apart")
-            report.check(f"newcomer_{figure}_p{at * 100:g}_within_{FROM_CLIENT:.0%}", off <= FROM_CLIENT)
+            off = abs(mine - client)
+            report.result(f"newcomer_{figure}_p{at * 100:g}_ms", mine, f"client {client:.2f}, {off / client:.2%} apart")
+            report.check(f"newcomer_{figure}_p{at * 100:g}_is_the_clients", off <= max(FROM_CLIENT * client, FROM_CLIENT_MS))
     check_sql(shell, report, theirs, requests)
 
 
@@ -238,20 +238,34 @@ async def stop_worker(shell, server):
 
 
 def check_crash(shell, machine, report, victim, code, closing):
-    """The closing lines of `run`, the report, `status` and `doctor` name the victim first, and the trace opens."""
-    killed = next((line for line in closing.splitlines() if "killed: " in line), "")
+    """The closing lines of `run`, the report, `status` and `doctor` name the victim first, and the trace opens.
+
+    SIGKILL may hit the victim between two spans. Then nothing shows that it was killed, and they say only that it may have died first.
+    """
+    trace = fetched(shell, "open", "--no-browser", "--port", str(machine.options.port + 2))
+    opened = {event["pid"] for event in trace["traceEvents"] if event["ph"] == "B"}
+    report.check("newcomer_open_shows_the_crash", bool(opened))
+    is_in_span = victim in opened
+    report.result("newcomer_victim_was_in_a_span", int(is_in_span))
     report.check("newcomer_run_ends_as_the_server_did", code < 125, code)  # from there on it would be the code of `run` or of a signal
-    report.check("newcomer_run_names_the_victim_first", first_pid(killed) == victim, killed)
+    report.check("newcomer_run_names_the_victim_first", names_first(closing, victim, is_in_span), closing[-900:])
     report.check("newcomer_run_says_what_next", "next: sa-profile open" in closing)
     found = shell.json("report", "--json")
-    first = found["findings"][0]
-    report.check("newcomer_crash_is_the_first_finding", first["rule"] == "crash" and f"(pid {victim}) died first" in first["evidence"], first["evidence"])
-    report.check("newcomer_crash_says_with_which_requests", found["crash"]["requests"] > 0, found["crash"]["requests"])
+    first, crash = found["findings"][0], found["crash"]
+    phrase = f"(pid {victim}) died first" if is_in_span else f"(pid {victim}) may have died before"
+    report.check("newcomer_crash_is_the_first_finding", first["rule"] == "crash" and phrase in first["evidence"], first["evidence"])
+    report.check("newcomer_crash_says_with_which_requests", crash["requests"] > 0, crash["requests"])
     for command in ("status", "doctor"):
-        lines = [line for line in shell.run(command).stdout.splitlines() if "killed: " in line]
-        report.check(f"newcomer_{command}_agrees", len(lines) == 1 and first_pid(lines[0]) == victim, *lines)
-    trace = fetched(shell, "open", "--no-browser", "--port", str(machine.options.port + 2))
-    report.check("newcomer_open_shows_the_crash", any(event["ph"] == "B" and event["pid"] == victim for event in trace["traceEvents"]))
+        said = shell.run(command).stdout
+        report.check(f"newcomer_{command}_agrees", names_first(said, victim, is_in_span), said[-900:])
+
+
+def names_first(text, victim, is_in_span):
+    """Returns whether the list of killed processes begins with this one. If it was in no span, it is enough that a line names it."""
+    if not is_in_span:
+        return re.search(rf"\b{victim}\b", text) is not None
+    lines = [line for line in text.splitlines() if "killed: " in line]
+    return len(lines) == 1 and first_pid(lines[0]) == victim
 
 
 def first_pid(line):
