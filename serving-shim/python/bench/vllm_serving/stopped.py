@@ -88,10 +88,14 @@ def idle_causes(machine, path, from_ns, to_ns):
 
 
 def check_causes(report, victim, blamed, quiet, stopped):
-    """Compares the causes of two windows of equal length. The difference belongs to the process that was stopped. Stops of the
-    worker within its steps are not idle time."""
+    """Compares the causes of two windows of equal length. The difference belongs to the process that was stopped.
+
+    Stops of the worker within its steps are not idle time, and on a busy machine most of them are. Then the other causes must not have grown instead.
+    """
     grown = {cause: stopped.get(cause, 0) - quiet.get(cause, 0) for cause in sorted(quiet.keys() | stopped.keys())}
     own = sum(seconds for cause, seconds in grown.items() if cause in blamed)
     others = sum(seconds for cause, seconds in grown.items() if cause not in blamed and seconds > 0)
     report.result(f"stopped_{victim}_idle_s", own, "more than while nobody is stopped:", ", ".join(f"{cause} {seconds:+.3f}" for cause, seconds in grown.items()))
-    report.check(f"stopped_{victim}_is_blamed", own > max(TURNS * STOPPED_S / 2, 2 * others), f"{own:.3f} s, all others {others:.3f} s")
+    stopped_s = TURNS * STOPPED_S
+    in_steps = victim == "Worker" and own > 0 and others < stopped_s / 4
+    report.check(f"stopped_{victim}_is_blamed", own > max(stopped_s / 2, 2 * others) or in_steps, f"{own:.3f} s, all others {others:.3f} s")
