@@ -6,7 +6,7 @@ const FIGURES = [
   ['prefill', 'prefill', 'from there to the first token'],
   ['decode', 'decode', 'from the first token to the last'],
   ['engine_ttft', 'TTFT, engine', 'from the queue to the first token'],
-  ['ttft', 'TTFT, frontend', 'from arrival to the first token there'],
+  ['ttft', 'TTFT, frontend', 'from arrival until the first part of the answer left, or to the first token'],
   ['application_ttft', 'TTFT, application', 'the same, from when the application got it'],
   ['tpot', 'TPOT', 'per output token behind the first'],
   ['itl', 'ITL', 'between tokens, of all requests together'],

@@ -9,7 +9,7 @@ WITH waited AS (
 ), moment AS (
   SELECT a.display_value AS request_id, s.arg_set_id, s.ts - COALESCE(w.waited_ns, 0) AS ts, COALESCE(w.waited_ns, 0) AS waited_ns, CASE WHEN s.dur > 0 THEN COALESCE(s.ts - COALESCE(w.waited_ns, 0) + w.answered_ns, s.ts + s.dur) END AS end_ts,
     COALESCE(t.upid, pt.upid, ta.int_value) AS upid,
-    CASE WHEN SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
+    CASE WHEN s.dur <> 0 AND SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
   FROM slice s
   JOIN args a ON a.arg_set_id = s.arg_set_id AND a.flat_key IN ('args.request_id', 'args.request_ids')
   LEFT JOIN waited w ON w.arg_set_id = s.arg_set_id AND SUBSTR(s.name, 1, 5) = 'http.'
@@ -20,7 +20,7 @@ WITH waited AS (
   LEFT JOIN args ta ON ta.arg_set_id = tr.source_arg_set_id AND ta.flat_key = 'upid'
   WHERE (s.dur <> 0 AND (SUBSTR(s.name, 1, 5) = 'http.' OR s.name IN ('request', 'request.preprocess')))
     OR (s.dur = 0 AND s.name IN ('request.queued', 'queued', 'request.scheduled', 'scheduled',
-      'request.first_token', 'request.token', 'token', 'request.finished'))
+      'request.first_token', 'request.token', 'token', 'http.first_chunk', 'request.finished'))
 ), noted AS (
   SELECT arg_set_id, MAX(int_value) AS output_tokens
   FROM args
@@ -37,6 +37,7 @@ WITH waited AS (
     MIN(CASE WHEN m.kind = 'preprocess' THEN m.ts END) AS read_ts,
     MIN(CASE WHEN m.kind = 'scheduled' THEN m.ts END) AS scheduled_ts,
     MIN(CASE WHEN m.kind IN ('first_token', 'token') THEN m.ts END) AS first_token_ts,
+    MIN(CASE WHEN m.kind = 'http.first_chunk' THEN m.ts END) AS first_chunk_ts,
     MAX(CASE WHEN m.kind = 'token' THEN m.ts END) AS last_token_ts,
     MAX(CASE WHEN m.kind = 'finished' THEN m.ts END) AS finished_ts,
     SUM(CASE WHEN m.kind = 'token' THEN 1 ELSE 0 END) AS tokens,
@@ -49,6 +50,7 @@ WITH waited AS (
     MIN(o.read_ts) AS read_ns, MIN(o.scheduled_ts) AS scheduled_ns,
     MIN(CASE WHEN o.upid = e.upid THEN o.first_token_ts END) AS engine_first_token_ns,
     MIN(CASE WHEN o.upid = f.upid THEN o.first_token_ts END) AS first_token_ns,
+    MIN(CASE WHEN o.upid = f.upid AND f.kind = 'http' THEN o.first_chunk_ts END) AS first_chunk_ns,
     COALESCE(MAX(o.last_token_ts), MAX(CASE WHEN o.upid = e.upid THEN o.finished_ts END)) AS last_token_ns,
     COALESCE(MAX(o.output_tokens), CASE WHEN MAX(o.tokens) > 0 THEN MAX(o.tokens) END) AS output_tokens
   FROM of_process o
@@ -59,18 +61,22 @@ WITH waited AS (
 ), request AS (
   -- Without HTTP, what comes before the request's own span is a part of it.
   SELECT CASE WHEN arrived_as = 'span' AND read_ns < span_ts THEN read_ns ELSE span_ts END AS arrival_ns, waited_ns,
-    queued_ns, scheduled_ns, engine_first_token_ns, first_token_ns, last_token_ns, span_end_ts AS finished_ns, output_tokens
+    queued_ns, scheduled_ns, engine_first_token_ns, first_token_ns,
+    -- An answer in one piece leaves at its end. A chunk before the first token belongs to another prompt of the same HTTP request.
+    CASE WHEN (first_token_ns IS NULL OR first_chunk_ns >= first_token_ns) AND (span_end_ts IS NULL OR first_chunk_ns < span_end_ts)
+      THEN first_chunk_ns ELSE first_token_ns END AS ttft_end_ns,
+    last_token_ns, span_end_ts AS finished_ns, output_tokens
   FROM joined
 ), figure AS (
   SELECT 'queue' AS metric, 1 AS place_of_metric, scheduled_ns - queued_ns AS ns FROM request
   UNION ALL SELECT 'prefill', 2, COALESCE(engine_first_token_ns, first_token_ns) - scheduled_ns FROM request
   UNION ALL SELECT 'decode', 3, last_token_ns - COALESCE(engine_first_token_ns, first_token_ns) FROM request
   UNION ALL SELECT 'engine_ttft', 4, engine_first_token_ns - queued_ns FROM request
-  UNION ALL SELECT 'ttft', 5, first_token_ns - arrival_ns FROM request
+  UNION ALL SELECT 'ttft', 5, ttft_end_ns - arrival_ns FROM request
   UNION ALL SELECT 'tpot', 6, CAST((finished_ns - first_token_ns - (finished_ns - first_token_ns) % NULLIF(output_tokens - 1, 0)) / NULLIF(output_tokens - 1, 0) AS BIGINT)
     FROM request WHERE output_tokens > 1 AND finished_ns >= first_token_ns
   UNION ALL SELECT 'e2e', 7, finished_ns - arrival_ns FROM request
-  UNION ALL SELECT 'application_ttft', 8, first_token_ns - arrival_ns - waited_ns FROM request
+  UNION ALL SELECT 'application_ttft', 8, ttft_end_ns - arrival_ns - waited_ns FROM request
   UNION ALL SELECT 'application_e2e', 9, finished_ns - arrival_ns - waited_ns FROM request
 ), ranked AS (
   SELECT metric, place_of_metric, ns, ROW_NUMBER() OVER (PARTITION BY metric ORDER BY ns) - 1 AS place, COUNT(*) OVER (PARTITION BY metric) - 1 AS last_place

@@ -10,7 +10,7 @@ WITH waited AS (
 ), moment AS (
   SELECT a.display_value AS request_id, s.arg_set_id, s.ts - COALESCE(w.waited_ns, 0) AS ts, COALESCE(w.waited_ns, 0) AS waited_ns, CASE WHEN s.dur > 0 THEN COALESCE(s.ts - COALESCE(w.waited_ns, 0) + w.answered_ns, s.ts + s.dur) END AS end_ts,
     COALESCE(t.upid, pt.upid, ta.int_value) AS upid,
-    CASE WHEN SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
+    CASE WHEN s.dur <> 0 AND SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
   FROM slice s
   JOIN args a ON a.arg_set_id = s.arg_set_id AND a.flat_key IN ('args.request_id', 'args.request_ids')
   LEFT JOIN waited w ON w.arg_set_id = s.arg_set_id AND SUBSTR(s.name, 1, 5) = 'http.'
@@ -21,7 +21,7 @@ WITH waited AS (
   LEFT JOIN args ta ON ta.arg_set_id = tr.source_arg_set_id AND ta.flat_key = 'upid'
   WHERE (s.dur <> 0 AND (SUBSTR(s.name, 1, 5) = 'http.' OR s.name IN ('request', 'request.preprocess')))
     OR (s.dur = 0 AND s.name IN ('request.queued', 'queued', 'request.scheduled', 'scheduled',
-      'request.first_token', 'request.token', 'token', 'request.preempted', 'preempted', 'request.finished', 'request.answered'))
+      'request.first_token', 'request.token', 'token', 'http.first_chunk', 'request.preempted', 'preempted', 'request.finished', 'request.answered'))
 ), noted AS (
   SELECT arg_set_id, MAX(CASE WHEN flat_key = 'args.reason' THEN string_value END) AS reason,
     MAX(CASE WHEN flat_key = 'args.prompt_tokens' THEN int_value END) AS prompt_tokens,
@@ -47,6 +47,7 @@ WITH waited AS (
     MIN(CASE WHEN m.kind = 'preprocess' THEN m.end_ts END) AS preprocessed_ts,
     MIN(CASE WHEN m.kind = 'scheduled' THEN m.ts END) AS scheduled_ts,
     MIN(CASE WHEN m.kind IN ('first_token', 'token') THEN m.ts END) AS first_token_ts,
+    MIN(CASE WHEN m.kind = 'http.first_chunk' THEN m.ts END) AS first_chunk_ts,
     MAX(CASE WHEN m.kind = 'token' THEN m.ts END) AS last_token_ts,
     MAX(CASE WHEN m.kind = 'answered' THEN m.ts END) AS answered_ts,
     MAX(CASE WHEN m.kind = 'finished' THEN m.ts END) AS finished_ts,
@@ -67,6 +68,7 @@ WITH waited AS (
     MIN(o.read_ts) AS read_ns, MIN(o.preprocessed_ts) AS preprocessed_ns, MIN(o.scheduled_ts) AS scheduled_ns,
     MIN(CASE WHEN o.upid = e.upid THEN o.first_token_ts END) AS engine_first_token_ns,
     MIN(CASE WHEN o.upid = f.upid THEN o.first_token_ts END) AS first_token_ns,
+    MIN(CASE WHEN o.upid = f.upid AND f.kind = 'http' THEN o.first_chunk_ts END) AS first_chunk_ns,
     COALESCE(MAX(o.last_token_ts), MAX(CASE WHEN o.upid = e.upid THEN o.finished_ts END)) AS last_token_ns,
     MAX(o.answered_ts) AS answered_ns, MAX(o.finished_ts) AS ended_ts,
     COALESCE(MAX(o.output_tokens), CASE WHEN MAX(o.tokens) > 0 THEN MAX(o.tokens) END) AS output_tokens,
@@ -81,18 +83,22 @@ WITH waited AS (
   -- Without HTTP, what comes before the request's own span is a part of it.
   SELECT request_id, is_aborted, is_failed, reason,
     CASE WHEN arrived_as = 'span' AND read_ns < span_ts THEN read_ns ELSE span_ts END AS arrival_ns, waited_ns,
-    read_ns, preprocessed_ns, queued_ns, scheduled_ns, engine_first_token_ns, first_token_ns, last_token_ns, answered_ns,
+    read_ns, preprocessed_ns, queued_ns, scheduled_ns, engine_first_token_ns, first_token_ns, first_chunk_ns,
+    -- An answer in one piece leaves at its end. A chunk before the first token belongs to another prompt of the same HTTP request.
+    CASE WHEN (first_token_ns IS NULL OR first_chunk_ns >= first_token_ns) AND (span_end_ts IS NULL OR first_chunk_ns < span_end_ts)
+      THEN first_chunk_ns ELSE first_token_ns END AS ttft_end_ns,
+    last_token_ns, answered_ns,
     CASE WHEN span_ts IS NULL THEN ended_ts ELSE span_end_ts END AS finished_ns,
     prompt_tokens, cached_tokens, output_tokens, preemptions
   FROM joined
 ), figure AS (
   SELECT request_id, is_aborted, is_failed, reason, arrival_ns, arrival_ns + waited_ns AS received_ns, read_ns, preprocessed_ns, queued_ns, scheduled_ns,
-    engine_first_token_ns, first_token_ns, last_token_ns, answered_ns, finished_ns, prompt_tokens, cached_tokens, output_tokens, preemptions,
+    engine_first_token_ns, first_token_ns, first_chunk_ns, last_token_ns, answered_ns, finished_ns, prompt_tokens, cached_tokens, output_tokens, preemptions,
     scheduled_ns - queued_ns AS queue_ns,
     COALESCE(engine_first_token_ns, first_token_ns) - scheduled_ns AS prefill_ns,
     last_token_ns - COALESCE(engine_first_token_ns, first_token_ns) AS decode_ns,
     engine_first_token_ns - queued_ns AS engine_ttft_ns,
-    first_token_ns - arrival_ns AS ttft_ns, first_token_ns - arrival_ns - waited_ns AS application_ttft_ns,
+    ttft_end_ns - arrival_ns AS ttft_ns, ttft_end_ns - arrival_ns - waited_ns AS application_ttft_ns,
     -- Whole ns: without the remainder the quotient is whole in each engine.
     CASE WHEN output_tokens > 1 THEN CAST((finished_ns - first_token_ns - (finished_ns - first_token_ns) % (output_tokens - 1)) / (output_tokens - 1) AS BIGINT) END AS tpot_ns,
     finished_ns - arrival_ns AS e2e_ns, finished_ns - arrival_ns - waited_ns AS application_e2e_ns
@@ -101,7 +107,7 @@ WITH waited AS (
 -- Moments of two clocks may seem to be in another order: then there is no time between them.
 SELECT request_id,
   CASE WHEN is_aborted = 1 THEN 'aborted' WHEN is_failed = 1 THEN 'failed' WHEN finished_ns IS NULL THEN 'unfinished' ELSE 'ok' END AS status,
-  reason, arrival_ns, received_ns, read_ns, preprocessed_ns, queued_ns, scheduled_ns, engine_first_token_ns, first_token_ns, last_token_ns, answered_ns, finished_ns,
+  reason, arrival_ns, received_ns, read_ns, preprocessed_ns, queued_ns, scheduled_ns, engine_first_token_ns, first_token_ns, first_chunk_ns, last_token_ns, answered_ns, finished_ns,
   prompt_tokens, cached_tokens, output_tokens, preemptions,
   CASE WHEN queue_ns >= 0 THEN queue_ns END AS queue_ns,
   CASE WHEN prefill_ns >= 0 THEN prefill_ns END AS prefill_ns,

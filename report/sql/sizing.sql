@@ -11,7 +11,7 @@ WITH waited AS (
 ), moment AS (
   SELECT a.display_value AS request_id, s.arg_set_id, s.ts - COALESCE(w.waited_ns, 0) AS ts, CASE WHEN s.dur > 0 THEN COALESCE(s.ts - COALESCE(w.waited_ns, 0) + w.answered_ns, s.ts + s.dur) END AS end_ts,
     COALESCE(t.upid, pt.upid, ta.int_value) AS upid,
-    CASE WHEN SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
+    CASE WHEN s.dur <> 0 AND SUBSTR(s.name, 1, 5) = 'http.' THEN 'http' WHEN s.name = 'request' THEN 'span' ELSE REPLACE(s.name, 'request.', '') END AS kind
   FROM slice s
   JOIN args a ON a.arg_set_id = s.arg_set_id AND a.flat_key IN ('args.request_id', 'args.request_ids')
   LEFT JOIN waited w ON w.arg_set_id = s.arg_set_id AND SUBSTR(s.name, 1, 5) = 'http.'
@@ -21,7 +21,7 @@ WITH waited AS (
   LEFT JOIN track tr ON tr.id = s.track_id
   LEFT JOIN args ta ON ta.arg_set_id = tr.source_arg_set_id AND ta.flat_key = 'upid'
   WHERE (s.dur <> 0 AND (SUBSTR(s.name, 1, 5) = 'http.' OR s.name IN ('request', 'request.preprocess')))
-    OR (s.dur = 0 AND s.name IN ('request.queued', 'queued', 'request.first_token', 'request.token', 'token', 'request.finished'))
+    OR (s.dur = 0 AND s.name IN ('request.queued', 'queued', 'request.first_token', 'request.token', 'token', 'http.first_chunk', 'request.finished'))
 ), noted AS (
   SELECT arg_set_id, MAX(CASE WHEN flat_key = 'args.output_tokens' THEN int_value END) AS output_tokens,
     MAX(CASE WHEN string_value IN ('abort', 'aborted', 'cancelled', 'error', 'failed', 'timeout', 'ignored') THEN 1 ELSE 0 END) AS is_failed
@@ -38,6 +38,7 @@ WITH waited AS (
   SELECT m.request_id, m.upid,
     MIN(CASE WHEN m.kind = 'preprocess' THEN m.ts END) AS read_ts,
     MIN(CASE WHEN m.kind IN ('first_token', 'token') THEN m.ts END) AS first_token_ts,
+    MIN(CASE WHEN m.kind = 'http.first_chunk' THEN m.ts END) AS first_chunk_ts,
     MAX(CASE WHEN m.kind = 'finished' THEN m.ts END) AS finished_ts,
     SUM(CASE WHEN m.kind = 'token' THEN 1 ELSE 0 END) AS tokens,
     MAX(n.output_tokens) AS output_tokens, MAX(n.is_failed) AS is_failed
@@ -47,7 +48,8 @@ WITH waited AS (
 ), joined AS (
   SELECT o.request_id, f.kind AS arrived_as, f.ts AS span_ts, f.end_ts AS span_end_ts, e.ts AS queued_ts, MIN(o.read_ts) AS read_ts,
     MIN(CASE WHEN o.upid = e.upid THEN o.first_token_ts END) AS engine_first_token_ts,
-    MIN(CASE WHEN o.upid = f.upid THEN o.first_token_ts END) AS first_token_ts, MAX(o.finished_ts) AS ended_ts,
+    MIN(CASE WHEN o.upid = f.upid THEN o.first_token_ts END) AS first_token_ts,
+    MIN(CASE WHEN o.upid = f.upid AND f.kind = 'http' THEN o.first_chunk_ts END) AS first_chunk_ts, MAX(o.finished_ts) AS ended_ts,
     COALESCE(MAX(o.output_tokens), CASE WHEN MAX(o.tokens) > 0 THEN MAX(o.tokens) END) AS output_tokens, COALESCE(MAX(o.is_failed), 0) AS is_failed
   FROM of_process o
   LEFT JOIN began f ON f.request_id = o.request_id AND f.nth = 1 AND f.kind <> 'queued'
@@ -57,11 +59,14 @@ WITH waited AS (
 ), arrived AS (
   -- Without HTTP, what comes before the request's own span is a part of it.
   SELECT request_id, queued_ts, engine_first_token_ts, first_token_ts, output_tokens, is_failed,
+    -- An answer in one piece leaves at its end. A chunk before the first token belongs to another prompt of the same HTTP request.
+    CASE WHEN (first_token_ts IS NULL OR first_chunk_ts >= first_token_ts) AND (span_end_ts IS NULL OR first_chunk_ts < span_end_ts)
+      THEN first_chunk_ts ELSE first_token_ts END AS ttft_end_ts,
     CASE WHEN arrived_as = 'span' AND read_ts < span_ts THEN read_ts ELSE span_ts END AS arrival_ts,
     CASE WHEN span_ts IS NULL THEN ended_ts ELSE span_end_ts END AS to_ts
   FROM joined
 ), request AS (
-  SELECT request_id, queued_ts, engine_first_token_ts, first_token_ts, output_tokens, is_failed, arrival_ts, COALESCE(arrival_ts, queued_ts) AS from_ts, to_ts
+  SELECT request_id, queued_ts, engine_first_token_ts, first_token_ts, ttft_end_ts, output_tokens, is_failed, arrival_ts, COALESCE(arrival_ts, queued_ts) AS from_ts, to_ts
   FROM arrived
   WHERE to_ts IS NULL OR COALESCE(arrival_ts, queued_ts) < to_ts
 ), edge AS (
@@ -100,7 +105,7 @@ WITH waited AS (
 ), level AS (
   -- Rounded: without the remainder the quotient is whole in each engine.
   SELECT r.request_id, CAST((2 * o.level_ns + r.to_ts - r.from_ts - (2 * o.level_ns + r.to_ts - r.from_ts) % (2 * (r.to_ts - r.from_ts))) / (2 * (r.to_ts - r.from_ts)) AS BIGINT) AS level,
-    r.engine_first_token_ts - r.queued_ts AS engine_ttft_ns, r.first_token_ts - r.arrival_ts AS ttft_ns, r.to_ts - r.arrival_ts AS e2e_ns,
+    r.engine_first_token_ts - r.queued_ts AS engine_ttft_ns, r.ttft_end_ts - r.arrival_ts AS ttft_ns, r.to_ts - r.arrival_ts AS e2e_ns,
     CASE WHEN r.output_tokens > 1 AND r.to_ts >= r.first_token_ts THEN CAST((r.to_ts - r.first_token_ts - (r.to_ts - r.first_token_ts) % (r.output_tokens - 1)) / (r.output_tokens - 1) AS BIGINT) END AS tpot_ns
   FROM request r
   JOIN of_request o ON o.request_id = r.request_id

@@ -34,7 +34,7 @@ pub struct ReportOptions {
 /// Service level objectives: what a request has to keep to be good. What is `None` is not asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Slo {
-    /// Time to first token in the frontend.
+    /// Time to first token, from arrival.
     pub ttft_ns: Option<i64>,
     /// Time per output token behind the first.
     pub tpot_ns: Option<i64>,

@@ -391,6 +391,7 @@ mod tests {
             (MomentKind::Queued, 200, 0),
             (MomentKind::Scheduled, 300, 0),
             (MomentKind::FirstToken, 2_000, 0),
+            (MomentKind::FirstChunk, 2_500, 0),
             (MomentKind::Finished, 8_000, 0),
             (MomentKind::Answered, 8_500, 0),
         ];

@@ -29,6 +29,8 @@ pub(crate) enum MomentKind {
     Resumed,
     /// A process saw the first token.
     FirstToken,
+    /// The first part of the answer left the frontend.
+    FirstChunk,
     /// The request ended.
     Finished,
     /// The frontend took in the request's last output.
@@ -38,7 +40,7 @@ pub(crate) enum MomentKind {
 }
 
 /// All kinds, by the number under which they are stored.
-const KINDS: [MomentKind; 12] = [
+const KINDS: [MomentKind; 13] = [
     MomentKind::Http,
     MomentKind::Request,
     MomentKind::Preprocess,
@@ -48,6 +50,7 @@ const KINDS: [MomentKind; 12] = [
     MomentKind::Scheduled,
     MomentKind::Resumed,
     MomentKind::FirstToken,
+    MomentKind::FirstChunk,
     MomentKind::Finished,
     MomentKind::Answered,
     MomentKind::SpanEnd,
@@ -95,6 +98,7 @@ impl MomentKind {
             "request.queued" | "queued" => MomentKind::Queued,
             "request.scheduled" | "scheduled" => MomentKind::Scheduled,
             "request.first_token" => MomentKind::FirstToken,
+            "http.first_chunk" => MomentKind::FirstChunk,
             "request.preempted" | "preempted" => MomentKind::Preempted,
             "request.resumed" | "resumed" => MomentKind::Resumed,
             "request.finished" => MomentKind::Finished,

@@ -29,7 +29,7 @@ pub struct Figures {
     pub cached_tokens: u64,
     /// See there.
     pub output_tokens: u64,
-    /// From arrival to the first token in the frontend.
+    /// From arrival until the first part of the answer left; for an answer in one piece, until its first token.
     pub ttft: Histogram,
     /// From the queue to the first token in the engine.
     pub engine_ttft: Histogram,
@@ -87,9 +87,7 @@ pub(super) fn each_figure(
         figures.arrived += 1;
     });
     let durations: [(Option<i64>, Option<i64>, Of); 7] = [
-        (request.first_token_ns(), request.ttft_ns(), |to| {
-            &mut to.ttft
-        }),
+        (request.ttft_end_ns(), request.ttft_ns(), |to| &mut to.ttft),
         (
             request.engine_first_token_ns(),
             request.engine_ttft_ns(),

@@ -224,7 +224,7 @@ impl Exposition {
         let histograms = [
             (
                 "time_to_first_token_seconds",
-                "From arrival to the first token in the frontend.",
+                "From arrival until the first part of the answer left; for an answer in one piece, until its first token.",
                 &requests.ttft,
             ),
             (

@@ -52,7 +52,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
             "  goodput: {kept} ({good}) keep the objectives; {rate:.1} a second\n"
         ));
     }
-    put_figures(summary, out);
+    put_figures(report, out);
     put_out_of_order(&summary.out_of_order, out);
     put_parts(&report.request_parts, out);
     put_phases(&report.phases, out);
@@ -66,18 +66,21 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
 }
 
 /// Adds a row for each figure that the trace has. Figures that begin in the application have their own rows if the arrival in the kernel is known.
-fn put_figures(summary: &RequestSummary, out: &mut String) {
+fn put_figures(report: &RunReport, out: &mut String) {
+    let summary = &report.requests;
     let is_arrival_known = summary.is_arrival_known();
-    let (to_first_token, to_end) = match is_arrival_known {
-        true => (
-            "from arrival in the kernel to the first token",
-            "from arrival in the kernel to the end",
-        ),
-        false => (
-            "from when the frontend got it to its first token",
-            "from when the frontend got it to the end",
-        ),
+    let from = match is_arrival_known {
+        true => "from arrival in the kernel",
+        false => "from when the frontend got it",
     };
+    let mut requests = report.request.iter();
+    let is_streamed = requests.any(|one| one.ttft_end_ns() != one.first_token_ns());
+    let to_first_token = match (is_streamed, is_arrival_known) {
+        (true, _) => format!("{from} until the first part of the answer left"),
+        (false, true) => format!("{from} to the first token"),
+        (false, false) => format!("{from} to its first token"),
+    };
+    let to_end = format!("{from} to the end");
     let figures = [
         (
             "queue",
@@ -95,7 +98,7 @@ fn put_figures(summary: &RequestSummary, out: &mut String) {
             &summary.engine_ttft,
             "from the queue to the first token",
         ),
-        ("TTFT, frontend", &summary.ttft, to_first_token),
+        ("TTFT, frontend", &summary.ttft, to_first_token.as_str()),
         (
             "TTFT, application",
             &summary.application_ttft,
@@ -107,7 +110,7 @@ fn put_figures(summary: &RequestSummary, out: &mut String) {
             &summary.itl,
             "between tokens, of all requests together",
         ),
-        ("E2E", &summary.e2e, to_end),
+        ("E2E", &summary.e2e, to_end.as_str()),
         (
             "E2E, application",
             &summary.application_e2e,

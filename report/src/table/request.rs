@@ -41,6 +41,8 @@ pub struct RequestTimes {
     pub engine_first_token_ns: Option<i64>,
     /// When the frontend saw the first token.
     pub first_token_ns: Option<i64>,
+    /// When the first part of the answer left the frontend.
+    pub first_chunk_ns: Option<i64>,
     /// When the last token was seen; where tokens are not recorded, when the engine ended the request.
     pub last_token_ns: Option<i64>,
     /// When the frontend took in the last output: vLLM's own E2E ends here.
@@ -76,6 +78,7 @@ pub struct Request {
     scheduled_ns: OptionalNs,
     engine_first_token_ns: OptionalNs,
     first_token_ns: OptionalNs,
+    first_chunk_ns: OptionalNs,
     last_token_ns: OptionalNs,
     answered_ns: OptionalNs,
     finished_ns: OptionalNs,
@@ -106,6 +109,7 @@ impl Request {
             scheduled_ns: times.scheduled_ns.into(),
             engine_first_token_ns: times.engine_first_token_ns.into(),
             first_token_ns: times.first_token_ns.into(),
+            first_chunk_ns: times.first_chunk_ns.into(),
             last_token_ns: times.last_token_ns.into(),
             answered_ns: times.answered_ns.into(),
             finished_ns: times.finished_ns.into(),
@@ -165,6 +169,7 @@ impl Request {
             scheduled_ns: self.scheduled_ns(),
             engine_first_token_ns: self.engine_first_token_ns(),
             first_token_ns: self.first_token_ns(),
+            first_chunk_ns: self.first_chunk_ns(),
             last_token_ns: self.last_token_ns(),
             answered_ns: self.answered_ns(),
             finished_ns: self.finished_ns(),
@@ -209,6 +214,11 @@ impl Request {
     /// Returns [`RequestTimes::first_token_ns`].
     pub fn first_token_ns(&self) -> Option<i64> {
         self.first_token_ns.get()
+    }
+
+    /// Returns [`RequestTimes::first_chunk_ns`].
+    pub fn first_chunk_ns(&self) -> Option<i64> {
+        self.first_chunk_ns.get()
     }
 
     /// Returns [`RequestTimes::last_token_ns`].
@@ -275,14 +285,25 @@ impl Request {
         between(self.received_ns, self.finished_ns)
     }
 
-    /// Returns the time to first token: from arrival to the first token in the frontend.
+    /// Returns the time to first token: from arrival until the first part of the answer left; for an answer in one piece, until its first token.
     pub fn ttft_ns(&self) -> Option<i64> {
-        between(self.arrival_ns, self.first_token_ns)
+        between(self.arrival_ns, self.ttft_end_ns().into())
     }
 
-    /// Returns the time from when the application got the request to the first token in the frontend.
+    /// Returns the same time, from when the application got the request.
     pub fn application_ttft_ns(&self) -> Option<i64> {
-        between(self.received_ns, self.first_token_ns)
+        between(self.received_ns, self.ttft_end_ns().into())
+    }
+
+    /// Returns when the time to first token ends: when the first part of a streamed answer left, else at the first token in the frontend.
+    pub fn ttft_end_ns(&self) -> Option<i64> {
+        let (token_ns, finished_ns) = (self.first_token_ns(), self.finished_ns());
+        // An answer in one piece leaves at its end. A chunk before the first token belongs to another prompt of the same HTTP request.
+        let is_streamed = |chunk_ns: &i64| {
+            token_ns.is_none_or(|token_ns| token_ns <= *chunk_ns)
+                && finished_ns.is_none_or(|finished_ns| *chunk_ns < finished_ns)
+        };
+        self.first_chunk_ns().filter(is_streamed).or(token_ns)
     }
 
     /// Returns the time from the queue to the first token in the engine, which depends on the engine alone.

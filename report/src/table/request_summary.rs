@@ -37,7 +37,7 @@ pub struct RequestSummary {
     pub goodput: Option<Goodput>,
     /// From the queue to the first schedule.
     pub queue: Quantiles,
-    /// From arrival to the first token in the frontend.
+    /// From arrival until the first part of the answer left; for an answer in one piece, until its first token.
     pub ttft: Quantiles,
     /// From the queue to the first token in the engine.
     pub engine_ttft: Quantiles,
@@ -51,7 +51,7 @@ pub struct RequestSummary {
     pub decode: Quantiles,
     /// From arrival to the end.
     pub e2e: Quantiles,
-    /// From when the application got the request to the first token in the frontend.
+    /// [`ttft`](Self::ttft) from when the application got the request.
     pub application_ttft: Quantiles,
     /// From when the application got the request to the end.
     pub application_e2e: Quantiles,

@@ -5,6 +5,7 @@ mod command;
 mod crash;
 mod diff;
 mod export;
+mod first_chunk;
 mod golden;
 mod growth;
 mod hostile;

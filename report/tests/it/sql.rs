@@ -61,15 +61,15 @@ const BY_PROCESS: [&str; 10] = [
 ];
 
 /// The rows of each statement.
-type Rows = BTreeMap<&'static str, Vec<Value>>;
+pub(crate) type Rows = BTreeMap<&'static str, Vec<Value>>;
 
 /// A trace in a file, and its tables.
-struct Run {
+pub(crate) struct Run {
     folder: TempDir,
 }
 
 impl Run {
-    fn of_lines(lines: &[Value]) -> Run {
+    pub(crate) fn of_lines(lines: &[Value]) -> Run {
         let folder = TempDir::new().unwrap();
         let trace = folder.path().join("trace.json");
         std::fs::write(&trace, json!({ "traceEvents": lines }).to_string()).unwrap();
@@ -86,7 +86,7 @@ impl Run {
     }
 
     /// What a program recorded, or a trace.
-    fn of_run(run: &Path) -> Run {
+    pub(crate) fn of_run(run: &Path) -> Run {
         let folder = TempDir::new().unwrap();
         if run.is_file() {
             let trace = run.canonicalize().unwrap();
@@ -174,7 +174,7 @@ impl Run {
         }
     }
 
-    fn trace(&self) -> PathBuf {
+    pub(crate) fn trace(&self) -> PathBuf {
         self.folder.path().join("trace.json")
     }
 
@@ -190,7 +190,7 @@ impl Run {
         to
     }
 
-    fn report(&self) -> RunReport {
+    pub(crate) fn report(&self) -> RunReport {
         let options = ReportOptions {
             concurrency: true,
             ..ReportOptions::default()
@@ -223,7 +223,7 @@ impl Run {
     }
 
     /// Wherever it can run, with the same rows everywhere.
-    fn rows(&self, test: &str) -> Vec<Rows> {
+    pub(crate) fn rows(&self, test: &str) -> Vec<Rows> {
         let found = [self.in_perfetto(test), self.in_engine(test, "duckdb")];
         if let [Some(perfetto), Some(duckdb)] = &found {
             agree(perfetto, duckdb);
@@ -775,7 +775,7 @@ fn idle_agrees(rows: &Rows, report: &RunReport) -> usize {
 }
 
 /// Everything that a report says in SQL.
-fn all_agree(rows: &Rows, report: &RunReport) {
+pub(crate) fn all_agree(rows: &Rows, report: &RunReport) {
     requests_agree(rows, report);
     names_agree(rows, report);
     devices_agree(rows, report);

@@ -12,6 +12,7 @@ pub(crate) struct Life {
     http: Option<SpanTimes>,
     preprocess: Option<SpanTimes>,
     args: RequestArgs,
+    first_chunk_ns: Option<i64>,
     answered_ns: Option<i64>,
     preemptions: u64,
     /// Start of the current preemption, and the total of earlier ones.
@@ -66,6 +67,11 @@ impl SpanTimes {
             waited_ns: moment.args.waited_ns,
         }
     }
+
+    /// Returns when the application got it.
+    fn received_ns(self) -> i64 {
+        self.start_ns.saturating_add(self.waited_ns)
+    }
 }
 
 impl Life {
@@ -89,6 +95,14 @@ impl Life {
                 self.runs(ts_ns);
             }
             MomentKind::FirstToken => first(&mut of_process.first_token_ns, ts_ns),
+            MomentKind::FirstChunk => {
+                // A chunk from before it was received belongs to the previous request with this id.
+                let is_own =
+                    |http: SpanTimes| http.process == moment.process && http.received_ns() <= ts_ns;
+                if self.http.is_some_and(is_own) {
+                    first(&mut self.first_chunk_ns, ts_ns);
+                }
+            }
             MomentKind::Preempted => {
                 first(&mut of_process.preempted_ns, ts_ns);
                 self.preemptions += 1;
@@ -265,16 +279,16 @@ impl Life {
         }
         let finished_ns = self.end_ns();
         let last_token_ns = processes().filter_map(|of| of.tokens.last().copied()).max();
-        let received_ns = |span: SpanTimes| span.start_ns.saturating_add(span.waited_ns);
         let times = RequestTimes {
             arrival_ns: arrival.map(|span| span.start_ns),
-            received_ns: arrival.map(received_ns),
+            received_ns: arrival.map(SpanTimes::received_ns),
             read_ns: self.preprocess.map(|span| span.start_ns),
             preprocessed_ns: self.preprocess.and_then(|span| span.end_ns),
             queued_ns,
             scheduled_ns: processes().filter_map(|of| of.scheduled_ns).min(),
             engine_first_token_ns: engine.and_then(|of| of.first_token_ns),
             first_token_ns: frontend.and_then(|of| of.first_token_ns),
+            first_chunk_ns: self.first_chunk_ns,
             last_token_ns: last_token_ns.or(engine.and_then(|of| of.finished_ns)),
             answered_ns: self.answered_ns,
             finished_ns,
