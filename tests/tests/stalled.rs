@@ -100,7 +100,11 @@ fn events_that_end_with_the_process_are_said() {
             .variable("SA_PROFILE_THREADS", threads)
             .deadline(Duration::from_secs(30))
             .run();
-        assert_eq!(outcome.status.code(), Some(7), "{how}, {threads}: {outcome:?}");
+        assert_eq!(
+            outcome.status.code(),
+            Some(7),
+            "{how}, {threads}: {outcome:?}"
+        );
         if !outcome.stderr.contains("of 1 thread(s) of process") {
             Found::in_dir(dir.path()).assert_accounted(20); // ten of either thread
         }

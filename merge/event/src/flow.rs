@@ -207,17 +207,26 @@ fn hashed(id: Result<u64, &[u8]>, seed: u64) -> u64 {
     HASHED | hash >> 1
 }
 
+/// The two digits of each byte.
+const HEXADECIMAL: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut texts = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        texts[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    texts
+};
+
 /// Appends `"<key>":"0x…"`.
 pub fn write_id(key: &str, id: u64, out: &mut Vec<u8>) {
     out.push(b'"');
     out.extend_from_slice(key.as_bytes());
     out.extend_from_slice(br#"":"0x"#);
-    let digits = (u64::BITS - id.leading_zeros()).div_ceil(4).max(1);
-    out.extend(
-        (0..digits)
-            .rev()
-            .map(|nibble| b"0123456789abcdef"[(id >> (4 * nibble) & 15) as usize]),
-    );
+    let pairs = id.to_be_bytes().map(|byte| HEXADECIMAL[usize::from(byte)]);
+    let zeros = id.leading_zeros() as usize / 4;
+    out.extend_from_slice(&pairs.as_flattened()[zeros.min(15)..]);
     out.push(b'"');
 }
 
@@ -301,9 +310,11 @@ mod tests {
 
     #[test]
     fn writes_hexadecimal() {
-        let mut out = Vec::new();
-        write_id("id", 1 << 40 | 0x1f, &mut out);
-        assert_eq!(out, br#""id":"0x1000000001f""#);
+        for id in [0, 1, 0xf, 0x10, 1 << 40 | 0x1f, u64::MAX, u64::MAX >> 4] {
+            let mut out = Vec::new();
+            write_id("id", id, &mut out);
+            assert_eq!(out, format!(r#""id":"{id:#x}""#).as_bytes());
+        }
     }
 
     #[test]

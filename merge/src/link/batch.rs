@@ -9,41 +9,30 @@ const MOST: usize = 1 << 14;
 const LEAST: usize = 1 << 10;
 const MOST_OF_ALL: usize = 1 << 16;
 
+/// Returns the maximum number of ids in the batch of one of so many workers.
+pub(super) fn most_of_batch(workers: usize) -> usize {
+    (MOST_OF_ALL / workers.max(1)).clamp(LEAST, MOST)
+}
+
 /// The requests of a chunk.
+#[derive(Default)]
 pub(super) struct Batch {
-    most: usize,
     pub(super) requests: HashedMap<RequestReach>,
-    /// Flows that the program starts.
-    pub(super) flows: Vec<ProgramFlow>,
-    /// The keys of flows that other processes may continue, each with a thread on which the program draws it.
-    pub(super) flow_threads: HashedMap<()>,
+    /// Flows that other processes may continue, by flow and thread.
+    pub(super) flows: HashedMap<ProgramFlow>,
+    /// The other flows.
     pub(super) phases: HashedMap<FlowPhases>,
     pub(super) aliases: Vec<Alias>,
 }
 
 impl Batch {
-    /// That of one of so many workers.
-    pub(super) fn new(workers: usize) -> Batch {
-        Batch {
-            most: (MOST_OF_ALL / workers.max(1)).clamp(LEAST, MOST),
-            requests: HashedMap::default(),
-            flows: Vec::new(),
-            flow_threads: HashedMap::default(),
-            phases: HashedMap::default(),
-            aliases: Vec::new(),
-        }
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.requests.len() >= self.most
-            || self.phases.len() >= self.most
-            || self.flow_threads.len() >= self.most
+    pub(super) fn is_full(&self, most: usize) -> bool {
+        self.requests.len() >= most || self.phases.len() >= most || self.flows.len() >= most
     }
 
     pub(super) fn clear(&mut self) {
         self.requests.clear();
         self.flows.clear();
-        self.flow_threads.clear();
         self.phases.clear();
         self.aliases.clear();
     }

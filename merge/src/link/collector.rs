@@ -4,18 +4,18 @@ use super::args::ids::RequestId;
 use super::asked_ids::AskedIds;
 use super::batch::Batch;
 use super::bloom::KnownKeys;
-use super::flow_threads::FlowThreads;
+use super::gather::Scratch;
 use super::links::Links;
-use super::loose_flows::loose_flows;
 use super::origin::ChunkOrigin;
-use super::records::{Alias, FlowPhases, FlowThread, ProgramFlow, Request};
+use super::program::first_spans::FirstSpanLog;
+use super::program::styles::Styles;
+use super::records::{Alias, FlowPhases, ProgramFlow, Request};
 use super::resolve::{GatheredRequests, resolve};
-use super::styles::Styles;
 use crate::clock::time_map::TimeMap;
 use crate::fragment::recording::Recording;
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
-use crate::store::sorter::{Log, Record, Sorted, Sorter, run};
+use crate::store::sorter::{Log, Record, Runs, Sorter, run};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
@@ -25,8 +25,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Most bytes of records in memory in the first pass.
 const REQUEST_BYTES: usize = 8 << 20;
-const FLOW_BYTES: usize = 2 << 20;
-const THREAD_BYTES: usize = 4 << 20;
+const FLOW_BYTES: usize = 4 << 20;
+const PHASE_BYTES: usize = 2 << 20;
 const ALIAS_BYTES: usize = 4 << 20;
 
 pub(crate) struct Collector<'f> {
@@ -44,12 +44,15 @@ pub(crate) struct Collector<'f> {
     /// The requests to link, where not all are.
     only: OnceLock<AskedIds>,
     pub(super) styles: Styles,
+    /// Absent if no recording is ours: only our recorder draws flows for requests.
+    pub(super) first_spans: Option<FirstSpanLog<'f>>,
+    /// Memory of chunks that were read, to be used again.
+    scratch: Mutex<Vec<Scratch>>,
 }
 
 struct Pools<'f> {
     requests: Sorter<'f, Request>,
     flows: Sorter<'f, ProgramFlow>,
-    threads: Sorter<'f, FlowThread>,
     phases: Sorter<'f, FlowPhases>,
     aliases: Log<'f, Alias>,
     /// What went wrong with a temporary file. Nothing is taken after that.
@@ -61,6 +64,7 @@ impl<'f> Collector<'f> {
     pub(crate) fn new(recordings: &[Recording], by_run: bool, folders: &'f [PathBuf]) -> Self {
         let by_run = by_run && runs(recordings) > 1;
         let ours = recordings.iter().map(|of| of.header().is_some());
+        let ours: Vec<bool> = ours.collect();
         let (mut origins, mut clocks, mut known) = (Vec::new(), Vec::new(), HashMap::new());
         for (number, recording) in recordings.iter().enumerate() {
             let header = recording.header();
@@ -78,22 +82,35 @@ impl<'f> Collector<'f> {
         }
         Collector {
             origins,
-            ours: ours.collect(),
+            first_spans: ours.contains(&true).then(|| FirstSpanLog::new(folders)),
+            ours,
             clocks,
             folders,
             known: KnownKeys::new(),
             pools: Mutex::new(Pools {
                 requests: Sorter::in_any(folders, REQUEST_BYTES),
                 flows: Sorter::in_any(folders, FLOW_BYTES),
-                threads: Sorter::in_any(folders, THREAD_BYTES),
-                phases: Sorter::in_any(folders, FLOW_BYTES),
+                phases: Sorter::in_any(folders, PHASE_BYTES),
                 aliases: Log::new(folders, ALIAS_BYTES),
                 failure: None,
             }),
             cut: AtomicU64::new(0),
             only: OnceLock::new(),
             styles: Styles::default(),
+            scratch: Mutex::default(),
         }
+    }
+
+    /// Returns empty memory for a chunk.
+    pub(super) fn scratch(&self) -> Scratch {
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        scratch.pop().unwrap_or_default()
+    }
+
+    /// Takes back memory that is empty again.
+    pub(super) fn take_back(&self, empty: Scratch) {
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        scratch.push(empty);
     }
 
     /// Links only these requests from now on.
@@ -121,18 +138,18 @@ impl<'f> Collector<'f> {
 
     /// Takes what was found in a chunk, or a part of it, and leaves nothing there.
     pub(super) fn add(&self, found: &mut Batch, origin: ChunkOrigin) {
-        let flows = found.flows.iter().map(|flow| flow.key);
+        let flows = found.flows.values().map(|flow| flow.key);
         let keys = found.requests.keys().copied().chain(flows);
         keys.for_each(|key| self.known.add(key));
         let mut pools = self.pools();
         if pools.failure.is_none() {
             let requests = pools.requests.make_room(found.requests.len());
-            let threads = pools.threads.make_room(found.flow_threads.len());
+            let flows = pools.flows.make_room(found.flows.len());
             let taken = pools.take(found, origin.clock);
             pools.note(taken);
             drop(pools);
             self.put_aside(requests, |pools| &mut pools.requests);
-            self.put_aside(threads, |pools| &mut pools.threads);
+            self.put_aside(flows, |pools| &mut pools.flows);
         }
         found.clear();
     }
@@ -175,46 +192,30 @@ impl<'f> Collector<'f> {
     }
 
     fn into_links(self, maps: &[TimeMap]) -> io::Result<Links> {
-        let origins = self.origins.clone();
-        let found = self.found(maps)?;
-        let loose = loose_flows(&found.phases.finish()?, &found.styles)?;
-        let threads = FlowThreads::new(found.threads)?;
-        let mut links = Links::new(origins, resolve(found.requests)?, threads, found.styles)?;
-        links.report.loose_flows = loose;
-        Ok(links)
-    }
-
-    fn found(self, maps: &[TimeMap]) -> io::Result<Found<'f>> {
         let pools = self
             .pools
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         pools.failure.map_or(Ok(()), Err)?;
         let map = |recording: &usize| maps.get(*recording).cloned().unwrap_or_default();
-        let requests = GatheredRequests {
+        let mut resolved = resolve(GatheredRequests {
             requests: pools.requests.runs(),
             flows: pools.flows.runs(),
             aliases: pools.aliases.finish()?,
             known: self.known,
             maps: self.clocks.iter().map(map).collect(),
             folders: self.folders,
-        };
-        Ok(Found {
-            requests,
-            threads: pools.threads.finish()?,
-            phases: pools.phases,
-            styles: self.styles.into_texts(),
-        })
+        })?;
+        let local: Runs<FlowPhases> = pools.phases.runs();
+        resolved.loose.add_local(&local)?;
+        let first_spans = self.first_spans.map(FirstSpanLog::finish).transpose()?;
+        Links::new(
+            self.origins,
+            resolved,
+            first_spans,
+            self.styles.into_texts(),
+        )
     }
-}
-
-/// Everything that the first pass found.
-struct Found<'f> {
-    requests: GatheredRequests<'f>,
-    threads: Sorted<FlowThread>,
-    phases: Sorter<'f, FlowPhases>,
-    /// The members of each style.
-    styles: Vec<Vec<u8>>,
 }
 
 impl Pools<'_> {
@@ -226,11 +227,8 @@ impl Pools<'_> {
                 reach: *reach,
             })?;
         }
-        for flow in &found.flows {
+        for flow in found.flows.values() {
             self.flows.push(*flow)?;
-        }
-        for key in found.flow_threads.keys() {
-            self.threads.push(FlowThread { key: *key })?;
         }
         for phases in found.phases.values() {
             self.phases.push(*phases)?;

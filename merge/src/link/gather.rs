@@ -4,12 +4,14 @@ use super::args::candidates::{Hits, offset};
 use super::args::form::forms;
 use super::args::ids::{IdLine, RequestId, RequestIds};
 use super::args::list_cache::Lists;
-use super::batch::Batch;
+use super::batch::{Batch, most_of_batch};
 use super::binding::binds;
 use super::collector::Collector;
 use super::origin::ChunkOrigin;
-use super::records::{Alias, EventPlace, FlowPhases, ProgramFlow, RequestReach};
-use super::styles::{Style, StyleCache, members_after_id, members_of, thread_key, thread_of_line};
+use super::program::first_spans::ChunkFirstSpans;
+use super::program::flow_threads::ThreadKeys;
+use super::program::styles::{Style, StyleCache, members_of};
+use super::records::{Alias, EventPlace, FlowPhases, INSTANT, Mention, ProgramFlow, RequestReach};
 use crate::event::flow;
 use crate::event::json::Span;
 use crate::event::line::{Event, parse_canonical};
@@ -18,7 +20,6 @@ use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::pass::visitor::{CachedLine, ChunkVisitor, Visitor};
 use std::collections::hash_map::Entry;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Looks at the events of one chunk.
 pub(crate) struct Gather<'a, 'f> {
@@ -30,27 +31,43 @@ pub(crate) struct Gather<'a, 'f> {
     hits: Hits<'a>,
     ids: RequestIds<'a>,
     lists: Lists<'a, Listed>,
+    scratch: Scratch,
+    most_of_batch: usize,
+    threads: ThreadKeys,
+}
+
+/// Memory in which a chunk's requests and flows are gathered.
+#[derive(Default)]
+pub(super) struct Scratch {
     batch: Batch,
+    first_spans: ChunkFirstSpans,
     styles: StyleCache,
 }
 
 /// An event of a flow.
 struct FlowEvent {
-    /// Its id in the trace.
-    id: u64,
+    phase: u8,
+    id: FlowEventId,
     style: Style,
-    /// The number of a flow that is the same in every process.
-    global: Option<u64>,
-    is_start: bool,
     ts_ns: i64,
     /// Process and thread, as recorded.
     thread: (i64, i64),
+}
+
+/// The id of a flow.
+enum FlowEventId {
+    /// The id in the trace of a flow of one process.
+    Local(u64),
+    /// The number of a flow that is the same in every process.
+    Global(u64),
 }
 
 /// The requests of a list, and where events with it stand that were not yet noted of each of them.
 struct Listed {
     keys: Vec<u64>,
     reach: RequestReach,
+    /// The threads on which spans with it are known to be first spans or not, each with the begin of the first one.
+    threads: Vec<(u64, i64)>,
 }
 
 impl<'a, 'f> Gather<'a, 'f> {
@@ -68,25 +85,35 @@ impl<'a, 'f> Gather<'a, 'f> {
             hits: Hits::new(bytes, &chunk.parts),
             ids: RequestIds::default(),
             lists: Lists::default(),
-            batch: Batch::new(rayon::current_num_threads()),
-            styles: StyleCache::default(),
+            scratch: collector.scratch(),
+            most_of_batch: most_of_batch(rayon::current_num_threads()),
+            threads: ThreadKeys::default(),
         }
     }
 
     fn cached_flow(&mut self, line: CachedLine<'a>) {
         let CachedLine {
-            phase, timed, text, ..
+            phase,
+            timed,
+            text,
+            thread,
+            ..
         } = line;
         let known = timed.flow_id().and_then(|(id2, rest)| {
+            let id = match timed.global_flow() {
+                Some(number) => FlowEventId::Global(number),
+                None if timed.has_local_flow() => {
+                    FlowEventId::Local(flow::of_id2(id2, self.ordinal())?)
+                }
+                None => return None,
+            };
+            let styles = &self.collector.styles;
             Some(FlowEvent {
-                id: flow::of_id2(id2, self.ordinal())?,
-                style: self
-                    .styles
-                    .get(members_after_id(rest)?, &self.collector.styles)?,
-                global: timed.global_flow(),
-                is_start: phase == b's',
+                phase,
+                id,
+                style: self.scratch.styles.get_after_id(rest, styles)?,
                 ts_ns: timed.ts_ns,
-                thread: thread_of_line(text)?,
+                thread,
             })
         });
         match known {
@@ -104,17 +131,15 @@ impl<'a, 'f> Gather<'a, 'f> {
         if global.is_none() && !self.origin.is_ours {
             return;
         }
-        let style =
-            members_of(event).and_then(|text| self.styles.get(&text, &self.collector.styles));
-        let id = flow::trace_id(event, self.ordinal());
-        if let Some(style) = style
-            && let Some((id, _)) = id
-        {
+        let styles = &self.collector.styles;
+        let style = members_of(event).and_then(|text| self.scratch.styles.get(&text, styles));
+        let local = || flow::trace_id(event, self.ordinal()).map(|(id, _)| FlowEventId::Local(id));
+        let id = global.map(FlowEventId::Global).or_else(local);
+        if let Some((style, id)) = style.zip(id) {
             self.flow(&FlowEvent {
+                phase: event.phase,
                 id,
                 style,
-                global,
-                is_start: event.phase == b's',
                 ts_ns: event.ts_ns,
                 thread: (event.pid, event.tid),
             });
@@ -126,7 +151,30 @@ impl<'a, 'f> Gather<'a, 'f> {
         self.origin.recording as u64
     }
 
-    fn flow(&mut self, of: &FlowEvent) {
+    fn flow(&mut self, event: &FlowEvent) {
+        match event.id {
+            FlowEventId::Local(id) if self.origin.is_ours => self.local_flow(id, event),
+            FlowEventId::Local(_) => {}
+            FlowEventId::Global(number) => self.global_flow(number, event),
+        }
+        if self.scratch.batch.is_full(self.most_of_batch) {
+            self.flush();
+        }
+    }
+
+    fn local_flow(&mut self, id: u64, event: &FlowEvent) {
+        let key = id ^ spread(event.style);
+        let phases = self.scratch.batch.phases.entry(key).or_insert(FlowPhases {
+            key,
+            style: event.style,
+            has_start: false,
+            has_other: false,
+        });
+        phases.has_start |= event.phase == b's';
+        phases.has_other |= event.phase != b's';
+    }
+
+    fn global_flow(&mut self, number: u64, event: &FlowEvent) {
         let ChunkOrigin {
             scope,
             clock,
@@ -134,34 +182,29 @@ impl<'a, 'f> Gather<'a, 'f> {
             is_ours,
             ..
         } = self.origin;
-        if is_ours {
-            let key = of.id ^ xxh3_64(&of.style.0.to_le_bytes());
-            let phases = self.batch.phases.entry(key).or_insert(FlowPhases {
-                key,
-                style: of.style,
-                has_start: false,
-                has_other: false,
-            });
-            phases.has_start |= of.is_start;
-            phases.has_other |= !of.is_start;
+        let is_start = event.phase == b's';
+        let thread = self.threads.of(recording, event.thread);
+        let (key, style) = (number ^ scope, event.style);
+        let flows = &mut self.scratch.batch.flows;
+        let entry = flows.entry(key ^ spread(style) ^ thread);
+        let flow = entry.or_insert_with(|| ProgramFlow {
+            key,
+            id: flow::of_global_number(number),
+            style,
+            thread,
+            clock,
+            start_ns: i64::MAX,
+            end_ns: i64::MAX,
+            has_our_start: false,
+            has_our_rest: false,
+        });
+        match event.phase {
+            b's' => flow.start_ns = flow.start_ns.min(event.ts_ns),
+            b'f' => flow.end_ns = flow.end_ns.min(event.ts_ns),
+            _ => {}
         }
-        if let Some(number) = of.global {
-            let thread = thread_key(of.id, of.style, recording, of.thread);
-            self.batch.flow_threads.insert(thread, ());
-            if of.is_start {
-                self.batch.flows.push(ProgramFlow {
-                    key: number ^ scope,
-                    clock,
-                    start_ns: of.ts_ns,
-                    style: of.style,
-                    id: of.id,
-                    thread,
-                });
-            }
-        }
-        if self.batch.is_full() {
-            self.flush();
-        }
+        flow.has_our_start |= is_ours && is_start;
+        flow.has_our_rest |= is_ours && !is_start;
     }
 
     fn cached_with_hit(&mut self, line: CachedLine<'a>) {
@@ -170,44 +213,69 @@ impl<'a, 'f> Gather<'a, 'f> {
             timed,
             text,
             start,
+            thread,
         } = line;
-        let is_span = phase == b'X' || phase == b'i' && timed.is_of_thread();
-        if is_span && self.hits.first_in(start, start + text.len()).is_some() {
+        let end_ns = match phase {
+            b'X' => timed.dur_ns().map(|ns| timed.ts_ns.saturating_add(ns)),
+            b'i' if timed.is_of_thread() => Some(INSTANT),
+            _ => None,
+        };
+        let Some(end_ns) = end_ns else {
+            return;
+        };
+        if self.hits.first_in(start, start + text.len()).is_some() {
+            let mention = Mention {
+                ts_ns: self.chunk.shown_start_ns(timed.ts_ns),
+                place: EventPlace::new(self.origin.source, start, false),
+                thread: self.threads.of(self.origin.recording, thread),
+                end_ns,
+            };
             let line = IdLine {
                 text,
                 start,
                 args: Span::default(),
                 canonical: true,
             };
-            self.mentions(line, self.chunk.shown_start_ns(timed.ts_ns), false);
+            self.mentions(line, &mention);
         }
     }
 
-    fn mentions(&mut self, line: IdLine<'a>, ts_ns: i64, unfinished: bool) {
-        let place = EventPlace::new(self.origin.source, line.start, unfinished);
-        let at = (ts_ns, place);
+    fn mentions(&mut self, line: IdLine<'a>, mention: &Mention) {
         let listed = self.ids.read(line, &mut self.hits, &mut self.lists);
         if let Some(list) = listed.and_then(|number| self.lists.get(number)) {
-            return list.known.reach.see(at);
+            let is_first = mention.is_span() && list.known.is_first_on(mention);
+            if is_first && self.collector.first_spans.is_some() {
+                let first_spans = &mut self.scratch.first_spans;
+                let keys = list.known.keys.iter();
+                keys.for_each(|key| first_spans.see(*key, mention));
+            }
+            return list.known.reach.see(mention);
         }
         let scope = self.origin.scope;
         let collector = self.collector;
+        let has_first = mention.is_span() && collector.first_spans.is_some();
         let linked = |id: &&RequestId<'_>| collector.links(id);
         for id in self.ids.of_requests().iter().filter(linked) {
-            let aliases = &mut self.batch.aliases;
-            match self.batch.requests.entry(id.key ^ scope) {
-                Entry::Occupied(mut known) => known.get_mut().see(at),
+            let key = id.key ^ scope;
+            let Scratch {
+                batch, first_spans, ..
+            } = &mut self.scratch;
+            match batch.requests.entry(key) {
+                Entry::Occupied(mut known) => known.get_mut().see(mention),
                 Entry::Vacant(new) => {
-                    new.insert(RequestReach::of(ts_ns, place));
-                    add_forms(id, scope, aliases);
+                    new.insert(RequestReach::of(*mention));
+                    add_forms(id, scope, &mut batch.aliases);
                 }
+            }
+            if has_first {
+                first_spans.see(key, mention);
             }
         }
         self.client();
         if let Some((text, len)) = self.ids.list() {
             self.keep(text, len);
         }
-        if self.batch.is_full() {
+        if self.scratch.batch.is_full(self.most_of_batch) {
             self.flush();
         }
     }
@@ -225,7 +293,7 @@ impl<'a, 'f> Gather<'a, 'f> {
             reason: 0,
         };
         let inside = self.ids.of_requests().iter().map(alias);
-        self.batch.aliases.extend(inside);
+        self.scratch.batch.aliases.extend(inside);
     }
 
     /// Keeps a list: the next event with it is noted of all its requests at once.
@@ -236,17 +304,31 @@ impl<'a, 'f> Gather<'a, 'f> {
         let listed = Listed {
             keys: keys.map(|id| id.key ^ self.origin.scope).collect(),
             reach: RequestReach::NONE,
+            threads: Vec::new(),
         };
         if let Some(forgotten) = self.lists.keep(text, len, listed) {
-            note(&mut self.batch, &forgotten);
+            note(&mut self.scratch.batch, &forgotten);
         }
     }
 
     fn flush(&mut self) {
         for listed in self.lists.take() {
-            note(&mut self.batch, &listed);
+            note(&mut self.scratch.batch, &listed);
         }
-        self.collector.add(&mut self.batch, self.origin);
+        self.collector.add(&mut self.scratch.batch, self.origin);
+    }
+}
+
+impl Listed {
+    /// Returns true if no earlier span with this list on its thread is known.
+    fn is_first_on(&mut self, mention: &Mention) -> bool {
+        let mut threads = self.threads.iter_mut();
+        match threads.find(|(thread, _)| *thread == mention.thread) {
+            Some((_, ts_ns)) if *ts_ns <= mention.ts_ns => return false,
+            Some((_, ts_ns)) => *ts_ns = mention.ts_ns,
+            None => self.threads.push((mention.thread, mention.ts_ns)),
+        }
+        true
     }
 }
 
@@ -282,8 +364,19 @@ impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
             };
             // The arrows of a span that a window cuts are drawn from what is shown of it.
             let shown = self.chunk.cut(event);
-            let ts_ns = shown.as_ref().unwrap_or(event).ts_ns;
-            self.mentions(line, ts_ns, event.is_unfinished());
+            let mention = Mention {
+                ts_ns: shown.as_ref().unwrap_or(event).ts_ns,
+                place: EventPlace::new(self.origin.source, start, event.is_unfinished()),
+                thread: self
+                    .threads
+                    .of(self.origin.recording, (event.pid, event.tid)),
+                end_ns: match event.phase {
+                    b'X' => event.ts_ns.saturating_add(event.dur_ns),
+                    b'B' => i64::MAX,
+                    _ => INSTANT,
+                },
+            };
+            self.mentions(line, &mention);
         }
     }
 
@@ -298,8 +391,17 @@ impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
 
     fn merge(mut self) {
         self.flush();
+        if let Some(log) = &self.collector.first_spans {
+            log.add(self.chunk, &mut self.scratch.first_spans);
+        }
         self.collector.add_cut(self.ids.cut);
+        self.collector.take_back(self.scratch);
     }
+}
+
+/// Returns a hash of a style.
+fn spread(style: Style) -> u64 {
+    u64::from(style.0 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Notes of each request of a list where events with it stand.

@@ -1,13 +1,14 @@
 //! The requests to link, as the second pass needs them.
 
 use super::args::candidates::Hits;
-use super::flow_threads::FlowThreads;
-use super::loose_flows::LooseFlows;
 use super::origin::LinkedSource;
+use super::program::first_spans::FirstSpans;
+use super::program::flow_threads::FlowThreads;
+use super::program::loose_flows::LooseFlows;
 use super::resolve::Resolved;
 use super::table::{LinkTables, Lookup, ProgramFlows};
 use super::times::Times;
-use super::write::Linker;
+use super::write::{Aim, Linker};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use serde::Serialize;
@@ -42,6 +43,7 @@ fn is_zero(number: &u64) -> bool {
 pub(crate) struct Links {
     origins: Vec<(u64, u32)>,
     tables: Option<(LinkTables, ProgramFlows)>,
+    first_spans: Option<FirstSpans>,
     times: Times,
     pub(crate) report: LinkReport,
 }
@@ -50,19 +52,26 @@ impl Links {
     pub(super) fn new(
         origins: Vec<(u64, u32)>,
         resolved: Resolved,
-        threads: FlowThreads,
+        first_spans: Option<FirstSpans>,
         styles: Vec<Vec<u8>>,
     ) -> std::io::Result<Links> {
         let tables = LinkTables::new(resolved.single, resolved.grouped)?;
-        let flows = ProgramFlows { threads, styles };
+        let report = LinkReport {
+            requests: resolved.requests,
+            loose_flows: resolved.loose.report(&styles),
+            ..LinkReport::default()
+        };
+        let flows = ProgramFlows {
+            threads: FlowThreads::new(resolved.threads)?,
+            styles,
+            has_leads: resolved.leads > 0,
+        };
         Ok(Links {
             origins,
             tables: (!tables.is_empty()).then_some((tables, flows)),
+            first_spans,
             times: resolved.times,
-            report: LinkReport {
-                requests: resolved.requests,
-                ..LinkReport::default()
-            },
+            report,
         })
     }
 
@@ -71,6 +80,7 @@ impl Links {
         Links {
             origins: Vec::new(),
             tables: None,
+            first_spans: None,
             times: Times::default(),
             report: LinkReport {
                 failed: Some(failed.to_owned()),
@@ -85,33 +95,34 @@ impl Links {
         Some(Lookup::new(tables, flows))
     }
 
-    /// Points a linker at one line of a source, whose times are moved by `shift_ns`; tells whether ids may stand in it.
+    /// Points a linker at one line of a chunk, whose times are moved by `shift_ns`. Returns true if the line may get flow events.
     #[inline(always)]
     pub(crate) fn aim<'a>(
-        &self,
+        &'a self,
         linker: &mut Linker<'a, '_>,
-        number: usize,
+        chunk: &'a Chunk,
         source: &Source<'a>,
         shift_ns: i64,
         line: &'a [u8],
     ) -> bool {
-        let Some(hits) = Hits::of_line(source.bytes, line) else {
+        let Some((_, flows)) = &self.tables else {
             return false;
         };
-        let (scope, _) = self.origins[source.recording];
-        let linked = LinkedSource {
-            number,
-            recording: source.recording,
-            scope,
-            shift_ns,
-        };
-        linker.aim(linked, source.bytes, hits);
-        true
+        let hits = Hits::of_line(source.bytes, line);
+        if hits.is_none() && !flows.has_leads {
+            return false;
+        }
+        let mut aim = self.of_source(chunk, source, shift_ns);
+        aim.reads_ids = hits.is_some() && !self.times.is_empty();
+        aim.hits = hits.unwrap_or_else(|| Hits::new(source.bytes, &[]));
+        let has_any = aim.reads_ids || flows.has_leads || !aim.first_spans.is_empty();
+        linker.aim(aim);
+        has_any
     }
 
-    /// Begins to write the flows of a chunk of a source, whose times are moved by `shift_ns`; `None` if no request was served in its time.
+    /// Begins to write the flows of a chunk of a source, whose times are moved by `shift_ns`; `None` if it gets no flow events.
     pub(crate) fn linker<'a, 'l>(
-        &self,
+        &'a self,
         lookup: &'l mut Lookup<'a>,
         chunk: &'a Chunk,
         source: &Source<'a>,
@@ -121,17 +132,26 @@ impl Links {
         // A begin may be shown 1 ns before the window.
         let shown = [first_ns, last_ns].map(|ns| chunk.shown_start_ns(ns));
         let moved = [shown[0].saturating_sub(1), shown[1]].map(|ns| ns.saturating_add(shift_ns));
-        if !self.times.meet(moved.into()) {
-            return None;
-        }
+        let mut aim = self.of_source(chunk, source, shift_ns);
+        aim.reads_ids = self.times.meet(moved.into());
+        let has_any = aim.reads_ids || !aim.first_spans.is_empty();
+        has_any.then(|| Linker::new(lookup, aim))
+    }
+
+    fn of_source<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>, shift_ns: i64) -> Aim<'a> {
         let (scope, _) = self.origins[source.recording];
-        let hits = Hits::new(source.bytes, &chunk.parts);
-        let linked = LinkedSource {
-            number: chunk.source,
-            recording: source.recording,
-            scope,
-            shift_ns,
-        };
-        Some(Linker::new(lookup, linked, source.bytes, hits))
+        let first_spans = self.first_spans.as_ref();
+        Aim {
+            source: LinkedSource {
+                number: chunk.source,
+                recording: source.recording,
+                scope,
+                shift_ns,
+            },
+            bytes: source.bytes,
+            hits: Hits::new(source.bytes, &chunk.parts),
+            reads_ids: true,
+            first_spans: first_spans.map_or_else(Default::default, |all| all.of_chunk(chunk)),
+        }
     }
 }

@@ -18,6 +18,9 @@ pub(super) fn shares(workers: usize) -> Vec<Share> {
 }
 
 impl Share {
+    /// The share that has all keys.
+    pub(super) const ALL: Share = Share { number: 0, bits: 0 };
+
     /// Which one of so many shares a key is in.
     #[inline]
     pub(super) fn of(key: u64, shares: usize) -> usize {

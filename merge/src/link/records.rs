@@ -2,7 +2,7 @@
 
 mod record;
 
-use super::styles::Style;
+use super::program::styles::Style;
 use crate::clock::time_map::TimeMap;
 use crate::store::sorter::Record;
 
@@ -25,10 +25,48 @@ impl EventPlace {
     }
 }
 
-/// The first and the last event of a request, each by its time and place, and the time of the second one.
+/// `end_ns` of an instant, which is no span.
+pub(super) const INSTANT: i64 = i64::MIN;
+
+/// An event of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Mention {
+    pub(super) ts_ns: i64,
+    pub(super) place: EventPlace,
+    /// The key of its thread ([`super::program::flow_threads::ThreadKeys`]).
+    pub(super) thread: u64,
+    /// Its end: `i64::MAX` for an unfinished span, [`INSTANT`] for an instant.
+    pub(super) end_ns: i64,
+}
+
+impl Mention {
+    /// Returns true if it is a span and not an instant.
+    pub(super) fn is_span(&self) -> bool {
+        self.end_ns != INSTANT
+    }
+
+    /// Returns true if it is a span in which the program starts this flow.
+    pub(super) fn holds_start(&self, flow: &OwnFlow) -> bool {
+        self.thread == flow.thread && (self.ts_ns..=self.end_ns).contains(&flow.start_ns)
+    }
+
+    /// The same on another time axis.
+    pub(super) fn placed(self, map: &TimeMap) -> Mention {
+        Mention {
+            ts_ns: map.at(self.ts_ns),
+            end_ns: match self.end_ns {
+                INSTANT | i64::MAX => self.end_ns,
+                end_ns => map.at(end_ns),
+            },
+            ..self
+        }
+    }
+}
+
+/// The first event of a request, time and place of the last one, and the time of the second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RequestReach {
-    pub(super) first: (i64, EventPlace),
+    pub(super) first: Mention,
     /// `i64::MAX` if there is only one event.
     pub(super) second_ns: i64,
     pub(super) last: (i64, EventPlace),
@@ -37,31 +75,33 @@ pub(super) struct RequestReach {
 impl RequestReach {
     /// That of no event.
     pub(super) const NONE: RequestReach = RequestReach {
-        first: (i64::MAX, EventPlace(u64::MAX)),
+        first: Mention {
+            ts_ns: i64::MAX,
+            place: EventPlace(u64::MAX),
+            thread: 0,
+            end_ns: INSTANT,
+        },
         second_ns: i64::MAX,
         last: (i64::MIN, EventPlace(0)),
     };
 
-    pub(super) fn of(ts_ns: i64, place: EventPlace) -> RequestReach {
-        let at = (ts_ns, place);
+    pub(super) fn of(mention: Mention) -> RequestReach {
         RequestReach {
-            first: at,
+            first: mention,
             second_ns: i64::MAX,
-            last: at,
+            last: (mention.ts_ns, mention.place),
         }
     }
 
     /// Adds an event.
     #[inline(always)]
-    pub(super) fn see(&mut self, at: (i64, EventPlace)) {
-        if at < self.first {
-            (self.first, self.second_ns) = (at, self.first.0);
-        } else if at > self.first {
-            self.second_ns = self.second_ns.min(at.0);
+    pub(super) fn see(&mut self, mention: &Mention) {
+        if *mention < self.first {
+            (self.first, self.second_ns) = (*mention, self.first.ts_ns);
+        } else if *mention > self.first {
+            self.second_ns = self.second_ns.min(mention.ts_ns);
         }
-        if at > self.last {
-            self.last = at;
-        }
+        self.last = self.last.max((mention.ts_ns, mention.place));
     }
 
     pub(super) fn add(&mut self, other: &RequestReach) {
@@ -69,7 +109,7 @@ impl RequestReach {
         self.second_ns = self.second_ns.min(other.second_ns);
         // If both begin with the same event, it is not the second one.
         if later > first {
-            self.second_ns = self.second_ns.min(later.0);
+            self.second_ns = self.second_ns.min(later.ts_ns);
         }
         self.first = first;
         self.last = self.last.max(other.last);
@@ -80,22 +120,19 @@ impl RequestReach {
         if self == RequestReach::NONE {
             return self;
         }
-        let placed = |(ts_ns, place): (i64, EventPlace)| (map.at(ts_ns), place);
-        let has_second = self.second_ns < i64::MAX;
         RequestReach {
-            first: placed(self.first),
-            second_ns: if has_second {
-                map.at(self.second_ns)
-            } else {
-                i64::MAX
+            first: self.first.placed(map),
+            second_ns: match self.second_ns {
+                i64::MAX => i64::MAX,
+                second_ns => map.at(second_ns),
             },
-            last: placed(self.last),
+            last: (map.at(self.last.0), self.last.1),
         }
     }
 
     /// Whether it is more than one event.
     pub(super) fn is_chain(&self) -> bool {
-        self.first.1 < EventPlace(u64::MAX) && self.first.1 != self.last.1
+        self.first.place < EventPlace(u64::MAX) && self.first.place != self.last.1
     }
 }
 
@@ -114,27 +151,63 @@ impl Request {
     }
 }
 
-/// The start of a flow that the program draws for an id, in the events of one clock.
+/// What one thread draws of a flow that may be a request's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ProgramFlow {
+    /// The key of the id that the flow stands for.
     pub(super) key: u64,
-    pub(super) clock: u32,
-    pub(super) start_ns: i64,
-    pub(super) style: Style,
     /// Its id in the trace.
     pub(super) id: u64,
-    /// The key of the flow and the thread on which it starts.
+    pub(super) style: Style,
+    /// The key of the thread.
     pub(super) thread: u64,
+    pub(super) clock: u32,
+    /// The time of the first start; `i64::MAX` if it does not start here.
+    pub(super) start_ns: i64,
+    /// The time of the first end; `i64::MAX` if it does not end here.
+    pub(super) end_ns: i64,
+    /// True if one of our recordings has a start of it here.
+    pub(super) has_our_start: bool,
+    /// True if one of our recordings has a step or an end of it here.
+    pub(super) has_our_rest: bool,
+}
+
+impl ProgramFlow {
+    pub(super) fn is_same_flow(&self, other: &ProgramFlow) -> bool {
+        (self.key, self.id, self.style) == (other.key, other.id, other.style)
+    }
+
+    /// Adds what the same thread draws otherwise.
+    pub(super) fn add(&mut self, other: &ProgramFlow) {
+        self.start_ns = self.start_ns.min(other.start_ns);
+        self.end_ns = self.end_ns.min(other.end_ns);
+        self.has_our_start |= other.has_our_start;
+        self.has_our_rest |= other.has_our_rest;
+    }
+
+    /// The same on another time axis.
+    pub(super) fn placed(self, map: &TimeMap) -> ProgramFlow {
+        let placed = |ns| match ns {
+            i64::MAX => i64::MAX,
+            ns => map.at(ns),
+        };
+        ProgramFlow {
+            clock: u32::MAX,
+            start_ns: placed(self.start_ns),
+            end_ns: placed(self.end_ns),
+            ..self
+        }
+    }
 }
 
 /// A thread on which the program draws a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FlowThread {
-    /// The key of the flow and the thread ([`super::styles::thread_key`]).
+    /// The key of the flow and the thread ([`super::program::flow_threads::flow_thread`]).
     pub(super) key: u64,
 }
 
-/// Which events of a flow there are.
+/// Which events there are of a flow of a single process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FlowPhases {
     /// The flow's id in the trace, combined with its style.
@@ -192,10 +265,14 @@ pub(super) struct OwnFlow {
     pub(super) style: Style,
     /// When it starts, on the axis of the trace.
     pub(super) start_ns: i64,
-    /// The key of the flow and the thread on which it starts.
+    /// When it ends, which is never if nothing ends it.
+    pub(super) end_ns: i64,
+    /// The key of the thread on which it starts.
     pub(super) thread: u64,
-    /// True if at least two events of the request come before that, so that arrows may lead up to it.
+    /// True if arrows lead up to its start, because the request has an event before that.
     pub(super) has_lead: bool,
+    /// True if the program draws it on other threads, too.
+    pub(super) is_elsewhere: bool,
 }
 
 /// Records that begin with a key.
@@ -243,22 +320,34 @@ impl Keyed for Root {
 mod tests {
     use super::*;
 
+    fn mention(ts_ns: i64, place: EventPlace) -> Mention {
+        Mention {
+            ts_ns,
+            place,
+            thread: 3,
+            end_ns: ts_ns + 1,
+        }
+    }
+
     #[test]
     fn records_of_one_id_and_clock_become_one() {
         let request = |clock, ts_ns, offset| Request {
             key: 7,
             clock,
-            reach: RequestReach::of(ts_ns, EventPlace::new(1, offset, false)),
+            reach: RequestReach::of(mention(ts_ns, EventPlace::new(1, offset, false))),
         };
         let mut both = request(3, -5, 100);
         assert!(both.join(&request(3, 9, 50)));
         assert!(!both.join(&request(4, 9, 50)));
         assert_eq!((both.key, both.clock), (7, 3));
-        assert_eq!(both.reach.first, (-5, EventPlace::new(1, 100, false)));
+        assert_eq!(
+            both.reach.first,
+            mention(-5, EventPlace::new(1, 100, false))
+        );
         assert_eq!(both.reach.last, (9, EventPlace::new(1, 50, false)));
         assert_eq!(both.reach.second_ns, 9);
         assert!(both.reach.is_chain() && !RequestReach::NONE.is_chain());
-        assert!(!RequestReach::of(1, EventPlace(2)).is_chain());
+        assert!(!RequestReach::of(mention(1, EventPlace(2))).is_chain());
         assert_eq!(
             RequestReach::NONE.placed(&TimeMap::shift(9)),
             RequestReach::NONE
@@ -271,10 +360,10 @@ mod tests {
     /// Events are added in any order, and both halves of a request may contain the same event.
     #[test]
     fn the_second_event_is_known_in_any_order() {
-        let at = |nth: i64| (10 * nth, EventPlace(nth.cast_unsigned()));
+        let at = |nth: i64| mention(10 * nth, EventPlace(nth.cast_unsigned()));
         let reach = |events: &[i64]| {
             let mut reach = RequestReach::NONE;
-            events.iter().for_each(|nth| reach.see(at(*nth)));
+            events.iter().for_each(|nth| reach.see(&at(*nth)));
             reach
         };
         for events in [
@@ -318,8 +407,10 @@ mod tests {
             id: u64::MAX,
             style: Style(255),
             start_ns: -7,
+            end_ns: i64::MAX,
             thread: 8,
             has_lead: true,
+            is_elsewhere: false,
         };
         for own in [None, Some(own)] {
             same(Link {
@@ -330,14 +421,19 @@ mod tests {
                 own,
             });
         }
-        same(ProgramFlow {
-            key: 9,
-            clock: u32::MAX,
-            start_ns: -9,
-            style: Style(7),
-            id: 1 << 63,
-            thread: 3,
-        });
+        for has_our_start in [false, true] {
+            same(ProgramFlow {
+                key: 9,
+                id: 1 << 63,
+                style: Style(255),
+                thread: 3,
+                clock: u32::MAX,
+                start_ns: -9,
+                end_ns: i64::MAX,
+                has_our_start,
+                has_our_rest: !has_our_start,
+            });
+        }
         same(FlowThread { key: 3 });
     }
 

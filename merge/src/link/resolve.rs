@@ -9,8 +9,12 @@ use super::canonical_id::{Leads, Roots};
 use super::cursor::Cursor;
 use super::number::Numbers;
 use super::partition::{Share, shares};
-use super::records::{Alias, Link, OwnFlow, ProgramFlow, Request, RequestAlias, RequestKey, Root};
-use super::styles::Style;
+use super::program::flow_threads::flow_thread;
+use super::program::flows::ProgramFlows;
+use super::program::loose_flows::LooseCounts;
+use super::records::{
+    Alias, FlowThread, Link, OwnFlow, ProgramFlow, Request, RequestAlias, RequestKey, Root,
+};
 use super::table::Ordered;
 use super::times::Times;
 use crate::clock::time_map::TimeMap;
@@ -28,7 +32,7 @@ const ROUNDS: u32 = 3;
 /// What the first pass has found.
 pub(super) struct GatheredRequests<'f> {
     pub(super) requests: Runs<Request>,
-    /// Flows that the program starts.
+    /// Flows of the program that may be requests'.
     pub(super) flows: Runs<ProgramFlow>,
     /// In no order.
     pub(super) aliases: Sorted<Alias>,
@@ -49,8 +53,14 @@ pub(super) struct Resolved {
     pub(super) flows: u64,
     /// Number of linked requests without a flow of the program.
     pub(super) requests: u64,
-    /// When they were.
+    /// Number of linked requests with events before the program's flow.
+    pub(super) leads: u64,
+    /// When there are events of the merge's own flows.
     pub(super) times: Times,
+    /// The threads of flows that the program draws on several.
+    pub(super) threads: Sorted<FlowThread>,
+    /// Flows that lead nowhere.
+    pub(super) loose: LooseCounts,
 }
 
 /// What one share of the ids is.
@@ -61,8 +71,10 @@ struct ResolvedPart {
     /// Ids that stand for a request with others: which request, and what they know of it.
     members: Sorted<RequestAlias>,
     groups: Sorted<Request>,
-    /// Flows that the program starts for one of several ids, by the request.
+    /// Flows that the program draws for one of several ids, by the request.
     group_flows: Sorted<ProgramFlow>,
+    threads: Sorted<FlowThread>,
+    loose: LooseCounts,
 }
 
 pub(super) fn resolve(mut found: GatheredRequests<'_>) -> io::Result<Resolved> {
@@ -178,15 +190,6 @@ impl<'f> GatheredRequests<'f> {
         }
     }
 
-    fn placed_flow(&self, flow: ProgramFlow) -> ProgramFlow {
-        let map = self.map(flow.clock);
-        ProgramFlow {
-            clock: 0,
-            start_ns: map.map_or(flow.start_ns, |map| map.at(flow.start_ns)),
-            ..flow
-        }
-    }
-
     /// Looks at one of several shares of the ids.
     fn part(
         &self,
@@ -199,11 +202,13 @@ impl<'f> GatheredRequests<'f> {
         let mut single = Log::new(self.folders, LINK_BYTES / shares);
         let mut members = Sorter::in_any(self.folders, BYTES / shares);
         let mut groups = Sorter::in_any(self.folders, BYTES / shares);
-        let mut flows = Cursor::new(self.flows.read_from(|one| one.key < share.first())?)?;
+        let mut threads = Sorter::in_any(self.folders, BYTES / shares);
+        let flows = self.flows.read_from(|one| one.key < share.first())?;
+        let mut flows = ProgramFlows::new(flows, share, &self.maps)?;
         let mut lead = Leads::new(leads, share)?;
         self.each_request(share, |request| {
             let Some(root) = lead.of(request.key)? else {
-                let own = first_flow(&mut flows, request.key, |flow| self.placed_flow(flow))?;
+                let own = own_flow(&mut flows, request.key, &mut threads)?;
                 let Some(link) = numbers.link(&request, own) else {
                     return Ok(());
                 };
@@ -226,10 +231,12 @@ impl<'f> GatheredRequests<'f> {
             members: members.finish()?,
             groups: groups.finish()?,
             group_flows: group_flows.finish()?,
+            threads: threads.finish()?,
+            loose: flows.finish()?,
         })
     }
 
-    /// Finds the flows that the program starts for one of several ids of a request. Events need not show that id.
+    /// Finds the flows that the program draws for one of several ids of a request. Events need not show that id.
     fn group_flows(
         &self,
         share: Share,
@@ -239,7 +246,7 @@ impl<'f> GatheredRequests<'f> {
         let mut flows = self.flows.read_from(|one| one.key < share.first())?;
         while let Some(flow) = flows.next()?.filter(|one| share.has(one.key)) {
             if let Some(root) = leads.of(flow.key)? {
-                let flow = self.placed_flow(flow);
+                let flow = self.map(flow.clock).map_or(flow, |map| flow.placed(map));
                 group_flows.push(ProgramFlow { key: root, ..flow })?;
             }
         }
@@ -250,6 +257,7 @@ impl<'f> GatheredRequests<'f> {
     fn join(&self, parts: Vec<ResolvedPart>) -> io::Result<Resolved> {
         let mut resolved = Resolved::default();
         let (mut members, mut groups, mut flows) = (Vec::new(), Vec::new(), Vec::new());
+        let mut threads = self.sorter();
         for part in parts {
             resolved.single.push(Ordered {
                 links: part.single,
@@ -257,6 +265,8 @@ impl<'f> GatheredRequests<'f> {
                 before: resolved.flows,
             });
             resolved.count(part.numbers);
+            resolved.loose.add_all(&part.loose);
+            part.threads.each(|thread| threads.push(thread))?;
             members.push(part.members);
             groups.push(part.groups);
             flows.push(part.group_flows);
@@ -264,12 +274,13 @@ impl<'f> GatheredRequests<'f> {
         let members = Runs::of_sorted(members);
         let mut members = Cursor::new(members.read_from(|_| false)?)?;
         let flows = Runs::of_sorted(flows);
-        let mut flows = Cursor::new(flows.read_from(|_| false)?)?;
+        // Their times are on the axis already.
+        let mut flows = ProgramFlows::new(flows.read_from(|_| false)?, Share::ALL, &[])?;
         let (mut links, mut numbers) = (self.sorter(), Numbers::default());
         let groups = Runs::of_sorted(groups);
         let mut groups = groups.read_from(|_| false)?;
         while let Some(group) = groups.next()? {
-            let own = first_flow(&mut flows, group.key, |flow| flow)?;
+            let own = own_flow(&mut flows, group.key, &mut threads)?;
             let link = numbers.link(&group, own);
             while let Some(RequestAlias { id, .. }) = members.at(group.key)? {
                 members.step()?;
@@ -290,36 +301,33 @@ impl<'f> GatheredRequests<'f> {
             before,
         };
         resolved.count(numbers);
+        resolved.threads = threads.finish()?;
         Ok(resolved)
     }
 }
 
-/// Returns the flow that starts first for an id. Its `has_lead` is not known yet. Ids are asked for in order; `placed` brings a start to the axis.
-fn first_flow(
-    flows: &mut Cursor<'_, ProgramFlow>,
+/// Returns the flow that the program starts first for an id, and stores its threads if it has several. Ids are asked for in order.
+fn own_flow(
+    flows: &mut ProgramFlows<'_>,
     key: u64,
-    placed: impl Fn(ProgramFlow) -> ProgramFlow,
+    threads: &mut Sorter<'_, FlowThread>,
 ) -> io::Result<Option<OwnFlow>> {
-    let mut first: Option<(i64, u64, Style, u64)> = None;
-    while let Some(flow) = flows.at(key)? {
-        let flow = placed(flow);
-        let next = (flow.start_ns, flow.id, flow.style, flow.thread);
-        first = Some(first.map_or(next, |first| first.min(next)));
-        flows.step()?;
+    let Some(drawn) = flows.of(key)? else {
+        return Ok(None);
+    };
+    if drawn.flow.is_elsewhere {
+        for thread in drawn.threads {
+            threads.push(flow_thread(&drawn.flow, thread))?;
+        }
     }
-    Ok(first.map(|(start_ns, id, style, thread)| OwnFlow {
-        id,
-        style,
-        start_ns,
-        thread,
-        has_lead: false,
-    }))
+    Ok(Some(drawn.flow))
 }
 
 impl Resolved {
     fn count(&mut self, numbers: Numbers) {
         self.flows += numbers.flows;
         self.requests += numbers.requests;
+        self.leads += numbers.leads;
         self.times.add_all(numbers.times);
     }
 }

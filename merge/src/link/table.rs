@@ -1,10 +1,10 @@
 //! The links of all requests, to be looked up by id in the second pass: in memory if they are few, else in mapped temporary files.
 
 use super::buckets::{Buckets, first_behind};
-use super::flow_threads::FlowThreads;
 use super::partition::Share;
+use super::program::flow_threads::FlowThreads;
+use super::program::styles::Style;
 use super::records::Link;
-use super::styles::Style;
 use crate::fragment::file::Content;
 use crate::store::sorter::{Record, Sorted};
 use std::io;
@@ -133,6 +133,8 @@ pub(super) struct ProgramFlows {
     pub(super) threads: FlowThreads,
     /// The members of each style.
     pub(super) styles: Vec<Vec<u8>>,
+    /// True if arrows of the merge lead to the start of any.
+    pub(super) has_leads: bool,
 }
 
 impl ProgramFlows {
@@ -237,6 +239,7 @@ mod tests {
             let flows = ProgramFlows {
                 threads: FlowThreads::new(Sorted::default()).unwrap(),
                 styles: Vec::new(),
+                has_leads: false,
             };
             let mut lookup = Lookup::new(&tables, &flows);
             for number in (0..len + 1000).chain(0..10) {

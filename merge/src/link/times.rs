@@ -10,6 +10,10 @@ pub(super) struct Times {
 }
 
 impl Times {
+    pub(super) fn is_empty(&self) -> bool {
+        self.stretches.is_empty()
+    }
+
     /// Adds a stretch, its end included.
     pub(super) fn add(&mut self, (start, end): (i64, i64)) {
         let first = self.stretches.partition_point(|one| one.1 < start);

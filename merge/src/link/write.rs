@@ -6,16 +6,18 @@ use super::args::candidates::Hits;
 use super::args::ids::{IdLine, RequestIds};
 use super::args::list_cache::Lists;
 use super::origin::LinkedSource;
-use super::records::{EventPlace, Link, OwnFlow};
-use super::styles::{thread_key, thread_of_line};
+use super::program::first_spans::FirstSpanCursor;
+use super::program::flow_threads::{ThreadKeys, flow_thread};
+use super::records::{EventPlace, INSTANT, Link, Mention, OwnFlow};
 use super::table::Lookup;
 use crate::base::number::put_front;
 use crate::base::swar::text;
 use crate::base::time_cache::Stamp;
-use crate::event::flow::write_id;
+use crate::clock::time_map::TimeMap;
+use crate::event::flow::{global_number, write_id};
 use crate::event::json::Span;
-use crate::event::line::Event;
-use crate::event::patch::{Id, Target};
+use crate::event::line::{Event, parse_canonical};
+use crate::event::patch::{Id, Target, shifted};
 use crate::link::args::candidates::offset;
 use crate::link::binding::binds;
 use crate::pass::visitor::CachedLine;
@@ -33,18 +35,33 @@ const BEHIND_LAST_ID: &[u8] = br#","bp":"e","name":"request","cat":"sa_link"}"#;
 /// Of so few links each is held against all others.
 const FEW: usize = 16;
 
+/// Where a linker reads.
+pub(super) struct Aim<'a> {
+    pub(super) source: LinkedSource,
+    pub(super) bytes: &'a [u8],
+    pub(super) hits: Hits<'a>,
+    /// True if the merge draws flows of its own in this time, so that the ids of each event have to be read.
+    pub(super) reads_ids: bool,
+    pub(super) first_spans: FirstSpanCursor<'a>,
+}
+
 /// Writes the flows of one chunk.
 pub(crate) struct Linker<'a, 'l> {
     lookup: &'l mut Lookup<'a>,
-    source: LinkedSource,
-    bytes: &'a [u8],
-    hits: Hits<'a>,
+    aim: Aim<'a>,
     ids: RequestIds<'a>,
     lists: Lists<'a, Vec<Link>>,
-    links: Vec<Link>,
-    seen: HashSet<u64>,
+    found: FoundLinks,
+    threads: ThreadKeys,
     stamp: Stamp,
     front: FlowFront,
+}
+
+/// The links of an event.
+#[derive(Default)]
+struct FoundLinks {
+    links: Vec<Link>,
+    seen: HashSet<u64>,
 }
 
 /// What the flow events of a thread have up to their time.
@@ -52,16 +69,6 @@ struct FlowFront {
     of: (Id, Id),
     text: [u8; FRONT],
     len: usize,
-}
-
-/// An event that links begin at or lead to.
-struct Mention {
-    place: EventPlace,
-    ts_ns: i64,
-    /// When it ends, which is never for an unfinished span; absent for an instant.
-    end_ns: Option<i64>,
-    /// Process and thread, as recorded.
-    thread: (i64, i64),
 }
 
 /// A flow event that an event gets.
@@ -74,21 +81,14 @@ enum FlowEvent {
 }
 
 impl<'a, 'l> Linker<'a, 'l> {
-    pub(super) fn new(
-        lookup: &'l mut Lookup<'a>,
-        source: LinkedSource,
-        bytes: &'a [u8],
-        hits: Hits<'a>,
-    ) -> Self {
+    pub(super) fn new(lookup: &'l mut Lookup<'a>, aim: Aim<'a>) -> Self {
         Linker {
             lookup,
-            source,
-            bytes,
-            hits,
+            aim,
             ids: RequestIds::default(),
             lists: Lists::default(),
-            links: Vec::new(),
-            seen: HashSet::default(),
+            found: FoundLinks::default(),
+            threads: ThreadKeys::default(),
             stamp: Stamp::default(),
             front: FlowFront::new((0.into(), 0.into())),
         }
@@ -96,41 +96,58 @@ impl<'a, 'l> Linker<'a, 'l> {
 
     /// One that stands nowhere until it is pointed somewhere.
     pub(crate) fn nowhere(lookup: &'l mut Lookup<'a>) -> Self {
-        Linker::new(lookup, LinkedSource::default(), &[], Hits::new(&[], &[]))
+        let aim = Aim {
+            source: LinkedSource::default(),
+            bytes: &[],
+            hits: Hits::new(&[], &[]),
+            reads_ids: false,
+            first_spans: FirstSpanCursor::default(),
+        };
+        Linker::new(lookup, aim)
     }
 
-    /// Points it at the hits of another line, which may be of another source.
-    pub(super) fn aim(&mut self, source: LinkedSource, bytes: &'a [u8], hits: Hits<'a>) {
-        if self.source.scope != source.scope {
+    /// Points it elsewhere, for example at a line of another source.
+    pub(super) fn aim(&mut self, aim: Aim<'a>) {
+        if self.aim.source.scope != aim.source.scope {
             self.lists = Lists::default(); // the same ids mean other requests there
         }
-        self.source = source;
-        (self.bytes, self.hits) = (bytes, hits);
+        self.aim = aim;
         self.ids.begin();
     }
 
     /// Appends the flow events of an event that was written for `target`.
     #[inline(always)]
     pub(crate) fn event(&mut self, event: &Event<'a>, target: &Target, out: &mut Vec<u8>) {
-        let start = offset(self.bytes, event.line);
-        if self.hits.any_in(start, start + event.line.len()) && binds(event) {
+        if event.phase == b's' {
+            if self.lookup.flows.has_leads {
+                self.flow_start(event, target, out);
+            }
+            return;
+        }
+        let start = offset(self.aim.bytes, event.line);
+        let place = EventPlace::new(self.aim.source.number, start, event.is_unfinished());
+        let is_first = self.aim.first_spans.has(place);
+        let has_ids = self.aim.reads_ids && self.aim.hits.any_in(start, start + event.line.len());
+        if !(is_first || has_ids) || !binds(event) {
+            return;
+        }
+        let end_ns = match event.phase {
+            b'X' => event.ts_ns.saturating_add(event.dur_ns),
+            b'B' => i64::MAX,
+            _ => INSTANT,
+        };
+        let mention = self.mention(event.ts_ns, end_ns, place, (event.pid, event.tid));
+        if is_first {
+            self.steps(&mention, target, out);
+        }
+        if has_ids {
             let line = IdLine {
                 text: event.line,
                 start,
                 args: event.fields.args,
                 canonical: false,
             };
-            let mention = Mention {
-                place: EventPlace::new(self.source.number, start, event.is_unfinished()),
-                ts_ns: event.ts_ns,
-                end_ns: match event.phase {
-                    b'X' => Some(event.ts_ns.saturating_add(event.dur_ns)),
-                    b'B' => Some(i64::MAX),
-                    _ => None,
-                },
-                thread: (event.pid, event.tid),
-            };
-            self.mention(line, &mention, target, out);
+            self.links(line, &mention, target, out);
         }
     }
 
@@ -142,75 +159,123 @@ impl<'a, 'l> Linker<'a, 'l> {
             timed,
             text,
             start,
+            thread,
         } = line;
-        if !self.hits.any_in(start, start + text.len()) {
+        let place = EventPlace::new(self.aim.source.number, start, false);
+        let is_first = self.aim.first_spans.has(place);
+        let has_ids = self.aim.reads_ids && self.aim.hits.any_in(start, start + text.len());
+        if !(is_first || has_ids) {
+            if phase == b's' && self.lookup.flows.has_leads {
+                self.cached_start(text, target, out);
+            }
             return;
         }
-        if phase == b'X' || phase == b'i' && timed.is_of_thread() {
+        let end_ns = match phase {
+            b'X' => timed.dur_ns().map(|ns| timed.ts_ns.saturating_add(ns)),
+            b'i' if timed.is_of_thread() => Some(INSTANT),
+            _ => None,
+        };
+        let Some(end_ns) = end_ns else {
+            return;
+        };
+        let mention = self.mention(timed.ts_ns, end_ns, place, thread);
+        if is_first {
+            self.steps(&mention, target, out);
+        }
+        if has_ids {
             let line = IdLine {
                 text,
                 start,
                 args: Span::default(),
                 canonical: true,
             };
-            let dur_ns = timed.dur_ns().filter(|_| phase == b'X');
-            let mention = Mention {
-                place: EventPlace::new(self.source.number, start, false),
-                ts_ns: timed.ts_ns,
-                end_ns: dur_ns.map(|dur_ns| timed.ts_ns.saturating_add(dur_ns)),
-                thread: thread_of_line(text).unwrap_or_default(),
-            };
-            self.mention(line, &mention, target, out);
+            self.links(line, &mention, target, out);
         }
     }
 
-    fn mention(&mut self, line: IdLine<'a>, mention: &Mention, target: &Target, out: &mut Vec<u8>) {
-        let listed = self.ids.read(line, &mut self.hits, &mut self.lists);
+    /// Returns what an event is to its requests, with times on the trace's axis.
+    fn mention(
+        &mut self,
+        ts_ns: i64,
+        end_ns: i64,
+        place: EventPlace,
+        thread: (i64, i64),
+    ) -> Mention {
+        let LinkedSource {
+            recording,
+            shift_ns,
+            ..
+        } = self.aim.source;
+        let mention = Mention {
+            ts_ns,
+            place,
+            thread: self.threads.of(recording, thread),
+            end_ns,
+        };
+        mention.placed(&TimeMap::shift(shift_ns))
+    }
+
+    /// Writes the steps of the program's flows that a span gets.
+    fn steps(&mut self, mention: &Mention, target: &Target, out: &mut Vec<u8>) {
+        let requests = self.aim.first_spans.requests();
+        self.found.find(self.lookup, requests);
+        self.write(mention, target, out, Self::step);
+    }
+
+    /// Writes the events of the merge's own flows that an event gets.
+    fn links(&mut self, line: IdLine<'a>, mention: &Mention, target: &Target, out: &mut Vec<u8>) {
+        let listed = self.ids.read(line, &mut self.aim.hits, &mut self.lists);
         if let Some(list) = listed.and_then(|number| self.lists.get(number)) {
-            self.links.clone_from(&list.known);
+            self.found.links.clone_from(&list.known);
         } else {
-            self.find();
+            let scope = self.aim.source.scope;
+            let requests = self.ids.of_requests().iter().map(|id| id.key ^ scope);
+            self.found.find(self.lookup, requests);
             if let Some((text, len)) = self.ids.list() {
-                self.lists.keep(text, len, self.links.clone());
+                self.lists.keep(text, len, self.found.links.clone());
             }
         }
-        self.write(mention, target, out);
+        self.write(mention, target, out, Self::link);
     }
 
-    /// The links of an event, each request once.
-    fn find(&mut self) {
-        self.links.clear();
-        let ids = self.ids.of_requests();
-        let many = ids.len() > FEW;
-        self.seen.clear();
-        for id in ids {
-            let Some(link) = self.lookup.find(id.key ^ self.source.scope) else {
-                continue;
-            };
-            let is_new = match many {
-                true => self.seen.insert(link.flow),
-                false => self.links.iter().all(|one| one.flow != link.flow),
-            };
-            if is_new {
-                self.links.push(link);
-            }
+    #[cold]
+    fn cached_start(&mut self, text: &'a [u8], target: &Target, out: &mut Vec<u8>) {
+        if let Some(event) = parse_canonical(text) {
+            self.flow_start(&event, target, out);
         }
     }
 
-    fn write(&mut self, mention: &Mention, target: &Target, out: &mut Vec<u8>) {
-        if self.links.is_empty() {
+    /// Ends the merge's own flow in the span in which the program starts the request's flow.
+    #[cold]
+    fn flow_start(&mut self, event: &Event<'a>, target: &Target, out: &mut Vec<u8>) {
+        let Some(number) = global_number(event) else {
             return;
-        }
-        let ts_ns = crate::event::patch::shifted(mention.ts_ns, self.source.shift_ns);
+        };
+        let place = EventPlace::new(self.aim.source.number, 0, false);
+        let mention = self.mention(event.ts_ns, INSTANT, place, (event.pid, event.tid));
+        let request = number ^ self.aim.source.scope;
+        self.found.find(self.lookup, [request].into_iter());
+        self.write(&mention, target, out, Self::lead_end);
+    }
+
+    /// Writes the flow events that an event gets for the links that were found.
+    fn write(
+        &mut self,
+        mention: &Mention,
+        target: &Target,
+        out: &mut Vec<u8>,
+        flow_event: impl Fn(&Self, &Link, &Mention) -> Option<FlowEvent>,
+    ) {
         let mut shared = 0..0;
-        for link in &self.links {
-            let Some(event) = self.flow_event(link, mention) else {
+        for nth in 0..self.found.links.len() {
+            let link = self.found.links[nth];
+            let Some(event) = flow_event(self, &link, mention) else {
                 continue;
             };
             let start = out.len();
             if shared.is_empty() {
                 self.front.put((target.pid, target.tid), out);
-                self.stamp.write(ts_ns, out);
+                self.stamp.write(shifted(mention.ts_ns, 0), out);
                 shared = start..out.len();
             } else {
                 out.extend_from_within(shared.clone());
@@ -240,38 +305,64 @@ impl<'a, 'l> Linker<'a, 'l> {
         }
     }
 
-    /// Decides which flow event an event gets for a request. On a thread on which the program draws the request's flow, it gets none.
-    fn flow_event(&self, link: &Link, mention: &Mention) -> Option<FlowEvent> {
+    /// Returns the step that a request's first span on a thread gets, if the program draws nothing there. Viewers refuse steps outside of the flow.
+    fn step(&self, link: &Link, mention: &Mention) -> Option<FlowEvent> {
+        let own = link.own?;
+        let is_within = own.start_ns < mention.ts_ns && mention.ts_ns < own.end_ns;
+        let threads = &self.lookup.flows.threads;
+        let is_drawn = mention.thread == own.thread
+            || own.is_elsewhere && threads.has(flow_thread(&own, mention.thread));
+        (is_within && !is_drawn).then_some(FlowEvent::Joined(own))
+    }
+
+    /// Returns the event of the merge's own flow that an event of a request gets.
+    #[expect(clippy::unused_self, reason = "one of several that `write` takes")]
+    fn link(&self, link: &Link, mention: &Mention) -> Option<FlowEvent> {
+        let phase = phase(link, mention.place);
         let Some(own) = link.own else {
-            return Some(FlowEvent::Linked(phase(link, mention.place)));
+            return Some(FlowEvent::Linked(phase));
         };
-        let LinkedSource {
-            recording,
-            shift_ns,
-            ..
-        } = self.source;
-        let first_ns = mention.ts_ns.saturating_add(shift_ns);
-        let end_ns = mention.end_ns.map(|end_ns| end_ns.saturating_add(shift_ns));
-        let is_started = own.start_ns <= first_ns;
+        let is_lead = own.has_lead && mention.ts_ns < own.start_ns;
         let is_first = mention.place == link.first;
-        // Without another event before the program's flow, the start would lead nowhere.
-        if is_first && !is_started && !own.has_lead {
+        if !is_lead || !is_first && mention.holds_start(&own) {
             return None;
         }
-        let thread = thread_key(own.id, own.style, recording, mention.thread);
-        let holds_start = |end_ns| (first_ns..=end_ns).contains(&own.start_ns);
-        if thread == own.thread && end_ns.is_some_and(holds_start) {
-            // Arrows of the merge lead up to the span in which the program's flow starts.
-            let phase = if is_first { b's' } else { b'f' };
-            return (!is_started).then_some(FlowEvent::Linked(phase));
+        Some(FlowEvent::Linked(if is_first { b's' } else { b't' }))
+    }
+
+    /// Returns the end of the merge's own flow, if a flow event is the one with which the program's flow starts.
+    #[expect(clippy::unused_self, reason = "one of several that `write` takes")]
+    fn lead_end(&self, link: &Link, start: &Mention) -> Option<FlowEvent> {
+        let own = link.own.filter(|own| own.has_lead)?;
+        let is_start = (own.start_ns, own.thread) == (start.ts_ns, start.thread);
+        is_start.then_some(FlowEvent::Linked(b'f'))
+    }
+}
+
+impl FoundLinks {
+    /// Finds the links of requests, each request once.
+    fn find(&mut self, lookup: &mut Lookup<'_>, requests: impl Iterator<Item = u64>) {
+        self.links.clear();
+        self.seen.clear();
+        for key in requests {
+            let Some(link) = lookup.find(key) else {
+                continue;
+            };
+            let is_new = match self.links.len() < FEW {
+                true => self.links.iter().all(|one| one.flow != link.flow),
+                false => self.is_unseen(link.flow),
+            };
+            if is_new {
+                self.links.push(link);
+            }
         }
-        match is_started {
-            // Instants often come after the end of the program's flow, and a step there would lead nowhere.
-            true if end_ns.is_none() => None,
-            true => (!self.lookup.flows.threads.has(thread)).then_some(FlowEvent::Joined(own)),
-            false if is_first => Some(FlowEvent::Linked(b's')),
-            false => Some(FlowEvent::Linked(b't')),
+    }
+
+    fn is_unseen(&mut self, flow: u64) -> bool {
+        if self.seen.is_empty() {
+            self.seen.extend(self.links.iter().map(|link| link.flow));
         }
+        self.seen.insert(flow)
     }
 }
 

@@ -94,6 +94,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
                         timed,
                         text: line,
                         start: at,
+                        thread: self.runs[front.known.1].thread,
                     });
                 }
                 continue;

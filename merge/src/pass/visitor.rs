@@ -15,6 +15,8 @@ pub(crate) struct CachedLine<'a> {
     pub(crate) text: &'a [u8],
     /// Where it begins in the bytes of its source.
     pub(crate) start: usize,
+    /// Process and thread, as recorded.
+    pub(crate) thread: (i64, i64),
 }
 
 /// Looks at the events of all chunks, which many threads read.

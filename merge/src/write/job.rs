@@ -72,7 +72,8 @@ impl<'a> Job<'a> {
         let source = &self.sources[chunk.source];
         let shift_ns = self.plan.shifts_ns[source.recording];
         let links = self.links.zip(lookup);
-        let linker = |(links, lookup): (&Links, _)| links.linker(lookup, chunk, source, shift_ns);
+        let linker =
+            |(links, lookup): (&'a Links, _)| links.linker(lookup, chunk, source, shift_ns);
         Ok(EventWriter {
             chunk,
             targets: &self.plan.targets[source.recording],

@@ -21,6 +21,8 @@ use std::collections::HashMap;
 pub(crate) struct Alike<'a> {
     pub(crate) phase: u8,
     pub(crate) target: &'a Target,
+    /// Process and thread, as recorded.
+    pub(crate) thread: (i64, i64),
     /// What stands before their time in the trace.
     front: Vec<u8>,
 }
@@ -30,6 +32,7 @@ impl<'a> Alike<'a> {
         Alike {
             phase: event.phase,
             target,
+            thread: (event.pid, event.tid),
             front: front(event, target),
         }
     }
@@ -89,14 +92,14 @@ impl<'a> EventWriter<'a, '_, '_> {
                     .is_some()
             {
                 if let Some(linker) = &mut self.linker {
-                    let Alike { phase, target, .. } = front.known;
                     let cached = CachedLine {
-                        phase,
+                        phase: front.known.phase,
                         timed,
                         text: line,
                         start: at,
+                        thread: front.known.thread,
                     };
-                    linker.cached(cached, target, self.out);
+                    linker.cached(cached, front.known.target, self.out);
                 }
                 continue;
             }

@@ -274,7 +274,7 @@ impl<T: Flat> Spilled<T> {
     }
 
     /// Some of them that were added together or one after the other by nobody else.
-    fn get(&self, numbers: Range<usize>) -> &[T] {
+    pub fn get(&self, numbers: Range<usize>) -> &[T] {
         if numbers.start >= self.filed {
             return &self.memory[numbers.start - self.filed..numbers.end - self.filed];
         }

@@ -70,6 +70,7 @@ mod output;
 mod paced;
 mod perfetto;
 mod placed;
+mod program_flows;
 mod progress;
 mod pypto;
 mod report;

@@ -1,10 +1,10 @@
 //! How the records lie in temporary files, and which of them become one.
 
 use super::{
-    Alias, EventPlace, FlowPhases, FlowThread, Link, OwnFlow, ProgramFlow, Request, RequestAlias,
-    RequestKey, RequestReach, Root,
+    Alias, EventPlace, FlowPhases, FlowThread, Link, Mention, OwnFlow, ProgramFlow, Request,
+    RequestAlias, RequestKey, RequestReach, Root,
 };
-use crate::link::styles::Style;
+use crate::link::program::styles::Style;
 use crate::store::sorter::Record;
 
 fn store<const N: usize>(numbers: [u64; N], out: &mut Vec<u8>) {
@@ -20,11 +20,16 @@ fn load<const N: usize>(bytes: &[u8]) -> [u64; N] {
     numbers.map(u64::from_le_bytes)
 }
 
-/// Bit of a stored style that is set if arrows may lead up to the flow.
+/// Bits of a stored style.
 const HAS_LEAD: u64 = 1 << 32;
+const IS_ELSEWHERE: u64 = 1 << 33;
+
+fn bit(is_set: bool, bit: u64) -> u64 {
+    if is_set { bit } else { 0 }
+}
 
 impl Record for Request {
-    const BYTES: usize = 56;
+    const BYTES: usize = 72;
 
     fn store(&self, out: &mut Vec<u8>) {
         let clock = u64::from(self.clock);
@@ -33,20 +38,29 @@ impl Record for Request {
             second_ns,
             last,
         } = self.reach;
-        let [first_ns, second_ns, last_ns] = [first.0, second_ns, last.0].map(i64::cast_unsigned);
-        store([self.key, clock, first_ns, first.1.0], out);
-        store([second_ns, last_ns, last.1.0], out);
+        let times = [first.ts_ns, first.end_ns, second_ns, last.0];
+        store(
+            [self.key, clock, first.place.0, first.thread, last.1.0],
+            out,
+        );
+        store(times.map(i64::cast_unsigned), out);
     }
 
     fn load(bytes: &[u8]) -> Request {
-        let [key, clock, first_ns, first, second_ns, last_ns, last] = load(bytes);
+        let [key, clock, place, thread, last, times @ ..]: [u64; 9] = load(bytes);
+        let [ts_ns, end_ns, second_ns, last_ns] = times.map(u64::cast_signed);
         Request {
             key,
             clock: u32::try_from(clock).unwrap_or(u32::MAX),
             reach: RequestReach {
-                first: (first_ns.cast_signed(), EventPlace(first)),
-                second_ns: second_ns.cast_signed(),
-                last: (last_ns.cast_signed(), EventPlace(last)),
+                first: Mention {
+                    ts_ns,
+                    place: EventPlace(place),
+                    thread,
+                    end_ns,
+                },
+                second_ns,
+                last: (last_ns, EventPlace(last)),
             },
         }
     }
@@ -132,20 +146,21 @@ impl Record for RequestAlias {
 }
 
 impl Record for Link {
-    const BYTES: usize = 64;
+    const BYTES: usize = 72;
 
     fn store(&self, out: &mut Vec<u8>) {
-        let own = self.own.map_or([0; 4], |own| {
-            let lead = if own.has_lead { HAS_LEAD } else { 0 };
-            let style = u64::from(own.style.0) | lead;
-            [own.id, style, own.start_ns.cast_unsigned(), own.thread]
+        let own = self.own.map_or([0; 5], |own| {
+            let bits = bit(own.has_lead, HAS_LEAD) | bit(own.is_elsewhere, IS_ELSEWHERE);
+            let [start_ns, end_ns] = [own.start_ns, own.end_ns].map(i64::cast_unsigned);
+            let style = u64::from(own.style.0) | bits;
+            [own.id, style, start_ns, end_ns, own.thread]
         });
         store([self.key, self.flow, self.first.0, self.last.0], out);
         store(own, out);
     }
 
     fn load(bytes: &[u8]) -> Link {
-        let [key, flow, first, last, id, style, start_ns, thread] = load(bytes);
+        let [key, flow, first, last, id, style, start_ns, end_ns, thread] = load(bytes);
         Link {
             key,
             flow,
@@ -153,39 +168,50 @@ impl Record for Link {
             last: EventPlace(last),
             own: (id != 0).then(|| OwnFlow {
                 id,
-                style: style_of(style & !HAS_LEAD),
+                style: style_of(style & u64::from(u32::MAX)),
                 start_ns: start_ns.cast_signed(),
+                end_ns: end_ns.cast_signed(),
                 thread,
                 has_lead: style & HAS_LEAD != 0,
+                is_elsewhere: style & IS_ELSEWHERE != 0,
             }),
         }
     }
 }
 
 impl Record for ProgramFlow {
-    const BYTES: usize = 40;
+    const BYTES: usize = 48;
 
     fn store(&self, out: &mut Vec<u8>) {
-        let numbers = u64::from(self.clock) << 32 | u64::from(self.style.0);
-        let start_ns = self.start_ns.cast_unsigned();
-        store([self.key, numbers, start_ns, self.id, self.thread], out);
+        let bits = bit(self.has_our_start, 1 << 31) | bit(self.has_our_rest, 1 << 30);
+        let numbers = u64::from(self.clock) << 32 | u64::from(self.style.0) | bits;
+        let [start_ns, end_ns] = [self.start_ns, self.end_ns].map(i64::cast_unsigned);
+        store([self.key, self.id, numbers, self.thread], out);
+        store([start_ns, end_ns], out);
     }
 
     fn load(bytes: &[u8]) -> ProgramFlow {
-        let [key, numbers, start_ns, id, thread] = load(bytes);
+        let [key, id, numbers, thread, start_ns, end_ns] = load(bytes);
         ProgramFlow {
             key,
+            id,
+            style: style_of(numbers & ((1 << 30) - 1)),
+            thread,
             clock: u32::try_from(numbers >> 32).unwrap_or(u32::MAX),
             start_ns: start_ns.cast_signed(),
-            style: style_of(numbers & u64::from(u32::MAX)),
-            id,
-            thread,
+            end_ns: end_ns.cast_signed(),
+            has_our_start: numbers & 1 << 31 != 0,
+            has_our_rest: numbers & 1 << 30 != 0,
         }
     }
 
-    /// Of one id and clock there is one, with the first start.
+    /// Of one flow and thread there is one.
     fn join(&mut self, next: &ProgramFlow) -> bool {
-        (self.key, self.clock) == (next.key, next.clock)
+        let is_same = self.is_same_flow(next) && self.thread == next.thread;
+        if is_same {
+            self.add(next);
+        }
+        is_same
     }
 }
 

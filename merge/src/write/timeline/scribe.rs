@@ -139,6 +139,7 @@ impl<'a, 'l> Scribe<'a, 'l> {
                     timed,
                     text: line.text,
                     start: line.start,
+                    thread: front.known.thread,
                 };
                 linker.cached(cached, line.target, out);
             }
@@ -157,13 +158,12 @@ impl<'a, 'l> Scribe<'a, 'l> {
         Some(())
     }
 
-    /// Points the linker at a line; tells whether ids of requests may stand in it.
+    /// Points the linker at a line. Returns true if the line may get flow events.
     #[inline(always)]
     fn aim(&mut self, line: &OrderedLine<'a>) -> bool {
         let both = self.job.links.zip(self.linker.as_mut());
         both.is_some_and(|(links, linker)| {
-            let number = line.chunk.source;
-            links.aim(linker, number, line.source, line.shift_ns, line.text)
+            links.aim(linker, line.chunk, line.source, line.shift_ns, line.text)
         })
     }
 }

@@ -14,8 +14,9 @@ MONOTONIC_COARSE = 6  # CLOCK_MONOTONIC_COARSE of linux/time.h
 ORDERED_MS = 1000 * time.clock_getres(MONOTONIC_COARSE)
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
 LINKS = [
-    ("http.request", "EngineCore.preprocess_add_request"),
-    ("EngineCore.preprocess_add_request", "EngineCore.add_request"),
+    ("http.request", "request"),
+    ("request", "EngineCore.preprocess_add_request"),
+    ("EngineCore.preprocess_add_request", "EngineCore.input_queue"),
     ("EngineCore.add_request", "scheduler.schedule"),
     ("scheduler.schedule", "WorkerWrapperBase.execute_model"),
     ("WorkerWrapperBase.execute_model", "OutputProcessor.process_outputs"),

@@ -3,7 +3,6 @@
 use crate::event::{Event, What};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Maximum number of styles. Flows of further ones are neither reported nor joined.
 const MOST: usize = 256;
@@ -12,11 +11,11 @@ const MOST_BYTES: usize = 512;
 
 /// The name and the category of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Style(pub(super) u32);
+pub(in crate::link) struct Style(pub(in crate::link) u32);
 
 /// All styles of a trace.
 #[derive(Default)]
-pub(super) struct Styles(Mutex<Known>);
+pub(in crate::link) struct Styles(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
@@ -26,7 +25,11 @@ struct Known {
 
 /// The styles that one worker has met: it asks for each of them once.
 #[derive(Default)]
-pub(super) struct StyleCache(Vec<(Vec<u8>, Option<Style>)>);
+pub(in crate::link) struct StyleCache {
+    by_members: Vec<(Vec<u8>, Option<Style>)>,
+    /// The same by all that comes after the flow's id in a canonical line.
+    by_rest: Vec<(Vec<u8>, Option<Style>)>,
+}
 
 impl Styles {
     fn number(&self, members: &[u8]) -> Option<Style> {
@@ -44,7 +47,7 @@ impl Styles {
     }
 
     /// Returns the members `"name":…,"cat":…` of each style, by its number.
-    pub(super) fn into_texts(self) -> Vec<Vec<u8>> {
+    pub(in crate::link) fn into_texts(self) -> Vec<Vec<u8>> {
         let known = self.0.into_inner();
         known.unwrap_or_else(PoisonError::into_inner).texts
     }
@@ -53,20 +56,39 @@ impl Styles {
 impl StyleCache {
     /// Returns the style of these members.
     #[inline]
-    pub(super) fn get(&mut self, members: &[u8], styles: &Styles) -> Option<Style> {
-        if let Some((_, style)) = self.0.iter().find(|(known, _)| known == members) {
-            return *style;
-        }
-        let style = styles.number(members);
-        if self.0.len() < MOST {
-            self.0.push((members.to_owned(), style));
-        }
-        style
+    pub(in crate::link) fn get(&mut self, members: &[u8], styles: &Styles) -> Option<Style> {
+        find_or_keep(&mut self.by_members, members, || styles.number(members))
+    }
+
+    /// Returns the style of a canonical line, given what comes after the flow's id; `None` if it needs a closer look.
+    #[inline]
+    pub(in crate::link) fn get_after_id(&mut self, rest: &[u8], styles: &Styles) -> Option<Style> {
+        let by_members = &mut self.by_members;
+        find_or_keep(&mut self.by_rest, rest, || {
+            let members = members_after_id(rest)?;
+            find_or_keep(by_members, members, || styles.number(members))
+        })
     }
 }
 
+#[inline]
+fn find_or_keep(
+    known: &mut Vec<(Vec<u8>, Option<Style>)>,
+    text: &[u8],
+    style: impl FnOnce() -> Option<Style>,
+) -> Option<Style> {
+    if let Some((_, style)) = known.iter().find(|(known, _)| known == text) {
+        return *style;
+    }
+    let style = style();
+    if known.len() < MOST {
+        known.push((text.to_owned(), style));
+    }
+    style
+}
+
 /// Returns the members `"name":…,"cat":…` of a flow event, if it has both.
-pub(super) fn members_of(event: &Event<'_>) -> Option<Vec<u8>> {
+pub(in crate::link) fn members_of(event: &Event<'_>) -> Option<Vec<u8>> {
     let [mut name, mut category, _] = event.members_in_order(What::Category);
     if name.is_empty() || category.is_empty() {
         // The general reader finds the members wherever they are.
@@ -78,8 +100,7 @@ pub(super) fn members_of(event: &Event<'_>) -> Option<Vec<u8>> {
 }
 
 /// Returns the same of a canonical line, given what comes after the flow's id.
-#[inline]
-pub(super) fn members_after_id(after_id: &[u8]) -> Option<&[u8]> {
+fn members_after_id(after_id: &[u8]) -> Option<&[u8]> {
     let after = after_id
         .strip_prefix(br#","bp":"e""#)
         .unwrap_or(after_id)
@@ -93,44 +114,11 @@ pub(super) fn members_after_id(after_id: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns name and category as texts.
-pub(super) fn name_and_category(members: &[u8]) -> (String, String) {
+pub(in crate::link) fn name_and_category(members: &[u8]) -> (String, String) {
     let object = [b"{", members, b"}"].concat();
     let value = serde_json::from_slice::<serde_json::Value>(&object).unwrap_or_default();
     let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
     (text("name"), text("cat"))
-}
-
-/// Returns the process and the thread that a canonical line names before its time.
-#[inline]
-pub(super) fn thread_of_line(line: &[u8]) -> Option<(i64, i64)> {
-    let after_pid = line.get(br#"{"ph":"X","pid":"#.len()..)?;
-    let (pid, after) = number(after_pid)?;
-    let (tid, after) = number(after.strip_prefix(br#","tid":"#)?)?;
-    after.starts_with(b",").then_some((pid, tid))
-}
-
-#[inline]
-fn number(text: &[u8]) -> Option<(i64, &[u8])> {
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let number = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
-    Some((number, &text[digits..]))
-}
-
-/// Returns a key of the events of one flow on one thread.
-#[inline]
-pub(super) fn thread_key(flow: u64, style: Style, recording: usize, thread: (i64, i64)) -> u64 {
-    let mut bytes = [0; 40];
-    let parts = [
-        flow,
-        u64::from(style.0),
-        recording as u64,
-        thread.0.cast_unsigned(),
-        thread.1.cast_unsigned(),
-    ];
-    for (place, part) in bytes.chunks_exact_mut(8).zip(parts) {
-        place.copy_from_slice(&part.to_le_bytes());
-    }
-    xxh3_64(&bytes)
 }
 
 #[cfg(test)]
@@ -152,7 +140,6 @@ mod tests {
             name_and_category(expected),
             ("request".to_owned(), "flow".to_owned())
         );
-        assert_eq!(thread_of_line(line.as_bytes()), Some((4711, 12)));
         for odd in [
             r#","name":"a\"b","cat":"c"}"#,
             r#","name":"a","cat":"c","args":{"d":1}}"#,

@@ -1,13 +1,50 @@
-//! The threads on which the program draws each flow, to be looked up in the second pass.
+//! Threads on which the program draws flows.
 
-use super::buckets::{Buckets, first_behind};
-use super::records::FlowThread;
 use crate::fragment::file::Content;
+use crate::link::buckets::{Buckets, first_behind};
+use crate::link::records::{FlowThread, OwnFlow};
 use crate::store::sorter::{Record, Sorted};
 use std::io;
+use xxhash_rust::xxh3::xxh3_64;
 
-/// The keys of all pairs of a flow and a thread on which the program draws it, sorted.
-pub(super) struct FlowThreads {
+/// Computes keys of threads, which are the same wherever a thread's events are read.
+#[derive(Default)]
+pub(in crate::link) struct ThreadKeys {
+    last: Option<(usize, (i64, i64))>,
+    key: u64,
+}
+
+impl ThreadKeys {
+    /// Returns the key of a recording's thread.
+    #[inline]
+    pub(in crate::link) fn of(&mut self, recording: usize, thread: (i64, i64)) -> u64 {
+        if self.last != Some((recording, thread)) {
+            self.last = Some((recording, thread));
+            let (pid, tid) = thread;
+            let parts = [recording as u64, pid.cast_unsigned(), tid.cast_unsigned()];
+            self.key = hash(parts);
+        }
+        self.key
+    }
+}
+
+/// Returns the key of a flow on a thread.
+pub(in crate::link) fn flow_thread(flow: &OwnFlow, thread: u64) -> FlowThread {
+    FlowThread {
+        key: hash([flow.id, u64::from(flow.style.0), thread]),
+    }
+}
+
+fn hash(parts: [u64; 3]) -> u64 {
+    let mut bytes = [0; 24];
+    for (place, part) in bytes.chunks_exact_mut(8).zip(parts) {
+        place.copy_from_slice(&part.to_le_bytes());
+    }
+    xxh3_64(&bytes)
+}
+
+/// The keys of flows and threads, sorted: of flows that the program draws on several threads.
+pub(in crate::link) struct FlowThreads {
     stored: Stored,
     /// Positions of the keys. Without them, a search in many millions of keys would miss the processor's caches at each step.
     buckets: Buckets,
@@ -19,7 +56,7 @@ enum Stored {
 }
 
 impl FlowThreads {
-    pub(super) fn new(sorted: Sorted<FlowThread>) -> io::Result<FlowThreads> {
+    pub(in crate::link) fn new(sorted: Sorted<FlowThread>) -> io::Result<FlowThreads> {
         let mut buckets = Buckets::new(sorted.len(), 0);
         sorted.each(|thread| {
             buckets.count(thread.key);
@@ -33,14 +70,14 @@ impl FlowThreads {
         Ok(FlowThreads { stored, buckets })
     }
 
-    /// Returns true if the program draws the flow of this key on its thread.
-    pub(super) fn has(&self, key: u64) -> bool {
-        let Some((bucket, guess)) = self.buckets.place(key) else {
+    /// Returns true if the program draws the flow on this thread.
+    pub(in crate::link) fn has(&self, wanted: FlowThread) -> bool {
+        let Some((bucket, guess)) = self.buckets.place(wanted.key) else {
             return false;
         };
         let end = bucket.end;
-        let first = first_behind(bucket, guess, |at| self.get(at) < key);
-        first < end && self.get(first) == key
+        let first = first_behind(bucket, guess, |at| self.get(at) < wanted.key);
+        first < end && self.get(first) == wanted.key
     }
 
     #[inline]
@@ -78,7 +115,7 @@ mod tests {
                 (0, false),
                 (u64::MAX, false),
             ] {
-                assert_eq!(threads.has(key), expected, "{key}");
+                assert_eq!(threads.has(FlowThread { key }), expected, "{key}");
             }
         }
     }

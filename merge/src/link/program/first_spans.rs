@@ -1,0 +1,228 @@
+//! The first span of each request on each thread. If the program draws the request's flow elsewhere, such a span gets a step of it.
+//!
+//! "First" is decided within a chunk, which knows all its events. So the second pass needs no memory of other chunks, and the trace does not depend on the order
+//! in which workers take them.
+
+use crate::link::records::{EventPlace, Mention};
+use crate::pass::chunk::Chunk;
+use crate::store::spill_vec::{Spill, Spilled};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use trace_store::hashed_map::HashedMap;
+
+/// How many spans are looked at one by one before they are searched.
+const NEAR: usize = 8;
+
+/// The place of a span and the key of a request.
+type FirstSpan = [u64; 2];
+
+/// The first spans of the chunk that is being read.
+#[derive(Default)]
+pub(in crate::link) struct ChunkFirstSpans {
+    /// For each request on each thread, the begin of its first span and the position of that span in `spans`.
+    known: HashedMap<(i64, usize)>,
+    spans: Vec<FirstSpan>,
+}
+
+impl ChunkFirstSpans {
+    /// Takes a span of a request.
+    #[inline(always)]
+    pub(in crate::link) fn see(&mut self, request: u64, mention: &Mention) {
+        let span = [mention.place.0, request];
+        match self.known.entry(request ^ mention.thread) {
+            Entry::Occupied(mut known) => {
+                let (ts_ns, at) = known.get_mut();
+                // A span is written when it ends, so one within it comes first.
+                if mention.ts_ns < *ts_ns {
+                    *ts_ns = mention.ts_ns;
+                    self.spans[*at] = span;
+                }
+            }
+            Entry::Vacant(new) => {
+                new.insert((mention.ts_ns, self.spans.len()));
+                self.spans.push(span);
+            }
+        }
+    }
+}
+
+/// Takes the first spans of all chunks, in any order.
+pub(in crate::link) struct FirstSpanLog<'f> {
+    spans: Spill<'f, FirstSpan>,
+    chunks: Mutex<HashMap<(usize, usize), Range<usize>>>,
+}
+
+/// Returns what identifies a chunk: its source and its first byte.
+fn key(chunk: &Chunk) -> (usize, usize) {
+    (
+        chunk.source,
+        chunk.parts.first().map_or(0, |part| part.start),
+    )
+}
+
+impl<'f> FirstSpanLog<'f> {
+    pub(in crate::link) fn new(folders: &'f [PathBuf]) -> FirstSpanLog<'f> {
+        FirstSpanLog {
+            spans: Spill::new(folders),
+            chunks: Mutex::default(),
+        }
+    }
+
+    /// Takes the first spans of a chunk, and leaves none there.
+    pub(in crate::link) fn add(&self, chunk: &Chunk, found: &mut ChunkFirstSpans) {
+        if found.spans.is_empty() {
+            return;
+        }
+        found.spans.sort(); // nearly in order
+        let numbers = self.spans.append(&found.spans);
+        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        chunks.insert(key(chunk), numbers);
+        drop(chunks);
+        found.known.clear();
+        found.spans.clear();
+    }
+
+    /// Ends the first pass.
+    pub(in crate::link) fn finish(self) -> io::Result<FirstSpans> {
+        Ok(FirstSpans {
+            spans: self.spans.finish()?,
+            chunks: self
+                .chunks
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner),
+        })
+    }
+}
+
+/// The first spans of all chunks, to be looked up in the second pass.
+pub(in crate::link) struct FirstSpans {
+    spans: Spilled<FirstSpan>,
+    chunks: HashMap<(usize, usize), Range<usize>>,
+}
+
+impl FirstSpans {
+    /// Returns those of a chunk.
+    pub(in crate::link) fn of_chunk(&self, chunk: &Chunk) -> FirstSpanCursor<'_> {
+        let numbers = self.chunks.get(&key(chunk)).cloned();
+        FirstSpanCursor::new(numbers.map_or(&[], |numbers| self.spans.get(numbers)))
+    }
+}
+
+/// First spans of one chunk, sorted by place, which are asked for in nearly this order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::link) struct FirstSpanCursor<'a> {
+    spans: &'a [FirstSpan],
+    /// The first of them that is not before the place asked for last.
+    at: usize,
+    last: u64,
+}
+
+impl<'a> FirstSpanCursor<'a> {
+    fn new(spans: &'a [FirstSpan]) -> FirstSpanCursor<'a> {
+        FirstSpanCursor {
+            spans,
+            at: 0,
+            last: 0,
+        }
+    }
+
+    pub(in crate::link) fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Returns true if the span at this place is the first one of a request on its thread.
+    #[inline(always)]
+    pub(in crate::link) fn has(&mut self, place: EventPlace) -> bool {
+        let is_before = |span: &FirstSpan| span[0] < place.0;
+        if self.spans.get(self.at).is_some_and(is_before) || place.0 < self.last {
+            self.at = self.first_from(place);
+        }
+        self.last = place.0;
+        self.spans
+            .get(self.at)
+            .is_some_and(|span| span[0] == place.0)
+    }
+
+    /// Returns the position of the first span that is not before a place.
+    fn first_from(&self, place: EventPlace) -> usize {
+        let is_before = |span: &FirstSpan| span[0] < place.0;
+        let from = if place.0 < self.last { 0 } else { self.at };
+        let rest = &self.spans[from..];
+        let near = rest.iter().take(NEAR).take_while(|span| is_before(span));
+        match near.count() {
+            NEAR => from + rest.partition_point(is_before),
+            near => from + near,
+        }
+    }
+
+    /// Returns the keys of these requests, for the place asked for last.
+    pub(in crate::link) fn requests(&self) -> impl Iterator<Item = u64> + use<'a> {
+        let last = self.last;
+        let spans = &self.spans[self.at..];
+        spans
+            .iter()
+            .take_while(move |span| span[0] == last)
+            .map(|span| span[1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mention(ts_ns: i64, place: u64, thread: u64) -> Mention {
+        Mention {
+            ts_ns,
+            place: EventPlace(place),
+            thread,
+            end_ns: ts_ns + 10,
+        }
+    }
+
+    fn first(found: &ChunkFirstSpans) -> Vec<FirstSpan> {
+        let mut spans = found.spans.clone();
+        spans.sort_unstable();
+        spans
+    }
+
+    #[test]
+    fn the_first_span_is_the_one_that_begins_first() {
+        let mut found = ChunkFirstSpans::default();
+        for (request, ts_ns, place, thread) in [
+            (1, 50, 1, 100),
+            (2, 50, 1, 100),
+            // The span around it is written later.
+            (1, 40, 2, 100),
+            (1, 60, 3, 100),
+            (1, 70, 4, 200),
+        ] {
+            found.see(request, &mention(ts_ns, place, thread));
+        }
+        assert_eq!(first(&found), [[1, 2], [2, 1], [4, 1]]);
+    }
+
+    #[test]
+    fn places_are_found_in_any_order() {
+        let spans: Vec<FirstSpan> = (0..100)
+            .flat_map(|at| [[10 * at, 1], [10 * at, 2]])
+            .collect();
+        let mut cursor = FirstSpanCursor::new(&spans);
+        let ascending = 0..1010;
+        let jumps = [900, 30, 35, 30, 990, 0, 500, 1000, 2000, 10];
+        for place in ascending.chain(jumps) {
+            let expected = place % 10 == 0 && place < 1000;
+            assert_eq!(cursor.has(EventPlace(place)), expected, "{place}");
+            let requests: Vec<u64> = cursor.requests().collect();
+            assert_eq!(
+                requests,
+                if expected { &[1, 2][..] } else { &[] },
+                "{place}"
+            );
+        }
+        assert!(!FirstSpanCursor::default().has(EventPlace(0)));
+    }
+}
