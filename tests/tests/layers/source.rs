@@ -238,12 +238,13 @@ fn item_len(item: &str) -> usize {
     item.len()
 }
 
-/// The paths in `use`, and those that begin with `crate`, `self` or `super`.
+/// Returns the paths in `use`, and those that begin with `crate`, `self` or `super`. The path of `pub(in …)` imports nothing.
 fn imported(code: &str) -> BTreeSet<String> {
     let words = words(code);
     let (mut paths, mut at) = (BTreeSet::new(), 0);
     while at < words.len() {
-        let begins = matches!(words[at], "crate" | "self" | "super");
+        let is_scope = words[..at].ends_with(&["pub", "(", "in"]);
+        let begins = matches!(words[at], "crate" | "self" | "super") && !is_scope;
         if words[at] == "use" {
             at = tree(&words, at + 1, "", &mut paths);
         } else if begins && words.get(at + 1) == Some(&"::") {
@@ -316,6 +317,7 @@ fn paths_are_found() {
         use crate::a::{self, B, c::{D as E, F}};
         use super::g;
         pub(crate) use std::fmt;
+        pub(in crate::n) fn o() { for x in crate::p() {} }
         fn f<'a>(c: char) -> &'a str { if c == '"' { crate::h::i(r#"use crate::text; ""#) } "crate::j" }
         #[cfg(test)]
         mod tests { use crate::k; }
@@ -331,6 +333,7 @@ fn paths_are_found() {
         "crate::a::c::F",
         "crate::h::i",
         "crate::m",
+        "crate::p",
         "std::fmt",
         "super::g",
     ];
