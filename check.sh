@@ -11,7 +11,7 @@ Formats, lints, builds and tests the workspace, then runs the demo and loads its
 Stops at the first step that fails. Fetches cargo-nextest where it is missing (Python 3 with venv, and once a network); the tests of the Python package need Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
 That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium, and the servers that the tests of the preload library run.
 
-  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); README's first command as it stands there; then also the statements of report/sql on that run, on one of vLLM and on the tables of 3,200 ranks, the documentation of the crates, the tests of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
+  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); README's first command as it stands there; then also the statements of report/sql on that run, on one of vLLM and on the tables of 3,200 ranks, the documentation of the crates, the tests of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets for 30 s each (installs cargo-fuzz in target/tools)
   --from    leaves out the steps before STEP, but those that set something up: goes on where a run failed
   --help    this text
 
@@ -317,14 +317,12 @@ torch_npu() {
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
+# Each target for 30 s, from the corpus that earlier runs left.
 fuzz_targets() {
-  if ! cargo +nightly --version > /dev/null 2>&1; then
-    skip 'fuzz targets' 'no nightly toolchain'
-  elif ! cargo +nightly fuzz --version > /dev/null 2>&1; then
-    skip 'fuzz targets' 'no cargo-fuzz'
-  else
-    cargo +nightly fuzz build
-  fi
+  local rc=0
+  fuzz/run 30 || rc=$?
+  [ "$rc" != 3 ] || skip 'the fuzz targets line, block, ring, merge, foreign, check and document' 'fuzz/run says above what is missing'
+  [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
 # vllm WHAT ARGUMENT...: the plugin in a real vLLM server, on the wheel that the Python tests built. Names the cases that skipped.

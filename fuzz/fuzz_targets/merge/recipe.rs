@@ -15,8 +15,8 @@ pub(crate) struct Run {
     foreign: Vec<u8>,
     /// Serials of the lines that must be in the trace.
     pub(crate) good: BTreeSet<u64>,
-    /// Events that a loss record tells of.
-    pub(crate) told: u64,
+    /// Number of events that must be reported as lost: the counts of the loss records, and one for each gap that no record explains.
+    pub(crate) lost: u64,
     /// At least so many places are damaged.
     pub(crate) least_damage: u64,
     /// Whether text of the recipe may be a record that takes other lines away, or looks like ours.
@@ -29,7 +29,7 @@ impl Run {
             ours: [Ours::new(100), Ours::new(200)],
             foreign: Vec::new(),
             good: BTreeSet::new(),
-            told: 0,
+            lost: 0,
             least_damage: 0,
             is_hostile: false,
         };
@@ -60,13 +60,14 @@ impl Run {
                 }
             }
             11 => self.ours[at].bad_block(kind >> 5, text),
-            12 => self.told += self.ours[at].loss(kind >> 5, text),
+            12 => self.lost += self.ours[at].loss(kind >> 5, text),
             13 => {
                 // Unless a block comes behind it, nobody knows of the gap.
                 self.ours[at].skip(kind >> 5);
                 let lines = self.lines(self.ours[at].pid, b"\0");
                 self.ours[at].block(kind >> 5, &lines);
                 self.least_damage = 1;
+                self.lost += 1;
             }
             14 => self.ours[at].open_span(text),
             _ => self.ours[at].anchor(text),
