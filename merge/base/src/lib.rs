@@ -1,10 +1,11 @@
-//! Numbers, text, times and folders: what the merge needs and what knows nothing of events.
+//! Numbers, text, times, folders and stacks of spans: what the merge needs and what knows nothing of events.
 //!
 //! In: bytes that may be anything, and paths that others may change meanwhile. Out: numbers with what they leave open, and files that were opened without
 //! following links.
 //!
 //! The modules [`number`] and [`swar`] read and write the digits of a line eight or sixteen bytes at a time. [`time_cache`] remembers what times have in
 //! common. [`folder`] opens a folder once, and all below it by its descriptor. [`access`] says who may read what was made of it.
+//! [`span_stack`] and [`begun_spans`] nest spans for the merge, the tables and the report.
 //! Only this crate knows how a time in microseconds becomes whole nanoseconds and back.
 //!
 //! ```
@@ -20,6 +21,7 @@
 //! ```
 
 pub mod access;
+pub mod begun_spans;
 pub mod duration;
 pub mod file_id;
 pub mod file_status;
@@ -31,5 +33,6 @@ pub mod pattern;
 pub mod private_mode;
 pub mod progress;
 pub mod size;
+pub mod span_stack;
 pub mod swar;
 pub mod time_cache;

@@ -1,0 +1,181 @@
+//! Matches the ends of spans with their begins.
+
+use std::collections::VecDeque;
+
+/// Maximum number of open spans, since an end is compared with each. If there are more, the outermost one counts as unfinished. No call stack is that deep.
+pub const WAITING: usize = 512;
+
+/// Begin or end of a span, as an event of its own.
+pub trait Half {
+    /// Position of an event in the recording.
+    type Place: Ord;
+
+    /// Returns when it happened, in ns.
+    fn time_ns(&self) -> i64;
+
+    /// Returns its position in the recording.
+    fn place(&self) -> Self::Place;
+
+    /// Returns true if this end has a name.
+    fn is_named(&self) -> bool;
+
+    /// Returns true if this end can belong to `begin`: its name and category are the same, or it has none.
+    fn can_end(&self, begin: &Self) -> bool;
+}
+
+/// Begins of one thread or id. Halves have to be added sorted by time and then by position.
+#[derive(Debug)]
+pub struct BegunSpans<T>(VecDeque<T>);
+
+impl<T> Default for BegunSpans<T> {
+    fn default() -> Self {
+        BegunSpans(VecDeque::new())
+    }
+}
+
+impl<T: Half> BegunSpans<T> {
+    /// Adds a begin. Returns the first one if too many wait: it counts as unfinished.
+    pub fn begin(&mut self, begin: T) -> Option<T> {
+        self.0.push_back(begin);
+        let is_full = self.0.len() > WAITING;
+        is_full.then(|| self.0.pop_front()).flatten()
+    }
+
+    /// Removes and returns the begin that an end belongs to. This is the last one that matches.
+    ///
+    /// An end may match two begins: one of the same time, which gives a span of length 0, and an earlier one. An end without a name belongs to the begin that
+    /// was recorded last. An end with a name belongs to the earlier begin, because consecutive steps often touch. Viewers do that, too, for all ends.
+    pub fn end(&mut self, end: &T) -> Option<T> {
+        let first_now = self
+            .0
+            .partition_point(|begin| begin.time_ns() < end.time_ns());
+        let last_in =
+            |from: usize, to: usize| (from..to).rev().find(|at| end.can_end(&self.0[*at]));
+        let (earlier, now) = (last_in(0, first_now), last_in(first_now, self.0.len()));
+        let is_earlier = |earlier: usize, now: usize| {
+            end.is_named() || self.0[earlier].place() > self.0[now].place()
+        };
+        let begun = match (earlier, now) {
+            (Some(earlier), Some(now)) if is_earlier(earlier, now) => earlier,
+            (earlier, now) => now.or(earlier)?,
+        };
+        self.0.remove(begun)
+    }
+
+    /// Returns the first begin.
+    pub fn first(&self) -> Option<&T> {
+        self.0.front()
+    }
+
+    /// Returns all begins in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter()
+    }
+
+    /// Removes all begins that never ended, and returns them.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.0.drain(..)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Time, place and name, 0 for none.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct TestHalf(i64, u32, u32);
+
+    impl Half for TestHalf {
+        type Place = u32;
+
+        fn time_ns(&self) -> i64 {
+            self.0
+        }
+
+        fn place(&self) -> u32 {
+            self.1
+        }
+
+        fn is_named(&self) -> bool {
+            self.2 != 0
+        }
+
+        fn can_end(&self, begin: &Self) -> bool {
+            [0, begin.2].contains(&self.2)
+        }
+    }
+
+    /// Returns begin and end of each span that ended. Halves are given by phase, time and name, in the order of the recording.
+    fn spans(halves: &[(char, i64, u32)]) -> Vec<(i64, i64)> {
+        let placed = halves.iter().zip(0..);
+        let mut halves: Vec<(char, TestHalf)> = placed
+            .map(|((phase, time, name), place)| (*phase, TestHalf(*time, place, *name)))
+            .collect();
+        halves.sort_by_key(|(_, half)| (half.0, half.1));
+        let (mut open, mut found) = (BegunSpans::default(), Vec::new());
+        for (phase, half) in halves {
+            match phase {
+                'B' => assert_eq!(open.begin(half), None),
+                _ => found.extend(open.end(&half).map(|begin| (begin.0, half.0))),
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn an_end_belongs_to_the_last_begin_of_its_name() {
+        let begins = [('B', 1, 7), ('B', 2, 8), ('B', 3, 7)];
+        let ends = [('E', 4, 7), ('E', 5, 9), ('E', 6, 0), ('E', 7, 7)];
+        let all = [begins.as_slice(), &ends].concat();
+        assert_eq!(spans(&all), [(1, 7), (2, 6), (3, 4)]);
+    }
+
+    /// Horovod's ends have no name.
+    #[test]
+    fn an_end_without_a_name_ends_what_was_begun_last() {
+        let inner = [('B', 10, 1), ('B', 12, 2), ('E', 12, 0), ('E', 70, 0)];
+        assert_eq!(spans(&inner), [(10, 70), (12, 12)]);
+        let both = [('B', 12, 1), ('B', 12, 2), ('E', 12, 0), ('E', 12, 0)];
+        assert_eq!(spans(&both), [(12, 12), (12, 12)]);
+        let touching = [('B', 1, 1), ('E', 5, 0), ('B', 5, 2), ('E', 9, 0)];
+        assert_eq!(spans(&touching), [(1, 5), (5, 9)]);
+        let all_at_once = [
+            ('B', 1, 1),
+            ('B', 5, 2),
+            ('E', 5, 0),
+            ('E', 5, 0),
+            ('B', 5, 3),
+            ('E', 9, 0),
+        ];
+        assert_eq!(spans(&all_at_once), [(1, 5), (5, 5), (5, 9)]);
+    }
+
+    /// The last span is the first in the file.
+    #[test]
+    fn spans_may_be_recorded_in_any_order() {
+        let backwards = [('B', 5, 2), ('E', 9, 0), ('B', 1, 1), ('E', 5, 0)];
+        assert_eq!(spans(&backwards), [(1, 5), (5, 9)]);
+    }
+
+    #[test]
+    fn an_end_with_a_name_ends_the_earlier_of_two() {
+        let steps = [('B', 1, 7), ('B', 5, 7), ('E', 5, 7), ('E', 9, 7)];
+        assert_eq!(spans(&steps), [(1, 5), (5, 9)]);
+        let inner = [('B', 1, 7), ('B', 5, 8), ('E', 5, 8), ('E', 9, 7)];
+        assert_eq!(spans(&inner), [(1, 9), (5, 5)]);
+        let end_first = [('B', 1, 7), ('E', 5, 8), ('B', 5, 8), ('E', 9, 7)];
+        assert_eq!(spans(&end_first), [(1, 9)]);
+    }
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let mut open = BegunSpans::default();
+        let dropped = (0..600).filter_map(|time| open.begin(TestHalf(i64::from(time), time, 7)));
+        assert_eq!(dropped.count(), 600 - WAITING);
+        assert_eq!(open.first(), Some(&TestHalf(88, 88, 7)));
+        assert_eq!(open.iter().count(), WAITING);
+        assert_eq!(open.drain().count(), WAITING);
+    }
+}
