@@ -3,6 +3,7 @@
 use crate::gather::slice_record::SliceRecord;
 use crate::stack_tree::StackTree;
 use std::io;
+use trace_base::span_stack::{OpenSpan, SpanStack};
 use trace_store::sorter::Sorted;
 
 /// A slice and what lies in it.
@@ -22,7 +23,7 @@ pub(crate) struct NestedSlice {
     pub(crate) is_crossing: bool,
 }
 
-/// A slice that may contain the next one.
+/// An open slice and the time of its children so far.
 struct OpenSlice {
     slice: SliceRecord,
     /// How much of it slices in it cover, and up to where.
@@ -36,40 +37,52 @@ struct OpenSlice {
     node: Option<u32>,
 }
 
+impl OpenSlice {
+    fn cover(&mut self, slice: &SliceRecord) {
+        let (from_ns, to_ns) = (
+            slice.start_ns.max(self.covered_to_ns),
+            slice.end_ns.0.min(self.slice.end_ns.0),
+        );
+        self.covered_ns += (to_ns - from_ns).max(0);
+        self.covered_cpu_ns = self.covered_cpu_ns.saturating_add(slice.cpu_ns.max(0));
+        self.covered_to_ns = self.covered_to_ns.max(to_ns);
+    }
+}
+
 /// Calls `found` with each slice, and counts it in `stacks`. Slices nest by containment within one row, never across rows.
 pub(crate) fn nest(
     slices: &Sorted<SliceRecord>,
     stacks: &mut StackTree<'_>,
     mut found: impl FnMut(NestedSlice) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut open: Vec<OpenSlice> = Vec::new();
+    let mut open: SpanStack<OpenSlice> = SpanStack::default();
     // How many open slices of each key there are.
     let mut keys: Vec<u32> = Vec::new();
     slices.each(|slice| {
-        let is_over =
-            |top: &OpenSlice| top.slice.row != slice.row || top.slice.end_ns.0 <= slice.start_ns;
-        while let Some(top) = open.pop_if(|top| is_over(top)) {
-            close(&top, &mut keys, stacks, &mut found)?;
+        let last = open.innermost().map(|last| last.value.slice.row);
+        let is_next_row = last.is_some_and(|last| last != slice.row);
+        let until_ns = if is_next_row {
+            i64::MAX
+        } else {
+            slice.start_ns
+        };
+        while let Some(ended) = open.pop_ended(until_ns) {
+            close(&ended.value, &mut keys, stacks, &mut found)?;
         }
-        let node = stacks.open(open.last().and_then(|top| top.node), &slice);
         let end_ns = slice.end_ns.0;
-        let mut is_crossing = false;
-        if let Some(parent) = open.last_mut() {
-            is_crossing = end_ns > parent.slice.end_ns.0;
-            let (from_ns, to_ns) = (
-                slice.start_ns.max(parent.covered_to_ns),
-                end_ns.min(parent.slice.end_ns.0),
-            );
-            parent.covered_ns += (to_ns - from_ns).max(0);
-            parent.covered_cpu_ns = parent.covered_cpu_ns.saturating_add(slice.cpu_ns.max(0));
-            parent.covered_to_ns = parent.covered_to_ns.max(to_ns);
+        let parent = open.innermost_mut();
+        let is_crossing = parent.as_ref().is_some_and(|parent| end_ns > parent.end_ns);
+        let node = parent.as_ref().and_then(|parent| parent.value.node);
+        let node = stacks.open(node, &slice);
+        if let Some(parent) = parent {
+            parent.value.cover(&slice);
         }
         let key = slice.key as usize;
         if key >= keys.len() {
             keys.resize(key + 1, 0);
         }
         keys[key] += 1;
-        open.push(OpenSlice {
+        let value = OpenSlice {
             slice,
             covered_ns: 0,
             covered_to_ns: slice.start_ns,
@@ -77,11 +90,16 @@ pub(crate) fn nest(
             is_outermost: keys[key] == 1,
             is_crossing,
             node,
+        };
+        open.push(OpenSpan {
+            start_ns: slice.start_ns,
+            end_ns,
+            value,
         });
         Ok(())
     })?;
-    while let Some(top) = open.pop() {
-        close(&top, &mut keys, stacks, &mut found)?;
+    while let Some(ended) = open.pop_ended(i64::MAX) {
+        close(&ended.value, &mut keys, stacks, &mut found)?;
     }
     Ok(())
 }

@@ -206,7 +206,7 @@ impl History {
         }
         self.last_start = later.last_start();
         self.open.retain(|open| open.1 > later.last_start());
-        self.open.extend_from_slice(later.open());
+        self.open.extend(later.open());
         true
     }
 

@@ -3,6 +3,8 @@
 //! Viewers drop a span that overlaps another of its thread without one holding the other. Recorders write spans when they end, or
 //! else by their begin. In either order a few spans say all about those around them, and that is what [`Nesting`] keeps.
 
+use crate::base::span_stack::{OpenSpan, SpanStack};
+
 /// Begin and end in ns.
 pub(crate) type Span = (i64, i64);
 
@@ -41,9 +43,10 @@ pub(crate) struct Nesting {
     pub(crate) order: Order,
     /// Those that no other holds, one after the other.
     pub(crate) outermost: Vec<Span>,
-    /// By end: those that began before the first one ended, each held by the next. By begin: those that are open when the last one
-    /// begins, each holding the next.
-    pub(crate) chain: Vec<Span>,
+    /// Sorted by end: spans that began before the first one ended, innermost first.
+    chain: Vec<Span>,
+    /// Sorted by begin: spans that are open when the last one begins.
+    open: SpanStack<()>,
     /// When those began that never ended.
     pub(crate) unfinished: Vec<i64>,
     last_start: i64,
@@ -56,6 +59,7 @@ impl Default for Nesting {
             order: Order::Apart,
             outermost: Vec::new(),
             chain: Vec::new(),
+            open: SpanStack::default(),
             unfinished: Vec::new(),
             last_start: i64::MIN,
             last_end: i64::MIN,
@@ -105,11 +109,13 @@ impl Nesting {
     }
 
     /// Those that are open when the last one begins.
-    pub(crate) fn open(&self) -> &[Span] {
-        match self.order {
-            Order::ByBegin => &self.chain,
-            _ => &self.outermost[self.outermost.len().saturating_sub(1)..],
-        }
+    pub(crate) fn open(&self) -> impl Iterator<Item = Span> {
+        let last = match self.order {
+            Order::ByBegin => None,
+            _ => self.outermost.last().copied(),
+        };
+        let open = self.open.iter().map(|open| (open.start_ns, open.end_ns));
+        open.chain(last)
     }
 
     /// The begin of the last one that began, if they stand by begin or apart.
@@ -127,11 +133,11 @@ impl Nesting {
         {
             self.order = Order::of_two(*last, span);
             self.last_start = last.0;
-            self.chain = match self.order {
-                Order::ByEnd => vec![*first],
-                Order::ByBegin => vec![*last],
-                Order::Apart | Order::Unclear => Vec::new(),
-            };
+            match self.order {
+                Order::ByEnd => self.chain.push(*first),
+                Order::ByBegin => self.open.push(open_span(*last)),
+                Order::Apart | Order::Unclear => {}
+            }
         }
         let nests = match self.order {
             Order::Apart => true, // the same span again
@@ -169,26 +175,26 @@ impl Nesting {
 
     /// Of those that begin together the longest holds the others, in whatever order they stand.
     fn add_by_begin(&mut self, span: Span) -> bool {
-        let (start, end) = span;
-        if start < self.last_start {
+        if span.0 < self.last_start {
             return false;
         }
-        self.last_start = start;
-        while self.chain.last().is_some_and(|open| open.1 <= start) {
-            self.chain.pop();
-        }
-        let holds = |open: &Span| open.0 < start || open.1 >= end;
-        let at = self.chain.iter().rposition(holds).map_or(0, |at| at + 1);
-        if at > 0 && self.chain[at - 1].1 < end {
-            return false;
-        }
-        if at == 0 {
-            if !self.chain.is_empty() {
+        self.last_start = span.0;
+        while self.open.pop_ended(span.0).is_some() {}
+        let depth = self.open.insert(open_span(span));
+        if depth == Some(0) {
+            if self.open.len() > 1 {
                 self.outermost.pop();
             }
             self.outermost.push(span);
         }
-        self.chain.insert(at, span);
-        true
+        depth.is_some()
+    }
+}
+
+fn open_span((start_ns, end_ns): Span) -> OpenSpan<()> {
+    OpenSpan {
+        start_ns,
+        end_ns,
+        value: (),
     }
 }

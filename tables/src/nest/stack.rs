@@ -1,15 +1,9 @@
 //! The slices of one track that may contain the next one, as Perfetto's importer keeps them.
 
+use trace_base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
+
 /// Slices on one stack.
 pub(crate) const MOST: usize = 1 << 16;
-
-/// A slice on a stack. Without an end it is open.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    id: i64,
-    start_ns: i64,
-    end_ns: Option<i64>,
-}
 
 /// Where a slice lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,11 +14,11 @@ pub(crate) struct Place {
     pub(crate) is_left_out: bool,
 }
 
-/// The slices of a track at a time. Events are to come in the order of [`Item`](crate::gather::item::Item).
+/// The slices of a track at a time, by their ids. Events are to come in the order of [`Item`](crate::gather::item::Item).
 #[derive(Debug, Default)]
 pub(crate) struct Stack {
-    slices: Vec<Open>,
-    /// Those with an end, by their place.
+    slices: SpanStack<i64>,
+    /// The depths of slices with an end.
     ended: Vec<usize>,
 }
 
@@ -43,28 +37,29 @@ impl Stack {
         most: usize,
     ) -> Place {
         let crossed = self.close(start_ns, dur_ns);
-        let end_ns = dur_ns.map(|dur_ns| start_ns.saturating_add(dur_ns));
+        let end_ns = dur_ns.map_or(UNFINISHED, |dur_ns| start_ns.saturating_add(dur_ns));
         let around = match crossed {
             None => self.slices.len(),
             Some(at) => {
-                let contains = |open: &Open| open.end_ns.is_none_or(|end| Some(end) >= end_ns);
-                let around = self.slices[..at].iter().rposition(contains);
+                let contains = |open: &OpenSpan<i64>| open.end_ns >= end_ns;
+                let around = self.slices.iter().take(at).rposition(contains);
                 around.map_or(0, |at| at + 1)
             }
         };
+        let parent = around.checked_sub(1).and_then(|at| self.slices.get(at));
         let place = Place {
             depth: i32::try_from(around).unwrap_or(i32::MAX),
-            parent: around.checked_sub(1).map(|at| self.slices[at].id),
+            parent: parent.map(|parent| parent.value),
             is_left_out: crossed.is_none() && self.slices.len() >= most,
         };
         if crossed.is_none() && !place.is_left_out {
-            if end_ns.is_some() {
+            if dur_ns.is_some() {
                 self.ended.push(self.slices.len());
             }
-            self.slices.push(Open {
-                id,
+            self.slices.push(OpenSpan {
                 start_ns,
                 end_ns,
+                value: id,
             });
         }
         place
@@ -73,22 +68,13 @@ impl Stack {
     /// Ends an open slice that began at `start_ns`.
     pub(crate) fn end(&mut self, ts_ns: i64, start_ns: Option<i64>) {
         self.close(ts_ns, None);
-        let Some(start_ns) = start_ns else { return };
-        // They lie in the order in which they began.
-        let first = self.slices.partition_point(|open| open.start_ns < start_ns);
-        let behind = self
-            .slices
-            .partition_point(|open| open.start_ns <= start_ns);
-        let is_open = |open: &Open| open.end_ns.is_none();
-        let Some(at) = self.slices[first..behind].iter().rposition(is_open) else {
+        let Some(at) = start_ns.and_then(|start_ns| self.slices.end(start_ns, ts_ns)) else {
             return;
         };
-        let at = first + at;
         if at + 1 == self.slices.len() {
-            self.slices.pop();
+            self.slices.truncate(at);
             return;
         }
-        self.slices[at].end_ns = Some(ts_ns);
         let place = self.ended.partition_point(|ended| *ended < at);
         self.ended.insert(place, at);
     }
@@ -96,7 +82,8 @@ impl Stack {
     /// The slice that an arrow binds to: the one that began last, even if it has ended, unless another event has taken it off. Its id, and when
     /// it began.
     pub(crate) fn top(&self) -> Option<(i64, i64)> {
-        self.slices.last().map(|open| (open.id, open.start_ns))
+        let top = self.slices.innermost();
+        top.map(|open| (open.value, open.start_ns))
     }
 
     /// Takes off what has ended, for something that begins at `ts_ns`; which slice that crosses, if it has a duration and does. Open slices on one that has ended
@@ -105,21 +92,23 @@ impl Stack {
         // Slices without an end have no say, and there may be very many: only those with one are looked at.
         for nth in (0..self.ended.len()).rev() {
             let at = self.ended[nth];
-            let open = self.slices[at];
-            let end_ns = open.end_ns.unwrap_or(i64::MAX);
+            let Some(open) = self.slices.get(at).copied() else {
+                continue;
+            };
             let ended_above = self.ended.len() - nth - 1;
             let is_open_above = self.slices.len() - at - 1 > ended_above;
             if is_open_above {
-                if ts_ns > end_ns {
+                if ts_ns > open.end_ns {
                     self.truncate(at);
                 }
                 continue;
             }
             // Instants of one time lie on each other.
-            let are_instants = open.start_ns == end_ns && dur_ns == Some(0);
-            if end_ns < ts_ns || end_ns == ts_ns && !are_instants {
+            let are_instants = open.start_ns == open.end_ns && dur_ns == Some(0);
+            if open.end_ns < ts_ns || open.end_ns == ts_ns && !are_instants {
                 self.truncate(self.slices.len() - 1);
-            } else if dur_ns.is_some_and(|dur| ts_ns < end_ns && ts_ns.saturating_add(dur) > end_ns)
+            } else if dur_ns
+                .is_some_and(|dur| ts_ns < open.end_ns && ts_ns.saturating_add(dur) > open.end_ns)
             {
                 return Some(at);
             }
