@@ -6,6 +6,7 @@
 
 mod clock;
 mod content_sum;
+mod cpu_times;
 mod document;
 mod draft;
 mod event;

@@ -29,11 +29,11 @@ impl Edges {
         to_ns: i64::MAX,
     };
 
-    /// Tells where an event of the same time axis lies. What has no time is shown in any case, what has no end from its begin on.
+    /// Tells where an event of the same time axis lies. Metadata and CPU profiles are shown in any case, what has no end from its begin on.
     #[inline]
     pub fn lies(self, event: &Event<'_>) -> Lies {
         let (start, end) = (event.ts_ns, event.ts_ns.saturating_add(event.dur_ns));
-        if event.is_metadata() || start >= self.from_ns && end <= self.to_ns {
+        if event.is_in_every_part() || start >= self.from_ns && end <= self.to_ns {
             return Lies::Inside;
         }
         if start > self.to_ns {
@@ -50,7 +50,7 @@ impl Edges {
     ///
     /// A begin without an end goes 1 ns before the first edge: of two events with one time, viewers take the complete span for the outer one.
     pub fn cut<'a>(self, event: &Event<'a>) -> Option<Event<'a>> {
-        if event.is_metadata() {
+        if event.is_in_every_part() {
             return None;
         }
         let first_ns = match event.phase {
@@ -90,6 +90,8 @@ impl Edges {
 mod tests {
     use super::*;
     use crate::line::parse;
+
+    const SAMPLES: &str = r#"{"ph":"P","pid":1,"tid":1,"ts":5.000,"name":"ProfileChunk","args":{"data":{"cpuProfile":{}}}}"#;
 
     fn lies(text: &str, from_ns: i64, to_ns: i64) -> Lies {
         Edges { from_ns, to_ns }.lies(&parse(text.as_bytes()).unwrap())
@@ -137,6 +139,7 @@ mod tests {
             (open, 6_000, 9_000, Some((5_999, 0))),
             (open, 5_001, 9_000, None),
             (name, 6_000, 9_000, None),
+            (SAMPLES, 6_000, 9_000, None),
         ] {
             assert_eq!(
                 cut(text, from_ns, to_ns),
@@ -147,12 +150,13 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_or_no_time_stays() {
+    fn what_has_no_end_or_no_time_or_is_a_profile_stays() {
         let open = r#"{"ph":"B","pid":1,"tid":1,"ts":5.000,"name":"a","args":{"unfinished":true}}"#;
         let name = r#"{"ph":"M","pid":1,"tid":1,"name":"process_name","args":{"name":"a"}}"#;
-        for line in [open, name] {
+        for line in [open, name, SAMPLES] {
             assert_eq!(lies(line, i64::MAX, i64::MAX), Lies::Inside);
         }
+        assert_eq!(lies(SAMPLES, 0, 4_999), Lies::Inside);
         assert_eq!(lies(open, 0, 4_999), Lies::Outside);
         assert_eq!(lies(name, 0, 4_999), Lies::Inside);
     }

@@ -44,6 +44,13 @@ impl<'a> Event<'a> {
         self.phase == b'M'
     }
 
+    /// Returns true if a part of the trace shows this event whatever its time. Metadata has no time, and viewers need all of a CPU profile (`P`) for the times
+    /// of its samples.
+    #[inline]
+    pub fn is_in_every_part(&self) -> bool {
+        matches!(self.phase, b'M' | b'P')
+    }
+
     /// The name between its quotes, as written.
     #[inline]
     pub fn name(&self) -> &'a [u8] {

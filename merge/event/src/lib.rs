@@ -38,6 +38,7 @@ pub mod mend;
 pub mod own_record;
 pub mod patch;
 pub mod prefix_cache;
+mod profile;
 mod pypto;
 #[cfg(test)]
 mod sample;

@@ -12,6 +12,7 @@ use crate::json::{Fields, Span, odd_number_len, scan_front, scan_object};
 use crate::member::{is_name, is_shown, modern, names_something, phase_of};
 use crate::mend::{hides_name, mended_event};
 use crate::patch::is_exact;
+use crate::profile;
 use crate::pypto;
 use trace_base::number;
 use trace_base::swar;
@@ -166,6 +167,7 @@ pub(crate) fn what_lacks(phase: u8, text: &[u8], fields: &Fields) -> Option<Kind
     match phase {
         phase if !is_shown(phase) => Some(Kind::UnknownPhase),
         b'C' => (!counter::is_drawn(args)).then_some(Kind::BadCounter),
+        b'P' => (!profile::is_drawn(fields.id.of(text), args)).then_some(Kind::UnknownPhase),
         b'M' if is_name(fields.name.of(text)) => (!names_something(args)).then_some(Kind::BadName),
         phase if flow::has_id(phase) => (!flow::is_named(text, fields)).then_some(Kind::NoId),
         _ => None,

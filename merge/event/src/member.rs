@@ -102,7 +102,7 @@ pub(crate) fn is_id(value: &[u8]) -> bool {
 /// Whether such events are drawn, or say what is.
 #[inline]
 pub fn is_shown(phase: u8) -> bool {
-    b"XBEiIRCMcstfbne".contains(&phase)
+    b"XBEiIRCMcPstfbne".contains(&phase)
 }
 
 /// The phase in the value of `ph`, one character.

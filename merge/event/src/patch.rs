@@ -4,8 +4,9 @@ use crate::event::Event;
 use crate::flow;
 use crate::json::{Fields, scan_object};
 use crate::mend::{mend_line, mended_event};
+use crate::profile;
 use std::ops::Deref;
-use trace_base::number::{put_front, put_short, write_micros};
+use trace_base::number::{Micros, micros, put_front, put_short, write_micros};
 use trace_base::time_cache::Stamp;
 
 /// Where a thread's events go.
@@ -95,6 +96,9 @@ pub fn write_line(
     stamp: &mut Stamp,
     out: &mut Vec<u8>,
 ) {
+    if event.phase == b'P' {
+        return write_profile(event, target, shift_ns, out);
+    }
     if takes_three_edits(event) {
         let ts_ns = shifted(event.ts_ns, shift_ns);
         return write_in_order(event, target, ts_ns, stamp, out);
@@ -121,6 +125,21 @@ fn write_mended(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec
         ..*event
     };
     write_edits(&mended, target, shift_ns, out);
+}
+
+/// Appends an event of a V8 CPU profile (`P`). Its args have a time, too.
+#[cold]
+fn write_profile(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
+    let from_ns = micros(event.fields.ts.of(event.line)).map_or(event.ts_ns, Micros::ns);
+    let moved_ns = (event.ts_ns + shift_ns).saturating_sub(from_ns);
+    let line = profile::with_moved_time(event.line, moved_ns);
+    let fields = scan_object(&line).unwrap_or_default();
+    let moved = Event {
+        line: &line,
+        fields,
+        ..*event
+    };
+    write_mended(&moved, target, shift_ns, out);
 }
 
 /// The event's time in the trace.

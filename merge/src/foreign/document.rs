@@ -254,11 +254,26 @@ impl<'a> DocumentReader<'a> {
                     self.at += 1;
                     return Ok(StretchEnd::Closed);
                 }
+                Some(b'{') if self.is_end_mark() => {}
                 Some(b'{') => self.element()?,
                 Some(0) => self.nuls(),
                 Some(_) => self.other(),
             }
         }
+    }
+
+    /// Skips an empty object at the end of a list. JAX writes one so that it can put a comma after each event.
+    fn is_end_mark(&mut self) -> bool {
+        let mut scanner = self.scanner(self.at + 1);
+        scanner.space();
+        let is_empty = scanner.expect(b'}').is_some();
+        let after = scanner.at;
+        scanner.space();
+        let is_last = is_empty && scanner.peek() == b']';
+        if is_last {
+            self.at = after;
+        }
+        is_last
     }
 
     /// Something in a list that is no object.

@@ -1,9 +1,10 @@
 //! The temporary file that the events of another profiler go to, a line each, and what they tell while they go by.
 
+use super::cpu_times::{CpuTimes, without_cpu_times};
 use super::event::write_line;
 use crate::event::damage::{Kind, Places};
 use crate::event::era::{Days, Era};
-use crate::event::json::Fields;
+use crate::event::json::{Fields, scan_object_at_front};
 use crate::event::mend::{Repair, Repairs};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,6 +14,15 @@ use std::path::Path;
 /// Ids that are texts of which the names are kept; no profiler has so many.
 const MOST_TEXTS: usize = 10_000;
 const BUFFER_BYTES: usize = 1 << 18;
+
+/// Properties of a trace that the first reading found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FirstReading {
+    /// The era of its events, if some of the times are wrong.
+    pub(super) era: Option<Era>,
+    /// True if all CPU times are 0, so that none was measured.
+    pub(super) lacks_cpu_times: bool,
+}
 
 /// Events that have been read.
 pub(super) struct Lines {
@@ -25,15 +35,15 @@ pub(super) struct Lines {
     pub(super) time: Option<(i64, i64)>,
     /// When the events began.
     pub(super) days: Days,
-    /// When they must have taken place, if that is known.
-    era: Option<Era>,
+    first: FirstReading,
     pub(super) events: u64,
+    pub(super) cpu_times: CpuTimes,
     /// Ids that are texts, by the numbers that stand for them.
     pub(super) texts: BTreeMap<i64, String>,
 }
 
 impl Lines {
-    pub(super) fn new(folder: &Path, era: Option<Era>) -> io::Result<Lines> {
+    pub(super) fn new(folder: &Path, first: FirstReading) -> io::Result<Lines> {
         Ok(Lines {
             out: BufWriter::with_capacity(BUFFER_BYTES, tempfile::tempfile_in(folder)?),
             line: Vec::new(),
@@ -41,14 +51,26 @@ impl Lines {
             repairs: Repairs::default(),
             time: None,
             days: Days::default(),
-            era,
+            first,
             events: 0,
+            cpu_times: CpuTimes::default(),
             texts: BTreeMap::new(),
         })
     }
 
     /// Takes an object that stood at `at`.
     pub(super) fn object(&mut self, text: &[u8], fields: Fields, at: usize) -> io::Result<()> {
+        self.cpu_times.add(text);
+        if self.first.lacks_cpu_times
+            && let Some(text) = without_cpu_times(text)
+            && let Ok((fields, _)) = scan_object_at_front(&text)
+        {
+            return self.event(&text, fields, at);
+        }
+        self.event(text, fields, at)
+    }
+
+    fn event(&mut self, text: &[u8], fields: Fields, at: usize) -> io::Result<()> {
         self.line.clear();
         match write_line(text, fields, &mut self.line) {
             Ok(Some(written)) if self.is_far(written.time) => {
@@ -98,16 +120,16 @@ impl Lines {
     /// Whether an event lies more than 30 days from all others.
     pub(super) fn is_far(&self, time: Option<(i64, i64)>) -> bool {
         let is_far = |era: Era| time.is_some_and(|time| !era.holds(time));
-        self.era.is_some_and(is_far)
+        self.first.era.is_some_and(is_far)
     }
 
-    /// The era in which not all events lie, if they were all taken.
-    pub(super) fn doubted(&mut self) -> Option<Era> {
-        let (_, end_ns) = self.time?;
-        let is_asked = self.era.is_none();
-        is_asked
-            .then(|| self.days.doubt(Days::default(), end_ns))
-            .flatten()
+    /// Returns the properties that require a second reading, after all events were read.
+    pub(super) fn first_reading(&mut self, keeps_times: bool) -> FirstReading {
+        let doubted = |(_, end_ns): (i64, i64)| self.days.doubt(Days::default(), end_ns);
+        FirstReading {
+            era: self.time.filter(|_| !keeps_times).and_then(doubted),
+            lacks_cpu_times: self.cpu_times == CpuTimes::Zero,
+        }
     }
 
     /// Notes from when to when an event lies.

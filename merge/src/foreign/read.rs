@@ -5,7 +5,7 @@ use super::content_sum::ContentSum;
 use super::document::{self, DocumentRead};
 use super::draft::TraceDraft;
 use super::find::TraceCandidate;
-use super::lines::Lines;
+use super::lines::{FirstReading, Lines};
 use super::members::DocumentMembers;
 use super::place::{self, TracePlace};
 use super::report::ForeignReport;
@@ -113,16 +113,16 @@ fn draft(
     // If it is read again, it must still be what was read first.
     let first_sum = Cell::new(None);
     let (folder, (lines, read)) = in_first(folders, |folder| {
-        let read_in = |era| {
-            let mut lines = Lines::new(folder, era)?;
+        let read_in = |first| {
+            let mut lines = Lines::new(folder, first)?;
             let (read, sum) = read_content(&candidate.content, is_log, &mut lines)?;
             first_sum.set(first_sum.get().or(Some(sum)));
             Ok((lines, read))
         };
-        let (mut lines, read) = read_in(None)?;
-        match lines.doubted().filter(|_| !keeps_times) {
-            Some(era) => read_in(Some(era)),
-            None => Ok((lines, read)),
+        let (mut lines, read) = read_in(FirstReading::default())?;
+        match lines.first_reading(keeps_times) {
+            first if first == FirstReading::default() => Ok((lines, read)),
+            first => read_in(first),
         }
     })?;
     let has_changed = first_sum

@@ -191,9 +191,10 @@ impl ChunkSummary {
         count(&b'B') > self.unfinished || b"EbenSFTp".iter().any(|phase| count(phase) > 0)
     }
 
-    /// Whether it has events that are shown whatever their time: metadata and unfinished spans.
+    /// Whether it has events that are shown whatever their time: metadata, CPU profiles and unfinished spans.
     pub(crate) fn has_timeless(&self) -> bool {
-        self.unfinished > 0 || self.phases.contains_key(&b'M')
+        let has = |phase: &u8| self.phases.contains_key(phase);
+        self.unfinished > 0 || has(&b'M') || has(&b'P')
     }
 }
 

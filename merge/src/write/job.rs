@@ -30,7 +30,7 @@ pub(crate) struct Job<'a> {
 
 /// A line of the trace.
 pub(crate) struct WrittenLine {
-    /// Its begin, and its end if it has one, in ns from the trace's base; `None` for metadata.
+    /// Its begin, and its end if it has one, in ns from the trace's base; `None` for what is in every part.
     pub(crate) range_ns: Option<(i64, Option<i64>)>,
     /// Its length, with what stands between it and the one before.
     pub(crate) bytes: usize,
@@ -106,7 +106,7 @@ impl WrittenLine {
         let end_ns = begin_ns.saturating_add(event.dur_ns);
         let end_ns = (!event.is_unfinished()).then_some(end_ns);
         WrittenLine {
-            range_ns: (!event.is_metadata()).then_some((begin_ns, end_ns)),
+            range_ns: (!event.is_in_every_part()).then_some((begin_ns, end_ns)),
             bytes,
         }
     }

@@ -1,6 +1,7 @@
 //! Every form of a document gives the events that stand in it.
 
 use super::*;
+use crate::foreign::lines::FirstReading;
 use std::io::{Read as _, Seek, SeekFrom};
 
 /// Form, lines, and what was wrong where.
@@ -8,7 +9,7 @@ type Outcome = (Form, Vec<String>, Vec<(u64, Kind)>);
 
 fn outcome(text: &[u8]) -> Outcome {
     let dir = tempfile::tempdir().unwrap();
-    let mut lines = Lines::new(dir.path(), None).unwrap();
+    let mut lines = Lines::new(dir.path(), FirstReading::default()).unwrap();
     let read = read(text, &mut lines, &|_| {}).unwrap();
     let places = lines.places.listed.clone();
     let mut file = lines.finish().unwrap();

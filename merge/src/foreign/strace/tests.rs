@@ -1,11 +1,12 @@
 //! The log as it comes from several processes at once.
 
 use super::*;
+use crate::foreign::lines::FirstReading;
 use std::io::{Read as _, Seek, SeekFrom};
 
 fn outcome(text: &str) -> (StraceLog, Vec<Value>, Vec<(u64, Kind)>) {
     let dir = tempfile::tempdir().unwrap();
-    let mut lines = Lines::new(dir.path(), None).unwrap();
+    let mut lines = Lines::new(dir.path(), FirstReading::default()).unwrap();
     let log = read(text.as_bytes(), &mut lines, &|_| {}).unwrap();
     let places = lines.places.listed.clone();
     let (mut file, mut text) = (lines.finish().unwrap(), String::new());

@@ -1,0 +1,213 @@
+//! CPU profiles of V8, in events of phase `P`.
+//!
+//! The first event has the start of the profile in `args.data.startTime`, and the last one may have the end in `args.data.endTime`. Those between them have
+//! call frames and samples, and for each sample its distance from the previous one. Perfetto ignores their `ts` and adds up the distances from the start on,
+//! so a part of a profile is useless without the parts before it. It aborts the import if one of their members has an unexpected type.
+
+use crate::json::{Members, Span};
+use serde::Deserialize;
+use trace_base::number::{Micros, micros, write_micros};
+
+#[derive(Deserialize)]
+struct ProfileArgs {
+    data: ProfileData,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ProfileData {
+    Begin {
+        #[serde(rename = "startTime")]
+        time_us: f64,
+    },
+    Part {
+        #[serde(rename = "cpuProfile")]
+        profile: ProfilePart,
+        #[serde(default, rename = "timeDeltas")]
+        deltas_us: Vec<i32>,
+    },
+    End {
+        #[serde(rename = "endTime")]
+        time_us: f64,
+    },
+}
+
+#[derive(Deserialize)]
+struct ProfilePart {
+    #[serde(default, rename = "nodes")]
+    _nodes: Vec<ProfileNode>,
+    #[serde(default)]
+    samples: Vec<u32>,
+}
+
+#[derive(Deserialize)]
+struct ProfileNode {
+    #[serde(rename = "id")]
+    _id: u32,
+    #[serde(rename = "parent")]
+    _parent: Option<u32>,
+    #[serde(rename = "callFrame")]
+    _frame: ProfileFrame,
+}
+
+#[derive(Deserialize)]
+struct ProfileFrame {
+    #[serde(rename = "functionName")]
+    _name: String,
+    #[serde(default, rename = "url")]
+    _url: String,
+}
+
+/// Returns true if viewers accept these args and this `id` member.
+pub(crate) fn is_drawn(id: &[u8], args: &[u8]) -> bool {
+    let is_hex = |digits: &[u8]| {
+        !digits.is_empty() && digits.len() <= 16 && digits.iter().all(u8::is_ascii_hexdigit)
+    };
+    let colon = id.iter().position(|byte| *byte == b':');
+    let id = colon.map(|at| id[at + 1..].trim_ascii());
+    let has_id = id.is_none_or(|id| match id.strip_prefix(b"\"") {
+        Some(text) => {
+            let text = text.strip_suffix(b"\"").unwrap_or_default();
+            is_hex(text.strip_prefix(b"0x").unwrap_or(text))
+        }
+        None => id.iter().all(u8::is_ascii_digit),
+    });
+    let is_known = match serde_json::from_slice::<ProfileArgs>(args).map(|args| args.data) {
+        Ok(ProfileData::Begin { time_us } | ProfileData::End { time_us }) => time_us.abs() < 9e15,
+        Ok(ProfileData::Part { profile, deltas_us }) => profile.samples.len() == deltas_us.len(),
+        Err(_) => false,
+    };
+    has_id && is_known
+}
+
+/// Returns a line with its `startTime` or `endTime` moved by `moved_ns`, but not below 0.
+pub(crate) fn with_moved_time(line: &[u8], moved_ns: i64) -> Vec<u8> {
+    let whole = Span {
+        start: 0,
+        end: line.len(),
+    };
+    let data = member(line, whole, b"args").and_then(|args| member(line, args, b"data"));
+    let found = data.and_then(|data| {
+        let start = member(line, data, b"startTime");
+        start.or_else(|| member(line, data, b"endTime"))
+    });
+    let time_ns = found.and_then(|value| micros(value.of(line)).map(Micros::ns));
+    let (Some(value), Some(time_ns)) = (found, time_ns) else {
+        return line.to_vec();
+    };
+    let moved_ns = time_ns.saturating_add(moved_ns).max(0);
+    let mut out = line[..value.start].to_vec();
+    write_micros(moved_ns.unsigned_abs(), &mut out);
+    out.extend_from_slice(&line[value.end..]);
+    out
+}
+
+/// Returns the position of the value of an object's member.
+fn member(line: &[u8], object: Span, key: &[u8]) -> Option<Span> {
+    let text = object.of(line);
+    if !text.starts_with(b"{") {
+        return None;
+    }
+    let (_, value) = Members::of(text)
+        .filter(|(name, _)| name.of(text) == key)
+        .last()?;
+    Some(Span {
+        start: object.start + value.start,
+        end: object.start + value.end,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Perfetto v52 counts an error for each rejected case, or aborts.
+    #[test]
+    fn what_ends_an_import_is_not_drawn() {
+        let part = |nodes: &str, samples: &str, deltas: &str| {
+            format!(
+                r#"{{"data":{{"cpuProfile":{{"nodes":[{nodes}],"samples":{samples}}},"timeDeltas":{deltas}}}}}"#
+            )
+        };
+        let node = r#"{"id":1,"callFrame":{"functionName":"f","scriptId":"7"}}"#;
+        let child =
+            r#"{"id":2,"parent":1,"callFrame":{"functionName":"g","url":"u","scriptId":7}}"#;
+        let begin = r#"{"data":{"startTime":1000}}"#;
+        let drawn = [
+            begin.to_owned(),
+            part(&format!("{node},{child}"), "[1,2]", "[5,-5]"),
+            part("", "[]", "[]"),
+            r#"{"data":{"cpuProfile":{"samples":[1]},"timeDeltas":[5],"lines":[0]}}"#.to_owned(),
+            format!(r#"{{"data":{{"cpuProfile":{{"nodes":[{node}]}}}}}}"#),
+            r#"{"data":{"endTime":1000}}"#.to_owned(),
+        ];
+        let not_drawn = [
+            r#"{"data":{"startTime":"1000"}}"#.to_owned(),
+            r#"{"data":{"endTime":null}}"#.to_owned(),
+            r#"{"data":{"timeDeltas":[1]}}"#.to_owned(),
+            r#"{"data":{"cpuProfile":{"samples":[1]}}}"#.to_owned(),
+            r#"{"data":[]}"#.to_owned(),
+            String::new(),
+            part(node, "[1]", "[]"),
+            part(node, r#"["1"]"#, "[1]"),
+            part(r#"{"id":1}"#, "[1]", "[1]"),
+            part(
+                r#"{"id":"1","callFrame":{"functionName":"f"}}"#,
+                "[1]",
+                "[1]",
+            ),
+            part(r#"{"id":1,"callFrame":{"functionName":7}}"#, "[1]", "[1]"),
+            part(
+                r#"{"id":1,"callFrame":{"functionName":"f","url":null}}"#,
+                "[1]",
+                "[1]",
+            ),
+        ];
+        let id = br#""id":"0x1f""#;
+        for args in &drawn {
+            assert!(is_drawn(id, args.as_bytes()), "{args}");
+        }
+        for args in &not_drawn {
+            assert!(!is_drawn(id, args.as_bytes()), "{args}");
+        }
+        for (id, expected) in [
+            ("", true),
+            (r#""id" : 7"#, true),
+            (r#""id":"x""#, false),
+            ("\"id\":\"\"", false),
+        ] {
+            assert_eq!(is_drawn(id.as_bytes(), begin.as_bytes()), expected, "{id}");
+        }
+    }
+
+    #[test]
+    fn the_begin_and_the_end_of_a_profile_move() {
+        let cases = [
+            (
+                r#"{"ph":"P","args":{"data":{"startTime":1000,"a":1}},"ts":5}"#,
+                r#"{"ph":"P","args":{"data":{"startTime":3.500,"a":1}},"ts":5}"#,
+            ),
+            (
+                r#"{"ph":"P","args":{"startTime":7,"data":{"cpuProfile":{"startTime":9}}}}"#,
+                r#"{"ph":"P","args":{"startTime":7,"data":{"cpuProfile":{"startTime":9}}}}"#,
+            ),
+            (
+                r#"{ "args" : { "data" : {"startTime" : 996.5 } } }"#,
+                r#"{ "args" : { "data" : {"startTime" : 0.000 } } }"#,
+            ),
+            (
+                r#"{"args":{"data":{"endTime":998}}}"#,
+                r#"{"args":{"data":{"endTime":1.500}}}"#,
+            ),
+            (
+                r#"{"args":{"data":{"startTime":"x"}}}"#,
+                r#"{"args":{"data":{"startTime":"x"}}}"#,
+            ),
+            (r#"{"args":[{"data":1}]}"#, r#"{"args":[{"data":1}]}"#),
+        ];
+        for (line, expected) in cases {
+            let moved = with_moved_time(line.as_bytes(), -996_500);
+            assert_eq!(String::from_utf8_lossy(&moved), expected);
+        }
+    }
+}
