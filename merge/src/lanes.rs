@@ -3,5 +3,6 @@
 pub(crate) mod assign;
 pub(crate) mod candidates;
 pub(crate) mod moves;
-mod row_move;
+pub(crate) mod outcasts;
+pub(crate) mod row_move;
 pub(crate) mod rows;

@@ -1,6 +1,6 @@
 //! Begins and ends that belong together, and the events of a thread in order.
 
-mod begun_spans;
+pub(crate) mod end_args;
 pub(crate) mod group_key;
 pub(crate) mod groups;
 pub(crate) mod lane_event;

@@ -44,5 +44,6 @@ mod pypto;
 mod sample;
 pub mod scan;
 pub mod verbatim;
+pub mod whole;
 
 pub use event::{Event, What};

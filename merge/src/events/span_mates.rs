@@ -12,7 +12,7 @@ use crate::pass::visit::{AtOnce, visit};
 use crate::select::filter_scan::whole;
 use crate::span::group_key::{GroupKey, GroupRole};
 use crate::span::matcher::join;
-use crate::span::span_half::{Side, SpanHalf};
+use crate::span::span_half::{ArgsPlace, Side, SpanHalf};
 use crate::store::sorter::Sorter;
 use crate::write::job::Job;
 use std::io;
@@ -92,5 +92,6 @@ fn half(
         side,
         at,
         labels: Labels::of(event),
+        args: ArgsPlace::default(),
     })
 }

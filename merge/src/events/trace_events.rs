@@ -13,6 +13,7 @@ use crate::event::line::Event;
 use crate::event::mend::{mend_line, mended_event};
 use crate::event::own_record::is_left_out;
 use crate::fragment::temp_folder::in_first;
+use crate::lanes::row_move::Form;
 use crate::pass::by_chunk::ByChunk;
 use crate::pass::chunk::Chunk;
 use crate::pass::thread::thread_kind;
@@ -122,7 +123,7 @@ impl<'a> TraceEvents<'a> {
         let source = &self.job.sources[chunk.source];
         let shift_ns = self.job.plan.shifts_ns[source.recording];
         let (mut moved, mut mates) = (
-            self.job.overflow.of_chunk(number)?,
+            self.job.overflow.of_chunk(number, self.job.sources)?,
             self.mates.of_chunk(number)?,
         );
         // The thread of the last event of each kind of threads.
@@ -136,12 +137,12 @@ impl<'a> TraceEvents<'a> {
         };
         chunk.each(source.bytes, |_, lies, event| {
             // Those that are not shown count as well.
-            let row = moved.next_row();
+            let shown = moved.next();
             let mate = mates.next();
-            if lies == Lies::Outside || is_left_out(event) {
+            if lies == Lies::Outside || shown.form == Form::Omitted || is_left_out(event) {
                 return;
             }
-            let place = match row {
+            let place = match shown.row {
                 Some(row) => self.index.beside(row),
                 None => of_thread((event.pid, event.tid)),
             };
@@ -152,10 +153,10 @@ impl<'a> TraceEvents<'a> {
                 placed.is_cut = lies == Lies::Across;
                 found(&placed);
             };
-            match event.fields.is_mended() {
+            shown.with(event, |event| match event.fields.is_mended() {
                 true => mended(event, tell),
                 false => tell(event),
-            }
+            });
         });
         Ok(())
     }

@@ -3,11 +3,12 @@
 use crate::event::patch::Target;
 use crate::identity::process::{Process, Thread};
 use crate::lanes::candidates::LaneCandidate;
-use crate::lanes::row_move::Move;
+use crate::lanes::outcasts::OutcastRange;
+use crate::lanes::row_move::{Form, Move};
 use crate::lanes::rows::LaneRows;
 use crate::pass::event_ref::EventRef;
 use crate::span::lane_event::{LaneEvent, LaneEventKind};
-use crate::store::sorter::Sorter;
+use crate::store::sorter::{Ascending, Sorted, Sorter};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
@@ -28,11 +29,23 @@ pub(crate) struct LaneAssignment<'a> {
     /// How many rows there were before this thread's.
     before: usize,
     waiting: Vec<EventRef>,
+    /// The spans that leave their thread's own row: the ranges after the next one, and the next one.
+    outcasts: Ascending<'a, OutcastRange>,
+    next_outcasts: Option<OutcastRange>,
+    /// The greatest end of the ranges so far.
+    outcasts_end: u64,
+    /// The number of the next span.
+    next_span: u64,
 }
 
 impl<'a> LaneAssignment<'a> {
-    pub(crate) fn new(folder: &'a Path) -> LaneAssignment<'a> {
-        LaneAssignment {
+    pub(crate) fn new(
+        folder: &'a Path,
+        outcasts: &'a Sorted<OutcastRange>,
+    ) -> io::Result<LaneAssignment<'a>> {
+        let mut outcasts = outcasts.read_from(|_| false)?;
+        let next_outcasts = outcasts.next()?;
+        Ok(LaneAssignment {
             moves: Sorter::new(folder),
             added: Vec::new(),
             spans: 0,
@@ -41,7 +54,11 @@ impl<'a> LaneAssignment<'a> {
             rows: LaneRows::default(),
             before: 0,
             waiting: Vec::new(),
-        }
+            outcasts,
+            next_outcasts,
+            outcasts_end: 0,
+            next_span: 0,
+        })
     }
 
     pub(crate) fn take(&mut self, event: LaneEvent) -> io::Result<()> {
@@ -59,33 +76,53 @@ impl<'a> LaneAssignment<'a> {
             LaneEventKind::Next => Ok(()),
             LaneEventKind::Point => {
                 let row = self.rows.at(event.start);
-                self.put(event.at, row)
+                self.put(event.at, row, Form::Recorded)
             }
         }
     }
 
     fn place(&mut self, event: &LaneEvent) -> io::Result<()> {
-        let row = self.rows.place((event.start, event.end));
+        let is_outcast = self.is_outcast()?;
+        let row = self.rows.place((event.start, event.end), is_outcast);
         self.left += u64::from(row.is_none());
         let row = row.unwrap_or(0);
         self.spans += u64::from(row > 0);
         while self.before + row > self.added.len() {
             self.added.push(self.current);
         }
-        self.put(event.at, row)?;
+        let is_complete = event.kind == LaneEventKind::Complete;
+        let (begin_form, end_form) = match event.end_at.is_some() && is_complete {
+            true => (Form::Whole, Form::Omitted),
+            false => (Form::Recorded, Form::Recorded),
+        };
+        self.put(event.at, row, begin_form)?;
         if let Some(end) = event.end_at {
-            self.put(end, row)?;
+            self.put(end, row, end_form)?;
         }
         let waiting = std::mem::take(&mut self.waiting);
-        waiting.into_iter().try_for_each(|at| self.put(at, row))
+        waiting
+            .into_iter()
+            .try_for_each(|at| self.put(at, row, Form::Recorded))
     }
 
-    fn put(&mut self, at: EventRef, row: usize) -> io::Result<()> {
-        if row == 0 {
+    /// Returns true if the next span leaves its thread's own row.
+    fn is_outcast(&mut self) -> io::Result<bool> {
+        let number = self.next_span;
+        self.next_span += 1;
+        while let Some(range) = self.next_outcasts.filter(|range| range.first <= number) {
+            self.outcasts_end = self.outcasts_end.max(range.end);
+            self.next_outcasts = self.outcasts.next()?;
+        }
+        Ok(number < self.outcasts_end)
+    }
+
+    fn put(&mut self, at: EventRef, row: usize, form: Form) -> io::Result<()> {
+        if row == 0 && form == Form::Recorded {
             return Ok(());
         }
-        let row = u32::try_from(self.before + row - 1).map_err(io::Error::other)?;
-        self.moves.push(Move { at, row })
+        let added = |row: usize| u32::try_from(self.before + row).map_err(io::Error::other);
+        let row = row.checked_sub(1).map(added).transpose()?;
+        self.moves.push(Move::new(at, row, form))
     }
 }
 

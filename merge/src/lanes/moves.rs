@@ -1,19 +1,27 @@
 //! Spans that overlap others of their thread without nesting go to rows beside it: viewers would drop them. What belongs to a span
-//! goes with it: the spans in it, its end, instants, flows.
+//! goes with it: the spans in it, its end, instants, flows. A begin and an end at the same time become one complete span.
 
 use crate::base::progress::Progress;
+use crate::event::line::Event;
 use crate::event::patch::Target;
+use crate::event::whole::as_whole;
 use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
 use crate::lanes::assign::{LaneAssignment, targets};
 use crate::lanes::candidates::{LaneCandidate, suspects};
-use crate::lanes::row_move::Move;
+use crate::lanes::outcasts::{OutcastFinder, OutcastRange};
+use crate::lanes::row_move::{Form, Move};
 use crate::pass::by_chunk::{ByChunk, OfChunk};
+use crate::pass::event_ref::EventRef;
 use crate::pass::history::Histories;
+use crate::pass::source::Source;
 use crate::pass::summary::ChunkSummary;
 use crate::pass::visit::ChunkView;
-use crate::span::lane_events::lane_events;
+use crate::span::end_args::EndArgs;
+use crate::span::lane_event::{LaneEvent, LaneEventKind};
+use crate::span::lane_events::{LaneEvents, lane_events};
 use crate::span::thread_scan::ThreadScan;
+use crate::store::sorter::Sorted;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +30,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Overflow {
     moves: ByChunk<Move>,
     rows: Vec<Target>,
+    /// The args of ends that are not written.
+    end_args: ByChunk<EndArgs>,
     /// The spans that move, and those for which there was no row.
     pub(crate) spans: u64,
     pub(crate) left: u64,
@@ -73,19 +83,21 @@ impl Overflow {
         let numbered = (0..).zip(suspects);
         let places = numbered
             .flat_map(|(row, suspect)| suspect.places.iter().map(move |place| (*place, row)));
-        let events = lane_events(scan, &places.collect(), folder)?;
-        let mut spread = LaneAssignment::new(folder);
+        let LaneEvents { events, end_args } = lane_events(scan, &places.collect(), folder)?;
+        let outcasts = outcasts(&events, folder)?;
+        let mut spread = LaneAssignment::new(folder, &outcasts)?;
         events.each(|event| spread.take(event))?;
         drop(events);
-        let moves = spread.moves.finish()?;
+        let (moves, added, chunks) = (spread.moves.finish()?, spread.added, scan.chunks.len());
         let overflow = Overflow {
-            moves: ByChunk::new(moves, scan.chunks.len(), folder)?,
+            moves: ByChunk::new(moves, chunks, folder)?,
             rows: Vec::new(),
+            end_args: ByChunk::new(end_args, chunks, folder)?,
             spans: spread.spans,
             left: spread.left,
             failure: None,
         };
-        Ok((overflow, spread.added))
+        Ok((overflow, added))
     }
 
     /// All rows, by their number.
@@ -93,19 +105,71 @@ impl Overflow {
         &self.rows
     }
 
-    /// The events of one chunk that move. An error says in itself where the file is.
-    pub(crate) fn of_chunk(&self, number: usize) -> io::Result<Moved<'_>> {
+    /// Returns the args of the end of a span that is written as a complete one. An error says in itself where the file is.
+    pub(crate) fn end_args<'a>(
+        &self,
+        begin: EventRef,
+        sources: &[Source<'a>],
+    ) -> io::Result<&'a [u8]> {
+        let found = self.end_args.find(begin)?;
+        Ok(found.map_or(&[], |args| args.text(sources)))
+    }
+
+    /// Returns how the events of one chunk of these sources are written. An error says in itself where the file is.
+    pub(crate) fn of_chunk<'a>(
+        &'a self,
+        number: usize,
+        sources: &'a [Source<'a>],
+    ) -> io::Result<Moved<'a>> {
         Ok(Moved {
             moves: self.moves.of_chunk(number)?,
-            rows: &self.rows,
+            end_args: self.end_args.of_chunk(number)?,
+            overflow: self,
+            sources,
         })
+    }
+}
+
+/// Finds the spans that leave their threads' own rows.
+fn outcasts(events: &Sorted<LaneEvent>, folder: &Path) -> io::Result<Sorted<OutcastRange>> {
+    let mut finder = OutcastFinder::new(folder);
+    events.each(|event| match event.kind {
+        LaneEventKind::Complete | LaneEventKind::Begin => {
+            finder.add(event.row, (event.start, event.end))
+        }
+        LaneEventKind::Next | LaneEventKind::Point => Ok(()),
+    })?;
+    finder.finish()
+}
+
+/// The row and the form in which the next event is written.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Shown<'a> {
+    /// The row to which it moves, by its number, and what it gets there.
+    pub(crate) row: Option<u32>,
+    pub(crate) target: Option<&'a Target>,
+    pub(crate) form: Form,
+    /// The args of the end of a complete span.
+    end_args: &'a [u8],
+}
+
+impl Shown<'_> {
+    /// Calls `found` with the event in the form in which it is written.
+    #[inline]
+    pub(crate) fn with<R>(&self, event: &Event<'_>, found: impl FnOnce(&Event<'_>) -> R) -> R {
+        match self.form {
+            Form::Whole => as_whole(event, self.end_args, found),
+            Form::Recorded | Form::Omitted => found(event),
+        }
     }
 }
 
 /// The events of a chunk that move, asked for in their order.
 pub(crate) struct Moved<'a> {
     moves: OfChunk<Move>,
-    rows: &'a [Target],
+    end_args: OfChunk<EndArgs>,
+    overflow: &'a Overflow,
+    sources: &'a [Source<'a>],
 }
 
 impl<'a> Moved<'a> {
@@ -114,33 +178,39 @@ impl<'a> Moved<'a> {
         self.moves.is_empty()
     }
 
-    /// Where the next event goes, if it moves.
+    /// Returns the row and the form of the next event.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<&'a Target> {
-        let row = self.next_row()?;
-        self.rows.get(usize::try_from(row).ok()?)
-    }
-
-    /// The same by the row's number.
-    #[inline]
-    pub(crate) fn next_row(&mut self) -> Option<u32> {
-        Some(self.moves.next()?.row)
+    pub(crate) fn next(&mut self) -> Shown<'a> {
+        let end_args = self.end_args.next();
+        let Some(moved) = self.moves.next() else {
+            return Shown::default();
+        };
+        let row = moved.row();
+        let index = row.and_then(|row| usize::try_from(row).ok());
+        Shown {
+            row,
+            target: index.and_then(|row| self.overflow.rows.get(row)),
+            form: moved.form,
+            end_args: end_args.map_or(&[], |args| args.text(self.sources)),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pass::event_ref::EventRef;
     use crate::store::sorter::{Record, Sorted};
 
     #[test]
     fn moves_are_found_by_their_chunk_and_number() {
-        let one = |chunk, nth, row| Move {
-            at: EventRef { chunk, nth },
-            row,
-        };
-        let mut moves = vec![one(0, 3, 1), one(2, 0, 0), one(2, 1, 1), one(2, 9, 0)];
+        let one = |chunk, nth, row, form| Move::new(EventRef { chunk, nth }, row, form);
+        let mut moves = vec![
+            one(0, 3, Some(1), Form::Recorded),
+            one(2, 0, Some(0), Form::Whole),
+            one(2, 1, Some(1), Form::Omitted),
+            one(2, 4, None, Form::Whole),
+            one(2, 9, Some(0), Form::Recorded),
+        ];
         for one in &mut moves {
             let mut bytes = Vec::new();
             one.store(&mut bytes);
@@ -159,11 +229,26 @@ mod tests {
             ..Overflow::default()
         };
         let tids = |chunk: usize| {
-            let mut moved = overflow.of_chunk(chunk).unwrap();
-            let next = |_| moved.next().map_or(b' ', |target| target.tid[0]);
-            String::from_utf8((0..11).map(next).collect()).unwrap()
+            let mut moved = overflow.of_chunk(chunk, &[]).unwrap();
+            let next = |_| match moved.next() {
+                Shown {
+                    form: Form::Omitted,
+                    ..
+                } => '-',
+                Shown {
+                    target: None,
+                    form: Form::Whole,
+                    ..
+                } => 'X',
+                Shown { target: None, .. } => ' ',
+                Shown {
+                    target: Some(target),
+                    ..
+                } => char::from(target.tid[0]),
+            };
+            (0..11).map(next).collect::<String>()
         };
-        let expected = ["   6       ", "           ", "56       5 ", "           "];
+        let expected = ["   6       ", "           ", "5-  X    5 ", "           "];
         assert_eq!([0, 1, 2, 3].map(tids), expected);
     }
 }

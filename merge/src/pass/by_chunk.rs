@@ -3,7 +3,9 @@
 use crate::Error;
 use crate::pass::event_ref::EventRef;
 use crate::store::sorter::{Record, Sorted};
+use std::cmp::Ordering;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Says something of one event. Its order begins with which event that is.
@@ -53,15 +55,41 @@ impl<R: OfEvent> ByChunk<R> {
     /// The records of one chunk's events. An error says in itself where the file is.
     pub(crate) fn of_chunk(&self, number: usize) -> io::Result<OfChunk<R>> {
         let mut records = Vec::new();
-        if let Some([start, end]) = self.starts.get(number..number + 2) {
-            let read = self.records.read(*start..*end, &mut records);
-            let named = |error| io::Error::other(Error::of_temporary(&self.folder, error));
-            read.map_err(named)?;
-        }
+        self.read(self.range(number), &mut records)?;
         Ok(OfChunk {
             left: records.into_iter().peekable(),
             nth: 0,
         })
+    }
+
+    /// Returns the record of one event. An error says in itself where the file is.
+    pub(crate) fn find(&self, at: EventRef) -> io::Result<Option<R>> {
+        let mut left = self.range(usize::try_from(at.chunk).map_err(io::Error::other)?);
+        let mut record = Vec::new();
+        while !left.is_empty() {
+            let middle = left.start.midpoint(left.end);
+            record.clear();
+            self.read(middle..middle + 1, &mut record)?;
+            match record.first().map(|record| (record.at().cmp(&at), *record)) {
+                Some((Ordering::Less, _)) => left.start = middle + 1,
+                Some((Ordering::Equal, record)) => return Ok(Some(record)),
+                _ => left.end = middle,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns which records are those of one chunk.
+    fn range(&self, number: usize) -> Range<u64> {
+        match self.starts.get(number..number + 2) {
+            Some([start, end]) => *start..*end,
+            _ => 0..0,
+        }
+    }
+
+    fn read(&self, range: Range<u64>, records: &mut Vec<R>) -> io::Result<()> {
+        let named = |error| io::Error::other(Error::of_temporary(&self.folder, error));
+        self.records.read(range, records).map_err(named)
     }
 }
 
@@ -133,6 +161,13 @@ mod tests {
         assert_eq!(said(1), [0; 11]);
         assert_eq!(said(2), [2, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0]);
         assert_eq!(said(3), [0; 11]);
+        let find = |chunk, nth| {
+            let found = by_chunk.find(EventRef { chunk, nth }).unwrap();
+            found.map_or(0, |said| said.1)
+        };
+        assert_eq!([0, 3, 4].map(|nth| find(0, nth)), [0, 1, 0]);
+        assert_eq!([0, 1, 2, 9, 10].map(|nth| find(2, nth)), [2, 1, 0, 2, 0]);
+        assert_eq!([1, 3, 9].map(|chunk| find(chunk, 0)), [0; 3]);
     }
 
     #[test]

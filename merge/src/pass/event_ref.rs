@@ -1,7 +1,7 @@
 //! Which event it is.
 
 /// An event by its chunk and its number among the chunk's events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct EventRef {
     pub(crate) chunk: u32,
     pub(crate) nth: u32,

@@ -1,5 +1,6 @@
 //! An event that means something only together with others.
 
+use crate::base::begun_spans::Half;
 use crate::pass::event_ref::EventRef;
 use crate::pass::labels::Labels;
 use crate::span::span_half::RowKey;
@@ -69,6 +70,26 @@ pub(crate) struct GroupEvent {
     /// Whether the filter asks for it, and whether it lies in the window.
     pub(crate) wanted: bool,
     pub(crate) inside: bool,
+}
+
+impl Half for GroupEvent {
+    type Place = EventRef;
+
+    fn time_ns(&self) -> i64 {
+        self.at_ns
+    }
+
+    fn place(&self) -> EventRef {
+        self.at
+    }
+
+    fn is_named(&self) -> bool {
+        self.labels.name != 0
+    }
+
+    fn can_end(&self, begin: &GroupEvent) -> bool {
+        self.labels.end(begin.labels)
+    }
 }
 
 impl Record for GroupEvent {

@@ -1,7 +1,7 @@
 //! Events that mean something only together: begins and ends of spans, and the arrows of a flow. They are shown or left out together.
 
+use crate::base::begun_spans::BegunSpans;
 use crate::event::edges::Edges;
-use crate::span::begun_spans::BegunSpans;
 use crate::span::group_key::{GroupEvent, GroupKey, GroupRole, ThreadNumber};
 use std::io;
 
@@ -66,7 +66,7 @@ where
     /// Ends what waits for more of its whole.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
         (self.start, self.goes_on) = (None, false);
-        for begin in self.open.leave().collect::<Vec<_>>() {
+        for begin in self.open.drain().collect::<Vec<_>>() {
             self.span(&begin, None)?;
         }
         Ok(())
@@ -79,8 +79,7 @@ where
 
     /// An end without a begin stands for itself.
     fn end(&mut self, end: &GroupEvent) -> io::Result<()> {
-        let is_its = |begin: &GroupEvent| end.labels.end(begin.labels);
-        match self.open.end(is_its) {
+        match self.open.end(end) {
             Some(begin) => self.span(&begin, Some(end))?,
             None if end.wanted && end.inside => (self.show)(end),
             None => {}

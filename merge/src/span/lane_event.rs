@@ -1,13 +1,11 @@
 //! What happens on a thread at a time: a span, the begin or the end of one, or what lies in one.
 
+use crate::base::span_stack::UNFINISHED;
 use crate::event::flow::binds_to_next;
 use crate::event::line::Event;
 use crate::pass::event_ref::EventRef;
 use crate::span::span_half::SpanHalf;
 use crate::store::sorter::{Record, long_at, word_at};
-
-/// The end of a span that has none.
-pub(crate) const UNFINISHED: i64 = i64::MAX;
 
 /// Of what happens at one time, viewers take complete spans first, then the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,12 +64,19 @@ impl LaneEvent {
         })
     }
 
-    /// A begun span, and the time and the event that end it, if it has an end.
-    pub(super) fn begun(begin: &SpanHalf<u32>, end: Option<(i64, EventRef)>) -> LaneEvent {
+    /// A begun span, and the time and the event that end it, if it has an end. With `is_complete` it counts as a complete span.
+    pub(super) fn begun(
+        begin: &SpanHalf<u32>,
+        end: Option<(i64, EventRef)>,
+        is_complete: bool,
+    ) -> LaneEvent {
         LaneEvent {
             row: begin.row,
             start: begin.start,
-            kind: LaneEventKind::Begin,
+            kind: match is_complete {
+                true => LaneEventKind::Complete,
+                false => LaneEventKind::Begin,
+            },
             longest: 0,
             at: begin.at,
             end: end.map_or(UNFINISHED, |(end, _)| end),

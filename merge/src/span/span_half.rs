@@ -1,11 +1,14 @@
 //! Begin or end of a span, as an event of its own.
 
+use crate::base::begun_spans::Half;
+use crate::event::json::scan_object;
 use crate::event::line::Event;
+use crate::event::whole::has_members;
 use crate::pass::event_ref::EventRef;
 use crate::pass::labels::Labels;
 use crate::store::sorter::{Record, long_at, word_at};
 
-/// Of what happens at one time, viewers take ends first.
+/// Which half of a span an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Side {
     /// `E`
@@ -29,13 +32,64 @@ pub(crate) trait RowKey: Copy + Ord + Send {
 pub(crate) struct SpanHalf<K> {
     pub(crate) row: K,
     pub(crate) start: i64,
-    pub(crate) side: Side,
     pub(crate) at: EventRef,
+    pub(crate) side: Side,
     pub(crate) labels: Labels,
+    /// Where the args are if this is an end.
+    pub(crate) args: ArgsPlace,
+}
+
+/// Where args are in the bytes of their source. Without args, or if they are empty, the length is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ArgsPlace {
+    start: u64,
+    len: u32,
+}
+
+impl ArgsPlace {
+    /// Bytes of a stored place.
+    pub(super) const BYTES: usize = 12;
+
+    /// Finds the args of an event whose line is part of `bytes`.
+    pub(super) fn of(event: &Event<'_>, bytes: &[u8]) -> ArgsPlace {
+        // Of most lines only the front was scanned, up to the time.
+        let fields = scan_object(event.line).unwrap_or(event.fields);
+        let args = fields.args.of(event.line);
+        match has_members(args) {
+            true => ArgsPlace {
+                start: (args.as_ptr().addr() - bytes.as_ptr().addr()) as u64,
+                len: u32::try_from(args.len()).unwrap_or(0),
+            },
+            false => ArgsPlace::default(),
+        }
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the args, which are empty if the source has become too short.
+    pub(super) fn text(self, bytes: &[u8]) -> &[u8] {
+        let start = usize::try_from(self.start).unwrap_or(usize::MAX);
+        let rest = bytes.get(start..).unwrap_or_default();
+        rest.get(..self.len as usize).unwrap_or_default()
+    }
+
+    pub(super) fn store(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.start.to_le_bytes());
+        out.extend_from_slice(&self.len.to_le_bytes());
+    }
+
+    pub(super) fn load(bytes: &[u8]) -> ArgsPlace {
+        ArgsPlace {
+            start: long_at(bytes, 0),
+            len: word_at(bytes, 8),
+        }
+    }
 }
 
 impl SpanHalf<u32> {
-    /// What an event of a thread is, if it is one.
+    /// Returns an event of a thread as a half, without its args, or `None` if it is none.
     pub(super) fn of(
         event: &Event<'_>,
         row: u32,
@@ -50,9 +104,10 @@ impl SpanHalf<u32> {
         Some(SpanHalf {
             row,
             start: event.ts_ns + shift_ns,
-            side,
             at,
+            side,
             labels: Labels::of(event),
+            args: ArgsPlace::default(),
         })
     }
 }
@@ -70,8 +125,28 @@ impl RowKey for u32 {
     }
 }
 
+impl<K> Half for SpanHalf<K> {
+    type Place = EventRef;
+
+    fn time_ns(&self) -> i64 {
+        self.start
+    }
+
+    fn place(&self) -> EventRef {
+        self.at
+    }
+
+    fn is_named(&self) -> bool {
+        self.labels.name != 0
+    }
+
+    fn can_end(&self, begin: &SpanHalf<K>) -> bool {
+        self.labels.end(begin.labels)
+    }
+}
+
 impl<K: RowKey> Record for SpanHalf<K> {
-    const BYTES: usize = 25 + K::BYTES;
+    const BYTES: usize = 25 + ArgsPlace::BYTES + K::BYTES;
 
     fn store(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.start.to_le_bytes());
@@ -80,13 +155,14 @@ impl<K: RowKey> Record for SpanHalf<K> {
             out.extend_from_slice(&word.to_le_bytes());
         }
         out.push(u8::from(self.side == Side::Begin));
+        self.args.store(out);
         self.row.store(out);
     }
 
     fn load(bytes: &[u8]) -> Self {
         let [chunk, nth, category, name] = [8, 12, 16, 20].map(|at| word_at(bytes, at));
         SpanHalf {
-            row: K::load(&bytes[25..]),
+            row: K::load(&bytes[25 + ArgsPlace::BYTES..]),
             start: long_at(bytes, 0).cast_signed(),
             side: if bytes[24] == 1 {
                 Side::Begin
@@ -95,6 +171,7 @@ impl<K: RowKey> Record for SpanHalf<K> {
             },
             at: EventRef { chunk, nth },
             labels: Labels { category, name },
+            args: ArgsPlace::load(&bytes[25..]),
         }
     }
 }
@@ -102,6 +179,7 @@ impl<K: RowKey> Record for SpanHalf<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::line::parse;
 
     #[test]
     fn a_half_comes_back_from_a_file_as_it_was() {
@@ -118,6 +196,10 @@ mod tests {
                     category: u32::MAX,
                     name: 5,
                 },
+                args: ArgsPlace {
+                    start: 1 << 40,
+                    len: 7,
+                },
             };
             let mut bytes = Vec::new();
             half.store(&mut bytes);
@@ -126,5 +208,17 @@ mod tests {
                 (SpanHalf::<u32>::BYTES, half)
             );
         }
+    }
+
+    #[test]
+    fn args_are_found_again_in_their_source() {
+        let bytes = br#"{"ph":"E","ts":1,"pid":1,"args":{"k":1}}
+{"ph":"E","ts":1,"pid":1,"args":{ }}"#;
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        let mut place = || ArgsPlace::of(&parse(lines.next().unwrap()).unwrap(), bytes);
+        let (full, empty) = (place(), place());
+        assert_eq!(full.text(bytes), br#"{"k":1}"#);
+        assert_eq!(full.text(&bytes[..35]), b"");
+        assert!(empty.is_empty() && !full.is_empty());
     }
 }

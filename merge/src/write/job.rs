@@ -80,7 +80,7 @@ impl<'a> Job<'a> {
             shift_ns,
             recent: [None; 64],
             stamp: Stamp::default(),
-            moved: self.overflow.of_chunk(number)?,
+            moved: self.overflow.of_chunk(number, self.sources)?,
             linker: links.and_then(linker),
             out,
         })

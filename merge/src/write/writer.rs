@@ -10,6 +10,7 @@ use crate::event::patch::{Target, front, shifted, write_line};
 use crate::event::prefix_cache::{Fronts, Timed};
 use crate::event::scan::{Part, lines};
 use crate::lanes::moves::Moved;
+use crate::lanes::row_move::Form;
 use crate::link::Linker;
 use crate::pass::chunk::Chunk;
 use crate::pass::thread::thread_kind;
@@ -122,18 +123,22 @@ impl<'a> EventWriter<'a, '_, '_> {
     #[inline]
     pub(crate) fn event_with(&mut self, event: &Event<'a>, lies: Lies, links: bool) {
         // Those that are not shown count as well.
-        let row = self.moved.next();
-        if lies == Lies::Outside || is_left_out(event) {
+        let place = self.moved.next();
+        if lies == Lies::Outside || place.form == Form::Omitted || is_left_out(event) {
             return;
         }
         let Some(target) = self.target(event) else {
             return;
         };
-        let target = row.unwrap_or(target);
-        let shown = WrittenEvent::new(event, self.chunk.cut(event), lies == Lies::Across);
-        write(&shown, target, self.shift_ns, &mut self.stamp, self.out);
+        let target = place.target.unwrap_or(target);
+        let is_across = lies == Lies::Across;
+        place.with(event, |event| {
+            let shown = WrittenEvent::new(event, self.chunk.cut(event), is_across);
+            write(&shown, target, self.shift_ns, &mut self.stamp, self.out);
+        });
         if let Some(linker) = self.linker.as_mut().filter(|_| links) {
-            linker.event(shown.event(), target, self.out);
+            let cut = self.chunk.cut(event);
+            linker.event(cut.as_ref().unwrap_or(event), target, self.out);
         }
     }
 

@@ -65,6 +65,7 @@ mod modes;
 mod mutated;
 mod no_room;
 mod open_spans;
+mod others_spans;
 mod out_of_memory;
 mod output;
 mod paced;

@@ -99,8 +99,8 @@ fn a_clash_between_chunks_is_found() {
     dir.put("900", &stream(&thread.lines(Order::ByEnd)));
     assert_eq!(
         check(&dir, "between chunks"),
-        20_001,
-        "what is in the long span goes with it"
+        1,
+        "what is in the long span stays with it"
     );
 }
 
@@ -249,6 +249,34 @@ fn two_recordings_may_share_a_thread() {
         moved += check(&dir, &format!("seed {seed}"));
     }
     assert!(moved > 100, "{moved}");
+}
+
+/// A begin and an end at the same time, each in a recording of its own.
+#[test]
+fn an_end_in_another_recording_gives_its_args_to_the_begin() {
+    let dir = RunDir::new();
+    let half = |phase: &str, more: &str| {
+        format!(
+            r#"{{"ph":"{phase}","pid":900,"tid":900,"ts":5000000.000,"name":"wait","cat":"c"{more}}}"#
+        )
+    };
+    let end = half("E", r#","args":{"size":7}"#);
+    for (number, line) in [(1, half("B", "")), (2, end)] {
+        let process = Process {
+            nonce: number,
+            ..Process::new(900)
+        };
+        let mut fragment = process.fragment();
+        fragment.block(0, 0, &stream(&[line]));
+        fragment.write(&dir.fragments(), &format!("90{number}"));
+    }
+    check(&dir, "two recordings");
+    let merged = dir.merge();
+    let span = merged.trace.named("wait");
+    assert_eq!(
+        (&span["ph"], &span["args"]["size"]),
+        (&"X".into(), &7.into())
+    );
 }
 
 #[test]

@@ -165,6 +165,15 @@ impl Run {
         Run { folder }
     }
 
+    /// Returns the same run after a merge of its trace.
+    fn merged(&self) -> Run {
+        let folder = TempDir::new().unwrap();
+        let mut options = Options::new([self.trace()]);
+        options.output = Output::File(folder.path().join("trace.json"));
+        trace_merge::merge(&options).unwrap();
+        Run { folder }
+    }
+
     /// What is read: what recorders left, or else the trace.
     fn input(&self) -> PathBuf {
         let folder = self.folder.path();
@@ -848,6 +857,44 @@ fn statements_say_what_the_report_says() {
     let report = run.report();
     for rows in run.rows("statements_say_what_the_report_says") {
         all_agree(&rows, &report);
+    }
+}
+
+/// A begin and an end at one time, the end without a name, and spans that clash. Expected: ALLREDUCE 60 µs, WAIT 0, self time of `forward` 30 µs.
+#[test]
+fn statements_on_spans_of_others_say_what_the_report_says() {
+    let test = "statements_on_spans_of_others_say_what_the_report_says";
+    let span = |name: &str, ts: f64, end: f64| json!({"ph":"X","name":name,"ts":ts,"dur":end - ts,"pid":1,"tid":2});
+    let raw = Run::of_lines(&[
+        json!({"ph":"B","name":"ALLREDUCE","ts":10,"pid":1}),
+        json!({"ph":"B","name":"WAIT","ts":12,"pid":1}),
+        json!({"ph":"E","ts":12,"pid":1}),
+        json!({"ph":"E","ts":70,"pid":1}),
+        json!({"ph":"B","name":"WAIT","ts":80,"pid":1}),
+        json!({"ph":"E","ts":81,"pid":1}),
+        span("forward", 0.0, 1_000.0),
+        span("__enter__", 10.0, 20.5),
+        span("step", 20.0, 990.0),
+    ]);
+    for (run, is_merged) in [(raw.merged(), true), (raw, false)] {
+        let report = run.report();
+        let of = |name: &str| {
+            let found = report.names.iter().find(|found| found.name == name);
+            found.map(|found| (found.ncall, found.ttot_ns, found.tsub_ns))
+        };
+        assert_eq!(of("ALLREDUCE"), Some((1, 60_000, 60_000)));
+        assert_eq!(of("WAIT"), Some((2, 1_000, 1_000)));
+        assert_eq!(of("forward"), Some((1, 1_000_000, 30_000)));
+        assert_eq!(of("__enter__"), Some((1, 10_500, 10_500)));
+        assert_eq!(of("step"), Some((1, 970_000, 970_000)));
+        // Perfetto drops `step` from a trace that was not merged.
+        let rows = match is_merged {
+            true => run.rows(test),
+            false => run.in_engine(test, "duckdb").into_iter().collect(),
+        };
+        for rows in rows {
+            names_agree(&rows, &report);
+        }
     }
 }
 

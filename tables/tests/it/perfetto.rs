@@ -273,6 +273,32 @@ fn every_kind_of_event_is_as_in_perfetto() {
     );
 }
 
+/// Begins and ends at one time, ends without a name, and spans that clash.
+#[test]
+fn spans_of_other_profilers_are_as_in_perfetto() {
+    let span = |name: &str, ts: f64, end: f64| json!({"ph":"X","name":name,"ts":ts,"dur":end - ts,"pid":1,"tid":2});
+    let lines = [
+        json!({"ph":"B","name":"ALLREDUCE","ts":10,"pid":1}),
+        json!({"ph":"X","name":"copy","ts":11,"dur":1,"pid":1}),
+        json!({"ph":"B","name":"WAIT","ts":12,"pid":1,"args":{"rank":3}}),
+        json!({"ph":"E","ts":12,"pid":1,"args":{"dtype":"float32"}}),
+        json!({"ph":"E","ts":70,"pid":1}),
+        span("forward", 0.0, 1_000.0),
+        span("__enter__", 10.0, 20.5),
+        span("step", 20.0, 990.0),
+        span("gemm", 30.0, 40.0),
+    ];
+    let tables = Tables::of_lines(&lines);
+    let slices = tables.rows("slice");
+    let dur = |name: &str| {
+        let named = slices.iter().filter(|slice| slice["name"] == name);
+        named.map(|slice| slice["dur"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(dur("ALLREDUCE"), [json!(60_000)]);
+    assert_eq!(dur("WAIT"), [json!(0)]);
+    agrees_on("spans_of_other_profilers_are_as_in_perfetto", &lines);
+}
+
 /// A request on lanes, begins that are not closed, spans of one begin in any order, spans that overlap, arrows between all of them.
 #[test]
 fn many_events_are_as_in_perfetto() {

@@ -8,6 +8,7 @@ use crate::event::own_record::is_left_out;
 use crate::event::prefix_cache::Fronts;
 use crate::event::scan::{Part, lines};
 use crate::lanes::moves::Moved;
+use crate::lanes::row_move::Form;
 use crate::pass::chunk::Chunk;
 use crate::pass::event_ref::EventRef;
 use crate::pass::thread::thread_kind;
@@ -48,7 +49,7 @@ pub(super) fn entries(
         of_threads: &targets.of_threads[source.recording],
         first_row: targets.first_row,
         recent: [None; 64],
-        moved: job.overflow.of_chunk(number)?,
+        moved: job.overflow.of_chunk(number, job.sources)?,
         nth: 0,
         entries: Vec::with_capacity(usize::try_from(chunk.events).unwrap_or(0)),
     };
@@ -88,7 +89,7 @@ impl<'a> Notes<'a> {
         let is_shown = lies != Lies::Outside && !is_left_out(event);
         let Some(own) = self.target(event).filter(|_| is_shown) else {
             // Those that are not shown count as well.
-            self.moved.next_row();
+            self.moved.next();
             self.nth += 1;
             return;
         };
@@ -103,15 +104,18 @@ impl<'a> Notes<'a> {
     /// Notes an event of a thread with its own target.
     #[inline(always)]
     fn add(&mut self, ts_ns: i64, line: (usize, usize), own: u32, is_cut: bool) {
-        let row = self.moved.next_row();
+        let shown = self.moved.next();
         let at = EventRef {
             chunk: self.number,
             nth: self.nth,
         };
         self.nth += 1;
-        let target = row.map_or(own, |row| self.first_row + row);
-        self.entries
-            .push(OrderedEvent::new(ts_ns, at, line, target).cut(is_cut));
+        if shown.form == Form::Omitted {
+            return;
+        }
+        let target = shown.row.map_or(own, |row| self.first_row + row);
+        let entry = OrderedEvent::new(ts_ns, at, line, target).cut(is_cut);
+        self.entries.push(entry.whole(shown.form == Form::Whole));
     }
 
     #[inline]

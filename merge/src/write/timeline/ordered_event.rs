@@ -5,6 +5,8 @@ use crate::store::sorter::{Record, long_at, word_at};
 
 /// The bit of a target's number that says that the event began before the window.
 const CUT: u32 = 1 << 31;
+/// The bit that says that the event is a begin that is written as a complete span.
+const WHOLE: u32 = 1 << 30;
 
 /// An event of the trace. Those of one time keep the order in which an unsorted trace has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,7 +18,7 @@ pub(crate) struct OrderedEvent {
     /// Where its line begins in the chunk's source.
     pub(super) start: u64,
     pub(super) len: u32,
-    /// Which of the targets, and whether it is cut.
+    /// Which of the targets, whether it is cut, and whether it is written as a complete span.
     target: u32,
 }
 
@@ -46,13 +48,27 @@ impl OrderedEvent {
         OrderedEvent { target, ..self }
     }
 
+    /// Marks the event as a begin that is written as a complete span.
+    pub(super) fn whole(self, is_whole: bool) -> OrderedEvent {
+        let target = if is_whole {
+            self.target | WHOLE
+        } else {
+            self.target
+        };
+        OrderedEvent { target, ..self }
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.target & WHOLE != 0
+    }
+
     pub(super) fn is_cut(&self) -> bool {
         self.target & CUT != 0
     }
 
     /// Which of the targets.
     pub(super) fn target(&self) -> u32 {
-        self.target & !CUT
+        self.target & !(CUT | WHOLE)
     }
 }
 

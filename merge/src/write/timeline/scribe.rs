@@ -7,6 +7,7 @@ use crate::base::time_cache::Stamp;
 use crate::event::line::{Event, parse, parse_again, parse_canonical};
 use crate::event::patch::Target;
 use crate::event::prefix_cache::Fronts;
+use crate::event::whole::as_whole;
 use crate::fragment::file::Fragment;
 use crate::link::{Linker, Lookup};
 use crate::pass::chunk::Chunk;
@@ -64,13 +65,17 @@ impl<'a, 'l> Scribe<'a, 'l> {
     /// Appends the events of one piece and returns its share of the chunks' bytes. Events whose lines were overwritten are left out.
     ///
     /// # Errors
-    /// If the order of the events cannot be read.
+    /// If the order of the events or the args of ends cannot be read.
     pub(crate) fn piece(&mut self, number: usize, out: &mut Vec<u8>) -> io::Result<u64> {
         self.sources.clear();
         for entry in self.order.piece(number)? {
             let start = out.len();
             self.note_source(number, &entry);
-            if self.entry(&entry, out).is_none() {
+            let end_args = match entry.is_whole() {
+                true => self.job.overflow.end_args(entry.at, self.job.sources)?,
+                false => &[],
+            };
+            if self.entry(&entry, end_args, out).is_none() {
                 out.truncate(start);
                 self.note_removed(&entry);
             }
@@ -118,12 +123,12 @@ impl<'a, 'l> Scribe<'a, 'l> {
         })
     }
 
-    /// Writes an event; `None` if its line is no longer an event.
+    /// Writes an event, with the args of its end if it is a begin that is written as a complete span; `None` if its line is no longer an event.
     #[inline]
-    fn entry(&mut self, entry: &OrderedEvent, out: &mut Vec<u8>) -> Option<()> {
+    fn entry(&mut self, entry: &OrderedEvent, end_args: &[u8], out: &mut Vec<u8>) -> Option<()> {
         let line = self.line(entry)?;
         let is_linked = self.aim(&line);
-        let is_alike = !entry.is_cut() && line.chunk.is_copied_alike();
+        let is_alike = !entry.is_cut() && !entry.is_whole() && line.chunk.is_copied_alike();
         let kind = index(entry.target()) % KINDS;
         if is_alike
             && let Some((front, timed)) = self.fronts[kind].find(line.text)
@@ -149,11 +154,17 @@ impl<'a, 'l> Scribe<'a, 'l> {
         if is_alike {
             self.fronts[kind].keep(&event, || Alike::of(&event, line.target));
         }
-        let (shift_ns, stamp) = (line.shift_ns, &mut self.stamp);
-        let shown = WrittenEvent::new(&event, line.chunk.cut(&event), entry.is_cut());
-        write(&shown, line.target, shift_ns, stamp, out);
+        let mut write_event = |event: &Event<'_>| {
+            let shown = WrittenEvent::new(event, line.chunk.cut(event), entry.is_cut());
+            write(&shown, line.target, line.shift_ns, &mut self.stamp, out);
+        };
+        match entry.is_whole() {
+            true => as_whole(&event, end_args, write_event),
+            false => write_event(&event),
+        }
         if let Some(linker) = self.linker.as_mut().filter(|_| is_linked) {
-            linker.event(shown.event(), line.target, out);
+            let cut = line.chunk.cut(&event);
+            linker.event(cut.as_ref().unwrap_or(&event), line.target, out);
         }
         Some(())
     }

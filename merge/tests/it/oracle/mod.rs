@@ -101,6 +101,7 @@ fn show(kept: &[Kept], expected: &mut Expected) {
         }
     }
     expected.shown = rows::spread(&shown, &mut expected.events);
+    expected.show_wholes(&shown);
     for record in kept.iter().filter(|kept| kept.value["ph"] == "M") {
         let Some(name) = record.value["args"]["name"].as_str() else {
             continue;
@@ -113,6 +114,28 @@ fn show(kept: &[Kept], expected: &mut Expected) {
             expected
                 .thread_names
                 .insert(record.thread(), name.to_owned());
+        }
+    }
+}
+
+impl Expected {
+    /// Shows begins and ends at one time as whole spans.
+    fn show_wholes(&mut self, shown: &[&Kept]) {
+        let mut ends = Vec::new();
+        for (begin, end) in &self.shown.wholes {
+            let mut value = shown[*begin].value.clone();
+            (value["ph"], value["dur"]) = ("X".into(), 0.into());
+            let members = shown[*end].value["args"].as_object();
+            for (key, arg) in members.into_iter().flatten() {
+                value["args"][key] = arg.clone();
+            }
+            let ts_ns = shown[*begin].ts_ns() - self.base_ns;
+            self.events[*begin].content = content(&value, ts_ns);
+            ends.push(*end);
+        }
+        ends.sort_unstable();
+        for end in ends.into_iter().rev() {
+            self.events.remove(end);
         }
     }
 }

@@ -5,7 +5,7 @@ use super::line::Kept;
 use crate::trace::{Event, ns};
 use serde_json::Value;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A span on a row.
 #[derive(Clone, Copy)]
@@ -18,6 +18,13 @@ struct Span {
     row: usize,
 }
 
+impl Span {
+    /// Returns true if it has a begin and an end at the same time.
+    fn has_no_length(&self) -> bool {
+        self.end_event.is_some() && self.start == self.end
+    }
+}
+
 /// Where the spans of all threads are shown.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
@@ -27,6 +34,8 @@ pub(crate) struct Shown {
     pub(crate) parents: Vec<(String, Option<String>)>,
     /// For each flow event its phase and name, and the name of the span it is in, or before which it is: the end of a flow without `bp`.
     pub(crate) flows: Vec<(String, Option<String>)>,
+    /// Begins that become complete spans of length 0, with their ends.
+    pub(super) wholes: Vec<(usize, usize)>,
 }
 
 /// Gives the rows names of their own.
@@ -51,6 +60,11 @@ pub(super) fn spread(shown: &[&Kept], events: &mut [Event]) -> Shown {
                 events[event].thread += &format!(", row {row}");
             }
         }
+        let is_whole = |span: &&Span| span.has_no_length();
+        let wholes = spans.iter().filter(is_whole);
+        found
+            .wholes
+            .extend(wholes.filter_map(|span| Some((span.event, span.end_event?))));
         found.moved += spans.iter().filter(|span| span.row > 0).count() as u64;
     }
     found
@@ -75,20 +89,27 @@ fn spans(shown: &[&Kept], numbers: &[usize]) -> Vec<Span> {
             _ => {}
         }
     }
-    halves.sort_by_key(|event| (shown[*event].ts_ns(), phase(*event) == "B"));
+    halves.sort_by_key(|event| (shown[*event].ts_ns(), *event));
     while let Some(at) = halves.iter().position(|event| phase(*event) == "E") {
         let end = halves.remove(at);
-        let is_ended = |begin: &usize| ends(&shown[end].value, &shown[*begin].value);
-        // A begin at the same time comes later for viewers; what stands before its end is a span of no length here.
-        let at_once = |begin: &usize| {
-            let same_time = shown[*begin].ts_ns() == shown[end].ts_ns();
-            phase(*begin) == "B" && same_time && *begin < end && is_ended(begin)
+        // All before it are begins without an end.
+        let last = |is_now: bool| {
+            let is_its = |begin: &usize| {
+                (shown[*begin].ts_ns() == shown[end].ts_ns()) == is_now
+                    && ends(&shown[end].value, &shown[*begin].value)
+            };
+            halves[..at].iter().rposition(is_its)
         };
-        let earlier = halves[..at].iter().rposition(is_ended);
-        let begun = earlier.or_else(|| halves.iter().rposition(at_once));
-        let Some(begin) = begun.map(|begun| halves.remove(begun)) else {
-            continue;
+        // A span of no length, if the end does not say by its name that it ends an earlier one, and none was recorded in between.
+        let has_name = shown[end].value["name"]
+            .as_str()
+            .is_some_and(|name| !name.is_empty());
+        let begun = match (last(false), last(true)) {
+            (Some(earlier), Some(now)) if has_name || halves[earlier] > halves[now] => earlier,
+            (Some(begun), None) | (_, Some(begun)) => begun,
+            (None, None) => continue,
         };
+        let begin = halves.remove(begun);
         spans.push(Span {
             start: shown[begin].ts_ns(),
             end: shown[end].ts_ns(),
@@ -104,10 +125,12 @@ fn spans(shown: &[&Kept], numbers: &[usize]) -> Vec<Span> {
         end_event: None,
         row: 0,
     }));
-    spans.sort_by_key(|span| match phase(span.event) {
-        "X" => (span.start, 0, Reverse(span.end), span.event),
-        _ => (span.start, 1, Reverse(0), span.event),
-    });
+    spans.sort_by_key(
+        |span| match phase(span.event) == "X" || span.has_no_length() {
+            true => (span.start, 0, Reverse(span.end), span.event),
+            false => (span.start, 1, Reverse(0), span.event),
+        },
+    );
     spans
 }
 
@@ -119,8 +142,47 @@ fn ends(end: &Value, begin: &Value) -> bool {
         .all(|key| text(end, key).is_empty() || text(end, key) == text(begin, key))
 }
 
-/// Each span goes to a row on which it clashes with none: of several the one whose innermost open span began last, where one that
-/// never ends counts as none.
+/// Returns the spans that move. Of two that clash, this is the one with fewer children. If the numbers are equal, it is the one that clashes with a later span,
+/// or else the shorter one. Children move with their parent.
+fn outcasts(spans: &[Span]) -> BTreeSet<usize> {
+    let (mut own, mut found) = (BTreeSet::<usize>::new(), BTreeSet::new());
+    for (next, span) in spans.iter().enumerate() {
+        let parent = (0..next).rfind(|other| {
+            let end = spans[*other].end;
+            end > span.start && end >= span.end && end < i64::MAX
+        });
+        let is_open = |other: &usize| spans[*other].end > span.start;
+        let mut open = own.iter().copied().filter(is_open);
+        let clash = open.find(|other| spans[*other].end < span.end);
+        let stays = match clash {
+            _ if parent.is_some_and(|parent| found.contains(&parent)) => false,
+            None => true,
+            Some(other) => {
+                let in_other = own.range(other + 1..).count();
+                let later = spans[next + 1..].iter();
+                let (children, others): (Vec<&Span>, Vec<&Span>) = later
+                    .filter(|later| later.start < span.end)
+                    .partition(|later| later.end <= span.end);
+                let clashes = others.iter().any(|later| later.end < i64::MAX);
+                let is_longer = span.end - span.start > spans[other].end - spans[other].start;
+                let wins_tie = !clashes && is_longer;
+                span.end < i64::MAX
+                    && (children.len() > in_other || children.len() == in_other && wins_tie)
+            }
+        };
+        if let Some(other) = clash.filter(|_| stays) {
+            found.append(&mut own.split_off(&other));
+        }
+        match stays {
+            true => own.insert(next),
+            false => found.insert(next),
+        };
+    }
+    found
+}
+
+/// Spans that do not move are on row 0. One that moves goes to the row of its parent if that moved, too, otherwise to an empty row. A span that never ends is
+/// nobody's parent.
 fn place(mut spans: Vec<Span>, shown: &[&Kept], found: &mut Shown) -> Vec<Span> {
     let name = |span: &Span| {
         shown[span.event].value["name"]
@@ -128,18 +190,29 @@ fn place(mut spans: Vec<Span>, shown: &[&Kept], found: &mut Shown) -> Vec<Span> 
             .unwrap_or_default()
             .to_owned()
     };
-    let mut rows: Vec<Vec<usize>> = Vec::new();
+    let outcasts = outcasts(&spans);
+    let mut rows: Vec<Vec<usize>> = vec![Vec::new()];
     for next in 0..spans.len() {
         let span = spans[next];
         rows.iter_mut()
             .for_each(|row| row.retain(|other| spans[*other].end > span.start));
-        let fits = |row: &Vec<usize>| row.iter().all(|other| spans[*other].end >= span.end);
-        let fitting = rows.iter().enumerate().filter(|(_, row)| fits(row));
         let will_end = |other: &usize| spans[*other].end < i64::MAX;
-        let best = fitting
-            .map(|(number, row)| (row.last().copied().filter(will_end), Reverse(number)))
-            .max();
-        let row = best.map_or(rows.len(), |(_, Reverse(row))| row);
+        let parent_on = |row: &Vec<usize>| {
+            let contains = |other: &&usize| will_end(other) && spans[**other].end >= span.end;
+            row.iter().rfind(contains).copied()
+        };
+        let fits = |row: &Vec<usize>| row.iter().all(|other| spans[*other].end >= span.end);
+        let others = rows.iter().enumerate().skip(1);
+        let fitting = others.filter(|(_, row)| fits(row));
+        let best = fitting.clone().max_by_key(|(_, row)| parent_on(row));
+        let empty = fitting
+            .clone()
+            .find(|(_, row)| !row.last().is_some_and(will_end));
+        let row = match best {
+            _ if !outcasts.contains(&next) => 0,
+            Some((number, row)) if parent_on(row) > parent_on(&rows[0]) => number,
+            _ => empty.map_or(rows.len(), |(number, _)| number),
+        };
         rows.resize(rows.len().max(row + 1), Vec::new());
         let parent = rows[row].last().map(|parent| name(&spans[*parent]));
         rows[row].push(next);

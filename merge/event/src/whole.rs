@@ -1,0 +1,150 @@
+//! Begin and end (`B`, `E`) of a span of length 0 → one complete span (`X`).
+//!
+//! Viewers process ends before begins of the same time. So they would close another span with this end, and never close this span.
+
+use crate::event::Event;
+use crate::json::{Fields, Members, scan_object};
+use crate::mend::mended_event;
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// Calls `found` with a complete span of length 0 that has the args of both halves.
+#[cold]
+pub fn as_whole<R>(begin: &Event<'_>, end_args: &[u8], found: impl FnOnce(&Event<'_>) -> R) -> R {
+    let line = whole_line(begin.line, end_args);
+    let line = mended_event(&line, b'X').map_or(line, |(mended, _)| mended);
+    let fields = Fields {
+        hidden: begin.fields.hidden,
+        ..scan_object(&line).unwrap_or_default()
+    };
+    found(&Event {
+        line: &line,
+        phase: b'X',
+        dur_ns: 0,
+        fields,
+        ..*begin
+    })
+}
+
+fn whole_line(text: &[u8], end_args: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'{'];
+    let mut has_args = false;
+    for (key, value) in Members::of(text) {
+        let (key, value) = (key.of(text), value.of(text));
+        match key {
+            b"ph" => {
+                put(&mut out, key, br#""X""#);
+                put(&mut out, b"dur", b"0");
+            }
+            b"dur" => {}
+            b"args" => {
+                has_args = true;
+                put(&mut out, key, &joined(value, end_args));
+            }
+            _ => put(&mut out, key, value),
+        }
+    }
+    if !has_args && has_members(end_args) {
+        put(&mut out, b"args", &joined(b"", end_args));
+    }
+    out.push(b'}');
+    out
+}
+
+/// Adds a member to an object that is not closed yet.
+fn put(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
+    if out.len() > 1 {
+        out.push(b',');
+    }
+    for part in [&b"\""[..], key, b"\":", value] {
+        out.extend_from_slice(part);
+    }
+}
+
+/// Returns the args of both halves. Of members with the same key only the end's are kept. Its text may have been overwritten and be no JSON from some point on.
+fn joined<'a>(begin: &'a [u8], end: &[u8]) -> Cow<'a, [u8]> {
+    let of_end: HashSet<&[u8]> = Members::of(end).map(|(key, _)| key.of(end)).collect();
+    if of_end.is_empty() {
+        return begin.into();
+    }
+    let mut out = vec![b'{'];
+    for (key, value) in Members::of(begin) {
+        if !of_end.contains(key.of(begin)) {
+            put(&mut out, key.of(begin), value.of(begin));
+        }
+    }
+    for (key, value) in Members::of(end) {
+        put(&mut out, key.of(end), value.of(end));
+    }
+    out.push(b'}');
+    out.into()
+}
+
+/// Returns true if args are an object that is not empty.
+pub fn has_members(args: &[u8]) -> bool {
+    Members::of(args).next().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::parse;
+
+    #[test]
+    fn a_begin_becomes_a_whole_span_with_the_args_of_its_end() {
+        let cases = [
+            (
+                r#"{"ph":"B","name":"WAIT","ts":12,"pid":1}"#,
+                "",
+                r#"{"ph":"X","dur":0,"name":"WAIT","ts":12,"pid":1}"#,
+            ),
+            (
+                r#"{ "name" : "a\"b", "ph" : "B", "ts":1.5, "pid":"p", "args":{"c":1} }"#,
+                r#"{ "d" : [2] }"#,
+                r#"{"name":"a\"b","ph":"X","dur":0,"ts":1.5,"pid":"p","args":{"c":1,"d":[2]}}"#,
+            ),
+            (
+                r#"{"ph":"B","ts":1,"pid":1,"args":{"k":1,"c":{"k":1},"l":2}}"#,
+                r#"{"d":NaN,"k":"end","l":[]}"#,
+                r#"{"ph":"X","dur":0,"ts":1,"pid":1,"args":{"c":{"k":1},"d":null,"k":"end","l":[]}}"#,
+            ),
+            (
+                r#"{"ph":"B","ts":1,"pid":1,"args":7}"#,
+                r#"{"d":2,"e":3"#,
+                r#"{"ph":"X","dur":0,"ts":1,"pid":1,"args":{"d":2,"e":3}}"#,
+            ),
+            (
+                r#"{"ph":"B","ts":1,"pid":1,"args":[1]}"#,
+                "overwritten",
+                r#"{"ph":"X","dur":0,"ts":1,"pid":1,"args":[1]}"#,
+            ),
+            (
+                r#"{"ph":"B","ts":1,"pid":1,"args":{}}"#,
+                r#"{"d":2}"#,
+                r#"{"ph":"X","dur":0,"ts":1,"pid":1,"args":{"d":2}}"#,
+            ),
+            (
+                r#"{"ph":"B","ts":1,"pid":1,"dur":7,"args":{"c":1}}"#,
+                "{ }",
+                r#"{"ph":"X","dur":0,"ts":1,"pid":1,"args":{"c":1}}"#,
+            ),
+            (
+                r#"{"ph":"B","ts":1,"pid":1}"#,
+                r#"{"d":2}"#,
+                r#"{"ph":"X","dur":0,"ts":1,"pid":1,"args":{"d":2}}"#,
+            ),
+        ];
+        for (begin, end_args, expected) in cases {
+            let begin = parse(begin.as_bytes()).expect(begin);
+            as_whole(&begin, end_args.as_bytes(), |whole| {
+                assert_eq!(String::from_utf8_lossy(whole.line), expected);
+                let read = parse(expected.as_bytes()).expect(expected);
+                assert_eq!(
+                    (whole.phase, whole.ts_ns, whole.dur_ns),
+                    (b'X', begin.ts_ns, 0)
+                );
+                assert_eq!(whole.fields, read.fields, "{expected}");
+            });
+        }
+    }
+}

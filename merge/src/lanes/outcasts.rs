@@ -1,0 +1,468 @@
+//! Chooses which spans move to another row, so that as few as possible move.
+//!
+//! Two spans clash if one begins during the other and ends after it. One of them has to move, together with its children. The finder picks the one with
+//! fewer children. Usually that is a short span that ends a little too late, not the call stack that begins during it.
+//!
+//! In: the spans of a thread, sorted by begin. Out: the numbers of the spans that move. All others nest on the thread's own row. A queue holds the spans
+//! that follow, so that the finder can count the children of a span when it begins.
+
+use crate::base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
+use crate::lanes::rows::OPEN;
+use crate::pass::nesting::Span;
+use crate::store::sorter::{Record, Sorted, Sorter, long_at};
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+
+/// Maximum length of the queue, and so the maximum number of children that are counted.
+const QUEUE: usize = 1 << 14;
+/// Number of queued spans that may be compared for each span that is placed. Without this limit, spans that all clash would take quadratic time.
+const COMPARED: usize = 16;
+/// Maximum number of open spans on other rows. Their children move with them.
+const AWAY: usize = 512;
+
+/// Spans that move. Their numbers are consecutive, and count all spans that the finder gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OutcastRange {
+    pub(crate) first: u64,
+    /// One past the last number.
+    pub(crate) end: u64,
+}
+
+impl Record for OutcastRange {
+    const BYTES: usize = 16;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        for number in [self.first, self.end] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        OutcastRange {
+            first: long_at(bytes, 0),
+            end: long_at(bytes, 8),
+        }
+    }
+}
+
+/// A span on the thread's own row.
+#[derive(Clone, Copy, Debug)]
+struct OwnSpan {
+    number: u64,
+    /// Number of spans that the row had before it.
+    before: u64,
+}
+
+/// Finds the spans that move from the rows of their threads.
+pub(crate) struct OutcastFinder<'f> {
+    outcasts: Sorter<'f, OutcastRange>,
+    thread: u32,
+    /// Spans that still have to be placed, and the number of the first one.
+    queue: VecDeque<Span>,
+    next: u64,
+    /// Number of queued spans that may still be compared.
+    comparisons: usize,
+    /// Open spans of the thread's own row. Unfinished ones are left out: they neither clash with a later span nor are they a parent.
+    own: SpanStack<OwnSpan>,
+    /// Number of spans that the row has had.
+    count: u64,
+    /// Numbers of open spans on other rows. Each of them ends before the previous one. A span that ends no later than one that began after it is left out,
+    /// because it is no parent of any span that follows.
+    away: SpanStack<u64>,
+}
+
+impl<'f> OutcastFinder<'f> {
+    /// Creates a finder that spills to files in `folder`.
+    pub(crate) fn new(folder: &'f Path) -> OutcastFinder<'f> {
+        OutcastFinder {
+            outcasts: Sorter::new(folder),
+            thread: 0,
+            queue: VecDeque::new(),
+            next: 0,
+            comparisons: QUEUE,
+            own: SpanStack::default(),
+            count: 0,
+            away: SpanStack::default(),
+        }
+    }
+
+    /// Adds the next span of a thread. All spans of one thread have to be added together.
+    pub(crate) fn add(&mut self, thread: u32, span: Span) -> io::Result<()> {
+        if thread != self.thread {
+            self.finish_thread()?;
+            self.thread = thread;
+        }
+        self.queue.push_back(span);
+        match self.queue.len() > QUEUE {
+            true => self.place_first(),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the spans that move, sorted. Ranges may overlap.
+    pub(crate) fn finish(mut self) -> io::Result<Sorted<OutcastRange>> {
+        self.finish_thread()?;
+        self.outcasts.finish()
+    }
+
+    fn finish_thread(&mut self) -> io::Result<()> {
+        while !self.queue.is_empty() {
+            self.place_first()?;
+        }
+        (self.own, self.away) = (SpanStack::default(), SpanStack::default());
+        self.comparisons = QUEUE;
+        Ok(())
+    }
+
+    fn place_first(&mut self) -> io::Result<()> {
+        let Some(span) = self.queue.pop_front() else {
+            return Ok(());
+        };
+        let (number, (start, end)) = (self.next, span);
+        self.next += 1;
+        self.comparisons += COMPARED;
+        while self.own.pop_ended(start).is_some() {}
+        while self.away.pop_ended(start).is_some() {}
+        let stays = match self.own.first_before(end) {
+            _ if self.parent_is_away(end) => false,
+            Some(depth) => self.casts_out(depth, span)?,
+            None => true,
+        };
+        match stays {
+            true => self.add_own(number, span),
+            false => {
+                let end = number + 1;
+                self.outcasts.push(OutcastRange { first: number, end })?;
+                self.add_away(number, span);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if the parent of a span with this end is on another row.
+    fn parent_is_away(&self, end: i64) -> bool {
+        let own = self.own.parent(end).map(|open| open.value.number);
+        self.away.parent(end).map(|open| open.value) > own
+    }
+
+    fn add_own(&mut self, number: u64, (start_ns, end_ns): Span) {
+        if end_ns != UNFINISHED {
+            let before = self.count;
+            self.own.push(OpenSpan {
+                start_ns,
+                end_ns,
+                value: OwnSpan { number, before },
+            });
+        }
+        if self.own.len() > OPEN {
+            self.own.pop_outermost();
+        }
+        self.count += 1;
+    }
+
+    fn add_away(&mut self, number: u64, (start_ns, end_ns): Span) {
+        if end_ns == UNFINISHED {
+            return;
+        }
+        while self.away.pop_ended(end_ns).is_some() {}
+        self.away.push(OpenSpan {
+            start_ns,
+            end_ns,
+            value: number,
+        });
+        if self.away.len() > AWAY {
+            self.away.pop_outermost();
+        }
+    }
+
+    /// Moves the spans from a depth on to another row if the new span stays instead of them. Returns true if it does.
+    fn casts_out(&mut self, depth: usize, span: Span) -> io::Result<bool> {
+        let Some(outcast) = self.own.get(depth).copied() else {
+            return Ok(false);
+        };
+        if span.1 == UNFINISHED || !self.outweighs(span, &outcast) {
+            return Ok(false);
+        }
+        // All spans that the row has had since are children of the outcast.
+        let first = outcast.value.number;
+        let end = self.next - 1;
+        self.outcasts.push(OutcastRange { first, end })?;
+        let gone = self.own.iter().skip(depth);
+        let gone = gone.map(|open| (open.value.number, (open.start_ns, open.end_ns)));
+        let mut away: Vec<(u64, Span)> = gone.collect();
+        while self.away.innermost().is_some_and(|open| open.value > first) {
+            let later = self.away.pop_ended(UNFINISHED);
+            away.extend(later.map(|open| (open.value, (open.start_ns, open.end_ns))));
+        }
+        away.sort_unstable();
+        for (number, span) in away {
+            self.add_away(number, span);
+        }
+        self.own.truncate(depth);
+        self.count = outcast.value.before;
+        Ok(true)
+    }
+
+    /// Returns true if a new span has more children than an open one. If the numbers are equal or too large to be counted, the longer span outweighs the other
+    /// one. A new span that also clashes with a later one needs more children: if it moves, both clashes are resolved.
+    fn outweighs(&mut self, (start, end): Span, open: &OpenSpan<OwnSpan>) -> bool {
+        let in_open = self.count - open.value.before - 1;
+        let is_longer = end - start > open.end_ns - open.start_ns;
+        let (mut in_new, mut clashes) = (0, false);
+        let wins_tie = |in_new: u64, clashes: bool| in_new == in_open && !clashes && is_longer;
+        for next in &self.queue {
+            if next.0 >= end {
+                return wins_tie(in_new, clashes);
+            }
+            if self.comparisons == 0 {
+                return is_longer;
+            }
+            self.comparisons -= 1;
+            in_new += u64::from(next.1 <= end);
+            clashes |= next.1 > end && next.1 != UNFINISHED;
+            if in_new > in_open {
+                return true;
+            }
+        }
+        match self.queue.len() < QUEUE {
+            true => wins_tie(in_new, clashes),
+            false => is_longer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lanes::rows::LaneRows;
+    use std::cmp::Reverse;
+
+    /// Returns the numbers of the spans that move, for the sorted spans of each thread.
+    fn outcasts(threads: &[&[Span]]) -> Vec<u64> {
+        let folder = std::env::temp_dir();
+        let mut finder = OutcastFinder::new(&folder);
+        for (spans, thread) in threads.iter().zip(0..) {
+            for span in *spans {
+                finder.add(thread, *span).unwrap();
+            }
+        }
+        let mut found = Vec::new();
+        let add = |range: OutcastRange| {
+            found.extend(range.first..range.end);
+            Ok(())
+        };
+        finder.finish().unwrap().each(add).unwrap();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Returns numbers below a bound that look random.
+    fn random(seed: u64) -> impl FnMut(i64) -> i64 {
+        let mut number = seed;
+        move |bound| {
+            number = number
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(99);
+            (number >> 33).cast_signed() % bound
+        }
+    }
+
+    fn sorted(mut spans: Vec<Span>) -> Vec<Span> {
+        spans.sort_by_key(|span| (span.0, Reverse(span.1)));
+        spans
+    }
+
+    #[test]
+    fn the_short_span_that_ends_too_late_moves() {
+        // forward, __enter__, step and two of its children.
+        let stack = [(0, 1_000), (10, 21), (20, 990), (21, 500), (30, 40)];
+        assert_eq!(outcasts(&[&stack]), [1]);
+        assert_eq!(outcasts(&[&stack, &[(0, 9)], &stack]), [1, 7]);
+        assert_eq!(outcasts(&[&stack[..3]]), [1]);
+    }
+
+    #[test]
+    fn the_span_with_fewer_children_moves() {
+        let longer = [(0, 1_000), (10, 900), (899, 990), (901, 920)];
+        assert_eq!(outcasts(&[&longer]), [1]);
+        let with_spans = [
+            (0, 1_000),
+            (10, 21),
+            (11, 12),
+            (13, 14),
+            (20, 990),
+            (30, 40),
+        ];
+        assert_eq!(outcasts(&[&with_spans]), [4, 5], "the later one moves");
+    }
+
+    #[test]
+    fn the_shorter_of_two_spans_without_children_moves() {
+        assert_eq!(outcasts(&[&[(0, 10), (5, 15)]]), [1], "the later one");
+        assert_eq!(outcasts(&[&[(0, 10), (5, 16)]]), [0]);
+        assert_eq!(outcasts(&[&[(0, 10), (5, 14)]]), [1]);
+    }
+
+    /// The middle one of three moves, even if it is the longest. Otherwise two would move.
+    #[test]
+    fn half_of_a_chain_moves() {
+        let durations: [fn(i64) -> i64; 4] = [
+            |_| 10,
+            |nth| 10 + nth / 8,
+            |nth| 400 - nth / 8,
+            |nth| 10 + nth * 7_919 % 50,
+        ];
+        for dur in durations {
+            let (mut start, mut chain) = (0, Vec::new());
+            for nth in 0..2_000 {
+                chain.push((start, start + dur(nth)));
+                start += dur(nth) - 3;
+            }
+            assert_eq!(outcasts(&[&chain]).len(), 1_000);
+        }
+    }
+
+    #[test]
+    fn spans_that_begin_in_a_span_and_end_after_it_are_no_children() {
+        // 40..900 clashes with 10..50, and has 100 children. 25..45 has none.
+        let first = [
+            (0, 1_000),
+            (10, 50),
+            (20, 30),
+            (21, 22),
+            (22, 23),
+            (23, 24),
+            (25, 45),
+            (40, 900),
+        ];
+        let children = (0..100).map(|nth| (50 + 5 * nth, 52 + 5 * nth));
+        let spans: Vec<Span> = first.into_iter().chain(children).collect();
+        assert_eq!(outcasts(&[&spans]), [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn children_move_with_their_parent() {
+        // 5..14 moves, and its child 6..12 with it.
+        let later = [(0, 10), (1, 2), (3, 4), (5, 14), (6, 12)];
+        assert_eq!(outcasts(&[&later]), [3, 4]);
+        // 14..90 clashes with two spans, one inside the other.
+        let two = [(0, 100), (10, 15), (11, 15), (14, 90), (15, 16), (17, 18)];
+        assert_eq!(outcasts(&[&two]), [1, 2]);
+    }
+
+    #[test]
+    fn a_span_without_an_end_casts_nothing_out() {
+        assert_eq!(outcasts(&[&[(0, 10), (5, UNFINISHED), (6, 8)]]), [1]);
+        assert_eq!(
+            outcasts(&[&[(0, UNFINISHED), (5, 10), (9, 20), (11, 12)]]),
+            [1]
+        );
+    }
+
+    /// More children than the finder counts: the longer span stays.
+    #[test]
+    fn of_two_spans_with_very_many_children_the_shorter_one_moves() {
+        let count = QUEUE as i64 + 1_000;
+        let children =
+            |from: i64, count: i64| (0..count).map(move |nth| (from + 2 * nth, from + 2 * nth + 1));
+        let mut spans = vec![(0, 2 * count + 3)];
+        spans.extend(children(1, count));
+        spans.push((2 * count + 2, 20 * count));
+        spans.extend(children(2 * count + 4, 3 * count));
+        let moved: Vec<u64> = (0..=count.unsigned_abs()).collect();
+        assert_eq!(outcasts(&[&spans]), moved);
+    }
+
+    /// Spans that stay are on row 0, spans that move are not, and on each row any two spans nest.
+    #[test]
+    fn any_two_spans_of_a_row_nest() {
+        for seed in 1..300 {
+            let mut below = random(seed);
+            let span = |_| {
+                let start = below(50);
+                let end = match below(12) {
+                    0 => UNFINISHED,
+                    _ => start + below(20),
+                };
+                (start, end)
+            };
+            let spans = sorted((0..40).map(span).collect());
+            let moved = outcasts(&[&spans]);
+            let (mut rows, mut placed) = (LaneRows::default(), vec![Vec::new(); spans.len()]);
+            for (span, number) in spans.into_iter().zip(0..) {
+                let moves = moved.binary_search(&number).is_ok();
+                let row = rows.place(span, moves).unwrap();
+                assert_eq!(row > 0, moves, "{seed}: {span:?}");
+                let clashes =
+                    |other: &Span| other.0 < span.0 && span.0 < other.1 && other.1 < span.1;
+                assert!(
+                    !placed[row].iter().any(clashes),
+                    "{seed}: {span:?} on {row}"
+                );
+                placed[row].push(span);
+            }
+        }
+    }
+
+    /// Adds a call and what it calls.
+    fn call(
+        below: &mut impl FnMut(i64) -> i64,
+        (start, end): Span,
+        depth: u32,
+        out: &mut Vec<(Span, bool)>,
+    ) {
+        out.push(((start, end), depth == 0 || end - start <= 20));
+        let mut from = start;
+        while depth > 0 && from < end - 20 {
+            let longest = ((end - start) / 3).max(11);
+            let to = end.min(from + 10 + below(longest - 9));
+            call(below, (from, to), depth - 1, out);
+            from = to + below(5);
+        }
+    }
+
+    /// Some spans without children end too late. If these move, the rest nests. So no more than these have to move.
+    #[test]
+    fn no_more_spans_move_than_end_too_late() {
+        let mut all = 0;
+        for seed in 1..200 {
+            let (mut below, mut calls, mut late) = (random(seed), Vec::new(), 0);
+            call(&mut below, (0, 3_000), 3, &mut calls);
+            let spans = calls.into_iter().map(|((start, end), has_no_children)| {
+                let is_late = has_no_children && below(20) == 0;
+                late += usize::from(is_late);
+                (start, end + if is_late { 1 + below(12) } else { 0 })
+            });
+            let moved = outcasts(&[&sorted(spans.collect())]).len();
+            assert!(moved <= late, "{seed}: {moved} of {late}");
+            all += moved;
+        }
+        assert!(all > 300, "{all}");
+    }
+
+    #[test]
+    fn many_spans_need_no_more_memory() {
+        let folder = std::env::temp_dir();
+        let unfinished = |start: i64| (start, UNFINISHED);
+        let nested = |start: i64| (start, 3_000_000 - start - start % 7);
+        let overlapping = |start: i64| (start, start + 3_000_000);
+        type SpanOf = fn(i64) -> Span;
+        let cases: [(i64, SpanOf); 3] = [
+            (1_000_000, unfinished),
+            (200_000, nested),
+            (200_000, overlapping),
+        ];
+        for (count, span) in cases {
+            let mut finder = OutcastFinder::new(&folder);
+            for start in 0..count {
+                finder.add(0, span(start)).unwrap();
+                assert!(finder.queue.len() <= QUEUE && finder.away.len() <= AWAY);
+                assert!(finder.own.len() <= OPEN);
+            }
+            finder.add(0, (1_000_000, 9_000_000)).unwrap();
+            finder.finish().unwrap();
+        }
+    }
+}
