@@ -1,5 +1,5 @@
 /* The names that hold most: their mean duration, times the most that there were at once (`--bottlenecks` of the report).
-   One that begins as another ends is not beside it. */
+   One that begins as another ends is not beside it. Instants of a name that has spans count as spans of 0 ns, as in `names`. */
 WITH device AS (
   SELECT upid, name, REPLACE(name, 'GPU ', 'NPU ') AS kind
   FROM process
@@ -12,7 +12,7 @@ WITH device AS (
   LEFT JOIN thread t ON t.utid = tt.utid
   LEFT JOIN process_track pt ON pt.id = s.track_id
   LEFT JOIN device d ON d.upid = COALESCE(t.upid, pt.upid)
-  WHERE s.dur > 0
+  WHERE s.dur >= 0
 ), change AS (
   SELECT row_kind, category, name, ts, SUM(x) AS x, SUM(dur) AS dur, SUM(begins) AS begins
   FROM (
@@ -28,6 +28,7 @@ WITH device AS (
   SELECT row_kind, category, name, SUM(begins) AS n, CAST(SUM(dur) AS DOUBLE) / SUM(begins) AS mean_ns, MAX(at_once) AS max_concurrency
   FROM leveled
   GROUP BY row_kind, category, name
+  HAVING SUM(dur) > 0
 )
 SELECT row_kind, category, name, n, mean_ns, max_concurrency, mean_ns * max_concurrency AS score_ns
 FROM figure
