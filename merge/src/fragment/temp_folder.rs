@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// What went wrong in the last one.
-pub(crate) fn in_first<T>(
-    folders: &[PathBuf],
-    mut work: impl FnMut(&Path) -> io::Result<T>,
+pub(crate) fn in_first<'f, T>(
+    folders: &'f [PathBuf],
+    mut work: impl FnMut(&'f Path) -> io::Result<T>,
 ) -> Result<(PathBuf, T), Error> {
     let mut last = PathBuf::new();
     let done = store::in_first(folders, |folder| {

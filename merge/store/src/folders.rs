@@ -7,9 +7,9 @@ use std::path::Path;
 ///
 /// # Errors
 /// The last folder's, if none takes it.
-pub fn in_first<T>(
-    folders: &[impl AsRef<Path>],
-    mut make: impl FnMut(&Path) -> io::Result<T>,
+pub fn in_first<'f, T>(
+    folders: &'f [impl AsRef<Path>],
+    mut make: impl FnMut(&'f Path) -> io::Result<T>,
 ) -> io::Result<T> {
     let mut failure = io::ErrorKind::NotFound.into();
     for folder in folders {
