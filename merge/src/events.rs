@@ -41,6 +41,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+mod devices;
 mod placed_event;
 mod span_mate;
 mod span_mates;
@@ -49,6 +50,7 @@ mod trace_events;
 mod trace_process;
 mod trace_thread;
 
+pub use devices::{Devices, EventUse, Work};
 pub use placed_event::PlacedEvent;
 pub(crate) use thread_index::ThreadRow;
 pub use trace_events::TraceEvents;

@@ -9,6 +9,7 @@ mod content_sum;
 mod cpu_times;
 mod document;
 mod draft;
+mod early_arrows;
 mod event;
 mod find;
 mod gzip;

@@ -1,7 +1,10 @@
 //! Who is who: recordings, pids and tids → processes and threads with ids that are unique in the trace.
 
+mod device_clues;
+mod devices;
 mod duplicate_device;
 pub(crate) mod identities;
+mod npus;
 pub(crate) mod plan;
 pub(crate) mod process;
 pub(crate) mod row_order;

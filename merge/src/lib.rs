@@ -19,6 +19,7 @@
 
 mod app;
 mod clock;
+mod device;
 pub mod events;
 pub mod follow;
 mod foreign;

@@ -1,5 +1,6 @@
 //! The events of a trace that could be written.
 
+use super::devices::Devices;
 use super::placed_event::PlacedEvent;
 use super::span_mate::SpanMate;
 use super::span_mates::span_mates;
@@ -35,6 +36,7 @@ pub struct TraceEvents<'a> {
     report: &'a Report,
     base_unix_ns: Option<i64>,
     processes: Vec<TraceProcess<'a>>,
+    devices: Devices,
 }
 
 impl<'a> TraceEvents<'a> {
@@ -45,6 +47,7 @@ impl<'a> TraceEvents<'a> {
             index: ThreadIndex::new(job.plan, job.overflow.rows()),
             mates: ByChunk::default(),
             processes: trace_processes(processes, &report.processes, &report.clocks),
+            devices: Devices::new(processes, &report.processes),
             folders: trace.folders,
             pool: trace.pool,
             job,
@@ -71,6 +74,11 @@ impl<'a> TraceEvents<'a> {
     /// The threads, those of one process together.
     pub fn threads(&self) -> &[TraceThread] {
         &self.index.threads
+    }
+
+    /// Returns the devices among the processes.
+    pub fn devices(&self) -> &Devices {
+        &self.devices
     }
 
     /// Finds begins and ends that belong together, so that [`PlacedEvent::other_ns`] is known from now on. This goes over the chunks that have any.

@@ -45,7 +45,7 @@ pub(super) struct DocumentRead {
 /// Reads a whole document; `passed` is told how far it is from time to time.
 pub(super) fn read(
     bytes: &[u8],
-    lines: &mut Lines,
+    lines: &mut Lines<'_>,
     passed: &dyn Fn(usize),
 ) -> io::Result<DocumentRead> {
     let mut reader = DocumentReader {
@@ -75,17 +75,17 @@ enum StretchEnd {
     Torn,
 }
 
-struct DocumentReader<'a> {
+struct DocumentReader<'a, 'f> {
     bytes: &'a [u8],
     at: usize,
-    lines: &'a mut Lines,
+    lines: &'a mut Lines<'f>,
     members: DocumentMembers,
     /// That of the first thing in it.
     form: Option<Form>,
     passed: &'a dyn Fn(usize),
 }
 
-impl<'a> DocumentReader<'a> {
+impl<'a> DocumentReader<'a, '_> {
     /// Reads what stands at the top; `false` at the end.
     fn next(&mut self) -> io::Result<bool> {
         self.skip(b" \t\r\n,");

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A trace that was read, before it is known where its times belong.
-pub(super) struct TraceDraft {
+pub(super) struct TraceDraft<'f> {
     pub(super) path: PathBuf,
     pub(super) access: Access,
     pub(super) id: FileId,
@@ -19,7 +19,7 @@ pub(super) struct TraceDraft {
     /// Its text's first bytes.
     pub(super) front: Vec<u8>,
     pub(super) is_packed: bool,
-    pub(super) lines: Lines,
+    pub(super) lines: Lines<'f>,
     pub(super) form: &'static str,
     pub(super) members: DocumentMembers,
     pub(super) origin: TimeOrigin,

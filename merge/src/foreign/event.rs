@@ -3,6 +3,9 @@
 //! The text stays as it is, with four exceptions: newlines between its members, which a line cannot hold; a pid, which viewers take for granted; what they
 //! do not take; and ids whose scope is not the whole document.
 
+use super::early_arrows::ArrowEnd;
+use crate::base::number::unquoted;
+use crate::device::category::RowCategories;
 use crate::event::damage::Kind;
 use crate::event::flow::has_id;
 use crate::event::json::{Fields, scan_object_at_front, string_end};
@@ -28,6 +31,10 @@ pub(super) struct WrittenEvent {
     pub(super) had_hidden: bool,
     /// What was mended in it.
     pub(super) repairs: BTreeSet<Repair>,
+    /// Its pid and tid, and the summary of its category.
+    pub(super) row: ((i64, i64), RowCategories),
+    /// Set if it is the start or end of a launch arrow.
+    pub(super) arrow_end: Option<ArrowEnd>,
 }
 
 /// Appends the line of an object, `None` if it is a record that only fragments may hold.
@@ -67,7 +74,20 @@ pub(super) fn write_line(
         texts: [(event.pid, fields.pid), (event.tid, fields.tid)]
             .map(|(id, span)| text_id(id, span.of(text))),
         repairs: BTreeSet::new(),
+        row: ((event.pid, event.tid), categories(&event)),
+        arrow_end: ArrowEnd::of(&event),
     }))
+}
+
+/// Returns the summary of the category of a span, which is empty for other events.
+fn categories(event: &Event<'_>) -> RowCategories {
+    let category = unquoted(event.fields.cat.of(event.line));
+    match (event.phase, std::str::from_utf8(category)) {
+        (b'X' | b'B' | b'b', Ok(category)) => {
+            RowCategories::of_span(category, event.fields.args.of(event.line))
+        }
+        _ => RowCategories::default(),
+    }
 }
 
 /// What viewers do not take of an event is not in its line.

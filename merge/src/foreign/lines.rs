@@ -1,7 +1,9 @@
 //! The temporary file that the events of another profiler go to, a line each, and what they tell while they go by.
 
 use super::cpu_times::{CpuTimes, without_cpu_times};
+use super::early_arrows::EarlyArrows;
 use super::event::write_line;
+use crate::device::category::RowCategories;
 use crate::event::damage::{Kind, Places};
 use crate::event::era::{Days, Era};
 use crate::event::json::{Fields, scan_object_at_front};
@@ -25,8 +27,10 @@ pub(super) struct FirstReading {
 }
 
 /// Events that have been read.
-pub(super) struct Lines {
+pub(super) struct Lines<'f> {
     out: BufWriter<File>,
+    /// The number of bytes written so far.
+    written: u64,
     line: Vec<u8>,
     /// What was wrong, by its offset in the input.
     pub(super) places: Places,
@@ -40,12 +44,16 @@ pub(super) struct Lines {
     pub(super) cpu_times: CpuTimes,
     /// Ids that are texts, by the numbers that stand for them.
     pub(super) texts: BTreeMap<i64, String>,
+    /// Categories of the spans on each row, by pid and tid.
+    pub(super) rows: BTreeMap<(i64, i64), RowCategories>,
+    arrows: EarlyArrows<'f>,
 }
 
-impl Lines {
-    pub(super) fn new(folder: &Path, first: FirstReading) -> io::Result<Lines> {
+impl<'f> Lines<'f> {
+    pub(super) fn new(folder: &'f Path, first: FirstReading) -> io::Result<Lines<'f>> {
         Ok(Lines {
             out: BufWriter::with_capacity(BUFFER_BYTES, tempfile::tempfile_in(folder)?),
+            written: 0,
             line: Vec::new(),
             places: Places::default(),
             repairs: Repairs::default(),
@@ -55,6 +63,8 @@ impl Lines {
             events: 0,
             cpu_times: CpuTimes::default(),
             texts: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            arrows: EarlyArrows::new(folder),
         })
     }
 
@@ -84,12 +94,20 @@ impl Lines {
                 }
                 self.repairs.add_all(written.repairs);
                 self.see(written.time);
+                let (row, categories) = written.row;
+                if categories.any() {
+                    self.rows.entry(row).or_default().add(categories);
+                }
                 for (id, text) in written.texts.into_iter().flatten() {
                     // Perfetto takes no name that is empty.
                     if !text.is_empty() && self.texts.len() < MOST_TEXTS {
                         self.texts.entry(id).or_insert(text);
                     }
                 }
+                if let Some(end) = written.arrow_end {
+                    self.arrows.take(end, &self.line, self.written)?;
+                }
+                self.written += self.line.len() as u64;
                 self.out.write_all(&self.line)
             }
             Ok(None) => Ok(()),
@@ -113,6 +131,7 @@ impl Lines {
 
     /// Takes a line that is made here.
     pub(super) fn made(&mut self, line: &[u8]) -> io::Result<()> {
+        self.written += line.len() as u64 + 1;
         self.out.write_all(line)?;
         self.out.write_all(b"\n")
     }
@@ -140,10 +159,11 @@ impl Lines {
         self.time = Some((first.min(start), last.max(end)));
     }
 
-    /// The file, as far as it is.
-    pub(super) fn finish(self) -> io::Result<File> {
-        self.out
-            .into_inner()
-            .map_err(io::IntoInnerError::into_error)
+    /// Returns the file, and the number of launch arrows that were reversed in it.
+    pub(super) fn finish(self) -> io::Result<(File, u64)> {
+        let file = self.out.into_inner();
+        let file = file.map_err(io::IntoInnerError::into_error)?;
+        let reversed = self.arrows.reverse(&file)?;
+        Ok((file, reversed))
     }
 }

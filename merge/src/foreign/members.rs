@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+/// The name of the tool in traces that a merge wrote.
+pub(super) const MERGED: &str = "trace-merge";
 /// Names of members that are kept.
 const MOST_NAMES: usize = 64;
 /// Longest member that is looked at.
@@ -61,8 +63,8 @@ impl DocumentMembers {
             }
             b"otherData" => {
                 let data = serde_json::from_slice::<OtherData>(value).ok();
-                if data.and_then(|data| data.tool).as_deref() == Some("trace-merge") {
-                    self.tool = Some("trace-merge");
+                if data.and_then(|data| data.tool).as_deref() == Some(MERGED) {
+                    self.tool = Some(MERGED);
                 }
             }
             _ => {}

@@ -25,7 +25,7 @@ pub(super) struct TracePlace {
 /// # Errors
 /// If one cannot be, or an offset is of none of them.
 pub(super) fn place(
-    drafts: &[TraceDraft],
+    drafts: &[TraceDraft<'_>],
     axis: &ReferenceClock,
     offsets: &[Offset],
 ) -> Result<Vec<TracePlace>, Error> {
@@ -47,9 +47,9 @@ pub(super) fn place(
 }
 
 /// Without fragments the first trace that knows the time is what the others are brought to.
-fn with_first_wall(axis: &ReferenceClock, drafts: &[TraceDraft]) -> ReferenceClock {
+fn with_first_wall(axis: &ReferenceClock, drafts: &[TraceDraft<'_>]) -> ReferenceClock {
     let is_wall =
-        |draft: &&TraceDraft| matches!(draft.origin, TimeOrigin::Wall(..)) && !axis.lacks_wall;
+        |draft: &&TraceDraft<'_>| matches!(draft.origin, TimeOrigin::Wall(..)) && !axis.lacks_wall;
     let wall = drafts.iter().find(is_wall);
     let first = wall.or(drafts.first().filter(|_| drafts.len() > 1));
     ReferenceClock {
@@ -64,12 +64,12 @@ fn with_first_wall(axis: &ReferenceClock, drafts: &[TraceDraft]) -> ReferenceClo
     }
 }
 
-fn of(draft: &TraceDraft, offsets: &[Offset]) -> Option<i64> {
+fn of(draft: &TraceDraft<'_>, offsets: &[Offset]) -> Option<i64> {
     let mut of_draft = offsets.iter().filter(|offset| is_of(offset, draft));
     of_draft.next_back().map(|offset| offset.ns)
 }
 
-fn is_of(offset: &Offset, draft: &TraceDraft) -> bool {
+fn is_of(offset: &Offset, draft: &TraceDraft<'_>) -> bool {
     let is_same_file = || {
         let metadata = fs::metadata(&offset.path);
         metadata.is_ok_and(|metadata| FileId::of(&metadata) == draft.id)
@@ -78,7 +78,7 @@ fn is_of(offset: &Offset, draft: &TraceDraft) -> bool {
 }
 
 fn one(
-    draft: &TraceDraft,
+    draft: &TraceDraft<'_>,
     offset_ns: Option<i64>,
     axis: &ReferenceClock,
     is_alone: bool,
@@ -134,7 +134,12 @@ fn unplaced(words: &str) -> TracePlace {
 }
 
 /// Says what was expected and found, and what would place the trace if it began with the others.
-fn refusal(draft: &TraceDraft, origin: &TimeOrigin, first_ns: i64, axis: &ReferenceClock) -> Error {
+fn refusal(
+    draft: &TraceDraft<'_>,
+    origin: &TimeOrigin,
+    first_ns: i64,
+    axis: &ReferenceClock,
+) -> Error {
     let path = draft.path.display();
     let found = match origin {
         TimeOrigin::Unknown(found) => found.clone(),

@@ -6,7 +6,7 @@ use super::document::{self, DocumentRead};
 use super::draft::TraceDraft;
 use super::find::TraceCandidate;
 use super::lines::{FirstReading, Lines};
-use super::members::DocumentMembers;
+use super::members::{DocumentMembers, MERGED};
 use super::place::{self, TracePlace};
 use super::report::ForeignReport;
 use super::strace::StraceLog;
@@ -102,13 +102,13 @@ fn names(candidates: &[TraceCandidate]) -> Vec<String> {
 }
 
 /// Reads one trace into a temporary file, in the first folder that takes it.
-fn draft(
+fn draft<'f>(
     candidate: TraceCandidate,
     name: String,
     recordings: &[Recording],
-    folders: &[PathBuf],
+    folders: &'f [PathBuf],
     keeps_times: bool,
-) -> Result<TraceDraft, Error> {
+) -> Result<TraceDraft<'f>, Error> {
     let is_log = strace::is_log(candidate.content.bytes());
     // If it is read again, it must still be what was read first.
     let first_sum = Cell::new(None);
@@ -167,7 +167,7 @@ enum TraceContents {
 fn read_content(
     content: &Content,
     is_log: bool,
-    lines: &mut Lines,
+    lines: &mut Lines<'_>,
 ) -> io::Result<(TraceContents, u64)> {
     let (bytes, sum) = (content.bytes(), ContentSum::begin(content));
     let passed = |at| sum.passed(at);
@@ -181,7 +181,7 @@ fn read_content(
 /// Writes what places the times, and opens the file as a recording.
 fn finish(
     number: usize,
-    draft: TraceDraft,
+    draft: TraceDraft<'_>,
     placed: TracePlace,
 ) -> io::Result<(Recording, ForeignReport)> {
     let mut lines = draft.lines;
@@ -189,6 +189,23 @@ fn finish(
         let record = Metadata::new(0, ANCHOR_RECORD, *anchor);
         lines.made(&serde_json::to_vec(&record)?)?;
     }
+    let is_merged = draft.members.tool == Some(MERGED);
+    let has_kineto = lines.rows.values().any(|row| row.is_kineto());
+    let foreign = ForeignTrace {
+        name: draft.name,
+        number,
+        clock: placed.clock,
+        joined: draft.joined,
+        texts: std::mem::take(&mut lines.texts),
+        rows: std::mem::take(&mut lines.rows),
+        is_kineto: has_kineto && !is_merged,
+        is_merged,
+        places: std::mem::take(&mut lines.places),
+        repairs: std::mem::take(&mut lines.repairs),
+        bytes: draft.bytes,
+        front: draft.front,
+    };
+    let (file, early_arrows) = lines.finish()?;
     let report = ForeignReport {
         path: draft.path.clone(),
         form: draft.form,
@@ -198,25 +215,15 @@ fn finish(
         clock: placed.words,
         offset_ns: placed.offset_ns,
         unplaced: draft.unplaced,
+        early_arrows,
         left_out: draft.members.left_out,
-    };
-    let foreign = ForeignTrace {
-        name: draft.name,
-        number,
-        clock: placed.clock,
-        joined: draft.joined,
-        texts: std::mem::take(&mut lines.texts),
-        places: std::mem::take(&mut lines.places),
-        repairs: std::mem::take(&mut lines.repairs),
-        bytes: draft.bytes,
-        front: draft.front,
     };
     let fragment = Fragment {
         path: draft.path,
         folder: None,
         access: draft.access,
         id: draft.id,
-        content: Content::open(lines.finish()?)?,
+        content: Content::open(file)?,
         header: None,
         removal: None,
         extents: None,

@@ -26,6 +26,9 @@ pub struct ForeignReport {
     pub offset_ns: i64,
     /// Spans on the clock of a chip that lie in no span of its host, and are not in the trace.
     pub unplaced: u64,
+    /// Ends of launch arrows that come before the start, because the clocks of host and device differ. Such arrows are reversed, since viewers would drop
+    /// the ends.
+    pub early_arrows: u64,
     /// Members of the document that are not in the trace.
     pub left_out: Vec<String>,
 }
@@ -57,6 +60,13 @@ impl ForeignReport {
                 words,
                 "; spans of the chip that could not be placed: {}",
                 self.unplaced
+            )?;
+        }
+        if self.early_arrows > 0 {
+            write!(
+                words,
+                "; ends of launch arrows before their start, reversed: {}",
+                self.early_arrows
             )?;
         }
         if !self.left_out.is_empty() {

@@ -54,7 +54,7 @@ fn find(bytes: &[u8], marker: &[u8]) -> Option<usize> {
 /// Reads a whole log.
 pub(super) fn read(
     bytes: &[u8],
-    lines: &mut Lines,
+    lines: &mut Lines<'_>,
     passed: &dyn Fn(usize),
 ) -> io::Result<StraceLog> {
     let mut reader = LogReader {
@@ -88,13 +88,13 @@ fn record_end(bytes: &[u8], at: usize) -> usize {
     memmem::find(&bytes[at..line], PREFIX).map_or(line, |hit| at + hit)
 }
 
-struct LogReader<'a> {
-    lines: &'a mut Lines,
+struct LogReader<'a, 'f> {
+    lines: &'a mut Lines<'f>,
     log: StraceLog,
     chips: Chips,
 }
 
-impl LogReader<'_> {
+impl LogReader<'_, '_> {
     fn record(&mut self, marker: &[u8], text: &[u8], at: usize, is_last: bool) -> io::Result<()> {
         let is_whole = !is_last || text.ends_with(b"\n");
         match LogRecord::parse(marker == ANCHOR, text) {
@@ -153,7 +153,7 @@ impl LogReader<'_> {
 
 /// Writes a span as an event; one of a chip says how far off it can be.
 fn write(
-    lines: &mut Lines,
+    lines: &mut Lines<'_>,
     span: &LogSpan,
     tid: i64,
     ts_ns: i64,

@@ -1,5 +1,6 @@
 //! A recording that was another profiler's trace.
 
+use crate::device::category::RowCategories;
 use crate::event::damage::Places;
 use crate::event::mend::Repairs;
 use sa_recorder::format::FragmentHeader;
@@ -20,6 +21,12 @@ pub(crate) struct ForeignTrace {
     pub(crate) joined: BTreeMap<i64, FragmentHeader>,
     /// Its ids that are texts, by the numbers that stand for them.
     pub(crate) texts: BTreeMap<i64, String>,
+    /// Categories of the spans on its rows, by pid and tid.
+    pub(crate) rows: BTreeMap<(i64, i64), RowCategories>,
+    /// Set if its spans have categories of Kineto. Not set for merged traces, which may contain traces of several profilers.
+    pub(crate) is_kineto: bool,
+    /// Set if a merge wrote it.
+    pub(crate) is_merged: bool,
     /// What was wrong in it.
     pub(crate) places: Places,
     /// What was mended in it.

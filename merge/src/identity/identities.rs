@@ -3,8 +3,11 @@
 use crate::event::patch::Target;
 use crate::fragment::exit::Exit;
 use crate::fragment::foreign_trace::ForeignTrace;
+use crate::identity::devices::give_devices;
 use crate::identity::duplicate_device::step_aside;
-use crate::identity::process::{Process, ProcessKey, ThreadKey, TraceOrigin, TrackGroup};
+use crate::identity::process::{
+    DevicePart, Process, ProcessKey, ThreadKey, TraceOrigin, TrackGroup,
+};
 use crate::pass::end::RecordingEnd;
 use crate::pass::summary::{Activity, ChunkSummary};
 use sa_recorder::format::{FragmentHeader, LANE_BASE, RingKind};
@@ -44,6 +47,7 @@ impl Identities {
         processes.sort_by(|a, b| order(a).cmp(&order(b)));
         give_pids(&mut processes);
         processes.iter_mut().for_each(give_tids);
+        give_devices(&mut processes);
         Identities { processes }
     }
 
@@ -181,6 +185,9 @@ fn gather(
             let place = member.summary.hints.thread_order.get(&(pid, tid));
             thread.place = place.copied().or(thread.place);
             thread.text = foreign.texts.get(&tid).cloned();
+            if let Some(categories) = foreign.rows.get(&(pid, tid)) {
+                thread.categories.add(*categories);
+            }
         }
         if let Some(track) = track {
             thread.name = Some(track.thread.clone());
@@ -225,6 +232,7 @@ fn draft(key: ProcessKey, member: &IdentityMember<'_>, pid: i64) -> Process {
         main: false,
         tracks: None,
         aside: None,
+        part: DevicePart::default(),
         origin: origin(member, pid).filter(|_| header.is_none()),
         name: None,
         fallback_name: match header {
@@ -253,6 +261,8 @@ fn origin(member: &IdentityMember<'_>, pid: i64) -> Option<TraceOrigin> {
             .filter(|text| !text.is_empty())
             .cloned(),
         place: (foreign.number, place),
+        is_kineto: foreign.is_kineto,
+        is_merged: foreign.is_merged,
     })
 }
 

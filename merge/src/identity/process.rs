@@ -1,5 +1,7 @@
 //! Processes and threads of the trace.
 
+use crate::device::category::RowCategories;
+use crate::device::row_use::RowUse;
 use crate::fragment::exit::{Death, Exit};
 use crate::pass::end::RecordingEnd;
 use crate::pass::summary::Activity;
@@ -36,6 +38,10 @@ pub(crate) struct Thread {
     pub(crate) place: Option<i64>,
     /// The name that stands in its id's place, if it has no other.
     pub(crate) text: Option<String>,
+    /// The categories of its spans, if another profiler wrote them.
+    pub(crate) categories: RowCategories,
+    /// The part of its events in the work of a device.
+    pub(crate) row_use: RowUse,
 }
 
 impl Thread {
@@ -61,15 +67,40 @@ pub(crate) struct TraceOrigin {
     pub(crate) labels: Option<String>,
     /// Which of the traces it is, and where that wants the process among its others.
     pub(crate) place: (usize, i64),
+    /// Set if the trace has the categories of Kineto, and if a merge wrote it.
+    pub(crate) is_kineto: bool,
+    pub(crate) is_merged: bool,
 }
 
 impl TraceOrigin {
-    /// What stands behind the name of a process: a pid that stands for a text says nothing.
-    pub(crate) fn label(&self, pid: i64) -> String {
-        let pid = (pid >= 0).then(|| format!("pid {pid}"));
+    /// Returns the label of a process: the one in its trace, its pid or the text in its place, and the trace. A pid that stands for a text says nothing.
+    pub(crate) fn label(&self, pid: i64, text: Option<&str>) -> String {
+        let pid = text
+            .map(str::to_owned)
+            .or((pid >= 0).then(|| pid.to_string()));
+        let pid = pid.map(|pid| format!("pid {pid}"));
         let parts = [self.labels.clone(), pid, Some(self.name.clone())];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
+}
+
+/// The relation of a process to devices. Processes are given by number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DevicePart {
+    /// The device whose rows it has. The number of a device is the number of the first process with rows of it.
+    pub(crate) device: Option<usize>,
+    /// Set for groups of rows that are shown as a process: rows of a device, or tracks.
+    pub(crate) is_rows: bool,
+    /// The label of the device, unless the name of the process contains it.
+    pub(crate) label: Option<String>,
+    /// The process that launched the work of the device. For a group of the host, such as `CANN`, the process it belongs to.
+    pub(crate) host: Option<usize>,
+    /// Hash of the trace and rank it comes from: ids of launches are unique within those. `None` for processes recorded here.
+    pub(crate) scope: Option<u64>,
+    /// Set if it is the host of a device.
+    pub(crate) has_device: bool,
+    /// Set if it has rows with the work of a device. Sampled launches of a device that another trace has whole do not count.
+    pub(crate) is_worker: bool,
 }
 
 /// A process.
@@ -89,6 +120,7 @@ pub(crate) struct Process {
     pub(crate) origin: Option<TraceOrigin>,
     /// Set for tracks of a device whose kernels another profiler's trace has.
     pub(crate) aside: Option<DuplicateOf>,
+    pub(crate) part: DevicePart,
     pub(crate) name: Option<String>,
     pub(crate) fallback_name: Option<String>,
     pub(crate) activity: Activity,
@@ -130,8 +162,9 @@ impl ProcessKey {
 /// That a group of rows is there for nothing that another trace does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DuplicateOf {
-    /// The trace that has the kernels.
+    /// The trace that has the kernels, and the process of it with their rows.
     pub(crate) trace: String,
+    pub(crate) hardware: ProcessKey,
     /// Where its rows stand.
     pub(crate) place: (usize, i64),
 }

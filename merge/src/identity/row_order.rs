@@ -52,7 +52,7 @@ pub(crate) fn metadata_lines(processes: &[Process]) -> Vec<String> {
             _ => format!("pid {}", process.pid),
         };
         if let Some(origin) = &process.origin {
-            label = origin.label(process.pid);
+            label = origin.label(process.pid, process.fallback_name.as_deref());
         }
         if let Some(group) = &process.tracks {
             label = format!("{}, {label}", group.label);

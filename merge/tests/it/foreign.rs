@@ -341,3 +341,46 @@ fn perfetto_shows_all_of_them() {
     assert_eq!((number(&rows[1]), number(&rows[2])), (slices, 6));
     assert_eq!(number(&rows[3]), 1);
 }
+
+/// The clocks of host and GPU differ: the kernel of launch 2 and the first kernel of launch 3 begin before their launches.
+#[test]
+fn issue_48_perfetto_keeps_the_arrow_of_a_kernel_that_begins_before_its_launch() {
+    let dir = RunDir::new();
+    let mut events = Vec::new();
+    for (id, launch, kernels) in [
+        (1, 100, &[150][..]),
+        (2, 300, &[290]),
+        (3, 500, &[480, 530]),
+    ] {
+        let mut put = |ph: &str, pid: u32, ts: u32| {
+            events.push(json!({"ph": ph, "id": id, "pid": pid, "tid": pid, "ts": ts, "cat": "ac2g", "name": "ac2g", "bp": "e"}));
+        };
+        put("s", 7, launch);
+        kernels.iter().for_each(|kernel| put("f", 9, *kernel));
+        events.push(json!({"ph": "X", "pid": 7, "tid": 7, "ts": launch, "dur": 5, "cat": "cuda_runtime", "name": format!("launch {id}")}));
+        events.extend(kernels.iter().map(|kernel| {
+            json!({"ph": "X", "pid": 9, "tid": 9, "ts": kernel, "dur": 8, "cat": "kernel", "name": format!("kernel {id} at {kernel}")})
+        }));
+    }
+    let path = put(&dir, "k.json", &serde_json::to_vec(&json!(events)).unwrap());
+    let merged = Merged::of(&[], &[&path]);
+    let report = &merged.report.0["foreign"][0];
+    assert_eq!(report["early_arrows"], json!(2), "{report}");
+    let output = put(&dir, "merged.json", &merged.bytes);
+    let arrows = "select a.name, b.name from flow join slice a on slice_out = a.id join slice b on slice_in = b.id order by a.ts, b.ts";
+    let Some(rows) = query(
+        "issue_48_perfetto_keeps_the_arrow",
+        &output,
+        &[ERRORS, arrows],
+    ) else {
+        return;
+    };
+    assert!(rows[0].is_empty(), "{:?}", rows[0]);
+    let expected = json!([
+        ["launch 1", "kernel 1 at 150"],
+        ["kernel 2 at 290", "launch 2"],
+        ["kernel 3 at 480", "launch 3"],
+        ["launch 3", "kernel 3 at 530"],
+    ]);
+    assert_eq!(json!(rows[1]), expected);
+}

@@ -12,7 +12,7 @@ fn outcome(text: &[u8]) -> Outcome {
     let mut lines = Lines::new(dir.path(), FirstReading::default()).unwrap();
     let read = read(text, &mut lines, &|_| {}).unwrap();
     let places = lines.places.listed.clone();
-    let mut file = lines.finish().unwrap();
+    let (mut file, _) = lines.finish().unwrap();
     let mut text = String::new();
     file.seek(SeekFrom::Start(0)).unwrap();
     file.read_to_string(&mut text).unwrap();

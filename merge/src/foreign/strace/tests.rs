@@ -9,7 +9,7 @@ fn outcome(text: &str) -> (StraceLog, Vec<Value>, Vec<(u64, Kind)>) {
     let mut lines = Lines::new(dir.path(), FirstReading::default()).unwrap();
     let log = read(text.as_bytes(), &mut lines, &|_| {}).unwrap();
     let places = lines.places.listed.clone();
-    let (mut file, mut text) = (lines.finish().unwrap(), String::new());
+    let ((mut file, _), mut text) = (lines.finish().unwrap(), String::new());
     file.seek(SeekFrom::Start(0)).unwrap();
     file.read_to_string(&mut text).unwrap();
     let events = text.lines().map(|line| serde_json::from_str(line).unwrap());

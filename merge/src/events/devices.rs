@@ -1,0 +1,181 @@
+//! The devices of a trace, and which of its events are their work.
+
+use super::placed_event::PlacedEvent;
+use crate::app::report::ProcessReport;
+use crate::device::category::{CategoryUse, category_use, is_runtime};
+use crate::device::group::{is_idle_name, is_idle_task};
+use crate::device::row_use::RowUse;
+use crate::identity::process::{DevicePart, Process};
+use std::collections::HashSet;
+
+/// The part that an event has in the work of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventUse {
+    /// The host did it.
+    Host,
+    /// It is on a row of a device, and is not work: an annotation repeated there, a step, or something computed from the work.
+    Region,
+    /// The device worked.
+    Work(Work),
+}
+
+/// Work of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Anything: its name shows if it is a collective.
+    Named,
+    /// A task of an NPU whose collectives have rows of their own. Its name shows if it is communication; it is never a whole collective.
+    Task,
+    /// A whole collective.
+    Collective,
+    /// A part of a collective.
+    CollectivePart,
+}
+
+/// The devices of a trace. The number of a device is the number of the first process with rows of it.
+#[derive(Debug, Default)]
+pub struct Devices {
+    parts: Vec<DevicePart>,
+    /// Use of each thread; empty if all rows of a device are work.
+    rows: Vec<RowUse>,
+    /// Traces and ranks of other profilers that have a device.
+    scopes: HashSet<u64>,
+    /// Times of the first and the last event of each process.
+    times_ns: Vec<Option<(i64, i64)>>,
+}
+
+impl Devices {
+    /// Collects the devices of all processes of a trace.
+    pub(super) fn new(processes: &[Process], reports: &[ProcessReport]) -> Devices {
+        let threads = processes
+            .iter()
+            .flat_map(|process| process.threads.values());
+        let parts: Vec<DevicePart> = processes.iter().map(|of| of.part.clone()).collect();
+        let with_device = parts.iter().filter(|part| part.device.is_some());
+        let times = reports.iter().map(|of| of.first_ns.zip(of.last_ns));
+        Devices {
+            rows: threads.map(|thread| thread.row_use).collect(),
+            scopes: with_device.filter_map(|part| part.scope).collect(),
+            times_ns: times.collect(),
+            parts,
+        }
+    }
+
+    /// Returns devices that are groups of tracks, given their numbers and the processes that recorded them.
+    pub fn of_tracks(devices: impl IntoIterator<Item = (usize, usize)>) -> Devices {
+        let mut parts: Vec<DevicePart> = Vec::new();
+        for (device, recorder) in devices {
+            let processes = parts.len().max(device.max(recorder) + 1);
+            parts.resize(processes, DevicePart::default());
+            parts[recorder].has_device = true;
+            let part = &mut parts[device];
+            (part.device, part.is_rows) = (Some(device), true);
+            part.host = Some(recorder);
+        }
+        Devices {
+            parts,
+            ..Devices::default()
+        }
+    }
+
+    /// Returns the device whose rows a process has.
+    pub fn device(&self, process: usize) -> Option<usize> {
+        self.parts.get(process)?.device
+    }
+
+    /// Returns true if a process has rows with the work of a device. Sampled launches of a device that another trace has whole do not count.
+    pub fn is_worker(&self, process: usize) -> bool {
+        self.parts.get(process).is_some_and(|part| part.is_worker)
+    }
+
+    /// Returns true for groups of rows that are shown as a process: rows of a device, or tracks.
+    pub fn is_rows(&self, process: usize) -> bool {
+        self.parts.get(process).is_some_and(|part| part.is_rows)
+    }
+
+    /// Returns the label of the device whose rows a process has, such as `NPU 3`, unless the name of the process contains it.
+    pub fn label(&self, process: usize) -> Option<&str> {
+        self.parts.get(process)?.label.as_deref()
+    }
+
+    /// Returns true if the device of a process is in the trace.
+    pub fn has_device(&self, process: usize) -> bool {
+        self.parts.get(process).is_some_and(|part| part.has_device)
+    }
+
+    /// Returns the process that launched the work of a device. For a group of the host, such as `CANN`, this is the process it belongs to. If it is not known,
+    /// the argument is returned.
+    pub fn host(&self, process: usize) -> usize {
+        let host = self.parts.get(process).and_then(|part| part.host);
+        host.unwrap_or(process)
+    }
+
+    /// Returns a number for the trace and rank of a process: ids of launches are unique within those. `None` if no device is in it, and for processes recorded
+    /// here, since their slices have the launch time in their args.
+    pub fn launch_scope(&self, process: usize) -> Option<u64> {
+        let scope = self.parts.get(process)?.scope?;
+        self.scopes.contains(&scope).then_some(scope)
+    }
+
+    /// Returns true if a span of the host with this category can be a launch: a call of a runtime, or a span without a category.
+    pub fn may_launch(&self, process: usize, category: &str) -> bool {
+        (category.is_empty() || is_runtime(category)) && self.launch_scope(process).is_some()
+    }
+
+    /// Returns true if the row of an event can have work of a device.
+    pub fn shows_work(&self, event: &PlacedEvent<'_>, process: usize) -> bool {
+        !matches!(self.row_use(event, process), RowUse::Host | RowUse::Regions)
+    }
+
+    fn row_use(&self, event: &PlacedEvent<'_>, process: usize) -> RowUse {
+        let row_use = self.rows.get(event.thread).copied();
+        row_use.unwrap_or(match self.device(process) {
+            Some(_) => RowUse::Work,
+            None => RowUse::Host,
+        })
+    }
+
+    /// Returns the part that an event has in the work of a device.
+    pub fn event_use(&self, event: &PlacedEvent<'_>, process: usize, category: &str) -> EventUse {
+        let work_if = |is_work: bool, work: Work| match is_work {
+            true => EventUse::Work(work),
+            false => EventUse::Region,
+        };
+        match self.row_use(event, process) {
+            RowUse::Host => EventUse::Host,
+            RowUse::Regions => EventUse::Region,
+            RowUse::Work => EventUse::Work(Work::Named),
+            RowUse::ByCategory => {
+                let category_use = category_use(category);
+                let works = [CategoryUse::Work, CategoryUse::WorkOnDevice];
+                work_if(
+                    category_use.is_some_and(|of| works.contains(&of)),
+                    Work::Named,
+                )
+            }
+            RowUse::Tasks { shows_collectives } => match shows_collectives {
+                true => work_if(is_task(event), Work::Named),
+                false => work_if(is_task(event), Work::Task),
+            },
+            RowUse::Collectives => EventUse::Work(Work::Collective),
+            RowUse::CollectiveParts => EventUse::Work(Work::CollectivePart),
+            RowUse::Sampled => work_if(!self.is_known_whole(event.ts_ns, process), Work::Named),
+        }
+    }
+
+    /// Returns true if, at this time, another trace has all kernels of the device that this process has sampled.
+    fn is_known_whole(&self, ns: i64, process: usize) -> bool {
+        let device = self.device(process).filter(|device| *device != process);
+        let time_ns = device.and_then(|device| self.times_ns.get(device).copied()?);
+        time_ns.is_some_and(|(from_ns, to_ns)| (from_ns..to_ns).contains(&ns))
+    }
+}
+
+/// Returns false if the task only waits for an event, records or resets one, or marks a place.
+fn is_task(event: &PlacedEvent<'_>) -> bool {
+    let text = |value: &[u8]| serde_json::from_slice::<String>(value).ok();
+    match event.arg("Task Type").and_then(text) {
+        Some(task_type) => !is_idle_task(&task_type),
+        None => !is_idle_name(&event.name()),
+    }
+}

@@ -1,0 +1,215 @@
+//! Arrows from launches to kernels that end before they begin, because the clocks of host and device differ.
+//!
+//! Viewers drop the end of such an arrow. So the arrow is reversed: its end becomes the start, and its start becomes a step, which still leads to the other
+//! ends. This changes one byte in each of two lines that are already written.
+
+use crate::base::number::unquoted;
+use crate::device::category::is_launch_arrow;
+use crate::event::flow::trace_id;
+use crate::event::json::scan_object;
+use crate::event::line::Event;
+use crate::store::sorter::{Record, Sorter, long_at};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// The start or end of a launch arrow, before its line is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ArrowEnd {
+    key: u64,
+    is_start: bool,
+    ns: i64,
+}
+
+impl ArrowEnd {
+    /// Returns the start or end that an event is, if it is one of a launch arrow.
+    pub(super) fn of(event: &Event<'_>) -> Option<ArrowEnd> {
+        let is_start = match event.phase {
+            b's' => true,
+            b'f' => false,
+            _ => return None,
+        };
+        let [category, name] = [event.fields.cat, event.fields.name].map(|of| of.of(event.line));
+        if !std::str::from_utf8(unquoted(category)).is_ok_and(is_launch_arrow) {
+            return None;
+        }
+        let (id, _) = trace_id(event, 0)?;
+        let key = xxh3_64_with_seed(category, id);
+        Some(ArrowEnd {
+            key: xxh3_64_with_seed(name, key),
+            is_start,
+            ns: event.ts_ns,
+        })
+    }
+}
+
+/// The start or end of a launch arrow, and the offset of its phase in the file. Sorted, the start of an arrow comes before its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct WrittenEnd {
+    key: u64,
+    is_end: bool,
+    ns: i64,
+    at: u64,
+}
+
+impl Record for WrittenEnd {
+    const BYTES: usize = 25;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.key.to_le_bytes());
+        out.extend_from_slice(&self.ns.to_le_bytes());
+        out.extend_from_slice(&self.at.to_le_bytes());
+        out.push(u8::from(self.is_end));
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        WrittenEnd {
+            key: long_at(bytes, 0),
+            ns: long_at(bytes, 8).cast_signed(),
+            at: long_at(bytes, 16),
+            is_end: bytes[24] != 0,
+        }
+    }
+}
+
+/// Collects launch arrows while lines are written.
+pub(super) struct EarlyArrows<'f> {
+    ends: Sorter<'f, WrittenEnd>,
+}
+
+impl<'f> EarlyArrows<'f> {
+    pub(super) fn new(folder: &'f Path) -> EarlyArrows<'f> {
+        EarlyArrows {
+            ends: Sorter::new(folder),
+        }
+    }
+
+    /// Adds a start or end whose line is written at offset `at` of the file.
+    pub(super) fn take(&mut self, end: ArrowEnd, line: &[u8], at: u64) -> io::Result<()> {
+        let Some(fields) = scan_object(line.trim_ascii_end()) else {
+            return Ok(());
+        };
+        self.ends.push(WrittenEnd {
+            key: end.key,
+            is_end: !end.is_start,
+            ns: end.ns,
+            at: at + fields.ph.start as u64 + 1,
+        })
+    }
+
+    /// Reverses the arrows that end before they begin, and returns the number of early ends. If an arrow has several, the first one becomes the start.
+    pub(super) fn reverse(self, file: &File) -> io::Result<u64> {
+        let (mut reversed, mut arrow) = (0, None::<Arrow>);
+        self.ends.finish()?.each(|end| {
+            match &mut arrow {
+                Some(arrow) if arrow.start.key == end.key => arrow.add(end),
+                _ => {
+                    let last = arrow.replace(Arrow::of(end));
+                    reversed += last.map_or(Ok(0), |last| last.reverse(file))?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(reversed + arrow.map_or(Ok(0), |last| last.reverse(file))?)
+    }
+}
+
+/// A launch arrow while its ends are read.
+struct Arrow {
+    /// The start, or the first end of an arrow without one.
+    start: WrittenEnd,
+    /// False if there is no start, or several: then it is unclear which ends belong together.
+    is_one: bool,
+    /// The first end before the start.
+    early: Option<WrittenEnd>,
+    /// The number of ends before the start.
+    early_ends: u64,
+}
+
+impl Arrow {
+    fn of(start: WrittenEnd) -> Arrow {
+        Arrow {
+            start,
+            is_one: !start.is_end,
+            early: None,
+            early_ends: 0,
+        }
+    }
+
+    /// Adds a start or end that comes later in the order.
+    fn add(&mut self, end: WrittenEnd) {
+        self.is_one &= end.is_end;
+        if end.ns < self.start.ns {
+            self.early.get_or_insert(end);
+            self.early_ends += 1;
+        }
+    }
+
+    /// Reverses the arrow if it has an early end. Returns the number of early ends, which is 0 if it is unclear.
+    fn reverse(self, file: &File) -> io::Result<u64> {
+        let Some(early) = self.early.filter(|_| self.is_one) else {
+            return Ok(0);
+        };
+        file.write_all_at(b"s", early.at)?;
+        file.write_all_at(b"t", self.start.at)?;
+        Ok(self.early_ends)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::line::parse;
+    use std::io::Write;
+
+    /// Reverses early arrows among these starts and ends (id, phase, time). Returns their number, and all phases.
+    fn reversed(ends: &[(u64, &str, u64)], category: &str) -> (u64, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = tempfile::tempfile_in(folder.path()).unwrap();
+        let (mut arrows, mut at) = (EarlyArrows::new(folder.path()), 0);
+        for (id, phase, ts) in ends {
+            let line = format!(
+                r#"{{"id":{id}, "ph": "{phase}","pid":1,"ts":{ts},"cat":"{category}","name":"{category}"}}"#
+            );
+            file.write_all(line.as_bytes()).unwrap();
+            let end = ArrowEnd::of(&parse(line.as_bytes()).unwrap());
+            if let Some(end) = end {
+                arrows.take(end, line.as_bytes(), at).unwrap();
+            }
+            at += line.len() as u64;
+        }
+        let count = arrows.reverse(&file).unwrap();
+        let mut text = vec![0; usize::try_from(at).unwrap()];
+        file.read_exact_at(&mut text, 0).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let phases = text.split(r#""ph": ""#).skip(1);
+        (count, phases.map(|rest| &rest[..1]).collect())
+    }
+
+    #[test]
+    fn an_arrow_that_ends_before_it_begins_is_reversed() {
+        for (ends, expected) in [
+            (&[(1, "s", 5), (1, "f", 9)][..], (0, "sf")),
+            (&[(1, "s", 5), (1, "f", 5)], (0, "sf")),
+            (&[(1, "s", 5), (1, "f", 3)], (1, "ts")),
+            (&[(1, "f", 3), (2, "s", 1), (1, "s", 5)], (1, "sst")),
+            // The other ends have a start before them.
+            (
+                &[(1, "s", 5), (1, "f", 3), (1, "f", 9), (1, "f", 2)],
+                (2, "tffs"),
+            ),
+            // Two arrows, or none.
+            (&[(1, "s", 5), (1, "f", 3), (1, "s", 6)], (0, "sfs")),
+            (&[(1, "f", 3), (1, "f", 2)], (0, "ff")),
+        ] {
+            let (count, phases) = reversed(ends, "ac2g");
+            assert_eq!((count, phases.as_str()), expected, "{ends:?}");
+        }
+        assert_eq!(
+            reversed(&[(1, "s", 5), (1, "f", 3)], "fwdbwd"),
+            (0, "sf".to_owned())
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! Clues that a process of another profiler gives about the device whose rows it has.
+
+use crate::device::category::RowCategories;
+use crate::device::group::{VendorGroup, packed_pid, vendor_group};
+use crate::device::label::{DeviceLabel, Notes, is_of_host};
+use crate::identity::process::{Process, TraceOrigin};
+use std::collections::BTreeSet;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Clues in the names, labels and categories of a process of another profiler.
+#[derive(Debug, Default)]
+pub(super) struct Clues {
+    /// Hash of the trace that it comes from, and of its rank there: devices have numbers and launches have ids within those. `None` for processes recorded
+    /// here, also if a merge has written them.
+    pub(super) scope: Option<u64>,
+    pub(super) label: Option<DeviceLabel>,
+    /// Set if its labels name the device. If not, its own name does.
+    pub(super) is_labelled: bool,
+    pub(super) group: Option<VendorGroup>,
+    /// Its pid in the trace that it was recorded in.
+    pub(super) pid: i64,
+    /// The pid that a merge noted, or the text in its place, and its host.
+    pub(super) noted_pid: Option<String>,
+    pub(super) is_host: bool,
+    pub(super) categories: RowCategories,
+    /// The input trace of a merged trace. Empty for processes recorded here.
+    pub(super) trace: String,
+    /// The trace that has all kernels of this device. Empty if none has.
+    pub(super) sampled_from: String,
+}
+
+impl Clues {
+    /// Collects the clues of a process. Processes recorded here have none.
+    pub(super) fn of(process: &Process) -> Clues {
+        let Some(origin) = &process.origin else {
+            return Clues::default();
+        };
+        let name = process.name.as_deref().or(process.fallback_name.as_deref());
+        let (name, labels) = (name.unwrap_or(""), origin.labels.as_deref().unwrap_or(""));
+        let is_host = is_of_host(labels);
+        let of_labels = DeviceLabel::in_labels(labels);
+        let is_labelled = of_labels.is_some();
+        let label = of_labels.or_else(|| DeviceLabel::in_name(name).filter(|_| !is_host));
+        let mut categories = RowCategories::default();
+        for thread in process.threads.values() {
+            categories.add(thread.categories);
+        }
+        let is_npu = |label: &DeviceLabel| label.kind == "NPU";
+        let group = vendor_group(name).filter(|group| match group {
+            VendorGroup::Host => !is_labelled,
+            _ => !is_host && label.as_ref().is_none_or(is_npu),
+        });
+        let notes = Notes::of(labels);
+        let scope = scope(process, origin, &notes);
+        Clues {
+            scope,
+            label,
+            is_labelled,
+            group: group.filter(|_| scope.is_some()),
+            pid: notes.pid_number().unwrap_or(process.pid),
+            noted_pid: notes.pid.map(str::to_owned),
+            is_host,
+            categories,
+            trace: notes.trace,
+            sampled_from: notes.sampled_from,
+        }
+    }
+
+    /// Returns the number of the device.
+    pub(super) fn number(&self) -> Option<u32> {
+        self.label.as_ref()?.number
+    }
+
+    /// Returns the pid of the process that a group belongs to, if its own pid says so.
+    pub(super) fn owner(&self) -> Option<i64> {
+        packed_pid(self.pid, self.number())
+    }
+
+    /// Returns true if the rows of its group are what an NPU did.
+    pub(super) fn is_npu_work(&self) -> bool {
+        matches!(
+            self.group,
+            Some(VendorGroup::Hardware | VendorGroup::Communication)
+        )
+    }
+
+    /// Returns true if it is a part of an NPU.
+    pub(super) fn is_of_npu(&self) -> bool {
+        let is_npu = self.label.as_ref().is_some_and(|label| label.kind == "NPU");
+        is_npu || self.group.is_some_and(|group| group != VendorGroup::Host)
+    }
+}
+
+/// Forgets groups that only have the name of one, such as `Communication` in a trace of anything: neither a label nor the tasks of an NPU are there.
+pub(super) fn forget_namesakes(clues: &mut [Clues]) {
+    let is_hardware = |clues: &&Clues| clues.group == Some(VendorGroup::Hardware);
+    let with_npu = clues.iter().filter(is_hardware);
+    let with_npu: BTreeSet<Option<u64>> = with_npu.map(|clues| clues.scope).collect();
+    for clues in clues {
+        let has_name_only = clues.label.is_none() && !with_npu.contains(&clues.scope);
+        clues.group = clues.group.filter(|_| !has_name_only);
+    }
+}
+
+/// Returns a hash of the trace that a process of another profiler comes from, and of its rank there. SGLang merges the traces of ranks, and writes the rank
+/// before the pid.
+fn scope(process: &Process, origin: &TraceOrigin, notes: &Notes<'_>) -> Option<u64> {
+    if origin.is_merged && notes.trace.is_empty() {
+        return None;
+    }
+    let text = notes.pid.or(process.fallback_name.as_deref());
+    let rank = text.and_then(|text| text.strip_prefix('[')?.split_once(']'));
+    let rank = rank.map_or("", |(rank, _)| rank);
+    let trace = Some(notes.trace.as_str()).filter(|_| origin.is_merged);
+    let scope = format!("{}\n{rank}\n{}", origin.place.0, trace.unwrap_or(""));
+    Some(xxh3_64(scope.as_bytes()))
+}

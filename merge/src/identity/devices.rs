@@ -1,0 +1,516 @@
+//! Which processes are rows of a device, which of them are rows of the same one, and who launched what it did.
+
+use crate::device::group::{VendorGroup, is_plane, is_step_row, packed_pid, xla_work};
+use crate::device::label::is_of_xla;
+use crate::device::row_use::RowUse;
+use crate::identity::device_clues::{Clues, forget_namesakes};
+use crate::identity::npus::npus;
+use crate::identity::process::{DevicePart, Process, ProcessKey, Thread};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The kind of rows that a process has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rows {
+    Host,
+    /// A device that this process shows alone, with work on all rows.
+    Work,
+    /// The same, as XLA writes it.
+    Xla,
+    /// The same, where categories say what is work.
+    ByCategory,
+    /// The same, but some rows are of the host.
+    Mixed,
+    /// A part of an NPU.
+    Vendor(VendorGroup),
+    /// Sampled launches of a device that another process shows.
+    Sampled,
+}
+
+/// Finds the devices, and gives each process and each of its threads its part in them.
+pub(crate) fn give_devices(processes: &mut [Process]) {
+    let mut clues: Vec<Clues> = processes.iter().map(Clues::of).collect();
+    forget_namesakes(&mut clues);
+    let npus = npus(&clues);
+    let rows: Vec<Rows> = (0..processes.len())
+        .map(|number| rows(&processes[number], &clues[number], npus[number]))
+        .collect();
+    let found = Found::new(processes, &clues, &npus, &rows);
+    let parts = found.parts();
+    let with_collectives = found.with_collectives(&parts);
+    for (number, part) in parts.into_iter().enumerate() {
+        let process = &mut processes[number];
+        let is_kineto = process
+            .origin
+            .as_ref()
+            .is_some_and(|origin| origin.is_kineto);
+        let shows_collectives = part
+            .device
+            .is_none_or(|device| !with_collectives.contains(&device));
+        give_rows(process, rows[number], is_kineto, shows_collectives);
+        process.part = DevicePart {
+            is_worker: part.device.is_some() && shows_work(process, part.device == Some(number)),
+            ..part
+        };
+    }
+}
+
+/// Returns true if a process has rows with the work of a device.
+fn shows_work(process: &Process, is_device: bool) -> bool {
+    let mut threads = process.threads.values().filter(|thread| thread.is_used());
+    threads.any(|thread| match thread.row_use {
+        RowUse::Host | RowUse::Regions => false,
+        RowUse::ByCategory => thread.categories.has_work(),
+        RowUse::Sampled => is_device,
+        _ => true,
+    })
+}
+
+fn rows(process: &Process, clues: &Clues, npu: Option<usize>) -> Rows {
+    if process.tracks.is_some() {
+        return match process.aside {
+            Some(_) => Rows::Sampled,
+            None => Rows::Work,
+        };
+    }
+    let Some(origin) = &process.origin else {
+        return Rows::Host;
+    };
+    let is_device = |thread: &Thread| thread.categories.is_device(origin.is_kineto);
+    match (clues.group, &clues.label) {
+        _ if !clues.sampled_from.is_empty() => Rows::Sampled,
+        // Recorded here, and written by a merge.
+        _ if clues.scope.is_none() => match clues.is_labelled {
+            true => Rows::Work,
+            false => Rows::Host,
+        },
+        (Some(VendorGroup::Host), _) => Rows::Host,
+        (Some(group), _) => Rows::Vendor(group),
+        (None, Some(_)) if npu.is_some() => Rows::Vendor(VendorGroup::Derived),
+        (None, Some(_)) if process.name.as_deref().is_some_and(is_of_xla) => Rows::Xla,
+        (None, Some(_)) => {
+            let categories = clues.categories;
+            match categories.is_kineto() || categories.any() && origin.is_kineto {
+                true => Rows::ByCategory,
+                false => Rows::Work,
+            }
+        }
+        (None, None) if clues.is_host => Rows::Host,
+        (None, None) => match process.threads.values().any(|thread| is_device(thread)) {
+            true => Rows::Mixed,
+            false => Rows::Host,
+        },
+    }
+}
+
+/// The clues and rows of all processes, and where to find some of them.
+struct Found<'a> {
+    processes: &'a [Process],
+    clues: &'a [Clues],
+    npus: &'a [Option<usize>],
+    rows: &'a [Rows],
+    numbers: BTreeMap<&'a ProcessKey, usize>,
+    /// The host of a scope, and the one of each owner of groups there. `None` if it is not certain.
+    hosts: BTreeMap<(u64, Option<i64>), Option<usize>>,
+    /// The first process of the host with a noted pid, by file and scope.
+    noted_hosts: BTreeMap<(Option<usize>, Option<u64>, &'a str), usize>,
+    /// Hardware groups by file, noted input trace and owner.
+    hardware: BTreeMap<(Option<usize>, &'a str, i64), Vec<usize>>,
+}
+
+impl<'a> Found<'a> {
+    fn new(
+        processes: &'a [Process],
+        clues: &'a [Clues],
+        npus: &'a [Option<usize>],
+        rows: &'a [Rows],
+    ) -> Found<'a> {
+        let keys = processes.iter().map(|process| &process.key);
+        let mut found = Found {
+            processes,
+            clues,
+            npus,
+            rows,
+            numbers: keys.zip(0..).collect(),
+            hosts: BTreeMap::new(),
+            noted_hosts: BTreeMap::new(),
+            hardware: BTreeMap::new(),
+        };
+        let mut hosts: BTreeMap<(u64, Option<i64>), Vec<usize>> = BTreeMap::new();
+        for (number, of) in clues.iter().enumerate() {
+            let (is_host, file) = (rows[number] == Rows::Host, found.file(number));
+            if let Some(pid) = of.noted_pid.as_deref().filter(|_| is_host) {
+                let key = (file, of.scope, pid);
+                found.noted_hosts.entry(key).or_insert(number);
+            }
+            let is_known = of.is_host || of.categories.has_host() || of.group.is_some();
+            if let Some(scope) = of.scope.filter(|_| is_host && is_known) {
+                let owner = packed_pid(of.pid, None);
+                for owner in [None].into_iter().chain(owner.map(Some)) {
+                    hosts.entry((scope, owner)).or_default().push(number);
+                }
+            }
+            if of.group == Some(VendorGroup::Hardware)
+                && let Some(owner) = of.owner()
+            {
+                let key = (file, of.trace.as_str(), owner);
+                found.hardware.entry(key).or_default().push(number);
+            }
+        }
+        let hosts = hosts.into_iter();
+        found.hosts = hosts
+            .map(|(key, hosts)| (key, only(clues, &hosts)))
+            .collect();
+        found
+    }
+
+    /// Returns the number of the file that a process of another profiler comes from.
+    fn file(&self, number: usize) -> Option<usize> {
+        let origin = self.processes[number].origin.as_ref();
+        origin.map(|origin| origin.place.0)
+    }
+
+    fn parts(&self) -> Vec<DevicePart> {
+        let recorder = |number: usize| {
+            let recorder = self.numbers.get(self.processes[number].key.recorder());
+            recorder.copied().filter(|recorder| *recorder != number)
+        };
+        let mut parts: Vec<DevicePart> = (0..self.processes.len())
+            .map(|number| DevicePart {
+                device: self.device(number),
+                is_rows: !matches!(self.rows[number], Rows::Host | Rows::Mixed),
+                label: self.label(number),
+                host: recorder(number)
+                    .or_else(|| self.host(number))
+                    .or((self.rows[number] == Rows::Mixed).then_some(number)),
+                scope: self.clues[number].scope,
+                ..DevicePart::default()
+            })
+            .collect();
+        for number in 0..parts.len() {
+            if let (Some(host), Some(_)) = (parts[number].host, parts[number].device) {
+                parts[host].has_device = true;
+            }
+        }
+        // Whoever recorded the sampled launches of a device knows most of what its host did.
+        for number in 0..parts.len() {
+            if self.rows[number] == Rows::Sampled
+                && let Some(device) = parts[number].device
+            {
+                parts[device].host = parts[number].host.or(parts[device].host);
+            }
+        }
+        parts
+    }
+
+    /// Returns the device that a process has rows of.
+    fn device(&self, number: usize) -> Option<usize> {
+        let mut threads = self.processes[number].threads.values();
+        let is_one = match self.rows[number] {
+            Rows::Host => false,
+            Rows::Vendor(_) => return self.npus[number],
+            Rows::Sampled => return self.whole_device(number).or(Some(number)),
+            // Tracks count even if nothing was recorded on them.
+            Rows::Work if self.clues[number].scope.is_none() => true,
+            Rows::Work | Rows::Xla => threads.any(|thread| thread.is_used()),
+            // Kineto labels GPUs that did nothing, and puts threads of the host that it does not know on the rows of the first.
+            Rows::ByCategory | Rows::Mixed => {
+                threads.any(|thread| thread.is_used() && thread.categories.has_work())
+            }
+        };
+        is_one.then_some(number)
+    }
+
+    /// Returns the device whose launches a process has sampled.
+    fn whole_device(&self, number: usize) -> Option<usize> {
+        let process = &self.processes[number];
+        if let Some(aside) = &process.aside {
+            return self.npus[*self.numbers.get(&aside.hardware)?];
+        }
+        let sampled = &self.clues[number];
+        let label = sampled.label.as_ref()?;
+        let trace = sampled.sampled_from.as_str();
+        let key = (self.file(number), trace, sampled.pid);
+        let names = |whole: &&usize| {
+            let whole = self.clues[**whole].label.as_ref();
+            whole.is_some_and(|whole| whole.names(label))
+        };
+        let whole = self.hardware.get(&key)?.iter().find(names)?;
+        self.npus[*whole]
+    }
+
+    /// Returns the label of the device, unless the name of the process contains it.
+    fn label(&self, number: usize) -> Option<String> {
+        let clues = &self.clues[number];
+        let label = match &clues.label {
+            Some(label) => label.to_string(),
+            None if clues.is_npu_work() => "NPU".to_owned(),
+            None => return None,
+        };
+        let name = self.processes[number].name.as_deref().unwrap_or("");
+        let mut rests = name
+            .match_indices(&label)
+            .map(|(at, _)| &name[at + label.len()..]);
+        let has_label = rests.any(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()));
+        let is_named = !clues.is_labelled && clues.label.is_some() || has_label;
+        (!is_named && self.rows[number] != Rows::Host).then_some(label)
+    }
+
+    /// Returns the process that launched what a device did, or the one that a group of the host is a part of.
+    fn host(&self, number: usize) -> Option<usize> {
+        let clues = &self.clues[number];
+        let is_host = self.rows[number] == Rows::Host;
+        if is_host && clues.group != Some(VendorGroup::Host) {
+            return None;
+        }
+        let noted_host = || {
+            let pid = clues.noted_pid.as_deref().filter(|_| !is_host)?;
+            let key = (self.file(number), clues.scope, pid);
+            self.noted_hosts.get(&key).copied()
+        };
+        let of_scope = || {
+            let owner = clues.owner().filter(|_| clues.group.is_some());
+            let of_owner = |owner| self.hosts.get(&(clues.scope?, owner));
+            *owner
+                .and_then(|owner| of_owner(Some(owner)))
+                .or_else(|| of_owner(None))?
+        };
+        noted_host().or_else(of_scope)
+    }
+
+    /// Returns the NPUs whose collectives have rows of their own.
+    fn with_collectives(&self, parts: &[DevicePart]) -> BTreeSet<usize> {
+        let numbers = 0..self.processes.len();
+        let has_some = |number: &usize| {
+            let is_communication = self.rows[*number] == Rows::Vendor(VendorGroup::Communication);
+            is_communication && has_collectives(&self.processes[*number])
+        };
+        let devices = numbers
+            .filter(has_some)
+            .filter_map(|number| parts[number].device);
+        devices.collect()
+    }
+}
+
+/// Returns the only process of the host. Groups such as `CANN` only count if there is nothing else.
+fn only(clues: &[Clues], hosts: &[usize]) -> Option<usize> {
+    let is_plain = |host: &&usize| clues[**host].group.is_none();
+    let plain: Vec<&usize> = hosts.iter().filter(is_plain).collect();
+    match (plain.as_slice(), hosts) {
+        ([host], _) => Some(**host),
+        ([], [host]) => Some(*host),
+        _ => None,
+    }
+}
+
+/// Returns true if a group of communication shows whole collectives, and not only their parts.
+fn has_collectives(process: &Process) -> bool {
+    let mut threads = process.threads.values();
+    threads.any(|thread| thread.is_used() && !is_plane(thread_name(thread)))
+}
+
+fn thread_name(thread: &Thread) -> &str {
+    thread.name.as_deref().unwrap_or("")
+}
+
+fn give_rows(process: &mut Process, rows: Rows, is_kineto: bool, shows_collectives: bool) {
+    let is_xla_work = (rows == Rows::Xla).then(|| {
+        let threads = process.threads.values().filter(|thread| thread.is_used());
+        xla_work(threads.map(|thread| thread_name(thread)))
+    });
+    let has_collectives = has_collectives(process);
+    for thread in process.threads.values_mut() {
+        let name = thread_name(thread);
+        let regions_unless = |is_work: bool, row_use: RowUse| match is_work {
+            true => row_use,
+            false => RowUse::Regions,
+        };
+        thread.row_use = match rows {
+            Rows::Host => RowUse::Host,
+            Rows::Work => RowUse::Work,
+            Rows::Xla => regions_unless(
+                is_xla_work.is_some_and(|is_work| is_work(name)),
+                RowUse::Work,
+            ),
+            Rows::ByCategory if thread.categories.is_host() => RowUse::Host,
+            Rows::Mixed if !thread.categories.is_device(is_kineto) => RowUse::Host,
+            Rows::ByCategory | Rows::Mixed => RowUse::ByCategory,
+            Rows::Sampled => RowUse::Sampled,
+            Rows::Vendor(VendorGroup::Hardware) => {
+                regions_unless(!is_step_row(name), RowUse::Tasks { shows_collectives })
+            }
+            Rows::Vendor(VendorGroup::Communication) => match is_plane(name) {
+                true => regions_unless(!has_collectives, RowUse::CollectiveParts),
+                false => RowUse::Collectives,
+            },
+            Rows::Vendor(_) => RowUse::Regions,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::damage::Places;
+    use crate::event::mend::Repairs;
+    use crate::fragment::exit::Exit;
+    use crate::fragment::foreign_trace::ForeignTrace;
+    use crate::fragment::sample::header;
+    use crate::identity::identities::{Identities, IdentityMember};
+    use crate::identity::row_order::metadata_lines;
+    use crate::pass::end::RecordingEnd;
+    use crate::pass::summary::{Activity, ChunkSummary};
+    use sa_recorder::format::{FragmentHeader, RingKind, TRACK_BASE, TrackRecord};
+    use serde_json::Value;
+
+    const ACTIVITY: Activity = Activity {
+        events: 1,
+        first_ns: 5,
+        last_ns: 6,
+    };
+
+    fn foreign(number: usize, is_merged: bool) -> ForeignTrace {
+        ForeignTrace {
+            name: format!("{number}.json"),
+            number,
+            clock: None,
+            joined: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            is_kineto: false,
+            is_merged,
+            places: Places::default(),
+            repairs: Repairs::default(),
+            bytes: 0,
+            front: Vec::new(),
+        }
+    }
+
+    /// The processes of a file: pid, name and labels.
+    fn file(processes: impl IntoIterator<Item = (i64, &'static str, String)>) -> ChunkSummary {
+        let mut summary = ChunkSummary::default();
+        for (pid, name, labels) in processes {
+            summary.threads.insert((pid, pid), ACTIVITY);
+            summary.process_names.insert(pid, name.to_owned());
+            summary.hints.labels.insert(pid, labels);
+        }
+        summary
+    }
+
+    fn member<'a>(foreign: &'a ForeignTrace, summary: &'a ChunkSummary) -> IdentityMember<'a> {
+        IdentityMember {
+            header: None,
+            foreign: Some(foreign),
+            summary,
+            shift_ns: 0,
+            end: RecordingEnd::default(),
+        }
+    }
+
+    /// Two workers with the same pid on two hosts, one of which was killed. The labels of a merge must lead to each.
+    #[test]
+    fn issue_48_a_merged_trace_has_the_worker_of_each_device() {
+        let mut tracks = ChunkSummary::default();
+        let base = i64::from(TRACK_BASE);
+        tracks.threads = [((7, 7), ACTIVITY), ((7, base), ACTIVITY)].into();
+        let track = TrackRecord {
+            process: "Ascend Hardware NPU 0".into(),
+            label: "NPU 0".into(),
+            sort_index: 0,
+            thread: "Stream 2".into(),
+        };
+        tracks.tracks = [((7, base), track)].into();
+        for is_on_two_hosts in [false, true] {
+            let killed = FragmentHeader {
+                ring: RingKind::Heap,
+                ..header(7)
+            };
+            let other = FragmentHeader {
+                host: "other".into(),
+                start_time: 900,
+                ..header(7)
+            };
+            let ends = [RecordingEnd::Killed(2), RecordingEnd::Told];
+            let headers = [&killed, &other].into_iter().zip(ends);
+            let members: Vec<_> = headers
+                .map(|(header, end)| IdentityMember {
+                    header: Some(header),
+                    foreign: None,
+                    summary: &tracks,
+                    shift_ns: 0,
+                    end,
+                })
+                .collect();
+            let shown = if is_on_two_hosts {
+                &members[..]
+            } else {
+                &members[..1]
+            };
+            let mut identities = Identities::new(shown);
+            let exit = Exit::Signal("SIGKILL".to_owned());
+            identities.note_exits(&[(7, exit)].into());
+            let mut merged = ChunkSummary::default();
+            for line in metadata_lines(&identities.processes) {
+                let line: Value = serde_json::from_str(&line).unwrap();
+                let pid = line["pid"].as_i64().unwrap();
+                merged.threads.insert((pid, pid), ACTIVITY);
+                if let Some(labels) = line["args"]["labels"].as_str() {
+                    merged.hints.labels.insert(pid, labels.to_owned());
+                }
+            }
+            let trace = foreign(0, true);
+            let found = Identities::new(&[member(&trace, &merged)]).processes;
+            let labels = |process: &Process| process.origin.as_ref()?.labels.clone();
+            let devices = found.iter().filter(|of| of.part.device.is_some());
+            let hosts: Vec<_> = devices.map(|of| (labels(of), of.part.host)).collect();
+            assert_eq!(hosts.len(), shown.len(), "{found:?}");
+            for (label, host) in hosts {
+                let (label, worker) = (label.unwrap(), labels(&found[host.unwrap()]).unwrap());
+                let pid = label.split(", ").find(|part| part.starts_with("pid 7"));
+                assert!(worker.starts_with(pid.unwrap()), "{label}; {worker}");
+                assert_eq!(worker.contains("killed by SIGKILL"), label.contains("ring"));
+                assert_eq!(found[host.unwrap()].part.scope, None);
+            }
+        }
+    }
+
+    /// A trace of very many NPUs with their hosts, one of very many GPUs and hosts, and a merged trace of very many processes with tracks.
+    #[test]
+    fn very_many_processes_are_no_problem() {
+        const N: i64 = 17_000;
+        let npus = (1..=N).flat_map(|pid| {
+            [
+                (pid << 10, "Ascend Hardware", "NPU 0".to_owned()),
+                (pid << 10 | 31, "Python", "CPU".to_owned()),
+            ]
+        });
+        let gpus = (1..=N).flat_map(|pid| {
+            [
+                (pid, "python3", "CPU".to_owned()),
+                (N + pid, "python3", format!("GPU {pid}")),
+            ]
+        });
+        let merged = (1..=N).flat_map(|pid| {
+            let labels = format!("NPU 0, pid {pid}, sampled; all kernels in a.json");
+            let whole = format!("NPU 0, pid {}, a.json", pid << 10);
+            [
+                (pid, "worker", format!("pid {pid}")),
+                (N + pid, "NPU 0", labels),
+                (2 * N + pid, "Ascend Hardware", whole),
+            ]
+        });
+        let files = [file(npus), file(gpus), file(merged)];
+        let traces = [foreign(0, false), foreign(1, false), foreign(2, true)];
+        let members = traces.iter().zip(&files).map(|(of, file)| member(of, file));
+        let found = Identities::new(&members.collect::<Vec<_>>()).processes;
+        let count = |is_one: fn(&DevicePart) -> bool| {
+            let found = found.iter().filter(|process| is_one(&process.part));
+            i64::try_from(found.count()).unwrap()
+        };
+        assert_eq!(count(|part| part.device.is_some()), 4 * N);
+        // The GPUs have no certain host.
+        assert_eq!(
+            count(|part| part.device.is_some() && part.host.is_some()),
+            3 * N
+        );
+    }
+}
