@@ -72,7 +72,7 @@ function compared(a, b) {
 /** The name of a process. */
 function processName(number) {
   const process = data.recorded.processes[number];
-  return process?.name ?? `process ${process?.pid ?? number}`;
+  return process?.device_name ?? process?.name ?? `process ${process?.pid ?? number}`;
 }
 
 /** The command that opens Perfetto at a time; nothing where none would. Perfetto takes no time that is not within the trace. */

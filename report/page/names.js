@@ -2,7 +2,7 @@
 
 function nameTable() {
   const wall = data.recorded.wall_ns;
-  const kinds = { thread: '', async: ' [async]', track: ' [track]' };
+  const kinds = { thread: '', async: ' [async]', track: ' [track]', region: ' [region]' };
   const columns = [
     { title: 'name', class: 'text', text: (of) => of.name + kinds[of.row_kind], sort: (of) => of.name },
     { title: 'category', class: 'text', text: (of) => of.category, sort: (of) => of.category },

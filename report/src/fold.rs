@@ -8,7 +8,7 @@ pub(crate) mod findings;
 pub(crate) mod gathered;
 pub(crate) mod idle_causes;
 mod in_steps;
-pub(crate) mod launch_delays;
+pub(crate) mod launches;
 pub(crate) mod load_levels;
 mod long_gaps;
 pub(crate) mod name_times;

@@ -3,8 +3,8 @@
 pub(crate) mod chunk_facts;
 pub(crate) mod collective_record;
 pub(crate) mod device_slice;
-pub(crate) mod devices;
 pub(crate) mod edge;
+pub(crate) mod launch_end;
 pub(crate) mod name_keys;
 pub(crate) mod open_span;
 pub(crate) mod process_ids;

@@ -5,7 +5,7 @@ use crate::fold::device_times::device_times;
 use crate::fold::findings::{findings, unrecognized};
 use crate::fold::gathered::{Gathered, SLICE_BYTES, VALUE_BYTES};
 use crate::fold::idle_causes::{Roles, idle_causes};
-use crate::fold::launch_delays::LaunchDelays;
+use crate::fold::launches::{LaunchDelays, LaunchedSlices, early_words, launches};
 use crate::fold::load_levels::load_levels;
 use crate::fold::name_times::NameTimes;
 use crate::fold::rank_times::{CollectiveCounts, rank_times};
@@ -19,11 +19,11 @@ use crate::fold::slices::{SliceContext, SliceTables, slice_tables};
 use crate::fold::spikes::spikes;
 use crate::fold::stream_times::StreamTimes;
 use crate::fold::timeline::{Parts, TimelineFold};
-use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
+use crate::gather::chunk_facts::{ChunkContext, ChunkFacts, number};
 use crate::gather::collective_record::CollectiveRecord;
 use crate::gather::device_slice::DeviceSlice;
-use crate::gather::devices::Devices;
 use crate::gather::edge::{Edge, EdgeKind};
+use crate::gather::launch_end::LaunchEnd;
 use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::SliceRecord;
 use crate::gather::slow_steps::StepRecord;
@@ -34,7 +34,7 @@ use crate::table::request::Request;
 use crate::table::run_report::RunReport;
 use std::io;
 use std::path::PathBuf;
-use trace_merge::events::{self, PlacedEvent, TraceEvents, TraceProcess};
+use trace_merge::events::{self, Devices, PlacedEvent, TraceEvents, TraceProcess};
 use trace_merge::{Error, Exit, Options, Progress, Report};
 use trace_store::sorter::{Record, Sorted, Sorter};
 use xxhash_rust::xxh3::xxh3_64;
@@ -110,11 +110,11 @@ pub(crate) fn fold(
         folder: folders[0].clone(),
         source,
     };
-    let devices = Devices::of(events);
+    let devices = events.devices();
     let context = ChunkContext {
         threads: events.threads(),
         names_by: options.names_by,
-        devices: &devices,
+        devices,
         runs: &runs(events),
     };
     let mut gathered = Gathered::new(folders);
@@ -124,7 +124,7 @@ pub(crate) fn fold(
     })?;
     let run = Run {
         events,
-        devices: &devices,
+        devices,
         options,
         folders,
     };
@@ -174,15 +174,14 @@ impl Run<'_> {
         let prefixes = prefixes(&hashed, &folded.scheduling, self.sorter())?;
         drop(blocks);
         let (on_devices, mut edges) = (gathered.on_devices.finish()?, gathered.edges);
-        let mut of_devices = self.device_tables(&on_devices, &mut edges)?;
+        let launch_ends = gathered.launch_ends.finish()?;
+        let mut of_devices = self.device_tables(&on_devices, &launch_ends, &mut edges)?;
+        recorded.cautions.extend(early_words(&of_devices.device));
         put_edges(&mut edges, &of_devices.device, &request, &recorded)?;
         let edges = edges.finish()?;
-        for device in &mut of_devices.device {
-            device.is_runner = !self.devices.is_one(device.process);
-        }
         of_devices.device.sort_by_key(|device| device.is_runner);
-        let recorder = |of: &DeviceTime| (of.process, self.devices.recorder(of.process));
-        let recorders = of_devices.device.iter().map(recorder);
+        let host = |of: &DeviceTime| (of.process, self.devices.host(of.process));
+        let recorders = of_devices.device.iter().map(host);
         let roles = Roles {
             processes: recorded.processes.len(),
             recorders: recorders.collect(),
@@ -259,14 +258,24 @@ impl Run<'_> {
     fn device_tables(
         &self,
         slices: &Sorted<DeviceSlice>,
+        launch_ends: &Sorted<LaunchEnd>,
         edges: &mut Sorter<'_, Edge>,
     ) -> io::Result<DeviceTables> {
+        let host = |device: u32| number(self.devices.host(device as usize));
+        let launches = launches(launch_ends, host, self.sorter(), edges)?;
         let (mut counts, mut collectives) = (CollectiveCounts::new(), self.sorter());
         let mut delays = LaunchDelays::new(self.sorter());
         let mut streams = StreamTimes::default();
         let mut device = device_times(
-            slices,
-            |gap| gap.edges().try_for_each(|edge| edges.push(edge)),
+            &LaunchedSlices {
+                slices,
+                launches: &launches,
+            },
+            |gap| {
+                // Launches recorded here may be sampled, so the next one says little.
+                let is_foreign = self.devices.launch_scope(gap.device as usize).is_some();
+                gap.edges(is_foreign).try_for_each(|edge| edges.push(edge))
+            },
             |slice| {
                 delays.take(slice)?;
                 streams.take(slice);
@@ -274,6 +283,9 @@ impl Run<'_> {
             },
         )?;
         delays.put(&mut device)?;
+        for device in &mut device {
+            device.is_runner = self.devices.device(device.process).is_none();
+        }
         Ok(DeviceTables {
             device,
             streams,
@@ -401,7 +413,9 @@ fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: u64) -> Rec
         name: process.report.name.clone(),
         pid: process.report.pid,
         host: process.report.host.clone(),
-        is_tracks: devices.is_one(number),
+        is_tracks: devices.is_rows(number),
+        device: devices.device(number),
+        device_name: device_name(events, number),
         end: process
             .report
             .end
@@ -432,6 +446,16 @@ fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: u64) -> Rec
     }
 }
 
+/// Returns a name for a device whose process name does not contain its label: the label, and the process that launched its work.
+fn device_name(events: &TraceEvents<'_>, number: usize) -> Option<String> {
+    let devices = events.devices();
+    let label = devices.label(number)?;
+    let host = devices.host(number);
+    let name = events.processes()[host].report.name.as_deref();
+    let is_device = devices.device(number) == Some(number);
+    is_device.then(|| name.map_or(label.to_owned(), |name| format!("{label} · {name}")))
+}
+
 /// Returns how a process was killed, as the label says that a merge gives it in the trace: `killed`, or `killed by SIGKILL`.
 fn killed_label(process: &TraceProcess<'_>) -> Option<Option<Exit>> {
     let mut labels = process.labels?.split(',').map(str::trim);
@@ -458,7 +482,7 @@ fn cautions(report: &Report) -> Vec<String> {
         if let Some(trace) = &process.aside_for {
             let name = process.name.as_deref().unwrap_or("a device");
             words.push(format!(
-                "{name} is sampled, and {trace} has all of its kernels: sums over both count some twice"
+                "{name} is sampled, and counts only where {trace} has no kernels of the same device"
             ));
         }
     }

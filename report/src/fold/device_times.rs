@@ -1,11 +1,11 @@
 //! Slices on tracks → how busy each device was.
 
+use super::launches::LaunchedSlices;
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::quantiles::Quantiles;
 use crate::table::device_time::DeviceTime;
 use std::io;
-use trace_store::sorter::Sorted;
 
 /// Intervals that come by their begins: how much they cover together.
 #[derive(Clone, Copy, Debug)]
@@ -45,13 +45,15 @@ pub(crate) struct Gap {
     pub(crate) device: u32,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
-    /// When the slice was launched that ends it.
+    /// When the slice that ends it was launched, if that is known.
     pub(crate) launch_ns: Option<i64>,
 }
 
 impl Gap {
-    /// When it begins and ends, and when what ends it was launched.
-    pub(crate) fn edges(&self) -> impl Iterator<Item = Edge> + use<> {
+    /// Returns the edges of the gap, and of the launch that ends it. The value of the first edge is 1 if that launch is known, and is a cause without an engine:
+    /// if another profiler recorded it.
+    pub(crate) fn edges(&self, is_foreign: bool) -> impl Iterator<Item = Edge> + use<> {
+        let is_known = u32::from(is_foreign && self.launch_ns.is_some());
         let launch_ns = self.launch_ns.filter(|ns| *ns < self.end_ns);
         let edges = [
             (Some(self.start_ns), EdgeKind::GapBegin),
@@ -67,15 +69,18 @@ impl Gap {
                 ns: ns?,
                 kind,
                 of,
-                value: 0,
+                value: match kind {
+                    EdgeKind::GapBegin => is_known,
+                    _ => 0,
+                },
             })
         })
     }
 }
 
-/// The times of each device. `gap` is called with each time in which nothing ran between its slices, `each` with each slice.
+/// Returns the times of each device. `gap` is called with each time in which nothing ran between its slices, `each` with each slice.
 pub(crate) fn device_times(
-    slices: &Sorted<DeviceSlice>,
+    slices: &LaunchedSlices<'_>,
     mut gap: impl FnMut(Gap) -> io::Result<()>,
     mut each: impl FnMut(&DeviceSlice) -> io::Result<()>,
 ) -> io::Result<Vec<DeviceTime>> {
@@ -102,6 +107,8 @@ impl Sweep {
                 is_runner: false,
                 slices: 0,
                 short_slices: 0,
+                early_slices: 0,
+                early_ns: 0,
                 launch_delay: Quantiles::default(),
                 from_ns,
                 wall_ns: 0,
@@ -125,12 +132,14 @@ impl Sweep {
         if gap_ns > self.time.longest_gap_ns {
             (self.time.longest_gap_ns, self.time.longest_gap_at_ns) = (gap_ns, gap_at_ns);
         }
-        match slice.collective {
-            0 => self.others.add(start_ns, end_ns),
-            _ => self.communication.add(start_ns, end_ns),
+        match slice.is_communication {
+            false => self.others.add(start_ns, end_ns),
+            true => self.communication.add(start_ns, end_ns),
         };
         self.time.slices += 1;
         self.time.short_slices += u64::from(slice.is_short);
+        self.time.early_slices += u64::from(slice.early_ns() > 0);
+        self.time.early_ns = self.time.early_ns.max(slice.early_ns());
         (gap_ns > 0).then_some(Gap {
             device: slice.device,
             start_ns: gap_at_ns,
@@ -153,32 +162,33 @@ impl Sweep {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cmp::Reverse;
+    use trace_store::sorter::Sorted;
 
     #[test]
     fn what_overlaps_is_counted_once() {
-        let slice = |device, start_ns, end_ns, communication| DeviceSlice {
-            device,
-            start_ns,
-            end_ns: Reverse(end_ns),
-            queue_ns: -1,
-            collective: communication,
-            is_short: false,
-            is_replay: false,
-            stream: 0,
+        let slice = |device, start_ns, end_ns, communication| {
+            let mut slice = DeviceSlice::new(device, (start_ns, end_ns), 0);
+            slice.is_communication = communication;
+            slice
         };
         // Device 3: computing 0..10 and 5..20 on two streams, communication 15..30 and 40..45. Device 4 computes 7..9.
         let mut slices = vec![
-            slice(3, 0, 10, 0),
-            slice(3, 15, 30, 1),
-            slice(3, 5, 20, 0),
-            slice(3, 40, 45, 1),
-            slice(4, 7, 9, 0),
+            slice(3, 0, 10, false),
+            slice(3, 15, 30, true),
+            slice(3, 5, 20, false),
+            slice(3, 40, 45, true),
+            slice(4, 7, 9, false),
         ];
         slices.sort_unstable();
         let mut gaps = Vec::new();
+        let of = |slices: Vec<DeviceSlice>| (Sorted::Memory(slices), Sorted::default());
+        let (slices, launches) = of(slices);
+        let slices = LaunchedSlices {
+            slices: &slices,
+            launches: &launches,
+        };
         let times = device_times(
-            &Sorted::Memory(slices),
+            &slices,
             |gap| {
                 gaps.push((gap.device, gap.start_ns, gap.end_ns));
                 Ok(())
@@ -214,10 +224,12 @@ mod tests {
             ),
             (4, 2, 2, 0)
         );
-        assert!(
-            device_times(&Sorted::Memory(Vec::new()), |_| Ok(()), |_| Ok(()))
-                .unwrap()
-                .is_empty()
-        );
+        let (slices, launches) = of(Vec::new());
+        let none = LaunchedSlices {
+            slices: &slices,
+            launches: &launches,
+        };
+        let times = device_times(&none, |_| Ok(()), |_| Ok(())).unwrap();
+        assert!(times.is_empty());
     }
 }

@@ -124,9 +124,7 @@ pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
 
 /// Returns the kinds of events that the report looks for by name, and that the run has none of. A run without any span has none.
 pub(crate) fn unrecognized(report: &RunReport) -> Vec<Unrecognized> {
-    let is_step = |name: &crate::NameTime| Activity::of(&name.name) == Some(Activity::Step);
-    let step = !report.names.iter().any(is_step);
-    let step = step.then_some((
+    let step = (!has_steps(report)).then_some((
         "step",
         "a slow worker and the causes of idle devices go unseen",
     ));
@@ -143,10 +141,22 @@ pub(crate) fn unrecognized(report: &RunReport) -> Vec<Unrecognized> {
         .collect()
 }
 
-/// What devices wait for.
+/// Returns true if a step is known by its name.
+fn has_steps(report: &RunReport) -> bool {
+    let is_step = |name: &crate::NameTime| Activity::of(&name.name) == Some(Activity::Step);
+    report.names.iter().any(is_step)
+}
+
+/// Returns what devices wait for.
 fn idle(report: &RunReport) -> Vec<Finding> {
+    let has_steps = has_steps(report);
     let finding = |cause: IdleCause| {
         let (rule, seen, advice) = rule(cause)?;
+        // Traces of other profilers show launches, and may show no steps.
+        let seen = match has_steps {
+            true => seen,
+            false => seen.trim_start_matches("in a step, "),
+        };
         let mut evidence = match report.device.is_empty() {
             true => seen.replace("devices", "workers"),
             false => seen.to_owned(),

@@ -5,6 +5,7 @@ use super::requests::RequestRecords;
 use crate::gather::chunk_facts::ChunkFacts;
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::Edge;
+use crate::gather::launch_end::LaunchEnd;
 use crate::gather::name_keys::NameKeys;
 use crate::gather::open_span::{MOST_OPEN, OpenSpan};
 use crate::gather::process_ids::ProcessIds;
@@ -29,6 +30,7 @@ pub(crate) struct Gathered<'a> {
     pub(crate) open: Vec<OpenSpan>,
     pub(crate) slices: Sorter<'a, SliceRecord>,
     pub(crate) on_devices: Sorter<'a, DeviceSlice>,
+    pub(crate) launch_ends: Sorter<'a, LaunchEnd>,
     pub(crate) edges: Sorter<'a, Edge>,
     pub(crate) requests: RequestRecords<'a>,
     pub(crate) process_ids: ProcessIds,
@@ -46,6 +48,7 @@ impl<'a> Gathered<'a> {
             open: Vec::new(),
             slices: Sorter::in_any(folders, SLICE_BYTES),
             on_devices: Sorter::in_any(folders, VALUE_BYTES),
+            launch_ends: Sorter::in_any(folders, VALUE_BYTES),
             edges: Sorter::in_any(folders, VALUE_BYTES),
             requests: RequestRecords::new(folders),
             process_ids: ProcessIds::default(),
@@ -73,6 +76,9 @@ impl<'a> Gathered<'a> {
         }
         for slice in facts.on_devices {
             self.on_devices.push(slice)?;
+        }
+        for end in facts.launch_ends {
+            self.launch_ends.push(end)?;
         }
         for edge in facts.edges {
             self.edges.push(edge)?;

@@ -68,8 +68,10 @@ struct DeviceState {
     feed: Feed,
     is_open: bool,
     is_idle: bool,
-    /// Whether what ends the gap was launched already.
+    /// True if the slice that ends the gap was launched already.
     is_launched: bool,
+    /// True if another profiler recorded that launch.
+    is_launch_known: bool,
     /// Up to when its time is counted.
     counted_ns: i64,
     /// Idle time in a step behind a launch: before the next launch if one comes, else behind the last.
@@ -283,6 +285,7 @@ impl DeviceState {
             is_open: false,
             is_idle: false,
             is_launched: false,
+            is_launch_known: false,
             counted_ns: 0,
             behind_launch_ns: 0,
             causes: [0; IdleCause::ALL.len()],
@@ -299,6 +302,7 @@ impl DeviceState {
             EdgeKind::DeviceEnd => self.is_open = false,
             EdgeKind::GapBegin => {
                 (self.is_idle, self.is_launched) = (true, false);
+                self.is_launch_known = edge.value > 0;
                 self.gaps.begin(edge.ns);
             }
             EdgeKind::GapEnd => {
@@ -370,6 +374,7 @@ impl DeviceState {
             IdleCause::NoRequest
         } else {
             match engine {
+                None if self.is_launch_known => IdleCause::LaunchGap,
                 None => IdleCause::Unknown,
                 Some(engine) if self.has_other_engine() && worker.is_behind(engine) => {
                     IdleCause::Worker

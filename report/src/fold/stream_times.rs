@@ -95,19 +95,12 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cmp::Reverse;
 
     fn slice(launch_ns: i64, start_ns: i64, end_ns: i64) -> DeviceSlice {
-        DeviceSlice {
-            device: 1,
-            start_ns,
-            end_ns: Reverse(end_ns),
-            queue_ns: start_ns - launch_ns,
-            collective: 0,
-            is_short: false,
-            is_replay: start_ns == 30,
-            stream: 4,
-        }
+        let mut slice = DeviceSlice::new(1, (start_ns, end_ns), 4);
+        slice.set_launch(launch_ns);
+        slice.is_replay = start_ns == 30;
+        slice
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What the events of one chunk say.
 
 use super::device_slice::DeviceSlice;
-use super::devices::Devices;
 use super::edge::{Edge, EdgeKind};
+use super::launch_end::LaunchEnd;
 use super::name_keys::{NameKeys, NamePlace};
 use super::open_span::{MOST_OPEN, OpenSpan};
 use super::process_ids::ProcessIds;
@@ -19,7 +19,7 @@ use crate::table::activity::Activity;
 use crate::table::row_kind::RowKind;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use trace_merge::events::{PlacedEvent, TraceThread};
+use trace_merge::events::{Devices, EventUse, PlacedEvent, TraceThread, Work};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The category of a graph's replay on a device (FORMAT.md §2).
@@ -48,6 +48,7 @@ pub(crate) struct ChunkFacts {
     /// With the chunk's own numbers of keys.
     pub(crate) slices: Vec<SliceRecord>,
     pub(crate) on_devices: Vec<DeviceSlice>,
+    pub(crate) launch_ends: Vec<LaunchEnd>,
     pub(crate) edges: Vec<Edge>,
     /// The keys of spans without an end.
     pub(crate) unfinished: Vec<u32>,
@@ -79,6 +80,10 @@ impl ChunkFacts {
             b'C' => self.take_counts(event, process),
             b'i' | b'I' | b'n' | b'E' | b'e' => {
                 self.take_moments(context, event, &event.name(), process);
+            }
+            b's' | b't' | b'f' => {
+                let end = LaunchEnd::of_arrow(context.devices, event, process);
+                self.launch_ends.extend(end);
             }
             _ => {}
         }
@@ -149,12 +154,13 @@ impl ChunkFacts {
         self.take_moments(context, event, &name, process);
         let listed = outputs(event, &name, number(process), &mut self.pauses);
         self.outputs.extend(listed);
-        let row_kind = if context.devices.is_one(process) {
-            RowKind::Track
-        } else if event.phase == b'b' || context.threads[event.thread].is_lane {
-            RowKind::Async
-        } else {
-            RowKind::Thread
+        let event_use = context.devices.event_use(event, process, &category);
+        let is_async = || event.phase == b'b' || context.threads[event.thread].is_lane;
+        let row_kind = match event_use {
+            EventUse::Work(_) => RowKind::Track,
+            EventUse::Region => RowKind::Region,
+            EventUse::Host if is_async() => RowKind::Async,
+            EventUse::Host => RowKind::Thread,
         };
         let key = self.key(context, event, row_kind, (&category, &name));
         let Some(end_ns) = event.end_ns().filter(|_| !event.is_unfinished()) else {
@@ -172,25 +178,51 @@ impl ChunkFacts {
             key,
             cpu_ns: event.cpu_ns().unwrap_or(-1),
         });
-        match row_kind {
-            RowKind::Track => self.take_device_slice(event, &name, process, end_ns, key),
-            RowKind::Thread => {
-                let has_device = context.devices.has_one(process);
-                if has_device && self.keys.of(key).is_launch {
-                    self.edge(event.ts_ns, EdgeKind::Launch, process, 0);
-                }
-                let span = ActivitySpan {
+        match (event_use, row_kind) {
+            (EventUse::Work(work), _) => {
+                let device = context.devices.device(process).unwrap_or(process);
+                self.take_work(event, work, (device, end_ns), (&name, key));
+                let ends = LaunchEnd::of_args(context.devices, event, process, None);
+                self.launch_ends.extend(ends);
+            }
+            (EventUse::Region, _) => {}
+            (EventUse::Host, RowKind::Async) => self.take_batch(event, process, end_ns, key),
+            (EventUse::Host, _) => self.take_host_span(
+                context,
+                event,
+                ActivitySpan {
                     process,
                     end_ns,
                     key,
-                };
-                self.take_activity(event, span, !has_device);
-            }
-            RowKind::Async => self.take_batch(event, process, end_ns, key),
+                },
+            ),
         }
     }
 
-    /// What a slice is counted as.
+    fn take_host_span(
+        &mut self,
+        context: &ChunkContext<'_>,
+        event: &PlacedEvent<'_>,
+        span: ActivitySpan,
+    ) {
+        let (devices, process) = (context.devices, span.process);
+        let has_device = devices.has_device(process);
+        // Kineto shows threads of the host that it does not know under a GPU.
+        let is_runner = !has_device && devices.device(process).is_none();
+        let key = self.keys.of(span.key);
+        let may_launch = devices.may_launch(process, &key.category);
+        if has_device && key.is_launch {
+            self.edge(event.ts_ns, EdgeKind::Launch, process, 0);
+        }
+        if may_launch {
+            let dur_ns = Some(span.end_ns - event.ts_ns);
+            let ends = LaunchEnd::of_args(devices, event, process, dur_ns);
+            self.launch_ends.extend(ends);
+        }
+        self.take_activity(event, span, is_runner);
+    }
+
+    /// Returns the number of the key under which a slice is counted.
     fn key(
         &mut self,
         context: &ChunkContext<'_>,
@@ -220,30 +252,31 @@ impl ChunkFacts {
         keys.number(place, row_kind, name, || group.or_else(thread_name))
     }
 
-    fn take_device_slice(
+    fn take_work(
         &mut self,
         event: &PlacedEvent<'_>,
-        name: &str,
-        process: usize,
-        end_ns: i64,
-        key: u32,
+        work: Work,
+        (device, end_ns): (usize, i64),
+        (name, key): (&str, u32),
     ) {
         let us = |arg: &str| -> Option<f64> { serde_json::from_slice(event.arg(arg)?).ok() };
         let (queue_us, launch_us) = (us("queue_us"), us("host_wall_us"));
         let dur_ns = end_ns - event.ts_ns;
-        self.on_devices.push(DeviceSlice {
-            device: number(process),
-            start_ns: event.ts_ns,
-            end_ns: Reverse(end_ns),
-            queue_ns: queue_us.map_or(-1, rounded_ns),
-            collective: match self.keys.of(key).is_communication {
-                true => xxh3_64(name.as_bytes()).max(1),
-                false => 0,
-            },
-            is_short: launch_us.is_some_and(|us| dur_ns < rounded_ns(us)),
-            is_replay: self.keys.of(key).category == REPLAY,
-            stream: number(event.thread),
-        });
+        let key = self.keys.of(key);
+        let is_collective = matches!(work, Work::Collective | Work::CollectivePart);
+        let is_communication = is_collective || key.is_communication;
+        let times = (event.ts_ns, end_ns);
+        let mut slice = DeviceSlice::new(number(device), times, number(event.thread));
+        if let Some(queue_ns) = queue_us.map(rounded_ns).filter(|ns| *ns >= 0) {
+            slice.set_launch(event.ts_ns.saturating_sub(queue_ns));
+        }
+        if is_communication && matches!(work, Work::Named | Work::Collective) {
+            slice.collective = xxh3_64(name.as_bytes()).max(1);
+        }
+        slice.is_communication = is_communication;
+        slice.is_short = launch_us.is_some_and(|us| dur_ns < rounded_ns(us));
+        slice.is_replay = key.category == REPLAY;
+        self.on_devices.push(slice);
     }
 
     /// Takes async work if it is a batch that an engine has given to its workers.
@@ -254,7 +287,7 @@ impl ChunkFacts {
         }
     }
 
-    /// What a process does. The steps of a worker without a device stand for one.
+    /// Takes what a process does. The steps of a runner, a worker without a device, stand for the work of one.
     fn take_activity(&mut self, event: &PlacedEvent<'_>, span: ActivitySpan, is_runner: bool) {
         let ActivitySpan {
             process,
@@ -289,16 +322,9 @@ impl ChunkFacts {
             });
         }
         if is_runner && matches!(activity, Activity::Step | Activity::Sample) {
-            self.on_devices.push(DeviceSlice {
-                device: number(process),
-                start_ns: event.ts_ns,
-                end_ns: Reverse(end_ns),
-                queue_ns: -1,
-                collective: 0,
-                is_short: false,
-                is_replay: false,
-                stream: number(event.thread),
-            });
+            let times = (event.ts_ns, end_ns);
+            let slice = DeviceSlice::new(number(process), times, number(event.thread));
+            self.on_devices.push(slice);
         }
     }
 
@@ -353,7 +379,7 @@ fn rounded_ns(us: f64) -> i64 {
     (us * 1e3).round() as i64
 }
 
-/// The number of a process as records have it.
-fn number(process: usize) -> u32 {
+/// Returns the number of a process as records have it.
+pub(crate) fn number(process: usize) -> u32 {
     u32::try_from(process).unwrap_or(u32::MAX)
 }

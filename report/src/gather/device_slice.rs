@@ -3,6 +3,9 @@
 use std::cmp::Reverse;
 use trace_store::sorter::{Record, long_at, word_at};
 
+/// The value of `launched_ns` if no launch is known.
+const UNKNOWN: i64 = i64::MIN;
+
 /// A slice on a track of a device, or a step of a worker that has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DeviceSlice {
@@ -10,10 +13,12 @@ pub(crate) struct DeviceSlice {
     pub(crate) device: u32,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: Reverse<i64>,
-    /// How long it was launched before it began; negative if nothing tells.
-    pub(crate) queue_ns: i64,
-    /// The hash of a collective's name; 0 of what computes.
+    /// Time from its launch to its begin, or [`UNKNOWN`]. Negative if it begins before its launch.
+    launched_ns: i64,
+    /// The hash of its name if it is a collective, else 0.
     pub(crate) collective: u64,
+    /// Set if it moves data between devices.
+    pub(crate) is_communication: bool,
     /// Whether its launch took the host longer.
     pub(crate) is_short: bool,
     /// Whether it is the replay of a graph.
@@ -23,9 +28,40 @@ pub(crate) struct DeviceSlice {
 }
 
 impl DeviceSlice {
-    /// When it was launched.
+    /// Returns a slice that computes, without a known launch.
+    pub(crate) fn new(device: u32, (start_ns, end_ns): (i64, i64), stream: u32) -> DeviceSlice {
+        DeviceSlice {
+            device,
+            start_ns,
+            end_ns: Reverse(end_ns),
+            launched_ns: UNKNOWN,
+            collective: 0,
+            is_communication: false,
+            is_short: false,
+            is_replay: false,
+            stream,
+        }
+    }
+
+    /// Sets the launch time.
+    pub(crate) fn set_launch(&mut self, launch_ns: i64) {
+        self.launched_ns = self.start_ns.saturating_sub(launch_ns);
+    }
+
+    /// Returns the time from its launch to its begin; 0 if it begins before its launch.
+    pub(crate) fn queue_ns(&self) -> Option<i64> {
+        (self.launched_ns != UNKNOWN).then(|| self.launched_ns.max(0))
+    }
+
+    /// Returns the time by which it begins before its launch, because of an error of the clocks. 0 for most slices.
+    pub(crate) fn early_ns(&self) -> i64 {
+        self.queue_ns().map_or(0, |_| (-self.launched_ns).max(0))
+    }
+
+    /// Returns the launch time, or its begin if that is earlier.
     pub(crate) fn launch_ns(&self) -> Option<i64> {
-        (self.queue_ns >= 0).then(|| self.start_ns.saturating_sub(self.queue_ns))
+        let queue_ns = self.queue_ns()?;
+        Some(self.start_ns.saturating_sub(queue_ns))
     }
 }
 
@@ -36,9 +72,14 @@ impl Record for DeviceSlice {
         out.extend_from_slice(&self.device.to_le_bytes());
         out.extend_from_slice(&self.start_ns.to_le_bytes());
         out.extend_from_slice(&self.end_ns.0.to_le_bytes());
-        out.extend_from_slice(&self.queue_ns.to_le_bytes());
+        out.extend_from_slice(&self.launched_ns.to_le_bytes());
         out.extend_from_slice(&self.collective.to_le_bytes());
-        out.push(u8::from(self.is_short) | u8::from(self.is_replay) << 1);
+        let flags = [self.is_short, self.is_replay, self.is_communication];
+        let flags = flags
+            .into_iter()
+            .rev()
+            .fold(0, |flags, flag| flags << 1 | u8::from(flag));
+        out.push(flags);
         out.extend_from_slice(&self.stream.to_le_bytes());
     }
 
@@ -47,11 +88,39 @@ impl Record for DeviceSlice {
             device: word_at(bytes, 0),
             start_ns: long_at(bytes, 4).cast_signed(),
             end_ns: Reverse(long_at(bytes, 12).cast_signed()),
-            queue_ns: long_at(bytes, 20).cast_signed(),
+            launched_ns: long_at(bytes, 20).cast_signed(),
             collective: long_at(bytes, 28),
             is_short: bytes[36] & 1 != 0,
             is_replay: bytes[36] & 2 != 0,
+            is_communication: bytes[36] & 4 != 0,
             stream: word_at(bytes, 37),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_comes_back_from_a_file_as_it_was() {
+        for flag in 0..3 {
+            let mut slice = DeviceSlice::new(3, (7, 9), 5);
+            slice.set_launch(11);
+            slice.collective = 1 << 40;
+            slice.is_short = flag == 0;
+            slice.is_replay = flag == 1;
+            slice.is_communication = flag == 2;
+            let mut bytes = Vec::new();
+            slice.store(&mut bytes);
+            assert_eq!(
+                (bytes.len(), DeviceSlice::load(&bytes)),
+                (DeviceSlice::BYTES, slice)
+            );
+            assert_eq!(
+                (slice.queue_ns(), slice.early_ns(), slice.launch_ns()),
+                (Some(0), 4, Some(7))
+            );
         }
     }
 }

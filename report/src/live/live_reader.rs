@@ -6,12 +6,11 @@ use super::live_stats::{
 };
 use super::whole_run::WholeRun;
 use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
-use crate::gather::devices::Devices;
 use crate::options::NamesBy;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use trace_merge::events::PlacedEvent;
+use trace_merge::events::{Devices, PlacedEvent};
 use trace_merge::follow::{FollowedEnd, FollowedProcess, FollowedRun, Follower, Poll};
 
 /// Bytes that one poll reads.
@@ -240,7 +239,7 @@ impl Folded {
             let numbered = processes.iter().enumerate();
             let devices = numbered.filter(|(_, process)| process.is_tracks);
             self.devices =
-                Devices::new(devices.map(|(number, process)| (number, process.recorder)));
+                Devices::of_tracks(devices.map(|(number, process)| (number, process.recorder)));
         }
     }
 }

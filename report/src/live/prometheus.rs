@@ -354,6 +354,7 @@ impl Exposition {
                     crate::table::row_kind::RowKind::Thread => "thread",
                     crate::table::row_kind::RowKind::Async => "async",
                     crate::table::row_kind::RowKind::Track => "track",
+                    crate::table::row_kind::RowKind::Region => "region",
                 };
                 let labels = [
                     ("row", row),

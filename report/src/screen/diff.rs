@@ -163,6 +163,7 @@ fn name_row(name: &NameDiff) -> Vec<String> {
         RowKind::Thread => "",
         RowKind::Async => " [async]",
         RowKind::Track => " [track]",
+        RowKind::Region => " [region]",
     };
     let pair = |of: &dyn Fn(&NameFigures) -> String| {
         [name.one, name.other].map(|figures| figures.as_ref().map_or_else(|| "–".to_owned(), of))

@@ -83,6 +83,7 @@ fn row(report: &RunReport, name: &NameTime) -> Vec<String> {
             RowKind::Thread => shown(&name.name),
             RowKind::Async => format!("{} [async]", shown(&name.name)),
             RowKind::Track => format!("{} [track]", shown(&name.name)),
+            RowKind::Region => format!("{} [region]", shown(&name.name)),
         },
         process.map(|process| shown(&process)).unwrap_or_default(),
         name.group.as_deref().map(shown).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! What was recorded and what is missing: before the figures that it touches.
 
 use super::amount::{counted, duration, grouped};
-use crate::table::recorded::Recorded;
+use crate::table::recorded::{Recorded, RecordedProcess};
 use sa_recorder::format::visible;
 use trace_merge::DeathKind;
 
@@ -9,14 +9,15 @@ use trace_merge::DeathKind;
 const LOSSES: usize = 5;
 
 pub(super) fn put(recorded: &Recorded, out: &mut String) {
-    let is_process = |tracks: bool| {
-        recorded
-            .processes
-            .iter()
-            .filter(|one| one.is_tracks == tracks)
-            .count() as u64
-    };
-    let (processes, tracks) = (is_process(false), is_process(true));
+    let numbered = recorded.processes.iter().enumerate();
+    // Several processes may have rows of one device.
+    let is_first = |(number, one): &(usize, &RecordedProcess)| one.device == Some(*number);
+    let tracks = numbered.filter(is_first).count() as u64;
+    let processes = recorded
+        .processes
+        .iter()
+        .filter(|one| !one.is_tracks)
+        .count() as u64;
     let mut line = format!(
         "recorded   {}, {}, {}",
         counted(processes, "process", "processes"),

@@ -18,7 +18,7 @@ pub enum IdleCause {
     KvTransfer,
     /// Its worker was in a step and had launched nothing of it.
     Preparing,
-    /// Its worker was in a step, between two launches: the host is slower than the device.
+    /// Its worker was in a step, between two launches: the host is slower than the device. In a trace of another profiler without an engine: the slice that ends the gap was not launched yet.
     LaunchGap,
     /// Its worker sampled or read back, or had launched all of its step.
     Sampling,
@@ -40,7 +40,7 @@ pub enum IdleCause {
     NotSchedulable,
     /// The engine had requests, and no span says what it did.
     Engine,
-    /// Nothing tells: no engine is known.
+    /// No engine is known, nor the launch in a trace of another profiler that ends the gap.
     Unknown,
 }
 

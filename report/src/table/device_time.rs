@@ -17,6 +17,10 @@ pub struct DeviceTime {
     pub short_slices: u64,
     /// How long slices were launched before they began, where that is known.
     pub launch_delay: Quantiles,
+    /// Slices that begin before their launch, because of an error of the clocks. Their delay counts as 0.
+    pub early_slices: u64,
+    /// The most by which one of them begins before its launch.
+    pub early_ns: i64,
     /// When the first one began, in ns from the begin of the trace, and how long it is from there to the end of the last one.
     pub from_ns: i64,
     /// See there.

@@ -37,6 +37,12 @@ pub struct RecordedProcess {
     pub host: Option<String>,
     /// Whether it is a group of tracks, such as the streams of a device.
     pub is_tracks: bool,
+    /// The device whose rows it has: the number of the first process with rows of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<usize>,
+    /// The name of the device, if `name` does not contain it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_name: Option<String>,
     /// How it ended, if it did not say so: `killed`, `silent` or `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<&'static str>,
@@ -87,7 +93,10 @@ impl Recorded {
     /// The name of a process, for people.
     pub fn process_name(&self, number: usize) -> String {
         let process = self.processes.get(number);
-        let name = process.and_then(|process| process.name.clone());
+        let name = process.and_then(|process| {
+            let device_name = process.device_name.as_ref();
+            device_name.or(process.name.as_ref()).cloned()
+        });
         let pid = process.map_or(0, |process| process.pid);
         name.unwrap_or_else(|| format!("process {pid}"))
     }

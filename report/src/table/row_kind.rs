@@ -10,6 +10,8 @@ pub enum RowKind {
     Thread,
     /// A lane of async work, such as a request: what stands there may only have waited.
     Async,
-    /// A track, such as a stream of a device.
+    /// A track, such as a stream of a device, for spans that are its work.
     Track,
+    /// A track, for spans that are not work: annotations that a profiler repeats there, steps, and spans computed from the work.
+    Region,
 }

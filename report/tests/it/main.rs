@@ -3,6 +3,7 @@
 
 mod command;
 mod crash;
+mod devices;
 mod diff;
 mod export;
 mod first_chunk;

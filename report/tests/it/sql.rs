@@ -1147,10 +1147,23 @@ fn statements_on_golden_data_say_what_the_report_says() {
         "nat-nested.json",
     ] {
         let run = Run::of_fixture(name);
-        let report = run.report();
+        let mut report = run.report();
+        if name.starts_with("hta") {
+            forget_launches(&mut report);
+        }
         for rows in run.rows("statements_on_golden_data_say_what_the_report_says") {
             all_agree(&rows, &report);
         }
+    }
+}
+
+/// Takes out what launches say in traces of other profilers: the statements only know `queue_us` (docs/sql.md).
+fn forget_launches(report: &mut RunReport) {
+    for device in &mut report.device {
+        device.launch_delay = Quantiles::default();
+    }
+    for stream in &mut report.stream {
+        (stream.mean_queue, stream.max_queue) = (None, None);
     }
 }
 

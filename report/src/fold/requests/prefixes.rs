@@ -279,6 +279,8 @@ mod tests {
             pid: 10,
             host: None,
             is_tracks: false,
+            device: None,
+            device_name: None,
             end: None,
             exit: None,
             open_spans: 0,

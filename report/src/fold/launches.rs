@@ -1,0 +1,300 @@
+//! Calls and work of launches → the launch of each slice of a device, and its delay.
+
+use crate::gather::device_slice::DeviceSlice;
+use crate::gather::edge::{Edge, EdgeKind};
+use crate::gather::launch_end::LaunchEnd;
+use crate::gather::value_record::ValueRecord;
+use crate::quantiles::Ascending;
+use crate::table::device_time::DeviceTime;
+use std::collections::BTreeMap;
+use std::io;
+use trace_store::sorter::{Record, Sorted, Sorter, long_at, word_at};
+
+/// Maximum number of calls with the same key.
+const MOST_CALLS: usize = 65_536;
+
+/// The launch of a slice. Sorted, launches have the order of their slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Launch {
+    /// The device and the stream of the slice, and when it begins.
+    device: u32,
+    start_ns: i64,
+    stream: u32,
+    launch_ns: i64,
+    /// The duration of the call on the host; −1 if it is not known.
+    dur_ns: i64,
+}
+
+/// Finds the launches of slices. Adds an edge for each to the process that feeds the device, which is `host` of it.
+pub(crate) fn launches<'a>(
+    ends: &Sorted<LaunchEnd>,
+    host: impl Fn(u32) -> u32,
+    mut launches: Sorter<'a, Launch>,
+    edges: &mut Sorter<'_, Edge>,
+) -> io::Result<Sorted<Launch>> {
+    let mut calls: Vec<LaunchEnd> = Vec::new();
+    ends.each(|end| {
+        if calls.first().is_some_and(|call| call.key != end.key) {
+            calls.clear();
+        }
+        if !end.is_work {
+            if calls.len() < MOST_CALLS {
+                calls.push(end);
+            }
+            return Ok(());
+        }
+        // The last call before it. If all calls are later, the clocks differ, and it is the first one.
+        let before = calls.partition_point(|call| call.ns <= end.ns);
+        let Some(call) = calls.get(before.saturating_sub(1)) else {
+            return Ok(());
+        };
+        edges.push(Edge {
+            ns: call.ns,
+            kind: EdgeKind::Launch,
+            of: host(end.device),
+            value: 0,
+        })?;
+        launches.push(Launch {
+            device: end.device,
+            start_ns: end.ns,
+            stream: end.stream,
+            launch_ns: call.ns,
+            dur_ns: call.dur_ns,
+        })
+    })?;
+    launches.finish()
+}
+
+/// The slices of devices, each with its launch.
+pub(crate) struct LaunchedSlices<'a> {
+    pub(crate) slices: &'a Sorted<DeviceSlice>,
+    pub(crate) launches: &'a Sorted<Launch>,
+}
+
+impl LaunchedSlices<'_> {
+    /// Calls `found` with each slice. If the args of a slice do not contain its launch time, it is taken from the last launch that leads to it.
+    pub(crate) fn each(
+        &self,
+        mut found: impl FnMut(DeviceSlice) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut launches = self.launches.read_from(|_| false)?;
+        let mut next = launches.next()?;
+        // The last launch on each stream that leads to a slice with the current start time.
+        let (mut at_once, mut current) = (BTreeMap::<u32, Launch>::new(), None);
+        self.slices.each(|mut slice| {
+            let place = (slice.device, slice.start_ns);
+            if current.replace(place) != Some(place) {
+                at_once.clear();
+            }
+            while let Some(launch) = next.take_if(|next| (next.device, next.start_ns) <= place) {
+                if (launch.device, launch.start_ns) == place {
+                    at_once.insert(launch.stream, launch);
+                }
+                next = launches.next()?;
+            }
+            let last = at_once.get(&slice.stream);
+            if let Some(launch) = last.filter(|_| slice.queue_ns().is_none()) {
+                let dur_ns = slice.end_ns.0 - slice.start_ns;
+                slice.set_launch(launch.launch_ns);
+                slice.is_short = dur_ns < launch.dur_ns;
+            }
+            found(slice)
+        })
+    }
+}
+
+impl Record for Launch {
+    const BYTES: usize = 32;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.start_ns.to_le_bytes());
+        out.extend_from_slice(&self.launch_ns.to_le_bytes());
+        out.extend_from_slice(&self.dur_ns.to_le_bytes());
+        out.extend_from_slice(&self.device.to_le_bytes());
+        out.extend_from_slice(&self.stream.to_le_bytes());
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        Launch {
+            start_ns: long_at(bytes, 0).cast_signed(),
+            launch_ns: long_at(bytes, 8).cast_signed(),
+            dur_ns: long_at(bytes, 16).cast_signed(),
+            device: word_at(bytes, 24),
+            stream: word_at(bytes, 28),
+        }
+    }
+}
+
+/// The launch delays of each device while slices come.
+pub(crate) struct LaunchDelays<'a> {
+    sorted: Sorter<'a, ValueRecord>,
+    n: BTreeMap<u64, u64>,
+}
+
+impl<'a> LaunchDelays<'a> {
+    pub(crate) fn new(sorted: Sorter<'a, ValueRecord>) -> LaunchDelays<'a> {
+        LaunchDelays {
+            sorted,
+            n: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn take(&mut self, slice: &DeviceSlice) -> io::Result<()> {
+        let Some(queue_ns) = slice.queue_ns() else {
+            return Ok(());
+        };
+        let of = u64::from(slice.device);
+        *self.n.entry(of).or_default() += 1;
+        self.sorted.push(ValueRecord { of, ns: queue_ns })
+    }
+
+    /// Puts them into the devices.
+    pub(crate) fn put(self, devices: &mut [DeviceTime]) -> io::Result<()> {
+        let new = |(of, n): (u64, u64)| (of, Ascending::new(n));
+        let mut delays: BTreeMap<u64, Ascending> = self.n.into_iter().map(new).collect();
+        self.sorted.finish()?.each(|ValueRecord { of, ns }| {
+            if let Some(device) = delays.get_mut(&of) {
+                device.take(ns);
+            }
+            Ok(())
+        })?;
+        for device in devices {
+            if let Some(delay) = delays.remove(&(device.process as u64)) {
+                device.launch_delay = delay.finish();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns a caution if slices of devices begin before their launch.
+pub(crate) fn early_words(devices: &[DeviceTime]) -> Option<String> {
+    let early: u64 = devices.iter().map(|device| device.early_slices).sum();
+    let most_ns = devices.iter().map(|device| device.early_ns).max()?;
+    let slices = match early {
+        0 => return None,
+        1 => "1 slice of a device begins".to_owned(),
+        _ => format!("{early} slices of devices begin"),
+    };
+    Some(format!(
+        "{slices} before the launch, by up to {:.3} µs: the clocks of host and device differ, and the delay counts as 0",
+        most_ns as f64 / 1e3
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cmp::Reverse;
+
+    fn end(key: u64, is_work: bool, ns: i64, dur_ns: i64) -> LaunchEnd {
+        LaunchEnd {
+            key,
+            is_work,
+            ns,
+            dur_ns,
+            device: if is_work { 5 } else { 0 },
+            stream: 7,
+        }
+    }
+
+    /// Key 1 has one call and two kernels, key 2 is used twice, key 3 has a kernel that begins before its call, and key 4 has no call.
+    #[test]
+    fn each_slice_has_the_last_launch_before_it() {
+        let folders = [std::env::temp_dir()];
+        let mut ends = vec![
+            end(1, false, 10, 4),
+            end(1, true, 20, -1),
+            end(1, true, 30, -1),
+            end(2, false, 35, -1),
+            end(2, true, 40, -1),
+            end(2, false, 45, -1),
+            end(2, true, 50, -1),
+            end(3, true, 60, -1),
+            end(3, false, 63, -1),
+            end(4, true, 70, -1),
+        ];
+        ends.sort_unstable();
+        let mut edges = Sorter::in_any(&folders, 1 << 16);
+        let found = launches(
+            &Sorted::Memory(ends),
+            |device| device - 3,
+            Sorter::in_any(&folders, 1 << 16),
+            &mut edges,
+        )
+        .unwrap();
+        let slice =
+            |start_ns: i64, stream: u32| DeviceSlice::new(5, (start_ns, start_ns + 3), stream);
+        let slices: Vec<DeviceSlice> = [
+            (20, 7),
+            (20, 8),
+            (30, 7),
+            (40, 7),
+            (50, 7),
+            (60, 7),
+            (70, 7),
+        ]
+        .into_iter()
+        .map(|(start_ns, stream)| slice(start_ns, stream))
+        .collect();
+        let mut seen = Vec::new();
+        let of = LaunchedSlices {
+            slices: &Sorted::Memory(slices),
+            launches: &found,
+        };
+        of.each(|slice| {
+            assert_eq!(slice.end_ns, Reverse(slice.start_ns + 3));
+            seen.push((slice.queue_ns(), slice.early_ns(), slice.is_short));
+            Ok(())
+        })
+        .unwrap();
+        let expected = [
+            (Some(10), 0, true),
+            (None, 0, false),
+            (Some(20), 0, true),
+            (Some(5), 0, false),
+            (Some(5), 0, false),
+            (Some(0), 3, false),
+            (None, 0, false),
+        ];
+        assert_eq!(seen, expected);
+        let mut launched = Vec::new();
+        edges
+            .finish()
+            .unwrap()
+            .each(|edge| {
+                launched.push((edge.ns, edge.of));
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(launched, [(10, 2), (10, 2), (35, 2), (45, 2), (63, 2)]);
+    }
+
+    /// Profilers with a coarse clock write very many slices with one start time.
+    #[test]
+    fn very_many_launches_of_slices_that_begin_at_once_are_found() {
+        let launch = |stream: u32, launch_ns: i64| Launch {
+            device: 5,
+            start_ns: 20,
+            stream,
+            launch_ns,
+            dur_ns: -1,
+        };
+        let mut launches: Vec<Launch> = (0..100_000).map(|stream| launch(stream, 10)).collect();
+        launches.extend((0..100_000).map(|nth| launch(7, 10 - nth)));
+        launches.push(launch(7, 15));
+        launches.sort_unstable();
+        let slices = (0..100_000).map(|stream| DeviceSlice::new(5, (20, 23), stream));
+        let of = LaunchedSlices {
+            slices: &Sorted::Memory(slices.collect()),
+            launches: &Sorted::Memory(launches),
+        };
+        let mut found = BTreeMap::<Option<i64>, usize>::new();
+        of.each(|slice| {
+            *found.entry(slice.queue_ns()).or_default() += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(found, [(Some(5), 1), (Some(10), 99_999)].into());
+    }
+}
