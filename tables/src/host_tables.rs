@@ -198,7 +198,7 @@ impl HostContext<'_> {
             report.name.as_deref().into(),
             process.boot_id.into(),
             process.labels.into(),
-            Cell::Long(is_device(process).into()),
+            Cell::Long(self.events.devices().is_worker(number).into()),
         ]
     }
 
@@ -308,21 +308,6 @@ impl HostContext<'_> {
         rows.extend(left.map(|(name, value)| count(name, value)));
         rows
     }
-}
-
-/// Whether a process is a device: a group of tracks, or one of another trace that is labelled or called as one.
-fn is_device(process: &TraceProcess<'_>) -> bool {
-    let is_one = |label: &str| {
-        let mut words = label.trim().rsplit(' ');
-        let is_number = words.next().is_some_and(|word| word.parse::<u32>().is_ok());
-        is_number && matches!(words.next(), Some("NPU" | "GPU"))
-    };
-    let words = [process.labels, process.report.name.as_deref()];
-    let mut labels = words
-        .into_iter()
-        .flatten()
-        .flat_map(|words| words.split(','));
-    process.report.tracks || labels.any(is_one)
 }
 
 /// Damage: each place that the report holds, and of each kind how many there are beyond those.

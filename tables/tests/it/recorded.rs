@@ -235,3 +235,38 @@ fn the_tables_do_not_depend_on_the_number_of_threads() {
     };
     assert!(with(1) == with(7));
 }
+
+/// The report finds the same ones.
+#[test]
+fn issue_48_a_process_is_a_device_if_its_rows_show_work() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../merge/tests/fixtures/foreign");
+    let devices = |tables: &Tables| -> Vec<String> {
+        let rows = tables.rows("process").into_iter();
+        let rows = rows.filter(|row| row["is_device"] == json!(1));
+        rows.map(|row| row["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let tables = Tables::of(&[fixtures.join("trace_view.json")]);
+    assert_eq!(devices(&tables), ["Ascend Hardware"]);
+    let named = |pid: u64, name: &str, labels: &str| {
+        [
+            json!({"ph": "M", "pid": pid, "tid": 0, "name": "process_name", "args": {"name": name}}),
+            json!({"ph": "M", "pid": pid, "tid": 0, "name": "process_labels", "args": {"labels": labels}}),
+        ]
+    };
+    let span = |pid: u64, category: &str| json!({"ph": "X", "pid": pid, "tid": 1, "ts": 1, "dur": 2, "name": "a", "cat": category});
+    let mut lines = named(1, "busy", "GPU 1").to_vec();
+    lines.extend(named(2, "idle", "GPU 2"));
+    lines.extend(named(9, "host", "CPU"));
+    lines.extend(named(4, "/device:TPU:0", ""));
+    lines.extend([
+        span(1, "kernel"),
+        span(2, "python_function"),
+        span(9, "cpu_op"),
+        span(4, ""),
+    ]);
+    assert_eq!(
+        devices(&Tables::of_lines(&lines)),
+        ["busy", "/device:TPU:0"]
+    );
+}
