@@ -55,7 +55,7 @@ pub use clock::moment::{Moment, parse_around, parse_moment};
 pub use clock::placement::Placement;
 pub use event::damage::{Damage, Kind};
 pub use event::mend::Repair;
-pub use event::{json, line, scan};
+pub use event::{collective, json, line, scan};
 pub use foreign::{ForeignReport, Offset, parse_offset};
 pub use fragment::exit::{DeadProcess, Death, DeathKind, Deaths, Exit, first_killed};
 pub use fragment::input::LeftOut;

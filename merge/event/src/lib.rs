@@ -5,7 +5,7 @@
 //!
 //! The module [`json`] finds the members, [`member`] says which values viewers take of each, and [`line`](mod@line) puts both together. [`mend`] takes out
 //! what viewers do not take, and [`patch`] writes the line with other times and ids. Of an event, [`edges`] says whether it lies in a window, [`era`] whether
-//! its time can be, and [`loss`] what a recorder lost.
+//! its time can be, [`loss`] what a recorder lost, and [`collective`] which slices of several devices belong together.
 //! Lines in an order that is known are read by shorter ways (`canonical`, `pypto`, [`prefix_cache`]), which find the same.
 //!
 //! It never panics, whatever the bytes: what is no event is counted with its kind and place.
@@ -23,6 +23,7 @@
 //! ```
 
 mod canonical;
+pub mod collective;
 pub mod counter;
 pub mod damage;
 pub mod edges;

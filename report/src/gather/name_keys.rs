@@ -4,6 +4,7 @@ use super::edge::EdgeKind;
 use crate::table::activity::Activity;
 use crate::table::row_kind::RowKind;
 use std::collections::HashSet;
+use trace_merge::collective::is_communication;
 use trace_store::hashed_map::HashedMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -134,43 +135,4 @@ fn tells_requests(name: &str) -> bool {
         Some(Activity::Schedule | Activity::Step)
     );
     of_activity || BATCHES.iter().any(|batch| name.ends_with(batch))
-}
-
-/// Whether a kernel of this name moves data between devices, and does nothing else: those of HCCL are called `hcom_allReduce_` and the like.
-fn is_communication(name: &str) -> bool {
-    const LIBRARIES: [&str; 3] = ["hcom", "hccl", "nccl"];
-    const COLLECTIVES: [&str; 5] = [
-        "allreduce",
-        "allgather",
-        "alltoall",
-        "reducescatter",
-        "broadcast",
-    ];
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    let plain = plain.to_ascii_lowercase();
-    LIBRARIES.iter().any(|library| plain.contains(library)) || COLLECTIVES.contains(&plain.as_str())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Ascend's `BroadcastTo` and its fused kernels compute.
-    #[test]
-    fn communication_is_known_by_name() {
-        let names = [
-            "hcom_allReduce_",
-            "HcclAllGather",
-            "ncclDevKernel_AllReduce",
-            "all_reduce",
-        ];
-        assert!(names.into_iter().all(is_communication));
-        let others = [
-            "BroadcastTo",
-            "AllGatherMatmul",
-            "MatmulReduceScatter",
-            "attention",
-        ];
-        assert!(!others.into_iter().any(is_communication));
-    }
 }

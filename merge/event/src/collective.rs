@@ -1,0 +1,245 @@
+//! Which device slices are collectives, and which slices of several ranks are one collective.
+//!
+//! In: name and args of a slice on a device. Out: a [`Collective`], which says what it does and in which communicator. [`CollectiveCounts`] numbers the
+//! collectives of each rank. Ranks run the collectives of a communicator in the same order, so the k-th of one rank is the k-th of another.
+
+use crate::json::Members;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// A kind of communication between devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CollectiveKind {
+    /// Each rank gets the sum of all.
+    AllReduce,
+    /// Each rank gets what all have.
+    AllGather,
+    /// Each rank gets its part of the sum.
+    ReduceScatter,
+    /// Each rank gets a part of each.
+    AllToAll,
+    /// The ranks wait for each other.
+    Barrier,
+    /// Anything else, such as a broadcast, or a message from one rank to another.
+    Other,
+}
+
+/// Parts of the names of collectives, in small letters and without punctuation. With `v`, ranks get parts of different sizes, so they do not end together.
+const KINDS: [(&str, CollectiveKind); 8] = [
+    ("reducescatterv", CollectiveKind::Other),
+    ("allgatherv", CollectiveKind::Other),
+    ("alltoallv", CollectiveKind::Other),
+    ("reducescatter", CollectiveKind::ReduceScatter),
+    ("allreduce", CollectiveKind::AllReduce),
+    ("allgather", CollectiveKind::AllGather),
+    ("alltoall", CollectiveKind::AllToAll),
+    ("barrier", CollectiveKind::Barrier),
+];
+
+impl CollectiveKind {
+    fn of_plain(plain: &str) -> CollectiveKind {
+        let found = KINDS.iter().find(|(word, _)| plain.contains(word));
+        found.map_or(CollectiveKind::Other, |(_, kind)| *kind)
+    }
+
+    /// Returns true if no rank can end it before all have begun it, so that all end it at about the same time.
+    pub fn ends_together(self) -> bool {
+        self != CollectiveKind::Other
+    }
+}
+
+/// A communication as its slice on a device describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collective {
+    /// Its kind.
+    pub kind: CollectiveKind,
+    /// A hash of what it does and of the communicator: the same on all of its ranks. Never 0.
+    pub group: u64,
+}
+
+/// Args that name the communicator: two of Kineto, and ours.
+const COMMUNICATOR_ARGS: [&[u8]; 3] = [b"Process Group Name", b"Process Group Ranks", b"comm"];
+/// The arg that says what a kernel of NCCL does, whatever its name.
+const KIND_ARG: &[u8] = b"Collective name";
+
+impl Collective {
+    /// Returns what a slice of this name communicates; `None` if it computes. `args` are its args as JSON.
+    pub fn of(name: &str, args: &[u8]) -> Option<Collective> {
+        if !is_communication(name) {
+            return None;
+        }
+        let (mut what, mut communicator) = (plain(without_numbers(name)), 0);
+        for (key, value) in Members::of(args) {
+            let (key, value) = (key.of(args), value.of(args));
+            if key == KIND_ARG {
+                what = plain(&String::from_utf8_lossy(value));
+            } else if COMMUNICATOR_ARGS.contains(&key) {
+                communicator = xxh3_64_with_seed(value, xxh3_64_with_seed(key, communicator));
+            }
+        }
+        let kind = CollectiveKind::of_plain(&what);
+        let of_kind = match kind {
+            CollectiveKind::Other => xxh3_64(what.as_bytes()),
+            kind => kind as u64,
+        };
+        let of_communicator = match communicator {
+            0 => xxh3_64(without_numbers(name).as_bytes()),
+            communicator => communicator,
+        };
+        let group = of_communicator.rotate_left(3) ^ of_kind;
+        Some(Collective {
+            kind,
+            group: group.max(1),
+        })
+    }
+}
+
+/// Returns true if a kernel of this name moves data between devices, and does nothing else. HCCL calls its kernels `hcom_allReduce_` and the like.
+pub fn is_communication(name: &str) -> bool {
+    const LIBRARIES: [&str; 3] = ["hcom", "hccl", "nccl"];
+    const COLLECTIVES: [&str; 5] = [
+        "allreduce",
+        "allgather",
+        "alltoall",
+        "reducescatter",
+        "broadcast",
+    ];
+    let plain = plain(name);
+    LIBRARIES.iter().any(|library| plain.contains(library)) || COLLECTIVES.contains(&plain.as_str())
+}
+
+/// Returns the letters and digits of a name, in small letters.
+fn plain(name: &str) -> String {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    plain.to_ascii_lowercase()
+}
+
+/// Returns the name without the numbers of the call: HCCL writes `hcom_allReduce__952_17_1`, where 952 stands for the communicator.
+fn without_numbers(name: &str) -> &str {
+    let Some((call, numbers)) = name.split_once("__") else {
+        return name;
+    };
+    let communicator = numbers.bytes().take_while(u8::is_ascii_digit).count();
+    &name[..call.len() + 2 + communicator]
+}
+
+/// A collective: equal keys on several ranks are the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CollectiveKey {
+    /// Its [`Collective::group`].
+    pub group: u64,
+    /// Which of the group's collectives it is, from 1.
+    pub nth: u32,
+}
+
+/// Most groups of all ranks that are counted.
+const MOST_COUNTS: usize = 1 << 20;
+
+/// Numbers the collectives of each rank, which must come in the order of their times.
+#[derive(Debug, Default)]
+pub struct CollectiveCounts(HashMap<(u64, u32), u32>);
+
+impl CollectiveCounts {
+    /// Returns the key of a rank's next collective of a group; `None` if there are too many groups.
+    pub fn next(&mut self, group: u64, rank: u32) -> Option<CollectiveKey> {
+        let is_full = self.0.len() >= MOST_COUNTS;
+        let nth = match self.0.entry((group, rank)) {
+            Entry::Vacant(_) if is_full => return None,
+            entry => entry.or_default(),
+        };
+        *nth = nth.saturating_add(1);
+        Some(CollectiveKey { group, nth: *nth })
+    }
+
+    /// Returns how many collectives of a group a rank has. If ranks have different numbers, it is unknown which belong together.
+    pub fn count(&self, group: u64, rank: u32) -> u32 {
+        self.0.get(&(group, rank)).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(name: &str, args: &str) -> u64 {
+        Collective::of(name, args.as_bytes()).expect(name).group
+    }
+
+    /// Ascend's `BroadcastTo` and its fused kernels compute.
+    #[test]
+    fn communication_is_known_by_name() {
+        let kinds = [
+            ("hcom_allReduce_", CollectiveKind::AllReduce),
+            ("HcclAllGather", CollectiveKind::AllGather),
+            ("ncclDevKernel_AllReduce", CollectiveKind::AllReduce),
+            ("all_reduce", CollectiveKind::AllReduce),
+            ("hcom_reduceScatter__952_0_1", CollectiveKind::ReduceScatter),
+            ("hcom_broadcast__952_0_1", CollectiveKind::Other),
+            ("ncclDevKernel_SendRecv(x)", CollectiveKind::Other),
+        ];
+        for (name, kind) in kinds {
+            let found = Collective::of(name, b"").map(|collective| collective.kind);
+            assert_eq!(found, Some(kind), "{name}");
+        }
+        for name in [
+            "BroadcastTo",
+            "AllGatherMatmul",
+            "MatmulReduceScatter",
+            "attention",
+        ] {
+            assert_eq!(Collective::of(name, b""), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_group_is_the_communicator_and_what_it_does() {
+        // HCCL numbers the calls.
+        assert_eq!(
+            group("hcom_allReduce__952_0_1", ""),
+            group("hcom_allReduce__952_17_1", "")
+        );
+        assert_ne!(
+            group("hcom_allReduce__952_0_1", ""),
+            group("hcom_allReduce__311_0_1", "")
+        );
+        // NCCL's kernels of one kind have several names.
+        let args = r#"{"Collective name":"allreduce","Process Group Name":"7","Process Group Ranks":"[0, 1]"}"#;
+        let ring = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(x)";
+        let tree = "ncclDevKernel_AllReduce_Sum_bf16_TREE_LL(x)";
+        assert_eq!(group(ring, args), group(tree, args));
+        assert_ne!(
+            group(ring, args),
+            group(ring, &args.replace("[0, 1]", "[2, 3]"))
+        );
+        assert_ne!(
+            group(ring, args),
+            group(ring, &args.replace("allreduce", "_allgather_base"))
+        );
+        // An exchange is a send and a receive to NCCL, and its arg says what it is.
+        for (name, kind) in [
+            ("all_to_all", CollectiveKind::AllToAll),
+            ("all_to_allv", CollectiveKind::Other),
+        ] {
+            let exchange = args.replace("allreduce", name);
+            let found = Collective::of("ncclDevKernel_SendRecv(x)", exchange.as_bytes());
+            assert_eq!(found.map(|of| of.kind), Some(kind), "{name}");
+        }
+        // Kinds that do not end together have groups of their own.
+        assert_ne!(
+            group(ring, &args.replace("allreduce", "broadcast")),
+            group(ring, &args.replace("allreduce", "send"))
+        );
+    }
+
+    #[test]
+    fn each_rank_counts_by_itself() {
+        let mut counts = CollectiveCounts::default();
+        let keys = [0, 0, 1, 0].map(|rank| counts.next(5, rank).map(|key| key.nth));
+        assert_eq!(keys, [1, 2, 1, 3].map(Some));
+        assert_eq!(
+            (counts.count(5, 0), counts.count(5, 1), counts.count(6, 0)),
+            (3, 1, 0)
+        );
+    }
+}
