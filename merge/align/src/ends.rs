@@ -18,12 +18,22 @@ pub enum Role {
     Step,
     /// It ends the flow.
     End,
+    /// One host ended a collective.
+    Collective,
+    /// By then the collective was over on another host: when it ended there, and the time of its transfer.
+    CollectiveOver,
 }
 
-/// A flow event whose flow may lead to another process.
+impl Role {
+    fn is_start(self) -> bool {
+        matches!(self, Role::Start | Role::Collective)
+    }
+}
+
+/// A flow event whose flow may lead to another process, or an end of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct End {
-    /// The flow's id.
+    /// The flow's id; for a collective, an id of one direction between two hosts.
     pub flow: u64,
     /// What it is to the flow.
     pub role: Role,
@@ -38,6 +48,8 @@ pub struct End {
 pub(crate) struct Arrow {
     pub(crate) from: (u32, i64),
     pub(crate) to: (u32, i64),
+    /// True if it is one of the two arrows between hosts that ended a collective together.
+    pub(crate) is_collective: bool,
 }
 
 impl End {
@@ -79,17 +91,16 @@ struct Group {
 impl Group {
     fn take(&mut self, end: &End, found: &mut impl FnMut(Arrow)) {
         match (end.role, self.start) {
-            (Role::Start, None) => self.start = Some(*end),
-            (Role::Start, Some(_)) => self.has_many_starts = true,
+            (Role::Start | Role::Collective, None) => self.start = Some(*end),
+            (Role::Start | Role::Collective, Some(_)) => self.has_many_starts = true,
             (Role::Step, _) if self.steps.len() < STEPS => self.steps.push(*end),
             (Role::Step, _) => {}
-            (Role::End, _) => {
+            (Role::End | Role::CollectiveOver, _) => {
                 self.end.get_or_insert(*end);
                 self.ends += 1;
             }
         }
-        if let (false, Some(start), true) =
-            (self.has_many_starts, self.start, end.role != Role::Start)
+        if let (false, Some(start), true) = (self.has_many_starts, self.start, !end.role.is_start())
         {
             put(&start, end, found);
         }
@@ -111,6 +122,7 @@ fn put(from: &End, to: &End, found: &mut impl FnMut(Arrow)) {
         found(Arrow {
             from: from.place(),
             to: to.place(),
+            is_collective: to.role == Role::CollectiveOver,
         });
     }
 }
@@ -138,7 +150,9 @@ impl Record for End {
             role: match bytes[20] {
                 0 => Role::Start,
                 1 => Role::Step,
-                _ => Role::End,
+                2 => Role::End,
+                3 => Role::Collective,
+                _ => Role::CollectiveOver,
             },
         }
     }
@@ -203,7 +217,13 @@ mod tests {
 
     #[test]
     fn an_end_comes_back_from_a_file_as_it_was() {
-        for role in [Role::Start, Role::Step, Role::End] {
+        for role in [
+            Role::Start,
+            Role::Step,
+            Role::End,
+            Role::Collective,
+            Role::CollectiveOver,
+        ] {
             let end = end(u64::MAX - 3, role, 77, -5);
             let mut bytes = Vec::new();
             end.store(&mut bytes);

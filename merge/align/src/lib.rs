@@ -1,4 +1,4 @@
-//! Brings the clocks of several hosts together: by what their wall clocks showed, and by the flows between them.
+//! Brings the clocks of several hosts together: by what their wall clocks showed, by the flows between them, and by the collectives that they ended together.
 //!
 //! In: all anchors of all recordings, and the flow events whose id is the same in every process. Out: for each boot a [`Curve`] from its monotonic clock to
 //! that of the reference host, with what it may be off.
@@ -8,7 +8,8 @@
 //! contradict.
 //!
 //! Only this crate knows what is assumed. A wall clock is at most `wall_error` from the truth after it was last set. A clock gains or loses at most 100
-//! millionths of the time. A flow's steps and ends are never before its start.
+//! millionths of the time. A flow's steps and ends are never before its start. Two hosts end a collective within the time of its
+//! transfer.
 //! ```
 //! use trace_align::{Host, Hosts, Reading, Wall};
 //!
@@ -39,7 +40,7 @@ mod wall;
 
 pub use curve::{Curve, clamp};
 pub use keep::{drop_disordered, drop_odd, take_lone, thin};
-pub use readings::Reading;
+pub use readings::{Reading, drift_ns};
 pub use wall::Wall;
 
 use ends::each_arrow;
@@ -82,6 +83,8 @@ pub struct Place {
     pub by: By,
     /// Arrows from and to other hosts.
     pub flows: u64,
+    /// Collectives that it ended together with the first host of each.
+    pub collectives: u64,
     /// Those of these arrows that go back by more than the clocks may be off.
     pub contradicting: u64,
     /// How far ahead of that its own wall clock would have put it, where flows say that this was set wrong.
@@ -131,6 +134,20 @@ impl Hosts {
         ))
     }
 
+    /// Returns how far the clock of `other` is ahead of the clock of `one` at a time of the latter, at least and at most, if their anchors say so.
+    pub fn ahead_ns(&self, one: usize, other: usize, at_ns: i64) -> Option<[i64; 2]> {
+        let axis_ns = self.by_anchors[one].as_ref()?.at(at_ns);
+        let other_ns = self.by_anchors[other].as_ref()?.back(axis_ns);
+        let doubt_ns = |host: usize, at_ns| Some(self.list[host].wall.as_ref()?.doubt_ns(at_ns));
+        let doubts_ns = doubt_ns(one, at_ns)?.saturating_add(doubt_ns(other, other_ns)?);
+        let off_ns = doubts_ns.saturating_add(self.wall_error_ns.saturating_mul(2));
+        let ahead_ns = other_ns.saturating_sub(at_ns);
+        Some([
+            ahead_ns.saturating_sub(off_ns),
+            ahead_ns.saturating_add(off_ns),
+        ])
+    }
+
     /// The most that a host may be off when it has events.
     fn uncertainty_ns(&self, host: usize) -> Option<i64> {
         let curve = self.by_anchors[host].as_ref()?;
@@ -170,6 +187,7 @@ impl Hosts {
                 None => By::Nothing,
             },
             flows: 0,
+            collectives: 0,
             contradicting: 0,
             wall_off_ns: None,
         };
@@ -207,6 +225,7 @@ impl Hosts {
                 By::Flows
             },
             flows: 0,
+            collectives: 0,
             contradicting: 0,
             wall_off_ns: by_anchors.filter(|_| !tight.by_anchors).map(off),
             curve: tight.curve,
@@ -214,10 +233,15 @@ impl Hosts {
     }
 }
 
-/// Counts the arrows of each host, and those that go back by more than the clocks may be off.
+/// Counts the collectives and the arrows of each host, and the arrows that go back by more than the clocks may be off.
 fn count(places: &mut [Place], ends: &Sorted<End>) -> io::Result<()> {
     each_arrow(ends, |arrow| {
         let (from, to) = hosts_of(&arrow);
+        if arrow.is_collective {
+            // There are two arrows between each host and the first one.
+            places[to].collectives += u64::from(from < to);
+            return;
+        }
         let takes_ns = |from: &Place, to: &Place| {
             to.curve
                 .at(arrow.to.1)

@@ -52,7 +52,7 @@ impl Reading {
 }
 
 /// How far a clock may drift in so much time.
-pub(crate) fn drift_ns(ns: i64) -> i64 {
+pub fn drift_ns(ns: i64) -> i64 {
     ns / (1_000_000 / DRIFT_PPM) + 1
 }
 

@@ -3,6 +3,7 @@
 use crate::Options;
 use crate::align::{By, Curve, Hosts, Place, clamp};
 use crate::clock::boot::{Boot, RecordedClock, boot};
+use crate::clock::collective_ends::CollectiveSearch;
 use crate::clock::draft::hosts;
 use crate::clock::flow_ends::collect;
 use crate::clock::placement::Placement;
@@ -10,6 +11,7 @@ use crate::clock::time_map::TimeMap;
 use crate::fragment::recording::Recording;
 use crate::pass::summary::ChunkSummary;
 use crate::pass::visit::ChunkView;
+use crate::store::sorter::Sorter;
 use sa_recorder::format::FragmentHeader;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +26,7 @@ const WALL_ERROR: Duration = Duration::from_millis(10);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockBy {
-    /// What their wall clocks showed, and the flows between them: nothing arrives before it was sent.
+    /// Their wall clocks, the flows between them (nothing arrives before it was sent), and the collectives that they ended together.
     #[default]
     Flows,
     /// What their wall clocks showed.
@@ -43,9 +45,13 @@ pub(crate) struct Clocks {
     pub(crate) failed: Option<String>,
 }
 
-/// What may tell of clocks besides anchors.
+/// Most bytes of the ends of flows and collectives in memory.
+const BYTES: usize = 8 << 20;
+
+/// Evidence about clocks besides anchors: flows and collectives.
 pub(crate) struct Flows<'a> {
     pub(crate) recordings: &'a [Recording],
+    pub(crate) summaries: &'a [ChunkSummary],
     pub(crate) view: ChunkView<'a>,
     /// Where temporary files may be.
     pub(crate) folders: &'a [PathBuf],
@@ -53,11 +59,11 @@ pub(crate) struct Flows<'a> {
 
 impl Clocks {
     /// Places the boots of all recordings by all that is known of them.
-    pub(crate) fn of(flows: &Flows<'_>, summaries: &[ChunkSummary], options: &Options) -> Clocks {
+    pub(crate) fn of(flows: &Flows<'_>, options: &Options) -> Clocks {
         let recordings = flows.recordings;
         let known = recordings
             .iter()
-            .zip(summaries)
+            .zip(flows.summaries)
             .filter_map(|(recording, summary)| {
                 Some(RecordedClock {
                     header: recording.clock_header()?,
@@ -100,7 +106,7 @@ impl Clocks {
         let places = match (by, flows) {
             (ClockBy::None, _) => boots.iter().map(|_| left_alone()).collect(),
             (ClockBy::Flows, Some(flows)) if boots.len() > 1 => {
-                let ends = flows.collect(boots);
+                let ends = flows.collect(boots, hosts);
                 let places = ends.and_then(|ends| hosts.place_by_flows(&ends));
                 places.unwrap_or_else(|error| {
                     failed = Some(error.to_string());
@@ -178,17 +184,32 @@ impl Flows<'_> {
     fn collect(
         &self,
         boots: &[Boot],
+        hosts: &Hosts,
     ) -> std::io::Result<crate::store::sorter::Sorted<crate::align::End>> {
-        // Flows of other profilers' traces lead to no other input.
-        let number = |recording: &Recording| {
-            let number = boots.binary_search(&boot(recording.header()?)).ok()?;
+        let number = |header: Option<&FragmentHeader>| {
+            let number = boots.binary_search(&boot(header?)).ok()?;
             u32::try_from(number).ok()
         };
-        let mut numbers: Vec<Option<u32>> = self.recordings.iter().map(number).collect();
-        if numbers.iter().flatten().collect::<BTreeSet<_>>().len() < 2 {
-            numbers.fill(None);
+        // Flows of other profilers' traces lead to no other input. Their collectives do.
+        let recordings = || self.recordings.iter();
+        let own = recordings().map(|recording| number(recording.header()));
+        let all = recordings().map(|recording| number(recording.clock_header()));
+        let (mut own, all): (Vec<_>, Vec<_>) = (own.collect(), all.collect());
+        if own.iter().flatten().collect::<BTreeSet<_>>().len() < 2 {
+            own.fill(None);
         }
-        collect(self.recordings, &numbers, self.view, self.folders)
+        let mut ends = Sorter::in_any(self.folders, BYTES);
+        collect(&mut ends, self.recordings, &own, self.view)?;
+        let collectives = CollectiveSearch {
+            recordings: self.recordings,
+            summaries: self.summaries,
+            boots: &all,
+            view: self.view,
+            folders: self.folders,
+            hosts,
+        };
+        collectives.collect(&mut ends)?;
+        ends.finish()
     }
 }
 
@@ -199,6 +220,7 @@ fn left_alone() -> Place {
         uncertainty_ns: None,
         by: By::Nothing,
         flows: 0,
+        collectives: 0,
         contradicting: 0,
         wall_off_ns: None,
     }

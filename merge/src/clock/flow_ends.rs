@@ -8,25 +8,22 @@ use crate::pass::chunk::Chunk;
 use crate::pass::labels::Labels;
 use crate::pass::source::Source;
 use crate::pass::visit::ChunkView;
-use crate::store::sorter::{Sorted, Sorter};
+use crate::store::sorter::Sorter;
 use rayon::prelude::*;
 use std::io;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Most bytes of them in memory.
-const BYTES: usize = 8 << 20;
 /// Most that one thread holds of them.
 const BATCH: usize = 1024;
 
-/// Reads them once more. `boots` tells of each recording its boot.
+/// Reads them once more, and adds them to `sorter`. `boots` has the boot of each recording.
 pub(super) fn collect(
+    sorter: &mut Sorter<'_, End>,
     recordings: &[Recording],
     boots: &[Option<u32>],
     ChunkView { sources, chunks }: ChunkView<'_>,
-    folders: &[PathBuf],
-) -> io::Result<Sorted<End>> {
-    let sorter = Mutex::new(Sorter::in_any(folders, BYTES));
+) -> io::Result<()> {
+    let sorter = Mutex::new(sorter);
     let push = |ends: &mut Vec<End>| {
         let mut sorter = sorter.lock().unwrap_or_else(PoisonError::into_inner);
         ends.drain(..).try_for_each(|end| sorter.push(end))
@@ -52,9 +49,7 @@ pub(super) fn collect(
             }
         });
         pushed.and_then(|()| push(&mut ends))
-    })?;
-    let sorter = sorter.into_inner().unwrap_or_else(PoisonError::into_inner);
-    sorter.finish()
+    })
 }
 
 fn end_of(event: &Event<'_>, boot: Option<u32>, offset_ns: i64) -> Option<End> {

@@ -13,7 +13,7 @@ pub struct Placement {
     /// Nanoseconds added to its monotonic clock, at its first event if it drifts.
     pub shift_ns: i64,
     /// `shared`: it is the reference; `wall_clock`: by its anchors; `wall_clock_and_flows`: by its anchors, and by flows from and to other hosts;
-    /// `flows`: by these alone; `none`: nothing tells, and it was left where it is.
+    /// `flows`: by these alone; `wall_clock_and_collectives` and `collectives`: likewise by collectives, where there are no flows; `none`: nothing tells, and it was left where it is.
     pub method: &'static str,
     /// What its times may be off, against the reference, in ns; `None` where they may be off by any time.
     pub uncertainty_ns: Option<u64>,
@@ -23,6 +23,8 @@ pub struct Placement {
     pub steps: usize,
     /// Arrows of flows from and to other hosts.
     pub flows: u64,
+    /// Collectives that it ended together with other hosts.
+    pub collectives: u64,
     /// Those of them that end before they begin by more than both clocks may be off.
     pub contradicting_flows: u64,
     /// How far ahead its wall clock was set, in ns, if flows say that it was set wrong.
@@ -41,7 +43,9 @@ impl Placement {
         let method = match place.by {
             _ if is_reference => "shared",
             By::Anchors => "wall_clock",
+            By::Both if place.flows == 0 => "wall_clock_and_collectives",
             By::Both => "wall_clock_and_flows",
+            By::Flows if place.flows == 0 => "collectives",
             By::Flows => "flows",
             By::Nothing => "none",
         };
@@ -58,6 +62,7 @@ impl Placement {
             drift_ppm: drift_ppm(&place.curve, (first_ns, last_ns)),
             steps: host.wall.as_ref().map_or(0, |wall| wall.steps),
             flows: place.flows,
+            collectives: place.collectives,
             contradicting_flows: place.contradicting,
             wall_off_ns: place.wall_off_ns,
         }
@@ -68,7 +73,9 @@ impl Placement {
         let by = match self.method {
             "wall_clock" => "by its wall clock",
             "wall_clock_and_flows" => "by its wall clock and by flows",
+            "wall_clock_and_collectives" => "by its wall clock and by collectives",
             "flows" => "by flows alone",
+            "collectives" => "by collectives alone",
             _ => "as it was recorded",
         };
         let off = match self.uncertainty_ns {
@@ -99,6 +106,10 @@ impl Placement {
         add(
             against > 0,
             format!("of which {against} go back in time all the same"),
+        );
+        add(
+            self.collectives > 0,
+            format!("{} collectives with other hosts", self.collectives),
         );
         if let Some(ns) = self.wall_off_ns {
             let side = if ns < 0 { "behind" } else { "ahead" };

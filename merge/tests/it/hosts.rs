@@ -3,7 +3,7 @@
 use crate::invocation::{Merged, RunDir};
 use crate::random::Rng;
 use crate::trace::ns;
-use crate::writer::line::stream;
+use crate::writer::line::{On, stream};
 use crate::writer::{Fragment, Process};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -93,9 +93,32 @@ impl Simulation {
         name: &str,
         args: &str,
     ) {
+        let on = Simulation::process(host).main_thread();
+        self.slice((host, on), (begin_ns, end_ns), name, args);
+    }
+
+    /// An all_reduce on the NPU of a host; `nth` is in its name.
+    pub(crate) fn collective(&mut self, host: usize, times: (i64, i64), nth: usize) {
+        let track = Simulation::process(host).thread(sa_recorder::format::TRACK_BASE);
+        let args = r#""process":"NPU 0","label":"NPU 0","sort_index":0,"thread":"Stream 7""#;
+        let is_first = !self.lines[host].iter().any(|line| line.0 == i64::MIN);
+        if is_first {
+            self.lines[host].push((i64::MIN, track.metadata("sa_track", args)));
+        }
+        // HCCL numbers the calls in their names.
+        let name = format!("hcom_allReduce__952_{nth}_{host}");
+        self.slice((host, track), times, &name, "");
+    }
+
+    fn slice(
+        &mut self,
+        (host, on): (usize, On),
+        (begin_ns, end_ns): (i64, i64),
+        name: &str,
+        args: &str,
+    ) {
         let clock = |at: i64| u64::try_from(self.hosts[host].monotonic_ns(at)).unwrap();
         let (begin, end) = (clock(begin_ns), clock(end_ns));
-        let on = Simulation::process(host).main_thread();
         let line = on.span(begin, end - begin, name, args);
         self.lines[host].push((begin_ns, line));
         let happened = Happened {

@@ -179,6 +179,7 @@ impl<'a> Merge<'a> {
     pub(super) fn align(&self, found: &mut FirstPass<'_>) -> Aligned {
         let flows = Flows {
             recordings: self.recordings,
+            summaries: &found.summaries,
             view: found.view(),
             folders: self.folders,
         };
@@ -188,7 +189,7 @@ impl<'a> Merge<'a> {
             ..self.options.clone()
         });
         let options = verbatim.as_ref().unwrap_or(self.options);
-        let clocks = || Clocks::of(&flows, &found.summaries, options);
+        let clocks = || Clocks::of(&flows, options);
         let clocks = self.pool.install(clocks);
         let maps = clocks.maps(self.recordings);
         if !self.options.verbatim {
@@ -240,6 +241,7 @@ impl<'a> Merge<'a> {
         let (sources, summaries) = (&found.sources, &found.summaries);
         let mut plan = Plan::new(self.recordings, summaries, &aligned.maps);
         plan.identities.note_exits(&self.options.exits);
+        plan.identities.note_clocks(&aligned.clocks.placements());
         let links = links.map(|links| {
             let maps = self.maps_of_links(&plan, aligned);
             self.pool.install(|| links.finish(&maps))

@@ -1,0 +1,289 @@
+//! Collects when hosts ended the same collectives, by which their clocks are brought together.
+//!
+//! No rank can end an all_reduce before all have begun it, and from then on all have the same to do. So they end it together, within the time of the
+//! transfer, which is at most the shortest part that any of them has in it: the rank that comes last waits for nobody. Each collective thus bounds how far
+//! two clocks can be apart, in both directions.
+//!
+//! Only names and numbers say that two slices are one collective, so [`pairing`] checks that first.
+
+mod device_rows;
+mod pairing;
+
+use crate::align::{End, Hosts, Role, clamp};
+use crate::clock::collective_ends::device_rows::DeviceRows;
+use crate::clock::collective_ends::pairing::Pairings;
+use crate::event::collective::{Collective, CollectiveCounts, CollectiveKey};
+use crate::event::line::Event;
+use crate::fragment::recording::Recording;
+use crate::pass::chunk::Chunk;
+use crate::pass::summary::ChunkSummary;
+use crate::pass::visit::ChunkView;
+use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Most bytes of them in memory.
+const BYTES: usize = 8 << 20;
+
+/// The recordings in which collectives are searched for.
+pub(super) struct CollectiveSearch<'a> {
+    pub(super) recordings: &'a [Recording],
+    pub(super) summaries: &'a [ChunkSummary],
+    /// Number of each recording's boot.
+    pub(super) boots: &'a [Option<u32>],
+    pub(super) view: ChunkView<'a>,
+    pub(super) folders: &'a [PathBuf],
+    /// The hosts, by the numbers of their boots.
+    pub(super) hosts: &'a Hosts,
+}
+
+/// A collective's slice on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RankSlice {
+    group: u64,
+    rank: u32,
+    start_ns: i64,
+    end_ns: i64,
+    boot: u32,
+}
+
+/// A rank's part of a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Member {
+    key: CollectiveKey,
+    boot: u32,
+    rank: u32,
+    start_ns: i64,
+    end_ns: i64,
+}
+
+/// When the ranks of one host ended a collective.
+#[derive(Clone, Copy, Debug)]
+struct HostEnd {
+    boot: u32,
+    first_ns: i64,
+    last_ns: i64,
+    /// The longest time that the transfer can have taken: the shortest part that any rank of any host had in it.
+    transfer_ns: i64,
+}
+
+impl CollectiveSearch<'_> {
+    /// Adds two arrows for each collective and each two of its hosts: neither ends later than the other plus the time of the transfer.
+    pub(super) fn collect(&self, ends: &mut Sorter<'_, End>) -> io::Result<()> {
+        let rows = DeviceRows::of(self.recordings, self.summaries, self.boots);
+        let (counts, members) = self.members(&rows)?;
+        let is_whole = |group: &[Member]| {
+            let count = |member: &Member| counts.count(member.key.group, member.rank);
+            let is_paired = group.iter().all(|member| count(member) == count(&group[0]));
+            is_paired && !rows.has_same(group.iter().map(|member| member.rank))
+        };
+        let mut pairings = Pairings::new(self.hosts);
+        each_collective(&members, is_whole, |key, hosts| {
+            for (one, other) in pairs(hosts) {
+                pairings.add(key.group, one, other);
+            }
+            Ok(())
+        })?;
+        let certain = pairings.finish();
+        each_collective(&members, is_whole, |key, hosts| {
+            for (one, other) in pairs(hosts) {
+                if certain.contains(&(key.group, (one.boot, other.boot))) {
+                    put(key, one, other, ends)?;
+                    put(key, other, one, ends)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the parts of all ranks, sorted by collective.
+    fn members(&self, rows: &DeviceRows) -> io::Result<(CollectiveCounts, Sorted<Member>)> {
+        let slices = self.slices(rows)?;
+        let mut counts = CollectiveCounts::default();
+        let mut members = Sorter::in_any(self.folders, BYTES);
+        slices.each(|slice| {
+            let Some(key) = counts.next(slice.group, slice.rank) else {
+                return Ok(());
+            };
+            members.push(Member {
+                key,
+                boot: slice.boot,
+                rank: slice.rank,
+                start_ns: slice.start_ns,
+                end_ns: slice.end_ns,
+            })
+        })?;
+        Ok((counts, members.finish()?))
+    }
+
+    /// Returns the slices of collectives that end together, sorted by rank and time.
+    fn slices(&self, rows: &DeviceRows) -> io::Result<Sorted<RankSlice>> {
+        let slices = Mutex::new(Sorter::in_any(self.folders, BYTES));
+        let ChunkView { sources, chunks } = self.view;
+        let may_have = |chunk: &&Chunk| {
+            let source = &sources[chunk.source];
+            rows.is_in(source.recording) && source.summary.phases.contains_key(&b'X')
+        };
+        let chunks: Vec<&Chunk> = chunks.iter().filter(may_have).collect();
+        chunks.par_iter().try_for_each(|chunk| {
+            let source = &sources[chunk.source];
+            let header = self.recordings[source.recording].clock_header();
+            let offset_ns = header.map_or(0, |header| header.monotonic_offset_ns);
+            let (boot, mut found) = (self.boots[source.recording], Vec::new());
+            chunk.recorded(source.bytes, |event| {
+                let slice = boot.and_then(|boot| {
+                    let (rank, collective) = rows.collective(source.recording, &event)?;
+                    Some(slice(&event, rank, collective, (boot, offset_ns)))
+                });
+                found.extend(slice);
+            });
+            let mut slices = slices.lock().unwrap_or_else(PoisonError::into_inner);
+            found.into_iter().try_for_each(|slice| slices.push(slice))
+        })?;
+        let slices = slices.into_inner().unwrap_or_else(PoisonError::into_inner);
+        slices.finish()
+    }
+}
+
+fn slice(
+    event: &Event<'_>,
+    rank: u32,
+    collective: Collective,
+    (boot, offset_ns): (u32, i64),
+) -> RankSlice {
+    let start_ns = clamp(event.ts_ns.saturating_sub(clamp(offset_ns)));
+    RankSlice {
+        group: collective.group,
+        rank,
+        start_ns,
+        end_ns: clamp(start_ns.saturating_add(event.dur_ns)),
+        boot,
+    }
+}
+
+/// Calls `found` with each collective, and when its hosts ended it. Skips groups that are not whole: if ranks have different numbers of collectives, or if two
+/// say that they are the same one, it is unknown which collectives belong together.
+fn each_collective(
+    members: &Sorted<Member>,
+    is_whole: impl Fn(&[Member]) -> bool,
+    mut found: impl FnMut(CollectiveKey, &[HostEnd]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut group: Vec<Member> = Vec::new();
+    let mut finish = |group: &[Member]| match group.first() {
+        Some(first) if is_whole(group) => found(first.key, &host_ends(group)),
+        _ => Ok(()),
+    };
+    members.each(|member| {
+        if group.last().is_some_and(|last| last.key != member.key) {
+            finish(&group)?;
+            group.clear();
+        }
+        group.push(member);
+        Ok(())
+    })?;
+    finish(&group)
+}
+
+fn host_ends(members: &[Member]) -> Vec<HostEnd> {
+    let durations = members.iter();
+    let durations = durations.map(|member| member.end_ns.saturating_sub(member.start_ns));
+    let transfer_ns = durations.min().unwrap_or(0);
+    let mut hosts: BTreeMap<u32, HostEnd> = BTreeMap::new();
+    for member in members {
+        let host = hosts.entry(member.boot).or_insert(HostEnd {
+            boot: member.boot,
+            first_ns: member.end_ns,
+            last_ns: member.end_ns,
+            transfer_ns,
+        });
+        host.first_ns = host.first_ns.min(member.end_ns);
+        host.last_ns = host.last_ns.max(member.end_ns);
+    }
+    hosts.into_values().collect()
+}
+
+/// Pairs the first host with each other one. Bounds between any two hosts follow from these, and all pairs of many hosts would be too many.
+fn pairs(hosts: &[HostEnd]) -> impl Iterator<Item = (HostEnd, HostEnd)> {
+    let first = hosts.first().copied().into_iter().cycle();
+    first.zip(hosts.iter().skip(1).copied())
+}
+
+/// Adds an arrow: all of the first host's ranks end before the first of the other's ends plus the transfer.
+fn put(
+    key: CollectiveKey,
+    from: HostEnd,
+    to: HostEnd,
+    ends: &mut Sorter<'_, End>,
+) -> io::Result<()> {
+    let mut name = [0; 20];
+    name[..8].copy_from_slice(&key.group.to_le_bytes());
+    for (word, at) in [key.nth, from.boot, to.boot].into_iter().zip([8, 12, 16]) {
+        name[at..at + 4].copy_from_slice(&word.to_le_bytes());
+    }
+    let flow = xxh3_64(&name);
+    let over_ns = clamp(to.first_ns.saturating_add(from.transfer_ns));
+    for (role, boot, at_ns) in [
+        (Role::Collective, from.boot, from.last_ns),
+        (Role::CollectiveOver, to.boot, over_ns),
+    ] {
+        ends.push(End {
+            flow,
+            role,
+            boot,
+            at_ns,
+        })?;
+    }
+    Ok(())
+}
+
+impl Record for RankSlice {
+    const BYTES: usize = 32;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.group.to_le_bytes());
+        out.extend_from_slice(&self.start_ns.to_le_bytes());
+        out.extend_from_slice(&self.end_ns.to_le_bytes());
+        out.extend_from_slice(&self.rank.to_le_bytes());
+        out.extend_from_slice(&self.boot.to_le_bytes());
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        RankSlice {
+            group: long_at(bytes, 0),
+            start_ns: long_at(bytes, 8).cast_signed(),
+            end_ns: long_at(bytes, 16).cast_signed(),
+            rank: word_at(bytes, 24),
+            boot: word_at(bytes, 28),
+        }
+    }
+}
+
+impl Record for Member {
+    const BYTES: usize = 36;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.key.group.to_le_bytes());
+        out.extend_from_slice(&self.start_ns.to_le_bytes());
+        out.extend_from_slice(&self.end_ns.to_le_bytes());
+        out.extend_from_slice(&self.key.nth.to_le_bytes());
+        out.extend_from_slice(&self.rank.to_le_bytes());
+        out.extend_from_slice(&self.boot.to_le_bytes());
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        Member {
+            key: CollectiveKey {
+                group: long_at(bytes, 0),
+                nth: word_at(bytes, 24),
+            },
+            start_ns: long_at(bytes, 8).cast_signed(),
+            end_ns: long_at(bytes, 16).cast_signed(),
+            rank: word_at(bytes, 28),
+            boot: word_at(bytes, 32),
+        }
+    }
+}

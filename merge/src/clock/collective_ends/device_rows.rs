@@ -1,0 +1,119 @@
+//! Finds the rows of devices in each recording, and numbers the ranks that the rows belong to.
+
+use crate::device::category::{CategoryUse, category_use};
+use crate::device::label::DeviceLabel;
+use crate::event::collective::Collective;
+use crate::event::json::scan_object;
+use crate::event::line::Event;
+use crate::fragment::recording::Recording;
+use crate::pass::summary::ChunkSummary;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// The rows of devices.
+#[derive(Debug, Default)]
+pub(super) struct DeviceRows {
+    /// Of each recording the rank of each row.
+    ranks: Vec<HashMap<(i64, i64), u32>>,
+    /// Of each rank its number in the distributed program, if its trace says so.
+    declared: Vec<Option<u64>>,
+    /// Processes that are labelled as devices, by recording.
+    labelled: HashSet<(usize, i64)>,
+    /// Recordings of other profilers.
+    foreign: Vec<bool>,
+}
+
+impl DeviceRows {
+    /// Finds the rows of recordings that have a boot: our tracks, and all rows of other profilers, whose categories decide later.
+    pub(super) fn of(
+        recordings: &[Recording],
+        summaries: &[ChunkSummary],
+        boots: &[Option<u32>],
+    ) -> DeviceRows {
+        let mut rows = DeviceRows::default();
+        // Pieces of one trace have the same ranks.
+        let mut ranks: HashMap<(Option<usize>, usize, i64, &str), u32> = HashMap::new();
+        for (number, (recording, summary)) in recordings.iter().zip(summaries).enumerate() {
+            let is_foreign = recording.foreign.is_some();
+            let trace = recording.foreign.as_ref().map(|foreign| foreign.number);
+            let scope = (trace, if is_foreign { 0 } else { number });
+            let declared = recording.foreign.as_ref().and_then(|foreign| foreign.rank);
+            let mut of_recording = HashMap::new();
+            for &(pid, tid) in summary.threads.keys().filter(|_| boots[number].is_some()) {
+                let device = match summary.tracks.get(&(pid, tid)) {
+                    Some(track) => track.process.as_str(),
+                    None if is_foreign => "",
+                    None => continue,
+                };
+                let rank = *ranks
+                    .entry((scope.0, scope.1, pid, device))
+                    .or_insert_with(|| {
+                        rows.declared.push(declared);
+                        u32::try_from(rows.declared.len() - 1).unwrap_or(u32::MAX)
+                    });
+                of_recording.insert((pid, tid), rank);
+            }
+            let labels = summary.hints.labels.iter();
+            let labelled = labels.filter(|(_, labels)| DeviceLabel::in_labels(labels).is_some());
+            rows.labelled
+                .extend(labelled.map(|(pid, _)| (number, *pid)));
+            rows.ranks.push(of_recording);
+            rows.foreign.push(is_foreign);
+        }
+        rows
+    }
+
+    /// Returns true if a recording has rows of devices.
+    pub(super) fn is_in(&self, recording: usize) -> bool {
+        !self.ranks[recording].is_empty()
+    }
+
+    /// Returns true if two of these ranks say that they are the same rank of the distributed program. They belong to two runs.
+    pub(super) fn has_same(&self, ranks: impl Iterator<Item = u32>) -> bool {
+        let mut seen = HashSet::new();
+        let mut declared = ranks.filter_map(|rank| *self.declared.get(rank as usize)?);
+        declared.any(|rank| !seen.insert(rank))
+    }
+
+    /// Returns the rank and the collective of an event, if it is a slice of a collective that all ranks end together.
+    pub(super) fn collective(
+        &self,
+        recording: usize,
+        event: &Event<'_>,
+    ) -> Option<(u32, Collective)> {
+        if event.phase != b'X' {
+            return None;
+        }
+        let rank = *self.ranks[recording].get(&(event.pid, event.tid))?;
+        let fields = scan_object(event.line)?;
+        if self.foreign[recording] {
+            let category = text(fields.cat.of(event.line));
+            let is_work = match category_use(&category) {
+                Some(CategoryUse::Work) => true,
+                Some(CategoryUse::WorkOnDevice) | None => {
+                    self.labelled.contains(&(recording, event.pid))
+                }
+                Some(_) => false,
+            };
+            if !is_work {
+                return None;
+            }
+        }
+        let name = text(fields.name.of(event.line));
+        let collective = Collective::of(&name, fields.args.of(event.line))?;
+        collective
+            .kind
+            .ends_together()
+            .then_some((rank, collective))
+    }
+}
+
+/// Returns the text of a JSON string.
+fn text(value: &[u8]) -> Cow<'_, str> {
+    match memchr::memchr(b'\\', value) {
+        None => String::from_utf8_lossy(crate::base::number::unquoted(value)),
+        Some(_) => serde_json::from_slice::<String>(value)
+            .unwrap_or_default()
+            .into(),
+    }
+}
