@@ -5,6 +5,7 @@
 pub(crate) mod axis;
 pub(crate) mod boot;
 pub(crate) mod clocks;
+mod collective_ends;
 mod draft;
 mod flow_ends;
 pub(crate) mod moment;

@@ -23,9 +23,17 @@ impl Pattern {
         name == self.text || self.glob.as_ref().is_some_and(|glob| glob.matches(name))
     }
 
-    /// The same; text need only be a part of the name.
+    /// The same; the text need only be a part of the name. A number at either end of it must be a whole one: `rank 1` is no part of `rank 12`.
     pub fn is_in(&self, name: &str) -> bool {
-        self.is(name) || self.glob.is_none() && name.contains(&self.text)
+        let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+        let (name_bytes, text) = (name.as_bytes(), self.text.as_bytes());
+        let is_whole = |(at, _): (usize, &str)| {
+            let (before, after) = (at.checked_sub(1), at + text.len());
+            let cuts_front = is_digit(text.first()) && is_digit(before.map(|at| &name_bytes[at]));
+            let cuts_back = is_digit(text.last()) && is_digit(name_bytes.get(after));
+            !cuts_front && !cuts_back
+        };
+        self.is(name) || name.match_indices(&self.text).any(is_whole)
     }
 }
 
@@ -45,6 +53,11 @@ mod tests {
             ("w?", "w\u{44f}", true, true),
             ("[", "a[b", false, true),
             ("Step", "step", false, false),
+            ("rank 1", "python3 · rank 1", false, true),
+            ("rank 1", "rank 12 · rank 1 · GPU 0", false, true),
+            ("rank 1", "python3 · rank 12", false, false),
+            ("1 a", "11 a", false, false),
+            ("[TP0] 4", "python3 · [TP0] 4", false, true),
         ] {
             let found = Pattern::new(pattern);
             assert_eq!(

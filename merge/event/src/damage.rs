@@ -109,6 +109,17 @@ pub fn path_text<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&path.to_string_lossy())
 }
 
+/// Writes a path that may be absent, as `null` then.
+///
+/// # Errors
+/// If the serializer fails.
+pub fn path_text_if_some<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    match path {
+        Some(path) => path_text(path, to),
+        None => to.serialize_none(),
+    }
+}
+
 /// Places of one file in the order they were met, the list bounded, the totals exact.
 #[derive(Clone, Debug, Default)]
 pub struct Places {

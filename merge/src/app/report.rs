@@ -9,7 +9,7 @@ pub(crate) mod sources;
 
 use crate::app::losses::report::LossReport;
 use crate::clock::placement::Placement;
-use crate::event::damage::{Damage, Kind, LISTED, Places, path_text};
+use crate::event::damage::{Damage, Kind, LISTED, Places, path_text, path_text_if_some};
 use crate::event::mend::Repairs;
 use crate::foreign::ForeignReport;
 use crate::fragment::exit::{DeadProcess, Death, Deaths, Exit};
@@ -20,7 +20,7 @@ use crate::select::window::WindowReport;
 use crate::write::split::SplitTrace;
 use crate::write::split::report::{PartReport, file_name};
 use sa_recorder::format::{RemovedRun, RemovedRuns, visible};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -598,13 +598,6 @@ fn is_zero(number: &u64) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 fn is_false(flag: &bool) -> bool {
     !flag
-}
-
-fn path_text_if_some<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
-    match path {
-        Some(path) => path_text(path, to),
-        None => to.serialize_none(),
-    }
 }
 
 #[cfg(test)]

@@ -55,7 +55,11 @@ const HOST: [&str; 7] = [
 
 /// Returns the group that a process of this name is, if it is one.
 pub(crate) fn vendor_group(name: &str) -> Option<VendorGroup> {
-    let name = without_pid(name);
+    // A merge of several traces adds the rank to a name, and puts the label of the device before it.
+    without_pid(name).split(" · ").find_map(group)
+}
+
+fn group(name: &str) -> Option<VendorGroup> {
     match name {
         "Ascend Hardware" => Some(VendorGroup::Hardware),
         "Communication" | "HCCL" | "Communication(HCCL)" => Some(VendorGroup::Communication),
@@ -148,6 +152,11 @@ mod tests {
         for (name, expected) in [
             ("Ascend Hardware", Some(VendorGroup::Hardware)),
             ("Ascend Hardware[4824512]", Some(VendorGroup::Hardware)),
+            ("Ascend Hardware · rank 3", Some(VendorGroup::Hardware)),
+            (
+                "NPU 0 · Ascend Hardware · rank 3[7]",
+                Some(VendorGroup::Hardware),
+            ),
             ("Communication", Some(VendorGroup::Communication)),
             ("Overlap Analysis", Some(VendorGroup::Derived)),
             ("CANN", Some(VendorGroup::Host)),

@@ -21,6 +21,9 @@ const KILLED: &str = "killed";
 const ENDS: [&str; 2] = [" by ", " with exit code "];
 /// The note of a merge about a process whose ring was in memory.
 const RING: &str = "ring in memory";
+/// Begins the note of a merge about the clock of a process. [`CLOCK_ERROR`] follows.
+const CLOCK: &str = "clock ";
+const CLOCK_ERROR: &str = " ±";
 
 /// The kind and number of a device.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,10 +160,11 @@ impl<'a> Notes<'a> {
     }
 }
 
-/// Returns true for notes about the recording of a process, which say how it ended and where its ring was.
+/// Returns true for notes about the recording of a process, which say how it ended, where its ring was, and what its clock may be off.
 fn is_of_recording(part: &str) -> bool {
     let is_killed = |how: &str| how.is_empty() || ENDS.iter().any(|end| how.starts_with(end));
-    part == RING || part.strip_prefix(KILLED).is_some_and(is_killed)
+    let is_clock = part.starts_with(CLOCK) && part.contains(CLOCK_ERROR);
+    part == RING || is_clock || part.strip_prefix(KILLED).is_some_and(is_killed)
 }
 
 /// Returns true for labels that a trace gives its own processes.

@@ -46,7 +46,7 @@ impl<'a> TraceEvents<'a> {
         TraceEvents {
             index: ThreadIndex::new(job.plan, job.overflow.rows()),
             mates: ByChunk::default(),
-            processes: trace_processes(processes, &report.processes, &report.clocks),
+            processes: trace_processes(processes, &report.processes),
             devices: Devices::new(processes, &report.processes),
             folders: trace.folders,
             pool: trace.pool,

@@ -1,7 +1,6 @@
 //! A process of the trace, as consumers see it.
 
 use crate::app::report::ProcessReport;
-use crate::clock::placement::Placement;
 use crate::identity::process::{Process, ProcessKey};
 use std::collections::BTreeMap;
 
@@ -20,6 +19,8 @@ pub struct TraceProcess<'a> {
     pub boot_id: Option<&'a str>,
     /// The run that it recorded, where its header names one.
     pub run: Option<&'a str>,
+    /// The clock of its times: processes with the same number share one. `None` for a trace that is the only input and has no clock.
+    pub clock: Option<usize>,
     /// What its times may be off against those of the reference host, in ns; `None` where nothing tells. Times of one host have no error between them.
     pub clock_uncertainty_ns: Option<u64>,
 }
@@ -28,18 +29,9 @@ pub struct TraceProcess<'a> {
 pub(super) fn trace_processes<'a>(
     processes: &'a [Process],
     reports: &'a [ProcessReport],
-    clocks: &[Placement],
 ) -> Vec<TraceProcess<'a>> {
     let keys = processes.iter().map(|process| &process.key);
     let numbers: BTreeMap<&ProcessKey, usize> = keys.zip(0..).collect();
-    let uncertainty_ns = |key: &ProcessKey| {
-        let ProcessKey::Recorded(host, boot_id, ..) = key else {
-            return None;
-        };
-        let mut clocks = clocks.iter();
-        let of_boot = |clock: &&Placement| (&clock.host, &clock.boot_id) == (host, boot_id);
-        clocks.find(of_boot)?.uncertainty_ns
-    };
     let of = |((process, report), number): ((&'a Process, &'a ProcessReport), usize)| {
         let recorder = process.key.recorder();
         let boot_id = match recorder {
@@ -56,7 +48,8 @@ pub(super) fn trace_processes<'a>(
                 .and_then(|origin| origin.labels.as_deref()),
             boot_id: boot_id.filter(|boot_id| !boot_id.is_empty()),
             run: process.run.as_deref(),
-            clock_uncertainty_ns: uncertainty_ns(recorder),
+            clock: process.clock.map(|clock| clock.number),
+            clock_uncertainty_ns: process.clock.and_then(|clock| clock.uncertainty_ns),
         }
     };
     processes.iter().zip(reports).zip(0..).map(of).collect()

@@ -32,7 +32,7 @@ impl TraceThread {
         key: ThreadKey,
         thread: &Thread,
     ) -> TraceThread {
-        let name = thread.name.clone().or_else(|| thread.text.clone());
+        let name = thread.shown_name();
         // In a trace that a merge wrote nothing but the name tells it from a thread.
         let is_recorded = matches!(process.key.recorder(), ProcessKey::Recorded(..));
         let is_called_so = || name.as_deref().is_some_and(is_of_lane);

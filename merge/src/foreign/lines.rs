@@ -8,12 +8,12 @@ use crate::event::damage::{Kind, Places};
 use crate::event::era::{Days, Era};
 use crate::event::json::{Fields, scan_object_at_front};
 use crate::event::mend::{Repair, Repairs};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Ids that are texts of which the names are kept; no profiler has so many.
+/// Maximum number of pids, and of text ids whose names are kept. No profiler has that many.
 const MOST_TEXTS: usize = 10_000;
 const BUFFER_BYTES: usize = 1 << 18;
 
@@ -37,6 +37,8 @@ pub(super) struct Lines<'f> {
     pub(super) repairs: Repairs,
     /// From the first event to the end of the last.
     pub(super) time: Option<(i64, i64)>,
+    /// When the last event began.
+    pub(super) last_begin_ns: i64,
     /// When the events began.
     pub(super) days: Days,
     first: FirstReading,
@@ -47,6 +49,8 @@ pub(super) struct Lines<'f> {
     /// Categories of the spans on each row, by pid and tid.
     pub(super) rows: BTreeMap<(i64, i64), RowCategories>,
     arrows: EarlyArrows<'f>,
+    /// The processes that have events with a time.
+    pub(super) pids: BTreeSet<i64>,
 }
 
 impl<'f> Lines<'f> {
@@ -58,6 +62,7 @@ impl<'f> Lines<'f> {
             places: Places::default(),
             repairs: Repairs::default(),
             time: None,
+            last_begin_ns: i64::MIN,
             days: Days::default(),
             first,
             events: 0,
@@ -65,6 +70,7 @@ impl<'f> Lines<'f> {
             texts: BTreeMap::new(),
             rows: BTreeMap::new(),
             arrows: EarlyArrows::new(folder),
+            pids: BTreeSet::new(),
         })
     }
 
@@ -97,6 +103,9 @@ impl<'f> Lines<'f> {
                 let (row, categories) = written.row;
                 if categories.any() {
                     self.rows.entry(row).or_default().add(categories);
+                }
+                if written.time.is_some() && self.pids.len() < MOST_TEXTS {
+                    self.pids.insert(written.pid);
                 }
                 for (id, text) in written.texts.into_iter().flatten() {
                     // Perfetto takes no name that is empty.
@@ -155,6 +164,7 @@ impl<'f> Lines<'f> {
     pub(super) fn see(&mut self, time: Option<(i64, i64)>) {
         let Some((start, end)) = time else { return };
         self.days.see(start);
+        self.last_begin_ns = self.last_begin_ns.max(start);
         let (first, last) = self.time.unwrap_or((start, end));
         self.time = Some((first.min(start), last.max(end)));
     }

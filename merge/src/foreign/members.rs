@@ -16,6 +16,8 @@ pub(super) struct DocumentMembers {
     pub(super) tool: Option<&'static str>,
     /// Wall time in ns that times count from.
     pub(super) base_ns: Option<i64>,
+    /// The rank of its process in a distributed program.
+    pub(super) rank: Option<u64>,
     /// The names of those that are in no trace that is merged from it.
     pub(super) left_out: Vec<String>,
 }
@@ -29,6 +31,11 @@ struct VizTracer {
 #[derive(Deserialize)]
 struct OtherData {
     tool: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct DistributedInfo {
+    rank: u64,
 }
 
 impl DocumentMembers {
@@ -61,6 +68,10 @@ impl DocumentMembers {
                 self.base_ns = metadata.and_then(|metadata| metadata.base_ns);
                 self.tool = Some("viztracer");
             }
+            b"distributedInfo" => {
+                let info = serde_json::from_slice::<DistributedInfo>(value).ok();
+                self.rank = info.map(|info| info.rank);
+            }
             b"otherData" => {
                 let data = serde_json::from_slice::<OtherData>(value).ok();
                 if data.and_then(|data| data.tool).as_deref() == Some(MERGED) {
@@ -91,6 +102,10 @@ mod tests {
             (members.tool, members.left_out),
             (Some("kineto"), vec!["deviceProperties".to_owned()])
         );
+        let mut members = DocumentMembers::default();
+        let info = br#"{"backend":"nccl","rank":3,"world_size":8}"#;
+        members.take(b"distributedInfo", info);
+        assert_eq!(members.rank, Some(3));
         let mut members = DocumentMembers::default();
         let metadata = br#"{"version":"1.1.1","overflow":false,"baseTimeNanoseconds":17953}"#;
         members.take(b"viztracer_metadata", metadata);

@@ -3,6 +3,7 @@
 use super::clock::{ReferenceClock, TimeOrigin, anchors, behind, own, seconds};
 use super::draft::TraceDraft;
 use super::offset::Offset;
+use super::pieces::PiecePlace;
 use crate::Error;
 use crate::base::file_id::FileId;
 use sa_recorder::format::{Anchor, FragmentHeader};
@@ -26,10 +27,15 @@ pub(super) struct TracePlace {
 /// If one cannot be, or an offset is of none of them.
 pub(super) fn place(
     drafts: &[TraceDraft<'_>],
+    pieces: &[PiecePlace],
     axis: &ReferenceClock,
     offsets: &[Offset],
 ) -> Result<Vec<TracePlace>, Error> {
-    let of_drafts: Vec<Option<i64>> = drafts.iter().map(|draft| of(draft, offsets)).collect();
+    // A piece goes where the first one goes.
+    let offset = |(draft, piece): (&TraceDraft, &PiecePlace)| {
+        of(draft, offsets).or_else(|| of(&drafts[piece.first], offsets))
+    };
+    let of_drafts: Vec<Option<i64>> = drafts.iter().zip(pieces).map(offset).collect();
     for offset in offsets {
         if !drafts.iter().any(|draft| is_of(offset, draft)) {
             return Err(Error::Usage(format!(
@@ -38,20 +44,31 @@ pub(super) fn place(
             )));
         }
     }
-    let axis = with_first_wall(axis, drafts);
-    let is_alone = drafts.len() == 1 && axis.start_ns.is_none() && axis.reference.is_none();
+    let is_one = pieces.iter().all(|piece| piece.first == pieces[0].first);
+    let axis = with_first_wall(axis, drafts, is_one);
+    let is_alone = is_one && axis.start_ns.is_none() && axis.reference.is_none();
     let placed = drafts.iter().zip(of_drafts);
-    placed
-        .map(|(draft, offset_ns)| one(draft, offset_ns, &axis, is_alone))
-        .collect()
+    let placed = placed.map(|(draft, offset_ns)| one(draft, offset_ns, &axis, is_alone));
+    let mut placed = placed.collect::<Result<Vec<_>, Error>>()?;
+    for (number, piece) in pieces.iter().enumerate() {
+        if piece.first != number {
+            let clock = placed[piece.first].clock.clone();
+            placed[number].clock = clock;
+        }
+    }
+    Ok(placed)
 }
 
 /// Without fragments the first trace that knows the time is what the others are brought to.
-fn with_first_wall(axis: &ReferenceClock, drafts: &[TraceDraft<'_>]) -> ReferenceClock {
+fn with_first_wall(
+    axis: &ReferenceClock,
+    drafts: &[TraceDraft<'_>],
+    is_one: bool,
+) -> ReferenceClock {
     let is_wall =
         |draft: &&TraceDraft<'_>| matches!(draft.origin, TimeOrigin::Wall(..)) && !axis.lacks_wall;
     let wall = drafts.iter().find(is_wall);
-    let first = wall.or(drafts.first().filter(|_| drafts.len() > 1));
+    let first = wall.or(drafts.first().filter(|_| !is_one));
     ReferenceClock {
         reference: axis
             .reference

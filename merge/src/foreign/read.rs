@@ -7,13 +7,15 @@ use super::draft::TraceDraft;
 use super::find::TraceCandidate;
 use super::lines::{FirstReading, Lines};
 use super::members::{DocumentMembers, MERGED};
+use super::names::{distinctions, file_names};
+use super::pieces::{PiecePlace, pieces};
 use super::place::{self, TracePlace};
 use super::report::ForeignReport;
 use super::strace::StraceLog;
 use super::{join, strace};
 use crate::fragment::file::{Content, Fragment};
 use crate::fragment::file_watch::FileWatch;
-use crate::fragment::foreign_trace::{FRONT_BYTES, ForeignTrace};
+use crate::fragment::foreign_trace::{Distinction, FRONT_BYTES, ForeignTrace};
 use crate::fragment::recording::Recording;
 use crate::fragment::temp_folder::in_first;
 use crate::{Error, Options};
@@ -52,7 +54,8 @@ pub(crate) fn read(
     options: &Options,
     folders: &[PathBuf],
 ) -> Result<ForeignTraces, Error> {
-    let names = names(&candidates);
+    let paths = candidates.iter().map(|candidate| candidate.path.as_path());
+    let names = file_names(&paths.collect::<Vec<_>>());
     let (mut traces, mut drafts) = (ForeignTraces::default(), Vec::new());
     for (candidate, name) in candidates.into_iter().zip(names) {
         traces.bad_gzip.extend(bad_gzip(&candidate));
@@ -64,14 +67,22 @@ pub(crate) fn read(
             options.keep_times,
         )?);
     }
-    let placed = place::place(&drafts, &ReferenceClock::of(recordings), &options.offsets)?;
-    for (number, (draft, placed)) in drafts.into_iter().zip(placed).enumerate() {
+    let pieces = pieces(&drafts);
+    let reference = ReferenceClock::of(recordings);
+    let placed = place::place(&drafts, &pieces, &reference, &options.offsets)?;
+    let whole = whole_traces(&drafts, &pieces);
+    let all = drafts.into_iter().zip(placed).zip(&pieces);
+    for (number, ((draft, placed), piece)) in all.enumerate() {
         let folder = draft.folder.clone();
         if draft.has_changed {
             traces.changed.push(draft.path.clone());
         }
-        let finished = finish(number, draft, placed);
-        let (recording, report) = finished.map_err(|error| Error::of_temporary(&folder, error))?;
+        let finished = finish(draft, placed, &whole[piece.first]);
+        let (recording, mut report) =
+            finished.map_err(|error| Error::of_temporary(&folder, error))?;
+        let is_first = piece.first == number;
+        report.continues = (!is_first).then(|| whole[piece.first].path.clone());
+        report.doubt.clone_from(&piece.doubt);
         traces.recordings.push(recording);
         traces.reports.push(report);
     }
@@ -82,23 +93,6 @@ fn bad_gzip(candidate: &TraceCandidate) -> Option<BadGzip> {
     let (offset, why) = candidate.failure.clone()?;
     let path = candidate.path.clone();
     Some(BadGzip { path, offset, why })
-}
-
-/// The names of their files; of those that share one the whole path.
-fn names(candidates: &[TraceCandidate]) -> Vec<String> {
-    let short = |candidate: &TraceCandidate| {
-        let name = candidate.path.file_name().unwrap_or_default();
-        name.to_string_lossy().into_owned()
-    };
-    let all: Vec<String> = candidates.iter().map(short).collect();
-    let is_shared = |name: &String| all.iter().filter(|other| *other == name).count() > 1;
-    let named = candidates.iter().zip(&all);
-    named
-        .map(|(candidate, name)| match is_shared(name) {
-            true => candidate.path.display().to_string(),
-            false => name.clone(),
-        })
-        .collect()
 }
 
 /// Reads one trace into a temporary file, in the first folder that takes it.
@@ -178,11 +172,38 @@ fn read_content(
     Ok((read, sum.finish()))
 }
 
+/// Names and number that all pieces of a trace share.
+struct WholeTrace {
+    number: usize,
+    path: PathBuf,
+    name: String,
+    distinction: Option<Distinction>,
+}
+
+/// The trace that each of them begins; the entries of further pieces are not used.
+fn whole_traces(drafts: &[TraceDraft<'_>], pieces: &[PiecePlace]) -> Vec<WholeTrace> {
+    let firsts = || (0..drafts.len()).filter(|number| pieces[*number].first == *number);
+    let ranks = firsts().map(|number| {
+        let draft = &drafts[number];
+        (draft.path.as_path(), draft.members.rank)
+    });
+    let mut distinctions = distinctions(&ranks.collect::<Vec<_>>());
+    let whole = |number: usize| WholeTrace {
+        number,
+        path: drafts[number].path.clone(),
+        name: drafts[number].name.clone(),
+        distinction: firsts()
+            .position(|first| first == number)
+            .and_then(|nth| distinctions[nth].take()),
+    };
+    (0..drafts.len()).map(whole).collect()
+}
+
 /// Writes what places the times, and opens the file as a recording.
 fn finish(
-    number: usize,
     draft: TraceDraft<'_>,
     placed: TracePlace,
+    whole: &WholeTrace,
 ) -> io::Result<(Recording, ForeignReport)> {
     let mut lines = draft.lines;
     for anchor in &placed.anchors {
@@ -192,8 +213,10 @@ fn finish(
     let is_merged = draft.members.tool == Some(MERGED);
     let has_kineto = lines.rows.values().any(|row| row.is_kineto());
     let foreign = ForeignTrace {
-        name: draft.name,
-        number,
+        name: whole.name.clone(),
+        distinction: whole.distinction.clone(),
+        rank: draft.members.rank,
+        number: whole.number,
         clock: placed.clock,
         joined: draft.joined,
         texts: std::mem::take(&mut lines.texts),
@@ -217,6 +240,8 @@ fn finish(
         unplaced: draft.unplaced,
         early_arrows,
         left_out: draft.members.left_out,
+        continues: None,
+        doubt: None,
     };
     let fragment = Fragment {
         path: draft.path,

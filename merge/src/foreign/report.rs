@@ -1,7 +1,7 @@
 //! What a report says of the traces of other profilers.
 
 use super::clock::seconds;
-use crate::event::damage::path_text;
+use crate::event::damage::{path_text, path_text_if_some};
 use serde::Serialize;
 use std::fmt::{self, Write};
 use std::path::PathBuf;
@@ -31,6 +31,13 @@ pub struct ForeignReport {
     pub early_arrows: u64,
     /// Members of the document that are not in the trace.
     pub left_out: Vec<String>,
+    /// The first piece of its process's trace, if this is a further one.
+    #[serde(serialize_with = "path_text_if_some")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continues: Option<PathBuf>,
+    /// Why it may be a further piece of another trace and was kept apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
 }
 
 impl ForeignReport {
@@ -54,6 +61,12 @@ impl ForeignReport {
         )?;
         if self.offset_ns != 0 {
             write!(words, ", moved by {}", seconds(self.offset_ns))?;
+        }
+        if let Some(first) = &self.continues {
+            write!(words, ", continues {}", first.display())?;
+        }
+        if let Some(doubt) = &self.doubt {
+            write!(words, "; {doubt}")?;
         }
         if self.unplaced > 0 {
             write!(

@@ -9,10 +9,23 @@ use std::collections::BTreeMap;
 /// How much of a file is looked at to say what it is, in bytes.
 pub(crate) const FRONT_BYTES: usize = 4096;
 
+/// The part of a name that is different for each trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Distinction {
+    /// In words: `rank 3`, or a part of its path.
+    pub(crate) text: String,
+    /// True if it is a rank, which all names show.
+    pub(crate) is_rank: bool,
+}
+
 /// What a recording that was another profiler's trace is, beside its lines.
 pub(crate) struct ForeignTrace {
     /// What it is called in labels and reports.
     pub(crate) name: String,
+    /// The part of its name that the other traces do not have. `None` if it is the only one.
+    pub(crate) distinction: Option<Distinction>,
+    /// The rank of its process in a distributed program, if it says so.
+    pub(crate) rank: Option<u64>,
     /// Which of these traces it is.
     pub(crate) number: usize,
     /// Whose clock its times are of; `None` if it needs none.

@@ -51,7 +51,7 @@ impl Clues {
             _ => !is_host && label.as_ref().is_none_or(is_npu),
         });
         let notes = Notes::of(labels);
-        let scope = scope(process, origin, &notes);
+        let scope = scope(origin, &notes);
         Clues {
             scope,
             label,
@@ -104,11 +104,11 @@ pub(super) fn forget_namesakes(clues: &mut [Clues]) {
 
 /// Returns a hash of the trace that a process of another profiler comes from, and of its rank there. SGLang merges the traces of ranks, and writes the rank
 /// before the pid.
-fn scope(process: &Process, origin: &TraceOrigin, notes: &Notes<'_>) -> Option<u64> {
+fn scope(origin: &TraceOrigin, notes: &Notes<'_>) -> Option<u64> {
     if origin.is_merged && notes.trace.is_empty() {
         return None;
     }
-    let text = notes.pid.or(process.fallback_name.as_deref());
+    let text = notes.pid.or(origin.pid_text.as_deref());
     let rank = text.and_then(|text| text.strip_prefix('[')?.split_once(']'));
     let rank = rank.map_or("", |(rank, _)| rank);
     let trace = Some(notes.trace.as_str()).filter(|_| origin.is_merged);

@@ -371,6 +371,8 @@ mod tests {
     fn foreign(number: usize, is_merged: bool) -> ForeignTrace {
         ForeignTrace {
             name: format!("{number}.json"),
+            distinction: None,
+            rank: None,
             number,
             clock: None,
             joined: BTreeMap::new(),
@@ -398,6 +400,7 @@ mod tests {
 
     fn member<'a>(foreign: &'a ForeignTrace, summary: &'a ChunkSummary) -> IdentityMember<'a> {
         IdentityMember {
+            scope: foreign.number,
             header: None,
             foreign: Some(foreign),
             summary,
@@ -433,6 +436,7 @@ mod tests {
             let headers = [&killed, &other].into_iter().zip(ends);
             let members: Vec<_> = headers
                 .map(|(header, end)| IdentityMember {
+                    scope: 0,
                     header: Some(header),
                     foreign: None,
                     summary: &tracks,

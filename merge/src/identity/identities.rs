@@ -1,12 +1,14 @@
 //! Recordings, pids and tids → processes and threads with ids that are unique in the trace.
 
+use crate::clock::boot::boot;
+use crate::clock::placement::Placement;
 use crate::event::patch::Target;
 use crate::fragment::exit::Exit;
 use crate::fragment::foreign_trace::ForeignTrace;
 use crate::identity::devices::give_devices;
 use crate::identity::duplicate_device::step_aside;
 use crate::identity::process::{
-    DevicePart, Process, ProcessKey, ThreadKey, TraceOrigin, TrackGroup,
+    DevicePart, Process, ProcessClock, ProcessKey, ThreadKey, TraceOrigin, TrackGroup,
 };
 use crate::pass::end::RecordingEnd;
 use crate::pass::summary::{Activity, ChunkSummary};
@@ -15,6 +17,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A recording as far as identity goes.
 pub(crate) struct IdentityMember<'a> {
+    /// Number of the recording in the keys of its processes; further pieces of a trace use the number of the first piece.
+    pub(crate) scope: usize,
     pub(crate) header: Option<&'a FragmentHeader>,
     /// What it is if another profiler wrote it.
     pub(crate) foreign: Option<&'a ForeignTrace>,
@@ -62,6 +66,13 @@ impl Identities {
         }
     }
 
+    /// Notes the clock of each process.
+    pub(crate) fn note_clocks(&mut self, clocks: &[Placement]) {
+        for process in &mut self.processes {
+            process.clock = clock(process, clocks);
+        }
+    }
+
     /// For each recording the target of each of its threads.
     pub(crate) fn targets(
         &self,
@@ -74,7 +85,7 @@ impl Identities {
             .map(|(ordinal, process)| (&process.key, ordinal))
             .collect();
         let target = |recording: usize, member: &IdentityMember<'_>, thread: (i64, i64)| {
-            let key = process_key(recording, member, thread);
+            let key = process_key(member, thread);
             let process = &self.processes[*ordinals.get(&key)?];
             // Flow ids of a track are those of the process that recorded it.
             let ordinal = *ordinals.get(key.recorder()).or(ordinals.get(&key))?;
@@ -115,15 +126,15 @@ impl<'a> IdentityMember<'a> {
     }
 }
 
-fn process_key(recording: usize, member: &IdentityMember<'_>, thread: (i64, i64)) -> ProcessKey {
-    let recorder = recorder_key(recording, member, thread.0);
+fn process_key(member: &IdentityMember<'_>, thread: (i64, i64)) -> ProcessKey {
+    let recorder = recorder_key(member, thread.0);
     match member.summary.tracks.get(&thread) {
         Some(track) => ProcessKey::Tracks(track.process.clone(), Box::new(recorder)),
         None => recorder,
     }
 }
 
-fn recorder_key(recording: usize, member: &IdentityMember<'_>, pid: i64) -> ProcessKey {
+fn recorder_key(member: &IdentityMember<'_>, pid: i64) -> ProcessKey {
     match member.naming(pid) {
         Some(h) => ProcessKey::Recorded(
             h.host.clone(),
@@ -132,7 +143,7 @@ fn recorder_key(recording: usize, member: &IdentityMember<'_>, pid: i64) -> Proc
             h.pid,
             h.start_time,
         ),
-        None => ProcessKey::Plain(recording, pid),
+        None => ProcessKey::Plain(member.scope, pid),
     }
 }
 
@@ -155,7 +166,7 @@ fn gather(
     // Sorted, so that of two names for one thread (tid 0 and the pid) the same one wins every time.
     let threads: BTreeMap<_, _> = member.summary.threads.iter().collect();
     for (&(pid, tid), activity) in threads {
-        let key = process_key(recording, member, (pid, tid));
+        let key = process_key(member, (pid, tid));
         let track = member.summary.tracks.get(&(pid, tid));
         let process = drafts
             .entry(key.clone())
@@ -234,13 +245,9 @@ fn draft(key: ProcessKey, member: &IdentityMember<'_>, pid: i64) -> Process {
         aside: None,
         part: DevicePart::default(),
         origin: origin(member, pid).filter(|_| header.is_none()),
+        clock: None,
         name: None,
-        fallback_name: match header {
-            Some(header) => Some(header.default_name().into_owned()),
-            None => member
-                .foreign
-                .and_then(|foreign| foreign.texts.get(&pid).cloned()),
-        },
+        fallback_name: header.map(|header| header.default_name().into_owned()),
         activity: Activity::default(),
         end: None,
         exit: None,
@@ -250,11 +257,46 @@ fn draft(key: ProcessKey, member: &IdentityMember<'_>, pid: i64) -> Process {
     }
 }
 
+/// Returns the clock of a process. An input that is a merged trace may have several clocks. Their numbers come after the clocks of this merge.
+fn clock(process: &Process, clocks: &[Placement]) -> Option<ProcessClock> {
+    let origin = process.origin.as_ref();
+    let of_boot = match process.key.recorder() {
+        ProcessKey::Recorded(host, boot_id, ..) => Some((host, boot_id)),
+        _ => origin
+            .and_then(|origin| origin.clock.as_ref())
+            .map(|(host, boot_id)| (host, boot_id)),
+    };
+    let number = clocks
+        .iter()
+        .position(|clock| of_boot == Some((&clock.host, &clock.boot_id)));
+    let own = number.map(|number| ProcessClock {
+        number,
+        uncertainty_ns: clocks[number].uncertainty_ns,
+    });
+    let labels = origin.and_then(|origin| origin.labels.as_deref());
+    let Some(merged) = labels.and_then(ProcessClock::of_labels) else {
+        return own;
+    };
+    let uncertainty_ns = own.map_or(Some(0), |own| own.uncertainty_ns);
+    Some(ProcessClock {
+        number: merged
+            .number
+            .saturating_add(1)
+            .saturating_mul(clocks.len().max(1))
+            .saturating_add(number.unwrap_or(0)),
+        uncertainty_ns: uncertainty_ns
+            .zip(merged.uncertainty_ns)
+            .map(|(own, merged)| own.saturating_add(merged)),
+    })
+}
+
 fn origin(member: &IdentityMember<'_>, pid: i64) -> Option<TraceOrigin> {
     let (foreign, hints) = (member.foreign?, &member.summary.hints);
     let place = hints.process_order.get(&pid).copied().unwrap_or(i64::MAX);
     Some(TraceOrigin {
         name: foreign.name.clone(),
+        distinction: foreign.distinction.clone(),
+        pid_text: foreign.texts.get(&pid).cloned(),
         labels: hints
             .labels
             .get(&pid)
@@ -263,6 +305,7 @@ fn origin(member: &IdentityMember<'_>, pid: i64) -> Option<TraceOrigin> {
         place: (foreign.number, place),
         is_kineto: foreign.is_kineto,
         is_merged: foreign.is_merged,
+        clock: foreign.clock.as_ref().map(boot),
     })
 }
 
@@ -367,6 +410,7 @@ mod tests {
         summary: &'a ChunkSummary,
     ) -> IdentityMember<'a> {
         IdentityMember {
+            scope: 0,
             end: RecordingEnd::default(),
             header,
             foreign: None,

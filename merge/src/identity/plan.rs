@@ -26,7 +26,9 @@ impl Plan {
     ) -> Plan {
         let members = recordings.iter().zip(summaries).zip(maps);
         let members: Vec<IdentityMember<'_>> = members
-            .map(|((recording, summary), map)| IdentityMember {
+            .enumerate()
+            .map(|(number, ((recording, summary), map))| IdentityMember {
+                scope: scope(recordings, number),
                 header: recording.header(),
                 foreign: recording.foreign.as_deref(),
                 summary,
@@ -53,4 +55,12 @@ impl Plan {
             base_ns,
         }
     }
+}
+
+/// The recording whose processes a recording's are: the first piece of the same trace of another profiler, else itself.
+fn scope(recordings: &[Recording], number: usize) -> usize {
+    let trace = |recording: &Recording| recording.foreign.as_ref().map(|of| of.number);
+    let own = trace(&recordings[number]);
+    let first = recordings.iter().position(|other| trace(other) == own);
+    first.filter(|_| own.is_some()).unwrap_or(number)
 }

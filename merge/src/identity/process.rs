@@ -3,6 +3,7 @@
 use crate::device::category::RowCategories;
 use crate::device::row_use::RowUse;
 use crate::fragment::exit::{Death, Exit};
+use crate::fragment::foreign_trace::Distinction;
 use crate::pass::end::RecordingEnd;
 use crate::pass::summary::Activity;
 use std::collections::BTreeMap;
@@ -36,7 +37,7 @@ pub(crate) struct Thread {
     pub(crate) is_main: bool,
     /// Where its trace wants it among the others, if another profiler wrote that.
     pub(crate) place: Option<i64>,
-    /// The name that stands in its id's place, if it has no other.
+    /// The id, if it is a text.
     pub(crate) text: Option<String>,
     /// The categories of its spans, if another profiler wrote them.
     pub(crate) categories: RowCategories,
@@ -45,9 +46,22 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
+    /// Returns its name, with the id if that is a text.
+    pub(crate) fn shown_name(&self) -> Option<String> {
+        with_text(self.name.as_deref(), self.text.as_deref())
+    }
+
     /// Whether it has anything but metadata.
     pub(crate) fn is_used(&self) -> bool {
         self.activity.first_ns != i64::MAX
+    }
+}
+
+/// Adds an id that is a text to a name, unless the name contains it.
+pub(crate) fn with_text(name: Option<&str>, text: Option<&str>) -> Option<String> {
+    match (name, text) {
+        (Some(name), Some(text)) if !name.contains(text) => Some(format!("{name} · {text}")),
+        (name, text) => name.or(text).map(str::to_owned),
     }
 }
 
@@ -65,19 +79,24 @@ pub(crate) struct TraceOrigin {
     /// The trace.
     pub(crate) name: String,
     pub(crate) labels: Option<String>,
+    /// The part of its name that the other traces do not have.
+    pub(crate) distinction: Option<Distinction>,
+    /// The pid, if it is a text.
+    pub(crate) pid_text: Option<String>,
     /// Which of the traces it is, and where that wants the process among its others.
     pub(crate) place: (usize, i64),
     /// Set if the trace has the categories of Kineto, and if a merge wrote it.
     pub(crate) is_kineto: bool,
     pub(crate) is_merged: bool,
+    /// The host and the boot whose clock its times are of.
+    pub(crate) clock: Option<(String, String)>,
 }
 
 impl TraceOrigin {
-    /// Returns the label of a process: the one in its trace, its pid or the text in its place, and the trace. A pid that stands for a text says nothing.
-    pub(crate) fn label(&self, pid: i64, text: Option<&str>) -> String {
-        let pid = text
-            .map(str::to_owned)
-            .or((pid >= 0).then(|| pid.to_string()));
+    /// Returns the label of a process: its label in the trace, its pid or the text in its place, and the trace. A hash number for a text is left out.
+    pub(crate) fn label(&self, pid: i64) -> String {
+        let number = (pid >= 0).then(|| pid.to_string());
+        let pid = self.pid_text.clone().or(number);
         let pid = pid.map(|pid| format!("pid {pid}"));
         let parts = [self.labels.clone(), pid, Some(self.name.clone())];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -103,6 +122,37 @@ pub(crate) struct DevicePart {
     pub(crate) is_worker: bool,
 }
 
+/// The clock of a process's times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProcessClock {
+    /// The same for all processes of one clock.
+    pub(crate) number: usize,
+    /// Maximum error of its times against the reference clock, in ns; `None` if unknown.
+    pub(crate) uncertainty_ns: Option<u64>,
+}
+
+impl ProcessClock {
+    /// Returns the label that keeps it in a merged trace, for a report of that trace.
+    pub(crate) fn label(&self) -> String {
+        match self.uncertainty_ns {
+            Some(ns) => format!("clock {} ±{ns} ns", self.number),
+            None => format!("clock {} ± any time", self.number),
+        }
+    }
+
+    /// Reads the clock from the labels of a merged trace. If it was merged several times, the last clock counts.
+    pub(crate) fn of_labels(labels: &str) -> Option<ProcessClock> {
+        let mut parts = labels.rsplit(',').map(str::trim);
+        let label = parts.find_map(|part| part.strip_prefix("clock "))?;
+        let (number, uncertainty) = label.split_once(" ±")?;
+        let ns = uncertainty.strip_suffix(" ns");
+        Some(ProcessClock {
+            number: number.parse().ok()?,
+            uncertainty_ns: ns.and_then(|ns| ns.parse().ok()),
+        })
+    }
+}
+
 /// A process.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -118,6 +168,8 @@ pub(crate) struct Process {
     pub(crate) tracks: Option<TrackGroup>,
     /// Set if another profiler recorded it.
     pub(crate) origin: Option<TraceOrigin>,
+    /// `None` for a trace that is the only input and has no clock.
+    pub(crate) clock: Option<ProcessClock>,
     /// Set for tracks of a device whose kernels another profiler's trace has.
     pub(crate) aside: Option<DuplicateOf>,
     pub(crate) part: DevicePart,

@@ -1,38 +1,83 @@
 //! How the viewer shows processes and threads: effective names, labels and sort order, as metadata the merge adds.
 
 use crate::event::mend::json_text;
-use crate::identity::process::{Process, Thread, ThreadKey};
+use crate::fragment::foreign_trace::Distinction;
+use crate::identity::process::{Process, Thread, ThreadKey, with_text};
 use sa_recorder::format::visible;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The names the viewer shall show: the last one given, else the script or executable; `name[pid]` where several share one.
+/// Returns the names the viewer shall show: the last one given, else the script or executable. Names that several processes share are extended by the trace
+/// or the host, then by the labels, which viewers drop, then by the pid.
 pub(crate) fn shown_names(processes: &[Process]) -> Vec<Option<String>> {
-    let plain = |process: &Process| {
-        let own = process.name.as_ref().or(process.fallback_name.as_ref());
-        match &process.tracks {
-            Some(group) => {
-                let sampled = process.aside.as_ref().map_or("", |_| " (sampled)");
-                let name = format!("{}{sampled}", group.name);
-                Some(own.map_or(name.clone(), |own| format!("{name} · {own}")))
-            }
-            None => own.cloned(),
+    let mut names: Vec<Option<String>> = processes.iter().map(plain_name).collect();
+    distinguish(&mut names, processes, |name, process| {
+        let of_trace = distinction(process).filter(|of| !of.is_rank);
+        let place = of_trace.map(|of| &of.text).or(process.host.as_ref())?;
+        Some(format!("{name} · {}", visible(place)))
+    });
+    distinguish(&mut names, processes, |name, process| {
+        // A single trace has short names, which are known by their pids.
+        distinction(process)?;
+        let labels = process.origin.as_ref()?.labels.as_ref()?;
+        let is_device = labels != "CPU";
+        is_device.then(|| format!("{} · {name}", visible(labels)))
+    });
+    distinguish(&mut names, processes, |name, process| {
+        Some(format!("{name}[{}]", process.pid))
+    });
+    names
+}
+
+fn plain_name(process: &Process) -> Option<String> {
+    let own = process.name.as_ref().or(process.fallback_name.as_ref());
+    let name = match &process.tracks {
+        Some(group) => {
+            let sampled = process.aside.as_ref().map_or("", |_| " (sampled)");
+            let name = format!("{}{sampled}", group.name);
+            own.map_or(name.clone(), |own| format!("{name} · {own}"))
+        }
+        None => {
+            let text = process.origin.as_ref().and_then(|of| of.pid_text.as_ref());
+            let name = with_text(own.map(String::as_str), text.map(String::as_str));
+            // Without a name, nothing would show its rank.
+            let rank = || distinction(process).filter(|of| of.is_rank);
+            name.or_else(|| rank().map(|_| format!("process {}", process.pid)))?
         }
     };
-    let mut uses: BTreeMap<String, usize> = BTreeMap::new();
-    for name in processes.iter().filter_map(plain) {
-        let name = visible(&name).into_owned();
-        *uses.entry(name).or_default() += 1;
+    let rank = distinction(process).filter(|of| of.is_rank);
+    let name = rank.map_or(name.clone(), |rank| format!("{name} · {}", rank.text));
+    Some(visible(&name).into_owned())
+}
+
+fn distinction(process: &Process) -> Option<&Distinction> {
+    process.origin.as_ref()?.distinction.as_ref()
+}
+
+/// Replaces names that several processes share by what `longer` returns, unless that is the same for all.
+fn distinguish(
+    names: &mut [Option<String>],
+    processes: &[Process],
+    longer: impl Fn(&str, &Process) -> Option<String>,
+) {
+    let mut sharing: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (number, name) in names.iter().enumerate() {
+        if let Some(name) = name {
+            sharing.entry(name.clone()).or_default().push(number);
+        }
     }
-    let shown = |process: &Process| {
-        let name = plain(process).map(|name| visible(&name).into_owned())?;
-        Some(if uses[&name] > 1 {
-            format!("{name}[{}]", process.pid)
-        } else {
-            name
-        })
-    };
-    processes.iter().map(shown).collect()
+    for (name, numbers) in sharing.into_iter().filter(|(_, numbers)| numbers.len() > 1) {
+        let made = numbers
+            .iter()
+            .map(|number| longer(&name, &processes[*number]));
+        let made: Vec<Option<String>> = made.collect();
+        if made.iter().all(|one| one == &made[0]) {
+            continue;
+        }
+        for (number, made) in numbers.into_iter().zip(made) {
+            names[number] = made.or(names[number].take());
+        }
+    }
 }
 
 /// The metadata lines the merge adds, without newlines. They come last: viewers take the last name of a process.
@@ -41,6 +86,8 @@ pub(crate) fn metadata_lines(processes: &[Process]) -> Vec<String> {
         .iter()
         .filter_map(|process| process.host.as_ref())
         .collect();
+    let clocks = processes.iter().filter_map(|process| process.clock);
+    let clocks: BTreeSet<usize> = clocks.map(|clock| clock.number).collect();
     let mut lines = Vec::new();
     for ((order, process), name) in processes.iter().enumerate().zip(shown_names(processes)) {
         let pid = process.output_pid;
@@ -52,13 +99,16 @@ pub(crate) fn metadata_lines(processes: &[Process]) -> Vec<String> {
             _ => format!("pid {}", process.pid),
         };
         if let Some(origin) = &process.origin {
-            label = origin.label(process.pid, process.fallback_name.as_deref());
+            label = origin.label(process.pid);
         }
         if let Some(group) = &process.tracks {
             label = format!("{}, {label}", group.label);
         }
         if let Some(aside) = &process.aside {
             label = format!("{label}, sampled; all kernels in {}", aside.trace);
+        }
+        if let Some(clock) = process.clock.filter(|_| clocks.len() > 1) {
+            label = format!("{label}, {}", clock.label());
         }
         if let Some(killed) = process.killed_label() {
             label = format!("{label}, {killed}");
@@ -87,14 +137,13 @@ fn thread_lines(process: &Process, lines: &mut Vec<String>) {
     let (pid, mut order) = (process.output_pid, 0_usize..);
     for (_, thread) in sorted_threads(process) {
         let tid = thread.output_tid;
-        let text = thread.text.as_ref().filter(|_| thread.name.is_none());
-        let added = thread.name.as_ref().filter(|_| process.tracks.is_some());
-        if let Some(name) = added.or(text) {
-            let name = json!({ "name": visible(name) });
+        let is_added = process.tracks.is_some() || thread.text.is_some();
+        if let Some(name) = thread.shown_name().filter(|_| is_added) {
+            let name = json!({ "name": visible(&name) });
             lines.push(line(pid, tid, "thread_name", &name));
         }
         lines.push(sort_line((pid, tid), &mut order));
-        let first = thread.name.clone().unwrap_or_else(|| format!("{tid}"));
+        let first = thread.shown_name().unwrap_or_else(|| format!("{tid}"));
         for (tid, number) in thread.overflow.iter().zip(1..) {
             let name = json!({ "name": format!("{} (overlapping {number})", visible(&first)) });
             lines.push(line(pid, *tid, "thread_name", &name));
@@ -158,6 +207,7 @@ mod tests {
             .iter()
             .zip(&summaries)
             .map(|(header, summary)| IdentityMember {
+                scope: 0,
                 end: crate::pass::end::RecordingEnd::default(),
                 header: Some(header),
                 foreign: None,

@@ -110,7 +110,7 @@ impl LaneRows {
 mod tests {
     use super::*;
 
-    /// Returns the rows of spans, of which those that begin at certain times move.
+    /// Returns the rows of spans. Those that begin at certain times move.
     fn placed<const N: usize>(spans: [Span; N], moving: &[i64]) -> [Option<usize>; N] {
         let mut rows = LaneRows::default();
         spans.map(|span| rows.place(span, moving.contains(&span.0)))

@@ -6,7 +6,7 @@ use crate::pass::source::Source;
 use crate::span::span_half::ArgsPlace;
 use crate::store::sorter::{Record, word_at};
 
-/// Where the args of an end are, and the begin that they are added to.
+/// The place of the args of an end, and the begin that they are added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EndArgs {
     pub(super) begin: EventRef,

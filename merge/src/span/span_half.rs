@@ -35,11 +35,11 @@ pub(crate) struct SpanHalf<K> {
     pub(crate) at: EventRef,
     pub(crate) side: Side,
     pub(crate) labels: Labels,
-    /// Where the args are if this is an end.
+    /// The place of its args, if this is an end.
     pub(crate) args: ArgsPlace,
 }
 
-/// Where args are in the bytes of their source. Without args, or if they are empty, the length is 0.
+/// The place of args in the bytes of their source. Without args, or if they are empty, the length is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ArgsPlace {
     start: u64,

@@ -473,7 +473,7 @@ fn processes_say_where_they_come_from() {
     let foreign: Vec<_> = hosts.iter().filter(|(host, ..)| host.is_none()).collect();
     assert!(!foreign.is_empty());
     assert!(foreign.iter().all(|(_, uncertainty_ns, profiler)| {
-        uncertainty_ns.is_none() && profiler.as_deref() == Some("kineto.json")
+        uncertainty_ns.is_some() && profiler.as_deref() == Some("kineto.json")
     }));
 }
 

@@ -108,7 +108,7 @@ fn all_spans_of_no_length_get_the_args_of_their_ends() {
     }
 }
 
-/// Ends whose args are empty, of which none is left over.
+/// Ends with empty args, which are all used up.
 #[test]
 fn empty_args_of_ends_leave_begins_as_they_were() {
     let mut events = Vec::new();

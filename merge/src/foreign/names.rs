@@ -1,0 +1,129 @@
+//! Names for traces of other profilers: the file, and what distinguishes it from the other traces.
+
+use crate::fragment::foreign_trace::Distinction;
+use std::path::{Component, Path};
+
+/// Endings that say nothing.
+const ENDINGS: [&str; 4] = [".gz", ".json", ".trace", ".pt"];
+
+/// Returns the name of each file, or the whole path if several files share the name.
+pub(super) fn file_names(paths: &[&Path]) -> Vec<String> {
+    let short = |path: &&Path| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    };
+    let all: Vec<String> = paths.iter().map(short).collect();
+    let is_shared = |name: &String| all.iter().filter(|other| *other == name).count() > 1;
+    let named = paths.iter().zip(&all);
+    named
+        .map(|(path, name)| match is_shared(name) {
+            true => path.display().to_string(),
+            false => name.clone(),
+        })
+        .collect()
+}
+
+/// Returns what distinguishes each trace from the others: its rank, else the part of its path that differs. A single trace needs nothing.
+pub(super) fn distinctions(traces: &[(&Path, Option<u64>)]) -> Vec<Option<Distinction>> {
+    if traces.len() < 2 {
+        return vec![None; traces.len()];
+    }
+    let paths: Vec<&Path> = traces.iter().map(|(path, _)| *path).collect();
+    let of = |((_, rank), part): (&(&Path, Option<u64>), String)| {
+        let Some(rank) = rank else {
+            return (!part.is_empty()).then_some(Distinction {
+                text: part,
+                is_rank: false,
+            });
+        };
+        let same = traces.iter().filter(|(_, other)| other == &Some(*rank));
+        let text = match same.count() {
+            _ if part.is_empty() => format!("rank {rank}"),
+            1 => format!("rank {rank}"),
+            _ => format!("rank {rank}, {part}"),
+        };
+        Some(Distinction {
+            text,
+            is_rank: true,
+        })
+    };
+    traces.iter().zip(differing_parts(&paths)).map(of).collect()
+}
+
+/// Returns each path without the folders that all paths share at the front or the back, and without common endings.
+fn differing_parts(paths: &[&Path]) -> Vec<String> {
+    let split = |path: &&Path| -> Vec<String> {
+        let names = path.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+            _ => None,
+        });
+        let mut names: Vec<String> = names.collect();
+        if let Some(file) = names.last_mut() {
+            while let Some(stem) = ENDINGS.iter().find_map(|ending| file.strip_suffix(ending)) {
+                *file = stem.to_owned();
+            }
+        }
+        names
+    };
+    let all: Vec<Vec<String>> = paths.iter().map(split).collect();
+    let shortest = all.iter().map(Vec::len).min().unwrap_or(0);
+    let is_same = |at: &dyn Fn(&[String]) -> Option<String>| {
+        let mut names = all.iter().map(|names| at(names));
+        let first = names.next();
+        names.all(|name| Some(name) == first)
+    };
+    let front = (0..shortest).take_while(|nth| is_same(&|names| names.get(*nth).cloned()));
+    let front = front.count();
+    let back = (0..shortest - front).take_while(|nth| {
+        is_same(&|names| names.len().checked_sub(nth + 1).map(|at| names[at].clone()))
+    });
+    let back = back.count();
+    let part = |names: &Vec<String>| names[front..names.len() - back].join("/");
+    all.iter().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(traces: &[(&str, Option<u64>)]) -> Vec<Option<String>> {
+        let traces: Vec<_> = traces
+            .iter()
+            .map(|(path, rank)| (Path::new(*path), *rank))
+            .collect();
+        let distinctions = distinctions(&traces).into_iter();
+        distinctions.map(|of| of.map(|of| of.text)).collect()
+    }
+
+    #[test]
+    fn traces_are_distinguished_by_rank_else_by_path() {
+        type Case<'a> = (&'a [(&'a str, Option<u64>)], &'a [Option<&'a str>]);
+        let cases: [Case<'_>; 6] = [
+            (&[("/a/t.json", Some(3))], &[None]),
+            (
+                &[("/a/t.json", Some(1)), ("/a/u.json", Some(0))],
+                &[Some("rank 1"), Some("rank 0")],
+            ),
+            (
+                &[("/d/node-1/x/t.json", None), ("/d/node-2/x/t.json", None)],
+                &[Some("node-1"), Some("node-2")],
+            ),
+            (
+                &[("r0.pt.trace.json.gz", None), ("d/r1.pt.trace.json", None)],
+                &[Some("r0"), Some("d/r1")],
+            ),
+            (
+                &[("/d/1/t.json", Some(0)), ("/d/2/t.json", Some(0))],
+                &[Some("rank 0, 1"), Some("rank 0, 2")],
+            ),
+            (
+                &[("/d/t.json", None), ("/d/e/t.json", None)],
+                &[None, Some("e")],
+            ),
+        ];
+        for (traces, expected) in cases {
+            let expected: Vec<_> = expected.iter().map(|of| of.map(str::to_owned)).collect();
+            assert_eq!(found(traces), expected, "{traces:?}");
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! Finds traces that are pieces of one process's trace: `node_trace.1.log` and `node_trace.2.log`, `msprof_slice_0.json` and `msprof_slice_1.json`.
+//!
+//! Nothing in such files says so. Their names differ by a number of pieces that goes up by one, they have pids in common, count from the same origin, and one
+//! begins where the other ends. If only the times do not fit, or if several files fit, the report says so and the traces stay apart.
+
+use super::clock::{TimeOrigin, seconds};
+use super::draft::TraceDraft;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+/// Begins of pieces overlap by at most this part of the shorter one: a span may be written when it ends, so it may begin before the cut.
+const MOST_OVERLAP: i64 = 10;
+/// They are at most this far apart.
+const MOST_APART_NS: i64 = 1_000_000_000;
+/// Words before the number of a piece. Other numbers tell ranks, devices and hosts apart.
+const WORDS: [&str; 6] = ["trace", "slice", "piece", "part", "chunk", "segment"];
+/// Pids below it may be devices, which Kineto numbers from 0.
+const FIRST_HOST_PID: i64 = 64;
+
+/// A trace that may be a piece.
+#[derive(Debug)]
+struct Piece<'a> {
+    path: &'a Path,
+    pids: &'a BTreeSet<i64>,
+    rank: Option<u64>,
+    origin: &'a TimeOrigin,
+    time: Option<PieceTime>,
+}
+
+/// When the events of a trace began, first and last, and when the last one ended.
+#[derive(Clone, Copy, Debug)]
+struct PieceTime {
+    first_ns: i64,
+    last_ns: i64,
+    end_ns: i64,
+}
+
+/// A trace's place among pieces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PiecePlace {
+    /// The number of the first piece, which may be the trace itself.
+    pub(super) first: usize,
+    /// Why it may be one all the same, in words.
+    pub(super) doubt: Option<String>,
+}
+
+/// Finds the place of each trace.
+pub(super) fn pieces(drafts: &[TraceDraft]) -> Vec<PiecePlace> {
+    let piece = |draft| {
+        let TraceDraft {
+            path,
+            lines,
+            members,
+            origin,
+            ..
+        }: &TraceDraft = draft;
+        Piece {
+            path,
+            pids: &lines.pids,
+            rank: members.rank,
+            origin,
+            time: lines.time.map(|(first_ns, end_ns)| PieceTime {
+                first_ns,
+                last_ns: lines.last_begin_ns,
+                end_ns,
+            }),
+        }
+    };
+    places(&drafts.iter().map(piece).collect::<Vec<_>>())
+}
+
+fn places(all: &[Piece<'_>]) -> Vec<PiecePlace> {
+    let mut places: Vec<PiecePlace> = (0..all.len())
+        .map(|first| PiecePlace { first, doubt: None })
+        .collect();
+    let mut joined = vec![None; all.len()];
+    for (number, candidates) in candidates(all) {
+        let of = |before: usize| all[before].path.display();
+        let mut fitting = candidates
+            .iter()
+            .filter(|before| all[number].gap(&all[**before]).is_ok());
+        let doubt = match (fitting.next(), fitting.next()) {
+            (Some(before), None) => {
+                joined[number] = Some(*before);
+                continue;
+            }
+            (Some(one), Some(other)) => format!(
+                "may continue {} or {}: they stay apart",
+                of(*one),
+                of(*other)
+            ),
+            (None, _) => match all[number].gap(&all[candidates[0]]) {
+                Err(why) => format!(
+                    "may continue {}, but {why}: they stay apart",
+                    of(candidates[0])
+                ),
+                Ok(()) => continue,
+            },
+        };
+        places[number].doubt = Some(doubt);
+    }
+    let mut next = vec![Vec::new(); all.len()];
+    for (number, before) in joined.iter().enumerate() {
+        if let Some(before) = before {
+            next[*before].push(number);
+        }
+    }
+    for (before, next) in next.iter().enumerate().filter(|(_, next)| next.len() > 1) {
+        for number in next {
+            joined[*number] = None;
+            let before = all[before].path.display();
+            let doubt = format!("may continue {before}, as others may: they stay apart");
+            places[*number].doubt = Some(doubt);
+        }
+    }
+    for (number, place) in places.iter_mut().enumerate() {
+        // The numbers go up from piece to piece, so this ends.
+        let mut first = number;
+        while let Some(before) = joined[first] {
+            first = before;
+        }
+        place.first = first;
+    }
+    places
+}
+
+/// Returns the traces that may continue others, each with those others: all that says so but the times.
+fn candidates(all: &[Piece<'_>]) -> BTreeMap<usize, Vec<usize>> {
+    let mut by_place: HashMap<PieceName, Vec<usize>> = HashMap::new();
+    let names: Vec<Vec<(PieceName, u64)>> = all.iter().map(|piece| names(piece.path)).collect();
+    for (number, names) in names.iter().enumerate() {
+        for (name, nth) in names {
+            let name = PieceName {
+                nth: Some(*nth),
+                ..name.clone()
+            };
+            by_place.entry(name).or_default().push(number);
+        }
+    }
+    let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (number, names) in names.iter().enumerate() {
+        for (name, nth) in names {
+            let name = PieceName {
+                nth: nth.checked_sub(1),
+                ..name.clone()
+            };
+            let before = name.nth.and_then(|_| by_place.get(&name));
+            let before = before.into_iter().flatten().copied();
+            let before = before.filter(|before| all[number].may_continue(&all[*before]));
+            let before: Vec<usize> = before.collect();
+            if !before.is_empty() {
+                found.entry(number).or_default().extend(before);
+            }
+        }
+    }
+    found
+}
+
+/// A file's folder and name, without long numbers, which are times, and with the number of the piece apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct PieceName {
+    folder: PathBuf,
+    /// Runs of digits and what is between them.
+    runs: Vec<String>,
+    /// Which of the runs is the number of the piece.
+    at: usize,
+    nth: Option<u64>,
+}
+
+/// Returns what a file may be called as a piece, and which piece it is then.
+fn names(path: &Path) -> Vec<(PieceName, u64)> {
+    const LONG: usize = 8;
+    let mut runs = runs(path);
+    let is_number = |run: &str| run.starts_with(|letter: char| letter.is_ascii_digit());
+    let is_piece = |at: usize| {
+        let word = at.checked_sub(1).map_or("", |at| runs[at].as_str());
+        let word = word.trim_end_matches(|letter: char| !letter.is_ascii_alphabetic());
+        let word = word.to_ascii_lowercase();
+        is_number(&runs[at]) && WORDS.iter().any(|piece| word.ends_with(piece))
+    };
+    let places: Vec<usize> = (0..runs.len()).filter(|at| is_piece(*at)).collect();
+    for run in &mut runs {
+        if run.len() >= LONG && is_number(run) {
+            run.clear();
+        }
+    }
+    let name = |at: usize| {
+        let nth = runs[at].parse().ok()?;
+        let mut runs = runs.clone();
+        runs[at].clear();
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Some((
+            PieceName {
+                folder,
+                runs,
+                at,
+                nth: None,
+            },
+            nth,
+        ))
+    };
+    places.into_iter().filter_map(name).collect()
+}
+
+impl Piece<'_> {
+    /// Returns true if rank, clock and processes say that this is the piece after another one.
+    fn may_continue(&self, before: &Piece<'_>) -> bool {
+        let has_hosts =
+            [self, before].map(|piece| piece.pids.range(FIRST_HOST_PID..).next().is_some());
+        let least = if has_hosts == [true; 2] {
+            FIRST_HOST_PID
+        } else {
+            i64::MIN
+        };
+        let mut pids = self.pids.range(least..);
+        self.rank == before.rank
+            && is_same_origin(self.origin, before.origin)
+            && pids.any(|pid| before.pids.contains(pid))
+    }
+
+    /// Says why this cannot be the piece after another one by their times.
+    fn gap(&self, before: &Piece<'_>) -> Result<(), String> {
+        let (Some(one), Some(other)) = (before.time, self.time) else {
+            return Err("one of them has no event with a time".to_owned());
+        };
+        let lasts_ns = [one, other].map(|time| time.last_ns.saturating_sub(time.first_ns));
+        let overlap_ns = one.last_ns.saturating_sub(other.first_ns);
+        let most_ns = lasts_ns[0].min(lasts_ns[1]) / MOST_OVERLAP;
+        if other.first_ns < one.first_ns || other.last_ns < one.last_ns || overlap_ns > most_ns {
+            return Err("their times overlap".to_owned());
+        }
+        let gap_ns = other.first_ns.saturating_sub(one.end_ns);
+        match gap_ns <= MOST_APART_NS {
+            true => Ok(()),
+            false => Err(format!("they are {} apart", seconds(gap_ns))),
+        }
+    }
+}
+
+/// Returns true if the times of both count from the same moment, or if neither says from which.
+fn is_same_origin(one: &TimeOrigin, other: &TimeOrigin) -> bool {
+    match (one, other) {
+        (TimeOrigin::Wall(one, _), TimeOrigin::Wall(other, _)) => one == other,
+        (TimeOrigin::Unknown(_), TimeOrigin::Unknown(_)) => true,
+        _ => false,
+    }
+}
+
+/// Returns the runs of digits in a file name, and what is between them.
+fn runs(path: &Path) -> Vec<String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_digit = |letter: &char| letter.is_ascii_digit();
+    let letters: Vec<char> = name.chars().collect();
+    let runs = letters.chunk_by(|one, next| is_digit(one) == is_digit(next));
+    runs.map(|run| run.iter().collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece<'a>(
+        path: &'static str,
+        pids: &'a BTreeSet<i64>,
+        origin: &'a TimeOrigin,
+        time: (i64, i64),
+    ) -> Piece<'a> {
+        Piece {
+            path: Path::new(path),
+            pids,
+            rank: None,
+            origin,
+            time: Some(PieceTime {
+                first_ns: time.0,
+                last_ns: time.1,
+                end_ns: time.1,
+            }),
+        }
+    }
+
+    /// Returns the first piece of each of these files, of one process and one after the other.
+    fn firsts(paths: &[&'static str]) -> Vec<usize> {
+        let (origin, pids) = (TimeOrigin::Unknown(String::new()), BTreeSet::from([4711]));
+        let pieces = (0..).zip(paths);
+        let pieces =
+            pieces.map(|(at, path)| piece(path, &pids, &origin, (100 * at, 100 * at + 100)));
+        let found = places(&pieces.collect::<Vec<_>>());
+        found.iter().map(|place| place.first).collect()
+    }
+
+    #[test]
+    fn the_next_piece_has_the_next_number() {
+        for (one, other, is_so) in [
+            ("node_trace.1.log", "node_trace.2.log", true),
+            ("node_trace.9.log", "node_trace.10.log", true),
+            ("node_trace.1.log", "node_trace.3.log", false),
+            ("node_trace.2.log", "node_trace.1.log", false),
+            ("a/node_trace.1.log", "b/node_trace.2.log", false),
+            (
+                "msprof_slice_0_20260101.json",
+                "msprof_slice_1_20260102.json",
+                true,
+            ),
+            ("trace_1_a1.json", "trace_1_a2.json", false),
+            ("trace_1_a1.json", "trace_2_a2.json", false),
+            ("trace.json", "trace.json", false),
+            ("rank_0.json", "rank_1.json", false),
+            ("trace_rank0.json", "trace_rank1.json", false),
+            ("trace-tp0.json", "trace-tp1.json", false),
+            ("node1.json", "node2.json", false),
+        ] {
+            let expected = if is_so { [0, 0] } else { [0, 1] };
+            assert_eq!(firsts(&[one, other]), expected, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn pieces_follow_each_other() {
+        let origin = TimeOrigin::Unknown(String::new());
+        let (pids, others) = (BTreeSet::from([0, 700]), BTreeSet::from([0, 900]));
+        let piece = |path, pids, time| piece(path, pids, &origin, time);
+        let found = places(&[
+            piece("trace.2", &pids, (95, 200)),
+            piece("trace.1", &pids, (0, 100)),
+            piece("trace.3", &pids, (201, 300)),
+            piece("trace.4", &others, (301, 400)),
+            piece("u/trace.1", &pids, (0, 100)),
+            piece("u/trace.2", &pids, (50, 200)),
+            piece("v/trace.1", &pids, (0, 100)),
+            piece("v/trace.2", &pids, (2_000_000_000, 2_000_000_100)),
+        ]);
+        let firsts: Vec<usize> = found.iter().map(|place| place.first).collect();
+        assert_eq!(firsts, [1, 1, 1, 3, 4, 5, 6, 7]);
+        let doubts = found.iter().map(|place| place.doubt.as_deref());
+        let doubts: Vec<_> = doubts.flatten().collect();
+        assert_eq!(
+            doubts,
+            [
+                "may continue u/trace.1, but their times overlap: they stay apart",
+                "may continue v/trace.1, but they are 1.9999999s apart: they stay apart"
+            ]
+        );
+    }
+
+    #[test]
+    fn pieces_that_fit_several_files_stay_apart() {
+        let origin = TimeOrigin::Unknown(String::new());
+        let pids = BTreeSet::from([700]);
+        let piece = |path, time| piece(path, &pids, &origin, time);
+        let found = places(&[
+            piece("slice_1_20260101.json", (0, 100)),
+            piece("slice_1_20260102.json", (10, 100)),
+            piece("slice_2_20260103.json", (100, 200)),
+            piece("v/slice_1_20260101.json", (0, 100)),
+            piece("v/slice_2_20260102.json", (100, 200)),
+            piece("v/slice_2_20260103.json", (100, 200)),
+        ]);
+        let firsts: Vec<usize> = found.iter().map(|place| place.first).collect();
+        assert_eq!(firsts, [0, 1, 2, 3, 4, 5]);
+        let doubts = found.iter().map(|place| place.doubt.as_deref());
+        let doubts: Vec<_> = doubts.flatten().collect();
+        let several = "may continue v/slice_1_20260101.json, as others may: they stay apart";
+        assert_eq!(
+            doubts,
+            [
+                "may continue slice_1_20260101.json or slice_1_20260102.json: they stay apart",
+                several,
+                several
+            ]
+        );
+    }
+}
