@@ -8,7 +8,7 @@ use crate::fold::idle_causes::{Roles, idle_causes};
 use crate::fold::launches::{LaunchDelays, LaunchedSlices, early_words, launches};
 use crate::fold::load_levels::load_levels;
 use crate::fold::name_times::NameTimes;
-use crate::fold::rank_times::{CollectiveCounts, rank_times};
+use crate::fold::rank_times::{RankContext, rank_times};
 use crate::fold::request_parts::request_parts;
 use crate::fold::request_summary::summary;
 use crate::fold::requests::TokenSink;
@@ -28,12 +28,15 @@ use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::SliceRecord;
 use crate::gather::slow_steps::StepRecord;
 use crate::options::ReportOptions;
+use crate::table::device_idle::DeviceIdle;
 use crate::table::device_time::DeviceTime;
+use crate::table::rank_time::RankTime;
 use crate::table::recorded::{Recorded, RecordedProcess};
 use crate::table::request::Request;
 use crate::table::run_report::RunReport;
 use std::io;
 use std::path::PathBuf;
+use trace_merge::collective::CollectiveCounts;
 use trace_merge::events::{self, Devices, PlacedEvent, TraceEvents, TraceProcess};
 use trace_merge::{Error, Exit, Options, Progress, Report};
 use trace_store::sorter::{Record, Sorted, Sorter};
@@ -148,6 +151,24 @@ struct DeviceTables {
     counts: CollectiveCounts,
 }
 
+impl DeviceTables {
+    /// Returns the workers whose devices are not recorded, and the devices.
+    fn workers_and_devices(&self) -> (Vec<DeviceTime>, Vec<DeviceTime>) {
+        let all = self.device.iter().cloned();
+        all.partition(|of| of.is_runner)
+    }
+
+    /// Returns how the devices came to their collectives.
+    fn ranks(&self, devices: &[DeviceIdle], recorded: &Recorded) -> io::Result<Vec<RankTime>> {
+        let context = RankContext {
+            counts: &self.counts,
+            devices,
+            recorded,
+        };
+        rank_times(&self.collectives, &context)
+    }
+}
+
 impl Run<'_> {
     fn tables(&self, gathered: Gathered<'_>, of_gap: &mut dyn FnMut(i64)) -> io::Result<RunReport> {
         let mut recorded = recorded(self.events, self.devices, gathered.unfinished.iter().sum());
@@ -175,11 +196,10 @@ impl Run<'_> {
         drop(blocks);
         let (on_devices, mut edges) = (gathered.on_devices.finish()?, gathered.edges);
         let launch_ends = gathered.launch_ends.finish()?;
-        let mut of_devices = self.device_tables(&on_devices, &launch_ends, &mut edges)?;
+        let of_devices = self.device_tables(&on_devices, &launch_ends, &mut edges)?;
         recorded.cautions.extend(early_words(&of_devices.device));
         put_edges(&mut edges, &of_devices.device, &request, &recorded)?;
         let edges = edges.finish()?;
-        of_devices.device.sort_by_key(|device| device.is_runner);
         let host = |of: &DeviceTime| (of.process, self.devices.host(of.process));
         let recorders = of_devices.device.iter().map(host);
         let roles = Roles {
@@ -187,20 +207,18 @@ impl Run<'_> {
             recorders: recorders.collect(),
             ids: &gathered.process_ids,
             has_requests: !request.is_empty(),
+            recorded: &recorded,
         };
         let (idle, long_gaps, idle_together) = idle_causes(&edges, &roles)?;
         let ends = request.iter().filter_map(|request| request.finished_ns());
         let last_ns = ends.max().unwrap_or(0);
         let load = load_levels(&edges, last_ns)?;
-        let streams = of_devices.streams;
-        let (worker, device) = of_devices
-            .device
-            .iter()
-            .cloned()
-            .partition(|of| of.is_runner);
+        let (worker, device) = of_devices.workers_and_devices();
+        let rank = of_devices.ranks(&idle, &recorded)?;
         let mut report = RunReport {
             schema: SCHEMA,
             crash: crash(&recorded.processes, gathered.open),
+            rank,
             recorded,
             findings: Vec::new(),
             unrecognized: Vec::new(),
@@ -214,8 +232,9 @@ impl Run<'_> {
             request,
             load,
             batching: gathered.batchings.finish(),
-            rank: rank_times(&of_devices.collectives, &of_devices.counts, &idle)?,
-            stream: streams.finish(&of_devices.device, self.events.threads()),
+            stream: of_devices
+                .streams
+                .finish(&of_devices.device, self.events.threads()),
             device,
             worker,
             idle,
@@ -263,7 +282,7 @@ impl Run<'_> {
     ) -> io::Result<DeviceTables> {
         let host = |device: u32| number(self.devices.host(device as usize));
         let launches = launches(launch_ends, host, self.sorter(), edges)?;
-        let (mut counts, mut collectives) = (CollectiveCounts::new(), self.sorter());
+        let (mut counts, mut collectives) = (CollectiveCounts::default(), self.sorter());
         let mut delays = LaunchDelays::new(self.sorter());
         let mut streams = StreamTimes::default();
         let mut device = device_times(
@@ -286,6 +305,7 @@ impl Run<'_> {
         for device in &mut device {
             device.is_runner = self.devices.device(device.process).is_none();
         }
+        device.sort_by_key(|device| device.is_runner);
         Ok(DeviceTables {
             device,
             streams,
@@ -332,13 +352,14 @@ fn put_collective(
     if slice.collective == 0 {
         return Ok(());
     }
-    let count = counts.entry((slice.collective, slice.device)).or_default();
-    *count += 1;
+    let Some(key) = counts.next(slice.collective, slice.device) else {
+        return Ok(());
+    };
     collectives.push(CollectiveRecord {
-        name: slice.collective,
-        nth: *count,
+        key,
         device: slice.device,
         start_ns: slice.start_ns,
+        end_ns: slice.end_ns.0,
     })
 }
 
@@ -429,6 +450,7 @@ fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: u64) -> Rec
         last_ns: process.report.last_ns,
         was_running: process.report.was_running,
         events: process.report.events,
+        clock: process.clock,
         clock_uncertainty_ns: process.clock_uncertainty_ns,
     };
     let processes = events.processes();

@@ -169,10 +169,15 @@ fn idle(report: &RunReport) -> Vec<Finding> {
         let name = |process| report.recorded.process_name(process);
         match (cause, longest) {
             (IdleCause::OtherRank, Some((device, wait))) => evidence.push_str(&format!(
-                ": {} waited {:.1} ms for {}",
+                ": {} waited {:.1} ms for {}{}",
                 name(device.process),
                 wait.ns as f64 / 1e6,
-                name(wait.process)
+                name(wait.process),
+                clock_words(
+                    report
+                        .recorded
+                        .greatest_uncertainty_ns([device.worker, wait.process])
+                )
             )),
             (IdleCause::Gc, _) => evidence.extend(most_gc(report)),
             _ => {
@@ -222,24 +227,33 @@ fn communication(report: &RunReport) -> Option<Finding> {
 /// One rank that is last to most collectives.
 fn late_rank(report: &RunReport) -> Option<Finding> {
     let rank = report.rank.iter().max_by_key(|rank| rank.late_ns)?;
-    let device = report
-        .device
-        .iter()
-        .find(|device| device.process == rank.process)?;
-    let cost = rank.late_ns as f64 / device.wall_ns.max(1) as f64;
+    let mut devices = report.device.iter();
+    let device = devices.find(|device| device.process == rank.process)?;
+    // The others waited on devices that may have been there for longer.
+    let cost = (rank.late_ns as f64 / device.wall_ns.max(1) as f64).min(1.0);
     let last = rank.last as f64 / rank.collectives.max(1) as f64;
     (last >= LAST && cost >= LATE).then(|| Finding {
         rule: "late_rank",
         evidence: format!(
-            "{} began {} of {} collectives last, and the others waited in them",
+            "{} began {} of {} collectives last, and the others waited in them{}",
             report.recorded.process_name(rank.process),
             rank.last,
-            rank.collectives
+            rank.collectives,
+            clock_words(rank.uncertainty_ns)
         ),
         cost,
         of: CostOf::DeviceTime,
         advice: "its worker's cores, its share of the work, its device's frequency and temperature",
     })
+}
+
+/// Returns the uncertainty of clocks in words; empty if only one clock is compared.
+fn clock_words(uncertainty_ns: Option<u64>) -> String {
+    match uncertainty_ns {
+        Some(0) => String::new(),
+        Some(ns) => format!(" (their clocks may be {:.3} ms off)", ns as f64 / 1e6),
+        None => " (their clocks may be off by any time)".to_owned(),
+    }
 }
 
 /// Devices of one engine that do not have the same to do.

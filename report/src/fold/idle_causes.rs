@@ -9,6 +9,7 @@ use crate::table::device_idle::{
     DeviceIdle, HostTime, IdleCause, IdleTime, IdleTogether, RankWait,
 };
 use crate::table::long_gap::LongGap;
+use crate::table::recorded::Recorded;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -76,10 +77,24 @@ struct DeviceState {
     counted_ns: i64,
     /// Idle time in a step behind a launch: before the next launch if one comes, else behind the last.
     behind_launch_ns: i64,
+    /// Idle time up to now whose cause was seen by another clock.
+    unsure: Option<UnsureTime>,
+    /// Maximum error of the clocks of its engine and of the other workers against its worker's clock, in ns.
+    engine_clock_ns: i64,
+    other_clocks_ns: BTreeMap<usize, i64>,
     causes: CauseTimes,
     waited_for: BTreeMap<usize, i64>,
     host: [(u64, i64, i64); ACTIVITIES],
     gaps: LongGaps,
+}
+
+/// Idle time whose cause was seen in a process with another clock. It counts for that cause only if it is longer than the uncertainty.
+#[derive(Debug)]
+struct UnsureTime {
+    cause: IdleCause,
+    ns: i64,
+    uncertainty_ns: i64,
+    waited_for: BTreeMap<usize, i64>,
 }
 
 /// Time in which at least one device was open, and the part of it in which no open device had anything to do.
@@ -130,6 +145,8 @@ pub(crate) struct Roles<'a> {
     pub(crate) ids: &'a ProcessIds,
     /// Whether requests are named.
     pub(crate) has_requests: bool,
+    /// Knows what the clocks of two processes may be off.
+    pub(crate) recorded: &'a Recorded,
 }
 
 /// Why each device was idle, the longest gaps of all, and how long all were idle at once.
@@ -174,6 +191,13 @@ pub(crate) fn idle_causes(
     Ok((causes, gaps, together))
 }
 
+/// Adds up times by process.
+fn add(times: &mut BTreeMap<usize, i64>, more: BTreeMap<usize, i64>) {
+    for (process, ns) in more {
+        *times.entry(process).or_default() += ns;
+    }
+}
+
 struct Sweep {
     run: RunState,
     together: Together,
@@ -195,7 +219,10 @@ impl Sweep {
         }
         Sweep {
             of_device: feeds.iter().map(|feed| feed.device).zip(0..).collect(),
-            devices: feeds.into_iter().map(DeviceState::new).collect(),
+            devices: feeds
+                .into_iter()
+                .map(|feed| DeviceState::new(feed, roles.recorded))
+                .collect(),
             touched_by,
             together: Together::default(),
             run: RunState {
@@ -279,8 +306,15 @@ impl Sweep {
 }
 
 impl DeviceState {
-    fn new(feed: Feed) -> DeviceState {
+    fn new(feed: Feed, recorded: &Recorded) -> DeviceState {
+        let uncertainty_ns = |process: usize| recorded.uncertainty_ns(feed.worker, process);
+        let others = feed.others.iter();
         DeviceState {
+            unsure: None,
+            engine_clock_ns: feed.engine.map_or(0, uncertainty_ns),
+            other_clocks_ns: others
+                .map(|other| (*other, uncertainty_ns(*other)))
+                .collect(),
             feed,
             is_open: false,
             is_idle: false,
@@ -307,6 +341,7 @@ impl DeviceState {
             }
             EdgeKind::GapEnd => {
                 self.is_idle = false;
+                self.settle_unsure();
                 self.gaps.end(self.feed.device, edge.ns);
             }
             EdgeKind::Launched => self.is_launched = true,
@@ -334,16 +369,79 @@ impl DeviceState {
             return;
         }
         let cause = self.cause(worker, engine, run);
-        self.gaps.count(cause, ns);
-        match cause {
-            Some(cause) => self.causes[cause as usize] += ns,
-            None => self.behind_launch_ns += ns,
+        let uncertainty_ns = cause.map_or(0, |cause| self.uncertainty_ns(cause, worker, run));
+        let is_same = |unsure: &UnsureTime| Some(unsure.cause) == cause && uncertainty_ns > 0;
+        if !self.unsure.as_ref().is_some_and(is_same) {
+            self.settle_unsure();
         }
+        let mut waited_for = BTreeMap::new();
         if cause == Some(IdleCause::OtherRank) {
             let others = self.feed.others.iter();
-            for other in others.filter(|other| run.processes[**other].is(Activity::Step)) {
-                *self.waited_for.entry(*other).or_default() += ns;
+            let in_step = others.filter(|other| run.processes[**other].is(Activity::Step));
+            waited_for.extend(in_step.map(|other| (*other, ns)));
+        }
+        match cause {
+            Some(cause) if uncertainty_ns > 0 => {
+                let unsure = self.unsure.get_or_insert(UnsureTime {
+                    cause,
+                    ns: 0,
+                    uncertainty_ns: 0,
+                    waited_for: BTreeMap::new(),
+                });
+                unsure.ns += ns;
+                unsure.uncertainty_ns = unsure.uncertainty_ns.max(uncertainty_ns);
+                add(&mut unsure.waited_for, waited_for);
             }
+            Some(cause) => {
+                self.gaps.count(Some(cause), ns);
+                self.causes[cause as usize] += ns;
+                add(&mut self.waited_for, waited_for);
+            }
+            None => {
+                self.gaps.count(None, ns);
+                self.behind_launch_ns += ns;
+            }
+        }
+    }
+
+    /// Counts the time whose cause was seen by another clock, as unknown if it is no longer than the uncertainty.
+    fn settle_unsure(&mut self) {
+        let Some(unsure) = self.unsure.take() else {
+            return;
+        };
+        let is_sure = unsure.ns > unsure.uncertainty_ns;
+        let cause = if is_sure {
+            unsure.cause
+        } else {
+            IdleCause::Unknown
+        };
+        self.gaps.count(Some(cause), unsure.ns);
+        self.causes[cause as usize] += unsure.ns;
+        if is_sure {
+            add(&mut self.waited_for, unsure.waited_for);
+        }
+    }
+
+    /// Returns the uncertainty between its worker's clock and the clocks that a cause was seen by, in ns.
+    fn uncertainty_ns(&self, cause: IdleCause, worker: &ProcessState, run: &RunState) -> i64 {
+        match cause {
+            IdleCause::NotRecorded if worker.losses > 0 => 0,
+            IdleCause::Gc if worker.is(Activity::Gc) => 0,
+            IdleCause::OtherRank => {
+                let others = self.other_clocks_ns.iter();
+                let in_step = others.filter(|(other, _)| run.processes[**other].is(Activity::Step));
+                let greatest = in_step.map(|(_, ns)| *ns).max();
+                greatest.unwrap_or(0).max(self.engine_clock_ns)
+            }
+            IdleCause::NotRecorded
+            | IdleCause::Gc
+            | IdleCause::Worker
+            | IdleCause::Scheduling
+            | IdleCause::Output
+            | IdleCause::Ipc
+            | IdleCause::Frontend
+            | IdleCause::NotSchedulable => self.engine_clock_ns,
+            _ => 0,
         }
     }
 
@@ -443,6 +541,7 @@ impl DeviceState {
 
     fn finish(mut self) -> DeviceIdle {
         self.step_ends(self.feed.worker);
+        self.settle_unsure();
         let causes = IdleCause::ALL.into_iter().zip(self.causes);
         let mut causes: Vec<IdleTime> = causes
             .filter(|(_, ns)| *ns > 0)

@@ -4,27 +4,37 @@ use crate::gather::collective_record::CollectiveRecord;
 use crate::statistics::is_last_apart;
 use crate::table::device_idle::DeviceIdle;
 use crate::table::rank_time::RankTime;
+use crate::table::recorded::Recorded;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
+use trace_merge::collective::CollectiveCounts;
 use trace_store::sorter::Sorted;
 
-/// How many collectives of each name each device has.
-pub(crate) type CollectiveCounts = BTreeMap<(u64, u32), u32>;
+/// The context of the collectives.
+pub(crate) struct RankContext<'a> {
+    pub(crate) counts: &'a CollectiveCounts,
+    pub(crate) devices: &'a [DeviceIdle],
+    /// Knows what the clocks of two devices may be off.
+    pub(crate) recorded: &'a Recorded,
+}
 
-/// How the devices came to collectives. Names that the devices of an engine have in different numbers are left out: nobody can tell which belong together.
+/// Returns how the devices came to collectives. Leaves out groups that the devices of an engine have in different numbers, because it is unknown which belong
+/// together.
 pub(crate) fn rank_times(
     collectives: &Sorted<CollectiveRecord>,
-    counts: &CollectiveCounts,
-    devices: &[DeviceIdle],
+    context: &RankContext<'_>,
 ) -> io::Result<Vec<RankTime>> {
     let mut ranks: BTreeMap<usize, RankTime> = BTreeMap::new();
-    for device in devices {
+    for device in context.devices {
         ranks.insert(
             device.process,
             RankTime {
                 process: device.process,
                 engine: device.engine,
                 collectives: 0,
+                undecided: 0,
+                uncertainty_ns: Some(0),
                 last: 0,
                 outlier: 0,
                 late_ns: 0,
@@ -34,59 +44,113 @@ pub(crate) fn rank_times(
     }
     let mut group: Vec<CollectiveRecord> = Vec::new();
     collectives.each(|record| {
-        let is_new = |last: &CollectiveRecord| (last.name, last.nth) != (record.name, record.nth);
-        if group.last().is_some_and(is_new) {
-            take(&group, counts, &mut ranks);
+        if group.last().is_some_and(|last| last.key != record.key) {
+            context.take(&group, &mut ranks);
             group.clear();
         }
         group.push(record);
         Ok(())
     })?;
-    take(&group, counts, &mut ranks);
+    context.take(&group, &mut ranks);
     Ok(ranks
         .into_values()
         .filter(|rank| rank.collectives > 0)
         .collect())
 }
 
-/// Takes one collective of all engines.
-fn take(
-    group: &[CollectiveRecord],
-    counts: &CollectiveCounts,
-    ranks: &mut BTreeMap<usize, RankTime>,
-) {
-    let mut of_engines: BTreeMap<Option<usize>, Vec<&CollectiveRecord>> = BTreeMap::new();
-    for record in group {
-        if let Some(rank) = ranks.get(&(record.device as usize)) {
-            of_engines.entry(rank.engine).or_default().push(record);
-        }
-    }
-    for mut records in of_engines.into_values() {
-        let count = |record: &&CollectiveRecord| counts.get(&(record.name, record.device));
-        let is_paired = records
-            .iter()
-            .all(|record| count(record) == count(&records[0]));
-        if records.len() < 2 || !is_paired {
-            continue;
-        }
-        records.sort_by_key(|record| record.start_ns);
-        let [.., before, last] = records.as_slice() else {
-            continue;
-        };
-        let late_ns = last.start_ns.saturating_sub(before.start_ns);
-        let starts: Vec<i64> = records.iter().map(|record| record.start_ns).collect();
-        let is_outlier = is_last_apart(&starts);
-        for record in &records {
-            if let Some(rank) = ranks.get_mut(&(record.device as usize)) {
-                rank.collectives += 1;
-                let waited_ns = last.start_ns.saturating_sub(record.start_ns);
-                rank.waited_ns = rank.waited_ns.saturating_add(waited_ns);
-                if record.device == last.device && late_ns > 0 {
-                    rank.last += 1;
-                    rank.outlier += u64::from(is_outlier);
-                    rank.late_ns = rank.late_ns.saturating_add(late_ns);
-                }
+impl RankContext<'_> {
+    /// Takes one collective of all engines.
+    fn take(&self, group: &[CollectiveRecord], ranks: &mut BTreeMap<usize, RankTime>) {
+        let mut of_engines: BTreeMap<Option<usize>, Vec<&CollectiveRecord>> = BTreeMap::new();
+        for record in group {
+            if let Some(rank) = ranks.get(&(record.device as usize)) {
+                of_engines.entry(rank.engine).or_default().push(record);
             }
         }
+        for mut records in of_engines.into_values() {
+            let count =
+                |record: &&CollectiveRecord| self.counts.count(record.key.group, record.device);
+            let is_paired = records
+                .iter()
+                .all(|record| count(record) == count(&records[0]));
+            if records.len() < 2 || !is_paired {
+                continue;
+            }
+            records.sort_by_key(|record| record.start_ns);
+            self.take_paired(&records, ranks);
+        }
+    }
+
+    /// Takes one collective of an engine; its records are in the order of their starts.
+    fn take_paired(&self, records: &[&CollectiveRecord], ranks: &mut BTreeMap<usize, RankTime>) {
+        let [others @ .., last] = records else {
+            return;
+        };
+        let before = others.last().unwrap_or(last);
+        // A difference that is smaller may be nothing but the clocks'.
+        let is_sure = |record: &&CollectiveRecord| {
+            last.start_ns.saturating_sub(record.start_ns) > self.uncertainty_ns(record, last)
+        };
+        let is_last_known = others.iter().all(is_sure);
+        let is_close =
+            |record: &&CollectiveRecord| self.uncertainty_ns(record, last) > 0 && !is_sure(record);
+        let is_undecided = others.iter().any(is_close);
+        let starts: Vec<i64> = records.iter().map(|record| record.start_ns).collect();
+        let is_outlier = is_last_known && is_last_apart(&starts);
+        let farthest = self.least_certain(records);
+        for record in records {
+            let uncertain_ns = farthest.iter().map(|of| self.uncertainty_ns(record, of));
+            let Some(rank) = ranks.get_mut(&(record.device as usize)) else {
+                continue;
+            };
+            rank.collectives += 1;
+            rank.undecided += u64::from(is_undecided);
+            rank.uncertainty_ns = greatest(rank.uncertainty_ns, uncertain_ns.max().unwrap_or(0));
+            if is_sure(record) {
+                let waited_ns = waited_ns(record, last);
+                rank.waited_ns = rank.waited_ns.saturating_add(waited_ns);
+            }
+            if record.device == last.device && is_last_known {
+                rank.last += 1;
+                rank.outlier += u64::from(is_outlier);
+                rank.late_ns = rank.late_ns.saturating_add(waited_ns(before, last));
+            }
+        }
+    }
+
+    /// Returns devices of the two clocks that are the least certain.
+    fn least_certain<'a>(&self, records: &[&'a CollectiveRecord]) -> Vec<&'a CollectiveRecord> {
+        let mut clocks: BTreeMap<Option<usize>, &CollectiveRecord> = BTreeMap::new();
+        for record in records {
+            let process = self.recorded.processes.get(record.device as usize);
+            clocks.insert(process.and_then(|process| process.clock), record);
+        }
+        let mut of_clocks: Vec<&CollectiveRecord> = clocks.into_values().collect();
+        let certainty = |record: &&CollectiveRecord| {
+            let process = self.recorded.processes.get(record.device as usize);
+            Reverse(process.map(|process| process.clock_uncertainty_ns.unwrap_or(u64::MAX)))
+        };
+        of_clocks.sort_by_key(certainty);
+        of_clocks.truncate(2);
+        of_clocks
+    }
+
+    fn uncertainty_ns(&self, one: &CollectiveRecord, other: &CollectiveRecord) -> i64 {
+        self.recorded
+            .uncertainty_ns(one.device as usize, other.device as usize)
+    }
+}
+
+/// Returns how long one rank waited for another in a collective, at most the duration of its own part.
+fn waited_ns(record: &CollectiveRecord, last: &CollectiveRecord) -> i64 {
+    let later_ns = last.start_ns.saturating_sub(record.start_ns);
+    later_ns.min(record.end_ns.saturating_sub(record.start_ns))
+}
+
+/// The greater of two uncertainties; `None` and `i64::MAX` are any time.
+fn greatest(one: Option<u64>, other_ns: i64) -> Option<u64> {
+    match other_ns {
+        i64::MAX => None,
+        ns => one.map(|one| one.max(ns.unsigned_abs())),
     }
 }

@@ -19,6 +19,7 @@ use crate::table::activity::Activity;
 use crate::table::row_kind::RowKind;
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use trace_merge::collective::Collective;
 use trace_merge::events::{Devices, EventUse, PlacedEvent, TraceThread, Work};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -271,7 +272,9 @@ impl ChunkFacts {
             slice.set_launch(event.ts_ns.saturating_sub(queue_ns));
         }
         if is_communication && matches!(work, Work::Named | Work::Collective) {
-            slice.collective = xxh3_64(name.as_bytes()).max(1);
+            let collective = Collective::of(name, event.args());
+            let by_name = || xxh3_64(name.as_bytes()).max(1);
+            slice.collective = collective.map_or_else(by_name, |collective| collective.group);
         }
         slice.is_communication = is_communication;
         slice.is_short = launch_us.is_some_and(|us| dur_ns < rounded_ns(us));

@@ -15,7 +15,7 @@ pub(crate) struct DeviceSlice {
     pub(crate) end_ns: Reverse<i64>,
     /// Time from its launch to its begin, or [`UNKNOWN`]. Negative if it begins before its launch.
     launched_ns: i64,
-    /// The hash of its name if it is a collective, else 0.
+    /// The group of a collective; 0 of what computes.
     pub(crate) collective: u64,
     /// Set if it moves data between devices.
     pub(crate) is_communication: bool,

@@ -2,6 +2,7 @@
 
 use super::amount::{duration, grouped, share, table};
 use super::names::shown;
+use super::recorded::clock_note;
 use crate::table::activity::Activity;
 use crate::table::device_idle::{DeviceIdle, IdleCause};
 use crate::table::run_report::RunReport;
@@ -55,16 +56,18 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     let idle = share(idle_ns as f64, wall_ns as f64);
     let together = report.idle_together;
     let at_once = share(together.idle_ns as f64, together.wall_ns as f64);
+    let processes = report.idle.iter().map(|device| device.process);
+    let clocks = clock_note(&report.recorded, processes);
     let line = match (report.device.is_empty(), n) {
         (true, 1) => {
             format!("no device is recorded; the worker was outside a step for {idle} of the time")
         }
         (true, _) => format!(
-            "no device is recorded; on average, workers were outside a step for {idle} of the time, all of them at once for {at_once}"
+            "no device is recorded; on average, workers were outside a step for {idle} of the time, all of them at once for {at_once}{clocks}"
         ),
         (false, 1) => format!("the device was idle for {idle} of the time"),
         (false, _) => format!(
-            "a device was idle for {idle} of the time on average, all of them at once for {at_once}"
+            "a device was idle for {idle} of the time on average, all of them at once for {at_once}{clocks}"
         ),
     };
     out.push_str(&format!("idle       {line}; what was waited for:\n"));
@@ -119,11 +122,13 @@ fn put_ranks(report: &RunReport, out: &mut String) {
     });
     if let Some((device, wait)) = waits.max_by_key(|(_, wait)| wait.ns) {
         let name = |process| shown(&report.recorded.process_name(process));
+        let processes = [device.worker, wait.process];
         out.push_str(&format!(
-            "  {} waited {} for {}\n",
+            "  {} waited {} for {}{}\n",
             name(device.process),
             duration(wait.ns as f64),
-            name(wait.process)
+            name(wait.process),
+            clock_note(&report.recorded, processes)
         ));
     }
 }

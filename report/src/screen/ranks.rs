@@ -2,6 +2,7 @@
 
 use super::amount::{duration, grouped, share, table};
 use super::names::shown;
+use super::recorded::uncertainty;
 use crate::table::run_report::RunReport;
 
 /// Ranks that are listed; the others are counted.
@@ -12,8 +13,16 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         return;
     }
     let n = report.rank.len();
+    let is_uncertain = report
+        .rank
+        .iter()
+        .any(|rank| rank.uncertainty_ns != Some(0));
+    let clocks = match is_uncertain {
+        true => "; undecided where the difference is within the clocks' uncertainty",
+        false => "",
+    };
     out.push_str(&format!(
-        "ranks      {} of {n}: who began collectives last, and for how long the others waited for it\n",
+        "ranks      {} of {n}: who began collectives last, and for how long the others waited for it{clocks}\n",
         n.min(LISTED)
     ));
     let head = [
@@ -23,6 +32,8 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         "outlier",
         "alone late by",
         "waited",
+        "undecided",
+        "clocks",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for rank in report.rank.iter().take(LISTED) {
@@ -33,8 +44,13 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
             share(rank.outlier as f64, rank.collectives as f64),
             duration(rank.late_ns as f64),
             duration(rank.waited_ns as f64),
+            share(rank.undecided as f64, rank.collectives as f64),
+            uncertainty(rank.uncertainty_ns),
         ]);
     }
-    out.push_str(&table(&rows, 1..6));
+    if !is_uncertain {
+        rows.iter_mut().for_each(|row| row.truncate(6));
+    }
+    out.push_str(&table(&rows, 1..8));
     out.push('\n');
 }

@@ -58,16 +58,14 @@ pub(super) fn put(recorded: &Recorded, out: &mut String) {
             counted(running, "process was", "processes were")
         )),
     }
-    let uncertain = recorded
-        .processes
-        .iter()
-        .filter_map(|process| process.clock_uncertainty_ns)
-        .max();
-    if let Some(uncertain_ns) = uncertain.filter(|uncertain_ns| *uncertain_ns > 0) {
-        out.push_str(&format!(
+    let all = 0..recorded.processes.len();
+    match recorded.greatest_uncertainty_ns(all) {
+        Some(0) => {}
+        Some(ns) => out.push_str(&format!(
             "clocks     times of different hosts may be {} off\n",
-            duration(uncertain_ns as f64)
-        ));
+            duration(ns as f64)
+        )),
+        None => out.push_str("clocks     times of different hosts may be off by any time\n"),
     }
     for caution in &recorded.cautions {
         out.push_str(&format!("caution    {}\n", visible(caution)));
@@ -123,4 +121,23 @@ fn missing(recorded: &Recorded) -> Vec<String> {
         ));
     }
     missing
+}
+
+/// Returns an uncertainty in words.
+pub(super) fn uncertainty(ns: Option<u64>) -> String {
+    match ns {
+        Some(ns) => format!("±{}", duration(ns as f64)),
+        None => "± any time".to_owned(),
+    }
+}
+
+/// Returns the note after a figure that compares the times of some processes; empty if they share a clock.
+pub(super) fn clock_note(
+    recorded: &Recorded,
+    processes: impl IntoIterator<Item = usize>,
+) -> String {
+    match recorded.greatest_uncertainty_ns(processes) {
+        Some(0) => String::new(),
+        ns => format!(" (clocks {})", uncertainty(ns)),
+    }
 }

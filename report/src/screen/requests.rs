@@ -2,6 +2,7 @@
 
 use super::amount::{counted, duration, grouped, share, table};
 use super::names::shown;
+use super::recorded::clock_note;
 use crate::csv_file::serialize_text;
 use crate::intervals::of_mean;
 use crate::quantiles::Quantiles;
@@ -42,6 +43,8 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     if let Some(rate) = summary.output_tokens_per_s {
         line.push_str(&format!(", {rate:.0} output tokens a second"));
     }
+    let all = 0..report.recorded.processes.len();
+    line.push_str(&clock_note(&report.recorded, all));
     out.push_str(&line);
     out.push('\n');
     if let Some(goodput) = &summary.goodput {

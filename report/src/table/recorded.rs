@@ -1,6 +1,7 @@
 //! What was recorded, and what is missing.
 
 use serde::Serialize;
+use std::collections::BTreeMap;
 use trace_merge::{Death, Exit, LossReport};
 
 /// What the report stands on.
@@ -59,6 +60,9 @@ pub struct RecordedProcess {
     pub was_running: bool,
     /// Its events.
     pub events: u64,
+    /// The clock of its times, by number. Times of one clock have no error between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<usize>,
     /// What its times may be off against those of other hosts, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_uncertainty_ns: Option<u64>,
@@ -90,6 +94,42 @@ impl RecordedProcess {
 }
 
 impl Recorded {
+    /// Returns the uncertainty between the times of two processes, in ns; `i64::MAX` if unknown.
+    pub fn uncertainty_ns(&self, one: usize, other: usize) -> i64 {
+        let clocks = [one, other].map(|number| {
+            let process = self.processes.get(number);
+            process.map(|process| (process.clock, process.clock_uncertainty_ns))
+        });
+        match clocks {
+            [Some((Some(one), one_ns)), Some((Some(other), other_ns))] if one != other => {
+                let both = one_ns.zip(other_ns);
+                let sum = both.map(|(one_ns, other_ns)| one_ns.saturating_add(other_ns));
+                sum.map_or(i64::MAX, |ns| i64::try_from(ns).unwrap_or(i64::MAX))
+            }
+            _ => 0,
+        }
+    }
+
+    /// Returns the greatest uncertainty between the times of some processes, in ns: 0 if they share a clock, `None` if unknown.
+    pub fn greatest_uncertainty_ns(
+        &self,
+        processes: impl IntoIterator<Item = usize>,
+    ) -> Option<u64> {
+        let clock = |number| {
+            let process: &RecordedProcess = self.processes.get(number)?;
+            Some((process.clock?, process.clock_uncertainty_ns))
+        };
+        let clocks: BTreeMap<usize, Option<u64>> =
+            processes.into_iter().filter_map(clock).collect();
+        if clocks.len() < 2 {
+            return Some(0);
+        }
+        let mut each = clocks.into_values().collect::<Option<Vec<u64>>>()?;
+        each.sort_unstable();
+        let greatest = each.iter().rev().take(2);
+        Some(greatest.fold(0, |sum, ns| sum.saturating_add(*ns)))
+    }
+
     /// The name of a process, for people.
     pub fn process_name(&self, number: usize) -> String {
         let process = self.processes.get(number);

@@ -836,7 +836,7 @@ fn issue_48_launches_tell_delays_and_causes() {
     }
 }
 
-/// What the finding about launches says.
+/// Returns the evidence of the finding about launches.
 fn host_bound(report: &RunReport) -> &str {
     let mut findings = report.findings.iter();
     &findings

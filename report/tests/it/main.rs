@@ -20,6 +20,7 @@ mod page;
 mod prefixes;
 mod pypto;
 mod random_server;
+mod ranks;
 mod request_lives;
 mod sql;
 #[path = "../../../merge/tests/it/writer/mod.rs"]

@@ -287,6 +287,7 @@ mod tests {
             last_ns: None,
             was_running: false,
             events: 1,
+            clock: None,
             clock_uncertainty_ns: None,
         };
         let node = |engine| {
