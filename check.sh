@@ -360,6 +360,7 @@ step 'python tests' python_tests "$python_profile" "$target"
 step 'tests' all_tests
 step 'doc tests' cargo test --workspace --doc
 if command -v python3 > /dev/null; then step 'pages' tests/docs/check; else skip 'the checks of the pages' 'no python3'; fi
+if command -v python3 > /dev/null; then step 'traces of other profilers' env PROGRAMS="$target/debug" tests/foreign/run; else skip 'the traces of other profilers' 'no python3'; fi
 if [ -n "$perfetto" ]; then
   step 'perfetto selftest' tests/perfetto/selftest.sh
 fi
