@@ -238,7 +238,7 @@ fn item_len(item: &str) -> usize {
     item.len()
 }
 
-/// Returns the paths in `use`, and those that begin with `crate`, `self` or `super`. The path of `pub(in …)` imports nothing.
+/// Returns the paths in `use`, and those that begin with `crate`, `self` or `super`. A `pub(in …)` is no import.
 fn imported(code: &str) -> BTreeSet<String> {
     let words = words(code);
     let (mut paths, mut at) = (BTreeSet::new(), 0);
