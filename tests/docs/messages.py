@@ -13,7 +13,7 @@ SOURCES = ("recorder/src", "serving-shim/core/src", "serving-shim/preload/src", 
            "ascend-sys/src/library.rs", "cli/src/run", "cli/src/run.rs", "cli/src/obey.rs", "cli/src/open.rs", "cli/src/open", "cli/src/sql.rs",
            "tables/src/command.rs", "tables/src/folder.rs", "tables/src/host_tables.rs", "tables/src/write_tables.rs", "merge")
 # Texts that no one meets as a message: rules that `--check` explains itself, file formats, types, answers to a browser.
-NOT_MESSAGES = re.compile(r"/check/|/check\.rs$|/format/(?!reach\.rs$)|/types/|/table\.rs$|/wrapper\.rs$|/request\.rs$|/site\.rs$|/sys/map\.rs$|/dlsym\.rs$|/arguments\.rs$|/tests?\.rs$|/tests/|/benches/|/sample\.rs$|/emulator\.rs$|/vllm/hook_points\.py$|/__main__\.py$")
+NOT_MESSAGES = re.compile(r"/check/|/check\.rs$|/src/device/|/format/(?!reach\.rs$)|/types/|/table\.rs$|/wrapper\.rs$|/request\.rs$|/site\.rs$|/sys/map\.rs$|/dlsym\.rs$|/arguments\.rs$|/tests?\.rs$|/tests/|/benches/|/sample\.rs$|/emulator\.rs$|/vllm/hook_points\.py$|/__main__\.py$")
 # What stands before a text that is no message.
 NOT_SAID = re.compile(r"(?:reason\s*=|must_use\s*=|doc\s*=|help\s*=|heading\s*=|help_heading\s*=|about\s*=|expect\(|unreachable!\(|panic!\(|debug_assert\w*!\([^;]*|assert\w*!\([^;]*)\s*$")
 CODE = re.compile(r"//[^\n]*|/\*.*?\*/|b?r#*\"|b?\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\\n]|\\[^'\n]*|\\')'", re.DOTALL)
