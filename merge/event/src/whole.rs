@@ -5,14 +5,16 @@
 use crate::event::Event;
 use crate::json::{Fields, Members, scan_object};
 use crate::mend::mended_event;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// Calls `found` with a complete span of length 0 that has the args of both halves.
 #[cold]
 pub fn as_whole<R>(begin: &Event<'_>, end_args: &[u8], found: impl FnOnce(&Event<'_>) -> R) -> R {
-    let line = whole_line(begin.line, end_args);
-    let line = mended_event(&line, b'X').map_or(line, |(mended, _)| mended);
+    let line = mended_line(begin.line, end_args)
+        .or_else(|| mended_line(begin.line, b""))
+        .unwrap_or_else(|| begin.line.to_vec());
     let fields = Fields {
         hidden: begin.fields.hidden,
         ..scan_object(&line).unwrap_or_default()
@@ -24,6 +26,14 @@ pub fn as_whole<R>(begin: &Event<'_>, end_args: &[u8], found: impl FnOnce(&Event
         fields,
         ..*begin
     })
+}
+
+/// Returns the line of the span as viewers take it; `None` if it is no JSON, because the end has been overwritten in its source.
+fn mended_line(begin: &[u8], end_args: &[u8]) -> Option<Vec<u8>> {
+    let line = whole_line(begin, end_args);
+    let line = mended_event(&line, b'X').map_or(line, |(mended, _)| mended);
+    let is_json = serde_json::from_slice::<&RawValue>(&line).is_ok();
+    is_json.then_some(line)
 }
 
 fn whole_line(text: &[u8], end_args: &[u8]) -> Vec<u8> {
@@ -61,7 +71,7 @@ fn put(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
     }
 }
 
-/// Returns the args of both halves. Of members with the same key only the end's are kept. Its text may have been overwritten and be no JSON from some point on.
+/// Returns the args of both halves. Of members with the same key only the end's are kept.
 fn joined<'a>(begin: &'a [u8], end: &[u8]) -> Cow<'a, [u8]> {
     let of_end: HashSet<&[u8]> = Members::of(end).map(|(key, _)| key.of(end)).collect();
     if of_end.is_empty() {
@@ -89,6 +99,29 @@ pub fn has_members(args: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::line::parse;
+
+    #[test]
+    fn an_end_that_was_overwritten_leaves_valid_json() {
+        let begin = parse(br#"{"ph":"B","name":"WAIT","ts":12,"pid":1,"args":{"k":1}}"#).unwrap();
+        for end_args in [
+            &b"{\"a\":"[..],
+            b"{\"a\":}",
+            b"{\"a\":tru}",
+            b"{\"a\":\"\x01\"}",
+            b"{\"a\":\"\xff\"}",
+            b"{a:1}",
+            b"{\"a\":1,}",
+            b"{\"a\":[1,}",
+            b"{\"a\":1}}",
+            b"\0\0\0",
+            b"{\"a\\\":1}",
+        ] {
+            as_whole(&begin, end_args, |event| {
+                let found: serde_json::Value = serde_json::from_slice(event.line).unwrap();
+                assert_eq!(found["ph"], "X", "{found}");
+            });
+        }
+    }
 
     #[test]
     fn a_begin_becomes_a_whole_span_with_the_args_of_its_end() {

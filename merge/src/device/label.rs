@@ -113,9 +113,9 @@ pub(crate) fn is_of_host(labels: &str) -> bool {
     parts(labels).any(|part| part == HOST)
 }
 
-/// Notes that a merge adds to the labels of a process.
+/// LabelNotes that a merge adds to the labels of a process.
 #[derive(Debug, Default)]
-pub(crate) struct Notes<'a> {
+pub(crate) struct LabelNotes<'a> {
     /// Text after `pid `: the pid, or the text that the trace has in its place. The host follows if there were several.
     pub(crate) pid: Option<&'a str>,
     /// Input trace that the process comes from. Empty for processes recorded here.
@@ -124,9 +124,9 @@ pub(crate) struct Notes<'a> {
     pub(crate) sampled_from: String,
 }
 
-impl<'a> Notes<'a> {
+impl<'a> LabelNotes<'a> {
     /// Reads the notes in the labels of a process. A merge of merged traces adds notes to notes: the first pid is that of the input.
-    pub(crate) fn of(labels: &'a str) -> Notes<'a> {
+    pub(crate) fn of(labels: &'a str) -> LabelNotes<'a> {
         let has_pid = parts(labels).any(|part| part.starts_with(PID));
         // Names of traces may contain commas.
         let (mut trace, mut sampled, mut is_sampled) = (Vec::new(), Vec::new(), false);
@@ -147,7 +147,7 @@ impl<'a> Notes<'a> {
         if !sampled.is_empty() {
             sampled.extend(&trace);
         }
-        Notes {
+        LabelNotes {
             pid,
             trace: trace.join(", "),
             sampled_from: sampled.join(", "),
@@ -253,12 +253,12 @@ mod tests {
                 "a.json, m.json",
             ),
         ] {
-            let notes = Notes::of(labels);
+            let notes = LabelNotes::of(labels);
             let found = (notes.pid, notes.trace.as_str(), notes.sampled_from.as_str());
             assert_eq!(found, (pid, trace, sampled_from), "{labels}");
         }
-        assert_eq!(Notes::of("pid 7 host node1").pid_number(), Some(7));
-        assert_eq!(Notes::of("pid [TP1] 0").pid_number(), None);
+        assert_eq!(LabelNotes::of("pid 7 host node1").pid_number(), Some(7));
+        assert_eq!(LabelNotes::of("pid [TP1] 0").pid_number(), None);
         assert!(is_of_host("CPU, pid 9") && !is_of_host("pid 9"));
     }
 }

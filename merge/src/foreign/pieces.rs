@@ -19,7 +19,7 @@ const FIRST_HOST_PID: i64 = 64;
 
 /// A trace that may be a piece.
 #[derive(Debug)]
-struct Piece<'a> {
+struct TracePiece<'a> {
     path: &'a Path,
     pids: &'a BTreeSet<i64>,
     rank: Option<u64>,
@@ -54,7 +54,7 @@ pub(super) fn pieces(drafts: &[TraceDraft]) -> Vec<PiecePlace> {
             origin,
             ..
         }: &TraceDraft = draft;
-        Piece {
+        TracePiece {
             path,
             pids: &lines.pids,
             rank: members.rank,
@@ -69,35 +69,31 @@ pub(super) fn pieces(drafts: &[TraceDraft]) -> Vec<PiecePlace> {
     places(&drafts.iter().map(piece).collect::<Vec<_>>())
 }
 
-fn places(all: &[Piece<'_>]) -> Vec<PiecePlace> {
+fn places(all: &[TracePiece<'_>]) -> Vec<PiecePlace> {
     let mut places: Vec<PiecePlace> = (0..all.len())
         .map(|first| PiecePlace { first, doubt: None })
         .collect();
     let mut joined = vec![None; all.len()];
     for (number, candidates) in candidates(all) {
         let of = |before: usize| all[before].path.display();
-        let mut fitting = candidates
+        let gaps = candidates
             .iter()
-            .filter(|before| all[number].gap(&all[**before]).is_ok());
-        let doubt = match (fitting.next(), fitting.next()) {
-            (Some(before), None) => {
-                joined[number] = Some(*before);
-                continue;
+            .map(|before| (*before, all[number].gap(&all[*before])));
+        let (fitting, others): (Vec<_>, Vec<_>) = gaps.partition(|(_, gap)| gap.is_ok());
+        match (&fitting[..], &others[..]) {
+            ([(before, _)], _) => joined[number] = Some(*before),
+            ([(one, _), (other, _), ..], _) => {
+                let (one, other) = (of(*one), of(*other));
+                let doubt = format!("may continue {one} or {other}: they stay apart");
+                places[number].doubt = Some(doubt);
             }
-            (Some(one), Some(other)) => format!(
-                "may continue {} or {}: they stay apart",
-                of(*one),
-                of(*other)
-            ),
-            (None, _) => match all[number].gap(&all[candidates[0]]) {
-                Err(why) => format!(
-                    "may continue {}, but {why}: they stay apart",
-                    of(candidates[0])
-                ),
-                Ok(()) => continue,
-            },
-        };
-        places[number].doubt = Some(doubt);
+            ([], [(before, Err(why)), ..]) => {
+                let before = of(*before);
+                let doubt = format!("may continue {before}, but {why}: they stay apart");
+                places[number].doubt = Some(doubt);
+            }
+            ([], _) => {}
+        }
     }
     let mut next = vec![Vec::new(); all.len()];
     for (number, before) in joined.iter().enumerate() {
@@ -125,7 +121,7 @@ fn places(all: &[Piece<'_>]) -> Vec<PiecePlace> {
 }
 
 /// Returns the traces that may continue others, each with those others: all that says so but the times.
-fn candidates(all: &[Piece<'_>]) -> BTreeMap<usize, Vec<usize>> {
+fn candidates(all: &[TracePiece<'_>]) -> BTreeMap<usize, Vec<usize>> {
     let mut by_place: HashMap<PieceName, Vec<usize>> = HashMap::new();
     let names: Vec<Vec<(PieceName, u64)>> = all.iter().map(|piece| names(piece.path)).collect();
     for (number, names) in names.iter().enumerate() {
@@ -202,9 +198,9 @@ fn names(path: &Path) -> Vec<(PieceName, u64)> {
     places.into_iter().filter_map(name).collect()
 }
 
-impl Piece<'_> {
+impl TracePiece<'_> {
     /// Returns true if rank, clock and processes say that this is the piece after another one.
-    fn may_continue(&self, before: &Piece<'_>) -> bool {
+    fn may_continue(&self, before: &TracePiece<'_>) -> bool {
         let has_hosts =
             [self, before].map(|piece| piece.pids.range(FIRST_HOST_PID..).next().is_some());
         let least = if has_hosts == [true; 2] {
@@ -219,7 +215,7 @@ impl Piece<'_> {
     }
 
     /// Says why this cannot be the piece after another one by their times.
-    fn gap(&self, before: &Piece<'_>) -> Result<(), String> {
+    fn gap(&self, before: &TracePiece<'_>) -> Result<(), String> {
         let (Some(one), Some(other)) = (before.time, self.time) else {
             return Err("one of them has no event with a time".to_owned());
         };
@@ -264,8 +260,8 @@ mod tests {
         pids: &'a BTreeSet<i64>,
         origin: &'a TimeOrigin,
         time: (i64, i64),
-    ) -> Piece<'a> {
-        Piece {
+    ) -> TracePiece<'a> {
+        TracePiece {
             path: Path::new(path),
             pids,
             rank: None,

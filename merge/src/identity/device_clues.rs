@@ -2,7 +2,7 @@
 
 use crate::device::category::RowCategories;
 use crate::device::group::{VendorGroup, packed_pid, vendor_group};
-use crate::device::label::{DeviceLabel, Notes, is_of_host};
+use crate::device::label::{DeviceLabel, LabelNotes, is_of_host};
 use crate::identity::process::{Process, TraceOrigin};
 use std::collections::BTreeSet;
 use xxhash_rust::xxh3::xxh3_64;
@@ -50,7 +50,7 @@ impl Clues {
             VendorGroup::Host => !is_labelled,
             _ => !is_host && label.as_ref().is_none_or(is_npu),
         });
-        let notes = Notes::of(labels);
+        let notes = LabelNotes::of(labels);
         let scope = scope(origin, &notes);
         Clues {
             scope,
@@ -104,7 +104,7 @@ pub(super) fn forget_namesakes(clues: &mut [Clues]) {
 
 /// Returns a hash of the trace that a process of another profiler comes from, and of its rank there. SGLang merges the traces of ranks, and writes the rank
 /// before the pid.
-fn scope(origin: &TraceOrigin, notes: &Notes<'_>) -> Option<u64> {
+fn scope(origin: &TraceOrigin, notes: &LabelNotes<'_>) -> Option<u64> {
     if origin.is_merged && notes.trace.is_empty() {
         return None;
     }

@@ -36,7 +36,7 @@ pub(crate) fn step_aside(processes: &mut BTreeMap<ProcessKey, Process>) {
         let found = devices
             .get(&process.pid)
             .and_then(|devices| devices.iter().find(is_same));
-        process.aside = found.map(|device| device.aside.clone());
+        process.aside = found.map(|device| Box::new(device.aside.clone()));
     }
 }
 

@@ -244,7 +244,9 @@ fn draft(key: ProcessKey, member: &IdentityMember<'_>, pid: i64) -> Process {
         tracks: None,
         aside: None,
         part: DevicePart::default(),
-        origin: origin(member, pid).filter(|_| header.is_none()),
+        origin: origin(member, pid)
+            .filter(|_| header.is_none())
+            .map(Box::new),
         clock: None,
         name: None,
         fallback_name: header.map(|header| header.default_name().into_owned()),

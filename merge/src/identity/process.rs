@@ -167,11 +167,11 @@ pub(crate) struct Process {
     /// Set for a group of tracks: no process itself.
     pub(crate) tracks: Option<TrackGroup>,
     /// Set if another profiler recorded it.
-    pub(crate) origin: Option<TraceOrigin>,
+    pub(crate) origin: Option<Box<TraceOrigin>>,
     /// `None` for a trace that is the only input and has no clock.
     pub(crate) clock: Option<ProcessClock>,
     /// Set for tracks of a device whose kernels another profiler's trace has.
-    pub(crate) aside: Option<DuplicateOf>,
+    pub(crate) aside: Option<Box<DuplicateOf>>,
     pub(crate) part: DevicePart,
     pub(crate) name: Option<String>,
     pub(crate) fallback_name: Option<String>,

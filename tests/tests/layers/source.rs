@@ -238,13 +238,12 @@ fn item_len(item: &str) -> usize {
     item.len()
 }
 
-/// Returns the paths in `use`, and those that begin with `crate`, `self` or `super`. A `pub(in …)` is no import.
+/// The paths in `use`, and those that begin with `crate`, `self` or `super`.
 fn imported(code: &str) -> BTreeSet<String> {
     let words = words(code);
     let (mut paths, mut at) = (BTreeSet::new(), 0);
     while at < words.len() {
-        let is_scope = words[..at].ends_with(&["pub", "(", "in"]);
-        let begins = matches!(words[at], "crate" | "self" | "super") && !is_scope;
+        let begins = matches!(words[at], "crate" | "self" | "super");
         if words[at] == "use" {
             at = tree(&words, at + 1, "", &mut paths);
         } else if begins && words.get(at + 1) == Some(&"::") {
@@ -317,7 +316,6 @@ fn paths_are_found() {
         use crate::a::{self, B, c::{D as E, F}};
         use super::g;
         pub(crate) use std::fmt;
-        pub(in crate::n) fn o() { for x in crate::p() {} }
         fn f<'a>(c: char) -> &'a str { if c == '"' { crate::h::i(r#"use crate::text; ""#) } "crate::j" }
         #[cfg(test)]
         mod tests { use crate::k; }
@@ -333,7 +331,6 @@ fn paths_are_found() {
         "crate::a::c::F",
         "crate::h::i",
         "crate::m",
-        "crate::p",
         "std::fmt",
         "super::g",
     ];

@@ -15,8 +15,8 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct DeviceRows {
     /// Of each recording the rank of each row.
     ranks: Vec<HashMap<(i64, i64), u32>>,
-    /// Of each rank its number in the distributed program, if its trace says so.
-    declared: Vec<Option<u64>>,
+    /// Of each rank its number in the distributed program, if its trace says so, and the number of that trace.
+    declared: Vec<Option<(u64, usize)>>,
     /// Processes that are labelled as devices, by recording.
     labelled: HashSet<(usize, i64)>,
     /// Recordings of other profilers.
@@ -37,7 +37,8 @@ impl DeviceRows {
             let is_foreign = recording.foreign.is_some();
             let trace = recording.foreign.as_ref().map(|foreign| foreign.number);
             let scope = (trace, if is_foreign { 0 } else { number });
-            let declared = recording.foreign.as_ref().and_then(|foreign| foreign.rank);
+            let foreign = recording.foreign.as_ref();
+            let declared = foreign.and_then(|foreign| Some((foreign.rank?, foreign.number)));
             let mut of_recording = HashMap::new();
             for &(pid, tid) in summary.threads.keys().filter(|_| boots[number].is_some()) {
                 let device = match summary.tracks.get(&(pid, tid)) {
@@ -68,11 +69,11 @@ impl DeviceRows {
         !self.ranks[recording].is_empty()
     }
 
-    /// Returns true if two of these ranks say that they are the same rank of the distributed program. They belong to two runs.
+    /// Returns true if two traces of these ranks say that they are of the same rank of the distributed program. They belong to two runs.
     pub(super) fn has_same(&self, ranks: impl Iterator<Item = u32>) -> bool {
-        let mut seen = HashSet::new();
+        let mut seen = HashMap::new();
         let mut declared = ranks.filter_map(|rank| *self.declared.get(rank as usize)?);
-        declared.any(|rank| !seen.insert(rank))
+        declared.any(|(rank, trace)| *seen.entry(rank).or_insert(trace) != trace)
     }
 
     /// Returns the rank and the collective of an event, if it is a slice of a collective that all ranks end together.

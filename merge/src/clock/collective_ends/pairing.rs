@@ -24,7 +24,7 @@ pub(super) struct Pairings<'a> {
     hosts: &'a Hosts,
     group: u64,
     /// The pairs of this group.
-    pairs: BTreeMap<Pair, Pairing>,
+    pairs: BTreeMap<Pair, HostPair>,
     found: BTreeSet<(u64, Pair)>,
 }
 
@@ -44,8 +44,8 @@ impl<'a> Pairings<'a> {
             self.finish_group();
             self.group = group;
         }
-        let pairing = self.pairs.entry((one.boot, other.boot)).or_default();
-        pairing.add(one, other, self.hosts);
+        let pair = self.pairs.entry((one.boot, other.boot)).or_default();
+        pair.add(one, other, self.hosts);
     }
 
     /// Returns the groups, and the pairs of hosts that run the same collectives of it.
@@ -55,8 +55,8 @@ impl<'a> Pairings<'a> {
     }
 
     fn finish_group(&mut self) {
-        for (pair, pairing) in std::mem::take(&mut self.pairs) {
-            if pairing.is_certain() {
+        for (pair, hosts) in std::mem::take(&mut self.pairs) {
+            if hosts.is_certain() {
                 self.found.insert((self.group, pair));
             }
         }
@@ -64,7 +64,7 @@ impl<'a> Pairings<'a> {
 }
 
 /// Two hosts in one group of collectives.
-struct Pairing {
+struct HostPair {
     /// The last collectives, the newest first.
     recent: VecDeque<(HostEnd, HostEnd)>,
     unshifted: Fit,
@@ -72,9 +72,9 @@ struct Pairing {
     shifted: Vec<[Fit; 2]>,
 }
 
-impl Default for Pairing {
-    fn default() -> Pairing {
-        Pairing {
+impl Default for HostPair {
+    fn default() -> HostPair {
+        HostPair {
             recent: VecDeque::new(),
             unshifted: Fit::default(),
             shifted: vec![[Fit::default(); 2]; SHIFTS],
@@ -82,7 +82,7 @@ impl Default for Pairing {
     }
 }
 
-impl Pairing {
+impl HostPair {
     fn add(&mut self, one: HostEnd, other: HostEnd, hosts: &Hosts) {
         self.unshifted.add(one, other, hosts);
         for ((older_one, older_other), fits) in self.recent.iter().zip(&mut self.shifted) {

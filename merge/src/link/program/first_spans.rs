@@ -22,7 +22,7 @@ type FirstSpan = [u64; 2];
 
 /// The first spans of the chunk that is being read.
 #[derive(Default)]
-pub(in crate::link) struct ChunkFirstSpans {
+pub(crate) struct ChunkFirstSpans {
     /// For each request on each thread, the begin of its first span and the position of that span in `spans`.
     known: HashedMap<(i64, usize)>,
     spans: Vec<FirstSpan>,
@@ -31,7 +31,7 @@ pub(in crate::link) struct ChunkFirstSpans {
 impl ChunkFirstSpans {
     /// Takes a span of a request.
     #[inline(always)]
-    pub(in crate::link) fn see(&mut self, request: u64, mention: &Mention) {
+    pub(crate) fn see(&mut self, request: u64, mention: &Mention) {
         let span = [mention.place.0, request];
         match self.known.entry(request ^ mention.thread) {
             Entry::Occupied(mut known) => {
@@ -51,7 +51,7 @@ impl ChunkFirstSpans {
 }
 
 /// Takes the first spans of all chunks, in any order.
-pub(in crate::link) struct FirstSpanLog<'f> {
+pub(crate) struct FirstSpanLog<'f> {
     spans: Spill<'f, FirstSpan>,
     chunks: Mutex<HashMap<(usize, usize), Range<usize>>>,
 }
@@ -65,7 +65,7 @@ fn key(chunk: &Chunk) -> (usize, usize) {
 }
 
 impl<'f> FirstSpanLog<'f> {
-    pub(in crate::link) fn new(folders: &'f [PathBuf]) -> FirstSpanLog<'f> {
+    pub(crate) fn new(folders: &'f [PathBuf]) -> FirstSpanLog<'f> {
         FirstSpanLog {
             spans: Spill::new(folders),
             chunks: Mutex::default(),
@@ -73,7 +73,7 @@ impl<'f> FirstSpanLog<'f> {
     }
 
     /// Takes the first spans of a chunk, and leaves none there.
-    pub(in crate::link) fn add(&self, chunk: &Chunk, found: &mut ChunkFirstSpans) {
+    pub(crate) fn add(&self, chunk: &Chunk, found: &mut ChunkFirstSpans) {
         if found.spans.is_empty() {
             return;
         }
@@ -87,7 +87,7 @@ impl<'f> FirstSpanLog<'f> {
     }
 
     /// Ends the first pass.
-    pub(in crate::link) fn finish(self) -> io::Result<FirstSpans> {
+    pub(crate) fn finish(self) -> io::Result<FirstSpans> {
         Ok(FirstSpans {
             spans: self.spans.finish()?,
             chunks: self
@@ -99,14 +99,14 @@ impl<'f> FirstSpanLog<'f> {
 }
 
 /// The first spans of all chunks, to be looked up in the second pass.
-pub(in crate::link) struct FirstSpans {
+pub(crate) struct FirstSpans {
     spans: Spilled<FirstSpan>,
     chunks: HashMap<(usize, usize), Range<usize>>,
 }
 
 impl FirstSpans {
     /// Returns those of a chunk.
-    pub(in crate::link) fn of_chunk(&self, chunk: &Chunk) -> FirstSpanCursor<'_> {
+    pub(crate) fn of_chunk(&self, chunk: &Chunk) -> FirstSpanCursor<'_> {
         let numbers = self.chunks.get(&key(chunk)).cloned();
         FirstSpanCursor::new(numbers.map_or(&[], |numbers| self.spans.get(numbers)))
     }
@@ -114,7 +114,7 @@ impl FirstSpans {
 
 /// First spans of one chunk, sorted by place, which are asked for in nearly this order.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::link) struct FirstSpanCursor<'a> {
+pub(crate) struct FirstSpanCursor<'a> {
     spans: &'a [FirstSpan],
     /// The first of them that is not before the place asked for last.
     at: usize,
@@ -130,13 +130,13 @@ impl<'a> FirstSpanCursor<'a> {
         }
     }
 
-    pub(in crate::link) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
     /// Returns true if the span at this place is the first one of a request on its thread.
     #[inline(always)]
-    pub(in crate::link) fn has(&mut self, place: EventPlace) -> bool {
+    pub(crate) fn has(&mut self, place: EventPlace) -> bool {
         let is_before = |span: &FirstSpan| span[0] < place.0;
         if self.spans.get(self.at).is_some_and(is_before) || place.0 < self.last {
             self.at = self.first_from(place);
@@ -160,7 +160,7 @@ impl<'a> FirstSpanCursor<'a> {
     }
 
     /// Returns the keys of these requests, for the place asked for last.
-    pub(in crate::link) fn requests(&self) -> impl Iterator<Item = u64> + use<'a> {
+    pub(crate) fn requests(&self) -> impl Iterator<Item = u64> + use<'a> {
         let last = self.last;
         let spans = &self.spans[self.at..];
         spans

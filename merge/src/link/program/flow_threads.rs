@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Computes keys of threads, which are the same wherever a thread's events are read.
 #[derive(Default)]
-pub(in crate::link) struct ThreadKeys {
+pub(crate) struct ThreadKeys {
     last: Option<(usize, (i64, i64))>,
     key: u64,
 }
@@ -17,7 +17,7 @@ pub(in crate::link) struct ThreadKeys {
 impl ThreadKeys {
     /// Returns the key of a recording's thread.
     #[inline]
-    pub(in crate::link) fn of(&mut self, recording: usize, thread: (i64, i64)) -> u64 {
+    pub(crate) fn of(&mut self, recording: usize, thread: (i64, i64)) -> u64 {
         if self.last != Some((recording, thread)) {
             self.last = Some((recording, thread));
             let (pid, tid) = thread;
@@ -29,7 +29,7 @@ impl ThreadKeys {
 }
 
 /// Returns the key of a flow on a thread.
-pub(in crate::link) fn flow_thread(flow: &OwnFlow, thread: u64) -> FlowThread {
+pub(crate) fn flow_thread(flow: &OwnFlow, thread: u64) -> FlowThread {
     FlowThread {
         key: hash([flow.id, u64::from(flow.style.0), thread]),
     }
@@ -44,7 +44,7 @@ fn hash(parts: [u64; 3]) -> u64 {
 }
 
 /// The keys of flows and threads, sorted: of flows that the program draws on several threads.
-pub(in crate::link) struct FlowThreads {
+pub(crate) struct FlowThreads {
     stored: Stored,
     /// Positions of the keys. Without them, a search in many millions of keys would miss the processor's caches at each step.
     buckets: Buckets,
@@ -56,7 +56,7 @@ enum Stored {
 }
 
 impl FlowThreads {
-    pub(in crate::link) fn new(sorted: Sorted<FlowThread>) -> io::Result<FlowThreads> {
+    pub(crate) fn new(sorted: Sorted<FlowThread>) -> io::Result<FlowThreads> {
         let mut buckets = Buckets::new(sorted.len(), 0);
         sorted.each(|thread| {
             buckets.count(thread.key);
@@ -71,7 +71,7 @@ impl FlowThreads {
     }
 
     /// Returns true if the program draws the flow on this thread.
-    pub(in crate::link) fn has(&self, wanted: FlowThread) -> bool {
+    pub(crate) fn has(&self, wanted: FlowThread) -> bool {
         let Some((bucket, guess)) = self.buckets.place(wanted.key) else {
             return false;
         };

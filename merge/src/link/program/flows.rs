@@ -8,17 +8,17 @@ use crate::store::sorter::Ascending;
 use std::io;
 
 /// A flow of the program.
-pub(in crate::link) struct DrawnFlow {
+pub(crate) struct DrawnFlow {
     key: u64,
-    pub(in crate::link) flow: OwnFlow,
+    pub(crate) flow: OwnFlow,
     /// Keys of the threads on which the program draws it.
-    pub(in crate::link) threads: Vec<u64>,
+    pub(crate) threads: Vec<u64>,
     starts: bool,
     ends: bool,
 }
 
 /// Finds the flows of requests, whose keys are asked for in ascending order.
-pub(in crate::link) struct ProgramFlows<'a> {
+pub(crate) struct ProgramFlows<'a> {
     parts: Ascending<'a, ProgramFlow>,
     /// The first part of the flow after `next`.
     part: Option<ProgramFlow>,
@@ -31,7 +31,7 @@ pub(in crate::link) struct ProgramFlows<'a> {
 
 impl<'a> ProgramFlows<'a> {
     /// Reads the flows of a share of the keys; `parts` starts there.
-    pub(in crate::link) fn new(
+    pub(crate) fn new(
         parts: Ascending<'a, ProgramFlow>,
         share: Share,
         maps: &'a [TimeMap],
@@ -50,7 +50,7 @@ impl<'a> ProgramFlows<'a> {
     }
 
     /// Returns the flow that starts first of those with this key, if the program starts any.
-    pub(in crate::link) fn of(&mut self, key: u64) -> io::Result<Option<DrawnFlow>> {
+    pub(crate) fn of(&mut self, key: u64) -> io::Result<Option<DrawnFlow>> {
         let mut first: Option<DrawnFlow> = None;
         while self.next.as_ref().is_some_and(|next| next.key <= key) {
             let flow = self.step()?;
@@ -64,7 +64,7 @@ impl<'a> ProgramFlows<'a> {
     }
 
     /// Reads all that is left, and returns how many flows lead nowhere.
-    pub(in crate::link) fn finish(mut self) -> io::Result<LooseCounts> {
+    pub(crate) fn finish(mut self) -> io::Result<LooseCounts> {
         while self.step()?.is_some() {}
         Ok(self.loose)
     }

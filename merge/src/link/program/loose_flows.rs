@@ -21,12 +21,12 @@ pub struct LooseFlows {
 
 /// The number of flows of each style that lead nowhere: without end, without start.
 #[derive(Debug, Default)]
-pub(in crate::link) struct LooseCounts(Vec<[u64; 2]>);
+pub(crate) struct LooseCounts(Vec<[u64; 2]>);
 
 impl LooseCounts {
     /// Counts a flow if it has no start, or nothing but a start.
     #[inline]
-    pub(in crate::link) fn add(&mut self, style: Style, has_start: bool, has_rest: bool) {
+    pub(crate) fn add(&mut self, style: Style, has_start: bool, has_rest: bool) {
         if has_start == has_rest {
             return;
         }
@@ -38,7 +38,7 @@ impl LooseCounts {
     }
 
     /// Adds those of others.
-    pub(in crate::link) fn add_all(&mut self, others: &LooseCounts) {
+    pub(crate) fn add_all(&mut self, others: &LooseCounts) {
         let most = self.0.len().max(others.0.len());
         self.0.resize(most, [0; 2]);
         for (counts, more) in self.0.iter_mut().zip(&others.0) {
@@ -48,7 +48,7 @@ impl LooseCounts {
     }
 
     /// Adds the flows of single processes.
-    pub(in crate::link) fn add_local(&mut self, flows: &Runs<FlowPhases>) -> io::Result<()> {
+    pub(crate) fn add_local(&mut self, flows: &Runs<FlowPhases>) -> io::Result<()> {
         let mut flows = flows.read_from(|_| false)?;
         while let Some(flow) = flows.next()? {
             self.add(flow.style, flow.has_start, flow.has_other);
@@ -57,7 +57,7 @@ impl LooseCounts {
     }
 
     /// Returns those of each style that has any; the style with most of them comes first.
-    pub(in crate::link) fn report(self, styles: &[Vec<u8>]) -> Vec<LooseFlows> {
+    pub(crate) fn report(self, styles: &[Vec<u8>]) -> Vec<LooseFlows> {
         let styles = self.0.into_iter().zip(styles);
         let loose = styles.filter(|(counts, _)| *counts != [0; 2]);
         let loose = loose.map(|([without_end, without_start], members)| {

@@ -11,11 +11,11 @@ const MOST_BYTES: usize = 512;
 
 /// The name and the category of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::link) struct Style(pub(in crate::link) u32);
+pub(crate) struct Style(pub(crate) u32);
 
 /// All styles of a trace.
 #[derive(Default)]
-pub(in crate::link) struct Styles(Mutex<Known>);
+pub(crate) struct Styles(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
@@ -25,7 +25,7 @@ struct Known {
 
 /// The styles that one worker has met: it asks for each of them once.
 #[derive(Default)]
-pub(in crate::link) struct StyleCache {
+pub(crate) struct StyleCache {
     by_members: Vec<(Vec<u8>, Option<Style>)>,
     /// The same by all that comes after the flow's id in a canonical line.
     by_rest: Vec<(Vec<u8>, Option<Style>)>,
@@ -47,7 +47,7 @@ impl Styles {
     }
 
     /// Returns the members `"name":…,"cat":…` of each style, by its number.
-    pub(in crate::link) fn into_texts(self) -> Vec<Vec<u8>> {
+    pub(crate) fn into_texts(self) -> Vec<Vec<u8>> {
         let known = self.0.into_inner();
         known.unwrap_or_else(PoisonError::into_inner).texts
     }
@@ -56,13 +56,13 @@ impl Styles {
 impl StyleCache {
     /// Returns the style of these members.
     #[inline]
-    pub(in crate::link) fn get(&mut self, members: &[u8], styles: &Styles) -> Option<Style> {
+    pub(crate) fn get(&mut self, members: &[u8], styles: &Styles) -> Option<Style> {
         find_or_keep(&mut self.by_members, members, || styles.number(members))
     }
 
     /// Returns the style of a canonical line, given what comes after the flow's id; `None` if it needs a closer look.
     #[inline]
-    pub(in crate::link) fn get_after_id(&mut self, rest: &[u8], styles: &Styles) -> Option<Style> {
+    pub(crate) fn get_after_id(&mut self, rest: &[u8], styles: &Styles) -> Option<Style> {
         let by_members = &mut self.by_members;
         find_or_keep(&mut self.by_rest, rest, || {
             let members = members_after_id(rest)?;
@@ -88,7 +88,7 @@ fn find_or_keep(
 }
 
 /// Returns the members `"name":…,"cat":…` of a flow event, if it has both.
-pub(in crate::link) fn members_of(event: &Event<'_>) -> Option<Vec<u8>> {
+pub(crate) fn members_of(event: &Event<'_>) -> Option<Vec<u8>> {
     let [mut name, mut category, _] = event.members_in_order(What::Category);
     if name.is_empty() || category.is_empty() {
         // The general reader finds the members wherever they are.
@@ -114,7 +114,7 @@ fn members_after_id(after_id: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns name and category as texts.
-pub(in crate::link) fn name_and_category(members: &[u8]) -> (String, String) {
+pub(crate) fn name_and_category(members: &[u8]) -> (String, String) {
     let object = [b"{", members, b"}"].concat();
     let value = serde_json::from_slice::<serde_json::Value>(&object).unwrap_or_default();
     let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
