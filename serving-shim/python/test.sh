@@ -45,6 +45,21 @@ setup() {
     unavailable "pip: $(tail -n 1 "$work/setup.log")"
 }
 
+# What the example for notebooks needs: 400 MB, which are installed once and not for each environment. Without it the test of the example is skipped by name.
+# Only the last rename makes the folder visible, so that a killed install leaves nothing half done.
+notebook_packages() {
+  local requirements=$here/requirements-notebook.txt tag site folder
+  tag=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_config_var("SOABI"))')
+  folder=$work/notebook-$tag-$(cksum < "$requirements" | cut -d ' ' -f 1)
+  if [ ! -d "$folder" ]; then
+    rm -rf "$work"/notebook-"$tag"-*
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: --target "$folder.new" -r "$requirements" > "$work/notebook.log" 2>&1 &&
+      mv "$folder.new" "$folder" || { echo "-- no packages for the example of notebooks: $(tail -n 1 "$work/notebook.log")" >&2; return 0; }
+  fi
+  site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  echo "$folder" > "$site/notebook-packages.pth"
+}
+
 # With the setuptools of the environment: pip's own, isolated way fetches it each time.
 build() {
   rm -rf "$work/wheel"
@@ -61,6 +76,7 @@ is_installed() {
 setup
 [ -n "${WHEEL:-}" ] || build
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "$WHEEL"
+notebook_packages
 is_installed || { echo 'test.sh: the package that Python finds is not the installed one' >&2; exit 1; }
 echo "-- $WHEEL in $("$venv/bin/python" --version)"
 cd "$here"

@@ -56,6 +56,7 @@ from . import _forks, _misuse, compat as _compat, merge as _merge
 from ._native_files import include_path, library_path, preload_path
 from ._notebook import recording, start, stop
 from .recorder import is_enabled
+from ._tables import Tables, tables
 from ._track import track
 
 from ._merge_report import MergeReport, merge  # after the module `merge` of the drop-in, whose name it takes
@@ -67,6 +68,7 @@ __all__ = [
     "MergeReport",
     "Request",
     "Span",
+    "Tables",
     "async_span",
     "begin",
     "counter",
@@ -97,6 +99,7 @@ __all__ = [
     "span",
     "start",
     "stop",
+    "tables",
     "trace",
     "track",
 ]

@@ -47,6 +47,7 @@ from ._merge_report import MergeReport as MergeReport, merge as merge
 from ._native_files import include_path as include_path, library_path as library_path, preload_path as preload_path
 from ._notebook import recording as recording, start as start, stop as stop
 from .recorder import is_enabled as is_enabled
+from ._tables import Tables as Tables, tables as tables
 from ._track import track as track
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "MergeReport",
     "Request",
     "Span",
+    "Tables",
     "async_span",
     "begin",
     "counter",
@@ -86,6 +88,7 @@ __all__ = [
     "span",
     "start",
     "stop",
+    "tables",
     "trace",
     "track",
 ]

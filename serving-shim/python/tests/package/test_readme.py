@@ -40,8 +40,9 @@ def test_the_lines_for_c_and_preloading_are_commands(process, tmp_path):
         assert "sa_profile" in stdout
 
 
-def examples_of_the_page():
-    return re.findall(r"<!-- run by: [^\n]*\n```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+def examples_of_the_page(test="test_readme.py"):
+    """Returns the blocks of the page that this test runs."""
+    return re.findall(rf"<!-- run by: [^\n]*/{re.escape(test)} -->\n```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="SKIPPED the example for notebooks of docs/python.md: the page is not beside the package")
