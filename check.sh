@@ -206,7 +206,7 @@ vllm_statements() {
 # What a cluster is for: statements on the tables of 3,200 ranks, in Spark with two workers. Their rows must be DuckDB's.
 many_ranks() {
   local rc=0
-  tests/sql/ranks "$scratch/ranks" 4 && SA_PROFILE=$target/debug/sa-profile tests/sql/cost "$scratch/ranks" spark concurrency_global launch_delay || rc=$?
+  tests/sql/ranks "$scratch/ranks" 4 && SA_PROFILE=$target/debug/sa-profile tests/sql/cost "$scratch/ranks" spark idle devices gaps request_summary steps || rc=$?
   [ "$rc" != 3 ] || skip 'statements on 3,200 ranks in Spark' 'tests/sql says above what is missing'
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }

@@ -85,11 +85,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let mut command = Command::new(&python);
     command.args(["-c", SQL_ENGINE]);
     command.args(["--format", &word(arguments.format)]);
-    // Statements over requests treat all requests with one id as a single request.
-    let used_again = trace_report::statement("ids_used_again");
-    if let Some(used_again) = used_again.filter(|_| statement.contains("request_id")) {
-        command.args(["--used-again", used_again]);
-    }
     if let Some(engine) = arguments.engine {
         command.args(["--engine", &word(engine)]);
     }

@@ -65,7 +65,7 @@ function idleBars() {
     { title: '', class: 'wide', text: ({ causes }) => bar(order.map((cause, nth) => ({ name: name(cause), ns: causes.find((one) => one.cause === cause)?.ns ?? 0, nth })), whole) },
   ];
   const entries = order.map((cause, nth) => ({ name: `${name(cause)} (${share(totals.get(cause), all)})`, meaning: data.causes[cause][1], nth }));
-  return figure('Why they were idle', [table(columns, idle), legend(entries)], 'gaps');
+  return figure('Why they were idle', [table(columns, idle), legend(entries)], 'idle');
 }
 
 function causeNs({ causes }, wanted) {
@@ -87,7 +87,7 @@ function rankMatrix() {
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
     ...workers.map((worker) => ({ title: `for ${processName(worker)}`, text: (of) => cell(of, worker), sort: (of) => of.waited_for.find(({ process }) => process === worker)?.ns })),
   ];
-  return figure('Whom they waited for', element('div', { class: 'matrix' }, table(columns, waits)), 'gaps');
+  return figure('Whom they waited for', element('div', { class: 'matrix' }, table(columns, waits)));
 }
 
 function rankTable() {
@@ -100,7 +100,7 @@ function rankTable() {
     { title: 'alone late by', text: (of) => duration(of.late_ns), sort: (of) => of.late_ns },
     { title: 'waited', text: (of) => duration(of.waited_ns), sort: (of) => of.waited_ns },
   ];
-  return figure('Who came last to collectives', table(columns, data.rank), 'collectives');
+  return figure('Who came last to collectives', table(columns, data.rank));
 }
 
 /** What the host did, against the mean device. */

@@ -34,7 +34,7 @@ function figure(title, body, sql) {
 /** A statement that unfolds. */
 function statement(name) {
   const text = data.sql[name];
-  return text && element('details', { class: 'sql' }, element('summary', {}, 'SQL for Perfetto’s trace processor'), element('pre', {}, text));
+  return text && element('details', { class: 'sql' }, element('summary', {}, `SQL: sa-profile sql RUN ${name}`), element('pre', {}, text));
 }
 
 /** A table. A column has a `title`, `text` of a row, `sort` (what a click on its title sorts by) and a `class`. */

@@ -48,7 +48,7 @@ function load() {
     { title: 'level', class: 'text', text: ({ of, process }) => (process == null ? words(of) : `${words(of)}, ${processName(process)}`) },
     ...['mean', 'p50', 'p90', 'p99', 'max'].map((name) => ({ title: name, text: (level) => percent(level.of)(level[name]) })),
   ];
-  return data.load.length > 0 && figure('Levels, weighted by time', table(columns, data.load), 'load');
+  return data.load.length > 0 && figure('Levels, weighted by time', table(columns, data.load));
 }
 
 const REFUSED = {
@@ -73,7 +73,7 @@ function sizing() {
     { title: 'R²', text: ({ fit }) => (fit ? fit.r_squared.toFixed(2) : '') },
     { title: '', class: 'text', text: advice },
   ];
-  return data.sizing.length > 0 && figure('Time against requests under way', table(columns, data.sizing), 'sizing');
+  return data.sizing.length > 0 && figure('Time against requests under way', table(columns, data.sizing));
 }
 
 /** One section that fails leaves the others. */
@@ -100,7 +100,7 @@ function build() {
     ['recorded', 'What was recorded', recorded],
     ['findings', 'What stands out', findings],
     ['requests', 'Requests', () => list ? [requestFigures(), requestParts(), phases(), prefixes(), element('div', { class: 'grid' },
-      distribution('E2E', request.e2e_us, data.requests.e2e, 'requests'), distribution('TTFT', request.ttft_us, data.requests.ttft, 'requests'), distribution('TPOT', request.tpot_us, data.requests.tpot, 'requests'))] : element('p', {}, none)],
+      distribution('E2E', request.e2e_us, data.requests.e2e, 'request_summary'), distribution('TTFT', request.ttft_us, data.requests.ttft, 'request_summary'), distribution('TPOT', request.tpot_us, data.requests.tpot, 'request_summary'))] : element('p', {}, none)],
     ['time', 'Over time', () => timeline && [timeline.element, leftOut(), load(), sizing()]],
     ['each', 'Each request', () => list && list.element],
     ['devices', data.device.length > 0 ? 'Devices' : 'Workers', () => data.device.length + data.worker.length > 0 && [deviceTable(), workerTable(), streamTable(), idleBars(), hostTable(), rankMatrix(), rankTable()]],

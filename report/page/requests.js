@@ -1,30 +1,12 @@
 // The requests: figures of all, and a bar for each.
 
 const SHOWN = 25;
-const FIGURES = [
-  ['queue', 'queue', 'from the engine’s queue to the first schedule'],
-  ['prefill', 'prefill', 'from there to the first token'],
-  ['decode', 'decode', 'from the first token to the last'],
-  ['engine_ttft', 'TTFT, engine', 'from the queue to the first token'],
-  ['ttft', 'TTFT, frontend', 'from arrival until the first part of the answer left, or to the first token'],
-  ['application_ttft', 'TTFT, application', 'the same, from when the application got it'],
-  ['tpot', 'TPOT', 'per output token behind the first'],
-  ['itl', 'ITL', 'between tokens, of all requests together'],
-  ['e2e', 'E2E', 'from arrival to the end'],
-  ['application_e2e', 'E2E, application', 'the same, from when the application got it'],
-];
 const ORDERS = [
   ['slowest first', (at) => -(data.request.e2e_us[at] ?? -1)],
   ['longest to the first token', (at) => -(data.request.ttft_us[at] ?? -1)],
   ['longest per token', (at) => -(data.request.tpot_us[at] ?? -1)],
   ['by arrival', (at) => data.request.arrival_us[at] ?? Infinity],
 ];
-
-/** Returns true if the trace says of any request when it reached the kernel. */
-function isArrivalKnown() {
-  const of = data.requests;
-  return of.ttft.mean_ns !== of.application_ttft.mean_ns || of.e2e.mean_ns !== of.application_e2e.mean_ns;
-}
 
 /** Returns a note on the requests that some figures leave out. */
 function outOfOrder() {
@@ -35,17 +17,15 @@ function outOfOrder() {
 
 function requestFigures() {
   const columns = [
-    { title: '', class: 'text', text: ([, name]) => name },
-    { title: 'n', text: ([key]) => count(data.requests[key].n) },
-    ...['mean', 'p50', 'p90', 'p99', 'max'].map((name) => ({ title: name, text: ([key]) => duration(data.requests[key][`${name}_ns`]) })),
-    { title: '', class: 'text', text: ([, , meaning]) => element('small', {}, isArrivalKnown() ? meaning : meaning.replace('from arrival', 'from when the frontend got it')) },
+    { title: '', class: 'text', text: (of) => of.name },
+    { title: 'n', text: (of) => count(of.quantiles.n) },
+    ...['mean', 'p50', 'p90', 'p99', 'max'].map((name) => ({ title: name, text: (of) => duration(of.quantiles[`${name}_ns`]) })),
+    { title: '', class: 'text', text: (of) => element('small', {}, of.meaning) },
   ];
-  const figures = FIGURES.filter(([key]) => isArrivalKnown() || !key.startsWith('application_'));
-  const known = figures.filter(([key]) => data.requests[key].n > 0);
-  const absent = figures.filter(([key]) => data.requests[key].n === 0).map(([, name]) => name);
+  const known = data.request_figures.filter((of) => of.quantiles.n > 0);
+  const absent = data.request_figures.filter((of) => of.quantiles.n === 0).map((of) => of.name);
   return [
-    figure('Figures of all requests', table(columns, known), 'requests'),
-    statement('between_tokens'),
+    figure('Figures of all requests', table(columns, known), 'request_summary'),
     absent.length > 0 && element('p', { class: 'soft' }, `Not in this trace: ${absent.join(', ')}.`),
     outOfOrder(),
     data.requests.n < 30 && element('p', { class: 'soft' }, `p90 and p99 of only ${count(data.requests.n)} requests say little.`),
@@ -80,7 +60,7 @@ function phases() {
     { title: 'mean', text: ({ mean_ns: ns }) => duration(ns) },
     { title: 'each phase', class: 'text', text: ({ phase_mean_ns: all }) => all.map(duration).join(' → ') },
   ];
-  return n > 0 && figure('Phases in the engine', table(columns, sequences, { most: SHOWN }), 'phases');
+  return n > 0 && figure('Phases in the engine', table(columns, sequences, { most: SHOWN }));
 }
 
 /** What prompts have in common, and what the prefix cache or a KV connector had of that. */
@@ -106,8 +86,7 @@ function prefixes() {
     without > 0 && element('p', { class: 'soft' }, `${count(without)} more tokens are left out: only the first blocks of a prompt have hashes, at most 512.`),
     list.length > 0 && table(columns, list, { most: SHOWN }),
     shared > list.length && element('p', { class: 'soft' }, `${count(shared)} prefixes are shared. These save most.`),
-    statement('prefix_summary'),
-  ], 'prefixes');
+  ]);
 }
 
 function partLegend() {

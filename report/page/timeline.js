@@ -37,7 +37,7 @@ class Timeline {
     const button = (text, what) => element('button', { type: 'button', onclick: what }, text);
     this.element = element('div', { id: 'timeline', tabindex: 0, 'aria-label': 'Timeline: plus and minus zoom, arrows move, 0 shows all', onkeydown: (event) => this.#key(event) },
       element('div', { class: 'controls' }, button('whole run', () => this.zoom(this.#whole)), button('zoom in', () => this.#scale(0.5)), button('zoom out', () => this.#scale(2)), this.#says),
-      this.#body, statement('load'), statement('steps'));
+      this.#body, statement('steps'));
   }
 
   /** Draws the charts, now that the page has a width. */

@@ -4,8 +4,7 @@ Usage: engine.py [--engine duckdb|datafusion|spark] [--master URL] [--format tab
 
 TABLES has a folder for each table, and in it one for each host (`host=<host>`). Those of a host count if it has `metadata`, which comes last.
 A NUL stands between two statements.
-Exit 0: done. 1: the engine refused a statement. 2: no engine, no tables.
-"""
+Exit 0: done. 1: the engine refused a statement. 2: no engine, no tables."""
 
 import sys
 
@@ -25,23 +24,11 @@ import tempfile
 import unicodedata
 import urllib.parse
 
-# The newest version of the tables that the statements are written for.
-SCHEMA_VERSION = 1
+# The tables, those first that others need.
+TABLES = ["metadata", "clock", "process", "thread", "track", "slice", "args", "counter", "flow", "request", "step", "device", "idle", "name", "loss", "damage"]
 
-# The columns of each table. The folder of its host gives `host`.
-TABLES = {
-    "slice": "id ts dur track_id category:text name:text depth:small parent_id arg_set_id thread_dur",
-    "args": "arg_set_id flat_key:text key:text value_type:text int_value string_value:text real_value:real",
-    "counter": "id ts track_id value:real",
-    "flow": "id slice_out slice_in",
-    "track": "id name:text kind:text utid upid",
-    "thread": "utid tid upid name:text is_main_thread",
-    "process": "upid pid name:text host:text boot_id:text labels:text is_device",
-    "clock": "host_id host:text boot_id:text base_unix_ns offset_ns uncertainty_ns",
-    "loss": "cause:text events upid ts dur",
-    "damage": "file:text offset kind:text count",
-    "metadata": "name:text str_value:text int_value",
-}
+# The newest version of the tables that can be read. Version 1 had no tables of the report.
+SCHEMA_VERSION = 2
 
 # The names of Perfetto's trace processor that are no tables of ours.
 VIEWS = {
@@ -52,17 +39,13 @@ VIEWS = {
     "thread_counter_track": "SELECT id, name, utid FROM track WHERE kind = 'counter' AND utid IS NOT NULL",
 }
 
-# Perfetto's function, which statements for its "Query (SQL)" use. No column of the view has the name of an argument or of a column of ours: a macro
-# pastes its arguments, and they must not mean the view's columns.
+# Perfetto's function. A macro pastes its arguments, so no column of the view has the name of an argument or of a column of ours.
 EXTRACT_ARG = (
     "CREATE VIEW arg_values AS SELECT arg_set_id AS value_set, key AS value_key, CASE WHEN real_value IS NOT NULL THEN real_value::VARIANT "
     "WHEN int_value IS NOT NULL THEN int_value::VARIANT ELSE string_value::VARIANT END AS arg_value FROM args",
     "CREATE MACRO extract_arg(wanted_set, wanted_key) AS "
     "(SELECT ANY_VALUE(arg_value) FROM arg_values WHERE value_set = wanted_set AND value_key = wanted_key)",
 )
-
-# What tells the host of a row that has a time, and how many ids a host has.
-OF_HOST = {"slice": ("id", 1 << 39), "counter": ("id", 1 << 39), "loss": ("upid", 1 << 16)}
 
 PACKAGES = {"duckdb": "duckdb", "datafusion": "datafusion", "spark": "pyspark"}
 
@@ -76,38 +59,23 @@ class Refused(Exception):
 
 
 def view_of(table, source, engine, shifts):
-    """What a table shows of its files. Hosts that wrote alone have times of their own, and `shifts` brings them together."""
-    names = [column.partition(":")[0] for column in TABLES[table].split()]
-    if table == "args":
-        return f"SELECT {', '.join(shown_args(names, source, engine))} FROM {source}"
-    if table in OF_HOST and len(set(shifts.values())) > 1:
-        key, ids = OF_HOST[table]
-        shown = ", ".join("s.ts + COALESCE(h.ns, 0) AS ts" if name == "ts" else f"s.{name}" for name in names)
-        hosts = " UNION ALL ".join(f"SELECT CAST({host * ids} AS BIGINT) AS first_id, CAST({ns} AS BIGINT) AS ns" for host, ns in shifts.items())
-        return f"SELECT {shown} FROM {source} s LEFT JOIN ({hosts}) h ON h.first_id = s.{key} - s.{key} % {ids}"
+    """Returns the query of a table's view. Each host that wrote its own tables counts its times from the start of its own trace, and `shifts` brings them together."""
+    names = engine.rows(f"SELECT * FROM {source} WHERE 1 = 0")[0]
     shown = [f"{engine.quote}{name}{engine.quote}" for name in names]
-    if table == "track":  # in Perfetto the args of a track name the process of some
-        shown.append("CAST(NULL AS BIGINT) AS source_arg_set_id")
+    if len(set(shifts.values())) > 1 and table != "clock":
+        whens = " ".join(f"WHEN host = {literal(host)} THEN {ns}" for host, ns in shifts.items())
+        is_time = lambda name: name == "ts" or name.endswith("_ns") and name != "clock_uncertainty_ns"
+        shown = [f"{text} + CASE {whens} ELSE 0 END AS {text}" if is_time(name) else text for name, text in zip(names, shown)]
+    if table == "args":
+        shown.append(f"{spelled(engine.text_type, names)} AS display_value")
     return f"SELECT {', '.join(shown)} FROM {source}"
 
 
-def shown_args(names, source, engine):
-    """The columns of `args`, and the value as text, as Perfetto spells it. A double is spelled as the engine does."""
-    text = engine.types["text"]
-    spelled = f"COALESCE(string_value, CAST(int_value AS {text}), CAST(real_value AS {text}))"
-    found, _ = engine.rows(f"SELECT * FROM {source} WHERE 1 = 0")
-    if "value_type" in found:
-        spelled = f"CASE WHEN value_type = 'bool' THEN CASE WHEN int_value = 0 THEN 'false' ELSE 'true' END ELSE {spelled} END"
-    else:
-        names = [name if name != "value_type" else f"CAST(NULL AS {text}) AS value_type" for name in names]
-    return [*names, f"{spelled} AS display_value"]
-
-
-def no_rows(table, engine):
-    """A source with the columns of a table, and no rows."""
-    columns = [column.partition(":")[::2] for column in TABLES[table].split()]
-    nulls = ", ".join(f"CAST(NULL AS {engine.types[kind]}) AS {engine.quote}{name}{engine.quote}" for name, kind in columns)
-    return f"(SELECT {nulls} WHERE 1 = 0)"
+def spelled(text, names):
+    """Returns the expression of an arg's value as text, as Perfetto spells it. A double is spelled as the engine does."""
+    value = f"COALESCE(string_value, CAST(int_value AS {text}), CAST(real_value AS {text}))"
+    is_bool = "CASE WHEN value_type = 'bool' THEN CASE WHEN int_value = 0 THEN 'false' ELSE 'true' END"
+    return f"{is_bool} ELSE {value} END" if "value_type" in names else value
 
 
 def partitions(folder, table):
@@ -134,7 +102,7 @@ class Scratch:
 class DuckDb:
     """DuckDB, in this process."""
 
-    types = {"": "BIGINT", "small": "INTEGER", "real": "DOUBLE", "text": "VARCHAR"}
+    text_type = "VARCHAR"
     view, quote, functions = "CREATE VIEW", '"', EXTRACT_ARG
 
     def __init__(self, folder, _master):
@@ -165,7 +133,7 @@ class DuckDb:
 class DataFusion:
     """DataFusion, in this process."""
 
-    types = {"": "BIGINT", "small": "INT", "real": "DOUBLE", "text": "VARCHAR"}
+    text_type = "VARCHAR"
     view, quote, functions = "CREATE VIEW", '"', ()
     failure = Exception  # its errors have no class of their own
 
@@ -198,7 +166,7 @@ class DataFusion:
 class Spark:
     """Spark: in this process, or the cluster of a master. Its workers read the tables by the same path."""
 
-    types = {"": "BIGINT", "small": "INT", "real": "DOUBLE", "text": "STRING"}
+    text_type = "STRING"
     view, quote, functions = "CREATE TEMPORARY VIEW", "`", ()
 
     def __init__(self, folder, master):
@@ -222,7 +190,6 @@ class Spark:
             raise Unusable(f"Spark: expected Java 17 or newer and a master at {master}, found: {first_line(error)}") from error
 
     def source(self, table, whole):
-        # No character of the path is one of a pattern.
         path = os.path.join(self.folder, table)
         files = self.session.read.option("basePath", path).option("__globPaths__", "false").parquet(path)
         if whole is not None:
@@ -268,21 +235,17 @@ def create_views(engine, folder):
     """Makes the tables of a folder known to an engine: those of hosts that have `metadata`."""
     is_remote, shifts = "://" in folder, {}
     whole = whole_of_url(engine) if is_remote else partitions(folder, "metadata")
-    for table in sorted(TABLES, key=lambda table: (table != "metadata", table != "clock")):
-        there = whole if is_remote else partitions(folder, table)
-        are_all_whole = not is_remote and there <= whole
-        try:
-            source = engine.source(table, None if are_all_whole else there & whole) if there & whole else no_rows(table, engine)
-        except engine.failure:
-            if not is_remote:
-                raise
-            source = no_rows(table, engine)
-        engine.run(f"{engine.view} {table} AS {view_of(table, source, engine, shifts)}")
+    for table in TABLES:
+        there = partitions(folder, table)
+        if not is_remote and not there & whole:
+            continue  # an older version did not have it
+        source = engine.source(table, None if not is_remote and there <= whole else whole)
         if table == "metadata":
-            refuse_newer(engine)
+            refuse_newer(engine, source)
         if table == "clock":
-            shifts = shifts_of(engine)
-    for name, text in VIEWS.items():
+            shifts = shifts_of(engine, source)
+        engine.run(f"{engine.view} {table} AS {view_of(table, source, engine, shifts)}")
+    for name, text in VIEWS.items() if is_remote or partitions(folder, "track") else ():
         engine.run(f"{engine.view} {name} AS {text}")
     try:
         for text in engine.functions:
@@ -291,9 +254,9 @@ def create_views(engine, folder):
         pass  # an older DuckDB has no VARIANT: statements that need the function fail, and say so
 
 
-def refuse_newer(engine):
+def refuse_newer(engine, source):
     """Refuses tables that a later version wrote: their columns may mean something else."""
-    _, rows = engine.rows("SELECT int_value FROM metadata WHERE name = 'schema_version'")
+    _, rows = engine.rows(f"SELECT int_value FROM {source} WHERE name = 'schema_version'")
     newest = max((version for version, in rows if version is not None), default=SCHEMA_VERSION)
     if newest > SCHEMA_VERSION:
         raise Unusable(f"expected tables of schema version {SCHEMA_VERSION} or older, found {newest}: a newer sa-profile wrote them, and reads them")
@@ -305,16 +268,16 @@ def whole_of_url(engine):
     return {f"host={urllib.parse.quote(host, safe='')}" for host, in rows}
 
 
-def shifts_of(engine):
-    """What to add to the times of each host: all count from the begin of the earliest trace."""
-    _, rows = engine.rows("SELECT host_id, host, base_unix_ns, offset_ns FROM clock")
+def shifts_of(engine, source):
+    """Returns what to add to the times of each host: all count from the start of the earliest trace."""
+    _, rows = engine.rows(f"SELECT host_id, host, base_unix_ns, offset_ns FROM {source}")
     hosts, clocks = {}, [tuple(row) for row in rows]
     for number, host, _, _ in clocks:
         if hosts.get(number, host) != host:
             raise Unusable(f"expected one host of each host_id, found {hosts[number]} and {host} with {number}: write one with another --host-id")
         hosts[number] = host
     bases = [base for _, _, base, _ in clocks if base is not None]
-    return {host: (base - min(bases) if base is not None else 0) + (offset or 0) for host, _, base, offset in clocks}
+    return {host: (base - min(bases) if base is not None else 0) + (offset or 0) for _, host, base, offset in clocks}
 
 
 def plain(value):
@@ -422,16 +385,6 @@ def answer(arguments, statements, out):
         except engine.failure as error:
             raise Refused(f"{name}: {error}") from error
         PRINTERS[arguments.format](names, computed(rows, name, engine), out)
-    if arguments.used_again:
-        warn_of(engine, arguments.used_again)
-
-
-def warn_of(engine, used_again):
-    """Says that ids were used again: the statements over requests count those as one request."""
-    found = sum(1 for _ in engine.rows(used_again)[1])
-    if found:
-        ids = "1 request id was" if found == 1 else f"{found} request ids were"
-        print(f"sa-profile: sql: {ids} used by several requests, which count as one here; sa-profile report tells them apart", file=sys.stderr)
 
 
 def computed(rows, name, engine):
@@ -447,7 +400,6 @@ def main():
     parser.add_argument("--engine", choices=ENGINES)
     parser.add_argument("--master")
     parser.add_argument("--format", choices=PRINTERS, default="table")
-    parser.add_argument("--used-again", metavar="STATEMENT", help="gives the ids that several requests used")
     parser.add_argument("tables")
     arguments = parser.parse_args()
     statements = sys.stdin.buffer.read().decode().split("\0")

@@ -2,7 +2,6 @@
 //!
 //! Spreadsheets treat a text as a formula if it begins with certain characters, and clients choose their request ids. Such a text gets a leading quote.
 
-use serde::Serializer;
 use std::borrow::Cow;
 use trace_merge::Error;
 
@@ -41,37 +40,6 @@ pub(crate) fn text_cell(text: &str) -> Cow<'_, str> {
     match text.starts_with(SIGNS) {
         true => Cow::from(format!("'{text}")),
         false => Cow::from(text),
-    }
-}
-
-/// Serializes a text with [`text_cell`], and `None` as an empty cell.
-pub(crate) fn serialize_text<S: Serializer>(
-    text: &impl TextCell,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&text_cell(text.text()))
-}
-
-/// A text, or none.
-pub(crate) trait TextCell {
-    fn text(&self) -> &str;
-}
-
-impl TextCell for &str {
-    fn text(&self) -> &str {
-        self
-    }
-}
-
-impl TextCell for Option<&str> {
-    fn text(&self) -> &str {
-        self.unwrap_or_default()
-    }
-}
-
-impl TextCell for Option<String> {
-    fn text(&self) -> &str {
-        self.as_deref().unwrap_or_default()
     }
 }
 

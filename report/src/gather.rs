@@ -16,6 +16,6 @@ pub(crate) mod request_name;
 pub(crate) mod request_output;
 pub(crate) mod row;
 pub(crate) mod slice_record;
-pub(crate) mod slow_steps;
+pub(crate) mod step_record;
 pub(crate) mod step_tokens;
 pub(crate) mod value_record;

@@ -3,7 +3,7 @@
 mod request_columns;
 mod stacks;
 
-use crate::screen::cause_words;
+use crate::screen::{RequestFigure, cause_words, request_figures};
 use crate::statements::statement;
 use crate::table::device_idle::{DeviceIdle, IdleCause};
 use crate::table::device_time::DeviceTime;
@@ -52,21 +52,15 @@ const UPLOT: [&str; 2] = [
     include_str!("../page/uplot/LICENSE"),
     include_str!("../page/uplot/uPlot.iife.min.js"),
 ];
-/// The figures whose SQL it shows, for Perfetto's trace processor.
-const SQL: [&str; 14] = [
+/// The figures whose SQL it shows, for `sa-profile sql`.
+const SQL: [&str; 8] = [
     "recorded",
-    "requests",
+    "request_summary",
     "request_parts",
-    "phases",
-    "between_tokens",
-    "prefix_summary",
-    "prefixes",
-    "load",
-    "sizing",
     "devices",
+    "idle",
     "gaps",
     "steps",
-    "collectives",
     "names",
 ];
 /// Names that a page has.
@@ -85,6 +79,7 @@ struct PageData<'a> {
     /// Sentences about the kinds of events that no name is known for.
     unrecognized: Vec<String>,
     requests: &'a RequestSummary,
+    request_figures: Vec<RequestFigure<'a>>,
     request_parts: &'a RequestParts,
     phases: &'a Phases,
     sizing: &'a [Sizing],
@@ -131,6 +126,7 @@ pub fn page(report: &RunReport, title: &str, opens: Option<&str>) -> Result<Stri
             .map(Unrecognized::sentence)
             .collect(),
         requests: &report.requests,
+        request_figures: request_figures(report),
         request_parts: &report.request_parts,
         phases: &report.phases,
         sizing: &report.sizing,

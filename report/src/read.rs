@@ -4,7 +4,7 @@ use crate::fold::crashes::crash;
 use crate::fold::device_times::device_times;
 use crate::fold::findings::{findings, unrecognized};
 use crate::fold::gathered::{Gathered, SLICE_BYTES, VALUE_BYTES};
-use crate::fold::idle_causes::{Roles, idle_causes};
+use crate::fold::idle_causes::{IntervalSink, Roles, idle_causes};
 use crate::fold::launches::{LaunchDelays, LaunchedSlices, early_words, launches};
 use crate::fold::load_levels::load_levels;
 use crate::fold::name_times::NameTimes;
@@ -17,6 +17,7 @@ use crate::fold::requests::prefixes::{HashedPrompts, prefixes};
 use crate::fold::sizings::sizings;
 use crate::fold::slices::{SliceContext, SliceTables, slice_tables};
 use crate::fold::spikes::spikes;
+use crate::fold::steps::steps;
 use crate::fold::stream_times::StreamTimes;
 use crate::fold::timeline::{Parts, TimelineFold};
 use crate::gather::chunk_facts::{ChunkContext, ChunkFacts, number};
@@ -26,8 +27,9 @@ use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::launch_end::LaunchEnd;
 use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::SliceRecord;
-use crate::gather::slow_steps::StepRecord;
+use crate::gather::step_record::StepRecord;
 use crate::options::ReportOptions;
+use crate::rows::RowSink;
 use crate::table::device_idle::DeviceIdle;
 use crate::table::device_time::DeviceTime;
 use crate::table::rank_time::RankTime;
@@ -43,7 +45,7 @@ use trace_store::sorter::{Record, Sorted, Sorter};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The version of what `--json` prints.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// Reads a run, fragments or any Chrome trace, and says where the time went. The fragments of dead processes stay as they are, whatever the options say.
 ///
@@ -75,7 +77,7 @@ pub(crate) fn read_and<T>(
         ..options.clone()
     };
     let (found, _) = events::read(&options, progress, |events| {
-        let report = fold(events, report_options, &mut |_| {})?;
+        let report = fold(events, report_options, Streams::default())?;
         Ok((report, also(events)?))
     })?;
     Ok(found)
@@ -92,15 +94,39 @@ pub fn merge_and_read(
     progress: &Progress,
 ) -> Result<(Result<RunReport, Error>, Report), Error> {
     events::merge_and_read(options, progress, |events| {
-        Ok(fold(events, report_options, &mut |_| {}))
+        Ok(fold(events, report_options, Streams::default()))
     })
 }
 
-/// The report of some events. `of_gap` gets each time between two tokens of a request.
+/// Receives what a report does not keep, because there may be millions of it.
+#[derive(Default)]
+pub(crate) struct Streams<'a> {
+    /// Receives each time between two tokens of a request.
+    pub(crate) of_gap: Option<&'a mut dyn FnMut(i64)>,
+    pub(crate) rows: Option<&'a mut dyn RowSink>,
+}
+
+/// Reports on events whose spans are matched, and puts the rows that a report does not keep into `rows`.
+///
+/// # Errors
+/// If there is no room for temporary files, and those of `rows`, which count as such.
+pub fn fold_rows(
+    events: &TraceEvents<'_>,
+    options: &ReportOptions,
+    rows: &mut dyn RowSink,
+) -> Result<RunReport, Error> {
+    let streams = Streams {
+        rows: Some(rows),
+        ..Streams::default()
+    };
+    fold_matched(events, options, streams)
+}
+
+/// Reports on some events.
 pub(crate) fn fold(
     events: &mut TraceEvents<'_>,
     options: &ReportOptions,
-    of_gap: &mut dyn FnMut(i64),
+    streams: Streams<'_>,
 ) -> Result<RunReport, Error> {
     let found = events.report().events_total;
     if let Some(most) = options.most_events.filter(|most| found > *most) {
@@ -108,7 +134,15 @@ pub(crate) fn fold(
         return Err(Error::Usage(why));
     }
     events.match_spans()?;
-    let (events, folders) = (&*events, &[std::env::temp_dir()]);
+    fold_matched(events, options, streams)
+}
+
+fn fold_matched(
+    events: &TraceEvents<'_>,
+    options: &ReportOptions,
+    streams: Streams<'_>,
+) -> Result<RunReport, Error> {
+    let folders = &[std::env::temp_dir()];
     let of_temporary = |source: io::Error| Error::Temporary {
         folder: folders[0].clone(),
         source,
@@ -131,7 +165,7 @@ pub(crate) fn fold(
         options,
         folders,
     };
-    run.tables(gathered, of_gap).map_err(of_temporary)
+    run.tables(gathered, streams).map_err(of_temporary)
 }
 
 /// A run of which everything was gathered.
@@ -170,51 +204,54 @@ impl DeviceTables {
 }
 
 impl Run<'_> {
-    fn tables(&self, gathered: Gathered<'_>, of_gap: &mut dyn FnMut(i64)) -> io::Result<RunReport> {
+    fn tables(&self, gathered: Gathered<'_>, mut streams: Streams<'_>) -> io::Result<RunReport> {
         let mut recorded = recorded(self.events, self.devices, gathered.unfinished.iter().sum());
-        let (keys, slow_steps) = (gathered.keys.into_keys(), gathered.slow_steps.finish());
+        if let Some(rows) = &mut streams.rows {
+            rows.begin(&recorded)?;
+        }
+        let keys = gathered.keys.into_keys();
+        let (sorted, rows) = (gathered.steps.finish()?, streams.rows.as_deref_mut());
+        let slow_steps = steps(&sorted, &keys, rows)?;
         let slices = gathered.slices.finish()?;
         let of_slices = self.slice_tables(&keys, &gathered.unfinished, slow_steps, &slices)?;
         drop((slices, keys));
         let (first_ns, end_ns) = ends(self.events).unwrap_or_default();
         let mut tokens = Tokens {
             timeline: TimelineFold::new(Parts::new(first_ns, end_ns)),
-            of_gap,
+            of_gap: streams.of_gap.take(),
         };
         let (records, runs) = (gathered.requests, runs(self.events));
         let folded = records.fold(gathered.prompts.len(), &runs, self.sorter(), &mut tokens)?;
         let requests = summary(&folded, self.options.slo);
         let (request, phases) = (folded.requests, folded.phases);
         recorded.cautions.extend(mixed_ids(folded.mixed));
-        let blocks = gathered.blocks.finish()?;
         let hashed = HashedPrompts {
             prompts: &gathered.prompts,
-            blocks: &blocks,
+            blocks: &gathered.blocks.finish()?,
             processes: &recorded.processes,
         };
         let prefixes = prefixes(&hashed, &folded.scheduling, self.sorter())?;
-        drop(blocks);
         let (on_devices, mut edges) = (gathered.on_devices.finish()?, gathered.edges);
         let launch_ends = gathered.launch_ends.finish()?;
         let of_devices = self.device_tables(&on_devices, &launch_ends, &mut edges)?;
         recorded.cautions.extend(early_words(&of_devices.device));
         put_edges(&mut edges, &of_devices.device, &request, &recorded)?;
         let edges = edges.finish()?;
-        let host = |of: &DeviceTime| (of.process, self.devices.host(of.process));
-        let recorders = of_devices.device.iter().map(host);
         let roles = Roles {
             processes: recorded.processes.len(),
-            recorders: recorders.collect(),
+            recorders: self.recorders(&of_devices.device),
             ids: &gathered.process_ids,
             has_requests: !request.is_empty(),
             recorded: &recorded,
         };
-        let (idle, long_gaps, idle_together) = idle_causes(&edges, &roles)?;
+        let sorter = self.sorter();
+        let sink = streams.rows.map(|rows| IntervalSink { rows, sorter });
+        let idle = idle_causes(&edges, &roles, sink)?;
         let ends = request.iter().filter_map(|request| request.finished_ns());
         let last_ns = ends.max().unwrap_or(0);
         let load = load_levels(&edges, last_ns)?;
         let (worker, device) = of_devices.workers_and_devices();
-        let rank = of_devices.ranks(&idle, &recorded)?;
+        let rank = of_devices.ranks(&idle.devices, &recorded)?;
         let mut report = RunReport {
             schema: SCHEMA,
             crash: crash(&recorded.processes, gathered.open),
@@ -237,10 +274,10 @@ impl Run<'_> {
                 .finish(&of_devices.device, self.events.threads()),
             device,
             worker,
-            idle,
-            idle_together,
+            idle: idle.devices,
+            idle_together: idle.together,
             slow_steps: of_slices.slow_steps,
-            long_gaps,
+            long_gaps: idle.long_gaps,
             timeline: tokens.timeline.finish(&edges, end_ns)?,
             stacks: of_slices.stacks,
             names: of_slices.names,
@@ -248,6 +285,12 @@ impl Run<'_> {
         report.findings = findings(&report);
         report.unrecognized = unrecognized(&report);
         Ok(report)
+    }
+
+    /// Returns each device, and the process that launched its work.
+    fn recorders(&self, devices: &[DeviceTime]) -> Vec<(usize, usize)> {
+        let host = |of: &DeviceTime| (of.process, self.devices.host(of.process));
+        devices.iter().map(host).collect()
     }
 
     fn sorter<R: Record>(&self) -> Sorter<'_, R> {
@@ -318,7 +361,7 @@ impl Run<'_> {
 /// Receives the tokens while requests are folded.
 struct Tokens<'a> {
     timeline: TimelineFold,
-    of_gap: &'a mut dyn FnMut(i64),
+    of_gap: Option<&'a mut dyn FnMut(i64)>,
 }
 
 impl TokenSink for Tokens<'_> {
@@ -327,7 +370,9 @@ impl TokenSink for Tokens<'_> {
     }
 
     fn gap(&mut self, ns: i64) {
-        (self.of_gap)(ns);
+        if let Some(of_gap) = &mut self.of_gap {
+            of_gap(ns);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The figures of a report as SQL, for the tables of a run and for Perfetto's trace processor.
+//! The figures of a report as SQL, for the tables of a run.
 
 macro_rules! statements {
     ($($name:literal),* $(,)?) => {
@@ -7,37 +7,18 @@ macro_rules! statements {
 }
 
 /// Each statement of `report/sql`, and its name.
-pub const STATEMENTS: [(&str, &str); 30] = statements![
+pub const STATEMENTS: [(&str, &str); 11] = statements![
     "batching",
-    "between_tokens",
-    "bottlenecks",
-    "collectives",
-    "concurrency",
-    "concurrency_global",
-    "confidence",
     "devices",
     "gaps",
     "idle",
-    "ids_used_again",
-    "launch_delay",
-    "load",
     "losses",
     "names",
-    "phases",
-    "prefix_summary",
-    "prefixes",
     "recorded",
     "request_parts",
     "request_summary",
-    "requests",
-    "sizing",
-    "spikes",
-    "step_parts",
     "steps",
-    "streams",
-    "under_way",
     "vllm_metrics",
-    "windows",
 ];
 
 /// The Python program that runs statements over the tables of a run with an engine which its user has.

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use trace_merge::Error;
 
 /// The tables, the one that says that the others are whole last.
-pub(crate) const TABLES: [&str; 11] = [
-    "slice", "args", "counter", "flow", "track", "thread", "process", "clock", "loss", "damage",
-    "metadata",
+pub(crate) const TABLES: [&str; 16] = [
+    "slice", "args", "counter", "flow", "track", "request", "step", "device", "idle", "name",
+    "thread", "process", "clock", "loss", "damage", "metadata",
 ];
 
 /// Tables that are being written beside those that are there.

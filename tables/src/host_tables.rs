@@ -11,10 +11,11 @@ use crate::write::table_file::{Coding, Column};
 use parquet::errors::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_merge::events::{TraceEvents, TraceProcess};
-use trace_merge::{LossReport, Report};
+use trace_merge::{Exit, LossReport, Report};
+use trace_report::Recorded;
 
 /// The version of the tables: another one for each change that a statement can see.
-pub(crate) const SCHEMA: i64 = 1;
+pub(crate) const SCHEMA: i64 = 2;
 /// The host of what names none.
 const UNKNOWN: &str = "unknown";
 
@@ -22,13 +23,20 @@ const fn long(name: &'static str) -> Column {
     Column::long(name, Coding::Delta)
 }
 
-const PROCESS: [Column; 6] = [
+const PROCESS: [Column; 13] = [
     long("upid"),
     long("pid"),
     Column::text("name").or_null(),
     Column::text("boot_id").or_null(),
     Column::text("labels").or_null(),
     long("is_device"),
+    long("device_upid").or_null(),
+    long("events"),
+    long("open_spans"),
+    Column::text("end_state").or_null(),
+    Column::text("exit").or_null(),
+    long("last_ns").or_null(),
+    long("clock_uncertainty_ns").or_null(),
 ];
 const THREAD: [Column; 5] = [
     long("utid"),
@@ -148,6 +156,7 @@ pub(crate) struct HostContext<'a> {
     pub(crate) tracks: &'a [Vec<TrackRow>],
     pub(crate) left_out: LeftOut,
     pub(crate) new: &'a NewTables,
+    pub(crate) recorded: &'a Recorded,
 }
 
 impl HostContext<'_> {
@@ -189,9 +198,10 @@ impl HostContext<'_> {
         write(&path("metadata"), &METADATA, &self.metadata(report))
     }
 
-    fn process(&self, number: usize) -> [Cell; 6] {
+    fn process(&self, number: usize) -> [Cell; 13] {
         let process = &self.events.processes()[number];
-        let report = process.report;
+        let (report, recorded) = (process.report, &self.recorded.processes[number]);
+        let uncertainty_ns = recorded.clock_uncertainty_ns;
         [
             Cell::Long(self.upids[number]),
             Cell::Long(report.output_pid.into()),
@@ -199,6 +209,13 @@ impl HostContext<'_> {
             process.boot_id.into(),
             process.labels.into(),
             Cell::Long(self.events.devices().is_worker(number).into()),
+            recorded.device.map(|device| self.upids[device]).into(),
+            Cell::Long(recorded.events.cast_signed()),
+            Cell::Long(recorded.open_spans.cast_signed()),
+            recorded.end.into(),
+            recorded.exit.as_ref().map(Exit::words).as_deref().into(),
+            recorded.last_ns.into(),
+            uncertainty_ns.map(u64::cast_signed).into(),
         ]
     }
 

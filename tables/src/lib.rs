@@ -27,6 +27,7 @@ mod left_out;
 mod nest;
 mod options;
 mod process_tables;
+mod report_tables;
 mod unfinished;
 mod write;
 mod write_tables;

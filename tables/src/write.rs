@@ -5,6 +5,7 @@ mod hybrid;
 mod lazy_file;
 pub(crate) mod plain_table;
 pub(crate) mod read_back;
+pub(crate) mod row_table;
 pub(crate) mod slice_table;
 pub(crate) mod small_table;
 pub(crate) mod table_file;

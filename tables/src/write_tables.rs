@@ -12,6 +12,7 @@ use crate::ids::PROCESSES;
 use crate::left_out::LeftOut;
 use crate::options::{TablesOptions, Written};
 use crate::process_tables::{ProcessFiles, ProcessTables, Shared, TrackRow};
+use crate::report_tables::ReportTables;
 use crate::write::arg_table::{self, ArgTable};
 use crate::write::plain_table::PlainTable;
 use crate::write::slice_table::{self, SliceTable};
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use trace_merge::events::{self, PlacedEvent, TraceEvents};
 use trace_merge::{Error, Options, Progress, Report};
+use trace_report::{Recorded, ReportOptions};
 use trace_store::sorter::{Runs, Sorter};
 use trace_store::spill_vec::Spill;
 
@@ -138,6 +140,7 @@ impl<'a> Run<'a> {
     }
 
     fn write(self) -> Result<(NewTables, Written), Error> {
+        let recorded = self.report_tables()?;
         let mut gathered = self.gather()?;
         let points = Mutex::new(Sorter::in_any(&self.folders, RECORD_BYTES));
         let (tracks, left_out) = self.processes(&gathered, &points)?;
@@ -152,6 +155,7 @@ impl<'a> Run<'a> {
             tracks: &tracks,
             left_out,
             new: &self.new,
+            recorded: &recorded,
         };
         for (number, host) in self.hosts.iter().enumerate() {
             context.write(host, number == 0).map_err(of_file)?;
@@ -165,6 +169,22 @@ impl<'a> Run<'a> {
             bytes: self.new.bytes(),
         };
         Ok((self.new, written))
+    }
+
+    /// Writes the tables that come from the report, and returns what was recorded.
+    fn report_tables(&self) -> Result<Recorded, Error> {
+        let mut tables = ReportTables::new(&self.new, &self.hosts, &self.host_of, &self.upids);
+        match trace_report::fold_rows(self.events, &ReportOptions::default(), &mut tables) {
+            Ok(report) => {
+                let finished = tables.finish(&report);
+                finished.map_err(|error| self.of_file(error))?;
+                Ok(report.recorded)
+            }
+            Err(error) => {
+                let failure = tables.into_failure();
+                Err(failure.map_or(error, |failure| self.of_file(failure)))
+            }
+        }
     }
 
     fn gather(&self) -> Result<Gathered, Error> {

@@ -29,7 +29,8 @@ impl Batchings {
         engine
     }
 
-    pub(crate) fn take(&mut self, step: StepTokens) {
+    /// Takes a step. Returns when the step before it ended, unless there was a pause.
+    pub(crate) fn take(&mut self, step: StepTokens) -> Option<i64> {
         let engine = self.engine(step.process);
         let found = &mut engine.found;
         found.steps += 1;
@@ -40,7 +41,8 @@ impl Batchings {
         let last_ns = engine.last_ns.replace(step.ts_ns);
         // Answers that go on had a token in the step before.
         let is_next = |last_ns: &i64| (1..PAUSE_NS).contains(&step.ts_ns.saturating_sub(*last_ns));
-        if let Some(last_ns) = last_ns.filter(|last_ns| step.decode > 0 && is_next(last_ns)) {
+        let last_ns = last_ns.filter(is_next);
+        if let Some(last_ns) = last_ns.filter(|_| step.decode > 0) {
             let (ns, steps) = match is_mixed {
                 true => &mut engine.mixed,
                 false => &mut engine.plain,
@@ -48,6 +50,7 @@ impl Batchings {
             *ns = ns.saturating_add(step.ts_ns - last_ns);
             *steps += 1;
         }
+        last_ns
     }
 
     pub(crate) fn speculated(&mut self, step: StepSpeculation) {

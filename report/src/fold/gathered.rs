@@ -2,7 +2,7 @@
 
 use super::batchings::Batchings;
 use super::requests::RequestRecords;
-use crate::gather::chunk_facts::ChunkFacts;
+use crate::gather::chunk_facts::{ChunkFacts, number};
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::Edge;
 use crate::gather::launch_end::LaunchEnd;
@@ -12,7 +12,7 @@ use crate::gather::process_ids::ProcessIds;
 use crate::gather::prompt_blocks::{Prompt, PromptBlock};
 use crate::gather::request_moment::RequestMoment;
 use crate::gather::slice_record::SliceRecord;
-use crate::gather::slow_steps::SlowSteps;
+use crate::gather::step_record::StepRecord;
 use std::io;
 use std::path::PathBuf;
 use trace_store::sorter::Sorter;
@@ -34,7 +34,7 @@ pub(crate) struct Gathered<'a> {
     pub(crate) edges: Sorter<'a, Edge>,
     pub(crate) requests: RequestRecords<'a>,
     pub(crate) process_ids: ProcessIds,
-    pub(crate) slow_steps: SlowSteps,
+    pub(crate) steps: Sorter<'a, StepRecord>,
     pub(crate) batchings: Batchings,
     pub(crate) prompts: Vec<Prompt>,
     pub(crate) blocks: Sorter<'a, PromptBlock>,
@@ -52,7 +52,7 @@ impl<'a> Gathered<'a> {
             edges: Sorter::in_any(folders, VALUE_BYTES),
             requests: RequestRecords::new(folders),
             process_ids: ProcessIds::default(),
-            slow_steps: SlowSteps::default(),
+            steps: Sorter::in_any(folders, VALUE_BYTES),
             batchings: Batchings::default(),
             prompts: Vec::new(),
             blocks: Sorter::in_any(folders, VALUE_BYTES),
@@ -69,7 +69,9 @@ impl<'a> Gathered<'a> {
         }
         let room = MOST_OPEN.saturating_sub(self.open.len());
         self.open.extend(facts.open.into_iter().take(room));
-        self.slow_steps.take(facts.slow_steps, &numbers);
+        for step in facts.steps {
+            self.steps.push(step.renumbered(&numbers))?;
+        }
         for slice in facts.slices {
             let key = numbers[slice.key as usize];
             self.slices.push(SliceRecord { key, ..slice })?;
@@ -84,10 +86,12 @@ impl<'a> Gathered<'a> {
             self.edges.push(edge)?;
         }
         let batchings = &mut self.batchings;
-        facts
-            .step_tokens
-            .into_iter()
-            .for_each(|step| batchings.take(step));
+        for step in facts.step_tokens {
+            let since_ns = batchings.take(step);
+            let process = number(step.process);
+            self.steps
+                .push(StepRecord::of_tokens(process, since_ns, &step))?;
+        }
         let speculations = facts.speculations.into_iter();
         speculations.for_each(|step| batchings.speculated(step));
         self.process_ids.take(facts.process_ids);

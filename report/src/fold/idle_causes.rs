@@ -1,19 +1,24 @@
 //! Edges in the order of time → what each device waited for while it was idle.
 
+mod idle_intervals;
+
 use super::feed::{Feed, feeds};
 use super::long_gaps::{CauseTimes, LongGaps};
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::process_ids::ProcessIds;
+use crate::rows::RowSink;
 use crate::table::activity::Activity;
 use crate::table::device_idle::{
     DeviceIdle, HostTime, IdleCause, IdleTime, IdleTogether, RankWait,
 };
 use crate::table::long_gap::LongGap;
 use crate::table::recorded::Recorded;
+use idle_intervals::{IdleIntervals, IdleRecord, IntervalStore};
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use trace_store::sorter::Sorted;
+use trace_store::sorter::{Sorted, Sorter};
 
 const ACTIVITIES: usize = Activity::ALL.len();
 
@@ -65,7 +70,7 @@ impl ProcessState {
 }
 
 /// A device while the edges come.
-struct DeviceState {
+struct DeviceState<'s, 'f> {
     feed: Feed,
     is_open: bool,
     is_idle: bool,
@@ -86,12 +91,15 @@ struct DeviceState {
     waited_for: BTreeMap<usize, i64>,
     host: [(u64, i64, i64); ACTIVITIES],
     gaps: LongGaps,
+    /// The intervals, if they are wanted.
+    intervals: Option<IdleIntervals<'s, 'f>>,
 }
 
 /// Idle time whose cause was seen in a process with another clock. It counts for that cause only if it is longer than the uncertainty.
 #[derive(Debug)]
 struct UnsureTime {
     cause: IdleCause,
+    start_ns: i64,
     ns: i64,
     uncertainty_ns: i64,
     waited_for: BTreeMap<usize, i64>,
@@ -149,11 +157,50 @@ pub(crate) struct Roles<'a> {
     pub(crate) recorded: &'a Recorded,
 }
 
-/// Why each device was idle, the longest gaps of all, and how long all were idle at once.
+/// The sink that idle intervals are put into, and room to sort them.
+pub(crate) struct IntervalSink<'a, 'f> {
+    pub(crate) rows: &'a mut dyn RowSink,
+    pub(crate) sorter: Sorter<'f, IdleRecord>,
+}
+
+/// The idle time of all devices.
+pub(crate) struct FoundIdle {
+    pub(crate) devices: Vec<DeviceIdle>,
+    pub(crate) long_gaps: Vec<LongGap>,
+    pub(crate) together: IdleTogether,
+}
+
+/// The causes of the waits after launches, by device.
+type Waits = BTreeMap<usize, Vec<IdleCause>>;
+
+/// Returns why each device was idle, the longest gaps of all, and how long all were idle at once.
 pub(crate) fn idle_causes(
     edges: &Sorted<Edge>,
     roles: &Roles<'_>,
-) -> io::Result<(Vec<DeviceIdle>, Vec<LongGap>, IdleTogether)> {
+    sink: Option<IntervalSink<'_, '_>>,
+) -> io::Result<FoundIdle> {
+    let Some(IntervalSink { rows, sorter }) = sink else {
+        let sweep = swept(edges, roles, None)?;
+        return Ok(sweep.finish().0);
+    };
+    let store = IntervalStore::new(sorter);
+    let sweep = swept(edges, roles, Some(&store))?;
+    let (found, waits) = sweep.finish();
+    let wait = |device: u32, nth: u32| {
+        let waits = waits.get(&(device as usize));
+        let cause = waits.and_then(|waits| waits.get(nth as usize));
+        cause.copied().unwrap_or(IdleCause::Unknown)
+    };
+    store.into_inner().put(wait, rows)?;
+    Ok(found)
+}
+
+/// Sweeps over all edges.
+fn swept<'s, 'f>(
+    edges: &Sorted<Edge>,
+    roles: &Roles<'_>,
+    store: Option<&'s RefCell<IntervalStore<'f>>>,
+) -> io::Result<Sweep<'s, 'f>> {
     let (mut engines, mut workers, mut callers) =
         (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     edges.each(|edge| {
@@ -169,6 +216,7 @@ pub(crate) fn idle_causes(
     let mut sweep = Sweep::new(
         feeds(&roles.recorders, &engines, &workers, roles.ids),
         roles,
+        store,
     );
     for caller in callers {
         sweep.run.processes[caller].has_calls = true;
@@ -177,18 +225,7 @@ pub(crate) fn idle_causes(
         sweep.take(&edge);
         Ok(())
     })?;
-    let together = sweep.together.found;
-    let mut devices = sweep.devices;
-    // A step that has no end settles nothing.
-    for device in &mut devices {
-        device.step_ends(device.feed.worker);
-    }
-    let gaps = devices
-        .iter_mut()
-        .map(|device| std::mem::take(&mut device.gaps));
-    let gaps = LongGaps::of_all(gaps);
-    let causes = devices.into_iter().map(DeviceState::finish).collect();
-    Ok((causes, gaps, together))
+    Ok(sweep)
 }
 
 /// Adds up times by process.
@@ -198,17 +235,21 @@ fn add(times: &mut BTreeMap<usize, i64>, more: BTreeMap<usize, i64>) {
     }
 }
 
-struct Sweep {
+struct Sweep<'s, 'f> {
     run: RunState,
     together: Together,
-    devices: Vec<DeviceState>,
+    devices: Vec<DeviceState<'s, 'f>>,
     /// The devices by their processes, and those that a process bears on.
     of_device: BTreeMap<usize, usize>,
     touched_by: Vec<Vec<usize>>,
 }
 
-impl Sweep {
-    fn new(feeds: Vec<Feed>, roles: &Roles<'_>) -> Sweep {
+impl<'s, 'f> Sweep<'s, 'f> {
+    fn new(
+        feeds: Vec<Feed>,
+        roles: &Roles<'_>,
+        store: Option<&'s RefCell<IntervalStore<'f>>>,
+    ) -> Sweep<'s, 'f> {
         let mut touched_by = vec![Vec::new(); roles.processes];
         for (number, feed) in feeds.iter().enumerate() {
             let behind = [Some(feed.worker), feed.engine].into_iter().flatten();
@@ -221,7 +262,7 @@ impl Sweep {
             of_device: feeds.iter().map(|feed| feed.device).zip(0..).collect(),
             devices: feeds
                 .into_iter()
-                .map(|feed| DeviceState::new(feed, roles.recorded))
+                .map(|feed| DeviceState::new(feed, roles.recorded, store))
                 .collect(),
             touched_by,
             together: Together::default(),
@@ -230,6 +271,25 @@ impl Sweep {
                 requests: roles.has_requests.then_some(0),
             },
         }
+    }
+
+    /// Returns what was found, and the causes of the waits of each device.
+    fn finish(mut self) -> (FoundIdle, Waits) {
+        let (mut gaps, mut waits) = (Vec::new(), Waits::new());
+        for device in &mut self.devices {
+            // A step that has no end settles nothing.
+            device.step_ends(device.feed.worker);
+            device.settle_unsure();
+            gaps.push(std::mem::take(&mut device.gaps));
+            let intervals = device.intervals.take();
+            waits.extend(intervals.map(|of| (device.feed.device, of.finish())));
+        }
+        let found = FoundIdle {
+            devices: self.devices.into_iter().map(DeviceState::finish).collect(),
+            long_gaps: LongGaps::of_all(gaps.into_iter()),
+            together: self.together.found,
+        };
+        (found, waits)
     }
 
     fn take(&mut self, edge: &Edge) {
@@ -305,8 +365,13 @@ impl Sweep {
     }
 }
 
-impl DeviceState {
-    fn new(feed: Feed, recorded: &Recorded) -> DeviceState {
+impl<'s, 'f> DeviceState<'s, 'f> {
+    fn new(
+        feed: Feed,
+        recorded: &Recorded,
+        store: Option<&'s RefCell<IntervalStore<'f>>>,
+    ) -> DeviceState<'s, 'f> {
+        let device = u32::try_from(feed.device).unwrap_or(u32::MAX);
         let uncertainty_ns = |process: usize| recorded.uncertainty_ns(feed.worker, process);
         let others = feed.others.iter();
         DeviceState {
@@ -326,6 +391,14 @@ impl DeviceState {
             waited_for: BTreeMap::new(),
             host: [(0, 0, 0); ACTIVITIES],
             gaps: LongGaps::default(),
+            intervals: store.map(|store| IdleIntervals::new(store, device)),
+        }
+    }
+
+    /// Records idle time in the intervals, if they are wanted.
+    fn record(&mut self, cause: Option<IdleCause>, start_ns: i64, ns: i64) {
+        if let Some(intervals) = &mut self.intervals {
+            intervals.add(cause, start_ns, ns);
         }
     }
 
@@ -338,6 +411,9 @@ impl DeviceState {
                 (self.is_idle, self.is_launched) = (true, false);
                 self.is_launch_known = edge.value > 0;
                 self.gaps.begin(edge.ns);
+                if let Some(intervals) = &mut self.intervals {
+                    intervals.begin_gap(edge.ns);
+                }
             }
             EdgeKind::GapEnd => {
                 self.is_idle = false;
@@ -384,6 +460,7 @@ impl DeviceState {
             Some(cause) if uncertainty_ns > 0 => {
                 let unsure = self.unsure.get_or_insert(UnsureTime {
                     cause,
+                    start_ns: now_ns - ns,
                     ns: 0,
                     uncertainty_ns: 0,
                     waited_for: BTreeMap::new(),
@@ -394,11 +471,13 @@ impl DeviceState {
             }
             Some(cause) => {
                 self.gaps.count(Some(cause), ns);
+                self.record(Some(cause), now_ns - ns, ns);
                 self.causes[cause as usize] += ns;
                 add(&mut self.waited_for, waited_for);
             }
             None => {
                 self.gaps.count(None, ns);
+                self.record(None, now_ns - ns, ns);
                 self.behind_launch_ns += ns;
             }
         }
@@ -416,6 +495,7 @@ impl DeviceState {
             IdleCause::Unknown
         };
         self.gaps.count(Some(cause), unsure.ns);
+        self.record(Some(cause), unsure.start_ns, unsure.ns);
         self.causes[cause as usize] += unsure.ns;
         if is_sure {
             add(&mut self.waited_for, unsure.waited_for);
@@ -527,6 +607,7 @@ impl DeviceState {
             let ns = std::mem::take(&mut self.behind_launch_ns);
             self.causes[IdleCause::LaunchGap as usize] += ns;
             self.gaps.settle(self.feed.device, IdleCause::LaunchGap);
+            self.end_wait(IdleCause::LaunchGap);
         }
     }
 
@@ -536,12 +617,17 @@ impl DeviceState {
             let ns = std::mem::take(&mut self.behind_launch_ns);
             self.causes[IdleCause::Sampling as usize] += ns;
             self.gaps.settle(self.feed.device, IdleCause::Sampling);
+            self.end_wait(IdleCause::Sampling);
         }
     }
 
-    fn finish(mut self) -> DeviceIdle {
-        self.step_ends(self.feed.worker);
-        self.settle_unsure();
+    fn end_wait(&mut self, cause: IdleCause) {
+        if let Some(intervals) = &mut self.intervals {
+            intervals.end_wait(cause);
+        }
+    }
+
+    fn finish(self) -> DeviceIdle {
         let causes = IdleCause::ALL.into_iter().zip(self.causes);
         let mut causes: Vec<IdleTime> = causes
             .filter(|(_, ns)| *ns > 0)

@@ -1,10 +1,10 @@
 //! Slices, nested once → the time of each name and of each stack, and what lies in the longest steps.
 
-use super::in_steps::InSteps;
 use super::name_times::NameTimes;
+use super::steps::in_steps::InSteps;
 use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::SliceRecord;
-use crate::gather::slow_steps::StepRecord;
+use crate::gather::step_record::StepRecord;
 use crate::nest::nest;
 use crate::stack_tree::StackTree;
 use crate::table::name_time::NameTime;

@@ -12,7 +12,7 @@ use super::request_moment::{OfProcess, RequestEvent, RequestMoment, RequestToken
 use super::request_output::{Pauses, RequestOutput, outputs};
 use super::row::row;
 use super::slice_record::SliceRecord;
-use super::slow_steps::{SlowSteps, StepRecord};
+use super::step_record::StepRecord;
 use super::step_tokens::{StepSpeculation, StepTokens};
 use crate::options::NamesBy;
 use crate::table::activity::Activity;
@@ -65,7 +65,7 @@ pub(crate) struct ChunkFacts {
     pub(crate) requests: HashMap<u64, String>,
     pub(crate) process_ids: ProcessIds,
     /// With the chunk's own numbers of keys.
-    pub(crate) slow_steps: SlowSteps,
+    pub(crate) steps: Vec<StepRecord>,
     pub(crate) step_tokens: Vec<StepTokens>,
     pub(crate) speculations: Vec<StepSpeculation>,
     /// With the hashes of their blocks.
@@ -315,14 +315,10 @@ impl ChunkFacts {
             self.edge(event.ts_ns, hand_over, process, 0);
         }
         if activity == Activity::Step {
-            self.slow_steps.add(StepRecord {
-                process,
-                row: row(event, process),
-                start_ns: event.ts_ns,
-                end_ns,
-                key,
-                requests: ids.len(),
-            });
+            let times = (event.ts_ns, end_ns);
+            let mut step = StepRecord::of_span(number(process), row(event, process), times, key);
+            step.requests = number(ids.len());
+            self.steps.push(step);
         }
         if is_runner && matches!(activity, Activity::Step | Activity::Sample) {
             let times = (event.ts_ns, end_ns);

@@ -7,7 +7,7 @@ use super::live_stats::{
     LiveBehind, LiveDevice, LiveEngine, LiveName, LiveRequest, LiveStats, NAMES, live_request,
 };
 use crate::options::ReportOptions;
-use crate::read::fold;
+use crate::read::{Streams, fold};
 use crate::table::name_time::NameTime;
 use crate::table::run_report::RunReport;
 use std::cmp::Reverse;
@@ -56,7 +56,11 @@ impl WholeRun {
         };
         let ((report, gaps), _) = events::read(&options, &Progress::default(), |events| {
             let mut gaps = Histogram::new(&TOKEN_BOUNDS);
-            let report = fold(events, &report_options, &mut |ns| gaps.take(ns))?;
+            let streams = Streams {
+                of_gap: Some(&mut |ns| gaps.take(ns)),
+                ..Streams::default()
+            };
+            let report = fold(events, &report_options, streams)?;
             Ok::<_, Error>((report, gaps))
         })?;
         Ok(WholeRun::of(report, gaps))

@@ -1,14 +1,11 @@
 //! The time of each name.
 
 use super::amount::{duration, grouped, share, table};
-use crate::csv_file::serialize_text;
 use crate::table::name_time::NameTime;
 use crate::table::row_kind::RowKind;
 use crate::table::run_report::RunReport;
 use sa_recorder::format::visible;
-use serde::Serialize;
 use std::cmp::Reverse;
-use trace_merge::Error;
 
 /// What names are ordered by; the most first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,75 +106,4 @@ pub(super) fn shown(text: &str) -> String {
         true => text.chars().take(MOST - 1).chain(['…']).collect(),
         false => text.into_owned(),
     }
-}
-
-/// A row of the CSV.
-#[derive(Serialize)]
-struct CsvRow<'a> {
-    #[serde(serialize_with = "serialize_text")]
-    process: Option<String>,
-    #[serde(serialize_with = "serialize_text")]
-    group: Option<&'a str>,
-    row_kind: RowKind,
-    #[serde(serialize_with = "serialize_text")]
-    category: &'a str,
-    #[serde(serialize_with = "serialize_text")]
-    name: &'a str,
-    ncall: u64,
-    ncall_outermost: u64,
-    ttot_ns: i64,
-    tsub_ns: i64,
-    tavg_ns: f64,
-    ttot_cpu_ns: Option<i64>,
-    tsub_cpu_ns: Option<i64>,
-    min_ns: i64,
-    p50_ns: f64,
-    p90_ns: f64,
-    p99_ns: f64,
-    max_ns: i64,
-    unfinished: u64,
-    crossing: u64,
-}
-
-/// All names as CSV, a line each.
-///
-/// # Errors
-/// None that is known of: it is written to memory.
-pub(super) fn csv(report: &RunReport) -> Result<String, Error> {
-    written(report.names.iter().map(|name| {
-        CsvRow {
-            process: name
-                .process
-                .map(|process| report.recorded.process_name(process)),
-            group: name.group.as_deref(),
-            row_kind: name.row_kind,
-            category: &name.category,
-            name: &name.name,
-            ncall: name.ncall,
-            ncall_outermost: name.ncall_outermost,
-            ttot_ns: name.ttot_ns,
-            tsub_ns: name.tsub_ns,
-            tavg_ns: name.tavg_ns,
-            ttot_cpu_ns: name.ttot_cpu_ns,
-            tsub_cpu_ns: name.tsub_cpu_ns,
-            min_ns: name.duration.min_ns,
-            p50_ns: name.duration.p50_ns,
-            p90_ns: name.duration.p90_ns,
-            p99_ns: name.duration.p99_ns,
-            max_ns: name.duration.max_ns,
-            unfinished: name.unfinished,
-            crossing: name.crossing,
-        }
-    }))
-}
-
-/// Rows as CSV.
-pub(super) fn written(rows: impl Iterator<Item = impl Serialize>) -> Result<String, Error> {
-    let failed = |error: &dyn std::fmt::Display| Error::Usage(format!("CSV: {error}"));
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for row in rows {
-        writer.serialize(row).map_err(|error| failed(&error))?;
-    }
-    let bytes = writer.into_inner().map_err(|error| failed(&error))?;
-    String::from_utf8(bytes).map_err(|error| failed(&error))
 }

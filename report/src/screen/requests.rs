@@ -3,16 +3,13 @@
 use super::amount::{counted, duration, grouped, share, table};
 use super::names::shown;
 use super::recorded::clock_note;
-use crate::csv_file::serialize_text;
 use crate::intervals::of_mean;
 use crate::quantiles::Quantiles;
-use crate::table::request::Request;
 use crate::table::request_parts::Phases;
 use crate::table::request_parts::RequestParts;
 use crate::table::request_summary::{OutOfOrder, RequestSummary};
 use crate::table::run_report::RunReport;
 use serde::Serialize;
-use trace_merge::Error;
 
 /// From so many requests on, the screen does not say how little their means say.
 const MANY: u64 = 30;
@@ -68,8 +65,16 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     put_intervals(summary, out);
 }
 
-/// Adds a row for each figure that the trace has. Figures that begin in the application have their own rows if the arrival in the kernel is known.
-fn put_figures(report: &RunReport, out: &mut String) {
+/// A figure of the requests, as screen and page show it.
+#[derive(Serialize)]
+pub(crate) struct RequestFigure<'a> {
+    name: &'static str,
+    meaning: String,
+    quantiles: &'a Quantiles,
+}
+
+/// Returns the figures of the requests, also those that the trace lacks. Figures that begin in the application are among them if the arrival in the kernel is known.
+pub(crate) fn request_figures(report: &RunReport) -> Vec<RequestFigure<'_>> {
     let summary = &report.requests;
     let is_arrival_known = summary.is_arrival_known();
     let from = match is_arrival_known {
@@ -79,66 +84,68 @@ fn put_figures(report: &RunReport, out: &mut String) {
     let mut requests = report.request.iter();
     let is_streamed = requests.any(|one| one.ttft_end_ns() != one.first_token_ns());
     let to_first_token = match (is_streamed, is_arrival_known) {
-        (true, _) => format!("{from} until the first part of the answer left"),
-        (false, true) => format!("{from} to the first token"),
-        (false, false) => format!("{from} to its first token"),
+        (true, _) => "until the first part of the answer left",
+        (false, true) => "to the first token",
+        (false, false) => "to its first token",
     };
-    let to_end = format!("{from} to the end");
-    let figures = [
-        (
+    let figure = |name: &'static str, quantiles, meaning: &str| RequestFigure {
+        name,
+        meaning: meaning.replace("FROM", from),
+        quantiles,
+    };
+    let the_same = "the same, from when the application got it";
+    let mut figures = vec![
+        figure(
             "queue",
             &summary.queue,
             "from the engine's queue to the first schedule",
         ),
-        ("prefill", &summary.prefill, "from there to the first token"),
-        (
+        figure("prefill", &summary.prefill, "from there to the first token"),
+        figure(
             "decode",
             &summary.decode,
             "from the first token to the last",
         ),
-        (
+        figure(
             "TTFT, engine",
             &summary.engine_ttft,
             "from the queue to the first token",
         ),
-        ("TTFT, frontend", &summary.ttft, to_first_token.as_str()),
-        (
-            "TTFT, application",
-            &summary.application_ttft,
-            "the same, from when the application got it",
+        figure(
+            "TTFT, frontend",
+            &summary.ttft,
+            &format!("FROM {to_first_token}"),
         ),
-        ("TPOT", &summary.tpot, "per output token behind the first"),
-        (
+        figure("TTFT, application", &summary.application_ttft, the_same),
+        figure("TPOT", &summary.tpot, "per output token after the first"),
+        figure(
             "ITL",
             &summary.itl,
             "between tokens, of all requests together",
         ),
-        ("E2E", &summary.e2e, to_end.as_str()),
-        (
-            "E2E, application",
-            &summary.application_e2e,
-            "the same, from when the application got it",
-        ),
+        figure("E2E", &summary.e2e, "FROM to the end"),
+        figure("E2E, application", &summary.application_e2e, the_same),
     ];
-    let is_shown = |name: &str| is_arrival_known || !name.ends_with(", application");
-    let figures = figures.into_iter().filter(|(name, ..)| is_shown(name));
+    figures.retain(|figure| is_arrival_known || !figure.name.ends_with(", application"));
+    figures
+}
+
+/// Adds a row for each figure that the trace has.
+fn put_figures(report: &RunReport, out: &mut String) {
     let mut rows = vec![
         ["", "n", "mean", "p50", "p90", "p99", "max", ""]
             .map(str::to_owned)
             .to_vec(),
     ];
-    let mut absent = Vec::new();
-    for (name, figure, meaning) in figures {
-        match figure.n {
-            0 => absent.push(name),
-            _ => rows.push(row(name, figure, meaning)),
-        }
-    }
+    let figures = request_figures(report);
+    let (known, absent): (Vec<_>, Vec<_>) = figures.iter().partition(|one| one.quantiles.n > 0);
+    rows.extend(known.into_iter().map(row));
     out.push_str(&table(&rows, 1..7));
     if !absent.is_empty() {
-        let names = absent.join(", ");
+        let names: Vec<&str> = absent.iter().map(|figure| figure.name).collect();
         out.push_str(&format!(
-            "  not in this trace: {names} (docs/time.md#names-that-the-report-knows has the events that say it)\n"
+            "  not in this trace: {} (docs/time.md#names-that-the-report-knows has the events that say it)\n",
+            names.join(", ")
         ));
     }
 }
@@ -234,69 +241,16 @@ fn put_intervals(summary: &RequestSummary, out: &mut String) {
     }
 }
 
-fn row(name: &str, figure: &Quantiles, meaning: &str) -> Vec<String> {
+fn row(figure: &RequestFigure<'_>) -> Vec<String> {
+    let of = figure.quantiles;
     vec![
-        name.to_owned(),
-        grouped(figure.n),
-        duration(figure.mean_ns),
-        duration(figure.p50_ns),
-        duration(figure.p90_ns),
-        duration(figure.p99_ns),
-        duration(figure.max_ns as f64),
-        meaning.to_owned(),
+        figure.name.to_owned(),
+        grouped(of.n),
+        duration(of.mean_ns),
+        duration(of.p50_ns),
+        duration(of.p90_ns),
+        duration(of.p99_ns),
+        duration(of.max_ns as f64),
+        figure.meaning.clone(),
     ]
-}
-
-/// A row of the CSV: a request and what follows from its times.
-#[derive(Serialize)]
-struct CsvRow<'a> {
-    #[serde(serialize_with = "serialize_text")]
-    request_id: &'a str,
-    status: crate::RequestStatus,
-    #[serde(serialize_with = "serialize_text")]
-    reason: Option<&'a str>,
-    arrival_ns: Option<i64>,
-    received_ns: Option<i64>,
-    queue_ns: Option<i64>,
-    prefill_ns: Option<i64>,
-    decode_ns: Option<i64>,
-    engine_ttft_ns: Option<i64>,
-    ttft_ns: Option<i64>,
-    application_ttft_ns: Option<i64>,
-    tpot_ns: Option<i64>,
-    e2e_ns: Option<i64>,
-    application_e2e_ns: Option<i64>,
-    prompt_tokens: Option<u64>,
-    cached_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    preemptions: u64,
-    preempted_ns: i64,
-}
-
-/// The requests as CSV, a line each.
-///
-/// # Errors
-/// None that is known of: it is written to memory.
-pub(super) fn csv(requests: &[Request]) -> Result<String, Error> {
-    super::names::written(requests.iter().map(|request| CsvRow {
-        request_id: request.request_id(),
-        status: request.status(),
-        reason: request.reason(),
-        arrival_ns: request.arrival_ns(),
-        received_ns: request.received_ns(),
-        queue_ns: request.queue_ns(),
-        prefill_ns: request.prefill_ns(),
-        decode_ns: request.decode_ns(),
-        engine_ttft_ns: request.engine_ttft_ns(),
-        ttft_ns: request.ttft_ns(),
-        application_ttft_ns: request.application_ttft_ns(),
-        tpot_ns: request.tpot_ns(),
-        e2e_ns: request.e2e_ns(),
-        application_e2e_ns: request.application_e2e_ns(),
-        prompt_tokens: request.prompt_tokens(),
-        cached_tokens: request.cached_tokens(),
-        output_tokens: request.output_tokens(),
-        preemptions: request.preemptions(),
-        preempted_ns: request.preempted_ns(),
-    }))
 }

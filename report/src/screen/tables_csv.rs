@@ -1,7 +1,7 @@
 //! The tables of a report as CSV. The columns are the members of the JSON, with the names of processes instead of their numbers.
 
-use super::{names, requests};
 use crate::csv_file::text_cell;
+use crate::rows::{DeviceRow, Row, Value as RowValue};
 use crate::table::recorded::Recorded;
 use crate::table::run_report::RunReport;
 use clap::ValueEnum;
@@ -62,11 +62,10 @@ pub fn table_csv(report: &RunReport, table: Table) -> Result<String, Error> {
         Ok(rows.collect())
     };
     let rows: serde_json::Result<Vec<Value>> = match table {
-        // Their columns have an order, and figures that the JSON leaves to its readers.
-        Table::Request => return requests::csv(&report.request),
-        Table::Names => return names::csv(report),
+        Table::Request => return rows_csv(&report.request, &report.recorded),
+        Table::Names => return rows_csv(&report.names, &report.recorded),
+        Table::Device => return rows_csv(&DeviceRow::all(report), &report.recorded),
         Table::Findings => listed(&report.findings),
-        Table::Device => listed(&report.device),
         Table::Stream => listed(&report.stream),
         Table::Idle => of_devices("causes"),
         Table::Host => of_devices("host"),
@@ -85,6 +84,27 @@ pub fn table_csv(report: &RunReport, table: Table) -> Result<String, Error> {
     let failed = |error: &dyn std::fmt::Display| Error::Usage(format!("CSV: {error}"));
     let rows = rows.map_err(|error| failed(&error))?;
     csv(&rows, &report.recorded).map_err(|error| failed(&error))
+}
+
+/// Returns rows as CSV, with the columns in their order.
+fn rows_csv<R: Row>(rows: &[R], recorded: &Recorded) -> Result<String, Error> {
+    let failed = |error: &dyn std::fmt::Display| Error::Usage(format!("CSV: {error}"));
+    let cell = |value: RowValue<'_>| match value {
+        RowValue::Null => String::new(),
+        RowValue::Int(value) => value.to_string(),
+        RowValue::Real(value) => value.to_string(),
+        RowValue::Text(text) => text_cell(&text).into_owned(),
+        RowValue::Process(number) => text_cell(&recorded.process_name(number)).into_owned(),
+    };
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let names = R::COLUMNS.iter().map(|column| column.name);
+    writer.write_record(names).map_err(|error| failed(&error))?;
+    for row in rows {
+        let cells = R::COLUMNS.iter().map(|column| cell(column.value(row)));
+        writer.write_record(cells).map_err(|error| failed(&error))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| failed(&error))?;
+    String::from_utf8(bytes).map_err(|error| failed(&error))
 }
 
 fn listed(rows: &[impl Serialize]) -> serde_json::Result<Vec<Value>> {

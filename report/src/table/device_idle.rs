@@ -64,6 +64,29 @@ impl IdleCause {
         IdleCause::Engine,
         IdleCause::Unknown,
     ];
+
+    /// Returns its name, as in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            IdleCause::NotRecorded => "not_recorded",
+            IdleCause::LaunchDelay => "launch_delay",
+            IdleCause::Gc => "gc",
+            IdleCause::KvTransfer => "kv_transfer",
+            IdleCause::Preparing => "preparing",
+            IdleCause::LaunchGap => "launch_gap",
+            IdleCause::Sampling => "sampling",
+            IdleCause::NoRequest => "no_request",
+            IdleCause::Worker => "worker",
+            IdleCause::Scheduling => "scheduling",
+            IdleCause::Output => "output",
+            IdleCause::OtherRank => "other_rank",
+            IdleCause::Ipc => "ipc",
+            IdleCause::Frontend => "frontend",
+            IdleCause::NotSchedulable => "not_schedulable",
+            IdleCause::Engine => "engine",
+            IdleCause::Unknown => "unknown",
+        }
+    }
 }
 
 /// How long a device was idle for a cause.

@@ -5,7 +5,7 @@ pub(crate) mod prefixes;
 
 use crate::options::Slo;
 use optional::{OptionalNs, OptionalTokens};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::sync::Arc;
 
 /// How a request ended.
@@ -20,6 +20,18 @@ pub enum RequestStatus {
     Failed,
     /// Its end is not in the trace.
     Unfinished,
+}
+
+impl RequestStatus {
+    /// Returns its name, as in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            RequestStatus::Ok => "ok",
+            RequestStatus::Aborted => "aborted",
+            RequestStatus::Failed => "failed",
+            RequestStatus::Unfinished => "unfinished",
+        }
+    }
 }
 
 /// Moments of a request, in ns from the start of the trace. A moment that the trace lacks is `None`.
@@ -63,12 +75,11 @@ pub struct RequestTokens {
 }
 
 /// One request, in a compact form because a run may have millions of them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     request_id: Box<str>,
     status: RequestStatus,
     // A pointer to a fat pointer is half as large as that.
-    #[serde(serialize_with = "reason_text")]
     reason: Option<Arc<String>>,
     arrival_ns: OptionalNs,
     received_ns: OptionalNs,
@@ -86,6 +97,8 @@ pub struct Request {
     cached_tokens: OptionalTokens,
     output_tokens: OptionalTokens,
     preemptions: u32,
+    /// Its process; `u32::MAX` if unknown.
+    process: u32,
     preempted_ns: i64,
 }
 
@@ -117,6 +130,7 @@ impl Request {
             cached_tokens: tokens.cached.into(),
             output_tokens: tokens.output.into(),
             preemptions: 0,
+            process: u32::MAX,
             preempted_ns: 0,
         }
     }
@@ -135,6 +149,11 @@ impl Request {
         }
     }
 
+    /// Sets the process that it came to.
+    pub(crate) fn with_process(self, process: u32) -> Request {
+        Request { process, ..self }
+    }
+
     /// Sets the id.
     pub fn with_id(self, request_id: &str) -> Request {
         Request {
@@ -146,6 +165,11 @@ impl Request {
     /// Returns the id. Several requests may have used it, one after the other.
     pub fn request_id(&self) -> &str {
         &self.request_id
+    }
+
+    /// Returns the process that it came to, by its number among the processes: its frontend, or its engine if no frontend recorded it.
+    pub fn process(&self) -> Option<usize> {
+        (self.process != u32::MAX).then_some(self.process as usize)
     }
 
     /// Returns how it ended.
@@ -361,43 +385,51 @@ impl Request {
     /// Returns the parts of the time from arrival to end, each with its name. A part whose end is not in the trace is one with the next.
     /// `None` if the arrival or the end is not in the trace.
     pub fn parts(&self) -> Option<Vec<(String, i64)>> {
-        let (arrival_ns, finished_ns) = (self.arrival_ns()?, self.finished_ns()?);
-        let socket: &[_] = match self.received_ns() {
-            Some(received_ns) if received_ns > arrival_ns => &[("socket", Some(received_ns))],
-            _ => &[],
-        };
-        let frontend: &[_] = match self.read_ns() {
-            Some(read_ns) => &[
-                ("HTTP", Some(read_ns)),
-                ("preprocess", self.preprocessed_ns()),
-                ("IPC", self.queued_ns()),
-            ],
-            None => &[("frontend", self.queued_ns())],
-        };
-        let engine = [
-            ("queue", self.scheduled_ns()),
-            ("prefill", self.any_first_token_ns().get()),
-            ("decode", self.last_token_ns()),
-        ];
-        let back: &[_] = match self.answered_ns() {
-            Some(answered_ns) => &[("return", Some(answered_ns)), ("answer", Some(finished_ns))],
-            None => &[("answer", Some(finished_ns))],
-        };
-        let (mut parts, mut from_ns, mut name) = (Vec::new(), arrival_ns, String::new());
-        let all = socket.iter().chain(frontend).chain(&engine).chain(back);
-        for (part, end_ns) in all {
+        let (mut parts, mut name) = (Vec::new(), String::new());
+        for (part, dur_ns) in self.part_times()? {
             if !name.is_empty() {
                 name.push_str(" + ");
             }
             name.push_str(part);
-            // Moments of two clocks may seem to be in another order.
-            if let Some(end_ns) = *end_ns {
-                let end_ns = end_ns.min(finished_ns).max(from_ns);
-                parts.push((std::mem::take(&mut name), end_ns - from_ns));
-                from_ns = end_ns;
-            }
+            parts.extend(dur_ns.map(|dur_ns| (std::mem::take(&mut name), dur_ns)));
         }
         Some(parts)
+    }
+
+    /// Returns the duration of a part. It includes the parts before it whose ends are not in the trace.
+    pub fn part_ns(&self, name: &str) -> Option<i64> {
+        let mut parts = self.part_times()?;
+        parts.find(|(part, _)| *part == name)?.1
+    }
+
+    /// Returns each part of the time from arrival to end, with the time since the last part whose end is in the trace. A part whose own end is not in the trace has
+    /// none.
+    fn part_times(&self) -> Option<impl Iterator<Item = (&'static str, Option<i64>)>> {
+        let (arrival_ns, finished_ns) = (self.arrival_ns()?, self.finished_ns()?);
+        let socket = self.received_ns().filter(|ns| *ns > arrival_ns);
+        let (has_read, has_answer) = (self.read_ns().is_some(), self.answered_ns().is_some());
+        let ends = [
+            (socket.is_some(), "socket", socket),
+            (has_read, "HTTP", self.read_ns()),
+            (has_read, "preprocess", self.preprocessed_ns()),
+            (has_read, "IPC", self.queued_ns()),
+            (!has_read, "frontend", self.queued_ns()),
+            (true, "queue", self.scheduled_ns()),
+            (true, "prefill", self.any_first_token_ns().get()),
+            (true, "decode", self.last_token_ns()),
+            (has_answer, "return", self.answered_ns()),
+            (true, "answer", Some(finished_ns)),
+        ];
+        let mut from_ns = arrival_ns;
+        let ends = ends.into_iter().filter(|(is_part, ..)| *is_part);
+        Some(ends.map(move |(_, name, end_ns)| {
+            let dur_ns = end_ns.map(|end_ns| {
+                // Moments of two clocks may seem to be in another order.
+                let end_ns = end_ns.min(finished_ns).max(from_ns);
+                end_ns - std::mem::replace(&mut from_ns, end_ns)
+            });
+            (name, dur_ns)
+        }))
     }
 }
 
@@ -405,14 +437,4 @@ impl Request {
 fn between(from: OptionalNs, to: OptionalNs) -> Option<i64> {
     let ns = to.get()?.saturating_sub(from.get()?);
     (ns >= 0).then_some(ns)
-}
-
-fn reason_text<S: Serializer>(
-    reason: &Option<Arc<String>>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    reason
-        .as_ref()
-        .map(|reason| reason.as_str())
-        .serialize(serializer)
 }

@@ -15,3 +15,15 @@ pub enum RowKind {
     /// A track, for spans that are not work: annotations that a profiler repeats there, steps, and spans computed from the work.
     Region,
 }
+
+impl RowKind {
+    /// Returns its name, as in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            RowKind::Thread => "thread",
+            RowKind::Async => "async",
+            RowKind::Track => "track",
+            RowKind::Region => "region",
+        }
+    }
+}

@@ -48,18 +48,15 @@ fn tables_come_as_json_and_csv() {
             json["schema"].as_u64(),
             json["request"][0]["request_id"].as_str()
         ),
-        (Some(1), Some("r0"))
+        (Some(2), Some("r0"))
     );
     let csv = stdout(&[path, "--csv", "request"]);
     assert!(
-        csv.starts_with("request_id,status,reason,arrival_ns,received_ns,queue_ns,"),
+        csv.starts_with("request_id,process,status,reason,arrival_ns,received_ns,"),
         "{csv}"
     );
     assert_eq!(csv.lines().count(), 5);
-    assert_eq!(
-        csv.lines().nth(1).unwrap().split(',').nth(5),
-        Some("500000")
-    );
+    assert_eq!(csv.lines().nth(1).unwrap().split(',').nth(16), Some("500"));
     let csv = stdout(&[path, "--csv", "names", "--by", "process"]);
     assert!(
         csv.lines()

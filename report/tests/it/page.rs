@@ -217,7 +217,7 @@ fn tables_are_as_long_as_the_json() {
             length("findings"),
             "advice,cost,evidence,of,rule",
         ),
-        (Table::Device, 2, "busy_ns,"),
+        (Table::Device, 2, "process,is_worker,worker,engine,slices,"),
         (Table::Idle, within("causes"), "cause,device,ns"),
         (
             Table::Host,

@@ -148,24 +148,6 @@ fn incomplete() -> Vec<Value> {
     lines
 }
 
-/// Two prompts of 0 tokens, which no engine has; the second names its request in a list, and as a number.
-pub(crate) fn of_nothing() -> Vec<Value> {
-    let args =
-        json!({"prompt_tokens": 0, "block_tokens": 0, "blocks": 1, "hashes": "00000000000000ff"});
-    let mut lines = Vec::new();
-    for (ts, name, id) in [
-        (1, "request_id", json!("a")),
-        (2, "request_ids", json!([8])),
-    ] {
-        let mut args = args.as_object().unwrap().clone();
-        args.insert(name.to_owned(), id);
-        lines.push(at(10, ts, "request.prompt_blocks", json!(args)));
-        args.retain(|known, _| known == name);
-        lines.push(at(10, ts, "request.scheduled", json!(args)));
-    }
-    lines
-}
-
 fn named(report: &RunReport, of: &Prefix) -> (String, u64, u64, u64, u64, Option<u64>) {
     let engine = report.recorded.processes[of.engine].name.clone().unwrap();
     (

@@ -215,7 +215,7 @@ fn a_request_arrives_when_it_reaches_the_kernel() {
     assert!(text.contains("TTFT, application"), "{text}");
     let csv = screen::table_csv(&found, screen::Table::Request).unwrap();
     assert!(
-        csv.contains("application_ttft_ns") && csv.contains("13400250"),
+        csv.contains("application_ttft_us") && csv.contains("13400.25"),
         "{csv}"
     );
     // If it is unknown, one figure is enough.

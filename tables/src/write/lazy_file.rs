@@ -2,20 +2,21 @@
 
 use super::table_file::{Column, TableFile, Values};
 use parquet::errors::Result;
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// The file that rows go to.
 pub(crate) struct LazyFile {
-    columns: &'static [Column],
+    columns: Cow<'static, [Column]>,
     path: PathBuf,
     file: Option<TableFile>,
 }
 
 impl LazyFile {
     /// One of these columns, whose first path is to come.
-    pub(crate) fn new(columns: &'static [Column]) -> LazyFile {
+    pub(crate) fn new(columns: impl Into<Cow<'static, [Column]>>) -> LazyFile {
         LazyFile {
-            columns,
+            columns: columns.into(),
             path: PathBuf::new(),
             file: None,
         }
@@ -30,7 +31,7 @@ impl LazyFile {
     pub(crate) fn write(&mut self, rows: usize, values: Vec<Values<'_>>) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(TableFile::create(&self.path, self.columns)?),
+            none => none.insert(TableFile::create(&self.path, self.columns.clone())?),
         };
         file.write(rows, values)
     }

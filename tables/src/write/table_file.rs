@@ -11,6 +11,7 @@ use parquet::file::properties::{
 };
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type as SchemaType, TypePtr};
+use std::borrow::Cow;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -94,14 +95,18 @@ pub(crate) enum Values<'a> {
 /// A table that is being written.
 pub(crate) struct TableFile {
     writer: SerializedFileWriter<File>,
-    columns: &'static [Column],
+    columns: Cow<'static, [Column]>,
     compressor: Compressor<'static>,
 }
 
 impl TableFile {
-    pub(crate) fn create(path: &Path, columns: &'static [Column]) -> Result<TableFile> {
-        let writer =
-            SerializedFileWriter::new(File::create(path)?, schema(columns)?, properties(columns)?)?;
+    pub(crate) fn create(
+        path: &Path,
+        columns: impl Into<Cow<'static, [Column]>>,
+    ) -> Result<TableFile> {
+        let columns = columns.into();
+        let (schema, properties) = (schema(&columns)?, properties(&columns)?);
+        let writer = SerializedFileWriter::new(File::create(path)?, schema, properties)?;
         Ok(TableFile {
             writer,
             columns,

@@ -146,7 +146,7 @@ fn losses_and_damage_are_tables() {
         (row["str_value"].clone(), row["int_value"].clone())
     };
     assert_eq!(of("run"), (json!("run-a"), json!(null)));
-    assert_eq!(of("schema_version"), (json!(null), json!(1)));
+    assert_eq!(of("schema_version"), (json!(null), json!(2)));
     assert_eq!(of("lost_events"), (json!(null), json!(14)));
     assert_eq!(of("damage"), (json!(null), json!(2)));
 }

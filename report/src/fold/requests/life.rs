@@ -306,6 +306,13 @@ impl Life {
         let status = status(reason.as_ref().map(|reason| reason.as_str()), finished_ns);
         let request = Request::new(id, status, times, tokens);
         let request = request.with_preemptions(self.preemptions, self.preempted_ns);
+        let queued_in = || {
+            let queues = self.processes.iter();
+            let queues = queues.filter(|(_, of)| of.queued_ns.is_some());
+            queues.min_by_key(|(_, of)| of.queued_ns).map(|of| of.0)
+        };
+        let process = arrival.map(|span| span.process).or_else(queued_in);
+        let request = request.with_process(process.unwrap_or(u32::MAX));
         Some(request.with_reason(reason))
     }
 }

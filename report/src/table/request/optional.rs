@@ -1,7 +1,5 @@
 //! Numbers that may be missing, in no more room than the numbers themselves: a run may have millions of requests.
 
-use serde::{Serialize, Serializer};
-
 /// A time in ns, if it is known.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OptionalNs(i64);
@@ -31,18 +29,6 @@ impl From<Option<i64>> for OptionalNs {
 impl From<Option<u64>> for OptionalTokens {
     fn from(tokens: Option<u64>) -> OptionalTokens {
         OptionalTokens(tokens.unwrap_or(u64::MAX))
-    }
-}
-
-impl Serialize for OptionalNs {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.get().serialize(serializer)
-    }
-}
-
-impl Serialize for OptionalTokens {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.get().serialize(serializer)
     }
 }
 

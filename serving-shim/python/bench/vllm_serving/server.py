@@ -47,6 +47,16 @@ class Machine:
         done = subprocess.run([self.program("sa-profile"), "report", "--json", str(folder)], capture_output=True, text=True, check=True)
         return json.loads(done.stdout)
 
+    def sql(self, folder, statement):
+        """Returns the rows of a statement of `report/sql` over a run. Returns `None` if the repository's tests cannot set up DuckDB here."""
+        setup = Path(__file__).resolve().parents[4] / "tests/sql/python"
+        python = subprocess.run([setup, "duckdb"], capture_output=True, text=True) if setup.exists() else None
+        if python is None or python.returncode != 0:
+            return None
+        environment = os.environ | {"VIRTUAL_ENV": str(Path(python.stdout.strip()).parent.parent)}
+        words = [self.program("sa-profile"), "sql", "--format", "json", str(folder), statement]
+        return json.loads(subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout)
+
     @contextlib.contextmanager
     def served(self, folder, port):
         """Runs `sa-profile serve` on a run, and yields a function that reads its `/metrics`."""

@@ -1,7 +1,7 @@
 //! What lies in the longest steps.
 
 use crate::gather::name_keys::NameKey;
-use crate::gather::slow_steps::StepRecord;
+use crate::gather::step_record::StepRecord;
 use crate::nest::NestedSlice;
 use crate::table::slow_step::{InStep, SlowStep};
 use std::cmp::Reverse;
@@ -27,7 +27,7 @@ impl InSteps {
         let end_ns = slice.start_ns + slice.dur_ns;
         for (step, names) in &mut self.steps {
             let is_in =
-                step.row == slice.row && step.start_ns <= slice.start_ns && end_ns <= step.end_ns;
+                step.row == slice.row && step.start_ns <= slice.start_ns && end_ns <= step.end_ns.0;
             if is_in {
                 *names.entry(slice.key).or_default() += slice.self_ns;
             }
@@ -47,11 +47,11 @@ impl InSteps {
             inside.sort_by_key(|name| Reverse(name.tsub_ns));
             inside.truncate(NAMES);
             SlowStep {
-                process: step.process,
-                name: name(step.key),
+                process: step.process as usize,
+                name: step.key().map(name).unwrap_or_default(),
                 start_ns: step.start_ns,
-                dur_ns: step.end_ns - step.start_ns,
-                requests: step.requests,
+                dur_ns: step.dur_ns(),
+                requests: step.requests as usize,
                 inside,
             }
         };

@@ -1,0 +1,166 @@
+//! Steps in the order of their processes and start times → each step once, and the longest ones.
+
+pub(super) mod in_steps;
+
+use crate::gather::name_keys::NameKey;
+use crate::gather::step_record::StepRecord;
+use crate::rows::{RowSink, Step, StepRole};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use trace_store::sorter::Sorted;
+
+/// Steps that a report has.
+const SHOWN: usize = 10;
+
+/// Puts each step into `sink`, and returns the longest steps of workers. A span inside another step of its process is the same step.
+pub(crate) fn steps(
+    records: &Sorted<StepRecord>,
+    keys: &[NameKey],
+    sink: Option<&mut (dyn RowSink + '_)>,
+) -> io::Result<Vec<StepRecord>> {
+    let mut steps = Steps {
+        keys,
+        names: BTreeMap::new(),
+        sink,
+        longest: Vec::new(),
+    };
+    let mut last: Option<StepRecord> = None;
+    records.each(|record| {
+        if let Some(step) = last.take_if(|last| last.process != record.process) {
+            steps.put(&step)?;
+        }
+        if record.key().is_none() {
+            return steps.put(&record);
+        }
+        match &mut last {
+            // The inner one may name more requests.
+            Some(outer) if outer.end_ns <= record.end_ns => {
+                outer.requests = outer.requests.max(record.requests);
+                Ok(())
+            }
+            _ => last.replace(record).map_or(Ok(()), |step| steps.put(&step)),
+        }
+    })?;
+    last.map_or(Ok(()), |step| steps.put(&step))?;
+    steps.shorten();
+    Ok(steps.longest)
+}
+
+struct Steps<'a, 's> {
+    keys: &'a [NameKey],
+    names: BTreeMap<u32, Arc<str>>,
+    sink: Option<&'a mut (dyn RowSink + 's)>,
+    longest: Vec<StepRecord>,
+}
+
+impl Steps<'_, '_> {
+    fn put(&mut self, record: &StepRecord) -> io::Result<()> {
+        if record.key().is_some() {
+            self.longest.push(*record);
+            if self.longest.len() >= 8 * SHOWN {
+                self.shorten();
+            }
+        }
+        let Some(sink) = &mut self.sink else {
+            return Ok(());
+        };
+        let (keys, names) = (self.keys, &mut self.names);
+        let name = record.key().map(|key| {
+            let name = || Arc::from(keys[key as usize].name.as_str());
+            Arc::clone(names.entry(key).or_insert_with(name))
+        });
+        let is_worker = name.is_some();
+        let tokens = |tokens: u64| (!is_worker).then_some(tokens);
+        let dur_ns = record.dur_ns();
+        sink.step(&Step {
+            process: record.process as usize,
+            role: match is_worker {
+                true => StepRole::Worker,
+                false => StepRole::Engine,
+            },
+            name,
+            start_ns: record.start_ns,
+            dur_ns: (is_worker || dur_ns > 0).then_some(dur_ns),
+            requests: (record.requests > 0).then_some(record.requests.into()),
+            prefill_tokens: tokens(record.prefill_tokens),
+            decode_tokens: tokens(record.decode_tokens),
+        })
+    }
+
+    /// Keeps the longest, in order.
+    fn shorten(&mut self) {
+        self.longest
+            .sort_by_key(|step| (Reverse(step.dur_ns()), step.start_ns, step.process));
+        self.longest.truncate(SHOWN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gather::name_keys::{NameKeys, NamePlace};
+    use crate::gather::step_tokens::StepTokens;
+    use crate::rows::IdleInterval;
+    use crate::table::recorded::Recorded;
+    use crate::table::row_kind::RowKind;
+
+    #[derive(Default)]
+    struct Kept(Vec<Step>);
+
+    impl RowSink for Kept {
+        fn begin(&mut self, _: &Recorded) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn step(&mut self, step: &Step) -> io::Result<()> {
+            self.0.push(step.clone());
+            Ok(())
+        }
+
+        fn idle(&mut self, _: &IdleInterval) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn step(process: u32, start_ns: i64, end_ns: i64, requests: u32) -> StepRecord {
+        let mut step = StepRecord::of_span(process, 0, (start_ns, end_ns), 0);
+        step.requests = requests;
+        step
+    }
+
+    #[test]
+    fn the_longest_are_kept_and_those_inside_them_are_not() {
+        let mut records: Vec<StepRecord> = (0..500)
+            .map(|nth| step(1, nth * 1_000, nth * 1_000 + 10 + nth % 100, 0))
+            .collect();
+        records.push(step(1, 7_100, 7_900, 0));
+        records.push(step(1, 7_101, 7_899, 4));
+        records.push(step(2, 7_101, 7_899, 3));
+        let tokens = StepTokens {
+            process: 2,
+            ts_ns: 7_300,
+            prefill: 9,
+            decode: 0,
+        };
+        records.push(StepRecord::of_tokens(2, None, &tokens));
+        records.sort_unstable();
+        let mut kept = Kept::default();
+        let mut keys = NameKeys::default();
+        let place = NamePlace::default();
+        keys.number(place, RowKind::Thread, ("", "execute_model"), || None);
+        let keys = keys.into_keys();
+        let sink: &mut dyn RowSink = &mut kept;
+        let found = steps(&Sorted::Memory(records), &keys, Some(sink)).unwrap();
+        assert_eq!(found.len(), SHOWN);
+        let of = |step: &StepRecord| (step.process, step.dur_ns(), step.requests);
+        assert_eq!([of(&found[0]), of(&found[1])], [(1, 800, 4), (2, 798, 3)]);
+        assert_eq!(found[2].dur_ns(), 109);
+        assert_eq!(kept.0.len(), 503);
+        let engine = kept.0.iter().find(|step| step.role == StepRole::Engine);
+        let engine = engine.unwrap();
+        assert_eq!((engine.prefill_tokens, engine.dur_ns), (Some(9), None));
+        assert_eq!(kept.0[8].requests, Some(4));
+    }
+}

@@ -1,0 +1,102 @@
+//! Steps while all of them are sorted.
+
+use super::step_tokens::StepTokens;
+use std::cmp::Reverse;
+use trace_store::sorter::{Record, long_at, word_at};
+
+/// The key of a step that has none.
+const NO_KEY: u32 = u32::MAX;
+
+/// A step of a worker or an engine. In the order of these, a step comes before those that it contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct StepRecord {
+    pub(crate) process: u32,
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: Reverse<i64>,
+    /// The row of a worker's span.
+    pub(crate) row: u64,
+    /// What a worker's span is counted as, by its number among the keys.
+    key: u32,
+    /// The number of requests that the span names; 0 if it names none.
+    pub(crate) requests: u32,
+    /// The tokens that an engine put into it.
+    pub(crate) prefill_tokens: u64,
+    pub(crate) decode_tokens: u64,
+}
+
+impl StepRecord {
+    /// Returns the step of a worker's span.
+    pub(crate) fn of_span(process: u32, row: u64, times: (i64, i64), key: u32) -> StepRecord {
+        StepRecord {
+            process,
+            start_ns: times.0,
+            end_ns: Reverse(times.1),
+            row,
+            key,
+            requests: 0,
+            prefill_tokens: 0,
+            decode_tokens: 0,
+        }
+    }
+
+    /// Returns the step of an engine that ended at the time of its counter. It begins at the previous value.
+    pub(crate) fn of_tokens(
+        process: u32,
+        since_ns: Option<i64>,
+        tokens: &StepTokens,
+    ) -> StepRecord {
+        StepRecord {
+            prefill_tokens: tokens.prefill,
+            decode_tokens: tokens.decode,
+            ..StepRecord::of_span(
+                process,
+                0,
+                (since_ns.unwrap_or(tokens.ts_ns), tokens.ts_ns),
+                NO_KEY,
+            )
+        }
+    }
+
+    /// Returns the number of a worker's key. An engine's step has none.
+    pub(crate) fn key(&self) -> Option<u32> {
+        (self.key != NO_KEY).then_some(self.key)
+    }
+
+    /// Returns it with the key's number among the keys of all chunks.
+    pub(crate) fn renumbered(self, numbers: &[u32]) -> StepRecord {
+        let key = self.key().map_or(NO_KEY, |key| numbers[key as usize]);
+        StepRecord { key, ..self }
+    }
+
+    pub(crate) fn dur_ns(&self) -> i64 {
+        self.end_ns.0.saturating_sub(self.start_ns)
+    }
+}
+
+impl Record for StepRecord {
+    const BYTES: usize = 52;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.process.to_le_bytes());
+        out.extend_from_slice(&self.start_ns.to_le_bytes());
+        out.extend_from_slice(&self.end_ns.0.to_le_bytes());
+        out.extend_from_slice(&self.row.to_le_bytes());
+        out.extend_from_slice(&self.key.to_le_bytes());
+        out.extend_from_slice(&self.requests.to_le_bytes());
+        out.extend_from_slice(&self.prefill_tokens.to_le_bytes());
+        out.extend_from_slice(&self.decode_tokens.to_le_bytes());
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        StepRecord {
+            process: word_at(bytes, 0),
+            start_ns: long_at(bytes, 4).cast_signed(),
+            end_ns: Reverse(long_at(bytes, 12).cast_signed()),
+            row: long_at(bytes, 20),
+            key: word_at(bytes, 28),
+            requests: word_at(bytes, 32),
+            prefill_tokens: long_at(bytes, 36),
+            decode_tokens: long_at(bytes, 44),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Idle intervals of devices.
+
+use super::{Column, Getter, Row, column};
+use crate::table::device_idle::IdleCause;
+use std::borrow::Cow;
+
+/// A time in which a device was idle for one cause. A gap between two slices may have several intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleInterval {
+    /// The device, or the worker whose device is not recorded, by its number among the processes.
+    pub process: usize,
+    /// What it waited for.
+    pub cause: IdleCause,
+    /// When it began, in ns from the start of the trace.
+    pub start_ns: i64,
+    /// How long it took.
+    pub dur_ns: i64,
+    /// When the gap began that it is a part of.
+    pub gap_start_ns: i64,
+}
+
+impl Row for IdleInterval {
+    const TABLE: &'static str = "idle";
+    const COLUMNS: &'static [Column<IdleInterval>] = &[
+        column(
+            "process",
+            Getter::Process("upid", |idle| Some(idle.process)),
+        ),
+        column("cause", Getter::Text(|idle| Cow::from(idle.cause.name()))),
+        column("start_ns", Getter::Int(|idle| idle.start_ns)),
+        column("dur_us", Getter::Us(|idle| idle.dur_ns)),
+        column("gap_start_ns", Getter::Int(|idle| idle.gap_start_ns)),
+    ];
+
+    fn process(&self) -> Option<usize> {
+        Some(self.process)
+    }
+}

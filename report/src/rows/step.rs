@@ -1,0 +1,75 @@
+//! Steps.
+
+use super::{Column, Getter, Row, column, count};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Who recorded a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepRole {
+    /// A worker: the span of the step. A step inside another one of its process is not counted again.
+    Worker,
+    /// An engine: the counter of the tokens that it put into a step. The step lasts from the counter's previous value.
+    Engine,
+}
+
+/// A step of a worker or an engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The process, by its number.
+    pub process: usize,
+    /// Who recorded it.
+    pub role: StepRole,
+    /// The name of its span. An engine's step has none.
+    pub name: Option<Arc<str>>,
+    /// When it began, in ns from the start of the trace.
+    pub start_ns: i64,
+    /// How long it took; `None` if an engine's step follows a pause.
+    pub dur_ns: Option<i64>,
+    /// The number of its requests, if it names them.
+    pub requests: Option<u64>,
+    /// Tokens of prompts in it, if the engine counts them.
+    pub prefill_tokens: Option<u64>,
+    /// Tokens of answers in it, if the engine counts them.
+    pub decode_tokens: Option<u64>,
+}
+
+impl StepRole {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            StepRole::Worker => "worker",
+            StepRole::Engine => "engine",
+        }
+    }
+}
+
+impl Row for Step {
+    const TABLE: &'static str = "step";
+    const COLUMNS: &'static [Column<Step>] = &[
+        column(
+            "process",
+            Getter::Process("upid", |step| Some(step.process)),
+        ),
+        column("role", Getter::Text(|step| Cow::from(step.role.name()))),
+        column("name", Getter::OptionalText(|step| step.name.as_deref())),
+        column("start_ns", Getter::Int(|step| step.start_ns)),
+        column("dur_us", Getter::OptionalUs(|step| step.dur_ns)),
+        column(
+            "requests",
+            Getter::OptionalInt(|step| step.requests.map(count)),
+        ),
+        column(
+            "prefill_tokens",
+            Getter::OptionalInt(|step| step.prefill_tokens.map(count)),
+        ),
+        column(
+            "decode_tokens",
+            Getter::OptionalInt(|step| step.decode_tokens.map(count)),
+        ),
+    ];
+
+    fn process(&self) -> Option<usize> {
+        Some(self.process)
+    }
+}

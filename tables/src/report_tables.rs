@@ -1,0 +1,112 @@
+//! The tables that come from the report: `request`, `step`, `device`, `idle` and `name`.
+
+use crate::folder::NewTables;
+use crate::host_tables::Host;
+use crate::write::row_table::{ProcessKeys, RowTable};
+use parquet::errors::{ParquetError, Result};
+use std::io;
+use trace_report::{
+    DeviceRow, IdleInterval, NameTime, Recorded, Request, Row, RowSink, RunReport, Step,
+};
+
+/// The hosts of the rows, and where their files are.
+pub(crate) struct ReportTables<'a> {
+    new: &'a NewTables,
+    hosts: &'a [Host],
+    /// The host of each process.
+    host_of: &'a [usize],
+    processes: ProcessKeys,
+    /// The streams of each host.
+    steps: Vec<RowTable>,
+    idle: Vec<RowTable>,
+    /// The failure to write a row.
+    failure: Option<ParquetError>,
+}
+
+impl<'a> ReportTables<'a> {
+    pub(crate) fn new(
+        new: &'a NewTables,
+        hosts: &'a [Host],
+        host_of: &'a [usize],
+        upids: &[i64],
+    ) -> ReportTables<'a> {
+        let mut tables = ReportTables {
+            new,
+            hosts,
+            host_of,
+            processes: ProcessKeys {
+                upids: upids.to_vec(),
+                names: Vec::new(),
+            },
+            steps: Vec::new(),
+            idle: Vec::new(),
+            failure: None,
+        };
+        tables.steps = tables.of_hosts::<Step>();
+        tables.idle = tables.of_hosts::<IdleInterval>();
+        tables
+    }
+
+    /// Returns the failure to write a row, if there was one.
+    pub(crate) fn into_failure(self) -> Option<ParquetError> {
+        self.failure
+    }
+
+    /// Writes what is left of the streams, and the tables whose rows the report has.
+    pub(crate) fn finish(mut self, report: &RunReport) -> Result<()> {
+        let streams = [&mut self.steps, &mut self.idle].map(std::mem::take);
+        let mut streams = streams.into_iter().flatten();
+        streams.try_for_each(RowTable::finish)?;
+        self.write::<Request>(&report.request)?;
+        self.write::<DeviceRow>(&DeviceRow::all(report))?;
+        self.write::<NameTime>(&report.names)
+    }
+
+    fn of_hosts<R: Row>(&self) -> Vec<RowTable> {
+        let hosts = self.hosts.iter();
+        let path = |host: &Host| self.new.file(R::TABLE, &host.partition, "all");
+        hosts.map(|host| RowTable::new::<R>(path(host))).collect()
+    }
+
+    fn write<R: Row>(&self, rows: &[R]) -> Result<()> {
+        let mut tables = self.of_hosts::<R>();
+        rows.iter().try_for_each(|row| self.put(&mut tables, row))?;
+        tables.into_iter().try_for_each(RowTable::finish)
+    }
+
+    /// Adds a row to the table of its host. A row of no process is with the first host.
+    fn put<R: Row>(&self, tables: &mut [RowTable], row: &R) -> Result<()> {
+        let host = row.process().map_or(0, |process| self.host_of[process]);
+        tables[host].push(row, &self.processes)
+    }
+
+    /// Keeps a failure, and says that there is one.
+    fn keep(&mut self, put: Result<()>) -> io::Result<()> {
+        put.map_err(|failure| {
+            self.failure = Some(failure);
+            io::ErrorKind::Other.into()
+        })
+    }
+}
+
+impl RowSink for ReportTables<'_> {
+    fn begin(&mut self, recorded: &Recorded) -> io::Result<()> {
+        let names = (0..recorded.processes.len()).map(|number| recorded.process_name(number));
+        self.processes.names = names.collect();
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step) -> io::Result<()> {
+        let mut tables = std::mem::take(&mut self.steps);
+        let put = self.put(&mut tables, step);
+        self.steps = tables;
+        self.keep(put)
+    }
+
+    fn idle(&mut self, interval: &IdleInterval) -> io::Result<()> {
+        let mut tables = std::mem::take(&mut self.idle);
+        let put = self.put(&mut tables, interval);
+        self.idle = tables;
+        self.keep(put)
+    }
+}
