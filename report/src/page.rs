@@ -3,7 +3,7 @@
 mod request_columns;
 mod stacks;
 
-use crate::screen::{RequestFigure, cause_words, request_figures};
+use crate::screen::{cause_words, request_figures};
 use crate::statements::statement;
 use crate::table::device_idle::{DeviceIdle, IdleCause};
 use crate::table::device_time::DeviceTime;
@@ -17,7 +17,7 @@ use crate::table::recorded::Recorded;
 use crate::table::request::prefixes::Prefixes;
 use crate::table::request_parts::Phases;
 use crate::table::request_parts::RequestParts;
-use crate::table::request_summary::RequestSummary;
+use crate::table::request_summary::{RequestFigure, RequestSummary};
 use crate::table::run_report::RunReport;
 use crate::table::sizing::Sizing;
 use crate::table::slow_step::SlowStep;

@@ -21,7 +21,7 @@ pub use bottlenecks::text as bottlenecks_text;
 pub use diff::diff_text;
 pub(crate) use idle::words as cause_words;
 pub use names::{NameOrder, text as names_text};
-pub(crate) use requests::{RequestFigure, request_figures};
+pub(crate) use requests::request_figures;
 pub use short::short;
 pub use tables_csv::{Table, table_csv};
 

@@ -4,12 +4,10 @@ use super::amount::{counted, duration, grouped, share, table};
 use super::names::shown;
 use super::recorded::clock_note;
 use crate::intervals::of_mean;
-use crate::quantiles::Quantiles;
 use crate::table::request_parts::Phases;
 use crate::table::request_parts::RequestParts;
-use crate::table::request_summary::{OutOfOrder, RequestSummary};
+use crate::table::request_summary::{OutOfOrder, RequestFigure, RequestSummary};
 use crate::table::run_report::RunReport;
-use serde::Serialize;
 
 /// From so many requests on, the screen does not say how little their means say.
 const MANY: u64 = 30;
@@ -65,69 +63,11 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     put_intervals(summary, out);
 }
 
-/// A figure of the requests, as screen and page show it.
-#[derive(Serialize)]
-pub(crate) struct RequestFigure<'a> {
-    name: &'static str,
-    meaning: String,
-    quantiles: &'a Quantiles,
-}
-
-/// Returns the figures of the requests, also those that the trace lacks. Figures that begin in the application are among them if the arrival in the kernel is known.
+/// Returns the figures of the requests of a report.
 pub(crate) fn request_figures(report: &RunReport) -> Vec<RequestFigure<'_>> {
-    let summary = &report.requests;
-    let is_arrival_known = summary.is_arrival_known();
-    let from = match is_arrival_known {
-        true => "from arrival in the kernel",
-        false => "from when the frontend got it",
-    };
     let mut requests = report.request.iter();
     let is_streamed = requests.any(|one| one.ttft_end_ns() != one.first_token_ns());
-    let to_first_token = match (is_streamed, is_arrival_known) {
-        (true, _) => "until the first part of the answer left",
-        (false, true) => "to the first token",
-        (false, false) => "to its first token",
-    };
-    let figure = |name: &'static str, quantiles, meaning: &str| RequestFigure {
-        name,
-        meaning: meaning.replace("FROM", from),
-        quantiles,
-    };
-    let the_same = "the same, from when the application got it";
-    let mut figures = vec![
-        figure(
-            "queue",
-            &summary.queue,
-            "from the engine's queue to the first schedule",
-        ),
-        figure("prefill", &summary.prefill, "from there to the first token"),
-        figure(
-            "decode",
-            &summary.decode,
-            "from the first token to the last",
-        ),
-        figure(
-            "TTFT, engine",
-            &summary.engine_ttft,
-            "from the queue to the first token",
-        ),
-        figure(
-            "TTFT, frontend",
-            &summary.ttft,
-            &format!("FROM {to_first_token}"),
-        ),
-        figure("TTFT, application", &summary.application_ttft, the_same),
-        figure("TPOT", &summary.tpot, "per output token after the first"),
-        figure(
-            "ITL",
-            &summary.itl,
-            "between tokens, of all requests together",
-        ),
-        figure("E2E", &summary.e2e, "FROM to the end"),
-        figure("E2E, application", &summary.application_e2e, the_same),
-    ];
-    figures.retain(|figure| is_arrival_known || !figure.name.ends_with(", application"));
-    figures
+    report.requests.figures(is_streamed)
 }
 
 /// Adds a row for each figure that the trace has.

@@ -70,7 +70,63 @@ pub struct OutOfOrder {
     pub request_ids: Vec<String>,
 }
 
+/// A figure of the requests, as screen and page show it.
+#[derive(Serialize)]
+pub(crate) struct RequestFigure<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) meaning: String,
+    pub(crate) quantiles: &'a Quantiles,
+}
+
 impl RequestSummary {
+    /// Returns all figures, also those that the trace lacks. Figures that begin in the application are among them if the arrival in the kernel is known.
+    /// `is_streamed` is true if the first part of an answer is known to have left after its first token.
+    pub(crate) fn figures(&self, is_streamed: bool) -> Vec<RequestFigure<'_>> {
+        let is_arrival_known = self.is_arrival_known();
+        let from = match is_arrival_known {
+            true => "from arrival in the kernel",
+            false => "from when the frontend got it",
+        };
+        let to_first_token = match (is_streamed, is_arrival_known) {
+            (true, _) => "until the first part of the answer left",
+            (false, true) => "to the first token",
+            (false, false) => "to its first token",
+        };
+        let (ttft, e2e) = (
+            format!("{from} {to_first_token}"),
+            format!("{from} to the end"),
+        );
+        let the_same = "the same, from when the application got it";
+        let figures = [
+            (
+                "queue",
+                &self.queue,
+                "from the engine's queue to the first schedule",
+            ),
+            ("prefill", &self.prefill, "from there to the first token"),
+            ("decode", &self.decode, "from the first token to the last"),
+            (
+                "TTFT, engine",
+                &self.engine_ttft,
+                "from the queue to the first token",
+            ),
+            ("TTFT, frontend", &self.ttft, &ttft),
+            ("TTFT, application", &self.application_ttft, the_same),
+            ("TPOT", &self.tpot, "per output token after the first"),
+            ("ITL", &self.itl, "between tokens, of all requests together"),
+            ("E2E", &self.e2e, &e2e),
+            ("E2E, application", &self.application_e2e, the_same),
+        ];
+        let is_shown = |name: &str| is_arrival_known || !name.ends_with(", application");
+        let figures = figures.into_iter().filter(|(name, ..)| is_shown(name));
+        let figure = |(name, quantiles, meaning): (&'static str, _, &str)| RequestFigure {
+            name,
+            meaning: meaning.to_owned(),
+            quantiles,
+        };
+        figures.map(figure).collect()
+    }
+
     /// Returns true if the trace says of any request when it reached the kernel.
     pub fn is_arrival_known(&self) -> bool {
         (self.ttft, self.e2e) != (self.application_ttft, self.application_e2e)

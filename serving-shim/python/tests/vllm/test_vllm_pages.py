@@ -23,8 +23,7 @@ def two_requests():
 
 
 @pytest.mark.skipif(not DOCS.exists(), reason="SKIPPED the statements of docs/slow-server.md and docs/vllm.md: the pages are not beside the package")
-@pytest.mark.parametrize("page", ["slow-server.md", "vllm.md"])
-@pytest.mark.parametrize("run", ["in_perfetto", "in_sa_profile_sql"])
+@pytest.mark.parametrize("page, run", [("slow-server.md", "in_sa_profile_sql"), ("vllm.md", "in_perfetto"), ("vllm.md", "in_sa_profile_sql")])
 def test_the_statements_of_the_page_have_answers(record, page, run):
     folder = record(two_requests).folder
     subprocess.run([COMMANDS / "trace-merge", "-q", folder], check=True, timeout=60)
