@@ -3,7 +3,7 @@
 const POINTS = 400;
 
 /** The share of requests (upwards) that took at most a time (rightwards), which is on a logarithmic axis where it spans much. `of` has their figures. */
-function distribution(title, times, of, sql) {
+function distribution(title, times, of) {
   const sorted = Float64Array.from(times.filter((us) => us != null)).sort();
   if (sorted.length < 2) return undefined;
   const [least, most] = [Math.max(sorted[0], 1), Math.max(sorted.at(-1), 2)];
@@ -22,5 +22,5 @@ function distribution(title, times, of, sql) {
   const label = quantiles.map(([name, ns]) => `${name} ${duration(ns)}`).join(', ');
   const picture = drawn('svg', { class: 'plot', viewBox: '0 0 1000 100', preserveAspectRatio: 'none', role: 'img', 'aria-label': `${title}: ${label}` }, drawn('path', { d: path }), marks);
   const ends = element('div', { class: 'ends' }, element('span', {}, duration(least * 1e3)), element('span', {}, isLogarithmic ? `${label} (logarithmic)` : label), element('span', {}, duration(most * 1e3)));
-  return figure(title, [picture, ends], sql);
+  return figure(title, [picture, ends]);
 }

@@ -100,7 +100,7 @@ function build() {
     ['recorded', 'What was recorded', recorded],
     ['findings', 'What stands out', findings],
     ['requests', 'Requests', () => list ? [requestFigures(), requestParts(), phases(), prefixes(), element('div', { class: 'grid' },
-      distribution('E2E', request.e2e_us, data.requests.e2e, 'request_summary'), distribution('TTFT', request.ttft_us, data.requests.ttft, 'request_summary'), distribution('TPOT', request.tpot_us, data.requests.tpot, 'request_summary'))] : element('p', {}, none)],
+      distribution('E2E', request.e2e_us, data.requests.e2e), distribution('TTFT', request.ttft_us, data.requests.ttft), distribution('TPOT', request.tpot_us, data.requests.tpot))] : element('p', {}, none)],
     ['time', 'Over time', () => timeline && [timeline.element, leftOut(), load(), sizing()]],
     ['each', 'Each request', () => list && list.element],
     ['devices', data.device.length > 0 ? 'Devices' : 'Workers', () => data.device.length + data.worker.length > 0 && [deviceTable(), workerTable(), streamTable(), idleBars(), hostTable(), rankMatrix(), rankTable()]],

@@ -2,8 +2,7 @@
 
 Usage: engine.py [--engine duckdb|datafusion|spark] [--master URL] [--format table|csv|json] TABLES < STATEMENTS
 
-TABLES has a folder for each table, and in it one for each host (`host=<host>`). Those of a host count if it has `metadata`, which comes last.
-A NUL stands between two statements.
+TABLES has a folder for each table, and in it one for each host (`host=<host>`). Those of a host count if it has `metadata`, which comes last. A NUL separates statements.
 Exit 0: done. 1: the engine refused a statement. 2: no engine, no tables."""
 
 import sys
@@ -66,16 +65,11 @@ def view_of(table, source, engine, shifts):
         whens = " ".join(f"WHEN host = {literal(host)} THEN {ns}" for host, ns in shifts.items())
         is_time = lambda name: name == "ts" or name.endswith("_ns") and name != "clock_uncertainty_ns"
         shown = [f"{text} + CASE {whens} ELSE 0 END AS {text}" if is_time(name) else text for name, text in zip(names, shown)]
-    if table == "args":
-        shown.append(f"{spelled(engine.text_type, names)} AS display_value")
+    if table == "args":  # the value as text, as Perfetto spells it; a double is spelled as the engine does
+        value = f"COALESCE(string_value, CAST(int_value AS {engine.text_type}), CAST(real_value AS {engine.text_type}))"
+        is_bool = "CASE WHEN value_type = 'bool' THEN CASE WHEN int_value = 0 THEN 'false' ELSE 'true' END ELSE"
+        shown.append(f"{f'{is_bool} {value} END' if 'value_type' in names else value} AS display_value")
     return f"SELECT {', '.join(shown)} FROM {source}"
-
-
-def spelled(text, names):
-    """Returns the expression of an arg's value as text, as Perfetto spells it. A double is spelled as the engine does."""
-    value = f"COALESCE(string_value, CAST(int_value AS {text}), CAST(real_value AS {text}))"
-    is_bool = "CASE WHEN value_type = 'bool' THEN CASE WHEN int_value = 0 THEN 'false' ELSE 'true' END"
-    return f"{is_bool} ELSE {value} END" if "value_type" in names else value
 
 
 def partitions(folder, table):
@@ -119,7 +113,7 @@ class DuckDb:
         found = ["*"] if whole is None else sorted(whole)
         paths = (os.path.join(glob.escape(self.scratch.tables), table, one, "*.parquet") for one in found)
         listed = ", ".join(literal(path) for path in paths)
-        return f"read_parquet([{listed}], hive_partitioning = true, hive_types_autocast = false)"
+        return f"read_parquet([{listed}], hive_partitioning = true, hive_types_autocast = false, union_by_name = true)"
 
     def run(self, statement):
         return self.connection.execute(statement)
@@ -191,7 +185,7 @@ class Spark:
 
     def source(self, table, whole):
         path = os.path.join(self.folder, table)
-        files = self.session.read.option("basePath", path).option("__globPaths__", "false").parquet(path)
+        files = self.session.read.option("basePath", path).option("mergeSchema", "true").option("__globPaths__", "false").parquet(path)
         if whole is not None:
             files = files.filter(files.host.isin([host_of(one) for one in sorted(whole)]))
         files.createOrReplaceTempView(f"{table}_files")
@@ -236,10 +230,16 @@ def create_views(engine, folder):
     is_remote, shifts = "://" in folder, {}
     whole = whole_of_url(engine) if is_remote else partitions(folder, "metadata")
     for table in TABLES:
-        there = partitions(folder, table)
-        if not is_remote and not there & whole:
-            continue  # an older version did not have it
-        source = engine.source(table, None if not is_remote and there <= whole else whole)
+        there = whole if is_remote else partitions(folder, table)
+        if not there & whole:
+            engine.hint = ". An older version wrote these tables, and the run must be written again to have all of them"
+            continue
+        try:
+            source = engine.source(table, None if there <= whole and not is_remote else whole)
+        except engine.failure:
+            if is_remote:
+                continue
+            raise
         if table == "metadata":
             refuse_newer(engine, source)
         if table == "clock":
@@ -383,7 +383,7 @@ def answer(arguments, statements, out):
         try:
             names, rows = engine.rows(statement)
         except engine.failure as error:
-            raise Refused(f"{name}: {error}") from error
+            raise Refused(f"{name}: {error}{getattr(engine, 'hint', '')}") from error
         PRINTERS[arguments.format](names, computed(rows, name, engine), out)
 
 

@@ -1,4 +1,4 @@
-/* The ten longest times in which a device was idle, with their causes and the time of the longest one. */
+/* The ten longest times in which a device was idle, each with its main cause and the time of that. */
 WITH gap AS (
   SELECT upid, process, gap_start_ns, cause, SUM(dur_us) AS cause_us
   FROM idle

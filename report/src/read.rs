@@ -106,20 +106,22 @@ pub(crate) struct Streams<'a> {
     pub(crate) rows: Option<&'a mut dyn RowSink>,
 }
 
-/// Reports on events whose spans are matched, and puts the rows that a report does not keep into `rows`.
+/// Reports on events whose spans are matched, and puts the rows that a report does not keep into `rows`. Temporary files are in the first of `folders` that
+/// takes them.
 ///
 /// # Errors
 /// If there is no room for temporary files, and those of `rows`, which count as such.
 pub fn fold_rows(
     events: &TraceEvents<'_>,
     options: &ReportOptions,
+    folders: &[PathBuf],
     rows: &mut dyn RowSink,
 ) -> Result<RunReport, Error> {
     let streams = Streams {
         rows: Some(rows),
         ..Streams::default()
     };
-    fold_matched(events, options, streams)
+    fold_matched(events, options, folders, streams)
 }
 
 /// Reports on some events.
@@ -134,15 +136,15 @@ pub(crate) fn fold(
         return Err(Error::Usage(why));
     }
     events.match_spans()?;
-    fold_matched(events, options, streams)
+    fold_matched(events, options, &[std::env::temp_dir()], streams)
 }
 
 fn fold_matched(
     events: &TraceEvents<'_>,
     options: &ReportOptions,
+    folders: &[PathBuf],
     streams: Streams<'_>,
 ) -> Result<RunReport, Error> {
-    let folders = &[std::env::temp_dir()];
     let of_temporary = |source: io::Error| Error::Temporary {
         folder: folders[0].clone(),
         source,

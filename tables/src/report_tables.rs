@@ -6,7 +6,7 @@ use crate::write::row_table::{ProcessKeys, RowTable};
 use parquet::errors::{ParquetError, Result};
 use std::io;
 use trace_report::{
-    DeviceRow, IdleInterval, NameTime, Recorded, Request, Row, RowSink, RunReport, Step,
+    DeviceRow, IdleInterval, NameTime, Recorded, Request, RowSink, RunReport, StepRow, TableRow,
 };
 
 /// The hosts of the rows, and where their files are.
@@ -42,8 +42,8 @@ impl<'a> ReportTables<'a> {
             idle: Vec::new(),
             failure: None,
         };
-        tables.steps = tables.of_hosts::<Step>();
-        tables.idle = tables.of_hosts::<IdleInterval>();
+        tables.steps = tables.tables_of_hosts::<StepRow>();
+        tables.idle = tables.tables_of_hosts::<IdleInterval>();
         tables
     }
 
@@ -62,26 +62,27 @@ impl<'a> ReportTables<'a> {
         self.write::<NameTime>(&report.names)
     }
 
-    fn of_hosts<R: Row>(&self) -> Vec<RowTable> {
+    fn tables_of_hosts<R: TableRow>(&self) -> Vec<RowTable> {
         let hosts = self.hosts.iter();
         let path = |host: &Host| self.new.file(R::TABLE, &host.partition, "all");
         hosts.map(|host| RowTable::new::<R>(path(host))).collect()
     }
 
-    fn write<R: Row>(&self, rows: &[R]) -> Result<()> {
-        let mut tables = self.of_hosts::<R>();
-        rows.iter().try_for_each(|row| self.put(&mut tables, row))?;
+    fn write<R: TableRow>(&self, rows: &[R]) -> Result<()> {
+        let mut tables = self.tables_of_hosts::<R>();
+        rows.iter()
+            .try_for_each(|row| self.add_row(&mut tables, row))?;
         tables.into_iter().try_for_each(RowTable::finish)
     }
 
     /// Adds a row to the table of its host. A row of no process is with the first host.
-    fn put<R: Row>(&self, tables: &mut [RowTable], row: &R) -> Result<()> {
+    fn add_row<R: TableRow>(&self, tables: &mut [RowTable], row: &R) -> Result<()> {
         let host = row.process().map_or(0, |process| self.host_of[process]);
         tables[host].push(row, &self.processes)
     }
 
-    /// Keeps a failure, and says that there is one.
-    fn keep(&mut self, put: Result<()>) -> io::Result<()> {
+    /// Records a failure, and returns an error in its place.
+    fn record_failure(&mut self, put: Result<()>) -> io::Result<()> {
         put.map_err(|failure| {
             self.failure = Some(failure);
             io::ErrorKind::Other.into()
@@ -96,17 +97,17 @@ impl RowSink for ReportTables<'_> {
         Ok(())
     }
 
-    fn step(&mut self, step: &Step) -> io::Result<()> {
+    fn step(&mut self, step: &StepRow) -> io::Result<()> {
         let mut tables = std::mem::take(&mut self.steps);
-        let put = self.put(&mut tables, step);
+        let put = self.add_row(&mut tables, step);
         self.steps = tables;
-        self.keep(put)
+        self.record_failure(put)
     }
 
     fn idle(&mut self, interval: &IdleInterval) -> io::Result<()> {
         let mut tables = std::mem::take(&mut self.idle);
-        let put = self.put(&mut tables, interval);
+        let put = self.add_row(&mut tables, interval);
         self.idle = tables;
-        self.keep(put)
+        self.record_failure(put)
     }
 }

@@ -174,7 +174,8 @@ impl<'a> Run<'a> {
     /// Writes the tables that come from the report, and returns what was recorded.
     fn report_tables(&self) -> Result<Recorded, Error> {
         let mut tables = ReportTables::new(&self.new, &self.hosts, &self.host_of, &self.upids);
-        match trace_report::fold_rows(self.events, &ReportOptions::default(), &mut tables) {
+        let options = ReportOptions::default();
+        match trace_report::fold_rows(self.events, &options, &self.folders, &mut tables) {
             Ok(report) => {
                 let finished = tables.finish(&report);
                 finished.map_err(|error| self.of_file(error))?;

@@ -47,7 +47,7 @@ impl TraceThread {
     }
 }
 
-/// Whether recorders name lanes so, or rows of samples. The statements of `report/sql` have the same rule.
+/// Whether recorders name lanes so, or rows of samples.
 fn is_of_lane(name: &str) -> bool {
     let number = name.strip_prefix("async ");
     name.contains(" (async)")

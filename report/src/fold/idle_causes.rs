@@ -180,11 +180,11 @@ pub(crate) fn idle_causes(
     sink: Option<IntervalSink<'_, '_>>,
 ) -> io::Result<FoundIdle> {
     let Some(IntervalSink { rows, sorter }) = sink else {
-        let sweep = swept(edges, roles, None)?;
+        let sweep = sweep_of(edges, roles, None)?;
         return Ok(sweep.finish().0);
     };
     let store = IntervalStore::new(sorter);
-    let sweep = swept(edges, roles, Some(&store))?;
+    let sweep = sweep_of(edges, roles, Some(&store))?;
     let (found, waits) = sweep.finish();
     let wait = |device: u32, nth: u32| {
         let waits = waits.get(&(device as usize));
@@ -195,8 +195,8 @@ pub(crate) fn idle_causes(
     Ok(found)
 }
 
-/// Sweeps over all edges.
-fn swept<'s, 'f>(
+/// Returns the state after all edges.
+fn sweep_of<'s, 'f>(
     edges: &Sorted<Edge>,
     roles: &Roles<'_>,
     store: Option<&'s RefCell<IntervalStore<'f>>>,

@@ -90,7 +90,7 @@ impl LongGaps {
 
     fn add(&mut self, device: usize, gap: &Gap) {
         let times = IdleCause::ALL.into_iter().zip(gap.causes);
-        let most = times.max_by_key(|(_, ns)| *ns);
+        let most = times.max_by_key(|(cause, ns)| (*ns, Reverse(cause.name())));
         if let Some((cause, cause_ns)) = most.filter(|_| self.is_long(gap.dur_ns)) {
             self.longest.push(LongGap {
                 process: device,

@@ -4,7 +4,7 @@ pub(super) mod in_steps;
 
 use crate::gather::name_keys::NameKey;
 use crate::gather::step_record::StepRecord;
-use crate::rows::{RowSink, Step, StepRole};
+use crate::rows::{RowSink, StepRole, StepRow};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
@@ -28,15 +28,13 @@ pub(crate) fn steps(
     };
     let mut last: Option<StepRecord> = None;
     records.each(|record| {
-        if let Some(step) = last.take_if(|last| last.process != record.process) {
-            steps.put(&step)?;
-        }
-        if record.key().is_none() {
-            return steps.put(&record);
-        }
+        let is_within = |outer: &StepRecord| {
+            let role = |of: &StepRecord| (of.process, of.is_engine);
+            !record.is_engine && role(outer) == role(&record) && outer.end_ns <= record.end_ns
+        };
         match &mut last {
             // The inner one may name more requests.
-            Some(outer) if outer.end_ns <= record.end_ns => {
+            Some(outer) if is_within(outer) => {
                 outer.requests = outer.requests.max(record.requests);
                 Ok(())
             }
@@ -74,7 +72,7 @@ impl Steps<'_, '_> {
         let is_worker = name.is_some();
         let tokens = |tokens: u64| (!is_worker).then_some(tokens);
         let dur_ns = record.dur_ns();
-        sink.step(&Step {
+        sink.step(&StepRow {
             process: record.process as usize,
             role: match is_worker {
                 true => StepRole::Worker,
@@ -107,14 +105,14 @@ mod tests {
     use crate::table::row_kind::RowKind;
 
     #[derive(Default)]
-    struct Kept(Vec<Step>);
+    struct Kept(Vec<StepRow>);
 
     impl RowSink for Kept {
         fn begin(&mut self, _: &Recorded) -> io::Result<()> {
             Ok(())
         }
 
-        fn step(&mut self, step: &Step) -> io::Result<()> {
+        fn step(&mut self, step: &StepRow) -> io::Result<()> {
             self.0.push(step.clone());
             Ok(())
         }

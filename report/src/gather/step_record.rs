@@ -7,10 +7,11 @@ use trace_store::sorter::{Record, long_at, word_at};
 /// The key of a step that has none.
 const NO_KEY: u32 = u32::MAX;
 
-/// A step of a worker or an engine. In the order of these, a step comes before those that it contains.
+/// A step of a worker or an engine. In the order of these, those of workers come first, and a step comes before those that it contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StepRecord {
     pub(crate) process: u32,
+    pub(crate) is_engine: bool,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: Reverse<i64>,
     /// The row of a worker's span.
@@ -29,6 +30,7 @@ impl StepRecord {
     pub(crate) fn of_span(process: u32, row: u64, times: (i64, i64), key: u32) -> StepRecord {
         StepRecord {
             process,
+            is_engine: key == NO_KEY,
             start_ns: times.0,
             end_ns: Reverse(times.1),
             row,
@@ -59,7 +61,7 @@ impl StepRecord {
 
     /// Returns the number of a worker's key. An engine's step has none.
     pub(crate) fn key(&self) -> Option<u32> {
-        (self.key != NO_KEY).then_some(self.key)
+        (!self.is_engine).then_some(self.key)
     }
 
     /// Returns it with the key's number among the keys of all chunks.
@@ -90,6 +92,7 @@ impl Record for StepRecord {
     fn load(bytes: &[u8]) -> Self {
         StepRecord {
             process: word_at(bytes, 0),
+            is_engine: word_at(bytes, 28) == NO_KEY,
             start_ns: long_at(bytes, 4).cast_signed(),
             end_ns: Reverse(long_at(bytes, 12).cast_signed()),
             row: long_at(bytes, 20),

@@ -1,6 +1,6 @@
 //! Devices.
 
-use super::{Column, Getter, Row, column, count, figure};
+use super::column::{FigureColumn, Getter, TableRow, column, count, figure};
 use crate::table::device_idle::DeviceIdle;
 use crate::table::device_time::DeviceTime;
 use crate::table::run_report::RunReport;
@@ -29,9 +29,9 @@ impl DeviceRow {
     }
 }
 
-impl Row for DeviceRow {
+impl TableRow for DeviceRow {
     const TABLE: &'static str = "device";
-    const COLUMNS: &'static [Column<DeviceRow>] = &[
+    const COLUMNS: &'static [FigureColumn<DeviceRow>] = &[
         column(
             "process",
             Getter::Process("upid", |row| Some(row.time.process)),

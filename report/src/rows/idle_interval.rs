@@ -1,6 +1,6 @@
 //! Idle intervals of devices.
 
-use super::{Column, Getter, Row, column};
+use super::column::{FigureColumn, Getter, TableRow, column};
 use crate::table::device_idle::IdleCause;
 use std::borrow::Cow;
 
@@ -19,9 +19,9 @@ pub struct IdleInterval {
     pub gap_start_ns: i64,
 }
 
-impl Row for IdleInterval {
+impl TableRow for IdleInterval {
     const TABLE: &'static str = "idle";
-    const COLUMNS: &'static [Column<IdleInterval>] = &[
+    const COLUMNS: &'static [FigureColumn<IdleInterval>] = &[
         column(
             "process",
             Getter::Process("upid", |idle| Some(idle.process)),

@@ -1,12 +1,12 @@
 //! Names.
 
-use super::{Column, Getter, Row, column, count, figure};
+use super::column::{FigureColumn, Getter, TableRow, column, count, figure};
 use crate::table::name_time::NameTime;
 use std::borrow::Cow;
 
-impl Row for NameTime {
+impl TableRow for NameTime {
     const TABLE: &'static str = "name";
-    const COLUMNS: &'static [Column<NameTime>] = &[
+    const COLUMNS: &'static [FigureColumn<NameTime>] = &[
         column("process", Getter::Process("upid", |name| name.process)),
         column(
             "group_name",

@@ -1,14 +1,14 @@
 //! Requests.
 
-use super::{Column, Getter, Row, Value, column, count};
+use super::column::{FigureColumn, FigureValue, Getter, TableRow, column, count};
 use crate::table::request::Request;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 
-impl Row for Request {
+impl TableRow for Request {
     const TABLE: &'static str = "request";
-    const COLUMNS: &'static [Column<Request>] = &[
+    const COLUMNS: &'static [FigureColumn<Request>] = &[
         column("request_id", Getter::Text(|of| Cow::from(of.request_id()))),
         column("process", Getter::Process("upid", Request::process)),
         column("status", Getter::Text(|of| Cow::from(of.status().name()))),
@@ -117,11 +117,11 @@ impl Serialize for Request {
         for column in Request::COLUMNS {
             map.serialize_key(column.name)?;
             match column.value(self) {
-                Value::Null => map.serialize_value(&())?,
-                Value::Int(value) => map.serialize_value(&value)?,
-                Value::Real(value) => map.serialize_value(&value)?,
-                Value::Text(value) => map.serialize_value(&value)?,
-                Value::Process(value) => map.serialize_value(&value)?,
+                FigureValue::Null => map.serialize_value(&())?,
+                FigureValue::Int(value) => map.serialize_value(&value)?,
+                FigureValue::Real(value) => map.serialize_value(&value)?,
+                FigureValue::Text(value) => map.serialize_value(&value)?,
+                FigureValue::Process(value) => map.serialize_value(&value)?,
             }
         }
         map.end()

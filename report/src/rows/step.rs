@@ -1,6 +1,6 @@
 //! Steps.
 
-use super::{Column, Getter, Row, column, count};
+use super::column::{FigureColumn, Getter, TableRow, column, count};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub enum StepRole {
 
 /// A step of a worker or an engine.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct StepRow {
     /// The process, by its number.
     pub process: usize,
     /// Who recorded it.
@@ -44,9 +44,9 @@ impl StepRole {
     }
 }
 
-impl Row for Step {
+impl TableRow for StepRow {
     const TABLE: &'static str = "step";
-    const COLUMNS: &'static [Column<Step>] = &[
+    const COLUMNS: &'static [FigureColumn<StepRow>] = &[
         column(
             "process",
             Getter::Process("upid", |step| Some(step.process)),

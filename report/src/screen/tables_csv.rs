@@ -1,7 +1,7 @@
 //! The tables of a report as CSV. The columns are the members of the JSON, with the names of processes instead of their numbers.
 
 use crate::csv_file::text_cell;
-use crate::rows::{DeviceRow, Row, Value as RowValue};
+use crate::rows::{DeviceRow, FigureValue, TableRow};
 use crate::table::recorded::Recorded;
 use crate::table::run_report::RunReport;
 use clap::ValueEnum;
@@ -87,14 +87,14 @@ pub fn table_csv(report: &RunReport, table: Table) -> Result<String, Error> {
 }
 
 /// Returns rows as CSV, with the columns in their order.
-fn rows_csv<R: Row>(rows: &[R], recorded: &Recorded) -> Result<String, Error> {
+fn rows_csv<R: TableRow>(rows: &[R], recorded: &Recorded) -> Result<String, Error> {
     let failed = |error: &dyn std::fmt::Display| Error::Usage(format!("CSV: {error}"));
-    let cell = |value: RowValue<'_>| match value {
-        RowValue::Null => String::new(),
-        RowValue::Int(value) => value.to_string(),
-        RowValue::Real(value) => value.to_string(),
-        RowValue::Text(text) => text_cell(&text).into_owned(),
-        RowValue::Process(number) => text_cell(&recorded.process_name(number)).into_owned(),
+    let cell = |value: FigureValue<'_>| match value {
+        FigureValue::Null => String::new(),
+        FigureValue::Int(value) => value.to_string(),
+        FigureValue::Real(value) => value.to_string(),
+        FigureValue::Text(text) => text_cell(&text).into_owned(),
+        FigureValue::Process(number) => text_cell(&recorded.process_name(number)).into_owned(),
     };
     let mut writer = csv::Writer::from_writer(Vec::new());
     let names = R::COLUMNS.iter().map(|column| column.name);

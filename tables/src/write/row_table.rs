@@ -5,10 +5,12 @@ use super::table_file::{Coding, Column, Values};
 use super::text_column::TextColumn;
 use parquet::errors::Result;
 use std::path::PathBuf;
-use trace_report::{Getter, Row, Value};
+use trace_report::{FigureValue, Getter, TableRow};
 
 /// Rows of a row group. A request has some 40 columns.
 const ROWS: usize = 32 << 10;
+/// Bytes of texts of a row group. Clients choose the ids of their requests.
+const TEXT_BYTES: usize = 32 << 20;
 
 /// The processes as rows name them, by their numbers.
 #[derive(Debug, Default)]
@@ -34,7 +36,7 @@ enum Cells {
 }
 
 impl Cells {
-    fn of<R>(column: &trace_report::Column<R>) -> Cells {
+    fn for_column<R>(column: &trace_report::FigureColumn<R>) -> Cells {
         match column.getter {
             Getter::Int(_) | Getter::OptionalInt(_) => Cells::Longs(Vec::new(), Vec::new()),
             Getter::Us(_) | Getter::OptionalUs(_) | Getter::OptionalRealUs(_) => {
@@ -45,11 +47,11 @@ impl Cells {
         }
     }
 
-    fn push(&mut self, value: &Value<'_>, processes: &ProcessKeys) {
+    fn push(&mut self, value: &FigureValue<'_>, processes: &ProcessKeys) {
         match (self, value) {
             (Cells::Longs(longs, levels), value) => {
                 let long = match value {
-                    Value::Int(value) => Some(*value),
+                    FigureValue::Int(value) => Some(*value),
                     _ => None,
                 };
                 levels.push(long.is_some().into());
@@ -57,19 +59,19 @@ impl Cells {
             }
             (Cells::Doubles(doubles, levels), value) => {
                 let double = match value {
-                    Value::Real(value) => Some(*value),
+                    FigureValue::Real(value) => Some(*value),
                     _ => None,
                 };
                 levels.push(double.is_some().into());
                 doubles.extend(double);
             }
             (Cells::Texts(texts), value) => texts.push_text(match value {
-                Value::Text(text) => Some(text.as_bytes()),
+                FigureValue::Text(text) => Some(text.as_bytes()),
                 _ => None,
             }),
             (Cells::Processes(upids, levels, names), value) => {
                 let number = match value {
-                    Value::Process(number) => Some(*number),
+                    FigureValue::Process(number) => Some(*number),
                     _ => None,
                 };
                 levels.push(number.is_some().into());
@@ -91,6 +93,13 @@ impl Cells {
         }
     }
 
+    fn text_bytes(&self) -> usize {
+        match self {
+            Cells::Longs(..) | Cells::Doubles(..) => 0,
+            Cells::Texts(texts) | Cells::Processes(_, _, texts) => texts.bytes(),
+        }
+    }
+
     /// Empties it. Columns of texts are empty once they were written.
     fn clear(&mut self) {
         match self {
@@ -108,10 +117,10 @@ impl Cells {
 }
 
 /// Returns the columns of a table in Parquet. Each may be null.
-fn columns<R: Row>() -> Vec<Column> {
+fn columns<R: TableRow>() -> Vec<Column> {
     let long = |name| Column::long(name, Coding::Delta).or_null();
     let text = |name| Column::text(name).or_null();
-    let of = |column: &trace_report::Column<R>| match column.getter {
+    let of = |column: &trace_report::FigureColumn<R>| match column.getter {
         Getter::Int(_) | Getter::OptionalInt(_) => vec![long(column.name)],
         Getter::Us(_) | Getter::OptionalUs(_) | Getter::OptionalRealUs(_) => {
             vec![Column::double(column.name).or_null()]
@@ -124,25 +133,25 @@ fn columns<R: Row>() -> Vec<Column> {
 
 impl RowTable {
     /// Creates the table of a host, which has a file even if it has no rows.
-    pub(crate) fn new<R: Row>(path: PathBuf) -> RowTable {
+    pub(crate) fn new<R: TableRow>(path: PathBuf) -> RowTable {
         let mut file = LazyFile::new(columns::<R>());
         file.begin(path);
         RowTable {
             file,
             rows: 0,
-            cells: R::COLUMNS.iter().map(Cells::of).collect(),
+            cells: R::COLUMNS.iter().map(Cells::for_column).collect(),
         }
     }
 
-    pub(crate) fn push<R: Row>(&mut self, row: &R, processes: &ProcessKeys) -> Result<()> {
+    pub(crate) fn push<R: TableRow>(&mut self, row: &R, processes: &ProcessKeys) -> Result<()> {
         for (column, cells) in R::COLUMNS.iter().zip(&mut self.cells) {
             cells.push(&column.value(row), processes);
         }
         self.rows += 1;
-        if self.rows < ROWS {
-            Ok(())
-        } else {
-            self.write()
+        let text_bytes: usize = self.cells.iter().map(Cells::text_bytes).sum();
+        match self.rows < ROWS && text_bytes < TEXT_BYTES {
+            true => Ok(()),
+            false => self.write(),
         }
     }
 

@@ -265,10 +265,12 @@ impl Life {
     /// Returns the request, or `None` if it has neither an arrival nor a queue.
     pub(crate) fn request(&self, id: &str, reasons: &Reasons) -> Option<Request> {
         let processes = || self.processes.iter().map(|(_, of)| of);
+        let queues = self.processes.iter();
+        let queues = queues.filter(|(_, of)| of.queued_ns.is_some());
         let arrival = self.arrival();
         // The engine is the process that has a queue, of several the first that it waited in; the frontend that which the request came to. They may be one.
-        let queues = processes().filter(|of| of.queued_ns.is_some());
-        let engine = queues.min_by_key(|of| of.queued_ns);
+        let queue = queues.min_by_key(|(_, of)| of.queued_ns);
+        let engine = queue.map(|(_, of)| of);
         let frontend = arrival.and_then(|span| {
             let is_same_process = |(process, _): &&(u32, InProcess)| *process == span.process;
             Some(&self.processes.iter().find(is_same_process)?.1)
@@ -306,14 +308,9 @@ impl Life {
         let status = status(reason.as_ref().map(|reason| reason.as_str()), finished_ns);
         let request = Request::new(id, status, times, tokens);
         let request = request.with_preemptions(self.preemptions, self.preempted_ns);
-        let queued_in = || {
-            let queues = self.processes.iter();
-            let queues = queues.filter(|(_, of)| of.queued_ns.is_some());
-            queues.min_by_key(|(_, of)| of.queued_ns).map(|of| of.0)
-        };
-        let process = arrival.map(|span| span.process).or_else(queued_in);
-        let request = request.with_process(process.unwrap_or(u32::MAX));
-        Some(request.with_reason(reason))
+        let process = arrival.map(|span| span.process);
+        let process = process.or(queue.map(|(process, _)| *process))?;
+        Some(request.with_process(process).with_reason(reason))
     }
 }
 
