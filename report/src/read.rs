@@ -3,7 +3,7 @@
 use crate::fold::crashes::crash;
 use crate::fold::device_times::device_times;
 use crate::fold::findings::{findings, unrecognized};
-use crate::fold::gathered::{Gathered, SLICE_BYTES, VALUE_BYTES};
+use crate::fold::gathered::{Gathered, ROW_BYTES, SLICE_BYTES, VALUE_BYTES};
 use crate::fold::idle_causes::{IntervalSink, Roles, idle_causes};
 use crate::fold::launches::{LaunchDelays, LaunchedSlices, early_words, launches};
 use crate::fold::load_levels::load_levels;
@@ -110,7 +110,7 @@ pub(crate) struct Streams<'a> {
 /// takes them.
 ///
 /// # Errors
-/// If there is no room for temporary files, and those of `rows`, which count as such.
+/// If there is no room for temporary files, or if `rows` fails.
 pub fn fold_rows(
     events: &TraceEvents<'_>,
     options: &ReportOptions,
@@ -246,7 +246,7 @@ impl Run<'_> {
             has_requests: !request.is_empty(),
             recorded: &recorded,
         };
-        let sorter = self.sorter();
+        let sorter = Sorter::in_any(self.folders, ROW_BYTES);
         let sink = streams.rows.map(|rows| IntervalSink { rows, sorter });
         let idle = idle_causes(&edges, &roles, sink)?;
         let ends = request.iter().filter_map(|request| request.finished_ns());

@@ -45,7 +45,7 @@ setup() {
     unavailable "pip: $(tail -n 1 "$work/setup.log")"
 }
 
-# What the example for notebooks needs: 400 MB, which are installed once and not for each environment. Without it the test of the example is skipped by name.
+# Packages for the notebook example: 400 MB, installed once and not for each environment. Without it the test of the example is skipped by name.
 # Only the last rename makes the folder visible, so that a killed install leaves nothing half done.
 notebook_packages() {
   local requirements=$here/requirements-notebook.txt tag site folder

@@ -47,7 +47,7 @@ impl TraceThread {
     }
 }
 
-/// Whether recorders name lanes so, or rows of samples.
+/// Returns true if recorders give this name to lanes or to rows of samples.
 fn is_of_lane(name: &str) -> bool {
     let number = name.strip_prefix("async ");
     name.contains(" (async)")

@@ -20,6 +20,8 @@ use trace_store::sorter::Sorter;
 /// Memory for slices, and for each of the other kinds of records; what is more goes to temporary files.
 pub(crate) const SLICE_BYTES: usize = 64 << 20;
 pub(crate) const VALUE_BYTES: usize = 32 << 20;
+/// Memory for steps, and for idle intervals.
+pub(crate) const ROW_BYTES: usize = 8 << 20;
 
 /// What all chunks say.
 pub(crate) struct Gathered<'a> {
@@ -52,7 +54,7 @@ impl<'a> Gathered<'a> {
             edges: Sorter::in_any(folders, VALUE_BYTES),
             requests: RequestRecords::new(folders),
             process_ids: ProcessIds::default(),
-            steps: Sorter::in_any(folders, VALUE_BYTES),
+            steps: Sorter::in_any(folders, ROW_BYTES),
             batchings: Batchings::default(),
             prompts: Vec::new(),
             blocks: Sorter::in_any(folders, VALUE_BYTES),

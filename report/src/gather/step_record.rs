@@ -7,7 +7,7 @@ use trace_store::sorter::{Record, long_at, word_at};
 /// The key of a step that has none.
 const NO_KEY: u32 = u32::MAX;
 
-/// A step of a worker or an engine. In the order of these, those of workers come first, and a step comes before those that it contains.
+/// A step of a worker or an engine. The order of these puts the steps of a worker first, and a step before the steps inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StepRecord {
     pub(crate) process: u32,
@@ -16,7 +16,7 @@ pub(crate) struct StepRecord {
     pub(crate) end_ns: Reverse<i64>,
     /// The row of a worker's span.
     pub(crate) row: u64,
-    /// What a worker's span is counted as, by its number among the keys.
+    /// The key of a worker's span, by its number.
     key: u32,
     /// The number of requests that the span names; 0 if it names none.
     pub(crate) requests: u32,

@@ -9,13 +9,13 @@ use std::borrow::Cow;
 pub struct IdleInterval {
     /// The device, or the worker whose device is not recorded, by its number among the processes.
     pub process: usize,
-    /// What it waited for.
+    /// The cause.
     pub cause: IdleCause,
-    /// When it began, in ns from the start of the trace.
+    /// The start, in ns from the start of the trace.
     pub start_ns: i64,
-    /// How long it took.
+    /// The duration.
     pub dur_ns: i64,
-    /// When the gap began that it is a part of.
+    /// The start of the gap between two slices that it is a part of.
     pub gap_start_ns: i64,
 }
 

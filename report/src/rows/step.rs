@@ -4,7 +4,7 @@ use super::column::{FigureColumn, Getter, TableRow, column, count};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Who recorded a step.
+/// The kind of process that recorded a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepRole {
     /// A worker: the span of the step. A step inside another one of its process is not counted again.
@@ -18,13 +18,13 @@ pub enum StepRole {
 pub struct StepRow {
     /// The process, by its number.
     pub process: usize,
-    /// Who recorded it.
+    /// The kind of the process.
     pub role: StepRole,
     /// The name of its span. An engine's step has none.
     pub name: Option<Arc<str>>,
-    /// When it began, in ns from the start of the trace.
+    /// The start, in ns from the start of the trace.
     pub start_ns: i64,
-    /// How long it took; `None` if an engine's step follows a pause.
+    /// The duration; `None` if an engine's step follows a pause.
     pub dur_ns: Option<i64>,
     /// The number of its requests, if it names them.
     pub requests: Option<u64>,

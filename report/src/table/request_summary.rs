@@ -79,7 +79,7 @@ pub(crate) struct RequestFigure<'a> {
 }
 
 impl RequestSummary {
-    /// Returns all figures, also those that the trace lacks. Figures that begin in the application are among them if the arrival in the kernel is known.
+    /// Returns all figures, including the ones without values. It includes the figures that begin in the application only if the arrival in the kernel is known.
     /// `is_streamed` is true if the first part of an answer is known to have left after its first token.
     pub(crate) fn figures(&self, is_streamed: bool) -> Vec<RequestFigure<'_>> {
         let is_arrival_known = self.is_arrival_known();

@@ -16,7 +16,7 @@ pub(crate) struct IdleRecord {
     cause: RecordedCause,
 }
 
-/// A cause as records have it: its number among the causes, or that of the wait after a launch, whose cause the next launch or the end of the step decides.
+/// The cause in a record: the number of a known cause, or the number of a wait after a launch, whose cause is decided by the next launch or the end of the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RecordedCause {
     Known(u32),

@@ -1,4 +1,4 @@
-"""The sums and counts of vLLM's own `/metrics` against those of a statement over the run's tables."""
+"""Compares the sums and counts of vLLM's `/metrics` with a statement over the run's tables."""
 
 import asyncio
 import re
