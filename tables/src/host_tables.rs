@@ -31,8 +31,8 @@ const PROCESS: [Column; 13] = [
     Column::text("labels").or_null(),
     long("is_device"),
     long("device_upid").or_null(),
-    long("events"),
-    long("open_spans"),
+    long("events").or_null(), // an older version did not have it
+    long("open_spans").or_null(),
     Column::text("end_state").or_null(),
     Column::text("exit").or_null(),
     long("last_ns").or_null(),

@@ -216,36 +216,79 @@ fn hostile_names_and_paths_are_taken_as_they_are() {
         refused.stderr
     );
     // Tables without a row have their columns.
-    let empty = run(
-        &tables,
-        &[
-            "SELECT COUNT(*) AS n, MAX(value) AS most FROM counter",
-            "--format",
-            "csv",
-        ],
-    );
-    assert_eq!(empty.stdout, "n,most\n0,\n");
+    for (table, column) in [("counter", "value"), ("request", "e2e_us")] {
+        let count = format!("SELECT COUNT(*) AS n, MAX({column}) AS most FROM {table}");
+        let empty = run(&tables, &[&count, "--format", "csv"]);
+        assert_eq!(empty.stdout, "n,most\n0,\n", "{table}");
+    }
     assert_eq!(run(&tables, &["losses", "--format", "json"]).stdout, "[]\n");
 }
 
-/// Tables written by hand: those of two hosts with clocks of their own, and of a third one that is not whole.
-const BY_HAND: &str = r#"
+/// Writes tables by hand.
+const WRITE: &str = r#"
 import duckdb, os, sys
 def write(table, host, query):
     os.makedirs(f"{table}/host={host}", exist_ok=True)
     duckdb.execute(f"COPY ({query}) TO '{table}/host={host}/all.parquet' (FORMAT parquet)")
-os.chdir(sys.argv[1])
-for number, host in [(1, "n%2F1"), (2, "7"), (3, "half")]:
-    if host != "half":
-        write("metadata", host, "SELECT 'schema_version' AS name, CAST(NULL AS VARCHAR) AS str_value, 1::BIGINT AS int_value")
-    base = 1000 * number
+def write_host(number, host, version, base):
+    if version:
+        write("metadata", host, f"SELECT 'schema_version' AS name, CAST(NULL AS VARCHAR) AS str_value, {version}::BIGINT AS int_value")
     write("clock", host, f"SELECT {number}::BIGINT AS host_id, NULL::VARCHAR AS boot_id, {base}::BIGINT AS base_unix_ns, 0::BIGINT AS offset_ns, 0::BIGINT AS uncertainty_ns")
+    # A column of VALUES may be null, and a constant may not.
+    of_version_2 = ", last_ns, clock_uncertainty_ns FROM (VALUES (70::BIGINT, 80::BIGINT)) t(last_ns, clock_uncertainty_ns)" if version != 1 else ""
+    write("process", host, f"SELECT {(number << 16) + 1}::BIGINT AS upid, 1::BIGINT AS pid, 'p' AS name, NULL::VARCHAR AS boot_id, NULL::VARCHAR AS labels, 0::BIGINT AS is_device{of_version_2}")
+    if version == 1:
+        return
+    process = f"{(number << 16) + 1}::BIGINT AS upid, 'p' AS process"
+    write("request", host, f"SELECT 'r' AS request_id, {process}, 11::BIGINT AS arrival_ns, NULL::BIGINT AS finished_ns, 1.5::DOUBLE AS e2e_us")
+    write("step", host, f"SELECT {process}, 'worker' AS role, 21::BIGINT AS start_ns, 2.5::DOUBLE AS dur_us")
+    write("device", host, f"SELECT {process}, 31::BIGINT AS from_ns, 3.5::DOUBLE AS wall_us, 32::BIGINT AS longest_gap_at_ns, 33::BIGINT AS slices")
+    write("idle", host, f"SELECT {process}, 'gc' AS cause, 42::BIGINT AS start_ns, 4.5::DOUBLE AS dur_us, 41::BIGINT AS gap_start_ns")
+os.chdir(sys.argv[1])
+"#;
+
+/// Tables of two hosts with clocks of their own, and of a third one that is not whole.
+const BY_HAND: &str = r#"
+for number, host in [(1, "n%2F1"), (2, "7"), (3, "half")]:
+    write_host(number, host, 2 if host != "half" else None, 1000 * number)
     upid = (number << 16) + 1
-    write("process", host, f"SELECT {upid}::BIGINT AS upid, 1::BIGINT AS pid, 'p' AS name, NULL::VARCHAR AS boot_id, NULL::VARCHAR AS labels, 0::BIGINT AS is_device")
     write("loss", host, f"SELECT 'busy' AS cause, 1::BIGINT AS events, x AS upid, 5::BIGINT AS ts, 0::BIGINT AS dur FROM (VALUES ({upid}::BIGINT), (NULL)) t(x)")
 write("args", "7", """SELECT 1::BIGINT AS arg_set_id, k AS flat_key, k AS key, t AS value_type, i::BIGINT AS int_value, s::VARCHAR AS string_value, r::DOUBLE AS real_value
     FROM (VALUES ('a', 'bool', 1, NULL, NULL), ('b', 'bool', 0, NULL, NULL), ('c', 'int', 1, NULL, NULL), ('d', 'string', NULL, 'x', NULL), ('e', 'real', NULL, NULL, 1.5)) v(k, t, i, s, r)""")
 "#;
+
+/// Returns a folder of tables that a script writes with the Python of DuckDB.
+fn written_by_hand(duckdb: &str, script: &str) -> TempDir {
+    let tables = TempDir::new().unwrap();
+    let made = Command::new(Path::new(duckdb).join("python3"))
+        .args(["-c", &format!("{WRITE}{script}")])
+        .arg(tables.path())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    tables
+}
+
+/// Returns the engines whose views are checked: DuckDB, and all of them with `SA_PROFILE_FULL=1`.
+fn checked_engines() -> &'static [&'static str] {
+    let is_full = std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1");
+    match is_full {
+        true => &["duckdb", "datafusion", "spark"],
+        false => &["duckdb"],
+    }
+}
+
+/// Returns the rows of a statement on tables in an engine; nothing (said loudly) where it cannot be had.
+fn rows_in(engine: &str, tables: &Path, statement: &str, test: &str) -> Option<Value> {
+    // Spark needs Java.
+    let path = path_with(engine, test)?;
+    let path = format!("{path}:{}", std::env::var("PATH").unwrap_or_default());
+    let mut command = command(&["sql", "--format", "json", "--engine", engine]);
+    let command = command.env("PATH", path).arg(tables).arg(statement);
+    let said = said(command.output().unwrap(), tables);
+    assert_eq!(said.code, Some(0), "{engine}: {}", said.stderr);
+    Some(serde_json::from_str(&said.stdout).unwrap())
+}
 
 #[test]
 #[expect(
@@ -256,13 +299,7 @@ fn views_take_whole_hosts_and_spell_as_perfetto() {
     let Some(path) = path_with("duckdb", "views_take_whole_hosts_and_spell_as_perfetto") else {
         return;
     };
-    let (tables, here) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-    let python = Path::new(&path).join("python3");
-    let made = Command::new(python)
-        .args(["-c", BY_HAND])
-        .arg(tables.path())
-        .output();
-    assert!(made.as_ref().unwrap().status.success(), "{made:?}");
+    let (tables, here) = (written_by_hand(&path, BY_HAND), TempDir::new().unwrap());
     let run = |words: &[&str]| {
         let mut command = command(&["sql", "--format", "json"]);
         let command = command.env("PATH", &path).current_dir(here.path());
@@ -361,38 +398,62 @@ fn views_take_whole_hosts_and_spell_as_perfetto() {
 #[test]
 fn clocks_of_hosts_are_in_the_views_of_each_engine() {
     let test = "clocks_of_hosts_are_in_the_views_of_each_engine";
-    let is_full = std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1");
-    let engines: &[&str] = match is_full {
-        true => &["duckdb", "datafusion", "spark"],
-        false => &["duckdb"],
-    };
     let Some(duckdb) = path_with("duckdb", test) else {
         return;
     };
-    let tables = TempDir::new().unwrap();
-    let mut write = Command::new(Path::new(&duckdb).join("python3"));
-    let made = write.args(["-c", BY_HAND]).arg(tables.path()).output();
-    assert!(made.as_ref().unwrap().status.success(), "{made:?}");
+    let tables = written_by_hand(&duckdb, BY_HAND);
     // Null comes first in some engines.
-    let statement = "SELECT p.host, l.ts FROM loss l LEFT JOIN process p ON p.upid = l.upid ORDER BY CASE WHEN p.host IS NULL THEN 1 ELSE 0 END, l.ts";
-    for engine in engines {
-        let Some(path) = path_with(engine, test) else {
+    let losses = "SELECT p.host, l.ts FROM loss l LEFT JOIN process p ON p.upid = l.upid ORDER BY CASE WHEN p.host IS NULL THEN 1 ELSE 0 END, l.ts";
+    let lost = [(Some("n/1"), 5), (Some("7"), 1005), (None, 5), (None, 1005)];
+    let lost = lost.map(|(host, ts)| json!({"host": host, "ts": ts}));
+    let times = "SELECT r.host, r.arrival_ns, r.finished_ns, s.start_ns AS step_ns, d.from_ns, d.longest_gap_at_ns, i.gap_start_ns, i.start_ns, p.last_ns, \
+        r.e2e_us, s.dur_us AS step_us, d.wall_us, d.slices, i.dur_us, p.clock_uncertainty_ns \
+        FROM request r JOIN step s ON s.upid = r.upid JOIN device d ON d.upid = r.upid JOIN idle i ON i.upid = r.upid JOIN process p ON p.upid = r.upid \
+        ORDER BY r.upid";
+    let of_host = |host: &str, shift_ns: i64| {
+        json!({
+            "host": host, "arrival_ns": 11 + shift_ns, "finished_ns": null, "step_ns": 21 + shift_ns, "from_ns": 31 + shift_ns,
+            "longest_gap_at_ns": 32 + shift_ns, "gap_start_ns": 41 + shift_ns, "start_ns": 42 + shift_ns, "last_ns": 70 + shift_ns,
+            "e2e_us": 1.5, "step_us": 2.5, "wall_us": 3.5, "slices": 33, "dur_us": 4.5, "clock_uncertainty_ns": 80,
+        })
+    };
+    let counted = [of_host("n/1", 0), of_host("7", 1000)];
+    for engine in checked_engines() {
+        let rows = |statement: &str| rows_in(engine, tables.path(), statement, test);
+        let (Some(losses), Some(times)) = (rows(losses), rows(times)) else {
             continue;
         };
-        // Spark needs Java.
-        let path = format!("{path}:{}", std::env::var("PATH").unwrap_or_default());
-        let mut command = command(&["sql", "--format", "json", "--engine", engine]);
-        let command = command.env("PATH", path).arg(tables.path()).arg(statement);
-        let said = said(command.output().unwrap(), tables.path());
-        assert_eq!(said.code, Some(0), "{engine}: {}", said.stderr);
-        let rows: Value = serde_json::from_str(&said.stdout).unwrap();
-        let expected = [
-            json!({"host": "n/1", "ts": 5}),
-            json!({"host": "7", "ts": 1005}),
-            json!({"host": null, "ts": 5}),
-            json!({"host": null, "ts": 1005}),
-        ];
-        assert_eq!(rows, json!(expected), "{engine}");
+        assert_eq!(losses, json!(lost), "{engine}");
+        assert_eq!(times, json!(counted), "{engine}");
+    }
+}
+
+/// The hosts of one folder may have been written by several versions. Version 1 had fewer columns in `process`, and no tables of the report.
+#[test]
+fn tables_of_several_versions_are_read_together() {
+    let test = "tables_of_several_versions_are_read_together";
+    let Some(duckdb) = path_with("duckdb", test) else {
+        return;
+    };
+    let statement = "SELECT p.pid, p.last_ns, p.clock_uncertainty_ns, r.request_id, r.arrival_ns FROM process p LEFT JOIN request r ON r.upid = p.upid ORDER BY p.upid";
+    let of_host = |version: u32, shift_ns: u32| match version {
+        1 => {
+            json!({"pid": 1, "last_ns": null, "clock_uncertainty_ns": null, "request_id": null, "arrival_ns": null})
+        }
+        _ => {
+            json!({"pid": 1, "last_ns": 70 + shift_ns, "clock_uncertainty_ns": 80, "request_id": "r", "arrival_ns": 11 + shift_ns})
+        }
+    };
+    for [first, last] in [[1, 2], [2, 1]] {
+        let script =
+            format!("write_host(1, 'a', {first}, 1000)\nwrite_host(2, 'b', {last}, 2000)\n");
+        let tables = written_by_hand(&duckdb, &script);
+        let expected = json!([of_host(first, 0), of_host(last, 1000)]);
+        for engine in checked_engines() {
+            if let Some(rows) = rows_in(engine, tables.path(), statement, test) {
+                assert_eq!(rows, expected, "{engine}: {first}, {last}");
+            }
+        }
     }
 }
 

@@ -63,11 +63,10 @@ impl Run {
             12 => self.lost += self.ours[at].loss(kind >> 5, text),
             13 => {
                 // Unless a block comes behind it, nobody knows of the gap.
-                self.ours[at].skip(kind >> 5);
+                self.lost += u64::from(self.ours[at].skip(kind >> 5));
                 let lines = self.lines(self.ours[at].pid, b"\0");
                 self.ours[at].block(kind >> 5, &lines);
                 self.least_damage = 1;
-                self.lost += 1;
             }
             14 => self.ours[at].open_span(text),
             _ => self.ours[at].anchor(text),

@@ -69,7 +69,7 @@ impl LongGaps {
         let gap = Gap { dur_ns, ..gap };
         match gap.behind_launch_ns {
             0 => self.add(device, &gap),
-            _ if self.is_long(dur_ns) => self.wait(gap),
+            _ if self.is_long(&gap) => self.wait(gap),
             _ => {}
         }
     }
@@ -83,15 +83,18 @@ impl LongGaps {
         }
     }
 
-    fn is_long(&self, dur_ns: i64) -> bool {
+    /// Returns true if it is one of the longest so far. Of two that are as long, the earlier one counts.
+    fn is_long(&self, gap: &Gap) -> bool {
         let least = self.longest.last().filter(|_| self.longest.len() >= SHOWN);
-        least.is_none_or(|least| dur_ns > least.dur_ns)
+        least.is_none_or(|least| {
+            (gap.dur_ns, Reverse(gap.start_ns)) > (least.dur_ns, Reverse(least.start_ns))
+        })
     }
 
     fn add(&mut self, device: usize, gap: &Gap) {
         let times = IdleCause::ALL.into_iter().zip(gap.causes);
         let most = times.max_by_key(|(cause, ns)| (*ns, Reverse(cause.name())));
-        if let Some((cause, cause_ns)) = most.filter(|_| self.is_long(gap.dur_ns)) {
+        if let Some((cause, cause_ns)) = most.filter(|_| self.is_long(gap)) {
             self.longest.push(LongGap {
                 process: device,
                 start_ns: gap.start_ns,

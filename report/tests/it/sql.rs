@@ -1,5 +1,7 @@
 //! The statements of `report/sql` over the tables of a run: they say what the report says, in each engine.
 
+mod agreement;
+
 use crate::golden::{fixture, report};
 use crate::growth::{preempted, swept};
 use crate::idle::{PLANTED, Server, four_ranks};
@@ -8,6 +10,7 @@ use crate::page::served;
 use crate::random_server::{at_random, begin};
 use crate::request_lives::request;
 use crate::writer::Process as FragmentProcess;
+use agreement::{agree, all_agree};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use trace_merge::{Options, Output, Progress};
-use trace_report::{IdleCause, Quantiles, ReportOptions, RunReport, STATEMENTS, read};
+use trace_report::{IdleCause, ReportOptions, RunReport, STATEMENTS, read};
 use trace_tables::{TablesOptions, write_tables};
 
 const ENGINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/sql");
@@ -24,7 +27,7 @@ const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sql/engine.py");
 /// What scripts exit with where something cannot be set up.
 const NOT_HERE: i32 = 3;
 /// Whole tables, apart from the statements.
-const WHOLE: [(&str, &str); 4] = [
+const WHOLE: [(&str, &str); 6] = [
     ("every request", "SELECT * FROM request"),
     ("every step", "SELECT * FROM step"),
     (
@@ -32,6 +35,8 @@ const WHOLE: [(&str, &str); 4] = [
         "SELECT COUNT(*) AS n, AVG(ttft_us) AS ttft_us FROM request",
     ),
     ("every interval", "SELECT * FROM idle"),
+    ("every device", "SELECT * FROM device"),
+    ("every name", "SELECT * FROM name"),
 ];
 
 /// The rows of each statement.
@@ -79,11 +84,23 @@ impl Run {
         Run { folder }
     }
 
+    /// What recorders left, and the merge's trace of it.
+    fn of_fragments(fragments: impl IntoIterator<Item = (u32, Vec<u8>)>) -> Run {
+        let folder = TempDir::new().unwrap();
+        let to = folder.path().join("fragments");
+        std::fs::create_dir(&to).unwrap();
+        for (pid, bytes) in fragments {
+            std::fs::write(to.join(format!("trace.{pid}.jsonl")), bytes).unwrap();
+        }
+        let mut options = Options::new([folder.path().to_owned()]);
+        options.output = Output::File(folder.path().join("trace.json"));
+        trace_merge::merge(&options).unwrap();
+        Run { folder }
+    }
+
     /// A process whose async spans lie on lanes with a number and with a name, and whose samples lie on another. A thread is called much like the first.
     fn of_lanes() -> Run {
         const LANE: u32 = 1 << 22;
-        let folder = TempDir::new().unwrap();
-        std::fs::create_dir(folder.path().join("fragments")).unwrap();
         let process = FragmentProcess::new(41);
         let mut fragment = process.fragment();
         fragment.line(&process.anchor(1_000_000));
@@ -102,22 +119,16 @@ impl Run {
             }
         }
         fragment.line(&process.anchor(9_000_000));
-        let path = folder.path().join("fragments/trace.41.jsonl");
-        std::fs::write(path, fragment.bytes).unwrap();
-        let mut options = Options::new([folder.path().to_owned()]);
-        options.output = Output::File(folder.path().join("trace.json"));
-        trace_merge::merge(&options).unwrap();
-        Run { folder }
+        Run::of_fragments([(41, fragment.bytes)])
     }
 
     /// Two processes that lost events, as recorders leave them.
     fn of_losses() -> Run {
-        let folder = TempDir::new().unwrap();
-        std::fs::create_dir(folder.path().join("fragments")).unwrap();
-        for (pid, lost) in [
+        let lost = [
             (41, &[("ring_full", 7), ("busy", 2), ("ring_full", 5)][..]),
             (42, &[("ring_full", 1)]),
-        ] {
+        ];
+        Run::of_fragments(lost.map(|(pid, lost)| {
             let process = FragmentProcess {
                 main: pid == 41,
                 ..FragmentProcess::new(pid)
@@ -130,13 +141,35 @@ impl Run {
                 fragment.line(&on.loss(ns, cause, *events, ""));
             }
             fragment.line(&process.anchor(9_000_000));
-            let path = folder.path().join(format!("fragments/trace.{pid}.jsonl"));
-            std::fs::write(path, fragment.bytes).unwrap();
+            (pid, fragment.bytes)
+        }))
+    }
+
+    /// The processes of some lines, as recorders on two hosts leave them: the processes take turns.
+    fn on_two_hosts(lines: &[Value]) -> Run {
+        let mut by_pid: BTreeMap<u32, Vec<&Value>> = BTreeMap::new();
+        for line in lines {
+            let pid = u32::try_from(line["pid"].as_u64().unwrap()).unwrap();
+            by_pid.entry(pid).or_default().push(line);
         }
-        let mut options = Options::new([folder.path().to_owned()]);
-        options.output = Output::File(folder.path().join("trace.json"));
-        trace_merge::merge(&options).unwrap();
-        Run { folder }
+        Run::of_fragments((0..).zip(by_pid).map(|(nth, (pid, lines))| {
+            let process = FragmentProcess {
+                main: nth == 0,
+                ..FragmentProcess::new(pid)
+            };
+            let mut fragment = process.fragment();
+            fragment.line(&process.anchor(0));
+            for line in lines {
+                fragment.line(&line.to_string());
+            }
+            let mut text = String::from_utf8(fragment.bytes).unwrap();
+            if nth % 2 == 1 {
+                text = text
+                    .replace("node-3", "node-4")
+                    .replace("0b1f7a3e", "1c2f7a3e");
+            }
+            (pid, text.into_bytes())
+        }))
     }
 
     /// Returns the same run after a merge of its trace.
@@ -269,261 +302,6 @@ fn exact(row: BTreeMap<String, &RawValue>) -> Value {
         }
     });
     Value::Object(members.collect())
-}
-
-/// Returns a row for a comparison of engines. They add doubles in orders of their own.
-fn comparable(row: &Value) -> String {
-    let row = row.as_object().unwrap().iter();
-    let plain = row.map(|(name, value)| match value.as_f64() {
-        Some(number) => format!("{name}: {number:.9e}"),
-        None => format!("{name}: {value}"),
-    });
-    plain.collect::<Vec<_>>().join(", ")
-}
-
-/// Checks that two engines have the same rows.
-fn agree(one: &Rows, other: &Rows) {
-    for (name, rows) in one {
-        let comparable = |rows: &[Value]| {
-            let mut rows: Vec<String> = rows.iter().map(comparable).collect();
-            if WHOLE.iter().any(|(whole, _)| whole == name) {
-                rows.sort();
-            }
-            rows
-        };
-        assert_eq!(comparable(rows), comparable(&other[name]), "{name}");
-    }
-}
-
-/// Returns true for numbers that differ by no more than the rounding of their sums.
-fn near(found: &Value, expected: f64) -> bool {
-    let found = found.as_f64().unwrap_or(f64::NAN);
-    (found - expected).abs() <= 1e-9 * expected.abs().max(1.0)
-}
-
-/// Returns a time in µs as whole ns.
-#[expect(clippy::cast_possible_truncation, reason = "times of a trace")]
-fn ns(us: &Value) -> i64 {
-    (us.as_f64().unwrap_or(f64::NAN) * 1e3).round() as i64
-}
-
-fn row(rows: &[Value], is_wanted: impl Fn(&Value) -> bool) -> &Value {
-    let found = rows.iter().find(|row| is_wanted(row));
-    found.unwrap_or_else(|| panic!("not in {rows:?}"))
-}
-
-fn quantiles_agree(row: &Value, of: &Quantiles) {
-    assert_eq!(ns(&row["max_us"]), of.max_ns, "{of:?}: {row}");
-    for (name, expected) in [
-        ("p50_us", of.p50_ns),
-        ("p90_us", of.p90_ns),
-        ("p99_us", of.p99_ns),
-    ] {
-        assert!(near(&row[name], expected / 1e3), "{name} {of:?}: {row}");
-    }
-}
-
-/// Checks every column of every request, the figures of all, and where their time goes.
-fn requests_agree(rows: &Rows, report: &RunReport) {
-    let plain = |row: &Value, process: Option<String>| {
-        let mut row = row.as_object().unwrap().clone();
-        row.retain(|name, _| !matches!(name.as_str(), "upid" | "host"));
-        row.insert("process".to_owned(), json!(process));
-        let cells = row.into_iter().map(|(name, value)| match value.as_f64() {
-            Some(number) => format!("{name} {number:?}"),
-            None => format!("{name} {value}"),
-        });
-        cells.collect::<Vec<_>>()
-    };
-    let found = rows["every request"].iter();
-    let mut found: Vec<_> = found
-        .map(|row| plain(row, row["process"].as_str().map(str::to_owned)))
-        .collect();
-    let mut expected: Vec<_> = report
-        .request
-        .iter()
-        .map(|request| {
-            let process = request.process();
-            let process = process.map(|process| report.recorded.process_name(process));
-            plain(&serde_json::to_value(request).unwrap(), process)
-        })
-        .collect();
-    found.sort();
-    expected.sort();
-    assert_eq!(found, expected);
-    let summary = &report.requests;
-    let metrics = [
-        ("queue", summary.queue),
-        ("prefill", summary.prefill),
-        ("decode", summary.decode),
-        ("engine_ttft", summary.engine_ttft),
-        ("ttft", summary.ttft),
-        ("tpot", summary.tpot),
-        ("e2e", summary.e2e),
-        ("application_ttft", summary.application_ttft),
-        ("application_e2e", summary.application_e2e),
-    ];
-    let known = metrics.iter().filter(|(_, of)| of.n > 0);
-    assert_eq!(rows["request_summary"].len(), known.clone().count());
-    for (name, of) in known {
-        let row = row(&rows["request_summary"], |row| row["metric"] == *name);
-        assert_eq!(
-            (&row["n"], ns(&row["min_us"])),
-            (&json!(of.n), of.min_ns),
-            "{row}"
-        );
-        assert!(near(&row["mean_us"], of.mean_ns / 1e3), "{row} {of:?}");
-        quantiles_agree(row, of);
-    }
-    let parts = &rows["request_parts"][0];
-    let mut expected: BTreeMap<String, f64> = BTreeMap::new();
-    for part in &report.request_parts.parts {
-        let last = part.name.rsplit(" + ").next().unwrap().to_lowercase();
-        *expected.entry(format!("{last}_us")).or_default() += part.mean_ns / 1e3;
-    }
-    assert_eq!(parts["n"], json!(report.request_parts.n));
-    for (name, mean_us) in expected {
-        assert!(near(&parts[&name], mean_us), "{name} {mean_us}: {parts}");
-    }
-}
-
-/// Checks the calls and times of every name.
-fn names_agree(rows: &Rows, report: &RunReport) {
-    assert_eq!(rows["names"].len(), report.names.len());
-    for name in &report.names {
-        let found = row(&rows["names"], |row| {
-            row["name"] == json!(name.name)
-                && row["row_kind"] == json!(name.row_kind)
-                && row["category"] == json!(name.category)
-        });
-        let counts = [&found["ncall"], &found["ncall_outermost"]];
-        let expected = [json!(name.ncall), json!(name.ncall_outermost)];
-        assert_eq!(counts, expected.each_ref(), "{name:?}");
-        let times = (ns(&found["ttot_us"]), ns(&found["tsub_us"]));
-        assert_eq!(times, (name.ttot_ns, name.tsub_ns), "{name:?}");
-        if name.duration.n > 0 {
-            quantiles_agree(found, &name.duration);
-        }
-    }
-}
-
-/// Checks how busy devices were, why they were idle, and their longest gaps.
-fn devices_agree(rows: &Rows, report: &RunReport) {
-    let devices = || report.device.iter().chain(&report.worker);
-    assert_eq!(rows["devices"].len(), devices().count());
-    for (found, device) in rows["devices"].iter().zip(devices()) {
-        let name = report.recorded.process_name(device.process);
-        let counts = [&found["process"], &found["slices"], &found["launches"]];
-        let expected = [
-            json!(name),
-            json!(device.slices),
-            json!(device.launch_delay.n),
-        ];
-        assert_eq!(counts, expected.each_ref());
-        for (key, expected) in [
-            ("wall_us", device.wall_ns),
-            ("busy_us", device.busy_ns),
-            ("communication_us", device.communication_ns),
-            ("exposed_communication_us", device.exposed_communication_ns),
-            ("longest_gap_us", device.longest_gap_ns),
-        ] {
-            assert_eq!(ns(&found[key]), expected, "{key} of {found}");
-        }
-    }
-    let mut found: BTreeMap<(String, String), i64> = BTreeMap::new();
-    let (mut expected, mut intervals) = (found.clone(), found.clone());
-    let key = |row: &Value| ["process", "cause"].map(|key| row[key].as_str().unwrap().to_owned());
-    for row in &rows["idle"] {
-        *found.entry(key(row).into()).or_default() += ns(&row["idle_us"]);
-    }
-    for row in &rows["every interval"] {
-        *intervals.entry(key(row).into()).or_default() += ns(&row["dur_us"]);
-        assert!(row["gap_start_ns"].as_i64() <= row["start_ns"].as_i64());
-    }
-    for idle in &report.idle {
-        for time in &idle.causes {
-            let name = report.recorded.process_name(idle.process);
-            let cause = time.cause.name().to_owned();
-            *expected.entry((name, cause)).or_default() += time.ns;
-        }
-    }
-    assert_eq!((&found, &intervals), (&expected, &expected));
-    let gaps = rows["gaps"].iter().map(|row| {
-        let times = (ns(&row["gap_us"]), ns(&row["cause_us"]));
-        (row["gap_start_ns"].as_i64().unwrap(), times)
-    });
-    let longest = report.long_gaps.iter();
-    let longest = longest.map(|gap| (gap.start_ns, (gap.dur_ns, gap.cause_ns)));
-    assert_eq!(gaps.collect::<Vec<_>>(), longest.collect::<Vec<_>>());
-}
-
-/// Checks what engines put into their steps, and the longest steps of workers.
-fn steps_agree(rows: &Rows, report: &RunReport) {
-    let engines = report.batching.iter().filter(|of| of.steps > 0);
-    assert_eq!(rows["batching"].len(), engines.clone().count());
-    for of in engines {
-        let name = report.recorded.process_name(of.process);
-        let found = row(&rows["batching"], |row| row["process"] == name.as_str());
-        for (key, expected) in [
-            ("steps", of.steps),
-            ("prefill_tokens", of.prefill_tokens),
-            ("decode_tokens", of.decode_tokens),
-            ("mixed_steps", of.mixed_steps),
-            ("decode_steps", of.decode_steps),
-        ] {
-            assert_eq!(found[key], json!(expected), "{key} of {found}");
-        }
-        for (key, expected) in [
-            ("decode_step_us", of.decode_step_ns),
-            ("mixed_step_us", of.mixed_step_ns),
-        ] {
-            let is_none = found[key].is_null() && expected == 0.0;
-            assert!(
-                is_none || near(&found[key], expected / 1e3),
-                "{found} {of:?}"
-            );
-        }
-    }
-    let steps = rows["steps"].iter().map(|row| {
-        let requests = row["requests"].as_u64().unwrap_or(0);
-        (
-            row["start_ns"].as_i64().unwrap(),
-            ns(&row["dur_us"]),
-            requests,
-        )
-    });
-    let expected = report.slow_steps.iter();
-    let expected = expected.map(|step| (step.start_ns, step.dur_ns, step.requests as u64));
-    assert_eq!(steps.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
-}
-
-/// Checks the events of each process, and what was lost.
-fn recorded_agrees(rows: &Rows, report: &RunReport) {
-    let processes = &report.recorded.processes;
-    let found = rows["recorded"].iter().map(|row| row["events"].as_u64());
-    let expected = processes.iter().map(|process| Some(process.events));
-    let (mut found, mut expected) = (found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
-    found.sort_unstable();
-    expected.sort_unstable();
-    assert_eq!(found, expected);
-    let mut lost: BTreeMap<(i64, &str), u64> = BTreeMap::new();
-    for loss in &report.recorded.losses {
-        *lost.entry((loss.pid, &loss.cause)).or_default() += loss.events;
-    }
-    let found = rows["losses"].iter().map(|row| {
-        let of = (row["pid"].as_i64().unwrap(), row["cause"].as_str().unwrap());
-        (of, row["events"].as_u64().unwrap())
-    });
-    assert_eq!(found.collect::<BTreeMap<_, _>>(), lost);
-}
-
-/// Checks everything that a report says in SQL.
-fn all_agree(rows: &Rows, report: &RunReport) {
-    requests_agree(rows, report);
-    names_agree(rows, report);
-    devices_agree(rows, report);
-    steps_agree(rows, report);
-    recorded_agrees(rows, report);
 }
 
 /// A served run. A moment is one of its process. Requests came with two spans at one time: of one thread, and of two processes.
@@ -667,6 +445,96 @@ fn statements_on_devices_say_what_the_report_says() {
     assert!(report.device[0].short_slices == 2 && report.device[0].launch_delay.n == 14);
     assert!(report.device[0].communication_ns > 0);
     run.check("statements_on_devices_say_what_the_report_says", &report);
+}
+
+/// CPU time of a thread that waits, a span without an end, and an async span that ends after the one in which it begins.
+#[test]
+fn statements_on_rare_figures_of_names_say_what_the_report_says() {
+    let test = "statements_on_rare_figures_of_names_say_what_the_report_says";
+    let on_cpu = |ts: u64, dur: u64, tdur: u64, name: &str| json!({"ph": "X", "pid": 1, "tid": 1, "ts": ts, "dur": dur, "tts": 0, "tdur": tdur, "name": name});
+    let task = |ph: &str, ts: u64, name: &str| json!({"ph": ph, "pid": 1, "tid": 2, "ts": ts, "id2": {"local": "0x1"}, "cat": "task", "name": name});
+    let run = Run::of_lines(&[
+        on_cpu(0, 100, 30, "outer"),
+        on_cpu(10, 60, 5, "waits"),
+        on_cpu(80, 3, 1, "waits"),
+        json!({"ph": "B", "pid": 1, "tid": 3, "ts": 50, "name": "open"}),
+        task("b", 0, "first"),
+        task("b", 5, "last"),
+        task("e", 10, "first"),
+        task("e", 15, "last"),
+    ]);
+    let report = run.report();
+    let of = |name: &str| report.names.iter().find(|of| of.name == name).unwrap();
+    let outer = of("outer");
+    assert_eq!(
+        (outer.ttot_cpu_ns, outer.tsub_cpu_ns),
+        (Some(30_000), Some(24_000))
+    );
+    assert_eq!((of("last").crossing, of("open").unfinished), (1, 1));
+    run.check(test, &report);
+}
+
+/// A kernel that seems to begin 2.5 µs before its launch.
+#[test]
+fn statements_on_early_slices_say_what_the_report_says() {
+    let test = "statements_on_early_slices_say_what_the_report_says";
+    let span = |pid: u64, ts: f64, category: &str, name: &str, args: Value| json!({"ph": "X", "pid": pid, "tid": 1, "ts": ts, "dur": 20, "cat": category, "name": name, "args": args});
+    let labels = |pid: u64, labels: &str| json!({"ph": "M", "pid": pid, "tid": 0, "name": "process_labels", "args": {"labels": labels}});
+    let mut lines = vec![labels(50, "CPU"), labels(0, "GPU 0")];
+    for (correlation, launch, begin) in [(1, 0.0, 10.0), (2, 102.5, 100.0), (3, 200.0, 260.0)] {
+        let args = json!({"device": 0, "stream": 1, "correlation": correlation});
+        lines.push(span(
+            50,
+            launch,
+            "cuda_runtime",
+            "cudaLaunchKernel",
+            args.clone(),
+        ));
+        lines.push(span(0, begin, "kernel", "gemm", args));
+    }
+    for (ph, pid, ts) in [("s", 50, 102.5), ("f", 0, 100.0)] {
+        lines.push(json!({"ph": ph, "id": 2, "pid": pid, "tid": 1, "ts": ts, "cat": "ac2g", "name": "ac2g", "bp": "e"}));
+    }
+    let run = Run::of_lines(&lines);
+    let report = run.report();
+    let gpu = &report.device[0];
+    let early = (gpu.launch_delay.n, gpu.early_slices, gpu.early_ns);
+    assert_eq!(early, (3, 1, 2_500));
+    run.check(test, &report);
+}
+
+/// Steps of a process that is worker and engine: those of the worker are the first ones in the table.
+#[test]
+fn statements_on_a_worker_that_is_an_engine_say_what_the_report_says() {
+    let test = "statements_on_a_worker_that_is_an_engine_say_what_the_report_says";
+    let mut lines = Vec::new();
+    for ts in (0..4_000_u64).step_by(100) {
+        let args = json!({"request_ids": ["a", "b"]});
+        lines.push(json!({"ph": "X", "pid": 7, "tid": 1, "ts": ts, "dur": 20 + ts / 200, "cat": "worker", "name": "model_runner.execute_model", "args": args}));
+        lines.push(json!({"ph": "C", "pid": 7, "tid": 1, "ts": ts + 30, "name": "tokens", "args": {"prefill": 0, "decode": 2}}));
+    }
+    let run = Run::of_lines(&lines);
+    let report = run.report();
+    assert_eq!(
+        (report.slow_steps.len(), report.batching[0].steps),
+        (10, 40)
+    );
+    run.check(test, &report);
+}
+
+/// Rows of two hosts, whose `upid`s are in another order than the processes.
+#[test]
+fn statements_on_two_hosts_say_what_the_report_says() {
+    let test = "statements_on_two_hosts_say_what_the_report_says";
+    for lines in [served_with_ties(), at_random(5)] {
+        let run = Run::on_two_hosts(&lines);
+        let report = run.report();
+        let processes = report.recorded.processes.iter();
+        let hosts: BTreeSet<_> = processes.map(|process| &process.host).collect();
+        assert_eq!(hosts.len(), 2);
+        assert!(!report.request.is_empty() && !report.long_gaps.is_empty());
+        run.check(test, &report);
+    }
 }
 
 /// Delays of each kind on devices whose names say who feeds them.
@@ -879,5 +747,45 @@ fn ids_that_are_used_again_are_rows_of_their_own() {
         let expected = [("often", 3), ("queued", 2), ("twice", 2)];
         let expected = expected.map(|(id, n)| json!({"request_id": id, "n": n}));
         assert_eq!(rows[0], expected);
+    }
+}
+
+/// Twelve gaps of one length. The first one waits for its cause, which comes when the others are over.
+#[test]
+fn gaps_of_one_length_are_those_of_the_report() {
+    let labels = |pid: u64, labels: &str| json!({"ph": "M", "pid": pid, "tid": 1, "name": "process_labels", "args": {"labels": labels}});
+    let mut lines = vec![labels(11, "pid 11"), labels(101, "NPU 0, pid 11")];
+    lines.push(json!({"ph": "X", "pid": 11, "tid": 1, "ts": 0, "dur": 3000, "name": "WorkerWrapperBase.execute_model", "cat": "worker"}));
+    let kernel = |ts: u64, args: Value| json!({"ph": "X", "pid": 101, "tid": 1, "ts": ts, "dur": 10, "name": "matmul", "cat": "kernel", "args": args});
+    let launch = |ts: u64| json!({"ph": "X", "pid": 11, "tid": 1, "ts": ts, "dur": 1, "name": "matmul", "cat": "kernel"});
+    lines.extend([kernel(10, json!({"queue_us": 0})), launch(10)]);
+    let mut now = 20;
+    for nth in 0..12 {
+        if nth > 0 {
+            lines.push(json!({"ph": "X", "pid": 11, "tid": 2, "ts": now, "dur": 50, "name": "gc.collect", "cat": "python"}));
+        }
+        now += 50;
+        lines.push(kernel(now, json!({})));
+        now += 10;
+    }
+    now += 5;
+    lines.extend([kernel(now, json!({"queue_us": 0})), launch(now)]);
+    let run = Run::of_lines(&lines);
+    run.check("gaps_of_one_length_are_those_of_the_report", &run.report());
+}
+
+/// Traces of other profilers that the merge is tested with.
+#[test]
+fn statements_on_foreign_traces_say_what_the_report_says() {
+    let test = "statements_on_foreign_traces_say_what_the_report_says";
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../merge/tests/fixtures/foreign"
+    );
+    for name in ["kineto", "trace_view", "tracing-chrome", "viztracer"] {
+        let run = Run::of_run(&Path::new(folder).join(name).with_extension("json"));
+        let report = run.report();
+        assert!(!report.names.is_empty(), "{name}");
+        run.check(test, &report);
     }
 }

@@ -6,6 +6,7 @@ mod hostile;
 mod model;
 mod perfetto;
 mod recorded;
+mod report_tables;
 mod tables;
 #[path = "../../../merge/tests/it/writer/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the merge's tests use all of it")]

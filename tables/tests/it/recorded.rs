@@ -18,17 +18,9 @@ fn run(folder: &Path) {
 }
 
 fn run_on(folder: &Path, processes: &[(u32, &str, &str)]) {
-    let fragments = folder.join("fragments");
-    std::fs::create_dir(&fragments).unwrap();
-    for (nth, (pid, host, boot)) in processes.iter().copied().enumerate() {
-        let process = Process {
-            main: nth == 0,
-            ..Process::new(pid)
-        };
+    write_run(folder, processes, |process| {
         let on = process.main_thread();
-        let mut fragment = process.fragment();
-        for line in [
-            process.anchor(1_000_000),
+        vec![
             on.span(
                 2_000_000,
                 900_000,
@@ -41,10 +33,29 @@ fn run_on(folder: &Path, processes: &[(u32, &str, &str)]) {
             on.loss(2_500_000, "ring_full", 7, ""),
             on.begin(3_000_000, "died in"),
             "{\"torn".to_owned(),
-            process.anchor(9_000_000),
-        ] {
+        ]
+    });
+}
+
+/// Writes the fragments of some processes, each with its pid, host and boot, and the lines between its anchors.
+pub(crate) fn write_run(
+    folder: &Path,
+    processes: &[(u32, &str, &str)],
+    lines: impl Fn(&Process) -> Vec<String>,
+) {
+    let fragments = folder.join("fragments");
+    std::fs::create_dir(&fragments).unwrap();
+    for (nth, (pid, host, boot)) in processes.iter().copied().enumerate() {
+        let process = Process {
+            main: nth == 0,
+            ..Process::new(pid)
+        };
+        let mut fragment = process.fragment();
+        fragment.line(&process.anchor(1_000_000));
+        for line in lines(&process) {
             fragment.line(&line);
         }
+        fragment.line(&process.anchor(9_000_000));
         let text = String::from_utf8(fragment.bytes).unwrap();
         let text = text.replace("node-3", host).replace("0b1f7a3e", boot);
         std::fs::write(fragments.join(format!("trace.{pid}{nth}.jsonl")), text).unwrap();

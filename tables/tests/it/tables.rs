@@ -1,8 +1,11 @@
 //! Tables as they are read back, without arrow.
 
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
+use parquet::schema::types::ColumnDescPtr;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -45,6 +48,29 @@ impl Tables {
         rows(self.folder.path(), table)
     }
 
+    /// Returns the rows of a table by the folder of their host.
+    pub(crate) fn rows_by_host(&self, table: &str) -> BTreeMap<String, Vec<Row>> {
+        rows_by_host(self.folder.path(), table)
+    }
+
+    /// Returns the columns of a table with their types, and the rows of each of its row groups. Every file has the same columns.
+    pub(crate) fn layout(&self, table: &str) -> (Vec<String>, Vec<i64>) {
+        let (mut columns, mut groups) = (None, Vec::new());
+        for (_, file) in files(self.folder.path(), table) {
+            let file = reader(&file);
+            let schema = file.metadata().file_metadata().schema_descr().columns();
+            let column = |column: &ColumnDescPtr| {
+                let (name, kind) = (column.name(), column.physical_type());
+                format!("{name} {kind}")
+            };
+            let found: Vec<String> = schema.iter().map(column).collect();
+            assert_eq!(columns.get_or_insert_with(|| found.clone()), &found);
+            let of_file = file.metadata().row_groups().iter();
+            groups.extend(of_file.map(RowGroupMetaData::num_rows));
+        }
+        (columns.unwrap(), groups)
+    }
+
     /// The bytes of every file by path.
     pub(crate) fn bytes(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut found = Vec::new();
@@ -71,24 +97,42 @@ pub(crate) fn trace(lines: &[Value]) -> tempfile::NamedTempFile {
 
 /// The rows of all files of a table, those of one file in their order.
 pub(crate) fn rows(folder: &Path, table: &str) -> Vec<Row> {
+    let by_host = rows_by_host(folder, table).into_values();
+    by_host.flatten().collect()
+}
+
+fn rows_by_host(folder: &Path, table: &str) -> BTreeMap<String, Vec<Row>> {
+    let mut found: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+    for (host, file) in files(folder, table) {
+        let rows = found.entry(host).or_default();
+        for row in reader(&file).get_row_iter(None).unwrap() {
+            let row = row.unwrap();
+            let column = |(name, field): (&String, &Field)| (name.clone(), value(field));
+            rows.push(row.get_column_iter().map(column).collect());
+        }
+    }
+    found
+}
+
+/// Returns the files of a table in order, each with the folder of its host.
+fn files(folder: &Path, table: &str) -> Vec<(String, PathBuf)> {
     let entries = |path: &Path| {
         let entries = path.read_dir().unwrap();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
         paths.sort();
         paths
     };
-    let partitions = entries(&folder.join(table));
-    let files = partitions.iter().flat_map(|partition| entries(partition));
-    let mut found = Vec::new();
-    for file in files {
-        let reader = SerializedFileReader::new(File::open(file).unwrap()).unwrap();
-        for row in reader.get_row_iter(None).unwrap() {
-            let row = row.unwrap();
-            let column = |(name, field): (&String, &Field)| (name.clone(), value(field));
-            found.push(row.get_column_iter().map(column).collect());
-        }
-    }
-    found
+    let of_host = |partition: PathBuf| {
+        let host = partition.file_name().unwrap().to_str().unwrap().to_owned();
+        let files = entries(&partition).into_iter();
+        files.map(move |file| (host.clone(), file))
+    };
+    let partitions = entries(&folder.join(table)).into_iter();
+    partitions.flat_map(of_host).collect()
+}
+
+fn reader(file: &Path) -> SerializedFileReader<File> {
+    SerializedFileReader::new(File::open(file).unwrap()).unwrap()
 }
 
 fn value(field: &Field) -> Value {

@@ -1,0 +1,452 @@
+//! Comparisons of the rows of statements with a report, and of engines with each other.
+
+use super::{Rows, WHOLE};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use trace_report::{DeviceTime, LongGap, Quantiles, Request, RunReport};
+
+/// Returns a row for a comparison of engines. They add doubles in orders of their own.
+fn comparable(row: &Value) -> String {
+    let row = row.as_object().unwrap().iter();
+    let plain = row.map(|(name, value)| match value.as_f64() {
+        Some(number) => format!("{name}: {number:.9e}"),
+        None => format!("{name}: {value}"),
+    });
+    plain.collect::<Vec<_>>().join(", ")
+}
+
+/// Checks that two engines have the same rows.
+pub(super) fn agree(one: &Rows, other: &Rows) {
+    for (name, rows) in one {
+        let comparable = |rows: &[Value]| {
+            let mut rows: Vec<String> = rows.iter().map(comparable).collect();
+            if WHOLE.iter().any(|(whole, _)| whole == name) {
+                rows.sort();
+            }
+            rows
+        };
+        assert_eq!(comparable(rows), comparable(&other[name]), "{name}");
+    }
+}
+
+/// Returns true for numbers that differ by no more than the rounding of their sums.
+fn near(found: &Value, expected: f64) -> bool {
+    let found = found.as_f64().unwrap_or(f64::NAN);
+    (found - expected).abs() <= 1e-9 * expected.abs().max(1.0)
+}
+
+/// Returns a time in µs as whole ns.
+#[expect(clippy::cast_possible_truncation, reason = "times of a trace")]
+fn ns(us: &Value) -> i64 {
+    (us.as_f64().unwrap_or(f64::NAN) * 1e3).round() as i64
+}
+
+fn row(rows: &[Value], is_wanted: impl Fn(&Value) -> bool) -> &Value {
+    let found = rows.iter().find(|row| is_wanted(row));
+    found.unwrap_or_else(|| panic!("not in {rows:?}"))
+}
+
+/// Checks that a column has a time in µs, or null if it is unknown.
+fn time_agrees(row: &Value, column: &str, expected_ns: Option<f64>) {
+    let is_same = match expected_ns {
+        Some(expected_ns) => near(&row[column], expected_ns / 1e3),
+        None => row[column].is_null(),
+    };
+    assert!(is_same, "{column}: expected {expected_ns:?} ns: {row}");
+}
+
+fn quantiles_agree(row: &Value, of: &Quantiles) {
+    assert_eq!(ns(&row["max_us"]), of.max_ns, "{of:?}: {row}");
+    for (name, expected) in [
+        ("p50_us", of.p50_ns),
+        ("p90_us", of.p90_ns),
+        ("p99_us", of.p99_ns),
+    ] {
+        assert!(near(&row[name], expected / 1e3), "{name} {of:?}: {row}");
+    }
+}
+
+/// Checks every column of every request, the figures of all, and where their time goes.
+fn requests_agree(rows: &Rows, report: &RunReport) {
+    let plain = |row: &Value, process: Option<String>| {
+        let mut row = row.as_object().unwrap().clone();
+        row.retain(|name, _| !matches!(name.as_str(), "upid" | "host"));
+        row.insert("process".to_owned(), json!(process));
+        let cells = row.into_iter().map(|(name, value)| match value.as_f64() {
+            Some(number) => format!("{name} {number:?}"),
+            None => format!("{name} {value}"),
+        });
+        cells.collect::<Vec<_>>()
+    };
+    let found = rows["every request"].iter();
+    let mut found: Vec<_> = found
+        .map(|row| plain(row, row["process"].as_str().map(str::to_owned)))
+        .collect();
+    let mut expected: Vec<_> = report
+        .request
+        .iter()
+        .map(|request| {
+            let process = request.process();
+            let process = process.map(|process| report.recorded.process_name(process));
+            plain(&serde_json::to_value(request).unwrap(), process)
+        })
+        .collect();
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+    let summary = &report.requests;
+    let metrics = [
+        ("queue", summary.queue),
+        ("prefill", summary.prefill),
+        ("decode", summary.decode),
+        ("engine_ttft", summary.engine_ttft),
+        ("ttft", summary.ttft),
+        ("tpot", summary.tpot),
+        ("e2e", summary.e2e),
+        ("application_ttft", summary.application_ttft),
+        ("application_e2e", summary.application_e2e),
+    ];
+    let known = metrics.iter().filter(|(_, of)| of.n > 0);
+    assert_eq!(rows["request_summary"].len(), known.clone().count());
+    for (name, of) in known {
+        let row = row(&rows["request_summary"], |row| row["metric"] == *name);
+        assert_eq!(
+            (&row["n"], ns(&row["min_us"])),
+            (&json!(of.n), of.min_ns),
+            "{row}"
+        );
+        assert!(near(&row["mean_us"], of.mean_ns / 1e3), "{row} {of:?}");
+        quantiles_agree(row, of);
+    }
+    let parts = &rows["request_parts"][0];
+    let mut expected: BTreeMap<String, f64> = BTreeMap::new();
+    for part in &report.request_parts.parts {
+        let last = part.name.rsplit(" + ").next().unwrap().to_lowercase();
+        *expected.entry(format!("{last}_us")).or_default() += part.mean_ns / 1e3;
+    }
+    assert_eq!(parts["n"], json!(report.request_parts.n));
+    for (name, mean_us) in expected {
+        assert!(near(&parts[&name], mean_us), "{name} {mean_us}: {parts}");
+    }
+    vllm_metrics_agree(rows, report);
+}
+
+/// Checks the sums and counts of vLLM's histograms. Those of the engine are of requests whose answer came back.
+fn vllm_metrics_agree(rows: &Rows, report: &RunReport) {
+    type Between = fn(&Request) -> Option<i64>;
+    let metrics: [(&str, bool, Between, Between); 6] = [
+        (
+            "time_to_first_token",
+            false,
+            Request::read_ns,
+            Request::first_token_ns,
+        ),
+        (
+            "e2e_request_latency",
+            false,
+            Request::read_ns,
+            Request::answered_ns,
+        ),
+        (
+            "request_queue_time",
+            true,
+            Request::queued_ns,
+            Request::scheduled_ns,
+        ),
+        (
+            "request_prefill_time",
+            true,
+            Request::scheduled_ns,
+            Request::engine_first_token_ns,
+        ),
+        (
+            "request_decode_time",
+            true,
+            Request::engine_first_token_ns,
+            Request::last_token_ns,
+        ),
+        (
+            "request_inference_time",
+            true,
+            Request::scheduled_ns,
+            Request::last_token_ns,
+        ),
+    ];
+    let found = &rows["vllm_metrics"];
+    assert_eq!(found.len(), metrics.len());
+    for (metric, is_of_answered, from, to) in metrics {
+        let (mut n, mut sum_ns) = (0, 0);
+        for request in &report.request {
+            let is_counted = !is_of_answered || request.answered_ns().is_some();
+            let times = from(request).zip(to(request));
+            if let Some((from_ns, to_ns)) = times.filter(|_| is_counted) {
+                n += 1;
+                sum_ns += to_ns - from_ns;
+            }
+        }
+        let row = row(found, |row| row["metric"] == metric);
+        assert_eq!(row["n"], json!(n), "{row}");
+        let is_same = match n {
+            0 => row["sum_s"].is_null(),
+            _ => near(&row["sum_s"], sum_ns as f64 / 1e9),
+        };
+        assert!(is_same, "{row}: expected {sum_ns} ns");
+    }
+}
+
+/// Checks the calls and times of every name.
+fn names_agree(rows: &Rows, report: &RunReport) {
+    assert_eq!(rows["names"].len(), report.names.len());
+    for name in &report.names {
+        let found = row(&rows["names"], |row| {
+            row["name"] == json!(name.name)
+                && row["row_kind"] == json!(name.row_kind)
+                && row["category"] == json!(name.category)
+        });
+        let counts = [&found["ncall"], &found["ncall_outermost"]];
+        let expected = [json!(name.ncall), json!(name.ncall_outermost)];
+        assert_eq!(counts, expected.each_ref(), "{name:?}");
+        let times = (ns(&found["ttot_us"]), ns(&found["tsub_us"]));
+        assert_eq!(times, (name.ttot_ns, name.tsub_ns), "{name:?}");
+        if name.duration.n > 0 {
+            quantiles_agree(found, &name.duration);
+        }
+    }
+    assert_eq!(rows["every name"].len(), report.names.len());
+    for name in &report.names {
+        let found = row(&rows["every name"], |row| {
+            row["name"] == json!(name.name)
+                && row["row_kind"] == json!(name.row_kind)
+                && row["category"] == json!(name.category)
+        });
+        let counts = [&found["unfinished"], &found["crossing"]];
+        let expected = [json!(name.unfinished), json!(name.crossing)];
+        assert_eq!(counts, expected.each_ref(), "{name:?}");
+        time_agrees(found, "tavg_us", (name.ncall > 0).then_some(name.tavg_ns));
+        for (column, expected_ns) in [
+            ("ttot_cpu_us", name.ttot_cpu_ns),
+            ("tsub_cpu_us", name.tsub_cpu_ns),
+        ] {
+            time_agrees(found, column, expected_ns.map(|ns| ns as f64));
+        }
+    }
+}
+
+/// Checks how busy devices were, and who feeds them.
+fn devices_agree(rows: &Rows, report: &RunReport) {
+    let of_devices = report.device.iter().map(|of| (of, 0));
+    let devices: Vec<_> = of_devices
+        .chain(report.worker.iter().map(|of| (of, 1)))
+        .collect();
+    assert_eq!(rows["devices"].len(), devices.len());
+    assert_eq!(rows["every device"].len(), devices.len());
+    for (device, is_worker) in devices {
+        let name = report.recorded.process_name(device.process);
+        let is_its = |row: &Value| row["process"] == name.as_str() && row["is_worker"] == is_worker;
+        let found = row(&rows["devices"], is_its);
+        let counts = [&found["slices"], &found["launches"]];
+        let expected = [json!(device.slices), json!(device.launch_delay.n)];
+        assert_eq!(counts, expected.each_ref());
+        for (key, expected) in [
+            ("wall_us", device.wall_ns),
+            ("busy_us", device.busy_ns),
+            ("communication_us", device.communication_ns),
+            ("exposed_communication_us", device.exposed_communication_ns),
+            ("longest_gap_us", device.longest_gap_ns),
+        ] {
+            assert_eq!(ns(&found[key]), expected, "{key} of {found}");
+        }
+        assert_eq!(found["longest_gap_at_ns"], device.longest_gap_at_ns);
+        let idle = report.idle.iter().find(|of| of.process == device.process);
+        let fed_by = |process: Option<usize>| {
+            json!(process.map(|process| report.recorded.process_name(process)))
+        };
+        let feed = [&found["worker"], &found["engine"]];
+        let expected = [
+            fed_by(idle.map(|of| of.worker)),
+            fed_by(idle.and_then(|of| of.engine)),
+        ];
+        assert_eq!(feed, expected.each_ref(), "{found}");
+        let delay = &device.launch_delay;
+        launch_delay_agrees(found, "mean", delay, delay.mean_ns);
+        launch_delay_agrees(found, "p99", delay, delay.p99_ns);
+        whole_device_agrees(row(&rows["every device"], is_its), device);
+    }
+    idle_agrees(rows, report);
+}
+
+/// Checks the columns of a device that no statement shows.
+fn whole_device_agrees(row: &Value, device: &DeviceTime) {
+    let found = ["from_ns", "short_slices", "early_slices"].map(|column| &row[column]);
+    let expected = [
+        json!(device.from_ns),
+        json!(device.short_slices),
+        json!(device.early_slices),
+    ];
+    assert_eq!(found, expected.each_ref(), "{row}");
+    assert_eq!(ns(&row["early_us"]), device.early_ns, "{row}");
+    assert_eq!(ns(&row["idle_us"]), device.wall_ns - device.busy_ns);
+    let delay = &device.launch_delay;
+    for (figure, expected_ns) in [
+        ("mean", delay.mean_ns),
+        ("p50", delay.p50_ns),
+        ("p90", delay.p90_ns),
+        ("p99", delay.p99_ns),
+        ("max", delay.max_ns as f64),
+    ] {
+        launch_delay_agrees(row, figure, delay, expected_ns);
+    }
+}
+
+fn launch_delay_agrees(row: &Value, figure: &str, delay: &Quantiles, expected_ns: f64) {
+    let expected_ns = (delay.n > 0).then_some(expected_ns);
+    time_agrees(row, &format!("launch_delay_{figure}_us"), expected_ns);
+}
+
+/// Checks why devices were idle, each interval, and the longest gaps.
+fn idle_agrees(rows: &Rows, report: &RunReport) {
+    let mut found: BTreeMap<(String, String), i64> = BTreeMap::new();
+    let (mut expected, mut intervals) = (found.clone(), found.clone());
+    let key = |row: &Value| ["process", "cause"].map(|key| row[key].as_str().unwrap().to_owned());
+    for row in &rows["idle"] {
+        *found.entry(key(row).into()).or_default() += ns(&row["idle_us"]);
+    }
+    for row in &rows["every interval"] {
+        *intervals.entry(key(row).into()).or_default() += ns(&row["dur_us"]);
+        assert!(row["gap_start_ns"].as_i64() <= row["start_ns"].as_i64());
+    }
+    for idle in &report.idle {
+        for time in &idle.causes {
+            let name = report.recorded.process_name(idle.process);
+            let cause = time.cause.name().to_owned();
+            *expected.entry((name, cause)).or_default() += time.ns;
+        }
+    }
+    assert_eq!((&found, &intervals), (&expected, &expected));
+    let name = |gap: &LongGap| report.recorded.process_name(gap.process);
+    let gaps = rows["gaps"].iter().map(|row| {
+        let times = [ns(&row["gap_us"]), ns(&row["cause_us"])];
+        (key(row), row["gap_start_ns"].as_i64().unwrap(), times)
+    });
+    let longest = report.long_gaps.iter().map(|gap| {
+        let key = [name(gap), gap.cause.name().to_owned()];
+        (key, gap.start_ns, [gap.dur_ns, gap.cause_ns])
+    });
+    assert_eq!(gaps.collect::<Vec<_>>(), longest.collect::<Vec<_>>());
+    intervals_are_apart(&rows["every interval"]);
+    for gap in &report.long_gaps {
+        let of_gap = rows["every interval"].iter().filter(|row| {
+            row["process"] == name(gap).as_str() && row["gap_start_ns"] == gap.start_ns
+        });
+        let sum_ns: i64 = of_gap.map(|row| ns(&row["dur_us"])).sum();
+        assert_eq!(sum_ns, gap.dur_ns, "{gap:?}");
+    }
+}
+
+/// Checks that intervals are in the order of their processes and starts, that no two of a process overlap, and that those of a gap fill it from its start.
+fn intervals_are_apart(rows: &[Value]) {
+    let int = |row: &Value, column: &str| row[column].as_i64().unwrap();
+    for rows in of_files(rows) {
+        let mut last: Option<(i64, i64, i64)> = None;
+        for row in rows {
+            let (upid, gap_start_ns) = (int(row, "upid"), int(row, "gap_start_ns"));
+            let start_ns = int(row, "start_ns");
+            let end_ns = start_ns + ns(&row["dur_us"]);
+            assert!(start_ns < end_ns, "{row}");
+            assert!(last.is_none_or(|last| (last.0, last.1) <= (upid, start_ns)));
+            let goes_on = last == Some((upid, start_ns, gap_start_ns));
+            assert!(goes_on || gap_start_ns == start_ns, "{row}");
+            last = Some((upid, end_ns, gap_start_ns));
+        }
+    }
+}
+
+/// Returns the rows of a table by file, in order: each host has one.
+fn of_files(rows: &[Value]) -> impl Iterator<Item = &[Value]> {
+    let hosts: BTreeSet<&str> = rows
+        .iter()
+        .map(|row| row["host"].as_str().unwrap())
+        .collect();
+    let files = || rows.chunk_by(|one, next| one["host"] == next["host"]);
+    assert_eq!(files().count(), hosts.len());
+    files()
+}
+
+/// Checks what engines put into their steps, and the longest steps of workers.
+fn steps_agree(rows: &Rows, report: &RunReport) {
+    let engines = report.batching.iter().filter(|of| of.steps > 0);
+    assert_eq!(rows["batching"].len(), engines.clone().count());
+    for of in engines {
+        let name = report.recorded.process_name(of.process);
+        let found = row(&rows["batching"], |row| row["process"] == name.as_str());
+        for (key, expected) in [
+            ("steps", of.steps),
+            ("prefill_tokens", of.prefill_tokens),
+            ("decode_tokens", of.decode_tokens),
+            ("mixed_steps", of.mixed_steps),
+            ("decode_steps", of.decode_steps),
+        ] {
+            assert_eq!(found[key], json!(expected), "{key} of {found}");
+        }
+        for (key, expected) in [
+            ("decode_step_us", of.decode_step_ns),
+            ("mixed_step_us", of.mixed_step_ns),
+        ] {
+            let is_none = found[key].is_null() && expected == 0.0;
+            assert!(
+                is_none || near(&found[key], expected / 1e3),
+                "{found} {of:?}"
+            );
+        }
+    }
+    let steps = rows["steps"].iter().map(|row| {
+        let texts = ["process", "name"].map(|key| row[key].as_str().unwrap().to_owned());
+        let requests = row["requests"].as_u64().unwrap_or(0);
+        let start_ns = row["start_ns"].as_i64().unwrap();
+        (texts, start_ns, ns(&row["dur_us"]), requests)
+    });
+    let expected = report.slow_steps.iter().map(|step| {
+        let texts = [
+            report.recorded.process_name(step.process),
+            step.name.clone(),
+        ];
+        (texts, step.start_ns, step.dur_ns, step.requests as u64)
+    });
+    assert_eq!(steps.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    for rows in of_files(&rows["every step"]) {
+        let place = |row: &Value| {
+            let (upid, start_ns) = (row["upid"].as_i64(), row["start_ns"].as_i64());
+            (upid, row["role"] == "engine", start_ns)
+        };
+        assert!(rows.is_sorted_by_key(place), "{rows:?}");
+    }
+}
+
+/// Checks the events of each process, and what was lost.
+fn recorded_agrees(rows: &Rows, report: &RunReport) {
+    let processes = &report.recorded.processes;
+    let found = rows["recorded"].iter().map(|row| row["events"].as_u64());
+    let expected = processes.iter().map(|process| Some(process.events));
+    let (mut found, mut expected) = (found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+    let mut lost: BTreeMap<(i64, &str), u64> = BTreeMap::new();
+    for loss in &report.recorded.losses {
+        *lost.entry((loss.pid, &loss.cause)).or_default() += loss.events;
+    }
+    let found = rows["losses"].iter().map(|row| {
+        let of = (row["pid"].as_i64().unwrap(), row["cause"].as_str().unwrap());
+        (of, row["events"].as_u64().unwrap())
+    });
+    assert_eq!(found.collect::<BTreeMap<_, _>>(), lost);
+}
+
+/// Checks everything that a report says in SQL.
+pub(super) fn all_agree(rows: &Rows, report: &RunReport) {
+    requests_agree(rows, report);
+    names_agree(rows, report);
+    devices_agree(rows, report);
+    steps_agree(rows, report);
+    recorded_agrees(rows, report);
+}

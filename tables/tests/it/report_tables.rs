@@ -1,0 +1,305 @@
+//! The tables that come from the report: the host of each row, runs that lack some kind of row, row groups, and hostile ids of requests.
+
+use crate::recorded::write_run;
+use crate::tables::{Row, Tables, rows, trace};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Command;
+use trace_merge::{Options, Progress};
+use trace_report::{ReportOptions, RunReport};
+use trace_tables::{TablesOptions, write_tables};
+
+const OF_REPORT: [&str; 5] = ["request", "step", "device", "idle", "name"];
+const OTHERS: [&str; 11] = [
+    "metadata", "clock", "process", "thread", "track", "slice", "args", "counter", "flow", "loss",
+    "damage",
+];
+/// Most rows of a row group.
+const MOST_ROWS: usize = 32_768;
+/// Names the run in a child.
+const RUN: &str = "TABLES_TEST_RUN";
+
+fn report(path: PathBuf) -> RunReport {
+    let (options, of_report) = (Options::new([path]), ReportOptions::default());
+    trace_report::read(&options, &of_report, &Progress::default()).unwrap()
+}
+
+/// Checks that no file has a row group without rows, which not every reader takes, and none of the report's tables has one that is too long.
+fn row_groups_have_rows(tables: &Tables) {
+    for table in OF_REPORT.iter().chain(&OTHERS) {
+        let (_, groups) = tables.layout(table);
+        assert!(groups.iter().all(|rows| *rows > 0), "{table}: {groups:?}");
+    }
+    for table in OF_REPORT {
+        let (_, groups) = tables.layout(table);
+        let is_short = |rows: &i64| usize::try_from(*rows).unwrap() <= MOST_ROWS;
+        assert!(groups.iter().all(is_short), "{table}: {groups:?}");
+    }
+}
+
+/// Returns the values of a column in each host's rows, sorted.
+fn by_host<'r>(
+    rows: &'r BTreeMap<String, Vec<Row>>,
+    column: &str,
+) -> BTreeMap<&'r str, Vec<&'r str>> {
+    let values = |rows: &'r Vec<Row>| {
+        let values = rows.iter().map(|row| row[column].as_str().unwrap());
+        let mut values: Vec<&str> = values.collect();
+        values.sort_unstable();
+        values
+    };
+    let hosts = rows.iter();
+    hosts
+        .map(|(host, of)| (host.as_str(), values(of)))
+        .collect()
+}
+
+/// A run of two hosts. The main process is on the last one, and takes in the requests `a` and `b`. The other process has `c` alone, and the queue of `a`.
+fn two_hosts() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let hosts = [(41, "node/4", "0b1f7a3e"), (42, "node-3", "1c2f7a3e")];
+    write_run(folder.path(), &hosts, |process| {
+        let on = process.main_thread();
+        let step = |ns: u64| on.span(ns, 200_000, "model_runner.execute_model", r#""step":1"#);
+        let id = |id: &str| format!("\"request_id\":\"{id}\"");
+        let request = |tid: u32, name: &str| {
+            let on = process.thread(tid);
+            on.span(2_000_000, 5_000_000, "http.request", &id(name))
+        };
+        let queued = |name: &str| on.instant(2_500_000, "request.queued", &id(name));
+        let tokens = |ns: u64| on.counter(ns, "tokens", r#""decode":2,"prefill":0"#);
+        match process.pid {
+            41 => vec![
+                request(5, "a"),
+                request(6, "b"),
+                step(2_100_000),
+                step(3_100_000),
+            ],
+            _ => vec![
+                queued("a"),
+                queued("c"),
+                step(2_100_000),
+                step(4_100_000),
+                step(6_100_000),
+                tokens(4_300_000),
+                tokens(6_300_000),
+            ],
+        }
+    });
+    folder
+}
+
+#[test]
+fn each_row_is_on_the_host_of_its_process_and_names_are_on_the_first_host() {
+    let folder = two_hosts();
+    let tables = Tables::of(&[folder.path().to_owned()]);
+    let report = report(folder.path().to_owned());
+    let (first, last) = ("host=node-3", "host=node%2F4");
+
+    let upid = |row: &Row| row["upid"].as_i64().unwrap();
+    let processes = tables.rows_by_host("process").into_iter();
+    let upids: BTreeMap<String, BTreeSet<i64>> = processes
+        .map(|(host, rows)| (host, rows.iter().map(upid).collect()))
+        .collect();
+    for table in ["request", "step", "device", "idle"] {
+        let rows = tables.rows_by_host(table);
+        assert_eq!(rows.keys().collect::<Vec<_>>(), [last, first], "{table}");
+        for (host, rows) in &rows {
+            let found: BTreeSet<i64> = rows.iter().map(upid).collect();
+            assert!(found.is_subset(&upids[host]), "{table} of {host}: {rows:?}");
+        }
+    }
+
+    let requests = tables.rows_by_host("request");
+    let expected = BTreeMap::from([(last, vec!["a", "b"]), (first, vec!["c"])]);
+    assert_eq!(by_host(&requests, "request_id"), expected);
+    let steps = tables.rows_by_host("step");
+    let expected = BTreeMap::from([
+        (last, vec!["worker"; 2]),
+        (
+            first,
+            vec!["engine", "engine", "worker", "worker", "worker"],
+        ),
+    ]);
+    assert_eq!(by_host(&steps, "role"), expected);
+    let devices = tables.rows_by_host("device");
+    let expected = BTreeMap::from([
+        (last, vec!["serve.py · node/4"]),
+        (first, vec!["serve.py · node-3"]),
+    ]);
+    assert_eq!(by_host(&devices, "process"), expected);
+    assert_eq!(report.worker.len(), 2);
+
+    let names = tables.rows_by_host("name");
+    assert_eq!(names[last], [], "names belong to no process");
+    let mut expected: Vec<&str> = report.names.iter().map(|of| of.name.as_str()).collect();
+    expected.sort_unstable();
+    assert_eq!(by_host(&names, "name")[first], expected);
+    row_groups_have_rows(&tables);
+}
+
+/// The idle time of each host is that of its process: each interval is there once.
+#[test]
+fn idle_intervals_of_two_hosts_are_there_once() {
+    let folder = two_hosts();
+    let report = report(folder.path().to_owned());
+    let rows = Tables::of(&[folder.path().to_owned()]).rows("idle");
+    let start = |row: &Row| (row["upid"].as_i64(), row["start_ns"].as_i64());
+    let starts: BTreeSet<_> = rows.iter().map(start).collect();
+    assert_eq!(starts.len(), rows.len());
+    let mut found: BTreeMap<String, f64> = BTreeMap::new();
+    for row in &rows {
+        let process = row["process"].as_str().unwrap().to_owned();
+        *found.entry(process).or_default() += row["dur_us"].as_f64().unwrap();
+    }
+    let expected = [("serve.py · node/4", 800.0), ("serve.py · node-3", 3_600.0)];
+    let expected = expected.map(|(process, us)| (process.to_owned(), us));
+    assert_eq!(found, BTreeMap::from(expected));
+    let idle_ns: i64 = report.idle.iter().map(|of| of.idle_ns).sum();
+    assert_eq!(idle_ns, 4_400_000);
+}
+
+#[test]
+fn tables_without_rows_have_their_columns() {
+    let with_rows = two_hosts();
+    let with_rows = Tables::of(&[with_rows.path().to_owned()]);
+    let file = trace(&[]);
+    let nothing = Tables::with(Options {
+        allow_empty: true,
+        ..Options::new([file.path().to_owned()])
+    });
+    let span = json!({"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "name": "no request"});
+    let no_requests = Tables::of_lines(&[span]);
+    for table in OF_REPORT {
+        let (columns, groups) = with_rows.layout(table);
+        assert!(!groups.is_empty(), "{table}");
+        assert_eq!(nothing.layout(table), (columns.clone(), vec![]), "{table}");
+        assert_eq!(nothing.rows(table), [], "{table}");
+        assert_eq!(no_requests.layout(table).0, columns, "{table}");
+    }
+    assert_eq!(no_requests.rows("request"), []);
+    assert_eq!(no_requests.layout("request").1, [0; 0]);
+    assert_eq!(no_requests.rows("name").len(), 1);
+    let (columns, _) = no_requests.layout("request");
+    for column in [
+        "request_id BYTE_ARRAY",
+        "upid INT64",
+        "process BYTE_ARRAY",
+        "arrival_ns INT64",
+        "e2e_us DOUBLE",
+        "preemptions INT64",
+    ] {
+        assert!(columns.iter().any(|of| of == column), "{column}");
+    }
+    row_groups_have_rows(&nothing);
+    row_groups_have_rows(&no_requests);
+}
+
+/// So many steps, and an idle interval between any two of them.
+fn steps(count: usize) -> Tables {
+    let step = |nth: usize| json!({"ph": "X", "pid": 1, "tid": 1, "ts": 20 * nth, "dur": 10, "name": "model_runner.execute_model", "cat": "worker"});
+    Tables::of_lines(&(0..count).map(step).collect::<Vec<_>>())
+}
+
+#[test]
+fn steps_of_several_row_groups_come_through() {
+    let cases: [(usize, &[i64], &[i64]); 3] = [
+        (MOST_ROWS, &[32_768], &[32_767]),
+        (MOST_ROWS + 1, &[32_768, 1], &[32_768]),
+        (70_000, &[32_768, 32_768, 4_464], &[32_768, 32_768, 4_463]),
+    ];
+    for (count, of_steps, of_idle) in cases {
+        let tables = steps(count);
+        assert_eq!(tables.layout("step").1, of_steps);
+        assert_eq!(tables.layout("idle").1, of_idle);
+        row_groups_have_rows(&tables);
+        let found = tables.rows("step");
+        assert_eq!(found.len(), count);
+        for (nth, step) in found.iter().enumerate() {
+            assert_eq!(step["start_ns"], 20_000 * nth);
+            assert_eq!(step["dur_us"], 10.0);
+        }
+        let found = tables.rows("idle");
+        assert_eq!(found.len(), count - 1);
+        for (nth, interval) in found.iter().enumerate() {
+            assert_eq!(interval["start_ns"], 20_000 * nth + 10_000);
+        }
+    }
+}
+
+/// Clients choose the ids. Those in pieces of 43 bytes are the report's own bound.
+#[test]
+fn hostile_ids_of_requests_are_kept_as_they_are() {
+    let letter = |nth: usize| char::from(b"abcdefghijklmnopqrstuvw"[nth % 23]);
+    let long: String = (0..70 << 10).map(letter).collect();
+    let mut ids: Vec<String> = [
+        "",
+        " ",
+        "it's \"so\"",
+        "'; DROP TABLE request; --",
+        "\0",
+        "a\0b",
+        "tab\tline\nreturn\r",
+        "\u{1b}[2J\u{202e}",
+        "\u{feff}ü 请求 🦀 e\u{301}",
+        "\\u0000",
+        "=1+1",
+        "null",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    ids.extend([42, 43, 44, 86, 87].map(|len| "x".repeat(len)));
+    ids.push("é".repeat(40));
+    ids.push(long);
+    let request = |(nth, id): (usize, &String)| json!({"ph": "X", "pid": 1, "tid": 1 + nth, "ts": 10 * nth, "dur": 5, "name": "http.request", "args": {"request_id": id}});
+    let mut lines: Vec<Value> = ids.iter().enumerate().map(request).collect();
+    lines.push(json!({"ph": "X", "pid": 1, "tid": 99, "ts": 900, "dur": 5, "name": "http.request", "args": {"request_id": u64::MAX}}));
+    ids.push(u64::MAX.to_string());
+    let rows = Tables::of_lines(&lines).rows("request");
+    let found: Vec<&str> = rows
+        .iter()
+        .map(|row| row["request_id"].as_str().unwrap())
+        .collect();
+    // Requests are in the order of their arrival.
+    for (found, expected) in found.iter().zip(&ids) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(found.len(), ids.len());
+}
+
+/// Writes tables beside a run. Does nothing as a test of its own.
+#[test]
+fn child() {
+    let Some(run) = std::env::var_os(RUN).map(PathBuf::from) else {
+        return;
+    };
+    let tables = TablesOptions {
+        to: run.join("tables"),
+        ..TablesOptions::default()
+    };
+    write_tables(&Options::new([run]), &tables, &Progress::default()).unwrap();
+}
+
+/// The report sorts 9 MB of ids beyond memory. Without a folder for temporary files, that is in the folder of the tables.
+#[test]
+fn a_report_beyond_memory_needs_no_folder_for_temporary_files() {
+    let folder = tempfile::tempdir().unwrap();
+    write_run(folder.path(), &[(41, "a", "0b1f7a3e")], |process| {
+        let queued = |nth: u64| {
+            let id = format!("\"request_id\":\"{nth} {}\"", "x".repeat(1_000));
+            let on = process.main_thread();
+            on.instant(2_000_000 + nth, "request.queued", &id)
+        };
+        (0..9_000).map(queued).collect()
+    });
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "report_tables::child"])
+        .env("TMPDIR", "/nonexistent")
+        .env(RUN, folder.path())
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{child:?}");
+    let to = folder.path().join("tables");
+    assert_eq!(rows(&to, "request").len(), 9_000);
+}
