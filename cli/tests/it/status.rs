@@ -19,6 +19,7 @@ fn table(directory: &Path) -> String {
             _ if word.starts_with(|first: char| first.is_ascii_digit()) => "#".to_owned(),
             _ if word.starts_with('[') => "[#].".to_owned(),
             "kB" | "MB" => "B".to_owned(),
+            "span." => "spans.".to_owned(), // one, if the kill comes between two spans of its loop
             _ => word.to_owned(),
         });
         text += &words.collect::<Vec<_>>().join(" ");

@@ -122,7 +122,7 @@ impl Ours {
         let from = self.positions[slot];
         let to = from + 100;
         self.positions[slot] = to;
-        self.plain(&format!(
+        self.own_record(&format!(
             r#"{{"ph":"i","pid":{0},"tid":{0},"ts":5000000.100,"s":"p","name":"sa_loss","cat":"sa_profile","args":{{"cause":"disk_full","events":{events},"slot":{slot},"gen":0,"from":{from},"to":{to}}}}}"#,
             self.pid
         ));
@@ -148,14 +148,14 @@ impl Ours {
         let after = i64::from(text.first().copied().unwrap_or(0)) * 100_000;
         let (monotonic_ns, pid) = (START_NS + after, self.pid);
         let realtime_ns = WALL_NS + monotonic_ns + i64::from(text.get(1).copied().unwrap_or(0));
-        self.plain(&format!(
+        self.own_record(&format!(
             r#"{{"ph":"M","pid":{pid},"tid":{pid},"name":"sa_anchor","args":{{"monotonic_ns":{monotonic_ns},"realtime_ns":{realtime_ns},"uncertainty_ns":41}}}}"#
         ));
     }
 
-    fn plain(&mut self, line: &str) {
-        self.bytes.extend_from_slice(line.as_bytes());
-        self.bytes.push(b'\n');
+    /// Appends a record of the recorder's own, in a block of slot 0. Outside of blocks, it would be part of an incomplete block before it.
+    fn own_record(&mut self, line: &str) {
+        self.block(0, format!("{line}\n").as_bytes());
     }
 }
 
