@@ -4,4 +4,4 @@ UNION ALL SELECT 'e2e_request_latency', SUM(answered_ns - read_ns) / 1e9, COUNT(
 UNION ALL SELECT 'request_queue_time', SUM(scheduled_ns - queued_ns) / 1e9, COUNT(scheduled_ns - queued_ns) FROM request WHERE answered_ns IS NOT NULL
 UNION ALL SELECT 'request_prefill_time', SUM(engine_first_token_ns - scheduled_ns) / 1e9, COUNT(engine_first_token_ns - scheduled_ns) FROM request WHERE answered_ns IS NOT NULL
 UNION ALL SELECT 'request_decode_time', SUM(last_token_ns - engine_first_token_ns) / 1e9, COUNT(last_token_ns - engine_first_token_ns) FROM request WHERE answered_ns IS NOT NULL
-UNION ALL SELECT 'request_inference_time', SUM(last_token_ns - scheduled_ns) / 1e9, COUNT(last_token_ns - scheduled_ns) FROM request WHERE answered_ns IS NOT NULL;
+UNION ALL SELECT 'request_inference_time', SUM(last_token_ns - scheduled_ns) / 1e9, COUNT(last_token_ns - scheduled_ns) FROM request WHERE answered_ns IS NOT NULL ORDER BY metric;
