@@ -6,5 +6,4 @@ SELECT process, COUNT(*) AS steps, SUM(prefill_tokens) AS prefill_tokens, SUM(de
   AVG(CASE WHEN prefill_tokens > 0 AND decode_tokens > 0 THEN dur_us END) AS mixed_step_us
 FROM step
 WHERE role = 'engine'
-GROUP BY upid, process
-ORDER BY upid;
+GROUP BY upid, process ORDER BY upid;

@@ -1,7 +1,6 @@
 """Runs statements over the tables of a run with an engine that this Python has: DuckDB, DataFusion or Spark. `sa-profile sql` carries this file.
 
 Usage: engine.py [--engine duckdb|datafusion|spark] [--master URL] [--format table|csv|json] TABLES < STATEMENTS
-
 TABLES has a folder for each table, and in it one for each host (`host=<host>`). Those of a host count if it has `metadata`, which comes last. A NUL separates statements.
 Exit 0: done. 1: the engine refused a statement. 2: no engine, no tables."""
 
@@ -225,11 +224,12 @@ def engine_name(wanted):
     raise Unusable(f"expected {expected} in {python}, found none: {python} -m pip install {package}")
 
 
-def create_views(engine, folder):
-    """Makes the tables of a folder known to an engine: those of hosts that have `metadata`."""
+def create_views(engine, folder, text):
+    """Makes the tables of a folder that a text may name known to an engine: those of hosts that have `metadata`. In Spark a view of many files takes seconds."""
     is_remote, shifts = "://" in folder, {}
     whole = whole_of_url(engine) if is_remote else partitions(folder, "metadata")
-    for table in TABLES:
+    is_named = lambda table: table in ("metadata", "clock") or "show" in text or "schema" in text or table.removesuffix("s") in text
+    for table in filter(is_named, TABLES):
         there = whole if is_remote else partitions(folder, table)
         if not there & whole:
             engine.hint = ". An older version wrote these tables, and the run must be written again to have all of them"
@@ -245,13 +245,14 @@ def create_views(engine, folder):
         if table == "clock":
             shifts = shifts_of(engine, source)
         engine.run(f"{engine.view} {table} AS {view_of(table, source, engine, shifts)}")
-    for name, text in VIEWS.items() if is_remote or partitions(folder, "track") else ():
-        engine.run(f"{engine.view} {name} AS {text}")
+    for name, view in VIEWS.items():
+        if name in text:
+            engine.run(f"{engine.view} {name} AS {view}")
     try:
-        for text in engine.functions:
-            engine.run(text)
+        for function in engine.functions if "extract_arg" in text else ():
+            engine.run(function)
     except engine.failure:
-        pass  # an older DuckDB has no VARIANT: statements that need the function fail, and say so
+        pass  # an older DuckDB has no VARIANT: the statement fails, and says so
 
 
 def refuse_newer(engine, source):
@@ -352,8 +353,8 @@ def print_json(names, rows, out):
 PRINTERS = {"table": print_table, "csv": print_csv, "json": print_json}
 
 
-def begun(arguments):
-    """The name of the engine, and the engine with the tables."""
+def begun(arguments, text):
+    """The name of the engine, and the engine with the tables that a text may name."""
     is_remote = "://" in arguments.tables
     folder = arguments.tables if is_remote else os.path.abspath(arguments.tables)
     if not is_remote and not partitions(folder, "metadata"):
@@ -368,7 +369,7 @@ def begun(arguments):
     except Exception as error:  # a package may fail in any way as it is imported
         raise Unusable(f"expected {PACKAGES[name]} that works in {sys.executable or 'python3'}, found: {first_line(error)}") from error
     try:
-        create_views(engine, folder)
+        create_views(engine, folder, text.lower())
     except Unusable:
         raise
     except engine.failure as error:
@@ -378,7 +379,7 @@ def begun(arguments):
 
 def answer(arguments, statements, out):
     """Runs statements and prints their rows."""
-    name, engine = begun(arguments)
+    name, engine = begun(arguments, " ".join(statements))
     for statement in statements:
         try:
             names, rows = engine.rows(statement)
