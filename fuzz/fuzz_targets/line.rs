@@ -31,15 +31,36 @@ fn same_verdict(text: &str, accepted: bool) {
     let strict = serde_json::from_str::<Map<String, Value>>(text).is_ok();
     assert!(accepted || !strict, "a good object was refused");
     let skipped = serde_json::from_str::<IgnoredAny>(text).is_ok();
-    let has_odd_number = ["NaN", "Infinity"].iter().any(|word| text.contains(word));
+    let is_but_for_numbers =
+        || serde_json::from_str::<IgnoredAny>(&without_odd_numbers(text)).is_ok();
     assert!(
-        skipped || !accepted || has_odd_number,
+        skipped || !accepted || is_but_for_numbers(),
         "a bad object was accepted"
     );
     let object = text
         .trim_start_matches([' ', '\t', '\r', '\n'])
         .starts_with('{');
     assert!(object || !accepted, "no object was accepted");
+}
+
+/// Returns the text with 0 in the place of each `NaN`, `Infinity` and `-Infinity` outside of strings.
+fn without_odd_numbers(text: &str) -> String {
+    let (mut out, mut rest, mut is_in_string) = (String::new(), text, false);
+    while let Some(first) = rest.chars().next() {
+        let odd = ["NaN", "Infinity", "-Infinity"];
+        let odd = odd
+            .into_iter()
+            .find(|word| !is_in_string && rest.starts_with(word));
+        let taken = match (odd, first) {
+            (Some(word), _) => word.len(),
+            (None, '\\') if is_in_string => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            _ => first.len_utf8(),
+        };
+        is_in_string ^= first == '"';
+        out.push_str(if odd.is_some() { "0" } else { &rest[..taken] });
+        rest = &rest[taken..];
+    }
+    out
 }
 
 /// Of a repeated key the canonical reader takes the first, the scanner the last; our recorder repeats none.
