@@ -12,7 +12,7 @@
     reason = "a measurement that cannot be made is none"
 )]
 
-use sa_recorder::format::control::{Control, LEAD_NS, SWITCH_RECORD};
+use sa_format::control::{Control, LEAD_NS, Switch};
 use sa_recorder::{now_ns, span};
 use std::collections::BTreeMap;
 use std::fs;
@@ -199,7 +199,7 @@ fn told(bytes: &[u8], id: &str) -> u64 {
     let mark = format!(r#""control":"{id}""#);
     let lines = bytes.split(|byte| *byte == b'\n');
     let mut records = lines.filter(|line| {
-        memchr::memmem::find(line, SWITCH_RECORD.as_bytes()).is_some()
+        memchr::memmem::find(line, Switch::NAME.as_bytes()).is_some()
             && memchr::memmem::find(line, mark.as_bytes()).is_some()
     });
     let event = records.next().and_then(parse_canonical);

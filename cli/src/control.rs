@@ -1,8 +1,8 @@
 //! Stores a control for the live processes of a run.
 
 use crate::error::Error;
-use sa_recorder::format::Level;
-use sa_recorder::format::control::{
+use sa_format::Level;
+use sa_format::control::{
     CONTROL_FILE, CONTROL_VERSION, Control, LEAD_NS, MAX_CONTROL_BYTES, Steps, SwitchCause,
 };
 use std::collections::hash_map::RandomState;

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::words::say;
+use sa_format::DEFAULT_DIRECTORY;
 use sa_recorder::RunPaths;
-use sa_recorder::format::DEFAULT_DIRECTORY;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use trace_merge::Runs;

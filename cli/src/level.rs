@@ -3,8 +3,8 @@
 use crate::control::Wish;
 use crate::error::Error;
 use crate::{directory, obey};
-use sa_recorder::format::Level;
-use sa_recorder::format::control::SwitchCause;
+use sa_format::Level;
+use sa_format::control::SwitchCause;
 use std::process::ExitCode;
 
 /// Changes the levels that every process records from now on.

@@ -27,7 +27,7 @@ mod words;
 
 use clap::{Parser, Subcommand};
 use error::Error;
-use sa_recorder::format::visible_lines;
+use sa_format::visible_lines;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use trace_merge::{OrExit, use_recorded_mode};

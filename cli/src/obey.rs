@@ -4,7 +4,7 @@ use crate::control::{Wish, store};
 use crate::error::Error;
 use crate::{print, say};
 use memchr::memmem;
-use sa_recorder::format::control::Control;
+use sa_format::control::Control;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ use crate::words::amount;
 use crate::words::{processes, say, say_plain};
 use directory::Directory;
 use environment::Settings;
-use sa_recorder::format::{DEFAULT_DIRECTORY, run_folder_name};
+use sa_format::{DEFAULT_DIRECTORY, run_folder_name};
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::level::{self, Levels};
 use crate::words::amount::{count, duration, grouped};
 use crate::{directory, obey};
-use sa_recorder::format::control::{Steps, SwitchCause};
+use sa_format::control::{Steps, SwitchCause};
 use std::process::ExitCode;
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ mod table;
 use crate::error::Error;
 use crate::{directory, print, print_data};
 use run::Run;
-use sa_recorder::format::visible_json;
+use sa_format::visible_json;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::thread;

@@ -3,7 +3,7 @@
 use crate::control::Wish;
 use crate::error::Error;
 use crate::{directory, obey};
-use sa_recorder::format::control::SwitchCause;
+use sa_format::control::SwitchCause;
 use std::process::ExitCode;
 
 /// Switches recording off in every process; open spans are kept, and marked.

@@ -3,7 +3,7 @@
 pub(crate) mod amount;
 
 use amount::grouped;
-use sa_recorder::format::{visible, visible_lines};
+use sa_format::{visible, visible_lines};
 use std::io::{self, Write};
 
 /// Says a line under the program's name.

@@ -4,7 +4,7 @@
 mod program;
 
 use program::{Ended, Ground, PROGRAM, Started, worker};
-use sa_recorder::format::{segment_name, stem_and_segment};
+use sa_format::{segment_name, stem_and_segment};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sa_recorder::format::{BlockHeader, block_sum};
+use sa_format::{BlockHeader, block_sum};
 use trace_merge::blocks::{Piece, split};
 use trace_merge::scan::{Found, Part, scan_part};
 

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
-use sa_recorder::format::ring as layout;
+use sa_format::ring as layout;
 use serde_json::{Map, Value};
 use trace_merge::ring::{OpenSpan, Ring, RingBytes, recover, rows};
 

@@ -58,7 +58,7 @@
 )]
 
 mod event;
-pub mod format;
+
 #[doc(hidden)]
 pub mod host;
 mod lifecycle;
@@ -80,11 +80,11 @@ pub use event::instant::{ready_instant, site_counter, site_instant};
 pub use event::span::SiteArgs;
 pub use event::span::{SpanGuard, SpanId, begin, end};
 pub use event::track::{Track, TrackProcess};
-pub use format::Level;
 pub use lifecycle::restart::StartError;
 pub use recorder::Recorder;
 pub use run::config::{Config, Keep, Levels, RunPaths, Threads};
 pub use run::membership::new_run_id;
+pub use sa_format::Level;
 pub use segment::fragment::holds_rings;
 pub use sys::clock::now_ns;
 #[doc(hidden)]

@@ -7,16 +7,16 @@ use crate::event::async_span::AsyncSpan;
 use crate::event::instant as event;
 use crate::event::span::SpanGuard;
 use crate::event::track::{Track, TrackProcess};
-use crate::format::Level;
 use crate::lifecycle::restart;
 use crate::process::reclaim::{self, ProcessRef};
 use crate::process::start;
 use crate::run::config::{self, Config, Levels};
 use crate::run::membership as run;
-use crate::sys::environment::variable;
+use crate::sys::variable;
 use crate::sys::wait::PATIENCE_NS;
 use crate::text::value::Args;
 use crate::thread::thread_state;
+use sa_format::Level;
 
 /// The recorder of this process. A handle without contents: every copy, in every thread, is the same recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,7 @@
 pub(crate) mod cancel;
 pub(crate) mod clock;
 pub(crate) mod dir;
-#[cfg(test)]
-pub(crate) mod emulator;
 mod entries;
-pub(crate) mod environment;
 pub(crate) mod epoch;
 pub(crate) mod fd;
 pub(crate) mod fork_fds;
@@ -25,7 +22,24 @@ pub(crate) mod thread;
 pub(crate) mod threads;
 pub(crate) mod wait;
 
+use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Returns true if this program has rights that its caller lacks (set-user-id, set-group-id, file capabilities), as the kernel said when it was executed.
+pub fn is_privileged() -> bool {
+    // SAFETY: reads a word that the kernel gave the process.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Returns a variable of the environment; `None` in a program with raised privileges. The caller chose its environment, and would decide where such a
+/// program writes files, and with which mode. Every variable is therefore read here.
+pub fn variable(name: &str) -> Option<OsString> {
+    if is_privileged() {
+        None
+    } else {
+        std::env::var_os(name)
+    }
+}
 
 /// Whether this process has already said something on stderr.
 static SAID: AtomicBool = AtomicBool::new(false);
@@ -35,7 +49,7 @@ pub fn warn_once(text: &str) {
     if SAID.swap(true, Ordering::Relaxed) {
         return;
     }
-    stderr::say(format!("sa-profile: {}\n", crate::format::visible(text)).as_bytes());
+    stderr::say(format!("sa-profile: {}\n", sa_format::visible(text)).as_bytes());
 }
 
 /// The page size of this machine.
@@ -87,4 +101,20 @@ pub fn run_at_exit(at_exit: extern "C" fn()) {
 pub fn run_after_fork(in_child: unsafe extern "C" fn()) {
     // SAFETY: the function is a static one; it only makes async-signal-safe calls.
     unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}
+
+/// Tests in an emulator of another machine, which does some calls of the system in its own way.
+#[cfg(test)]
+pub(crate) mod emulator {
+    /// Set where the tests run in one.
+    const EMULATED: &str = "SA_TEST_EMULATED";
+
+    /// Returns true if a test is skipped because an emulator lacks what it needs, and says so.
+    pub(crate) fn lacks(what: &str, test: &str) -> bool {
+        let is_emulated = std::env::var_os(EMULATED).is_some();
+        if is_emulated {
+            eprintln!("SKIPPED {test}: the emulator has no {what}");
+        }
+        is_emulated
+    }
 }

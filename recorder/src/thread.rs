@@ -2,6 +2,5 @@
 
 pub(crate) mod event_writer;
 pub(crate) mod open_span;
-pub(crate) mod piece;
 pub(crate) mod slot_writer;
 pub(crate) mod thread_state;

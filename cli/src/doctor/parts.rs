@@ -3,7 +3,7 @@
 use super::finding::Finding;
 use super::torch_npu;
 use crate::run::preload;
-use sa_recorder::format::VERSION;
+use sa_format::VERSION;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -3,12 +3,12 @@
 use super::finding::Finding;
 use crate::status::crash;
 use crate::words::{plural, printable, processes};
-use sa_recorder::RunPaths;
-use sa_recorder::format::loss::Cause;
-use sa_recorder::format::{
-    END_RECORD, FRAGMENT_RECORD, FragmentHeader, Metadata, REMOVED_FILE, RING_SUFFIX, RUN_FILE,
-    Reach, RemovedRuns, RingKind, RunFile, is_ring_name, segment_name, stem_and_segment,
+use sa_format::loss::Cause;
+use sa_format::{
+    End, FragmentHeader, REMOVED_FILE, RING_SUFFIX, RUN_FILE, Reach, Record, RemovedRuns, RingKind,
+    RunFile, is_ring_name, segment_name, stem_and_segment,
 };
+use sa_recorder::RunPaths;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -243,15 +243,15 @@ fn read(path: &Path, has_ring: bool) -> Option<Fragment> {
         .take(16 << 10)
         .read_until(b'\n', &mut line)
         .ok()?;
-    let record: Metadata<FragmentHeader> = serde_json::from_slice(&line).ok()?;
-    let has_events = record.args.segment > 0 || has_events(&mut reader).ok()?;
+    let header = FragmentHeader::parse(&line)?;
+    let has_events = header.segment > 0 || has_events(&mut reader).ok()?;
     let mut file = reader.into_inner();
     let has_end = has_end(&mut file).ok()?;
     // A forked child keeps the lock of its dead parent. Without locks, or with processes of another host, assume that the process lives.
     let is_locked = has_exclusive_lock(&file).unwrap_or(true);
-    let is_live = is_locked && is_alive_here(&record.args).unwrap_or(true);
-    (record.name == FRAGMENT_RECORD).then_some(Fragment {
-        header: record.args,
+    let is_live = is_locked && is_alive_here(&header).unwrap_or(true);
+    Some(Fragment {
+        header,
         state: match (is_live, has_end) {
             (true, _) => State::Live,
             (false, true) => State::Ended,
@@ -287,7 +287,7 @@ fn has_end(file: &mut File) -> std::io::Result<bool> {
     let mut tail = Vec::new();
     file.read_to_end(&mut tail)?;
     let tail = String::from_utf8_lossy(&tail);
-    Ok(tail.contains(&format!("\"name\":\"{END_RECORD}\"")))
+    Ok(tail.contains(&format!("\"name\":\"{}\"", End::NAME)))
 }
 
 fn of_fragments(fragments: &[Fragment]) -> Vec<Finding> {

@@ -1,6 +1,6 @@
 //! Tells whether every user of this machine may read a file. If not, serving it on 127.0.0.1 takes a token, because every user can connect there.
 
-use sa_recorder::format::{FRAGMENTS_DIR, stem_and_segment};
+use sa_format::{FRAGMENTS_DIR, stem_and_segment};
 use std::fs::{self, DirEntry, File};
 use std::io;
 use std::os::fd::AsRawFd;

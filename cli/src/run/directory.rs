@@ -1,7 +1,7 @@
 //! The directory of a run: made, or checked where the user named one that is there.
 
 use nix::unistd::{AccessFlags, access, geteuid};
-use sa_recorder::format::DEFAULT_DIRECTORY;
+use sa_format::DEFAULT_DIRECTORY;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};

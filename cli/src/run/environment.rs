@@ -151,7 +151,7 @@ pub(crate) fn trace_file(text: &str) -> Result<PathBuf, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sa_recorder::format::run_folder_name;
+    use sa_format::run_folder_name;
 
     fn settings() -> Settings {
         Settings {

@@ -3,8 +3,8 @@
 use crate::control::wall_ns;
 use crate::error::Error;
 use crate::status::crash;
-use sa_recorder::format::Level;
-use sa_recorder::format::loss::Cause;
+use sa_format::Level;
+use sa_format::loss::Cause;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -133,7 +133,7 @@ impl Run {
         self.start_realtime_ns = self.start_realtime_ns.into_iter().chain(began).min();
         self.bytes += contents.bytes;
         self.events += contents.events;
-        let is_lost = |cause: &str| Cause::of_name(cause).is_none_or(Cause::loses_events);
+        let is_lost = |cause: &str| Cause::from_name(cause).is_none_or(Cause::loses_events);
         let lost = contents.lost.iter().filter(|(cause, _)| is_lost(cause));
         self.lost += lost.map(|(_, events)| events).sum::<u64>();
         let header = &process.header;

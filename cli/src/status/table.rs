@@ -173,7 +173,7 @@ fn deaths(run: &Run) -> Deaths {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sa_recorder::format::Level;
+    use sa_format::Level;
     use std::collections::BTreeMap;
     use trace_merge::Death;
 

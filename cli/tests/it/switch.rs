@@ -2,8 +2,8 @@
 
 use crate::host::Host;
 use crate::{Finished, run};
-use sa_recorder::format::Level;
-use sa_recorder::format::control::{CONTROL_FILE, Control, SwitchCause};
+use sa_format::Level;
+use sa_format::control::{CONTROL_FILE, Control, SwitchCause};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::recipe::{START_NS, WALL_NS};
 use super::ring::ring;
-use sa_recorder::format::{BlockHeader, block_sum};
+use sa_format::{BlockHeader, block_sum};
 use std::fmt::Write;
 
 /// Slots that blocks are of.

@@ -1,7 +1,7 @@
 //! A small ring of one slot.
 
 use super::process::RING_BYTES;
-use sa_recorder::format::ring as layout;
+use sa_format::ring as layout;
 
 const PAGE: usize = 4096;
 const SITES: usize = 1024;

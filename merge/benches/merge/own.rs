@@ -6,9 +6,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, BlockHeader, END_RECORD, FRAGMENT_RECORD, FragmentHeader, LANE_BASE,
-    Metadata, RingKind, VERSION, block_sum,
+use sa_format::{
+    Anchor, BlockHeader, End, FragmentHeader, LANE_BASE, Record, RingKind, VERSION, block_sum,
 };
 
 use crate::lines::{Counts, Random, Us};
@@ -124,12 +123,10 @@ impl Writer {
             ring: RingKind::File,
             page_bytes: 4096,
             levels: None,
+            open_ns: None,
+            late_ns: None,
         };
-        serde_json::to_writer(
-            &mut self.out,
-            &Metadata::new(self.pid, FRAGMENT_RECORD, header),
-        )?;
-        self.out.write_all(b"\n")?;
+        header.write(self.pid, &mut self.out)?;
         self.anchor(&mut slots[0])?;
         let pid = self.pid;
         writeln!(
@@ -152,18 +149,15 @@ impl Writer {
             realtime_ns: 1_795_248_902_123_456_789 + self.now_ns,
             uncertainty_ns: 41,
         };
-        serde_json::to_writer(
-            &mut slot.pending,
-            &Metadata::new(self.pid, ANCHOR_RECORD, anchor),
-        )?;
-        slot.pending.push(b'\n');
-        Ok(())
+        anchor.write(self.pid, &mut slot.pending)
     }
 
     fn end(&mut self) -> io::Result<()> {
-        let args = serde_json::json!({ "monotonic_ns": self.now_ns });
-        serde_json::to_writer(&mut self.out, &Metadata::new(self.pid, END_RECORD, args))?;
-        self.out.write_all(b"\n")
+        let end = End {
+            monotonic_ns: self.now_ns,
+            ..End::default()
+        };
+        end.write(self.pid, &mut self.out)
     }
 
     /// One step of a worker: kernels, the step around them (spans are written when they end), and something beside it.

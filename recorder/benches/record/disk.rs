@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use sa_recorder::format::stem_and_segment;
+use sa_format::stem_and_segment;
 
 /// Events and bytes of one file.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,9 +5,6 @@ mod open;
 
 use crate::event::span::{SiteArgs, site_args};
 use crate::event::track::Track;
-use crate::format::LANE_BASE;
-use crate::format::Level;
-use crate::format::loss::Cause;
 use crate::process::async_ids::OpenAsync;
 use crate::process::mask;
 use crate::process::state::Process;
@@ -18,6 +15,9 @@ use crate::text::site::Site;
 use crate::text::value::{self, Args, Value};
 use crate::thread::thread_state;
 use open::Spot;
+use sa_format::LANE_BASE;
+use sa_format::Level;
+use sa_format::loss::Cause;
 
 pub use by_id::AsyncSpanId;
 

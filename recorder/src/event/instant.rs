@@ -1,8 +1,6 @@
 //! Events without an extent on the stack: instants, counters, flows, durations told afterwards.
 
 use crate::event::span::{SiteArgs, site_args, site_series};
-use crate::format::Level;
-use crate::format::loss::Cause;
 use crate::process::mask;
 use crate::process::start;
 use crate::sys::clock::now_ns;
@@ -11,8 +9,10 @@ use crate::text::series;
 use crate::text::site::Site;
 use crate::text::value::Args;
 use crate::thread::event_writer::{Body, Name};
-use crate::thread::piece::Piece;
+use crate::thread::open_span::Piece;
 use crate::thread::thread_state;
+use sa_format::Level;
+use sa_format::loss::Cause;
 use twox_hash::XxHash3_64;
 
 /// The id of a flow: which of its events belong together.

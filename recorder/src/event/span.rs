@@ -4,7 +4,6 @@ mod by_id;
 
 use std::cell::Cell;
 
-use crate::format::Level;
 use crate::process::mask;
 use crate::process::start;
 use crate::sys::clock::{now_ns, thread_cpu_ns};
@@ -16,9 +15,10 @@ use crate::text::site::Site;
 use crate::text::value::{self, Args, Value};
 use crate::thread::event_writer::{Body, Name};
 use crate::thread::open_span::OpenSpan;
-use crate::thread::piece::Piece;
+use crate::thread::open_span::Piece;
 use crate::thread::slot_writer::SlotWriter;
 use crate::thread::thread_state::{self, ThreadState};
+use sa_format::Level;
 
 pub use by_id::SpanId;
 

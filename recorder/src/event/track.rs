@@ -6,8 +6,6 @@
 use std::io;
 
 use crate::event::instant::{FlowId, FlowPhase, flow_middle};
-use crate::format::Level;
-use crate::format::TrackRecord;
 use crate::process::mask;
 use crate::process::start;
 use crate::process::state::Process;
@@ -19,6 +17,8 @@ use crate::text::name::write_name;
 use crate::text::series;
 use crate::text::value::Args;
 use crate::thread::thread_state;
+use sa_format::Level;
+use sa_format::TrackRecord;
 
 /// The group of rows that a track belongs to, shown as a process of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::format::loss::Cause;
-use crate::format::{END_RECORD, RingKind};
 use crate::process::flush::{self, Outcome};
 use crate::process::state::Process;
 use crate::ring::slot::Slot;
 use crate::sys::memory::look_for_room;
 use crate::sys::wait::{self, PATIENCE_NS};
 use crate::text::record::metadata_line;
+use sa_format::loss::Cause;
+use sa_format::{End, RingKind};
 
 use crate::process::mask;
 use crate::process::open_spans;
@@ -23,12 +23,6 @@ const FINISH_BYTES: usize = 96 << 10;
 const SENTENCE_BYTES: usize = 4 << 10;
 /// What comes after the last wait for the file.
 const REST_NS: u64 = 200_000_000;
-
-/// The args of the last record.
-#[derive(serde::Serialize)]
-struct Goodbye {
-    monotonic_ns: u64,
-}
 
 impl Process {
     /// Flushes every slot, waiting `patience_ns` for whoever is writing; returns whether all are empty then.
@@ -103,10 +97,11 @@ impl Process {
         }
         open_spans::close_all(self);
         self.flush_or_give_up(end_ns);
-        let end = Goodbye {
+        let end = End {
             monotonic_ns: clock::now_ns(),
+            ..End::default()
         };
-        self.tell(&metadata_line(self.pid, END_RECORD, end));
+        self.tell(&metadata_line(self.pid, &end));
         if self.flush_until(end_ns)
             && let Some(mut active) = self.fragment.lock_until(end_ns)
         {

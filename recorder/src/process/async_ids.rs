@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::format::loss::Cause;
 use crate::sys::wait;
+use sa_format::loss::Cause;
 
 /// Async spans of one process that may be open at a time: a host that forgets to end them shall not grow without end.
 const MAX_OPEN: usize = 1 << 16;

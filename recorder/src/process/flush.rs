@@ -3,8 +3,6 @@
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
-use crate::format::loss::Cause;
-use crate::format::{BlockHeader, MAX_HEADER_BYTES, block_sum, ring as layout};
 use crate::process::state::Process;
 use crate::ring::loss::Loss;
 use crate::ring::slot::{GENERATION, Slot};
@@ -13,6 +11,8 @@ use crate::segment::block::{Block, LEAD_BYTES};
 use crate::sys::clock;
 use crate::sys::wait::{self, PATIENCE_NS};
 use crate::text::event_count;
+use sa_format::loss::Cause;
+use sa_format::{BlockHeader, MAX_HEADER_BYTES, block_sum, ring as layout};
 
 /// The file grows in steps of this size while there is enough to write. Into reserved blocks, appends of 64 KiB that start and end at a multiple of
 /// it take 21 ns for 119 bytes here. Those of 32 KiB take 26, and those of 16 KiB 37. Others take up to 270, for the page cache then works with

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::format::Level;
 use crate::process::pending;
 use crate::run::config::Levels;
 use crate::sys::clock;
+use sa_format::Level;
 
 /// Levels that are on, and above them the tag of the recording; [`UNKNOWN`] until the environment was read.
 static MASK: AtomicU32 = AtomicU32::new(UNKNOWN);

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::io::Write;
 
-use crate::format::{OWN_CATEGORY, try_visible};
 use crate::process::state::Process;
 use crate::ring::lanes::LaneName;
 use crate::run::membership::ProcessName;
@@ -15,6 +14,7 @@ use crate::sys::wait;
 use crate::text::name::cut_name;
 use crate::text::record::{Growing, process_name_line};
 use crate::text::value::Args;
+use sa_format::{OWN_CATEGORY, try_visible};
 
 /// A longer record of the program's own is not told: the process's own slot holds names and losses.
 const MAX_METADATA_BYTES: usize = 16 << 10;

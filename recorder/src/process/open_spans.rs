@@ -2,9 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::format::LANE_BASE;
-use crate::format::loss::Cause;
-use crate::format::ring::{self as layout, SpanText};
 use crate::process::flush;
 use crate::process::state::Process;
 use crate::ring::open_entry::OpenEntry;
@@ -14,6 +11,9 @@ use crate::sys::memory::{leave_out, reserve};
 use crate::text::line::{self, Place};
 use crate::text::name::write_name;
 use crate::text::value;
+use sa_format::LANE_BASE;
+use sa_format::loss::Cause;
+use sa_format::ring::{self as layout, SpanText};
 
 /// Marks a span without an end.
 const UNFINISHED: &str = "unfinished";

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::format::loss::Cause;
 use crate::process::flush::append;
 use crate::process::state::Process;
 use crate::ring::counters::Untold;
@@ -11,6 +10,7 @@ use crate::ring::open_entry::OpenEntry;
 use crate::ring::slot::{GENERATION, Slot};
 use crate::sys::memory;
 use crate::sys::wait;
+use sa_format::loss::Cause;
 
 /// Room for the records of losses.
 const LOSS_BYTES: usize = 4 << 10;
@@ -98,7 +98,7 @@ impl Process {
         let line = loss.line(self.pid, slot.index, GENERATION);
         let head = own.head();
         pending.tell_by(head + line.len() as u64);
-        append(own, head, line.as_bytes(), 0);
+        append(own, head, &line, 0);
         pending.clear();
     }
 
@@ -109,7 +109,7 @@ impl Process {
         }
     }
 
-    fn tell_untold(&self, cause: Cause, untold: &Untold, line: &str) {
+    fn tell_untold(&self, cause: Cause, untold: &Untold, line: &[u8]) {
         let own = self.ring.own_slot();
         if !self.make_room(own, line.len() as u64) {
             return;
@@ -117,7 +117,7 @@ impl Process {
         self.open_horizon.note(untold.first_ns);
         let head = own.head();
         self.lost.tell_by(cause, untold, head + line.len() as u64);
-        append(own, head, line.as_bytes(), 0);
+        append(own, head, line, 0);
         self.lost.told(cause, untold);
     }
 
@@ -143,7 +143,7 @@ impl Process {
             if first {
                 self.tell_untold(cause, &untold, &line);
             } else {
-                self.tell_in_turn(line.as_bytes());
+                self.tell_in_turn(&line);
             }
         }
     }

@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use crate::format::loss::Cause;
-use crate::format::{FragmentHeader, RingKind, VERSION};
 use crate::process::async_ids::AsyncIds;
 use crate::process::errand;
 use crate::process::mask;
@@ -29,14 +27,16 @@ use crate::run::membership::{self as run, Before, ProcessName, Run};
 use crate::segment::fragment;
 use crate::segment::names::Names;
 use crate::sys;
-use crate::sys::environment::variable;
 use crate::sys::epoch::EpochWords;
 use crate::sys::fd;
 use crate::sys::fork_fds;
 use crate::sys::memory::{self, look_for_room};
 use crate::sys::spin_lock::SpinLock;
+use crate::sys::variable;
 use crate::sys::wait::PATIENCE_NS;
 use crate::text::record::process_name_line;
+use sa_format::loss::Cause;
+use sa_format::{FragmentHeader, RingKind, VERSION};
 
 /// Room for what the start allocates; the C library keeps so much for the thread that has looked for it.
 const START_BYTES: usize = 96 << 10;
@@ -327,6 +327,8 @@ fn header(identity: &Identity, run: &Run, nonce: u64) -> FragmentHeader {
         ring: RingKind::File,
         page_bytes,
         levels: None,
+        open_ns: None,
+        late_ns: None,
     }
 }
 

@@ -118,6 +118,7 @@ impl Process {
             ring: &self.ring,
             names: &self.names,
             lost: &self.lost,
+            open_horizon: &self.open_horizon,
         }
     }
 

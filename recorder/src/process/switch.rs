@@ -4,13 +4,10 @@
 //! without a helper, and where the helper is late. It may wait for the disk, for seconds where many write as fast as they can: just when somebody
 //! stops them.
 
-use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use crate::format::control::{CONTROL_VERSION, Control, SWITCH_RECORD, Switch, SwitchCause};
-use crate::format::{Anchor, OWN_CATEGORY};
 use crate::process::mask;
 use crate::process::state::Process;
 use crate::run::config::Levels;
@@ -21,6 +18,8 @@ use crate::sys::clock;
 use crate::sys::memory::{leave_out, look_for_room};
 use crate::sys::wait;
 use crate::text::record::Growing;
+use sa_format::control::{CONTROL_VERSION, Control, Switch, SwitchCause};
+use sa_format::{Anchor, InstantPlace, write_instant};
 
 /// How often the file is looked at.
 const LOOK_NS: u64 = 250_000_000;
@@ -295,21 +294,21 @@ impl Schedule {
     }
 }
 
-/// Tells of a switch, at the instant from which on it held.
+/// Records a switch, at the instant from which it holds.
 fn tell(process: &Process, at_ns: u64, due: &Due) {
-    let (us, rest, pid) = (at_ns / 1000, at_ns % 1000, process.pid);
     let args = Switch {
         levels: due.levels.list(),
         cause: due.cause,
         control: due.control.clone(),
     };
+    let place = InstantPlace {
+        pid: process.pid.into(),
+        tid: process.pid.into(),
+        time_ns: i64::try_from(at_ns).unwrap_or(i64::MAX),
+        of_thread: false,
+    };
     let mut line = Growing::default();
-    let _ = write!(
-        line,
-        r#"{{"ph":"i","pid":{pid},"tid":{pid},"ts":{us}.{rest:03},"s":"p","name":"{SWITCH_RECORD}","cat":"{OWN_CATEGORY}","args":"#
-    ); // it takes everything
-    let _ = serde_json::to_writer(&mut line, &args);
-    line.add(b"}\n");
+    let _ = write_instant(&mut line, place, Switch::NAME, &args); // it takes everything
     match line.into_text() {
         Some(line) => process.tell(&line),
         None => leave_out(),

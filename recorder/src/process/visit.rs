@@ -7,7 +7,6 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::format::RingKind;
 use crate::process::errand;
 use crate::process::flush::{self, Extent};
 use crate::process::helper;
@@ -17,6 +16,7 @@ use crate::ring::file::Ring;
 use crate::run::config::Threads;
 use crate::sys::clock;
 use crate::sys::wait;
+use sa_format::RingKind;
 
 /// How long a process with one thread records before it gets the helper.
 const WHILE_NS: u64 = 5_000_000_000;

@@ -3,10 +3,10 @@
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use crate::format::ring as layout;
 use crate::ring::open_entry::OpenEntry;
 use crate::ring::text_area::TextArea;
 use crate::sys::map::Map;
+use sa_format::ring as layout;
 
 /// Most chunks of a chain: enough for all spans that may be open by id, 4,096 on a thread and 65,536 async ones, with 63 and 1,024 in a chunk.
 const CHUNKS: usize = 65;

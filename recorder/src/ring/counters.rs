@@ -3,10 +3,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::format::loss::Cause;
-use crate::format::ring as layout;
 use crate::sys::clock;
 use crate::sys::map::Map;
+use sa_format::loss::Cause;
+use sa_format::ring as layout;
 
 /// The counts of a process.
 #[derive(Debug)]

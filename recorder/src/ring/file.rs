@@ -5,9 +5,6 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-use crate::format::RingKind;
-use crate::format::loss::Cause;
-use crate::format::ring as layout;
 use crate::ring::chain::Chain;
 use crate::ring::counters::Counters;
 use crate::ring::open_entry::OpenEntry;
@@ -20,6 +17,9 @@ use crate::sys::memory::{boxed, gathered, out_of_memory};
 use crate::sys::page_bytes;
 use crate::sys::wait;
 use crate::text::site::Site;
+use sa_format::RingKind;
+use sa_format::loss::Cause;
+use sa_format::ring as layout;
 
 /// Where in the header the directory of the lanes' text areas lies.
 const LANE_TEXTS_AT: usize = 3072;
@@ -131,7 +131,7 @@ impl Ring {
     fn describe(&self, nonce: u64, pid: u32) {
         let small = |value: usize| u32::try_from(value).unwrap_or(0);
         for (at, value) in [
-            (layout::VERSION_AT, crate::format::VERSION),
+            (layout::VERSION_AT, sa_format::VERSION),
             (layout::PAGE_BYTES_AT, small(page_bytes())),
             (layout::PID_AT, pid),
             (layout::SITES_OFFSET_AT, small(SITES_AT)),

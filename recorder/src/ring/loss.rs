@@ -1,9 +1,10 @@
 //! What could not be kept: counted by cause, reported in the trace.
 
-use crate::format::loss::{Cause, LossRecord};
-use crate::format::{LANE_BASE, LOSS_RECORD, OWN_CATEGORY};
 use crate::ring::counters::Untold;
 use crate::text::event_count::{self, is_metadata};
+use crate::text::line::{line_start_ns, number_after};
+use sa_format::LANE_BASE;
+use sa_format::loss::{Cause, CountedLoss, LossRecord};
 
 /// Most bytes of the record of a loss that had a position, and of one that had none.
 pub(crate) const MAX_RECORD_BYTES: u64 = 512;
@@ -39,7 +40,7 @@ impl Loss {
             .filter(|line| !line.is_empty() && !is_metadata(line))
         {
             loss.events += event_count::event(line);
-            let at_ns = number(line, br#""ts":"#).unwrap_or(now_ns);
+            let at_ns = line_start_ns(line).unwrap_or(now_ns);
             loss.first_ns = if loss.first_ns == 0 {
                 at_ns
             } else {
@@ -56,9 +57,9 @@ impl Loss {
         loss
     }
 
-    /// The record that tells of the loss.
-    pub(crate) fn line(&self, pid: u32, slot: u32, generation: u32) -> String {
-        let record = LossRecord {
+    /// Returns the record of the loss as a line.
+    pub(crate) fn line(&self, pid: u32, slot: u32, generation: u32) -> Vec<u8> {
+        let loss = CountedLoss {
             pid,
             tid: if slot == 0 { 0 } else { self.tid },
             cause: self.cause,
@@ -68,19 +69,19 @@ impl Loss {
             place: Some((slot, generation, self.from, self.to)),
             error: 0,
         };
-        record.line()
+        loss.line()
     }
 }
 
 /// The kernel's thread whose line it is, if it is one's.
 fn thread_of(line: &[u8]) -> u32 {
-    let tid = number(line, br#""tid":"#).and_then(|tid| u32::try_from(tid).ok());
+    let tid = number_after(line, br#""tid":"#).and_then(|tid| u32::try_from(tid).ok());
     tid.filter(|tid| *tid < LANE_BASE).unwrap_or(0)
 }
 
-/// The record of events that never had a position.
-pub(crate) fn counted_line(pid: u32, cause: Cause, untold: &Untold) -> String {
-    let record = LossRecord {
+/// Returns the record of events that never had a position as a line.
+pub(crate) fn counted_line(pid: u32, cause: Cause, untold: &Untold) -> Vec<u8> {
+    let loss = CountedLoss {
         pid,
         tid: 0,
         cause,
@@ -90,44 +91,39 @@ pub(crate) fn counted_line(pid: u32, cause: Cause, untold: &Untold) -> String {
         place: None,
         error: untold.error,
     };
-    record.line()
+    loss.line()
 }
 
-/// The record of everything that went with removed segments: those below `first`.
+/// Returns the record of the `events` in removed segments, those below `first`, as a line.
 pub(crate) fn removed_line(
     pid: u32,
     first_ns: u64,
     last_ns: u64,
     events: u64,
     first: u32,
-) -> String {
-    let span_us = last_ns.saturating_sub(first_ns) / 1000;
-    let place = format!(r#","span_us":{span_us},"first":{first}"#);
-    record(pid, first_ns, Cause::DiskBound, events, &place)
+) -> Vec<u8> {
+    let record = LossRecord {
+        cause: Cause::DiskBound.name().into(),
+        events,
+        span_us: Some(last_ns.saturating_sub(first_ns) / 1000),
+        first: Some(first),
+        ..LossRecord::default()
+    };
+    record.line((pid.into(), pid.into()), signed(first_ns))
 }
 
-/// The record that nothing more is kept: what comes is told later, as far as it can be counted.
-pub(crate) fn stopped_line(pid: u32, at_ns: u64) -> String {
-    record(pid, at_ns, Cause::DiskBound, 0, r#","stopped":true"#)
+/// Returns the record that no further events are kept as a line. Later losses are recorded as far as they can be counted.
+pub(crate) fn stopped_line(pid: u32, at_ns: u64) -> Vec<u8> {
+    let record = LossRecord {
+        cause: Cause::DiskBound.name().into(),
+        stopped: true,
+        ..LossRecord::default()
+    };
+    record.line((pid.into(), pid.into()), signed(at_ns))
 }
 
-fn record(pid: u32, at_ns: u64, cause: Cause, events: u64, place: &str) -> String {
-    let (us, rest, cause) = (at_ns / 1000, at_ns % 1000, cause.name());
-    format!(
-        r#"{{"ph":"i","pid":{pid},"tid":{pid},"ts":{us}.{rest:03},"s":"p","name":"{LOSS_RECORD}","cat":"{OWN_CATEGORY}","args":{{"cause":"{cause}","events":{events}{place}}}}}"#
-    ) + "\n"
-}
-
-/// Reads a number of a canonical line, behind `key`; of a time in ns.
-fn number(line: &[u8], key: &[u8]) -> Option<u64> {
-    let at = memchr::memmem::find(line, key)? + key.len();
-    let mut digits = line[at..]
-        .iter()
-        .filter(|byte| **byte != b'.')
-        .take_while(|byte| byte.is_ascii_digit());
-    digits.try_fold(0u64, |value, digit| {
-        value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
-    })
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -142,7 +138,7 @@ mod tests {
             (loss.events, loss.first_ns, loss.last_ns, loss.to),
             (2, 5250, 9001, 100 + lines.len() as u64)
         );
-        let record: serde_json::Value = serde_json::from_str(&loss.line(1, 3, 0)).unwrap();
+        let record: serde_json::Value = serde_json::from_slice(&loss.line(1, 3, 0)).unwrap();
         assert_eq!(record["args"]["cause"], "disk_full");
         assert_eq!(
             (&record["args"]["from"], &record["args"]["slot"]),

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::format::ring as layout;
 use crate::sys::map::{Map, Part};
 use crate::sys::memory::gathered;
+use sa_format::ring as layout;
 
 /// An entry of a stack or of the lane table, in the mapped ring.
 #[derive(Clone, Copy)]

@@ -1,18 +1,27 @@
-//! How long before now the spans began that are not in the file yet. With this, a reader that searches for a time knows where it may stop.
+//! How far back the lines begin that are not in the file yet. It is in the header of each segment, so that a reader knows which segments may contain a
+//! line of a window.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use crate::format::ring::STACK_DEPTH;
 use crate::ring::file::Ring;
-use crate::ring::slot::Slot;
+use crate::ring::slot::{Slot, Turn};
 use crate::sys::clock::now_ns;
+use crate::sys::sleep;
+use crate::text::line::line_start_ns;
+use sa_format::ring::STACK_DEPTH;
+
+/// How often a slot whose lines somebody else is about to write is tried again.
+const TRIES: u32 = 20;
+/// Pause between two tries.
+const PAUSE: Duration = Duration::from_micros(50);
 
 /// The longest time between the begin of what was recorded only afterwards, and when it was.
 #[derive(Debug, Default)]
 pub(crate) struct OpenHorizon(AtomicU64);
 
 impl OpenHorizon {
-    /// Something that began at `start_ns` is about to be recorded, and was not open in the ring until then.
+    /// Notes that something that began at `start_ns` is about to be recorded, and was not open in the ring until now.
     pub(crate) fn note(&self, start_ns: u64) {
         let late_ns = now_ns().saturating_sub(start_ns);
         if late_ns > self.0.load(Ordering::Relaxed) {
@@ -25,17 +34,63 @@ impl OpenHorizon {
     }
 }
 
-/// The least start of all spans that are open on threads and lanes; the largest number if none is.
-pub(crate) fn least_open_ns(ring: &Ring) -> u64 {
-    let threads = ring.slots().map(least_on_stack);
+/// Returns the earliest start of all open spans, and of all lines that are recorded and not yet written; `None` if that is not known. The caller has the
+/// turn of slot `current`, if it writes one, and the lock on the fragment.
+pub(crate) fn earliest_unwritten_ns(
+    ring: &Ring,
+    current: Option<&Slot>,
+    line: &[u8],
+) -> Option<u64> {
+    // Open spans first: a span that ends in between has published its line by then.
+    let mut earliest_ns = earliest_open_ns(ring).min(earliest_in(line));
+    for slot in ring.slots() {
+        let is_current = current.is_some_and(|current| std::ptr::eq(current, slot));
+        let of_slot = match is_current {
+            true => earliest_pending_ns(slot),
+            false => {
+                let _turn = turn(slot)?;
+                earliest_pending_ns(slot)
+            }
+        };
+        earliest_ns = earliest_ns.min(of_slot);
+    }
+    Some(earliest_ns)
+}
+
+/// Takes the turn of a slot. Whoever has it gives it back soon, because the fragment is locked.
+fn turn(slot: &Slot) -> Option<Turn<'_>> {
+    for _ in 0..TRIES {
+        if let Some(turn) = slot.try_turn() {
+            return Some(turn);
+        }
+        sleep::sleep(PAUSE);
+    }
+    None
+}
+
+/// Returns the earliest start of a slot's lines that are not written yet. The caller has the turn.
+fn earliest_pending_ns(slot: &Slot) -> u64 {
+    let (from, head) = (slot.flushed().load(Ordering::Relaxed), slot.head());
+    // SAFETY: the caller has the turn, and `head` was read from the state.
+    earliest_in(unsafe { slot.published(from, head) })
+}
+
+fn earliest_in(lines: &[u8]) -> u64 {
+    let lines = lines.split(|byte| *byte == b'\n');
+    lines.filter_map(line_start_ns).min().unwrap_or(u64::MAX)
+}
+
+/// Returns the earliest start of all spans that are open on threads and lanes; the largest number if there is none.
+fn earliest_open_ns(ring: &Ring) -> u64 {
+    let threads = ring.slots().map(earliest_on_stack);
     let lanes = ring.lane_entries();
     let lanes = lanes.map(|(_, entry)| entry.start().load(Ordering::Acquire));
     let lanes = lanes.filter(|start_ns| *start_ns != 0);
     threads.chain(lanes).min().unwrap_or(u64::MAX)
 }
 
-/// The entries hold the outermost spans; 0 if none of them is open and a deeper one is.
-fn least_on_stack(slot: &Slot) -> u64 {
+/// Returns the earliest start of the spans on a stack. Its entries hold the outermost spans: 0 if none of them is open, but a deeper one is.
+fn earliest_on_stack(slot: &Slot) -> u64 {
     let depth = slot.depth();
     let entries = (0..depth.min(STACK_DEPTH)).filter_map(|at| slot.stack_entry(at));
     let starts = entries.map(|entry| entry.start().load(Ordering::Acquire));

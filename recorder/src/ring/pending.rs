@@ -5,10 +5,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::format::loss::Cause;
-use crate::format::ring as layout;
 use crate::ring::loss::Loss;
 use crate::sys::map::Map;
+use sa_format::loss::Cause;
+use sa_format::ring as layout;
 
 /// The entry of one slot; used by whoever holds the slot's lock on it.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ impl Pending {
     /// What was given up and not told, if anything was.
     pub(crate) fn loss(&self) -> Option<Loss> {
         Some(Loss {
-            cause: Cause::of_number(self.half(layout::LOSS_CAUSE_AT))?,
+            cause: Cause::from_number(self.half(layout::LOSS_CAUSE_AT))?,
             tid: self.half(layout::LOSS_TID_AT),
             from: self.get(layout::LOSS_FROM_AT),
             to: self.get(layout::LOSS_TO_AT),

@@ -6,13 +6,13 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use crate::format::ring as layout;
 use crate::ring::chain::Chain;
 use crate::ring::open_entry::OpenEntry;
 use crate::ring::pending::Pending;
 use crate::ring::text_area::TextArea;
 use crate::sys::map::Map;
 use crate::sys::page_bytes;
+use sa_format::ring as layout;
 
 /// The name of the thread that has a slot, or had it last.
 #[derive(Debug, Default)]

@@ -6,11 +6,11 @@
 use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-use crate::format::ring::{SpanText, text_word};
 use crate::ring::open_entry::OpenEntry;
 use crate::sys::map::Map;
 use crate::sys::memory::gathered;
 use crate::text::encode::Line;
+use sa_format::ring::{SpanText, text_word};
 
 /// Says how many args had no room.
 const CUT: &str = "sa_args_cut";

@@ -7,7 +7,6 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::format::{FragmentHeader, RING_SUFFIX, is_ring_name, segment_name, stem_and_segment};
 use crate::run::config::Config;
 use crate::run::folder::fragments_folder;
 use crate::run::identity::Identity;
@@ -16,6 +15,7 @@ use crate::run::previous::{self, UNKNOWN_RUN, modified};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::fd;
+use sa_format::{FragmentHeader, RING_SUFFIX, is_ring_name, segment_name, stem_and_segment};
 
 /// A ring without a fragment, and a fragment without a header, may be those of a process that is just starting.
 const STARTING: Duration = Duration::from_secs(60);
@@ -140,8 +140,8 @@ pub(crate) mod testing {
     //! A run directory made by hand.
 
     use super::*;
-    use crate::format::{FRAGMENT_RECORD, RingKind, VERSION};
     use crate::text::record::metadata_line;
+    use sa_format::{RingKind, VERSION};
     use std::fs::{self, File};
     use std::path::PathBuf;
 
@@ -179,7 +179,7 @@ pub(crate) mod testing {
         ) -> OwnedFd {
             let path = self.path(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let line = header.map(|header| metadata_line(header.pid, FRAGMENT_RECORD, header));
+            let line = header.map(|header| metadata_line(header.pid, header));
             fs::write(&path, line.unwrap_or_default()).unwrap();
             let file = File::options().append(true).open(path).unwrap();
             file.set_modified(std::time::SystemTime::now() - Duration::from_secs(age))
@@ -229,6 +229,8 @@ pub(crate) mod testing {
             ring: RingKind::File,
             page_bytes: 4096,
             levels: None,
+            open_ns: None,
+            late_ns: None,
         }
     }
 }

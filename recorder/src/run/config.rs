@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::format::{DEFAULT_DIRECTORY, Level};
+use sa_format::{DEFAULT_DIRECTORY, Level};
 
 /// Run directory; setting it turns recording on.
 pub(crate) const DIR: &str = "SA_PROFILE_DIR";
@@ -129,8 +129,8 @@ impl RunPaths {
     /// Lays a run out in `directory`.
     pub fn in_directory(directory: PathBuf) -> RunPaths {
         RunPaths {
-            fragments: directory.join(crate::format::FRAGMENTS_DIR),
-            trace: directory.join(crate::format::TRACE_FILE),
+            fragments: directory.join(sa_format::FRAGMENTS_DIR),
+            trace: directory.join(sa_format::TRACE_FILE),
             directory,
         }
     }

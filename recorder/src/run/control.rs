@@ -8,10 +8,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::format::control::{CONTROL_FILE, Control, MAX_CONTROL_BYTES};
 use crate::sys;
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
+use sa_format::control::{CONTROL_FILE, Control, MAX_CONTROL_BYTES};
 
 /// What changes when the file is replaced or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ pub(crate) fn forget_others(directory: &Path, run: &str, open: &Dir) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::control::{CONTROL_VERSION, SwitchCause};
+    use sa_format::control::{CONTROL_VERSION, SwitchCause};
     use std::fs;
 
     fn control(id: u64, run: &str) -> Control {

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::format::FRAGMENTS_DIR;
 use crate::run::config::{Config, RunPaths};
 use crate::sys::dir::Dir;
+use sa_format::FRAGMENTS_DIR;
 
 /// Where the fragments are.
 #[derive(Clone, Debug)]

@@ -9,7 +9,6 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::format::{FragmentHeader, RUN_FILE, RunFile, is_fragment_name};
 use crate::run::cleaning;
 use crate::run::config::Config;
 use crate::run::control;
@@ -20,6 +19,7 @@ use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
 use crate::sys::read;
+use sa_format::{FragmentHeader, RUN_FILE, RunFile, is_fragment_name};
 
 /// How long the other process may take that is setting the directory up.
 const PATIENCE: Duration = Duration::from_millis(500);

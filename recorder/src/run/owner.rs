@@ -2,9 +2,9 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::format::{FRAGMENT_RECORD, FragmentHeader, Metadata, RunFile};
 use crate::run::identity::{self, Identity};
 use crate::sys::{fd, read};
+use sa_format::{FragmentHeader, Record, RunFile};
 
 /// The process that a header or a run file names.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +67,7 @@ pub(crate) fn is_owned(file: &OwnedFd, header: &FragmentHeader, identity: &Ident
 pub(crate) fn read_header(file: &OwnedFd) -> Option<FragmentHeader> {
     let start = read::rest(file, 16 << 10).ok()?;
     let line = start.split(|byte| *byte == b'\n').next()?;
-    let record: Metadata<FragmentHeader> = serde_json::from_slice(line).ok()?;
-    (record.name == FRAGMENT_RECORD).then_some(record.args)
+    FragmentHeader::parse(line)
 }
 
 #[cfg(test)]

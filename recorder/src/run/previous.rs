@@ -9,15 +9,15 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
-use crate::format::{
-    FragmentHeader, PREVIOUS_DIR, RING_SUFFIX, is_fragment_name, is_ring_name, segment_name,
-    stem_and_segment,
-};
 use crate::run::config::Config;
 use crate::run::folder::folder_mode;
 use crate::run::owner::read_header;
 use crate::run::removed::Removed;
 use crate::sys::dir::Dir;
+use sa_format::{
+    FragmentHeader, PREVIOUS_DIR, RING_SUFFIX, is_fragment_name, is_ring_name, segment_name,
+    stem_and_segment,
+};
 
 /// The run of fragments without a usable header.
 pub(crate) const UNKNOWN_RUN: &str = "unknown";
@@ -241,8 +241,8 @@ fn young(runs: &[OldRun]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::RemovedRuns;
     use crate::run::cleaning::testing::{Ground, header};
+    use sa_format::RemovedRuns;
     use std::fs;
 
     #[test]

@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 
-use crate::format::{REMOVED_FILE, RemovedRun, RemovedRuns};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::{self, fd};
+use sa_format::{REMOVED_FILE, RemovedRun, RemovedRuns};
 
 /// Bytes that a cleaning reads to count events.
 const COUNTED_BYTES: u64 = 4 << 20;

@@ -4,23 +4,24 @@ use std::ffi::OsStr;
 use std::io;
 use std::sync::atomic::Ordering;
 
-use crate::format::loss::Cause;
-use crate::format::{FragmentHeader, MAX_HEADER_BYTES, RING_SUFFIX, segment_name};
 use crate::ring::counters::Counters;
 use crate::ring::file::Ring;
 use crate::ring::loss::stopped_line;
+use crate::ring::open_horizon::{OpenHorizon, earliest_unwritten_ns};
 use crate::run::folder::{Folder, folder_mode};
 use crate::segment::block::{Block, LEAD_BYTES};
 use crate::segment::bound::{Bound, Removed};
 use crate::segment::contents::Contents;
 use crate::segment::file::{Doomed, Found, Segment, cause_of};
 use crate::segment::names::Names;
-use crate::segment::preamble::preamble;
+use crate::segment::preamble::{Horizon, preamble};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
 use crate::sys::fork_fds;
 use crate::sys::memory::look_for_room;
+use sa_format::loss::Cause;
+use sa_format::{FragmentHeader, MAX_HEADER_BYTES, RING_SUFFIX, segment_name};
 
 /// How long a failed write is not repeated.
 const RETRY_NS: u64 = 1_000_000_000;
@@ -61,6 +62,23 @@ pub(crate) struct Source<'a> {
     pub(crate) names: &'a Names,
     /// Counts what goes when somebody removes the fragment.
     pub(crate) lost: &'a Counters,
+    /// How late events were recorded so far.
+    pub(crate) open_horizon: &'a OpenHorizon,
+}
+
+impl Source<'_> {
+    /// Returns how far back the lines may begin that are not written yet, `block` included.
+    fn horizon(&self, block: &Block<'_>) -> Horizon {
+        let (current, line) = match block.of {
+            Some((slot, _)) => (Some(slot), &[][..]),
+            None => (None, block.lines),
+        };
+        let open_ns = earliest_unwritten_ns(self.ring, current, line);
+        Horizon {
+            open_ns: open_ns.map(|open_ns| open_ns.min(clock::now_ns())),
+            late_ns: Some(self.open_horizon.longest_ns()),
+        }
+    }
 }
 
 /// Nothing but the process's own records is kept any more.
@@ -81,7 +99,7 @@ impl ActiveSegment {
         mode: u32,
         bound: Bound,
     ) -> io::Result<ActiveSegment> {
-        let text = preamble(&header, 0, bound.removed(), &[]);
+        let text = preamble(&header, 0, Horizon::default(), bound.removed(), &[]);
         Ok(ActiveSegment {
             segment: Segment::create(open, stem, 0, &text, mode)?,
             folder,
@@ -149,7 +167,7 @@ impl ActiveSegment {
         // Nothing stands between this look and the write: the host may close the number and open its own file at any time.
         let mut size = self.look(source).map_err(|error| cause_of(&error))?;
         if size + self.wants(block) > end && self.turns() {
-            size = self.turn(source, size, (block.len(), end))?;
+            size = self.turn(source, size, (block, end))?;
         }
         if size.saturating_add(self.wants(block)) > limit {
             return Err(Cause::FileSizeLimit);
@@ -197,9 +215,9 @@ impl ActiveSegment {
         &mut self,
         source: &Source<'_>,
         size: u64,
-        (wanted, end): (u64, u64),
+        (block, end): (&Block<'_>, u64),
     ) -> Result<u64, Cause> {
-        let now_ns = clock::now_ns();
+        let (now_ns, wanted) = (clock::now_ns(), block.len());
         if look_for_room(TURN_BYTES).is_err() {
             self.turn_after_ns = now_ns + RETRY_NS;
             return match self.bound.is_exceeded(size + wanted, end) {
@@ -216,10 +234,11 @@ impl ActiveSegment {
         let Some(turn) = self.bound.turn(number, &full, end) else {
             return Err(self.stop(size));
         };
+        let horizon = source.horizon(block);
         let begun = self.folder.open();
         let begun = begun.and_then(|folder| {
             Ok((
-                self.begin(source, &folder, number + 1, &turn.removed)?,
+                self.begin(source, &folder, number + 1, (horizon, &turn.removed))?,
                 folder,
             ))
         });
@@ -248,11 +267,11 @@ impl ActiveSegment {
         source: &Source<'_>,
         folder: &Dir,
         number: u32,
-        removed: &Removed,
+        (horizon, removed): (Horizon, &Removed),
     ) -> io::Result<Segment> {
         let names = source.names.lines(self.header.pid, source.ring);
         let make = |number| {
-            let text = preamble(&self.header, number, removed, &names);
+            let text = preamble(&self.header, number, horizon, removed, &names);
             Segment::create(folder, &self.stem, number, &text, self.mode)
         };
         let is_taken = |made: &io::Result<Segment>| {
@@ -279,7 +298,8 @@ impl ActiveSegment {
     /// Starts the segment anew after somebody removed it, counting what was in it and in others that are gone with it; gives its size.
     fn restart(&mut self, source: &Source<'_>) -> io::Result<u64> {
         let folder = self.folder.create(folder_mode(self.mode))?;
-        let segment = self.begin(source, &folder, self.segment.number, self.bound.removed())?;
+        let about = (Horizon::default(), self.bound.removed());
+        let segment = self.begin(source, &folder, self.segment.number, about)?;
         std::mem::replace(&mut self.segment, segment).close();
         self.segment.hold();
         if self.stopped.is_some() {
@@ -303,7 +323,7 @@ impl ActiveSegment {
         if size.saturating_add(line.len() as u64 + 1) > fd::file_size_limit() {
             return Cause::FileSizeLimit;
         }
-        if let Err(cause) = self.segment.write([b"", line.as_bytes(), b""], size, 0) {
+        if let Err(cause) = self.segment.write([b"", &line, b""], size, 0) {
             return cause;
         }
         self.stopped = Some(Stopped {

@@ -9,8 +9,8 @@ use crate::segment::contents::Contents;
 const SEGMENTS: u64 = 16;
 /// none smaller than this, or a process at full speed would begin thousands a second,
 pub(crate) const LEAST_SEGMENT_BYTES: u64 = 1 << 20;
-/// and none larger, for what is removed goes all at once.
-const MOST_SEGMENT_BYTES: u64 = 256 << 20;
+/// and none larger: a window is read in whole segments, and what is removed goes all at once.
+const MOST_SEGMENT_BYTES: u64 = 32 << 20;
 
 /// Below a limit on the size of files a segment ends so much sooner if what came first is kept. There it says that it is full, and what is lost then.
 const FAREWELL_BYTES: u64 = 128 << 10;
@@ -153,7 +153,7 @@ mod tests {
             (160, u64::MAX, 10 * MIB),
             (160, 3 * MIB, 3 * MIB),
             (160, MIB - 1, 10 * MIB),
-            (1 << 20, u64::MAX, 256 * MIB),
+            (1 << 20, u64::MAX, 32 * MIB),
         ] {
             let bound = Bound::new(max_mib * MIB, Keep::Last);
             assert_eq!(bound.segment_bytes(limit), expected, "{max_mib} {limit}");

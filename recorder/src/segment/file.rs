@@ -5,12 +5,12 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 
-use crate::format::loss::Cause;
-use crate::format::segment_name;
 use crate::segment::preallocate::Preallocation;
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
 use crate::sys::fork_fds;
+use sa_format::loss::Cause;
+use sa_format::segment_name;
 
 /// An open segment.
 #[derive(Debug)]

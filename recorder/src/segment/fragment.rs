@@ -7,10 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::format::control::SwitchCause;
-use crate::format::{
-    FRAGMENT_PREFIX, FragmentHeader, RING_SUFFIX, RingKind, segment_name, stem_and_segment,
-};
 use crate::run::config::Config;
 use crate::run::folder::Folder;
 use crate::segment::active_segment::ActiveSegment;
@@ -19,6 +15,10 @@ use crate::segment::tally::Tally;
 use crate::sys::dir::Dir;
 use crate::sys::fd;
 use crate::sys::wait;
+use sa_format::control::SwitchCause;
+use sa_format::{
+    FRAGMENT_PREFIX, FragmentHeader, RING_SUFFIX, RingKind, segment_name, stem_and_segment,
+};
 
 /// The fragment of this process.
 #[derive(Debug)]

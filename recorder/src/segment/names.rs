@@ -3,12 +3,12 @@
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use crate::format::LANE_BASE;
 use crate::ring::file::Ring;
 use crate::ring::lanes::{LaneName, Named, NumberRoom};
 use crate::segment::tracks::Tracks;
 use crate::sys::wait;
 use crate::text::record::{process_name_line, thread_name_line};
+use sa_format::LANE_BASE;
 
 /// The names of a process, its lanes and its tracks; those of its threads are in their slots.
 #[derive(Debug, Default)]

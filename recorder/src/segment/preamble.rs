@@ -1,31 +1,24 @@
 //! The first lines of a segment: with them it can be read when all older ones are gone.
 
-use crate::format::{
-    ANCHOR_RECORD, BlockAnchor, FRAGMENT_RECORD, FragmentHeader, REMOVED_RECORD, RemovedStreams,
-};
 use crate::ring::loss::removed_line;
 use crate::ring::slot::GENERATION;
 use crate::segment::bound::Removed;
 use crate::sys::clock;
 use crate::text::record::metadata_line;
+use sa_format::{FragmentHeader, RemovedStreams};
 
 /// Makes an anchor line of now.
 pub(crate) fn anchor_line(pid: u32) -> Vec<u8> {
-    metadata_line(pid, ANCHOR_RECORD, clock::anchor())
+    metadata_line(pid, &clock::anchor())
 }
 
-/// Makes an anchor line of now for a block; `open_ns` is the least start of what may be open.
-pub(crate) fn block_anchor_line(pid: u32, open_ns: u64, late_ns: u64) -> (Vec<u8>, u64) {
-    let anchor = clock::anchor();
-    let record = BlockAnchor {
-        anchor,
-        open_ns: Some(open_ns.min(anchor.monotonic_ns)),
-        late_ns: Some(late_ns),
-    };
-    (
-        metadata_line(pid, ANCHOR_RECORD, record),
-        anchor.monotonic_ns,
-    )
+/// How far back the lines of a segment and of later ones may begin.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Horizon {
+    /// [`FragmentHeader::open_ns`].
+    pub(crate) open_ns: Option<u64>,
+    /// [`FragmentHeader::late_ns`].
+    pub(crate) late_ns: Option<u64>,
 }
 
 /// The first lines of segment `number`: header, anchor, the names in force, and what went with removed segments. Its last line declares
@@ -33,22 +26,24 @@ pub(crate) fn block_anchor_line(pid: u32, open_ns: u64, late_ns: u64) -> (Vec<u8
 pub(crate) fn preamble(
     header: &FragmentHeader,
     number: u32,
+    horizon: Horizon,
     removed: &Removed,
     names: &[u8],
 ) -> Vec<u8> {
     let (pid, mut header) = (header.pid, header.clone());
     header.segment = number;
-    let mut text = metadata_line(pid, FRAGMENT_RECORD, header);
+    (header.open_ns, header.late_ns) = (horizon.open_ns, horizon.late_ns);
+    let mut text = metadata_line(pid, &header);
     text.extend(anchor_line(pid));
     if removed.first > 0 {
-        text.extend(metadata_line(pid, REMOVED_RECORD, streams(removed)));
+        text.extend(metadata_line(pid, &streams(removed)));
     }
     text.extend_from_slice(names);
     if removed.first > 0 {
         let contents = &removed.contents;
         let (began_ns, ended_ns) = (contents.began_ns, contents.ended_ns);
         let line = removed_line(pid, began_ns, ended_ns, contents.events, removed.first);
-        text.extend_from_slice(line.as_bytes());
+        text.extend_from_slice(&line);
     }
     text
 }

@@ -2,9 +2,9 @@
 
 use memchr::{memmem, memrchr};
 
-use crate::format::control::{Control, Steps, SwitchCause};
 use crate::text::encode::{self, string};
 use crate::text::value::MAX_STRING_BYTES;
+use sa_format::control::{Control, Steps, SwitchCause};
 
 /// How every span's line starts.
 const SPAN_START: &[u8] = br#"{"ph":"X","#;
@@ -67,7 +67,7 @@ fn is_of_span(lines: &[u8], at: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::control::CONTROL_VERSION;
+    use sa_format::control::CONTROL_VERSION;
 
     fn control(events: Option<u64>, steps: Option<Steps>) -> Control {
         Control {

@@ -2,11 +2,11 @@
 
 use std::sync::Mutex;
 
-use crate::format::{TRACK_BASE, TRACK_RECORD, TrackRecord};
 use crate::sys::clock::now_ns;
 use crate::sys::memory::leave_out;
 use crate::sys::wait;
-use crate::text::record::metadata_line_of;
+use crate::text::record::track_line;
+use sa_format::{TRACK_BASE, TrackRecord};
 
 /// How long a lookup may take that is in the way.
 const MOMENT_NS: u64 = 1_000_000;
@@ -35,7 +35,7 @@ impl Tracks {
         }
         let tid = TRACK_BASE + u32::try_from(at).ok()?;
         let line = known.get(at).filter(|_| new);
-        Some((tid, line.map(|record| record_line(pid, tid, record))))
+        Some((tid, line.map(|record| track_line(pid, tid, record))))
     }
 
     /// The records of all tracks, as lines. Who looks a track up has the lock for a moment.
@@ -44,11 +44,7 @@ impl Tracks {
         let known = known.iter().flat_map(|known| known.iter());
         known
             .zip(TRACK_BASE..)
-            .flat_map(|(record, tid)| record_line(pid, tid, record))
+            .flat_map(|(record, tid)| track_line(pid, tid, record))
             .collect()
     }
-}
-
-fn record_line(pid: u32, tid: u32, record: &TrackRecord) -> Vec<u8> {
-    metadata_line_of(pid, tid, TRACK_RECORD, record)
 }

@@ -1,6 +1,6 @@
 //! Monotonic and CPU time in integer nanoseconds, and wall-clock anchors.
 
-use crate::format::Anchor;
+use sa_format::Anchor;
 
 /// How often a clock that refuses is asked again.
 const AGAIN: u32 = 32;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::cancel::Uncancelled;
-use crate::format::loss::Cause;
+use sa_format::loss::Cause;
 
 /// Counts by cause that no recorder has taken yet.
 static NOTED: [AtomicU64; Cause::ALL.len()] = [const { AtomicU64::new(0) }; Cause::ALL.len()];

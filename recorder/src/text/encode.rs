@@ -1,8 +1,8 @@
 //! Numbers, strings and times → JSON text in a caller's buffer. No I/O, no allocation, no panic: what does not fit is noticed at the end.
 
-use crate::format::loss::Cause;
-use crate::format::visible;
 use crate::sys::memory::note;
+use sa_format::loss::Cause;
+use sa_format::visible;
 
 /// Text whose start is padded to 64 bytes, so that its copy is a few vector moves instead of a call.
 #[derive(Clone, Debug)]

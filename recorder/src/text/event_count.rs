@@ -1,6 +1,6 @@
 //! How many events lines stand for.
 
-use crate::format::loss::Cause;
+use sa_format::loss::LossRecord;
 
 /// How every loss record starts, up to the pid.
 const INSTANT: &[u8] = br#"{"ph":"i""#;
@@ -32,21 +32,8 @@ fn told(line: &[u8]) -> Option<u64> {
     if !line.starts_with(INSTANT) {
         return None;
     }
-    let key = br#""name":"sa_loss","cat":"sa_profile","args":{"cause":""#;
-    let at = memchr::memmem::find(line, key)? + key.len();
-    let rest = &line[at..];
-    let (cause, rest) = rest.split_at(memchr::memchr(b'"', rest)?);
-    let mut changes = Cause::ALL
-        .into_iter()
-        .filter(|cause| cause.changes_events());
-    if changes.any(|known| known.name().as_bytes() == cause) {
-        return Some(0);
-    }
-    let digits = rest.strip_prefix(br#"","events":"#)?;
-    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
-    digits.copied().try_fold(0u64, |value, digit| {
-        value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
-    })
+    memchr::memmem::find(line, br#""name":"sa_loss","cat":"sa_profile""#)?;
+    Some(LossRecord::parse(line)?.lost_events())
 }
 
 /// Whether a line is a metadata record.
@@ -57,8 +44,8 @@ pub(crate) fn is_metadata(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::loss::LossRecord;
     use crate::ring::loss::Loss;
+    use sa_format::loss::{Cause, CountedLoss};
 
     #[test]
     fn losses_count_as_what_they_tell() {
@@ -74,9 +61,9 @@ mod tests {
             first_ns: 1,
             last_ns: 2,
         };
-        let loss = loss.line(1, 0, 0);
+        let loss = String::from_utf8(loss.line(1, 0, 0)).unwrap();
         let counted = |cause, count| {
-            let record = LossRecord {
+            let record = CountedLoss {
                 pid: 1,
                 tid: 0,
                 cause,
@@ -86,7 +73,7 @@ mod tests {
                 place: None,
                 error: 0,
             };
-            record.line()
+            String::from_utf8(record.line()).unwrap()
         };
         let clamped = counted(Cause::Clamped, 3);
         let cut = counted(Cause::Cut, 3);

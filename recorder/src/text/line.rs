@@ -1,6 +1,7 @@
 //! Lines of events that stand elsewhere than on the calling thread: on a virtual lane or a track.
 
 use crate::sys::memory::reserve;
+use crate::text::event_count::is_metadata;
 
 /// Room for the rest of a line: keys, and numbers of 10 and 24 digits.
 const FIXED_BYTES: usize = 160;
@@ -46,6 +47,26 @@ pub(crate) fn line(phase: u8, place: &Place, middle: &[u8], names: &[u8], args: 
     }
     line.extend_from_slice(b"}\n");
     line
+}
+
+/// Returns the start of the event in a line, in ns; `None` for metadata.
+pub(crate) fn line_start_ns(line: &[u8]) -> Option<u64> {
+    if line.is_empty() || is_metadata(line) {
+        return None;
+    }
+    number_after(line, br#""ts":"#)
+}
+
+/// Returns the number after `key` in a canonical line; a time in ns.
+pub(crate) fn number_after(line: &[u8], key: &[u8]) -> Option<u64> {
+    let at = memchr::memmem::find(line, key)? + key.len();
+    let mut digits = line[at..]
+        .iter()
+        .filter(|byte| **byte != b'.')
+        .take_while(|byte| byte.is_ascii_digit());
+    digits.try_fold(0u64, |value, digit| {
+        value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+    })
 }
 
 fn number(line: &mut Vec<u8>, number: u64) {

@@ -1,9 +1,9 @@
 //! Names: name and category of an event as text, and how much of a longer name is kept.
 
-use crate::format::try_visible;
 use crate::sys::memory::{leave_out, reserve};
 use crate::text::encode::{string, string_bytes};
 use crate::text::value::MAX_STRING_BYTES;
+use sa_format::try_visible;
 
 /// `"name":` and `,"cat":`.
 const NAME_KEYS_BYTES: usize = 16;

@@ -1,52 +1,21 @@
 //! Records of our own as lines of JSON: names, anchors, what was removed.
 
-use crate::format::try_visible;
 use crate::sys::memory::leave_out;
+use sa_format::{Name, PROCESS_NAME, Record, THREAD_NAME, try_visible, write_metadata};
 
-/// A metadata record, as [`Metadata`](crate::format::Metadata) without text of its own.
-#[derive(serde::Serialize)]
-struct Record<'a, A> {
-    ph: &'a str,
-    pid: u32,
-    tid: u32,
-    name: &'a str,
-    args: A,
+/// Returns the line of a record about process `pid`; an empty one if there is no memory for it.
+pub(crate) fn metadata_line(pid: u32, record: &impl Record) -> Vec<u8> {
+    track_line(pid, pid, record)
 }
 
-/// The args of a record that gives a name.
-#[derive(serde::Serialize)]
-struct NameArgs<'a> {
-    name: &'a str,
+/// Returns the line of a record about a thread or track; an empty one if there is no memory for it.
+pub(crate) fn track_line<R: Record>(pid: u32, tid: u32, record: &R) -> Vec<u8> {
+    named_line((pid, tid), R::NAME, record)
 }
 
-/// Makes a metadata line; an empty one where there is no memory for it.
-pub(crate) fn metadata_line<A: serde::Serialize>(pid: u32, name: &str, args: A) -> Vec<u8> {
-    metadata_line_of(pid, pid, name, args)
-}
-
-/// Makes a metadata line about a thread or a row.
-pub(crate) fn metadata_line_of<A: serde::Serialize>(
-    pid: u32,
-    tid: u32,
-    name: &str,
-    args: A,
-) -> Vec<u8> {
-    let record = Record {
-        ph: "M",
-        pid,
-        tid,
-        name,
-        args,
-    };
-    json_line(&record)
-}
-
-/// A value as a line of JSON; an empty one where there is no memory for it.
-pub(crate) fn json_line<T: serde::Serialize>(value: &T) -> Vec<u8> {
+fn named_line(thread: (u32, u32), name: &str, args: &impl serde::Serialize) -> Vec<u8> {
     let mut line = Growing::default();
-    let written = serde_json::to_writer(&mut line, value);
-    line.add(b"\n");
-    match written {
+    match write_metadata(&mut line, thread, name, args) {
         Ok(()) => line.into_text().unwrap_or_default(),
         Err(_) => Vec::new(),
     }
@@ -84,20 +53,18 @@ impl std::io::Write for Growing {
     }
 }
 
-/// The metadata line that names the process; none for an empty name, which viewers drop.
+/// Returns the metadata line that names the process; an empty one for an empty name, which viewers drop.
 pub(crate) fn process_name_line(pid: u32, name: &str) -> Vec<u8> {
-    if name.is_empty() {
-        return Vec::new();
-    }
-    let Some(name) = try_visible(name) else {
-        leave_out();
-        return Vec::new();
-    };
-    metadata_line(pid, "process_name", NameArgs { name: &name })
+    name_line((pid, pid), PROCESS_NAME, name)
 }
 
-/// The metadata line that names a thread or lane; none for an empty name, which viewers drop, and none, and counted, where there is no memory for it.
+/// Returns the metadata line that names a thread or lane; an empty one for an empty name, which viewers drop. Without memory for it the line is left
+/// out and counted.
 pub(crate) fn thread_name_line(pid: u32, tid: u32, name: &str) -> Vec<u8> {
+    name_line((pid, tid), THREAD_NAME, name)
+}
+
+fn name_line(thread: (u32, u32), record: &str, name: &str) -> Vec<u8> {
     if name.is_empty() {
         return Vec::new();
     }
@@ -105,5 +72,5 @@ pub(crate) fn thread_name_line(pid: u32, tid: u32, name: &str) -> Vec<u8> {
         leave_out();
         return Vec::new();
     };
-    metadata_line_of(pid, tid, "thread_name", NameArgs { name: &name })
+    named_line(thread, record, &Name { name })
 }

@@ -1,8 +1,8 @@
 //! The series of a counter: args whose values are finite numbers. A boolean counts as 0 or 1; any other value is left out and counted.
 
-use crate::format::loss::Cause;
 use crate::sys::memory::{copied, note};
 use crate::text::value::Args;
+use sa_format::loss::Cause;
 
 /// Longest number without an exponent that is known to be finite as a double.
 const SHORT_NUMBER: usize = 300;

@@ -5,10 +5,10 @@ mod interned;
 use std::collections::TryReserveError;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use crate::format::Level;
 use crate::sys::memory::{boxed, leave_out};
 use crate::text::encode::Padded;
 use crate::text::name::write_name;
+use sa_format::Level;
 
 /// The text of a site that there is no memory for.
 static NAMELESS: SiteText = SiteText {

@@ -1,8 +1,8 @@
 //! Arg values → JSON text: integers, floats, booleans, strings, lists of these.
 
-use crate::format::loss::Cause;
 use crate::sys::memory::{note, reserve};
 use crate::text::encode::{SMALL_NUMBERS, small_number, string, string_bytes};
+use sa_format::loss::Cause;
 
 /// Longest string kept whole, in bytes; longer ones are cut and marked.
 pub(crate) const MAX_STRING_BYTES: usize = 16 << 10;

@@ -3,8 +3,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::format::loss::Cause;
-use crate::format::{MAX_LINE_BYTES, ring as layout};
 use crate::process::flush::{self, Extent, Outcome, STEP_BYTES};
 use crate::process::state::Process;
 use crate::process::visit::HELPER_LATE_NS;
@@ -16,6 +14,8 @@ use crate::sys::memory::{leave_out, zeros};
 use crate::sys::wait::PATIENCE_NS;
 use crate::text::encode::{Line, SLACK};
 use crate::text::site::SiteText;
+use sa_format::loss::Cause;
+use sa_format::{MAX_LINE_BYTES, ring as layout};
 
 /// Room for everything of a line but its name, category and args.
 const FIXED_BYTES: usize = 256 + SLACK;

@@ -3,8 +3,20 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::text::site::Site;
-use crate::thread::piece::Piece;
 use crate::thread::thread_state::ThreadState;
+
+/// A piece of the writer's text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) from: u32,
+    pub(crate) len: u32,
+}
+
+impl Piece {
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        self.from as usize..self.from as usize + self.len as usize
+    }
+}
 
 /// What is known of an open span on its own thread.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use crate::format::ring as layout;
 use crate::process::state::Process;
 use crate::ring::open_entry::OpenEntry;
 use crate::ring::slot::Slot;
@@ -11,8 +10,9 @@ use crate::sys::cancel::Uncancelled;
 use crate::sys::memory::{copied, leave_out, out_of_memory};
 use crate::text::site::Site;
 use crate::thread::event_writer::EventWriter;
+use crate::thread::open_span::Piece;
 use crate::thread::open_span::{Begun, SpanIds};
-use crate::thread::piece::Piece;
+use sa_format::ring as layout;
 
 /// Added to the depth of a span whose args the writer keeps outside of its text.
 const OWN_ARGS: u32 = 1 << 31;

@@ -5,7 +5,6 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence};
 use std::{fmt, io};
 
-use crate::format::loss::Cause;
 use crate::process::errand;
 use crate::process::open_spans;
 use crate::process::reclaim::{self, ProcessRef};
@@ -20,6 +19,7 @@ use crate::sys::memory::{boxed, owned};
 use crate::text::name::cut_name;
 use crate::text::record::thread_name_line;
 use crate::thread::slot_writer::SlotWriter;
+use sa_format::loss::Cause;
 
 /// What a thread records with, in one recording after the other. Never freed: who ends a recording looks whether the thread is inside an event, and
 /// a thread that comes late looks here whether it may still begin one. A thread's successor gets it. Each lies in cache lines of its own, and in

@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sa_recorder::format::{REACH_RECORD, Reach};
+use sa_format::Reach;
 use sa_recorder::{Args, Recorder, host};
 
 use crate::dlsym::dlsym;
@@ -100,5 +100,5 @@ fn tell(reach: &Reach) {
             args.push(key, path);
         }
     }
-    Recorder::get().own_instant(REACH_RECORD, &args);
+    Recorder::get().own_instant(Reach::NAME, &args);
 }

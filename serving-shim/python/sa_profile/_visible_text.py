@@ -1,6 +1,6 @@
 """What is said to people: what it quotes, such as a path or a name, commands no terminal and turns no line around."""
 
-# Characters that nobody sees, as recorder/src/format/visible.rs lists them; the tests hold both equal.
+# Characters that nobody sees, as recorder/format/src/visible.rs lists them; the tests hold both equal.
 HIDDEN = (
     (0x00, 0x1F),
     (0x7F, 0x9F),

@@ -1,10 +1,8 @@
 //! The control file of a run directory, as a test writes it, and the switches that the processes tell of.
 
 use crate::reader;
-use sa_recorder::format::Level;
-use sa_recorder::format::control::{
-    CONTROL_FILE, CONTROL_VERSION, Control, SWITCH_RECORD, Switch, SwitchCause,
-};
+use sa_format::Level;
+use sa_format::control::{CONTROL_FILE, CONTROL_VERSION, Control, Switch, SwitchCause};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -86,7 +84,7 @@ pub struct Told {
 pub fn switches(dir: &Path) -> Vec<Told> {
     let events = reader::read_dir_as::<Event>(dir).events.into_iter();
     let mut told: Vec<Told> = events
-        .filter(|event| event.name == SWITCH_RECORD)
+        .filter(|event| event.name == Switch::NAME)
         .map(|event| {
             assert_eq!((event.ph.as_str(), event.s.as_str()), ("i", "p"));
             let args = event.args.as_ref().expect("args").get();

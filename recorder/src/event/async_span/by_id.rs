@@ -1,11 +1,11 @@
 //! Async spans by id: for callers that can hold no value that ends when it is dropped, as in C.
 
 use super::AsyncSpan;
-use crate::format::Level;
-use crate::format::loss::Cause;
 use crate::process::async_ids::OpenAsync;
 use crate::process::reclaim;
 use crate::text::value::{self, Args, Value};
+use sa_format::Level;
+use sa_format::loss::Cause;
 
 /// An async span as a number, good on every thread of the process that began it. One that is not of an open span is refused: to end a span twice
 /// or in the child of a fork does nothing.

@@ -4,9 +4,6 @@ use std::num::NonZeroU32;
 use std::sync::atomic::Ordering;
 
 use crate::event::span::mark_stopped;
-use crate::format::LANE_BASE;
-use crate::format::loss::Cause;
-use crate::format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
 use crate::process::async_ids::OpenAsync;
 use crate::process::mask;
 use crate::process::open_spans::name_row;
@@ -22,6 +19,9 @@ use crate::text::value;
 use crate::thread::event_writer::{Body, Name};
 use crate::thread::slot_writer::SlotWriter;
 use crate::thread::thread_state;
+use sa_format::LANE_BASE;
+use sa_format::loss::Cause;
+use sa_format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
 
 /// The lane has a text of the span's own. Else a site names it, and all its args stand in the lane's area of the ring.
 const OWN_TEXT: u32 = 1 << 31;

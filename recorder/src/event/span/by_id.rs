@@ -1,7 +1,5 @@
 //! Spans of the calling thread by id: for callers that can hold no guard, as in C.
 
-use crate::format::Level;
-use crate::format::loss::Cause;
 use crate::process::mask;
 use crate::sys::clock::now_ns;
 use crate::sys::memory::leave_out;
@@ -10,6 +8,8 @@ use crate::text::value::{self, Args, Value};
 use crate::thread::open_span::OpenSpan;
 use crate::thread::slot_writer::SlotWriter;
 use crate::thread::thread_state;
+use sa_format::Level;
+use sa_format::loss::Cause;
 
 /// Spans of one thread that may be open at a time: a host that forgets to end them shall not grow without end.
 const MAX_OPEN: usize = 4096;

@@ -5,11 +5,11 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 
 use super::{Gate, Run, has_live_member, live_run, new_run_id, parse, tidy};
-use crate::format::RUN_FILE;
 use crate::run::config::{self, Config};
 use crate::run::identity::Identity;
 use crate::sys::dir::Dir;
-use crate::sys::environment::variable;
+use crate::sys::variable;
+use sa_format::RUN_FILE;
 
 /// The variables of a run that this process will begin with its first event. Empty if it belongs to one already, or will join one that is live here. Writes nothing.
 pub(crate) fn announce(config: &Config) -> Vec<(&'static str, OsString)> {

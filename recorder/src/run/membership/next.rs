@@ -6,10 +6,10 @@ use std::ffi::OsStr;
 use std::io;
 
 use super::{Run, new_run_id, parse, write_run};
-use crate::format::{NEXT_RUN_FILE, RunFile};
 use crate::run::config::Config;
 use crate::run::identity::{self, Identity};
 use crate::sys::dir::Dir;
+use sa_format::{NEXT_RUN_FILE, RunFile};
 
 /// What the file says.
 pub(super) fn read(directory: &Dir) -> Option<RunFile> {

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::Site;
-use crate::format::Level;
 use crate::sys::memory::{boxed, owned};
+use sa_format::Level;
 
 /// Most sites that are made: a host that puts a number into its names shall not grow without end.
 const MAX_SITES: u32 = 1 << 14;

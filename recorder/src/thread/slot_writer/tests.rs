@@ -1,11 +1,11 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::*;
-use crate::format::loss::Cause;
 use crate::process::open_spans::close_stack;
 use crate::thread::event_writer::{Body, Name};
 use crate::thread::thread_state;
 use crate::{Level, Recorder, SpanId};
+use sa_format::loss::Cause;
 
 /// Held by a test that records: a process has one recorder.
 static ALONE: Mutex<()> = Mutex::new(());

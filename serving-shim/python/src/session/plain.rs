@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use sa_recorder::format::stem_and_segment;
+use sa_format::stem_and_segment;
 
 /// Bytes read and written at a time.
 const BUFFER_BYTES: usize = 1 << 20;

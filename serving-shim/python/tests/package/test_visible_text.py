@@ -16,7 +16,7 @@ def test_what_nobody_sees_is_spelled_out() -> None:
 
 
 def test_the_list_is_that_of_the_recorder() -> None:
-    source = Path(__file__).parents[4] / "recorder" / "src" / "format" / "visible.rs"
+    source = Path(__file__).parents[4] / "recorder" / "format" / "src" / "visible.rs"
     body = source.read_text(encoding="utf-8").split("matches!(c,", 1)[1].split("}\n", 1)[0]
     body = body.replace(r"'\0'", r"'\u{0}'")
     pairs = re.findall(r"'\\u\{(\w+)\}'(?:\.\.='\\u\{(\w+)\}')?", body)

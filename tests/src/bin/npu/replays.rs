@@ -7,7 +7,7 @@ use ascend_sys::types::{
 };
 use ascend_sys::{Library, Mspti};
 use e2e::host_support::switch::{control, store};
-use sa_recorder::format::control::SwitchCause;
+use sa_format::control::SwitchCause;
 use sa_recorder::{Level, Recorder};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -22,7 +22,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// The same; `None` where there is no memory for it.
-pub(crate) fn try_visible(text: &str) -> Option<Cow<'_, str>> {
+pub fn try_visible(text: &str) -> Option<Cow<'_, str>> {
     /// What one character becomes at most.
     const SPELLED_BYTES: usize = "<U+E007F>".len();
     if is_visible(text) {

@@ -1,5 +1,6 @@
 //! What the preload library sees of its process: the args of an `sa_reach` record, and in words.
 
+use crate::record::parse_instant;
 use serde::{Deserialize, Serialize};
 
 /// The args of an `sa_reach` record.
@@ -24,6 +25,14 @@ pub struct Reach {
 }
 
 impl Reach {
+    /// Name of the record.
+    pub const NAME: &'static str = "sa_reach";
+
+    /// Parses the line of a reach record; `None` if it is none.
+    pub fn parse(line: &[u8]) -> Option<Reach> {
+        parse_instant(line, Reach::NAME).map(|(_, reach)| reach)
+    }
+
     /// A sentence for each way on which something may not be seen.
     pub fn words(&self) -> Vec<String> {
         let of_handles = (self.by_handle == Some(false)).then(|| {

@@ -1,8 +1,7 @@
-//! `<dir>/control`: what the processes of a run are asked to record from now on, and the record that tells of a switch. Data only, no I/O.
+//! The control file, which says what the processes of a run record from now on, and the record of a switch (FORMAT.md §2.4, §6).
 
+use crate::record::parse_instant;
 use serde::{Deserialize, Serialize};
-
-use super::Level;
 
 /// File that switches a live run, inside the run directory.
 pub const CONTROL_FILE: &str = "control";
@@ -10,10 +9,31 @@ pub const CONTROL_FILE: &str = "control";
 pub const CONTROL_VERSION: u32 = 1;
 /// A longer control file is not read.
 pub const MAX_CONTROL_BYTES: usize = 4096;
-/// Name of the instant that tells of a switch.
-pub const SWITCH_RECORD: &str = "sa_switch";
 /// How far ahead of the store the instant of a switch should lie, in ns: by then every process has looked at the file.
 pub const LEAD_NS: u64 = 350_000_000;
+
+/// How detailed an event is; a process records the levels that its configuration names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Requests, scheduling, steps.
+    E2e,
+    /// Kernel launches.
+    Kernel,
+    /// Everything else.
+    Verbose,
+}
+
+impl Level {
+    /// Returns the bit of the level in a mask of levels.
+    pub const fn bit(self) -> u32 {
+        match self {
+            Level::E2e => 1,
+            Level::Kernel => 2,
+            Level::Verbose => 4,
+        }
+    }
+}
 
 /// The contents of the control file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,6 +119,16 @@ pub struct Switch {
     /// Id of the control that was obeyed, if it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<String>,
+}
+
+impl Switch {
+    /// Name of the record.
+    pub const NAME: &'static str = "sa_switch";
+
+    /// Parses the line of a switch; `None` if it is none.
+    pub fn parse(line: &[u8]) -> Option<Switch> {
+        parse_instant(line, Switch::NAME).map(|(_, switch)| switch)
+    }
 }
 
 impl Control {

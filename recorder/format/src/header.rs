@@ -1,0 +1,105 @@
+//! The header: the first record of every segment (FORMAT.md §2.1).
+
+use crate::control::Level;
+use crate::record::Record;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// The format version that this crate writes.
+pub const VERSION: u32 = 1;
+/// How the first line of every segment starts, up to the pid.
+pub const FRAGMENT_START: &[u8] = br#"{"ph":"M","pid":"#;
+
+/// The args of the `sa_fragment` record: which process and recorder wrote the fragment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FragmentHeader {
+    /// Format version.
+    pub version: u32,
+    /// 16 hex digits that tell recorders apart.
+    pub nonce: String,
+    /// Segment number, from 0.
+    pub segment: u32,
+    /// Run id.
+    pub run: String,
+    /// Whether the process is the run's main process.
+    pub main: bool,
+    /// Host name.
+    pub host: String,
+    /// Kernel boot id.
+    pub boot_id: String,
+    /// Inode of the pid namespace.
+    pub pid_ns: u64,
+    /// Inode of the time namespace, 0 where the kernel has none.
+    pub time_ns: u64,
+    /// Offset of the time namespace's monotonic clock in ns.
+    pub monotonic_offset_ns: i64,
+    /// Process id inside its namespace.
+    pub pid: u32,
+    /// Start time in clock ticks since boot.
+    pub start_time: u64,
+    /// File name of the executable.
+    pub exe: String,
+    /// File name of the script that an interpreter runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// Name of the process that forked this one, or of its nearest ancestor that had one; empty if none had. Absent unless a recording process forked this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<String>,
+    /// Whether a ring file lies beside the fragment.
+    pub ring: RingKind,
+    /// The writer's page size in bytes.
+    pub page_bytes: u32,
+    /// The levels that were on when the fragment began, before any control: absent in fragments of recorders that could not be switched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<Vec<Level>>,
+    /// The earliest start of a span that was open, or of a line that was recorded and not yet written, when the segment began, in ns of
+    /// `CLOCK_MONOTONIC`. Absent in segment 0, and where the recorder could not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_ns: Option<u64>,
+    /// The longest time so far between the begin of something that was recorded only afterwards and its recording, in ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_ns: Option<u64>,
+}
+
+impl Record for FragmentHeader {
+    const NAME: &'static str = "sa_fragment";
+}
+
+impl FragmentHeader {
+    /// Returns the file name of the script, or else of the executable.
+    pub fn program(&self) -> &str {
+        self.script.as_deref().unwrap_or(&self.exe)
+    }
+
+    /// Returns what the process is called until it names itself: `worker-0 fork 4711` if it was forked, and else its program.
+    pub fn default_name(&self) -> Cow<'_, str> {
+        match self.forked_from.as_deref() {
+            None => self.program().into(),
+            Some("") => format!("{} fork {}", self.program(), self.pid).into(),
+            Some(parent) => format!("{parent} fork {}", self.pid).into(),
+        }
+    }
+
+    /// Returns true if the process was forked from one that had a name.
+    pub fn is_named_after_parent(&self) -> bool {
+        let parent = self.forked_from.as_ref();
+        parent.is_some_and(|parent| !parent.is_empty())
+    }
+
+    /// Takes the parent's name from another fragment of the same process, whose recorder may know it.
+    pub fn complete_with(&mut self, other: &FragmentHeader) {
+        if !self.is_named_after_parent() && other.is_named_after_parent() {
+            self.forked_from.clone_from(&other.forked_from);
+        }
+    }
+}
+
+/// Where a recorder keeps its rings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RingKind {
+    /// In a file beside the fragment: survives a kill.
+    File,
+    /// In anonymous memory: what was not flushed dies with the process.
+    Heap,
+}

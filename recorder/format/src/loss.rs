@@ -1,0 +1,337 @@
+//! Lost events: their causes, as records name them (FORMAT.md §2.3) and rings number them (§3), and the `sa_loss` record.
+
+use crate::record::{InstantPlace, parse_instant, write_instant};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Why events were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// The disk had no room.
+    DiskFull,
+    /// The file may not grow further.
+    FileSizeLimit,
+    /// The file could not be written.
+    WriteError,
+    /// The file took nothing for so long that the ring was full.
+    Busy,
+    /// Somebody removed the fragment.
+    FragmentRemoved,
+    /// The process's share of the disk was full.
+    DiskBound,
+    /// The event was recorded inside another one of its thread.
+    Signal,
+    /// No slot was left for a thread.
+    Threads,
+    /// Not lost: a duration had to be clamped.
+    Clamped,
+    /// An event was too large.
+    TooLarge,
+    /// Too many spans were open.
+    TooManyOpen,
+    /// Children of a fork could not open a fragment of their own: what is counted are processes.
+    ChildrenRefused,
+    /// There was no memory for the event, or for something of it.
+    OutOfMemory,
+    /// Spans were open when the process ended, and its ring had no room for them.
+    OpenSpans,
+    /// Not lost: a text or a list exceeded its limit and was cut.
+    Cut,
+    /// Not lost: the program's implementation of `Value` wrote invalid JSON, which was replaced with `null`.
+    BadValue,
+    /// Not lost: a series of a counter had a value that is not a finite number, and was left out.
+    BadSeries,
+}
+
+impl Cause {
+    /// Every cause, in the order of their numbers.
+    pub const ALL: [Cause; 17] = [
+        Cause::DiskFull,
+        Cause::FileSizeLimit,
+        Cause::WriteError,
+        Cause::Busy,
+        Cause::FragmentRemoved,
+        Cause::DiskBound,
+        Cause::Signal,
+        Cause::Threads,
+        Cause::Clamped,
+        Cause::TooLarge,
+        Cause::TooManyOpen,
+        Cause::ChildrenRefused,
+        Cause::OutOfMemory,
+        Cause::OpenSpans,
+        Cause::Cut,
+        Cause::BadValue,
+        Cause::BadSeries,
+    ];
+
+    /// Returns the name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::DiskFull => "disk_full",
+            Cause::FileSizeLimit => "file_size_limit",
+            Cause::WriteError => "write_error",
+            Cause::Busy => "busy",
+            Cause::FragmentRemoved => "fragment_removed",
+            Cause::DiskBound => "disk_bound",
+            Cause::Signal => "signal",
+            Cause::Threads => "threads",
+            Cause::Clamped => "clamped",
+            Cause::TooLarge => "too_large",
+            Cause::TooManyOpen => "too_many_open",
+            Cause::ChildrenRefused => "children_refused",
+            Cause::OutOfMemory => "out_of_memory",
+            Cause::OpenSpans => "open_spans",
+            Cause::Cut => "cut",
+            Cause::BadValue => "bad_value",
+            Cause::BadSeries => "bad_series",
+        }
+    }
+
+    /// Returns the number in rings, from 1 on.
+    pub fn number(self) -> u32 {
+        self as u32 + 1
+    }
+
+    /// Returns the cause with a number.
+    pub fn from_number(number: u32) -> Option<Cause> {
+        Cause::ALL
+            .into_iter()
+            .find(|cause| cause.number() == number)
+    }
+
+    /// Returns the cause with a name.
+    pub fn from_name(name: &str) -> Option<Cause> {
+        Cause::ALL.into_iter().find(|cause| cause.name() == name)
+    }
+
+    /// Returns true if the cause counts missing events.
+    pub fn loses_events(self) -> bool {
+        !matches!(self, Cause::ChildrenRefused) && !self.changes_events()
+    }
+
+    /// Returns true if the cause counts events that were recorded with a change, such as a shortened text.
+    pub fn changes_events(self) -> bool {
+        matches!(
+            self,
+            Cause::Clamped | Cause::Cut | Cause::BadValue | Cause::BadSeries
+        )
+    }
+}
+
+/// The args of an `sa_loss` record, and its scope.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LossRecord<'a> {
+    /// True if the lost events are those of the record's thread alone.
+    #[serde(skip)]
+    pub of_thread: bool,
+    /// Name of the cause: that of a [`Cause`], or one that this version does not know.
+    #[serde(borrow)]
+    pub cause: Cow<'a, str>,
+    /// Number of lost events, or of changed ones if the cause says so.
+    #[serde(default)]
+    pub events: u64,
+    /// Number of processes that could not record at all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub processes: u64,
+    /// Time from the first lost event, at the record's own time, to the last one in µs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span_us: Option<u64>,
+    /// The error number of the system; 0 if there was none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub errno: u64,
+    /// Slot whose positions are missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u32>,
+    /// Generation of that slot.
+    #[serde(default, rename = "gen", skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u32>,
+    /// First missing position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
+    /// Position after the last missing one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<u64>,
+    /// Length of the missing positions, in the records that a merge adds for gaps.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+    /// The first segment that was not removed, in records of removed segments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<u32>,
+    /// True if the recorder keeps no further events.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl<'a> LossRecord<'a> {
+    /// Name of the record.
+    pub const NAME: &'static str = "sa_loss";
+
+    /// Parses the line of a loss record; `None` if it is none, or its args are not as expected.
+    pub fn parse(line: &'a [u8]) -> Option<LossRecord<'a>> {
+        let (of_thread, args) = parse_instant(line, LossRecord::NAME)?;
+        Some(LossRecord { of_thread, ..args })
+    }
+
+    /// Returns the record as a line with its newline: about `thread` if it is not about the whole process `pid`, from `time_ns` on.
+    pub fn line(&self, (pid, tid): (i64, i64), time_ns: i64) -> Vec<u8> {
+        let place = InstantPlace {
+            pid,
+            tid,
+            time_ns,
+            of_thread: self.of_thread,
+        };
+        let mut line = Vec::new();
+        // Writing to a `Vec` cannot fail.
+        let _ = write_instant(&mut line, place, LossRecord::NAME, self);
+        line
+    }
+
+    /// Returns slot, generation and the positions that the record explains, if it names them.
+    pub fn positions(&self) -> Option<((u32, u32), Range<u64>)> {
+        Some(((self.slot?, self.generation?), self.from?..self.to?))
+    }
+
+    /// Returns true if the record counts events that were recorded with a change, such as a shortened text.
+    pub fn changes_events(&self) -> bool {
+        Cause::from_name(&self.cause).is_some_and(Cause::changes_events)
+    }
+
+    /// Returns the number of events that are missing.
+    pub fn lost_events(&self) -> u64 {
+        if self.changes_events() {
+            return 0;
+        }
+        self.events
+    }
+}
+
+/// A loss as a recorder counts it and a ring keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountedLoss {
+    /// Process id.
+    pub pid: u32,
+    /// The thread that lost its events; 0 for several threads or none.
+    pub tid: u32,
+    /// The cause.
+    pub cause: Cause,
+    /// Number of events; for [`Cause::ChildrenRefused`] of processes.
+    pub count: u64,
+    /// Time of the first one in ns.
+    pub first_ns: u64,
+    /// Time of the last one in ns.
+    pub last_ns: u64,
+    /// Slot, generation, first position and the one after the last, if they had positions.
+    pub place: Option<(u32, u32, u64, u64)>,
+    /// The error number of the system; 0 if there was none.
+    pub error: u32,
+}
+
+impl CountedLoss {
+    /// Returns the record of the loss as a line, with its newline.
+    pub fn line(&self) -> Vec<u8> {
+        let (events, processes) = match self.cause {
+            Cause::ChildrenRefused => (0, self.count),
+            _ => (self.count, 0),
+        };
+        let record = LossRecord {
+            of_thread: self.tid != 0,
+            cause: self.cause.name().into(),
+            events,
+            processes,
+            span_us: Some(self.last_ns.saturating_sub(self.first_ns) / 1000),
+            errno: self.error.into(),
+            slot: self.place.map(|(slot, ..)| slot),
+            generation: self.place.map(|(_, generation, ..)| generation),
+            from: self.place.map(|(_, _, from, _)| from),
+            to: self.place.map(|(_, _, _, to)| to),
+            ..LossRecord::default()
+        };
+        let tid = if self.tid == 0 { self.pid } else { self.tid };
+        let time_ns = i64::try_from(self.first_ns).unwrap_or(i64::MAX);
+        record.line((self.pid.into(), tid.into()), time_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_are_found_again() {
+        for (cause, number) in Cause::ALL.into_iter().zip(1..) {
+            assert_eq!(cause.number(), number);
+            assert_eq!(Cause::from_number(number), Some(cause));
+            assert_eq!(Cause::from_name(cause.name()), Some(cause));
+        }
+        assert_eq!(
+            (Cause::from_number(0), Cause::from_number(18)),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn a_loss_of_a_thread_is_on_the_row_of_that_thread() {
+        let mut loss = CountedLoss {
+            pid: 7,
+            tid: 9,
+            cause: Cause::DiskFull,
+            count: 3,
+            first_ns: 5250,
+            last_ns: 9001,
+            place: Some((2, 0, 10, 20)),
+            error: 0,
+        };
+        let line = loss.line();
+        assert_eq!(
+            String::from_utf8_lossy(&line),
+            "{\"ph\":\"i\",\"pid\":7,\"tid\":9,\"ts\":5.250,\"s\":\"t\",\"name\":\"sa_loss\",\"cat\":\"sa_profile\",\"args\":{\"cause\":\"disk_full\",\"events\":3,\"span_us\":3,\"slot\":2,\"gen\":0,\"from\":10,\"to\":20}}\n"
+        );
+        let record = LossRecord::parse(&line).unwrap();
+        assert_eq!(record.positions(), Some(((2, 0), 10..20)));
+        assert!(record.of_thread && record.lost_events() == 3);
+        (loss.tid, loss.cause, loss.place, loss.error) = (0, Cause::ChildrenRefused, None, 13);
+        let line = String::from_utf8(loss.line()).unwrap();
+        assert!(
+            line.contains(r#""tid":7,"ts":5.250,"s":"p""#)
+                && line.contains(r#""events":0,"processes":3,"span_us":3,"errno":13}"#),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn a_record_reads_as_it_was_written() {
+        for record in [
+            LossRecord {
+                cause: "disk_bound".into(),
+                events: 27,
+                span_us: Some(0),
+                first: Some(3),
+                ..LossRecord::default()
+            },
+            LossRecord {
+                cause: "disk_bound".into(),
+                stopped: true,
+                ..LossRecord::default()
+            },
+            LossRecord {
+                of_thread: true,
+                cause: "of a newer version".into(),
+                events: 1,
+                bytes: 80,
+                ..LossRecord::default()
+            },
+        ] {
+            let line = record.line((7, 9), 5_250);
+            assert_eq!(LossRecord::parse(&line), Some(record));
+            assert_eq!(LossRecord::parse(&line[..line.len() - 3]), None);
+        }
+        let other = br#"{"ph":"i","s":"t","name":"sa_losses","args":{"cause":"busy"}}"#;
+        assert_eq!(LossRecord::parse(other), None);
+    }
+}

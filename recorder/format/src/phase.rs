@@ -1,0 +1,146 @@
+//! Phases of Chrome trace events: one character that says what kind of event a line is.
+
+/// The phase of an event that viewers show, or of metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Phase {
+    /// A whole span with a duration.
+    Complete = b'X',
+    /// The begin of a span on a thread.
+    Begin = b'B',
+    /// The end of a span on a thread.
+    End = b'E',
+    /// A point in time.
+    Instant = b'i',
+    /// A point in time, as older recorders write it.
+    LegacyInstant = b'I',
+    /// A mark, as browsers write it.
+    Mark = b'R',
+    /// Values of a counter.
+    Counter = b'C',
+    /// A name, or another fact about a process or thread.
+    Metadata = b'M',
+    /// A reading of two clocks.
+    ClockSync = b'c',
+    /// A sample, or a part of a CPU profile.
+    Sample = b'P',
+    /// The start of a flow.
+    FlowStart = b's',
+    /// A step of a flow.
+    FlowStep = b't',
+    /// The end of a flow.
+    FlowEnd = b'f',
+    /// The begin of an async span.
+    AsyncBegin = b'b',
+    /// A point in time within an async span.
+    AsyncInstant = b'n',
+    /// The end of an async span.
+    AsyncEnd = b'e',
+}
+
+impl Phase {
+    /// Every phase.
+    pub const ALL: [Phase; 16] = [
+        Phase::Complete,
+        Phase::Begin,
+        Phase::End,
+        Phase::Instant,
+        Phase::LegacyInstant,
+        Phase::Mark,
+        Phase::Counter,
+        Phase::Metadata,
+        Phase::ClockSync,
+        Phase::Sample,
+        Phase::FlowStart,
+        Phase::FlowStep,
+        Phase::FlowEnd,
+        Phase::AsyncBegin,
+        Phase::AsyncInstant,
+        Phase::AsyncEnd,
+    ];
+
+    /// Returns the phase with this character; `None` if viewers show no such event.
+    #[inline]
+    pub const fn from_byte(byte: u8) -> Option<Phase> {
+        BY_BYTE[byte as usize]
+    }
+
+    /// Returns the phase that viewers take a character for. Perfetto skips the async phases of older versions of Chrome (`S`, `T`, `p`, `F`) without a
+    /// word, so they become today's.
+    #[inline]
+    pub const fn modern(byte: u8) -> Option<Phase> {
+        match byte {
+            b'S' => Some(Phase::AsyncBegin),
+            b'T' | b'p' => Some(Phase::AsyncInstant),
+            b'F' => Some(Phase::AsyncEnd),
+            byte => Phase::from_byte(byte),
+        }
+    }
+
+    /// Returns the character.
+    #[inline]
+    pub const fn byte(self) -> u8 {
+        self as u8
+    }
+
+    /// Returns true for spans on threads, whole or in two events.
+    #[inline]
+    pub const fn is_span(self) -> bool {
+        matches!(self, Phase::Complete | Phase::Begin | Phase::End)
+    }
+
+    /// Returns true for instants, whoever writes them.
+    #[inline]
+    pub const fn is_instant(self) -> bool {
+        matches!(self, Phase::Instant | Phase::LegacyInstant)
+    }
+
+    /// Returns true for flow events.
+    #[inline]
+    pub const fn is_flow(self) -> bool {
+        matches!(self, Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd)
+    }
+
+    /// Returns true for async events.
+    #[inline]
+    pub const fn is_async(self) -> bool {
+        matches!(
+            self,
+            Phase::AsyncBegin | Phase::AsyncInstant | Phase::AsyncEnd
+        )
+    }
+
+    /// Returns true if events of the phase have an id that belongs to their process.
+    #[inline]
+    pub const fn has_id(self) -> bool {
+        self.is_flow() || self.is_async()
+    }
+}
+
+/// The phase of each character.
+const BY_BYTE: [Option<Phase>; 256] = {
+    let mut phases = [None; 256];
+    let mut at = 0;
+    while at < Phase::ALL.len() {
+        phases[Phase::ALL[at] as usize] = Some(Phase::ALL[at]);
+        at += 1;
+    }
+    phases
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_character_has_one_phase() {
+        for phase in Phase::ALL {
+            assert_eq!(Phase::from_byte(phase.byte()), Some(phase));
+            assert_eq!(Phase::modern(phase.byte()), Some(phase));
+        }
+        let known = (0..=255).filter(|byte| Phase::from_byte(*byte).is_some());
+        assert_eq!(known.count(), Phase::ALL.len());
+        assert_eq!(Phase::from_byte(b'S'), None);
+        assert_eq!(Phase::modern(b'S'), Some(Phase::AsyncBegin));
+    }
+}

@@ -1,0 +1,304 @@
+//! The recorder's own records: metadata that a trace does not show, and the trait that gives each its one parser.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+/// Category of the records about the recording itself.
+pub const OWN_CATEGORY: &str = "sa_profile";
+/// Name of the metadata record that names a process.
+pub const PROCESS_NAME: &str = "process_name";
+/// Name of the metadata record that names a thread or lane.
+pub const THREAD_NAME: &str = "thread_name";
+
+/// The args of one of the recorder's own metadata records.
+pub trait Record: Serialize + DeserializeOwned {
+    /// Name of the record.
+    const NAME: &'static str;
+
+    /// Parses the line of a record; `None` if it is not a record of this name, or its args are not as expected.
+    fn parse(line: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Line<'a, A> {
+            #[serde(borrow)]
+            ph: Cow<'a, str>,
+            #[serde(borrow)]
+            name: Cow<'a, str>,
+            args: A,
+        }
+        let line: Line<'_, Self> = serde_json::from_slice(line).ok()?;
+        (line.ph == "M" && line.name == Self::NAME).then_some(line.args)
+    }
+
+    /// Writes the line of a record about process `pid`, with its newline.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of `out`.
+    fn write(&self, pid: u32, out: &mut impl Write) -> io::Result<()> {
+        write_metadata(out, (pid, pid), Self::NAME, self)
+    }
+
+    /// Returns the line of a record about process `pid`, with its newline.
+    fn line(&self, pid: u32) -> Vec<u8> {
+        let mut line = Vec::new();
+        // Writing to a `Vec` cannot fail.
+        let _ = self.write(pid, &mut line);
+        line
+    }
+}
+
+/// Writes a metadata line about a process and thread, with its newline.
+///
+/// # Errors
+///
+/// Returns the error of `out`.
+pub fn write_metadata(
+    out: &mut impl Write,
+    (pid, tid): (u32, u32),
+    name: &str,
+    args: &impl Serialize,
+) -> io::Result<()> {
+    write!(
+        out,
+        r#"{{"ph":"M","pid":{pid},"tid":{tid},"name":"{name}","args":"#
+    )?;
+    serde_json::to_writer(&mut *out, args)?;
+    out.write_all(b"}\n")
+}
+
+/// Process, thread, time in ns and scope of one of the recorder's own instants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstantPlace {
+    /// Process id.
+    pub pid: i64,
+    /// Thread id.
+    pub tid: i64,
+    /// Time in ns of the process's `CLOCK_MONOTONIC`.
+    pub time_ns: i64,
+    /// True if the instant is about its thread alone, false if it is about the whole process.
+    pub of_thread: bool,
+}
+
+/// Writes the line of one of the recorder's own instants, with its newline.
+///
+/// # Errors
+///
+/// Returns the error of `out`.
+pub fn write_instant(
+    out: &mut impl Write,
+    place: InstantPlace,
+    name: &str,
+    args: &impl Serialize,
+) -> io::Result<()> {
+    let (pid, tid) = (place.pid, place.tid);
+    let sign = if place.time_ns < 0 { "-" } else { "" };
+    let time_ns = place.time_ns.unsigned_abs();
+    let (us, ns) = (time_ns / 1000, time_ns % 1000);
+    let scope = if place.of_thread { 't' } else { 'p' };
+    write!(
+        out,
+        r#"{{"ph":"i","pid":{pid},"tid":{tid},"ts":{sign}{us}.{ns:03},"s":"{scope}","name":"{name}","cat":"{OWN_CATEGORY}","args":"#
+    )?;
+    serde_json::to_writer(&mut *out, args)?;
+    out.write_all(b"}\n")
+}
+
+/// Parses the line of one of the recorder's own instants. Returns true with its args if it is about its thread alone; `None` if it is not an instant of
+/// this name in the recorder's category.
+pub(crate) fn parse_instant<'a, A: Deserialize<'a>>(
+    line: &'a [u8],
+    name: &str,
+) -> Option<(bool, A)> {
+    #[derive(Deserialize)]
+    struct Line<'a, A> {
+        #[serde(borrow)]
+        ph: Cow<'a, str>,
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+        #[serde(borrow)]
+        cat: Cow<'a, str>,
+        #[serde(borrow, default)]
+        s: Cow<'a, str>,
+        args: A,
+    }
+    let line: Line<'_, A> = serde_json::from_slice(line).ok()?;
+    let is_own = matches!(&*line.ph, "i" | "I") && line.cat == OWN_CATEGORY && line.name == name;
+    is_own.then_some((line.s == "t", line.args))
+}
+
+/// The args of a `process_name` or `thread_name` record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Name<'a> {
+    /// The name.
+    pub name: Cow<'a, str>,
+}
+
+/// Number of spans that were open, how the process ended, and when: the args of an `sa_end` record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// `CLOCK_MONOTONIC` in ns.
+    pub monotonic_ns: u64,
+    /// Number of open spans, if a reader wrote the record in the place of a dead process, or for a snapshot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<u64>,
+    /// How that process ended, if the reader had waited for it.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "known_exit"
+    )]
+    pub exit: Option<Exit>,
+    /// True if the process was running then: the record ends a snapshot.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub running: bool,
+}
+
+impl Record for End {
+    const NAME: &'static str = "sa_end";
+}
+
+/// How a process ended, as the program that waited for it saw.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// By itself, with this exit code.
+    Code(i32),
+    /// By this signal, such as `SIGKILL`.
+    Signal(String),
+}
+
+/// Signals that end programs in good order when they are idle.
+const ORDERLY: [&str; 5] = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGPIPE"];
+
+impl Exit {
+    /// Returns true for a signal that never ends a program in good order.
+    pub fn is_crash(&self) -> bool {
+        matches!(self, Exit::Signal(name) if !ORDERLY.contains(&name.as_str()))
+    }
+
+    /// Returns the end in words, such as `by SIGKILL`.
+    pub fn words(&self) -> String {
+        match self {
+            Exit::Code(code) => format!("with exit code {code}"),
+            Exit::Signal(name) => format!("by {name}"),
+        }
+    }
+}
+
+/// Reads how a process ended. Returns `None` for a value that this version does not know, so that the rest of the record can still be read.
+fn known_exit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Exit>, D::Error> {
+    let value = Value::deserialize(from)?;
+    Ok(serde_json::from_value(value).ok())
+}
+
+/// The args of an `sa_removed` record: the position up to which each stream was in segments that are removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovedStreams {
+    /// The first segment that is not removed; the loss record says the same.
+    pub first: u32,
+    /// Events that went with the others; the loss record says the same.
+    pub events: u64,
+    /// Slot, generation, and the position after the last one removed.
+    pub streams: Vec<(u32, u32, u64)>,
+}
+
+impl Record for RemovedStreams {
+    const NAME: &'static str = "sa_removed";
+}
+
+/// The args of an `sa_anchor` record: one reading of the monotonic and the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anchor {
+    /// `CLOCK_MONOTONIC` in ns.
+    pub monotonic_ns: u64,
+    /// `CLOCK_REALTIME` in ns since the epoch.
+    pub realtime_ns: u64,
+    /// Half the time that the reading took, in ns.
+    pub uncertainty_ns: u64,
+}
+
+impl Record for Anchor {
+    const NAME: &'static str = "sa_anchor";
+}
+
+/// The args of the `sa_track` record: what the record's `tid` means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrackRecord {
+    /// The group of tracks it belongs to, shown as a process.
+    pub process: String,
+    /// A short label of the group.
+    pub label: String,
+    /// Sort key of the group among groups of its kind.
+    pub sort_index: u32,
+    /// Name of the track itself.
+    pub thread: String,
+}
+
+impl Record for TrackRecord {
+    const NAME: &'static str = "sa_track";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_parsed_by_its_own_name_alone() {
+        let removed = RemovedStreams {
+            first: 3,
+            events: 12,
+            streams: vec![(1, 0, 5)],
+        };
+        let line = removed.line(7);
+        assert_eq!(
+            line,
+            b"{\"ph\":\"M\",\"pid\":7,\"tid\":7,\"name\":\"sa_removed\",\"args\":{\"first\":3,\"events\":12,\"streams\":[[1,0,5]]}}\n"
+        );
+        assert_eq!(RemovedStreams::parse(&line), Some(removed));
+        assert_eq!(Anchor::parse(&line), None);
+        assert_eq!(RemovedStreams::parse(&line[..line.len() - 3]), None);
+    }
+
+    #[test]
+    fn an_end_is_read_if_its_exit_is_unknown() {
+        let parse = |args: &str| {
+            let line = format!(r#"{{"ph":"M","pid":7,"tid":7,"name":"sa_end","args":{args}}}"#);
+            End::parse(line.as_bytes())
+        };
+        let end = |exit| End {
+            monotonic_ns: 9,
+            open: Some(2),
+            exit,
+            running: false,
+        };
+        assert_eq!(
+            parse(r#"{"monotonic_ns":9,"open":2,"exit":{"signal":"SIGKILL"}}"#),
+            Some(end(Some(Exit::Signal("SIGKILL".to_owned()))))
+        );
+        assert_eq!(
+            parse(r#"{"monotonic_ns":9,"open":2,"exit":"eaten"}"#),
+            Some(end(None))
+        );
+        let running = parse(r#"{"monotonic_ns":9,"running":true}"#);
+        assert!(running.is_some_and(|end| end.running && end.open.is_none()));
+    }
+
+    #[test]
+    fn an_instant_may_begin_before_zero() {
+        let place = InstantPlace {
+            pid: 7,
+            tid: 9,
+            time_ns: -1_005,
+            of_thread: true,
+        };
+        let mut line = Vec::new();
+        write_instant(&mut line, place, "n", &1).unwrap();
+        assert_eq!(
+            String::from_utf8(line).unwrap(),
+            "{\"ph\":\"i\",\"pid\":7,\"tid\":9,\"ts\":-1.005,\"s\":\"t\",\"name\":\"n\",\"cat\":\"sa_profile\",\"args\":1}\n"
+        );
+    }
+}
