@@ -1,6 +1,5 @@
 //! What one recorder left behind: segments and ring, found, opened, put together.
 
-pub(crate) mod anchors;
 pub(crate) mod assemble;
 pub(crate) mod assembly;
 pub mod blocks;
@@ -18,4 +17,3 @@ pub mod ring;
 pub(crate) mod sample;
 pub(crate) mod settle;
 pub(crate) mod temp_folder;
-pub(crate) mod walk;

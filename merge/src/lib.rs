@@ -137,8 +137,8 @@ pub struct Options {
     pub to: Option<Moment>,
     /// Only so much of both sides of a moment. Not together with `last`, `from` and `to`.
     pub around: Option<(Moment, Duration)>,
-    /// How far behind a window spans that reach into it are looked for: nothing that was written later is read. By default that is
-    /// as far as any can be; in runs of more than 1 GiB whose recorders do not say how far, 10 s.
+    /// How long after a window spans that overlap it are looked for: segments that began later are not read. By default all that may
+    /// contain such a span are.
     pub reach: Option<Duration>,
     /// Only some of the events.
     pub filter: Filter,

@@ -1,13 +1,13 @@
-//! A long run in segments, as some processes of four threads write it in a thousand seconds: steps with kernels, requests that last seconds, one that lasts
-//! minutes, anchors every five seconds, and 256 MiB a segment.
+//! A long run in segments, as some processes of four threads write it in a thousand seconds: steps with kernels, requests that last up to 3 s and are
+//! recorded only when they end, one request of 60 s, anchors every five seconds, and 32 MiB a segment.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, BlockHeader, END_RECORD, FRAGMENT_RECORD, FragmentHeader, LANE_BASE,
-    Metadata, RingKind, VERSION, block_sum, segment_name,
+use sa_format::{
+    Anchor, BlockHeader, End, FragmentHeader, LANE_BASE, Record, RingKind, VERSION, block_sum,
+    segment_name,
 };
 
 use crate::lines::{Random, Us};
@@ -17,14 +17,16 @@ const RUN_NS: u64 = 1_000_000_000_000;
 /// When its first event begins.
 pub(crate) const START_NS: u64 = 81_234_567_891_000;
 const THREADS: u32 = 4;
-const SEGMENT_BYTES: u64 = 256 << 20;
+const SEGMENT_BYTES: u64 = 32 << 20;
 const BLOCK_BYTES: usize = 48 << 10;
 const ANCHOR_NS: u64 = 5_000_000_000;
 /// What a step takes on the disk, with its share of all else.
 const STEP_BYTES: u64 = 830;
 
-/// Each process has one request that lasts from here to there.
-const LONG_NS: (u64, u64) = (470_000_000_000, 590_000_000_000);
+/// Begin and end of the long request of each process.
+const LONG_NS: (u64, u64) = (495_000_000_000, 555_000_000_000);
+/// Maximum length of the other requests.
+const REQUEST_NS: u64 = 3_000_000_000;
 
 /// A part of the run, and how many spans reach into it.
 #[derive(Clone, Copy, Debug)]
@@ -32,15 +34,12 @@ pub(crate) struct Count {
     pub(crate) from_ns: u64,
     pub(crate) to_ns: u64,
     pub(crate) spans: u64,
-    /// Those that end more than a minute behind it.
-    pub(crate) late: u64,
 }
 
 impl Count {
     fn note(&mut self, start_ns: u64, dur_ns: u64) {
         let (is_before, end_ns) = (start_ns <= self.to_ns, start_ns + dur_ns);
         self.spans += u64::from(is_before && end_ns >= self.from_ns);
-        self.late += u64::from(is_before && end_ns > self.to_ns + 60_000_000_000);
     }
 }
 
@@ -49,6 +48,8 @@ impl Count {
 struct Slot {
     position: u64,
     pending: Vec<u8>,
+    /// The earliest start among the lines that wait.
+    earliest_ns: Option<u64>,
 }
 
 /// One process while its segments are written.
@@ -134,10 +135,11 @@ impl Writer<'_> {
             ring: RingKind::Heap,
             page_bytes: 4096,
             levels: None,
+            open_ns: (self.segment > 0).then(|| self.open_ns(at_ns)),
+            late_ns: (self.segment > 0).then_some(REQUEST_NS),
         };
-        let mut text = serde_json::to_vec(&Metadata::new(pid, FRAGMENT_RECORD, header))?;
-        text.push(b'\n');
-        text.extend(anchor_line(pid, at_ns)?);
+        let mut text = header.line(pid);
+        text.extend(anchor_line(pid, at_ns));
         writeln!(
             text,
             r#"{{"ph":"M","pid":{pid},"tid":{pid},"name":"process_name","args":{{"name":"serving-worker-{index}"}}}}"#
@@ -156,6 +158,14 @@ impl Writer<'_> {
         }
         self.written = text.len() as u64;
         self.out.write_all(&text)
+    }
+
+    /// The earliest start of what is open or not written yet.
+    fn open_ns(&self, at_ns: u64) -> u64 {
+        let long_ns = (START_NS + LONG_NS.0)..(START_NS + LONG_NS.1);
+        let long_ns = Some(long_ns.start).filter(|_| long_ns.contains(&at_ns));
+        let pending = self.slots.iter().filter_map(|slot| slot.earliest_ns);
+        pending.chain(long_ns).fold(at_ns, u64::min)
     }
 
     /// The process is named by slot 0, and so are lanes when they are first used; threads name themselves in their own slots when they begin.
@@ -216,7 +226,7 @@ impl Writer<'_> {
             ),
         )?;
         if self.random.below(50) == 0 {
-            let dur_ns = (1 + self.random.below(8_000)) * 1_000_000;
+            let dur_ns = 1 + self.random.below(REQUEST_NS);
             let start_ns = at_ns.saturating_sub(dur_ns).max(START_NS);
             self.span(
                 thread,
@@ -241,6 +251,8 @@ impl Writer<'_> {
         for count in &mut *self.counts {
             count.note(start_ns, dur_ns);
         }
+        let earliest_ns = &mut self.slots[thread].earliest_ns;
+        *earliest_ns = Some(earliest_ns.map_or(start_ns, |ns| ns.min(start_ns)));
         let (pid, ts, dur) = (self.pid, Us(start_ns), Us(dur_ns));
         writeln!(
             self.slots[thread].pending,
@@ -250,7 +262,7 @@ impl Writer<'_> {
 
     /// An anchor, and all that is recorded by then.
     fn anchor(&mut self, at_ns: u64) -> io::Result<()> {
-        let line = anchor_line(self.pid, at_ns)?;
+        let line = anchor_line(self.pid, at_ns);
         self.slots[0].pending.extend(line);
         self.flush(at_ns)
     }
@@ -285,6 +297,7 @@ impl Writer<'_> {
             self.out = create(self.directory, self.pid, self.segment)?;
             self.front(at_ns)?;
         }
+        self.slots[number].earliest_ns = None;
         self.written += bytes;
         self.out.write_all(&line)?;
         self.out.write_all(&body)
@@ -295,22 +308,21 @@ impl Writer<'_> {
         let last = (self.pid, at_ns - 1_000, 1_000);
         self.span(1, last, format_args!(r#""name":"shutdown","cat":"worker""#))?;
         self.flush(at_ns)?;
-        let args = serde_json::json!({ "monotonic_ns": at_ns });
-        let record = serde_json::to_vec(&Metadata::new(self.pid, END_RECORD, args))?;
-        self.slots[0].pending.extend(record);
-        self.slots[0].pending.push(b'\n');
+        let end = End {
+            monotonic_ns: at_ns,
+            ..End::default()
+        };
+        end.write(self.pid, &mut self.slots[0].pending)?;
         self.flush(at_ns)?;
         self.out.flush()
     }
 }
 
-fn anchor_line(pid: u32, at_ns: u64) -> io::Result<Vec<u8>> {
+fn anchor_line(pid: u32, at_ns: u64) -> Vec<u8> {
     let anchor = Anchor {
         monotonic_ns: at_ns,
         realtime_ns: 1_795_248_902_123_456_789 + at_ns,
         uncertainty_ns: 41,
     };
-    let mut line = serde_json::to_vec(&Metadata::new(pid, ANCHOR_RECORD, anchor))?;
-    line.push(b'\n');
-    Ok(line)
+    anchor.line(pid)
 }

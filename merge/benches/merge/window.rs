@@ -13,7 +13,7 @@ use crate::long::{self, Count, START_NS};
 use crate::process;
 
 /// Changes whenever the generator does.
-const GENERATION: u32 = 3;
+const GENERATION: u32 = 4;
 const PROCESSES: u32 = 8;
 const ROUNDS: u32 = 5;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -60,8 +60,8 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// The run directory, and how many spans reach into each part and end long behind it; generated if it is not there.
-fn open(megabytes: u64, processes: u32) -> io::Result<(PathBuf, Vec<(u64, u64)>)> {
+/// Returns the run directory and the number of spans in each part. Generates the run if it is not there.
+fn open(megabytes: u64, processes: u32) -> io::Result<(PathBuf, Vec<u64>)> {
     let name = format!("window-bench-{GENERATION}/{megabytes}-{processes}");
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let counts_path = directory.join("counts.json");
@@ -74,7 +74,7 @@ fn open(megabytes: u64, processes: u32) -> io::Result<(PathBuf, Vec<(u64, u64)>)
     Ok((directory, counts))
 }
 
-fn generate(directory: &Path, bytes: u64, processes: u32) -> io::Result<Vec<(u64, u64)>> {
+fn generate(directory: &Path, bytes: u64, processes: u32) -> io::Result<Vec<u64>> {
     eprintln!(
         "generating {} MB in {}",
         bytes / 1_000_000,
@@ -86,7 +86,6 @@ fn generate(directory: &Path, bytes: u64, processes: u32) -> io::Result<Vec<(u64
         from_ns: START_NS + from_s * SECOND_NS,
         to_ns: START_NS + to_s * SECOND_NS,
         spans: 0,
-        late: 0,
     };
     let mut counts: Vec<Count> = PARTS.iter().map(part).collect();
     for index in 0..processes {
@@ -95,10 +94,7 @@ fn generate(directory: &Path, bytes: u64, processes: u32) -> io::Result<Vec<(u64
     for file in std::fs::read_dir(&fragments)? {
         File::open(file?.path())?.sync_all()?;
     }
-    Ok(counts
-        .iter()
-        .map(|count| (count.spans, count.late))
-        .collect())
+    Ok(counts.iter().map(|count| count.spans).collect())
 }
 
 /// Drops a run from the page cache.
@@ -115,25 +111,17 @@ fn forget(fragments: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Merges once and compares what is found with what was generated: `late` spans that were recorded long behind the part must be missing exactly where
-/// the report says how far was looked. Gives the MB that were not read.
-fn check(
-    directory: &Path,
-    option: &str,
-    output: &Path,
-    (spans, late): &(u64, u64),
-) -> Result<u64, String> {
+/// Merges once and compares what is found with what was generated. Returns the MB that were not read.
+fn check(directory: &Path, option: &str, output: &Path, spans: &u64) -> Result<u64, String> {
     let mut command = command(directory, option, output, "json");
     let done = command.output();
     let done = done.map_err(|error| format!("{command:?}: {error}"))?;
     let report: serde_json::Value = serde_json::from_slice(&done.stdout)
         .map_err(|error| format!("{option}: report: {error}"))?;
     let found = report["events_by_phase"]["X"].as_u64().unwrap_or(0);
-    let has_end = report["window"]["reach_ns"].is_u64();
-    let expected = spans - if has_end { late } else { &0 };
-    if report["damage_total"] != 0 || found != expected {
+    if report["damage_total"] != 0 || found != *spans {
         return Err(format!(
-            "{option}: {spans} spans generated, {late} of them late, {found} found; damage: {}",
+            "{option}: {spans} spans generated, {found} found; damage: {}",
             report["damage_by_kind"]
         ));
     }

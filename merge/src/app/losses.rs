@@ -2,6 +2,7 @@
 
 pub(crate) mod report;
 
+use sa_format::Phase;
 use crate::app::losses::report::LossReport;
 use crate::app::report::{ProcessReport, Report};
 use crate::event::edges::Lies;
@@ -111,7 +112,7 @@ pub(crate) fn tell_losses(
 
 /// Whether it is a loss record; its name may not have been looked for.
 fn is_loss(event: &Event<'_>) -> bool {
-    event.phase == b'i' && memchr::memmem::find(event.line, LOSS_NAME).is_some()
+    event.phase == Phase::Instant && memchr::memmem::find(event.line, LOSS_NAME).is_some()
 }
 
 fn of_recording(summary: &ChunkSummary) -> Vec<RowLoss<'_>> {

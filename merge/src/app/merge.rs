@@ -7,17 +7,15 @@ use crate::app::report::Report;
 use crate::app::validate::describe;
 use crate::base::progress::Progress;
 use crate::event::damage::Kind;
-use crate::event::edges::Edges;
 use crate::foreign::{self, ForeignReport};
-use crate::fragment::assemble::{Look, assemble_all};
+use crate::fragment::assemble::assemble_all;
 use crate::fragment::file::Fragment;
 use crate::fragment::input::{self, Inputs};
 use crate::fragment::load::open;
 use crate::fragment::recording::Recording;
 use crate::fragment::settle::{LastKnown, settle};
 use crate::link::Collector;
-use crate::pass::hidden_blocks::met_hidden_blocks;
-use crate::select::seek::{Extent, seek};
+use crate::select::segments::choose_segments;
 use crate::select::window::{is_asked_for, refuse};
 use crate::write::job::Job;
 use crate::write::output::folder;
@@ -89,13 +87,7 @@ pub(crate) fn run<T>(
         progress,
         pool: &pool,
     };
-    let mut extent = Extent::Sought;
-    loop {
-        match merge_read(&of_run, &extent, &mut read)? {
-            Merged::Whole(found, report) => return Ok((found, *report)),
-            Merged::Beyond(edges) => extent = extent.wider(edges),
-        }
-    }
+    merge_read(&of_run, &mut read)
 }
 
 /// Most workers if nobody says how many: each has memory of its own, and all of them together are to have little.
@@ -121,15 +113,7 @@ fn workers(asked: usize) -> usize {
     }
 }
 
-/// What became of an attempt.
-enum Merged<T> {
-    /// With what was read of the trace.
-    Whole(T, Box<Report>),
-    /// The window lies beyond what was read; where it is, in each recording's own time.
-    Beyond(Vec<Edges>),
-}
-
-/// What stays the same in all attempts of a merge.
+/// What a merge is asked to do.
 struct RunOf<'a> {
     outcome: Outcome,
     options: &'a Options,
@@ -137,12 +121,11 @@ struct RunOf<'a> {
     pool: &'a ThreadPool,
 }
 
-/// Merges what is read of fragments.
+/// Probes the inputs, plans what to read of them, indexes it, decides about it, and writes the trace.
 fn merge_read<T>(
     of_run: &RunOf<'_>,
-    extent: &Extent,
     read: &mut impl FnMut(&ReadyTrace<'_>) -> Result<T, Error>,
-) -> Result<Merged<T>, Error> {
+) -> Result<(T, Report), Error> {
     let RunOf {
         outcome,
         options,
@@ -159,58 +142,31 @@ fn merge_read<T>(
         mut recordings,
         foreign,
     } = open_all(options, &mut inputs, &folders, &mut report)?;
-    let mut sought = pool.install(|| seek(&mut recordings, options, extent))?;
+    let unread = pool.install(|| choose_segments(&mut recordings, options))?;
     let passes = passes(options, outcome);
     progress.expect(recordings.iter().map(len).sum(), passes);
-    let assemble = |look| {
-        let assembled = pool.install(|| assemble_all(&recordings, look, &folders, progress));
-        assembled.map_err(of_spill)
-    };
-    let (by_looks, after_all);
-    by_looks = assemble(Look::WhereBlocksShow)?;
-    let by_run = options.runs == Runs::All;
-    let mut merge = Merge {
+    let assemblies = pool.install(|| assemble_all(&recordings, &folders, progress));
+    let assemblies = assemblies.map_err(of_spill)?;
+    let merge = Merge {
         options,
         progress,
         pool,
         passes,
         recordings: &recordings,
-        assemblies: &by_looks,
+        assemblies: &assemblies,
         folders: &folders,
-        eras: Vec::new(),
         foreign: &foreign,
     };
+    let by_run = options.runs == Runs::All;
     let collector = || {
         let links = options.links();
         links.then(|| Collector::new(&recordings, by_run, &folders))
     };
-    // Where not everything is shown, only what is counts.
-    let at_once = !is_part(options);
-    let (mut links, unread) = (collector(), sought.bytes);
-    let mut first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once))?;
-    if pool.install(|| met_hidden_blocks(&recordings, &first.0.sources, &first.0.chunks)) {
-        drop((first, links)); // both at once would be more memory than there may be
-        progress.begin_again();
-        after_all = assemble(Look::Everywhere)?;
-        merge.assemblies = &after_all;
-        (links, sought.bytes) = (collector(), unread);
-        first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once))?;
-    }
-    if merge.doubts(&first.0) {
-        drop((first, links));
-        progress.begin_again();
-        (links, sought.bytes) = (collector(), unread);
-        first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once))?;
-    }
-    let (mut found, histories) = first;
-    merge.add_gaps(&mut found);
+    let (mut found, links) = merge.index(collector)?;
     let last_ns = found.last_ns();
     let aligned = merge.align(&mut found);
-    let selected = merge.select(&sought, &aligned, links.as_ref(), &mut found, &mut report)?;
-    if let Some(edges) = selected {
-        return Ok(Merged::Beyond(edges));
-    }
-    let decided = merge.decide(&found, &aligned, histories, links, &mut report)?;
+    merge.select(&unread, &aligned, links.as_ref(), &mut found, &mut report)?;
+    let decided = merge.decide(&mut found, &aligned, links, &mut report)?;
     let was_read = read(&merge.ready(&found, &decided, &report))?;
     match outcome {
         Outcome::Trace => {
@@ -223,7 +179,7 @@ fn merge_read<T>(
     if options.settle {
         settle_all(&merge, &last_ns, &mut report);
     }
-    Ok(Merged::Whole(was_read, Box::new(report)))
+    Ok((was_read, report))
 }
 
 /// What there is to merge.
@@ -295,7 +251,7 @@ fn of_spill(error: io::Error) -> Error {
 /// Bytes of its fragments that are read.
 fn len(recording: &Recording) -> u64 {
     let fragments = recording.fragments.iter();
-    fragments.map(Fragment::bytes_read).sum()
+    fragments.map(Fragment::bytes).sum()
 }
 
 fn settle_all(merge: &Merge<'_>, last_ns: &[i64], report: &mut Report) {
@@ -366,23 +322,23 @@ mod tests {
     #[test]
     fn all_passes_are_counted() {
         let plain = lines("");
-        // Nobody looks for blocks in lines that seem foreign.
-        assert_eq!(passed(&plain, |_| ()), (2.0, 60_000));
+        // Blocks are looked for, lines are indexed and copied.
+        assert_eq!(passed(&plain, |_| ()), (3.0, 60_000));
         let verbatim = |options: &mut Options| options.verbatim = true;
-        assert_eq!(passed(&plain, verbatim), (2.0, 60_000));
+        assert_eq!(passed(&plain, verbatim), (3.0, 60_000));
         let last = |last| move |options: &mut Options| options.last = Some(last);
         let all = last(Duration::from_secs(1));
-        assert_eq!(passed(&plain, all), (3.0, 60_000));
+        assert_eq!(passed(&plain, all), (4.0, 60_000));
         // Once more to find their order.
         let sort = |options: &mut Options| options.sort = Some(1 << 20);
-        assert_eq!(passed(&plain, sort), (3.0, 60_000));
+        assert_eq!(passed(&plain, sort), (4.0, 60_000));
         // Of a window only the chunks that reach into it are copied.
         let (passes, events) = passed(&plain, last(Duration::from_millis(1)));
-        assert!(2.0 < passes && passes < 2.9, "{passes}");
+        assert!(3.0 < passes && passes < 3.9, "{passes}");
         assert!(events < 2_000, "{events}");
         // Threads with spans that overlap are looked at in between.
         let clash = r#"{"ph":"X","pid":7,"tid":7,"ts":9.5,"dur":1,"name":"n","cat":"c"}"#;
         let clashing = lines(&format!("{clash}\n"));
-        assert_eq!(passed(&clashing, |_| ()), (3.0, 60_001));
+        assert_eq!(passed(&clashing, |_| ()), (4.0, 60_001));
     }
 }

@@ -3,8 +3,6 @@
 pub(crate) mod foreign;
 pub(crate) mod other_data;
 pub(crate) mod processes;
-pub(crate) mod reach;
-pub(crate) mod rows;
 pub(crate) mod sources;
 
 use crate::app::losses::report::LossReport;
@@ -19,7 +17,7 @@ use crate::select::filter::FilterReport;
 use crate::select::window::WindowReport;
 use crate::write::split::SplitTrace;
 use crate::write::split::report::{PartReport, file_name};
-use sa_recorder::format::{RemovedRun, RemovedRuns, visible};
+use sa_format::{RemovedRun, RemovedRuns, visible};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -458,7 +456,14 @@ impl Report {
             let reach = std::time::Duration::from_nanos(reach_ns);
             writeln!(
                 text,
-                "warning: spans that reach into the window were looked for up to {reach:?} behind it; see --reach"
+                "warning: spans that overlap the window were looked for up to {reach:?} after it; see --reach"
+            )?;
+        }
+        if let Some(missing_ns) = window.missing_ns {
+            let missing = std::time::Duration::from_nanos(missing_ns.unsigned_abs());
+            writeln!(
+                text,
+                "warning: clocks were set during the run, and {missing:?} of the window lie in segments that were not read; merge without a window to see them"
             )?;
         }
         Ok(())

@@ -16,7 +16,7 @@ use crate::fragment::load::{Opened, by_stem, list, list_stems, recorder_key};
 use crate::fragment::recording::Recording;
 use crate::fragment::settle::{LastKnown, blocks, end_line};
 use crate::pass::first_pass::summarize;
-use sa_recorder::format::{FRAGMENTS_DIR, NEXT_RUN_FILE, RUN_FILE};
+use sa_format::{FRAGMENTS_DIR, NEXT_RUN_FILE, RUN_FILE};
 use serde::Serialize;
 use std::fs::DirBuilder;
 use std::io::{self, ErrorKind, Write};
@@ -271,7 +271,7 @@ fn tail_of(recording: &Recording) -> (Vec<u8>, bool) {
     };
     let tail = match &recording.ring {
         Some((ring, _)) => blocks(header, ring, &assembly, known).map(|all| all.concat()),
-        None if known.is_running && !summary.ended => end_line(header.pid, known, None),
+        None if known.is_running && !summary.ended => Some(end_line(header.pid, known, None)),
         None => None,
     };
     (tail.unwrap_or_default(), assembly.beyond_ring)
@@ -289,7 +289,7 @@ fn whole_end(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sa_recorder::format::{BlockHeader, block_sum};
+    use sa_format::{BlockHeader, block_sum};
     use std::fs;
 
     #[test]

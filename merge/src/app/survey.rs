@@ -18,7 +18,7 @@ use crate::fragment::liveness::is_locked;
 use crate::fragment::load::{by_stem, list};
 use crate::{Error, Runs};
 use memchr::memmem;
-use sa_recorder::format::{END_RECORD, FragmentHeader, Metadata};
+use sa_format::{End, FragmentHeader, Record};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -143,7 +143,6 @@ fn ends_with_end(fragment: &Place) -> io::Result<bool> {
     let mut tail = vec![0; usize::try_from(tail_bytes).unwrap_or(0)];
     file.read_exact_at(&mut tail, len - tail_bytes)?;
     let line = tail.trim_ascii_end();
-    let record: Option<Metadata<serde::de::IgnoredAny>> =
-        serde_json::from_slice(&line[line_start(line, line.len(), 0)..]).ok();
-    Ok(record.is_some_and(|record| record.name == END_RECORD))
+    let line = &line[line_start(line, line.len(), 0)..];
+    Ok(End::parse(line).is_some())
 }

@@ -38,8 +38,8 @@ impl Axis {
         })
     }
 
-    /// The axis as far as it is known before anything is read: where it begins, and its wall time.
-    pub(crate) fn sought(
+    /// Returns the axis as far as it is known before everything is read: its begin and its wall time.
+    pub(crate) fn of_firsts(
         firsts_ns: &[Option<i64>],
         maps: &[TimeMap],
         clocks: &Clocks,

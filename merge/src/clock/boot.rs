@@ -1,8 +1,9 @@
 //! A host since its last boot, and what a recording says of its clock.
 
 use crate::align::Reading;
-use sa_recorder::format::{Anchor, FragmentHeader};
+use sa_format::{Anchor, FragmentHeader};
 
+/// Host name and boot id.
 pub(crate) type Boot = (String, String);
 
 /// What the clocks need to know of a recording.
@@ -13,11 +14,12 @@ pub(crate) struct RecordedClock<'a> {
     pub(crate) events_ns: Option<(i64, i64)>,
 }
 
+/// Returns the boot in which a fragment was recorded.
 pub(crate) fn boot(header: &FragmentHeader) -> Boot {
     (header.host.clone(), header.boot_id.clone())
 }
 
-/// Wall time at the host's monotonic zero.
+/// Returns the wall time at the host's monotonic zero.
 pub(crate) fn wall_clock(header: &FragmentHeader, anchor: &Anchor) -> i64 {
     Reading::of(anchor, header.monotonic_offset_ns).ahead_ns
 }

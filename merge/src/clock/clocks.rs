@@ -12,7 +12,7 @@ use crate::fragment::recording::Recording;
 use crate::pass::summary::ChunkSummary;
 use crate::pass::visit::ChunkView;
 use crate::store::sorter::Sorter;
-use sa_recorder::format::FragmentHeader;
+use sa_format::FragmentHeader;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -230,7 +230,7 @@ fn left_alone() -> Place {
 mod tests {
     use super::*;
     use crate::fragment::sample::header;
-    use sa_recorder::format::Anchor;
+    use sa_format::Anchor;
 
     fn anchor(monotonic_ns: u64, realtime_ns: u64) -> [Anchor; 1] {
         [Anchor {

@@ -9,6 +9,7 @@
 mod device_rows;
 mod pairing;
 
+use sa_format::Phase;
 use crate::align::{End, Hosts, Role, clamp};
 use crate::clock::collective_ends::device_rows::DeviceRows;
 use crate::clock::collective_ends::pairing::Pairings;
@@ -126,7 +127,7 @@ impl CollectiveSearch<'_> {
         let ChunkView { sources, chunks } = self.view;
         let may_have = |chunk: &&Chunk| {
             let source = &sources[chunk.source];
-            rows.is_in(source.recording) && source.summary.phases.contains_key(&b'X')
+            rows.is_in(source.recording) && source.summary.phases.contains_key(&Phase::Complete)
         };
         let chunks: Vec<&Chunk> = chunks.iter().filter(may_have).collect();
         chunks.par_iter().try_for_each(|chunk| {

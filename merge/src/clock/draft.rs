@@ -83,7 +83,7 @@ fn add(all: &mut Vec<Reading>, readings: Vec<Reading>) {
 mod tests {
     use super::*;
     use crate::fragment::sample::header;
-    use sa_recorder::format::Anchor;
+    use sa_format::Anchor;
 
     fn anchor(monotonic_ns: u64, realtime_ns: u64) -> Anchor {
         Anchor {

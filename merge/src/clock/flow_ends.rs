@@ -1,5 +1,6 @@
 //! Collects the ends of flows that lead from process to process, by which the clocks of several hosts are brought together.
 
+use sa_format::Phase;
 use crate::align::{End, Role, clamp};
 use crate::event::flow;
 use crate::event::line::Event;
@@ -30,7 +31,7 @@ pub(super) fn collect(
     };
     let has_ends = |source: &Source<'_>| {
         let has = |phase: u8| source.summary.phases.contains_key(&phase);
-        boots[source.recording].is_some() && (has(b's') || has(b't') || has(b'f'))
+        boots[source.recording].is_some() && (has(Phase::FlowStart) || has(Phase::FlowStep) || has(Phase::FlowEnd))
     };
     let may_have = |chunk: &&Chunk| has_ends(&sources[chunk.source]);
     let chunks: Vec<&Chunk> = chunks.iter().filter(may_have).collect();
@@ -54,9 +55,9 @@ pub(super) fn collect(
 
 fn end_of(event: &Event<'_>, boot: Option<u32>, offset_ns: i64) -> Option<End> {
     let role = match event.phase {
-        b's' => Role::Start,
-        b't' => Role::Step,
-        b'f' => Role::End,
+        Phase::FlowStart => Role::Start,
+        Phase::FlowStep => Role::Step,
+        Phase::FlowEnd => Role::End,
         _ => return None,
     };
     let id = flow::global_id(event)?;

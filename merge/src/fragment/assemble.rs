@@ -1,9 +1,8 @@
-//! Where blocks are looked for in fragments, before their lines are read.
+//! Finds the blocks of all fragments, before their lines are read.
 
 use crate::base::progress::Progress;
-use crate::event::scan::PART_BYTES;
 use crate::fragment::assembly::Assembly;
-use crate::fragment::blocks::{Piece, Stretch, hold_header};
+use crate::fragment::blocks::{Piece, Stretch};
 use crate::fragment::file::Fragment;
 use crate::fragment::file_watch::BlockSums;
 use crate::fragment::recording::Recording;
@@ -13,22 +12,13 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where to look for blocks.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Look {
-    /// In all fragments that do not seem foreign.
-    WhereBlocksShow,
-    Everywhere,
-}
-
 /// The lines of each recording, in the order in which they were written. What is noted of blocks goes to one of the `folders` if it is much.
 pub(crate) fn assemble_all(
     recordings: &[Recording],
-    look: Look,
     folders: &[PathBuf],
     progress: &Progress,
 ) -> io::Result<Vec<Assembly>> {
-    let (lists, pieces) = split_all(recordings, look, folders, progress)?;
+    let (lists, pieces) = split_all(recordings, folders, progress)?;
     let parts = Spill::new(folders);
     let assemble = |(recording, lists): (&Recording, &Vec<List>)| {
         let of = |segment: usize| pieces.list(&lists[segment]).map(Piece::of_stretch);
@@ -46,35 +36,22 @@ pub(crate) fn assemble_all(
 /// The pieces of all fragments, and which are those of each fragment of each recording.
 fn split_all(
     recordings: &[Recording],
-    look: Look,
     folders: &[PathBuf],
     progress: &Progress,
 ) -> io::Result<(Vec<Vec<List>>, Spilled<Stretch>)> {
     let pieces = Spill::new(folders);
     let split = |fragment: &Fragment| {
         let mut writer = Writer::new(&pieces);
-        if look == Look::Everywhere || !seems_foreign(fragment) {
-            let count = |len: usize| progress.add(len as u64, 0);
-            let mut sums = BlockSums::default();
-            fragment.pieces(count, |range, piece| {
-                sums.add(&range, piece);
-                writer.push(piece.stretch(&range));
-            });
-            fragment.note_blocks(sums);
-        } else {
-            let all = 0..fragment.content.bytes().len();
-            writer.push(Piece::Plain.stretch(&all));
-        }
+        let count = |len: usize| progress.add(len as u64, 0);
+        let mut sums = BlockSums::default();
+        fragment.pieces(count, |range, piece| {
+            sums.add(&range, piece);
+            writer.push(piece.stretch(&range));
+        });
+        fragment.note_blocks(sums);
         writer.end()
     };
     let of_recording = |recording: &Recording| recording.fragments.par_iter().map(split).collect();
     let lists = recordings.par_iter().map(of_recording).collect();
     Ok((lists, pieces.finish()?))
-}
-
-/// Whether a fragment shows no sign of our recorder. Looking for blocks in all of it would cost a tenth of the merge: the first pass, which
-/// looks at each line anyway, tells whether there are some.
-pub(crate) fn seems_foreign(fragment: &Fragment) -> bool {
-    let bytes = fragment.content.bytes();
-    fragment.header.is_none() && !hold_header(&bytes[..bytes.len().min(PART_BYTES)])
 }

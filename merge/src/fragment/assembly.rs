@@ -96,7 +96,7 @@ mod tests {
     use crate::fragment::recording::Recording;
     use crate::fragment::ring::{Ring, Slot};
     use crate::fragment::sample::header;
-    use sa_recorder::format::{BlockHeader, RingKind, block_sum};
+    use sa_format::{BlockHeader, RingKind, block_sum};
 
     /// Twelve lines of four bytes; line `k` lies at position `4 * k`.
     fn lines(range: Range<usize>) -> Vec<u8> {
@@ -134,7 +134,7 @@ mod tests {
             content: Content::Owned(bytes),
             header: Some(header(7)),
             removal: None,
-            extents: None,
+            begin: None,
             watch: FileWatch::default(),
         };
         let ring = ring.map(|range| {

@@ -2,7 +2,7 @@
 
 use crate::event::scan::line_start;
 use memchr::memmem;
-use sa_recorder::format::{BLOCK_START, BlockHeader, block_sum};
+use sa_format::{BLOCK_START, BlockHeader, block_sum};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -103,11 +103,6 @@ pub(crate) fn split_range(
             tell(at);
         }
     }
-}
-
-/// Whether one of some lines starts like a block header.
-pub(crate) fn hold_header(lines: &[u8]) -> bool {
-    Splitter::new(lines).next_header(0, lines.len()).is_some()
 }
 
 struct Splitter<'a> {

@@ -1,45 +1,10 @@
 //! How processes ended, and which process of a crashed run died first.
 
-use sa_recorder::format::visible;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+pub use sa_format::Exit;
+use sa_format::visible;
 
 /// Maximum number of processes that a line names.
 const NAMED: usize = 8;
-
-/// Signals that programs are ended with in good order, when they are idle.
-const ORDERLY: [&str; 5] = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGPIPE"];
-
-/// How a process ended, as the program that waited for it saw.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Exit {
-    /// By itself, with this exit code.
-    Code(i32),
-    /// By this signal, such as `SIGKILL`.
-    Signal(String),
-}
-
-impl Exit {
-    /// Returns true for a signal that no program is ended with in good order.
-    pub fn is_crash(&self) -> bool {
-        matches!(self, Exit::Signal(name) if !ORDERLY.contains(&name.as_str()))
-    }
-
-    /// The end in words.
-    pub fn words(&self) -> String {
-        match self {
-            Exit::Code(code) => format!("with exit code {code}"),
-            Exit::Signal(name) => format!("by {name}"),
-        }
-    }
-}
-
-/// Reads how a process ended. Returns `None` for a value that this version does not know, so that the rest of the record can still be read.
-pub(crate) fn known_exit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Exit>, D::Error> {
-    let value = Value::deserialize(from)?;
-    Ok(serde_json::from_value(value).ok())
-}
 
 /// Facts about the end of a process that did not close its recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -233,15 +198,6 @@ fn listed(processes: &[DeadProcess], most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_end_that_is_not_known_is_none() {
-        let read = |text: &str| known_exit(&mut serde_json::Deserializer::from_str(text)).unwrap();
-        assert_eq!(read(r#"{"code":3}"#), Some(Exit::Code(3)));
-        for unknown in ["null", r#"{"core_dump":"x"}"#, "7", r#"{"code":"x"}"#] {
-            assert_eq!(read(unknown), None, "{unknown}");
-        }
-    }
 
     #[test]
     fn the_one_that_stopped_recording_first_is_the_victim() {

@@ -10,14 +10,15 @@ use crate::fragment::input::Input;
 use crate::fragment::removal::{Removal, removal};
 use crate::fragment::ring::{Ring, RingBytes, recover};
 pub(crate) use crate::store::content::Content;
-use sa_recorder::format::{
-    FRAGMENT_RECORD, FragmentHeader, Metadata, RING_SUFFIX, VERSION, stem_and_segment,
-};
+use sa_format::{Anchor, FragmentHeader, RING_SUFFIX, Record, VERSION, stem_and_segment};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+
+/// Number of lines in which the first anchor of a segment is looked for; it is the second one.
+const FIRST_LINES: usize = 16;
 
 /// An opened fragment.
 pub(crate) struct Fragment {
@@ -30,8 +31,8 @@ pub(crate) struct Fragment {
     pub(crate) header: Option<FragmentHeader>,
     /// What it says of removed segments.
     pub(crate) removal: Option<Removal>,
-    /// Which of its bytes are read, if not all: stretches of whole lines and blocks, in order.
-    pub(crate) extents: Option<Vec<Range<usize>>>,
+    /// The anchor that was read when the segment began.
+    pub(crate) begin: Option<Anchor>,
     pub(crate) watch: FileWatch,
 }
 
@@ -70,6 +71,7 @@ impl Fragment {
     ) -> Fragment {
         let header_of = header.as_ref();
         let removal = header_of.and_then(|header| removal(content.bytes(), header));
+        let begin = header_of.and_then(|_| first_anchor(content.bytes()));
         Fragment {
             path,
             folder: None,
@@ -78,7 +80,7 @@ impl Fragment {
             content,
             header,
             removal,
-            extents: None,
+            begin,
             watch: FileWatch::default(),
         }
     }
@@ -119,45 +121,17 @@ impl Fragment {
         self.content.bytes().len() as u64
     }
 
-    /// How much of it is read.
-    pub(crate) fn bytes_read(&self) -> u64 {
-        let extents = self.extents.iter().flatten();
-        let read: usize = extents.map(ExactSizeIterator::len).sum();
-        match self.extents {
-            Some(_) => read as u64,
-            None => self.bytes(),
-        }
-    }
-
-    /// What is not read of it.
-    pub(crate) fn holes(&self) -> Vec<Range<usize>> {
-        let Some(extents) = &self.extents else {
-            return Vec::new();
-        };
-        let (mut holes, mut at) = (Vec::new(), 0);
-        for extent in extents {
-            holes.push(at..extent.start);
-            at = extent.end;
-        }
-        holes.push(at..self.content.bytes().len());
-        holes.retain(|hole| !hole.is_empty());
-        holes
-    }
-
-    /// Calls `found` with the pieces of what is read, in order; `count` gets the lengths of what is done.
-    pub(crate) fn pieces(
-        &self,
-        mut count: impl FnMut(usize),
-        mut found: impl FnMut(Range<usize>, Piece),
-    ) {
+    /// Calls `found` with its pieces, in order, and `count` with the length of each part that is done.
+    pub(crate) fn pieces(&self, count: impl FnMut(usize), found: impl FnMut(Range<usize>, Piece)) {
         let bytes = self.content.bytes();
-        let mut split_one =
-            |extent: Range<usize>| split_range(bytes, extent, &mut count, &mut found);
-        match &self.extents {
-            Some(extents) => extents.iter().cloned().for_each(split_one),
-            None => split_one(0..bytes.len()),
-        }
+        split_range(bytes, 0..bytes.len(), count, found);
     }
+}
+
+/// Returns the first anchor of a segment, which was read when the segment began. It is among the first lines.
+fn first_anchor(bytes: &[u8]) -> Option<Anchor> {
+    let mut lines = bytes.split(|byte| *byte == b'\n').take(FIRST_LINES);
+    lines.find_map(Anchor::parse)
 }
 
 /// Reads the header from the first line; `None` if there is none that this version understands.
@@ -165,8 +139,7 @@ pub(crate) fn read_header(bytes: &[u8]) -> Option<FragmentHeader> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let front = &bytes[..bytes.len().min(1 << 16)];
     let line = &front[..memchr::memchr(b'\n', front)?];
-    let record: Metadata<FragmentHeader> = serde_json::from_slice(line).ok()?;
-    (record.name == FRAGMENT_RECORD && record.args.version == VERSION).then_some(record.args)
+    FragmentHeader::parse(line).filter(|header| header.version == VERSION)
 }
 
 /// The place of the ring beside a fragment: `<stem>.ring`, without the number of the segment.

@@ -3,7 +3,7 @@
 use crate::device::category::RowCategories;
 use crate::event::damage::Places;
 use crate::event::mend::Repairs;
-use sa_recorder::format::FragmentHeader;
+use sa_format::FragmentHeader;
 use std::collections::BTreeMap;
 
 /// How much of a file is looked at to say what it is, in bytes.

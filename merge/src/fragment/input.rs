@@ -3,9 +3,9 @@
 use crate::Runs;
 use crate::base::folder::{Folder, Place};
 use crate::fragment::file::read_header;
-use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, FRAGMENTS_DIR, Metadata, NEXT_RUN_FILE, PREVIOUS_DIR, REMOVED_FILE,
-    RUN_FILE, RemovedRuns, RunFile, is_fragment_name,
+use sa_format::{
+    Anchor, FRAGMENTS_DIR, NEXT_RUN_FILE, PREVIOUS_DIR, REMOVED_FILE, RUN_FILE, Record,
+    RemovedRuns, RunFile, is_fragment_name,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -374,11 +374,8 @@ fn time_ns(place: &Place, front: &[u8]) -> u64 {
 
 fn first_anchor(front: &[u8]) -> Option<u64> {
     let lines = front.split(|byte| *byte == b'\n').take(16);
-    let mut anchors =
-        lines.filter_map(|line| serde_json::from_slice::<Metadata<Anchor>>(line).ok());
-    anchors
-        .find(|record| record.name == ANCHOR_RECORD)
-        .map(|record| record.args.realtime_ns)
+    let mut anchors = lines.filter_map(Anchor::parse);
+    anchors.next().map(|anchor| anchor.realtime_ns)
 }
 
 fn changed(place: &Place) -> Option<u64> {
@@ -467,7 +464,7 @@ fn select(directory: &Folder, candidates: Vec<RunCandidate>, runs: &Runs, inputs
 mod tests {
     use super::*;
     use crate::fragment::sample::header;
-    use sa_recorder::format::FragmentHeader;
+    use sa_format::FragmentHeader;
     use std::fs;
 
     fn write(path: &Path, run: Option<&str>, realtime_ns: u64) {
@@ -478,15 +475,13 @@ mod tests {
                 run: run.into(),
                 ..header(1)
             };
-            text +=
-                &(serde_json::to_string(&Metadata::new(1, "sa_fragment", args)).unwrap() + "\n");
+            text += &String::from_utf8(args.line(1)).unwrap();
             let anchor = Anchor {
                 monotonic_ns: 1,
                 realtime_ns,
                 uncertainty_ns: 1,
             };
-            text +=
-                &(serde_json::to_string(&Metadata::new(1, "sa_anchor", anchor)).unwrap() + "\n");
+            text += &String::from_utf8(anchor.line(1)).unwrap();
         }
         fs::write(path, text).unwrap();
     }

@@ -2,7 +2,7 @@
 
 use crate::base::folder::Place;
 use nix::time::{ClockId, clock_gettime};
-use sa_recorder::format::FragmentHeader;
+use sa_format::FragmentHeader;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;

@@ -8,7 +8,7 @@ use crate::fragment::liveness::is_dead_here;
 use crate::fragment::recording::Recording;
 use crate::fragment::ring::Slot;
 use crate::store::spill_vec::{Spill, Together};
-use sa_recorder::format::{FragmentHeader, segment_name, stem_and_segment};
+use sa_format::{FragmentHeader, segment_name, stem_and_segment};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::PathBuf;
@@ -283,7 +283,8 @@ struct Groups<'f> {
 struct RecorderFiles {
     recorder: Option<String>,
     ring_place: Option<Place>,
-    snapshot: Option<(Option<String>, RingFile)>,
+    /// The recorder if its process was dead, the ring, and the newest segment when the ring was copied.
+    snapshot: Option<(Option<String>, RingFile, Option<u32>)>,
     fragments: Vec<Fragment>,
 }
 
@@ -304,9 +305,10 @@ impl<'f> Groups<'f> {
             ring_place,
             ring,
             dead,
+            live,
             ..
         } = opened;
-        let mut snapshot = ring.map(|ring| (dead, ring));
+        let mut snapshot = ring.map(|ring| (dead, ring, live));
         for mut fragment in fragments {
             if !self.known.insert(fragment.id) {
                 continue;
@@ -344,9 +346,20 @@ impl<'f> Groups<'f> {
             let number =
                 |fragment: &Fragment| fragment.header.as_ref().map(|header| header.segment);
             group.fragments.sort_by_key(number);
-            let (dead, ring) = group.snapshot.unzip();
-            let was_dead = group.recorder.is_some() && dead.flatten() == group.recorder;
-            Recording::new(group.fragments, group.ring_place, ring, was_dead)
+            let (dead, ring, live) = match group.snapshot {
+                Some((dead, ring, live)) => (dead, Some(ring), live),
+                None => (None, None, None),
+            };
+            let was_dead = group.recorder.is_some() && dead == group.recorder;
+            let newest = live.map(|live| {
+                let mut numbers = group.fragments.iter().map(number);
+                numbers.position(|number| number >= Some(live))
+            });
+            let recording = Recording::new(group.fragments, group.ring_place, ring, was_dead);
+            Recording {
+                newest_at_copy: newest.flatten(),
+                ..recording
+            }
         };
         Ok(self.groups.into_iter().map(recording).collect())
     }

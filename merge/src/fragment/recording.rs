@@ -7,8 +7,7 @@ use crate::fragment::file::{Fragment, RingFile};
 use crate::fragment::foreign_trace::ForeignTrace;
 use crate::fragment::liveness::is_alive_here;
 use crate::fragment::ring::Ring;
-use sa_recorder::format::{FragmentHeader, RingKind};
-use std::ops::Range;
+use sa_format::{FragmentHeader, RingKind};
 use std::path::Path;
 
 /// The fragments of one recorder, in the order of their segments, and its ring.
@@ -20,12 +19,10 @@ pub(crate) struct Recording {
     pub(crate) bad_ring: Option<String>,
     /// Whether its process was seen dead before the ring was copied: only then is the copy all there is.
     pub(crate) was_dead: bool,
-    /// Oldest segments that are not looked at.
-    pub(crate) skipped: u64,
-    /// Segment and byte where what a window needs begins, if it is not all.
-    pub(crate) entry: Option<(usize, usize)>,
-    /// Segments and bytes of what is looked at, in which missing positions may be explained behind it, where nothing is.
-    pub(crate) unsure: Option<Range<(usize, usize)>>,
+    /// The newest segment when the ring was copied, as an index of `fragments`.
+    pub(crate) newest_at_copy: Option<usize>,
+    /// The indices of `fragments` before which segments are left out.
+    pub(crate) gaps: Vec<usize>,
     /// What it is if another profiler wrote it.
     pub(crate) foreign: Option<Box<ForeignTrace>>,
 }
@@ -61,20 +58,26 @@ impl Recording {
             ring_place,
             bad_ring,
             was_dead,
-            skipped: 0,
-            entry: None,
-            unsure: None,
+            newest_at_copy: None,
+            gaps: Vec::new(),
             foreign: None,
         }
     }
 
-    /// Drops the oldest segments.
-    pub(crate) fn skip(&mut self, segments: usize) {
-        self.fragments.drain(..segments);
-        self.skipped = segments as u64;
-        let now = |(segment, at): (usize, usize)| (segment.saturating_sub(segments), at);
-        self.entry = self.entry.map(now);
-        self.unsure = self.unsure.take().map(|of| now(of.start)..now(of.end));
+    /// Drops the segments that are not needed.
+    pub(crate) fn keep_segments(&mut self, needed: &[bool]) {
+        let (mut kept, mut was_dropped) = (Vec::new(), false);
+        for (fragment, needed) in self.fragments.drain(..).zip(needed) {
+            if *needed {
+                if was_dropped {
+                    self.gaps.push(kept.len());
+                }
+                kept.push(fragment);
+            }
+            was_dropped = !needed;
+        }
+        self.fragments = kept;
+        self.newest_at_copy = None;
     }
 
     /// Another profiler's trace, as lines.
@@ -108,17 +111,6 @@ impl Recording {
     /// Whether its process still runs, as far as that can be seen from here.
     pub(crate) fn is_alive(&self) -> bool {
         self.header().and_then(is_alive_here) == Some(true)
-    }
-
-    /// Behind which segment and byte of what is looked at something is not.
-    pub(crate) fn holes(&self) -> Vec<(usize, usize)> {
-        let skipped = (self.skipped > 0).then_some((0, 0));
-        let fragments = self.fragments.iter().enumerate();
-        let within = fragments.flat_map(|(segment, fragment)| {
-            let holes = fragment.holes().into_iter();
-            holes.map(move |hole| (segment, hole.start))
-        });
-        skipped.into_iter().chain(within).collect()
     }
 
     /// Up to which position a stream was in removed segments, as the newest one that tells of any says.

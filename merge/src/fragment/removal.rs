@@ -1,9 +1,7 @@
 //! What a segment's first lines say of segments that were removed before it was begun (FORMAT.md §2.5).
 
-use sa_recorder::format::{
-    BLOCK_START, FragmentHeader, LOSS_RECORD, Metadata, REMOVED_RECORD, RemovedStreams,
-};
-use serde::Deserialize;
+use sa_format::loss::LossRecord;
+use sa_format::{BLOCK_START, FragmentHeader, Record, RemovedStreams};
 use std::ops::Range;
 
 /// The removal that a segment tells of.
@@ -17,18 +15,6 @@ pub(crate) struct Removal {
     pub(crate) streams: Vec<(u32, u32, u64)>,
 }
 
-#[derive(Deserialize)]
-struct RemovalLine {
-    name: String,
-    args: RemovalArgs,
-}
-
-#[derive(Deserialize)]
-struct RemovalArgs {
-    events: u64,
-    first: u32,
-}
-
 /// Reads the first lines of a segment. Both records must say the same, and nothing that cannot be: a changed byte must not make segments go.
 pub(crate) fn removal(bytes: &[u8], header: &FragmentHeader) -> Option<Removal> {
     let (mut start, mut streams) = (0, None);
@@ -38,18 +24,14 @@ pub(crate) fn removal(bytes: &[u8], header: &FragmentHeader) -> Option<Removal> 
             return None;
         }
         if line.starts_with(br#"{"ph":"M""#)
-            && memchr::memmem::find(line, REMOVED_RECORD.as_bytes()).is_some()
+            && memchr::memmem::find(line, RemovedStreams::NAME.as_bytes()).is_some()
         {
-            let record = serde_json::from_slice::<Metadata<RemovedStreams>>(line).ok();
-            streams = record
-                .filter(|record| record.name == REMOVED_RECORD)
-                .map(|record| record.args);
+            streams = RemovedStreams::parse(line);
         } else if line.starts_with(br#"{"ph":"i""#) {
-            let loss: RemovalLine = serde_json::from_slice(line).ok()?;
-            let streams: RemovedStreams = streams?;
-            let agree = streams.first == loss.args.first && streams.events == loss.args.events;
+            let (loss, streams) = LossRecord::parse(line).zip(streams)?;
+            let agree = Some(streams.first) == loss.first && streams.events == loss.events;
             let possible = (1..=header.segment).contains(&streams.first);
-            return (loss.name == LOSS_RECORD && agree && possible).then_some(Removal {
+            return (agree && possible).then_some(Removal {
                 first: streams.first,
                 line: start..newline + 1,
                 streams: streams.streams,
@@ -70,10 +52,9 @@ mod tests {
             segment,
             ..header(7)
         };
-        let head = Metadata::new(7, "sa_fragment", &header);
         let text = format!(
-            "{}\n{}{}\n{}",
-            serde_json::to_string(&head).unwrap(),
+            "{}{}{}\n{}",
+            String::from_utf8(header.line(7)).unwrap(),
             r#"{"ph":"M","pid":7,"tid":7,"name":"sa_removed","args":"#,
             format_args!("{streams}}}"),
             format_args!(

@@ -12,8 +12,8 @@ pub use lanes::{OpenLane, rows};
 pub(crate) use losses::LossCounts;
 pub use open::OpenSpan;
 use open::{Area, OpenEntry, Sites};
-use sa_recorder::format::loss::LossRecord;
-use sa_recorder::format::ring as layout;
+use sa_format::loss::CountedLoss;
+use sa_format::ring as layout;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
@@ -94,7 +94,7 @@ pub struct Ring {
     /// Offsets of slots that made no sense.
     pub bad_slots: Vec<u64>,
     /// What it says was lost, that no record told when slot 0 had reached `told_to`.
-    pub losses: Vec<LossRecord>,
+    pub losses: Vec<CountedLoss>,
     /// Position of slot 0: records from there on may tell of those losses.
     pub told_to: u64,
     /// Offsets of the texts of open spans that are none.

@@ -1,6 +1,6 @@
 //! Headers for unit tests.
 
-use sa_recorder::format::{FragmentHeader, RingKind, VERSION};
+use sa_format::{FragmentHeader, RingKind, VERSION};
 
 /// A header of process `pid`, with its nonce spelled by its pid.
 pub(crate) fn header(pid: u32) -> FragmentHeader {
@@ -23,5 +23,7 @@ pub(crate) fn header(pid: u32) -> FragmentHeader {
         ring: RingKind::File,
         page_bytes: 4096,
         levels: None,
+        open_ns: None,
+        late_ns: None,
     }
 }

@@ -14,7 +14,7 @@ use crate::fragment::recording::Recording;
 use crate::fragment::ring::Ring;
 use rustix::fs::{FileType, OFlags, Stat, fstat};
 use rustix::process::geteuid;
-use sa_recorder::format::{BlockHeader, END_RECORD, FragmentHeader, Metadata, block_sum};
+use sa_format::{BlockHeader, End, FragmentHeader, Record, block_sum};
 use std::io::{self, Write};
 
 /// The known facts about the end of a recording.
@@ -83,7 +83,7 @@ pub(crate) fn blocks(
         last_body.extend_from_slice(&assembly.loss_lines);
         last_body.extend_from_slice(&assembly.open_lines);
         let open = memchr::memchr_iter(b'\n', &assembly.open_lines).count();
-        last_body.extend(end_line(header.pid, known, Some(open))?);
+        last_body.extend(end_line(header.pid, known, Some(open)));
     }
     if !last_body.is_empty() {
         blocks.push(block(
@@ -97,20 +97,14 @@ pub(crate) fn blocks(
 }
 
 /// Returns the last record of a fragment: the state of its process when a reader settled or copied it.
-pub(crate) fn end_line(pid: u32, known: LastKnown<'_>, open: Option<usize>) -> Option<Vec<u8>> {
-    let mut end = serde_json::json!({ "monotonic_ns": known.last_ns.max(0) });
-    if let Some(open) = open {
-        end["open"] = open.into();
-    }
-    if let Some(exit) = known.exit {
-        end["exit"] = serde_json::json!(exit);
-    }
-    if known.is_running {
-        end["running"] = true.into();
-    }
-    let mut line = serde_json::to_vec(&Metadata::new(pid, END_RECORD, end)).ok()?;
-    line.push(b'\n');
-    Some(line)
+pub(crate) fn end_line(pid: u32, known: LastKnown<'_>, open: Option<usize>) -> Vec<u8> {
+    let end = End {
+        monotonic_ns: u64::try_from(known.last_ns).unwrap_or(0),
+        open: open.map(|open| open as u64),
+        exit: known.exit.cloned(),
+        running: known.is_running,
+    };
+    end.line(pid)
 }
 
 fn block(pid: u32, (slot, generation): (u32, u32), from: u64, bytes: &[u8]) -> Vec<u8> {
@@ -206,8 +200,7 @@ mod tests {
     fn recording(dir: &Path, header: &FragmentHeader, text: &str) -> Recording {
         let path = dir.join(format!("trace.{}.jsonl", header.pid));
         if !path.exists() {
-            let record = Metadata::new(header.pid, "sa_fragment", header.clone());
-            fs::write(&path, serde_json::to_string(&record).unwrap() + "\n").unwrap();
+            fs::write(&path, header.line(header.pid)).unwrap();
         }
         let ring_path = path.with_extension("ring");
         fs::write(&ring_path, "ring").unwrap();

@@ -1,11 +1,12 @@
 //! What a look at the events of a chunk finds, where an event by itself does not tell whether it is shown.
 
+use sa_format::Phase;
 use crate::event::event_mask::Mask;
 use crate::event::flow::trace_id;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
 use crate::event::patch::Target;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::pass::thread::RecordedThread;
 use crate::select::flow_enclosure::Spot;
 use crate::span::group_key::{GroupEvent, GroupKey, GroupRole, ThreadNumber};
@@ -56,8 +57,8 @@ impl ScannedChunk {
         self.mask.set(at.nth as usize);
         self.used.insert(row);
         let end_ns = match event.phase {
-            b'X' => at_ns.saturating_add(event.dur_ns),
-            b'B' => i64::MAX,
+            Phase::Complete => at_ns.saturating_add(event.dur_ns),
+            Phase::Begin => i64::MAX,
             _ => return,
         };
         if covers {
@@ -74,14 +75,14 @@ pub(crate) fn whole(
     flows: bool,
 ) -> Option<(GroupKey, GroupRole)> {
     let role = match event.phase {
-        b'B' if event.is_unfinished() => return None,
-        b'B' => return Some((GroupKey::Thread(row), GroupRole::Begin)),
-        b'E' => return Some((GroupKey::Thread(row), GroupRole::End)),
-        b'b' | b'S' => GroupRole::Begin,
-        b'n' | b'T' | b'p' => GroupRole::Within,
-        b'e' | b'F' => GroupRole::End,
-        b's' if flows => GroupRole::Start,
-        b't' | b'f' if flows => GroupRole::Next,
+        Phase::Begin if event.is_unfinished() => return None,
+        Phase::Begin => return Some((GroupKey::Thread(row), GroupRole::Begin)),
+        Phase::End => return Some((GroupKey::Thread(row), GroupRole::End)),
+        Phase::AsyncBegin => GroupRole::Begin,
+        Phase::AsyncInstant => GroupRole::Within,
+        Phase::AsyncEnd => GroupRole::End,
+        Phase::FlowStart if flows => GroupRole::Start,
+        Phase::FlowStep | Phase::FlowEnd if flows => GroupRole::Next,
         _ => return None,
     };
     let (id, _) = trace_id(event, target.ordinal)?;

@@ -1,6 +1,6 @@
 //! Which flow events lie in spans that are shown. A viewer ties a flow event to the span around it, and takes one without a span for an error.
 
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
 use crate::span::group_key::{GroupEvent, GroupKey, GroupRole, ThreadNumber};
 use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};

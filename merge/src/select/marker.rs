@@ -9,7 +9,7 @@ use crate::event::line::Event;
 use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
 use crate::pass::chunk::Chunk;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
 use crate::pass::source::Source;
 use crate::pass::thread::RecordedThread;

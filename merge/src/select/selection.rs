@@ -1,5 +1,6 @@
 //! The events that options ask for: a window and filters, once the first pass has seen everything.
 
+use sa_format::Phase;
 use crate::base::progress::Progress;
 use crate::clock::axis::Axis;
 use crate::clock::clocks::Clocks;
@@ -18,7 +19,7 @@ use crate::pass::visit::visit_mut;
 use crate::pass::visitor::Visitor;
 use crate::select::filter::{Filter, FilterReport};
 use crate::select::marker::Marker;
-use crate::select::seek::Sought;
+use crate::select::segments::UnreadSegments;
 use crate::select::window::{WindowReport, in_own_times, is_asked_for, of_recordings};
 use crate::{Error, Options, Runs};
 use std::convert::Infallible;
@@ -27,7 +28,7 @@ use std::path::PathBuf;
 /// What is asked for.
 pub(crate) struct Asked<'a, 'l> {
     pub(crate) options: &'a Options,
-    pub(crate) sought: &'a Sought,
+    pub(crate) unread: &'a UnreadSegments,
     pub(crate) clocks: &'a Clocks,
     /// What brings the times of each recording to the axis.
     pub(crate) maps: &'a [TimeMap],
@@ -44,8 +45,6 @@ pub(crate) enum Selected {
     All,
     /// Only some events are.
     Some(Box<Selection>),
-    /// The window lies beyond what was read; where it is, in each recording's own time.
-    Beyond(Vec<Edges>),
 }
 
 /// What is shown, if not everything.
@@ -76,10 +75,7 @@ pub(crate) fn select(
     let (mut edges, lens) = (Edges::OPEN, chunks.iter().map(Chunk::len).collect());
     let mut selection = Selection::default();
     if is_window {
-        let (window, on_axis, in_recordings) = match place(asked, summaries)? {
-            PlacedWindow::Here(window, on_axis, in_recordings) => (window, on_axis, in_recordings),
-            PlacedWindow::Beyond(edges) => return Ok(Selected::Beyond(edges)),
-        };
+        let (window, on_axis, in_recordings) = place(asked, summaries)?;
         for chunk in &mut *chunks {
             chunk.narrow(in_recordings[sources[chunk.source].recording]);
         }
@@ -115,39 +111,28 @@ fn with_aliases(filter: &Filter, aliases: &[String]) -> Filter {
     filter
 }
 
-/// Where a window lies: on the run's axis and in each recording's times, warped where they are; or beyond what was read.
-enum PlacedWindow {
-    Here(WindowReport, Edges, Vec<Edges>),
-    Beyond(Vec<Edges>),
-}
-
-/// Finds out where the window lies.
-fn place(asked: &Asked<'_, '_>, summaries: &[ChunkSummary]) -> Result<PlacedWindow, Error> {
-    let (options, sought, maps) = (asked.options, asked.sought, asked.maps);
+/// Places the window: returns its report, its edges on the axis of the run, and those in each recording's times, warped where they are.
+fn place(
+    asked: &Asked<'_, '_>,
+    summaries: &[ChunkSummary],
+) -> Result<(WindowReport, Edges, Vec<Edges>), Error> {
+    let (options, unread, maps) = (asked.options, asked.unread, asked.maps);
     let Some(axis) = Axis::of(summaries, maps, asked.clocks) else {
         let of_all = vec![Edges::OPEN; maps.len()];
-        let window = WindowReport::of_nothing(options);
-        return Ok(PlacedWindow::Here(window, Edges::OPEN, of_all));
+        return Ok((WindowReport::of_nothing(options), Edges::OPEN, of_all));
     };
-    let axis = axis.begun_by(&sought.firsts_ns, maps);
-    let own = in_own_times(axis.place_edges(options)?, maps);
-    // Where the run ends is known only then.
-    if !sought.holds(&own) {
-        return Ok(PlacedWindow::Beyond(own));
-    }
+    let axis = axis.begun_by(&unread.firsts_ns, maps);
     let edges = axis.edges(options)?;
+    let missing_ns = unread.missing_ns(&in_own_times(axis.place_edges(options)?, maps));
     let window = WindowReport {
-        reach_ns: sought.reach_ns,
-        segments_left_out: sought.segments,
-        bytes_left_out: sought.bytes,
+        reach_ns: unread.reach_ns,
+        missing_ns: (missing_ns > 0).then_some(missing_ns),
+        segments_left_out: unread.segments,
+        bytes_left_out: unread.bytes,
         ..WindowReport::of(options, axis.first_ns, edges)
     };
     let shifts_ns: Vec<i64> = maps.iter().map(|map| map.shift_ns).collect();
-    Ok(PlacedWindow::Here(
-        window,
-        edges,
-        of_recordings(edges, &shifts_ns),
-    ))
+    Ok((window, edges, of_recordings(edges, &shifts_ns)))
 }
 
 /// What is shown, and what is not.
@@ -188,7 +173,7 @@ fn count(source: &Source<'_>, chunk: &Chunk, links: Option<&Collector<'_>>) -> S
     let (mut count, mut builder) = (ShownCount::default(), SummaryBuilder::new(gather));
     let edges = chunk.shown.edges;
     chunk.each(source.bytes, |_, lies, event| {
-        count.cut += u64::from(lies == Lies::Across && event.phase == b'X');
+        count.cut += u64::from(lies == Lies::Across && event.phase == Phase::Complete);
         if lies == Lies::Outside {
             let in_window = edges.is_none_or(|edges| edges.lies(event) != Lies::Outside);
             count.filtered += u64::from(in_window && !is_left_out(event));

@@ -19,10 +19,13 @@ pub struct WindowReport {
     pub to_ns: Option<i64>,
     /// That first event, in ns of the reference host's monotonic clock, as `base_ns` is.
     pub start_ns: i64,
-    /// How far behind it spans that reach into it were looked for, in ns; absent if none can have been missed.
+    /// How long after it spans that overlap it were looked for, in ns, if `--reach` may have missed some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reach_ns: Option<u64>,
-    /// Segments that were not read but for their first lines; their events are not counted.
+    /// Length in ns of the part that lies beyond the segments that were read, because clocks were set; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_ns: Option<i64>,
+    /// Segments that were not read; their events are not counted.
     pub segments_left_out: u64,
     /// Bytes of all segments that were not read.
     pub bytes_left_out: u64,

@@ -42,7 +42,6 @@ pub mod content;
 mod folders;
 pub mod hashed_map;
 mod mapped_file;
-pub mod search;
 pub mod sorter;
 pub mod spill_vec;
 mod temporary;

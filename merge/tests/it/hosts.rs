@@ -99,7 +99,7 @@ impl Simulation {
 
     /// An all_reduce on the NPU of a host; `nth` is in its name.
     pub(crate) fn collective(&mut self, host: usize, times: (i64, i64), nth: usize) {
-        let track = Simulation::process(host).thread(sa_recorder::format::TRACK_BASE);
+        let track = Simulation::process(host).thread(sa_format::TRACK_BASE);
         let args = r#""process":"NPU 0","label":"NPU 0","sort_index":0,"thread":"Stream 7""#;
         let is_first = !self.lines[host].iter().any(|line| line.0 == i64::MIN);
         if is_first {

@@ -2,8 +2,10 @@
 
 use crate::invocation::RunDir;
 use crate::random::Rng;
+use crate::trace::ns;
 use crate::writer::line::{On, stream};
 use crate::writer::{Fragment, Open, Process, Ring, Slot};
+use serde_json::Value;
 
 /// When every run begins.
 pub(crate) const START_NS: u64 = 5_000_000_000;
@@ -57,6 +59,12 @@ struct Recorder<'a> {
     name: String,
     named: Vec<(u32, String)>,
     serial: u64,
+    /// True if headers say how far back later lines begin, as those of older recorders do not.
+    has_horizon: bool,
+    /// The start of the span that is open at the end.
+    open_ns: u64,
+    /// The longest span so far, in ns: none is known before it ends.
+    late_ns: u64,
 }
 
 /// Writes a process that records for two minutes.
@@ -81,9 +89,14 @@ pub(crate) fn write(rng: &mut Rng, dir: &RunDir, pid: u32, course: Course) {
         name: "first".to_owned(),
         named: Vec::new(),
         serial: u64::from(pid) << 20,
+        has_horizon: false,
+        open_ns: 0,
+        late_ns: 0,
         process,
     };
-    recorder.front(START_NS);
+    recorder.open_ns = START_NS + 1_000 * MS * (1 + recorder.rng.next() % 100);
+    recorder.front(START_NS, &[]);
+    recorder.has_horizon = !recorder.rng.one_in(4);
     recorder.thread(pid);
     recorder.record(course);
     recorder.end(course.end);
@@ -95,10 +108,15 @@ impl Recorder<'_> {
     }
 
     /// The first lines of a segment.
-    fn front(&mut self, at_ns: u64) {
+    fn front(&mut self, at_ns: u64, lines: &[u8]) {
         let own = self.process.main_thread();
         self.fragment = Fragment::foreign(self.process.pid);
-        self.fragment.line(&self.process.header(self.segment));
+        let horizon = match self.has_horizon {
+            true => self.horizon(at_ns, lines),
+            false => String::new(),
+        };
+        let header = self.process.header_with(self.segment, &horizon);
+        self.fragment.line(&header);
         self.fragment.line(&self.process.anchor(at_ns));
         let name = format!(r#""name":"{}""#, self.name);
         self.fragment.line(&own.metadata("process_name", &name));
@@ -107,6 +125,22 @@ impl Recorder<'_> {
             let line = self.process.thread(*tid).metadata("thread_name", &name);
             self.fragment.line(&line);
         }
+    }
+
+    /// What a header says of how far back the lines begin that come after it, `lines` first.
+    fn horizon(&self, at_ns: u64, lines: &[u8]) -> String {
+        let pending = self.slots.iter().map(|slot| &slot.pending[..]);
+        let lines = pending
+            .chain([lines])
+            .flat_map(|lines| lines.split(|byte| *byte == b'\n'));
+        let starts = lines.filter_map(|line| {
+            let event: Value = serde_json::from_slice(line).ok()?;
+            event["ts"].as_f64()?;
+            u64::try_from(ns(&event["ts"])).ok()
+        });
+        let open = Some(self.open_ns).filter(|open_ns| *open_ns < at_ns);
+        let open_ns = starts.chain(open).chain([at_ns]).min().unwrap();
+        format!(r#","open_ns":{open_ns},"late_ns":{}"#, self.late_ns)
     }
 
     /// A new thread names itself.
@@ -211,6 +245,7 @@ impl Recorder<'_> {
         let longest_ms = [20, 400, longest_ms][self.rng.below(3)];
         let dur_ns = self.rng.next() % (longest_ms * MS);
         let start_ns = at_ns.saturating_sub(dur_ns).max(START_NS);
+        self.late_ns = self.late_ns.max(at_ns - start_ns);
         let line = match self.rng.below(8) {
             0 => on.instant(at_ns, "token", &args),
             1 => on.counter(at_ns, "requests", r#""running":3"#),
@@ -229,7 +264,7 @@ impl Recorder<'_> {
         if self.fragment.bytes.len() + lines.len() > self.segment_bytes {
             self.put();
             self.segment += 1;
-            self.front(at_ns);
+            self.front(at_ns, &lines);
         }
         let slot = &mut self.slots[number];
         let number = u32::try_from(number).unwrap();
@@ -247,7 +282,7 @@ impl Recorder<'_> {
 
     fn end(mut self, end: End) {
         let at_ns = START_NS + RUN_MS * MS;
-        let open_ns = START_NS + 1_000 * MS * (1 + self.rng.next() % 100);
+        let open_ns = self.open_ns;
         if end == End::Clean {
             (0..self.slots.len()).for_each(|slot| self.flush(slot, at_ns));
             let open = self.on(self.process.pid).begin(open_ns, "open");

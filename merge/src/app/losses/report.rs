@@ -1,8 +1,8 @@
 //! A loss in a report, and as a sentence.
 
 use crate::event::loss::GAP;
-use sa_recorder::format::loss::Cause;
-use sa_recorder::format::visible;
+use sa_format::loss::Cause;
+use sa_format::visible;
 use serde::Serialize;
 
 /// What one row lost for one cause.
@@ -137,7 +137,7 @@ fn seconds(ns: i64) -> String {
 
 /// Returns the change that a cause made to recorded events, in words.
 fn changed(cause: &str) -> &str {
-    match Cause::of_name(cause) {
+    match Cause::from_name(cause) {
         Some(Cause::Cut) => "texts and lists that were too long were cut",
         Some(Cause::BadValue) => "values with invalid JSON were replaced with null",
         Some(Cause::BadSeries) => "counter values that are not finite numbers were left out",
@@ -148,7 +148,7 @@ fn changed(cause: &str) -> &str {
 
 /// A cause in words.
 fn why(cause: &str) -> &str {
-    match Cause::of_name(cause) {
+    match Cause::from_name(cause) {
         Some(Cause::DiskFull) => "the disk was full",
         Some(Cause::FileSizeLimit) => "the limit on the size of files was reached",
         Some(Cause::WriteError) => "the fragment could not be written",

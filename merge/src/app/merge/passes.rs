@@ -5,9 +5,7 @@ use crate::app::losses::tell_losses;
 use crate::app::report::Report;
 use crate::app::report::foreign::tell_foreign;
 use crate::app::report::other_data::other_data;
-use crate::app::report::processes::tell_processes;
-use crate::app::report::reach::tell_reach;
-use crate::app::report::rows::tell_rows;
+use crate::app::report::processes::{tell_processes, tell_reach, tell_rows};
 use crate::app::report::sources::tell_sources;
 use crate::app::validate::refuse_nonsense;
 use crate::base::access::Access;
@@ -15,7 +13,6 @@ use crate::base::folder::Folder;
 use crate::base::progress::Progress;
 use crate::clock::clocks::{Clocks, Flows};
 use crate::clock::time_map::TimeMap;
-use crate::event::edges::Edges;
 use crate::event::era::Era;
 use crate::foreign::ForeignReport;
 use crate::fragment::assembly::Assembly;
@@ -32,9 +29,8 @@ use crate::pass::history::Histories;
 use crate::pass::source::{Source, sources};
 use crate::pass::summary::ChunkSummary;
 use crate::pass::visit::ChunkView;
-use crate::select::seek::Sought;
+use crate::select::segments::UnreadSegments;
 use crate::select::selection::{Asked, Selected, select};
-use crate::select::window_names::add_names;
 use crate::write::copy::TraceCopy;
 use crate::write::inputs::refuse_inputs;
 use crate::write::job::Job;
@@ -57,8 +53,6 @@ pub(super) struct Merge<'a> {
     pub(super) assemblies: &'a [Assembly],
     /// Where temporary files may be.
     pub(super) folders: &'a [PathBuf],
-    /// When the events of each recording must have taken place, where some did not; empty before that is known.
-    pub(super) eras: Vec<Option<Era>>,
     /// Of each recording that is another profiler's trace.
     pub(super) foreign: &'a [ForeignReport],
 }
@@ -86,6 +80,8 @@ pub(super) struct FirstPass<'a> {
     pub(super) chunks: Vec<Chunk>,
     /// Of each recording.
     summaries: Vec<ChunkSummary>,
+    /// The spans of all threads, until it is decided which rows they go to.
+    histories: Histories,
 }
 
 impl FirstPass<'_> {
@@ -124,55 +120,68 @@ impl FirstPass<'_> {
 }
 
 impl<'a> Merge<'a> {
-    pub(super) fn first_pass(
+    /// Indexes all lines, and adds a record for each gap that no record explains. If some events lie far from all others of their recording, all is
+    /// indexed again without them; `collector` makes what collects the requests.
+    pub(super) fn index<'l>(
         &self,
-        sought: &mut Sought,
-        links: Option<&Collector<'_>>,
-    ) -> Result<(FirstPass<'a>, Histories), Error> {
-        let mut sources = sources(self.recordings, self.assemblies);
-        let shared_out = chunks(&sources, self.folders);
-        let mut chunks = shared_out.map_err(of_spill)?;
-        for chunk in &mut chunks {
-            let recording = sources[chunk.source].recording;
-            chunk.era = self.eras.get(recording).copied().flatten();
+        collector: impl Fn() -> Option<Collector<'l>>,
+    ) -> Result<(FirstPass<'a>, Option<Collector<'l>>), Error> {
+        let mut links = collector();
+        let mut found = self.first_pass(&[], links.as_ref())?;
+        let eras = self.eras(&found);
+        if eras.iter().any(Option::is_some) {
+            drop((found, links)); // both at once would be more memory than there may be
+            self.progress.begin_again();
+            links = collector();
+            found = self.first_pass(&eras, links.as_ref())?;
         }
-        let rest = bytes_of(&chunks).saturating_mul(self.passes - 1);
-        self.progress.expect_rest(rest);
-        let objects = self.options.verbatim;
-        let pass = || first_pass(&mut sources, &mut chunks, objects, links, self.progress);
-        let histories = self.pool.install(pass);
-        let names = || add_names(self.recordings, sought, &mut sources, &mut chunks);
-        let named = self.pool.install(names);
-        sought.bytes = sought.bytes.saturating_sub(named);
-        let found = FirstPass {
-            summaries: by_recording(self.recordings, &mut sources),
-            sources,
-            chunks,
-        };
-        Ok((found, histories))
-    }
-
-    /// Adds what is missing, now that no damaged time can be taken for its.
-    pub(super) fn add_gaps(&self, found: &mut FirstPass<'a>) {
+        // A gap has its time from the events next to it, of which no damaged one is left.
         add_gaps(
             self.recordings,
             self.assemblies,
-            &self.eras,
+            &eras,
             &mut found.summaries,
             &mut found.sources,
             &mut found.chunks,
         );
+        Ok((found, links))
     }
 
-    /// Whether some events lie far from all others of their recording: then all is to be read anew, without them.
-    pub(super) fn doubts(&mut self, found: &FirstPass<'_>) -> bool {
+    /// Reads all lines; of recordings with an era only the events in it.
+    fn first_pass(
+        &self,
+        eras: &[Option<Era>],
+        links: Option<&Collector<'_>>,
+    ) -> Result<FirstPass<'a>, Error> {
+        let mut sources = sources(self.recordings, self.assemblies);
+        let mut chunks = chunks(&sources, self.folders).map_err(of_spill)?;
+        for chunk in &mut chunks {
+            let recording = sources[chunk.source].recording;
+            chunk.era = eras.get(recording).copied().flatten();
+        }
+        let rest = bytes_of(&chunks).saturating_mul(self.passes - 1);
+        self.progress.expect_rest(rest);
+        let objects = self.options.verbatim;
+        // Of a part of the trace only what is shown is linked, and it is not known yet.
+        let links = links.filter(|_| !is_part(self.options));
+        let pass = || first_pass(&mut sources, &mut chunks, objects, links, self.progress);
+        let histories = self.pool.install(pass);
+        Ok(FirstPass {
+            summaries: by_recording(self.recordings, &mut sources),
+            sources,
+            chunks,
+            histories,
+        })
+    }
+
+    /// Returns when the events of each recording took place, if some of its events lie far from all others.
+    fn eras(&self, found: &FirstPass<'_>) -> Vec<Option<Era>> {
         if self.options.keep_times || self.options.verbatim {
-            return false;
+            return Vec::new();
         }
         let is_foreign = |recording: usize| self.recordings[recording].foreign.is_some();
-        let found = || eras(&found.summaries, &found.sources, &found.chunks, is_foreign);
-        self.eras = self.pool.install(found);
-        self.eras.iter().any(Option::is_some)
+        let find = || eras(&found.summaries, &found.sources, &found.chunks, is_foreign);
+        self.pool.install(find)
     }
 
     /// Brings all clocks together. Lines that are copied as they stand keep their times.
@@ -198,18 +207,18 @@ impl<'a> Merge<'a> {
         Aligned { clocks, maps }
     }
 
-    /// Leaves out what is not asked for; gives the edges of a window that lies beyond what was read.
+    /// Leaves out what is not asked for.
     pub(super) fn select(
         &self,
-        sought: &Sought,
+        unread: &UnreadSegments,
         aligned: &Aligned,
         links: Option<&Collector<'_>>,
         found: &mut FirstPass<'_>,
         report: &mut Report,
-    ) -> Result<Option<Vec<Edges>>, Error> {
+    ) -> Result<(), Error> {
         let asked = Asked {
             options: self.options,
-            sought,
+            unread,
             clocks: &aligned.clocks,
             maps: &aligned.maps,
             folders: self.folders,
@@ -220,24 +229,23 @@ impl<'a> Merge<'a> {
         let (sources, chunks) = (&mut found.sources, &mut found.chunks);
         let selected = || select(&asked, recordings, summaries, sources, chunks);
         match self.pool.install(selected)? {
-            Selected::Beyond(edges) => return Ok(Some(edges)),
             Selected::Some(selection) => {
                 (report.window, report.filter) = (selection.window, selection.filter);
                 found.summaries = by_recording(self.recordings, &mut found.sources);
             }
             Selected::All => {}
         }
-        Ok(None)
+        Ok(())
     }
 
     pub(super) fn decide(
         &self,
-        found: &FirstPass<'_>,
+        found: &mut FirstPass<'_>,
         aligned: &Aligned,
-        histories: Histories,
         links: Option<Collector<'_>>,
         report: &mut Report,
     ) -> Result<Decided, Error> {
+        let histories = std::mem::take(&mut found.histories);
         let (sources, summaries) = (&found.sources, &found.summaries);
         let mut plan = Plan::new(self.recordings, summaries, &aligned.maps);
         plan.identities.note_exits(&self.options.exits);

@@ -2,10 +2,13 @@
 
 use super::{ProcessReport, Report};
 use crate::clock::clocks::Clocks;
+use crate::event::patch::Id;
 use crate::identity::plan::Plan;
 use crate::identity::process::Process;
 use crate::identity::row_order::{metadata_lines, shown_names};
+use crate::lanes::moves::Overflow;
 use crate::pass::end::RecordingEnd;
+use crate::pass::summary::ChunkSummary;
 
 /// Tells of the processes and clocks of the trace.
 pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) {
@@ -49,4 +52,28 @@ pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) 
     report.clocks = clocks.placements();
     report.clocks_failed.clone_from(&clocks.failed);
     report.events_added = metadata_lines(&plan.identities.processes).len() as u64;
+}
+
+/// Reports what the preload library sees of each process, and what it does not. The processes must be in the report already.
+pub(crate) fn tell_reach(summaries: &[ChunkSummary], plan: &Plan, report: &mut Report) {
+    for (recording, summary) in summaries.iter().enumerate() {
+        for (pid, reach) in &summary.reach {
+            let target = plan.targets[recording].get(&(*pid, *pid));
+            let is_target =
+                |output_pid: u32| target.is_some_and(|to| to.pid == Id::from(output_pid));
+            let mut processes = report.processes.iter_mut();
+            if let Some(process) = processes.find(|process| is_target(process.output_pid)) {
+                process.seen_by_preload = true;
+                process.not_visible = reach.words();
+            }
+        }
+    }
+}
+
+/// Reports the spans that are on rows next to their thread.
+pub(crate) fn tell_rows(overflow: &Overflow, report: &mut Report) {
+    report.overlapping_spans = overflow.spans;
+    report.overlapping_spans_left = overflow.left;
+    report.rows_added = overflow.rows().len();
+    report.rows_failed.clone_from(&overflow.failure);
 }

@@ -5,7 +5,7 @@ use crate::event::line::parse_canonical;
 use crate::event::scan::Part;
 use crate::fragment::assembly::Assembly;
 use crate::fragment::blocks::{Piece, split};
-use crate::fragment::exit::{Exit, known_exit};
+use crate::fragment::exit::Exit;
 use crate::fragment::file::Fragment;
 use crate::fragment::load::{Opened, by_stem, recordings};
 use crate::fragment::recording::Recording;
@@ -14,11 +14,9 @@ use crate::pass::gaps::{gap_records, missing};
 use crate::pass::summary::{ChunkSummary, Explained};
 use memchr::memmem;
 use rayon::prelude::*;
-use sa_recorder::format::control::{SWITCH_RECORD, Switch};
-use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, END_RECORD, FRAGMENT_START, LOSS_RECORD, OWN_CATEGORY, REACH_RECORD,
-    Reach,
-};
+use sa_format::control::Switch;
+use sa_format::loss::LossRecord;
+use sa_format::{Anchor, End, FRAGMENT_START, Name, OWN_CATEGORY, PROCESS_NAME, Reach, Record};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -61,7 +59,7 @@ pub struct Contents {
     /// How the process ended, if whoever settled its fragment knew.
     pub exit: Option<Exit>,
     /// What the newest segment so far tells of removed ones, and when the first of them was begun.
-    removed: Option<(StatusLoss, Option<i64>)>,
+    removed: Option<((String, u64), Option<i64>)>,
     /// What decides which missing positions of the recording are losses that no record explains.
     gap_facts: GapFacts,
 }
@@ -93,43 +91,6 @@ impl GapFacts {
         let widest = both.map(|(one, other)| (one.0.min(other.0), one.1.max(other.1)));
         self.times_ns = widest.or(self.times_ns).or(later.times_ns);
     }
-}
-
-/// A record of the recorder about itself, as far as a status shows it.
-#[derive(Deserialize)]
-struct StatusRecord<'a> {
-    ph: &'a str,
-    name: &'a str,
-    #[serde(default)]
-    cat: &'a str,
-    #[serde(borrow)]
-    args: Option<&'a serde_json::value::RawValue>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-struct StatusLoss {
-    cause: String,
-    #[serde(default)]
-    events: u64,
-    /// Children that could not record; only in records about those.
-    #[serde(default)]
-    processes: u64,
-    /// The first segment that is not removed; only in records about removed ones.
-    first: Option<u32>,
-}
-
-#[derive(Deserialize)]
-struct EndArgs {
-    open: Option<u64>,
-    #[serde(default, deserialize_with = "known_exit")]
-    exit: Option<Exit>,
-    #[serde(default)]
-    running: bool,
-}
-
-#[derive(Deserialize)]
-struct Name {
-    name: String,
 }
 
 /// The blocks and lines of a segment.
@@ -298,51 +259,53 @@ impl Contents {
 
     /// Notes a record of the recorder. Of those about removed segments only the last counts.
     fn record(&mut self, line: &[u8]) {
-        let Ok(record) = serde_json::from_slice::<StatusRecord<'_>>(line) else {
+        #[derive(Deserialize)]
+        struct Named<'a> {
+            name: &'a str,
+        }
+        #[derive(Deserialize)]
+        struct NameLine {
+            args: Name<'static>,
+        }
+        let Ok(Named { name }) = serde_json::from_slice(line) else {
             return;
         };
-        let args = record.args.map_or("null", |args| args.get());
-        match (record.ph, record.name) {
-            ("M", "process_name") => {
-                let name = serde_json::from_str::<Name>(args).ok();
-                self.name = name.map(|name| name.name).or(self.name.take());
+        match name {
+            PROCESS_NAME => {
+                let name = serde_json::from_slice::<NameLine>(line).ok();
+                let name = name.map(|line| line.args.name.into_owned());
+                self.name = name.or(self.name.take());
             }
-            ("i", REACH_RECORD) if record.cat == OWN_CATEGORY => {
-                self.reach = serde_json::from_str(args).ok().or(self.reach.take());
-            }
-            ("M", ANCHOR_RECORD) if self.began.is_none() => {
-                self.began = serde_json::from_str(args).ok();
-            }
-            ("M", END_RECORD) => match serde_json::from_str::<EndArgs>(args) {
-                Ok(EndArgs { running: true, .. }) => self.was_running = true,
+            Reach::NAME => self.reach = Reach::parse(line).or(self.reach.take()),
+            Anchor::NAME => self.began = self.began.or_else(|| Anchor::parse(line)),
+            End::NAME => match End::parse(line) {
+                Some(End { running: true, .. }) => self.was_running = true,
                 // A reader wrote it, for a process that had not ended recording itself.
-                Ok(EndArgs {
+                Some(End {
                     open: Some(open),
                     exit,
                     ..
                 }) => (self.open_spans, self.exit) = (Some(open), exit),
                 _ => self.ended = true,
             },
-            ("i", LOSS_RECORD) if record.cat == OWN_CATEGORY => {
-                let Ok(loss) = serde_json::from_str::<StatusLoss>(args) else {
+            LossRecord::NAME => {
+                let Some(loss) = LossRecord::parse(line) else {
                     return;
                 };
                 if loss.first.is_some() {
                     let began_ns = parse_canonical(line).map(|event| event.ts_ns);
-                    self.removed = Some((loss, began_ns));
+                    self.removed = Some((lost(&loss), began_ns));
                     return;
                 }
-                self.lose(loss);
+                self.lose(lost(&loss));
             }
-            ("i", SWITCH_RECORD) if record.cat == OWN_CATEGORY => {
-                self.switch = serde_json::from_str(args).ok().or(self.switch.take());
-            }
+            Switch::NAME => self.switch = Switch::parse(line).or(self.switch.take()),
             _ => {}
         }
     }
 
-    fn lose(&mut self, loss: StatusLoss) {
-        *self.lost.entry(loss.cause).or_default() += loss.events + loss.processes;
+    fn lose(&mut self, (cause, count): (String, u64)) {
+        *self.lost.entry(cause).or_default() += count;
     }
 
     /// Adds what the newest segment says of removed ones. Recording began in the first of these.
@@ -384,10 +347,15 @@ impl Contents {
     }
 }
 
+/// Returns cause and number of the events or processes that a record reports.
+fn lost(loss: &LossRecord<'_>) -> (String, u64) {
+    (loss.cause.to_string(), loss.events + loss.processes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sa_recorder::format::{BlockHeader, block_sum};
+    use sa_format::{BlockHeader, block_sum};
 
     fn block(slot: u32, from: u64, lines: &str) -> Vec<u8> {
         let mut out = Vec::new();

@@ -5,7 +5,7 @@ use crate::base::folder::Folder;
 use crate::fragment::file::read_header;
 use crate::fragment::input;
 use crate::{Error, Runs};
-use sa_recorder::format::{FRAGMENTS_DIR, PREVIOUS_DIR, is_run_folder_name};
+use sa_format::{FRAGMENTS_DIR, PREVIOUS_DIR, is_run_folder_name};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -299,7 +299,7 @@ fn run_folders(directory: &Path) -> Vec<Candidate> {
 mod tests {
     use super::*;
     use crate::fragment::sample::header;
-    use sa_recorder::format::{ANCHOR_RECORD, Anchor, FRAGMENT_RECORD, FragmentHeader, Metadata};
+    use sa_format::{Anchor, FragmentHeader, Record};
     use std::fs;
     use tempfile::TempDir;
 
@@ -314,13 +314,10 @@ mod tests {
             realtime_ns,
             uncertainty_ns: 1,
         };
-        let lines = [
-            serde_json::to_string(&Metadata::new(1, FRAGMENT_RECORD, header)).unwrap(),
-            serde_json::to_string(&Metadata::new(1, ANCHOR_RECORD, anchor)).unwrap(),
-        ];
+        let text = [header.line(1), anchor.line(1)].concat();
         let fragments = directory.join(FRAGMENTS_DIR);
         fs::create_dir_all(&fragments).unwrap();
-        fs::write(fragments.join("trace.1.jsonl"), lines.join("\n") + "\n").unwrap();
+        fs::write(fragments.join("trace.1.jsonl"), text).unwrap();
     }
 
     /// Two runs in folders, a folder that is still empty, and a copy of a run, which `sa-profile run` did not make.

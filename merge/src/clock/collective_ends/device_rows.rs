@@ -1,5 +1,6 @@
 //! Finds the rows of devices in each recording, and numbers the ranks that the rows belong to.
 
+use sa_format::Phase;
 use crate::device::category::{CategoryUse, category_use};
 use crate::device::label::DeviceLabel;
 use crate::event::collective::Collective;
@@ -82,7 +83,7 @@ impl DeviceRows {
         recording: usize,
         event: &Event<'_>,
     ) -> Option<(u32, Collective)> {
-        if event.phase != b'X' {
+        if event.phase != Phase::Complete {
             return None;
         }
         let rank = *self.ranks[recording].get(&(event.pid, event.tid))?;

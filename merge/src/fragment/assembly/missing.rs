@@ -1,7 +1,7 @@
 //! Positions that nothing covers.
 
 use super::StreamKey;
-use sa_recorder::format::BlockHeader;
+use sa_format::BlockHeader;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

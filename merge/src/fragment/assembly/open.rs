@@ -2,7 +2,7 @@
 
 use crate::event::line::parse_canonical;
 use crate::fragment::ring::OpenSpan;
-use sa_recorder::format::{LANE_BASE, TRACK_BASE};
+use sa_format::{Phase, LANE_BASE, TRACK_BASE};
 use std::collections::HashSet;
 
 /// Spans that ended after the ring was read, by [`key`].
@@ -15,7 +15,7 @@ impl EndedSpans {
         let spans = lines
             .split(|byte| *byte == b'\n')
             .filter_map(parse_canonical);
-        let spans = spans.filter(|event| matches!(event.phase, b'X' | b'B'));
+        let spans = spans.filter(|event| matches!(event.phase, Phase::Complete | Phase::Begin));
         self.0
             .extend(spans.map(|event| key(event.tid, event.ts_ns)));
     }

@@ -14,8 +14,8 @@ pub(super) struct Stream {
     pub(super) claimed: Vec<Range<u64>>,
     /// Positions that should be covered, from what complete blocks and the ring say.
     pub(super) expected: u64,
-    /// First and last position of its blocks between two holes, by the number of holes before them.
-    pub(super) reaches: BTreeMap<usize, Range<u64>>,
+    /// First and last position of its blocks between two places where segments are left out, by the number of such places before them.
+    pub(super) runs: BTreeMap<usize, Range<u64>>,
 }
 
 impl Stream {

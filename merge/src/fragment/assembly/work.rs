@@ -9,7 +9,7 @@ use crate::fragment::blocks::Piece;
 use crate::fragment::recording::Recording;
 use crate::fragment::ring::{LossCounts, OpenSpan, rows};
 use crate::store::spill_vec::{Spill, Writer};
-use sa_recorder::format::{BLOCK_START, BlockHeader};
+use sa_format::{BLOCK_START, BlockHeader};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,12 +38,12 @@ impl Recording {
                 match piece {
                     Piece::Plain => work.outside(segment, range),
                     Piece::Complete(header) => work.complete(segment, range, &header),
-                    Piece::Broken(header) => work.begins(segment, range.start, &header),
+                    Piece::Broken(header) => work.begins(segment, &header),
                 }
             }
             work.end_segment();
         }
-        work.explain_holes();
+        work.cover_left_out();
         work.ring();
         for segment in 0..segments {
             for (range, piece) in pieces(segment) {
@@ -72,8 +72,8 @@ struct Work<'a, 's, 'f> {
     whole: Writer<'s, 'f, Part>,
     streams: BTreeMap<StreamKey, Stream>,
     heads: BTreeMap<StreamKey, u64>,
-    /// Where something is not looked at.
-    holes: Vec<(usize, usize)>,
+    /// Number of places up to each segment where segments are left out.
+    gaps_before: Vec<usize>,
     /// Spans that ended after the ring was read.
     ended: EndedSpans,
     /// Losses that were told after the ring was read.
@@ -92,7 +92,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             whole: Writer::new(parts),
             streams: BTreeMap::new(),
             heads,
-            holes: recording.holes(),
+            gaps_before: gaps_before(recording),
             ended: EndedSpans::default(),
             told: LossCounts::default(),
             result: Assembly::default(),
@@ -159,7 +159,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
     fn complete(&mut self, segment: usize, body: Range<usize>, header: &BlockHeader) {
         let key = (header.slot, header.generation);
         let end = header.from.saturating_add(header.len);
-        self.begins(segment, body.start, header);
+        self.begins(segment, header);
         if let Some(head) = self.heads.get(&key).copied().filter(|head| *head < end) {
             self.result.beyond_ring |= header.slot == 0;
             let beyond = header.from.max(head)..end;
@@ -180,39 +180,39 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         }
     }
 
-    /// Notes where a stream is read again behind a hole.
-    fn begins(&mut self, segment: usize, at: usize, header: &BlockHeader) {
-        if self.holes.is_empty() {
+    /// Notes the positions of a block among those between the same segments that are left out.
+    fn begins(&mut self, segment: usize, header: &BlockHeader) {
+        if self.recording.gaps.is_empty() {
             return;
         }
-        let number = self.holes.partition_point(|hole| *hole <= (segment, at));
         let stream = self.streams.entry((header.slot, header.generation));
         let end = header.from.saturating_add(header.len);
-        let reaches = &mut stream.or_default().reaches;
-        let reach = reaches.entry(number).or_insert(header.from..end);
-        *reach = reach.start.min(header.from)..reach.end.max(end);
+        let runs = &mut stream.or_default().runs;
+        let run = runs
+            .entry(self.gaps_before[segment])
+            .or_insert(header.from..end);
+        *run = run.start.min(header.from)..run.end.max(end);
     }
 
-    /// What lies between the blocks on both sides of a hole is in it, and so is what the ring no more holds.
-    fn explain_holes(&mut self) {
-        if self.holes.is_empty() {
+    /// Marks as covered what lies between the blocks on both sides of segments that are left out, and what the ring does not hold any more.
+    fn cover_left_out(&mut self) {
+        if self.recording.gaps.is_empty() {
             return;
         }
         let ring = self.recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
         for slot in ring {
             let key = (slot.slot, slot.generation);
-            let reaches = &mut self.streams.entry(key).or_default().reaches;
-            reaches
-                .entry(self.holes.len())
+            let runs = &mut self.streams.entry(key).or_default().runs;
+            runs.entry(self.recording.gaps.len())
                 .or_insert(slot.from..slot.from);
         }
         for stream in self.streams.values_mut() {
-            let (mut holes, mut reached) = (0, 0);
-            for (number, reach) in &stream.reaches {
-                if *number > holes {
-                    stream.covered.add(reached..reach.start);
+            let (mut gaps, mut end) = (0, 0);
+            for (number, run) in &stream.runs {
+                if *number > gaps {
+                    stream.covered.add(end..run.start);
                 }
-                (holes, reached) = (*number, reached.max(reach.end));
+                (gaps, end) = (*number, end.max(run.end));
             }
         }
     }
@@ -257,7 +257,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             self.told.note(&first.bytes[range]);
         }
         let lost = ring.losses.iter().filter(|loss| !self.told.has(loss));
-        self.result.loss_lines = lost.flat_map(|loss| loss.line().into_bytes()).collect();
+        self.result.loss_lines = lost.flat_map(|loss| loss.line()).collect();
         let outlived = self.recording.has_outlived_ring();
         let is_open = |span: &OpenSpan| !outlived && !self.ended.has(span);
         let threads = ring.slots.iter().flat_map(|slot| &slot.open);
@@ -330,9 +330,9 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         let last = self.recording.fragments.len().saturating_sub(1);
         for (stream, hole) in missing.into_holes() {
             let after = hole.after();
-            // A loss is told after the block behind it was written, and that may stand where nothing is looked at.
-            let unsure = self.recording.unsure.as_ref();
-            if after.is_some_and(|at| unsure.is_some_and(|unsure| unsure.contains(&at))) {
+            // The record that explains a gap comes after it, and may be in the next segment.
+            let next = after.map(|(segment, _)| segment + 1);
+            if next.is_some_and(|next| self.recording.gaps.contains(&next)) {
                 continue;
             }
             let place = after.unwrap_or_else(|| (last, self.bytes(last).len()));
@@ -346,6 +346,13 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         }
         self.result
     }
+}
+
+/// Returns for each segment how many of the places where segments are left out come before it.
+fn gaps_before(recording: &Recording) -> Vec<usize> {
+    let segments = 0..recording.fragments.len();
+    let before = |segment| recording.gaps.partition_point(|gap| *gap <= segment);
+    segments.map(before).collect()
 }
 
 /// The whole lines of a block's bytes that lie in `wanted` positions.

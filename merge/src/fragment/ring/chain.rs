@@ -1,7 +1,7 @@
 //! Chunks of open spans, each with a link to the next one: spans of lanes beyond the lane table, and spans deeper than a thread's stack.
 
 use super::{Area, Extents, RingBytes, read_entry};
-use sa_recorder::format::ring as layout;
+use sa_format::ring as layout;
 
 /// Most entries that a chain is believed to have.
 const MAX_ENTRIES: u64 = 1 << 20;

@@ -2,8 +2,8 @@
 
 use super::chain::{Chain, EntryPlace};
 use super::{Area, OpenEntry, OpenSpan, RingBytes, RingHead, Sites, Slot, read_entry};
-use sa_recorder::format::LANE_BASE;
-use sa_recorder::format::ring as layout;
+use sa_format::LANE_BASE;
+use sa_format::ring as layout;
 use std::collections::HashMap;
 
 /// A span that was open on a virtual lane.

@@ -1,9 +1,8 @@
 //! What a ring says was lost and no record tells yet: its loss table and its count table (FORMAT.md §3).
 
 use super::{RingBytes, RingHead, Slot, TRIES, entry_u32, entry_u64, read_entry, u32_at, u64_at};
-use sa_recorder::format::loss::{Cause, LossRecord};
-use sa_recorder::format::{LOSS_RECORD, ring as layout};
-use serde::Deserialize;
+use sa_format::loss::{Cause, CountedLoss, LossRecord};
+use sa_format::ring as layout;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -45,7 +44,7 @@ impl LossTables {
     }
 
     /// What was counted without a position, as it was when slot 0 had reached `read_at`.
-    pub(super) fn counts(&mut self, source: &impl RingBytes, head: &RingHead) -> Vec<LossRecord> {
+    pub(super) fn counts(&mut self, source: &impl RingBytes, head: &RingHead) -> Vec<CountedLoss> {
         let mut counts = Vec::new();
         for _ in 0..TRIES {
             let before = first_head(source, head);
@@ -65,7 +64,7 @@ impl LossTables {
         counts
     }
 
-    fn count(&self, entry: &Entry, cause: Cause, pid: u32) -> Option<LossRecord> {
+    fn count(&self, entry: &Entry, cause: Cause, pid: u32) -> Option<CountedLoss> {
         let told = match is_told(entry, self.read_at) {
             true => layout::COUNT_NEXT_AT,
             false => layout::COUNT_TOLD_AT,
@@ -78,7 +77,7 @@ impl LossTables {
         };
         let [first_ns, last_ns] =
             [layout::LOSS_FIRST_AT, layout::LOSS_LAST_AT].map(|at| entry_u64(entry, at));
-        let loss = LossRecord {
+        let loss = CountedLoss {
             pid,
             tid: 0,
             cause,
@@ -100,8 +99,8 @@ pub(super) fn of_slot(
     copy: Option<&Slot>,
     pid: u32,
     first_head: u64,
-) -> Option<LossRecord> {
-    let cause = Cause::of_number(entry_u32(entry, layout::LOSS_CAUSE_AT))?;
+) -> Option<CountedLoss> {
+    let cause = Cause::from_number(entry_u32(entry, layout::LOSS_CAUSE_AT))?;
     if is_told(entry, first_head) {
         return None;
     }
@@ -115,7 +114,7 @@ pub(super) fn of_slot(
         false => layout::LOSS_BEFORE_AT,
     };
     let generation = copy.map_or(0, |slot| slot.generation);
-    let loss = LossRecord {
+    let loss = CountedLoss {
         pid,
         tid: entry_u32(entry, layout::LOSS_TID_AT),
         cause,
@@ -139,7 +138,7 @@ fn is_told(entry: &Entry, first_head: u64) -> bool {
 }
 
 /// Whether its numbers may be true.
-fn is_possible(loss: &LossRecord) -> bool {
+fn is_possible(loss: &CountedLoss) -> bool {
     loss.first_ns <= loss.last_ns
         && loss.last_ns >> 60 == 0
         && loss.count >> 48 == 0
@@ -183,36 +182,22 @@ pub(crate) struct LossCounts {
 impl LossCounts {
     /// Notes the loss records among lines of slot 0.
     pub(crate) fn note(&mut self, lines: &[u8]) {
-        #[derive(Deserialize)]
-        struct LossRecord {
-            args: Args,
-        }
-        #[derive(Deserialize)]
-        struct Args {
-            cause: String,
-            slot: Option<u32>,
-            #[serde(rename = "gen")]
-            generation: Option<u32>,
-            to: Option<u64>,
-        }
         let lines = lines.split(|byte| *byte == b'\n');
-        let is_loss = |line: &&[u8]| memchr::memmem::find(line, LOSS_RECORD.as_bytes()).is_some();
-        for line in lines.filter(is_loss) {
-            let Ok(LossRecord { args }) = serde_json::from_slice(line) else {
-                continue;
-            };
-            match (args.slot, args.generation, args.to) {
-                (Some(slot), Some(generation), Some(to)) => {
-                    let known = self.slots.entry((slot, generation)).or_default();
-                    *known = to.max(*known);
+        let name = LossRecord::NAME.as_bytes();
+        let is_loss = |line: &&[u8]| memchr::memmem::find(line, name).is_some();
+        for record in lines.filter(is_loss).filter_map(LossRecord::parse) {
+            match record.positions() {
+                Some((stream, positions)) => {
+                    let known = self.slots.entry(stream).or_default();
+                    *known = positions.end.max(*known);
                 }
-                _ => self.causes.extend(Cause::of_name(&args.cause)),
+                None => self.causes.extend(Cause::from_name(&record.cause)),
             }
         }
     }
 
-    /// Whether they tell of this one.
-    pub(crate) fn has(&self, loss: &LossRecord) -> bool {
+    /// Returns true if these records report the loss.
+    pub(crate) fn has(&self, loss: &CountedLoss) -> bool {
         match loss.place {
             Some((slot, generation, _, to)) => {
                 let told = self.slots.get(&(slot, generation));
@@ -294,16 +279,16 @@ mod tests {
     #[test]
     fn issue_19_records_beyond_the_copy_tell_its_losses() {
         let loss = of_slot(&entry(0), 1, None, 7, 0).unwrap();
-        let counted = LossRecord {
+        let counted = CountedLoss {
             place: None,
             ..loss
         };
-        let told = |record: &LossRecord| {
+        let told = |record: &CountedLoss| {
             let mut told = LossCounts::default();
-            told.note(record.line().as_bytes());
+            told.note(&record.line());
             (told.has(&loss), told.has(&counted))
         };
-        let reaching = |to| LossRecord {
+        let reaching = |to| CountedLoss {
             place: Some((1, 0, 10, to)),
             ..loss
         };

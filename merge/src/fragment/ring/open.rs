@@ -1,8 +1,8 @@
 //! Entries of a ring's open spans: when each began, what it is called, and its args.
 
 use super::{RingBytes, RingHead, entry_u32, entry_u64};
-use sa_recorder::format::ring::{self as layout, SpanText};
-use sa_recorder::format::visible;
+use sa_format::ring::{self as layout, SpanText};
+use sa_format::visible;
 use serde::de::IgnoredAny;
 
 /// Largest site table that is believed.

@@ -1,5 +1,5 @@
 use super::*;
-use sa_recorder::format::LANE_BASE;
+use sa_format::LANE_BASE;
 
 const PAGE: usize = 4096;
 const SIZE: usize = 4096;

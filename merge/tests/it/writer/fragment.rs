@@ -51,6 +51,11 @@ impl Process {
 
     /// The `sa_fragment` line of segment `segment`.
     pub(crate) fn header(&self, segment: u32) -> String {
+        self.header_with(segment, "")
+    }
+
+    /// An `sa_fragment` line with further keys, each after a comma.
+    pub(crate) fn header_with(&self, segment: u32, more: &str) -> String {
         let Process {
             pid,
             start_time,
@@ -61,7 +66,7 @@ impl Process {
             ring,
         } = self;
         let args = format!(
-            r#""version":1,"nonce":"{nonce:016x}","segment":{segment},"run":"{run}","main":{main},"host":"node-3","boot_id":"0b1f7a3e-6c1d-4c55-9a37-1f7f4f9d2c11","pid_ns":402653,"time_ns":402654,"monotonic_offset_ns":{offset_ns},"pid":{pid},"start_time":{start_time},"exe":"python3.11","script":"serve.py","ring":"{ring}","page_bytes":4096"#
+            r#""version":1,"nonce":"{nonce:016x}","segment":{segment},"run":"{run}","main":{main},"host":"node-3","boot_id":"0b1f7a3e-6c1d-4c55-9a37-1f7f4f9d2c11","pid_ns":402653,"time_ns":402654,"monotonic_offset_ns":{offset_ns},"pid":{pid},"start_time":{start_time},"exe":"python3.11","script":"serve.py","ring":"{ring}","page_bytes":4096{more}"#
         );
         self.main_thread().metadata("sa_fragment", &args)
     }

@@ -1,15 +1,15 @@
-//! Where a recording begins, without reading it.
+//! The first event of a recording, found without reading all of it.
 
 use crate::event::era::{days_of, doubted};
 use crate::event::scan::{Part, line_start};
 use crate::fragment::recording::Recording;
 use crate::pass::first_pass::{summarize, summarize_era};
 
-/// How much of its first segment is looked at.
+/// Number of bytes of the first segment that are read for it.
 const FRONT_BYTES: usize = 1 << 20;
 
-/// The begin of the first event of a recording, in its own time, as far as its first lines and the spans that are open in its ring tell. A span that
-/// was written later has begun earlier only if it lasted longer than all that.
+/// Returns the begin of the first event in a recording's own time, as far as its first lines and the spans that are open in its ring show it. A span
+/// that was written later began earlier only if it lasted longer than all of these.
 pub(super) fn first_ns(recording: &Recording, keeps_times: bool) -> Option<i64> {
     let bytes = recording.fragments.first()?.content.bytes();
     let end = match bytes.len() {

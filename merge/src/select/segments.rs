@@ -1,0 +1,294 @@
+//! Chooses the segments that a window needs, by their headers. The others are not read.
+//!
+//! A segment is needed if it was still being written when the window began, and if a line in it may begin before the window ends: its header has the
+//! start of the oldest span that was open when the segment began. The newest segments are always read, because they contain what was open at the end
+//! (docs/decisions/0073).
+
+mod first_event;
+mod own_window;
+
+use crate::clock::axis::ns;
+use crate::event::edges::Edges;
+use crate::fragment::file::Fragment;
+use crate::fragment::recording::Recording;
+use crate::select::window::is_asked_for;
+use crate::{Error, Options};
+use own_window::OwnWindow;
+use rayon::prelude::*;
+use sa_format::Anchor;
+
+/// Maximum time in ns between recording and writing a line, if the process is not stopped: a segment may contain lines that were recorded that long
+/// before it began.
+const UNWRITTEN_NS: i64 = 2_000_000_000;
+
+/// The segments that a window does not need.
+#[derive(Debug, Default)]
+pub(crate) struct UnreadSegments {
+    /// The window in the own time of each recording, as far as its segments were read for it; empty if everything is read.
+    windows: Vec<OwnWindow>,
+    /// Begin of the first event of each recording in its own time; empty if everything is read.
+    pub(crate) firsts_ns: Vec<Option<i64>>,
+    /// How long after the window spans were looked for, if some may be missing because of `--reach`.
+    pub(crate) reach_ns: Option<u64>,
+    /// Number of segments that are not read.
+    pub(crate) segments: u64,
+    /// Their length in bytes.
+    pub(crate) bytes: u64,
+}
+
+impl UnreadSegments {
+    /// Returns how far a window, in the own times of the recordings, extends beyond what was read for it; 0 if it does not.
+    pub(crate) fn missing_ns(&self, windows: &[Edges]) -> i64 {
+        let both = self.windows.iter().zip(windows);
+        both.map(|(read, window)| read.missing_ns(window))
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+/// Leaves in each recording only the segments that a window needs.
+///
+/// # Errors
+/// If the window cannot be placed.
+pub(crate) fn choose_segments(
+    recordings: &mut [Recording],
+    options: &Options,
+) -> Result<UnreadSegments, Error> {
+    let are_many = recordings.iter().any(|of| of.fragments.len() > 1);
+    if !is_asked_for(options) || !are_many {
+        return Ok(UnreadSegments::default());
+    }
+    let times: Vec<SegmentTimes> = recordings.par_iter().map(SegmentTimes::of).collect();
+    let mut unread = UnreadSegments::default();
+    if options.last.is_none() {
+        let first_ns = |recording: &Recording| first_event::first_ns(recording, options.keep_times);
+        unread.firsts_ns = recordings.par_iter().map(first_ns).collect();
+    }
+    unread.windows = match options.last {
+        Some(last) => own_window::last_windows(recordings, &times, last),
+        None => own_window::windows(recordings, &times, &unread.firsts_ns, options)?,
+    };
+    let reach_ns = options.reach.map(ns);
+    let all = recordings.iter_mut().zip(&times).zip(&unread.windows);
+    for ((recording, times), window) in all {
+        let needs = times.needs(*window, reach_ns, recording.newest_at_copy);
+        if needs.iter().any(|need| *need == Need::BeyondReach) {
+            unread.reach_ns = reach_ns.map(i64::unsigned_abs);
+        }
+        let needed: Vec<bool> = needs.iter().map(|need| *need == Need::Needed).collect();
+        let skipped = recording.fragments.iter().zip(&needed);
+        for (fragment, _) in skipped.filter(|(_, needed)| !**needed) {
+            unread.segments += 1;
+            unread.bytes += fragment.bytes();
+        }
+        recording.keep_segments(&needed);
+    }
+    if unread.segments == 0 {
+        return Ok(UnreadSegments::default());
+    }
+    Ok(unread)
+}
+
+/// Whether a window needs a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    Needed,
+    NotNeeded,
+    /// It may be needed, but is farther away than `--reach`.
+    BeyondReach,
+}
+
+/// Times in the headers of a recording's segments.
+struct SegmentTimes {
+    /// First anchor of each segment, which was read when the segment began.
+    begins: Vec<Option<Anchor>>,
+    /// Time before which no line in a segment or a later one begins.
+    least_ns: Vec<Option<i64>>,
+}
+
+impl SegmentTimes {
+    fn of(recording: &Recording) -> SegmentTimes {
+        let begin = |fragment: &Fragment| fragment.begin.filter(|_| fragment.header.is_some());
+        let mut begins: Vec<Option<Anchor>> = recording.fragments.iter().map(begin).collect();
+        drop_disordered(&mut begins);
+        let headers = || {
+            let fragments = recording.fragments.iter();
+            fragments.map(|fragment| fragment.header.as_ref())
+        };
+        // The newest segment has the greatest of all.
+        let late_ns = headers().flatten().filter_map(|header| header.late_ns);
+        let late_ns = late_ns.max().map_or(0, signed);
+        let least = |(begin, header): (&Option<Anchor>, Option<&_>)| {
+            let header: &sa_format::FragmentHeader = header?;
+            let open_ns = signed(header.open_ns?);
+            Some(open_ns.min(own_ns(begin.as_ref()?).saturating_sub(late_ns)))
+        };
+        let mut least_ns: Vec<Option<i64>> = begins.iter().zip(headers()).map(least).collect();
+        keep_ascending(&mut least_ns);
+        SegmentTimes { begins, least_ns }
+    }
+
+    /// Returns the anchors of all segments.
+    fn anchors(&self) -> impl Iterator<Item = &Anchor> {
+        self.begins.iter().flatten()
+    }
+
+    /// Returns the begin of the newest segment in the recording's own time.
+    fn newest_ns(&self) -> Option<i64> {
+        self.anchors().map(own_ns).max()
+    }
+
+    /// Returns for each segment whether a window needs it. `newest_at_copy` is the newest segment when the ring was copied: it and all later ones are
+    /// always read.
+    fn needs(
+        &self,
+        window: OwnWindow,
+        reach_ns: Option<i64>,
+        newest_at_copy: Option<usize>,
+    ) -> Vec<Need> {
+        let last = self.begins.len().saturating_sub(1);
+        let always = newest_at_copy.unwrap_or(last).min(last);
+        let need = |segment: usize| {
+            let end = self.begins.get(segment + 1).copied().flatten();
+            let is_before = end.zip(window.from_ns);
+            let is_before = is_before.is_some_and(|(end, from_ns)| own_ns(&end) < from_ns);
+            let least_ns = self.least_ns[segment];
+            let is_after = least_ns.zip(window.to_ns);
+            let is_after = is_after.is_some_and(|(least_ns, to_ns)| least_ns > to_ns);
+            if segment >= always {
+                return Need::Needed;
+            }
+            if is_before || is_after {
+                return Need::NotNeeded;
+            }
+            let begin_ns = self.begins[segment].as_ref().map(own_ns);
+            let limit_ns = window.to_ns.zip(reach_ns);
+            let limit_ns = limit_ns.map(|(to_ns, reach_ns)| {
+                to_ns.saturating_add(reach_ns).saturating_add(UNWRITTEN_NS)
+            });
+            match begin_ns.zip(limit_ns) {
+                Some((begin_ns, limit_ns)) if begin_ns > limit_ns => Need::BeyondReach,
+                _ => Need::Needed,
+            }
+        };
+        (0..self.begins.len()).map(need).collect()
+    }
+}
+
+/// Drops anchors that contradict others. No checksum protects the first lines of a segment: an anchor that is later than one of a later segment, and
+/// that one, are not used.
+fn drop_disordered(begins: &mut [Option<Anchor>]) {
+    let times: Vec<Option<i64>> = begins
+        .iter()
+        .map(|begin| begin.as_ref().map(own_ns))
+        .collect();
+    let mut latest = None;
+    for (begin, at_ns) in begins.iter_mut().zip(&times) {
+        *begin = begin.filter(|_| *at_ns >= latest);
+        latest = latest.max(*at_ns);
+    }
+    let mut least = i64::MAX;
+    for (begin, at_ns) in begins.iter_mut().zip(&times).rev() {
+        *begin = begin.filter(|_| at_ns.is_some_and(|at_ns| at_ns <= least));
+        least = least.min(at_ns.unwrap_or(least));
+    }
+}
+
+/// Lowers each time to the least one of the later segments. Each is about all later segments too, so that a greater one is damaged.
+fn keep_ascending(least_ns: &mut [Option<i64>]) {
+    let mut least = i64::MAX;
+    for ns in least_ns.iter_mut().rev().flatten() {
+        least = least.min(*ns);
+        *ns = least;
+    }
+}
+
+fn own_ns(anchor: &Anchor) -> i64 {
+    signed(anchor.monotonic_ns)
+}
+
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn anchor(at_ns: i64) -> Option<Anchor> {
+        Some(Anchor {
+            monotonic_ns: u64::try_from(at_ns).ok()?,
+            realtime_ns: 1,
+            uncertainty_ns: 1,
+        })
+    }
+
+    #[test]
+    fn anchors_that_contradict_each_other_are_not_used() {
+        let kept = |at: &[i64]| {
+            let mut begins: Vec<Option<Anchor>> = at.iter().map(|at| anchor(*at)).collect();
+            drop_disordered(&mut begins);
+            let kept = begins.iter().map(|begin| begin.as_ref().map_or(-1, own_ns));
+            kept.collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&[1, 2, 2, 3]), [1, 2, 2, 3]);
+        assert_eq!(kept(&[1, -1, 3]), [1, -1, 3]);
+        assert_eq!(kept(&[1, 9, 3, 4, 10]), [1, -1, -1, -1, 10]);
+        assert_eq!(kept(&[5, 6, 1, 7]), [-1, -1, -1, 7]);
+    }
+
+    #[test]
+    fn a_time_greater_than_a_later_one_is_lowered() {
+        let mut least_ns = [Some(3), Some(90), None, Some(5), Some(7)];
+        keep_ascending(&mut least_ns);
+        assert_eq!(least_ns, [Some(3), Some(5), None, Some(5), Some(7)]);
+    }
+
+    /// Segments that begin at 0, 10, 20, … and the times before which none of their lines begins.
+    fn times(least_ns: &[i64]) -> SegmentTimes {
+        SegmentTimes {
+            begins: (0..).step_by(10).map(anchor).take(least_ns.len()).collect(),
+            least_ns: least_ns
+                .iter()
+                .map(|ns| Some(*ns).filter(|ns| *ns >= 0))
+                .collect(),
+        }
+    }
+
+    fn needed(times: &SegmentTimes, window: (i64, i64), reach_ns: Option<i64>) -> String {
+        let reach_ns = reach_ns.map(|reach_ns| reach_ns - UNWRITTEN_NS);
+        let window = OwnWindow {
+            from_ns: Some(window.0),
+            to_ns: Some(window.1),
+        };
+        let letter = |need: &Need| match need {
+            Need::Needed => 'n',
+            Need::NotNeeded => '-',
+            Need::BeyondReach => 'r',
+        };
+        times
+            .needs(window, reach_ns, None)
+            .iter()
+            .map(letter)
+            .collect()
+    }
+
+    #[test]
+    fn a_window_needs_what_was_written_in_it_and_what_was_open() {
+        let short = times(&[0, 9, 19, 29, 39, 49]);
+        assert_eq!(needed(&short, (22, 25), None), "--n--n");
+        assert_eq!(needed(&short, (15, 32), None), "-nnn-n");
+        // A span that began at 23 was open until after 40, when the fifth segment began.
+        let long = times(&[0, 9, 19, 23, 23, 49]);
+        assert_eq!(needed(&long, (22, 25), None), "--nnnn");
+        assert_eq!(needed(&long, (22, 22), None), "--n--n");
+        assert_eq!(needed(&long, (22, 25), Some(10)), "--nnrn");
+    }
+
+    #[test]
+    fn segments_without_the_start_of_what_was_open_may_contain_anything() {
+        let old = times(&[-1, -1, -1, -1, -1]);
+        assert_eq!(needed(&old, (12, 15), None), "-nnnn");
+        assert_eq!(needed(&old, (12, 15), Some(6)), "-nnrn");
+    }
+}

@@ -1,0 +1,171 @@
+//! The window in each recording's own time, before more than the headers of its segments is known.
+
+use super::{SegmentTimes, UNWRITTEN_NS};
+use crate::clock::axis::{Axis, ns};
+use crate::clock::boot::{RecordedClock, wall_clock};
+use crate::clock::clocks::Clocks;
+use crate::clock::time_map::TimeMap;
+use crate::event::edges::Edges;
+use crate::fragment::recording::Recording;
+use crate::{ClockBy, Error, Moment, Options};
+use sa_format::{Anchor, FragmentHeader};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Time in ns by which wall clocks may be off in addition to what the anchors show.
+const WALL_PAD_NS: i64 = 1_000_000_000;
+
+/// A window in a recording's own time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OwnWindow {
+    /// Its begin; `None` if it has none.
+    pub(super) from_ns: Option<i64>,
+    /// Its end; `None` if it has none.
+    pub(super) to_ns: Option<i64>,
+}
+
+impl OwnWindow {
+    fn of(edges: &Edges) -> OwnWindow {
+        OwnWindow {
+            from_ns: (edges.from_ns != i64::MIN).then_some(edges.from_ns),
+            to_ns: (edges.to_ns != i64::MAX).then_some(edges.to_ns),
+        }
+    }
+
+    /// Returns how far another window extends beyond this one, at most; 0 if it does not.
+    pub(super) fn missing_ns(&self, edges: &Edges) -> i64 {
+        let before = self
+            .from_ns
+            .map_or(0, |ns| ns.saturating_sub(edges.from_ns));
+        let after = self.to_ns.map_or(0, |ns| edges.to_ns.saturating_sub(ns));
+        before.max(after).max(0)
+    }
+}
+
+/// A host since its last boot: its recordings share a clock.
+type Boot<'a> = (&'a str, &'a str);
+
+fn boot(header: &FragmentHeader) -> Boot<'_> {
+    (&header.host, &header.boot_id)
+}
+
+/// Returns the last `last` of every recording. The run ends with its last event, which is not known yet: the newest segment began before it, or little
+/// after.
+pub(super) fn last_windows(
+    recordings: &[Recording],
+    times: &[SegmentTimes],
+    last: Duration,
+) -> Vec<OwnWindow> {
+    let mut newest: BTreeMap<Boot<'_>, i64> = BTreeMap::new();
+    for (recording, times) in recordings.iter().zip(times) {
+        if let (Some(header), Some(own_ns)) = (recording.header(), times.newest_ns()) {
+            let at_ns = own_ns.saturating_sub(header.monotonic_offset_ns);
+            let newest = newest.entry(boot(header)).or_insert(at_ns);
+            *newest = (*newest).max(at_ns);
+        }
+    }
+    let window = |recording: &Recording| {
+        let from_ns = recording.header().and_then(|header| {
+            let newest_ns = newest.get(&boot(header))?.saturating_sub(UNWRITTEN_NS);
+            let from_ns = newest_ns.saturating_sub(ns(last));
+            from_ns.checked_add(header.monotonic_offset_ns)
+        });
+        OwnWindow {
+            from_ns,
+            to_ns: None,
+        }
+    };
+    recordings.iter().map(window).collect()
+}
+
+/// Returns the windows with edges of their own.
+///
+/// # Errors
+/// If the window has wall times and no anchor says what they were.
+pub(super) fn windows(
+    recordings: &[Recording],
+    times: &[SegmentTimes],
+    firsts_ns: &[Option<i64>],
+    options: &Options,
+) -> Result<Vec<OwnWindow>, Error> {
+    let anchors: Vec<Vec<Anchor>> = times
+        .iter()
+        .map(|times| times.anchors().copied().collect())
+        .collect();
+    let of_clocks = recordings.iter().zip(&anchors).zip(firsts_ns);
+    let of_clocks: Vec<RecordedClock<'_>> = of_clocks.filter_map(recorded_clock).collect();
+    let clocks = Clocks::new(&of_clocks, options, None);
+    let maps = clocks.maps(recordings);
+    let Some(axis) = Axis::of_firsts(firsts_ns, &maps, &clocks) else {
+        return Ok(vec![OwnWindow::default(); recordings.len()]);
+    };
+    let edges = axis.place_edges(options)?;
+    let pad_ns = pad_ns(recordings, times, options);
+    // The clock of a host that only flows place is not known yet.
+    let is_unplaced = |recording: &Recording| {
+        let header = recording.clock_header();
+        options.clock == ClockBy::Flows
+            && are_several(recordings)
+            && header.is_some_and(|header| !clocks.is_placed(header))
+    };
+    let window = |(recording, map): (&Recording, &TimeMap)| match is_unplaced(recording) {
+        true => OwnWindow::default(),
+        false => OwnWindow::of(&padded(edges.moved(|ns| map.back(ns)), pad_ns)),
+    };
+    Ok(recordings.iter().zip(&maps).map(window).collect())
+}
+
+/// Returns true if there are several hosts.
+fn are_several(recordings: &[Recording]) -> bool {
+    let mut boots = recordings.iter().filter_map(|of| of.header().map(boot));
+    let first = boots.next();
+    boots.any(|boot| Some(boot) != first)
+}
+
+/// Wider by `pad_ns` on both sides.
+fn padded(edges: Edges, pad_ns: i64) -> Edges {
+    let pad = |ns: i64, open: i64, by_ns: i64| match ns == open {
+        true => open,
+        false => ns.saturating_add(by_ns),
+    };
+    Edges {
+        from_ns: pad(edges.from_ns, i64::MIN, -pad_ns),
+        to_ns: pad(edges.to_ns, i64::MAX, pad_ns),
+    }
+}
+
+fn recorded_clock<'a>(
+    ((recording, anchors), first_ns): ((&'a Recording, &'a Vec<Anchor>), &Option<i64>),
+) -> Option<RecordedClock<'a>> {
+    Some(RecordedClock {
+        header: recording.header()?,
+        anchors,
+        events_ns: first_ns.map(|first_ns| (first_ns, first_ns)),
+    })
+}
+
+/// Returns how far the window may move once all anchors of what is read are known: not at all if only one monotonic clock matters. If clocks were set
+/// between the anchors that are known here, it may move further, and the report says so.
+fn pad_ns(recordings: &[Recording], times: &[SegmentTimes], options: &Options) -> i64 {
+    let mut walls: BTreeMap<Boot<'_>, (i64, i64)> = BTreeMap::new();
+    for (recording, times) in recordings.iter().zip(times) {
+        let Some(header) = recording.header() else {
+            continue;
+        };
+        for anchor in times.anchors() {
+            let wall_ns = wall_clock(header, anchor);
+            let range = walls.entry(boot(header)).or_insert((wall_ns, wall_ns));
+            *range = (range.0.min(wall_ns), range.1.max(wall_ns));
+        }
+    }
+    let moments = [options.from, options.to, options.around.map(|(at, _)| at)];
+    let is_wall = |moment: &Moment| matches!(moment, Moment::Wall(_));
+    if !are_several(recordings) && !moments.iter().flatten().any(is_wall) {
+        return 0;
+    }
+    let widths = walls
+        .values()
+        .map(|(least, most)| most.saturating_sub(*least));
+    let widest = widths.max().unwrap_or(0).min(i64::MAX / 8);
+    WALL_PAD_NS + 2 * widest
+}
