@@ -1,5 +1,4 @@
 //! The command `trace-merge`.
 
-pub(crate) mod arguments;
 pub(crate) mod cli;
-pub(crate) mod descriptors;
+pub(crate) mod process_limits;

@@ -9,6 +9,6 @@ use trace_merge::OrExit;
 static MEMORY: OrExit = OrExit("trace-merge");
 
 fn main() -> ExitCode {
-    command::descriptors::raise_limit();
+    command::process_limits::raise_descriptors();
     command::cli::run()
 }

@@ -1,12 +1,9 @@
 //! A run in the formats of others: its stacks for flame graphs and viewers of profiles, its requests and steps as the tables of other profilers.
 
-mod args;
 mod batch_span;
 mod cache_state;
 mod call_span;
 mod callgrind;
-mod collapsed;
-mod export_file;
 mod msserviceprofiler;
 mod nat;
 mod records;
@@ -14,13 +11,13 @@ mod span_end;
 mod speedscope;
 mod trace_clock;
 
-pub use export_file::ExportFile;
-
 use crate::options::ReportOptions;
 use crate::read::read_and;
 use crate::table::run_report::RunReport;
+use crate::table::stack_time::path;
 use clap::ValueEnum;
 use records::ExportRecords;
+use trace_merge::events::PlacedEvent;
 use trace_merge::{Error, Options, Progress};
 
 /// A format of stacks.
@@ -40,7 +37,7 @@ pub enum StackFormat {
 /// None that is known of: it is written to memory.
 pub fn stacks(report: &RunReport, format: StackFormat) -> Result<String, Error> {
     match format {
-        StackFormat::Collapsed => Ok(collapsed::text(report)),
+        StackFormat::Collapsed => Ok(collapsed(report)),
         StackFormat::Speedscope => speedscope::json(report),
         StackFormat::Callgrind => Ok(callgrind::text(report)),
     }
@@ -70,4 +67,40 @@ pub fn export_files(
         FilesFormat::Nat => nat::files(&report, &records),
         FilesFormat::Msserviceprofiler => msserviceprofiler::files(&report, &records),
     }
+}
+
+/// Returns a line for each stack that took time by itself: the process, then its names, as flamegraph.pl reads them.
+fn collapsed(report: &RunReport) -> String {
+    // No name may contain what separates names. What breaks a line is in none: the merge spells it out.
+    let frame = |name: &str| name.replace(';', ":");
+    let mut out = String::new();
+    for stack in report.stacks.iter().filter(|stack| stack.tsub_ns > 0) {
+        out.push_str(&frame(&report.recorded.process_name(stack.process)));
+        for of in path(&report.stacks, stack) {
+            out.push(';');
+            out.push_str(&frame(&of.name));
+        }
+        out.push_str(&format!(" {}\n", stack.tsub_ns));
+    }
+    out
+}
+
+/// A file of an export, before it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportFile {
+    /// Its name in the folder of the export.
+    pub name: &'static str,
+    /// Its whole text.
+    pub text: String,
+}
+
+impl ExportFile {
+    fn new(name: &'static str, text: String) -> ExportFile {
+        ExportFile { name, text }
+    }
+}
+
+/// Returns an arg of an event that is a whole number.
+fn count(event: &PlacedEvent<'_>, name: &str) -> Option<u64> {
+    serde_json::from_slice(event.arg(name)?).ok()
 }

@@ -17,5 +17,4 @@ pub(crate) mod request_output;
 pub(crate) mod row;
 pub(crate) mod slice_record;
 pub(crate) mod step_record;
-pub(crate) mod step_tokens;
 pub(crate) mod value_record;

@@ -9,7 +9,6 @@ mod last_seconds;
 mod live_devices;
 mod live_fold;
 mod live_names;
-mod live_page;
 mod live_reader;
 mod live_requests;
 mod live_stats;
@@ -18,10 +17,20 @@ mod whole_run;
 
 pub use figures::Figures;
 pub use histogram::{Histogram, LiveQuantiles};
-pub use live_page::live_page;
 pub use live_reader::LiveReader;
 pub use live_stats::{
     LiveBehind, LiveDevice, LiveEngine, LiveName, LiveProcess, LiveRecorded, LiveRequest,
     LiveState, LiveStats, LiveWindow,
 };
 pub use prometheus::prometheus;
+
+const FRAME: &str = include_str!("../page/live.html");
+const STYLE: &str = include_str!("../page/page.css");
+const SCRIPT: &str = include_str!("../page/live.js");
+
+/// Returns the page that shows the state of a run and asks for it again each second. It needs only `/stats` from the same server.
+pub fn live_page() -> String {
+    FRAME
+        .replace("/* styles */", STYLE)
+        .replace("/* scripts */", SCRIPT)
+}

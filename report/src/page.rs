@@ -5,12 +5,12 @@ mod stacks;
 
 use crate::screen::{cause_words, request_figures};
 use crate::statements::statement;
+use crate::table::device_idle::LongGap;
 use crate::table::device_idle::{DeviceIdle, IdleCause};
 use crate::table::device_time::DeviceTime;
 use crate::table::device_time::StreamTime;
 use crate::table::finding::{Finding, Unrecognized};
 use crate::table::load_level::LoadLevel;
-use crate::table::long_gap::LongGap;
 use crate::table::name_time::NameTime;
 use crate::table::rank_time::RankTime;
 use crate::table::recorded::Recorded;

@@ -8,7 +8,6 @@ pub(crate) mod device_idle;
 pub(crate) mod device_time;
 pub(crate) mod finding;
 pub(crate) mod load_level;
-pub(crate) mod long_gap;
 pub(crate) mod metric;
 pub(crate) mod name_time;
 pub(crate) mod rank_time;

@@ -3,8 +3,8 @@
 use crate::folder::{NewTables, Partition};
 use crate::gather::rows::Rows;
 use crate::ids::{HOSTS, HostId, in_process};
-use crate::left_out::LeftOut;
 use crate::options::TablesOptions;
+use crate::process_tables::LeftOut;
 use crate::process_tables::{TrackKind, TrackRow};
 use crate::write::small_table::{Cell, write};
 use crate::write::table_file::{Coding, Column};

@@ -23,7 +23,6 @@ mod folder;
 mod gather;
 mod host_tables;
 mod ids;
-mod left_out;
 mod nest;
 mod options;
 mod process_tables;

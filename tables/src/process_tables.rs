@@ -7,7 +7,6 @@ use crate::gather::item::{Act, Item, NO_END};
 use crate::gather::sample::Sample;
 use crate::gather::texts::TextPair;
 use crate::ids::in_process;
-use crate::left_out::LeftOut;
 use crate::nest::async_tracks::{AsyncTracks, Turn};
 use crate::nest::stack::{MOST, Stack};
 use crate::write::arg_table::ArgTable;
@@ -16,8 +15,25 @@ use crate::write::slice_table::{SliceRow, SliceTable};
 use parquet::data_type::ByteArray;
 use parquet::errors::Result;
 use std::collections::HashMap;
+use std::ops::AddAssign;
 use trace_store::spill_vec::Spilled;
 use xxhash_rust::xxh3::xxh3_64;
+
+/// Counts of what the tables lack because there is no room for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    /// Slices in which no other lies, because too many are open.
+    pub(crate) spans_too_deep: u64,
+    /// Ends of arrows that wait for a slice, of which there are too many.
+    pub(crate) flow_ends: u64,
+}
+
+impl AddAssign for LeftOut {
+    fn add_assign(&mut self, other: LeftOut) {
+        self.spans_too_deep += other.spans_too_deep;
+        self.flow_ends += other.flow_ends;
+    }
+}
 
 /// Slices on all stacks of a process, and ends of arrows that wait.
 const MOST_OPEN: usize = 1 << 20;

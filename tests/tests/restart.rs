@@ -2,8 +2,8 @@
 
 use e2e::host_support::switch::{control, store, wait_for};
 use e2e::host_support::{Found, Host, Live, Merged, Work, previous_runs, scratch};
-use sa_recorder::format::Level;
-use sa_recorder::format::control::SwitchCause;
+use sa_format::Level;
+use sa_format::control::SwitchCause;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! What both clocks of a host showed at a moment, and where in a row of such readings somebody set the wall clock.
 
 use super::curve::{LIMIT_NS, clamp};
-use sa_recorder::format::Anchor;
+use sa_format::Anchor;
 
 /// How fast a clock may gain or lose on true time, in parts per million.
 pub(crate) const DRIFT_PPM: i64 = 100;

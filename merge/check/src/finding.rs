@@ -2,7 +2,7 @@
 
 use super::loose::read;
 use super::rule::{Kind, Rule};
-use sa_recorder::format::visible;
+use sa_format::visible;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt::Write;

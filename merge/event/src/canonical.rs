@@ -1,5 +1,6 @@
 //! Lines in the key order that FORMAT.md fixes: only their front is read, for the checksum of their block vouches for the rest.
 
+use sa_format::Phase;
 use crate::counter;
 use crate::json::{Fields, Span};
 use crate::line::{Event, parse};
@@ -13,7 +14,7 @@ const NAME: &[u8] = br#","name":""#;
 pub fn parse_canonical(line: &[u8]) -> Option<Event<'_>> {
     let mut front = FrontReader { line, at: 0 };
     front.literal(br#"{"ph":""#)?;
-    let phase = *line.get(front.at)?;
+    let phase = Phase::from_byte(*line.get(front.at)?)?;
     front.at += 1;
     front.literal(br#"","pid":"#)?;
     let (pid, pid_span) = front.number()?;
@@ -36,7 +37,7 @@ pub fn parse_canonical(line: &[u8]) -> Option<Event<'_>> {
         fields,
         rounds_dur: false,
     };
-    if phase == b'M' {
+    if phase == Phase::Metadata {
         front.name(&mut event.fields)?;
         if !event.name().starts_with(b"sa_") {
             return named_by_program(line);
@@ -127,20 +128,20 @@ impl FrontReader<'_> {
     #[inline(always)]
     fn rest(&mut self, event: &mut Event<'_>) -> Option<()> {
         match event.phase {
-            b'X' => {
+            Phase::Complete => {
                 self.literal(br#","dur":"#)?;
                 (event.dur_ns, event.fields.dur) = self.micros()?;
                 is_named(&self.line[self.at..]).then_some(())?;
             }
-            b'B' => {}
-            b'C' if counter::ends_drawn(self.line) => {}
-            b'i' => {
+            Phase::Begin => {}
+            Phase::Counter if counter::ends_drawn(self.line) => {}
+            Phase::Instant => {
                 self.literal(br#","s":""#)?;
                 self.at += 1;
                 self.literal(b"\"")?;
                 self.name(&mut event.fields)?;
             }
-            b's' | b't' | b'f' => event.fields.id2 = self.flow_id()?,
+            Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => event.fields.id2 = self.flow_id()?,
             _ => return None,
         }
         Some(())
@@ -250,7 +251,7 @@ mod tests {
                 (slow.fields.tid, slow.fields.id2),
                 "{text}"
             );
-            if matches!(fast.phase, b'M' | b'i') {
+            if matches!(fast.phase, Phase::Metadata | Phase::Instant) {
                 assert_eq!(fast.name(), slow.name(), "{text}");
             }
         }

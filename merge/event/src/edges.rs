@@ -1,5 +1,6 @@
 //! A stretch of time, and where an event lies in it.
 
+use sa_format::Phase;
 use crate::event::Event;
 
 /// The first and the last ns of a window.
@@ -54,7 +55,7 @@ impl Edges {
             return None;
         }
         let first_ns = match event.phase {
-            b'B' => self.from_ns.saturating_sub(1),
+            Phase::Begin => self.from_ns.saturating_sub(1),
             _ => self.from_ns,
         };
         let end_ns = event.ts_ns.saturating_add(event.dur_ns).min(self.to_ns);
@@ -62,7 +63,7 @@ impl Edges {
         let cut = Event {
             ts_ns,
             dur_ns: end_ns.saturating_sub(ts_ns).max(0),
-            rounds_dur: event.rounds_dur || event.phase == b'X' && event.fields.dur.is_some(),
+            rounds_dur: event.rounds_dur || event.phase == Phase::Complete && event.fields.dur.is_some(),
             ..*event
         };
         let is_cut = (cut.ts_ns, cut.dur_ns) != (event.ts_ns, event.dur_ns);

@@ -5,7 +5,7 @@
 
 use crate::event::Event;
 use crate::scan::{Found, Part, scan_part};
-use sa_recorder::format::Anchor;
+use sa_format::Anchor;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

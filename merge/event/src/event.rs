@@ -1,5 +1,6 @@
 //! An event: its line, and where in it the members stand.
 
+use sa_format::Phase;
 use crate::json::{Fields, Scanner};
 use trace_base::number;
 
@@ -21,8 +22,8 @@ const WHAT: [&[u8]; 3] = [br#","name":"#, br#","cat":"#, br#","args":"#];
 pub struct Event<'a> {
     /// The line without its newline.
     pub line: &'a [u8],
-    /// The phase, one character.
-    pub phase: u8,
+    /// The phase.
+    pub phase: Phase,
     /// Process id as the line says; text ids are hashed to negative numbers.
     pub pid: i64,
     /// Thread id; the process id where the line has none.
@@ -41,14 +42,14 @@ impl<'a> Event<'a> {
     /// Tells whether this is metadata, which has no time.
     #[inline]
     pub fn is_metadata(&self) -> bool {
-        self.phase == b'M'
+        self.phase == Phase::Metadata
     }
 
     /// Returns true if a part of the trace shows this event whatever its time. Metadata has no time, and viewers need all of a CPU profile (`P`) for the times
     /// of its samples.
     #[inline]
     pub fn is_in_every_part(&self) -> bool {
-        matches!(self.phase, b'M' | b'P')
+        matches!(self.phase, Phase::Metadata | Phase::Sample)
     }
 
     /// The name between its quotes, as written.
@@ -98,7 +99,7 @@ impl<'a> Event<'a> {
     /// Tells whether it is an unfinished span (FORMAT.md §2).
     #[inline]
     pub fn is_unfinished(&self) -> bool {
-        self.phase == b'B' && memchr::memmem::find(self.line, br#""unfinished":true"#).is_some()
+        self.phase == Phase::Begin && memchr::memmem::find(self.line, br#""unfinished":true"#).is_some()
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::event::Event;
 use crate::json::{Fields, Members, Span};
 use crate::member::is_id;
+use sa_format::Phase;
 use serde::Deserialize;
 use std::borrow::Cow;
 use trace_base::number::unquoted;
@@ -39,16 +40,10 @@ impl Scoped<'_> {
     }
 }
 
-/// Tells whether events of the phase carry an id that the merge has to scope.
-#[inline]
-pub fn has_id(phase: u8) -> bool {
-    matches!(phase, b's' | b't' | b'f' | b'b' | b'n' | b'e')
-}
-
 /// Tells whether the end of a flow belongs to the next span of its thread, and not to the one around it.
 #[inline]
 pub fn binds_to_next(event: &Event<'_>) -> bool {
-    if event.phase != b'f' {
+    if event.phase != Phase::FlowEnd {
         return false;
     }
     let is_point = |(key, _): &(Span, Span)| key.of(event.line) == b"bp";

@@ -4,12 +4,13 @@
 //! the format fixes at the front. It is for lines whose block has a checksum that vouches for the rest.
 
 pub use crate::canonical::parse_canonical;
+use sa_format::Phase;
 use crate::counter;
 use crate::damage::Kind;
 pub use crate::event::Event;
 use crate::flow;
 use crate::json::{Fields, Span, odd_number_len, scan_front, scan_object};
-use crate::member::{is_name, is_shown, modern, names_something, phase_of};
+use crate::member::{is_name, names_something, phase_of};
 use crate::mend::{hides_name, mended_event};
 use crate::patch::is_exact;
 use crate::profile;
@@ -46,11 +47,15 @@ pub(crate) fn parse_any(line: &[u8]) -> Result<Event<'_>, Kind> {
     Ok(event)
 }
 
-/// Why an object is no event: one of its members is no JSON, or no time or id.
+/// Returns why an object is no event: one of its members is no JSON, no time or no id, or its phase is one that viewers do not show.
 #[cold]
 fn refused(line: &[u8], fields: &Fields) -> Kind {
     let needed = [fields.ph, fields.ts, fields.dur, fields.pid, fields.tid];
     let is_odd = |member: Span| odd_number_len(member.of(line)).is_some();
+    let is_unknown = phase_of(fields.ph.of(line)).is_some_and(|byte| Phase::modern(byte).is_none());
+    if is_unknown && event_of_phase(line, *fields, Phase::Instant).is_some() {
+        return Kind::UnknownPhase;
+    }
     match fields.odd_numbers && needed.into_iter().any(is_odd) {
         true => Kind::BadJson,
         false => Kind::BadEvent,
@@ -89,7 +94,11 @@ pub fn event(line: &[u8], fields: Fields) -> Result<Event<'_>, Kind> {
 /// The event in an object, whatever viewers make of its other members.
 #[inline]
 fn plain_event(line: &[u8], fields: Fields) -> Option<Event<'_>> {
-    let phase = modern(phase_of(fields.ph.of(line))?);
+    event_of_phase(line, fields, Phase::modern(phase_of(fields.ph.of(line))?)?)
+}
+
+#[inline]
+fn event_of_phase(line: &[u8], fields: Fields, phase: Phase) -> Option<Event<'_>> {
     let pid = id_number(fields.pid.of(line))?;
     let tid = match fields.tid.of(line) {
         b"" | b"null" => pid,
@@ -105,7 +114,7 @@ fn plain_event(line: &[u8], fields: Fields) -> Option<Event<'_>> {
         fields,
         rounds_dur: false,
     };
-    if phase != b'M' {
+    if phase != Phase::Metadata {
         read_times(&mut event)?;
     }
     Some(event)
@@ -131,9 +140,9 @@ fn is_taken(event: &Event<'_>) -> bool {
         | event.fields.repeated
         | event.fields.odd_numbers
         | event.fields.odd_escapes;
-    let has_length = dur.is_some() == (event.phase == b'X');
+    let has_length = dur.is_some() == (event.phase == Phase::Complete);
     // One of Chrome's older phases stands for another.
-    let is_modern = line.get(ph.start + 1) == Some(&event.phase);
+    let is_modern = line.get(ph.start + 1) == Some(&event.phase.byte());
     let is_plain = !(is_odd | id2.is_some() | bind_id.is_some())
         && is_modern
         && has_length
@@ -142,9 +151,9 @@ fn is_taken(event: &Event<'_>) -> bool {
         && begins(args, b'{');
     is_plain
         && match event.phase {
-            b'X' | b'B' | b'E' | b'i' => !id.is_some(),
-            b'C' => !id.is_some() && counter::is_drawn(args.of(line)),
-            phase => flow::has_id(phase) && flow::is_named(line, &event.fields),
+            Phase::Complete | Phase::Begin | Phase::End | Phase::Instant => !id.is_some(),
+            Phase::Counter => !id.is_some() && counter::is_drawn(args.of(line)),
+            phase => phase.has_id() && flow::is_named(line, &event.fields),
         }
 }
 
@@ -162,14 +171,13 @@ fn has_to_be_mended(event: &Event<'_>) -> Result<bool, Kind> {
 }
 
 /// What viewers do not show such an event without.
-pub(crate) fn what_lacks(phase: u8, text: &[u8], fields: &Fields) -> Option<Kind> {
+pub(crate) fn what_lacks(phase: Phase, text: &[u8], fields: &Fields) -> Option<Kind> {
     let args = fields.args.of(text);
     match phase {
-        phase if !is_shown(phase) => Some(Kind::UnknownPhase),
-        b'C' => (!counter::is_drawn(args)).then_some(Kind::BadCounter),
-        b'P' => (!profile::is_drawn(fields.id.of(text), args)).then_some(Kind::UnknownPhase),
-        b'M' if is_name(fields.name.of(text)) => (!names_something(args)).then_some(Kind::BadName),
-        phase if flow::has_id(phase) => (!flow::is_named(text, fields)).then_some(Kind::NoId),
+        Phase::Counter => (!counter::is_drawn(args)).then_some(Kind::BadCounter),
+        Phase::Sample => (!profile::is_drawn(fields.id.of(text), args)).then_some(Kind::UnknownPhase),
+        Phase::Metadata if is_name(fields.name.of(text)) => (!names_something(args)).then_some(Kind::BadName),
+        phase if phase.has_id() => (!flow::is_named(text, fields)).then_some(Kind::NoId),
         _ => None,
     }
 }
@@ -179,7 +187,7 @@ fn read_times(event: &mut Event<'_>) -> Option<()> {
     let ts_text = event.fields.ts.of(event.line);
     let ts = number::micros(ts_text)?;
     event.ts_ns = ts.ns();
-    if event.phase == b'X' {
+    if event.phase == Phase::Complete {
         let dur_text = event.fields.dur.of(event.line);
         let dur = number::micros(dur_text)?;
         event.dur_ns = ts.span_ns(dur);

@@ -1,7 +1,7 @@
 //! What a recorder says that it lost: the loss records of a stretch of lines, by row and cause.
 
 use crate::event::Event;
-use sa_recorder::format::loss::Cause;
+use sa_format::loss::{Cause, LossRecord};
 use std::collections::BTreeMap;
 
 /// Most rows of which a report says what they lost; the sum of all stays exact.
@@ -38,15 +38,24 @@ pub struct Loss {
 
 /// Returns whether a cause counts events that were recorded with a change, such as a shortened text.
 pub fn changes_events(cause: &str) -> bool {
-    Cause::of_name(cause).is_some_and(Cause::changes_events)
+    Cause::from_name(cause).is_some_and(Cause::changes_events)
 }
 
 impl Losses {
-    /// Adds a loss of the thread or process that its record stands on.
-    pub fn add(&mut self, event: &Event<'_>, is_of_thread: bool, cause: &str, loss: Loss) {
-        let cause = cause.chars().take(CAUSE_CHARS).collect();
-        let row = ((event.pid, event.tid), is_of_thread, cause);
-        self.join(row, loss);
+    /// Adds the loss that an event reports, to the row of its thread or process.
+    pub fn add(&mut self, event: &Event<'_>, record: &LossRecord<'_>) {
+        let span_us = record.span_us.unwrap_or(0);
+        let span_ns = i64::try_from(span_us.saturating_mul(1000)).unwrap_or(i64::MAX);
+        let loss = Loss {
+            events: record.events,
+            processes: record.processes,
+            error: record.errno,
+            bytes: record.bytes,
+            first_ns: event.ts_ns,
+            last_ns: event.ts_ns.saturating_add(span_ns),
+        };
+        let cause = record.cause.chars().take(CAUSE_CHARS).collect();
+        self.join(((event.pid, event.tid), record.of_thread, cause), loss);
     }
 
     fn join(&mut self, row: Row, loss: Loss) {

@@ -3,6 +3,7 @@
 //! In: a phase, a key and a value as they stand in the text. Out: what Perfetto's importer makes of it, if it does not take it. The merge's
 //! tests load every member with every odd value into that importer and so hold the table.
 
+use sa_format::Phase;
 use crate::json::{Members, Scanner, Span, is_unreadable};
 use memchr::memchr2;
 use std::ops::RangeInclusive;
@@ -39,7 +40,7 @@ pub enum Fault {
 /// What comes of a member of an event of a phase; `None` if viewers take its value, or pass over it. `name` is the event's.
 ///
 /// Of counters and ids see [`is_counter_value`] and `is_id`: what is dropped there is not told by one member.
-pub fn fault(phase: u8, name: &[u8], key: &[u8], value: &[u8]) -> Option<Fault> {
+pub fn fault(phase: Option<Phase>, name: &[u8], key: &[u8], value: &[u8]) -> Option<Fault> {
     if is_infinite(value) {
         return Some(Fault::Number);
     }
@@ -48,13 +49,13 @@ pub fn fault(phase: u8, name: &[u8], key: &[u8], value: &[u8]) -> Option<Fault> 
     }
     match key {
         b"ts" | b"dur" | b"tts" | b"tdur" if !is_time(value) => Some(Fault::Time),
-        b"ts" if phase == b'M' && is_negative(value) => Some(Fault::NegativeTime),
+        b"ts" if phase == Some(Phase::Metadata) && is_negative(value) => Some(Fault::NegativeTime),
         b"id2" => (holds_infinite(value) || is_unreadable(value)).then_some(Fault::Id2),
-        b"args" if (phase == b'C' || phase == b'M' && is_name(name)) && is_unreadable(value) => {
+        b"args" if (phase == Some(Phase::Counter) || phase == Some(Phase::Metadata) && is_name(name)) && is_unreadable(value) => {
             Some(Fault::Half)
         }
-        b"args" if phase == b'C' => holds_infinite(value).then_some(Fault::Endless),
-        b"args" if phase == b'M' && is_name(name) => match holds_infinite(value) {
+        b"args" if phase == Some(Phase::Counter) => holds_infinite(value).then_some(Fault::Endless),
+        b"args" if phase == Some(Phase::Metadata) && is_name(name) => match holds_infinite(value) {
             true => Some(Fault::Endless),
             false => (!names_something(value)).then_some(Fault::Name),
         },
@@ -99,12 +100,6 @@ pub(crate) fn is_id(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'"' | b'-' | b'0'..=b'9')) && !is_infinite(value)
 }
 
-/// Whether such events are drawn, or say what is.
-#[inline]
-pub fn is_shown(phase: u8) -> bool {
-    b"XBEiIRCMcPstfbne".contains(&phase)
-}
-
 /// The phase in the value of `ph`, one character.
 #[inline]
 pub(crate) fn phase_of(value: &[u8]) -> Option<u8> {
@@ -114,20 +109,12 @@ pub(crate) fn phase_of(value: &[u8]) -> Option<u8> {
     }
 }
 
-/// The phase of today. Perfetto passes over async events as Chrome wrote them once, without a word.
-#[inline]
-pub(crate) fn modern(phase: u8) -> u8 {
-    match phase {
-        b'S' => b'b',
-        b'T' | b'p' => b'n',
-        b'F' => b'e',
-        phase => phase,
-    }
-}
-
-/// Whether events of the phase bring an arrow with them if they have a `bind_id`.
-pub(crate) fn brings_arrow(phase: u8) -> bool {
-    matches!(phase, b'X' | b'B' | b'b' | b'n')
+/// Returns true if events of the phase bring an arrow with them if they have a `bind_id`.
+pub(crate) fn brings_arrow(phase: Phase) -> bool {
+    matches!(
+        phase,
+        Phase::Complete | Phase::Begin | Phase::AsyncBegin | Phase::AsyncInstant
+    )
 }
 
 /// Whether metadata of this name, which stands in quotes, names a process or thread.
@@ -190,46 +177,46 @@ mod tests {
     #[test]
     fn the_table_says_what_comes_of_a_value() {
         use Fault::{Endless, Id2, Name, NegativeTime, Number, Time};
-        let table: [(u8, &str, &str, Option<Fault>); 35] = [
-            (b'X', "any", "1e999", Some(Number)),
-            (b'X', "any", "-1e999", Some(Number)),
-            (b'X', "any", "1e-999", None),
-            (b'X', "any", "1e3", None),
-            (b'X', "any", "[1e999]", None),
-            (b'X', "any", "\"1e999\"", None),
-            (b'X', "any", "null", None),
-            (b'X', "args", "1e999", Some(Number)),
-            (b'X', "args", r#"{"a":1e999}"#, None),
-            (b'X', "tts", "1.5", None),
-            (b'X', "tts", "\"1.5\"", None),
-            (b'X', "tts", "\"nan\"", Some(Time)),
-            (b'X', "tts", "\"+5\"", Some(Time)),
-            (b'X', "tts", "\"5.\"", Some(Time)),
-            (b'X', "tts", "\"1e999\"", Some(Time)),
-            (b'B', "dur", "null", Some(Time)),
-            (b'B', "tdur", "true", Some(Time)),
-            (b'i', "ts", "[]", Some(Time)),
-            (b'i', "ts", "\"\"", Some(Time)),
-            (b'i', "ts", "-5", None),
-            (b'M', "ts", "-5", Some(NegativeTime)),
-            (b'M', "ts", "-0", None),
-            (b'M', "ts", "9223372036854775807", Some(NegativeTime)),
-            (b's', "id2", r#"{"local":1e999}"#, Some(Id2)),
-            (b's', "id2", r#"{"local":{"a":1e999}}"#, None),
-            (b'C', "args", r#"{"a":1,"b":1e999}"#, Some(Endless)),
-            (b'M', "args", r#"{"name":"a","b":1e999}"#, Some(Endless)),
-            (b'M', "args", r#"{"name":"a"}"#, None),
-            (b'M', "args", r#"{"name":""}"#, Some(Name)),
-            (b'M', "args", r#"{"name":7}"#, Some(Name)),
-            (b'M', "args", r#"{"name":"a","name":null}"#, Some(Name)),
-            (b'M', "args", "{}", Some(Name)),
-            (b'M', "args", "7", Some(Name)),
-            (b'X', "name", "7", None),
-            (b'X', "pid", "\"text\"", None),
+        let table: [(Phase, &str, &str, Option<Fault>); 35] = [
+            (Phase::Complete, "any", "1e999", Some(Number)),
+            (Phase::Complete, "any", "-1e999", Some(Number)),
+            (Phase::Complete, "any", "1e-999", None),
+            (Phase::Complete, "any", "1e3", None),
+            (Phase::Complete, "any", "[1e999]", None),
+            (Phase::Complete, "any", "\"1e999\"", None),
+            (Phase::Complete, "any", "null", None),
+            (Phase::Complete, "args", "1e999", Some(Number)),
+            (Phase::Complete, "args", r#"{"a":1e999}"#, None),
+            (Phase::Complete, "tts", "1.5", None),
+            (Phase::Complete, "tts", "\"1.5\"", None),
+            (Phase::Complete, "tts", "\"nan\"", Some(Time)),
+            (Phase::Complete, "tts", "\"+5\"", Some(Time)),
+            (Phase::Complete, "tts", "\"5.\"", Some(Time)),
+            (Phase::Complete, "tts", "\"1e999\"", Some(Time)),
+            (Phase::Begin, "dur", "null", Some(Time)),
+            (Phase::Begin, "tdur", "true", Some(Time)),
+            (Phase::Instant, "ts", "[]", Some(Time)),
+            (Phase::Instant, "ts", "\"\"", Some(Time)),
+            (Phase::Instant, "ts", "-5", None),
+            (Phase::Metadata, "ts", "-5", Some(NegativeTime)),
+            (Phase::Metadata, "ts", "-0", None),
+            (Phase::Metadata, "ts", "9223372036854775807", Some(NegativeTime)),
+            (Phase::FlowStart, "id2", r#"{"local":1e999}"#, Some(Id2)),
+            (Phase::FlowStart, "id2", r#"{"local":{"a":1e999}}"#, None),
+            (Phase::Counter, "args", r#"{"a":1,"b":1e999}"#, Some(Endless)),
+            (Phase::Metadata, "args", r#"{"name":"a","b":1e999}"#, Some(Endless)),
+            (Phase::Metadata, "args", r#"{"name":"a"}"#, None),
+            (Phase::Metadata, "args", r#"{"name":""}"#, Some(Name)),
+            (Phase::Metadata, "args", r#"{"name":7}"#, Some(Name)),
+            (Phase::Metadata, "args", r#"{"name":"a","name":null}"#, Some(Name)),
+            (Phase::Metadata, "args", "{}", Some(Name)),
+            (Phase::Metadata, "args", "7", Some(Name)),
+            (Phase::Complete, "name", "7", None),
+            (Phase::Complete, "pid", "\"text\"", None),
         ];
         for (phase, key, value, expected) in table {
-            let found = fault(phase, b"\"process_name\"", key.as_bytes(), value.as_bytes());
-            assert_eq!(found, expected, "{} {key} {value}", char::from(phase));
+            let found = fault(Some(phase), b"\"process_name\"", key.as_bytes(), value.as_bytes());
+            assert_eq!(found, expected, "{phase:?} {key} {value}");
         }
         let digits = "9".repeat(400);
         assert!(is_infinite(digits.as_bytes()) && !is_infinite(&digits.as_bytes()[..300]));
@@ -242,7 +229,7 @@ mod tests {
                 "1e999", "-1e999", "null", "{}", "\"x\"", "\"5\"", "5", "true",
             ] {
                 let (key, value) = (key.as_bytes(), value.as_bytes());
-                let is_wrong = fault(b'X', b"", key, value).is_some();
+                let is_wrong = fault(Some(Phase::Complete), b"", key, value).is_some();
                 assert!(!is_wrong || is_odd(key, value));
             }
         }

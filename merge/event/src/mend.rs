@@ -6,7 +6,7 @@ pub use event::mended_event;
 
 use crate::event::Event;
 use crate::json::{Fields, Span, odd_number_len, readable, scan_object, string_end};
-use sa_recorder::format::{is_invisible, visible};
+use sa_format::{is_invisible, visible};
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::cmp::Reverse;

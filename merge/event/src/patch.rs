@@ -1,5 +1,6 @@
 //! An event line with its time and ids replaced, everything else as it was.
 
+use sa_format::Phase;
 use crate::event::Event;
 use crate::flow;
 use crate::json::{Fields, scan_object};
@@ -96,7 +97,7 @@ pub fn write_line(
     stamp: &mut Stamp,
     out: &mut Vec<u8>,
 ) {
-    if event.phase == b'P' {
+    if event.phase == Phase::Sample {
         return write_profile(event, target, shift_ns, out);
     }
     if takes_three_edits(event) {
@@ -205,7 +206,7 @@ fn takes_three_edits(event: &Event<'_>) -> bool {
     let Fields { ts, pid, tid, .. } = event.fields;
     let time_outside = ts.end < pid.start || tid.end < ts.start;
     let in_order = pid.end < tid.start && time_outside;
-    let has_id = flow::has_id(event.phase) || event.fields.bind_id.is_some();
+    let has_id = event.phase.has_id() || event.fields.bind_id.is_some();
     let as_written = !event.rounds_dur && !event.fields.is_mended();
     in_order && !event.is_metadata() && as_written && !has_id
 }
@@ -259,7 +260,7 @@ fn plan(event: &Event<'_>, target: &Target) -> Edits {
     if event.rounds_dur {
         edits.add(fields.dur.start, fields.dur.end, Edit::Dur);
     }
-    if flow::has_id(event.phase)
+    if event.phase.has_id()
         && let Some((id, from)) = flow::trace_id(event, target.ordinal)
     {
         edits.add(from.start, from.end, Edit::Id(id));

@@ -82,7 +82,7 @@ impl<'a, T> Fronts<'a, T> {
 
     /// Keeps the front of an event of a canonical line, and what is known of its like, unless it is kept already.
     pub fn keep(&mut self, event: &Event<'a>, known: impl FnOnce() -> T) {
-        let place = place(event.phase);
+        let place = place(event.phase.byte());
         let Some(fronts) = self.fronts.get_mut(place) else {
             return;
         };

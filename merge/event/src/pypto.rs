@@ -8,6 +8,7 @@ mod heads;
 
 pub(crate) use heads::{Heads, parse_first, parse_first_front};
 
+use sa_format::Phase;
 use end::End;
 use heads::{Head, Ids};
 
@@ -33,7 +34,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<Event<'_>> {
 fn has_good_args(event: &Event<'_>) -> bool {
     let args = event.fields.args.of(event.line);
     match event.phase {
-        b'C' => counter::is_drawn(args),
+        Phase::Counter => counter::is_drawn(args),
         _ => !is_infinite(args),
     }
 }
@@ -56,10 +57,11 @@ fn parse_head(line: &[u8]) -> Option<Head<'_>> {
     scanner.literal(br#","cat":"#)?;
     let cat = scanner.text()?;
     scanner.literal(br#","ph":"#)?;
-    let (phase, ph) = scanner.letter()?;
+    let (byte, ph) = scanner.letter()?;
+    let phase = Phase::from_byte(byte)?;
     match phase {
-        b'X' | b'C' | b'B' | b'E' => {}
-        b'i' => {
+        Phase::Complete | Phase::Counter | Phase::Begin | Phase::End => {}
+        Phase::Instant => {
             scanner.literal(br#","s":"#)?;
             scanner.letter()?;
         }
@@ -86,7 +88,7 @@ fn parse_behind<'a>(line: &'a [u8], head: &mut Head<'a>) -> Option<(Event<'a>, u
     let mut scanner = Scanner::new(line, head.text.len());
     let (ts_us, ts) = scanner.whole()?;
     let (mut dur_us, mut dur) = (0, Span::default());
-    if head.phase == b'X' {
+    if head.phase == Phase::Complete {
         scanner.literal(br#","dur":"#)?;
         (dur_us, dur) = scanner.whole()?;
     }

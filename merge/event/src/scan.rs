@@ -8,7 +8,7 @@ use crate::damage::Kind;
 use crate::line::{Event, parse, parse_again, parse_canonical, parse_utf8};
 use crate::pypto::{self, Heads};
 use memchr::{memchr, memchr_iter, memrchr};
-use sa_recorder::format::MAX_LINE_BYTES;
+use sa_format::MAX_LINE_BYTES;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Bytes a part should have: large enough to be worth a hand-over, small enough to stay in a core's cache.

@@ -5,10 +5,10 @@ use crate::damage::Kind;
 use crate::event::Event;
 use crate::flow;
 use crate::json::scan_object;
-use crate::member::{modern, phase_of};
+use crate::member::phase_of;
 use crate::mend::{mend_line, mended_event};
 use crate::scan::Part;
-use sa_recorder::format::MAX_LINE_BYTES;
+use sa_format::{MAX_LINE_BYTES, Phase};
 use std::borrow::Cow;
 
 /// The object that stands where a line was found to be no event, such as one without a time.
@@ -21,7 +21,7 @@ pub fn object(bytes: &[u8], part: Part, at: usize, kind: Kind) -> Option<Cow<'_,
     let line = rest[..end].trim_ascii();
     let is_text = line.len() <= MAX_LINE_BYTES && simdutf8::basic::from_utf8(line).is_ok();
     let fields = scan_object(line).filter(|_| is_text)?;
-    let phase = phase_of(fields.ph.of(line)).map_or(0, modern);
+    let phase = phase_of(fields.ph.of(line)).and_then(Phase::modern);
     let mended = mended_event(line, phase).map(|(text, _)| Cow::Owned(text));
     Some(mended.unwrap_or(Cow::Borrowed(line)))
 }
@@ -52,7 +52,7 @@ fn write(event: &Event<'_>, ordinal: Option<u64>, out: &mut Vec<u8>) {
     let line = event.line;
     let id2 = event.fields.id2;
     let flow_id = ordinal
-        .filter(|_| flow::has_id(event.phase) && id2.is_some())
+        .filter(|_| event.phase.has_id() && id2.is_some())
         .and_then(|ordinal| flow::trace_id(event, ordinal))
         .filter(|(_, member)| *member == id2);
     match flow_id {

@@ -2,6 +2,7 @@
 //!
 //! Viewers process ends before begins of the same time. So they would close another span with this end, and never close this span.
 
+use sa_format::Phase;
 use crate::event::Event;
 use crate::json::{Fields, Members, scan_object};
 use crate::mend::mended_event;
@@ -21,7 +22,7 @@ pub fn as_whole<R>(begin: &Event<'_>, end_args: &[u8], found: impl FnOnce(&Event
     };
     found(&Event {
         line: &line,
-        phase: b'X',
+        phase: Phase::Complete,
         dur_ns: 0,
         fields,
         ..*begin
@@ -31,7 +32,7 @@ pub fn as_whole<R>(begin: &Event<'_>, end_args: &[u8], found: impl FnOnce(&Event
 /// Returns the line of the span as viewers take it; `None` if it is no JSON, because the end has been overwritten in its source.
 fn mended_line(begin: &[u8], end_args: &[u8]) -> Option<Vec<u8>> {
     let line = whole_line(begin, end_args);
-    let line = mended_event(&line, b'X').map_or(line, |(mended, _)| mended);
+    let line = mended_event(&line, Phase::Complete).map_or(line, |(mended, _)| mended);
     let is_json = serde_json::from_slice::<&RawValue>(&line).is_ok();
     is_json.then_some(line)
 }
@@ -174,7 +175,7 @@ mod tests {
                 let read = parse(expected.as_bytes()).expect(expected);
                 assert_eq!(
                     (whole.phase, whole.ts_ns, whole.dur_ns),
-                    (b'X', begin.ts_ns, 0)
+                    (Phase::Complete, begin.ts_ns, 0)
                 );
                 assert_eq!(whole.fields, read.fields, "{expected}");
             });

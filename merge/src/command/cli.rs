@@ -1,14 +1,13 @@
 //! The command line: arguments → [`Options`], report and exit code. Windows and filters are [`SelectionArgs`].
 
-mod heap;
 mod interrupt;
 
-use crate::command::arguments::RARE;
+use crate::command::process_limits::share_heap;
 use clap::error::ErrorKind;
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use clap_complete::Shell;
 use interrupt::Interrupts;
-use sa_recorder::format::{visible_json, visible_lines};
+use sa_format::{visible_json, visible_lines};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +19,9 @@ use trace_merge::{
     Bar, ClockBy, Error, Offset, Options, Output, Report, Runs, SelectionArgs, merge_with,
     most_threads, parse_error, parse_offset, parse_size,
 };
+
+/// Heading of the options that few users need; `-h` leaves them out.
+const RARE: &str = "Rarely needed (docs/merge.md explains them)";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -156,7 +158,7 @@ enum ReportForm {
 
 /// Runs the program.
 pub(crate) fn run() -> ExitCode {
-    heap::share();
+    share_heap();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

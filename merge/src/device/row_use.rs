@@ -10,8 +10,11 @@ pub(crate) enum RowUse {
     Work,
     /// Events are work if their category says so.
     ByCategory,
-    /// Tasks of an NPU: all are work, except for tasks that only wait for an event, record or reset one, or mark a place. `shows_collectives` is false if the collectives have rows of their own.
-    Tasks { shows_collectives: bool },
+    /// Tasks of an NPU: all are work, except for tasks that only wait for an event, record or reset one, or mark a place.
+    Tasks {
+        /// False if the collectives have rows of their own.
+        shows_collectives: bool,
+    },
     /// Whole collectives.
     Collectives,
     /// Parts of collectives.

@@ -1,5 +1,6 @@
 //! An event of the trace.
 
+use sa_format::Phase;
 use super::thread_index::ThreadRow;
 use crate::base::number::{Micros, micros};
 use crate::event::flow::{has_id, trace_bind_id, trace_id};
@@ -60,8 +61,8 @@ impl<'a> PlacedEvent<'a> {
     /// When its span ends: of an `X`, and of a `B` or `b` whose end is known.
     pub fn end_ns(&self) -> Option<i64> {
         match self.phase {
-            b'X' => Some(self.ts_ns.saturating_add(self.dur_ns)),
-            b'B' | b'b' => self.other_ns,
+            Phase::Complete => Some(self.ts_ns.saturating_add(self.dur_ns)),
+            Phase::Begin | Phase::AsyncBegin => self.other_ns,
             _ => None,
         }
     }

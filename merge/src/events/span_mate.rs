@@ -1,7 +1,7 @@
 //! The other half of a span of which begin and end are events of their own.
 
 use crate::pass::by_chunk::OfEvent;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::store::sorter::{Record, long_at, word_at};
 
 /// When the other half of the span is that an event begins or ends.

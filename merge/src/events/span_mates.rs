@@ -1,12 +1,13 @@
 //! Which begins and ends belong together.
 
+use sa_format::Phase;
 use super::span_mate::SpanMate;
 use super::thread_index::ThreadIndex;
 use crate::event::edges::Lies;
 use crate::event::line::Event;
 use crate::event::patch::Target;
 use crate::pass::by_chunk::ByChunk;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
 use crate::pass::visit::{AtOnce, visit};
 use crate::select::filter_scan::whole;
@@ -55,7 +56,7 @@ fn of_chunk(job: &Job<'_>, index: &ThreadIndex, number: usize) -> Vec<SpanHalf<G
     let recording = source.recording;
     let (targets, shift_ns) = (&job.plan.targets[recording], job.plan.shifts_ns[recording]);
     chunk.each(source.bytes, |nth, lies, event| {
-        if lies == Lies::Outside || !matches!(event.phase, b'B' | b'E' | b'b' | b'e') {
+        if lies == Lies::Outside || !matches!(event.phase, Phase::Begin | Phase::End | Phase::AsyncBegin | Phase::AsyncEnd) {
             return;
         }
         let thread = (event.pid, event.tid);

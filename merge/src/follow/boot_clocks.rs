@@ -3,7 +3,7 @@
 use crate::align::clamp;
 use crate::clock::boot::{Boot, boot, wall_clock};
 use crate::fragment::liveness::{boot_id_here, monotonic_here};
-use sa_recorder::format::{Anchor, FragmentHeader};
+use sa_format::{Anchor, FragmentHeader};
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 

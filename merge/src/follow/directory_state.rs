@@ -1,7 +1,7 @@
 //! What tells that another run may have begun in a directory.
 
 use crate::base::file_id::FileId;
-use sa_recorder::format::{FRAGMENTS_DIR, NEXT_RUN_FILE, RUN_FILE};
+use sa_format::{FRAGMENTS_DIR, NEXT_RUN_FILE, RUN_FILE};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -7,14 +7,13 @@ use super::tail::Tail;
 use crate::base::file_id::FileId;
 use crate::base::folder::Place;
 use crate::event::line::Event;
-use crate::event::loss::changes_events;
 use crate::event::own_record::own_record;
 use crate::event::scan::{Found, Part, scan_part};
 use crate::events::{PlacedEvent, ThreadRow, mended};
 use crate::fragment::blocks::Piece;
-use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, END_RECORD, FragmentHeader, LOSS_RECORD, REMOVED_RECORD, RemovedStreams,
-    TRACK_BASE, TRACK_RECORD, TrackRecord,
+use sa_format::loss::LossRecord;
+use sa_format::{Phase, 
+    Anchor, End, FragmentHeader, Name, Record, RemovedStreams, TRACK_BASE, TrackRecord,
 };
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
@@ -89,35 +88,6 @@ struct RemovedEvents {
     read: u64,
     /// Those that were not.
     lost: u64,
-}
-
-#[derive(Deserialize)]
-struct Record<A> {
-    args: A,
-}
-
-#[derive(Deserialize)]
-struct NameArgs {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct LossArgs {
-    cause: String,
-    #[serde(default)]
-    events: u64,
-    #[serde(default)]
-    processes: u64,
-    /// Only of records about removed segments.
-    first: Option<u32>,
-    slot: Option<u32>,
-    #[serde(rename = "gen")]
-    generation: Option<u32>,
-    from: Option<u64>,
-    to: Option<u64>,
-    /// Nothing but slot 0 is written any more: what is missing is explained.
-    #[serde(default)]
-    stopped: bool,
 }
 
 impl FollowedFragment {
@@ -246,7 +216,7 @@ impl FollowedFragment {
         run: &mut FollowedRun,
         of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
     ) {
-        let is_loss = event.phase == b'i' && event.name() == LOSS_RECORD.as_bytes();
+        let is_loss = event.phase == Phase::Instant && event.name() == LossRecord::NAME.as_bytes();
         if is_loss && !self.loss(event, run) {
             return;
         }
@@ -314,33 +284,35 @@ impl FollowedFragment {
         // A trace has the others, and its report counts them.
         run.process_mut(self.process).events += u64::from(own.is_none());
         match (own, event.name()) {
-            (Some(ANCHOR_RECORD), _) => {
-                if let Some(anchor) = args::<Anchor>(event) {
+            (Some(Anchor::NAME), _) => {
+                if let Some(anchor) = Anchor::parse(event.line) {
                     run.take_anchor(self.process, &anchor);
                 }
             }
-            (Some(END_RECORD), _) => {
+            (Some(End::NAME), _) => {
                 // A reader writes this record too, when it settles the fragment of a dead process or copies the fragment of a live one.
-                self.end = Some(match args::<SettledEnd>(event) {
-                    Some(SettledEnd { running: true, .. }) => FollowedEnd::Running,
-                    Some(SettledEnd { open: Some(_), .. }) => FollowedEnd::Died,
+                self.end = Some(match End::parse(event.line) {
+                    Some(End { running: true, .. }) => FollowedEnd::Running,
+                    Some(End { open: Some(_), .. }) => FollowedEnd::Died,
                     _ => FollowedEnd::Ended,
                 });
             }
-            (Some(REMOVED_RECORD), _) => self.removed.told = args(event),
-            (Some(TRACK_RECORD), _) => {
-                if let Some(record) = args::<TrackRecord>(event) {
+            (Some(RemovedStreams::NAME), _) => {
+                self.removed.told = RemovedStreams::parse(event.line);
+            }
+            (Some(TrackRecord::NAME), _) => {
+                if let Some(record) = TrackRecord::parse(event.line) {
                     self.track(event, record, run, of_event);
                 }
             }
             (None, b"process_name") => {
-                if let Some(NameArgs { name }) = args(event) {
+                if let Some(name) = name(event) {
                     run.process_mut(self.process).name = Some(name);
                 }
             }
             (None, b"thread_name") => {
-                let named = args::<NameArgs>(event).zip(self.thread(event, run));
-                if let Some((NameArgs { name }, thread)) = named {
+                let named = name(event).zip(self.thread(event, run));
+                if let Some((name, thread)) = named {
                     run.name_thread(thread, name);
                 }
             }
@@ -365,32 +337,25 @@ impl FollowedFragment {
         self.lines(&waiting, Part::all_of(&waiting), run, of_event);
     }
 
-    /// Takes a record of a loss; whether it is an event that is shown.
+    /// Counts the loss that an event reports. Returns true if the event is shown.
     fn loss(&mut self, event: &Event<'_>, run: &mut FollowedRun) -> bool {
-        let Some(loss) = args::<LossArgs>(event) else {
+        let Some(loss) = LossRecord::parse(event.line) else {
             return true;
         };
-        if let Some(first) = loss.first {
-            let more = self.removed(first, loss.events);
-            let lost = &mut run.process_mut(self.process).lost;
-            *lost.entry(loss.cause).or_default() += more;
+        let lost = match loss.first {
+            Some(first) => self.removed(first, loss.events),
+            None => loss.events + loss.processes,
+        };
+        let by_cause = &mut run.process_mut(self.process).lost;
+        *by_cause.entry(loss.cause.to_string()).or_default() += lost;
+        if loss.first.is_some() {
             return false;
         }
         self.is_stopped |= loss.stopped;
-        if let (Some(slot), Some(generation), Some(from), Some(to)) =
-            (loss.slot, loss.generation, loss.from, loss.to)
-        {
-            self.streams.explain(slot, generation, from..to);
+        if let Some(((slot, generation), positions)) = loss.positions() {
+            self.streams.explain(slot, generation, positions);
         }
-        // A changed event, such as one with a cut text, is not lost.
-        let events = if changes_events(&loss.cause) {
-            0
-        } else {
-            loss.events
-        };
-        *self.events.entry(self.reading).or_default() += events;
-        let lost = &mut run.process_mut(self.process).lost;
-        *lost.entry(loss.cause).or_default() += loss.events + loss.processes;
+        *self.events.entry(self.reading).or_default() += loss.lost_events();
         true
     }
 
@@ -415,14 +380,12 @@ impl FollowedFragment {
     }
 }
 
-#[derive(Deserialize)]
-struct SettledEnd {
-    open: Option<u64>,
-    #[serde(default)]
-    running: bool,
-}
-
-fn args<A: for<'de> Deserialize<'de>>(event: &Event<'_>) -> Option<A> {
-    let record: Option<Record<A>> = serde_json::from_slice(event.line).ok();
-    record.map(|record| record.args)
+/// Returns the name that a `process_name` or `thread_name` record gives.
+fn name(event: &Event<'_>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Line {
+        args: Name<'static>,
+    }
+    let line: Option<Line> = serde_json::from_slice(event.line).ok();
+    line.map(|line| line.args.name.into_owned())
 }

@@ -1,6 +1,6 @@
 //! A process of a run that is followed.
 
-use sa_recorder::format::FragmentHeader;
+use sa_format::FragmentHeader;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

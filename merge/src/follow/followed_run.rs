@@ -3,7 +3,7 @@
 use super::boot_clocks::BootClocks;
 use super::followed_process::FollowedProcess;
 use crate::events::TraceThread;
-use sa_recorder::format::{Anchor, FragmentHeader, LANE_BASE, TrackRecord};
+use sa_format::{Anchor, FragmentHeader, LANE_BASE, TrackRecord};
 use std::collections::BTreeMap;
 
 /// Most threads that are told apart; those of a process beyond that are one.

@@ -12,7 +12,7 @@ use crate::fragment::file::read_header;
 use crate::fragment::input;
 use crate::fragment::liveness::is_alive_here;
 use crate::fragment::load::{list_stems, recorder_key};
-use sa_recorder::format::stem_and_segment;
+use sa_format::stem_and_segment;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::io;

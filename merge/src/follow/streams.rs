@@ -1,7 +1,7 @@
 //! Which positions of a recorder's streams were taken.
 
 use crate::fragment::blocks::Positions;
-use sa_recorder::format::BlockHeader;
+use sa_format::BlockHeader;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;

@@ -4,7 +4,7 @@ use crate::base::file_id::FileId;
 use crate::base::folder::Place;
 use crate::fragment::blocks::{Piece, split};
 use memchr::memrchr;
-use sa_recorder::format::BLOCK_START;
+use sa_format::BLOCK_START;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -162,7 +162,7 @@ fn line_before(bytes: &[u8], end: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sa_recorder::format::{BlockHeader, block_sum};
+    use sa_format::{BlockHeader, block_sum};
 
     fn block(from: u64, body: &str) -> Vec<u8> {
         let mut out = Vec::new();

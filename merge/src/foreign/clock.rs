@@ -6,7 +6,7 @@
 use super::members::DocumentMembers;
 use crate::event::scan::{Found, Part, scan_part};
 use crate::fragment::recording::Recording;
-use sa_recorder::format::{ANCHOR_RECORD, Anchor, FragmentHeader, Metadata, RingKind, VERSION};
+use sa_format::{Anchor, FragmentHeader, Record, RingKind, VERSION};
 
 /// Wall times that are believed, in ns: 2001 to 2043.
 const WALL_NS: std::ops::Range<i64> = 1_000_000_000_000_000_000..2_300_000_000_000_000_000;
@@ -95,11 +95,8 @@ fn front(recording: &Recording) -> &[u8] {
 /// Its first anchor, if it has a header.
 pub(super) fn anchor(recording: &Recording) -> Option<Anchor> {
     recording.header()?;
-    let lines = front(recording).split(|byte| *byte == b'\n').take(16);
-    let mut anchors =
-        lines.filter_map(|line| serde_json::from_slice::<Metadata<Anchor>>(line).ok());
-    let found = anchors.find(|record| record.name == ANCHOR_RECORD)?;
-    Some(found.args)
+    let mut lines = front(recording).split(|byte| *byte == b'\n').take(16);
+    lines.find_map(Anchor::parse)
 }
 
 /// When its host's monotonic clock showed its beginning: its first anchor, else its first event.
@@ -151,6 +148,8 @@ pub(super) fn own(name: &str) -> FragmentHeader {
         ring: RingKind::Heap,
         page_bytes: 0,
         levels: None,
+        open_ns: None,
+        late_ns: None,
     }
 }
 

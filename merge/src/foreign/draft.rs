@@ -5,7 +5,7 @@ use super::lines::Lines;
 use super::members::DocumentMembers;
 use crate::base::access::Access;
 use crate::base::file_id::FileId;
-use sa_recorder::format::FragmentHeader;
+use sa_format::FragmentHeader;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

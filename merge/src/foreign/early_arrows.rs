@@ -3,6 +3,7 @@
 //! Viewers drop the end of such an arrow. So the arrow is reversed: its end becomes the start, and its start becomes a step, which still leads to the other
 //! ends. This changes one byte in each of two lines that are already written.
 
+use sa_format::Phase;
 use crate::base::number::unquoted;
 use crate::device::category::is_launch_arrow;
 use crate::event::flow::trace_id;
@@ -27,8 +28,8 @@ impl ArrowEnd {
     /// Returns the start or end that an event is, if it is one of a launch arrow.
     pub(super) fn of(event: &Event<'_>) -> Option<ArrowEnd> {
         let is_start = match event.phase {
-            b's' => true,
-            b'f' => false,
+            Phase::FlowStart => true,
+            Phase::FlowEnd => false,
             _ => return None,
         };
         let [category, name] = [event.fields.cat, event.fields.name].map(|of| of.of(event.line));

@@ -13,7 +13,7 @@ use crate::event::line::{Event, event};
 use crate::event::mend::{Repair, hides_name, json_text, mended_event, name_edits};
 use crate::event::own_record::is_left_out;
 use memchr::{memchr2, memmem};
-use sa_recorder::format::MAX_LINE_BYTES;
+use sa_format::{Phase, MAX_LINE_BYTES};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -86,7 +86,7 @@ pub(super) fn write_line(
 fn categories(event: &Event<'_>) -> RowCategories {
     let category = unquoted(event.fields.cat.of(event.line));
     match (event.phase, std::str::from_utf8(category)) {
-        (b'X' | b'B' | b'b', Ok(category)) => {
+        (Phase::Complete | Phase::Begin | Phase::AsyncBegin, Ok(category)) => {
             RowCategories::of_span(category, event.fields.args.of(event.line))
         }
         _ => RowCategories::default(),

@@ -3,7 +3,7 @@
 use super::clock::{TimeOrigin, anchor};
 use super::strace::StraceLog;
 use crate::fragment::recording::Recording;
-use sa_recorder::format::FragmentHeader;
+use sa_format::FragmentHeader;
 use std::collections::BTreeMap;
 
 /// Two boots whose monotonic clocks began at the same wall time, to this much, are one. Setting the clock may be later than the anchor.

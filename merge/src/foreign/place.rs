@@ -6,7 +6,7 @@ use super::offset::Offset;
 use super::pieces::PiecePlace;
 use crate::Error;
 use crate::base::file_id::FileId;
-use sa_recorder::format::{Anchor, FragmentHeader};
+use sa_format::{Anchor, FragmentHeader};
 use std::fs;
 
 /// Where a trace's times belong.

@@ -19,7 +19,7 @@ use crate::fragment::foreign_trace::{Distinction, FRONT_BYTES, ForeignTrace};
 use crate::fragment::recording::Recording;
 use crate::fragment::temp_folder::in_first;
 use crate::{Error, Options};
-use sa_recorder::format::{ANCHOR_RECORD, Metadata};
+use sa_format::Record;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
@@ -207,8 +207,7 @@ fn finish(
 ) -> io::Result<(Recording, ForeignReport)> {
     let mut lines = draft.lines;
     for anchor in &placed.anchors {
-        let record = Metadata::new(0, ANCHOR_RECORD, *anchor);
-        lines.made(&serde_json::to_vec(&record)?)?;
+        lines.made(anchor.line(0).trim_ascii_end())?;
     }
     let is_merged = draft.members.tool == Some(MERGED);
     let has_kineto = lines.rows.values().any(|row| row.is_kineto());
@@ -251,7 +250,7 @@ fn finish(
         content: Content::open(file)?,
         header: None,
         removal: None,
-        extents: None,
+        begin: None,
         watch: FileWatch::default(),
     };
     Ok((Recording::of_foreign(fragment, foreign), report))

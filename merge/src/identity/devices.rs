@@ -359,7 +359,7 @@ mod tests {
     use crate::identity::row_order::metadata_lines;
     use crate::pass::end::RecordingEnd;
     use crate::pass::summary::{Activity, ChunkSummary};
-    use sa_recorder::format::{FragmentHeader, RingKind, TRACK_BASE, TrackRecord};
+    use sa_format::{FragmentHeader, RingKind, TRACK_BASE, TrackRecord};
     use serde_json::Value;
 
     const ACTIVITY: Activity = Activity {

@@ -12,7 +12,7 @@ use crate::identity::process::{
 };
 use crate::pass::end::RecordingEnd;
 use crate::pass::summary::{Activity, ChunkSummary};
-use sa_recorder::format::{FragmentHeader, LANE_BASE, RingKind};
+use sa_format::{FragmentHeader, LANE_BASE, RingKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A recording as far as identity goes.
@@ -393,7 +393,7 @@ fn give_tids(process: &mut Process) {
 mod tests {
     use super::*;
     use crate::fragment::sample::header;
-    use sa_recorder::format::TrackRecord;
+    use sa_format::TrackRecord;
 
     fn summary(threads: &[(i64, i64)]) -> ChunkSummary {
         let activity = Activity {
@@ -515,7 +515,7 @@ mod tests {
             sort_index,
             thread: "Stream 1".into(),
         };
-        let base = i64::from(sa_recorder::format::TRACK_BASE);
+        let base = i64::from(sa_format::TRACK_BASE);
         let (one, two) = (header(7), header(9));
         let mut first = summary(&[(7, 7), (7, base), (7, base + 1)]);
         first.tracks = [

@@ -3,7 +3,7 @@
 use crate::event::mend::json_text;
 use crate::fragment::foreign_trace::Distinction;
 use crate::identity::process::{Process, Thread, ThreadKey, with_text};
-use sa_recorder::format::visible;
+use sa_format::visible;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,7 +6,7 @@ use crate::lanes::candidates::LaneCandidate;
 use crate::lanes::outcasts::OutcastRange;
 use crate::lanes::row_move::{Form, Move};
 use crate::lanes::rows::LaneRows;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::span::lane_event::{LaneEvent, LaneEventKind};
 use crate::store::sorter::{Ascending, Sorted, Sorter};
 use std::collections::{BTreeSet, HashMap};

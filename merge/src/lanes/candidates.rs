@@ -1,12 +1,10 @@
-//! The threads whose spans may overlap, and so are looked at closely.
+//! The threads whose spans may overlap, so that they are read again.
 
 use crate::event::patch::Target;
 use crate::identity::plan::Plan;
 use crate::pass::history::Histories;
 use crate::pass::summary::ChunkSummary;
 use crate::pass::thread::RecordedThread;
-use crate::pass::verdict::{Question, Verdict};
-use crate::span::thread_scan::ThreadScan;
 use std::collections::BTreeMap;
 
 /// A row of the trace on which spans may overlap, with the threads that are shown on it.
@@ -24,26 +22,17 @@ impl LaneCandidate {
     }
 }
 
-/// The rows on which spans may overlap, in an order that is always the same.
+/// Returns the rows on which spans may overlap, in a fixed order.
 pub(crate) fn suspects(
-    scan: &ThreadScan<'_>,
     summaries: &[ChunkSummary],
     histories: Histories,
     plan: &Plan,
+    shifts_ns: &[i64],
 ) -> Vec<LaneCandidate> {
-    let verdicts = histories.verdicts();
-    if verdicts.is_empty() {
+    let overlaps = histories.into_overlaps();
+    if overlaps.is_empty() {
         return Vec::new(); // lines as they stand, or nothing that lasts
     }
-    let questions: Vec<Question> = verdicts
-        .values()
-        .flat_map(Verdict::questions)
-        .cloned()
-        .collect();
-    let found = scan.ask(&questions);
-    let may_overlap = |place: &RecordedThread| {
-        found.contains(place) || verdicts.get(place) == Some(&Verdict::MayOverlap)
-    };
     let mut rows: BTreeMap<(&[u8], &[u8]), LaneCandidate> = BTreeMap::new();
     for (recording, targets) in plan.targets.iter().enumerate() {
         for (thread, target) in targets {
@@ -53,10 +42,9 @@ pub(crate) fn suspects(
         }
     }
     let is_one = |row: &LaneCandidate| {
-        let has_spans = |place: &&RecordedThread| verdicts.contains_key(*place);
+        let has_spans = |place: &&RecordedThread| overlaps.contains_key(*place);
         let with_spans: Vec<&RecordedThread> = row.places.iter().filter(has_spans).collect();
-        with_spans.iter().any(|place| may_overlap(place))
-            || meet(&with_spans, summaries, scan.shifts_ns)
+        with_spans.iter().any(|place| overlaps[*place]) || meet(&with_spans, summaries, shifts_ns)
     };
     rows.into_values().filter(is_one).collect()
 }

@@ -12,7 +12,7 @@ use crate::lanes::candidates::{LaneCandidate, suspects};
 use crate::lanes::outcasts::{OutcastFinder, OutcastRange};
 use crate::lanes::row_move::{Form, Move};
 use crate::pass::by_chunk::{ByChunk, OfChunk};
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::pass::history::Histories;
 use crate::pass::source::Source;
 use crate::pass::summary::ChunkSummary;
@@ -57,7 +57,7 @@ impl Overflow {
             shifts_ns: &shifts_ns,
             progress,
         };
-        let suspects = suspects(&scan, summaries, histories, plan);
+        let suspects = suspects(summaries, histories, plan, &shifts_ns);
         if suspects.is_empty() {
             return Overflow::default();
         }

@@ -1,7 +1,7 @@
 //! The row and the form in which an event is written.
 
 use crate::pass::by_chunk::OfEvent;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::store::sorter::{Record, word_at};
 
 /// The number of a thread's own row.

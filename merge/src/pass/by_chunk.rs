@@ -1,7 +1,7 @@
 //! What is known of single events, found again by their chunk.
 
 use crate::Error;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::store::sorter::{Record, Sorted};
 use std::cmp::Ordering;
 use std::io;

@@ -1,5 +1,6 @@
 //! What may be merged, shared out in chunks.
 
+use sa_format::Phase;
 use crate::align::Curve;
 use crate::event::edges::{Edges, Lies};
 use crate::event::era::Era;
@@ -15,6 +16,18 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// An event by its chunk and its number among the chunk's events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct EventRef {
+    pub(crate) chunk: u32,
+    pub(crate) nth: u32,
+}
+
+impl EventRef {
+    /// The reference to no event.
+    pub(crate) const NONE: EventRef = EventRef { chunk: 0, nth: 0 };
+}
 
 /// A few parts of one source: what a worker takes at a time.
 pub(crate) struct Chunk {
@@ -214,7 +227,7 @@ fn warped<'a>(event: Event<'a>, warp: &Curve) -> Event<'a> {
     Event {
         ts_ns,
         dur_ns: end_ns.saturating_sub(ts_ns),
-        rounds_dur: event.rounds_dur || event.phase == b'X' && event.fields.dur.is_some(),
+        rounds_dur: event.rounds_dur || event.phase == Phase::Complete && event.fields.dur.is_some(),
         ..event
     }
 }

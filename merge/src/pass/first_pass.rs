@@ -41,7 +41,7 @@ pub(crate) fn first_pass(
         of.chunk.note(&summary);
         of.chunk.unproven_sum = Some(sum);
         let nestings = std::mem::take(&mut summary.nestings);
-        histories.append(of.source.recording, of.number, nestings);
+        histories.append(of.source.recording, nestings);
         of.source.summary.append(summary);
         Ok::<(), Infallible>(())
     });

@@ -11,9 +11,8 @@ use crate::pass::chunk::Chunk;
 use crate::pass::first_pass::summarize;
 use crate::pass::source::Source;
 use crate::pass::summary::{ChunkSummary, Explained};
-use sa_recorder::format::{LOSS_RECORD, OWN_CATEGORY};
+use sa_format::loss::LossRecord;
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::ops::Range;
 
 /// Most lines that are looked at for an event on each side of a gap.
@@ -110,14 +109,14 @@ pub(crate) fn gap_records(
     times_ns: Option<(i64, i64)>,
     era: Option<Era>,
 ) -> Vec<u8> {
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     if let Some(range_ns) = times_ns {
         for (gap, positions) in missing {
             let near = Near::of(recording, gap, era);
             near.record(positions, (recording, range_ns), &mut lines);
         }
     }
-    lines.into_bytes()
+    lines
 }
 
 /// The events next to a gap in its stream.
@@ -160,7 +159,7 @@ impl<'a> Near<'a> {
         &self,
         missing: &Range<u64>,
         (recording, (first_ns, last_ns)): (&Recording, (i64, i64)),
-        lines: &mut String,
+        lines: &mut Vec<u8>,
     ) {
         let end = |event: &Event<'_>| event.ts_ns.saturating_add(event.dur_ns);
         let from_ns = self.before.as_ref().map_or(first_ns, end);
@@ -168,18 +167,19 @@ impl<'a> Near<'a> {
         let pid = recording.header().map_or(0, |header| header.pid.into());
         let neighbour = self.before.as_ref().or(self.after.as_ref());
         let thread = neighbour.filter(|_| !self.is_of_process);
-        let (pid, tid, scope) = match thread {
-            Some(event) => (event.pid, event.tid, 't'),
-            None => (pid, pid, 'p'),
+        let (pid, tid) = match thread {
+            Some(event) => (event.pid, event.tid),
+            None => (pid, pid),
         };
-        let sign = if from_ns < 0 { "-" } else { "" };
-        let (us, ns) = (from_ns.unsigned_abs() / 1000, from_ns.unsigned_abs() % 1000);
-        let span_us = to_ns.saturating_sub(from_ns) / 1000;
-        let bytes = missing.end - missing.start;
-        let _ = writeln!(
-            lines,
-            r#"{{"ph":"i","pid":{pid},"tid":{tid},"ts":{sign}{us}.{ns:03},"s":"{scope}","name":"{LOSS_RECORD}","cat":"{OWN_CATEGORY}","args":{{"cause":"{GAP}","events":1,"span_us":{span_us},"bytes":{bytes}}}}}"#
-        );
+        let record = LossRecord {
+            of_thread: thread.is_some(),
+            cause: GAP.into(),
+            events: 1,
+            span_us: Some(to_ns.saturating_sub(from_ns).unsigned_abs() / 1000),
+            bytes: missing.end - missing.start,
+            ..LossRecord::default()
+        };
+        lines.extend(record.line((pid, tid), from_ns));
     }
 }
 

@@ -1,14 +1,12 @@
-//! Whether the spans of a thread nest, told from its chunks one after the other, in little memory however many there are.
+//! Decides from the chunks of a thread, one after the other, whether its spans nest, in little memory however many there are.
 //!
-//! By end, a span can only overlap what ended since it began: the outermost spans that ended last are kept, and of older ones where
-//! they lie. If a span begins among those, whether it cuts one is a [`Question`] to the few chunks that they came from. By begin, what
-//! is open is enough.
+//! If spans are in the order of their ends, a span can only overlap what ended since it began: the outermost spans that ended last are kept, and of
+//! older ones the stretches of time that they cover. A thread with a span that begins within such a stretch is not settled, and its spans are read
+//! again. If spans are in the order of their begins, what is open is enough.
 
 use crate::pass::nesting::{Nesting, Order, Span};
 use crate::pass::thread::RecordedThread;
-use crate::pass::verdict::{Question, Verdict};
 use std::collections::HashMap;
-use std::ops::Range;
 
 /// Outermost spans remembered one by one: of all threads together, and the bounds for one of them.
 const REMEMBERED: usize = 1 << 16;
@@ -17,41 +15,21 @@ const OF_THREAD: (usize, usize) = (4, 4096);
 const STRETCHES: (usize, usize) = (8, 64);
 /// Spans of a thread that may be open at once.
 const OPEN: usize = 1024;
-/// Questions that each thread may have, even if there is little room.
-const QUESTIONS: usize = 64;
-/// Questions of all threads together; a thread with more is looked at closely, which costs less than to ask them.
-const ALL_QUESTIONS: usize = 1 << 14;
 /// Open and unfinished spans of all threads together.
 const ALL_OPEN: usize = 1 << 18;
-
-/// An outermost span and the chunk it is in.
-#[derive(Clone, Copy, Debug)]
-struct EndedSpan {
-    span: Span,
-    chunk: usize,
-}
-
-/// Outermost spans of which only the first begin and the last end are known.
-#[derive(Clone, Debug)]
-struct SpanStretch {
-    span: Span,
-    chunks: Range<usize>,
-}
 
 /// The spans of one thread in all chunks so far.
 #[derive(Debug)]
 struct History {
     order: Order,
     /// By end or apart: the outermost ones, older ones in stretches.
-    recent: Vec<EndedSpan>,
-    older: Vec<SpanStretch>,
+    recent: Vec<Span>,
+    older: Vec<Span>,
     /// By begin: those that are open when the last one begins.
     open: Vec<Span>,
     last_start: i64,
     last_end: i64,
     unfinished: Vec<i64>,
-    /// A begin and an end, and where to look for what the span may cut.
-    questions: Vec<(Span, Range<usize>)>,
 }
 
 impl Default for History {
@@ -64,23 +42,22 @@ impl Default for History {
             last_start: i64::MIN,
             last_end: i64::MIN,
             unfinished: Vec::new(),
-            questions: Vec::new(),
         }
     }
 }
 
 impl History {
     /// Adds what the next chunk holds; `room` is how many outermost spans may be remembered.
-    fn append(&mut self, later: Nesting, chunk: usize, room: usize) {
+    fn append(&mut self, later: &Nesting, room: usize) {
         if self.order == Order::Unclear {
             return;
         }
         self.unfinished.extend_from_slice(&later.unfinished);
-        self.order = self.order_with(&later);
+        self.order = self.order_with(later);
         let nests = match self.order {
             Order::Unclear => false,
-            Order::ByBegin => self.append_by_begin(&later),
-            Order::Apart | Order::ByEnd => self.append_by_end(&later, chunk, room),
+            Order::ByBegin => self.append_by_begin(later),
+            Order::Apart | Order::ByEnd => self.append_by_end(later, room),
         };
         if !nests || self.open() > OPEN {
             self.give_up();
@@ -103,7 +80,7 @@ impl History {
     /// The order of all there is, with what the next chunk holds.
     fn order_with(&self, later: &Nesting) -> Order {
         let two = match (self.recent.last(), later.outermost.first()) {
-            (Some(last), Some(first)) if first.0 < last.span.1 => Order::of_two(last.span, *first),
+            (Some(last), Some(first)) if first.0 < last.1 => Order::of_two(*last, *first),
             _ => Order::Apart,
         };
         let both = |one: Order, other: Order| match (one, other) {
@@ -118,7 +95,7 @@ impl History {
         }
     }
 
-    fn append_by_end(&mut self, later: &Nesting, chunk: usize, room: usize) -> bool {
+    fn append_by_end(&mut self, later: &Nesting, room: usize) -> bool {
         let Some(last) = later.outermost.last() else {
             return true;
         };
@@ -126,40 +103,28 @@ impl History {
         if back.first().is_some_and(|first| first.1 < self.last_end) {
             return false;
         }
-        if !back.iter().all(|span| self.make_room(*span, room)) {
+        if !back.iter().all(|span| self.make_room(*span)) {
             return false;
         }
         self.last_end = last.1;
-        let ended = later
-            .outermost
-            .iter()
-            .map(|span| EndedSpan { span: *span, chunk });
-        self.recent.extend(ended);
+        self.recent.extend_from_slice(&later.outermost);
         if self.recent.len() > 2 * room {
             self.forget(room);
         }
         true
     }
 
-    /// Takes the outermost spans away that one that ends now holds, as within a chunk.
-    fn make_room(&mut self, span: Span, room: usize) -> bool {
-        while let Some(last) = self.recent.last() {
-            if last.span.0 < span.0 {
-                return last.span.1 <= span.0;
-            }
-            self.recent.pop();
-        }
-        while let Some(last) = self.older.last_mut() {
-            if last.span.0 < span.0 {
-                if last.span.1 > span.0 {
-                    self.questions.push((span, last.chunks.clone()));
-                    last.span.1 = span.0;
+    /// Removes the outermost spans that one that ends now holds, as within a chunk. Returns false if it overlaps another one, or may do so.
+    fn make_room(&mut self, span: Span) -> bool {
+        for ended in [&mut self.recent, &mut self.older] {
+            while let Some(last) = ended.last() {
+                if last.0 < span.0 {
+                    return last.1 <= span.0;
                 }
-                break;
+                ended.pop();
             }
-            self.older.pop();
         }
-        self.questions.len() <= room.max(QUESTIONS)
+        true
     }
 
     /// Remembers only `room` outermost spans one by one.
@@ -172,22 +137,17 @@ impl History {
         let last = forgotten.next_back().unwrap_or(first);
         drop(forgotten);
         self.recent.shrink_to(2 * room);
-        self.older.push(SpanStretch {
-            span: (first.span.0, last.span.1),
-            chunks: first.chunk..last.chunk + 1,
-        });
+        self.older.push((first.0, last.1));
         if self.older.len() > room.clamp(STRETCHES.0, STRETCHES.1) {
-            let pairs = self.older.chunks(2).map(|pair| SpanStretch {
-                span: (pair[0].span.0, pair[pair.len() - 1].span.1),
-                chunks: pair[0].chunks.start..pair[pair.len() - 1].chunks.end,
-            });
-            self.older = pairs.collect();
+            let pairs = self.older.chunks(2);
+            let joined = pairs.map(|pair| (pair[0].0, pair[pair.len() - 1].1));
+            self.older = joined.collect();
         }
     }
 
     fn append_by_begin(&mut self, later: &Nesting) -> bool {
         if let Some(last) = self.recent.last() {
-            (self.open, self.last_start) = (vec![last.span], last.span.0);
+            (self.open, self.last_start) = (vec![*last], last.0);
             (self.recent, self.older) = (Vec::new(), Vec::new());
         }
         let Some(first) = later.outermost.first() else {
@@ -210,26 +170,16 @@ impl History {
         true
     }
 
-    /// What is known at last. An unfinished span is never held by one that ends, also if both begin together: viewers take it second.
-    fn verdict(self, place: RecordedThread) -> Verdict {
+    /// Returns true if spans may overlap. No span that ends may hold an unfinished one, also if both begin together: viewers take it second.
+    fn may_overlap(&self) -> bool {
         let by_begin = self.order == Order::ByBegin && !self.unfinished.is_empty();
-        if self.order == Order::Unclear || by_begin {
-            return Verdict::MayOverlap;
-        }
-        let of_span = |(span, chunks)| Question::of_span(place, chunks, span);
-        let mut questions: Vec<Question> = self.questions.into_iter().map(of_span).collect();
-        for start in self.unfinished {
-            let before = self.recent.partition_point(|ended| ended.span.0 <= start);
-            if before > 0 && self.recent[before - 1].span.1 > start {
-                return Verdict::MayOverlap;
-            }
-            let before = self.older.partition_point(|older| older.span.0 <= start);
-            if before > 0 && self.older[before - 1].span.1 > start {
-                let chunks = self.older[before - 1].chunks.clone();
-                questions.push(Question::of_unfinished(place, chunks, start));
-            }
-        }
-        Verdict::Nest(questions)
+        let is_held = |start: &i64| {
+            [&self.recent, &self.older].into_iter().any(|ended| {
+                let before = ended.partition_point(|span| span.0 <= *start);
+                before > 0 && ended[before - 1].1 > *start
+            })
+        };
+        self.order == Order::Unclear || by_begin || self.unfinished.iter().any(is_held)
     }
 }
 
@@ -237,50 +187,32 @@ impl History {
 #[derive(Debug, Default)]
 pub(crate) struct Histories {
     threads: HashMap<RecordedThread, History>,
-    /// Of all threads.
-    questions: usize,
+    /// Number of open and unfinished spans of all threads.
     open: usize,
 }
 
 impl Histories {
     /// Adds what the next chunk of a recording holds.
-    pub(crate) fn append(
-        &mut self,
-        recording: usize,
-        chunk: usize,
-        nestings: Vec<((i64, i64), Nesting)>,
-    ) {
+    pub(crate) fn append(&mut self, recording: usize, nestings: Vec<((i64, i64), Nesting)>) {
         let (least, most) = OF_THREAD;
         for (thread, nesting) in nestings {
             let room = (REMEMBERED / (self.threads.len() + 1)).clamp(least, most);
             let history = self.threads.entry((recording, thread)).or_default();
-            self.questions -= history.questions.len();
             self.open -= history.open();
-            history.append(nesting, chunk, room);
-            let asks_too_much = self.questions + history.questions.len() > ALL_QUESTIONS;
-            if asks_too_much || self.open + history.open() > ALL_OPEN {
+            history.append(&nesting, room);
+            if self.open + history.open() > ALL_OPEN {
                 history.give_up();
             }
-            self.questions += history.questions.len();
             self.open += history.open();
         }
     }
 
-    /// What is known of each.
-    pub(crate) fn verdicts(self) -> HashMap<RecordedThread, Verdict> {
-        let mut asked = 0;
-        let verdict = |(place, history): (RecordedThread, History)| {
-            let verdict = history.verdict(place);
-            let asks = verdict.questions().len();
-            asked += asks;
-            if asks > 0 && asked > ALL_QUESTIONS {
-                return (place, Verdict::MayOverlap);
-            }
-            (place, verdict)
-        };
-        let mut threads: Vec<_> = self.threads.into_iter().collect();
-        threads.sort_unstable_by_key(|(place, _)| *place);
-        threads.into_iter().map(verdict).collect()
+    /// Returns all threads with spans, each with true if its spans may overlap.
+    pub(crate) fn into_overlaps(self) -> HashMap<RecordedThread, bool> {
+        let threads = self.threads.into_iter();
+        threads
+            .map(|(place, history)| (place, history.may_overlap()))
+            .collect()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::foreign::row_metadata::Hints;
 use crate::fragment::assembly::StreamKey;
 use crate::fragment::exit::Exit;
 use crate::pass::nesting::Nesting;
-use sa_recorder::format::{Anchor, Reach, TrackRecord};
+use sa_format::{Phase, Anchor, Reach, TrackRecord};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -188,13 +188,13 @@ impl ChunkSummary {
     /// Whether begins or ends of spans are events of their own, other than spans that did not end.
     pub(crate) fn has_halves(&self) -> bool {
         let count = |phase: &u8| self.phases.get(phase).copied().unwrap_or(0);
-        count(&b'B') > self.unfinished || b"EbenSFTp".iter().any(|phase| count(phase) > 0)
+        count(&Phase::Begin) > self.unfinished || b"EbenSFTp".iter().any(|phase| count(phase) > 0)
     }
 
     /// Whether it has events that are shown whatever their time: metadata, CPU profiles and unfinished spans.
     pub(crate) fn has_timeless(&self) -> bool {
         let has = |phase: &u8| self.phases.contains_key(phase);
-        self.unfinished > 0 || has(&b'M') || has(&b'P')
+        self.unfinished > 0 || has(&Phase::Metadata) || has(&Phase::Sample)
     }
 }
 

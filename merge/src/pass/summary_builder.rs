@@ -3,35 +3,18 @@
 use crate::event::counter;
 use crate::event::damage::Kind;
 use crate::event::line::{Event, parse_canonical};
-use crate::event::loss::{Loss, changes_events};
 use crate::event::mend::{Repair, from_slice, mended_event};
 use crate::event::own_record::own_record;
 use crate::event::prefix_cache::{Fronts, Timed};
 use crate::event::scan::{Found, Part, general, lines};
-use crate::fragment::exit::{Exit, known_exit};
 use crate::pass::nesting::Nesting;
 use crate::pass::summary::{Activity, ChunkSummary};
 use crate::pass::thread::thread_kind;
 use crate::pass::visitor::{CachedLine, ChunkVisitor};
-use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, LOSS_RECORD, Metadata, OWN_CATEGORY,
-    REACH_RECORD, REMOVED_RECORD, Reach, RemovedStreams, TRACK_RECORD, TrackRecord,
-};
+use sa_format::loss::LossRecord;
+use sa_format::{Phase, Anchor, BlockHeader, End, Name, Reach, Record, RemovedStreams, TrackRecord};
 use serde::Deserialize;
 use std::collections::HashMap;
-
-/// What the last record of a recording says.
-#[derive(Deserialize)]
-struct EndArgs {
-    /// Number of open spans, if a reader wrote the record in the process's place.
-    open: Option<u64>,
-    /// How that process ended, if who wrote it knew.
-    #[serde(default, deserialize_with = "known_exit")]
-    exit: Option<Exit>,
-    /// True if the process was running then: the record ends a snapshot.
-    #[serde(default)]
-    running: bool,
-}
 
 pub(crate) struct SummaryBuilder<V> {
     pub(crate) summary: ChunkSummary,
@@ -118,16 +101,16 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
             return None;
         }
         let dur_ns = match phase {
-            b'X' => timed.dur_ns()?,
-            b'i' if !timed.has_common_name() => return None,
-            b'C' if !counter::ends_drawn(timed.rest) => return None,
-            b's' | b't' | b'f' => timed.flow_id().map(|_| 0)?,
+            Phase::Complete => timed.dur_ns()?,
+            Phase::Instant if !timed.has_common_name() => return None,
+            Phase::Counter if !counter::ends_drawn(timed.rest) => return None,
+            Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => timed.flow_id().map(|_| 0)?,
             _ => 0,
         };
         let run = self.runs.get_mut(*run)?;
         run.activity.events += 1;
         run.activity.see(timed.ts_ns, dur_ns);
-        if *phase == b'X' && self.looks_at_nesting {
+        if *phase == Phase::Complete && self.looks_at_nesting {
             run.nesting.add((timed.ts_ns, timed.ts_ns + dur_ns));
         }
         self.phases[usize::from(*phase)] += 1;
@@ -175,9 +158,9 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         self.phases[usize::from(event.phase)] += 1;
         self.count(event);
         match event.phase {
-            b'i' | b'I' if event.name() == LOSS_RECORD.as_bytes() => self.loss(event),
-            b'i' if event.name() == REACH_RECORD.as_bytes() => self.reach(event),
-            b'B' if event.is_unfinished() => self.summary.unfinished += 1,
+            Phase::Instant | Phase::LegacyInstant if event.name() == LossRecord::NAME.as_bytes() => self.loss(event),
+            Phase::Instant if event.name() == Reach::NAME.as_bytes() => self.reach(event),
+            Phase::Begin if event.is_unfinished() => self.summary.unfinished += 1,
             _ => {}
         }
         if let Some(visitor) = &mut self.visitor {
@@ -198,10 +181,10 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
             return;
         }
         match event.phase {
-            b'X' => run.nesting.add((event.ts_ns, event.ts_ns + event.dur_ns)),
-            b'B' if event.is_unfinished() => run.nesting.add_unfinished(event.ts_ns),
+            Phase::Complete => run.nesting.add((event.ts_ns, event.ts_ns + event.dur_ns)),
+            Phase::Begin if event.is_unfinished() => run.nesting.add_unfinished(event.ts_ns),
             // Which begin an end belongs to is seen only in the order of times.
-            b'B' | b'E' => run.nesting.give_up(),
+            Phase::Begin | Phase::End => run.nesting.give_up(),
             _ => {}
         }
     }
@@ -227,29 +210,22 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
     /// Reads a metadata record; tells whether it is shown.
     fn metadata(&mut self, event: &Event<'_>) -> bool {
         match own_record(event) {
-            Some(END_RECORD) => {
+            Some(End::NAME) => {
                 self.summary.ended = true;
-                let end = serde_json::from_slice::<Metadata<EndArgs>>(event.line).ok();
-                if let Some(Metadata { args: end, .. }) = end {
+                if let Some(end) = End::parse(event.line) {
                     self.summary.open = end.open.or(self.summary.open);
                     self.summary.exit = end.exit.or(self.summary.exit.take());
                     self.summary.was_running |= end.running;
                 }
             }
-            Some(BLOCK_RECORD) => self.summary.odd = true,
-            Some(REMOVED_RECORD) => self.removed(event),
-            Some(TRACK_RECORD) => {
-                let record = serde_json::from_slice::<Metadata<TrackRecord>>(event.line).ok();
-                let thread = (event.pid, event.tid);
-                let track = record.map(|record| (thread, record.args));
+            Some(BlockHeader::NAME) => self.summary.odd = true,
+            Some(RemovedStreams::NAME) => self.removed(event),
+            Some(TrackRecord::NAME) => {
+                let track = TrackRecord::parse(event.line);
+                let track = track.map(|track| ((event.pid, event.tid), track));
                 self.summary.tracks.extend(track);
             }
-            Some(ANCHOR_RECORD) => {
-                let anchor = serde_json::from_slice::<Metadata<Anchor>>(event.line).ok();
-                self.summary
-                    .anchors
-                    .extend(anchor.map(|record| record.args));
-            }
+            Some(Anchor::NAME) => self.summary.anchors.extend(Anchor::parse(event.line)),
             Some(_) => {}
             None => {
                 self.name(event);
@@ -261,8 +237,8 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
 
     /// Positions that went with removed segments.
     fn removed(&mut self, event: &Event<'_>) {
-        let record = serde_json::from_slice::<Metadata<RemovedStreams>>(event.line).ok();
-        let streams = record.map(|record| record.args.streams).unwrap_or_default();
+        let streams = RemovedStreams::parse(event.line).map(|removed| removed.streams);
+        let streams = streams.unwrap_or_default();
         let explained = streams
             .into_iter()
             .map(|(slot, generation, to)| ((slot, generation), 0..to));
@@ -272,13 +248,9 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
     fn name(&mut self, event: &Event<'_>) {
         #[derive(Deserialize)]
         struct NameLine {
-            args: NameArgs,
+            args: Name<'static>,
         }
-        #[derive(Deserialize)]
-        struct NameArgs {
-            name: String,
-        }
-        let parse = || from_slice::<NameLine>(event.line).map(|named| named.args.name);
+        let parse = || from_slice::<NameLine>(event.line).map(|line| line.args.name.into_owned());
         match event.name() {
             b"process_name" => self
                 .summary
@@ -293,73 +265,18 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
     }
 
     fn reach(&mut self, event: &Event<'_>) {
-        #[derive(Deserialize)]
-        struct ReachLine {
-            #[serde(default)]
-            cat: String,
-            args: Reach,
-        }
-        let record = serde_json::from_slice::<ReachLine>(event.line).ok();
-        let record = record.filter(|record| record.cat == OWN_CATEGORY);
-        let reach = record.map(|record| (event.pid, record.args));
+        let reach = Reach::parse(event.line).map(|reach| (event.pid, reach));
         self.summary.reach.extend(reach);
     }
 
     fn loss(&mut self, event: &Event<'_>) {
-        #[derive(Deserialize)]
-        struct LossLine {
-            #[serde(default)]
-            s: String,
-            args: LossArgs,
-        }
-        #[derive(Deserialize)]
-        struct LossArgs {
-            cause: String,
-            events: u64,
-            slot: Option<u32>,
-            #[serde(rename = "gen")]
-            generation: Option<u32>,
-            from: Option<u64>,
-            to: Option<u64>,
-            #[serde(default)]
-            stopped: bool,
-            #[serde(default)]
-            span_us: u64,
-            #[serde(default)]
-            processes: u64,
-            #[serde(default)]
-            errno: u64,
-            #[serde(default)]
-            bytes: u64,
-        }
-        let Ok(LossLine { s, args: loss }) = serde_json::from_slice(event.line) else {
+        let Some(record) = LossRecord::parse(event.line) else {
             return;
         };
-        self.summary.stopped |= loss.stopped;
-        // A changed event, such as one with a cut text, is not lost.
-        if !changes_events(&loss.cause) {
-            self.summary.lost_events = self.summary.lost_events.saturating_add(loss.events);
-        }
-        let span_ns = i64::try_from(loss.span_us.saturating_mul(1000)).unwrap_or(i64::MAX);
-        let lost = Loss {
-            events: loss.events,
-            processes: loss.processes,
-            error: loss.errno,
-            bytes: loss.bytes,
-            first_ns: event.ts_ns,
-            last_ns: event.ts_ns.saturating_add(span_ns),
-        };
-        self.summary.losses.add(event, s == "t", &loss.cause, lost);
-        if let LossArgs {
-            slot: Some(slot),
-            generation: Some(generation),
-            from: Some(from),
-            to: Some(to),
-            ..
-        } = loss
-        {
-            self.summary.explained.push(((slot, generation), from..to));
-        }
+        self.summary.stopped |= record.stopped;
+        self.summary.lost_events = (self.summary.lost_events).saturating_add(record.lost_events());
+        self.summary.explained.extend(record.positions());
+        self.summary.losses.add(event, &record);
     }
 
     pub(crate) fn finish(mut self) -> ChunkSummary {

@@ -54,7 +54,6 @@ pub(crate) fn visit<T: Send, E>(
 
 /// A chunk and its source, which may be changed.
 pub(crate) struct Visited<'c, 'a> {
-    pub(crate) number: usize,
     pub(crate) chunk: &'c mut Chunk,
     pub(crate) source: &'c mut Source<'a>,
 }
@@ -73,21 +72,13 @@ pub(crate) fn visit_mut<'a, T: Send, E>(
     for (nth, chunks) in chunks.chunks_mut(step).enumerate() {
         let found: Vec<T> = {
             let sources = &*sources;
-            let numbered = chunks.par_iter().enumerate();
             let look =
                 |(at, chunk): (usize, &Chunk)| look(nth * step + at, chunk, &sources[chunk.source]);
-            numbered.map(look).collect()
+            chunks.par_iter().enumerate().map(look).collect()
         };
-        for ((chunk, found), number) in chunks.iter_mut().zip(found).zip(nth * step..) {
+        for (chunk, found) in chunks.iter_mut().zip(found) {
             let source = &mut sources[chunk.source];
-            merge(
-                Visited {
-                    number,
-                    chunk,
-                    source,
-                },
-                found,
-            )?;
+            merge(Visited { chunk, source }, found)?;
         }
     }
     Ok(())

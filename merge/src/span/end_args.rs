@@ -1,7 +1,7 @@
 //! The args of ends that are not written, because they are added to the begins of their spans.
 
 use crate::pass::by_chunk::OfEvent;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::pass::source::Source;
 use crate::span::span_half::ArgsPlace;
 use crate::store::sorter::{Record, word_at};

@@ -1,7 +1,7 @@
 //! An event that means something only together with others.
 
 use crate::base::begun_spans::Half;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
 use crate::span::span_half::RowKey;
 use crate::store::sorter::{Record, long_at, word_at};

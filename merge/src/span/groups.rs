@@ -120,7 +120,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pass::event_ref::EventRef;
+    use crate::pass::chunk::EventRef;
     use crate::pass::labels::Labels;
 
     const ROW: ThreadNumber = 3;

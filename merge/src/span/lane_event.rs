@@ -1,9 +1,10 @@
 //! What happens on a thread at a time: a span, the begin or the end of one, or what lies in one.
 
+use sa_format::Phase;
 use crate::base::span_stack::UNFINISHED;
 use crate::event::flow::binds_to_next;
 use crate::event::line::Event;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::span::span_half::SpanHalf;
 use crate::store::sorter::{Record, long_at, word_at};
 
@@ -46,10 +47,10 @@ impl LaneEvent {
     ) -> Option<LaneEvent> {
         let start = event.ts_ns + shift_ns;
         let (kind, end) = match event.phase {
-            b'X' => (LaneEventKind::Complete, start + event.dur_ns),
-            b'f' if binds_to_next(event) => (LaneEventKind::Next, start),
-            b's' | b't' | b'f' => (LaneEventKind::Point, start),
-            b'i' | b'I' if is_of_thread(event) => (LaneEventKind::Point, start),
+            Phase::Complete => (LaneEventKind::Complete, start + event.dur_ns),
+            Phase::FlowEnd if binds_to_next(event) => (LaneEventKind::Next, start),
+            Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => (LaneEventKind::Point, start),
+            Phase::Instant | Phase::LegacyInstant if is_of_thread(event) => (LaneEventKind::Point, start),
             _ => return None,
         };
         let is_complete = kind == LaneEventKind::Complete;

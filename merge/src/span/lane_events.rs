@@ -1,7 +1,7 @@
 //! Where the spans of some threads begin and end, and what belongs to them, in the order in which viewers take events.
 
 use crate::event::line::Event;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::pass::thread::RecordedThread;
 use crate::span::end_args::EndArgs;
 use crate::span::lane_event::LaneEvent;

@@ -33,7 +33,7 @@ pub(crate) fn join<K: RowKey>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pass::event_ref::EventRef;
+    use crate::pass::chunk::EventRef;
     use crate::pass::labels::Labels;
     use crate::span::span_half::ArgsPlace;
     use crate::store::sorter::Sorter;

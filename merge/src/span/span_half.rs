@@ -1,10 +1,11 @@
 //! Begin or end of a span, as an event of its own.
 
+use sa_format::Phase;
 use crate::base::begun_spans::Half;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
 use crate::event::whole::has_members;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
 use crate::store::sorter::{Record, long_at, word_at};
 
@@ -97,8 +98,8 @@ impl SpanHalf<u32> {
         shift_ns: i64,
     ) -> Option<SpanHalf<u32>> {
         let side = match event.phase {
-            b'B' => Side::Begin,
-            b'E' => Side::End,
+            Phase::Begin => Side::Begin,
+            Phase::End => Side::End,
             _ => return None,
         };
         Some(SpanHalf {

@@ -4,13 +4,11 @@ use crate::base::progress::Progress;
 use crate::event::edges::Lies;
 use crate::event::line::Event;
 use crate::pass::chunk::Chunk;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::pass::source::Source;
 use crate::pass::thread::{RecordedThread, ThreadSet};
-use crate::pass::verdict::Question;
 use crate::pass::visit::{AtOnce, visit};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::convert::Infallible;
+use std::collections::BTreeMap;
 use std::io;
 
 /// What there is to look at.
@@ -69,65 +67,5 @@ impl ThreadScan<'_> {
             }
         });
         made
-    }
-
-    /// The threads for which a question is answered with yes. Spans that are not shown answer as well: then a thread is looked at closely in vain.
-    pub(crate) fn ask(&self, questions: &[Question]) -> BTreeSet<RecordedThread> {
-        let mut of_recordings: HashMap<usize, Vec<&Question>> = HashMap::new();
-        for question in questions {
-            let of_recording = of_recordings.entry(question.place.0).or_default();
-            of_recording.push(question);
-        }
-        for questions in of_recordings.values_mut() {
-            questions.sort_by_key(|question| question.chunks.start);
-        }
-        let look = |number: usize| {
-            let recording = self.sources[self.chunks[number].source].recording;
-            let questions = of_recordings.get(&recording).map(Vec::as_slice);
-            let questions = questions.unwrap_or_default();
-            let begun = questions.partition_point(|question| question.chunks.start <= number);
-            let is_asked = |question: &&&Question| question.chunks.end > number;
-            self.answers(number, questions[..begun].iter().filter(is_asked))
-        };
-        let mut yes = BTreeSet::new();
-        let Ok(()) = visit(0..self.chunks.len(), AtOnce::Many, look, |mut found| {
-            yes.append(&mut found);
-            Ok::<(), Infallible>(())
-        });
-        yes
-    }
-
-    fn answers<'q>(
-        &self,
-        number: usize,
-        asked: impl Iterator<Item = &'q &'q Question>,
-    ) -> BTreeSet<RecordedThread> {
-        let (chunk, mut yes) = (&self.chunks[number], BTreeSet::new());
-        let mut of_threads: HashMap<(i64, i64), Vec<&Question>> = HashMap::new();
-        for question in asked {
-            let of_thread = of_threads.entry(question.place.1).or_default();
-            of_thread.push(question);
-        }
-        let threads: ThreadSet = of_threads.keys().copied().collect();
-        if !chunk.threads.meets(threads) {
-            return yes;
-        }
-        for questions in of_threads.values_mut() {
-            questions.sort_by_key(|question| question.start());
-        }
-        let source = &self.sources[chunk.source];
-        // Spans nest or not by their own times, by which the questions were asked.
-        chunk.recorded(source.bytes, |event| {
-            let thread = (event.pid, event.tid);
-            let span = (event.ts_ns, event.ts_ns + event.dur_ns);
-            if event.phase == b'X'
-                && let Some(questions) = of_threads.get(&thread)
-                && Question::is_any_answered_by(questions, span)
-            {
-                of_threads.remove(&thread);
-                yes.insert((source.recording, thread));
-            }
-        });
-        yes
     }
 }

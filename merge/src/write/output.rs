@@ -140,7 +140,7 @@ impl Destination {
 fn default_place(gzip: bool, directory: Option<&Folder>) -> Result<Place, Error> {
     let directory =
         directory.ok_or_else(|| Error::Usage("no output: name one with -o".to_owned()))?;
-    let name = sa_recorder::format::TRACE_FILE;
+    let name = sa_format::TRACE_FILE;
     Ok(match gzip {
         true => directory.place(format!("{name}.gz")),
         false => directory.place(name),

@@ -1,11 +1,9 @@
 //! Where the trace goes: chunks of text, handed over in order, compressed and written in parallel where that is possible.
 
-mod chrome_json;
 mod gzip;
 
-pub(crate) use chrome_json::{document_head, document_tail};
-
 use gzip::GzipChunk;
+use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -133,6 +131,17 @@ impl Sink {
         }
         Ok(turn.length)
     }
+}
+
+/// Returns everything before the first event.
+pub(crate) fn document_head(other_data: &Value) -> Vec<u8> {
+    format!("{{\"displayTimeUnit\":\"ns\",\"otherData\":{other_data},\"traceEvents\":[")
+        .into_bytes()
+}
+
+/// Returns everything after the last event. No empty object: viewers count it as an error.
+pub(crate) fn document_tail() -> &'static [u8] {
+    b"\n]}\n"
 }
 
 #[cfg(test)]

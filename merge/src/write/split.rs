@@ -10,7 +10,6 @@ pub(crate) mod report;
 mod crossing;
 mod cut;
 mod find_crossing;
-mod stretch;
 mod write;
 
 pub(crate) use write::{PartsTarget, SplitTrace, refuse_split, write_parts};

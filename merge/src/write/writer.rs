@@ -1,5 +1,6 @@
 //! Writes the events of one recording as the trace shows them.
 
+use sa_format::Phase;
 use crate::base::number::write_micros;
 use crate::base::time_cache::Stamp;
 use crate::event::edges::Lies;
@@ -190,7 +191,7 @@ impl<'e, 'a> WrittenEvent<'e, 'a> {
             marks.extend_from_slice(br#""sa_whole_ts":"#);
             write_micros(shifted(self.whole.ts_ns, shift_ns), &mut marks);
             marks.push(b',');
-            if self.whole.phase == b'X' {
+            if self.whole.phase == Phase::Complete {
                 marks.extend_from_slice(br#""sa_whole_dur":"#);
                 write_micros(self.whole.dur_ns.unsigned_abs(), &mut marks);
                 marks.push(b',');

@@ -1,6 +1,6 @@
 //! What an engine or a worker did with a batch.
 
-use super::args::count;
+use super::count;
 use crate::gather::request_moment::ids;
 use crate::table::activity::Activity;
 use std::cmp::Reverse;

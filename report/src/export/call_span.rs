@@ -1,6 +1,6 @@
 //! A span of an agent.
 
-use super::args::count;
+use super::count;
 use crate::gather::request_moment::ids;
 use serde::Serialize;
 use trace_merge::events::PlacedEvent;

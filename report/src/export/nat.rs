@@ -12,7 +12,7 @@ mod standardized;
 mod step;
 mod traces;
 
-use super::export_file::ExportFile;
+use super::ExportFile;
 use super::records::ExportRecords;
 use crate::table::run_report::RunReport;
 use call::Call;

@@ -1,5 +1,6 @@
 //! What exports take of the events beside what a report has: calls of agents, batches, and how full the caches were.
 
+use sa_format::Phase;
 use super::batch_span::BatchSpan;
 use super::cache_state::CacheState;
 use super::call_span::CallSpan;
@@ -32,7 +33,7 @@ struct Found {
 impl Found {
     fn take(&mut self, event: &PlacedEvent<'_>, process: usize) {
         match event.phase {
-            b'X' | b'B' | b'b' => {
+            Phase::Complete | Phase::Begin | Phase::AsyncBegin => {
                 let name = event.name();
                 let call = CallSpan::of(event, &name);
                 let batch = BatchSpan::of(event, &name, process);
@@ -40,8 +41,8 @@ impl Found {
                 self.calls.extend(call.map(|call| (call, key())));
                 self.batches.extend(batch.map(|batch| (batch, key())));
             }
-            b'E' | b'e' => self.ends.extend(SpanEnd::of(event)),
-            b'C' => self.caches.extend(CacheState::of(event, process)),
+            Phase::End | Phase::AsyncEnd => self.ends.extend(SpanEnd::of(event)),
+            Phase::Counter => self.caches.extend(CacheState::of(event, process)),
             _ => {}
         }
     }

@@ -1,5 +1,6 @@
 //! The end of a span that is an event of its own: it may have args that the begin could not have.
 
+use sa_format::Phase;
 use super::batch_span::{BatchFacts, BatchKind};
 use super::call_span::{CallKind, CallTokens};
 use std::collections::HashMap;
@@ -30,11 +31,11 @@ impl SpanKey {
     pub(super) fn of(event: &PlacedEvent<'_>, name: &str) -> Option<SpanKey> {
         let other_ns = event.other_ns?;
         let (start_ns, end_ns) = match event.phase {
-            b'B' | b'b' => (event.ts_ns, other_ns),
-            b'E' | b'e' => (other_ns, event.ts_ns),
+            Phase::Begin | Phase::AsyncBegin => (event.ts_ns, other_ns),
+            Phase::End | Phase::AsyncEnd => (other_ns, event.ts_ns),
             _ => return None,
         };
-        let is_async = matches!(event.phase, b'b' | b'e');
+        let is_async = matches!(event.phase, Phase::AsyncBegin | Phase::AsyncEnd);
         Some(SpanKey {
             place: event.id().filter(|_| is_async).ok_or(event.thread),
             start_ns,

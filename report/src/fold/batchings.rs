@@ -1,6 +1,6 @@
 //! Counters of steps → what each engine put into its steps.
 
-use crate::gather::step_tokens::{StepSpeculation, StepTokens};
+use crate::gather::step_record::{StepSpeculation, StepTokens};
 use crate::table::batching::Batching;
 use std::collections::BTreeMap;
 

@@ -8,10 +8,10 @@ use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::process_ids::ProcessIds;
 use crate::rows::RowSink;
 use crate::table::activity::Activity;
+use crate::table::device_idle::LongGap;
 use crate::table::device_idle::{
     DeviceIdle, HostTime, IdleCause, IdleTime, IdleTogether, RankWait,
 };
-use crate::table::long_gap::LongGap;
 use crate::table::recorded::Recorded;
 use idle_intervals::{IdleIntervals, IdleRecord, IntervalStore};
 use std::cell::RefCell;

@@ -1,7 +1,7 @@
 //! The longest gaps of a device, while its idle time is counted by cause.
 
 use crate::table::device_idle::IdleCause;
-use crate::table::long_gap::LongGap;
+use crate::table::device_idle::LongGap;
 use std::cmp::Reverse;
 
 /// Gaps that a report has.

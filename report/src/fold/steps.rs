@@ -99,7 +99,7 @@ impl Steps<'_, '_> {
 mod tests {
     use super::*;
     use crate::gather::name_keys::{NameKeys, NamePlace};
-    use crate::gather::step_tokens::StepTokens;
+    use crate::gather::step_record::StepTokens;
     use crate::rows::IdleInterval;
     use crate::table::recorded::Recorded;
     use crate::table::row_kind::RowKind;

@@ -1,5 +1,6 @@
 //! What the events of one chunk say.
 
+use sa_format::Phase;
 use super::device_slice::DeviceSlice;
 use super::edge::{Edge, EdgeKind};
 use super::launch_end::LaunchEnd;
@@ -13,7 +14,7 @@ use super::request_output::{Pauses, RequestOutput, outputs};
 use super::row::row;
 use super::slice_record::SliceRecord;
 use super::step_record::StepRecord;
-use super::step_tokens::{StepSpeculation, StepTokens};
+use super::step_record::{StepSpeculation, StepTokens};
 use crate::options::NamesBy;
 use crate::table::activity::Activity;
 use crate::table::row_kind::RowKind;
@@ -77,12 +78,12 @@ impl ChunkFacts {
     pub(crate) fn take(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>) {
         let process = context.threads[event.thread].process;
         match event.phase {
-            b'X' | b'B' | b'b' => self.take_slice(context, event, process),
-            b'C' => self.take_counts(event, process),
-            b'i' | b'I' | b'n' | b'E' | b'e' => {
+            Phase::Complete | Phase::Begin | Phase::AsyncBegin => self.take_slice(context, event, process),
+            Phase::Counter => self.take_counts(event, process),
+            Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant | Phase::End | Phase::AsyncEnd => {
                 self.take_moments(context, event, &event.name(), process);
             }
-            b's' | b't' | b'f' => {
+            Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => {
                 let end = LaunchEnd::of_arrow(context.devices, event, process);
                 self.launch_ends.extend(end);
             }
@@ -101,7 +102,7 @@ impl ChunkFacts {
             process: number(process),
             run: context.runs.get(process).copied().unwrap_or(0),
         };
-        if name == prompt_blocks::NAME && matches!(event.phase, b'i' | b'I' | b'n') {
+        if name == prompt_blocks::NAME && matches!(event.phase, Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant) {
             return self
                 .prompts
                 .extend(prompt_blocks::prompt(event, of_process));
@@ -156,7 +157,7 @@ impl ChunkFacts {
         let listed = outputs(event, &name, number(process), &mut self.pauses);
         self.outputs.extend(listed);
         let event_use = context.devices.event_use(event, process, &category);
-        let is_async = || event.phase == b'b' || context.threads[event.thread].is_lane;
+        let is_async = || event.phase == Phase::AsyncBegin || context.threads[event.thread].is_lane;
         let row_kind = match event_use {
             EventUse::Work(_) => RowKind::Track,
             EventUse::Region => RowKind::Region,

@@ -1,5 +1,6 @@
 //! One side of a launch: the call on the host, or the work of a device.
 
+use sa_format::Phase;
 use super::chunk_facts::number;
 use trace_merge::events::{Devices, PlacedEvent};
 use trace_store::sorter::{Record, long_at, word_at};
@@ -37,7 +38,7 @@ impl LaunchEnd {
         let scope = devices.launch_scope(process)?;
         let is_work = devices.shows_work(event, process);
         // Any phase will do for work: a merge reverses arrows that end before they begin.
-        if !is_work && event.phase == b'f' {
+        if !is_work && event.phase == Phase::FlowEnd {
             return None;
         }
         let texts = [event.name(), event.category()];

@@ -1,5 +1,6 @@
 //! What an event says of a request, by the names that recorders give such events (docs/engines.md).
 
+use sa_format::Phase;
 use super::reasons::Reasons;
 use super::request_args::{self, RequestArgs};
 use serde_json::value::RawValue;
@@ -86,8 +87,8 @@ pub(crate) struct RequestToken {
 impl MomentKind {
     /// Returns the kind of an event with this name, if it says anything of a request.
     fn of(name: &str, phase: u8) -> Option<MomentKind> {
-        let is_span = !matches!(phase, b'i' | b'I' | b'n');
-        if matches!(phase, b'E' | b'e') {
+        let is_span = !matches!(phase, Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant);
+        if matches!(phase, Phase::End | Phase::AsyncEnd) {
             let is_of_request = name == "request" || name.starts_with("http.");
             return is_of_request.then_some(MomentKind::SpanEnd);
         }
@@ -202,7 +203,7 @@ pub(crate) fn moments(
     mut found: impl FnMut(RequestEvent, String),
 ) {
     let is_token = matches!(name, "request.token" | "token");
-    if is_token && matches!(event.phase, b'i' | b'I' | b'n') {
+    if is_token && matches!(event.phase, Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant) {
         for id in ids(event) {
             let token = RequestToken {
                 request: request_key(&id, run),

@@ -1,5 +1,6 @@
 //! The row of the trace that a slice lies on.
 
+use sa_format::Phase;
 use trace_merge::events::PlacedEvent;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -11,7 +12,7 @@ const ASYNC: u64 = 1 << 63;
 /// The row of a slice: that of its thread, or, of an async one, that of its id.
 pub(crate) fn row(event: &PlacedEvent<'_>, process: usize) -> u64 {
     match event.phase {
-        b'b' => {
+        Phase::AsyncBegin => {
             let seed = event.id().unwrap_or(0) ^ (process as u64).rotate_left(32);
             xxh3_64_with_seed(event.category().as_bytes(), seed) | ASYNC
         }

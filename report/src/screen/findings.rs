@@ -3,7 +3,7 @@
 use super::amount::duration;
 use crate::table::finding::CostOf;
 use crate::table::run_report::RunReport;
-use sa_recorder::format::visible;
+use sa_format::visible;
 
 /// How many are shown: the costliest.
 const SHOWN: usize = 5;

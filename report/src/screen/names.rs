@@ -4,7 +4,7 @@ use super::amount::{duration, grouped, share, table};
 use crate::table::name_time::NameTime;
 use crate::table::row_kind::RowKind;
 use crate::table::run_report::RunReport;
-use sa_recorder::format::visible;
+use sa_format::visible;
 use std::cmp::Reverse;
 
 /// What names are ordered by; the most first.

@@ -2,7 +2,7 @@
 
 use super::amount::{counted, duration, grouped};
 use crate::table::recorded::{Recorded, RecordedProcess};
-use sa_recorder::format::visible;
+use sa_format::visible;
 use trace_merge::DeathKind;
 
 /// Losses that are named; the others are counted.

@@ -3,12 +3,12 @@
 use super::batching::Batching;
 use super::confidence::Confidence;
 use super::crash::Crash;
+use super::device_idle::LongGap;
 use super::device_idle::{DeviceIdle, IdleCause, IdleTogether};
 use super::device_time::DeviceTime;
 use super::device_time::StreamTime;
 use super::finding::{Finding, Unrecognized};
 use super::load_level::LoadLevel;
-use super::long_gap::LongGap;
 use super::name_time::NameTime;
 use super::rank_time::RankTime;
 use super::recorded::Recorded;

@@ -1,5 +1,6 @@
 //! What the events of one chunk give to the tables.
 
+use sa_format::Phase;
 use super::args::ArgReader;
 use super::entry::write_entry;
 use super::item::{Act, Item, NO_END, NO_ROW};
@@ -68,15 +69,15 @@ impl ChunkRows {
     /// Takes an event.
     pub(crate) fn take(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>) {
         let act = match event.phase {
-            b'X' => Act::Span,
-            b'B' => Act::Begin,
-            b'E' => Act::End,
-            b'b' => Act::AsyncBegin,
-            b'n' => Act::AsyncInstant,
-            b'e' => Act::AsyncEnd,
-            b'i' | b'I' | b'R' => instant(event),
-            b's' | b't' | b'f' => return self.arrow(context, event),
-            b'C' => return self.samples_of(context, event),
+            Phase::Complete => Act::Span,
+            Phase::Begin => Act::Begin,
+            Phase::End => Act::End,
+            Phase::AsyncBegin => Act::AsyncBegin,
+            Phase::AsyncInstant => Act::AsyncInstant,
+            Phase::AsyncEnd => Act::AsyncEnd,
+            Phase::Instant | Phase::LegacyInstant | Phase::Mark => instant(event),
+            Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => return self.arrow(context, event),
+            Phase::Counter => return self.samples_of(context, event),
             _ => return,
         };
         match act {
@@ -167,8 +168,8 @@ impl ChunkRows {
     fn arrow(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>) {
         let Some(id) = event.id() else { return };
         let act = match event.phase {
-            b's' => Act::FlowOut,
-            b't' => Act::FlowStep,
+            Phase::FlowStart => Act::FlowOut,
+            Phase::FlowStep => Act::FlowStep,
             _ if member(event, "bp", &TO_SLICE) => Act::FlowIn,
             _ => Act::FlowInNext,
         };

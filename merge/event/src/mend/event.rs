@@ -1,9 +1,10 @@
 //! One event → its text without what viewers do not take.
 
+use sa_format::Phase;
 use super::{Repair, mended_with};
 use crate::json::{Members, Span};
 use crate::member::{
-    Fault, brings_arrow, fault, is_counter_value, is_id, is_infinite, modern, phase_of,
+    Fault, brings_arrow, fault, is_counter_value, is_id, is_infinite, phase_of,
 };
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -18,8 +19,11 @@ enum Change<'a> {
 /// The text of an event of this phase with nothing in it that viewers do not take, and what was mended; `None` if there was nothing. Whether it is
 /// an event then is another question.
 #[cold]
-pub fn mended_event(text: &[u8], phase: u8) -> Option<(Vec<u8>, BTreeSet<Repair>)> {
-    let mut repairs = BTreeSet::new();
+pub fn mended_event(
+    text: &[u8],
+    phase: impl Into<Option<Phase>>,
+) -> Option<(Vec<u8>, BTreeSet<Repair>)> {
+    let (phase, mut repairs) = (phase.into(), BTreeSet::new());
     let text = mended_with(text, |repair| {
         repairs.insert(repair);
     });
@@ -72,10 +76,10 @@ impl<'a> Object<'a> {
         }
     }
 
-    fn change<'v>(&self, phase: u8, key: &[u8], value: &'v [u8]) -> Change<'v> {
+    fn change<'v>(&self, phase: Option<Phase>, key: &[u8], value: &'v [u8]) -> Change<'v> {
         let null = || Cow::Borrowed(&b"null"[..]);
         match (fault(phase, self.name, key, value), key) {
-            (_, b"bind_id") if brings_arrow(phase) => match self.has_direction && is_id(value) {
+            (_, b"bind_id") if phase.is_some_and(brings_arrow) => match self.has_direction && is_id(value) {
                 true => Change::Keep,
                 false => Change::Drop(Repair::Arrow),
             },
@@ -83,11 +87,11 @@ impl<'a> Object<'a> {
             | (Some(Fault::NegativeTime), _) => Change::Drop(Repair::Time),
             (Some(Fault::Number | Fault::Time), _) => Change::Replace(null(), Repair::Number),
             (Some(Fault::Id2), _) => Change::Drop(Repair::Number),
-            (_, b"args") if phase == b'C' => counter(value),
+            (_, b"args") if phase == Some(Phase::Counter) => counter(value),
             (Some(Fault::Endless), _) => Change::Replace(finite(value).into(), Repair::Number),
-            (_, b"ph") => match phase_of(value).map(|phase| (phase, modern(phase))) {
-                Some((old, new)) if old != new => {
-                    Change::Replace(vec![b'"', new, b'"'].into(), Repair::Phase)
+            (_, b"ph") => match phase_of(value).map(|byte| (byte, Phase::modern(byte))) {
+                Some((old, Some(new))) if old != new.byte() => {
+                    Change::Replace(vec![b'"', new.byte(), b'"'].into(), Repair::Phase)
                 }
                 _ => Change::Keep,
             },
@@ -203,10 +207,7 @@ mod tests {
         ];
         for (text, expected, kinds) in table {
             let ph = text.find(r#""ph":""#).map_or(10, |at| at + 6);
-            let phase = match text.as_bytes()[ph] {
-                b'S' => b'b',
-                phase => phase,
-            };
+            let phase = sa_format::Phase::modern(text.as_bytes()[ph]);
             let mended = mended_event(text.as_bytes(), phase);
             let (text, repairs) = mended.unwrap_or_default();
             assert_eq!(String::from_utf8_lossy(&text), expected);

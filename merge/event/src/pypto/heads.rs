@@ -7,14 +7,14 @@ use super::end::End;
 use super::{has_good_args, parse_behind, parse_head};
 use crate::event::Event;
 use crate::json::Span;
-use sa_recorder::format::MAX_LINE_BYTES;
+use sa_format::{MAX_LINE_BYTES, Phase};
 use trace_base::swar::{begins_with, eight};
 
 /// What stands before the time in a line.
 #[derive(Clone, Copy)]
 pub(super) struct Head<'a> {
     pub(super) text: &'a [u8],
-    pub(super) phase: u8,
+    pub(super) phase: Phase,
     pub(super) ph: Span,
     pub(super) name: Span,
     pub(super) cat: Span,

@@ -4,7 +4,7 @@
 //! it is put into the middle, and half of what is left is how far off that can be.
 
 use super::record::LogSpan;
-use sa_recorder::format::{Metadata, TRACK_BASE, TRACK_RECORD, TrackRecord};
+use sa_format::{Record, TRACK_BASE, TrackRecord, write_metadata};
 use std::collections::{BTreeSet, HashMap};
 
 /// The host's span around the work of a chip.
@@ -100,11 +100,9 @@ impl Chips {
                 thread: "device_wall".to_owned(),
             };
             let pid = u32::try_from(*pid).ok()?;
-            let record = Metadata {
-                tid: TRACK_BASE,
-                ..Metadata::new(pid, TRACK_RECORD, args)
-            };
-            serde_json::to_string(&record).ok()
+            let mut line = Vec::new();
+            write_metadata(&mut line, (pid, TRACK_BASE), TrackRecord::NAME, &args).ok()?;
+            String::from_utf8(line).ok()
         };
         self.tracks.iter().filter_map(record).collect()
     }

@@ -1,5 +1,7 @@
 //! How much text begins and ends in each of many stretches of time.
 
+use crate::event::edges::Edges;
+
 /// Most of them.
 const MOST: usize = 1 << 16;
 /// Into how many one is divided at a time.
@@ -18,6 +20,21 @@ pub(crate) struct Amount {
     pub(crate) bytes: u64,
     pub(crate) events: u64,
 }
+
+/// A part of the trace: the shortest text that shows all of it between two cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PartStretch {
+    pub(super) edges: Edges,
+    /// Maximum length of its text.
+    pub(super) bytes: u64,
+    pub(super) events: u64,
+}
+
+/// Maximum length of the whole times of a cut span.
+pub(super) const WHOLE_TIMES: usize =
+    br#","sa_whole_ts":18446744073709551.615,"sa_whole_dur":18446744073709551.615"#.len();
+/// Length of the mark of a span that crosses an edge.
+pub(super) const MARK: usize = br#","args":{"sa_cut":true}"#.len();
 
 /// What begins and what ends in each bin.
 #[derive(Clone, Debug, Default)]

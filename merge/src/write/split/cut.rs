@@ -1,9 +1,8 @@
 //! Where a trace is cut: as seldom as possible, so that no part has more text than asked for.
 
-use super::bins::{Amount, Bins, Sums};
+use super::bins::{Amount, Bins, MARK, PartStretch, Sums};
 use super::crossing::Crossing;
 use super::find_crossing::find_crossing;
-use super::stretch::{MARK, PartStretch};
 use crate::Error;
 use crate::event::edges::Edges;
 use crate::pass::chunk::Chunk;

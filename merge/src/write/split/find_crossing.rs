@@ -1,7 +1,7 @@
 //! Finds spans that are two lines, and cross a cut. Only begins and ends of which the other has not come yet are remembered.
 
+use super::bins::{MARK, PartStretch, WHOLE_TIMES};
 use super::crossing::{Crossing, ShownEvent};
-use super::stretch::{MARK, PartStretch, WHOLE_TIMES};
 use crate::event::edges::Lies;
 use crate::event::line::Event;
 use crate::event::patch::Target;

@@ -1,9 +1,9 @@
 //! The parts, one after the other, and all their files at the end.
 
+use super::bins::PartStretch;
 use super::cut::cut;
 use super::portion::Portion;
 use super::report::PartReport;
-use super::stretch::PartStretch;
 use crate::base::access::Access;
 use crate::base::folder::Folder;
 use crate::link::LinkedEvents;

@@ -10,7 +10,7 @@ use crate::event::scan::{Part, lines};
 use crate::lanes::moves::Moved;
 use crate::lanes::row_move::Form;
 use crate::pass::chunk::Chunk;
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::pass::thread::thread_kind;
 use crate::write::job::Job;
 use std::collections::HashMap;

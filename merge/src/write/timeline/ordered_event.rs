@@ -1,6 +1,6 @@
 //! An event of a sorted trace, as a record of fixed size: there may be more of them than memory shall hold.
 
-use crate::pass::event_ref::EventRef;
+use crate::pass::chunk::EventRef;
 use crate::store::sorter::{Record, long_at, word_at};
 
 /// The bit of a target's number that says that the event began before the window.

@@ -1,6 +1,6 @@
 //! `batch.csv`: a row for each batch that an engine put together, and for each step that a worker ran.
 
-use super::cell::{ms, process_id};
+use super::{ms, process_id};
 use crate::csv_file::{CsvFile, maybe};
 use crate::export::batch_span::{BatchKind, BatchSpan};
 use crate::export::cache_state::CacheState;

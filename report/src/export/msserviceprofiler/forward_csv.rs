@@ -1,6 +1,6 @@
 //! `forward.csv`: a row for each time a model ran in a worker.
 
-use super::cell::{host, ms, process_id};
+use super::{host, ms, process_id};
 use crate::csv_file::{CsvFile, maybe};
 use crate::export::batch_span::{BatchKind, BatchSpan};
 use crate::export::records::ExportRecords;

@@ -1,6 +1,6 @@
 //! `request.csv`: a row for each request.
 
-use super::cell::ms;
+use super::ms;
 use crate::csv_file::{CsvFile, maybe};
 use crate::export::trace_clock::TraceClock;
 use crate::table::request::Request;
