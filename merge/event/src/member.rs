@@ -1,4 +1,4 @@
-//! Which values of an event's members viewers take: one table, for what the merge writes and for what `--check` finds.
+//! A table of the values that viewers do not take in an event's members. The merge mends events by it, and `--check` reports those that are left.
 //!
 //! In: a phase, a key and a value as they stand in the text. Out: what Perfetto's importer makes of it, if it does not take it. The merge's
 //! tests load every member with every odd value into that importer and so hold the table.
@@ -38,7 +38,7 @@ pub enum Fault {
 
 /// What comes of a member of an event of a phase; `None` if viewers take its value, or pass over it. `name` is the event's.
 ///
-/// Of counters and ids see [`is_counter_value`] and `is_id`: what is dropped there is not told by one member.
+/// It says nothing of the values of counters and of ids, because no single member decides whether such an event is dropped.
 pub fn fault(phase: u8, name: &[u8], key: &[u8], value: &[u8]) -> Option<Fault> {
     if is_infinite(value) {
         return Some(Fault::Number);
@@ -73,7 +73,7 @@ pub(crate) fn is_odd(key: &[u8], value: &[u8]) -> bool {
 
 /// Whether it is a number that no double holds.
 #[inline]
-pub fn is_infinite(value: &[u8]) -> bool {
+pub(crate) fn is_infinite(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'-' | b'0'..=b'9'))
         && may_be_infinite(value)
         && !double(value).is_some_and(f64::is_finite)
@@ -85,7 +85,7 @@ fn may_be_infinite(number: &[u8]) -> bool {
 
 /// A value of a counter that is drawn: a number, or a text that is one.
 #[inline]
-pub fn is_counter_value(value: &[u8]) -> bool {
+pub(crate) fn is_counter_value(value: &[u8]) -> bool {
     match value.first() {
         Some(b'"') => double(unquoted(value)).is_some_and(f64::is_finite),
         Some(b'-' | b'0'..=b'9') => !is_infinite(value),
@@ -105,9 +105,9 @@ pub fn is_shown(phase: u8) -> bool {
     b"XBEiIRCMcPstfbne".contains(&phase)
 }
 
-/// The phase in the value of `ph`, one character.
+/// Returns the phase in the value of `ph`, which is one character.
 #[inline]
-pub(crate) fn phase_of(value: &[u8]) -> Option<u8> {
+pub fn phase_of(value: &[u8]) -> Option<u8> {
     match *value {
         [b'"', phase, b'"'] if phase.is_ascii_graphic() && phase != b'\\' => Some(phase),
         _ => None,
@@ -131,7 +131,7 @@ pub(crate) fn brings_arrow(phase: u8) -> bool {
 }
 
 /// Whether metadata of this name, which stands in quotes, names a process or thread.
-pub fn is_name(name: &[u8]) -> bool {
+pub(crate) fn is_name(name: &[u8]) -> bool {
     matches!(name, b"\"process_name\"" | b"\"thread_name\"")
 }
 
