@@ -45,7 +45,7 @@ fuzz_target!(
         }
         let checked = check(&output).expect("the trace can be read");
         std::fs::remove_file(output).expect("it was there");
-        for finding in checked.lost {
+        for finding in checked.findings {
             assert!(finding.rule.is_of_recording(), "{}", finding.rule.name());
         }
     }

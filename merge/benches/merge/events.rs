@@ -7,6 +7,7 @@
 use crate::input::{self, Form, Input};
 use crate::measure::{Scratch, load_average, merge_command, remove};
 use crate::process::{Usage, watched};
+use sa_format::Phase;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Command;
@@ -84,7 +85,7 @@ fn sum(directory: &str) -> Result<(), String> {
         events.fold(
             HashMap::<String, i64>::new,
             |of_chunk, event| {
-                if event.phase != b'X' {
+                if event.phase != Phase::Complete {
                     return;
                 }
                 let name = event.name();

@@ -1,213 +1,148 @@
-//! Text → its events, with the freedoms that viewers take with JSON.
+//! Finds the events in the text of a trace.
+//!
+//! In: text that may be anything. Out: each event, for [`Events`], and at most one reason why the rest cannot be read. Only this module knows which forms a
+//! trace may have: an array of events, which may lack its end, or an object with such an array as `traceEvents`.
 
-use super::deep::is_json;
-use super::event::Events;
-use super::finding::Findings;
-use super::loose::{Unread, read, skip};
-use super::rule::Rule;
+use crate::event::Events;
+use crate::report::Rule;
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+use std::fmt::{Formatter, Result as FmtResult};
 use std::io;
-use std::ops::Range;
-use trace_event::json::{Fields, Scanner};
 
-/// Why nothing more is read.
-enum Stop {
-    /// The text ends, or cannot be read on; that has been told.
-    Told,
-    /// A temporary file cannot be written.
-    Failed(io::Error),
+/// A trace that is being read, or the array of events in it.
+struct Trace<'a, 'e, 'f> {
+    events: &'e mut Events<'a, 'f>,
+    form: &'e mut Form,
+    is_inner: bool,
 }
 
-/// Hands each event to `events`; what is wrong between them goes to `findings`.
-pub(super) fn walk<'a>(
-    text: &'a [u8],
-    events: &mut Events<'a, '_>,
-    findings: &mut Findings,
-) -> io::Result<()> {
-    let scanner = Scanner::new(text, 0);
-    let mut walk = Walk {
-        scanner,
-        events,
-        findings,
-        found_events: false,
+/// Form of a trace, as far as it was read.
+#[derive(Default)]
+struct Form {
+    /// True if there is an array of events.
+    has_events: bool,
+    /// True if that array is the whole document.
+    is_bare: bool,
+    /// Offset after the last event.
+    end: usize,
+    /// Error of a temporary file, which ended the check.
+    failed: Option<io::Error>,
+}
+
+/// Passes each event to `events`, and what is wrong with the text around them. `is_cut` says that the text was compressed and ends too early.
+pub(crate) fn read<'a>(text: &'a str, is_cut: bool, events: &mut Events<'a, '_>) -> io::Result<()> {
+    let mut form = Form::default();
+    let mut json = serde_json::Deserializer::from_str(text);
+    let trace = Trace {
+        events: &mut *events,
+        form: &mut form,
+        is_inner: false,
     };
-    match walk.document() {
-        Err(Stop::Failed(error)) => Err(error),
-        Ok(()) | Err(Stop::Told) => Ok(()),
+    let read = trace.deserialize(&mut json).and_then(|()| json.end());
+    if let Some(error) = form.failed.take() {
+        return Err(error);
+    }
+    let Some(rule) = form.rule(text, &read, is_cut) else {
+        return Ok(());
+    };
+    let (at, problem) = match read {
+        Err(error) => (offset(text, &error), error.to_string()),
+        Ok(()) if rule == Rule::CutOff => (text.len(), "expected more compressed data".to_owned()),
+        Ok(()) => (
+            0,
+            "expected an event, and traceEvents in an object".to_owned(),
+        ),
+    };
+    events.findings.add_text(rule, at as u64, &problem);
+    // Perfetto loads the complete events of an array that is cut off.
+    events.findings.is_loaded &= form.is_bare && !is_cut;
+    Ok(())
+}
+
+/// Returns the offset at which an error was found.
+fn offset(text: &str, error: &serde_json::Error) -> usize {
+    if error.is_eof() {
+        return text.len();
+    }
+    let mut newlines = memchr::memchr_iter(b'\n', text.as_bytes());
+    let line = error
+        .line()
+        .checked_sub(2)
+        .and_then(|line| newlines.nth(line));
+    let start = line.map_or(0, |newline| newline + 1);
+    (start + error.column().saturating_sub(1)).min(text.len())
+}
+
+impl Form {
+    /// Returns the rule that the text around the events breaks.
+    fn rule(&self, text: &str, read: &serde_json::Result<()>, is_cut: bool) -> Option<Rule> {
+        let is_between = |byte: &u8| byte.is_ascii_whitespace() || *byte == b',';
+        let is_complete = || text.as_bytes()[self.end..].iter().all(is_between);
+        match read.as_ref().map_err(serde_json::Error::classify) {
+            Err(Category::Syntax) => Some(Rule::NotJson),
+            Err(Category::Eof) if self.is_bare && self.end > 0 && is_complete() => None,
+            Err(Category::Eof) if !text.trim().is_empty() => Some(Rule::CutOff),
+            // Perfetto takes an empty array for no trace, but not an object with one.
+            Ok(()) if self.has_events && (self.end > 0 || !self.is_bare) => None,
+            _ => Some(Rule::NotATrace),
+        }
+        .or(is_cut.then_some(Rule::CutOff))
     }
 }
 
-struct Walk<'a, 'f, 'r> {
-    scanner: Scanner<'a>,
-    events: &'r mut Events<'a, 'f>,
-    findings: &'r mut Findings,
-    /// Whether there was an array of events.
-    found_events: bool,
+impl<'a> DeserializeSeed<'a> for Trace<'a, '_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'a>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
 }
 
-impl Walk<'_, '_, '_> {
-    fn document(&mut self) -> Result<(), Stop> {
-        self.scanner.space();
-        let is_array = self.scanner.peek() == b'[';
-        match self.scanner.peek() {
-            b'[' => self.events(true)?,
-            b'{' => self.object()?,
-            _ if self.is_at_end() => {}
-            _ => return Err(self.unreadable(false, false)),
+impl<'a> Visitor<'a> for Trace<'a, '_, '_> {
+    type Value = ();
+
+    fn expecting(&self, to: &mut Formatter<'_>) -> FmtResult {
+        to.write_str("an array of events")?;
+        match self.is_inner {
+            true => Ok(()),
+            false => to.write_str(" or an object with traceEvents"),
         }
-        // An empty array is no trace to Perfetto; an object with an empty one is.
-        if !self.found_events || is_array && self.events.count() == 0 {
-            self.tell(Rule::NotATrace);
-        }
-        self.scanner.space();
-        if !self.is_at_end() && self.found_events {
-            self.tell(Rule::AfterEnd);
-        }
-        Ok(())
     }
 
-    /// An object, of which `traceEvents` are the events.
-    fn object(&mut self) -> Result<(), Stop> {
-        self.scanner.at += 1;
-        self.scanner.space();
-        if self.scanner.peek() == b'}' {
-            self.scanner.at += 1;
-            return Ok(());
+    fn visit_map<A: MapAccess<'a>>(self, mut members: A) -> Result<(), A::Error> {
+        if self.is_inner {
+            return Err(Error::invalid_type(Unexpected::Map, &self));
         }
-        loop {
-            let start = self.scanner.at;
-            self.expect(|scanner| scanner.string())?;
-            let key = &self.scanner.bytes[start..self.scanner.at];
-            self.scanner.space();
-            self.expect(|scanner| scanner.expect(b':'))?;
-            self.scanner.space();
-            if key == b"\"traceEvents\"" && self.scanner.peek() == b'[' {
-                self.events(false)?;
+        let Trace { events, form, .. } = self;
+        while let Some(key) = members.next_key::<String>()? {
+            if key == "traceEvents" {
+                members.next_value_seed(Trace {
+                    events,
+                    form,
+                    is_inner: true,
+                })?;
             } else {
-                self.other()?;
+                members.next_value::<&RawValue>()?;
             }
-            self.scanner.space();
-            if self.scanner.peek() != b',' {
-                return self.expect(|scanner| scanner.expect(b'}'));
-            }
-            self.scanner.at += 1;
-            self.scanner.space();
-            if self.scanner.peek() == b'}' {
-                self.tell(Rule::Comma);
-                self.scanner.at += 1;
-                return Ok(());
-            }
-        }
-    }
-
-    /// A value beside the events.
-    fn other(&mut self) -> Result<(), Stop> {
-        let start = self.scanner.at;
-        if self.scanner.value(1).is_some() {
-            return Ok(());
-        }
-        match skip(self.scanner.bytes, start) {
-            Ok(end) => self.take_loosely(start..end),
-            Err(unread) => return Err(self.give_up(unread, false)),
         }
         Ok(())
     }
 
-    /// The array of events; one that is the whole document (`bare`) may lack its end.
-    fn events(&mut self, bare: bool) -> Result<(), Stop> {
-        self.found_events = true;
-        self.findings.is_bare = bare;
-        self.scanner.at += 1;
-        let (mut has_comma, mut is_first) = (false, true);
-        loop {
-            self.scanner.space();
-            match self.scanner.peek() {
-                // Perfetto looks for one, whether it belongs there or not.
-                b',' if !has_comma => {
-                    has_comma = true;
-                    self.scanner.at += 1;
-                    continue;
+    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<(), A::Error> {
+        let Trace { events, form, .. } = self;
+        (form.has_events, form.is_bare) = (true, !self.is_inner);
+        while let Some(event) = list.next_element::<&RawValue>()? {
+            match events.add(event.get().as_bytes()) {
+                Ok(end) => form.end = end,
+                Err(error) => {
+                    form.failed = Some(error);
+                    return Err(Error::custom("a temporary file cannot be written"));
                 }
-                b']' => {
-                    if has_comma {
-                        self.tell(Rule::Comma);
-                    }
-                    self.scanner.at += 1;
-                    return Ok(());
-                }
-                b'{' => {
-                    if has_comma == is_first {
-                        self.tell(Rule::Comma);
-                    }
-                    self.event(bare)?;
-                }
-                _ if bare && self.is_at_end() => return Ok(()),
-                _ => return Err(self.unreadable(self.is_at_end(), bare)),
-            }
-            (has_comma, is_first) = (false, false);
-        }
-    }
-
-    fn event(&mut self, bare: bool) -> Result<(), Stop> {
-        let start = self.scanner.at;
-        let mut fields = Fields::default();
-        self.scanner.odd_escapes = false;
-        let is_json = self.scanner.members(&mut fields).is_some();
-        fields.odd_escapes = self.scanner.odd_escapes;
-        if !is_json {
-            match read(self.scanner.bytes, start) {
-                Ok((loose, end)) => {
-                    fields = loose;
-                    self.take_loosely(start..end);
-                }
-                Err(unread) => return Err(self.give_up(unread, bare)),
             }
         }
-        let range = start..self.scanner.at;
-        let added = self.events.add(range, &fields, self.findings);
-        added.map_err(Stop::Failed)?;
-        // Perfetto waits for the rest of the event, and ends a bare array there.
-        let last = [Rule::BadTime, Rule::BadNumber, Rule::LastBackslash];
-        let is_last = last.into_iter().any(|rule| self.findings.is_found(rule));
-        match bare && is_last {
-            true => Err(Stop::Told),
-            false => Ok(()),
-        }
-    }
-
-    /// Goes over what Perfetto reads and the scanner did not, for it is no JSON or only very deep.
-    fn take_loosely(&mut self, range: Range<usize>) {
-        self.scanner.at = range.end;
-        let place = self.events.here(range.start);
-        if !is_json(&self.scanner.bytes[range]) {
-            self.findings.add(Rule::LooseJson, place);
-        }
-    }
-
-    fn give_up(&mut self, (unread, at): (Unread, usize), bare: bool) -> Stop {
-        self.scanner.at = at;
-        self.unreadable(unread == Unread::Cut, bare)
-    }
-
-    fn expect(&mut self, step: impl FnOnce(&mut Scanner<'_>) -> Option<()>) -> Result<(), Stop> {
-        match step(&mut self.scanner) {
-            Some(()) => Ok(()),
-            None => Err(self.unreadable(self.is_at_end(), false)),
-        }
-    }
-
-    fn is_at_end(&self) -> bool {
-        self.scanner.at >= self.scanner.bytes.len()
-    }
-
-    /// Says why it does not go on. Of an array that is the whole document (`bare`) what stands before a cut is loaded.
-    fn unreadable(&mut self, is_cut: bool, bare: bool) -> Stop {
-        self.findings.is_loaded &= bare && is_cut;
-        self.tell(if is_cut { Rule::CutOff } else { Rule::NotJson });
-        Stop::Told
-    }
-
-    fn tell(&mut self, rule: Rule) {
-        let here = self.events.here(self.scanner.at);
-        self.findings.add(rule, here);
+        Ok(())
     }
 }

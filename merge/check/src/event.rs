@@ -1,293 +1,178 @@
-//! One event after the other: what is wrong with it alone, and what it does on the timeline.
+//! Checks one event, and places it on its row.
+//!
+//! In: the text of an event. Out: the rules that it breaks by itself, and what it does on its row, for the [`timeline`](crate::timeline). Which values of a
+//! member viewers accept is a table of `trace_event::member`, by which the merge repairs events.
 
-mod flow;
-mod member;
-
-use super::counter::bad_values;
-use super::finding::{Findings, Place};
-use super::id::{Id, async_key, word};
-use super::item::{Act, Item, Row, Words};
-use super::loose::member;
-use super::rule::Rule;
-use super::temporary::Folder;
-use super::thread::{Thread, Threads};
-use super::time::Time;
-use super::timeline::Timeline;
-use super::track::{Key, Keys};
-use member::NO_PHASE;
+use crate::id::{arrow, async_row, member, thread_id, thread_row, word};
+use crate::report::{CheckReport, Findings, Rule};
+use crate::timeline::{Item, Kind, Timeline};
+use sa_format::Phase;
 use std::io;
-use std::ops::Range;
-use trace_base::number::unquoted;
-use trace_event::json::{Fields, Span};
-use trace_event::member::is_shown;
-
-/// The name of spans that have none.
-const NO_NAME: &[u8] = b"\"[No name]\"";
-/// The duration that stands for none.
-const NO_END: i64 = -1;
+use std::path::Path;
+use trace_base::number::{Micros, micros};
+use trace_event::json::{Fields, Members, ends_in_backslash, scan_object};
+use trace_event::member::{Fault, breaks_down, fault, is_time, phase_of};
 
 /// The events of a trace.
-pub(super) struct Events<'a, 'f> {
+pub(crate) struct Events<'a, 'f> {
     text: &'a [u8],
     count: u64,
-    threads: Threads,
-    keys: Keys,
     timeline: Timeline<'f>,
+    pub(crate) findings: Findings<'a>,
 }
 
-/// An event that is being looked at.
-struct Event<'a, 'f> {
+/// An event.
+struct Event<'a> {
     text: &'a [u8],
-    range: Range<usize>,
-    fields: &'f Fields,
-    place: Place,
+    offset: u64,
+    fields: Fields,
+    /// `None` if viewers do not know it.
+    phase: Option<Phase>,
 }
 
 impl<'a, 'f> Events<'a, 'f> {
-    /// Events of `text`; what is too much for memory goes to files in `folder`.
-    pub(super) fn new(text: &'a [u8], folder: &'f Folder) -> Events<'a, 'f> {
+    /// Creates an empty list. Items that do not fit in memory go to files in `folder`.
+    pub(crate) fn new(text: &'a [u8], folder: &'f Path) -> Events<'a, 'f> {
         Events {
             text,
             count: 0,
-            threads: Threads::default(),
-            keys: Keys::default(),
             timeline: Timeline::new(folder),
+            findings: Findings::new(text),
         }
     }
 
-    /// Number of events so far.
-    pub(super) fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The place at `offset`, before the next event.
-    pub(super) fn here(&self, offset: usize) -> Place {
-        Place {
-            offset: offset as u64,
-            event: self.count,
-        }
-    }
-
-    /// What is left when all events are known.
-    pub(super) fn finish(self, findings: &mut Findings) -> io::Result<()> {
-        self.threads.finish(findings);
-        self.timeline.finish(self.keys.tracks(), findings)
-    }
-
-    /// Adds the event in `range`.
-    pub(super) fn add(
-        &mut self,
-        range: Range<usize>,
-        fields: &Fields,
-        findings: &mut Findings,
-    ) -> io::Result<()> {
-        let event = Event {
-            text: self.text,
-            place: self.here(range.start),
-            range,
-            fields,
-        };
+    /// Checks the event that is this piece of the text, and returns the offset after it.
+    pub(crate) fn add(&mut self, text: &'a [u8]) -> io::Result<usize> {
+        let start = text.as_ptr().addr() - self.text.as_ptr().addr();
+        let offset = start as u64;
         self.count += 1;
-        let Some(phase) = event.phase() else {
-            findings.add(Rule::NoPhase, event.place);
-            if !event.look_at_members(NO_PHASE, findings) {
-                findings.add(Rule::BadTime, event.place);
-            }
-            return Ok(());
-        };
-        let is_span = matches!(phase, b'X' | b'B' | b'b');
-        findings.spans += u64::from(is_span);
-        let has_good_times = event.look_at_members(phase, findings);
-        let times = event.times(phase, has_good_times, findings);
-        if phase == b'M' {
-            return Ok(());
-        }
-        let act = times.and_then(|(_, dur)| event.act(phase, dur, findings));
-        findings.spans_dropped += u64::from(is_span && act.is_none());
-        let Some((ts, dur)) = times else {
-            return Ok(());
-        };
-        let row = self.row(&event, phase, ts, act.is_some(), findings);
-        let acts = [act, event.bound(phase, findings)];
-        for (act, row) in acts
-            .into_iter()
-            .flatten()
-            .filter_map(|act| Some((act, row?)))
-        {
-            self.timeline.add(Item {
-                ts,
-                rank: rank(phase, dur),
-                row,
-                act,
-                place: event.place,
+        if let Some(fields) = scan_object(text) {
+            self.check(&Event {
+                text,
+                offset,
+                fields,
+                phase: phase_of(fields.ph.of(text)).and_then(Phase::from_byte),
             })?;
+        } else if text.starts_with(b"{") {
+            self.findings.add(Rule::NestedJson, offset);
+        } else {
+            let problem = "expected an event, which begins with {";
+            self.findings.add_text(Rule::NotATrace, offset, problem);
+        }
+        Ok(start + text.len())
+    }
+
+    fn check(&mut self, event: &Event<'_>) -> io::Result<()> {
+        event.check_members(&mut self.findings);
+        match event.phase {
+            None => self.findings.add(Rule::BadPhase, event.offset),
+            Some(Phase::Metadata) => {}
+            Some(phase) => match event.times() {
+                Ok(Some((ts, dur))) => self.place(event, phase, (ts, dur))?,
+                Ok(None) => {}
+                Err(rule) => self.findings.add(rule, event.offset),
+            },
         }
         Ok(())
     }
 
-    /// Where an event is drawn, if it is. Counters and async events lie on a process, whatever thread they name.
-    fn row(
-        &mut self,
-        event: &Event<'_, '_>,
-        phase: u8,
-        ts: i64,
-        is_drawn: bool,
-        findings: &mut Findings,
-    ) -> Option<Row> {
-        let ids = [event.fields.pid, event.fields.tid].map(|id| Id::of(id.of(self.text)));
-        if is_of_process(phase) && ids[0] == Id::OutOfRange {
-            findings.add(Rule::IdOutOfRange, event.place);
+    /// Adds the event to its row, and to its arrow if it belongs to one.
+    fn place(&mut self, event: &Event<'_>, phase: Phase, (ts, dur): (i64, i64)) -> io::Result<()> {
+        let (text, fields) = (event.text, &event.fields);
+        let (is_async, is_flow) = (phase.is_async(), phase.is_flow());
+        let ids = [fields.pid, fields.tid].map(|id| thread_id(id.of(text)));
+        let needed = if is_async || phase == Phase::Counter {
+            1
+        } else {
+            2
+        };
+        if ids[..needed].contains(&None) {
+            self.findings.add(Rule::BadThread, event.offset);
         }
-        match event.async_key(phase) {
-            Some(key) => {
-                let name = word(event.fields.name.of(self.text));
-                let order = (ts, event.place.event);
-                Some(Row::Async(self.keys.add(key, name, order)))
-            }
-            None if is_drawn => Some(Row::Thread(self.threads.add(ids, event.place, findings))),
-            None => None,
+        let [pid, tid] = ids.map(Option::unwrap_or_default);
+        let row = match is_async {
+            true => async_row(text, fields, pid),
+            false => Some(thread_row(pid, tid)),
+        };
+        let arrow = arrow(text, fields).filter(|_| is_flow);
+        let (Some(row), true) = (row, is_flow == arrow.is_some()) else {
+            self.findings.add(Rule::BadId, event.offset);
+            return Ok(());
+        };
+        let item = |row, kind| Item::new(row, ts, kind, event.offset);
+        if let Some(kind) = event.kind(phase) {
+            let words = [fields.name, fields.cat].map(|field| word(field.of(text)));
+            self.timeline.add(item(row, kind).with(dur, words))?;
         }
+        let Some(arrow) = arrow else { return Ok(()) };
+        let is_start = phase == Phase::FlowStart;
+        let kind = if is_start { Kind::Start } else { Kind::Reach };
+        self.timeline.add(item(arrow, kind))
+    }
+
+    /// Checks all rows, once all events are known.
+    pub(crate) fn finish(mut self, file: &Path) -> io::Result<CheckReport> {
+        self.timeline.finish(&mut self.findings)?;
+        Ok(self.findings.report(file, self.count))
     }
 }
 
-/// Whether such events are drawn on their process, beside its threads.
-fn is_of_process(phase: u8) -> bool {
-    matches!(phase, b'C' | b'b' | b'n' | b'e')
-}
-
-/// The place among the events of one time.
-fn rank(phase: u8, dur_ns: i64) -> i64 {
-    match phase {
-        b'E' => i64::MIN,
-        b'X' => i64::MAX.wrapping_sub(dur_ns),
-        _ => i64::MAX,
-    }
-}
-
-impl Event<'_, '_> {
-    /// Viewers take the first character.
-    fn phase(&self) -> Option<u8> {
-        let text = self.fields.ph.of(self.text);
-        let inner = unquoted(text);
-        inner
-            .first()
-            .copied()
-            .filter(|_| inner.len() + 2 == text.len())
-    }
-
-    /// The time and the duration; nothing if it is dropped for want of them.
-    fn times(
-        &self,
-        phase: u8,
-        has_good_times: bool,
-        findings: &mut Findings,
-    ) -> Option<(i64, i64)> {
-        let ts = Time::of(self.fields.ts.of(self.text));
-        let dur = Time::of(self.fields.dur.of(self.text));
-        let number = |time| match time {
-            Time::Ns { ns, .. } => Some(ns),
-            Time::Absent | Time::Bad => None,
-        };
-        let is_off = |time| matches!(time, Time::Ns { is_off: true, .. });
-        let (ts_ns, dur_ns) = (number(ts), number(dur));
-        let rule = match (ts, dur) {
-            (Time::Bad, _) | (_, Time::Bad) => Rule::BadTime,
-            _ if !has_good_times => Rule::BadTime,
-            (Time::Absent, _) if phase != b'M' => Rule::NoTs,
-            _ if ts_ns.is_some_and(|ns| ns < 0) => Rule::NegativeTs,
-            (_, Time::Absent) if phase == b'X' => Rule::NoDur,
-            _ => {
-                if phase == b'X' && dur_ns.is_some_and(|ns| ns < 0) {
-                    findings.add(Rule::NegativeDur, self.place);
-                }
-                // Nothing is drawn at the time of metadata, and only spans have a duration.
-                if is_off(ts) && phase != b'M' || is_off(dur) && phase == b'X' {
-                    findings.add(Rule::ImpreciseTime, self.place);
-                }
-                return Some((ts_ns.unwrap_or(0), dur_ns.unwrap_or(0)));
-            }
-        };
-        findings.add(rule, self.place);
-        None
-    }
-
-    fn act(&self, phase: u8, dur_ns: i64, findings: &mut Findings) -> Option<Act> {
-        let mut lost = |rule| {
-            findings.add(rule, self.place);
-            None
-        };
-        match phase {
-            b'X' if dur_ns != NO_END => Some(Act::Span(dur_ns)),
-            b'X' | b'B' => Some(Act::Begin(self.words(NO_NAME))),
-            b'E' => Some(Act::End(self.words(b""))),
-            b'i' | b'I' | b'R' => match self.instant() {
-                Ok(is_of_thread) => is_of_thread.then_some(Act::Span(0)),
-                Err(rule) => lost(rule),
-            },
-            b's' | b't' | b'f' => self.flow(phase).or_else(|| lost(Rule::FlowId)),
-            b'b' | b'n' | b'e' if self.async_key(phase).is_none() => lost(Rule::AsyncWithoutId),
-            b'b' => Some(Act::Begin(self.words(NO_NAME))),
-            b'e' => Some(Act::End(self.words(b""))),
-            b'n' => Some(Act::Span(0)),
-            b'C' => {
-                match bad_values(self.fields.args.of(self.text)) {
-                    Some(count) => findings.add_many(Rule::CounterValue, count, &[self.place]),
-                    None => findings.add(Rule::CounterEndless, self.place),
-                }
-                None
-            }
-            // Where clocks meet, which no viewer draws.
-            phase if is_shown(phase) => None,
-            _ => lost(Rule::UnknownPhase),
+impl Event<'_> {
+    /// Checks each member by itself.
+    fn check_members(&self, findings: &mut Findings<'_>) {
+        let (text, fields) = (self.text, &self.fields);
+        if fields.odd_escapes && ends_in_backslash(text) {
+            findings.add(Rule::BadEscape, self.offset);
+        }
+        let pids = Members::of(text).filter(|(key, _)| key.of(text) == b"pid");
+        if fields.repeated && breaks_down(pids.map(|(_, value)| value.of(text))) {
+            findings.add(Rule::PidTwice, self.offset);
+        }
+        let name = fields.name.of(text);
+        for (key, value) in Members::of(text) {
+            let rule = match fault(self.phase, name, key.of(text), value.of(text)) {
+                Some(Fault::Number | Fault::Endless) => Rule::BadNumber,
+                Some(Fault::Time) => Rule::BadTime,
+                Some(Fault::NegativeTime) => Rule::NegativeTime,
+                Some(Fault::Id2) => Rule::BadId,
+                Some(Fault::Half) => Rule::BadEscape,
+                Some(Fault::Name) | None => continue,
+            };
+            findings.add(rule, self.offset);
         }
     }
 
-    /// What puts an async event on its track; nothing if it is none, or names no id or process.
-    fn async_key(&self, phase: u8) -> Option<Key> {
-        let fields = self.fields;
-        let pid = Id::of(fields.pid.of(self.text));
-        match phase {
-            b'b' | b'n' | b'e' if pid != Id::Absent => {
-                async_key(self.text, fields.id, fields.id2, fields.cat, pid)
-            }
-            _ => None,
+    /// Returns time and duration in ns, or `None` if one is not a number, which [`Event::check_members`] reports.
+    fn times(&self) -> Result<Option<(i64, i64)>, Rule> {
+        let times = [self.fields.ts, self.fields.dur].map(|time| time.of(self.text));
+        // Only complete spans need a duration.
+        let times = &times[..1 + usize::from(self.phase == Some(Phase::Complete))];
+        if times.contains(&&b""[..]) {
+            return Err(Rule::NoTime);
+        }
+        if !times.iter().all(|time| is_time(time)) {
+            return Ok(None);
+        }
+        let ns = |time: Option<&&[u8]>| time.map_or(Some(0), |time| micros(time).map(Micros::ns));
+        match (ns(times.first()), ns(times.get(1))) {
+            (Some(ts @ 0..), Some(dur @ 0..)) => Ok(Some((ts, dur))),
+            _ => Err(Rule::NegativeTime),
         }
     }
 
-    /// What tells it from other spans; `no_name` is the name of one that has none.
-    fn words(&self, no_name: &[u8]) -> Words {
-        let name = match word(self.fields.name.of(self.text)) {
-            0 => word(no_name),
-            name => name,
-        };
-        let cat = word(self.fields.cat.of(self.text));
-        Words { name, cat }
-    }
-
-    /// The value of a member that only some events need.
-    fn member(&self, key: &str) -> &[u8] {
-        member(&self.text[self.range.clone()], key.as_bytes())
-    }
-
-    /// Whether an instant lies on a thread; those of a process or of all are drawn elsewhere.
-    fn instant(&self) -> Result<bool, Rule> {
-        let is_there = |id: Span| Id::of(id.of(self.text)) != Id::Absent;
-        let (is_of_thread, is_drawn) = match self.member("s") {
-            b"\"g\"" => (false, true),
-            b"\"p\"" => (false, is_there(self.fields.pid)),
-            _ => (true, is_there(self.fields.tid)),
-        };
-        is_drawn
-            .then_some(is_of_thread)
-            .ok_or(Rule::InstantWithoutThread)
-    }
-}
-
-/// The thread on which viewers show an event.
-pub(super) fn shown(pid: Id, tid: Id) -> Thread {
-    let pid = pid.shown();
-    match tid.shown() {
-        0 => (pid, pid),
-        tid => (pid, tid),
+    /// Returns what the event does on its row.
+    fn kind(&self, phase: Phase) -> Option<Kind> {
+        Some(match phase {
+            Phase::Complete
+            | Phase::Instant
+            | Phase::LegacyInstant
+            | Phase::Mark
+            | Phase::AsyncInstant => Kind::Span,
+            Phase::Begin | Phase::AsyncBegin => Kind::Begin,
+            Phase::End | Phase::AsyncEnd => Kind::End,
+            Phase::FlowEnd if member(self.text, b"bp") != b"\"e\"" => Kind::BindNext,
+            Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => Kind::Bind,
+            Phase::Counter | Phase::Metadata | Phase::ClockSync | Phase::Sample => return None,
+        })
     }
 }

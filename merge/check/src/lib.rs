@@ -1,13 +1,15 @@
-//! What viewers would lose of a Chrome trace, whoever wrote it.
+//! Checks a Chrome trace, whoever wrote it: `trace-merge --check`.
 //!
-//! In: a trace as an array or an object, compressed or not. Out: what Perfetto would not show, or show wrongly, and where. It is found by doing what
-//! Perfetto's importer does with the times, ids and arrows.
+//! It looks for two kinds of problems. The first kind keeps a viewer from loading the file: it is not JSON, not UTF-8, cut off or not a trace. The second kind
+//! breaks what `trace-merge` promises of its own output: times are not negative, the spans of a row nest, each end has a begin, and each arrow starts once
+//! and at a span. It does not predict everything that a viewer drops. Perfetto's trace processor can (`tests/perfetto/tpq` in the repository).
 //!
-//! The text is mapped, not held in memory. A compressed trace, or one from a pipe, goes to a temporary file first. So does what is to be sorted, beyond a
-//! few MiB. Only the numbers of its threads, async ids and arrows grow in memory with a trace.
+//! Data flows from `document`, which finds the events, through `event`, which checks one event, to `timeline`, which sorts the spans and arrows and
+//! checks each row. All of them report to `report`.
 //!
-//! The module `document` finds the events with the freedoms that viewers take with JSON. `item` and `event` see what each is. `id`, `arrow`, `timeline`
-//! and `track` do what the importer does with them. `finding` counts and locates what is lost by it, each by its [`Rule`].
+//! Memory does not grow with the trace: the text is mapped, spans and arrows are sorted in 4 MiB of memory and temporary files, and one row is checked at a
+//! time. The files are in `TMPDIR` and take up to 98 bytes for each event, 196 for each arrow event, and the text itself if it is compressed or piped.
+//!
 //! ```
 //! use std::path::Path;
 //! use trace_check::{Rule, check_stream};
@@ -15,74 +17,63 @@
 //! let trace = br#"[{"ph":"X","pid":1,"tid":1,"ts":10,"dur":20,"name":"outer"},
 //! {"ph":"X","pid":1,"tid":1,"ts":20,"dur":20,"name":"crosses its end"}]"#;
 //! let report = check_stream(Path::new("trace.json"), &trace[..])?;
-//! assert_eq!((report.spans, report.spans_dropped), (2, 1));
-//! assert_eq!(report.lost[0].rule, Rule::Overlap);
+//! assert_eq!(report.events, 2);
+//! assert_eq!(report.findings[0].rule, Rule::Overlap);
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-mod arrow;
-mod counter;
-mod deep;
 mod document;
 mod event;
-mod finding;
 mod id;
-mod item;
-mod loose;
-mod rule;
-mod summary;
-mod temporary;
+mod report;
 mod text;
-mod thread;
-mod time;
 mod timeline;
-mod track;
 
-pub use finding::{CheckReport, Finding, Loss, Place};
-pub use rule::{Kind, Rule};
+pub use report::{CheckReport, Finding, Place, Rule};
 
-use finding::Findings;
+use event::Events;
 use std::io::{self, Read};
 use std::path::Path;
-use temporary::Folder;
 use text::Text;
+use trace_store::named_temporary;
 
-/// Tells what viewers would lose of the trace at `path`. Offsets are those of the text, of a compressed trace after it is unpacked.
+/// Checks the trace at `path`. Offsets in the report count bytes of the unpacked text.
 ///
-/// A file that is not compressed is mapped; whoever may write it anew meanwhile should give it to [`check_stream`].
+/// A file that is not compressed is mapped. Use [`check_stream`] for a file that another program may rewrite meanwhile.
 ///
 /// # Errors
-/// If the file cannot be read or unpacked, was rewritten meanwhile, or a temporary file cannot be written. A trace that no viewer loads is no error, but a finding.
+/// If the file cannot be read or unpacked, was truncated during the check, or a temporary file cannot be written. A file that is not a trace is not an error:
+/// the report says so.
 pub fn check(path: &Path) -> io::Result<CheckReport> {
-    let folder = Folder::of_system();
+    let folder = std::env::temp_dir();
     check_text(path, &Text::open(path, &folder)?, &folder)
 }
 
-/// Does the same with a trace that comes from a pipe, and is called `name` in the report.
+/// Checks a trace from a pipe. The report calls it `name`.
 ///
 /// # Errors
 /// As [`check`].
 pub fn check_stream(name: &Path, from: impl Read) -> io::Result<CheckReport> {
-    let folder = Folder::of_system();
+    let folder = std::env::temp_dir();
     check_text(name, &Text::read(from, &folder)?, &folder)
 }
 
-fn check_text(path: &Path, text: &Text, folder: &Folder) -> io::Result<CheckReport> {
-    let bytes = text.bytes();
-    let mut findings = Findings::new();
-    let mut events = event::Events::new(bytes, folder);
-    if text.members > 1 {
-        findings.add(Rule::GzipMembers, events.here(0));
+fn check_text(path: &Path, text: &Text, folder: &Path) -> io::Result<CheckReport> {
+    let bytes = text.content.bytes();
+    let mut events = Events::new(bytes, folder);
+    let read = match std::str::from_utf8(bytes) {
+        Ok(words) => document::read(words, text.is_cut, &mut events),
+        Err(error) => {
+            let at = error.valid_up_to();
+            let problem = format!("expected UTF-8 instead of byte {:#04x}", bytes[at]);
+            events.findings.add_text(Rule::NotUtf8, at as u64, &problem);
+            Ok(())
+        }
+    };
+    let report = read.and_then(|()| events.finish(path));
+    let report = report.map_err(|error| named_temporary(folder, error))?;
+    match text.content.is_cut() {
+        true => Err(io::Error::other("was truncated while it was checked")),
+        false => Ok(report),
     }
-    document::walk(bytes, &mut events, &mut findings)?;
-    if text.is_cut {
-        findings.is_loaded = false;
-        findings.add(Rule::CutOff, events.here(bytes.len()));
-    }
-    let count = events.count();
-    events.finish(&mut findings)?;
-    if text.has_changed() {
-        return Err(io::Error::other("was rewritten while it was checked"));
-    }
-    Ok(findings.report(path, bytes, count))
 }

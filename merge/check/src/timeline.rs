@@ -1,214 +1,282 @@
-//! All events in the order of their times: which spans find room on their thread, and which arrows find both ends.
+//! Checks each row: do its spans nest, and do its arrows find their spans and starts?
 //!
-//! This does what Perfetto's importer does with a stack of spans for each thread and async track, its oddities included. An arrow binds to the span that
-//! began last, even if that has ended, unless another event of the thread has taken it off the stack. Spans that clash are not put on the stack, so that
-//! what comes after is compared with what is shown.
+//! In: what events do, in any order. Out: the rules that events of one row break together. A row is a thread, an async id or an arrow. Everything is sorted by
+//! row and time, so only one row is in memory at a time.
 
-use super::arrow::{Arrow, Arrows, Step};
-use super::finding::{Findings, Place};
-use super::item::{Act, Item, Row, Words};
-use super::rule::Rule;
-use super::temporary::Folder;
-use super::track::{Tracks, Turn};
+use crate::report::{Findings, Rule};
 use std::io;
-use trace_store::sorter::Sorter;
+use std::path::Path;
+use trace_base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
+use trace_store::sorter::{Record, Sorter, long_at};
 
-/// Spans on one stack; further ones do not go on it.
+/// Spans that are open on a row and can get an end. Perfetto has the same limit.
 const DEPTH: usize = 512;
 
-/// A span on a stack; without an end it is open.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    start: i64,
-    end: Option<i64>,
-    words: Words,
-    place: Place,
+/// Effect of an event on its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// A span ends.
+    End,
+    /// A complete span. An instant is one of no length.
+    Span,
+    /// A span begins.
+    Begin,
+    /// An arrow binds to the span that is open.
+    Bind,
+    /// An arrow binds to the span that begins next.
+    BindNext,
+    /// An arrow starts.
+    Start,
+    /// An arrow goes on or ends.
+    Reach,
 }
 
-/// What a thread or async track shows at a time.
-#[derive(Default)]
-struct Stack {
-    spans: Vec<Open>,
-    /// Arrows that end at the next span.
-    pending: Vec<(Arrow, Place)>,
+/// An effect with its row, time and event. Items are sorted by their fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Item {
+    row: u64,
+    ts: i64,
+    /// At one time ends come first, then complete spans, the longest first, then everything else. For a span it is the negative duration.
+    rank: i64,
+    offset: u64,
+    name: u64,
+    category: u64,
+    kind: Kind,
 }
 
-/// The events, and when all are there what becomes of them.
-pub(super) struct Timeline<'f> {
-    items: Sorter<'f, Item>,
-    folder: &'f Folder,
+impl Item {
+    pub(crate) fn new(row: u64, ts: i64, kind: Kind, offset: u64) -> Item {
+        Item {
+            row,
+            ts,
+            rank: if kind == Kind::End { i64::MIN } else { 1 },
+            offset,
+            name: 0,
+            category: 0,
+            kind,
+        }
+    }
+
+    /// Sets the duration of a complete span, and the name and category of a begin or end.
+    pub(crate) fn with(mut self, dur: i64, words: [u64; 2]) -> Item {
+        if self.kind == Kind::Span {
+            self.rank = -dur;
+        }
+        [self.name, self.category] = words;
+        self
+    }
+
+    /// Returns true if this end can belong to `begin`.
+    fn can_end(&self, begin: &Item) -> bool {
+        begin.kind == Kind::Begin
+            && [0, begin.name].contains(&self.name)
+            && [0, begin.category].contains(&self.category)
+    }
 }
+
+impl Record for Item {
+    const BYTES: usize = 49;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        let [ts, rank] = [self.ts, self.rank].map(i64::cast_unsigned);
+        let words = [self.row, ts, rank, self.offset, self.name, self.category];
+        out.extend(words.into_iter().flat_map(u64::to_le_bytes));
+        out.push(self.kind as u8);
+    }
+
+    fn load(bytes: &[u8]) -> Item {
+        use Kind::{Begin, Bind, BindNext, End, Reach, Span, Start};
+        let kinds = [End, Span, Begin, Bind, BindNext, Start, Reach];
+        let [row, ts, rank, offset, name, category] =
+            std::array::from_fn(|word| long_at(bytes, 8 * word));
+        Item {
+            row,
+            ts: ts.cast_signed(),
+            rank: rank.cast_signed(),
+            offset,
+            name,
+            category,
+            kind: kinds[usize::from(bytes[48])],
+        }
+    }
+}
+
+/// Collects what events do, and checks it when all are known.
+pub(crate) struct Timeline<'f>(Sorter<'f, Item>);
 
 impl Timeline<'_> {
-    /// What is too much for memory goes to files in `folder`.
-    pub(super) fn new(folder: &Folder) -> Timeline<'_> {
-        Timeline {
-            items: Sorter::new(folder.path()),
-            folder,
-        }
+    /// Creates an empty timeline. Items that do not fit in memory go to files in `folder`.
+    pub(crate) fn new(folder: &Path) -> Timeline<'_> {
+        Timeline(Sorter::new(folder))
     }
 
-    pub(super) fn add(&mut self, item: Item) -> io::Result<()> {
-        let pushed = self.items.push(item);
-        pushed.map_err(|error| self.folder.named(error))
+    pub(crate) fn add(&mut self, item: Item) -> io::Result<()> {
+        self.0.push(item)
     }
 
-    pub(super) fn finish(self, tracks: Tracks, findings: &mut Findings) -> io::Result<()> {
-        let mut rows = Rows {
-            tracks,
-            ..Rows::default()
-        };
-        let sorted = self.items.finish();
-        let taken = sorted.and_then(|items| {
-            items.each(|item| {
-                rows.take(&item, findings);
-                Ok(())
-            })
-        });
-        taken.map_err(|error| self.folder.named(error))?;
-        for (_, place) in rows.threads.iter().flat_map(|stack| &stack.pending) {
-            findings.add(Rule::FlowWithoutNextSpan, *place);
-        }
+    /// Checks all rows.
+    pub(crate) fn finish(self, findings: &mut Findings<'_>) -> io::Result<()> {
+        let (mut row, mut key) = (Row::default(), 0);
+        self.0.finish()?.each(|item| {
+            if item.row != key {
+                std::mem::take(&mut row).finish(findings);
+                key = item.row;
+            }
+            row.add(&item, findings);
+            Ok(())
+        })?;
+        row.finish(findings);
         Ok(())
     }
 }
 
-/// All that is shown at a time.
+/// A row up to some time.
 #[derive(Default)]
-struct Rows {
-    threads: Vec<Stack>,
-    asyncs: Vec<Stack>,
-    tracks: Tracks,
-    arrows: Arrows,
+struct Row {
+    open: SpanStack<Item>,
+    /// Arrows that bind to the next span: how many, and the first.
+    waiting: Option<(u64, u64)>,
+    /// Offset of the event that starts the arrow.
+    start: Option<u64>,
 }
 
-impl Rows {
-    fn take(&mut self, item: &Item, findings: &mut Findings) {
-        if let Act::Arrow(_, arrow) = item.act {
-            self.arrows.number(arrow);
-        }
-        let (stacks, at) = match item.row {
-            Row::Thread(thread) => (&mut self.threads, thread as usize),
-            Row::Async(key) => (&mut self.asyncs, self.tracks.at(key, turn(item.act))),
-        };
-        if at >= stacks.len() {
-            stacks.resize_with(at + 1, Stack::default);
-        }
-        if let Some(rule) = stacks[at].take(item, &mut self.arrows, findings) {
-            findings.add(rule, item.place);
-        }
-    }
-}
-
-fn turn(act: Act) -> Turn {
-    match act {
-        Act::Begin(_) => Turn::Begin,
-        Act::End(_) => Turn::End,
-        Act::Span(_) | Act::Arrow(..) => Turn::Stay,
-    }
-}
-
-impl Stack {
-    /// Adds an event; why it is lost, if it is and that has not been told.
-    fn take(&mut self, item: &Item, arrows: &mut Arrows, findings: &mut Findings) -> Option<Rule> {
-        match item.act {
-            Act::Arrow(Step::EndNext, arrow) => {
-                self.pending.push((arrow, item.place));
-                None
-            }
-            Act::Arrow(..) if self.spans.is_empty() => Some(Rule::FlowWithoutSpan),
-            Act::Arrow(step, arrow) => arrows.take(step, arrow),
-            Act::Span(dur) => {
-                if let Err(other) = self.close(item.ts, Some(dur), findings) {
-                    findings.add_overlap(item.place, other);
-                    return None;
-                }
-                let words = Words { name: 0, cat: 0 };
-                let end = Some(item.ts.saturating_add(dur));
-                self.begin(item, end, words, arrows, findings)
-            }
-            Act::Begin(words) => {
-                // Without a duration nothing overlaps.
-                let _ = self.close(item.ts, None, findings);
-                self.begin(item, None, words, arrows, findings)
-            }
-            Act::End(words) => {
-                let _ = self.close(item.ts, None, findings);
-                self.end(item.ts, words)
-            }
+impl Row {
+    fn add(&mut self, item: &Item, findings: &mut Findings<'_>) {
+        let at = item.offset;
+        // As in Perfetto, an arrow binds to the last span even if that has ended.
+        let is_span = matches!(item.kind, Kind::Span | Kind::Begin | Kind::End);
+        while is_span && self.open.pop_ended(item.ts).is_some() {}
+        match item.kind {
+            Kind::Span => self.complete(item, findings),
+            Kind::Begin => self.begin(item, UNFINISHED),
+            Kind::End => self.end(item, findings),
+            Kind::Bind if self.open.is_empty() => findings.add(Rule::FlowWithoutSpan, at),
+            Kind::Bind => {}
+            Kind::BindNext => self.waiting.get_or_insert((0, at)).0 += 1,
+            Kind::Start => match self.start {
+                Some(first) => findings.add_clash(Rule::FlowTwice, at, first),
+                None => self.start = Some(at),
+            },
+            Kind::Reach if self.start.is_none() => findings.add(Rule::FlowWithoutStart, at),
+            Kind::Reach => {}
         }
     }
 
-    /// Puts a span on the stack; arrows that waited for it end there.
-    fn begin(
-        &mut self,
-        item: &Item,
-        end: Option<i64>,
-        words: Words,
-        arrows: &mut Arrows,
-        findings: &mut Findings,
-    ) -> Option<Rule> {
-        if self.spans.len() >= DEPTH {
-            return Some(Rule::TooDeep);
+    fn finish(self, findings: &mut Findings<'_>) {
+        if let Some((count, first)) = self.waiting {
+            findings.add_many(Rule::FlowWithoutSpan, count, first);
         }
-        self.spans.push(Open {
-            start: item.ts,
-            end,
-            words,
-            place: item.place,
+    }
+
+    /// Adds a complete span, unless it overlaps the innermost open one.
+    fn complete(&mut self, item: &Item, findings: &mut Findings<'_>) {
+        let end = item.ts - item.rank;
+        match self.open.innermost().filter(|outer| outer.end_ns < end) {
+            Some(outer) => findings.add_clash(Rule::Overlap, item.offset, outer.value.offset),
+            None => self.begin(item, end),
+        }
+    }
+
+    fn begin(&mut self, item: &Item, end: i64) {
+        if self.open.len() == DEPTH {
+            self.open.pop_outermost();
+        }
+        self.open.push(OpenSpan {
+            start_ns: item.ts,
+            end_ns: end,
+            value: *item,
         });
-        for (arrow, place) in self.pending.drain(..) {
-            if let Some(rule) = arrows.end_next(arrow) {
-                findings.add(rule, place);
-            }
-        }
-        None
+        self.waiting = None;
     }
 
-    fn end(&mut self, ts: i64, words: Words) -> Option<Rule> {
-        let agree = |wanted: u64, is: u64| wanted == 0 || wanted == is;
-        let is_its = |open: &Open| {
-            open.end.is_none()
-                && agree(words.name, open.words.name)
-                && agree(words.cat, open.words.cat)
+    /// Ends the innermost span that matches. Spans that began in it must have ended before, and the spans in which it began must not.
+    fn end(&mut self, item: &Item, findings: &mut Findings<'_>) {
+        let is_its = |(_, span): &(usize, &OpenSpan<Item>)| item.can_end(&span.value);
+        let Some((depth, span)) = self.open.iter().enumerate().rfind(is_its) else {
+            findings.add(Rule::EndWithoutBegin, item.offset);
+            return;
         };
-        let Some(at) = self.spans.iter().rposition(is_its) else {
-            return Some(Rule::EndWithoutBegin);
-        };
-        self.spans[at].end = Some(ts);
-        if at + 1 == self.spans.len() {
-            self.spans.pop();
+        let (span, inner) = (span.value.offset, self.open.get(depth + 1));
+        if let Some(inner) = inner {
+            findings.add_clash(Rule::MisplacedEnd, inner.value.offset, span);
         }
-        None
+        let has_ended = |outer: &&OpenSpan<Item>| outer.end_ns < item.ts;
+        let outer = self.open.iter().take(depth).find(has_ended);
+        if let Some(outer) = outer.map(|outer| outer.value.offset) {
+            findings.add_clash(Rule::MisplacedEnd, span, outer);
+        }
+        self.open.truncate(depth);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rules that the items of one row break, in the order of the table.
+    fn rules(items: &[(Kind, i64, i64, u64)]) -> Vec<(Rule, u64)> {
+        let folder = std::env::temp_dir();
+        let mut timeline = Timeline::new(&folder);
+        for ((kind, ts, dur, name), offset) in items.iter().zip(0..) {
+            let item = Item::new(7, *ts, *kind, offset).with(*dur, [*name, 0]);
+            timeline.add(item).unwrap();
+        }
+        let mut findings = Findings::new(b"");
+        timeline.finish(&mut findings).unwrap();
+        let report = findings.report(Path::new("row"), 0);
+        let counts = report.findings.iter();
+        counts.map(|found| (found.rule, found.count)).collect()
     }
 
-    /// Takes off what has ended, for something that begins at `ts`; if that has a duration and overlaps a span without being in it,
-    /// the place of that one. Open spans on one that has ended should have ended before it, and are cut.
-    fn close(&mut self, ts: i64, dur: Option<i64>, findings: &mut Findings) -> Result<(), Place> {
-        let mut open_above = None;
-        for at in (0..self.spans.len()).rev() {
-            let span = self.spans[at];
-            let Some(end) = span.end else {
-                open_above = Some(span.place);
-                continue;
-            };
-            if let Some(place) = open_above {
-                if ts > end {
-                    findings.add_cut(place, span.place);
-                    self.spans.truncate(at);
-                    open_above = None;
-                }
-                continue;
-            }
-            // Instants of one time lie on each other.
-            let are_instants = span.start == end && dur == Some(0);
-            if end < ts || end == ts && !are_instants {
-                // The uppermost one, even where an end (E) has ended one below it first.
-                self.spans.pop();
-            } else if dur.is_some_and(|dur| ts < end && ts.saturating_add(dur) > end) {
-                return Err(span.place);
-            }
-        }
-        Ok(())
+    use Kind::{Begin, Bind, BindNext, End, Reach, Span, Start};
+
+    #[test]
+    fn spans_of_a_row_nest() {
+        let overlap = [(Rule::Overlap, 1)];
+        let inside = [(Span, 20, 5, 1), (Span, 10, 20, 1), (Span, 30, 5, 1)];
+        assert_eq!(rules(&inside), []);
+        assert_eq!(rules(&[(Span, 10, 20, 1), (Span, 20, 20, 1)]), overlap);
+        // A span that is dropped is in the way of no other.
+        let three = [(Span, 10, 20, 1), (Span, 20, 20, 1), (Span, 35, 20, 1)];
+        assert_eq!(rules(&three), overlap);
+        let same = [(Span, 10, 20, 1), (Span, 10, 20, 1), (Span, 10, 0, 1)];
+        assert_eq!(rules(&same), []);
+        // A begin without an end may contain anything.
+        let open = [(Begin, 5, 0, 1), (Span, 10, 20, 1), (Span, 40, 20, 1)];
+        assert_eq!(rules(&open), []);
+    }
+
+    #[test]
+    fn ends_have_begins_and_do_not_cross() {
+        let (without, misplaced) = ((Rule::EndWithoutBegin, 1), (Rule::MisplacedEnd, 1));
+        let begins = [(Begin, 1, 0, 7), (Begin, 2, 0, 8)];
+        let after = |ends: &[(Kind, i64, i64, u64)]| rules(&[&begins[..], ends].concat());
+        assert_eq!(after(&[(End, 3, 0, 8), (End, 4, 0, 7)]), []);
+        assert_eq!(after(&[(End, 3, 0, 0), (End, 4, 0, 0)]), []);
+        assert_eq!(after(&[(End, 3, 0, 8), (End, 4, 0, 9)]), [without]);
+        let crossed = [(End, 3, 0, 7), (End, 4, 0, 8)];
+        assert_eq!(after(&crossed), [without, misplaced]);
+        // It began in a complete span and ends after it.
+        let outlives = [(Span, 0, 10, 7), (Begin, 5, 0, 7), (End, 11, 0, 7)];
+        assert_eq!(rules(&outlives), [misplaced]);
+        let begin = |ts| (Begin, ts, 0, 7);
+        let deep: Vec<_> = (0..600).map(begin).chain([(End, 999, 0, 7)]).collect();
+        assert_eq!(rules(&deep), []);
+    }
+
+    #[test]
+    fn arrows_start_once_and_find_their_spans() {
+        let lost = |count| [(Rule::FlowWithoutSpan, count)];
+        assert_eq!(rules(&[(Start, 5, 0, 0), (Reach, 5, 0, 0)]), []);
+        let twice = [(Start, 5, 0, 0), (Start, 6, 0, 0), (Reach, 7, 0, 0)];
+        assert_eq!(rules(&twice), [(Rule::FlowTwice, 1)]);
+        let late = [(Start, 5, 0, 0), (Reach, 4, 0, 0)];
+        assert_eq!(rules(&late), [(Rule::FlowWithoutStart, 1)]);
+        assert_eq!(rules(&[(Bind, 5, 0, 0)]), lost(1));
+        assert_eq!(rules(&[(Span, 5, 1, 0), (Bind, 9, 0, 0)]), []);
+        let next = [(BindNext, 4, 0, 0), (Span, 5, 1, 0)];
+        assert_eq!(rules(&next), []);
+        let none = [(Span, 3, 1, 0), (BindNext, 4, 0, 0), (BindNext, 5, 0, 0)];
+        assert_eq!(rules(&none), lost(2));
     }
 }

@@ -1,9 +1,9 @@
 //! Lines in the key order that FORMAT.md fixes: only their front is read, for the checksum of their block vouches for the rest.
 
-use sa_format::Phase;
 use crate::counter;
 use crate::json::{Fields, Span};
 use crate::line::{Event, parse};
+use sa_format::Phase;
 use trace_base::number::three_decimals;
 
 /// What stands before a name.
@@ -141,7 +141,9 @@ impl FrontReader<'_> {
                 self.literal(b"\"")?;
                 self.name(&mut event.fields)?;
             }
-            Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => event.fields.id2 = self.flow_id()?,
+            Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => {
+                event.fields.id2 = self.flow_id()?
+            }
             _ => return None,
         }
         Some(())

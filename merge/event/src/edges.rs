@@ -1,7 +1,7 @@
 //! A stretch of time, and where an event lies in it.
 
-use sa_format::Phase;
 use crate::event::Event;
+use sa_format::Phase;
 
 /// The first and the last ns of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,8 @@ impl Edges {
         let cut = Event {
             ts_ns,
             dur_ns: end_ns.saturating_sub(ts_ns).max(0),
-            rounds_dur: event.rounds_dur || event.phase == Phase::Complete && event.fields.dur.is_some(),
+            rounds_dur: event.rounds_dur
+                || event.phase == Phase::Complete && event.fields.dur.is_some(),
             ..*event
         };
         let is_cut = (cut.ts_ns, cut.dur_ns) != (event.ts_ns, event.dur_ns);

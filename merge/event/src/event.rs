@@ -1,7 +1,7 @@
 //! An event: its line, and where in it the members stand.
 
-use sa_format::Phase;
 use crate::json::{Fields, Scanner};
+use sa_format::Phase;
 use trace_base::number;
 
 /// The members that say what an event is. The recorder writes them in this order, behind those that say where it stands.
@@ -99,7 +99,8 @@ impl<'a> Event<'a> {
     /// Tells whether it is an unfinished span (FORMAT.md §2).
     #[inline]
     pub fn is_unfinished(&self) -> bool {
-        self.phase == Phase::Begin && memchr::memmem::find(self.line, br#""unfinished":true"#).is_some()
+        self.phase == Phase::Begin
+            && memchr::memmem::find(self.line, br#""unfinished":true"#).is_some()
     }
 }
 

@@ -201,7 +201,7 @@ impl Scanner<'_> {
 
 /// Notes the value of a member, if it is one that is looked at.
 #[inline(always)]
-pub fn note(fields: &mut Fields, bytes: &[u8], key: Span, value: Span) {
+fn note(fields: &mut Fields, bytes: &[u8], key: Span, value: Span) {
     let from_key = Span {
         start: key.start - 1,
         end: value.end,

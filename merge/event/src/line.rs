@@ -4,7 +4,6 @@
 //! the format fixes at the front. It is for lines whose block has a checksum that vouches for the rest.
 
 pub use crate::canonical::parse_canonical;
-use sa_format::Phase;
 use crate::counter;
 use crate::damage::Kind;
 pub use crate::event::Event;
@@ -15,6 +14,7 @@ use crate::mend::{hides_name, mended_event};
 use crate::patch::is_exact;
 use crate::profile;
 use crate::pypto;
+use sa_format::Phase;
 use trace_base::number;
 use trace_base::swar;
 use xxhash_rust::xxh3::xxh3_64;
@@ -175,8 +175,12 @@ pub(crate) fn what_lacks(phase: Phase, text: &[u8], fields: &Fields) -> Option<K
     let args = fields.args.of(text);
     match phase {
         Phase::Counter => (!counter::is_drawn(args)).then_some(Kind::BadCounter),
-        Phase::Sample => (!profile::is_drawn(fields.id.of(text), args)).then_some(Kind::UnknownPhase),
-        Phase::Metadata if is_name(fields.name.of(text)) => (!names_something(args)).then_some(Kind::BadName),
+        Phase::Sample => {
+            (!profile::is_drawn(fields.id.of(text), args)).then_some(Kind::UnknownPhase)
+        }
+        Phase::Metadata if is_name(fields.name.of(text)) => {
+            (!names_something(args)).then_some(Kind::BadName)
+        }
         phase if phase.has_id() => (!flow::is_named(text, fields)).then_some(Kind::NoId),
         _ => None,
     }

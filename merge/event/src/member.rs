@@ -1,11 +1,11 @@
-//! Which values of an event's members viewers take: one table, for what the merge writes and for what `--check` finds.
+//! A table of the values that viewers do not take in an event's members. The merge mends events by it, and `--check` reports those that are left.
 //!
 //! In: a phase, a key and a value as they stand in the text. Out: what Perfetto's importer makes of it, if it does not take it. The merge's
 //! tests load every member with every odd value into that importer and so hold the table.
 
-use sa_format::Phase;
 use crate::json::{Members, Scanner, Span, is_unreadable};
 use memchr::memchr2;
+use sa_format::Phase;
 use std::ops::RangeInclusive;
 use trace_base::number::unquoted;
 
@@ -39,7 +39,7 @@ pub enum Fault {
 
 /// What comes of a member of an event of a phase; `None` if viewers take its value, or pass over it. `name` is the event's.
 ///
-/// Of counters and ids see [`is_counter_value`] and `is_id`: what is dropped there is not told by one member.
+/// It says nothing of the values of counters and of ids, because no single member decides whether such an event is dropped.
 pub fn fault(phase: Option<Phase>, name: &[u8], key: &[u8], value: &[u8]) -> Option<Fault> {
     if is_infinite(value) {
         return Some(Fault::Number);
@@ -51,7 +51,11 @@ pub fn fault(phase: Option<Phase>, name: &[u8], key: &[u8], value: &[u8]) -> Opt
         b"ts" | b"dur" | b"tts" | b"tdur" if !is_time(value) => Some(Fault::Time),
         b"ts" if phase == Some(Phase::Metadata) && is_negative(value) => Some(Fault::NegativeTime),
         b"id2" => (holds_infinite(value) || is_unreadable(value)).then_some(Fault::Id2),
-        b"args" if (phase == Some(Phase::Counter) || phase == Some(Phase::Metadata) && is_name(name)) && is_unreadable(value) => {
+        b"args"
+            if (phase == Some(Phase::Counter)
+                || phase == Some(Phase::Metadata) && is_name(name))
+                && is_unreadable(value) =>
+        {
             Some(Fault::Half)
         }
         b"args" if phase == Some(Phase::Counter) => holds_infinite(value).then_some(Fault::Endless),
@@ -74,7 +78,7 @@ pub(crate) fn is_odd(key: &[u8], value: &[u8]) -> bool {
 
 /// Whether it is a number that no double holds.
 #[inline]
-pub fn is_infinite(value: &[u8]) -> bool {
+pub(crate) fn is_infinite(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'-' | b'0'..=b'9'))
         && may_be_infinite(value)
         && !double(value).is_some_and(f64::is_finite)
@@ -86,7 +90,7 @@ fn may_be_infinite(number: &[u8]) -> bool {
 
 /// A value of a counter that is drawn: a number, or a text that is one.
 #[inline]
-pub fn is_counter_value(value: &[u8]) -> bool {
+pub(crate) fn is_counter_value(value: &[u8]) -> bool {
     match value.first() {
         Some(b'"') => double(unquoted(value)).is_some_and(f64::is_finite),
         Some(b'-' | b'0'..=b'9') => !is_infinite(value),
@@ -100,9 +104,9 @@ pub(crate) fn is_id(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'"' | b'-' | b'0'..=b'9')) && !is_infinite(value)
 }
 
-/// The phase in the value of `ph`, one character.
+/// Returns the phase in the value of `ph`, which is one character.
 #[inline]
-pub(crate) fn phase_of(value: &[u8]) -> Option<u8> {
+pub fn phase_of(value: &[u8]) -> Option<u8> {
     match *value {
         [b'"', phase, b'"'] if phase.is_ascii_graphic() && phase != b'\\' => Some(phase),
         _ => None,
@@ -118,7 +122,7 @@ pub(crate) fn brings_arrow(phase: Phase) -> bool {
 }
 
 /// Whether metadata of this name, which stands in quotes, names a process or thread.
-pub fn is_name(name: &[u8]) -> bool {
+pub(crate) fn is_name(name: &[u8]) -> bool {
     matches!(name, b"\"process_name\"" | b"\"thread_name\"")
 }
 
@@ -200,22 +204,47 @@ mod tests {
             (Phase::Instant, "ts", "-5", None),
             (Phase::Metadata, "ts", "-5", Some(NegativeTime)),
             (Phase::Metadata, "ts", "-0", None),
-            (Phase::Metadata, "ts", "9223372036854775807", Some(NegativeTime)),
+            (
+                Phase::Metadata,
+                "ts",
+                "9223372036854775807",
+                Some(NegativeTime),
+            ),
             (Phase::FlowStart, "id2", r#"{"local":1e999}"#, Some(Id2)),
             (Phase::FlowStart, "id2", r#"{"local":{"a":1e999}}"#, None),
-            (Phase::Counter, "args", r#"{"a":1,"b":1e999}"#, Some(Endless)),
-            (Phase::Metadata, "args", r#"{"name":"a","b":1e999}"#, Some(Endless)),
+            (
+                Phase::Counter,
+                "args",
+                r#"{"a":1,"b":1e999}"#,
+                Some(Endless),
+            ),
+            (
+                Phase::Metadata,
+                "args",
+                r#"{"name":"a","b":1e999}"#,
+                Some(Endless),
+            ),
             (Phase::Metadata, "args", r#"{"name":"a"}"#, None),
             (Phase::Metadata, "args", r#"{"name":""}"#, Some(Name)),
             (Phase::Metadata, "args", r#"{"name":7}"#, Some(Name)),
-            (Phase::Metadata, "args", r#"{"name":"a","name":null}"#, Some(Name)),
+            (
+                Phase::Metadata,
+                "args",
+                r#"{"name":"a","name":null}"#,
+                Some(Name),
+            ),
             (Phase::Metadata, "args", "{}", Some(Name)),
             (Phase::Metadata, "args", "7", Some(Name)),
             (Phase::Complete, "name", "7", None),
             (Phase::Complete, "pid", "\"text\"", None),
         ];
         for (phase, key, value, expected) in table {
-            let found = fault(Some(phase), b"\"process_name\"", key.as_bytes(), value.as_bytes());
+            let found = fault(
+                Some(phase),
+                b"\"process_name\"",
+                key.as_bytes(),
+                value.as_bytes(),
+            );
             assert_eq!(found, expected, "{phase:?} {key} {value}");
         }
         let digits = "9".repeat(400);

@@ -1,11 +1,11 @@
 //! An event line with its time and ids replaced, everything else as it was.
 
-use sa_format::Phase;
 use crate::event::Event;
 use crate::flow;
 use crate::json::{Fields, scan_object};
 use crate::mend::{mend_line, mended_event};
 use crate::profile;
+use sa_format::Phase;
 use std::ops::Deref;
 use trace_base::number::{Micros, micros, put_front, put_short, write_micros};
 use trace_base::time_cache::Stamp;

@@ -8,9 +8,9 @@ mod heads;
 
 pub(crate) use heads::{Heads, parse_first, parse_first_front};
 
-use sa_format::Phase;
 use end::End;
 use heads::{Head, Ids};
+use sa_format::Phase;
 
 use crate::counter;
 use crate::event::Event;

@@ -2,10 +2,10 @@
 //!
 //! Viewers process ends before begins of the same time. So they would close another span with this end, and never close this span.
 
-use sa_format::Phase;
 use crate::event::Event;
 use crate::json::{Fields, Members, scan_object};
 use crate::mend::mended_event;
+use sa_format::Phase;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashSet;

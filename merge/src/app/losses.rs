@@ -2,7 +2,6 @@
 
 pub(crate) mod report;
 
-use sa_format::Phase;
 use crate::app::losses::report::LossReport;
 use crate::app::report::{ProcessReport, Report};
 use crate::event::edges::Lies;
@@ -14,6 +13,7 @@ use crate::pass::chunk::Chunk;
 use crate::pass::summary::ChunkSummary;
 use crate::pass::visit::ChunkView;
 use rayon::prelude::*;
+use sa_format::Phase;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

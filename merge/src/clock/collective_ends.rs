@@ -9,7 +9,6 @@
 mod device_rows;
 mod pairing;
 
-use sa_format::Phase;
 use crate::align::{End, Hosts, Role, clamp};
 use crate::clock::collective_ends::device_rows::DeviceRows;
 use crate::clock::collective_ends::pairing::Pairings;
@@ -21,6 +20,7 @@ use crate::pass::summary::ChunkSummary;
 use crate::pass::visit::ChunkView;
 use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
 use rayon::prelude::*;
+use sa_format::Phase;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;

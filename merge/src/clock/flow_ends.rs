@@ -1,6 +1,5 @@
 //! Collects the ends of flows that lead from process to process, by which the clocks of several hosts are brought together.
 
-use sa_format::Phase;
 use crate::align::{End, Role, clamp};
 use crate::event::flow;
 use crate::event::line::Event;
@@ -11,6 +10,7 @@ use crate::pass::source::Source;
 use crate::pass::visit::ChunkView;
 use crate::store::sorter::Sorter;
 use rayon::prelude::*;
+use sa_format::Phase;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
@@ -30,8 +30,8 @@ pub(super) fn collect(
         ends.drain(..).try_for_each(|end| sorter.push(end))
     };
     let has_ends = |source: &Source<'_>| {
-        let has = |phase: u8| source.summary.phases.contains_key(&phase);
-        boots[source.recording].is_some() && (has(Phase::FlowStart) || has(Phase::FlowStep) || has(Phase::FlowEnd))
+        boots[source.recording].is_some()
+            && source.summary.phases.keys().any(|phase| phase.is_flow())
     };
     let may_have = |chunk: &&Chunk| has_ends(&sources[chunk.source]);
     let chunks: Vec<&Chunk> = chunks.iter().filter(may_have).collect();

@@ -28,10 +28,10 @@ Examples:
   trace-merge profile_out                  merge the newest run into profile_out/trace.json
   trace-merge --last 30s profile_out       only the last 30 seconds, also of a live server
   trace-merge profile_out kineto.json.gz   with the trace of another profiler
-  trace-merge --check trace.json.gz        what would viewers lose of this trace?
+  trace-merge --check trace.json.gz        do viewers load this trace, and do its spans nest?
 
 Exit status: 0 done, 1 damage or loss and --strict was given, 2 nothing usable or bad usage.
-Of --check: 0 viewers show everything, 1 they would lose something, 2 the file cannot be read.";
+Of --check: 0 no problem found, 1 problems found, 2 the file cannot be read.";
 
 /// Merges what the processes of a run recorded into one trace for Perfetto.
 #[derive(Parser)]
@@ -63,7 +63,7 @@ struct Arguments {
     /// Merge all runs into one trace
     #[arg(long)]
     all_runs: bool,
-    /// Merge nothing; say what viewers would lose of this trace
+    /// Merge nothing; check that viewers load this trace, and that its spans nest
     #[arg(long, value_name = "FILE", conflicts_with_all = NOT_TO_CHECK)]
     check: Option<PathBuf>,
     /// Exit with 1 if anything was damaged or lost

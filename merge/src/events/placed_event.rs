@@ -1,12 +1,12 @@
 //! An event of the trace.
 
-use sa_format::Phase;
 use super::thread_index::ThreadRow;
 use crate::base::number::{Micros, micros};
-use crate::event::flow::{has_id, trace_bind_id, trace_id};
+use crate::event::flow::{trace_bind_id, trace_id};
 use crate::event::json::{Members, Scanner, Span};
 use crate::event::{Event, What};
 use memchr::memmem::{self, Finder};
+use sa_format::Phase;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
@@ -22,9 +22,8 @@ static ARGS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","args
 /// Phases are those of the [Chrome trace event format](https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU/preview).
 #[derive(Clone, Copy, Debug)]
 pub struct PlacedEvent<'a> {
-    /// The phase: `X` a span, `B` and `E` its begin and end, `b`, `n` and `e` those of an async span, `i` an instant, `C` a counter, `s`, `t` and `f` a
-    /// flow, `M` metadata.
-    pub phase: u8,
+    /// The phase.
+    pub phase: Phase,
     /// The thread, by its number among [`TraceEvents::threads`](super::TraceEvents::threads).
     pub thread: usize,
     /// 0 on the thread's own row, else which of the rows beside it: there lie spans that overlap others of the thread.
@@ -119,7 +118,7 @@ impl<'a> PlacedEvent<'a> {
     /// The id of a flow or an async span: equal ids, with the same category, are one in the whole trace.
     pub fn id(&self) -> Option<u64> {
         let id = || Some(trace_id(self.event, self.ordinal)?.0);
-        has_id(self.phase).then(id).flatten()
+        self.phase.has_id().then(id).flatten()
     }
 
     /// The id of the flow that a span is bound to by its `bind_id`.

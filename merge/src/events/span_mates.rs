@@ -1,6 +1,5 @@
 //! Which begins and ends belong together.
 
-use sa_format::Phase;
 use super::span_mate::SpanMate;
 use super::thread_index::ThreadIndex;
 use crate::event::edges::Lies;
@@ -16,6 +15,7 @@ use crate::span::matcher::join;
 use crate::span::span_half::{ArgsPlace, Side, SpanHalf};
 use crate::store::sorter::Sorter;
 use crate::write::job::Job;
+use sa_format::Phase;
 use std::io;
 use std::path::Path;
 
@@ -56,7 +56,12 @@ fn of_chunk(job: &Job<'_>, index: &ThreadIndex, number: usize) -> Vec<SpanHalf<G
     let recording = source.recording;
     let (targets, shift_ns) = (&job.plan.targets[recording], job.plan.shifts_ns[recording]);
     chunk.each(source.bytes, |nth, lies, event| {
-        if lies == Lies::Outside || !matches!(event.phase, Phase::Begin | Phase::End | Phase::AsyncBegin | Phase::AsyncEnd) {
+        if lies == Lies::Outside
+            || !matches!(
+                event.phase,
+                Phase::Begin | Phase::End | Phase::AsyncBegin | Phase::AsyncEnd
+            )
+        {
             return;
         }
         let thread = (event.pid, event.tid);

@@ -12,8 +12,8 @@ use crate::event::scan::{Found, Part, scan_part};
 use crate::events::{PlacedEvent, ThreadRow, mended};
 use crate::fragment::blocks::Piece;
 use sa_format::loss::LossRecord;
-use sa_format::{Phase, 
-    Anchor, End, FragmentHeader, Name, Record, RemovedStreams, TRACK_BASE, TrackRecord,
+use sa_format::{
+    Anchor, End, FragmentHeader, Name, Phase, Record, RemovedStreams, TRACK_BASE, TrackRecord,
 };
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};

@@ -3,13 +3,13 @@
 //! Viewers drop the end of such an arrow. So the arrow is reversed: its end becomes the start, and its start becomes a step, which still leads to the other
 //! ends. This changes one byte in each of two lines that are already written.
 
-use sa_format::Phase;
 use crate::base::number::unquoted;
 use crate::device::category::is_launch_arrow;
 use crate::event::flow::trace_id;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
 use crate::store::sorter::{Record, Sorter, long_at};
+use sa_format::Phase;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;

@@ -7,13 +7,12 @@ use super::early_arrows::ArrowEnd;
 use crate::base::number::unquoted;
 use crate::device::category::RowCategories;
 use crate::event::damage::Kind;
-use crate::event::flow::has_id;
 use crate::event::json::{Fields, scan_object_at_front, string_end};
 use crate::event::line::{Event, event};
 use crate::event::mend::{Repair, hides_name, json_text, mended_event, name_edits};
 use crate::event::own_record::is_left_out;
 use memchr::{memchr2, memmem};
-use sa_format::{Phase, MAX_LINE_BYTES};
+use sa_format::{MAX_LINE_BYTES, Phase};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -118,7 +117,7 @@ fn text_id(id: i64, text: &[u8]) -> Option<(i64, String)> {
 
 fn edits(event: &Event<'_>) -> Edits {
     let mut edits = Edits::new();
-    if has_id(event.phase) {
+    if event.phase.has_id() {
         edits.extend(scoped_id(event));
     }
     if hides_name(event) {

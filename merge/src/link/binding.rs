@@ -2,12 +2,13 @@
 
 use crate::event::json::Scanner;
 use crate::event::line::Event;
+use sa_format::Phase;
 
 /// Whether a viewer can bind a flow to the event: a slice of a thread. Async spans are none, and instants of a whole process lie on no thread.
 pub(super) fn binds(event: &Event<'_>) -> bool {
     match event.phase {
-        b'X' | b'B' => true,
-        b'i' | b'I' => is_of_thread(event).unwrap_or(true),
+        Phase::Complete | Phase::Begin => true,
+        Phase::Instant | Phase::LegacyInstant => is_of_thread(event).unwrap_or(true),
         _ => false,
     }
 }

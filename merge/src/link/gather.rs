@@ -19,6 +19,7 @@ use crate::event::scan::Part;
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::pass::visitor::{CachedLine, ChunkVisitor, Visitor};
+use sa_format::Phase;
 use std::collections::hash_map::Entry;
 
 /// Looks at the events of one chunk.
@@ -46,7 +47,7 @@ pub(super) struct Scratch {
 
 /// An event of a flow.
 struct FlowEvent {
-    phase: u8,
+    phase: Phase,
     id: FlowEventId,
     style: Style,
     ts_ns: i64,
@@ -170,8 +171,8 @@ impl<'a, 'f> Gather<'a, 'f> {
             has_start: false,
             has_other: false,
         });
-        phases.has_start |= event.phase == b's';
-        phases.has_other |= event.phase != b's';
+        phases.has_start |= event.phase == Phase::FlowStart;
+        phases.has_other |= event.phase != Phase::FlowStart;
     }
 
     fn global_flow(&mut self, number: u64, event: &FlowEvent) {
@@ -182,7 +183,7 @@ impl<'a, 'f> Gather<'a, 'f> {
             is_ours,
             ..
         } = self.origin;
-        let is_start = event.phase == b's';
+        let is_start = event.phase == Phase::FlowStart;
         let thread = self.threads.of(recording, event.thread);
         let (key, style) = (number ^ scope, event.style);
         let flows = &mut self.scratch.batch.flows;
@@ -199,8 +200,8 @@ impl<'a, 'f> Gather<'a, 'f> {
             has_our_rest: false,
         });
         match event.phase {
-            b's' => flow.start_ns = flow.start_ns.min(event.ts_ns),
-            b'f' => flow.end_ns = flow.end_ns.min(event.ts_ns),
+            Phase::FlowStart => flow.start_ns = flow.start_ns.min(event.ts_ns),
+            Phase::FlowEnd => flow.end_ns = flow.end_ns.min(event.ts_ns),
             _ => {}
         }
         flow.has_our_start |= is_ours && is_start;
@@ -216,8 +217,8 @@ impl<'a, 'f> Gather<'a, 'f> {
             thread,
         } = line;
         let end_ns = match phase {
-            b'X' => timed.dur_ns().map(|ns| timed.ts_ns.saturating_add(ns)),
-            b'i' if timed.is_of_thread() => Some(INSTANT),
+            Phase::Complete => timed.dur_ns().map(|ns| timed.ts_ns.saturating_add(ns)),
+            Phase::Instant if timed.is_of_thread() => Some(INSTANT),
             _ => None,
         };
         let Some(end_ns) = end_ns else {
@@ -351,7 +352,7 @@ impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
 
     #[inline]
     fn event(&mut self, event: &Event<'a>) {
-        if matches!(event.phase, b's' | b't' | b'f') {
+        if event.phase.is_flow() {
             return self.flow_event(event);
         }
         let start = offset(self.bytes, event.line);
@@ -371,8 +372,8 @@ impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
                     .threads
                     .of(self.origin.recording, (event.pid, event.tid)),
                 end_ns: match event.phase {
-                    b'X' => event.ts_ns.saturating_add(event.dur_ns),
-                    b'B' => i64::MAX,
+                    Phase::Complete => event.ts_ns.saturating_add(event.dur_ns),
+                    Phase::Begin => i64::MAX,
                     _ => INSTANT,
                 },
             };
@@ -382,7 +383,7 @@ impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
 
     #[inline(always)]
     fn cached(&mut self, line: CachedLine<'a>) {
-        if matches!(line.phase, b's' | b't' | b'f') {
+        if line.phase.is_flow() {
             self.cached_flow(line);
         } else if self.hits.before(line.start + line.text.len()) {
             self.cached_with_hit(line);

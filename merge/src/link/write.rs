@@ -21,6 +21,7 @@ use crate::event::patch::{Id, Target, shifted};
 use crate::link::args::candidates::offset;
 use crate::link::binding::binds;
 use crate::pass::visitor::CachedLine;
+use sa_format::Phase;
 use std::collections::HashSet;
 use std::io::Write;
 
@@ -75,7 +76,7 @@ struct FlowFront {
 #[derive(Clone, Copy)]
 enum FlowEvent {
     /// Of the merge's own flow.
-    Linked(u8),
+    Linked(Phase),
     /// A step of a flow of the program.
     Joined(OwnFlow),
 }
@@ -118,7 +119,7 @@ impl<'a, 'l> Linker<'a, 'l> {
     /// Appends the flow events of an event that was written for `target`.
     #[inline(always)]
     pub(crate) fn event(&mut self, event: &Event<'a>, target: &Target, out: &mut Vec<u8>) {
-        if event.phase == b's' {
+        if event.phase == Phase::FlowStart {
             if self.lookup.flows.has_leads {
                 self.flow_start(event, target, out);
             }
@@ -132,8 +133,8 @@ impl<'a, 'l> Linker<'a, 'l> {
             return;
         }
         let end_ns = match event.phase {
-            b'X' => event.ts_ns.saturating_add(event.dur_ns),
-            b'B' => i64::MAX,
+            Phase::Complete => event.ts_ns.saturating_add(event.dur_ns),
+            Phase::Begin => i64::MAX,
             _ => INSTANT,
         };
         let mention = self.mention(event.ts_ns, end_ns, place, (event.pid, event.tid));
@@ -165,14 +166,14 @@ impl<'a, 'l> Linker<'a, 'l> {
         let is_first = self.aim.first_spans.has(place);
         let has_ids = self.aim.reads_ids && self.aim.hits.any_in(start, start + text.len());
         if !(is_first || has_ids) {
-            if phase == b's' && self.lookup.flows.has_leads {
+            if phase == Phase::FlowStart && self.lookup.flows.has_leads {
                 self.cached_start(text, target, out);
             }
             return;
         }
         let end_ns = match phase {
-            b'X' => timed.dur_ns().map(|ns| timed.ts_ns.saturating_add(ns)),
-            b'i' if timed.is_of_thread() => Some(INSTANT),
+            Phase::Complete => timed.dur_ns().map(|ns| timed.ts_ns.saturating_add(ns)),
+            Phase::Instant if timed.is_of_thread() => Some(INSTANT),
             _ => None,
         };
         let Some(end_ns) = end_ns else {
@@ -282,10 +283,10 @@ impl<'a, 'l> Linker<'a, 'l> {
             }
             match event {
                 FlowEvent::Linked(phase) => {
-                    out[start + PHASE] = phase;
+                    out[start + PHASE] = phase.byte();
                     out.extend_from_slice(br#","id":"#);
                     put_number(link.flow, out);
-                    out.extend_from_slice(if phase == b'f' {
+                    out.extend_from_slice(if phase == Phase::FlowEnd {
                         BEHIND_LAST_ID
                     } else {
                         BEHIND_ID
@@ -293,7 +294,7 @@ impl<'a, 'l> Linker<'a, 'l> {
                     self.lookup.written.linked += 1;
                 }
                 FlowEvent::Joined(own) => {
-                    out[start + PHASE] = b't';
+                    out[start + PHASE] = Phase::FlowStep.byte();
                     out.push(b',');
                     write_id("id", own.id, out);
                     out.push(b',');
@@ -327,7 +328,11 @@ impl<'a, 'l> Linker<'a, 'l> {
         if !is_lead || !is_first && mention.holds_start(&own) {
             return None;
         }
-        Some(FlowEvent::Linked(if is_first { b's' } else { b't' }))
+        Some(FlowEvent::Linked(if is_first {
+            Phase::FlowStart
+        } else {
+            Phase::FlowStep
+        }))
     }
 
     /// Returns the end of the merge's own flow, if a flow event is the one with which the program's flow starts.
@@ -335,7 +340,7 @@ impl<'a, 'l> Linker<'a, 'l> {
     fn lead_end(&self, link: &Link, start: &Mention) -> Option<FlowEvent> {
         let own = link.own.filter(|own| own.has_lead)?;
         let is_start = (own.start_ns, own.thread) == (start.ts_ns, start.thread);
-        is_start.then_some(FlowEvent::Linked(b'f'))
+        is_start.then_some(FlowEvent::Linked(Phase::FlowEnd))
     }
 }
 
@@ -396,13 +401,13 @@ fn put_number(number: u64, out: &mut Vec<u8>) {
 }
 
 /// The first event starts the flow, the last one ends it: unless that has not ended itself, for nobody knows what came then.
-fn phase(link: &Link, place: EventPlace) -> u8 {
+fn phase(link: &Link, place: EventPlace) -> Phase {
     if place == link.first {
-        b's'
+        Phase::FlowStart
     } else if place == link.last && !place.is_unfinished() {
-        b'f'
+        Phase::FlowEnd
     } else {
-        b't'
+        Phase::FlowStep
     }
 }
 
@@ -420,10 +425,13 @@ mod tests {
             last,
             own: None,
         };
-        assert_eq!(phase(&link(unfinished), unfinished), b't');
-        assert_eq!(phase(&link(unfinished), EventPlace::new(0, 5, true)), b't');
+        assert_eq!(phase(&link(unfinished), unfinished), Phase::FlowStep);
+        assert_eq!(
+            phase(&link(unfinished), EventPlace::new(0, 5, true)),
+            Phase::FlowStep
+        );
         let done = EventPlace::new(0, 9, false);
-        assert_eq!(phase(&link(done), done), b'f');
-        assert_eq!(phase(&link(done), link(done).first), b's');
+        assert_eq!(phase(&link(done), done), Phase::FlowEnd);
+        assert_eq!(phase(&link(done), link(done).first), Phase::FlowStart);
     }
 }

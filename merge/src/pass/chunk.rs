@@ -1,6 +1,5 @@
 //! What may be merged, shared out in chunks.
 
-use sa_format::Phase;
 use crate::align::Curve;
 use crate::event::edges::{Edges, Lies};
 use crate::event::era::Era;
@@ -11,6 +10,7 @@ use crate::pass::source::{Source, SourceParts};
 use crate::pass::summary::ChunkSummary;
 use crate::pass::thread::ThreadSet;
 use crate::store::spill_vec::{Spill, Together};
+use sa_format::Phase;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -227,7 +227,8 @@ fn warped<'a>(event: Event<'a>, warp: &Curve) -> Event<'a> {
     Event {
         ts_ns,
         dur_ns: end_ns.saturating_sub(ts_ns),
-        rounds_dur: event.rounds_dur || event.phase == Phase::Complete && event.fields.dur.is_some(),
+        rounds_dur: event.rounds_dur
+            || event.phase == Phase::Complete && event.fields.dur.is_some(),
         ..event
     }
 }

@@ -8,7 +8,7 @@ use crate::foreign::row_metadata::Hints;
 use crate::fragment::assembly::StreamKey;
 use crate::fragment::exit::Exit;
 use crate::pass::nesting::Nesting;
-use sa_format::{Phase, Anchor, Reach, TrackRecord};
+use sa_format::{Anchor, Phase, Reach, TrackRecord};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -68,7 +68,7 @@ pub(crate) struct ChunkSummary {
     pub(crate) threads: HashMap<(i64, i64), Activity>,
     /// Whether the spans of each thread nest; taken out by whoever puts stretches together.
     pub(crate) nestings: Vec<((i64, i64), Nesting)>,
-    pub(crate) phases: BTreeMap<u8, u64>,
+    pub(crate) phases: BTreeMap<Phase, u64>,
     /// Objects that are no events, where they count.
     pub(crate) objects: u64,
     /// Whether all lines are in canonical order and a checksum vouches for them. Not asked of objects and windows.
@@ -187,13 +187,14 @@ impl ChunkSummary {
 
     /// Whether begins or ends of spans are events of their own, other than spans that did not end.
     pub(crate) fn has_halves(&self) -> bool {
-        let count = |phase: &u8| self.phases.get(phase).copied().unwrap_or(0);
-        count(&Phase::Begin) > self.unfinished || b"EbenSFTp".iter().any(|phase| count(phase) > 0)
+        let count = |phase: &Phase| self.phases.get(phase).copied().unwrap_or(0);
+        let has_other = |phase: &Phase| phase.is_async() || *phase == Phase::End;
+        count(&Phase::Begin) > self.unfinished || self.phases.keys().any(has_other)
     }
 
     /// Whether it has events that are shown whatever their time: metadata, CPU profiles and unfinished spans.
     pub(crate) fn has_timeless(&self) -> bool {
-        let has = |phase: &u8| self.phases.contains_key(phase);
+        let has = |phase: &Phase| self.phases.contains_key(phase);
         self.unfinished > 0 || has(&Phase::Metadata) || has(&Phase::Sample)
     }
 }

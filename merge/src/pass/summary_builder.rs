@@ -12,7 +12,9 @@ use crate::pass::summary::{Activity, ChunkSummary};
 use crate::pass::thread::thread_kind;
 use crate::pass::visitor::{CachedLine, ChunkVisitor};
 use sa_format::loss::LossRecord;
-use sa_format::{Phase, Anchor, BlockHeader, End, Name, Reach, Record, RemovedStreams, TrackRecord};
+use sa_format::{
+    Anchor, BlockHeader, End, Name, Phase, Reach, Record, RemovedStreams, TrackRecord,
+};
 use serde::Deserialize;
 use std::collections::HashMap;
 
@@ -96,7 +98,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
 
     /// Counts an event of a known phase and run; `None` if it needs a closer look.
     #[inline(always)]
-    fn count_alike(&mut self, (phase, run): &(u8, usize), timed: &Timed<'_>) -> Option<()> {
+    fn count_alike(&mut self, (phase, run): &(Phase, usize), timed: &Timed<'_>) -> Option<()> {
         if timed.rest.last() != Some(&b'}') {
             return None;
         }
@@ -113,7 +115,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         if *phase == Phase::Complete && self.looks_at_nesting {
             run.nesting.add((timed.ts_ns, timed.ts_ns + dur_ns));
         }
-        self.phases[usize::from(*phase)] += 1;
+        self.phases[usize::from(phase.byte())] += 1;
         Some(())
     }
 
@@ -155,10 +157,14 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         if event.is_metadata() && !self.metadata(event) {
             return;
         }
-        self.phases[usize::from(event.phase)] += 1;
+        self.phases[usize::from(event.phase.byte())] += 1;
         self.count(event);
         match event.phase {
-            Phase::Instant | Phase::LegacyInstant if event.name() == LossRecord::NAME.as_bytes() => self.loss(event),
+            Phase::Instant | Phase::LegacyInstant
+                if event.name() == LossRecord::NAME.as_bytes() =>
+            {
+                self.loss(event)
+            }
             Phase::Instant if event.name() == Reach::NAME.as_bytes() => self.reach(event),
             Phase::Begin if event.is_unfinished() => self.summary.unfinished += 1,
             _ => {}
@@ -289,12 +295,9 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
                 self.summary.nestings.push((run.thread, run.nesting));
             }
         }
-        let phases = self
-            .phases
-            .iter()
-            .zip(0u8..=255)
-            .filter(|(count, _)| **count > 0);
-        self.summary.phases = phases.map(|(count, phase)| (phase, *count)).collect();
+        let counts = Phase::ALL.map(|phase| (phase, self.phases[usize::from(phase.byte())]));
+        let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+        self.summary.phases = counts.collect();
         self.summary
     }
 }

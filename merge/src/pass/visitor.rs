@@ -5,11 +5,12 @@ use crate::event::prefix_cache::Timed;
 use crate::event::scan::Part;
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
+use sa_format::Phase;
 
 /// A line that begins like an earlier one, which says what its event is.
 #[derive(Clone, Copy)]
 pub(crate) struct CachedLine<'a> {
-    pub(crate) phase: u8,
+    pub(crate) phase: Phase,
     /// Its time, and what stands behind that.
     pub(crate) timed: Timed<'a>,
     pub(crate) text: &'a [u8],

@@ -1,6 +1,5 @@
 //! What a look at the events of a chunk finds, where an event by itself does not tell whether it is shown.
 
-use sa_format::Phase;
 use crate::event::event_mask::Mask;
 use crate::event::flow::trace_id;
 use crate::event::json::scan_object;
@@ -10,6 +9,7 @@ use crate::pass::chunk::EventRef;
 use crate::pass::thread::RecordedThread;
 use crate::select::flow_enclosure::Spot;
 use crate::span::group_key::{GroupEvent, GroupKey, GroupRole, ThreadNumber};
+use sa_format::Phase;
 use std::collections::HashSet;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

@@ -1,6 +1,5 @@
 //! The events that options ask for: a window and filters, once the first pass has seen everything.
 
-use sa_format::Phase;
 use crate::base::progress::Progress;
 use crate::clock::axis::Axis;
 use crate::clock::clocks::Clocks;
@@ -22,6 +21,7 @@ use crate::select::marker::Marker;
 use crate::select::segments::UnreadSegments;
 use crate::select::window::{WindowReport, in_own_times, is_asked_for, of_recordings};
 use crate::{Error, Options, Runs};
+use sa_format::Phase;
 use std::convert::Infallible;
 use std::path::PathBuf;
 

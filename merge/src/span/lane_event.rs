@@ -1,12 +1,12 @@
 //! What happens on a thread at a time: a span, the begin or the end of one, or what lies in one.
 
-use sa_format::Phase;
 use crate::base::span_stack::UNFINISHED;
 use crate::event::flow::binds_to_next;
 use crate::event::line::Event;
 use crate::pass::chunk::EventRef;
 use crate::span::span_half::SpanHalf;
 use crate::store::sorter::{Record, long_at, word_at};
+use sa_format::Phase;
 
 /// Of what happens at one time, viewers take complete spans first, then the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +50,9 @@ impl LaneEvent {
             Phase::Complete => (LaneEventKind::Complete, start + event.dur_ns),
             Phase::FlowEnd if binds_to_next(event) => (LaneEventKind::Next, start),
             Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => (LaneEventKind::Point, start),
-            Phase::Instant | Phase::LegacyInstant if is_of_thread(event) => (LaneEventKind::Point, start),
+            Phase::Instant | Phase::LegacyInstant if is_of_thread(event) => {
+                (LaneEventKind::Point, start)
+            }
             _ => return None,
         };
         let is_complete = kind == LaneEventKind::Complete;

@@ -1,6 +1,5 @@
 //! Begin or end of a span, as an event of its own.
 
-use sa_format::Phase;
 use crate::base::begun_spans::Half;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
@@ -8,6 +7,7 @@ use crate::event::whole::has_members;
 use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
 use crate::store::sorter::{Record, long_at, word_at};
+use sa_format::Phase;
 
 /// Which half of a span an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

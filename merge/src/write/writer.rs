@@ -1,6 +1,5 @@
 //! Writes the events of one recording as the trace shows them.
 
-use sa_format::Phase;
 use crate::base::number::write_micros;
 use crate::base::time_cache::Stamp;
 use crate::event::edges::Lies;
@@ -17,11 +16,12 @@ use crate::pass::chunk::Chunk;
 use crate::pass::thread::thread_kind;
 use crate::pass::visitor::CachedLine;
 use crate::select::window::add_args;
+use sa_format::Phase;
 use std::collections::HashMap;
 
 /// What events have in common that begin alike.
 pub(crate) struct Alike<'a> {
-    pub(crate) phase: u8,
+    pub(crate) phase: Phase,
     pub(crate) target: &'a Target,
     /// Process and thread, as recorded.
     pub(crate) thread: (i64, i64),
@@ -49,7 +49,7 @@ impl<'a> Alike<'a> {
         out: &mut Vec<u8>,
     ) -> Option<()> {
         let mut flow = None;
-        if flow::has_id(self.phase) {
+        if self.phase.has_id() {
             let (id, rest) = timed.flow_id()?;
             flow = Some((flow::of_id2(id, self.target.ordinal)?, rest));
         }

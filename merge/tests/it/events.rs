@@ -6,6 +6,7 @@ use crate::invocation::RunDir;
 use crate::random::{Rng, write_foreign, write_own};
 use crate::trace::{Trace, ns, whole};
 use crate::writer::line::stream;
+use sa_format::Phase;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -56,7 +57,7 @@ fn collect<T: Ord + Send>(
     events.fold(
         Vec::new,
         |some, event| {
-            if event.phase != b'M' {
+            if event.phase != Phase::Metadata {
                 some.extend(of_event(event));
             }
         },
@@ -81,7 +82,7 @@ fn of_event(events: &TraceEvents<'_>, event: &PlacedEvent<'_>) -> Told {
         row => thread.rows[row - 1],
     };
     json!({
-        "ph": char::from(event.phase).to_string(),
+        "ph": char::from(event.phase.byte()).to_string(),
         "pid": process.report.output_pid,
         "tid": tid,
         "ts": event.ts_ns,
@@ -131,8 +132,8 @@ fn of_line(line: &Value) -> Told {
 fn spans(events: &mut TraceEvents<'_>) -> Result<Vec<(String, i64, i64)>, Error> {
     events.match_spans()?;
     collect(events, |event| match (event.phase, event.end_ns()) {
-        (b'B' | b'b', Some(end_ns)) => {
-            let name = format!("{} {}", char::from(event.phase), event.name());
+        (Phase::Begin | Phase::AsyncBegin, Some(end_ns)) => {
+            let name = format!("{} {}", char::from(event.phase.byte()), event.name());
             Some((name, event.ts_ns, end_ns))
         }
         _ => None,
@@ -375,7 +376,7 @@ fn an_arg_is_read_when_it_is_asked_for() {
         events.fold(
             || (),
             |(), event| {
-                if event.phase == b'X' {
+                if event.phase == Phase::Complete {
                     assert_eq!(event.arg("request_id"), Some(&br#""r-1""#[..]));
                     assert_eq!(event.arg("a"), Some(&br#"{"b":[1,"}"]}"#[..]));
                     assert_eq!(event.arg("b"), None);

@@ -6,6 +6,7 @@ use crate::segments::{PID, put, segment};
 use crate::writer::fragment::block_header;
 use crate::writer::line::{On, stream};
 use crate::writer::{Fragment, Process};
+use sa_format::Phase;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -67,7 +68,7 @@ fn whole(directory: &Path) -> Vec<Told> {
         events.fold(
             Vec::new,
             |some, event| {
-                if event.phase != b'M' {
+                if event.phase != Phase::Metadata {
                     let process = &events.processes()[events.threads()[event.thread].process];
                     let row = format!("{} {}", process.report.tracks, process.report.pid);
                     let line = String::from_utf8(event.line().to_vec()).unwrap();

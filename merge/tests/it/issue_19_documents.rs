@@ -46,7 +46,7 @@ fn found(checked: &CheckReport, is_verbatim: bool) -> Vec<&'static str> {
             vec!["verbatim, and not loaded"]
         };
     }
-    let lost = checked.lost.iter().map(|finding| finding.rule);
+    let lost = checked.findings.iter().map(|finding| finding.rule);
     lost.filter(|rule| !rule.is_of_recording())
         .map(|rule| rule.name())
         .collect()

@@ -1,11 +1,11 @@
 //! What exports take of the events beside what a report has: calls of agents, batches, and how full the caches were.
 
-use sa_format::Phase;
 use super::batch_span::BatchSpan;
 use super::cache_state::CacheState;
 use super::call_span::CallSpan;
 use super::span_end::{SpanEnd, SpanEnds, SpanKey};
 use super::trace_clock::TraceClock;
+use sa_format::Phase;
 use trace_merge::Error;
 use trace_merge::events::{PlacedEvent, TraceEvents};
 

@@ -1,8 +1,8 @@
 //! The end of a span that is an event of its own: it may have args that the begin could not have.
 
-use sa_format::Phase;
 use super::batch_span::{BatchFacts, BatchKind};
 use super::call_span::{CallKind, CallTokens};
+use sa_format::Phase;
 use std::collections::HashMap;
 use trace_merge::events::PlacedEvent;
 

@@ -1,6 +1,5 @@
 //! What the events of one chunk say.
 
-use sa_format::Phase;
 use super::device_slice::DeviceSlice;
 use super::edge::{Edge, EdgeKind};
 use super::launch_end::LaunchEnd;
@@ -18,6 +17,7 @@ use super::step_record::{StepSpeculation, StepTokens};
 use crate::options::NamesBy;
 use crate::table::activity::Activity;
 use crate::table::row_kind::RowKind;
+use sa_format::Phase;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use trace_merge::collective::Collective;
@@ -78,9 +78,15 @@ impl ChunkFacts {
     pub(crate) fn take(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>) {
         let process = context.threads[event.thread].process;
         match event.phase {
-            Phase::Complete | Phase::Begin | Phase::AsyncBegin => self.take_slice(context, event, process),
+            Phase::Complete | Phase::Begin | Phase::AsyncBegin => {
+                self.take_slice(context, event, process)
+            }
             Phase::Counter => self.take_counts(event, process),
-            Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant | Phase::End | Phase::AsyncEnd => {
+            Phase::Instant
+            | Phase::LegacyInstant
+            | Phase::AsyncInstant
+            | Phase::End
+            | Phase::AsyncEnd => {
                 self.take_moments(context, event, &event.name(), process);
             }
             Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => {
@@ -102,7 +108,12 @@ impl ChunkFacts {
             process: number(process),
             run: context.runs.get(process).copied().unwrap_or(0),
         };
-        if name == prompt_blocks::NAME && matches!(event.phase, Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant) {
+        if name == prompt_blocks::NAME
+            && matches!(
+                event.phase,
+                Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant
+            )
+        {
             return self
                 .prompts
                 .extend(prompt_blocks::prompt(event, of_process));

@@ -1,7 +1,7 @@
 //! One side of a launch: the call on the host, or the work of a device.
 
-use sa_format::Phase;
 use super::chunk_facts::number;
+use sa_format::Phase;
 use trace_merge::events::{Devices, PlacedEvent};
 use trace_store::sorter::{Record, long_at, word_at};
 use xxhash_rust::xxh3::xxh3_64_with_seed;

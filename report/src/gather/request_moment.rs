@@ -1,8 +1,8 @@
 //! What an event says of a request, by the names that recorders give such events (docs/engines.md).
 
-use sa_format::Phase;
 use super::reasons::Reasons;
 use super::request_args::{self, RequestArgs};
+use sa_format::Phase;
 use serde_json::value::RawValue;
 use std::cmp::Reverse;
 use trace_merge::events::PlacedEvent;
@@ -86,8 +86,11 @@ pub(crate) struct RequestToken {
 
 impl MomentKind {
     /// Returns the kind of an event with this name, if it says anything of a request.
-    fn of(name: &str, phase: u8) -> Option<MomentKind> {
-        let is_span = !matches!(phase, Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant);
+    fn of(name: &str, phase: Phase) -> Option<MomentKind> {
+        let is_span = !matches!(
+            phase,
+            Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant
+        );
         if matches!(phase, Phase::End | Phase::AsyncEnd) {
             let is_of_request = name == "request" || name.starts_with("http.");
             return is_of_request.then_some(MomentKind::SpanEnd);
@@ -203,7 +206,12 @@ pub(crate) fn moments(
     mut found: impl FnMut(RequestEvent, String),
 ) {
     let is_token = matches!(name, "request.token" | "token");
-    if is_token && matches!(event.phase, Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant) {
+    if is_token
+        && matches!(
+            event.phase,
+            Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant
+        )
+    {
         for id in ids(event) {
             let token = RequestToken {
                 request: request_key(&id, run),

@@ -1,6 +1,5 @@
 //! What the events of one chunk give to the tables.
 
-use sa_format::Phase;
 use super::args::ArgReader;
 use super::entry::write_entry;
 use super::item::{Act, Item, NO_END, NO_ROW};
@@ -9,6 +8,7 @@ use super::sample::Sample;
 use super::texts::{NOT_KEPT, TextPair, Texts};
 use memchr::memmem::Finder;
 use parquet::data_type::ByteArray;
+use sa_format::Phase;
 use std::sync::LazyLock;
 use trace_merge::events::{PlacedEvent, TraceThread};
 use trace_merge::json::{Members, Span};
@@ -76,7 +76,9 @@ impl ChunkRows {
             Phase::AsyncInstant => Act::AsyncInstant,
             Phase::AsyncEnd => Act::AsyncEnd,
             Phase::Instant | Phase::LegacyInstant | Phase::Mark => instant(event),
-            Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => return self.arrow(context, event),
+            Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => {
+                return self.arrow(context, event);
+            }
             Phase::Counter => return self.samples_of(context, event),
             _ => return,
         };

@@ -1,11 +1,9 @@
 //! One event → its text without what viewers do not take.
 
-use sa_format::Phase;
 use super::{Repair, mended_with};
 use crate::json::{Members, Span};
-use crate::member::{
-    Fault, brings_arrow, fault, is_counter_value, is_id, is_infinite, phase_of,
-};
+use crate::member::{Fault, brings_arrow, fault, is_counter_value, is_id, is_infinite, phase_of};
+use sa_format::Phase;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
@@ -79,10 +77,12 @@ impl<'a> Object<'a> {
     fn change<'v>(&self, phase: Option<Phase>, key: &[u8], value: &'v [u8]) -> Change<'v> {
         let null = || Cow::Borrowed(&b"null"[..]);
         match (fault(phase, self.name, key, value), key) {
-            (_, b"bind_id") if phase.is_some_and(brings_arrow) => match self.has_direction && is_id(value) {
-                true => Change::Keep,
-                false => Change::Drop(Repair::Arrow),
-            },
+            (_, b"bind_id") if phase.is_some_and(brings_arrow) => {
+                match self.has_direction && is_id(value) {
+                    true => Change::Keep,
+                    false => Change::Drop(Repair::Arrow),
+                }
+            }
             (Some(Fault::Number | Fault::Time), b"ts" | b"dur" | b"tts" | b"tdur")
             | (Some(Fault::NegativeTime), _) => Change::Drop(Repair::Time),
             (Some(Fault::Number | Fault::Time), _) => Change::Replace(null(), Repair::Number),

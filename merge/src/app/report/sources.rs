@@ -48,7 +48,7 @@ pub(crate) fn tell_sources(
         for (phase, count) in &summary.phases {
             *report
                 .events_by_phase
-                .entry(char::from(*phase))
+                .entry(char::from(phase.byte()))
                 .or_default() += count;
         }
     }

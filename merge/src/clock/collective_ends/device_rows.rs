@@ -1,6 +1,5 @@
 //! Finds the rows of devices in each recording, and numbers the ranks that the rows belong to.
 
-use sa_format::Phase;
 use crate::device::category::{CategoryUse, category_use};
 use crate::device::label::DeviceLabel;
 use crate::event::collective::Collective;
@@ -8,6 +7,7 @@ use crate::event::json::scan_object;
 use crate::event::line::Event;
 use crate::fragment::recording::Recording;
 use crate::pass::summary::ChunkSummary;
+use sa_format::Phase;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 

@@ -2,7 +2,7 @@
 
 use crate::event::line::parse_canonical;
 use crate::fragment::ring::OpenSpan;
-use sa_format::{Phase, LANE_BASE, TRACK_BASE};
+use sa_format::{LANE_BASE, Phase, TRACK_BASE};
 use std::collections::HashSet;
 
 /// Spans that ended after the ring was read, by [`key`].

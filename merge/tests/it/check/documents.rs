@@ -1,180 +1,168 @@
-//! Files that are no trace, or not quite: which of them Perfetto loads.
+//! Files that are no trace, or not quite. Whatever `--check` calls loadable, the trace processor loads.
 
-use super::{lost, put, report, span};
+use super::{found, put, report, span};
 use crate::perfetto::loads;
 use serde_json::json;
-use std::path::PathBuf;
 
-/// Text with `@` for an event, what is found, and whether Perfetto loads it.
-const DOCUMENTS: [(&str, &str, bool); 26] = [
-    (r#"{"traceEvents":[@]}"#, "", true),
-    (r#"[@]"#, "", true),
-    (r#"[@"#, "", true),
-    ("[@,", "", true),
-    (r#"[@,]"#, "comma", true),
-    ("[@\n@]", "comma", true),
-    (r#"[@,{"ph":"X","ts":1"#, "cut_off", true),
-    (r#"{"traceEvents":[@"#, "cut_off", false),
-    (r#"{"traceEvents":[@]"#, "cut_off", false),
-    (r#"{"traceEvents":[@,{"ph":"i","ts":"#, "cut_off", false),
-    (r#"{"traceEvents":[@,{"ph":garbage},@]}"#, "not_json", false),
-    (r#"{"traceEvents":[@,3]}"#, "not_json", false),
+/// Text with `@` for an event, the rule that it breaks, and what is said of it.
+const DOCUMENTS: [(&str, &str, &str); 38] = [
+    (r#"{"traceEvents":[@]}"#, "", ""),
+    (r#"{"traceEvents":[]}"#, "", ""),
     (
-        r#"{"traceEvents":[@,{"ph":"i","pid":1,"ts":null,"name":"n"}]}"#,
-        "bad_time",
-        false,
-    ),
-    (
-        r#"{"traceEvents":[@,{"ph":"i","pid":1,"ts":"abc","name":"n"}]}"#,
-        "bad_time",
-        false,
-    ),
-    (
-        r#"{"traceEvents":[@,{"ph":"X","pid":1,"ts":1,"dur":"x","name":"n"}]}"#,
-        "bad_time",
-        false,
-    ),
-    (
-        r#"{"traceEvents":[@,{"ph":"X","pid":1,"ts":1,"dur":2,"tts":null,"name":"n"}]}"#,
-        "bad_time",
-        false,
-    ),
-    (
-        r#"{"traceEvents":[@,{"ph":"i","s":"p","pid":1,"ts":1,"name":"n","x":1e999}]}"#,
-        "bad_number",
-        false,
-    ),
-    (
-        r#"{"traceEvents":[@,{"ph":"i","s":"p","pid":1,"ts":1,"name":"n","tts":"5.","tdur":1}]}"#,
-        "bad_time",
-        false,
-    ),
-    (
-        r#"{"traceEvents":[@,{"ph":"M","pid":1,"name":"process_name","args":{"name":5}}]}"#,
-        "bad_name",
-        true,
-    ),
-    (
-        r#"{"traceEvents":[@,{"ph":"i","s":"p","pid":1,"ts":1,"name":"n","id2":{"local":1e999}}]}"#,
-        "bad_id2",
-        true,
-    ),
-    ("@\n@\n", "not_a_trace", true),
-    ("", "not_a_trace", true),
-    ("garbage", "not_json", false),
-    // A byte order mark.
-    ("\u{feff}[@]", "not_json", false),
-    ("[@]garbage", "after_end", true),
-    (r#"{"traceEvents":[@]}garbage"#, "after_end", true),
-];
-
-/// The same of text that is not quite JSON.
-const LOOSE: [(&str, &str, bool); 17] = [
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n","args":{"a":NaN,"b":-Infinity}}]"#,
-        "loose_json",
-        true,
-    ),
-    (
-        "[@,{\"ph\":\"i\",\"pid\":1,\"ts\":1,\"s\":\"p\",\"name\":\"n\tm\u{1}\"}]",
-        "loose_json",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"C:\\dir\\u12"}]"#,
-        "",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"a\qb"}]"#,
-        "loose_json",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n",}]"#,
-        "loose_json",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"\u12g4\u"}]"#,
-        "loose_json",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n","value":NaN}]"#,
+        r#"{"a":[NaN,1"#,
         "not_json",
-        false,
+        "expected value at line 1 column 7, found NaN,1",
+    ),
+    ("[@]", "", ""),
+    ("[@", "", ""),
+    ("[@,\n", "", ""),
+    ("[@,]", "not_json", "trailing comma"),
+    (
+        "[@\n@]",
+        "not_json",
+        "expected `,` or `]` at line 2 column 1, found {",
     ),
     (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"\ud83d\ude00"}]"#,
-        "",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n","args":{"a":"\ud83d\ude00"}}]"#,
-        "",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"\u00e9"}]"#,
-        "",
-        true,
-    ),
-    (r#"{"traceEvents":[@,,@]}"#, "not_json", false),
-    (r#"{"traceEvents":[,@]}"#, "comma", true),
-    (r#"{"traceEvents":[@],}"#, "comma", true),
-    (
-        r#"{"traceEvents":[@],"otherData":{"a":NaN}}"#,
-        "loose_json",
-        true,
-    ),
-    (r#"{"metadata":NaN,"traceEvents":[@]}"#, "not_json", false),
-    (
-        r#"[@,{"ph":"X","pid":1,"ts":1,"dur":"x","name":"n"},@]"#,
-        "bad_time",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n","a":[1e999,}]"#,
+        r#"[@,{"ph":"X","ts":1"#,
         "cut_off",
-        true,
+        "found the end of the text",
+    ),
+    (r#"{"traceEvents":[@"#, "cut_off", "EOF"),
+    (r#"{"traceEvents":[@]"#, "cut_off", "EOF"),
+    (r#"{"traceEvents":[@,{"ph":"i","ts":"#, "cut_off", "EOF"),
+    (
+        r#"{"traceEvents":[@,{"ph":garbage},@]}"#,
+        "not_json",
+        "found garbage",
+    ),
+    (
+        r#"{"traceEvents":[@,3]}"#,
+        "not_a_trace",
+        "expected an event, which begins with {, found 3",
+    ),
+    (
+        r#"{"traceEvents":{}}"#,
+        "not_a_trace",
+        "expected an array of events",
+    ),
+    (r#"{"events":[@]}"#, "not_a_trace", "traceEvents"),
+    ("3", "not_a_trace", "integer `3`"),
+    ("[]", "not_a_trace", "expected an event"),
+    ("", "not_a_trace", "found the end of the text"),
+    ("garbage", "not_json", "found garbage"),
+    (
+        "@\n@\n",
+        "not_json",
+        "trailing characters at line 2 column 1, found {",
+    ),
+    ("[@]garbage", "not_json", "trailing characters"),
+    // A byte order mark.
+    ("\u{feff}[@]", "not_json", "found <U+FEFF>[{"),
+    (r#"{"traceEvents":[@],}"#, "not_json", "trailing comma"),
+    (
+        r#"{"metadata":NaN,"traceEvents":[@]}"#,
+        "not_json",
+        "found NaN",
+    ),
+    (
+        r#"[@,{"ph":"M","args":{"a":NaN}}]"#,
+        "not_json",
+        "found NaN",
+    ),
+    (
+        "[@,{\"ph\":\"M\",\"name\":\"n\tm\"}]",
+        "not_json",
+        "control character",
+    ),
+    (
+        r#"[@,{"ph":"M","name":"a\qb"}]"#,
+        "not_json",
+        "invalid escape",
+    ),
+    (r#"[@,{"ph":"M","name":"n\ud83d\ude00\u00e9"}]"#, "", ""),
+    (
+        r#"[@,{"ph":"M","name":"\"\ud83d\ude00"}]"#,
+        "bad_escape",
+        "at byte",
+    ),
+    (r#"[@,{"ph":"M","name":"C:\\"}]"#, "bad_escape", "at byte"),
+    (
+        r#"[@,{"ph":"i","pid":1,"ts":null}]"#,
+        "bad_time",
+        r#"{"ph":"i","pid":1,"ts":null}"#,
+    ),
+    (
+        r#"[@,{"ph":"X","pid":1,"ts":1,"dur":"x"}]"#,
+        "bad_time",
+        "at byte",
+    ),
+    (r#"[@,{"ph":"M","tts":"5."}]"#, "bad_time", "at byte"),
+    (r#"[@,{"ph":"M","x":1e999}]"#, "bad_number", "at byte"),
+    (
+        r#"[@,{"ph":"C","pid":1,"ts":1,"name":"q","args":{"a":1e999}}]"#,
+        "bad_number",
+        "at byte",
+    ),
+    (
+        r#"[@,{"ph":"M","pid":"a","pid":9}]"#,
+        "pid_twice",
+        "at byte",
+    ),
+    (
+        r#"[@,{"ph":"n","pid":1,"ts":1,"id2":{"local":1e999}}]"#,
+        "bad_id",
+        "at byte",
     ),
 ];
 
 #[test]
-fn a_file_that_does_not_load_is_told_from_one_that_does() {
-    let test = "a_file_that_does_not_load_is_told_from_one_that_does";
-    are_told(test, &DOCUMENTS);
-}
-
-#[test]
-fn text_that_is_not_quite_json_is_shown_or_not() {
-    are_told("text_that_is_not_quite_json_is_shown_or_not", &LOOSE);
-}
-
-fn are_told(test: &str, documents: &[(&str, &str, bool)]) {
+fn what_is_called_loadable_loads() {
     let folder = tempfile::tempdir().unwrap();
     let event = span(json!({})).to_string();
-    let put = |(number, (text, ..)): (usize, &(&str, &str, bool))| {
-        let name = format!("{number}.json");
-        put(&folder, &name, text.replace('@', &event))
-    };
-    let paths: Vec<PathBuf> = documents.iter().enumerate().map(put).collect();
-    for ((text, rule, is_loaded), path) in documents.iter().zip(&paths) {
-        let expected: Vec<&&str> = Some(rule)
-            .filter(|rule| !rule.is_empty())
-            .into_iter()
-            .collect();
-        let report = report(path);
-        assert_eq!(lost(&report).keys().collect::<Vec<_>>(), expected, "{text}");
-        // Perfetto takes what is no trace for an empty one.
-        let is_shown = *is_loaded && *rule != "not_a_trace";
-        assert_eq!(report["is_loaded"], json!(is_shown), "{text}");
+    let mut loadable = Vec::new();
+    for (number, (text, rule, words)) in DOCUMENTS.iter().enumerate() {
+        let path = put(
+            &folder,
+            &format!("{number}.json"),
+            text.replace('@', &event),
+        );
+        let report = report(&path);
+        let rules = found(&report).into_keys();
+        let expected = [*rule].into_iter().filter(|rule| !rule.is_empty());
+        assert!(rules.eq(expected), "{text}: {report}");
+        if !rule.is_empty() {
+            let place = &report["findings"][0]["places"][0];
+            let what = format!(
+                "at byte {}: {}",
+                place["offset"],
+                place["what"].as_str().unwrap()
+            );
+            assert!(what.contains(words), "{text}: {what}");
+        }
+        let is_loaded =
+            rule.is_empty() || *rule == "bad_id" || *rule == "cut_off" && text.starts_with('[');
+        assert_eq!(report["is_loaded"], json!(is_loaded), "{text}");
+        if is_loaded {
+            loadable.push(path);
+        }
     }
-    let Some(loads) = loads(test, &paths) else {
-        return;
-    };
-    for ((text, _, is_loaded), loads) in documents.iter().zip(loads) {
-        assert_eq!(loads, *is_loaded, "{text}");
+    if let Some(loads) = loads("what_is_called_loadable_loads", &loadable) {
+        assert_eq!(loads, vec![true; loadable.len()]);
+    }
+}
+
+#[test]
+fn bytes_that_are_not_utf8_and_deep_events_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = b"[{\"ph\":\"M\",\"name\":\"\xff\"}]".as_slice();
+    let report_of_bytes = report(&put(&folder, "bytes.json", bytes));
+    let place = &report_of_bytes["findings"][0]["places"][0];
+    assert_eq!(found(&report_of_bytes)["not_utf8"], 1);
+    assert_eq!(place["offset"], json!(19));
+    for (levels, is_deep) in [(126, false), (127, true), (100_000, true)] {
+        let (front, back) = ("[".repeat(levels), "]".repeat(levels));
+        let text = format!(r#"[{{"ph":"M","args":{front}{back}}}]"#);
+        let found = found(&report(&put(&folder, "deep.json", text)));
+        assert_eq!(found.contains_key("nested_json"), is_deep, "{levels}");
     }
 }

@@ -28,7 +28,7 @@ impl Trace {
         let report = trace_merge::merge(&options).unwrap();
         assert_eq!(report.damage.len(), 0, "{report:?}");
         let check = trace_merge::check::check(&path).unwrap();
-        assert_eq!(check.lost, [], "what viewers would lose");
+        assert_eq!(check.findings, []);
         let mut trace: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         let Value::Array(events) = trace["traceEvents"].take() else {
             panic!("no traceEvents")
