@@ -38,6 +38,7 @@ macro_rules! rules {
     };
 }
 
+// The order matters: up to `PidTwice` a viewer loads nothing of the file, and after `Overlap` only the counterpart of a valid event is missing.
 rules! {
     NotJson "not_json" "text that is not JSON: viewers load nothing of the file, and the rest was not checked"
     NotUtf8 "not_utf8" "bytes that are not UTF-8: JSON readers refuse the file, which was not checked"
