@@ -182,7 +182,7 @@ fn merge_read<T>(
     };
     let collector = || {
         let links = options.links();
-        links.then(|| Collector::new(&recordings, by_run, &folders))
+        links.then(|| Collector::new(&recordings, by_run, options.link_bytes(), &folders))
     };
     // Where not everything is shown, only what is counts.
     let at_once = !is_part(options);
