@@ -13,7 +13,7 @@
 //! request it writes flows that link them, where their recorder wrote none.
 //!
 //! Every line that is an event is in the trace, once, in the same order whatever the number of threads. Every line that is not is counted, by kind and place
-//! ([`Report`]). Lines are never held in memory as events (20 MiB of heap for 1 GB of trace, 30 for 4). Where the blocks of the recorders lie, and what has to
+//! ([`Report`]). Lines are never held in memory as events (20 MiB of heap for 1 GB of trace, 30 for 4, and 240 to 490 bytes for each request to link). Where the blocks of the recorders lie, and what has to
 //! be sorted, goes through temporary files beyond a few MiB. A trace appears under its name only when it is whole. A merge that is killed leaves nothing
 //! behind, where the file system has files without a name.
 
@@ -161,12 +161,19 @@ pub struct Options {
     pub verbatim: bool,
     /// Whether flows link the events of each request, where their recorders wrote none. Not with `verbatim`, which adds nothing.
     pub link_requests: bool,
-    /// Whether all events stand in the order of their times, and in how many bytes of memory they are sorted: recorded metadata first, what the merge adds last, events of one time
-    /// as they stand without this. Without it each process's events stand as it wrote them. Not together with `verbatim` or `split`.
+    /// Writes all events in the order of their times, and sorts them in this many bytes of memory. Recorded metadata comes first and what the merge adds comes
+    /// last; events of one time keep the order that they have without this. Without it, each process's events are in the order in which it wrote them. Not
+    /// together with `verbatim` or `split`.
     pub sort: Option<u64>,
+    /// The memory in bytes that the merge should not exceed, without what `sort` takes; 256 MiB by default. Links of requests take at most 3/8 of it. If they
+    /// need more, some requests are not linked, and the report counts them.
+    pub memory: Option<u64>,
     /// Whether inputs without an event give a trace without events, instead of [`Error::NothingUsable`].
     pub allow_empty: bool,
 }
+
+/// The default of [`Options::memory`].
+const DEFAULT_MEMORY: u64 = 256 << 20;
 
 impl Options {
     /// Merges `paths` into the run directory's `trace.json` and settles what is left of dead processes.
@@ -179,9 +186,15 @@ impl Options {
         }
     }
 
-    /// Whether the merge writes flows of its own.
+    /// Returns true if the merge writes flows of its own.
     fn links(&self) -> bool {
         self.link_requests && !self.verbatim
+    }
+
+    /// Returns the maximum memory of links of requests, in bytes.
+    fn link_bytes(&self) -> usize {
+        let memory = self.memory.unwrap_or(DEFAULT_MEMORY);
+        usize::try_from(memory / 8 * 3).unwrap_or(usize::MAX)
     }
 }
 

@@ -160,7 +160,7 @@ fn merge_read<T>(
     let by_run = options.runs == Runs::All;
     let collector = || {
         let links = options.links();
-        links.then(|| Collector::new(&recordings, by_run, &folders))
+        links.then(|| Collector::new(&recordings, by_run, options.link_bytes(), &folders))
     };
     let (mut found, links) = merge.index(collector)?;
     let last_ns = found.last_ns();

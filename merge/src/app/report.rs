@@ -544,6 +544,13 @@ fn write_links(links: &LinkReport, text: &mut String) -> std::fmt::Result {
     if let Some(why) = &links.failed {
         writeln!(text, "requests are not linked: {why}")?;
     }
+    if links.requests_dropped > 0 {
+        let requests = links.requests_dropped;
+        writeln!(
+            text,
+            "requests not linked, for lack of memory (--memory): {requests}"
+        )?;
+    }
     if links.events_cut > 0 {
         let events = links.events_cut;
         writeln!(

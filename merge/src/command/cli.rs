@@ -89,8 +89,8 @@ struct Arguments {
     /// Write all events in the order of their times
     #[arg(long, conflicts_with_all = ["verbatim", "split"], help_heading = RARE, hide_short_help = true)]
     sort: bool,
-    /// Memory for --sort
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "512MiB", requires = "sort", help_heading = RARE, hide_short_help = true)]
+    /// Memory that the merge may take
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "256MiB", help_heading = RARE, hide_short_help = true)]
     memory: u64,
     /// Copy the lines as they were recorded
     #[arg(long, conflicts_with_all = ["window", "filter"], help_heading = RARE, hide_short_help = true)]
@@ -113,7 +113,7 @@ struct Arguments {
 }
 
 /// What says how to merge.
-const NOT_TO_CHECK: [&str; 25] = [
+const NOT_TO_CHECK: [&str; 26] = [
     "paths",
     "output",
     "gzip",
@@ -131,6 +131,7 @@ const NOT_TO_CHECK: [&str; 25] = [
     "request",
     "verbatim",
     "sort",
+    "memory",
     "no_link_requests",
     "offsets",
     "clock",
@@ -254,7 +255,8 @@ fn options(
         threads: arguments.threads,
         gzip: arguments.gzip,
         split: arguments.split,
-        sort: arguments.sort.then_some(arguments.memory),
+        sort: arguments.sort.then_some(arguments.memory / 2),
+        memory: Some(arguments.memory),
         keep_times: arguments.keep_times,
         settle: !arguments.no_settle,
         offsets: arguments.offsets.clone(),

@@ -1,12 +1,16 @@
-//! What one chunk says of requests, until it is handed over.
+//! The requests and flows of one chunk, before the collector takes them.
 
-use super::records::{Alias, FlowPhases, ProgramFlow, RequestReach};
+use super::args::form::{MAX_FORMS, family, forms};
+use super::args::ids::RequestId;
+use super::records::{FlowPhases, Mention, ProgramFlow, RequestReach};
+use std::collections::hash_map::Entry;
 use trace_store::hashed_map::HashedMap;
+use xxhash_rust::xxh3::xxh3_64;
 
-/// Most ids before they are handed over: a chunk that mentions more says of some of them twice. All workers together have no more than so many, as far as
-/// each has a few.
+/// Maximum number of ids in a batch. A chunk that mentions more of them is handed over in parts.
 const MOST: usize = 1 << 14;
 const LEAST: usize = 1 << 10;
+/// Maximum number of ids in the batches of all workers, as far as each may have [`LEAST`].
 const MOST_OF_ALL: usize = 1 << 16;
 
 /// Returns the maximum number of ids in the batch of one of so many workers.
@@ -14,15 +18,50 @@ pub(super) fn most_of_batch(workers: usize) -> usize {
     (MOST_OF_ALL / workers.max(1)).clamp(LEAST, MOST)
 }
 
-/// The requests of a chunk.
+/// The requests and flows of a chunk, or of a part of it.
 #[derive(Default)]
 pub(super) struct Batch {
-    pub(super) requests: HashedMap<RequestReach>,
+    pub(super) requests: HashedMap<FoundId>,
+    /// Keys of the shorter forms of these ids.
+    pub(super) forms: Vec<u64>,
+    /// Ids of an engine with the id of the client.
+    pub(super) clients: HashedMap<ClientAlias>,
     /// Flows that other processes may continue, by flow and thread.
     pub(super) flows: HashedMap<ProgramFlow>,
     /// The other flows.
     pub(super) phases: HashedMap<FlowPhases>,
-    pub(super) aliases: Vec<Alias>,
+}
+
+/// An id, and where its events are.
+pub(super) struct FoundId {
+    pub(super) id: ListedId,
+    /// The range of its forms in [`Batch::forms`], best first. It is empty if the collector has them already.
+    pub(super) forms: (usize, usize),
+    pub(super) reach: RequestReach,
+}
+
+/// An id of a list.
+#[derive(Clone, Copy)]
+pub(super) struct ListedId {
+    pub(super) key: u64,
+    /// The hash by which the ids of a request are kept or dropped together.
+    pub(super) family: u64,
+}
+
+/// An id of an engine and the id by which the client knows the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ClientAlias {
+    pub(super) id: u64,
+    pub(super) client: u64,
+    /// The family of the engine's id.
+    pub(super) family: u64,
+}
+
+impl ClientAlias {
+    /// Returns a hash of the pair.
+    pub(super) fn key(&self) -> u64 {
+        self.id ^ self.client.rotate_left(32)
+    }
 }
 
 impl Batch {
@@ -32,8 +71,85 @@ impl Batch {
 
     pub(super) fn clear(&mut self) {
         self.requests.clear();
+        self.forms.clear();
+        self.clients.clear();
         self.flows.clear();
         self.phases.clear();
-        self.aliases.clear();
+    }
+
+    /// Adds an event with an id. Ids of different scopes are different requests.
+    #[inline(always)]
+    pub(super) fn see(&mut self, id: &RequestId<'_>, scope: u64, mention: &Mention) {
+        let key = id.key ^ scope;
+        match self.requests.entry(key) {
+            Entry::Occupied(mut found) => found.get_mut().reach.see(mention),
+            Entry::Vacant(new) => {
+                let text = id.text();
+                let start = self.forms.len();
+                add_forms(&text, scope, &mut self.forms);
+                let family = xxh3_64(family(&text)) ^ scope;
+                new.insert(FoundId {
+                    id: ListedId { key, family },
+                    forms: (start, self.forms.len()),
+                    reach: RequestReach::of(*mention),
+                });
+            }
+        }
+    }
+
+    /// Returns an id that was just added.
+    pub(super) fn listed(&self, key: u64) -> ListedId {
+        let found = self.requests.get(&key);
+        found.map_or(ListedId { key, family: key }, |found| found.id)
+    }
+
+    /// Adds the events of a list to one of its ids.
+    pub(super) fn see_listed(&mut self, id: ListedId, reach: &RequestReach) {
+        let found = self.requests.entry(id.key);
+        let found = found.or_insert_with(|| FoundId {
+            id,
+            forms: (0, 0),
+            reach: RequestReach::NONE,
+        });
+        found.reach.add(reach);
+    }
+
+    /// Notes that an id of the engine and one of the client are of the same request.
+    pub(super) fn see_client(&mut self, id: &RequestId<'_>, client: &RequestId<'_>, scope: u64) {
+        let mut alias = ClientAlias {
+            id: id.key ^ scope,
+            client: client.key ^ scope,
+            family: 0,
+        };
+        if let Entry::Vacant(new) = self.clients.entry(alias.key()) {
+            alias.family = xxh3_64(family(&id.text())) ^ scope;
+            new.insert(alias);
+        }
+    }
+}
+
+/// Appends the keys of the shorter forms of an id. The shortest is the best one, because it is what a client or proxy knows.
+fn add_forms(id: &[u8], scope: u64, keys: &mut Vec<u64>) {
+    let mut found = [(0, 0); MAX_FORMS];
+    let mut len = 0;
+    forms(id, |form| {
+        found[len] = (form.len(), xxh3_64(form) ^ scope);
+        len += 1;
+    });
+    let found = &mut found[..len];
+    found.sort_unstable();
+    keys.extend(found.iter().map(|(_, key)| key));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shorter_forms_come_first() {
+        let mut keys = Vec::new();
+        add_forms(b"cmpl-abc-0", 5, &mut keys);
+        let expected = ["abc", "abc-0", "cmpl-abc"].map(|form| xxh3_64(form.as_bytes()) ^ 5);
+        assert_eq!(keys, expected);
     }
 }

@@ -3,19 +3,18 @@
 use super::args::ids::RequestId;
 use super::asked_ids::AskedIds;
 use super::batch::Batch;
-use super::bloom::KnownKeys;
 use super::gather::Scratch;
 use super::links::Links;
-use super::origin::ChunkOrigin;
 use super::program::first_spans::FirstSpanLog;
 use super::program::styles::Styles;
-use super::records::{Alias, FlowPhases, ProgramFlow, Request};
-use super::resolve::{GatheredRequests, resolve};
+use super::records::{DroppedRequest, FlowPhases, ProgramFlow};
+use super::requests::RequestMap;
+use super::resolve::{Gathered, resolve};
 use crate::clock::time_map::TimeMap;
 use crate::fragment::recording::Recording;
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
-use crate::store::sorter::{Log, Record, Runs, Sorter, run};
+use crate::store::sorter::{Runs, Sorter};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
@@ -23,11 +22,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most bytes of records in memory in the first pass.
-const REQUEST_BYTES: usize = 8 << 20;
+/// Maximum bytes of records in memory before they go to a temporary file.
 const FLOW_BYTES: usize = 4 << 20;
 const PHASE_BYTES: usize = 2 << 20;
-const ALIAS_BYTES: usize = 4 << 20;
+const DROPPED_BYTES: usize = 2 << 20;
+
+/// The recording of a chunk's events, and what the ids and times there mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ChunkOrigin {
+    pub(super) source: usize,
+    /// Combined with each key. It is 0, except for runs that are kept apart.
+    pub(super) scope: u64,
+    pub(super) clock: u32,
+    pub(super) recording: usize,
+    /// True for our own recordings. Flows of other profilers mean other things, so they are not checked for a start and an end.
+    pub(super) is_ours: bool,
+}
 
 pub(crate) struct Collector<'f> {
     /// Scope and clock of each recording.
@@ -38,7 +48,6 @@ pub(crate) struct Collector<'f> {
     clocks: Vec<usize>,
     /// Where temporary files may be.
     folders: &'f [PathBuf],
-    known: KnownKeys,
     pools: Mutex<Pools<'f>>,
     cut: AtomicU64,
     /// The requests to link, where not all are.
@@ -51,17 +60,24 @@ pub(crate) struct Collector<'f> {
 }
 
 struct Pools<'f> {
-    requests: Sorter<'f, Request>,
+    requests: RequestMap,
+    /// The requests for which the map has no room, to count them.
+    dropped: Sorter<'f, DroppedRequest>,
     flows: Sorter<'f, ProgramFlow>,
     phases: Sorter<'f, FlowPhases>,
-    aliases: Log<'f, Alias>,
-    /// What went wrong with a temporary file. Nothing is taken after that.
+    /// The first error of a temporary file. Nothing is taken after that.
     failure: Option<io::Error>,
 }
 
 impl<'f> Collector<'f> {
-    /// Makes one for recordings; `by_run` tells whether the same id in two runs is two requests. Recordings that name no run belong to the only one.
-    pub(crate) fn new(recordings: &[Recording], by_run: bool, folders: &'f [PathBuf]) -> Self {
+    /// Creates a collector for recordings, which takes about `bound_bytes` of memory at most. With `by_run` the same id in two runs is two requests.
+    /// Recordings that name no run belong to the only one.
+    pub(crate) fn new(
+        recordings: &[Recording],
+        by_run: bool,
+        bound_bytes: usize,
+        folders: &'f [PathBuf],
+    ) -> Self {
         let by_run = by_run && runs(recordings) > 1;
         let ours = recordings.iter().map(|of| of.header().is_some());
         let ours: Vec<bool> = ours.collect();
@@ -86,12 +102,11 @@ impl<'f> Collector<'f> {
             ours,
             clocks,
             folders,
-            known: KnownKeys::new(),
             pools: Mutex::new(Pools {
-                requests: Sorter::in_any(folders, REQUEST_BYTES),
+                requests: RequestMap::new(bound_bytes),
+                dropped: Sorter::in_any(folders, DROPPED_BYTES),
                 flows: Sorter::in_any(folders, FLOW_BYTES),
                 phases: Sorter::in_any(folders, PHASE_BYTES),
-                aliases: Log::new(folders, ALIAS_BYTES),
                 failure: None,
             }),
             cut: AtomicU64::new(0),
@@ -118,13 +133,13 @@ impl<'f> Collector<'f> {
         self.only.get_or_init(|| asked);
     }
 
-    /// Whether the request with this id is to be linked.
+    /// Returns true if the request with this id is to be linked.
     pub(super) fn links(&self, id: &RequestId<'_>) -> bool {
         let has = |asked: &AskedIds| std::str::from_utf8(&id.text()).is_ok_and(|id| asked.has(id));
         self.only.get().is_none_or(has)
     }
 
-    /// Where the events of a chunk of a source come from.
+    /// Returns the origin of a chunk of a source.
     pub(super) fn origin(&self, chunk: &Chunk, source: &Source<'_>) -> ChunkOrigin {
         let (scope, clock) = self.origins[source.recording];
         ChunkOrigin {
@@ -136,45 +151,22 @@ impl<'f> Collector<'f> {
         }
     }
 
-    /// Takes what was found in a chunk, or a part of it, and leaves nothing there.
+    /// Takes what was found in a chunk, or in a part of it, and leaves the batch empty.
     pub(super) fn add(&self, found: &mut Batch, origin: ChunkOrigin) {
-        let flows = found.flows.values().map(|flow| flow.key);
-        let keys = found.requests.keys().copied().chain(flows);
-        keys.for_each(|key| self.known.add(key));
         let mut pools = self.pools();
         if pools.failure.is_none() {
-            let requests = pools.requests.make_room(found.requests.len());
-            let flows = pools.flows.make_room(found.flows.len());
             let taken = pools.take(found, origin.clock);
-            pools.note(taken);
-            drop(pools);
-            self.put_aside(requests, |pools| &mut pools.requests);
-            self.put_aside(flows, |pools| &mut pools.flows);
+            pools.failure = taken.err();
         }
+        drop(pools);
         found.clear();
-    }
-
-    /// Sorts and writes what was taken out of memory while others go on.
-    fn put_aside<R: Record>(
-        &self,
-        records: Option<Vec<R>>,
-        sorter: impl for<'p> FnOnce(&'p mut Pools<'f>) -> &'p mut Sorter<'f, R>,
-    ) {
-        if let Some(mut records) = records {
-            let run = run(&mut records, self.folders);
-            let mut pools = self.pools();
-            let sorter = sorter(&mut pools);
-            sorter.take_back(records);
-            let added = run.and_then(|run| sorter.add(run));
-            pools.note(added);
-        }
     }
 
     fn pools(&self) -> MutexGuard<'_, Pools<'f>> {
         self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts events of which not all ids count.
+    /// Counts events with more ids than count.
     pub(super) fn add_cut(&self, events: u64) {
         self.cut.fetch_add(events, Ordering::Relaxed);
     }
@@ -198,49 +190,39 @@ impl<'f> Collector<'f> {
             .unwrap_or_else(PoisonError::into_inner);
         pools.failure.map_or(Ok(()), Err)?;
         let map = |recording: &usize| maps.get(*recording).cloned().unwrap_or_default();
-        let mut resolved = resolve(GatheredRequests {
-            requests: pools.requests.runs(),
+        let maps: Vec<TimeMap> = self.clocks.iter().map(map).collect();
+        let mut resolved = resolve(Gathered {
+            requests: pools.requests,
             flows: pools.flows.runs(),
-            aliases: pools.aliases.finish()?,
-            known: self.known,
-            maps: self.clocks.iter().map(map).collect(),
-            folders: self.folders,
+            dropped: pools.dropped.runs(),
+            maps: &maps,
         })?;
         let local: Runs<FlowPhases> = pools.phases.runs();
         resolved.loose.add_local(&local)?;
         let first_spans = self.first_spans.map(FirstSpanLog::finish).transpose()?;
-        Links::new(
+        Ok(Links::new(
             self.origins,
             resolved,
             first_spans,
             self.styles.into_texts(),
-        )
+        ))
     }
 }
 
 impl Pools<'_> {
     fn take(&mut self, found: &Batch, clock: u32) -> io::Result<()> {
-        for (key, reach) in &found.requests {
-            self.requests.push(Request {
-                key: *key,
-                clock,
-                reach: *reach,
-            })?;
-        }
+        let (mut dropped, sorter) = (Ok(()), &mut self.dropped);
+        self.requests.add(found, clock, |request| {
+            if dropped.is_ok() {
+                dropped = sorter.push(request);
+            }
+        });
+        dropped?;
         for flow in found.flows.values() {
             self.flows.push(*flow)?;
         }
-        for phases in found.phases.values() {
-            self.phases.push(*phases)?;
-        }
-        let mut aliases = found.aliases.iter();
-        aliases.try_for_each(|alias| self.aliases.push(*alias))
-    }
-
-    fn note(&mut self, result: io::Result<()>) {
-        if let Err(error) = result {
-            self.failure.get_or_insert(error);
-        }
+        let mut phases = found.phases.values();
+        phases.try_for_each(|phases| self.phases.push(*phases))
     }
 }
 

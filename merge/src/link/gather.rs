@@ -1,17 +1,15 @@
-//! The first pass: which requests the events of a chunk belong to, and where the first and the last event of each stands.
+//! The first pass: finds the requests of a chunk's events, and the first and the last event of each.
 
 use super::args::candidates::{Hits, offset};
-use super::args::form::forms;
 use super::args::ids::{IdLine, RequestId, RequestIds};
 use super::args::list_cache::Lists;
-use super::batch::{Batch, most_of_batch};
+use super::batch::{Batch, ListedId, most_of_batch};
 use super::binding::binds;
-use super::collector::Collector;
-use super::origin::ChunkOrigin;
+use super::collector::{ChunkOrigin, Collector};
 use super::program::first_spans::ChunkFirstSpans;
 use super::program::flow_threads::ThreadKeys;
 use super::program::styles::{Style, StyleCache, members_of};
-use super::records::{Alias, EventPlace, FlowPhases, INSTANT, Mention, ProgramFlow, RequestReach};
+use super::records::{EventPlace, FlowPhases, INSTANT, Mention, ProgramFlow, RequestReach};
 use crate::event::flow;
 use crate::event::json::Span;
 use crate::event::line::{Event, parse_canonical};
@@ -20,7 +18,6 @@ use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::pass::visitor::{CachedLine, ChunkVisitor, Visitor};
 use sa_format::Phase;
-use std::collections::hash_map::Entry;
 
 /// Looks at the events of one chunk.
 pub(crate) struct Gather<'a, 'f> {
@@ -63,9 +60,9 @@ enum FlowEventId {
     Global(u64),
 }
 
-/// The requests of a list, and where events with it stand that were not yet noted of each of them.
+/// The requests of a list, and the events with it that are not yet noted of each of them.
 struct Listed {
-    keys: Vec<u64>,
+    ids: Vec<ListedId>,
     reach: RequestReach,
     /// The threads on which spans with it are known to be first spans or not, each with the begin of the first one.
     threads: Vec<(u64, i64)>,
@@ -247,8 +244,8 @@ impl<'a, 'f> Gather<'a, 'f> {
             let is_first = mention.is_span() && list.known.is_first_on(mention);
             if is_first && self.collector.first_spans.is_some() {
                 let first_spans = &mut self.scratch.first_spans;
-                let keys = list.known.keys.iter();
-                keys.for_each(|key| first_spans.see(*key, mention));
+                let ids = list.known.ids.iter();
+                ids.for_each(|id| first_spans.see(id.key, mention));
             }
             return list.known.reach.see(mention);
         }
@@ -257,19 +254,9 @@ impl<'a, 'f> Gather<'a, 'f> {
         let has_first = mention.is_span() && collector.first_spans.is_some();
         let linked = |id: &&RequestId<'_>| collector.links(id);
         for id in self.ids.of_requests().iter().filter(linked) {
-            let key = id.key ^ scope;
-            let Scratch {
-                batch, first_spans, ..
-            } = &mut self.scratch;
-            match batch.requests.entry(key) {
-                Entry::Occupied(mut known) => known.get_mut().see(mention),
-                Entry::Vacant(new) => {
-                    new.insert(RequestReach::of(*mention));
-                    add_forms(id, scope, &mut batch.aliases);
-                }
-            }
+            self.scratch.batch.see(id, scope, mention);
             if has_first {
-                first_spans.see(key, mention);
+                self.scratch.first_spans.see(id.key ^ scope, mention);
             }
         }
         self.client();
@@ -283,32 +270,27 @@ impl<'a, 'f> Gather<'a, 'f> {
 
     /// Notes that an id of the client and those of the engine are of the same request.
     fn client(&mut self) {
-        let Some(client) = self.ids.client() else {
-            return;
-        };
-        let scope = self.origin.scope;
-        let other = client.key ^ scope;
-        let alias = |id: &RequestId<'_>| Alias {
-            other,
-            id: id.key ^ scope,
-            reason: 0,
-        };
-        let inside = self.ids.of_requests().iter().map(alias);
-        self.scratch.batch.aliases.extend(inside);
+        if let Some(client) = self.ids.client() {
+            for id in self.ids.of_requests() {
+                let batch = &mut self.scratch.batch;
+                batch.see_client(id, client, self.origin.scope);
+            }
+        }
     }
 
     /// Keeps a list: the next event with it is noted of all its requests at once.
     fn keep(&mut self, text: &'a [u8], len: usize) {
         let collector = self.collector;
+        let (batch, scope) = (&mut self.scratch.batch, self.origin.scope);
         let ids = self.ids.of_requests().iter();
-        let keys = ids.filter(|id| collector.links(id));
+        let ids = ids.filter(|id| collector.links(id));
         let listed = Listed {
-            keys: keys.map(|id| id.key ^ self.origin.scope).collect(),
+            ids: ids.map(|id| batch.listed(id.key ^ scope)).collect(),
             reach: RequestReach::NONE,
             threads: Vec::new(),
         };
         if let Some(forgotten) = self.lists.keep(text, len, listed) {
-            note(&mut self.scratch.batch, &forgotten);
+            note(batch, &forgotten);
         }
     }
 
@@ -405,24 +387,11 @@ fn spread(style: Style) -> u64 {
     u64::from(style.0 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Notes of each request of a list where events with it stand.
+/// Adds the events with a list to each of its requests.
 fn note(batch: &mut Batch, listed: &Listed) {
-    if listed.reach == RequestReach::NONE {
-        return;
+    if listed.reach != RequestReach::NONE {
+        for id in &listed.ids {
+            batch.see_listed(*id, &listed.reach);
+        }
     }
-    for key in &listed.keys {
-        let known = batch.requests.entry(*key).or_insert(listed.reach);
-        known.add(&listed.reach);
-    }
-}
-
-/// The shorter the form, the better: it is what a client or proxy knows.
-fn add_forms(id: &RequestId<'_>, scope: u64, aliases: &mut Vec<Alias>) {
-    forms(&id.text(), |form| {
-        aliases.push(Alias {
-            other: xxhash_rust::xxh3::xxh3_64(form) ^ scope,
-            id: id.key ^ scope,
-            reason: form.len() as u64,
-        });
-    });
 }

@@ -1,14 +1,12 @@
 //! The requests to link, as the second pass needs them.
 
 use super::args::candidates::Hits;
-use super::origin::LinkedSource;
 use super::program::first_spans::FirstSpans;
-use super::program::flow_threads::FlowThreads;
 use super::program::loose_flows::LooseFlows;
 use super::resolve::Resolved;
-use super::table::{LinkTables, Lookup, ProgramFlows};
+use super::table::{LinkTable, Lookup, ProgramFlows};
 use super::times::Times;
-use super::write::{Aim, Linker};
+use super::write::{Aim, LinkedSource, Linker};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use serde::Serialize;
@@ -26,6 +24,10 @@ pub struct LinkReport {
     /// Flows of the program that lead nowhere. Absent if only a part of the run is shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loose_flows: Vec<LooseFlows>,
+    /// Requests that are not linked, although they have at least two events, because there is no memory for more links
+    /// ([`Options::memory`](crate::Options::memory)).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub requests_dropped: u64,
     /// Events that carry more ids than count.
     #[serde(skip_serializing_if = "is_zero")]
     pub events_cut: u64,
@@ -42,7 +44,7 @@ fn is_zero(number: &u64) -> bool {
 /// What the second pass needs to know.
 pub(crate) struct Links {
     origins: Vec<(u64, u32)>,
-    tables: Option<(LinkTables, ProgramFlows)>,
+    tables: Option<(LinkTable, ProgramFlows)>,
     first_spans: Option<FirstSpans>,
     times: Times,
     pub(crate) report: LinkReport,
@@ -54,28 +56,29 @@ impl Links {
         resolved: Resolved,
         first_spans: Option<FirstSpans>,
         styles: Vec<Vec<u8>>,
-    ) -> std::io::Result<Links> {
-        let tables = LinkTables::new(resolved.single, resolved.grouped)?;
+    ) -> Links {
         let report = LinkReport {
             requests: resolved.requests,
+            requests_dropped: resolved.dropped,
             loose_flows: resolved.loose.report(&styles),
             ..LinkReport::default()
         };
         let flows = ProgramFlows {
-            threads: FlowThreads::new(resolved.threads)?,
+            threads: resolved.threads,
             styles,
             has_leads: resolved.leads > 0,
         };
-        Ok(Links {
+        let links = resolved.links;
+        Links {
             origins,
-            tables: (!tables.is_empty()).then_some((tables, flows)),
+            tables: (!links.is_empty()).then_some((links, flows)),
             first_spans,
             times: resolved.times,
             report,
-        })
+        }
     }
 
-    /// Those of no request.
+    /// Returns the links of no request.
     pub(super) fn none(failed: &str) -> Links {
         Links {
             origins: Vec::new(),
@@ -89,10 +92,10 @@ impl Links {
         }
     }
 
-    /// A worker's view; `None` if there is nothing to link.
+    /// Returns a worker's view, or `None` if there is nothing to link.
     pub(crate) fn lookup(&self) -> Option<Lookup<'_>> {
-        let (tables, flows) = self.tables.as_ref()?;
-        Some(Lookup::new(tables, flows))
+        let (links, flows) = self.tables.as_ref()?;
+        Some(Lookup::new(links, flows))
     }
 
     /// Points a linker at one line of a chunk, whose times are moved by `shift_ns`. Returns true if the line may get flow events.

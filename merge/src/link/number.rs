@@ -1,6 +1,6 @@
 //! Links are numbered as they are made.
 
-use super::records::{Link, OwnFlow, Request, RequestReach};
+use super::records::{Link, OwnFlow, RequestReach};
 use super::times::Times;
 
 /// Makes the links of requests, and remembers how many there are and when.
@@ -20,14 +20,14 @@ impl Numbers {
     /// Returns the link of a request, if it may have arrows. Flows are numbered, because short ids make short lines.
     ///
     /// An arrow needs two events. One is enough if the program draws a flow that it may join.
-    pub(super) fn link(&mut self, request: &Request, own: Option<OwnFlow>) -> Option<Link> {
+    pub(super) fn link(&mut self, reach: &RequestReach, own: Option<OwnFlow>) -> Option<Link> {
         let RequestReach {
             first,
             second_ns,
             last,
-        } = request.reach;
-        let has_events = request.reach != RequestReach::NONE;
-        if !(request.reach.is_chain() || own.is_some() && has_events) {
+        } = *reach;
+        let has_events = *reach != RequestReach::NONE;
+        if !(reach.is_chain() || own.is_some() && has_events) {
             return None;
         }
         // An arrow from the span in which the flow starts to itself would say nothing.
@@ -51,7 +51,6 @@ impl Numbers {
             Some(_) => {}
         }
         Some(Link {
-            key: request.key,
             flow: self.flows,
             first: first.place,
             last: last.1,
@@ -66,8 +65,8 @@ mod tests {
     use crate::link::program::styles::Style;
     use crate::link::records::{EventPlace, INSTANT, Mention};
 
-    /// A request with spans of 10 ns on thread 7, given by begin and place.
-    fn request(key: u64, events: &[(i64, u64)]) -> Request {
+    /// Returns a request with spans of 10 ns on thread 7, given by begin and place.
+    fn request(events: &[(i64, u64)]) -> RequestReach {
         let mut reach = RequestReach::NONE;
         events.iter().for_each(|(ts_ns, place)| {
             reach.see(&Mention {
@@ -77,11 +76,7 @@ mod tests {
                 end_ns: ts_ns + 10,
             });
         });
-        Request {
-            key,
-            clock: 0,
-            reach,
-        }
+        reach
     }
 
     fn own(start_ns: i64, thread: u64) -> OwnFlow {
@@ -100,16 +95,16 @@ mod tests {
     fn a_request_has_a_number_if_it_has_two_events_or_one_that_joins_a_flow() {
         let mut numbers = Numbers::default();
         let mut flow = |own, events: &[_]| {
-            let link = numbers.link(&request(9, events), own);
-            link.map(|link| (link.key, link.flow, link.first.0, link.last.0))
+            let link = numbers.link(&request(events), own);
+            link.map(|link| (link.flow, link.first.0, link.last.0))
         };
         let own = own(1, 0);
-        assert_eq!(flow(None, &[(10, 4), (30, 8), (20, 6)]), Some((9, 1, 4, 8)));
+        assert_eq!(flow(None, &[(10, 4), (30, 8), (20, 6)]), Some((1, 4, 8)));
         assert_eq!(flow(None, &[(100, 4)]), None);
         assert_eq!(flow(None, &[]), None);
         assert_eq!(flow(Some(own), &[]), None);
-        assert_eq!(flow(None, &[(60, 2), (50, 12)]), Some((9, 2, 12, 2)));
-        assert_eq!(flow(Some(own), &[(100, 4)]), Some((9, 3, 4, 4)));
+        assert_eq!(flow(None, &[(60, 2), (50, 12)]), Some((2, 12, 2)));
+        assert_eq!(flow(Some(own), &[(100, 4)]), Some((3, 4, 4)));
         assert_eq!((numbers.flows, numbers.requests), (3, 2));
         assert!(numbers.times.meet((10, 10)) && numbers.times.meet((55, 55)));
         assert!(!numbers.times.meet((31, 49)) && !numbers.times.meet((61, 120)));
@@ -119,7 +114,7 @@ mod tests {
     fn arrows_lead_to_the_programs_flow_from_every_span_but_the_one_in_which_it_starts() {
         let lead = |own, events: &[_]| {
             let mut numbers = Numbers::default();
-            let link = numbers.link(&request(9, events), Some(own)).unwrap();
+            let link = numbers.link(&request(events), Some(own)).unwrap();
             let has_lead = link.own.is_some_and(|own| own.has_lead);
             assert_eq!(numbers.leads, u64::from(has_lead));
             assert_eq!(numbers.times.meet((0, i64::MAX)), has_lead);
@@ -130,8 +125,8 @@ mod tests {
         // On another thread, and after the span.
         assert!(lead(own(105, 8), &[(100, 4)]) && lead(own(111, 7), &[(100, 4)]));
         assert!(!lead(own(100, 8), &[(100, 4)]));
-        let mut instant = request(9, &[(100, 4)]);
-        instant.reach.first.end_ns = INSTANT;
+        let mut instant = request(&[(100, 4)]);
+        instant.first.end_ns = INSTANT;
         let link = Numbers::default().link(&instant, Some(own(105, 7)));
         assert!(link.unwrap().own.unwrap().has_lead);
     }

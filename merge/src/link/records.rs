@@ -1,6 +1,5 @@
-//! What is known of a request between the passes, as records of numbers that can be sorted and put aside.
-
-mod record;
+//! Facts about requests and flows: those that the first pass collects, and those that the second pass needs. Flows are sorted as records, in temporary files
+//! if they are many.
 
 use super::program::styles::Style;
 use crate::clock::time_map::TimeMap;
@@ -9,8 +8,7 @@ use crate::store::sorter::Record;
 const UNFINISHED: u64 = 1;
 const OFFSET_BITS: u32 = 40;
 
-/// Where an event stands: its source, its offset in that, and whether it is an unfinished span. No two events have the same one, and they are in the order of
-/// the trace.
+/// The place of an event: its source, its offset there, and whether it is an unfinished span. Each event has its own, in the order of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EventPlace(pub(super) u64);
 
@@ -50,7 +48,7 @@ impl Mention {
         self.thread == flow.thread && (self.ts_ns..=self.end_ns).contains(&flow.start_ns)
     }
 
-    /// The same on another time axis.
+    /// Moves it to another time axis.
     pub(super) fn placed(self, map: &TimeMap) -> Mention {
         Mention {
             ts_ns: map.at(self.ts_ns),
@@ -73,7 +71,7 @@ pub(super) struct RequestReach {
 }
 
 impl RequestReach {
-    /// That of no event.
+    /// The reach of no event.
     pub(super) const NONE: RequestReach = RequestReach {
         first: Mention {
             ts_ns: i64::MAX,
@@ -104,6 +102,7 @@ impl RequestReach {
         self.last = self.last.max((mention.ts_ns, mention.place));
     }
 
+    /// Adds other events.
     pub(super) fn add(&mut self, other: &RequestReach) {
         let (first, later) = (self.first.min(other.first), self.first.max(other.first));
         self.second_ns = self.second_ns.min(other.second_ns);
@@ -115,7 +114,7 @@ impl RequestReach {
         self.last = self.last.max(other.last);
     }
 
-    /// The same on another time axis.
+    /// Moves it to another time axis.
     pub(super) fn placed(self, map: &TimeMap) -> RequestReach {
         if self == RequestReach::NONE {
             return self;
@@ -130,24 +129,9 @@ impl RequestReach {
         }
     }
 
-    /// Whether it is more than one event.
+    /// Returns true if it has more than one event.
     pub(super) fn is_chain(&self) -> bool {
         self.first.place < EventPlace(u64::MAX) && self.first.place != self.last.1
-    }
-}
-
-/// An id in the events of one clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Request {
-    pub(super) key: u64,
-    pub(super) clock: u32,
-    pub(super) reach: RequestReach,
-}
-
-impl Request {
-    /// Adds what is known of the same request otherwise.
-    pub(super) fn add(&mut self, other: &Request) {
-        self.reach.add(&other.reach);
     }
 }
 
@@ -185,7 +169,7 @@ impl ProgramFlow {
         self.has_our_rest |= other.has_our_rest;
     }
 
-    /// The same on another time axis.
+    /// Moves it to another time axis.
     pub(super) fn placed(self, map: &TimeMap) -> ProgramFlow {
         let placed = |ns| match ns {
             i64::MAX => i64::MAX,
@@ -200,13 +184,6 @@ impl ProgramFlow {
     }
 }
 
-/// A thread on which the program draws a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct FlowThread {
-    /// The key of the flow and the thread ([`super::program::flow_threads::flow_thread`]).
-    pub(super) key: u64,
-}
-
 /// Which events there are of a flow of a single process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FlowPhases {
@@ -217,39 +194,10 @@ pub(super) struct FlowPhases {
     pub(super) has_other: bool,
 }
 
-/// The key of an id that is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RequestKey(pub(super) u64);
-
-/// An id that may stand for the same request as another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Alias {
-    /// The other.
-    pub(super) other: u64,
-    pub(super) id: u64,
-    /// How good a reason there is, 0 being the best.
-    pub(super) reason: u64,
-}
-
-/// An id and the one that it stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Root {
-    pub(super) id: u64,
-    pub(super) reason: u64,
-    pub(super) root: u64,
-}
-
-/// An id of a request that several stand for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RequestAlias {
-    pub(super) root: u64,
-    pub(super) id: u64,
-}
-
-/// How an id is linked: the flow of its request, and where that begins and ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The flow of a request, and the events with which it begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
-    pub(super) key: u64,
+    /// The number of the merge's own flow.
     pub(super) flow: u64,
     pub(super) first: EventPlace,
     pub(super) last: EventPlace,
@@ -275,45 +223,140 @@ pub(super) struct OwnFlow {
     pub(super) is_elsewhere: bool,
 }
 
-/// Records that begin with a key.
-pub(super) trait Keyed: Record {
-    fn key(&self) -> u64;
+/// An id of a request for which there was no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct DroppedRequest {
+    /// The hash that the ids of the request have in common.
+    pub(super) family: u64,
+    /// The place of any of its events.
+    place: EventPlace,
+    /// True if it has more than one event.
+    is_chain: bool,
 }
 
-impl Keyed for Request {
-    fn key(&self) -> u64 {
-        self.key
+impl DroppedRequest {
+    pub(super) fn new(family: u64, reach: &RequestReach) -> DroppedRequest {
+        DroppedRequest {
+            family,
+            place: reach.first.place,
+            is_chain: reach.is_chain(),
+        }
+    }
+
+    /// Returns true if the request has at least two events, between which there would be an arrow.
+    pub(super) fn is_chain(&self) -> bool {
+        self.is_chain
     }
 }
 
-impl Keyed for Alias {
-    fn key(&self) -> u64 {
-        self.other
+fn store<const N: usize>(numbers: [u64; N], out: &mut Vec<u8>) {
+    numbers
+        .iter()
+        .for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+}
+
+fn load<const N: usize>(bytes: &[u8]) -> [u64; N] {
+    let (numbers, _) = bytes.as_chunks::<8>();
+    let numbers = numbers.first_chunk::<N>().copied().unwrap_or([[0; 8]; N]);
+    numbers.map(u64::from_le_bytes)
+}
+
+fn bit(is_set: bool, bit: u64) -> u64 {
+    if is_set { bit } else { 0 }
+}
+
+impl Record for ProgramFlow {
+    const BYTES: usize = 48;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        let bits = bit(self.has_our_start, 1 << 31) | bit(self.has_our_rest, 1 << 30);
+        let numbers = u64::from(self.clock) << 32 | u64::from(self.style.0) | bits;
+        let [start_ns, end_ns] = [self.start_ns, self.end_ns].map(i64::cast_unsigned);
+        store([self.key, self.id, numbers, self.thread], out);
+        store([start_ns, end_ns], out);
+    }
+
+    fn load(bytes: &[u8]) -> ProgramFlow {
+        let [key, id, numbers, thread, start_ns, end_ns] = load(bytes);
+        ProgramFlow {
+            key,
+            id,
+            style: style_of(numbers & ((1 << 30) - 1)),
+            thread,
+            clock: u32::try_from(numbers >> 32).unwrap_or(u32::MAX),
+            start_ns: start_ns.cast_signed(),
+            end_ns: end_ns.cast_signed(),
+            has_our_start: numbers & 1 << 31 != 0,
+            has_our_rest: numbers & 1 << 30 != 0,
+        }
+    }
+
+    /// Makes what a thread draws of a flow one record.
+    fn join(&mut self, next: &ProgramFlow) -> bool {
+        let is_same = self.is_same_flow(next) && self.thread == next.thread;
+        if is_same {
+            self.add(next);
+        }
+        is_same
     }
 }
 
-impl Keyed for RequestAlias {
-    fn key(&self) -> u64 {
-        self.root
+impl Record for FlowPhases {
+    const BYTES: usize = 16;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        let phases = u64::from(self.has_start) << 1 | u64::from(self.has_other);
+        store([self.key, u64::from(self.style.0) << 2 | phases], out);
+    }
+
+    fn load(bytes: &[u8]) -> FlowPhases {
+        let [key, numbers] = load(bytes);
+        FlowPhases {
+            key,
+            style: style_of(numbers >> 2),
+            has_start: numbers & 2 != 0,
+            has_other: numbers & 1 != 0,
+        }
+    }
+
+    fn join(&mut self, next: &FlowPhases) -> bool {
+        let is_same = self.key == next.key;
+        if is_same {
+            self.has_start |= next.has_start;
+            self.has_other |= next.has_other;
+        }
+        is_same
     }
 }
 
-impl Keyed for RequestKey {
-    fn key(&self) -> u64 {
-        self.0
+impl Record for DroppedRequest {
+    const BYTES: usize = 24;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        store([self.family, self.place.0, self.is_chain.into()], out);
+    }
+
+    fn load(bytes: &[u8]) -> DroppedRequest {
+        let [family, place, is_chain] = load(bytes);
+        DroppedRequest {
+            family,
+            place: EventPlace(place),
+            is_chain: is_chain != 0,
+        }
+    }
+
+    /// Makes the ids of a request one.
+    fn join(&mut self, next: &DroppedRequest) -> bool {
+        let is_same = self.family == next.family;
+        if is_same {
+            self.is_chain |= next.is_chain || self.place != next.place;
+        }
+        is_same
     }
 }
 
-impl Keyed for ProgramFlow {
-    fn key(&self) -> u64 {
-        self.key
-    }
-}
-
-impl Keyed for Root {
-    fn key(&self) -> u64 {
-        self.id
-    }
+fn style_of(number: u64) -> Style {
+    Style(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -330,31 +373,28 @@ mod tests {
     }
 
     #[test]
-    fn records_of_one_id_and_clock_become_one() {
-        let request = |clock, ts_ns, offset| Request {
-            key: 7,
-            clock,
-            reach: RequestReach::of(mention(ts_ns, EventPlace::new(1, offset, false))),
+    fn a_chain_has_two_events() {
+        assert!(!RequestReach::NONE.is_chain());
+        let mut reach = RequestReach::of(mention(1, EventPlace(2)));
+        assert!(!reach.is_chain());
+        reach.see(&mention(1, EventPlace(3)));
+        assert!(reach.is_chain());
+        let none = RequestReach::NONE;
+        assert_eq!(none.placed(&TimeMap::shift(9)), none);
+    }
+
+    #[test]
+    fn ids_of_one_dropped_request_are_counted_once() {
+        let request = |family, place| {
+            let reach = RequestReach::of(mention(1, EventPlace(place)));
+            DroppedRequest::new(family, &reach)
         };
-        let mut both = request(3, -5, 100);
-        assert!(both.join(&request(3, 9, 50)));
-        assert!(!both.join(&request(4, 9, 50)));
-        assert_eq!((both.key, both.clock), (7, 3));
-        assert_eq!(
-            both.reach.first,
-            mention(-5, EventPlace::new(1, 100, false))
-        );
-        assert_eq!(both.reach.last, (9, EventPlace::new(1, 50, false)));
-        assert_eq!(both.reach.second_ns, 9);
-        assert!(both.reach.is_chain() && !RequestReach::NONE.is_chain());
-        assert!(!RequestReach::of(mention(1, EventPlace(2))).is_chain());
-        assert_eq!(
-            RequestReach::NONE.placed(&TimeMap::shift(9)),
-            RequestReach::NONE
-        );
-        let mut bytes = Vec::new();
-        both.store(&mut bytes);
-        assert_eq!((bytes.len(), Request::load(&bytes)), (Request::BYTES, both));
+        let mut one = request(4, 1);
+        assert!(one.join(&request(4, 1)) && !one.is_chain());
+        assert!(!one.join(&request(5, 2)) && !one.is_chain());
+        assert!(one.join(&request(4, 2)) && one.is_chain());
+        let mut whole = request(4, 1);
+        assert!(whole.join(&one) && whole.is_chain());
     }
 
     /// Events are added in any order, and both halves of a request may contain the same event.
@@ -403,24 +443,6 @@ mod tests {
             record.store(&mut bytes);
             assert_eq!((bytes.len(), R::load(&bytes)), (R::BYTES, record));
         }
-        let own = OwnFlow {
-            id: u64::MAX,
-            style: Style(255),
-            start_ns: -7,
-            end_ns: i64::MAX,
-            thread: 8,
-            has_lead: true,
-            is_elsewhere: false,
-        };
-        for own in [None, Some(own)] {
-            same(Link {
-                key: 1,
-                flow: 2,
-                first: EventPlace(3),
-                last: EventPlace(4),
-                own,
-            });
-        }
         for has_our_start in [false, true] {
             same(ProgramFlow {
                 key: 9,
@@ -434,7 +456,10 @@ mod tests {
                 has_our_rest: !has_our_start,
             });
         }
-        same(FlowThread { key: 3 });
+        let mut dropped = DroppedRequest::new(u64::MAX, &RequestReach::NONE);
+        same(dropped);
+        dropped.is_chain = true;
+        same(dropped);
     }
 
     #[test]

@@ -1,333 +1,225 @@
-//! Between the passes: ids that stand for one request become one, and of each request it is known where its flow begins and ends.
-//!
-//! Everything is done by sorting and by reading sorted records side by side, so that no number of requests needs more than a fixed part of memory. Ids are
-//! shared out by their keys, and each worker reads its share.
+//! Between the passes: finds the ids that mean the same request, and makes the link of each request.
 
-use super::bloom::KnownKeys;
-use super::buckets::Buckets;
-use super::canonical_id::{Leads, Roots};
-use super::cursor::Cursor;
-use super::number::Numbers;
-use super::partition::{Share, shares};
 use super::program::flow_threads::flow_thread;
-use super::program::flows::ProgramFlows;
+use super::program::flows::DrawnFlows;
 use super::program::loose_flows::LooseCounts;
-use super::records::{
-    Alias, FlowThread, Link, OwnFlow, ProgramFlow, Request, RequestAlias, RequestKey, Root,
-};
-use super::table::Ordered;
+use super::records::{DroppedRequest, OwnFlow, ProgramFlow, RequestReach};
+use super::requests::RequestMap;
+use super::table::LinkTable;
 use super::times::Times;
 use crate::clock::time_map::TimeMap;
-use crate::store::sorter::{Log, Record, Runs, Sorted, Sorter};
-use rayon::prelude::*;
+use crate::link::number::Numbers;
+use crate::store::sorter::Runs;
+use rayon::slice::ParallelSliceMut;
+use std::collections::hash_map::Entry;
 use std::io;
-use std::path::PathBuf;
+use trace_store::hashed_map::{HashedMap, HashedSet};
 
-/// Most bytes of records of one kind in memory.
-const BYTES: usize = 4 << 20;
-const LINK_BYTES: usize = 8 << 20;
-/// An id leads to its request over at most two to the power of so many others.
+/// The number of rounds in which chains of ids are shortened. Each halves them, so an id leads to its request over at most eight others.
 const ROUNDS: u32 = 3;
+/// The link of no request.
+const NONE: u32 = u32::MAX;
 
 /// What the first pass has found.
-pub(super) struct GatheredRequests<'f> {
-    pub(super) requests: Runs<Request>,
+pub(super) struct Gathered<'a> {
+    pub(super) requests: RequestMap,
     /// Flows of the program that may be requests'.
     pub(super) flows: Runs<ProgramFlow>,
-    /// In no order.
-    pub(super) aliases: Sorted<Alias>,
-    pub(super) known: KnownKeys,
+    pub(super) dropped: Runs<DroppedRequest>,
     /// What brings the times of each clock to the trace's.
-    pub(super) maps: Vec<TimeMap>,
-    pub(super) folders: &'f [PathBuf],
+    pub(super) maps: &'a [TimeMap],
 }
 
 /// The links of all requests that have any.
 #[derive(Default)]
 pub(super) struct Resolved {
-    /// Those of the ids of each share that stand for themselves alone.
-    pub(super) single: Vec<Ordered>,
-    /// The others.
-    pub(super) grouped: Ordered,
-    /// Number of links.
-    pub(super) flows: u64,
+    pub(super) links: LinkTable,
     /// Number of linked requests without a flow of the program.
     pub(super) requests: u64,
     /// Number of linked requests with events before the program's flow.
     pub(super) leads: u64,
-    /// When there are events of the merge's own flows.
+    /// Number of requests with at least two events that are not linked, because there was no room for them.
+    pub(super) dropped: u64,
+    /// The times of the events of the merge's own flows.
     pub(super) times: Times,
-    /// The threads of flows that the program draws on several.
-    pub(super) threads: Sorted<FlowThread>,
+    /// The keys of the threads of flows that the program draws on several.
+    pub(super) threads: HashedSet,
     /// Flows that lead nowhere.
     pub(super) loose: LooseCounts,
 }
 
-/// What one share of the ids is.
-struct ResolvedPart {
-    numbers: Numbers,
-    single: Sorted<Link>,
-    buckets: Buckets,
-    /// Ids that stand for a request with others: which request, and what they know of it.
-    members: Sorted<RequestAlias>,
-    groups: Sorted<Request>,
-    /// Flows that the program draws for one of several ids, by the request.
-    group_flows: Sorted<ProgramFlow>,
-    threads: Sorted<FlowThread>,
+/// The flows that programs draw for the requests that are kept.
+#[derive(Default)]
+struct OwnFlows {
+    /// The flow that starts first for each request, by the request's key.
+    first: HashedMap<OwnFlow>,
+    threads: HashedSet,
     loose: LooseCounts,
 }
 
-pub(super) fn resolve(mut found: GatheredRequests<'_>) -> io::Result<Resolved> {
-    let mut roots = found.roots()?;
-    for _ in 0..ROUNDS {
-        if roots.is_empty() {
-            break;
-        }
-        roots = found.shorter(&roots)?;
-    }
-    let heads = found.heads(&roots)?;
-    let leads = (!roots.is_empty()).then_some((&roots, &heads));
-    let shares = shares(rayon::current_num_threads());
-    let part = |share: &Share| found.part(*share, shares.len(), leads);
-    let parts = shares.par_iter().map(part);
-    let parts = parts.collect::<io::Result<Vec<_>>>()?;
-    found.join(parts)
+pub(super) fn resolve(found: Gathered<'_>) -> io::Result<Resolved> {
+    let Gathered {
+        mut requests,
+        flows,
+        dropped,
+        maps,
+    } = found;
+    requests.place(maps);
+    let drawn = flow_keys(&requests, &flows)?;
+    let roots = Roots::new(&requests, &drawn);
+    drop(drawn);
+    let own = OwnFlows::read(DrawnFlows::new(flows.read_from(|_| false)?, maps)?, |key| {
+        let root = roots.of(key);
+        root.or_else(|| requests.has(key).then_some(key))
+    })?;
+    let mut resolved = link(requests, &roots, &own.first);
+    resolved.dropped = count(&dropped)?;
+    (resolved.threads, resolved.loose) = (own.threads, own.loose);
+    Ok(resolved)
 }
 
-impl<'f> GatheredRequests<'f> {
-    fn sorter<R: Record>(&self) -> Sorter<'f, R> {
-        Sorter::in_any(self.folders, BYTES)
+/// Counts the dropped requests between whose events there would be arrows.
+fn count(dropped: &Runs<DroppedRequest>) -> io::Result<u64> {
+    let (mut dropped, mut count) = (dropped.read_from(|_| false)?, 0);
+    while let Some(request) = dropped.next()? {
+        count += u64::from(request.is_chain());
     }
+    Ok(count)
+}
 
-    /// For each id that stands for another the one it stands for: of those that there are the best. Forgets the aliases.
-    fn roots(&mut self) -> io::Result<Sorted<Root>> {
-        let all = std::mem::take(&mut self.aliases);
-        let mut requests = Cursor::new(self.requests.read_from(|_| false)?)?;
-        let mut flows = Cursor::new(self.flows.read_from(|_| false)?)?;
-        let mut roots = self.sorter();
-        let aliases = self.of_known(&all)?;
-        drop(all);
-        let mut aliases = aliases.read_from(|_| false)?;
-        while let Some(Alias { other, id, reason }) = aliases.next()? {
-            let is_there = requests.at(other)?.is_some() || flows.at(other)?.is_some();
-            let root = other;
-            if is_there {
-                roots.push(Root { id, reason, root })?;
+/// Returns the keys of flows that are drawn for a shorter form of an id or for a client's id, if no event has that form or id.
+fn flow_keys(requests: &RequestMap, flows: &Runs<ProgramFlow>) -> io::Result<HashedSet> {
+    let mut drawn = HashedSet::default();
+    if flows.is_empty() {
+        return Ok(drawn);
+    }
+    let slots = requests.keys().map(|(_, slot)| slot);
+    let forms = slots.flat_map(|slot| requests.forms(slot));
+    let clients = requests.clients().map(|alias| &alias.client);
+    let others = forms.chain(clients).copied();
+    let mut others: Vec<u64> = others.filter(|key| !requests.has(*key)).collect();
+    others.par_sort_unstable();
+    let mut flows = flows.read_from(|_| false)?;
+    while let Some(flow) = flows.next()? {
+        if others.binary_search(&flow.key).is_ok() {
+            drawn.insert(flow.key);
+        }
+    }
+    Ok(drawn)
+}
+
+/// The ids that mean the same request as others.
+struct Roots {
+    /// The other name of each id.
+    of: HashedMap<u64>,
+    /// The ids that are other names.
+    heads: HashedSet,
+}
+
+impl Roots {
+    /// Finds the best other name of each id. An event must have that name, or a flow be drawn for it.
+    fn new(requests: &RequestMap, drawn: &HashedSet) -> Roots {
+        let is_there = |key| requests.has(key) || drawn.contains(&key);
+        let mut of: HashedMap<u64> = HashedMap::default();
+        // The client's name of a request is better than a form.
+        for alias in requests.clients() {
+            if alias.id != alias.client && is_there(alias.client) {
+                let root = of.entry(alias.id).or_insert(alias.client);
+                *root = alias.client.min(*root);
             }
         }
-        roots.finish()
-    }
-
-    /// The aliases that may lead to an id that is there.
-    fn of_known(&self, all: &Sorted<Alias>) -> io::Result<Runs<Alias>> {
-        let workers = shares(rayon::current_num_threads()).len();
-        let share = |nth: u64| all.len() * nth / workers as u64;
-        let known = |nth: u64| {
-            let mut known = Sorter::in_any(self.folders, BYTES / workers);
-            all.each_in(share(nth)..share(nth + 1), |alias| {
-                match self.known.may_have(alias.other) {
-                    true if alias.id != alias.other => known.push(alias),
-                    _ => Ok(()),
-                }
-            })?;
-            Ok(known.runs())
-        };
-        let known = (0..workers as u64).into_par_iter().map(known);
-        known.collect::<io::Result<Vec<_>>>().map(Runs::of)
-    }
-
-    /// Where an id leads to another that leads on, lets it lead there.
-    fn shorter(&self, roots: &Sorted<Root>) -> io::Result<Sorted<Root>> {
-        let mut by_root = self.sorter();
-        roots.each(|Root { id, root, .. }| by_root.push(RequestAlias { root, id }))?;
-        let mut shorter = self.sorter();
-        let mut by_id = Cursor::new(roots.read_from(|_| false)?)?;
-        by_root.finish()?.each(|RequestAlias { root, id }| {
-            let next = by_id.at(root)?.map_or(root, |next| next.root);
-            // Two that stand for each other lead nowhere.
-            let root = if next == id { root } else { next };
-            let reason = 0;
-            shorter.push(Root { id, reason, root })
-        })?;
-        shorter.finish()
-    }
-
-    /// The ids that others stand for.
-    fn heads(&self, roots: &Sorted<Root>) -> io::Result<Sorted<RequestKey>> {
-        let mut heads = self.sorter();
-        roots.each(|root| heads.push(RequestKey(root.root)))?;
-        heads.finish()
-    }
-
-    /// Calls `found` with each id of a share of the requests, on one time axis.
-    fn each_request(
-        &self,
-        share: Share,
-        mut found: impl FnMut(Request) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let mut whole: Option<Request> = None;
-        let mut requests = self.requests.read_from(|one| one.key < share.first())?;
-        while let Some(part) = requests.next()?.filter(|part| share.has(part.key)) {
-            let part = self.placed(part);
-            match &mut whole {
-                Some(whole) if whole.key == part.key => whole.add(&part),
-                _ => whole.replace(part).map_or(Ok(()), &mut found)?,
+        for (key, slot) in requests.keys() {
+            if let Entry::Vacant(new) = of.entry(key) {
+                let mut forms = requests.forms(slot).iter();
+                let root = forms.find(|form| **form != key && is_there(**form));
+                root.map(|root| new.insert(*root));
             }
         }
-        whole.map_or(Ok(()), found)
-    }
-
-    fn map(&self, clock: u32) -> Option<&TimeMap> {
-        self.maps.get(usize::try_from(clock).ok()?)
-    }
-
-    fn placed(&self, request: Request) -> Request {
-        let map = self.map(request.clock);
-        Request {
-            clock: 0,
-            reach: map.map_or(request.reach, |map| request.reach.placed(map)),
-            ..request
-        }
-    }
-
-    /// Looks at one of several shares of the ids.
-    fn part(
-        &self,
-        share: Share,
-        shares: usize,
-        leads: Option<Roots<'_>>,
-    ) -> io::Result<ResolvedPart> {
-        let mut numbers = Numbers::default();
-        let mut buckets = Buckets::new(self.requests.len() / shares as u64, share.bits());
-        let mut single = Log::new(self.folders, LINK_BYTES / shares);
-        let mut members = Sorter::in_any(self.folders, BYTES / shares);
-        let mut groups = Sorter::in_any(self.folders, BYTES / shares);
-        let mut threads = Sorter::in_any(self.folders, BYTES / shares);
-        let flows = self.flows.read_from(|one| one.key < share.first())?;
-        let mut flows = ProgramFlows::new(flows, share, &self.maps)?;
-        let mut lead = Leads::new(leads, share)?;
-        self.each_request(share, |request| {
-            let Some(root) = lead.of(request.key)? else {
-                let own = own_flow(&mut flows, request.key, &mut threads)?;
-                let Some(link) = numbers.link(&request, own) else {
-                    return Ok(());
-                };
-                buckets.count(link.key);
-                return single.push(link);
-            };
-            let (id, key) = (request.key, root);
-            members.push(RequestAlias { root, id })?;
-            groups.push(Request { key, ..request })
-        })?;
-        let mut group_flows = Sorter::in_any(self.folders, BYTES / shares);
-        if leads.is_some() {
-            self.group_flows(share, Leads::new(leads, share)?, &mut group_flows)?;
-        }
-        buckets.finish();
-        Ok(ResolvedPart {
-            numbers,
-            buckets,
-            single: single.finish()?,
-            members: members.finish()?,
-            groups: groups.finish()?,
-            group_flows: group_flows.finish()?,
-            threads: threads.finish()?,
-            loose: flows.finish()?,
-        })
-    }
-
-    /// Finds the flows that the program draws for one of several ids of a request. Events need not show that id.
-    fn group_flows(
-        &self,
-        share: Share,
-        mut leads: Leads<'_>,
-        group_flows: &mut Sorter<'_, ProgramFlow>,
-    ) -> io::Result<()> {
-        let mut flows = self.flows.read_from(|one| one.key < share.first())?;
-        while let Some(flow) = flows.next()?.filter(|one| share.has(one.key)) {
-            if let Some(root) = leads.of(flow.key)? {
-                let flow = self.map(flow.clock).map_or(flow, |map| flow.placed(map));
-                group_flows.push(ProgramFlow { key: root, ..flow })?;
+        for _ in 0..ROUNDS {
+            if of.values().any(|root| of.contains_key(root)) {
+                of = shorter(&of);
             }
         }
-        Ok(())
+        let heads = of.values().copied().collect();
+        Roots { of, heads }
     }
 
-    /// Brings the shares together: those of a request may be in different ones.
-    fn join(&self, parts: Vec<ResolvedPart>) -> io::Result<Resolved> {
-        let mut resolved = Resolved::default();
-        let (mut members, mut groups, mut flows) = (Vec::new(), Vec::new(), Vec::new());
-        let mut threads = self.sorter();
-        for part in parts {
-            resolved.single.push(Ordered {
-                links: part.single,
-                buckets: part.buckets,
-                before: resolved.flows,
-            });
-            resolved.count(part.numbers);
-            resolved.loose.add_all(&part.loose);
-            part.threads.each(|thread| threads.push(thread))?;
-            members.push(part.members);
-            groups.push(part.groups);
-            flows.push(part.group_flows);
-        }
-        let members = Runs::of_sorted(members);
-        let mut members = Cursor::new(members.read_from(|_| false)?)?;
-        let flows = Runs::of_sorted(flows);
-        // Their times are on the axis already.
-        let mut flows = ProgramFlows::new(flows.read_from(|_| false)?, Share::ALL, &[])?;
-        let (mut links, mut numbers) = (self.sorter(), Numbers::default());
-        let groups = Runs::of_sorted(groups);
-        let mut groups = groups.read_from(|_| false)?;
-        while let Some(group) = groups.next()? {
-            let own = own_flow(&mut flows, group.key, &mut threads)?;
-            let link = numbers.link(&group, own);
-            while let Some(RequestAlias { id, .. }) = members.at(group.key)? {
-                members.step()?;
-                link.map_or(Ok(()), |link| links.push(Link { key: id, ..link }))?;
-            }
-        }
-        let links = links.finish()?;
-        let mut buckets = Buckets::new(links.len(), 0);
-        links.each(|link| {
-            buckets.count(link.key);
-            Ok(())
-        })?;
-        buckets.finish();
-        let before = resolved.flows;
-        resolved.grouped = Ordered {
-            links,
-            buckets,
-            before,
-        };
-        resolved.count(numbers);
-        resolved.threads = threads.finish()?;
-        Ok(resolved)
+    /// Returns the key of the request of an id, if several ids mean this request.
+    fn of(&self, key: u64) -> Option<u64> {
+        let root = self.of.get(&key).copied();
+        root.or_else(|| self.heads.contains(&key).then_some(key))
     }
 }
 
-/// Returns the flow that the program starts first for an id, and stores its threads if it has several. Ids are asked for in order.
-fn own_flow(
-    flows: &mut ProgramFlows<'_>,
-    key: u64,
-    threads: &mut Sorter<'_, FlowThread>,
-) -> io::Result<Option<OwnFlow>> {
-    let Some(drawn) = flows.of(key)? else {
-        return Ok(None);
+/// Lets an id that leads to another one lead to what that leads to.
+fn shorter(roots: &HashedMap<u64>) -> HashedMap<u64> {
+    let shorter = |(id, root): (&u64, &u64)| {
+        let next = roots.get(root).unwrap_or(root);
+        // Two ids that are names of each other lead nowhere.
+        (*id, if next == id { *root } else { *next })
     };
-    if drawn.flow.is_elsewhere {
-        for thread in drawn.threads {
-            threads.push(flow_thread(&drawn.flow, thread))?;
-        }
-    }
-    Ok(Some(drawn.flow))
+    roots.iter().map(shorter).collect()
 }
 
-impl Resolved {
-    fn count(&mut self, numbers: Numbers) {
-        self.flows += numbers.flows;
-        self.requests += numbers.requests;
-        self.leads += numbers.leads;
-        self.times.add_all(numbers.times);
+impl OwnFlows {
+    /// Reads all flows. `request` returns the request for which a flow is drawn, by the key of the flow.
+    fn read(
+        mut flows: DrawnFlows<'_>,
+        request: impl Fn(u64) -> Option<u64>,
+    ) -> io::Result<OwnFlows> {
+        let mut own = OwnFlows::default();
+        while let Some(drawn) = flows.next()? {
+            own.loose.add(drawn.flow.style, drawn.starts, drawn.ends);
+            let request = request(drawn.key);
+            let Some(request) = request.filter(|_| drawn.flow.start_ns < i64::MAX) else {
+                continue;
+            };
+            if drawn.flow.is_elsewhere {
+                let keys = drawn.threads.iter();
+                let keys = keys.map(|thread| flow_thread(&drawn.flow, *thread));
+                own.threads.extend(keys);
+            }
+            let first = own.first.entry(request).or_insert(drawn.flow);
+            let order = |flow: &OwnFlow| (flow.start_ns, flow.id, flow.style);
+            if order(&drawn.flow) < order(first) {
+                *first = drawn.flow;
+            }
+        }
+        Ok(own)
+    }
+}
+
+/// Makes the links. Requests with a single id are numbered first and those with several ids after them, both in the order of their keys.
+fn link(requests: RequestMap, roots: &Roots, own: &HashedMap<OwnFlow>) -> Resolved {
+    let keyed = |(key, slot)| {
+        let root = roots.of(key);
+        (root.is_some(), root.unwrap_or(key), slot)
+    };
+    let mut ids: Vec<(bool, u64, u32)> = requests.keys().map(keyed).collect();
+    ids.par_sort_unstable();
+    let (mut numbers, mut links) = (Numbers::default(), Vec::new());
+    let mut link_of_slot = vec![NONE; requests.slots()];
+    for ids in ids.chunk_by(|one, next| (one.0, one.1) == (next.0, next.1)) {
+        let mut reach = RequestReach::NONE;
+        ids.iter().for_each(|id| reach.add(requests.reach(id.2)));
+        if let Some(link) = numbers.link(&reach, own.get(&ids[0].1).copied()) {
+            let number = u32::try_from(links.len()).unwrap_or(NONE);
+            ids.iter()
+                .for_each(|id| link_of_slot[id.2 as usize] = number);
+            links.push(link);
+        }
+    }
+    drop(ids);
+    let mut by_key = requests.into_slots();
+    by_key.retain(|_, slot| {
+        *slot = link_of_slot[*slot as usize];
+        *slot != NONE
+    });
+    Resolved {
+        links: LinkTable { by_key, links },
+        requests: numbers.requests,
+        leads: numbers.leads,
+        times: numbers.times,
+        ..Resolved::default()
     }
 }

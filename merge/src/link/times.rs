@@ -33,12 +33,6 @@ impl Times {
         self.stretches.drain(first + 1..behind);
     }
 
-    /// Adds all stretches of others.
-    pub(super) fn add_all(&mut self, others: Times) {
-        let stretches = others.stretches.into_iter();
-        stretches.for_each(|stretch| self.add(stretch));
-    }
-
     /// Fills the shortest gaps.
     fn fill_gaps(&mut self) {
         let gap = |one: &(i64, i64), next: &(i64, i64)| next.0.abs_diff(one.1);

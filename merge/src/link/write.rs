@@ -5,7 +5,6 @@
 use super::args::candidates::Hits;
 use super::args::ids::{IdLine, RequestIds};
 use super::args::list_cache::Lists;
-use super::origin::LinkedSource;
 use super::program::first_spans::FirstSpanCursor;
 use super::program::flow_threads::{ThreadKeys, flow_thread};
 use super::records::{EventPlace, INSTANT, Link, Mention, OwnFlow};
@@ -36,7 +35,17 @@ const BEHIND_LAST_ID: &[u8] = br#","bp":"e","name":"request","cat":"sa_link"}"#;
 /// Of so few links each is held against all others.
 const FEW: usize = 16;
 
-/// Where a linker reads.
+/// The requests that the ids of a source mean, and the place of its times.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LinkedSource {
+    pub(super) number: usize,
+    pub(super) recording: usize,
+    pub(super) scope: u64,
+    /// The offset of its times from the trace's, in ns.
+    pub(super) shift_ns: i64,
+}
+
+/// The lines that a linker reads.
 pub(super) struct Aim<'a> {
     pub(super) source: LinkedSource,
     pub(super) bytes: &'a [u8],
@@ -312,7 +321,7 @@ impl<'a, 'l> Linker<'a, 'l> {
         let is_within = own.start_ns < mention.ts_ns && mention.ts_ns < own.end_ns;
         let threads = &self.lookup.flows.threads;
         let is_drawn = mention.thread == own.thread
-            || own.is_elsewhere && threads.has(flow_thread(&own, mention.thread));
+            || own.is_elsewhere && threads.contains(&flow_thread(&own, mention.thread));
         (is_within && !is_drawn).then_some(FlowEvent::Joined(own))
     }
 
@@ -346,7 +355,7 @@ impl<'a, 'l> Linker<'a, 'l> {
 
 impl FoundLinks {
     /// Finds the links of requests, each request once.
-    fn find(&mut self, lookup: &mut Lookup<'_>, requests: impl Iterator<Item = u64>) {
+    fn find(&mut self, lookup: &Lookup<'_>, requests: impl Iterator<Item = u64>) {
         self.links.clear();
         self.seen.clear();
         for key in requests {
@@ -358,7 +367,7 @@ impl FoundLinks {
                 false => self.is_unseen(link.flow),
             };
             if is_new {
-                self.links.push(link);
+                self.links.push(*link);
             }
         }
     }
@@ -419,7 +428,6 @@ mod tests {
     fn the_flow_of_a_request_that_did_not_end_has_no_end() {
         let unfinished = EventPlace::new(0, 9, true);
         let link = |last| Link {
-            key: 0,
             flow: 1,
             first: EventPlace::new(0, 1, false),
             last,

@@ -1,10 +1,13 @@
-//! Maps whose keys are hashes already.
+//! Maps and sets whose keys are hashes already.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map whose keys are hashes already: they are not hashed again.
 pub type HashedMap<V> = HashMap<u64, V, BuildHasherDefault<KeyHasher>>;
+
+/// A set of hashes, which are not hashed again.
+pub type HashedSet = HashSet<u64, BuildHasherDefault<KeyHasher>>;
 
 /// Takes a key for its own hash.
 #[derive(Debug, Default)]

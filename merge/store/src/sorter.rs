@@ -1,13 +1,11 @@
 //! Sorts more records than memory shall hold: sorted runs of them lie in temporary files without a name, which vanish with the
 //! process however it ends.
 
-mod log;
 mod reader;
 mod record;
 mod runs;
 mod sorted;
 
-pub use log::Log;
 pub use record::{Record, long_at, word_at};
 pub use runs::{Ascending, Runs};
 pub use sorted::Sorted;
@@ -30,8 +28,6 @@ pub struct Sorter<'f, R> {
     /// Where its files are: in the first of these that takes one.
     folders: Vec<&'f Path>,
     buffer: Vec<R>,
-    /// Memory that was used before and is empty: new memory costs as much as sorting what it takes.
-    spare: Vec<R>,
     capacity: usize,
     /// Sorted runs, each with how often its records were merged: the largest first.
     runs: Vec<(u32, Sorted<R>)>,
@@ -58,7 +54,6 @@ impl<'f, R: Record + Send> Sorter<'f, R> {
         Sorter {
             folders,
             buffer: Vec::new(),
-            spare: Vec::new(),
             capacity,
             runs: Vec::new(),
         }
@@ -82,29 +77,13 @@ impl<'f, R: Record + Send> Sorter<'f, R> {
         self.add(run)
     }
 
-    /// Takes all records out of memory if it has no room for so many more, to be sorted elsewhere and given back as a run.
-    pub fn make_room(&mut self, more: usize) -> Option<Vec<R>> {
-        let is_full = !self.buffer.is_empty() && self.buffer.len() + more > self.capacity;
-        is_full.then(|| std::mem::replace(&mut self.buffer, std::mem::take(&mut self.spare)))
-    }
-
-    /// Takes back the memory of records that were put aside; there are none left in it.
-    pub fn take_back(&mut self, memory: Vec<R>) {
-        if self.spare.capacity() < memory.capacity() {
-            self.spare = memory;
-        }
-    }
-
-    /// Whether nothing was taken.
+    /// Returns true if nothing was taken.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty() && self.runs.is_empty()
     }
 
     /// Adds a run.
-    ///
-    /// # Errors
-    /// If the run and others cannot be made one.
-    pub fn add(&mut self, run: Sorted<R>) -> io::Result<()> {
+    fn add(&mut self, run: Sorted<R>) -> io::Result<()> {
         self.runs.push((0, run));
         while let Some(&(merged, _)) = self.runs.last() {
             let first = self.runs.partition_point(|run| run.0 > merged);
@@ -129,7 +108,7 @@ impl<'f, R: Record + Send> Sorter<'f, R> {
         if !self.buffer.is_empty() {
             self.spill()?;
         }
-        (self.buffer, self.spare) = (Vec::new(), Vec::new());
+        self.buffer = Vec::new();
         let runs: Vec<Sorted<R>> = self.runs.into_iter().map(|(_, run)| run).collect();
         in_first(&self.folders, |folder| merge(&runs, folder))
     }
@@ -151,10 +130,7 @@ impl<'f, R: Record + Send> Sorter<'f, R> {
 }
 
 /// Makes a run of records, in the first of the folders that takes it, and leaves none in memory.
-///
-/// # Errors
-/// If no folder takes it.
-pub fn run<R: Record + Send>(
+fn run<R: Record + Send>(
     records: &mut Vec<R>,
     folders: &[impl AsRef<Path>],
 ) -> io::Result<Sorted<R>> {

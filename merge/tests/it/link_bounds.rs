@@ -1,19 +1,18 @@
 //! Requests linked, in bounds: of memory, of folders for temporary files, of ids that an event may have.
 
-use crate::invocation::{Ended, RunDir, trace_merge};
+use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::memory::{assert_below, peak_kib};
 use crate::writer::line::On;
+use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Requests that an API process and an engine know by different ids: more than the first pass holds in memory.
-const MANY: u64 = 250_000;
-
-fn many_requests() -> RunDir {
+/// Writes requests that an API process and an engine know by different ids, each with a span in both.
+fn many_requests(many: u64) -> RunDir {
     let dir = RunDir::new();
     let write = |pid: u32, suffix: &str| {
         let on = On { pid, tid: pid };
-        let lines: String = (0..MANY)
+        let lines: String = (0..many)
             .map(|number| {
                 let id = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 let args = format!(r#""request_id":"cmpl-{id:016x}{suffix}""#);
@@ -28,56 +27,105 @@ fn many_requests() -> RunDir {
     dir
 }
 
-/// Merges into a file, with more options, and gives the trace, in bounded memory.
-fn bounded(test: &str, dir: &RunDir, options: &[&str]) -> String {
+/// Merges into a file, with more options, and returns the trace. Fails if that takes more memory than the bound.
+fn bounded(test: &str, dir: &RunDir, bound_kib: u64, options: &[&str]) -> String {
     let output = dir.path().join("out.json");
     let mut command = trace_merge();
     command.args(options).args(["--report", "none", "-o"]);
     command.arg(&output);
     let kib = peak_kib(command.arg(dir.path()).spawn().unwrap());
-    assert_below(64 << 10, kib, test);
+    assert_below(bound_kib, kib, test);
     std::fs::read_to_string(&output).unwrap()
 }
 
+fn count(trace: &str, text: &str) -> u64 {
+    let links = trace.lines().filter(|line| line.contains("sa_link"));
+    links.filter(|line| line.contains(text)).count() as u64
+}
+
+/// The requests without arrows depend on the ids alone, and the report counts them.
 #[test]
-fn what_memory_does_not_hold_goes_to_a_temporary_file() {
-    let dir = many_requests();
-    let test = "what_memory_does_not_hold_goes_to_a_temporary_file";
-    let trace = bounded(test, &dir, &[]);
-    let links: Vec<&str> = trace
-        .lines()
-        .filter(|line| line.contains("sa_link"))
-        .collect();
-    let of_phase = |phase: &str| links.iter().filter(|line| line.contains(phase)).count() as u64;
-    assert_eq!(links.len() as u64, 2 * MANY);
-    assert_eq!(of_phase(r#"{"ph":"s","pid":10,"#), MANY);
-    assert_eq!(of_phase(r#"{"ph":"f","pid":20,"#), MANY);
-    // Where the one folder takes no file, the trace's own does; without any the trace has no arrows, and the report says so.
+fn requests_beyond_the_memory_are_left_out_and_counted() {
+    const MANY: u64 = 20_000;
+    let dir = many_requests(MANY);
+    let merged = |options: &[&str]| Merged::of(options, &[dir.path()]);
+    let all = merged(&[]);
+    assert_eq!(all.report.0["links"]["requests"], MANY);
+    assert_eq!(all.report.0["links"]["requests_dropped"], Value::Null);
+    for (memory, least) in [("16MiB", MANY / 4), ("2MiB", MANY / 32)] {
+        let [one, two, seven] =
+            ["1", "2", "7"].map(|threads| merged(&["--memory", memory, "--threads", threads]));
+        assert!(one.bytes == two.bytes && two.bytes == seven.bytes);
+        let trace = String::from_utf8(one.bytes).unwrap();
+        let linked = count(&trace, r#"{"ph":"s","pid":10,"#);
+        assert!((least..MANY).contains(&linked), "{memory}: {linked}");
+        assert_eq!(count(&trace, r#"{"ph":"f","pid":20,"#), linked);
+        assert_eq!(count(&trace, ""), 2 * linked);
+        for report in [&one.report, &two.report, &seven.report] {
+            let links = &report.0["links"];
+            assert_eq!(
+                (&links["requests"], &links["events"]),
+                (&linked.into(), &(2 * linked).into())
+            );
+            assert_eq!(links["requests_dropped"], MANY - linked, "{memory}");
+        }
+        let ended = Ended::of(
+            trace_merge()
+                .args(["--memory", memory, "-o", "-"])
+                .arg(dir.path()),
+        );
+        let dropped = MANY - linked;
+        let told = format!("requests not linked, for lack of memory (--memory): {dropped}\n");
+        assert!(ended.stderr.contains(&told), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn many_workers_and_many_requests_take_bounded_memory() {
+    let test = "many_workers_and_many_requests_take_bounded_memory";
+    let many = 250_000;
+    let dir = many_requests(many);
+    let [one, eight] = ["1", "8"].map(|threads| {
+        let options = ["--threads", threads, "--memory", "400MiB"];
+        bounded(test, &dir, 192 << 10, &options)
+    });
+    assert!(one == eight);
+    assert_eq!(count(&one, r#"{"ph":"s","pid":10,"#), many);
+    assert_eq!(count(&one, ""), 2 * many);
+    bounded(
+        test,
+        &dir,
+        64 << 10,
+        &["--threads", "8", "--memory", "64MiB"],
+    );
+}
+
+/// The requests that are left out are counted with a temporary file, if they are many.
+#[test]
+fn without_a_folder_for_temporary_files_the_trace_has_no_arrows() {
+    let many = 250_000;
+    let dir = many_requests(many);
     let output = dir.path().join("out.json");
     let ended = Ended::of(nowhere(&dir).arg("-o").arg(&output));
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert!(std::fs::read_to_string(&output).unwrap() == trace);
+    assert!(
+        std::fs::read_to_string(&output)
+            .unwrap()
+            .contains("sa_link")
+    );
     let ended = Ended::of(nowhere(&dir).args(["-o", "-"]));
     assert_eq!(ended.code, 0);
     let told = "requests are not linked: temporary file in /nowhere: No such file";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
     let whole = String::from_utf8(ended.stdout).unwrap();
     assert!(!whole.contains("sa_link"));
-    assert_eq!(whole.matches("\"step\"").count() as u64, 2 * MANY);
-}
-
-#[test]
-fn many_workers_that_share_the_ids_take_bounded_memory() {
-    let test = "many_workers_that_share_the_ids_take_bounded_memory";
-    let dir = many_requests();
-    let [one, many] = ["1", "8"].map(|threads| bounded(test, &dir, &["--threads", threads]));
-    assert!(one == many);
-    assert_eq!(one.matches("sa_link").count() as u64, 2 * MANY);
+    assert_eq!(whole.matches("\"step\"").count() as u64, 2 * many);
 }
 
 fn nowhere(dir: &RunDir) -> Command {
     let mut command = trace_merge();
-    command.env("TMPDIR", Path::new("/nowhere")).arg(dir.path());
+    command.env("TMPDIR", Path::new("/nowhere"));
+    command.args(["--memory", "16MiB"]).arg(dir.path());
     command
 }
 
@@ -100,7 +148,7 @@ fn an_event_of_millions_of_ids_takes_bounded_memory() {
     let lines = first + &line(20, &numbers) + &line(30, &numbers) + &line(40, "5,1800000");
     dir.put("10", lines.as_bytes());
     let test = "an_event_of_millions_of_ids_takes_bounded_memory";
-    let trace = bounded(test, &dir, &[]);
+    let trace = bounded(test, &dir, 64 << 10, &[]);
     let events = trace.lines().filter(|line| line.contains("\"step\""));
     assert_eq!(events.count(), 4);
     // 0 to 1023 of the second event, and of the third; 1 is in the first event too, and 5 in the last one.

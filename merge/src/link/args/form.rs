@@ -7,6 +7,11 @@
 const PREFIXES: [&[u8]; 4] = [b"cmpl-", b"chatcmpl-", b"embd-", b"resp_"];
 const TAIL_DIGITS: usize = 8;
 
+/// Maximum number of shorter forms of an id: three starts with three ends, without the id itself.
+pub(crate) const MAX_FORMS: usize = 8;
+/// Minimum length of an id that a client makes of random digits.
+const RANDOM: usize = 16;
+
 /// Calls `found` with each form of an id that is shorter than the id itself.
 pub(crate) fn forms(id: &[u8], mut found: impl FnMut(&[u8])) {
     let (starts, ends) = (starts(id), ends(id));
@@ -23,7 +28,22 @@ pub(crate) fn forms(id: &[u8], mut found: impl FnMut(&[u8])) {
     }
 }
 
-/// Whether the id itself or a shorter form of it is one that is looked for.
+/// Returns the part that an id very likely has in common with the other ids of its request.
+///
+/// Unlike the shortest form it keeps everything that the client may have chosen. Otherwise `req-1`, `req-2` and `req-1a2b3c4d` would all be `req`.
+pub(crate) fn family(id: &[u8]) -> &[u8] {
+    let [_, sample, start] = starts(id);
+    let [all, tail, prompt] = ends(id);
+    // Most requests have one prompt, the first.
+    let is_first = id.get(prompt..tail) == Some(b"-0");
+    let end = if is_first { prompt } else { tail };
+    // A prefix, a prompt and random digits can only be the engine's.
+    let is_engines = start > sample && is_first && tail < all;
+    let is_safe = end >= start + RANDOM || is_engines && end > start;
+    &id[start..if is_safe { end } else { all }]
+}
+
+/// Returns true if the id itself or a shorter form of it is one that is looked for.
 pub(crate) fn any_form(id: &str, is_one: impl Fn(&str) -> bool) -> bool {
     let mut any = is_one(id);
     forms(id.as_bytes(), |form| {
@@ -80,6 +100,34 @@ mod tests {
         });
         all.sort();
         all
+    }
+
+    #[test]
+    fn ids_of_one_request_are_a_family() {
+        let random = "d2b3a4c5d6e7f8a9";
+        for id in ["", "cmpl-", "chatcmpl-"] {
+            for end in ["", "-0", "-13799a9b", "-0-13799a9b"] {
+                let id = format!("{id}{random}{end}");
+                assert_eq!(family(id.as_bytes()), random.as_bytes(), "{id}");
+            }
+        }
+        for (id, expected) in [
+            ("1_cmpl-d2b3a4c5d6e7f8a9-0-13799a9b", random),
+            ("cmpl-7", "7"),
+            ("cmpl-7-0-13799a9b", "7"),
+            ("cmpl-req-1a2b3c4d-0-13799a9b", "req-1a2b3c4d"),
+            ("cmpl-req-1a2b3c4d", "req-1a2b3c4d"),
+            ("cmpl-0-13799a9b", "0-13799a9b"),
+            ("req-1a2b3c4d", "req-1a2b3c4d"),
+            ("req-17", "req-17"),
+            ("cmpl-", ""),
+            (
+                "123e4567-e89b-12d3-a456-426614174000",
+                "123e4567-e89b-12d3-a456-426614174000",
+            ),
+        ] {
+            assert_eq!(family(id.as_bytes()), expected.as_bytes(), "{id}");
+        }
     }
 
     #[test]

@@ -14,9 +14,6 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use trace_store::hashed_map::HashedMap;
 
-/// How many spans are looked at one by one before they are searched.
-const NEAR: usize = 8;
-
 /// The place of a span and the key of a request.
 type FirstSpan = [u64; 2];
 
@@ -138,25 +135,16 @@ impl<'a> FirstSpanCursor<'a> {
     #[inline(always)]
     pub(crate) fn has(&mut self, place: EventPlace) -> bool {
         let is_before = |span: &FirstSpan| span[0] < place.0;
-        if self.spans.get(self.at).is_some_and(is_before) || place.0 < self.last {
-            self.at = self.first_from(place);
+        if place.0 < self.last {
+            self.at = self.spans.partition_point(is_before);
+        }
+        while self.spans.get(self.at).is_some_and(is_before) {
+            self.at += 1;
         }
         self.last = place.0;
         self.spans
             .get(self.at)
             .is_some_and(|span| span[0] == place.0)
-    }
-
-    /// Returns the position of the first span that is not before a place.
-    fn first_from(&self, place: EventPlace) -> usize {
-        let is_before = |span: &FirstSpan| span[0] < place.0;
-        let from = if place.0 < self.last { 0 } else { self.at };
-        let rest = &self.spans[from..];
-        let near = rest.iter().take(NEAR).take_while(|span| is_before(span));
-        match near.count() {
-            NEAR => from + rest.partition_point(is_before),
-            near => from + near,
-        }
     }
 
     /// Returns the keys of these requests, for the place asked for last.

@@ -37,16 +37,6 @@ impl LooseCounts {
         self.0[style][usize::from(has_rest)] += 1;
     }
 
-    /// Adds those of others.
-    pub(crate) fn add_all(&mut self, others: &LooseCounts) {
-        let most = self.0.len().max(others.0.len());
-        self.0.resize(most, [0; 2]);
-        for (counts, more) in self.0.iter_mut().zip(&others.0) {
-            counts[0] += more[0];
-            counts[1] += more[1];
-        }
-    }
-
     /// Adds the flows of single processes.
     pub(crate) fn add_local(&mut self, flows: &Runs<FlowPhases>) -> io::Result<()> {
         let mut flows = flows.read_from(|_| false)?;
@@ -56,7 +46,7 @@ impl LooseCounts {
         Ok(())
     }
 
-    /// Returns those of each style that has any; the style with most of them comes first.
+    /// Returns the counts of each style that has any. The style with most of them comes first.
     pub(crate) fn report(self, styles: &[Vec<u8>]) -> Vec<LooseFlows> {
         let styles = self.0.into_iter().zip(styles);
         let loose = styles.filter(|(counts, _)| *counts != [0; 2]);
@@ -70,9 +60,9 @@ impl LooseCounts {
             }
         });
         let mut loose: Vec<_> = loose.collect();
-        let of = |flows: &LooseFlows| flows.without_end + flows.without_start;
+        let count = |flows: &LooseFlows| flows.without_end + flows.without_start;
         loose.sort_by(|one, other| {
-            let by_count = of(other).cmp(&of(one));
+            let by_count = count(other).cmp(&count(one));
             by_count.then_with(|| (&one.name, &one.category).cmp(&(&other.name, &other.category)))
         });
         loose

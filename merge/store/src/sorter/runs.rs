@@ -21,11 +21,6 @@ impl<R: Record> Runs<R> {
         Runs(several.into_iter().flat_map(|runs| runs.0).collect())
     }
 
-    /// Those that are given.
-    pub fn of_sorted(runs: Vec<Sorted<R>>) -> Runs<R> {
-        Runs(runs)
-    }
-
     /// How many records they have, those that are one counted by themselves.
     pub fn len(&self) -> u64 {
         self.0.iter().map(Sorted::len).sum()

@@ -65,28 +65,16 @@ impl<R: Record> Sorted<R> {
         Ok(())
     }
 
-    /// Calls `found` with some of them.
+    /// Calls `found` with each record.
     ///
     /// # Errors
     /// If the file cannot be read, and those of `found`.
-    pub fn each_in(
-        &self,
-        range: Range<u64>,
-        mut found: impl FnMut(R) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let mut reader = Reader::of(self, range);
+    pub fn each(&self, mut found: impl FnMut(R) -> io::Result<()>) -> io::Result<()> {
+        let mut reader = Reader::new(self);
         while let Some(record) = reader.next()? {
             found(record)?;
         }
         Ok(())
-    }
-
-    /// Calls `found` with each of them.
-    ///
-    /// # Errors
-    /// If the file cannot be read, and those of `found`.
-    pub fn each(&self, found: impl FnMut(R) -> io::Result<()>) -> io::Result<()> {
-        self.each_in(0..self.len(), found)
     }
 }
 

@@ -1,0 +1,311 @@
+//! The ids of requests and where their events are: a map in memory, of a bounded size.
+//!
+//! If there are too many ids, the map drops requests: those whose hash is above a threshold, which it halves until the others fit. So the requests that are
+//! kept do not depend on the order in which chunks are read. The ids of a request share a hash ([`family`](super::args::form::family)), and so are kept or
+//! dropped together.
+
+use super::batch::{Batch, ClientAlias, ListedId};
+use super::records::{DroppedRequest, RequestReach};
+use crate::clock::time_map::TimeMap;
+use std::collections::hash_map::Entry;
+use std::mem::take;
+use std::ops::Range;
+use trace_store::hashed_map::HashedMap;
+
+/// Memory for each id on each clock, for each shorter form of an id, and for each pair of an engine's and a client's id, with the memory of resolving them.
+/// Capacities are not counted, because they depend on the order of insertion.
+const ID_BYTES: usize = 224;
+const FORM_BYTES: usize = 12;
+const CLIENT_BYTES: usize = 64;
+
+/// The slot of no id.
+const NONE: u32 = u32::MAX;
+
+/// The ids of requests, by key.
+pub(super) struct RequestMap {
+    slots: HashedMap<u32>,
+    ids: Vec<KnownId>,
+    forms: Vec<u64>,
+    clients: HashedMap<ClientAlias>,
+    bound_bytes: usize,
+    /// Number of times the threshold was halved. A request is kept if at least this many leading bits of its hash are zero.
+    halvings: u32,
+}
+
+/// An id in the events of one clock.
+struct KnownId {
+    id: ListedId,
+    reach: RequestReach,
+    clock: u32,
+    /// The slot of the same id on another clock.
+    next: u32,
+    /// The range of its shorter forms, best first. Only the first slot of an id has them.
+    forms: (u32, u32),
+}
+
+impl RequestMap {
+    pub(super) fn new(bound_bytes: usize) -> RequestMap {
+        RequestMap {
+            slots: HashedMap::default(),
+            ids: Vec::new(),
+            forms: Vec::new(),
+            clients: HashedMap::default(),
+            bound_bytes,
+            halvings: 0,
+        }
+    }
+
+    /// Adds the requests of a batch, whose times are of one clock. Calls `drop` with each id for which there is no room.
+    pub(super) fn add(&mut self, found: &Batch, clock: u32, mut drop: impl FnMut(DroppedRequest)) {
+        for request in found.requests.values() {
+            let (start, end) = request.forms;
+            if !self.keeps(request.id.family) {
+                drop(DroppedRequest::new(request.id.family, &request.reach));
+                continue;
+            }
+            let forms = &found.forms[start..end];
+            self.insert(request.id, clock, &request.reach, forms);
+            self.make_room(&mut drop);
+        }
+        for alias in found.clients.values() {
+            if self.keeps(alias.family) {
+                self.clients.insert(alias.key(), *alias);
+                self.make_room(&mut drop);
+            }
+        }
+    }
+
+    fn keeps(&self, family: u64) -> bool {
+        family.leading_zeros() >= self.halvings
+    }
+
+    fn insert(&mut self, id: ListedId, clock: u32, reach: &RequestReach, forms: &[u64]) {
+        let new = index(self.ids.len());
+        let mut known = KnownId {
+            id,
+            reach: *reach,
+            clock,
+            next: NONE,
+            forms: (0, 0),
+        };
+        match self.slots.entry(id.key) {
+            Entry::Vacant(slot) => {
+                slot.insert(new);
+                let start = index(self.forms.len());
+                self.forms.extend_from_slice(forms);
+                known.forms = (start, index(self.forms.len()));
+            }
+            Entry::Occupied(slot) => {
+                let mut at = *slot.get() as usize;
+                while self.ids[at].clock != clock && self.ids[at].next != NONE {
+                    at = self.ids[at].next as usize;
+                }
+                if self.ids[at].clock == clock {
+                    return self.ids[at].reach.add(reach);
+                }
+                self.ids[at].next = new;
+            }
+        }
+        self.ids.push(known);
+    }
+
+    fn bytes(&self) -> usize {
+        self.ids.len() * ID_BYTES
+            + self.forms.len() * FORM_BYTES
+            + self.clients.len() * CLIENT_BYTES
+    }
+
+    /// Halves the threshold until the ids below it fit.
+    fn make_room(&mut self, drop: &mut impl FnMut(DroppedRequest)) {
+        while self.bytes() > self.bound_bytes && self.halvings < u64::BITS {
+            self.halvings += 1;
+            let (ids, forms) = (take(&mut self.ids), take(&mut self.forms));
+            self.slots.clear();
+            for known in ids {
+                if self.keeps(known.id.family) {
+                    let forms = &forms[range(known.forms)];
+                    self.insert(known.id, known.clock, &known.reach, forms);
+                } else {
+                    drop(DroppedRequest::new(known.id.family, &known.reach));
+                }
+            }
+            let halvings = self.halvings;
+            self.clients
+                .retain(|_, alias| alias.family.leading_zeros() >= halvings);
+        }
+    }
+
+    /// Moves all times to the axis of the trace. `maps` has the map of each clock.
+    pub(super) fn place(&mut self, maps: &[TimeMap]) {
+        // The next slot of an id is always a later one.
+        for at in (0..self.ids.len()).rev() {
+            let known = &self.ids[at];
+            let map = maps.get(known.clock as usize);
+            let mut reach = map.map_or(known.reach, |map| known.reach.placed(map));
+            if let Some(next) = self.ids.get(known.next as usize) {
+                reach.add(&next.reach);
+            }
+            self.ids[at].reach = reach;
+        }
+    }
+
+    /// Returns the key and the slot of each id, in no order.
+    pub(super) fn keys(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.slots.iter().map(|(key, slot)| (*key, *slot))
+    }
+
+    pub(super) fn has(&self, key: u64) -> bool {
+        self.slots.contains_key(&key)
+    }
+
+    /// Returns the events of the id in a slot, on all clocks once they are placed.
+    pub(super) fn reach(&self, slot: u32) -> &RequestReach {
+        &self.ids[slot as usize].reach
+    }
+
+    /// Returns the keys of the shorter forms of the id in a slot, best first.
+    pub(super) fn forms(&self, slot: u32) -> &[u64] {
+        &self.forms[range(self.ids[slot as usize].forms)]
+    }
+
+    pub(super) fn clients(&self) -> impl Iterator<Item = &ClientAlias> {
+        self.clients.values()
+    }
+
+    /// Returns the number of slots, which begin at 0.
+    pub(super) fn slots(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Returns the slot of each id, and forgets what is known of it.
+    pub(super) fn into_slots(self) -> HashedMap<u32> {
+        self.slots
+    }
+}
+
+fn index(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(NONE)
+}
+
+fn range((start, end): (u32, u32)) -> Range<usize> {
+    start as usize..end as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::batch::FoundId;
+    use crate::link::records::{EventPlace, Mention};
+    use xxhash_rust::xxh3::xxh3_64;
+
+    fn mention(place: u64) -> Mention {
+        Mention {
+            ts_ns: 10,
+            place: EventPlace(place),
+            thread: 1,
+            end_ns: 20,
+        }
+    }
+
+    /// Returns a batch of ids. Each has an event, a form and a client's id, and shares its family with the next one or the one before.
+    fn batch(numbers: impl Iterator<Item = u64>) -> Batch {
+        let mut batch = Batch::default();
+        for number in numbers {
+            let key = xxh3_64(&number.to_le_bytes());
+            let family = xxh3_64(&(number / 2).to_be_bytes());
+            let start = batch.forms.len();
+            batch.forms.push(!key);
+            let alias = ClientAlias {
+                id: key,
+                client: number,
+                family,
+            };
+            batch.clients.insert(alias.key(), alias);
+            let found = FoundId {
+                id: ListedId { key, family },
+                forms: (start, start + 1),
+                reach: RequestReach::of(mention(number)),
+            };
+            batch.requests.insert(key, found);
+        }
+        batch
+    }
+
+    /// The content of a map, and the families that it dropped.
+    #[derive(Debug, PartialEq, Eq)]
+    struct Kept {
+        /// Keys and forms.
+        ids: Vec<(u64, Vec<u64>)>,
+        clients: Vec<u64>,
+        dropped: Vec<u64>,
+    }
+
+    /// Adds ids in this order to a map.
+    fn kept(bound_bytes: usize, order: &[u64]) -> Kept {
+        let (mut map, mut dropped) = (RequestMap::new(bound_bytes), Vec::new());
+        for numbers in order.chunks(7) {
+            let batch = batch(numbers.iter().copied());
+            map.add(&batch, 3, |request| dropped.push(request.family));
+            assert!(map.bytes() <= bound_bytes);
+        }
+        let ids = map
+            .keys()
+            .map(|(key, slot)| (key, map.forms(slot).to_vec()));
+        let mut ids: Vec<_> = ids.collect();
+        ids.sort_unstable();
+        let mut clients: Vec<_> = map.clients().map(|alias| alias.client).collect();
+        clients.sort_unstable();
+        dropped.sort_unstable();
+        dropped.dedup();
+        Kept {
+            ids,
+            clients,
+            dropped,
+        }
+    }
+
+    #[test]
+    fn what_is_kept_does_not_depend_on_the_order() {
+        let ascending: Vec<u64> = (0..1000).collect();
+        let descending: Vec<u64> = (0..1000).rev().collect();
+        let mixed: Vec<u64> = (0..2000).map(|number| number * 7919 % 1000).collect();
+        for bound_bytes in [1 << 20, 100_000, 30_000, 0] {
+            let all = kept(bound_bytes, &ascending);
+            assert_eq!(kept(bound_bytes, &descending), all);
+            assert_eq!(kept(bound_bytes, &mixed), all);
+            let Kept {
+                ids,
+                clients,
+                dropped,
+            } = all;
+            assert_eq!(ids.len(), clients.len());
+            assert_eq!(ids.len() / 2 + dropped.len(), 500, "{bound_bytes}");
+            assert!(ids.iter().all(|(key, forms)| *forms == [!key]));
+            assert!(clients.chunks(2).all(|pair| pair[0] ^ 1 == pair[1]));
+            let bytes = ids.len() * (ID_BYTES + FORM_BYTES + CLIENT_BYTES);
+            match bound_bytes {
+                1_048_576 => assert!(dropped.is_empty()),
+                0 => assert!(ids.is_empty()),
+                // A half of what was too much is left, as far as hashes are even.
+                _ => assert!(bytes > bound_bytes / 3, "{bytes} of {bound_bytes}"),
+            }
+        }
+    }
+
+    #[test]
+    fn events_of_several_clocks_become_one_request() {
+        let mut map = RequestMap::new(1 << 20);
+        for clock in [2, 0, 1, 0] {
+            map.add(&batch([4 + u64::from(clock)].into_iter()), clock, |_| ());
+            map.add(&batch([9].into_iter()), clock, |_| ());
+        }
+        let maps = [100, -200, 300].map(TimeMap::shift);
+        map.place(&maps);
+        let key = xxh3_64(&9_u64.to_le_bytes());
+        let slot = map.keys().find(|of| of.0 == key).unwrap().1;
+        let reach = map.reach(slot);
+        assert_eq!((reach.first.ts_ns, reach.last.0), (-190, 310));
+        assert_eq!(reach.second_ns, 110);
+        assert_eq!((map.slots(), map.into_slots().len()), (6, 4));
+    }
+}
