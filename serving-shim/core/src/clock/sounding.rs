@@ -1,143 +1,125 @@
-//! Reading the device's clock between two looks at the host's: through the driver where that works, else through a stream of our own.
+//! Reads the device's clock between two reads of the host's: through the driver where that works, else through a stream of our own.
 
-use crate::clock::Reading;
-use crate::runtime::{Code, Context, DeviceRuntime, DeviceTime, Event, Stream};
+use super::Reading;
+use crate::gate::Gate;
+use crate::runtime::ascend::Runtime;
+use crate::runtime::{Bounds, Code, Context, Event, Stream};
 use sa_recorder::now_ns;
 
-/// Reads of which the shortest counts.
+/// Number of reads of a reading. The shortest one counts.
 const READS: usize = 3;
-/// How long the round trips of a reading may take together.
+/// Time limit of the round trips of a reading together.
 const ROUND_TRIPS_NS: u64 = 10_000_000;
 /// Looks for the end of a round trip before other threads are let in between two.
 const QUICK_LOOKS: u32 = 50;
 
-/// How the clock of a device is read.
-#[derive(Debug)]
-pub(crate) enum Sounding {
-    /// Not tried yet, or not successfully.
+/// The reader of a device's clock, by the method that works.
+#[derive(Debug, Default)]
+pub(crate) enum ClockReader {
+    /// None has worked yet.
+    #[default]
     Untried,
     /// Its counter, through the driver.
     Counter,
-    /// An event in a stream that nobody else uses, of a context that a launch was made in.
+    /// An event in a stream that nobody else uses, in the context of a launch.
     RoundTrip(Context, Stream, Event),
 }
 
-/// Whom a reading is made for.
-pub(crate) struct Sounder<'a> {
-    pub(crate) runtime: &'a dyn DeviceRuntime,
-    pub(crate) device: i32,
-    /// Whether a capture has begun: nothing may be asked any more.
-    pub(crate) is_closed: &'a dyn Fn() -> bool,
-}
-
-impl Sounding {
-    /// The word for the trace.
+impl ClockReader {
+    /// Returns the name of the method in the trace.
     pub(crate) fn method(&self) -> &'static str {
         match self {
-            Sounding::Counter => "counter",
-            Sounding::RoundTrip(..) => "round_trip",
-            Sounding::Untried => "none",
+            ClockReader::Counter => "counter",
+            ClockReader::RoundTrip(..) => "round_trip",
+            ClockReader::Untried => "none",
         }
     }
 
-    /// Whether a reading is cheap and disturbs nobody.
+    /// Returns true if a reading is cheap and disturbs nobody.
     pub(crate) fn is_free(&self) -> bool {
-        matches!(self, Sounding::Counter)
+        matches!(self, ClockReader::Counter)
     }
 
-    /// Reads the clock; finds out first how. The calling thread may have another context after it.
-    pub(crate) fn read(&mut self, sounder: &Sounder<'_>) -> Option<Reading> {
-        if let Sounding::Untried = self {
-            *self = Sounding::find(sounder);
+    /// Reads the clock of a device; the first call chooses the method. Reads nothing once the gate is closed. The calling thread may have another context
+    /// afterwards.
+    pub(crate) fn read(&mut self, runtime: &Runtime, user: i32, gate: &Gate) -> Option<Reading> {
+        if let ClockReader::Untried = self {
+            *self = ClockReader::find(runtime, user)?;
         }
-        let runtime = sounder.runtime;
         match *self {
-            Sounding::Counter => shortest(|| runtime.clock(sounder.device)),
-            Sounding::RoundTrip(context, stream, event) => {
+            ClockReader::Counter => shortest(|| runtime.clock(user)),
+            ClockReader::RoundTrip(context, stream, event) => {
                 runtime.enter(context).ok()?;
-                let end = now_ns() + ROUND_TRIPS_NS;
-                shortest(|| round_trip(sounder, stream, event, end))
+                let end_ns = now_ns() + ROUND_TRIPS_NS;
+                shortest(|| {
+                    let is_over = || gate.is_closed() || now_ns() > end_ns;
+                    round_trip(runtime, stream, event, is_over)
+                })
             }
-            Sounding::Untried => None,
+            ClockReader::Untried => None,
         }
     }
 
-    fn find(sounder: &Sounder<'_>) -> Sounding {
-        let runtime = sounder.runtime;
-        if runtime.clock(sounder.device).is_ok() {
-            return Sounding::Counter;
+    fn find(runtime: &Runtime, user: i32) -> Option<ClockReader> {
+        if runtime.clock(user).is_ok() {
+            return Some(ClockReader::Counter);
         }
-        let Ok(context) = runtime.context() else {
-            return Sounding::Untried;
-        };
-        let Ok(stream) = runtime.create_stream() else {
-            return Sounding::Untried;
-        };
-        match runtime.create_event() {
-            Ok(event) => Sounding::RoundTrip(context, stream, event),
-            Err(_) => {
-                runtime.destroy_stream(stream);
-                Sounding::Untried
-            }
-        }
+        let context = runtime.context().ok()?;
+        let stream = runtime.create_stream().ok()?;
+        let event = runtime.create_event();
+        let event = event.inspect_err(|_| runtime.destroy_stream(stream));
+        Some(ClockReader::RoundTrip(context, stream, event.ok()?))
     }
 
     /// Gives back what it uses of the device.
-    pub(crate) fn end(&mut self, runtime: &dyn DeviceRuntime) {
-        if let Sounding::RoundTrip(context, stream, event) = *self
+    pub(crate) fn end(&mut self, runtime: &Runtime) {
+        if let ClockReader::RoundTrip(context, stream, event) = *self
             && runtime.enter(context).is_ok()
         {
             runtime.destroy_event(event);
             runtime.destroy_stream(stream);
         }
-        *self = Sounding::Untried;
+        *self = ClockReader::Untried;
     }
 }
 
-/// The reading whose two looks at the host's clock are the closest.
-fn shortest(read: impl Fn() -> Result<DeviceTime, Code>) -> Option<Reading> {
+/// Returns the reading whose two reads of the host's clock are the closest.
+fn shortest(read: impl Fn() -> Result<Bounds, Code>) -> Option<Reading> {
     let readings = (0..READS).filter_map(|_| {
-        let before = now_ns();
-        let time = read().ok()?;
-        reading(before, time, now_ns())
+        let before = i64::try_from(now_ns()).ok()?;
+        let Bounds { low_ns, high_ns } = read().ok()?;
+        Some(Reading {
+            device_ns: low_ns,
+            // The counter may have had this value for up to a tick already.
+            low_ns: before - (high_ns - low_ns),
+            high_ns: i64::try_from(now_ns()).ok()?,
+        })
     });
     readings.min_by_key(|reading| reading.high_ns - reading.low_ns)
 }
 
-/// The counter stood at `time.ns`, or up to a grain later, somewhere between the two looks.
-fn reading(before: u64, time: DeviceTime, after: u64) -> Option<Reading> {
-    Some(Reading {
-        device_ns: i64::try_from(time.ns).ok()?,
-        low_ns: i64::try_from(before).ok()? - i64::try_from(time.grain_ns).ok()?,
-        high_ns: i64::try_from(after).ok()?,
-    })
-}
-
+/// Sends an event through a stream, and returns the device's time when the stream reached it.
 fn round_trip(
-    sounder: &Sounder<'_>,
+    runtime: &Runtime,
     stream: Stream,
     event: Event,
-    end_ns: u64,
-) -> Result<DeviceTime, Code> {
+    is_over: impl Fn() -> bool,
+) -> Result<Bounds, Code> {
     const GIVEN_UP: Code = -1;
-    let runtime = sounder.runtime;
-    if (sounder.is_closed)() {
+    if is_over() {
         return Err(GIVEN_UP);
     }
     runtime.record(event, stream)?;
     let mut looks = 0;
-    loop {
-        if (sounder.is_closed)() || now_ns() > end_ns {
-            return Err(GIVEN_UP);
-        }
+    while !is_over() {
         if runtime.is_complete(event)? {
             return runtime.timestamp(event);
         }
-        if looks < QUICK_LOOKS {
-            looks += 1;
-            std::hint::spin_loop();
-        } else {
-            std::thread::yield_now();
+        looks += 1;
+        match looks < QUICK_LOOKS {
+            true => std::hint::spin_loop(),
+            false => std::thread::yield_now(),
         }
     }
+    Err(GIVEN_UP)
 }
