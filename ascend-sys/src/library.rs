@@ -1,4 +1,4 @@
-//! A shared library of the vendor's, opened and kept; or the list of all that was tried.
+//! A shared library of the vendor's, opened and kept; or the list of all attempts to open it.
 
 use crate::Candidates;
 use crate::environment::variable;
@@ -8,19 +8,20 @@ use std::ffi::{OsStr, OsString, c_char};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The symbol by which a simulated runtime says what it is. Its value is not looked at.
+/// The symbol that marks a simulated runtime. Its value is not read.
 pub const SIMULATOR_MARKER: &str = "ascend_sim_marker";
 
 /// The variable with the path of the simulated runtime.
 const SIMULATOR_PATH: &str = "SA_PROFILE_SIM_LIBRARY";
 
-/// The name of the simulated runtime beside an executable.
+/// The name of the simulated runtime next to an executable.
 const SIMULATOR_NAME: &str = "libascendcl.so";
 
 /// A loaded library. It stays loaded, so a copy of this and every function pointer from it stay valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
-    handle: &'static unix::Library,
+    /// None for a library that has no functions.
+    handle: Option<&'static unix::Library>,
     name: &'static str,
 }
 
@@ -35,13 +36,13 @@ pub struct MissingSymbol {
     pub library: &'static str,
 }
 
-/// One name or path that was tried, and why it did not do.
+/// A name or path that was tried, and why it failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
     /// The name or path.
     pub tried: String,
-    /// Why not.
+    /// The reason.
     pub cause: String,
 }
 
@@ -56,7 +57,7 @@ impl fmt::Display for Attempt {
 #[error("expected one of these libraries: {}", list(.attempts))]
 #[non_exhaustive]
 pub struct LoadError {
-    /// What was tried, in this order.
+    /// The attempts, in order.
     pub attempts: Vec<Attempt>,
 }
 
@@ -70,7 +71,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// [`LoadError`] with every name and path, and why each did not do.
+    /// [`LoadError`] with every name and path, and why each failed.
     pub fn open(candidates: &Candidates) -> Result<Self, LoadError> {
         let mut attempts = Vec::new();
         let names = || candidates.names.iter().map(OsString::from);
@@ -93,17 +94,17 @@ impl Library {
         Err(LoadError { attempts })
     }
 
-    /// Opens the simulated runtime: at the path in `SA_PROFILE_SIM_LIBRARY`; without it one that the process has loaded, else one beside the running executable
+    /// Opens the simulated runtime: at the path in `SA_PROFILE_SIM_LIBRARY`; without it one that the process has loaded, else one next to the running executable
     /// or in `deps` there.
     ///
     /// # Errors
     ///
-    /// [`LoadError`] if it is not there, or if what is there does not say that it is one.
+    /// [`LoadError`] if it is not there, or if what is there is not one.
     pub fn open_simulator() -> Result<Self, LoadError> {
         Self::simulator_among(&simulator_candidates())
     }
 
-    /// Opens the simulated runtime by another of the names that it is linked to, beside where it was found itself.
+    /// Opens the simulated runtime by another of the names that it is linked to, in the folder where it was found itself.
     ///
     /// # Errors
     ///
@@ -112,10 +113,18 @@ impl Library {
         Self::simulator_among(&[(Path::new(self.name).with_file_name(name), 0)])
     }
 
-    /// What is global in this process: the functions of a preloaded library come before the runtime's own, as they do for a program that is linked to it.
+    /// Makes a library without any function: every look-up is a [`MissingSymbol`].
+    pub const fn none() -> Self {
+        Self {
+            handle: None,
+            name: "no library",
+        }
+    }
+
+    /// Returns the global symbols of this process: the functions of a preloaded library come before the runtime's own, as they do for a program that is linked to it.
     pub fn process() -> Self {
         Self {
-            handle: Box::leak(Box::new(unix::Library::this())),
+            handle: Some(Box::leak(Box::new(unix::Library::this()))),
             name: "the process",
         }
     }
@@ -139,7 +148,7 @@ impl Library {
         let opened = unsafe { unix::Library::open(Some(name), flags) };
         let handle = opened.map_err(|error| cause(&error))?;
         Ok(Self {
-            handle: Box::leak(Box::new(handle)),
+            handle: Some(Box::leak(Box::new(handle))),
             name: Box::leak(name.to_string_lossy().into_owned().into_boxed_str()),
         })
     }
@@ -149,17 +158,17 @@ impl Library {
         self.name
     }
 
-    /// Whether it is a simulated runtime.
+    /// Returns true if it is a simulated runtime.
     pub fn is_simulator(&self) -> bool {
-        // SAFETY: the symbol is only asked for, neither read nor called.
-        let marker = unsafe {
-            self.handle
-                .get::<*const c_char>(SIMULATOR_MARKER.as_bytes())
+        let Some(handle) = self.handle else {
+            return false;
         };
+        // SAFETY: the symbol is only asked for, neither read nor called.
+        let marker = unsafe { handle.get::<*const c_char>(SIMULATOR_MARKER.as_bytes()) };
         marker.is_ok()
     }
 
-    /// How many calls the calling thread has made of the simulated runtime; `None` if this is another library.
+    /// Returns how many calls of the simulated runtime the calling thread has made; `None` if this is another library.
     pub fn simulated_calls(&self) -> Option<u64> {
         // SAFETY: the simulator gives this name this type, and nobody else has it.
         let calls = unsafe { self.symbol::<extern "C" fn() -> u64>("ascend_sim_calls\0") };
@@ -173,15 +182,16 @@ impl Library {
     /// The symbol, where the library has it, must be of type `T`, a function pointer.
     pub(crate) unsafe fn symbol<T: Copy>(&self, name: &'static str) -> Result<T, MissingSymbol> {
         // SAFETY: the caller vouches for the type.
-        let found = unsafe { self.handle.get::<T>(name.as_bytes()) };
-        found.map(|symbol| *symbol).map_err(|_| MissingSymbol {
+        let look_up = |handle: &unix::Library| unsafe { handle.get::<T>(name.as_bytes()).ok() };
+        let found = self.handle.and_then(look_up);
+        found.map(|symbol| *symbol).ok_or(MissingSymbol {
             symbol: name.trim_end_matches('\0'),
             library: self.name,
         })
     }
 }
 
-/// What the loader said, without what stands in the attempt anyway.
+/// Returns the loader's message, without the parts that the attempt has anyway.
 fn cause(error: &libloading::Error) -> String {
     match error {
         libloading::Error::DlOpenUnknown => "not loaded".to_owned(),
@@ -203,7 +213,7 @@ fn attempt(name: &OsStr, flag: i32, cause: &str) -> Attempt {
     }
 }
 
-/// Where the simulated runtime may be, and with which flag to open it.
+/// Returns the places of the simulated runtime, with the flag to open each.
 fn simulator_candidates() -> Vec<(PathBuf, i32)> {
     if let Some(path) = variable(SIMULATOR_PATH).filter(|path| !path.is_empty()) {
         return vec![(PathBuf::from(path), 0)];
@@ -264,6 +274,8 @@ mod tests {
         let acl = crate::Acl::load(&library);
         let error = acl.lifecycle.aclrtSetDevice.unwrap_err();
         assert_eq!(error.to_string(), "libc.so.6 has no aclrtSetDevice");
+        let none = crate::Acl::load(&Library::none());
+        assert!(none.lifecycle.aclrtSetDevice.is_err());
     }
 
     #[test]

@@ -1,15 +1,13 @@
-//! A capture: what is submitted to a stream, and to those joined to it, becomes a graph. Which calls a capture forbids, and which break it.
+//! A capture: what is submitted to a stream, and to those joined to it, becomes a graph. Knows which calls a capture forbids, and which break it.
 
 use crate::Outcome;
-use crate::context::Context;
-use crate::device::lock;
-use crate::event::Event;
-use crate::graph::{Captured, Group, Model};
+use crate::event::CaptureStatus;
+use crate::graph::{Group, Model};
 use crate::handle::Handle;
-use crate::runtime::runtime;
-use crate::stream::Stream;
+use crate::mspti::mspti;
 use crate::truth;
-use crate::work::Work;
+use crate::wait::lock;
+use crate::work::{Captured, Work};
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::cell::Cell;
@@ -17,17 +15,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 thread_local! {
-    /// How the calling thread behaves while others capture.
+    /// Mode of the calling thread while others capture.
     static MODE: Cell<aclmdlRICaptureMode> = const { Cell::new(ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) };
 }
 
-/// Sets the calling thread's mode; returns the one before.
+/// Sets the calling thread's mode. Returns the one before.
 pub(crate) fn exchange_mode(mode: aclmdlRICaptureMode) -> Outcome<aclmdlRICaptureMode> {
-    valid(mode)?;
+    valid_mode(mode)?;
     Ok(MODE.replace(mode))
 }
 
-fn valid(mode: aclmdlRICaptureMode) -> Outcome {
+/// Fails if there is no such mode.
+pub(crate) fn valid_mode(mode: aclmdlRICaptureMode) -> Outcome {
     match mode {
         ACL_MODEL_RI_CAPTURE_MODE_GLOBAL..=ACL_MODEL_RI_CAPTURE_MODE_RELAXED => Ok(()),
         _ => Err(ACL_ERROR_RT_PARAM_INVALID),
@@ -43,8 +42,10 @@ pub(crate) struct Captures {
 
 pub(crate) struct Capture {
     pub(crate) model: Arc<Model>,
+    pub(crate) status: Arc<CaptureStatus>,
     mode: aclmdlRICaptureMode,
     tid: i32,
+    /// The stream that it began on.
     origin: Handle,
     context: Handle,
     state: Mutex<State>,
@@ -52,32 +53,40 @@ pub(crate) struct Capture {
 
 #[derive(Default)]
 struct State {
-    invalid: bool,
-    /// Its streams are themselves again; others may still look at it.
-    ended: bool,
     tasks: Vec<Captured>,
     streams: Vec<Part>,
     records: Vec<Mark>,
     groups: Vec<Arc<Group>>,
-    /// Something other than a kernel was captured into a group.
+    /// True if something other than a kernel was captured into a group.
     group_broken: bool,
 }
 
-/// What one stream has of a capture.
+/// A stream's part of a capture.
 struct Part {
-    stream: Arc<Stream>,
-    /// Its tasks, and how many of them another stream has waited for.
+    stream: Handle,
+    /// Number of its tasks, and how many of them another stream has waited for.
     tasks: usize,
     joined: usize,
     /// The tasks of the group that is open in it.
     group: Option<Vec<usize>>,
 }
 
-/// After how many tasks of a stream an event was recorded.
+/// The record of an event: the number of tasks of its stream before it.
 struct Mark {
     event: Handle,
     part: usize,
     tasks: usize,
+}
+
+/// A capture that has ended.
+#[derive(Default)]
+pub(crate) struct Ended {
+    /// Its streams, which are no longer captured.
+    pub(crate) streams: Vec<Handle>,
+    pub(crate) tasks: Vec<Captured>,
+    pub(crate) groups: Vec<Arc<Group>>,
+    /// The reason why it gives no graph; 0 for none.
+    pub(crate) broken: aclError,
 }
 
 impl Captures {
@@ -88,7 +97,13 @@ impl Captures {
         lock(&self.active).clone()
     }
 
-    /// Fails a call that would wait for the device behind a capture's back, such as a copy of pageable memory.
+    /// Returns the capture with this status, while it is under way.
+    pub(crate) fn by_status(&self, status: &Arc<CaptureStatus>) -> Option<Arc<Capture>> {
+        let mut all = self.all().into_iter();
+        all.find(|capture| Arc::ptr_eq(&capture.status, status))
+    }
+
+    /// Fails a call that would wait for the device without the capture knowing, such as a copy of pageable memory.
     pub(crate) fn allow_blocking(&self) -> Outcome {
         let (tid, mode) = (truth::tid(), MODE.get());
         let forbids = |capture: &Arc<Capture>| match (mode, capture.mode) {
@@ -104,50 +119,27 @@ impl Captures {
         Ok(())
     }
 
-    /// Fails, and breaks the captures of the context: waiting for all of a context is waiting for what is captured.
-    pub(crate) fn break_those_of(&self, context: &Context) -> Outcome {
+    /// Fails if anything in a context is captured, and breaks its captures: waiting for a whole context would wait for what is captured.
+    pub(crate) fn break_those_of(&self, context: Handle) -> Outcome {
         let mut captures = self.all();
-        captures.retain(|capture| capture.context == context.handle);
-        captures.iter().for_each(|capture| capture.invalidate());
+        captures.retain(|capture| capture.context == context);
+        captures
+            .iter()
+            .for_each(|capture| capture.status.invalidate());
         match captures.is_empty() {
             true => Ok(()),
             false => Err(ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT),
         }
     }
 
-    /// Begins to capture a stream, into a new graph or at the end of one there is.
-    pub(crate) fn begin(
-        &self,
-        context: &Context,
-        stream: &Arc<Stream>,
-        model: Option<Arc<Model>>,
-        mode: aclmdlRICaptureMode,
-    ) -> Outcome {
-        valid(mode)?;
-        if context.is_default(stream) {
-            return Err(ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT);
-        }
-        if stream.capture().is_some() {
-            return Err(ACL_ERROR_RT_STREAM_CAPTURED);
-        }
-        let model = model.unwrap_or_else(|| Model::new(context));
-        model.begin_capture()?;
-        let capture = Arc::new(Capture {
-            model,
-            mode,
-            tid: truth::tid(),
-            origin: stream.handle,
-            context: context.handle,
-            state: Mutex::default(),
-        });
-        capture.join(stream);
+    /// Adds a capture that has begun.
+    pub(crate) fn add(&self, capture: Arc<Capture>) {
         let mut active = lock(&self.active);
         active.push(capture);
         self.count.store(active.len(), Ordering::Release);
-        Ok(())
     }
 
-    /// False when it was not there any more.
+    /// Removes a capture. Returns false if it was not there any more.
     fn remove(&self, gone: &Arc<Capture>) -> bool {
         let mut active = lock(&self.active);
         let before = active.len();
@@ -155,36 +147,78 @@ impl Captures {
         self.count.store(active.len(), Ordering::Release);
         active.len() < before
     }
+
+    /// Ends a capture in the stream that it began on.
+    pub(crate) fn end(&self, capture: &Arc<Capture>, stream: Handle) -> Outcome<Ended> {
+        if stream != capture.origin {
+            return Err(ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED);
+        }
+        if capture.mode != ACL_MODEL_RI_CAPTURE_MODE_RELAXED && capture.tid != truth::tid() {
+            return Err(ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD);
+        }
+        if !self.remove(capture) {
+            return Err(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED);
+        }
+        Ok(capture.take())
+    }
+
+    /// Breaks a capture because one of its streams is taken away. If that is the stream that it began on, nobody could end it, so it ends.
+    pub(crate) fn leave(&self, capture: &Arc<Capture>, stream: Handle) -> Ended {
+        capture.status.invalidate();
+        if stream != capture.origin || !self.remove(capture) {
+            return Ended::default();
+        }
+        let ended = capture.take();
+        capture.model.end_capture();
+        ended
+    }
 }
 
 impl Capture {
+    pub(crate) fn new(
+        model: Arc<Model>,
+        mode: aclmdlRICaptureMode,
+        origin: Handle,
+        context: Handle,
+    ) -> Self {
+        Self {
+            model,
+            status: Arc::default(),
+            mode,
+            tid: truth::tid(),
+            origin,
+            context,
+            state: Mutex::default(),
+        }
+    }
+
     pub(crate) fn status(&self) -> aclmdlRICaptureStatus {
-        match lock(&self.state).invalid {
+        match self.status.is_invalid() {
             true => ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED,
             false => ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE,
         }
     }
 
-    pub(crate) fn has_ended(&self) -> bool {
-        lock(&self.state).ended
+    /// Makes a stream part of the capture.
+    pub(crate) fn join(&self, stream: Handle) {
+        lock(&self.state).streams.push(Part {
+            stream,
+            tasks: 0,
+            joined: 0,
+            group: None,
+        });
     }
 
-    pub(crate) fn invalidate(&self) {
-        lock(&self.state).invalid = true;
-    }
-
-    /// Takes a task of one of its streams.
-    pub(crate) fn add(&self, stream: &Stream, work: Work) -> Outcome {
+    /// Takes a task of one of its streams. Returns the task's number in the graph.
+    pub(crate) fn add(&self, stream: Handle, work: Work) -> Outcome<u64> {
         if matches!(work, Work::Replay(_)) {
             return Err(ACL_ERROR_RT_STREAM_CAPTURED);
         }
         let mut state = lock(&self.state);
-        if state.invalid {
+        if self.status.is_invalid() {
             return Err(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED);
         }
-        let part = state
-            .part(stream.handle)
-            .ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
+        let part = state.part(stream)?;
         let place = state.tasks.len();
         let is_kernel = work.is_kernel();
         match &mut state.streams[part].group {
@@ -193,21 +227,19 @@ impl Capture {
             None => {}
         }
         state.streams[part].tasks += 1;
-        let correlation = runtime().mspti.correlate(work.record_kind());
+        let correlation = mspti().correlate(work.record_kind());
         state.tasks.push(Captured {
             part,
             work,
             correlation,
         });
-        stream.submitted_last(place as u64 + 1);
-        Ok(())
+        Ok(place as u64 + 1)
     }
 
     /// Opens a group of kernels in a stream.
-    pub(crate) fn begin_group(&self, stream: &Stream) -> Outcome {
+    pub(crate) fn begin_group(&self, stream: Handle) -> Outcome {
         let mut state = lock(&self.state);
-        let part = state.part(stream.handle);
-        let part = part.ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
+        let part = state.part(stream)?;
         if state.streams[part].group.is_some() {
             return Err(ACL_ERROR_STREAM_TASK_GROUP_STATUS);
         }
@@ -215,128 +247,79 @@ impl Capture {
         Ok(())
     }
 
-    /// Closes it.
-    pub(crate) fn end_group(&self, stream: &Stream) -> Outcome<Arc<Group>> {
+    /// Closes the group that is open in a stream, and keeps what `make` makes of its tasks.
+    pub(crate) fn end_group(
+        &self,
+        stream: Handle,
+        make: impl FnOnce(Vec<usize>) -> Arc<Group>,
+    ) -> Outcome<Arc<Group>> {
         let mut state = lock(&self.state);
-        let part = state.part(stream.handle);
-        let part = part.ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
+        let part = state.part(stream)?;
         let places = state.streams[part].group.take();
         let places = places.ok_or(ACL_ERROR_STREAM_TASK_GROUP_STATUS)?;
-        if state.invalid {
+        if self.status.is_invalid() {
             return Err(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED);
         }
         if state.group_broken {
             return Err(ACL_ERROR_STREAM_TASK_GROUP_INTR);
         }
-        let group = Group::new(&self.model, places);
+        let group = make(places);
         state.groups.push(Arc::clone(&group));
         Ok(group)
     }
 
-    /// Takes the record of an event, which other streams may then wait for.
-    pub(crate) fn record(&self, stream: &Stream, event: &Event) -> Outcome {
-        self.add(
-            stream,
-            Work::Ordered {
-                name: "event_record",
-            },
-        )?;
+    /// Takes the record of an event, which other streams may then wait for. Returns the task's number.
+    pub(crate) fn record(&self, stream: Handle, event: Handle) -> Outcome<u64> {
+        let name = "event_record";
+        let number = self.add(stream, Work::Ordered { name })?;
         let mut state = lock(&self.state);
-        if let Some(part) = state.part(stream.handle) {
+        if let Ok(part) = state.part(stream) {
             let tasks = state.streams[part].tasks;
-            let event = event.handle;
             state.records.retain(|mark| mark.event != event);
             state.records.push(Mark { event, part, tasks });
         }
-        Ok(())
+        Ok(number)
     }
 
-    /// Takes a stream's wait for one of its events: the stream is part of the capture from then on.
-    pub(crate) fn wait(self: &Arc<Self>, stream: &Arc<Stream>, event: &Event) -> Outcome {
-        match stream.capture() {
-            None => self.join(stream),
-            Some(own) if Arc::ptr_eq(&own, self) => {}
-            Some(_) => return Err(ACL_ERROR_STREAM_CAPTURE_CONFLICT),
-        }
-        self.add(stream, Work::Ordered { name: "event_wait" })?;
+    /// Takes a wait of a stream for one of its events. Returns the task's number.
+    pub(crate) fn wait(&self, stream: Handle, event: Handle) -> Outcome<u64> {
+        let number = self.add(stream, Work::Ordered { name: "event_wait" })?;
         let mut state = lock(&self.state);
-        let mark = state.records.iter().find(|mark| mark.event == event.handle);
+        let mark = state.records.iter().find(|mark| mark.event == event);
         if let Some((part, tasks)) = mark.map(|mark| (mark.part, mark.tasks)) {
             let joined = &mut state.streams[part].joined;
             *joined = tasks.max(*joined);
         }
-        Ok(())
+        Ok(number)
     }
 
-    fn join(self: &Arc<Self>, stream: &Arc<Stream>) {
-        let part = Part {
-            stream: Arc::clone(stream),
-            tasks: 0,
-            joined: 0,
-            group: None,
-        };
-        lock(&self.state).streams.push(part);
-        stream.set_capture(Some(Arc::clone(self)));
-    }
-
-    /// Ends it. A capture that was broken, or that left a joined stream behind, gives no graph.
-    pub(crate) fn end(self: &Arc<Self>, stream: &Stream, context: &Context) -> Outcome<Arc<Model>> {
-        if stream.handle != self.origin {
-            return Err(ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED);
-        }
-        if self.mode != ACL_MODEL_RI_CAPTURE_MODE_RELAXED && self.tid != truth::tid() {
-            return Err(ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD);
-        }
-        if !runtime().captures.remove(self) {
-            return Err(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED);
-        }
-        let state = self.take_state();
-        let unjoined = state.streams[1..]
-            .iter()
-            .any(|part| part.joined < part.tasks);
+    /// Takes what was captured. A capture that was broken, or that left a joined stream unfinished, gives no graph.
+    fn take(&self) -> Ended {
+        let state = std::mem::take(&mut *lock(&self.state));
+        self.status.end();
+        let mut joined = state.streams.iter().skip(1);
+        let unjoined = joined.any(|part| part.joined < part.tasks);
         let open = state.streams.iter().any(|part| part.group.is_some());
-        let ended = if state.invalid {
-            Err(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED)
-        } else if unjoined {
-            Err(ACL_ERROR_RT_STREAM_UNJOINED)
-        } else if open || state.group_broken {
-            Err(ACL_ERROR_STREAM_TASK_GROUP_INTR)
-        } else {
-            let streams = state.streams.len();
-            self.model
-                .extend(context, state.tasks, state.groups, streams)
-        };
-        self.model.end_capture();
-        ended.map(|()| Arc::clone(&self.model))
-    }
-
-    /// One of its streams is taken away: that breaks it. Without the one it began on nobody could end it, so it ends then.
-    pub(crate) fn leave(self: &Arc<Self>, stream: &Stream) {
-        self.invalidate();
-        if stream.handle == self.origin && runtime().captures.remove(self) {
-            drop(self.take_state());
-            self.model.end_capture();
+        Ended {
+            streams: state.streams.iter().map(|part| part.stream).collect(),
+            tasks: state.tasks,
+            groups: state.groups,
+            broken: if self.status.is_invalid() {
+                ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED
+            } else if unjoined {
+                ACL_ERROR_RT_STREAM_UNJOINED
+            } else if open || state.group_broken {
+                ACL_ERROR_STREAM_TASK_GROUP_INTR
+            } else {
+                ACL_SUCCESS
+            },
         }
-    }
-
-    /// Its streams are themselves again.
-    fn take_state(&self) -> State {
-        let ended = State {
-            ended: true,
-            ..State::default()
-        };
-        let state = std::mem::replace(&mut *lock(&self.state), ended);
-        state
-            .streams
-            .iter()
-            .for_each(|part| part.stream.set_capture(None));
-        state
     }
 }
 
 impl State {
-    fn part(&self, stream: Handle) -> Option<usize> {
-        let mut streams = self.streams.iter();
-        streams.position(|part| part.stream.handle == stream)
+    fn part(&self, stream: Handle) -> Outcome<usize> {
+        let part = self.streams.iter().position(|part| part.stream == stream);
+        part.ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)
     }
 }

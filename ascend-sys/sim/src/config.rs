@@ -2,9 +2,11 @@
 
 use crate::clock::Step;
 use crate::faults::Faults;
+use crate::refuse;
 use durations::Durations;
 use std::env;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use variables::{Refused, Variables};
 
 pub(crate) use durations::Bounds;
@@ -12,7 +14,7 @@ pub(crate) use durations::Bounds;
 mod durations;
 mod variables;
 
-/// The chip that is simulated, as far as a profiler sees it.
+/// The simulated chip, as far as a profiler sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Soc {
     /// Ticks of 20 ns.
@@ -30,16 +32,16 @@ impl Soc {
     }
 }
 
-/// How MSPTI gets at what the devices did.
+/// The times at which MSPTI reads what the devices did.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mspti {
-    /// Between two reads of the devices' logs.
+    /// Time between two reads of the devices' logs.
     pub(crate) read_ns: u64,
-    /// Between two times at which the clocks are put on the host's anew.
+    /// Time after which the devices' clocks are compared with the host's again.
     pub(crate) anchor_ns: u64,
-    /// By how much they are off, early and late in turns.
+    /// Error of the comparison, early and late in turn.
     pub(crate) anchor_off_ns: u64,
-    /// Kernels of a replay are in the stream that it was launched into, not in the graph's own.
+    /// True if kernels of a replay are in the stream that it was launched into, not in the graph's own.
     pub(crate) in_launch_stream: bool,
 }
 
@@ -68,19 +70,19 @@ impl Mspti {
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) soc: Soc,
-    /// Those that the process sees, by logical id.
+    /// The devices that the process sees, by logical id.
     pub(crate) visible: Vec<u32>,
-    /// What a physical id is above its logical id, as in a container.
+    /// Physical id minus logical id, as in a container.
     pub(crate) physical_base: u32,
-    /// What the device clock says at CLOCK_MONOTONIC 0, by logical id, in ns.
+    /// Time of the device clock at CLOCK_MONOTONIC 0, by logical id, in ns.
     pub(crate) offsets_ns: Vec<i64>,
-    /// By how much the device clock is fast, by logical id, in parts per 10⁹.
+    /// Drift of the device clock, positive if it is fast, by logical id, in parts per 10⁹.
     pub(crate) drifts_ppb: Vec<i64>,
     pub(crate) step: Option<Step>,
     pub(crate) durations: Durations,
     pub(crate) hccl_ns: u64,
     pub(crate) copy_bytes_per_us: u64,
-    /// How long a thread spins before it sleeps, and before a sleep ends.
+    /// Time that a thread spins before it sleeps, and before a sleep ends.
     pub(crate) spin_ns: u64,
     pub(crate) hal_ns: u64,
     pub(crate) hal: bool,
@@ -89,7 +91,7 @@ pub(crate) struct Config {
     pub(crate) depth: u64,
     pub(crate) memory_bytes: usize,
     pub(crate) old: bool,
-    /// A thing gets the handle of one that is gone, as addresses come again.
+    /// True if a new thing may get the handle of one that is gone, as with addresses.
     pub(crate) reuse: bool,
     pub(crate) version: String,
     pub(crate) mspti: Mspti,
@@ -98,9 +100,16 @@ pub(crate) struct Config {
     pub(crate) faults: Faults,
 }
 
+/// Returns the settings of this process. The first call reads the environment.
+pub(crate) fn config() -> &'static Config {
+    static CONFIG: OnceLock<Config> = OnceLock::new();
+    let read = || Config::from_env().unwrap_or_else(|refused| refuse(&refused.to_string()));
+    CONFIG.get_or_init(read)
+}
+
 impl Config {
     /// Reads the environment.
-    pub(crate) fn from_env() -> Result<Self, Refused> {
+    fn from_env() -> Result<Self, Refused> {
         Self::from(|name| env::var(name).ok(), std::process::id())
     }
 
@@ -190,7 +199,7 @@ fn all(devices: usize) -> Vec<u32> {
     (0..u32::try_from(devices).unwrap_or(0)).collect()
 }
 
-/// The devices that are listed, up to the first that is none, as the vendor does.
+/// Returns the devices that are listed, up to the first number that is not a device. The vendor's runtime does the same.
 fn visible(value: &str, devices: usize) -> Option<Vec<u32>> {
     let ids = value.split(',').map(|id| id.trim().parse::<u32>());
     let ids: Result<Vec<u32>, _> = ids.collect();

@@ -1,12 +1,11 @@
-//! A context: what a thread must have before it uses a device. Streams belong to one, and so does the error that a failed kernel leaves behind.
+//! A context: what a thread must have before it uses a device. Streams belong to one, and so does the error that a failed kernel leaves.
 
 use crate::Outcome;
-use crate::device::{Device, lock};
+use crate::device::Device;
 use crate::handle::Handle;
-use crate::runtime::runtime;
-use crate::stream::Stream;
+use crate::stream::{Home, Stream};
+use crate::wait::lock;
 use ascend_sys::codes::*;
-use ascend_sys::types::*;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,9 +18,16 @@ pub(crate) struct Context {
     pub(crate) handle: Handle,
     pub(crate) device: Arc<Device>,
     default: Mutex<Option<Arc<Stream>>>,
-    /// 0, or the error that every call gets from now on.
-    error: AtomicI32,
+    /// 0, or the error of every call from now on; its streams share it.
+    error: Arc<AtomicI32>,
     alive: AtomicBool,
+}
+
+/// The context that is shared by the threads that set a device, and how often the device was set.
+#[derive(Default)]
+pub(crate) struct Primary {
+    pub(crate) context: Option<Arc<Context>>,
+    pub(crate) references: u32,
 }
 
 /// Makes a context the calling thread's.
@@ -29,14 +35,14 @@ pub(crate) fn set(context: Option<Arc<Context>>) {
     CURRENT.with(|current| current.replace(context));
 }
 
-/// The calling thread's context, whatever happened to it.
+/// Returns the calling thread's context, even if it has failed.
 pub(crate) fn current() -> Outcome<Arc<Context>> {
     let context = CURRENT.with(|current| current.borrow().clone());
     let alive = context.filter(|context| context.alive.load(Ordering::Relaxed));
     alive.ok_or(ACL_ERROR_RT_CONTEXT_NULL)
 }
 
-/// The calling thread's context, if neither it nor its device failed.
+/// Returns the calling thread's context, if neither it nor its device has failed.
 pub(crate) fn here() -> Outcome<Arc<Context>> {
     let context = current()?;
     context.check()?;
@@ -44,21 +50,14 @@ pub(crate) fn here() -> Outcome<Arc<Context>> {
 }
 
 impl Context {
-    pub(crate) fn new(device: &Arc<Device>) -> Arc<Self> {
-        runtime().contexts.add(|handle| {
-            Arc::new(Self {
-                handle,
-                device: Arc::clone(device),
-                default: Mutex::default(),
-                error: AtomicI32::new(0),
-                alive: AtomicBool::new(true),
-            })
-        })
-    }
-
-    pub(crate) fn by_handle(context: aclrtContext) -> Outcome<Arc<Self>> {
-        let found = runtime().contexts.get(Handle::of(context));
-        found.ok_or(ACL_ERROR_RT_CONTEXT_NULL)
+    pub(crate) fn new(handle: Handle, device: &Arc<Device>) -> Self {
+        Self {
+            handle,
+            device: Arc::clone(device),
+            default: Mutex::default(),
+            error: Arc::default(),
+            alive: AtomicBool::new(true),
+        }
     }
 
     fn check(&self) -> Outcome {
@@ -69,67 +68,38 @@ impl Context {
         }
     }
 
-    /// Leaves an error that stays.
-    pub(crate) fn fail(&self, code: i32) {
-        self.error.store(code, Ordering::Relaxed);
+    /// Returns what a new stream needs of it.
+    pub(crate) fn home(&self) -> Home {
+        Home {
+            context: self.handle,
+            device: Arc::clone(&self.device),
+            error: Arc::clone(&self.error),
+        }
     }
 
-    /// The stream of a handle; the default stream for none.
-    pub(crate) fn stream(&self, stream: aclrtStream) -> Outcome<Arc<Stream>> {
-        if stream.is_null() {
-            return self.default_stream();
-        }
-        let found = runtime().streams.get(Handle::of(stream));
-        let found = found.ok_or(ACL_ERROR_RT_INVALID_HANDLE)?;
-        if found.context != self.handle {
-            return Err(ACL_ERROR_RT_STREAM_CONTEXT);
-        }
-        Ok(found)
-    }
-
-    /// The default stream, made when it is first used.
-    pub(crate) fn default_stream(&self) -> Outcome<Arc<Stream>> {
+    /// Returns the default stream, and true if `make` has just made it because it is used for the first time.
+    pub(crate) fn default_stream(
+        &self,
+        make: impl FnOnce() -> Outcome<Arc<Stream>>,
+    ) -> Outcome<(Arc<Stream>, bool)> {
         let mut default = lock(&self.default);
         if let Some(stream) = &*default {
-            return Ok(Arc::clone(stream));
+            return Ok((Arc::clone(stream), false));
         }
-        let stream = Stream::new(self, false)?;
+        let stream = make()?;
         *default = Some(Arc::clone(&stream));
-        drop(default);
-        stream.announce();
-        Ok(stream)
+        Ok((stream, true))
     }
 
     pub(crate) fn is_default(&self, stream: &Stream) -> bool {
         let default = lock(&self.default);
-        default
-            .as_ref()
-            .is_some_and(|default| default.handle == stream.handle)
+        let default = default.as_ref();
+        default.is_some_and(|default| default.handle == stream.handle)
     }
 
-    /// All its streams, without those of graphs.
-    pub(crate) fn streams(&self) -> Vec<Arc<Stream>> {
-        let mut streams = runtime().streams.all();
-        streams.retain(|stream| stream.context == self.handle && !stream.of_model);
-        streams
-    }
-
-    /// Waits for all its streams.
-    pub(crate) fn synchronize(&self, timeout_ms: Option<u64>) -> Outcome {
-        let mut streams = self.streams().into_iter();
-        streams.try_for_each(|stream| stream.synchronize(timeout_ms))
-    }
-
-    /// Takes it away with its streams, whose work is dropped, after who wants to know was told of them.
-    pub(crate) fn destroy(&self) {
-        for stream in self.streams() {
-            stream.announce_end();
-        }
-        runtime().contexts.remove(self.handle);
+    /// Ends it: no thread has it any more.
+    pub(crate) fn end(&self) {
         self.alive.store(false, Ordering::Relaxed);
         lock(&self.default).take();
-        for stream in self.streams() {
-            stream.destroy();
-        }
     }
 }

@@ -1,45 +1,26 @@
-//! A device: its clock, what it has only so many of, and whether it still answers.
+//! A device: its clock, its limited resources, and whether it still answers.
 
 use crate::Outcome;
 use crate::clock::{DeviceClock, now_ns};
 use crate::config::Config;
-use crate::context::{self, Context};
-use crate::runtime::runtime;
+use crate::wait::{LOOK, lock};
 use ascend_sys::codes::*;
-use ascend_sys::types::*;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-/// How often a waiting thread looks whether the device is lost.
-pub(crate) const LOOK: Duration = Duration::from_millis(20);
-
-/// Locks, whoever panicked before.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// A device that the process sees.
 pub(crate) struct Device {
-    /// The id the process uses.
+    /// The id that the process uses.
     pub(crate) user: i32,
     pub(crate) logical: u32,
     pub(crate) physical: u32,
     pub(crate) clock: DeviceClock,
-    /// The ids of streams that are taken.
+    /// For each stream id, true if it is taken.
     stream_ids: Mutex<Vec<bool>>,
     events_left: Mutex<usize>,
     event_freed: Condvar,
-    /// 0, or what every call gets.
+    /// 0, or the error of every call.
     lost: AtomicI32,
-    primary: Mutex<Primary>,
-}
-
-/// The context that threads share which set the device, and how often it was set.
-#[derive(Default)]
-struct Primary {
-    context: Option<Arc<Context>>,
-    references: u32,
 }
 
 impl Device {
@@ -55,22 +36,7 @@ impl Device {
             events_left: Mutex::new(config.events),
             event_freed: Condvar::new(),
             lost: AtomicI32::new(0),
-            primary: Mutex::default(),
         }
-    }
-
-    /// The device with this id.
-    pub(crate) fn by_user(user: i32) -> Outcome<&'static Arc<Self>> {
-        let index = usize::try_from(user).map_err(|_| ACL_ERROR_RT_INVALID_DEVICEID)?;
-        let device = runtime().devices.get(index);
-        device.ok_or(ACL_ERROR_RT_INVALID_DEVICEID)
-    }
-
-    /// The device with this logical id, as the driver counts.
-    pub(crate) fn by_logical(logical: u32) -> Outcome<&'static Arc<Self>> {
-        let mut devices = runtime().devices.iter();
-        let device = devices.find(|device| device.logical == logical);
-        device.ok_or(ACL_ERROR_RT_INVALID_DEVICEID)
     }
 
     /// Fails once the device is lost.
@@ -81,11 +47,12 @@ impl Device {
         }
     }
 
+    /// Makes every call fail with this code; 0 makes the device answer again.
     pub(crate) fn lose(&self, code: i32) {
         self.lost.store(code, Ordering::Relaxed);
     }
 
-    /// The counter now.
+    /// Returns the counter now.
     pub(crate) fn ticks(&self) -> u64 {
         self.clock.ticks(now_ns())
     }
@@ -117,7 +84,7 @@ impl Device {
         *lock(&self.events_left)
     }
 
-    /// Takes a hardware event; waits for one where none is left.
+    /// Takes a hardware event; waits until there is one.
     pub(crate) fn take_event(&self) -> Outcome<u32> {
         let mut left = lock(&self.events_left);
         while *left == 0 {
@@ -132,42 +99,5 @@ impl Device {
     pub(crate) fn free_event(&self) {
         *lock(&self.events_left) += 1;
         self.event_freed.notify_one();
-    }
-
-    /// Makes the primary context the calling thread's.
-    pub(crate) fn set(self: &Arc<Self>) -> Outcome {
-        let listeners = &runtime().listeners;
-        listeners.device(self.user, ACL_RT_DEVICE_STATE_SET_PRE);
-        let context = {
-            let mut primary = lock(&self.primary);
-            primary.references += 1;
-            let context = primary.context.get_or_insert_with(|| Context::new(self));
-            Arc::clone(context)
-        };
-        context::set(Some(context));
-        listeners.device(self.user, ACL_RT_DEVICE_STATE_SET_POST);
-        Ok(())
-    }
-
-    /// Takes one setting back, or all; after the last one the primary context is gone with its streams, and a lost device answers again.
-    pub(crate) fn reset(self: &Arc<Self>, force: bool) -> Outcome {
-        let listeners = &runtime().listeners;
-        listeners.device(self.user, ACL_RT_DEVICE_STATE_RESET_PRE);
-        let gone = {
-            let mut primary = lock(&self.primary);
-            let left = primary.references.saturating_sub(1);
-            primary.references = if force { 0 } else { left };
-            if primary.references == 0 {
-                primary.context.take()
-            } else {
-                None
-            }
-        };
-        if let Some(context) = gone {
-            context.destroy();
-            self.lost.store(0, Ordering::Relaxed);
-        }
-        listeners.device(self.user, ACL_RT_DEVICE_STATE_RESET_POST);
-        Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! What tasks really do to memory: copies, and the simulator's own kernels. Tests compare a program's results with and without a profiler by them.
+//! The real effects of tasks on memory: copies, and the simulator's own kernels. Tests compare a program's results with and without a profiler by them.
 
 use crate::Outcome;
 use ascend_sys::codes::*;
@@ -34,7 +34,7 @@ pub(crate) enum Effect {
         dst: usize,
         value: u64,
     },
-    /// The kernel's arguments lie in device memory, and are read when it runs.
+    /// The kernel's arguments are in device memory, and are read when it runs.
     Deferred {
         kind: Kind,
         args: usize,
@@ -50,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// How many arguments it has, each of 8 bytes.
+    /// Returns the number of its arguments, each of 8 bytes.
     pub(crate) fn arguments(self) -> usize {
         match self {
             Self::AddOne => 2,
@@ -98,7 +98,7 @@ fn pointer(address: usize) -> *mut c_void {
 }
 
 impl Effect {
-    /// How much memory it writes.
+    /// Returns how many bytes of memory it writes.
     pub(crate) fn bytes(self) -> usize {
         match self {
             Self::AddOne { count, .. } => count * size_of::<i32>(),

@@ -1,24 +1,23 @@
-//! An event: the device's time at a point of a stream. What is allowed on which event, and when it has completed.
+//! An event: the device's time at a point of a stream. Knows which calls are allowed on which event, and when it has completed.
 
 use crate::Outcome;
-use crate::capture::Capture;
 use crate::clock::now_ns;
-use crate::context::Context;
-use crate::device::{Device, LOOK, lock};
+use crate::device::Device;
 use crate::handle::Handle;
-use crate::records::Records;
-use crate::runtime::runtime;
-use crate::stream::{Stream, nap};
-use crate::work::Work;
+use crate::wait::{LOOK, lock, nap};
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
+use records::Records;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
+
+mod records;
 
 pub(crate) struct Event {
     pub(crate) handle: Handle,
     flags: u32,
-    /// Created with `aclrtCreateEventExWithFlag`: can be recorded again and again, and takes no hardware event.
+    /// True if it was created with `aclrtCreateEventExWithFlag`: it can be recorded again and again, and takes no hardware event.
     ex: bool,
     device: Arc<Device>,
     state: Mutex<State>,
@@ -31,67 +30,68 @@ struct State {
     waits: u64,
     waited: u64,
     hardware_id: Option<u32>,
-    /// Threads that wait for a change: waking nobody is a system call too.
+    /// Number of threads that wait for a change: waking none of them would still be a system call.
     waiters: u32,
-    captured: Weak<Capture>,
+    captured: Weak<CaptureStatus>,
+}
+
+/// The state of a capture, shared with the events that were recorded in it.
+#[derive(Default)]
+pub(crate) struct CaptureStatus {
+    invalid: AtomicBool,
+    /// True once its streams are free again; others may still look at it.
+    ended: AtomicBool,
+}
+
+impl CaptureStatus {
+    /// Breaks the capture.
+    pub(crate) fn invalidate(&self) {
+        self.invalid.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_invalid(&self) -> bool {
+        self.invalid.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
 }
 
 impl Event {
-    pub(crate) fn create(context: &Context, flags: u32, ex: bool) -> Arc<Self> {
-        runtime().events.add(|handle| {
-            Arc::new(Self {
-                handle,
-                flags,
-                ex,
-                device: Arc::clone(&context.device),
-                state: Mutex::default(),
-                changed: Condvar::new(),
-            })
-        })
+    pub(crate) fn new(handle: Handle, device: &Arc<Device>, flags: u32, ex: bool) -> Self {
+        Self {
+            handle,
+            flags,
+            ex,
+            device: Arc::clone(device),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
     }
 
-    pub(crate) fn by_handle(event: aclrtEvent) -> Outcome<Arc<Self>> {
-        let found = runtime().events.get(Handle::of(event));
-        found.ok_or(ACL_ERROR_RT_PARAM_INVALID)
+    pub(crate) fn is_ex(&self) -> bool {
+        self.ex
     }
 
-    fn is_timed(&self) -> bool {
+    pub(crate) fn is_timed(&self) -> bool {
         self.flags & ACL_EVENT_TIME_LINE != 0
     }
 
-    /// Records it in a stream.
-    pub(crate) fn record(self: &Arc<Self>, stream: &Arc<Stream>) -> Outcome {
-        if stream.of_model {
-            return Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-        }
-        if let Some(capture) = stream.capture() {
-            return self.record_captured(stream, &capture);
-        }
+    /// Starts a record in a stream. Returns its number.
+    pub(crate) fn begin_record(&self) -> Outcome<u64> {
         self.take_hardware_event()?;
-        let record = {
-            let mut state = lock(&self.state);
-            state.captured = Weak::new();
-            state.records.add()
-        };
-        let event = Arc::clone(self);
-        let submitted = stream.submit(Work::Record { event, record });
-        submitted.inspect_err(|_| self.drop_record(record))
+        let mut state = lock(&self.state);
+        state.captured = Weak::new();
+        Ok(state.records.add())
     }
 
-    /// A timed event is not captured: the call succeeds and does nothing.
-    fn record_captured(self: &Arc<Self>, stream: &Arc<Stream>, capture: &Arc<Capture>) -> Outcome {
-        if !self.ex {
-            return Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-        }
-        if self.is_timed() {
-            return Ok(());
-        }
-        capture.record(stream, self)?;
+    /// Notes the capture that it was recorded in.
+    pub(crate) fn record_captured(&self, capture: &Arc<CaptureStatus>) {
         lock(&self.state).captured = Arc::downgrade(capture);
-        Ok(())
     }
 
-    /// An event that streams wait for takes a hardware event when it is first recorded; waits where none is left.
+    /// Takes a hardware event at the first record, if streams wait for this event. Waits until there is one.
     fn take_hardware_event(&self) -> Outcome {
         let takes = !self.ex && self.flags & ACL_EVENT_SYNC != 0;
         if !takes || lock(&self.state).hardware_id.is_some() {
@@ -102,38 +102,19 @@ impl Event {
         Ok(())
     }
 
-    /// The stream's later work begins once what it is recorded for now is done. An event that was never recorded holds nobody up.
-    pub(crate) fn wait_in(self: &Arc<Self>, stream: &Arc<Stream>) -> Outcome {
-        match (self.capture(), stream.capture()) {
-            (Some(capture), _) => return capture.wait(stream, self),
-            (None, Some(capture)) => {
-                capture.invalidate();
-                return Err(ACL_ERROR_RT_CAPTURE_DEPENDENCY);
-            }
-            (None, None) => {}
-        }
-        let record = {
-            let mut state = lock(&self.state);
-            state.waits += 1;
-            state.records.awaited()
-        };
-        let event = Arc::clone(self);
-        let submitted = stream.submit(Work::Wait { event, record });
-        submitted.inspect_err(|_| self.drop_wait())
+    /// Starts a wait of a stream. Returns the record that it waits for; 0 for none.
+    pub(crate) fn begin_wait(&self) -> u64 {
+        let mut state = lock(&self.state);
+        state.waits += 1;
+        state.records.awaited()
     }
 
-    /// On Ex events this and the older queries are forbidden.
-    pub(crate) fn reset_in(self: &Arc<Self>, stream: &Arc<Stream>) -> Outcome {
-        self.not_ex()?;
-        self.not_captured()?;
-        let covers = match stream.capture() {
-            Some(_) => None,
-            None => Some(lock(&self.state).records.last()),
-        };
-        let event = Arc::clone(self);
-        stream.submit(Work::Reset { event, covers })
+    /// Returns the number of the last record.
+    pub(crate) fn last_record(&self) -> u64 {
+        lock(&self.state).records.last()
     }
 
+    /// Fails for Ex events: resets and the older queries are forbidden on them.
     pub(crate) fn not_ex(&self) -> Outcome {
         if self.ex {
             return Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
@@ -141,13 +122,13 @@ impl Event {
         Ok(())
     }
 
-    /// The capture that it was recorded in last, as long as that is under way.
-    fn capture(&self) -> Option<Arc<Capture>> {
+    /// Returns the capture that it was recorded in last, while that is under way.
+    pub(crate) fn capture(&self) -> Option<Arc<CaptureStatus>> {
         let capture = lock(&self.state).captured.upgrade()?;
-        (!capture.has_ended()).then_some(capture)
+        (!capture.ended.load(Ordering::Acquire)).then_some(capture)
     }
 
-    /// Asking about a captured event breaks the capture.
+    /// Fails if the event is captured, and breaks the capture: the host must not ask about such an event.
     pub(crate) fn not_captured(&self) -> Outcome {
         let Some(capture) = self.capture() else {
             return Ok(());
@@ -156,14 +137,14 @@ impl Event {
         Err(ACL_ERROR_RT_EVENT_CAPTURED)
     }
 
-    /// Whether it has completed. An Ex event that was never recorded has; another has not.
+    /// Returns true if it has completed. An event that was never recorded counts as complete only if it is an Ex event.
     pub(crate) fn is_complete(&self) -> Outcome<bool> {
         self.not_captured()?;
         let state = lock(&self.state);
         Ok(state.records.is_complete() && (self.ex || state.records.is_recorded()))
     }
 
-    /// Whether no stream waits for it any more.
+    /// Returns true if no stream waits for it any more.
     pub(crate) fn is_waited_for(&self) -> Outcome<bool> {
         self.not_ex()?;
         self.not_captured()?;
@@ -171,7 +152,7 @@ impl Event {
         Ok(state.waits == state.waited)
     }
 
-    /// The device's time at its last record.
+    /// Returns the device's time at its last record.
     pub(crate) fn ticks(&self) -> Outcome<u64> {
         self.not_captured()?;
         if !self.is_timed() {
@@ -226,21 +207,21 @@ impl Event {
         }
     }
 
-    /// The executor has come to a record.
+    /// Completes a record: the executor has come to it.
     pub(crate) fn complete(&self, record: u64, ticks: u64, visible_ns: u64) {
         let mut state = lock(&self.state);
         state.records.complete(record, ticks, visible_ns);
         self.wake(&state);
     }
 
-    /// No executor will come to a record.
+    /// Drops a record that no executor will come to.
     pub(crate) fn drop_record(&self, record: u64) {
         let mut state = lock(&self.state);
         state.records.drop(record);
         self.wake(&state);
     }
 
-    /// No executor will come to a wait.
+    /// Drops a wait that no executor will come to.
     pub(crate) fn drop_wait(&self) {
         lock(&self.state).waited += 1;
     }
@@ -259,32 +240,24 @@ impl Event {
         state
     }
 
-    /// The executor has come to a reset.
+    /// Resets the event: the executor has come to a reset.
     pub(crate) fn reset(&self, covers: Option<u64>) {
         lock(&self.state).records.reset(covers);
     }
 
-    /// The executor of a stream has come to a wait. The event may be of another device.
-    pub(crate) fn wait_on_device(&self, record: u64, stream: &Stream) {
+    /// Waits for a record on the thread of a stream, while that one `executes`. The event may be of another device.
+    pub(crate) fn wait_on_device(&self, record: u64, executes: impl Fn() -> bool) {
         let mut state = lock(&self.state);
-        while !state.records.has_completed(record)
-            && self.device.check().is_ok()
-            && stream.executes()
-        {
+        while !state.records.has_completed(record) && self.device.check().is_ok() && executes() {
             state = self.wait(state, LOOK);
         }
         state.waited += 1;
     }
 
-    /// Does not wait: a record under way completes unseen.
-    pub(crate) fn destroy(&self) -> Outcome {
-        let gone = runtime().events.remove(self.handle);
-        if gone.is_none() {
-            return Err(ACL_ERROR_RT_PARAM_INVALID);
-        }
+    /// Gives its hardware event back, because the program destroys it. Does not wait: a record under way completes unseen.
+    pub(crate) fn free(&self) {
         if lock(&self.state).hardware_id.take().is_some() {
             self.device.free_event();
         }
-        Ok(())
     }
 }

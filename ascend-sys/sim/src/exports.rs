@@ -35,7 +35,7 @@ thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How many calls the calling thread has made; for tests that count those of a profiler.
+/// Returns how many calls the calling thread has made, for tests that count the calls of a profiler.
 // SAFETY: no other library exports this name.
 #[unsafe(no_mangle)]
 extern "C" fn ascend_sim_calls() -> u64 {
@@ -51,7 +51,7 @@ fn called() {
 macro_rules! exports {
     ($of:ident::$group:ident, $result:path; $(fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block)*) => {
         $(
-            // SAFETY: the simulator stands in for the library that exports this name.
+            // SAFETY: the simulator replaces the library that exports this name.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
                 $(
@@ -92,7 +92,7 @@ fn code(outcome: Outcome) -> c_int {
 
 /// An argument of an exported function.
 trait Argument {
-    /// What the function works with.
+    /// The argument as the function uses it.
     type Checked;
 
     /// Takes the argument as what it says it is.
@@ -246,7 +246,7 @@ impl Out<c_char> {
     }
 }
 
-/// A time limit in ms, of which -1 is none.
+/// Converts a time limit in ms; -1 means no limit.
 fn timeout(ms: i32) -> Outcome<Option<u64>> {
     match ms {
         -1 => Ok(None),

@@ -3,7 +3,7 @@
 use crate::Outcome;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What can fail, or go otherwise than it should.
+/// A place where something can fail or go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Site {
     Launch,

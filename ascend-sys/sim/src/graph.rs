@@ -1,40 +1,20 @@
-//! A captured graph: its tasks, and running them with one call.
+//! A captured graph: its tasks, the groups of kernels that a program may update, and the handles of its tasks.
 
 use crate::Outcome;
-use crate::context::Context;
-use crate::device::lock;
 use crate::handle::Handle;
-use crate::runtime::runtime;
-use crate::stream::Stream;
-use crate::work::Work;
+use crate::wait::lock;
+use crate::work::{Captured, Replay, Work};
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A task in a capture, and which of the capture's streams it came from.
-#[derive(Clone)]
-pub(crate) struct Captured {
-    pub(crate) part: usize,
-    pub(crate) work: Work,
-    /// What MSPTI knows its launch by; 0 if it does not.
-    pub(crate) correlation: u64,
-}
-
 /// A task that a program has a handle of.
 pub(crate) struct Task {
+    pub(crate) handle: Handle,
     pub(crate) kind: aclmdlRITaskType,
     pub(crate) seq: u32,
-}
-
-/// One run of a graph.
-pub(crate) struct Replay {
-    pub(crate) model: u32,
-    pub(crate) name: String,
-    pub(crate) tasks: Arc<[Captured]>,
-    /// The ids of the graph's own streams, by part.
-    pub(crate) streams: Vec<i32>,
 }
 
 pub(crate) struct Model {
@@ -46,36 +26,31 @@ pub(crate) struct Model {
     content: Mutex<Content>,
 }
 
+/// The content of a graph.
 #[derive(Default)]
-struct Content {
+pub(crate) struct Content {
     tasks: Vec<Captured>,
-    /// What is run; made of the tasks when it is first needed.
+    /// The next run; made from the tasks when it is first needed.
     replay: Option<Arc<Replay>>,
-    /// Stand for the streams that were captured.
-    streams: Vec<Arc<Stream>>,
+    /// Handles and ids of its own streams, one for each stream that was captured.
+    streams: Vec<(Handle, i32)>,
+    /// Handles of its tasks, with their parts.
     handles: Vec<(usize, Handle)>,
     groups: Vec<Arc<Group>>,
     on_destroy: Vec<(unsafe extern "C" fn(*mut c_void), usize)>,
 }
 
 impl Model {
-    pub(crate) fn new(context: &Context) -> Arc<Self> {
+    pub(crate) fn new(handle: Handle, context: Handle) -> Self {
         static LAST: AtomicU32 = AtomicU32::new(0);
-        runtime().models.add(|handle| {
-            Arc::new(Self {
-                handle,
-                id: LAST.fetch_add(1, Ordering::Relaxed) + 1,
-                name: Mutex::default(),
-                context: context.handle,
-                capturing: AtomicBool::new(false),
-                content: Mutex::default(),
-            })
-        })
-    }
-
-    pub(crate) fn by_handle(model: aclmdlRI) -> Outcome<Arc<Self>> {
-        let found = runtime().models.get(Handle::of(model));
-        found.ok_or(ACL_ERROR_RT_PARAM_INVALID)
+        Self {
+            handle,
+            id: LAST.fetch_add(1, Ordering::Relaxed) + 1,
+            name: Mutex::default(),
+            context,
+            capturing: AtomicBool::new(false),
+            content: Mutex::default(),
+        }
     }
 
     pub(crate) fn begin_capture(&self) -> Outcome {
@@ -89,34 +64,30 @@ impl Model {
         self.capturing.store(false, Ordering::Release);
     }
 
-    fn not_capturing(&self) -> Outcome {
+    /// Fails while something is captured into the graph.
+    pub(crate) fn not_capturing(&self) -> Outcome {
         match self.capturing.load(Ordering::Acquire) {
             true => Err(ACL_ERROR_RT_MODEL_CAPTURED),
             false => Ok(()),
         }
     }
 
-    /// Takes the tasks of a capture and its groups, and gets a stream of its own for each one captured.
-    pub(crate) fn extend(
-        &self,
-        context: &Context,
-        tasks: Vec<Captured>,
-        groups: Vec<Arc<Group>>,
-        streams: usize,
-    ) -> Outcome {
+    /// Takes the tasks and groups of a capture.
+    pub(crate) fn extend(&self, tasks: Vec<Captured>, groups: Vec<Arc<Group>>) {
         let mut content = lock(&self.content);
         let before = content.tasks.len();
-        groups.iter().for_each(|group| group.stands_behind(before));
+        groups.iter().for_each(|group| group.move_by(before));
         content.groups.extend(groups);
         content.tasks.extend(tasks);
         content.replay = None;
-        while content.streams.len() < streams {
-            content.streams.push(Stream::new(context, true)?);
-        }
-        Ok(())
     }
 
-    /// Puts other work in the place of a task. Runs under way go on with the old one.
+    /// Gives the graph a stream of its own.
+    pub(crate) fn add_stream(&self, stream: Handle, id: i32) {
+        lock(&self.content).streams.push((stream, id));
+    }
+
+    /// Replaces the work of a task. Runs under way go on with the old one.
     fn replace(&self, place: usize, work: Work) -> Outcome {
         let mut content = lock(&self.content);
         let task = content.tasks.get_mut(place);
@@ -125,54 +96,51 @@ impl Model {
         Ok(())
     }
 
-    /// Takes what its tasks were given. Runs under way go on as they are.
+    /// Applies the updates of its tasks. Runs under way go on as they are.
     pub(crate) fn update(&self) -> Outcome {
         self.not_capturing()?;
         lock(&self.content).replay = None;
         Ok(())
     }
 
-    /// Runs it in a stream.
-    pub(crate) fn execute(&self, context: &Context, stream: &Arc<Stream>) -> Outcome {
-        if context.handle != self.context {
+    /// Returns a run of the graph in a context.
+    pub(crate) fn replay(&self, context: Handle) -> Outcome<Arc<Replay>> {
+        if context != self.context {
             return Err(ACL_ERROR_RT_MODEL_CONTEXT);
         }
         self.not_capturing()?;
-        let replay = {
-            let mut content = lock(&self.content);
-            match &content.replay {
-                Some(replay) => Arc::clone(replay),
-                None => {
-                    let replay = Arc::new(Replay {
-                        model: self.id,
-                        name: lock(&self.name).clone(),
-                        tasks: content.tasks.clone().into(),
-                        streams: content.streams.iter().map(|stream| stream.id).collect(),
-                    });
-                    content.replay = Some(Arc::clone(&replay));
-                    replay
-                }
-            }
-        };
-        stream.submit(Work::Replay(replay))
+        let mut content = lock(&self.content);
+        if let Some(replay) = &content.replay {
+            return Ok(Arc::clone(replay));
+        }
+        let replay = Arc::new(Replay {
+            model: self.id,
+            name: lock(&self.name).clone(),
+            tasks: content.tasks.clone().into(),
+            streams: content.streams.iter().map(|(_, id)| *id).collect(),
+        });
+        content.replay = Some(Arc::clone(&replay));
+        Ok(replay)
     }
 
     pub(crate) fn streams(&self) -> Vec<Handle> {
         let content = lock(&self.content);
-        content.streams.iter().map(|stream| stream.handle).collect()
+        content.streams.iter().map(|(handle, _)| *handle).collect()
     }
 
-    /// Handles of the tasks that came from the stream for which `stream` stands; none if it is not of this graph.
-    pub(crate) fn tasks_of(&self, stream: Handle) -> Option<Vec<Handle>> {
+    /// Returns handles of the tasks in one of the graph's own streams; `None` if the stream belongs to another graph. `give` makes the handle of a task.
+    pub(crate) fn tasks_of(
+        &self,
+        stream: Handle,
+        give: impl Fn(aclmdlRITaskType, u32) -> Handle,
+    ) -> Option<Vec<Handle>> {
         let mut content = lock(&self.content);
-        let part = content
-            .streams
-            .iter()
-            .position(|own| own.handle == stream)?;
+        let mut streams = content.streams.iter();
+        let part = streams.position(|(own, _)| *own == stream)?;
         if content.handles.len() < content.tasks.len() {
             let new = content.tasks.iter().zip(0..).skip(content.handles.len());
             let new: Vec<(usize, Handle)> = new
-                .map(|(task, seq)| (task.part, handle_of(&task.work, seq)))
+                .map(|(task, seq)| (task.part, give(kind_of(&task.work), seq)))
                 .collect();
             content.handles.extend(new);
         }
@@ -184,33 +152,39 @@ impl Model {
         lock(&self.content).on_destroy.push((callback, user_data));
     }
 
-    /// Runs under way go on; their tasks are theirs.
-    pub(crate) fn destroy(&self) -> Outcome {
-        self.not_capturing()?;
-        if runtime().models.remove(self.handle).is_none() {
-            return Err(ACL_ERROR_RT_PARAM_INVALID);
-        }
-        let content = std::mem::take(&mut *lock(&self.content));
-        content.streams.iter().for_each(|stream| stream.destroy());
-        for (_, task) in content.handles {
-            runtime().tasks.remove(task);
-        }
-        for group in content.groups {
-            runtime().groups.remove(group.handle);
-        }
-        for (callback, user_data) in content.on_destroy {
-            // SAFETY: who registered the callback vouches for it and its data until the graph is gone.
-            unsafe { callback(std::ptr::with_exposed_provenance_mut(user_data)) };
-        }
-        Ok(())
+    /// Takes the content of a graph that is destroyed. Runs under way go on, because they have their tasks.
+    pub(crate) fn take(&self) -> Content {
+        std::mem::take(&mut *lock(&self.content))
     }
 }
 
-/// A group of a graph's kernels that a program may update: what it launches in an update takes their places, one after the other, and runs with the graph.
+impl Content {
+    pub(crate) fn streams(&self) -> impl Iterator<Item = Handle> {
+        self.streams.iter().map(|(handle, _)| *handle)
+    }
+
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = Handle> {
+        self.handles.iter().map(|(_, handle)| *handle)
+    }
+
+    pub(crate) fn groups(&self) -> impl Iterator<Item = Handle> {
+        self.groups.iter().map(|group| group.handle)
+    }
+
+    /// Calls everyone who registered for the end of the graph.
+    pub(crate) fn call_back(&self) {
+        for (callback, user_data) in &self.on_destroy {
+            // SAFETY: the one who registered the callback vouches for it and its data until the graph is gone.
+            unsafe { callback(std::ptr::with_exposed_provenance_mut(*user_data)) };
+        }
+    }
+}
+
+/// A group of a graph's kernels that a program may update: the kernels that it launches in an update replace these, one after the other, and run with the graph.
 pub(crate) struct Group {
     pub(crate) handle: Handle,
     model: Arc<Model>,
-    /// Which of the graph's tasks it has; while they are captured, which of the capture's.
+    /// Places of its tasks in the graph, or in the capture while that is under way.
     places: Mutex<Vec<usize>>,
     updating: AtomicBool,
 }
@@ -222,24 +196,17 @@ pub(crate) struct Update {
 }
 
 impl Group {
-    pub(crate) fn new(model: &Arc<Model>, places: Vec<usize>) -> Arc<Self> {
-        runtime().groups.add(|handle| {
-            Arc::new(Self {
-                handle,
-                model: Arc::clone(model),
-                places: Mutex::new(places),
-                updating: AtomicBool::new(false),
-            })
-        })
+    pub(crate) fn new(handle: Handle, model: &Arc<Model>, places: Vec<usize>) -> Self {
+        Self {
+            handle,
+            model: Arc::clone(model),
+            places: Mutex::new(places),
+            updating: AtomicBool::new(false),
+        }
     }
 
-    pub(crate) fn by_handle(group: aclrtTaskGrp) -> Outcome<Arc<Self>> {
-        let found = runtime().groups.get(Handle::of(group));
-        found.ok_or(ACL_ERROR_RT_PARAM_INVALID)
-    }
-
-    /// The capture has become a part of the graph, whose tasks before it are so many.
-    pub(crate) fn stands_behind(&self, tasks: usize) {
+    /// Moves its places: the capture has become a part of the graph, after this many tasks.
+    fn move_by(&self, tasks: usize) {
         let mut places = lock(&self.places);
         places.iter_mut().for_each(|place| *place += tasks);
     }
@@ -254,9 +221,9 @@ impl Update {
         }
     }
 
-    /// Takes what is launched: kernels, as many as the group has. Returns the task's number in the graph.
+    /// Takes a launch: a kernel, and no more of them than the group has. Returns the task's number in the graph.
     pub(crate) fn take(&mut self, work: Work) -> Outcome<u64> {
-        if !matches!(work, Work::Kernel { .. }) {
+        if !work.is_kernel() {
             return Err(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT);
         }
         let place = lock(&self.group.places).get(self.updated).copied();
@@ -266,7 +233,7 @@ impl Update {
         Ok(place as u64 + 1)
     }
 
-    /// Ends it; whether all kernels of the group were launched.
+    /// Ends it. Fails unless all kernels of the group were launched.
     pub(crate) fn end(&self) -> Outcome {
         self.group.updating.store(false, Ordering::Release);
         match self.updated == lock(&self.group.places).len() {
@@ -276,8 +243,8 @@ impl Update {
     }
 }
 
-fn handle_of(work: &Work, seq: u32) -> Handle {
-    let kind = match work {
+fn kind_of(work: &Work) -> aclmdlRITaskType {
+    match work {
         Work::Kernel { .. } => ACL_MODEL_RI_TASK_KERNEL,
         Work::Ordered {
             name: "event_record",
@@ -285,11 +252,5 @@ fn handle_of(work: &Work, seq: u32) -> Handle {
         Work::Ordered { .. } => ACL_MODEL_RI_TASK_EVENT_WAIT,
         Work::Reset { .. } => ACL_MODEL_RI_TASK_EVENT_RESET,
         _ => ACL_MODEL_RI_TASK_DEFAULT,
-    };
-    let mut given = None;
-    runtime().tasks.add(|handle| {
-        given = Some(handle);
-        Arc::new(Task { kind, seq })
-    });
-    given.expect("`add` calls its argument")
+    }
 }

@@ -1,4 +1,4 @@
-//! Handles that a program holds: numbers in the shape of pointers that nobody follows, so a stale or invented one is an error and no crash.
+//! The handles that a program holds: numbers that look like pointers but are never followed, so a stale or invented one is an error and not a crash.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -29,17 +29,17 @@ struct Slot<T> {
     value: Option<Arc<T>>,
 }
 
-/// All things of one kind that a program holds handles of.
+/// The table of all things of one kind that a program holds handles of.
 pub(crate) struct Handles<T> {
     kind: usize,
-    /// Handles come again.
+    /// True if handles are used again.
     reuses: bool,
     slots: RwLock<(Vec<Slot<T>>, Vec<usize>)>,
     of: PhantomData<T>,
 }
 
 impl<T> Handles<T> {
-    /// `kind` tells the handles of one table from those of another; at most 31.
+    /// Makes a table. `kind` (at most 31) distinguishes its handles from the handles of other tables.
     pub(crate) const fn new(kind: usize) -> Self {
         Self {
             kind,
@@ -49,7 +49,7 @@ impl<T> Handles<T> {
         }
     }
 
-    /// Whether a thing may get the handle of one that is gone.
+    /// Sets if a new thing may get the handle of one that is gone.
     pub(crate) const fn reused(mut self, reuses: bool) -> Self {
         self.reuses = reuses;
         self
@@ -75,7 +75,7 @@ impl<T> Handles<T> {
         value
     }
 
-    /// The thing that a handle stands for.
+    /// Returns the thing with this handle.
     pub(crate) fn get(&self, handle: Handle) -> Option<Arc<T>> {
         let table = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         let (index, generation) = self.place(handle)?;
@@ -83,7 +83,7 @@ impl<T> Handles<T> {
         slot.value.clone().filter(|_| slot.generation == generation)
     }
 
-    /// Takes a thing from its handle.
+    /// Removes and returns the thing with this handle.
     pub(crate) fn remove(&self, handle: Handle) -> Option<Arc<T>> {
         let mut table = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         let (index, generation) = self.place(handle)?;
@@ -99,7 +99,7 @@ impl<T> Handles<T> {
         value
     }
 
-    /// All that are there.
+    /// Returns all things.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         let table = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         table

@@ -1,16 +1,11 @@
-//! Collectives: work of a stream. Ranks do not meet: each one's collective takes its time and does what it can do alone.
+//! Collectives: work of a stream. Ranks do not meet: the collective of each rank takes its time and does what it can do alone.
 
 use crate::Outcome;
-use crate::context;
 use crate::device::Device;
 use crate::effect::Effect;
-use crate::faults::Site;
 use crate::handle::Handle;
-use crate::runtime::runtime;
-use crate::work::Work;
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
-use std::sync::Arc;
 
 /// A communicator.
 pub(crate) struct Comm {
@@ -21,28 +16,17 @@ pub(crate) struct Comm {
 }
 
 impl Comm {
-    pub(crate) fn new(device: &Device, rank: u32, ranks: u32) -> Outcome<Arc<Self>> {
-        if rank >= ranks {
-            return Err(ACL_ERROR_INVALID_PARAM);
+    pub(crate) fn new(handle: Handle, device: &Device, rank: u32, ranks: u32) -> Self {
+        Self {
+            handle,
+            name: format!("sim_group_{}_{rank}", device.physical),
+            rank,
+            ranks,
         }
-        let device = device.physical;
-        Ok(runtime().comms.add(|handle| {
-            Arc::new(Self {
-                handle,
-                name: format!("sim_group_{device}_{rank}"),
-                rank,
-                ranks,
-            })
-        }))
-    }
-
-    pub(crate) fn by_handle(comm: HcclComm) -> Outcome<Arc<Self>> {
-        let found = runtime().comms.get(Handle::of(comm));
-        found.ok_or(ACL_ERROR_INVALID_PARAM)
     }
 }
 
-/// Bytes of one element.
+/// Returns the number of bytes of one element.
 pub(crate) fn element_bytes(data_type: HcclDataType) -> Outcome<usize> {
     Ok(match data_type {
         HCCL_DATA_TYPE_INT8
@@ -59,19 +43,19 @@ pub(crate) fn element_bytes(data_type: HcclDataType) -> Outcome<usize> {
     })
 }
 
-/// What one rank alone does: its part of the result is what it sends.
+/// The effect of one rank alone: its part of the result is what it sends.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) send: usize,
     pub(crate) recv: usize,
     pub(crate) count: u64,
     pub(crate) data_type: HcclDataType,
-    /// Whether each rank has a place of its own in what is received.
+    /// True if each rank has a place of its own in what is received.
     pub(crate) gathers: bool,
 }
 
 impl Part {
-    fn effect(self, comm: &Comm) -> Outcome<Effect> {
+    pub(crate) fn effect(self, comm: &Comm) -> Outcome<Effect> {
         let count = usize::try_from(self.count).map_err(|_| ACL_ERROR_INVALID_PARAM)?;
         let bytes = count.checked_mul(element_bytes(self.data_type)?);
         let bytes = bytes.ok_or(ACL_ERROR_INVALID_PARAM)?;
@@ -91,26 +75,7 @@ impl Part {
     }
 }
 
-/// Submits a collective.
-pub(crate) fn submit(
-    name: &'static str,
-    comm: HcclComm,
-    stream: aclrtStream,
-    part: Option<Part>,
-) -> Outcome {
-    let context = context::here()?;
-    runtime().config.faults.check(Site::Hccl)?;
-    let comm = Comm::by_handle(comm)?;
-    let effect = part.map(|part| part.effect(&comm)).transpose()?;
-    let stream = context.stream(stream)?;
-    stream.submit(Work::Collective {
-        name,
-        comm: comm.name.as_str().into(),
-        effect,
-    })
-}
-
-/// HCCL's own number for an error.
+/// Returns HCCL's own number of an error.
 pub(crate) fn result(outcome: Outcome) -> HcclResult {
     const PARAMETER: HcclResult = 1;
     const RUNTIME: HcclResult = 15;

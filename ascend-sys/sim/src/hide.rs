@@ -11,7 +11,7 @@ const SYMBOL_BYTES: usize = 24;
 ///
 /// # Errors
 ///
-/// What the file system says; `InvalidData` if `from` is no 64-bit ELF library, or has no function of one of the names.
+/// The error of the file system; `InvalidData` if `from` is no 64-bit ELF library, or has no function of one of the names.
 pub fn hide(from: &Path, to: &Path, names: &[&str]) -> io::Result<()> {
     let mut library = std::fs::read(from)?;
     for name in names {
@@ -38,7 +38,7 @@ fn hide_one(library: &mut [u8], name: &str) -> Option<()> {
     Some(())
 }
 
-/// Where the dynamic symbols lie in the file, and their names.
+/// Returns the ranges of the dynamic symbols in the file, and of their names.
 fn dynamic_symbols(library: &[u8]) -> Option<(Range<usize>, Range<usize>)> {
     library.starts_with(b"\x7fELF\x02\x01").then_some(())?;
     let (table, size, count) = (
@@ -58,7 +58,7 @@ fn dynamic_symbols(library: &[u8]) -> Option<(Range<usize>, Range<usize>)> {
     Some((content(symbols)?, content(names)?))
 }
 
-/// A little-endian number of so many bytes.
+/// Reads a little-endian number of this many bytes.
 fn number(library: &[u8], at: usize, bytes: usize) -> Option<usize> {
     let bytes = library.get(at..at.checked_add(bytes)?)?;
     let number = bytes

@@ -1,11 +1,10 @@
 //! Kernels: binaries that hold any kernel that is asked for by name, the handles of kernels, and the stubs of the rt level.
 
 use crate::Outcome;
-use crate::config::Bounds;
-use crate::device::lock;
+use crate::config::{Bounds, config};
 use crate::effect::Kind;
-use crate::handle::Handle;
-use crate::runtime::runtime;
+use crate::handle::{Handle, Handles};
+use crate::wait::lock;
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::collections::HashMap;
@@ -22,69 +21,87 @@ pub(crate) struct Binary {
 pub(crate) struct Function {
     pub(crate) handle: Handle,
     pub(crate) name: String,
-    /// What it really does, if it is one of the simulator's own.
+    /// Its real effect, if it is one of the simulator's own.
     pub(crate) effect: Option<Kind>,
     bounds: Bounds,
     seed: u64,
-    /// Of all kernels of this name, however often the program asked for one.
+    /// Number of runs of all kernels with this name, however often the program asked for one.
     runs: Arc<AtomicU64>,
 }
 
-/// How often the kernels of each name ran.
-#[derive(Default)]
-pub(crate) struct Runs(Mutex<HashMap<String, Arc<AtomicU64>>>);
+impl Function {
+    /// Draws how long the next run takes.
+    pub(crate) fn draw_ns(&self) -> u64 {
+        let count = self.runs.fetch_add(1, Ordering::Relaxed);
+        self.bounds.draw_ns(self.seed, count)
+    }
+}
 
-/// Which stub of the rt level stands for which kernel.
-#[derive(Default)]
-pub(crate) struct Stubs(Mutex<HashMap<usize, Arc<Function>>>);
+/// The binaries and kernels of the process, by id.
+pub(crate) struct Kernels {
+    binaries: Handles<Binary>,
+    functions: Handles<Function>,
+    /// Number of runs of each name.
+    runs: Mutex<HashMap<String, Arc<AtomicU64>>>,
+    /// The kernel of each stub of the rt level.
+    stubs: Mutex<HashMap<usize, Arc<Function>>>,
+    /// Holds the kernels that have no binary.
+    named: Mutex<Option<Arc<Binary>>>,
+}
 
-impl Binary {
-    pub(crate) fn load() -> Arc<Self> {
-        runtime().binaries.add(|handle| {
-            Arc::new(Self {
+impl Kernels {
+    /// Makes the tables. `kinds` are the kinds of the handles of binaries and kernels.
+    pub(crate) fn new(kinds: (usize, usize)) -> Self {
+        Self {
+            binaries: Handles::new(kinds.0),
+            functions: Handles::new(kinds.1),
+            runs: Mutex::default(),
+            stubs: Mutex::default(),
+            named: Mutex::default(),
+        }
+    }
+
+    /// Loads a binary.
+    pub(crate) fn load(&self) -> Arc<Binary> {
+        self.binaries.add(|handle| {
+            Arc::new(Binary {
                 handle,
                 functions: Mutex::default(),
             })
         })
     }
 
-    pub(crate) fn by_handle(binary: aclrtBinHandle) -> Outcome<Arc<Self>> {
-        let found = runtime().binaries.get(Handle::of(binary));
+    pub(crate) fn binary(&self, binary: aclrtBinHandle) -> Outcome<Arc<Binary>> {
+        let found = self.binaries.get(Handle::of(binary));
         found.ok_or(ACL_ERROR_RT_INVALID_HANDLE)
     }
 
-    /// The kernel of this name: the same one each time.
-    pub(crate) fn function(&self, name: &str) -> Arc<Function> {
-        let mut functions = lock(&self.functions);
+    pub(crate) fn function(&self, func: aclrtFuncHandle) -> Outcome<Arc<Function>> {
+        let found = self.functions.get(Handle::of(func));
+        found.ok_or(ACL_ERROR_RT_INVALID_HANDLE)
+    }
+
+    /// Returns the kernel of this name in a binary: the same one each time.
+    pub(crate) fn by_name(&self, binary: &Binary, name: &str) -> Arc<Function> {
+        let mut functions = lock(&binary.functions);
         let known = functions.get(name).cloned();
         known.unwrap_or_else(|| {
-            let function = Function::new(name);
+            let function = self.add(name);
             functions.insert(name.to_owned(), Arc::clone(&function));
             function
         })
     }
 
-    /// The kernel of a tiling key, whose name nobody gave.
-    pub(crate) fn by_entry(&self, entry: u64) -> Arc<Function> {
-        self.function(&format!("sim_kernel_{entry}"))
+    /// Returns the kernel of a tiling key in a binary. Nobody gave it a name.
+    pub(crate) fn by_entry(&self, binary: &Binary, entry: u64) -> Arc<Function> {
+        self.by_name(binary, &format!("sim_kernel_{entry}"))
     }
 
-    pub(crate) fn unload(&self) -> Outcome {
-        let gone = runtime().binaries.remove(self.handle);
-        gone.ok_or(ACL_ERROR_RT_INVALID_HANDLE)?;
-        for (_, function) in lock(&self.functions).drain() {
-            runtime().functions.remove(function.handle);
-        }
-        Ok(())
-    }
-}
-
-impl Function {
-    pub(crate) fn new(name: &str) -> Arc<Self> {
-        let (bounds, seed) = runtime().config.durations.of(name);
-        let runs = Arc::clone(lock(&runtime().runs.0).entry(name.to_owned()).or_default());
-        runtime().functions.add(|handle| {
-            Arc::new(Self {
+    fn add(&self, name: &str) -> Arc<Function> {
+        let (bounds, seed) = config().durations.of(name);
+        let runs = Arc::clone(lock(&self.runs).entry(name.to_owned()).or_default());
+        self.functions.add(|handle| {
+            Arc::new(Function {
                 handle,
                 name: name.to_owned(),
                 effect: Kind::of(name),
@@ -95,32 +112,27 @@ impl Function {
         })
     }
 
-    pub(crate) fn by_handle(func: aclrtFuncHandle) -> Outcome<Arc<Self>> {
-        let found = runtime().functions.get(Handle::of(func));
-        found.ok_or(ACL_ERROR_RT_INVALID_HANDLE)
+    pub(crate) fn unload(&self, binary: &Binary) -> Outcome {
+        let gone = self.binaries.remove(binary.handle);
+        gone.ok_or(ACL_ERROR_RT_INVALID_HANDLE)?;
+        for (_, function) in lock(&binary.functions).drain() {
+            self.functions.remove(function.handle);
+        }
+        Ok(())
     }
 
-    /// How long the next run takes.
-    pub(crate) fn draw_ns(&self) -> u64 {
-        let count = self.runs.fetch_add(1, Ordering::Relaxed);
-        self.bounds.draw_ns(self.seed, count)
-    }
-}
-
-impl Stubs {
-    pub(crate) fn register(&self, stub: usize, name: &str) {
-        lock(&self.0).insert(stub, Function::new(name));
+    pub(crate) fn register_stub(&self, stub: usize, name: &str) {
+        lock(&self.stubs).insert(stub, self.add(name));
     }
 
-    pub(crate) fn get(&self, stub: usize) -> Outcome<Arc<Function>> {
-        let found = lock(&self.0).get(&stub).cloned();
+    pub(crate) fn by_stub(&self, stub: usize) -> Outcome<Arc<Function>> {
+        let found = lock(&self.stubs).get(&stub).cloned();
         found.ok_or(507_027) // the vendor's "kernel lookup error"
     }
 
-    /// A kernel that goes by its name alone, such as one of the AI CPU.
+    /// Returns a kernel that is known by its name alone, such as one of the AI CPU.
     pub(crate) fn named(&self, name: &str) -> Arc<Function> {
-        static NAMED: Mutex<Option<Arc<Binary>>> = Mutex::new(None);
-        let binary = Arc::clone(lock(&NAMED).get_or_insert_with(Binary::load));
-        binary.function(name)
+        let binary = Arc::clone(lock(&self.named).get_or_insert_with(|| self.load()));
+        self.by_name(&binary, name)
     }
 }

@@ -1,9 +1,10 @@
 //! A simulated Ascend runtime: `libascendcl.so` for machines without an NPU, strict where the vendor's is. README.md says what it does, what it does not,
 //! and how it is configured.
 //!
-//! **Data flow.** An exported function (`exports/`) checks its pointers and calls safe code. A launch becomes a task of a stream. The stream's
-//! executor thread takes its time for it, and stamps events with the clock of its device. It writes down in the truth when the task really began and
-//! ended. On a capturing stream the task goes into a graph instead, and runs when that is replayed.
+//! **Data flow.** An exported function (`exports/`) checks its pointers and calls safe code. The `runtime` owns everything that programs hold handles of,
+//! and looks it up. A launch becomes a task of a stream. The stream's executor thread takes its time for it, and stamps events with the clock of its
+//! device. It records in the truth when the task really began and ended. On a capturing stream the task goes into a graph instead, and runs when that
+//! is replayed.
 //!
 //! **Guarantees.** A handle that is stale or invented is an error code. No panic leaves an exported function. Nothing starts before the first call.
 #![expect(
@@ -18,7 +19,6 @@ mod context;
 mod device;
 mod effect;
 mod event;
-mod executor;
 mod exports;
 mod faults;
 mod graph;
@@ -29,18 +29,18 @@ mod kernel;
 mod listeners;
 mod memory;
 mod mspti;
-mod records;
 mod report;
 mod runtime;
 mod stream;
 mod truth;
+mod wait;
 mod work;
 
 /// A result, or the error code that the caller gets.
 type Outcome<T = ()> = Result<T, ascend_sys::types::aclError>;
 
-/// A test whose fault is misspelt, or of a caller that the vendor's libraries would break, must not pass.
-#[expect(clippy::print_stderr, reason = "nobody else is there to say it")]
+/// Ends the process: a test with a misspelt fault, or with a call that would break the vendor's libraries, must not pass.
+#[expect(clippy::print_stderr, reason = "nothing else could report it")]
 fn refuse(why: &str) -> ! {
     eprintln!("ascend-sim: {why}");
     std::process::abort()

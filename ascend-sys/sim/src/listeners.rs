@@ -1,8 +1,8 @@
-//! Who wants to be told of devices, of streams, of initialisation and of its end.
+//! Callbacks that programs register for devices, streams, initialisation and its end.
 
 use crate::Outcome;
-use crate::device::lock;
 use crate::handle::Handle;
+use crate::wait::lock;
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::ffi::c_void;
@@ -13,7 +13,7 @@ type OnStream = unsafe extern "C" fn(aclrtStream, aclrtStreamState, *mut c_void)
 type OnInit = unsafe extern "C" fn(*const c_char, usize, *mut c_void) -> aclError;
 type OnFinalize = unsafe extern "C" fn(*mut c_void) -> aclError;
 
-/// All of them. The last part of each is the address of the data that it is called with.
+/// The callbacks. The last part of each is the address of its data.
 #[derive(Default)]
 pub(crate) struct Listeners {
     devices: Mutex<Vec<(String, OnDevice, usize)>>,
@@ -26,7 +26,7 @@ fn data(address: usize) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(address)
 }
 
-/// Registers under a name, in the place of who has it; nothing to register takes the name away.
+/// Registers a callback under a name, in place of the one with that name. `None` only removes that one.
 fn register<F>(
     list: &Mutex<Vec<(String, F, usize)>>,
     name: String,
@@ -36,6 +36,17 @@ fn register<F>(
     let mut list = lock(list);
     list.retain(|(known, ..)| *known != name);
     list.extend(callback.map(|callback| (name, callback, address)));
+}
+
+/// Keeps such callbacks. Fails if none was removed.
+fn keep<F>(list: &Mutex<Vec<(F, usize)>>, stays: impl Fn(&F) -> bool) -> Outcome {
+    let mut list = lock(list);
+    let before = list.len();
+    list.retain(|(callback, _)| stays(callback));
+    match list.len() < before {
+        true => Ok(()),
+        false => Err(ACL_ERROR_INVALID_PARAM),
+    }
 }
 
 impl Listeners {
@@ -53,7 +64,7 @@ impl Listeners {
             .map(|(_, callback, address)| (*callback, *address))
             .collect();
         for (callback, address) in called {
-            // SAFETY: who registered it vouches for it and its data.
+            // SAFETY: the one who registered it vouches for it and its data.
             unsafe { callback(device, state, data(address)) };
         }
     }
@@ -64,7 +75,7 @@ impl Listeners {
             .map(|(_, callback, address)| (*callback, *address))
             .collect();
         for (callback, address) in called {
-            // SAFETY: who registered it vouches for it and its data.
+            // SAFETY: the one who registered it vouches for it and its data.
             unsafe { callback(stream.pointer(), state, data(address)) };
         }
     }
@@ -74,14 +85,8 @@ impl Listeners {
     }
 
     pub(crate) fn no_init(&self, callback: OnInit) -> Outcome {
-        let mut inits = lock(&self.inits);
-        let before = inits.len();
-        inits.retain(|(known, _)| !std::ptr::fn_addr_eq(*known, callback));
-        if inits.len() == before {
-            Err(ACL_ERROR_INVALID_PARAM)
-        } else {
-            Ok(())
-        }
+        let is_other = |known: &OnInit| !std::ptr::fn_addr_eq(*known, callback);
+        keep(&self.inits, is_other)
     }
 
     pub(crate) fn on_finalize(&self, callback: OnFinalize, address: usize) {
@@ -89,17 +94,11 @@ impl Listeners {
     }
 
     pub(crate) fn no_finalize(&self, callback: OnFinalize) -> Outcome {
-        let mut finalizes = lock(&self.finalizes);
-        let before = finalizes.len();
-        finalizes.retain(|(known, _)| !std::ptr::fn_addr_eq(*known, callback));
-        if finalizes.len() == before {
-            Err(ACL_ERROR_INVALID_PARAM)
-        } else {
-            Ok(())
-        }
+        let is_other = |known: &OnFinalize| !std::ptr::fn_addr_eq(*known, callback);
+        keep(&self.finalizes, is_other)
     }
 
-    /// Calls who waits for the initialisation; the first that fails ends it.
+    /// Calls those for the initialisation; the first one that fails ends it.
     pub(crate) fn init(&self) -> Outcome {
         let called = lock(&self.inits).clone();
         called
@@ -110,15 +109,15 @@ impl Listeners {
     pub(crate) fn finalize(&self) -> Outcome {
         let called = lock(&self.finalizes).clone();
         called.into_iter().try_for_each(|(callback, address)| {
-            // SAFETY: who registered it vouches for it and its data.
+            // SAFETY: the one who registered it vouches for it and its data.
             code(unsafe { callback(data(address)) })
         })
     }
 }
 
-/// Calls one that came after the initialisation.
+/// Calls one that was registered after the initialisation.
 pub(crate) fn init_one(callback: OnInit, address: usize) -> Outcome {
-    // SAFETY: who registered it vouches for it and its data; an empty configuration is readable.
+    // SAFETY: the one who registered it vouches for it and its data; an empty configuration is readable.
     code(unsafe { callback(c"".as_ptr(), 0, data(address)) })
 }
 

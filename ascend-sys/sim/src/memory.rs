@@ -1,7 +1,7 @@
 //! Memory: device memory is the host's heap, so a program's copies can be checked.
 
 use crate::Outcome;
-use crate::device::lock;
+use crate::wait::lock;
 use ascend_sys::codes::*;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 /// As the vendor's: memory begins at a multiple of it.
 const ALIGN_BYTES: usize = 64;
 
-/// Where memory was allocated.
+/// The place of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Device,
@@ -76,13 +76,13 @@ impl Memory {
         Ok(())
     }
 
-    /// How many bytes of the device can still be allocated, and how many it has.
+    /// Returns how many bytes of the device can still be allocated, and its total.
     pub(crate) fn left(&self) -> (usize, usize) {
         let used = lock(&self.blocks).device_bytes;
         (self.most_bytes - used, self.most_bytes)
     }
 
-    /// Where an address lies, if it was allocated here.
+    /// Returns the place of an address, if it was allocated here.
     pub(crate) fn place(&self, address: usize) -> Option<Place> {
         let blocks = lock(&self.blocks);
         let (start, (layout, place)) = blocks.by_address.range(..=address).next_back()?;

@@ -1,59 +1,61 @@
 //! MSPTI, as the vendor's library behaves: what the devices log of kernels and collectives becomes records in buffers of a client's.
 //!
 //! A thread of its own reads the log late, newest first, and puts times on the host's wall clock by an anchor that is renewed from time to time. It
-//! asks the client for a buffer when it has none. A buffer that is nearly full is given back by another thread, one that is not by whoever flushes.
-//! What finds no room is dropped. At the exit of the process it takes itself down, with handlers that it registers when it is first needed.
+//! asks the client for a buffer when it has none. Another thread gives back a buffer that is nearly full; the others are given back by a flush.
+//! Records without room are dropped. At the exit of the process it takes itself down, with handlers that it registers when it is first needed.
 
 use crate::Outcome;
-use crate::clock::{DeviceClock, now_ns, realtime_ns};
-use crate::config;
+use crate::clock::{now_ns, realtime_ns};
+use crate::config::{self, config};
+use crate::device::Device;
+use crate::faults::Site;
 use crate::refuse;
+use crate::wait::lock;
 use anchor::Anchor;
 use ascend_sys::mspti::{msptiActivityCommunication, msptiActivityKernel};
 use ascend_sys::types::*;
 use client::Client;
-use names::Names;
 use std::collections::HashMap;
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 mod anchor;
 mod client;
-mod names;
 
 /// The kinds for which the library must have been preloaded.
 const PRELOADED: [msptiActivityKind; 2] = [MSPTI_ACTIVITY_KIND_HCCL, MSPTI_ACTIVITY_KIND_MEMORY];
 
 /// A kernel or a collective that has run, as a device logs it.
 pub(crate) struct Ran {
-    pub(crate) device: u32,
+    pub(crate) device: Arc<Device>,
     pub(crate) stream: i32,
     pub(crate) correlation: u64,
     pub(crate) name: String,
     /// The communicator of a collective.
     pub(crate) comm: Option<Arc<str>>,
+    /// Start and end, by the device's clock.
     pub(crate) ticks: (u64, u64),
-    pub(crate) clock: &'static DeviceClock,
 }
 
-/// All of it.
+/// The library, with its one client.
 pub(crate) struct Mspti {
     settings: config::Mspti,
     /// A bit for each kind that is enabled.
     enabled: AtomicU32,
     correlations: AtomicU64,
     log: Mutex<Vec<Ran>>,
-    /// Held by whoever reads the log.
+    /// Held while the log is read.
     reader: Mutex<Reader>,
     subscriber: Mutex<Subscriber>,
     client: Client,
-    /// It has given records back.
+    /// True once it has given records back.
     flushed: AtomicBool,
 }
 
-/// The process ends, and parts of it are gone.
+/// True from the end of the process on: parts of MSPTI are gone.
 static OVER: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn take_down() {
@@ -67,10 +69,10 @@ fn take_down_at_exit() {
 
 #[derive(Default)]
 struct Subscriber {
-    /// The number of the one there is; 0 for none.
+    /// Number of the current one; 0 for none.
     current: usize,
     last: usize,
-    /// It has had a kind enabled: what comes of the devices is its own until it unsubscribes.
+    /// True once it has enabled a kind: the devices' channels are its own until it unsubscribes.
     has_channels: bool,
     reads: bool,
 }
@@ -81,9 +83,27 @@ struct Reader {
     names: Names,
 }
 
-/// Locks, whoever panicked before.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// The texts of records. Each of them exists once, and stays where it is.
+#[derive(Default)]
+struct Names(HashMap<String, &'static CStr>);
+
+impl Names {
+    /// Returns a text for C, up to its first NUL.
+    fn pointer(&mut self, name: &str) -> *const c_char {
+        let leaked = || {
+            let text = name.split('\0').next().unwrap_or_default();
+            let text = CString::new(text).unwrap_or_default();
+            &*Box::leak(text.into_boxed_c_str())
+        };
+        let known = self.0.entry(name.to_owned());
+        known.or_insert_with(leaked).as_ptr()
+    }
+}
+
+/// Returns the library of this process.
+pub(crate) fn mspti() -> &'static Mspti {
+    static MSPTI: OnceLock<Mspti> = OnceLock::new();
+    MSPTI.get_or_init(|| Mspti::new(config().mspti))
 }
 
 fn bit(kind: msptiActivityKind) -> Outcome<u32> {
@@ -95,8 +115,7 @@ fn bit(kind: msptiActivityKind) -> Outcome<u32> {
 }
 
 impl Mspti {
-    /// `drops` says whether the next record is dropped.
-    pub(crate) fn new(settings: config::Mspti, drops: fn() -> bool) -> Self {
+    fn new(settings: config::Mspti) -> Self {
         Self {
             settings,
             enabled: AtomicU32::new(0),
@@ -104,12 +123,12 @@ impl Mspti {
             log: Mutex::default(),
             reader: Mutex::default(),
             subscriber: Mutex::default(),
-            client: Client::new(drops),
+            client: Client::new(|| config().faults.value(Site::MsptiRecord).is_some()),
             flushed: AtomicBool::new(false),
         }
     }
 
-    /// The only subscriber's number.
+    /// Subscribes, if nobody else has. Returns the subscriber's number.
     pub(crate) fn subscribe(&'static self) -> Outcome<usize> {
         let mut subscriber = lock(&self.subscriber);
         if subscriber.current != 0 {
@@ -141,7 +160,7 @@ impl Mspti {
         }
     }
 
-    /// Itself, while it can be called.
+    /// Returns itself, while it can be called. Later calls end the process.
     pub(crate) fn unless_over(&self) -> &Self {
         if OVER.load(Ordering::Acquire) {
             refuse("MSPTI was called after it has taken itself down");
@@ -149,12 +168,12 @@ impl Mspti {
         self
     }
 
-    /// Whether the devices' channels are a subscriber's: another profiler gets none of them.
+    /// Returns true if a subscriber has the devices' channels: no other profiler gets them then.
     pub(crate) fn has_channels(&self) -> bool {
         lock(&self.subscriber).has_channels
     }
 
-    /// Gives back all that holds records.
+    /// Gives back all buffers with records.
     pub(crate) fn flush(&self) {
         if self.client.flush() && !self.flushed.swap(true, Ordering::Relaxed) {
             take_down_at_exit(); // some parts are made with the first records
@@ -177,7 +196,7 @@ impl Mspti {
         Ok(())
     }
 
-    /// What the devices have logged until now still becomes records.
+    /// Disables a kind. The devices' log until now still becomes records.
     pub(crate) fn disable(&'static self, kind: msptiActivityKind) -> Outcome {
         let bit = bit(kind)?;
         self.read();
@@ -189,7 +208,7 @@ impl Mspti {
         self.enabled.load(Ordering::Relaxed) & (1 << kind) != 0
     }
 
-    /// A number for a launch, or for a task that is captured, with records of this kind; 0 where it will have none.
+    /// Numbers a launch, or a task that is captured, that has records of this kind. Returns 0 if it will have none.
     pub(crate) fn correlate(&self, kind: Option<msptiActivityKind>) -> u64 {
         match kind.is_some_and(|kind| self.records(kind)) {
             true => self.correlations.fetch_add(1, Ordering::Relaxed) + 1,
@@ -197,7 +216,7 @@ impl Mspti {
         }
     }
 
-    /// A device has run a kernel or a collective.
+    /// Logs a kernel or a collective that a device has run.
     pub(crate) fn ran(&self, ran: Ran) {
         let kind = match ran.comm {
             None => MSPTI_ACTIVITY_KIND_KERNEL,
@@ -215,7 +234,7 @@ impl Mspti {
         }
     }
 
-    /// Makes records of what is in the log.
+    /// Turns the log into records.
     fn read(&'static self) {
         let mut reader = lock(&self.reader);
         let ran = std::mem::take(&mut *lock(&self.log));
@@ -230,10 +249,10 @@ impl Mspti {
 }
 
 impl Reader {
-    /// When it began and ended, on the host's wall clock.
+    /// Returns when it began and ended, on the host's wall clock.
     fn times(&mut self, ran: &Ran, settings: &config::Mspti) -> (u64, u64) {
-        let clock = ran.clock;
-        let anchor = self.anchors.entry(ran.device).or_default();
+        let clock = &ran.device.clock;
+        let anchor = self.anchors.entry(ran.device.logical).or_default();
         anchor.renew(settings, (now_ns(), realtime_ns()), clock);
         let (start, end) = ran.ticks;
         (
@@ -247,16 +266,16 @@ impl Reader {
             kind: MSPTI_ACTIVITY_KIND_KERNEL,
             start,
             end,
-            device_id: ran.device,
+            device_id: ran.device.logical,
             stream_id: ran.stream.cast_unsigned(),
             correlation_id: ran.correlation,
             type_name: c"KERNEL_AICORE".as_ptr(),
-            name: self.names.of(&ran.name),
+            name: self.names.pointer(&ran.name),
             padding: [0; 4],
         }
     }
 
-    /// What it moves is not told: a barrier moves nothing.
+    /// Makes the record of a collective. It does not contain what was moved, because a barrier moves nothing.
     fn collective(
         &mut self,
         ran: &Ran,
@@ -268,13 +287,13 @@ impl Reader {
             kind: MSPTI_ACTIVITY_KIND_COMMUNICATION,
             data_type: 0,
             count: 0,
-            device_id: ran.device,
+            device_id: ran.device.logical,
             stream_id: ran.stream.cast_unsigned(),
             start,
             end,
-            algorithm: self.names.of("SIMULATED"),
-            name: self.names.of(&ran.name),
-            comm_name: self.names.of(comm),
+            algorithm: self.names.pointer("SIMULATED"),
+            name: self.names.pointer(&ran.name),
+            comm_name: self.names.pointer(comm),
             correlation_id: ran.correlation,
             padding: [],
         }

@@ -2,9 +2,7 @@
 
 use crate::Outcome;
 use crate::clock::now_ns;
-use crate::device::{LOOK, lock};
-use crate::runtime::runtime;
-use crate::stream::{Stream, nap};
+use crate::wait::{LOOK, lock, nap};
 use ascend_sys::codes::*;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
@@ -18,9 +16,9 @@ pub(crate) struct Callback {
     pub(crate) function: Function,
     /// An address of the program's.
     pub(crate) data: usize,
-    /// The thread that runs it; none: the stream's own.
+    /// The thread that runs it; `None` for the stream's own.
     pub(crate) queue: Option<Arc<Queue>>,
-    /// The stream goes on when it has returned.
+    /// True if the stream waits until it has returned.
     pub(crate) blocks: bool,
 }
 
@@ -38,13 +36,36 @@ struct Waiting {
     returned: u64,
 }
 
-/// The queues of all threads that subscribed, by the number the program calls them.
+/// The thread that takes the callbacks of a stream, if one has subscribed to it.
+#[derive(Default)]
+pub(crate) struct Subscription(Mutex<Option<Arc<Queue>>>);
+
+impl Subscription {
+    /// Makes a callback for the thread that has subscribed.
+    pub(crate) fn callback(
+        &self,
+        function: Function,
+        data: usize,
+        blocks: bool,
+    ) -> Outcome<Callback> {
+        let queue = lock(&self.0).clone();
+        let queue = queue.ok_or(ACL_ERROR_RT_STREAM_NO_CB_REG)?;
+        Ok(Callback {
+            function,
+            data,
+            queue: Some(queue),
+            blocks,
+        })
+    }
+}
+
+/// The queues of all threads that have subscribed, by the program's number of the thread.
 #[derive(Default)]
 pub(crate) struct Reports(Mutex<HashMap<u64, Arc<Queue>>>);
 
 impl Callback {
-    /// Makes the call, or has it made.
-    pub(crate) fn call(&self, stream: &Stream) {
+    /// Makes the call, or hands it to the subscribed thread and waits for that while the stream `executes`.
+    pub(crate) fn call(&self, executes: impl Fn() -> bool) {
         let Some(queue) = &self.queue else {
             call(self.function, self.data);
             return;
@@ -54,7 +75,7 @@ impl Callback {
         waiting.queued += 1;
         let number = waiting.queued;
         queue.changed.notify_all();
-        while self.blocks && waiting.returned < number && stream.executes() {
+        while self.blocks && waiting.returned < number && executes() {
             let woken = queue.changed.wait_timeout(waiting, LOOK);
             waiting = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -62,14 +83,14 @@ impl Callback {
 }
 
 fn call(function: Function, data: usize) {
-    // SAFETY: who submitted the callback vouches for it and its data until it was called.
+    // SAFETY: the one who submitted the callback vouches for it and its data until it was called.
     unsafe { function(std::ptr::with_exposed_provenance_mut(data)) };
 }
 
 impl Reports {
-    /// A thread takes the callbacks of a stream.
-    pub(crate) fn subscribe(&self, thread: u64, stream: &Stream) -> Outcome {
-        let mut subscribed = lock(&stream.reports);
+    /// Lets a thread take the callbacks of a stream.
+    pub(crate) fn subscribe(&self, thread: u64, stream: &Subscription) -> Outcome {
+        let mut subscribed = lock(&stream.0);
         if subscribed.is_some() {
             return Err(ACL_ERROR_RT_STREAM_SUBSCRIBE);
         }
@@ -78,10 +99,10 @@ impl Reports {
         Ok(())
     }
 
-    pub(crate) fn unsubscribe(&self, thread: u64, stream: &Stream) -> Outcome {
+    pub(crate) fn unsubscribe(&self, thread: u64, stream: &Subscription) -> Outcome {
         let mut queues = lock(&self.0);
         let queue = queues.get(&thread).ok_or(ACL_ERROR_RT_THREAD_SUBSCRIBE)?;
-        let mut subscribed = lock(&stream.reports);
+        let mut subscribed = lock(&stream.0);
         let own = subscribed.take_if(|own| Arc::ptr_eq(own, queue));
         own.ok_or(ACL_ERROR_RT_STREAM_SUBSCRIBE)?;
         if Arc::strong_count(queue) == 1 {
@@ -112,26 +133,4 @@ impl Reports {
         queue.changed.notify_all();
         Ok(())
     }
-}
-
-/// The callback of `aclrtLaunchCallback` for a stream that a thread has subscribed to.
-pub(crate) fn subscribed(
-    stream: &Stream,
-    function: Function,
-    data: usize,
-    blocks: bool,
-) -> Outcome<Callback> {
-    let queue = lock(&stream.reports).clone();
-    let queue = queue.ok_or(ACL_ERROR_RT_STREAM_NO_CB_REG)?;
-    Ok(Callback {
-        function,
-        data,
-        queue: Some(queue),
-        blocks,
-    })
-}
-
-/// The queues of the process.
-pub(crate) fn reports() -> &'static Reports {
-    &runtime().reports
 }

@@ -1,102 +1,108 @@
-//! The one runtime of the process: what the environment said, the devices, and all that programs hold handles of.
+//! The one runtime of the process. It owns everything that programs hold handles of (devices, contexts, streams, events, graphs, kernels), by id.
+//!
+//! Their types are in modules of their own, which do not know the runtime. It looks things up, makes and destroys them, and handles calls that concern
+//! several of them: `contexts` (with devices), `streams` (with events) and `graphs` (with captures).
 
+use crate::Outcome;
 use crate::capture::Captures;
 use crate::clock::now_ns;
-use crate::config::Config;
-use crate::context::Context;
+use crate::config::config;
+use crate::context::{Context, Primary};
 use crate::device::Device;
 use crate::event::Event;
-use crate::faults::Site;
 use crate::graph::{Group, Model, Task};
-use crate::handle::Handles;
+use crate::handle::{Handle, Handles};
 use crate::hccl::Comm;
-use crate::kernel::{Binary, Function, Runs, Stubs};
+use crate::kernel::Kernels;
 use crate::listeners::Listeners;
 use crate::memory::Memory;
-use crate::mspti::Mspti;
-use crate::refuse;
 use crate::report::Reports;
 use crate::stream::Stream;
-use crate::truth::Truth;
+use crate::truth;
+use ascend_sys::codes::*;
+use ascend_sys::types::*;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
-/// Everything there is.
+mod contexts;
+mod graphs;
+mod streams;
+
+/// The runtime.
 pub(crate) struct Runtime {
-    pub(crate) config: Config,
-    /// Those the process sees, by the id it uses.
+    /// The devices that the process sees, by the id that it uses.
     pub(crate) devices: Vec<Arc<Device>>,
-    pub(crate) truth: Option<Truth>,
-    pub(crate) contexts: Handles<Context>,
-    pub(crate) streams: Handles<Stream>,
-    pub(crate) events: Handles<Event>,
-    pub(crate) binaries: Handles<Binary>,
-    pub(crate) functions: Handles<Function>,
-    pub(crate) models: Handles<Model>,
-    pub(crate) tasks: Handles<Task>,
-    pub(crate) comms: Handles<Comm>,
-    pub(crate) groups: Handles<Group>,
-    pub(crate) stubs: Stubs,
-    pub(crate) runs: Runs,
+    /// The primary context of each device.
+    primaries: Vec<Mutex<Primary>>,
+    contexts: Handles<Context>,
+    streams: Handles<Stream>,
+    events: Handles<Event>,
+    models: Handles<Model>,
+    tasks: Handles<Task>,
+    groups: Handles<Group>,
+    comms: Handles<Comm>,
+    pub(crate) kernels: Kernels,
     pub(crate) captures: Captures,
     pub(crate) memory: Memory,
     pub(crate) listeners: Listeners,
     pub(crate) reports: Reports,
-    pub(crate) mspti: Mspti,
-    /// Between `aclInit` and `aclFinalize`.
+    /// True between `aclInit` and `aclFinalize`.
     pub(crate) initialized: AtomicBool,
     pub(crate) profiling: AtomicBool,
-    /// The last range of mstx.
+    /// The number of the last range of mstx.
     pub(crate) ranges: AtomicU64,
 }
 
-/// The runtime; the first call makes it.
+/// Returns the runtime. The first call makes it.
 pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    RUNTIME.get_or_init(|| match Config::from_env() {
-        Ok(config) => Runtime::new(config),
-        Err(refused) => refuse(&refused.to_string()),
-    })
+    RUNTIME.get_or_init(Runtime::new)
 }
 
 impl Runtime {
-    fn new(config: Config) -> Self {
-        let first_ns = now_ns();
-        let device = |(user, logical)| Arc::new(Device::new(&config, user, logical, first_ns));
-        let devices = (0..)
-            .zip(config.visible.iter().copied())
-            .map(device)
-            .collect();
-        let truth = config.truth.as_deref().map(|path| {
-            Truth::open(path, config.truth_through)
-                .unwrap_or_else(|error| refuse(&format!("{}: {error}", path.display())))
-        });
+    fn new() -> Self {
+        let (config, first_ns) = (config(), now_ns());
+        let device = |(user, logical)| Arc::new(Device::new(config, user, logical, first_ns));
+        let visible = (0..).zip(config.visible.iter().copied());
+        let devices: Vec<Arc<Device>> = visible.map(device).collect();
+        truth::truth(); // the file is there even if nothing runs
         Self {
+            primaries: devices.iter().map(|_| Mutex::default()).collect(),
             devices,
-            truth,
             contexts: Handles::new(1).reused(config.reuse),
             streams: Handles::new(2).reused(config.reuse),
             events: Handles::new(3),
-            binaries: Handles::new(4),
-            functions: Handles::new(5),
+            kernels: Kernels::new((4, 5)),
             models: Handles::new(6),
             tasks: Handles::new(7),
             comms: Handles::new(8),
             groups: Handles::new(9),
-            stubs: Stubs::default(),
-            runs: Runs::default(),
             captures: Captures::default(),
             memory: Memory::new(config.memory_bytes),
             listeners: Listeners::default(),
             reports: Reports::default(),
-            mspti: Mspti::new(config.mspti, || {
-                let faults = &runtime().config.faults;
-                faults.value(Site::MsptiRecord).is_some()
-            }),
             initialized: AtomicBool::new(false),
             profiling: AtomicBool::new(false),
             ranges: AtomicU64::new(0),
-            config,
         }
+    }
+
+    /// Makes a communicator of a device.
+    pub(crate) fn new_comm(&self, device: &Device, rank: u32, ranks: u32) -> Outcome<Arc<Comm>> {
+        if rank >= ranks {
+            return Err(ACL_ERROR_INVALID_PARAM);
+        }
+        let new = |handle| Arc::new(Comm::new(handle, device, rank, ranks));
+        Ok(self.comms.add(new))
+    }
+
+    pub(crate) fn comm(&self, comm: HcclComm) -> Outcome<Arc<Comm>> {
+        let found = self.comms.get(Handle::of(comm));
+        found.ok_or(ACL_ERROR_INVALID_PARAM)
+    }
+
+    pub(crate) fn destroy_comm(&self, comm: HcclComm) -> Outcome {
+        let gone = self.comms.remove(Handle::of(comm));
+        gone.map(drop).ok_or(ACL_ERROR_INVALID_PARAM)
     }
 }

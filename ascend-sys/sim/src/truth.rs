@@ -1,23 +1,24 @@
-//! What really happened, for tests: one JSON line for each executed task, in the file that `ASCEND_SIM_TRUTH` names.
+//! The truth about each executed task, for tests: one JSON line, in the file that `ASCEND_SIM_TRUTH` names.
 //!
 //! Each stream collects its lines, and writes them in one piece when there are many, when it is idle, when the host waits for it, and at exit.
 
-use crate::device::lock;
-use crate::runtime::runtime;
+use crate::config::config;
+use crate::refuse;
+use crate::wait::lock;
 use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-/// How much a stream collects.
+/// Maximum number of bytes that a stream collects.
 const FULL_BYTES: usize = 1 << 16;
 
 thread_local! {
     static TID: Cell<i32> = const { Cell::new(0) };
 }
 
-/// The calling thread's id; asked for once.
+/// Returns the calling thread's id. It is asked for once.
 pub(crate) fn tid() -> i32 {
     if TID.get() == 0 {
         // SAFETY: takes nothing and cannot fail.
@@ -30,7 +31,7 @@ pub(crate) fn tid() -> i32 {
 pub(crate) struct Truth {
     file: File,
     through: bool,
-    /// The process whose truth it is. A child of `fork` has copies of lines that are the parent's to write, and of locks that nobody there will open.
+    /// The process that the truth is about. A child of `fork` has copies of lines that the parent writes, and of locks that no thread there will open.
     pid: u32,
     buffers: Mutex<Vec<Weak<Buffer>>>,
 }
@@ -39,11 +40,11 @@ pub(crate) struct Truth {
 #[derive(Default)]
 pub(crate) struct Buffer(Mutex<Vec<u8>>);
 
-/// What one line says. Times are of CLOCK_MONOTONIC in ns, ticks of the device's clock.
+/// The content of a line. Times are of CLOCK_MONOTONIC in ns, ticks of the device's clock.
 pub(crate) struct Entry<'a> {
     pub(crate) device: i32,
     pub(crate) physical: u32,
-    /// -1: none.
+    /// -1 for none.
     pub(crate) stream: i32,
     pub(crate) kind: &'static str,
     pub(crate) name: &'a str,
@@ -58,9 +59,20 @@ pub(crate) struct Entry<'a> {
     pub(crate) graph: Option<(u32, i32)>,
 }
 
+/// Returns the truth, if the environment names a file for it. The first call opens the file.
+pub(crate) fn truth() -> Option<&'static Truth> {
+    static TRUTH: OnceLock<Option<Truth>> = OnceLock::new();
+    let open = || {
+        let path = config().truth.as_deref()?;
+        let opened = Truth::open(path, config().truth_through);
+        Some(opened.unwrap_or_else(|error| refuse(&format!("{}: {error}", path.display()))))
+    };
+    TRUTH.get_or_init(open).as_ref()
+}
+
 impl Truth {
     /// Appends to the file; each write is whole lines.
-    pub(crate) fn open(path: &Path, through: bool) -> io::Result<Self> {
+    fn open(path: &Path, through: bool) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create(true).open(path)?;
         // SAFETY: the handler is a function of this library, which is never unloaded.
         unsafe { libc::atexit(flush_at_exit) };
@@ -76,7 +88,7 @@ impl Truth {
         self.pid != std::process::id()
     }
 
-    /// Writes what all streams have collected.
+    /// Writes the collected lines of all streams.
     pub(crate) fn flush(&self) {
         if self.is_inherited() {
             return;
@@ -90,15 +102,15 @@ impl Truth {
 }
 
 extern "C" fn flush_at_exit() {
-    if let Some(truth) = &runtime().truth {
+    if let Some(truth) = truth() {
         truth.flush();
     }
 }
 
-/// A buffer for a new stream.
+/// Makes the buffer of a new stream.
 pub(crate) fn buffer() -> Arc<Buffer> {
     let buffer = Arc::new(Buffer::default());
-    if let Some(truth) = &runtime().truth {
+    if let Some(truth) = truth() {
         let mut buffers = lock(&truth.buffers);
         buffers.retain(|known| known.strong_count() > 0);
         buffers.push(Arc::downgrade(&buffer));
@@ -108,7 +120,7 @@ pub(crate) fn buffer() -> Arc<Buffer> {
 
 impl Buffer {
     pub(crate) fn push(&self, entry: &Entry) {
-        let Some(truth) = &runtime().truth else {
+        let Some(truth) = truth() else {
             return;
         };
         let mut lines = lock(&self.0);
@@ -119,7 +131,7 @@ impl Buffer {
     }
 
     pub(crate) fn flush(&self) {
-        if let Some(truth) = &runtime().truth
+        if let Some(truth) = truth()
             && !truth.is_inherited()
         {
             write_out(truth, &mut lock(&self.0));
@@ -127,7 +139,7 @@ impl Buffer {
     }
 }
 
-/// A disk that is full costs a test its truth, not the program its run.
+/// Writes lines. A full disk costs a test its truth, and does not stop the program.
 fn write_out(truth: &Truth, lines: &mut Vec<u8>) {
     if !lines.is_empty() && !truth.is_inherited() {
         let _ = (&truth.file).write_all(lines);

@@ -1,8 +1,7 @@
-//! What a task does.
+//! The work of a task, in a stream or in a captured graph.
 
 use crate::effect::Effect;
 use crate::event::Event;
-use crate::graph::Replay;
 use crate::kernel::Function;
 use crate::report::Callback;
 use ascend_sys::types::{
@@ -10,14 +9,15 @@ use ascend_sys::types::{
 };
 use std::sync::Arc;
 
+/// The work of a task.
 #[derive(Clone)]
 pub(crate) enum Work {
-    /// A kernel: takes its time, and does something if it is one of the simulator's own.
+    /// A kernel: takes its time, and has an effect if it is one of the simulator's own.
     Kernel {
         function: Arc<Function>,
         effect: Option<Effect>,
     },
-    /// A copy or a memset: does it, and takes the time of its bytes.
+    /// A copy or a memset: has its effect, and takes the time of its bytes.
     Copy { name: &'static str, effect: Effect },
     /// A collective: takes a fixed time.
     Collective {
@@ -26,16 +26,17 @@ pub(crate) enum Work {
         comm: Arc<str>,
         effect: Option<Effect>,
     },
-    /// Stamps an event, for the time it was recorded.
+    /// Stamps an event, for this record of it.
     Record { event: Arc<Event>, record: u64 },
-    /// Waits for what an event was recorded for.
+    /// Waits for this record of an event.
     Wait { event: Arc<Event>, record: u64 },
-    /// Makes an event one that was not recorded: takes back what the host had recorded when it submitted this. None in a graph, which runs again and again.
+    /// Makes an event one that was not recorded: takes back the records up to `covers`, the host's last one at submission. In a graph, which runs again and
+    /// again, it is `None`.
     Reset {
         event: Arc<Event>,
         covers: Option<u64>,
     },
-    /// A record or wait of a captured event: the order of the graph has taken care of it.
+    /// A record or wait of a captured event: the order of the graph already has its effect.
     Ordered { name: &'static str },
     /// Calls the host.
     Callback(Callback),
@@ -45,12 +46,31 @@ pub(crate) enum Work {
     Replay(Arc<Replay>),
 }
 
+/// A task in a capture, and the index of the captured stream that it came from.
+#[derive(Clone)]
+pub(crate) struct Captured {
+    pub(crate) part: usize,
+    pub(crate) work: Work,
+    /// MSPTI's number of its launch; 0 if it has none.
+    pub(crate) correlation: u64,
+}
+
+/// One run of a graph.
+pub(crate) struct Replay {
+    /// The id of the graph.
+    pub(crate) model: u32,
+    pub(crate) name: String,
+    pub(crate) tasks: Arc<[Captured]>,
+    /// The ids of the graph's own streams, by part.
+    pub(crate) streams: Vec<i32>,
+}
+
 impl Work {
     pub(crate) fn is_kernel(&self) -> bool {
         matches!(self, Self::Kernel { .. })
     }
 
-    /// The kind of its records by MSPTI, if it has some.
+    /// Returns the kind of its records by MSPTI, if it has any.
     pub(crate) fn record_kind(&self) -> Option<msptiActivityKind> {
         match self {
             Self::Kernel { .. } => Some(MSPTI_ACTIVITY_KIND_KERNEL),
@@ -59,7 +79,7 @@ impl Work {
         }
     }
 
-    /// Its kind and name in the truth.
+    /// Returns its kind and name in the truth.
     pub(crate) fn names(&self) -> (&'static str, &str) {
         match self {
             Self::Kernel { function, .. } => ("kernel", &function.name),
@@ -75,7 +95,7 @@ impl Work {
         }
     }
 
-    /// It will not be done: who waits for it goes on.
+    /// Lets its waiters go on, because it will not be done.
     pub(crate) fn drop_undone(&self) {
         match self {
             Self::Record { event, record } => event.drop_record(*record),

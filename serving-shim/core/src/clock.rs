@@ -1,37 +1,31 @@
 //! The device's clock on the host's axis, with bounds that hold: interval arithmetic over readings, no averages.
 //!
-//! Each reading says that at one device time the host's clock stood between two values. Two readings bound the drift. All of them together bound
-//! the host time of any other device time. Readings that contradict each other mean that a clock was set: what was known is forgotten.
+//! At the device time of a reading the host's clock was between two values. Two readings bound the drift. All of them together bound the host time of
+//! any other device time. Readings that contradict each other mean that a clock was set: everything learned so far is forgotten.
 
+use crate::runtime::{Bounds, whole_ns};
 use std::collections::VecDeque;
 
-pub(crate) mod sounding;
+pub(crate) mod reader;
 
-/// More than a clock drifts by itself: 500 ns in each ms.
+/// No clock drifts faster than this by itself: 500 ns in each ms.
 const MAX_DRIFT: f64 = 500e-6;
-/// What a quartz clock drifts, mostly: of several drifts that the readings allow, these are the likely ones.
+/// Usual drift of a quartz clock: if the readings allow several drifts, these are the likely ones.
 const USUAL_DRIFT: f64 = 100e-6;
-/// By how much the drift itself changes while a reading is kept: the temperature does that, and whoever keeps the host's clock right.
+/// Change of the drift itself while a reading is kept: temperature causes it, and the service that disciplines the host's clock.
 const WANDER: f64 = 10e-6;
-/// Readings that are kept.
+/// Number of readings that are kept.
 const KEPT: usize = 24;
-/// A reading is kept if the last one kept is so much older ...
+/// A reading is kept if the last kept one is older than this ...
 const SPACING_NS: f64 = 500e6;
-/// ... or while so few are kept, so much older.
+/// ... or, while fewer than `FEW` are kept, older than this.
 const FEW: usize = 8;
 const FIRST_SPACING_NS: f64 = 10e6;
 
-/// At `device_ns` the host's clock stood between `low_ns` and `high_ns`.
+/// A reading: at `device_ns` the host's clock was between `low_ns` and `high_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
     pub(crate) device_ns: i64,
-    pub(crate) low_ns: i64,
-    pub(crate) high_ns: i64,
-}
-
-/// A host time and how far off it can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bounds {
     pub(crate) low_ns: i64,
     pub(crate) high_ns: i64,
 }
@@ -44,46 +38,39 @@ struct Kept {
     high: f64,
 }
 
-/// What is known of a device's clock.
-#[derive(Clone, Debug)]
+/// Knowledge of a device's clock.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct DeviceClock {
-    /// Device and host time from which all others are counted.
+    /// Device and host time to which all others are relative.
     origin: Option<(i64, i64)>,
     kept: VecDeque<Kept>,
-    /// The last reading, kept or not: nothing says more of its own time.
+    /// The last reading, kept or not: no other one bounds the present better.
     latest: Option<Kept>,
-    drift: (f64, f64),
+    /// Bounds of the drift. It is positive if the device's clock is slow.
+    pub(crate) drift: (f64, f64),
 }
 
-/// A clock was set: what was placed by the readings before may be anywhere.
+/// A clock was set: times that were placed by earlier readings may be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClockWasSet;
 
 impl DeviceClock {
-    pub(crate) fn new() -> DeviceClock {
-        DeviceClock {
-            origin: None,
-            kept: VecDeque::new(),
-            latest: None,
-            drift: (-MAX_DRIFT, MAX_DRIFT),
-        }
-    }
-
-    /// Whether it was ever read.
+    /// Returns true if it was ever read.
     pub(crate) fn is_known(&self) -> bool {
         self.origin.is_some()
     }
 
-    /// Takes a reading into account.
+    /// Adds a reading.
     pub(crate) fn add(&mut self, reading: Reading) -> Result<(), ClockWasSet> {
         let Some((device, host)) = self.origin else {
             self.begin(reading);
             return Ok(());
         };
+        let passed = reading.device_ns - device;
         let kept = Kept {
-            device: (reading.device_ns - device) as f64,
-            low: ((reading.low_ns - host) - (reading.device_ns - device)) as f64,
-            high: ((reading.high_ns - host) - (reading.device_ns - device)) as f64,
+            device: passed as f64,
+            low: (reading.low_ns - host - passed) as f64,
+            high: (reading.high_ns - host - passed) as f64,
         };
         let (low, high) = self.offset(kept.device);
         if kept.low > high || kept.high < low {
@@ -120,13 +107,10 @@ impl DeviceClock {
         });
     }
 
-    /// Whether the reading says more than those kept: it comes later, or is much surer than the last one.
+    /// Returns true if the reading adds to what is kept: it comes later, or is much more precise than the last one.
     fn is_due(&mut self, reading: &Kept) -> bool {
-        let spacing = if self.kept.len() < FEW {
-            FIRST_SPACING_NS
-        } else {
-            SPACING_NS
-        };
+        let is_new = self.kept.len() < FEW;
+        let spacing = if is_new { FIRST_SPACING_NS } else { SPACING_NS };
         let width = |kept: &Kept| kept.high - kept.low;
         match self.kept.back() {
             Some(last) if reading.device - last.device >= spacing => true,
@@ -138,7 +122,7 @@ impl DeviceClock {
         }
     }
 
-    /// Between what the drift lies, by every two readings.
+    /// Returns the bounds of the drift, by every two readings.
     fn drift_bounds(&self) -> (f64, f64) {
         let (mut low, mut high) = (-MAX_DRIFT, MAX_DRIFT);
         for (at, later) in self.kept.iter().enumerate() {
@@ -154,7 +138,7 @@ impl DeviceClock {
         (low, high)
     }
 
-    /// Between what the offset lies at a device time.
+    /// Returns the bounds of the offset at a device time.
     fn offset(&self, device: f64) -> (f64, f64) {
         let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
         for kept in self.kept.iter().chain(&self.latest) {
@@ -167,56 +151,40 @@ impl DeviceClock {
         (low, high)
     }
 
-    /// The host time of the device times from `device_ns` to `grain_ns` later, one of which is meant.
+    /// Returns the bounds of the host time of a device time, which is between `device_ns` and `grain_ns` later.
     pub(crate) fn host(&self, device_ns: i64, grain_ns: i64) -> Option<Bounds> {
         let (device, host) = self.origin?;
         let relative = device_ns - device;
         let (low, high) = self.offset(relative as f64);
-        let at = host + relative;
-        Some(Bounds {
-            low_ns: at + floor(low),
-            high_ns: at + grain_ns + floor(high) + 1,
-        })
+        let (first, last) = (host + relative, host + relative + grain_ns + 1);
+        Some(Bounds::new(first + whole_ns(low), last + whole_ns(high)))
     }
 
-    /// The fewest that `device_ns` of the device's clock are on the host's.
+    /// Returns the shortest time on the host's clock that `device_ns` of the device's can be.
     pub(crate) fn shortest_length(&self, device_ns: i64) -> i64 {
-        device_ns + floor(device_ns as f64 * self.drift.0)
+        device_ns + whole_ns(device_ns as f64 * self.drift.0)
     }
 
-    /// What `device_ns` of the device's clock are on the host's, most likely.
+    /// Returns the most likely time on the host's clock of `device_ns` of the device's.
     pub(crate) fn length(&self, device_ns: i64) -> i64 {
         let (low, high) = self.drift;
         let usual = |drift: f64| drift.clamp(-USUAL_DRIFT, USUAL_DRIFT).max(low).min(high);
         let drift = usual(low).midpoint(usual(high));
-        device_ns + floor((device_ns as f64 * drift).round())
+        device_ns + whole_ns((device_ns as f64 * drift).round())
     }
 
-    /// What a device time of now would be placed between.
+    /// Returns the bounds of a device time that is read at `host_ns`.
     pub(crate) fn now(&self, host_ns: i64) -> Option<Bounds> {
         let (device, host) = self.origin?;
         self.host(device + (host_ns - host), 0)
     }
-
-    /// The drift in parts per million: the device's clock is slow where it is positive.
-    pub(crate) fn drift_ppm(&self) -> (f64, f64) {
-        (self.drift.0 * 1e6, self.drift.1 * 1e6)
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a conversion of f64 to i64 saturates"
-)]
-fn floor(value: f64) -> i64 {
-    value.floor() as i64
 }
 
 #[cfg(test)]
 impl DeviceClock {
-    /// That of a device that began 1 ms after the host, read within 1 µs.
+    /// Returns the clock of a device that began 1 ms after the host, read within 1 µs.
     pub(crate) fn steady() -> DeviceClock {
-        let mut clock = DeviceClock::new();
+        let mut clock = DeviceClock::default();
         for step in 1..20 {
             let host = step * 100_000_000;
             let reading = Reading {
@@ -234,7 +202,7 @@ impl DeviceClock {
 mod tests {
     use super::*;
 
-    /// A clock that began `offset` ns after the host's and is `ppm` fast; each read takes up to `slack` ns.
+    /// A clock that began `offset` ns after the host's and is `ppm` fast. Each read takes up to `slack` ns.
     struct True {
         offset: i64,
         ppm: f64,
@@ -243,11 +211,11 @@ mod tests {
 
     impl True {
         fn device(&self, host: i64) -> i64 {
-            (host - self.offset) + floor((host - self.offset) as f64 * self.ppm * 1e-6)
+            (host - self.offset) + whole_ns((host - self.offset) as f64 * self.ppm * 1e-6)
         }
 
         fn reading(&self, host: i64) -> Reading {
-            // The reading falls anywhere between the two looks at the host's clock.
+            // The device is read anywhere between the two reads of the host's clock.
             let before = host.rem_euclid(7) * self.slack / 7;
             Reading {
                 device_ns: self.device(host),
@@ -269,7 +237,7 @@ mod tests {
             })
         });
         for truth in truths {
-            let mut clock = DeviceClock::new();
+            let mut clock = DeviceClock::default();
             let begin = 20 * 3_600_000_000_000;
             let mut widest_late = 0;
             for step in 0..6000 {
@@ -294,7 +262,7 @@ mod tests {
             ppm: 50.0,
             slack: 2_000,
         };
-        let mut clock = DeviceClock::new();
+        let mut clock = DeviceClock::default();
         for step in 0..100 {
             clock
                 .add(truth.reading(step * 100_000_000))
@@ -316,10 +284,10 @@ mod tests {
                     ppm,
                     slack: 2_000,
                 };
-                let mut clock = DeviceClock::new();
+                let mut clock = DeviceClock::default();
                 for step in 0..4 {
                     let now = 1_000_000_000 + step * 10_000_000;
-                    // A look at the host's clock that the machine held up: before the reading, or after it.
+                    // The machine delayed a read of the host's clock: the one before the device's, or the one after.
                     let mut reading = truth.reading(now);
                     match (step, order) {
                         (1, 1) => reading.high_ns += late,
@@ -340,6 +308,6 @@ mod tests {
 
     #[test]
     fn nothing_is_placed_before_the_first_reading() {
-        assert_eq!(DeviceClock::new().host(5, 1), None);
+        assert_eq!(DeviceClock::default().host(5, 1), None);
     }
 }

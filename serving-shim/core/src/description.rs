@@ -1,16 +1,17 @@
-//! What the caller says of a launch.
+//! The caller's description of a launch.
 
 use crate::runtime::{Graph, Stream};
+use sa_recorder::Value;
 use std::borrow::Cow;
 
-/// What is launched.
+/// The kind of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A kernel.
     Kernel,
-    /// An operator that the runtime makes kernels of.
+    /// An operator, which the runtime turns into kernels.
     Operator,
-    /// A model that was compiled beforehand.
+    /// A compiled model.
     Model,
     /// A captured graph, replayed as a whole.
     Graph(Graph),
@@ -21,7 +22,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The category of its spans.
+    /// Returns the category of its spans.
     pub(crate) fn category(self) -> &'static str {
         match self {
             Kind::Kernel | Kind::Operator => "kernel",
@@ -32,23 +33,23 @@ impl Kind {
         }
     }
 
-    /// Whether it is launched so often that a part is enough.
+    /// Returns true if it is launched so often that timing a sample is enough.
     pub(crate) fn is_eager(self) -> bool {
         matches!(self, Kind::Kernel | Kind::Operator | Kind::Memcpy)
     }
 }
 
-/// What a launch is called.
+/// The name of a launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name {
-    /// As the trace shows it. One that is borrowed allocates nothing: some hosts wait, and so may launch, in signal handlers.
+    /// The name that the trace shows. A borrowed one allocates nothing: some hosts wait, and so may launch, in signal handlers.
     pub shown: Cow<'static, str>,
-    /// As the runtime has it, if that is something else.
+    /// The runtime's name, if it differs.
     pub raw: Option<String>,
 }
 
-impl From<&'static str> for Name {
-    fn from(shown: &'static str) -> Name {
+impl<T: Into<Cow<'static, str>>> From<T> for Name {
+    fn from(shown: T) -> Name {
         Name {
             shown: shown.into(),
             raw: None,
@@ -56,23 +57,29 @@ impl From<&'static str> for Name {
     }
 }
 
-impl From<String> for Name {
-    fn from(shown: String) -> Name {
-        Name {
-            shown: shown.into(),
-            raw: None,
-        }
-    }
-}
-
-/// What is known of a launch before it is made.
+/// The description of a launch before it is made.
 #[derive(Clone, Debug)]
 pub(crate) struct Description {
     pub(crate) kind: Kind,
     pub(crate) name: Name,
     pub(crate) stream: Stream,
-    /// Blocks; 0 for none.
+    /// Number of blocks; 0 for none.
     pub(crate) grid: u32,
-    /// Bytes moved; 0 for none.
+    /// Number of bytes moved; 0 for none.
     pub(crate) bytes: u64,
+}
+
+impl Description {
+    /// Adds its arguments to a span or a slice.
+    pub(crate) fn args(&self, mut add: impl FnMut(&str, &dyn Value)) {
+        if let Some(raw) = &self.name.raw {
+            add("kernel", raw);
+        }
+        if self.grid > 0 {
+            add("grid", &self.grid);
+        }
+        if self.bytes > 0 {
+            add("bytes", &self.bytes);
+        }
+    }
 }

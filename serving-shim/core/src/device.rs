@@ -1,50 +1,44 @@
-//! A device as the launching threads see it: pairs, what is under way, whether it can still be used. Its work is done by one thread of its own.
+//! A device as the launching threads see it: its pairs, and the launches under way. Its work is done by one thread of its own.
 
-use crate::counts::count;
+use crate::lock::{lock, lock_until};
 use crate::pending::Pending;
 use crate::pool::Pool;
 use crate::resolver::Resolver;
-use crate::runtime::{Code, Context, DeviceRuntime, Stream, thread};
-use crate::shim::{Shim, tell};
+use crate::runtime::thread;
+use crate::tally::Fate;
+use crate::timing::Timing;
 use sa_recorder::host::{self, Thread};
-use sa_recorder::{Args, now_ns};
+use sa_recorder::now_ns;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-const OPEN: u8 = 0;
-/// It was reset; it may be set again.
-const RESET: u8 = 1;
-/// A call failed after which none can succeed.
-const LOST: u8 = 2;
-
 thread_local! {
-    /// Whether this thread is at our work: what we do ourselves needs no telling.
+    /// True while this thread does our work: hooks that our own calls cause are ignored.
     static AT_WORK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// How long a reset, an exit or the end of a stream waits for launches that are about to end.
+/// Time that a reset, an exit or the end of a stream waits for launches that are about to end.
 const LAST_WAIT_NS: u64 = 50_000_000;
-/// How long the host waits for whoever looks at the events. That may be in a call of the runtime, which hangs, or waits for what the host's own call holds.
+/// Time that the host waits while another thread looks at the events. The other thread may be in a call of the runtime, which hangs, or waits for what the
+/// host's own call holds.
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// Between two looks at what is under way: at first, and while nothing ends.
+/// Time between two looks at the launches under way: at first, and while nothing ends.
 const SHORT_SLEEP: Duration = Duration::from_micros(200);
-/// Looks at a lock that others have, before it is slept between two.
-const QUICK_LOOKS: u32 = 50;
 const LONG_SLEEP: Duration = Duration::from_millis(2);
+/// Sleep of the thread while nothing is under way.
 const IDLE_SLEEP: Duration = Duration::from_secs(1);
-/// The same while records of kernels are waited for.
+/// ... the same while it waits for records of kernels.
 const KERNEL_SLEEP: Duration = Duration::from_millis(20);
 
 /// A device of this process.
 #[derive(Debug)]
 pub(crate) struct Device {
-    pub(crate) pool: Pool,
-    user: i32,
-    state: AtomicU8,
+    timing: &'static Timing,
+    pub(crate) pool: Arc<Pool>,
     incoming: Mutex<Vec<Pending>>,
-    /// Held by whoever looks at the events.
+    /// Held while a thread looks at the events.
     resolver: Mutex<Resolver>,
     thread: OnceLock<Option<Thread>>,
     sleeps: AtomicBool,
@@ -53,13 +47,14 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    pub(crate) fn new(runtime: &'static dyn DeviceRuntime, user: i32) -> Device {
+    /// Makes the device that the program counts as `user`.
+    pub(crate) fn new(timing: &'static Timing, user: i32) -> Device {
+        let pool = Arc::new(Pool::new(&timing.runtime, user));
         Device {
-            pool: Pool::default(),
-            user,
-            state: AtomicU8::new(OPEN),
+            timing,
             incoming: Mutex::default(),
-            resolver: Mutex::new(Resolver::new(runtime, user)),
+            resolver: Mutex::new(Resolver::new(timing, Arc::clone(&pool))),
+            pool,
             thread: OnceLock::new(),
             sleeps: AtomicBool::new(false),
             ending: AtomicBool::new(false),
@@ -67,34 +62,15 @@ impl Device {
         }
     }
 
-    /// Whether the program counts it as `user`.
-    pub(crate) fn is(&self, user: i32) -> bool {
-        self.user == user
-    }
-
-    /// Whether nothing can be timed on it. A device that was reset opens again with the next launch, which had to set it first.
-    pub(crate) fn is_closed(&self) -> bool {
-        match self.state.load(Ordering::Acquire) {
-            OPEN => false,
-            RESET => {
-                self.state.store(OPEN, Ordering::Release);
-                false
-            }
-            _ => true,
-        }
-    }
-
     /// Takes over a launch whose end is in the stream.
-    pub(crate) fn push(&'static self, shim: &'static Shim, pending: Pending) {
-        let start = || host::spawn_quiet("sa-device", move || self.run(shim)).ok();
+    pub(crate) fn push(&'static self, pending: Pending) {
+        let start = || host::spawn_quiet("sa-device", move || self.run()).ok();
         if self.thread.get_or_init(start).is_none() {
-            count(&shim.counts.refused); // nobody would ever look at it
-            let runtime = shim.runtime();
-            return thread::unnoticed(runtime, || self.pool.destroy(&pending.pair, runtime));
+            self.timing.tally.count(Fate::Refused); // no thread would ever look at it
+            let destroy = || self.pool.destroy(&pending.pair);
+            return thread::unnoticed(&self.timing.runtime, destroy);
         }
-        let records = pending.launched.records();
-        shim.records.begin(records, &shim.kernel_counts.missing);
-        if shim.under_way.begin(1, &shim.counts.unresolved) {
+        if self.timing.tally.begin_launch(pending.launched.records()) {
             lock(&self.incoming).push(pending);
             self.wake();
         }
@@ -109,46 +85,35 @@ impl Device {
         }
     }
 
-    /// A call of the runtime failed.
-    pub(crate) fn noticed(&self, shim: &Shim, code: Code) {
-        if shim.runtime().is_lost(code) && self.state.swap(LOST, Ordering::AcqRel) != LOST {
-            let name = shim.runtime().code_name(code).unwrap_or("unknown");
-            let args = Args::new().with("device", self.user).with("code", code);
-            tell("device_lost", &args.with("error", name));
-        }
-    }
-
-    fn run(&'static self, shim: &'static Shim) {
+    fn run(&self) {
         AT_WORK.set(true);
         let mut nap = SHORT_SLEEP;
         while !self.ending.load(Ordering::Acquire) {
-            shim.tend_mspti();
+            self.timing.mspti.tend(&self.timing.runtime);
             let mut resolver = lock(&self.resolver);
-            let done = self.pass(shim, &mut resolver, false);
-            resolver.look_for_kernels(shim, false);
+            let done = self.pass(&mut resolver, false);
+            resolver.look_for_kernels(false);
             let (is_idle, waits) = (resolver.is_idle(), resolver.waits_for_kernels());
             drop(resolver);
-            nap = match done {
-                0 => (nap * 2).min(LONG_SLEEP),
-                _ => SHORT_SLEEP,
-            };
-            // Not where something has just ended: more may come at once, and each would have to wake it.
-            if is_idle && done == 0 && !shim.gate.is_closed() {
+            let longer = (nap * 2).min(LONG_SLEEP);
+            nap = if done == 0 { longer } else { SHORT_SLEEP };
+            // Not if something has just ended: more may come at once, and each would have to wake the thread.
+            if is_idle && done == 0 && !self.timing.gate.is_closed() {
                 self.sleep(if waits { KERNEL_SLEEP } else { IDLE_SLEEP });
             } else {
                 host::park_timeout(nap);
             }
         }
         let mut resolver = lock(&self.resolver);
-        self.finish(shim, &mut resolver, false);
-        resolver.give_up(shim);
-        shim.mspti.read_last();
-        resolver.look_for_kernels(shim, true);
+        self.finish(&mut resolver, false);
+        resolver.give_up();
+        self.timing.mspti.read_last();
+        resolver.look_for_kernels(true);
         drop(resolver);
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Sleeps until there is a launch, this long at most.
+    /// Sleeps until there is a launch, at most this long.
     fn sleep(&self, most: Duration) {
         self.sleeps.store(true, Ordering::Release);
         if lock(&self.incoming).is_empty() {
@@ -157,37 +122,38 @@ impl Device {
         self.sleeps.store(false, Ordering::Release);
     }
 
-    /// Looks once at what is under way; how many launches had ended. A `visit` is that of another thread than the device's own.
-    fn pass(&self, shim: &'static Shim, resolver: &mut Resolver, visit: bool) -> usize {
+    /// Looks once at the launches under way. Returns how many have ended. A `visit` is made by another thread than the device's own.
+    fn pass(&self, resolver: &mut Resolver, visit: bool) -> usize {
+        let Timing { runtime, gate, .. } = self.timing;
         resolver.take(std::mem::take(&mut *lock(&self.incoming)));
-        if shim.gate.is_closed() {
-            shim.gate.ask_again(shim.runtime(), None);
+        if gate.is_closed() {
+            gate.ask_again(runtime, None);
             resolver.forget_context();
         }
-        if self.state.load(Ordering::Acquire) == LOST {
-            resolver.give_up(shim);
+        if self.pool.is_lost() {
+            resolver.give_up();
             self.pool.forget();
             return 0;
         }
-        if shim.gate.is_closed() {
+        if gate.is_closed() {
             return 0;
         }
-        resolver.pass(shim, self, visit)
+        resolver.pass(visit)
     }
 
     /// Looks until nothing is under way, or until it takes too long.
-    fn finish(&self, shim: &'static Shim, resolver: &mut Resolver, visit: bool) {
+    fn finish(&self, resolver: &mut Resolver, visit: bool) {
         let end = now_ns() + LAST_WAIT_NS;
         loop {
-            self.pass(shim, resolver, visit);
+            self.pass(resolver, visit);
             if resolver.is_idle() || now_ns() > end {
-                return resolver.tell_clock();
+                return resolver.write_clock();
             }
             host::sleep(SHORT_SLEEP);
         }
     }
 
-    /// The process ends: the thread shall look a last time, for nothing may be asked once the runtime has taken itself down.
+    /// Makes the thread look a last time, because the process ends: nothing may be asked once the runtime has taken itself down.
     pub(crate) fn end(&self) {
         self.ending.store(true, Ordering::Release);
         if let Some(Some(thread)) = self.thread.get() {
@@ -195,7 +161,7 @@ impl Device {
         }
     }
 
-    /// Waits until the thread has ended.
+    /// Waits until the thread has ended, at most until `end_ns`.
     pub(crate) fn await_end(&self, end_ns: u64) {
         let has_thread = matches!(self.thread.get(), Some(Some(_)));
         while has_thread && !self.ended.load(Ordering::Acquire) && now_ns() < end_ns {
@@ -203,49 +169,38 @@ impl Device {
         }
     }
 
-    /// The device is about to be reset, by the calling thread or with the runtime as a whole: everything of ours on it goes.
-    pub(crate) fn close(&self, shim: &'static Shim) {
-        let closed = self.visit(shim, |resolver| {
-            self.finish(shim, resolver, true);
-            resolver.drop_all(shim, self);
-            self.pool.clear(shim.runtime());
-            self.state.store(RESET, Ordering::Release);
+    /// Removes everything of ours from the device before it is reset, by the calling thread or with the runtime as a whole.
+    pub(crate) fn close(&self) {
+        let closed = self.visit(|resolver| {
+            self.finish(resolver, true);
+            resolver.drop_all();
+            self.pool.reset();
         });
         if !closed {
-            self.state.store(LOST, Ordering::Release); // the events go with it, so nothing is asked of them any more
+            self.pool.lose(); // the events go with the device, so nothing is asked of them any more
         }
     }
 
-    /// A stream is about to be destroyed. Where somebody hangs, what is under way in it is found to be lost later.
-    pub(crate) fn drop_stream(&self, shim: &'static Shim, stream: Stream) {
-        self.drop_where(shim, |pending| {
-            pending.launched.description.stream == stream
-        });
-    }
-
-    /// A context is about to be destroyed, with its streams.
-    pub(crate) fn drop_context(&self, shim: &'static Shim, context: Context) {
-        self.drop_where(shim, |pending| pending.context == context);
-    }
-
-    fn drop_where(&self, shim: &'static Shim, goes: impl Fn(&Pending) -> bool) {
-        self.visit(shim, |resolver| {
+    /// Drops such launches, because their stream or context is about to be destroyed. If another thread hangs, they are found to be lost later.
+    pub(crate) fn drop_where(&self, goes: impl Fn(&Pending) -> bool) {
+        self.visit(|resolver| {
             if resolver.has(&goes) || lock(&self.incoming).iter().any(&goes) {
-                self.pass(shim, resolver, true);
-                resolver.drop_where(shim, self, &goes);
+                self.pass(resolver, true);
+                resolver.drop_where(&goes);
             }
         });
     }
 
-    /// Does the thread's work on the calling one, which has its own context after it. What we cause ourselves is no visit. False if somebody hangs in that work.
-    fn visit(&self, shim: &'static Shim, work: impl FnOnce(&mut Resolver)) -> bool {
+    /// Does the thread's work on the calling thread, which has its own context afterwards. Our own calls cause no visit. Returns false if another thread
+    /// hangs in that work.
+    fn visit(&self, work: impl FnOnce(&mut Resolver)) -> bool {
         if AT_WORK.replace(true) {
             return true;
         }
         let resolver = lock_until(&self.resolver, now_ns() + PATIENCE_NS);
         let visited = resolver.is_some();
         if let Some(mut resolver) = resolver {
-            let runtime = shim.runtime();
+            let runtime = &self.timing.runtime;
             thread::unnoticed(runtime, || {
                 let context = runtime.context();
                 resolver.forget_context();
@@ -261,7 +216,7 @@ impl Device {
         visited
     }
 
-    /// Waits until what was launched before has its slices, `patience` at most; whether it has.
+    /// Waits until all earlier launches have their slices, at most for `patience`. Returns true if they have.
     pub(crate) fn flush(&self, patience: Duration) -> bool {
         let end = now_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
         loop {
@@ -278,41 +233,21 @@ impl Device {
         }
     }
 
-    /// Waits until the thread asks nothing of the device: a capture begins.
+    /// Waits until the thread asks nothing of the device, because a capture begins.
     pub(crate) fn quiesce(&self) {
         let _ = lock_until(&self.resolver, now_ns() + LAST_WAIT_NS);
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Takes a lock if it gets free until `end_ns`.
-fn lock_until<T>(mutex: &Mutex<T>, end_ns: u64) -> Option<MutexGuard<'_, T>> {
-    let mut looks = 0;
-    loop {
-        match mutex.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) if now_ns() > end_ns => return None,
-            Err(TryLockError::WouldBlock) if looks < QUICK_LOOKS => std::thread::yield_now(),
-            Err(TryLockError::WouldBlock) => host::sleep(SHORT_SLEEP),
-        }
-        looks += 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::absent::Absent;
     use std::sync::mpsc::channel;
 
-    /// Whether a call returns although somebody hangs in the runtime, with the device's events in hand.
-    fn returns_beside_one_that_hangs(call: impl FnOnce(&Device, &'static Shim) + Send + 'static) {
-        let shim: &'static Shim = Box::leak(Box::new(Shim::with(&Absent, false, 1)));
-        let device: &'static Device = Box::leak(Box::new(Device::new(&Absent, 0)));
+    /// Checks that a call returns although another thread hangs in the runtime and holds the device's events.
+    fn returns_while_another_thread_hangs(call: impl FnOnce(&Device) + Send + 'static) {
+        let timing = Box::leak(Box::new(Timing::default()));
+        let device: &'static Device = Box::leak(Box::new(Device::new(timing, 0)));
         let (hangs, is_hanging) = channel();
         std::thread::spawn(move || {
             let _held = lock(&device.resolver);
@@ -324,7 +259,7 @@ mod tests {
         is_hanging.recv().unwrap();
         let (returns, returned) = channel();
         std::thread::spawn(move || {
-            call(device, shim);
+            call(device);
             returns.send(()).unwrap();
         });
         let patience = Duration::from_secs(30);
@@ -333,20 +268,20 @@ mod tests {
 
     #[test]
     fn issue_19_the_end_of_a_stream_waits_for_nobody_who_hangs() {
-        returns_beside_one_that_hangs(|device, shim| device.drop_stream(shim, Stream(1)));
+        returns_while_another_thread_hangs(|device| device.drop_where(|_| true));
     }
 
     #[test]
     fn issue_19_a_reset_waits_for_nobody_who_hangs() {
-        returns_beside_one_that_hangs(|device, shim| {
-            device.close(shim);
-            assert!(device.is_closed(), "its events may be gone");
+        returns_while_another_thread_hangs(|device| {
+            device.close();
+            assert!(device.pool.is_closed(), "its events may be gone");
         });
     }
 
     #[test]
     fn issue_19_a_flush_waits_for_nobody_who_hangs() {
-        returns_beside_one_that_hangs(|device, _| {
+        returns_while_another_thread_hangs(|device| {
             let _ = device.thread.set(None);
             assert!(!device.flush(Duration::from_millis(20)));
         });

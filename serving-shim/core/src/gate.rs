@@ -1,16 +1,41 @@
-//! The gate. It is closed while anything is being captured into a graph: nothing may be put into a stream then, and nothing asked of an event.
+//! The gate: where nothing of ours may be put into a stream now, and why.
 //!
-//! It learns of captures from hooks, and by asking each stream at its timed launches. It learns of their ends from hooks, and by asking again. Both
-//! are needed, since either may come about behind the hooks' back.
+//! It is closed while anything is being captured into a graph: then no event may be put into a stream, and nothing asked of one. It learns of
+//! captures from hooks, and by asking each stream at its timed launches. It learns of their ends from hooks, and by asking again. Both are needed,
+//! because a capture may begin or end without a hook seeing it.
+//!
+//! It also knows the streams in which a graph is being updated (what is launched there changes the graph's kernels and runs nothing, and an event is
+//! refused), and how many other profilers are running.
 
-use crate::runtime::{Context, DeviceRuntime, Graph, Stream};
+use crate::lock::lock;
+use crate::runtime::ascend::{NOT_SUPPORTED, Runtime};
+use crate::runtime::{Context, Graph, Stream};
 use sa_recorder::now_ns;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-pub(crate) use updates::Updates;
+/// Other profilers that have been started, even before a launch is recorded.
+static PROFILERS: AtomicUsize = AtomicUsize::new(0);
 
-mod updates;
+/// For this long a capture that a hook has reported counts as one that is about to begin.
+const ABOUT_TO_BEGIN_NS: u64 = 1_000_000_000;
+
+/// Counts another profiler that was started. Returns true if it is the only one.
+pub(crate) fn profiler_started() -> bool {
+    PROFILERS.fetch_add(1, Ordering::AcqRel) == 0
+}
+
+/// Counts a profiler that was stopped. Returns true if no other one is running.
+pub(crate) fn profiler_stopped() -> bool {
+    let one_less = |count: usize| count.checked_sub(1);
+    let order = Ordering::Relaxed;
+    PROFILERS.fetch_update(order, order, one_less) == Ok(1)
+}
+
+/// Returns true while another profiler is running: nothing of ours may be in the streams then.
+pub(crate) fn is_profiled() -> bool {
+    PROFILERS.load(Ordering::Acquire) > 0
+}
 
 /// A stream that is being captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +43,11 @@ struct Capture {
     stream: Stream,
     context: Option<Context>,
     graph: Graph,
-    /// When it was told of, if it has not been seen yet: a hook tells before the capture really begins.
-    told_ns: Option<u64>,
+    /// When a hook reported it, if it has not been seen yet: a hook reports it before the capture really begins.
+    reported_ns: Option<u64>,
 }
 
-/// What is new about a capture that was found.
+/// The news about a capture that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// Nothing.
@@ -31,48 +56,48 @@ pub(crate) enum News {
     Stream,
     /// The name of the graph. The gate was closed for it before.
     Graph,
-    /// The capture: what was launched in it before was not looked at.
+    /// The capture itself: earlier launches in it were not looked at.
     Capture,
 }
-
-/// So long a capture that a hook has told of is taken for one that is about to begin.
-const ABOUT_TO_BEGIN_NS: u64 = 1_000_000_000;
 
 /// The gate.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
+    /// True if there are captures.
     closed: AtomicBool,
-    captures: Mutex<Vec<Capture>>,
+    /// True if there are updates.
+    updating: AtomicBool,
+    streams: Mutex<Streams>,
+}
+
+/// Streams that are not to be touched.
+#[derive(Debug, Default)]
+struct Streams {
+    captures: Vec<Capture>,
+    /// Updates under way, in the order in which they began.
+    updates: Vec<(Stream, Option<Context>)>,
 }
 
 impl Gate {
-    /// Whether something is being captured.
+    /// Returns true if something is being captured.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// A stream is about to be captured.
-    pub(crate) fn close_before(&self, stream: Stream, context: Option<Context>) {
-        self.add(Capture {
+    /// Closes the gate for a stream that is being captured into this graph. `None` says that its capture is about to begin.
+    pub(crate) fn close(
+        &self,
+        stream: Stream,
+        context: Option<Context>,
+        graph: Option<Graph>,
+    ) -> News {
+        let new = Capture {
             stream,
             context,
-            graph: Graph(0),
-            told_ns: Some(now_ns()),
-        });
-    }
-
-    /// A stream is being captured.
-    pub(crate) fn close(&self, stream: Stream, context: Option<Context>, graph: Graph) -> News {
-        self.add(Capture {
-            stream,
-            context,
-            graph,
-            told_ns: None,
-        })
-    }
-
-    fn add(&self, new: Capture) -> News {
-        self.change(|captures| {
+            graph: graph.unwrap_or(Graph(0)),
+            reported_ns: graph.is_none().then(now_ns),
+        };
+        self.change(|Streams { captures, .. }| {
             let news = news_of(captures, new);
             match captures.iter_mut().find(|one| one.stream == new.stream) {
                 Some(capture) => *capture = new,
@@ -82,43 +107,41 @@ impl Gate {
         })
     }
 
-    /// The capture of a stream has ended; the graph that it was known by.
+    /// Opens the gate for a stream whose capture has ended. Returns the graph by which the capture was known.
     pub(crate) fn open(&self, stream: Stream) -> Option<Graph> {
-        self.change(|captures| {
-            let at = captures
-                .iter()
-                .position(|capture| capture.stream == stream)?;
+        self.change(|Streams { captures, .. }| {
+            let at = captures.iter().position(|one| one.stream == stream)?;
             Some(captures.swap_remove(at).graph)
         })
     }
 
-    /// The graph that is being captured, if it is one alone.
+    /// Returns the graph that is being captured, if there is only one.
     pub(crate) fn only_graph(&self) -> Option<Graph> {
-        self.change(|captures| {
+        self.change(|Streams { captures, .. }| {
             let first = captures.first()?.graph;
             let alone = captures.iter().all(|capture| capture.graph == first);
             alone.then_some(first)
         })
     }
 
-    /// Asks each stream whether it is still being captured; those of other contexts than `only`, if that is given, are not asked. The calling thread may have
-    /// another context after it.
-    pub(crate) fn ask_again(&self, runtime: &dyn DeviceRuntime, only: Option<Context>) {
+    /// Asks each stream if it is still being captured; with `only`, just the streams of that context. Otherwise the calling thread may have another context
+    /// afterwards.
+    pub(crate) fn ask_again(&self, runtime: &Runtime, only: Option<Context>) {
         let now = now_ns();
         let is_asked = |capture: &Capture| {
-            let has_begun = now.saturating_sub(capture.told_ns.unwrap_or(0)) > ABOUT_TO_BEGIN_NS;
+            let has_begun =
+                now.saturating_sub(capture.reported_ns.unwrap_or(0)) > ABOUT_TO_BEGIN_NS;
             has_begun && (only.is_none() || capture.context == only)
         };
-        let captures = self.change(|captures| captures.clone());
+        let captures = self.change(|streams| streams.captures.clone());
         for capture in captures.into_iter().filter(is_asked) {
             let entered = match (only, capture.context) {
                 (None, Some(context)) => runtime.enter(context),
                 _ => Ok(()),
             };
             match entered.and_then(|()| runtime.capture(capture.stream)) {
-                Ok(Some(_)) => {}
-                // It cannot be asked: only a hook knows.
-                Err(code) if code == runtime.not_supported() => {}
+                // Without the function only a hook knows.
+                Ok(Some(_)) | Err(NOT_SUPPORTED) => {}
                 // It has ended, or the stream is gone.
                 Ok(None) | Err(_) => {
                     self.open(capture.stream);
@@ -127,20 +150,66 @@ impl Gate {
         }
     }
 
-    /// Forgets captures in a context that is going.
-    pub(crate) fn forget(&self, context: Option<Context>) {
-        self.change(|captures| captures.retain(|capture| capture.context != context));
+    /// Notes that an update is about to begin in a stream.
+    pub(crate) fn begin_update(&self, stream: Stream, context: Option<Context>) {
+        self.change(|streams| streams.updates.push((stream, context)));
     }
 
-    /// Forgets all captures.
+    /// Notes that an update has ended, or did not begin.
+    pub(crate) fn end_update(&self, stream: Stream) {
+        self.change_updates(|updates| {
+            // The last one that began: a second one that is refused in the meantime ends only itself.
+            if let Some(at) = updates.iter().rposition(|(one, _)| *one == stream) {
+                updates.remove(at);
+            }
+        });
+    }
+
+    /// Returns true if what is launched into a stream updates a graph.
+    pub(crate) fn is_updating(&self, stream: Stream) -> bool {
+        let is_here = |updates: &mut Vec<_>| updates.iter().any(|(one, _)| *one == stream);
+        self.change_updates(is_here).unwrap_or(false)
+    }
+
+    /// Forgets the updates of a stream that is gone.
+    pub(crate) fn forget_updates(&self, stream: Stream) {
+        self.change_updates(|updates| updates.retain(|(one, _)| *one != stream));
+    }
+
+    /// Forgets the streams of a context.
+    pub(crate) fn forget_context(&self, context: Option<Context>) {
+        self.change(|Streams { captures, updates }| {
+            captures.retain(|capture| capture.context != context);
+            updates.retain(|(_, own)| *own != context);
+        });
+    }
+
+    /// Forgets all streams.
     pub(crate) fn forget_all(&self) {
-        self.change(Vec::clear);
+        self.change(|streams| *streams = Streams::default());
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Vec<Capture>) -> T) -> T {
-        let mut captures = self.captures.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = change(&mut captures);
+    /// Does something while no other thread can look.
+    #[cfg(test)]
+    pub(crate) fn hold(&self, act: impl FnOnce()) {
+        self.change(|_| act());
+    }
+
+    /// Changes the updates, if there are any: without them it takes one load.
+    fn change_updates<T>(
+        &self,
+        change: impl FnOnce(&mut Vec<(Stream, Option<Context>)>) -> T,
+    ) -> Option<T> {
+        let is_updating = self.updating.load(Ordering::Acquire);
+        is_updating.then(|| self.change(|streams| change(&mut streams.updates)))
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Streams) -> T) -> T {
+        let mut streams = lock(&self.streams);
+        let result = change(&mut streams);
+        let Streams { captures, updates } = &*streams;
         self.closed.store(!captures.is_empty(), Ordering::Release);
+        self.updating.store(!updates.is_empty(), Ordering::Release);
         result
     }
 }
@@ -153,7 +222,7 @@ fn news_of(captures: &[Capture], new: Capture) -> News {
     } else if has(new.graph) {
         News::Stream
     } else if has(Graph(0)) || captures.iter().any(|one| one.stream == new.stream) {
-        News::Graph // a hook has reported it, or it follows one whose end nobody saw
+        News::Graph // a hook has reported it, or it follows a capture whose end was not seen
     } else {
         News::Capture
     }
@@ -166,9 +235,9 @@ mod tests {
     #[test]
     fn it_opens_when_the_last_capture_ends() {
         let gate = Gate::default();
-        gate.close_before(Stream(1), None);
-        gate.close(Stream(2), None, Graph(7));
-        gate.close(Stream(1), None, Graph(7));
+        gate.close(Stream(1), None, None);
+        gate.close(Stream(2), None, Some(Graph(7)));
+        gate.close(Stream(1), None, Some(Graph(7)));
         assert_eq!(gate.only_graph(), Some(Graph(7)));
         assert_eq!(gate.open(Stream(1)), Some(Graph(7)));
         assert!(gate.is_closed());
@@ -180,18 +249,50 @@ mod tests {
     #[test]
     fn only_a_capture_that_nobody_reported_lacks_what_was_launched_before() {
         let gate = Gate::default();
-        let close = |stream, graph| gate.close(Stream(stream), None, Graph(graph));
-        gate.close_before(Stream(1), None);
+        let close = |stream, graph| gate.close(Stream(stream), None, Some(Graph(graph)));
+        gate.close(Stream(1), None, None);
         assert_eq!(close(1, 7), News::Graph);
         assert_eq!(close(1, 7), News::Nothing);
         assert_eq!(close(2, 7), News::Stream);
         assert_eq!(close(3, 8), News::Capture);
         assert_eq!(close(3, 9), News::Graph);
         (1..=3).for_each(|stream| assert!(gate.open(Stream(stream)).is_some()));
-        gate.close_before(Stream(1), None);
+        gate.close(Stream(1), None, None);
         assert_eq!(close(2, 7), News::Graph, "it joins the one that begins");
         assert_eq!(close(1, 7), News::Stream);
         (1..=2).for_each(|stream| assert!(gate.open(Stream(stream)).is_some()));
         assert_eq!(close(1, 7), News::Capture);
+    }
+
+    #[test]
+    fn a_stream_updates_between_begin_and_end() {
+        let (gate, stream) = (Gate::default(), Stream(1));
+        assert!(!gate.is_updating(stream));
+        gate.begin_update(stream, None);
+        assert!(gate.is_updating(stream) && !gate.is_updating(Stream(2)) && !gate.is_closed());
+        gate.begin_update(stream, None); // is refused
+        gate.end_update(stream);
+        assert!(gate.is_updating(stream));
+        gate.end_update(stream);
+        gate.end_update(stream);
+        assert!(!gate.is_updating(stream));
+        gate.begin_update(stream, None);
+        gate.forget_updates(stream);
+        assert!(!gate.is_updating(stream));
+    }
+
+    #[test]
+    fn a_context_that_goes_takes_its_streams_with_it() {
+        let gate = Gate::default();
+        let begin = |stream| gate.begin_update(Stream(stream), Some(Context(stream)));
+        let under_way = || [1, 2].map(|stream| gate.is_updating(Stream(stream)));
+        begin(1);
+        begin(2);
+        gate.close(Stream(1), Some(Context(1)), None);
+        gate.forget_context(Some(Context(1)));
+        assert_eq!(under_way(), [false, true]);
+        assert!(!gate.is_closed());
+        gate.forget_all();
+        assert_eq!(under_way(), [false, false]);
     }
 }

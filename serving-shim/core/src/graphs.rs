@@ -1,33 +1,36 @@
-//! Which kernels a graph has: what was launched while it was captured.
+//! The kernels of graphs: what was launched while each of them was captured.
 
+use crate::description::Kind;
+use crate::lock::lock;
 use crate::mspti::Kernel;
 use crate::runtime::Graph;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-/// Most graphs that are remembered; a serving engine has one for each batch size and layer at most.
+/// Maximum number of graphs that are remembered; a serving engine has at most one for each batch size and layer.
 const MAX_GRAPHS: usize = 4096;
-/// Most different kernels of a graph that are told apart.
+/// Maximum number of distinct kernels of a graph. All further ones share one entry.
 const MAX_NAMES: usize = 64;
 
-/// The kernels of a graph: name and how often, in the order in which they first came.
+/// The kernels of a graph: name and number of launches, in the order of their first launch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kernels {
     names: Vec<(String, u64)>,
     others: u64,
-    /// Some that it has are not here.
+    /// True if launches are missing here, because they were not seen.
     lacks: bool,
-    /// It has other work than kernels that were launched one by one.
+    /// True if it has other work than kernels that were launched one by one.
     is_mixed: bool,
-    /// Those among all of these that are kernels.
+    /// Number of kernels that were launched one by one.
     kernels: u64,
-    has_collectives: bool,
-    /// How many records each replay has, once that is known: in the upper half those of kernels, in the lower one those of collectives.
+    /// True if a replay may have records of collectives.
+    pub(crate) has_collectives: bool,
+    /// Number of records of each replay, once it is known: the upper half counts kernels, the lower half collectives.
     known_records: Known,
 }
 
-/// A number that a copy does not have: its graph is captured further.
+/// A number that is not copied: the graph of a copy is captured further.
 #[derive(Debug, Default)]
 struct Known(AtomicU64);
 
@@ -37,17 +40,7 @@ impl Clone for Known {
     }
 }
 
-/// What is captured into a graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
-    Kernel,
-    /// It may run any number of kernels.
-    Collective,
-    /// It may run any number of kernels.
-    Other,
-}
-
-/// How many records there are of what a launch runs.
+/// Number of MSPTI records of what a launch runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RecordCount {
     pub(crate) kernels: u32,
@@ -55,31 +48,36 @@ pub(crate) struct RecordCount {
 }
 
 impl RecordCount {
-    /// Counts these.
+    /// The record of a kernel that was launched by itself.
+    pub(crate) const ONE_KERNEL: RecordCount = RecordCount::new(1, 0);
+
+    pub(crate) const fn new(kernels: u32, collectives: u32) -> RecordCount {
+        RecordCount {
+            kernels,
+            collectives,
+        }
+    }
+
+    /// Counts records.
     pub(crate) fn of<'a>(records: impl Iterator<Item = &'a Kernel>) -> RecordCount {
-        records.fold(RecordCount::default(), |count, one| match one.comm {
-            Some(_) => RecordCount {
-                collectives: count.collectives + 1,
-                ..count
-            },
-            None => RecordCount {
-                kernels: count.kernels + 1,
-                ..count
-            },
-        })
+        let mut count = RecordCount::default();
+        for record in records {
+            match record.comm {
+                Some(_) => count.collectives += 1,
+                None => count.kernels += 1,
+            }
+        }
+        count
     }
 
     pub(crate) fn sum(self) -> u64 {
         u64::from(self.kernels) + u64::from(self.collectives)
     }
 
-    /// How many of these are not among those `found`, kind by kind.
+    /// Returns how many are missing if these were `found`, kind by kind.
     pub(crate) fn missing(self, found: RecordCount) -> u64 {
-        let missing = RecordCount {
-            kernels: self.kernels.saturating_sub(found.kernels),
-            collectives: self.collectives.saturating_sub(found.collectives),
-        };
-        missing.sum()
+        let kernels = self.kernels.saturating_sub(found.kernels);
+        u64::from(kernels) + u64::from(self.collectives.saturating_sub(found.collectives))
     }
 }
 
@@ -88,13 +86,13 @@ impl RecordCount {
 pub(crate) struct Graphs(Mutex<BTreeMap<usize, Arc<Kernels>>>);
 
 impl Kernels {
-    fn add(&mut self, name: &str, work: Work) {
-        match work {
-            Work::Kernel => self.kernels += 1,
-            Work::Collective => self.has_collectives = true,
-            Work::Other => {}
+    fn add(&mut self, name: &str, kind: Kind) {
+        match kind {
+            Kind::Kernel => self.kernels += 1,
+            Kind::Collective => self.has_collectives = true,
+            _ => {}
         }
-        self.is_mixed |= work != Work::Kernel;
+        self.is_mixed |= kind != Kind::Kernel; // anything else may run any number of kernels
         let is_full = self.names.len() >= MAX_NAMES;
         match self.names.iter_mut().find(|(known, _)| known == name) {
             Some((_, count)) => *count += 1,
@@ -103,46 +101,33 @@ impl Kernels {
         }
     }
 
-    /// How many kernels one replay runs, where each of them was launched by itself.
+    /// Returns the number of kernels that one replay runs, if each of them was launched by itself.
     pub(crate) fn exact_count(&self) -> Option<u64> {
         (!self.is_mixed).then(|| self.count())
     }
 
-    /// How many records one replay has: as many as is known, or at least those of the kernels that were launched one by one.
+    /// Returns the number of records of one replay: the known number, or at least one for each kernel that was launched by itself.
     pub(crate) fn records(&self) -> RecordCount {
         let half = |half: u64| u32::try_from(half).unwrap_or(u32::MAX);
         match self.known_records.0.load(Ordering::Relaxed) {
-            0 => RecordCount {
-                kernels: half(self.kernels),
-                collectives: 0,
-            },
-            both => RecordCount {
-                kernels: half(both >> 32),
-                collectives: half(both & u64::from(u32::MAX)),
-            },
+            0 => RecordCount::new(half(self.kernels), 0),
+            both => RecordCount::new(half(both >> 32), half(both & u64::from(u32::MAX))),
         }
     }
 
-    /// It is known how many records each replay has, or no longer.
+    /// Sets how many records each replay has; `None` if that is no longer known.
     pub(crate) fn know_records(&self, count: Option<RecordCount>) {
-        let both =
-            |count: RecordCount| u64::from(count.kernels) << 32 | u64::from(count.collectives);
-        self.known_records
-            .0
-            .store(count.map_or(0, both), Ordering::Relaxed);
+        let count = count.unwrap_or_default();
+        let both = u64::from(count.kernels) << 32 | u64::from(count.collectives);
+        self.known_records.0.store(both, Ordering::Relaxed);
     }
 
-    /// Whether a replay may have records of collectives.
-    pub(crate) fn has_collectives(&self) -> bool {
-        self.has_collectives
-    }
-
-    /// How many kernels one replay runs.
+    /// Returns how many launches were captured: one replay runs at least as many kernels.
     pub(crate) fn count(&self) -> u64 {
         self.names.iter().map(|(_, count)| count).sum::<u64>() + self.others
     }
 
-    /// `matmul ×32`, for each kernel.
+    /// Returns a text such as `matmul ×32` for each kernel.
     pub(crate) fn texts(&self) -> Vec<String> {
         let text = |(name, count): &(String, u64)| match count {
             1 => name.clone(),
@@ -154,54 +139,48 @@ impl Kernels {
 }
 
 impl Graphs {
-    fn with<T>(&self, change: impl FnOnce(&mut BTreeMap<usize, Arc<Kernels>>) -> T) -> T {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Does something while nobody else can look.
-    #[cfg(test)]
-    pub(crate) fn hold(&self, act: impl FnOnce()) {
-        self.with(|_| act());
-    }
-
-    /// Work was captured into a graph.
-    pub(crate) fn add(&self, graph: Graph, name: &str, work: Work) {
-        self.with(|graphs| {
-            if graphs.len() < MAX_GRAPHS || graphs.contains_key(&graph.0) {
-                Arc::make_mut(graphs.entry(graph.0).or_default()).add(name, work);
-            }
-        });
-    }
-
-    /// Kernels were captured into a graph before anybody knew of it.
-    pub(crate) fn spoil(&self, graph: Graph) {
-        self.with(|graphs| {
-            if graphs.len() < MAX_GRAPHS {
-                Arc::make_mut(graphs.entry(graph.0).or_default()).lacks = true;
-            }
-        });
-    }
-
-    /// The graph got the name by which it is replayed.
-    pub(crate) fn rename(&self, from: Graph, to: Graph) {
-        if from != to {
-            self.with(|graphs| {
-                if let Some(kernels) = graphs.remove(&from.0) {
-                    graphs.insert(to.0, kernels);
-                }
-            });
+    /// Changes a graph. If it is new and there are too many, nothing happens.
+    fn change(&self, graph: Graph, change: impl FnOnce(&mut Kernels)) {
+        let mut graphs = lock(&self.0);
+        if graphs.len() < MAX_GRAPHS || graphs.contains_key(&graph.0) {
+            change(Arc::make_mut(graphs.entry(graph.0).or_default()));
         }
     }
 
-    /// The graph is gone; its name may come again.
-    pub(crate) fn forget(&self, graph: Graph) {
-        self.with(|graphs| graphs.remove(&graph.0));
+    /// Does something while no other thread can look.
+    #[cfg(test)]
+    pub(crate) fn hold(&self, act: impl FnOnce()) {
+        let _graphs = lock(&self.0);
+        act();
     }
 
-    /// The kernels of a graph, if its whole capture was seen.
+    /// Adds a launch that was captured into a graph.
+    pub(crate) fn add(&self, graph: Graph, name: &str, kind: Kind) {
+        self.change(graph, |kernels| kernels.add(name, kind));
+    }
+
+    /// Marks a graph as incomplete: launches were captured into it before the capture was noticed.
+    pub(crate) fn spoil(&self, graph: Graph) {
+        self.change(graph, |kernels| kernels.lacks = true);
+    }
+
+    /// Gives a graph the name by which it is replayed.
+    pub(crate) fn rename(&self, from: Graph, to: Graph) {
+        let mut graphs = lock(&self.0);
+        if let Some(kernels) = graphs.remove(&from.0) {
+            graphs.insert(to.0, kernels);
+        }
+    }
+
+    /// Forgets a graph that is gone; its name may be used again.
+    pub(crate) fn forget(&self, graph: Graph) {
+        lock(&self.0).remove(&graph.0);
+    }
+
+    /// Returns the kernels of a graph, if its whole capture was seen.
     pub(crate) fn kernels(&self, graph: Graph) -> Option<Arc<Kernels>> {
-        let whole = |kernels: &Arc<Kernels>| !kernels.lacks;
-        self.with(|graphs| graphs.get(&graph.0).cloned().filter(whole))
+        let kernels = lock(&self.0).get(&graph.0).cloned();
+        kernels.filter(|kernels| !kernels.lacks)
     }
 }
 
@@ -213,7 +192,7 @@ mod tests {
     fn kernels_are_counted_under_the_final_name() {
         let graphs = Graphs::default();
         for name in ["matmul", "add", "matmul"] {
-            graphs.add(Graph(0), name, Work::Kernel);
+            graphs.add(Graph(0), name, Kind::Kernel);
         }
         graphs.rename(Graph(0), Graph(9));
         let kernels = graphs.kernels(Graph(9)).unwrap();
@@ -229,9 +208,9 @@ mod tests {
     fn records_of_collectives_are_expected_once_it_is_known_how_many_there_are() {
         let graphs = Graphs::default();
         for name in ["matmul", "add"] {
-            graphs.add(Graph(1), name, Work::Kernel);
+            graphs.add(Graph(1), name, Kind::Kernel);
         }
-        graphs.add(Graph(1), "HcclAllReduce", Work::Collective);
+        graphs.add(Graph(1), "HcclAllReduce", Kind::Collective);
         let graph = graphs.kernels(Graph(1)).unwrap();
         assert_eq!((graph.count(), graph.exact_count()), (3, None));
         let of = |kernels, collectives| RecordCount {
@@ -252,18 +231,18 @@ mod tests {
     fn a_graph_that_lacks_kernels_has_no_list() {
         let graphs = Graphs::default();
         graphs.spoil(Graph(1));
-        graphs.add(Graph(1), "matmul", Work::Kernel);
+        graphs.add(Graph(1), "matmul", Kind::Kernel);
         graphs.rename(Graph(1), Graph(2));
         assert!(graphs.kernels(Graph(2)).is_none());
         graphs.forget(Graph(2));
-        graphs.add(Graph(2), "matmul", Work::Kernel);
+        graphs.add(Graph(2), "matmul", Kind::Kernel);
         assert!(graphs.kernels(Graph(2)).is_some());
     }
 
     #[test]
     fn many_kernels_are_counted_together() {
         let mut kernels = Kernels::default();
-        (0..100).for_each(|index| kernels.add(&format!("k{index}"), Work::Kernel));
+        (0..100).for_each(|index| kernels.add(&format!("k{index}"), Kind::Kernel));
         assert_eq!(
             (kernels.count(), kernels.texts().len()),
             (100, MAX_NAMES + 1)

@@ -1,62 +1,86 @@
-//! A launch on the host: the event pair around it, its host span.
+//! A launch on the host: its event pair, and its span.
 
-use crate::counts::count;
 use crate::description::{Description, Kind};
 use crate::device::Device;
-use crate::graphs::{Kernels, RecordCount};
+use crate::graphs::RecordCount;
 use crate::pending::{Launched, Pending};
-use crate::pool::{NoPair, Pair};
-use crate::runtime::stream_cache::{self, StreamFacts};
-use crate::runtime::{Code, DeviceRuntime, Stream, thread};
-use crate::shim::{Refusal, Shim};
+use crate::pool::Pair;
+use crate::process;
+use crate::runtime::stream_cache::{self, StreamPlace};
+use crate::runtime::{Code, Stream, thread};
+use crate::shim::{Shim, is_forked};
+use crate::tally::Fate;
 use sa_recorder::{Args, Level, Recorder, SpanGuard, Value, now_ns};
 use std::cell::Cell;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::ffi::c_void;
 
 /// A launch under way on the calling thread. Without [`Launch::end`] it counts as failed.
 #[derive(Debug)]
-#[must_use = "a launch ends when its outcome is told"]
+#[must_use = "a launch ends when its outcome is reported"]
 pub struct Launch(Option<Open>);
 
 #[derive(Debug)]
 struct Open {
     shim: &'static Shim,
     span: SpanGuard,
-    armed: Result<Armed, Refusal>,
-    description: Description,
-    args: Args,
-    id: u64,
-    began_ns: u64,
-    /// Launches that this one stands for.
-    stands_for: u32,
-    /// Those of the graph that is replayed: it may be gone when the replay has ended.
-    kernels: Option<Arc<Kernels>>,
-    /// How many records there will be of what it runs, if MSPTI records.
-    expected: Option<RecordCount>,
+    armed: Result<Armed, Fate>,
+    /// The launch so far. The later times are filled in as they become known.
+    launched: Launched,
 }
 
 /// A pair whose start is in the stream.
 #[derive(Debug)]
 struct Armed {
     device: &'static Device,
-    facts: StreamFacts,
+    place: StreamPlace,
     pair: Pair,
     asked_ns: u64,
     /// The thread's last error before it.
     error: Code,
 }
 
+/// The outcome of a closure that launches.
+pub trait Outcome {
+    /// Returns the runtime's code; 0 if the launch is in the stream.
+    fn code(&self) -> i32;
+}
+
+impl Outcome for i32 {
+    fn code(&self) -> i32 {
+        *self
+    }
+}
+
+impl Outcome for () {
+    fn code(&self) -> i32 {
+        0
+    }
+}
+
+impl<T, E> Outcome for Result<T, E> {
+    fn code(&self) -> i32 {
+        if self.is_ok() { 0 } else { -1 }
+    }
+}
+
+/// Times the launch that the closure makes into a stream of the calling thread's context; a null stream is its default one. Returns the closure's result.
+pub fn launch_timed<R: Outcome>(stream: *mut c_void, name: &str, launch: impl FnOnce() -> R) -> R {
+    let timed = Launch::begin(stream, name, 0);
+    let result = launch();
+    timed.end(result.code());
+    result
+}
+
 impl Launch {
-    /// A launch that is not recorded.
+    /// Makes a launch that is not recorded.
     pub(crate) const fn off() -> Launch {
         Launch(None)
     }
 
-    /// Begins a launch of a kernel into a stream, which must be one of the calling thread's context; a null stream is its default one.
+    /// Begins a launch of a kernel into a stream of the calling thread's context; a null stream is its default one.
     ///
     /// Nothing happens unless the level `kernel` is recorded. `grid` is the number of blocks, 0 for unknown.
-    pub fn begin(stream: *mut std::ffi::c_void, name: &str, grid: u32) -> Launch {
+    pub fn begin(stream: *mut c_void, name: &str, grid: u32) -> Launch {
         if !Recorder::get().includes(Level::Kernel) {
             return Launch::off();
         }
@@ -67,51 +91,54 @@ impl Launch {
             grid,
             bytes: 0,
         };
-        Launch::open(Shim::get(), description, 1)
+        Launch::open(process::shim(), description, 1)
     }
 
     pub(crate) fn open(shim: &'static Shim, description: Description, stands_for: u32) -> Launch {
-        let category = description.kind.category();
+        let kind = description.kind;
         // Before the event: an idle stream reaches it at once, and no arrow may lead back in time.
-        let mut span = Recorder::get().span(Level::Kernel, category, &description.name.shown);
-        let id = shim.next_id();
-        describe(&mut span, &description, id);
-        let armed = match try_arm(shim, &description) {
-            Ok(armed) => {
-                span.arg("stream", armed.facts.stream_id);
-                Ok(armed)
-            }
-            Err(refusal) => {
-                span.arg("not_timed", refusal.word());
-                Err(refusal)
-            }
-        };
-        let kernels = match description.kind {
-            // In the child of a fork the lock may be one that its parent held.
-            Kind::Graph(graph) if !Shim::is_forked() => shim.graphs.kernels(graph),
+        let name = &description.name.shown;
+        let mut span = Recorder::get().span(Level::Kernel, kind.category(), name);
+        let (id, flow) = shim.next_ids();
+        span.arg("launch", id);
+        description.args(|key, value| span.arg(key, value));
+        let armed = try_arm(shim, &description);
+        let of_armed = |armed: &Armed| (armed.place.stream_id, armed.asked_ns);
+        let (stream_id, asked_ns) = armed.as_ref().map_or((0, 0), of_armed);
+        match &armed {
+            Ok(_) => span.arg("stream", stream_id),
+            Err(refusal) => span.arg("not_timed", refusal.name()),
+        }
+        let kernels = match kind {
+            // In the child of a fork the parent may have held the lock.
+            Kind::Graph(graph) if !is_forked() => shim.graphs.kernels(graph),
             _ => None,
         };
-        let looks = shim.looks_for_kernels(description.kind);
-        let expected = looks.then(|| match description.kind {
-            Kind::Graph(_) => kernels
-                .as_ref()
-                .map_or_else(RecordCount::default, |one| one.records()),
-            _ => RecordCount {
-                kernels: 1,
-                collectives: 0,
-            },
-        });
+        let of_graph = kernels.as_ref().map(|one| one.records());
+        let expected = match kind {
+            Kind::Graph(_) => Some(of_graph.unwrap_or_default()),
+            Kind::Kernel => Some(RecordCount::ONE_KERNEL),
+            _ => None,
+        };
+        let launched = Launched {
+            description,
+            args: Args::new(),
+            id,
+            flow,
+            stream_id,
+            tid: 0,
+            asked_ns,
+            began_ns: now_ns(),
+            returned_ns: 0,
+            stands_for,
+            kernels,
+            expected: expected.filter(|_| shim.timing.mspti.is_running()),
+        };
         Launch(Some(Open {
             shim,
             span,
             armed,
-            description,
-            args: Args::new(),
-            id,
-            began_ns: now_ns(),
-            stands_for,
-            kernels,
-            expected,
+            launched,
         }))
     }
 
@@ -119,16 +146,16 @@ impl Launch {
     pub fn arg(&mut self, key: &str, value: impl Value) {
         if let Some(open) = &mut self.0 {
             open.span.arg(key, &value);
-            open.args.push(key, &value);
+            open.launched.args.push(key, &value);
         }
     }
 
-    /// Whether it is recorded: worth computing costly arguments for.
+    /// Returns true if it is recorded, so that costly arguments are worth computing.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells what the launch returned: 0 if it is in the stream now, else the runtime's code. That launch is shown on the host alone.
+    /// Ends it with the code that the launch returned: 0 if it is in the stream now. Any other code shows it on the host alone.
     pub fn end(mut self, code: i32) {
         match self.0.take() {
             Some(open) => open.end(code),
@@ -152,71 +179,55 @@ impl Open {
             self.span.arg("error", code);
             return self.fail();
         }
-        let returned_ns = now_ns();
+        let mut launched = self.launched;
+        launched.returned_ns = now_ns();
         drop(self.span);
-        let (shim, runtime) = (self.shim, self.shim.runtime());
+        let (shim, runtime) = (self.shim, &self.shim.timing.runtime);
         let armed = match self.armed {
             Ok(armed) => armed,
             Err(refusal) => {
                 thread::submitted();
-                return count(refusal.counter(&shim.counts));
+                return shim.timing.tally.count(refusal);
             }
         };
-        if Shim::is_forked() {
+        if is_forked() {
             return; // the pair is the parent's
         }
-        let stream = self.description.stream;
-        // A single call that succeeds leaves no error. Who has no interposer may have made several.
-        let error = match self.description.kind {
+        let Description { kind, stream, .. } = launched.description;
+        // A single call that succeeds leaves no error. A program without an interposer may have made several.
+        let error = match kind {
             Kind::Kernel | Kind::Memcpy | Kind::Graph(_) if thread::is_interposed() => armed.error,
             _ => runtime.last_error(),
         };
         let ended = thread::unnoticed_after(runtime, error, || {
-            let ended = end_pair(shim, &armed, stream);
-            if let Err(counter) = ended {
-                count(counter);
-                armed.device.pool.destroy(&armed.pair, runtime);
-            }
-            ended.is_ok()
+            let ended = armed.end_pair(shim, stream);
+            ended.inspect_err(|_| armed.device.pool.destroy(&armed.pair))
         });
-        if !ended {
-            return;
+        if let Err(fate) = ended {
+            return shim.timing.tally.count(fate);
         }
-        armed.device.push(
-            shim,
-            Pending {
-                launched: Launched {
-                    description: self.description,
-                    args: self.args,
-                    id: self.id,
-                    stream_id: armed.facts.stream_id,
-                    tid: own_tid(),
-                    asked_ns: armed.asked_ns,
-                    began_ns: self.began_ns,
-                    returned_ns,
-                    stands_for: self.stands_for,
-                    kernels: self.kernels,
-                    expected: self.expected,
-                },
-                context: armed.facts.context,
-                pair: armed.pair,
-            },
-        );
+        launched.tid = own_tid();
+        armed.device.push(Pending {
+            launched,
+            context: armed.place.context,
+            pair: armed.pair,
+        });
     }
 
     fn fail(self) {
-        count(&self.shim.counts.failed);
+        let timing = &self.shim.timing;
+        timing.tally.count(Fate::Failed);
         if let Ok(armed) = self.armed
-            && !Shim::is_forked()
+            && !is_forked()
         {
-            let runtime = self.shim.runtime();
-            // The stream still reaches the start: the event cannot be used again before, so it goes.
-            thread::unnoticed(runtime, || armed.device.pool.destroy(&armed.pair, runtime));
+            // The stream has yet to reach the start, so the event cannot be used again before that.
+            let destroy = || armed.device.pool.destroy(&armed.pair);
+            thread::unnoticed(&timing.runtime, destroy);
         }
     }
 }
 
-/// The calling thread's id, asked for once: in the child of a fork nothing of this is told.
+/// Returns the calling thread's id. It is asked for once; the child of a fork never gets this far.
 fn own_tid() -> u32 {
     thread_local! {
         static TID: Cell<u32> = const { Cell::new(0) };
@@ -227,109 +238,81 @@ fn own_tid() -> u32 {
     TID.get()
 }
 
-fn describe(span: &mut SpanGuard, description: &Description, id: u64) {
-    span.arg("launch", id);
-    if let Some(raw) = &description.name.raw {
-        span.arg("kernel", raw);
-    }
-    if description.grid > 0 {
-        span.arg("grid", description.grid);
-    }
-    if description.bytes > 0 {
-        span.arg("bytes", description.bytes);
-    }
-}
-
 /// Puts the start of a pair into the stream, if that is safe now. The thread notices nothing of it.
-fn try_arm(shim: &'static Shim, description: &Description) -> Result<Armed, Refusal> {
+fn try_arm(shim: &'static Shim, description: &Description) -> Result<Armed, Fate> {
     let runtime = shim.timing_runtime()?;
-    if shim.updates.has(description.stream) {
-        return Err(Refusal::GraphUpdate);
+    if shim.timing.gate.is_updating(description.stream) {
+        return Err(Fate::GraphUpdate);
     }
     let error = runtime.last_error();
     thread::unnoticed_after(runtime, error, || arm(shim, description, error))
 }
 
-fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Armed, Refusal> {
-    let (runtime, stream) = (shim.runtime(), description.stream);
-    shim.look_for_capture(stream, description)?;
+fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Armed, Fate> {
+    let (runtime, stream) = (&shim.timing.runtime, description.stream);
+    shim.look_for_capture(description)?;
     let age = stream_cache::age();
     let cached = stream_cache::get(stream, age);
-    let user = cached.map_or_else(|| runtime.device(), |facts| Ok(facts.device));
-    let user = user.map_err(|_| Refusal::NoDevice)?;
-    let device = shim.device(user).filter(|device| !device.is_closed());
-    let device = device.ok_or(Refusal::NoDevice)?;
+    let user = cached.map_or_else(|| runtime.device().ok(), |place| Some(place.device));
+    let user = user.ok_or(Fate::NoDevice)?;
+    let device = shim.device(user).filter(|one| !one.pool.is_closed());
+    let device = device.ok_or(Fate::NoDevice)?;
     let refused = |code| {
-        device.noticed(shim, code);
-        Refusal::Refused
+        device.pool.notice(code);
+        Fate::Refused
     };
-    let facts = cached.map_or_else(|| ask(runtime, user, stream), Ok);
-    let facts = facts.map_err(refused)?;
-    let pair = device.pool.take(runtime).map_err(|why| match why {
-        NoPair::AllInUse => Refusal::NoPair,
-        NoPair::Refused(code) => refused(code),
-    })?;
+    let place = match cached {
+        Some(place) => place,
+        None => StreamPlace {
+            device: user,
+            context: runtime.context().map_err(refused)?,
+            stream_id: runtime.stream_id(stream).map_err(refused)?,
+        },
+    };
+    let pair = device.pool.take()?;
     let asked_ns = now_ns();
     if let Err(code) = thread::record(runtime, pair.start, stream) {
-        device.pool.destroy(&pair, runtime);
+        device.pool.destroy(&pair);
         return Err(refused(code));
     }
     if cached.is_none() {
-        // Only now: the runtime has taken the event, so the stream is one of the thread's context.
-        stream_cache::set(stream, age, facts);
+        // Only now: the runtime has taken the event, so the stream belongs to the thread's context.
+        stream_cache::set(stream, age, place);
     }
     Ok(Armed {
         device,
-        facts,
+        place,
         pair,
         asked_ns,
         error,
     })
 }
 
-/// Asks where a stream is.
-fn ask(runtime: &dyn DeviceRuntime, device: i32, stream: Stream) -> Result<StreamFacts, Code> {
-    Ok(StreamFacts {
-        device,
-        context: runtime.context()?,
-        stream_id: runtime.stream_id(stream)?,
-    })
+impl Armed {
+    /// Puts the end of the pair into the stream, if that is safe now. A capture that began without a hook seeing it ignores the end, and the pair turns out
+    /// to be stale.
+    fn end_pair(&self, shim: &Shim, stream: Stream) -> Result<(), Fate> {
+        let runtime = &shim.timing.runtime;
+        if shim.timing.gate.is_closed() {
+            thread::look_for_submitted(runtime);
+            return Err(Fate::Captured);
+        }
+        thread::record(runtime, self.pair.end, stream).map_err(|code| {
+            self.device.pool.notice(code);
+            Fate::Refused
+        })
+    }
 }
 
-/// Puts the end of a pair into the stream, if that is safe now; else what is to be counted. A capture that has begun behind the hooks' back ignores the end, and the pair is found to be stale.
-fn end_pair(shim: &'static Shim, armed: &Armed, stream: Stream) -> Result<(), &'static AtomicU64> {
-    if shim.gate.is_closed() {
-        thread::look_for_submitted(shim.runtime());
-        return Err(&shim.counts.captured);
-    }
-    thread::record(shim.runtime(), armed.pair.end, stream).map_err(|code| {
-        armed.device.noticed(shim, code);
-        &shim.counts.refused
-    })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Refusal {
-    fn word(self) -> &'static str {
-        match self {
-            Refusal::Captured => "captured",
-            Refusal::CaptureUnknown => "capture_unknown",
-            Refusal::GraphUpdate => "graph_update",
-            Refusal::Paused => "paused",
-            Refusal::NoPair => "no_pair",
-            Refusal::NoDevice => "no_device",
-            Refusal::Refused => "refused",
-        }
-    }
-
-    fn counter(self, counts: &crate::counts::Counts) -> &AtomicU64 {
-        match self {
-            Refusal::Captured => &counts.captured,
-            Refusal::CaptureUnknown => &counts.capture_unknown,
-            Refusal::GraphUpdate => &counts.graph_update,
-            Refusal::Paused => &counts.paused,
-            Refusal::NoPair => &counts.no_pair,
-            Refusal::NoDevice => &counts.no_device,
-            Refusal::Refused => &counts.refused,
-        }
+    #[test]
+    fn the_result_is_the_closures() {
+        assert_eq!(launch_timed(std::ptr::null_mut(), "a", || 107_000), 107_000);
+        let failed: Result<(), &str> = Err("no");
+        assert_eq!(launch_timed(std::ptr::null_mut(), "a", || failed), failed);
+        launch_timed(std::ptr::null_mut(), "a", || {});
     }
 }

@@ -15,26 +15,33 @@ pub(crate) struct Pending {
     pub(crate) pair: Pair,
 }
 
-/// What is known of it without the device.
+/// The host's knowledge of a launch. Times are on the clock of [`sa_recorder::now_ns`].
 #[derive(Debug)]
 pub(crate) struct Launched {
     pub(crate) description: Description,
+    /// Arguments that the caller has added.
     pub(crate) args: Args,
+    /// Number of the launch in this process.
     pub(crate) id: u64,
+    /// Id of the flow from the host's span to the slice.
+    pub(crate) flow: u64,
     pub(crate) stream_id: i32,
-    /// The thread that launched.
+    /// The thread that launched; 0 until the call has returned.
     pub(crate) tid: u32,
+    /// When the start event was asked for, when the call began and when it returned.
     pub(crate) asked_ns: u64,
     pub(crate) began_ns: u64,
     pub(crate) returned_ns: u64,
+    /// Number of launches that this one stands for.
     pub(crate) stands_for: u32,
+    /// Kernels of the graph that is replayed: it may be gone when the replay has ended.
     pub(crate) kernels: Option<Arc<Kernels>>,
-    /// MSPTI was recording: there are so many records of what it runs, at least.
+    /// Least number of records that MSPTI will have of what it runs; `None` if MSPTI does not record.
     pub(crate) expected: Option<RecordCount>,
 }
 
 impl Launched {
-    /// How many records are expected of what it runs, at least.
+    /// Returns the least number of records that are expected of what it runs.
     pub(crate) fn records(&self) -> u64 {
         self.expected.map_or(0, RecordCount::sum)
     }

@@ -1,23 +1,24 @@
-//! Where on the host's axis a launch ran on the device. In: two device timestamps. Out: a slice with an uncertainty that holds, or the reason why
-//! not.
+//! Places a launch on the host's axis. In: two timestamps of the device. Out: a slice with an uncertainty that holds, or the reason for rejecting it.
 
 use crate::clock::DeviceClock;
-use crate::runtime::DeviceTime;
+use crate::runtime::Bounds;
+use crate::tally::Fate;
 
-/// What is known of a launch that has ended.
+/// The times of a launch that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     /// Host time before the start event went into the stream: the device cannot have reached it earlier.
     pub(crate) asked_ns: u64,
     /// Host time after the end event was seen: the device cannot have reached it later.
     pub(crate) seen_ns: u64,
-    pub(crate) start: DeviceTime,
-    pub(crate) end: DeviceTime,
-    /// From start to end, finer than their difference.
+    /// When the device reached the events, by its own clock.
+    pub(crate) start: Bounds,
+    pub(crate) end: Bounds,
+    /// Time from start to end; finer than their difference.
     pub(crate) elapsed_ns: i64,
 }
 
-/// More than any pair is longer than its launch by an error of the clocks.
+/// No error of the clocks makes a pair longer than its launch by this.
 const SURELY_LONGER_NS: i64 = 1_000_000;
 
 /// A slice on the device.
@@ -25,82 +26,56 @@ const SURELY_LONGER_NS: i64 = 1_000_000;
 pub(crate) struct Placed {
     pub(crate) start_ns: u64,
     pub(crate) dur_ns: u64,
-    /// How far off the start can be.
+    /// Bound of the error of the start.
     pub(crate) uncertainty_ns: u64,
 }
 
-/// Why there is no slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rejection {
-    /// Not between launch and completion.
-    Impossible,
-    /// The end came before the start.
-    Reversed,
-    /// The clock was never read.
-    NoClock,
-}
-
-/// What `elapsed_ns` may be off: one tick, and what single precision makes of ms.
+/// Returns the possible error of `elapsed_ns`: one tick, and the rounding of ms in single precision.
 fn elapsed_slack_ns(elapsed_ns: i64) -> i64 {
     20 + elapsed_ns / (1 << 23)
 }
 
-/// Places a launch. `row_end_ns` is where the slice before it in its row ends.
-pub(crate) fn place(
-    clock: &DeviceClock,
-    times: &Times,
-    row_end_ns: u64,
-) -> Result<Placed, Rejection> {
+/// Places a launch, or returns why it has no place. `row_end_ns` is the end of the slice before it in its row.
+pub(crate) fn place(clock: &DeviceClock, times: &Times, row_end_ns: u64) -> Result<Placed, Fate> {
     let elapsed = times.elapsed_ns;
-    // On devices that count without a sign a reversed pair is a very long one.
+    // A device that counts without a sign makes a reversed pair a very long one.
     let longest = signed(times.seen_ns) - signed(times.asked_ns);
     if elapsed < 0 || elapsed > longest.saturating_mul(2).saturating_add(SURELY_LONGER_NS) {
-        return Err(Rejection::Reversed);
+        return Err(Fate::RejectedReversed);
     }
-    let (start, grain) = start_on_device(times).ok_or(Rejection::Impossible)?;
-    let bounds = clock.host(start, grain).ok_or(Rejection::NoClock)?;
-    let slack = elapsed_slack_ns(elapsed);
-    let low = bounds.low_ns.max(signed(times.asked_ns));
-    let high = bounds
-        .high_ns
-        .min(signed(times.seen_ns) - clock.shortest_length(elapsed) + slack);
-    if low > high {
-        return Err(Rejection::Impossible);
-    }
-    let middle = low + (high - low) / 2;
-    // One that may begin where the last one ends is taken to do so.
+    let start = start_on_device(times).ok_or(Fate::RejectedImpossible)?;
+    let bounds = clock.host(start.low_ns, start.high_ns - start.low_ns);
+    let bounds = bounds.ok_or(Fate::RejectedNoClock)?;
+    let latest = signed(times.seen_ns) - clock.shortest_length(elapsed);
+    let called = Bounds::new(signed(times.asked_ns), latest + elapsed_slack_ns(elapsed));
+    let bounds = bounds.and(called).possible();
+    let bounds = bounds.ok_or(Fate::RejectedImpossible)?;
+    let middle = bounds.middle_ns();
+    // If it may begin where the last one ends, it does.
     let start = match signed(row_end_ns) {
-        end if (middle..=high).contains(&end) => end,
+        end if (middle..=bounds.high_ns).contains(&end) => end,
         _ => middle,
     };
     Ok(Placed {
         start_ns: start.unsigned_abs(),
         dur_ns: clock.length(elapsed).unsigned_abs(),
-        uncertainty_ns: (start - low).max(high - start).unsigned_abs(),
+        uncertainty_ns: bounds.uncertainty_ns(start),
     })
 }
 
-/// The times of the device between which all that the pair holds has run.
-pub(crate) fn held(times: &Times) -> Option<(i64, i64)> {
-    let (start, grain) = start_on_device(times)?;
-    let slack = elapsed_slack_ns(times.elapsed_ns);
-    Some((start, start + grain + times.elapsed_ns + slack))
+/// Returns the times of the device between which everything inside the pair has run.
+pub(crate) fn held(times: &Times) -> Option<Bounds> {
+    let start = start_on_device(times)?;
+    let length = times.elapsed_ns + elapsed_slack_ns(times.elapsed_ns);
+    Some(Bounds::new(start.low_ns, start.high_ns + length))
 }
 
-/// The device time of the start and what it may be later: by its own timestamp, and by the end's and the time between them.
-fn start_on_device(times: &Times) -> Option<(i64, i64)> {
-    let slack = elapsed_slack_ns(times.elapsed_ns);
-    let range = |time: DeviceTime| {
-        (
-            signed(time.ns),
-            signed(time.ns.saturating_add(time.grain_ns)),
-        )
-    };
-    let (own_low, own_high) = range(times.start);
-    let (end_low, end_high) = range(times.end);
-    let low = own_low.max(end_low - times.elapsed_ns - slack);
-    let high = own_high.min(end_high - times.elapsed_ns + slack);
-    (low <= high).then_some((low, high - low))
+/// Returns the bounds of the start on the device. Both its own timestamp and the one of the end, minus the time between them, bound it.
+fn start_on_device(times: &Times) -> Option<Bounds> {
+    let elapsed = times.elapsed_ns;
+    let Bounds { low_ns, high_ns } = times.end.wider(elapsed_slack_ns(elapsed));
+    let by_end = Bounds::new(low_ns - elapsed, high_ns - elapsed);
+    times.start.and(by_end).possible()
 }
 
 fn signed(ns: u64) -> i64 {
@@ -112,11 +87,9 @@ mod tests {
     use super::*;
     use crate::clock::Reading;
 
-    fn micros(ns: u64) -> DeviceTime {
-        DeviceTime {
-            ns: ns / 1000 * 1000,
-            grain_ns: 1000,
-        }
+    fn micros(ns: u64) -> Bounds {
+        let start_ns = signed(ns / 1000 * 1000);
+        Bounds::new(start_ns, start_ns + 1000)
     }
 
     /// A launch of `dur` ns that really began at `start`.
@@ -156,21 +129,21 @@ mod tests {
                     asked_ns: fine.asked_ns + 100_000,
                     ..fine
                 },
-                Rejection::Impossible,
+                Fate::RejectedImpossible,
             ),
             (
                 Times {
                     seen_ns: fine.seen_ns - 100_000,
                     ..fine
                 },
-                Rejection::Impossible,
+                Fate::RejectedImpossible,
             ),
             (
                 Times {
                     elapsed_ns: -20,
                     ..fine
                 },
-                Rejection::Reversed,
+                Fate::RejectedReversed,
             ),
             // The start event still has the time of an earlier launch.
             (
@@ -178,7 +151,7 @@ mod tests {
                     start: micros(900_000_000),
                     ..fine
                 },
-                Rejection::Impossible,
+                Fate::RejectedImpossible,
             ),
         ];
         for (times, why) in cases {
@@ -189,8 +162,8 @@ mod tests {
             );
         }
         assert_eq!(
-            place(&DeviceClock::new(), &fine, 0),
-            Err(Rejection::NoClock)
+            place(&DeviceClock::default(), &fine, 0),
+            Err(Fate::RejectedNoClock)
         );
     }
 
@@ -214,7 +187,7 @@ mod tests {
     fn long_work_on_a_fast_device_is_placed_too() {
         // 100 ppm fast: a second on the host is 100 µs more on the device.
         let device = |host: i64| host + host / 10_000;
-        let mut clock = DeviceClock::new();
+        let mut clock = DeviceClock::default();
         for step in 1..40 {
             let host = step * 100_000_000;
             let reading = Reading {
@@ -248,7 +221,7 @@ mod tests {
             let times = Times { elapsed_ns, ..fine };
             assert_eq!(
                 place(&DeviceClock::steady(), &times, 0),
-                Err(Rejection::Reversed)
+                Err(Fate::RejectedReversed)
             );
         }
     }

@@ -1,114 +1,154 @@
-//! Event pairs, made when needed, used again, never more than a bound.
+//! The event pairs of a device, which are made when needed and used again, up to a bound; and whether the device can still be used.
 
+use crate::lock::lock;
 use crate::place::Times;
-use crate::runtime::{Code, DeviceRuntime, Event};
-use std::sync::{Mutex, PoisonError};
+use crate::runtime::ascend::{Runtime, is_lost};
+use crate::runtime::{Code, Event};
+use crate::tally::{Fate, write_instant};
+use ascend_sys::codes;
+use sa_recorder::Args;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Most pairs of a device: launches that may be timed before the first of them has ended.
-pub(crate) const MAX_PAIRS: usize = 4096;
+/// Maximum number of pairs of a device: launches that may be timed before the first of them has ended.
+const MAX_PAIRS: usize = 4096;
 
-/// Two events, around a launch. Each knows the last time it took, by which a record that did nothing is noticed.
+/// State of a device that can be used.
+const OPEN: u8 = 0;
+/// It was reset; the program may set it again.
+const RESET: u8 = 1;
+/// A call failed after which none can succeed.
+const LOST: u8 = 2;
+
+/// Two events, around a launch. Each keeps the last time it took, so that a record that did nothing is noticed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub(crate) start: Event,
     pub(crate) end: Event,
-    pub(crate) last_start_ns: Option<u64>,
-    pub(crate) last_end_ns: Option<u64>,
+    last_start_ns: Option<i64>,
+    last_end_ns: Option<i64>,
 }
 
 impl Pair {
-    /// Whether the events took times since the last time; else a record did nothing, as on a stream that is being captured.
+    /// Returns true if the events have taken new times; else a record did nothing, as in a stream that is being captured.
     pub(crate) fn took(&mut self, times: &Times) -> bool {
-        let newer = |last: Option<u64>, now: u64| last.is_none_or(|last| now > last);
-        let (start, end) = (times.start.ns, times.end.ns);
+        let newer = |last: Option<i64>, now: i64| last.is_none_or(|last| now > last);
+        let (start, end) = (times.start.low_ns, times.end.low_ns);
         let took = newer(self.last_start_ns, start) && newer(self.last_end_ns, end);
         (self.last_start_ns, self.last_end_ns) = (Some(start), Some(end));
         took
     }
 }
 
-/// Why there is no pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoPair {
-    /// All are in use.
-    AllInUse,
-    /// The runtime makes no more.
-    Refused(Code),
+/// The pairs of a device, and its state.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    runtime: &'static Runtime,
+    /// The device, as the program counts its devices.
+    pub(crate) user: i32,
+    state: AtomicU8,
+    pairs: Mutex<Pairs>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Pairs {
     free: Vec<Pair>,
+    /// Number of pairs that exist, free or not.
     made: usize,
 }
 
-/// The pairs of a device.
-#[derive(Debug, Default)]
-pub(crate) struct Pool(Mutex<State>);
-
 impl Pool {
-    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn new(runtime: &'static Runtime, user: i32) -> Pool {
+        Pool {
+            runtime,
+            user,
+            state: AtomicU8::new(OPEN),
+            pairs: Mutex::default(),
+        }
     }
 
-    /// Takes a pair. The one given back first is taken last, so that few of them are in use.
-    pub(crate) fn take(&self, runtime: &dyn DeviceRuntime) -> Result<Pair, NoPair> {
-        let free = self.with(|state| match state.free.pop() {
-            None if state.made >= MAX_PAIRS => Err(NoPair::AllInUse),
-            None => {
-                state.made += 1;
-                Ok(None)
-            }
-            pair => Ok(pair),
-        });
-        match free? {
-            Some(pair) => Ok(pair),
-            None => make(runtime).inspect_err(|_| self.with(|state| state.made -= 1)),
+    /// Returns true if nothing can be timed on the device. A device that was reset opens again with the next launch, because the program had to set it first.
+    pub(crate) fn is_closed(&self) -> bool {
+        if self.state.load(Ordering::Acquire) == RESET {
+            let (order, failed) = (Ordering::AcqRel, Ordering::Relaxed);
+            let _ = self.state.compare_exchange(RESET, OPEN, order, failed);
         }
+        self.is_lost()
+    }
+
+    /// Returns true if no call for the device can succeed any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.state.load(Ordering::Acquire) == LOST
+    }
+
+    /// Gives the device up.
+    pub(crate) fn lose(&self) {
+        self.state.store(LOST, Ordering::Release);
+    }
+
+    /// Looks at the code of a call that failed: the device may be lost.
+    pub(crate) fn notice(&self, code: Code) {
+        if is_lost(code) && self.state.swap(LOST, Ordering::AcqRel) != LOST {
+            let name = codes::name_of(code).unwrap_or("unknown");
+            let args = Args::new().with("device", self.user).with("code", code);
+            write_instant("device_lost", &args.with("error", name));
+        }
+    }
+
+    /// Takes a pair: the one given back last, so that few of them are in use.
+    pub(crate) fn take(&self) -> Result<Pair, Fate> {
+        let mut pairs = lock(&self.pairs);
+        if let Some(pair) = pairs.free.pop() {
+            return Ok(pair);
+        }
+        if pairs.made >= MAX_PAIRS {
+            return Err(Fate::NoPair);
+        }
+        pairs.made += 1;
+        drop(pairs);
+        self.make().map_err(|code| {
+            lock(&self.pairs).made -= 1;
+            self.notice(code);
+            Fate::Refused
+        })
+    }
+
+    fn make(&self) -> Result<Pair, Code> {
+        let start = self.runtime.create_event()?;
+        let end = self.runtime.create_event();
+        Ok(Pair {
+            start,
+            end: end.inspect_err(|_| self.runtime.destroy_event(start))?,
+            last_start_ns: None,
+            last_end_ns: None,
+        })
     }
 
     /// Takes pairs back that no stream will reach any more.
     pub(crate) fn give_back(&self, pairs: Vec<Pair>) {
         if !pairs.is_empty() {
-            self.with(|state| state.free.extend(pairs));
+            lock(&self.pairs).free.extend(pairs);
         }
     }
 
-    /// Destroys a pair that a stream may still reach: it would take the time of a launch to come.
-    pub(crate) fn destroy(&self, pair: &Pair, runtime: &dyn DeviceRuntime) {
-        self.with(|state| state.made = state.made.saturating_sub(1));
-        runtime.destroy_event(pair.start);
-        runtime.destroy_event(pair.end);
+    /// Destroys a pair that a stream may still reach: it would take the time of a later launch.
+    pub(crate) fn destroy(&self, pair: &Pair) {
+        let mut pairs = lock(&self.pairs);
+        pairs.made = pairs.made.saturating_sub(1);
+        drop(pairs);
+        self.runtime.destroy_event(pair.start);
+        self.runtime.destroy_event(pair.end);
     }
 
-    /// Destroys what is free.
-    pub(crate) fn clear(&self, runtime: &dyn DeviceRuntime) {
-        let free = self.with(|state| {
-            state.made = state.made.saturating_sub(state.free.len());
-            std::mem::take(&mut state.free)
-        });
-        for pair in free {
-            runtime.destroy_event(pair.start);
-            runtime.destroy_event(pair.end);
-        }
+    /// Destroys the free pairs, because the device is about to be reset. It can be used once the program has set it again.
+    pub(crate) fn reset(&self) {
+        let free = std::mem::take(&mut lock(&self.pairs).free);
+        free.iter().for_each(|pair| self.destroy(pair));
+        self.state.store(RESET, Ordering::Release);
     }
 
-    /// Forgets all pairs, without a call: the device is gone.
+    /// Forgets all pairs without a call: the device is gone.
     pub(crate) fn forget(&self) {
-        self.with(|state| *state = State::default());
+        *lock(&self.pairs) = Pairs::default();
     }
-}
-
-fn make(runtime: &dyn DeviceRuntime) -> Result<Pair, NoPair> {
-    let start = runtime.create_event().map_err(NoPair::Refused)?;
-    let end = runtime.create_event().map_err(|code| {
-        runtime.destroy_event(start);
-        NoPair::Refused(code)
-    })?;
-    Ok(Pair {
-        start,
-        end,
-        last_start_ns: None,
-        last_end_ns: None,
-    })
 }

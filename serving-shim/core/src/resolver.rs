@@ -1,47 +1,46 @@
-//! What a device's thread does: asks which launches have ended, reads their times, places them, writes their slices.
+//! The work of a device's thread: asks which launches have ended, reads their times, places them, writes their slices.
 
-use crate::clock::sounding::{Sounder, Sounding};
+use crate::clock::reader::ClockReader;
 use crate::clock::{ClockWasSet, DeviceClock};
 use crate::description::Kind;
-use crate::device::Device;
-use crate::group::DeviceGroup;
-use crate::kernels::{Bracket, Kernels, OfPair, Shown, Sink};
+use crate::kernels::{Bracket, Kernels, Shown};
 use crate::pending::{Launched, Pending};
-use crate::place::{Placed, Rejection, Times, held, place};
-use crate::pool::Pair;
+use crate::place::{Placed, Times, held, place};
+use crate::pool::{Pair, Pool};
 use crate::row::Row;
-use crate::runtime::{Code, Context, DeviceRuntime, Event};
-use crate::shim::{Shim, tell};
-use crate::track::Method;
+use crate::runtime::{Code, Context};
+use crate::tally::{Fate, write_instant};
+use crate::timing::Timing;
+use crate::track::DeviceGroup;
 use sa_recorder::{Args, Level, now_ns};
-use std::collections::VecDeque;
-use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
 
-/// Between two readings of the clock that cost the device something.
-const SOUNDING_NS: u64 = 250_000_000;
-/// ... the first few.
-const FIRST_SOUNDING_NS: u64 = 10_000_000;
-const FIRST_SOUNDINGS: u32 = 8;
-/// A launch that long ago whose end was not reached while that of a later one was is taken for lost.
+/// Time between two readings of the clock, if a reading costs the device something.
+const READ_NS: u64 = 250_000_000;
+/// ... the same for the first few.
+const FIRST_READ_NS: u64 = 10_000_000;
+const FIRST_READINGS: u32 = 8;
+/// A launch counts as lost if it is this old and its end was not reached, but the end of a later one was.
 const STUCK_NS: u64 = 1_000_000_000;
-/// Between two records of the counts and of the clock.
-const TELL_NS: u64 = 1_000_000_000;
+/// Time between two records of the counts and of the clock.
+const SHOW_NS: u64 = 1_000_000_000;
 
 /// The state of a device's thread.
 #[derive(Debug)]
 pub(crate) struct Resolver {
-    runtime: &'static dyn DeviceRuntime,
-    user: i32,
-    group: DeviceGroup,
+    timing: &'static Timing,
+    pool: Arc<Pool>,
     clock: DeviceClock,
-    sounding: Sounding,
-    sounded_ns: u64,
-    soundings: u32,
+    reader: ClockReader,
+    read_ns: u64,
+    readings: u32,
     rows: Vec<Row>,
     kernels: Kernels,
+    /// The driver's number of the device.
     logical: u32,
+    /// The context that the calling thread has, if this has entered it.
     context: Option<Context>,
-    told_ns: u64,
+    shown_ns: u64,
 }
 
 /// A launch that has ended, with its times if the runtime gave them.
@@ -51,50 +50,27 @@ struct Ended {
     times: Result<Times, Code>,
 }
 
-/// Nobody looks for the records of what a launch ran.
-fn miss_records(shim: &Shim, launched: &Launched) {
-    let records = launched.records();
-    let missing = &shim.kernel_counts.missing;
-    shim.records.end(records, records, missing);
-}
-
 fn is_replay(launched: &Launched) -> bool {
     matches!(launched.description.kind, Kind::Graph(_))
 }
 
-fn sink<'a>(group: &'a DeviceGroup, shim: &'a Shim) -> Sink<'a> {
-    Sink {
-        group,
-        launches: &shim.counts,
-        under_way: &shim.under_way,
-        counts: &shim.kernel_counts,
-        records: &shim.records,
-    }
-}
-
-impl std::fmt::Debug for dyn DeviceRuntime {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        to.write_str("DeviceRuntime")
-    }
-}
-
 impl Resolver {
-    pub(crate) fn new(runtime: &'static dyn DeviceRuntime, user: i32) -> Resolver {
+    pub(crate) fn new(timing: &'static Timing, pool: Arc<Pool>) -> Resolver {
+        let (runtime, user) = (&timing.runtime, pool.user);
         let physical = runtime.physical_device(user).unwrap_or(user);
-        let logical = runtime.logical_device(user).unwrap_or(user);
+        let group = DeviceGroup::new(physical, runtime.is_simulated());
         Resolver {
-            runtime,
-            user,
-            group: DeviceGroup::new(physical, runtime.is_simulated()),
-            clock: DeviceClock::new(),
-            sounding: Sounding::Untried,
-            sounded_ns: 0,
-            soundings: 0,
+            timing,
+            pool,
+            clock: DeviceClock::default(),
+            reader: ClockReader::default(),
+            read_ns: 0,
+            readings: 0,
             rows: Vec::new(),
-            kernels: Kernels::default(),
-            logical: logical.cast_unsigned(),
+            kernels: Kernels::new(group, &timing.tally),
+            logical: runtime.logical_device(user).cast_unsigned(),
             context: None,
-            told_ns: 0,
+            shown_ns: 0,
         }
     }
 
@@ -112,84 +88,89 @@ impl Resolver {
         }
     }
 
-    /// Whether such a launch is under way.
+    /// Returns true if such a launch is under way.
     pub(crate) fn has(&self, is_wanted: impl Fn(&Pending) -> bool) -> bool {
         let mut all = self.rows.iter().flat_map(|row| &row.pending);
         all.any(is_wanted)
     }
 
-    /// Whether nothing is under way.
+    /// Returns true if nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
-        self.rows.iter().all(|row| row.pending.is_empty())
+        !self.has(|_| true)
     }
 
-    /// Whether records of kernels are waited for.
+    /// Returns true while it waits for records of kernels.
     pub(crate) fn waits_for_kernels(&self) -> bool {
         !self.kernels.is_idle()
     }
 
     /// Looks at MSPTI's records. At the `end` no more will come.
-    pub(crate) fn look_for_kernels(&mut self, shim: &Shim, end: bool) {
+    pub(crate) fn look_for_kernels(&mut self, end: bool) {
         let first = |row: &Row| {
             let mut launches = row.pending.iter().map(|one| &one.launched);
             let replay = launches.find(|one| is_replay(one))?;
-            Some((row.stream_id, replay.asked_ns))
+            Some((row.stream_id.cast_unsigned(), replay.asked_ns))
         };
         self.kernels
             .replays_pending(self.rows.iter().filter_map(first));
-        let sink = sink(&self.group, shim);
-        self.kernels.pass(&shim.mspti, self.logical, &sink, end);
+        self.kernels.pass(&self.timing.mspti, self.logical, end);
     }
 
-    /// A launch has no slice, for this reason.
-    fn lose(&mut self, shim: &Shim, launched: &Launched, reason: &AtomicU64) {
-        shim.under_way.end(1, 1, reason);
-        miss_records(shim, launched);
+    /// Ends a launch without a slice, for this reason.
+    fn lose(&mut self, launched: &Launched, reason: Fate) {
+        self.timing.tally.end_launch(reason);
+        self.miss_records(launched);
+    }
+
+    /// Ends the wait for the records of a launch that is not looked for among them.
+    fn miss_records(&mut self, launched: &Launched) {
+        let records = launched.records();
+        self.timing.tally.end_records(records, records);
         if is_replay(launched) {
             self.kernels.replay_lost();
         }
     }
 
-    /// The calling thread may have another context than the one this last entered.
+    /// Notes that the calling thread may have another context than the one that this entered last.
     pub(crate) fn forget_context(&mut self) {
         self.context = None;
     }
 
-    /// Looks once; how many launches are done with. A `visit` of another thread reads a clock that is known only where that is quick.
-    pub(crate) fn pass(&mut self, shim: &'static Shim, device: &Device, visit: bool) -> usize {
-        self.tell_outstanding();
-        let ended = self.collect(shim, device);
-        // After the times: what lies between two readings that agree was not moved by a clock that was set.
-        let is_long = visit && self.clock.is_known() && !self.sounding.is_free();
-        let clock = self.sound(shim, !ended.is_empty() && !is_long);
+    /// Looks once. Returns how many launches have ended. On a `visit` of another thread it reads a clock that is known only if that is quick.
+    pub(crate) fn pass(&mut self, visit: bool) -> usize {
+        self.write_outstanding();
+        let ended = self.collect();
+        // After the times: a clock that was set did not move what is between two readings that agree.
+        let is_long = visit && self.clock.is_known() && !self.reader.is_free();
+        let clock = self.read_clock(!ended.is_empty() && !is_long);
         let ended = self.put_back(ended);
         let number = ended.len();
-        let free = ended.into_iter();
-        let free = free.filter_map(|ended| self.resolve(shim, device, ended, clock));
-        device.pool.give_back(free.collect());
+        let ended = ended.into_iter();
+        let free = ended
+            .filter_map(|ended| self.resolve(ended, clock))
+            .collect();
+        self.pool.give_back(free);
         if number > 0 {
-            self.tell_outstanding();
+            self.write_outstanding();
         }
-        if now_ns().saturating_sub(self.told_ns) > TELL_NS {
-            self.told_ns = now_ns();
-            shim.tell_counts();
-            self.tell_clock();
+        if now_ns().saturating_sub(self.shown_ns) > SHOW_NS {
+            self.shown_ns = now_ns();
+            self.timing.tally.show();
+            self.write_clock();
         }
         number
     }
 
-    /// The launches that have ended, by row in the order of the stream.
-    fn collect(&mut self, shim: &'static Shim, device: &Device) -> Vec<Ended> {
+    /// Takes the launches that have ended, by row in the order of the stream.
+    fn collect(&mut self) -> Vec<Ended> {
         let mut ended = Vec::new();
         for row in 0..self.rows.len() {
-            while !shim.gate.is_closed() {
-                let Some((pending, state)) = self.next_ended(row) else {
-                    break;
-                };
+            while !self.timing.gate.is_closed()
+                && let Some(state) = self.state_of_oldest(row)
+                && let Some(pending) = self.rows[row].pending.pop_front()
+            {
                 let times = state.and_then(|()| self.times(&pending));
-                if let Err(code) = times {
-                    device.noticed(shim, code);
-                }
+                let times = times.inspect_err(|code| self.pool.notice(*code));
                 ended.push(Ended {
                     row,
                     pending,
@@ -200,9 +181,9 @@ impl Resolver {
         ended
     }
 
-    /// Launches whose times nobody can place yet wait for the first reading of the clock. The others are returned.
+    /// Puts launches back that cannot be placed before the first reading of the clock. Returns the others.
     fn put_back(&mut self, ended: Vec<Ended>) -> Vec<Ended> {
-        if self.clock.is_known() || self.soundings >= FIRST_SOUNDINGS {
+        if self.clock.is_known() || self.readings >= FIRST_READINGS {
             return ended;
         }
         let (wait, rest): (Vec<_>, Vec<_>) = ended.into_iter().partition(|one| one.times.is_ok());
@@ -212,216 +193,170 @@ impl Resolver {
         rest
     }
 
-    /// Takes the oldest launch of a row if it has ended, or failed. One that has not while a later one has never will: its stream was destroyed.
-    fn next_ended(&mut self, row: usize) -> Option<(Pending, Result<(), Code>)> {
+    /// Returns the outcome of the oldest launch of a row, if it has ended or failed. If a later one has ended first, it never will: its stream was
+    /// destroyed.
+    fn state_of_oldest(&mut self, row: usize) -> Option<Result<(), Code>> {
         const NEVER: Code = -1;
-        let front = self.rows[row].pending.front()?;
-        let (context, end) = (front.context, front.pair.end);
-        let returned_ns = front.launched.returned_ns;
-        let state = match self.is_complete(context, end) {
-            Ok(true) => Ok(()),
-            Ok(false) if now_ns().saturating_sub(returned_ns) < STUCK_NS => return None,
-            Ok(false) => {
-                let back = self.rows[row].pending.back()?;
-                let (context, end) = (back.context, back.pair.end);
-                if self.is_complete(context, end) != Ok(true) {
-                    return None;
-                }
-                Err(NEVER)
-            }
-            Err(code) => Err(code),
-        };
-        let pending = self.rows[row].pending.pop_front()?;
-        Some((pending, state))
+        let pending = &self.rows[row].pending;
+        let last = pending.len().checked_sub(1)?;
+        let age_ns = now_ns().saturating_sub(pending[0].launched.returned_ns);
+        match self.has_ended(row, 0) {
+            Ok(true) => Some(Ok(())),
+            Ok(false) if age_ns < STUCK_NS => None,
+            Ok(false) => (self.has_ended(row, last) == Ok(true)).then_some(Err(NEVER)),
+            Err(code) => Some(Err(code)),
+        }
     }
 
-    fn is_complete(&mut self, context: Context, event: Event) -> Result<bool, Code> {
-        self.enter(context)?;
-        self.runtime.is_complete(event)
-    }
-
-    fn enter(&mut self, context: Context) -> Result<(), Code> {
+    /// Asks if a launch of a row has ended.
+    fn has_ended(&mut self, row: usize, at: usize) -> Result<bool, Code> {
+        let pending = &self.rows[row].pending[at];
+        let (runtime, context) = (&self.timing.runtime, pending.context);
         if self.context != Some(context) {
-            self.runtime.enter(context)?;
+            runtime.enter(context)?;
             self.context = Some(context);
         }
-        Ok(())
+        runtime.is_complete(pending.pair.end)
     }
 
     fn times(&self, pending: &Pending) -> Result<Times, Code> {
-        let (seen_ns, pair) = (now_ns(), &pending.pair);
+        let (runtime, pair) = (&self.timing.runtime, &pending.pair);
         Ok(Times {
             asked_ns: pending.launched.asked_ns,
-            seen_ns,
-            start: self.runtime.timestamp(pair.start)?,
-            end: self.runtime.timestamp(pair.end)?,
-            elapsed_ns: self.runtime.elapsed_ns(pair.start, pair.end)?,
+            seen_ns: now_ns(),
+            start: runtime.timestamp(pair.start)?,
+            end: runtime.timestamp(pair.end)?,
+            elapsed_ns: runtime.elapsed_ns(pair.start, pair.end)?,
         })
     }
 
-    /// Reads the clock, where that is free or due.
-    fn sound(&mut self, shim: &Shim, wanted: bool) -> Result<(), ClockWasSet> {
-        let interval = if self.soundings < FIRST_SOUNDINGS {
-            FIRST_SOUNDING_NS
-        } else {
-            SOUNDING_NS
-        };
-        let is_due = now_ns().saturating_sub(self.sounded_ns) > interval;
-        if !wanted || !is_due && !self.sounding.is_free() {
+    /// Reads the clock, if that is free or due.
+    fn read_clock(&mut self, wanted: bool) -> Result<(), ClockWasSet> {
+        let is_new = self.readings < FIRST_READINGS;
+        let interval_ns = if is_new { FIRST_READ_NS } else { READ_NS };
+        let is_due = now_ns().saturating_sub(self.read_ns) > interval_ns;
+        if !wanted || !is_due && !self.reader.is_free() {
             return Ok(());
         }
-        // Whether it succeeds or not: one that fails is not tried at every look.
-        self.sounded_ns = now_ns();
-        self.soundings = self.soundings.saturating_add(1);
-        let reading = self.sounding.read(&Sounder {
-            runtime: self.runtime,
-            device: self.user,
-            is_closed: &|| shim.gate.is_closed(),
-        });
-        if !self.sounding.is_free() {
+        // Even if the reading fails: it is not tried again at every look.
+        self.read_ns = now_ns();
+        self.readings = self.readings.saturating_add(1);
+        let Timing { runtime, gate, .. } = self.timing;
+        let user = self.pool.user;
+        let reading = self.reader.read(runtime, user, gate);
+        if !self.reader.is_free() {
             self.forget_context();
         }
-        let Some(reading) = reading else {
-            return Ok(());
-        };
-        self.clock.add(reading).inspect_err(|_| {
-            tell("device_clock_set", &Args::new().with("device", self.user));
-        })
+        let added = reading.map_or(Ok(()), |reading| self.clock.add(reading));
+        added.inspect_err(|_| write_instant("device_clock_set", &Args::new().with("device", user)))
     }
 
-    /// Writes the slice of a launch, or counts why there is none; its pair, if it can be used again.
-    fn resolve(
-        &mut self,
-        shim: &'static Shim,
-        device: &Device,
-        ended: Ended,
-        clock: Result<(), ClockWasSet>,
-    ) -> Option<Pair> {
+    /// Writes the slice of a launch, or counts the reason why it has no slice. Returns its pair, if it can be used again.
+    fn resolve(&mut self, ended: Ended, clock: Result<(), ClockWasSet>) -> Option<Pair> {
         let Ended {
-            row: at,
+            row,
             mut pending,
             times,
         } = ended;
-        let counts = &shim.counts;
-        if shim.under_way.is_over() {
+        if self.timing.tally.gave_up_launches() {
             return None; // it is counted
         }
         let Ok(times) = times else {
-            self.lose(shim, &pending.launched, &counts.rejected_error);
-            device.pool.destroy(&pending.pair, self.runtime);
+            self.lose(&pending.launched, Fate::RejectedError);
+            self.pool.destroy(&pending.pair);
             return None;
         };
-        let row = &self.rows[at];
         let placed = if !pending.pair.took(&times) {
-            Err(&counts.rejected_stale)
+            Err(Fate::RejectedStale)
         } else if clock.is_err() {
-            Err(&counts.rejected_clock_set)
+            Err(Fate::RejectedClockSet)
         } else {
-            place(&self.clock, &times, row.end_ns()).map_err(|why| match why {
-                Rejection::Impossible => &counts.rejected_impossible,
-                Rejection::Reversed => &counts.rejected_reversed,
-                Rejection::NoClock => &counts.rejected_no_clock,
-            })
+            place(&self.clock, &times, self.rows[row].end_ns())
         };
         match placed {
-            Ok(placed) => self.show(shim, at, pending.launched, &times, placed),
-            Err(reason) => self.lose(shim, &pending.launched, reason),
+            Ok(placed) => self.show(row, pending.launched, &times, placed),
+            Err(reason) => self.lose(&pending.launched, reason),
         }
         Some(pending.pair)
     }
 
-    /// Writes the slice of a launch, or has its kernels looked for.
-    fn show(&mut self, shim: &Shim, at: usize, launched: Launched, times: &Times, placed: Placed) {
-        let Some(track) = self.rows[at].track(&self.group, &placed) else {
-            return self.lose(shim, &launched, &shim.counts.no_row);
+    /// Writes the slice of a launch, or starts the search for its kernels.
+    fn show(&mut self, row: usize, launched: Launched, times: &Times, placed: Placed) {
+        let Some(track) = self.rows[row].track(&self.kernels.group, &placed) else {
+            return self.lose(&launched, Fate::NoRow);
         };
-        let flow = shim.flow_id(launched.id);
-        let sink = sink(&self.group, shim);
         let shown = Shown {
             launched,
-            flow,
+            placed,
             track,
         };
-        let expected = shown.launched.expected;
-        match held(times).zip(expected) {
-            Some((between, expected)) => {
-                let (pair, clock) = (OfPair { placed, between }, self.clock.clone());
-                let ahead_ns = shim.mspti.ahead_ns();
-                let bracket = Bracket::new(pair, shown, expected, clock, ahead_ns);
-                self.kernels.add(bracket, &sink);
-            }
-            None => {
-                shown.write(&sink, &placed, Method::EventPair);
-                miss_records(shim, &shown.launched);
-                if is_replay(&shown.launched) {
-                    self.kernels.replay_lost();
-                }
-            }
+        if let Some(between) = held(times)
+            && shown.launched.expected.is_some()
+        {
+            let bracket = Bracket::new(shown, between, self.clock.clone());
+            return self.kernels.add(bracket);
         }
+        shown.write_pair(&self.timing.tally);
+        self.miss_records(&shown.launched);
     }
 
     /// Forgets what is under way without a call: the device is lost, or the process ends.
-    pub(crate) fn give_up(&mut self, shim: &Shim) {
-        let rows = self.rows.iter_mut();
-        let pending: Vec<Pending> = rows.flat_map(|row| row.pending.drain(..)).collect();
-        for pending in pending {
-            self.lose(shim, &pending.launched, &shim.counts.unresolved);
-        }
-        self.tell_outstanding();
+    pub(crate) fn give_up(&mut self) {
+        self.remove(|_| true);
     }
 
-    /// Drops what is under way, and everything of ours on the device.
-    pub(crate) fn drop_all(&mut self, shim: &'static Shim, device: &Device) {
-        self.drop_where(shim, device, |_| true);
-        self.sounding.end(self.runtime);
-        self.clock = DeviceClock::new();
-        (self.sounded_ns, self.soundings) = (0, 0);
+    /// Drops everything of ours on the device.
+    pub(crate) fn drop_all(&mut self) {
+        self.drop_where(|_| true);
+        self.reader.end(&self.timing.runtime);
+        self.clock = DeviceClock::default();
+        (self.read_ns, self.readings) = (0, 0);
     }
 
-    /// Drops what of the launches under way is to be dropped.
-    pub(crate) fn drop_where(
-        &mut self,
-        shim: &'static Shim,
-        device: &Device,
-        goes: impl Fn(&Pending) -> bool,
-    ) {
-        let mut all_gone = VecDeque::new();
+    /// Drops such launches, and destroys their pairs.
+    pub(crate) fn drop_where(&mut self, goes: impl Fn(&Pending) -> bool) {
+        let gone = self.remove(goes);
+        gone.iter().for_each(|one| self.pool.destroy(&one.pair));
+    }
+
+    /// Removes such launches, which have no slice then.
+    fn remove(&mut self, goes: impl Fn(&Pending) -> bool) -> Vec<Pending> {
+        let mut gone = Vec::new();
         for row in &mut self.rows {
-            let (gone, rest): (VecDeque<_>, VecDeque<_>) =
-                row.pending.drain(..).partition(|pending| goes(pending));
-            row.pending = rest;
-            all_gone.extend(gone);
+            let (goes, stays): (Vec<_>, Vec<_>) = row.pending.drain(..).partition(&goes);
+            row.pending.extend(stays);
+            gone.extend(goes);
         }
-        for pending in all_gone {
-            self.lose(shim, &pending.launched, &shim.counts.unresolved);
-            device.pool.destroy(&pending.pair, self.runtime);
+        for pending in &gone {
+            self.lose(&pending.launched, Fate::Unresolved);
         }
-        self.tell_outstanding();
+        self.write_outstanding();
+        gone
     }
 
-    /// How many launches are under way in each stream, where that changed.
-    fn tell_outstanding(&mut self) {
+    /// Writes how many launches are under way in each stream, where that has changed.
+    fn write_outstanding(&mut self) {
         let now = now_ns();
         for row in &mut self.rows {
-            row.tell_outstanding(&self.group, now);
+            row.write_outstanding(&self.kernels.group, now);
         }
     }
 
-    /// How well the clock is known.
-    pub(crate) fn tell_clock(&mut self) {
+    /// Writes how well the clock is known.
+    pub(crate) fn write_clock(&mut self) {
         let now = now_ns();
         let device_now = i64::try_from(now).ok().and_then(|now| self.clock.now(now));
-        let Some((track, bounds)) = self.group.track("clock").zip(device_now) else {
+        let Some((track, bounds)) = self.kernels.group.track("clock").zip(device_now) else {
             return;
         };
         let half_us = (bounds.high_ns - bounds.low_ns) as f64 / 2e3;
         let series = Args::new().with("us", half_us);
         track.counter(Level::Kernel, "clock uncertainty", now, &series);
-        let (low, high) = self.clock.drift_ppm();
+        let (low, high) = self.clock.drift;
         let args = Args::new()
-            .with("read_by", self.sounding.method())
+            .with("read_by", self.reader.method())
             .with("uncertainty_us", half_us)
-            .with("drift_ppm", [low, high]);
+            .with("drift_ppm", [low * 1e6, high * 1e6]);
         track.instant(Level::Kernel, "device", "clock", now, &args);
     }
 }

@@ -1,55 +1,75 @@
-//! How the trace shows a launch on its device: a slice in a row, a flow from the host's span to it.
+//! How the trace shows a launch on its device: a slice on a row, and a flow from the host's span to it. A device is a process, and each of its streams a row.
 
-use crate::description::Kind;
+use crate::description::{Description, Kind};
 use crate::mspti::Kernel;
 use crate::pending::Launched;
 use crate::place::Placed;
-use sa_recorder::{Args, FlowId, FlowPhase, Level, Recorder, Track};
+use sa_recorder::{Args, FlowId, FlowPhase, Level, Recorder, Track, TrackProcess};
 
-/// Category and name of the flows from launches to slices, as the vendor's tools have them.
+/// Category and name of the flows from launches to slices, the same as in the vendor's tools.
 const FLOW: (&str, &str) = ("HostToDevice", "HostToDevice");
 
-/// By what the times of a slice are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
-    EventPair,
-    Mspti,
+/// A device as the trace shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DeviceGroup {
+    name: String,
+    label: String,
+    sort_index: u32,
 }
 
-impl Method {
-    fn word(self) -> &'static str {
-        match self {
-            Method::EventPair => "event_pair",
-            Method::Mspti => "mspti",
+impl DeviceGroup {
+    /// Describes the device with this number on its host.
+    pub(crate) fn new(physical: i32, simulated: bool) -> DeviceGroup {
+        let (label, name) = match simulated {
+            true => (format!("SIMULATED NPU {physical}"), ""),
+            false => (format!("NPU {physical}"), "Ascend Hardware "),
+        };
+        DeviceGroup {
+            name: format!("{name}{label}"),
+            label,
+            sort_index: u32::try_from(physical).unwrap_or(u32::MAX),
         }
+    }
+
+    /// Returns a row of the device; `None` while nothing is recorded.
+    pub(crate) fn track(&self, thread: &str) -> Option<Track> {
+        let group = TrackProcess {
+            name: &self.name,
+            label: &self.label,
+            sort_index: self.sort_index,
+        };
+        Recorder::get().track(&group, thread)
+    }
+
+    /// Returns the row in `place`. A new recording has new rows, so one of an old recording is replaced.
+    pub(crate) fn live_track(
+        &self,
+        place: &mut Option<Track>,
+        name: impl FnOnce() -> String,
+    ) -> Option<Track> {
+        if !place.is_some_and(Track::is_live) {
+            *place = self.track(&name());
+        }
+        *place
     }
 }
 
-/// Writes the slice of a launch, and its flow of this id.
-pub(crate) fn write_slice(
-    flow: u64,
-    track: Track,
-    launched: &Launched,
-    placed: &Placed,
-    method: Method,
-) {
-    // A level that was switched off since then leaves out no part of it.
+/// Sources of a slice's times, as the trace names them.
+pub(crate) const EVENT_PAIR: &str = "event_pair";
+pub(crate) const MSPTI: &str = "mspti";
+
+/// Writes the slice of a launch, and its flow.
+pub(crate) fn write_slice(track: Track, launched: &Launched, placed: &Placed, method: &str) {
+    // A level that was switched off in the meantime leaves out no part of it.
     let track = track.since(launched.asked_ns);
-    let (kind, name) = (launched.description.kind, &launched.description.name.shown);
     let args = slice_args(launched, placed, method);
-    let (start_ns, dur_ns) = (placed.start_ns, placed.dur_ns);
-    track.duration(
-        Level::Kernel,
-        kind.category(),
-        name,
-        start_ns,
-        dur_ns,
-        &args,
-    );
+    let Description { kind, name, .. } = &launched.description;
+    write(track, *kind, &name.shown, placed, &args);
     if let Some(thread) = Recorder::get().thread_track(launched.tid) {
         let thread = thread.since(launched.asked_ns);
-        // From within the host's span, and from before all that the slice may begin at.
-        write_flow(flow, (thread, launched.asked_ns), (track, start_ns));
+        // From within the host's span, and from before the earliest start of the slice.
+        let from = (thread, launched.asked_ns);
+        write_flow(launched.flow, from, (track, placed.start_ns));
     }
 }
 
@@ -62,18 +82,17 @@ pub(crate) fn write_kernel(track: Track, launched: &Launched, kernel: &Kernel, p
     };
     let args = args
         .with("device_wall_us", micros(placed.dur_ns))
-        .with("device_method", Method::Mspti.word())
+        .with("device_method", MSPTI)
         .with("uncertainty_us", micros(placed.uncertainty_ns));
-    let (start_ns, dur_ns) = (placed.start_ns, placed.dur_ns);
     let track = track.since(launched.asked_ns);
-    track.duration(
-        Level::Kernel,
-        kind.category(),
-        &kernel.name,
-        start_ns,
-        dur_ns,
-        &args,
-    );
+    write(track, kind, &kernel.name, placed, &args);
+}
+
+/// Writes a slice.
+pub(crate) fn write(track: Track, kind: Kind, name: &str, placed: &Placed, args: &Args) {
+    let (start_ns, dur_ns) = (placed.start_ns, placed.dur_ns);
+    let category = kind.category();
+    track.duration(Level::Kernel, category, name, start_ns, dur_ns, args);
 }
 
 /// Writes the arrow from a launch to its slice.
@@ -85,29 +104,19 @@ pub(crate) fn write_flow(flow: u64, from: (Track, u64), to: (Track, u64)) {
     }
 }
 
-fn slice_args(launched: &Launched, placed: &Placed, method: Method) -> Args {
+fn slice_args(launched: &Launched, placed: &Placed, method: &str) -> Args {
+    let mut args = launched.args.clone().with("launch", launched.id);
     let description = &launched.description;
-    let mut args = launched.args.clone();
-    args.push("launch", &launched.id);
-    if let Some(raw) = &description.name.raw {
-        args.push("kernel", raw);
-    }
-    if description.grid > 0 {
-        args.push("grid", &description.grid);
-    }
-    if description.bytes > 0 {
-        args.push("bytes", &description.bytes);
-    }
+    description.args(|key, value| args.push(key, value));
+    let queue_ns = placed.start_ns.saturating_sub(launched.began_ns);
     let host_wall_ns = launched.returned_ns - launched.began_ns;
-    args.push("host_wall_us", &micros(host_wall_ns));
-    args.push("device_wall_us", &micros(placed.dur_ns));
-    args.push(
-        "queue_us",
-        &micros(placed.start_ns.saturating_sub(launched.began_ns)),
-    );
-    args.push("device_method", &method.word());
-    args.push("host_limited", &(placed.start_ns < launched.returned_ns));
-    args.push("uncertainty_us", &micros(placed.uncertainty_ns));
+    args = args
+        .with("host_wall_us", micros(host_wall_ns))
+        .with("device_wall_us", micros(placed.dur_ns))
+        .with("queue_us", micros(queue_ns))
+        .with("device_method", method)
+        .with("host_limited", placed.start_ns < launched.returned_ns)
+        .with("uncertainty_us", micros(placed.uncertainty_ns));
     if launched.stands_for > 1 {
         args.push("stands_for", &launched.stands_for);
     }
@@ -120,4 +129,19 @@ fn slice_args(launched: &Launched, placed: &Placed, method: Method) -> Args {
 
 pub(crate) fn micros(ns: u64) -> f64 {
     ns as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_simulated_device_says_so_and_nothing_else() {
+        let (real, simulated) = (DeviceGroup::new(3, false), DeviceGroup::new(3, true));
+        assert_eq!(
+            (real.name.as_str(), real.label.as_str()),
+            ("Ascend Hardware NPU 3", "NPU 3")
+        );
+        assert_eq!(simulated.name, "SIMULATED NPU 3");
+    }
 }

@@ -1,4 +1,4 @@
-//! How long each kernel runs: fixed, or drawn evenly between two bounds. A draw depends on the seed, the kernel's name and its count alone, so that a run
+//! The run time of each kernel: fixed, or drawn evenly between two bounds. A draw depends on the seed, the kernel's name and its count alone, so that a run
 //! can be repeated.
 
 use super::variables::ns_of_us;
@@ -44,7 +44,7 @@ impl Durations {
         Some(durations)
     }
 
-    /// Those of a kernel, and the seed of its draws.
+    /// Returns the bounds of a kernel, and the seed of its draws.
     pub(crate) fn of(&self, name: &str) -> (Bounds, u64) {
         let bounds = self.by_name.get(name).copied().unwrap_or(self.default);
         let hashed = name

@@ -13,7 +13,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Looks variables up; an empty one is none.
+/// A lookup of variables. An empty variable counts as unset.
 pub(crate) struct Variables<F>(pub(crate) F);
 
 impl<F: Fn(&str) -> Option<String>> Variables<F> {

@@ -2,8 +2,8 @@
 
 use super::{code, exports, timeout};
 use crate::Outcome;
-use crate::context::{self, Context};
-use crate::device::Device;
+use crate::config::config;
+use crate::context;
 use crate::faults::Site;
 use crate::runtime::runtime;
 use ascend_sys::acl;
@@ -12,20 +12,20 @@ use ascend_sys::types::*;
 
 exports! { acl::lifecycle, code;
     fn aclrtSetDevice(device: i32) {
-        Device::by_user(device)?.set()
+        runtime().set_device(device)
     }
 
     fn aclrtResetDevice(device: i32) {
-        Device::by_user(device)?.reset(false)
+        runtime().reset_device(device, false)
     }
 
     fn aclrtResetDeviceForce(device: i32) {
-        Device::by_user(device)?.reset(true)
+        runtime().reset_device(device, true)
     }
 
     fn aclrtDestroyContext(context: aclrtContext) {
         context.not_null()?;
-        Context::by_handle(context.0)?.destroy();
+        runtime().destroy_context(&*runtime().context(context.0)?);
         Ok(())
     }
 }
@@ -40,15 +40,15 @@ exports! { acl::device, code;
     }
 
     fn aclrtGetLogicDevIdByUserDevId(user: i32, logic: *mut i32) {
-        logic.put(Device::by_user(user)?.logical.cast_signed())
+        logic.put(runtime().device(user)?.logical.cast_signed())
     }
 
     fn aclrtGetPhyDevIdByUserDevId(user: i32, physical: *mut i32) {
-        physical.put(Device::by_user(user)?.physical.cast_signed())
+        physical.put(runtime().device(user)?.physical.cast_signed())
     }
 
     fn aclrtGetDeviceInfo(device: u32, attribute: aclrtDevAttr, value: *mut i64) {
-        Device::by_user(device.cast_signed())?;
+        runtime().device(device.cast_signed())?;
         const AI_CPUS: aclrtDevAttr = 1;
         const AI_CORES: aclrtDevAttr = 101;
         const VECTOR_CORES: aclrtDevAttr = 201;
@@ -69,7 +69,7 @@ exports! { acl::device, code;
 exports! { acl::context, code;
     fn aclrtCreateContext(context: *mut aclrtContext, device: i32) {
         context.not_null()?;
-        let new = Context::new(Device::by_user(device)?);
+        let new = runtime().new_context(runtime().device(device)?);
         context.put(new.handle.pointer())?;
         context::set(Some(new));
         Ok(())
@@ -77,7 +77,7 @@ exports! { acl::context, code;
 
     fn aclrtSetCurrentContext(context: aclrtContext) {
         context.not_null()?;
-        context::set(Some(Context::by_handle(context.0)?));
+        context::set(Some(runtime().context(context.0)?));
         Ok(())
     }
 
@@ -86,7 +86,7 @@ exports! { acl::context, code;
     }
 
     fn aclrtCtxGetCurrentDefaultStream(stream: *mut aclrtStream) {
-        stream.put(context::here()?.default_stream()?.handle.pointer())
+        stream.put(runtime().default_stream(&*context::here()?)?.handle.pointer())
     }
 }
 
@@ -103,14 +103,13 @@ exports! { acl::synchronize, code;
 /// Waits for the streams of all contexts of the device.
 fn synchronize(timeout_ms: Option<u64>) -> Outcome {
     let here = context::here()?;
-    runtime().config.faults.check(Site::Synchronize)?;
-    let mut contexts = runtime().contexts.all();
-    contexts.retain(|context| context.device.user == here.device.user);
+    config().faults.check(Site::Synchronize)?;
+    let contexts = runtime().contexts_of(here.device.user);
     contexts
         .iter()
-        .try_for_each(|context| runtime().captures.break_those_of(context))?;
+        .try_for_each(|context| runtime().captures.break_those_of(context.handle))?;
     contexts
         .iter()
-        .try_for_each(|context| context.synchronize(timeout_ms))?;
+        .try_for_each(|context| runtime().synchronize(context, timeout_ms))?;
     context::here().map(drop)
 }

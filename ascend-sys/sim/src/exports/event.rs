@@ -2,6 +2,7 @@
 
 use super::{code, exports, timeout};
 use crate::Outcome;
+use crate::config::config;
 use crate::context;
 use crate::event::Event;
 use crate::faults::Site;
@@ -11,7 +12,7 @@ use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::sync::Arc;
 
-/// All flags that there are.
+/// All flags that exist.
 const FLAGS: u32 = ACL_EVENT_SYNC
     | ACL_EVENT_CAPTURE_STREAM_PROGRESS
     | ACL_EVENT_TIME_LINE
@@ -37,7 +38,7 @@ exports! { acl::event, code;
 
     fn aclrtDestroyEvent(event: aclrtEvent) {
         context::current()?;
-        Event::by_handle(event.0)?.destroy()
+        runtime().destroy_event(event.0)
     }
 
     fn aclrtRecordEvent(event: aclrtEvent, stream: aclrtStream) {
@@ -49,8 +50,8 @@ exports! { acl::event, code;
     }
 
     fn aclrtResetEvent(event: aclrtEvent, stream: aclrtStream) {
-        let stream = context::here()?.stream(stream.0)?;
-        Event::by_handle(event.0)?.reset_in(&stream)
+        let stream = runtime().stream_here(stream.0)?;
+        runtime().reset(&runtime().event(event.0)?, &stream)
     }
 
     fn aclrtQueryEvent(event: aclrtEvent, status: *mut aclrtEventStatus) {
@@ -83,7 +84,7 @@ exports! { acl::event, code;
 
     fn aclrtGetEventId(event: aclrtEvent, id: *mut u32) {
         context::here()?;
-        id.put(Event::by_handle(event.0)?.hardware_id()?)
+        id.put(runtime().event(event.0)?.hardware_id()?)
     }
 
     fn aclrtGetEventAvailNum(count: *mut u32) {
@@ -107,24 +108,24 @@ exports! { acl::synchronize, code;
 
 pub(super) fn create(flags: u32, ex: bool) -> Outcome<aclrtEvent> {
     let context = context::here()?;
-    runtime().config.faults.check(Site::EventCreate)?;
+    config().faults.check(Site::EventCreate)?;
     if flags == 0 || flags & !FLAGS != 0 {
         return Err(ACL_ERROR_RT_PARAM_INVALID);
     }
-    Ok(Event::create(&context, flags, ex).handle.pointer())
+    Ok(runtime().new_event(&context, flags, ex).handle.pointer())
 }
 
 pub(super) fn record(event: aclrtEvent, stream: aclrtStream) -> Outcome {
-    let stream = context::here()?.stream(stream)?;
-    let event = Event::by_handle(event)?;
-    runtime().config.faults.check(Site::EventRecord)?;
-    event.record(&stream)
+    let stream = runtime().stream_here(stream)?;
+    let event = runtime().event(event)?;
+    config().faults.check(Site::EventRecord)?;
+    runtime().record(&event, &stream)
 }
 
 fn queried(event: aclrtEvent) -> Outcome<Arc<Event>> {
     context::here()?;
-    runtime().config.faults.check(Site::EventQuery)?;
-    Event::by_handle(event)
+    config().faults.check(Site::EventQuery)?;
+    runtime().event(event)
 }
 
 pub(super) fn recorded_status(event: aclrtEvent) -> Outcome<aclrtEventRecordedStatus> {
@@ -136,19 +137,19 @@ pub(super) fn recorded_status(event: aclrtEvent) -> Outcome<aclrtEventRecordedSt
 
 pub(super) fn elapsed_ms(start: aclrtEvent, end: aclrtEvent) -> Outcome<f32> {
     context::here()?;
-    runtime().config.faults.check(Site::EventElapsed)?;
-    Event::elapsed_ms(&*Event::by_handle(start)?, &*Event::by_handle(end)?)
+    config().faults.check(Site::EventElapsed)?;
+    Event::elapsed_ms(&*runtime().event(start)?, &*runtime().event(end)?)
 }
 
 pub(super) fn timestamp_us(event: aclrtEvent) -> Outcome<u64> {
     context::here()?;
-    runtime().config.faults.check(Site::EventTimestamp)?;
-    Event::by_handle(event)?.us()
+    config().faults.check(Site::EventTimestamp)?;
+    runtime().event(event)?.us()
 }
 
 fn synchronize(event: aclrtEvent, timeout_ms: Option<u64>) -> Outcome {
     context::here()?;
-    runtime().config.faults.check(Site::Synchronize)?;
-    Event::by_handle(event)?.synchronize(timeout_ms)?;
+    config().faults.check(Site::Synchronize)?;
+    runtime().event(event)?.synchronize(timeout_ms)?;
     context::here().map(drop)
 }

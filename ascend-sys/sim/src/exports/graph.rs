@@ -3,13 +3,14 @@
 use super::{Out, code, exports, timeout};
 use crate::Outcome;
 use crate::capture::exchange_mode;
+use crate::config::config;
 use crate::context;
-use crate::device::lock;
 use crate::faults::Site;
-use crate::graph::{Group, Model, Task};
+use crate::graph::Model;
 use crate::handle::Handle;
-use crate::runtime::runtime;
+use crate::runtime::{Runtime, runtime};
 use crate::stream::Stream;
+use crate::wait::lock;
 use ascend_sys::acl;
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
@@ -21,15 +22,14 @@ exports! { acl::graph, code;
     }
 
     fn aclmdlRICaptureToModelRIBegin(stream: aclrtStream, model: aclmdlRI, mode: aclmdlRICaptureMode) {
-        begin(stream.0, Some(Model::by_handle(model.0)?), mode)
+        begin(stream.0, Some(runtime().model(model.0)?), mode)
     }
 
     fn aclmdlRICaptureEnd(stream: aclrtStream, model: *mut aclmdlRI) {
         model.put(std::ptr::null_mut())?;
         let context = context::here()?;
-        let stream = context.stream(stream.0)?;
-        let capture = stream.capture().ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
-        model.put(capture.end(&stream, &context)?.handle.pointer())
+        let stream = runtime().stream(&context, stream.0)?;
+        model.put(runtime().end_capture(&context, &stream)?.handle.pointer())
     }
 
     fn aclmdlRIExecute(model: aclmdlRI, timeout_ms: i32) {
@@ -41,26 +41,25 @@ exports! { acl::graph, code;
     }
 
     fn aclmdlRIDestroy(model: aclmdlRI) {
-        Model::by_handle(model.0)?.destroy()
+        runtime().destroy_model(&*runtime().model(model.0)?)
     }
 
     fn aclmdlRICaptureTaskGrpBegin(stream: aclrtStream) {
         stream.not_null()?;
-        let stream = context::here()?.stream(stream.0)?;
+        let stream = runtime().stream_here(stream.0)?;
         let capture = stream.capture().ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
-        capture.begin_group(&stream)
+        capture.begin_group(stream.handle)
     }
 
     fn aclmdlRICaptureTaskGrpEnd(stream: aclrtStream, group: *mut aclrtTaskGrp) {
         stream.not_null()?;
         group.put(std::ptr::null_mut())?;
-        let stream = context::here()?.stream(stream.0)?;
-        let capture = stream.capture().ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
-        group.put(capture.end_group(&stream)?.handle.pointer())
+        let stream = runtime().stream_here(stream.0)?;
+        group.put(runtime().end_group(&stream)?.handle.pointer())
     }
 
     fn aclmdlRICaptureTaskUpdateBegin(stream: aclrtStream, group: aclrtTaskGrp) {
-        updatable(stream.0)?.begin_update(Group::by_handle(group.0)?)
+        updatable(stream.0)?.begin_update(runtime().group(group.0)?)
     }
 
     fn aclmdlRICaptureTaskUpdateEnd(stream: aclrtStream) {
@@ -68,13 +67,13 @@ exports! { acl::graph, code;
     }
 
     fn aclmdlRIUpdate(model: aclmdlRI) {
-        Model::by_handle(model.0)?.update()
+        runtime().model(model.0)?.update()
     }
 }
 
 exports! { acl::graph_info, code;
     fn aclmdlRICaptureGetInfo(stream: aclrtStream, status: *mut aclmdlRICaptureStatus, model: *mut aclmdlRI) {
-        let capture = context::here()?.stream(stream.0)?.capture();
+        let capture = runtime().stream_here(stream.0)?.capture();
         let (said, captured) = match &capture {
             Some(capture) => (capture.status(), capture.model.handle.pointer()),
             None => (ACL_MODEL_RI_CAPTURE_STATUS_NONE, std::ptr::null_mut()),
@@ -92,42 +91,40 @@ exports! { acl::graph_info, code;
     }
 
     fn aclmdlRIGetId(model: aclmdlRI, id: *mut u32) {
-        id.put(Model::by_handle(model.0)?.id)
+        id.put(runtime().model(model.0)?.id)
     }
 
     fn aclmdlRISetName(model: aclmdlRI, name: *const c_char) {
-        let model = Model::by_handle(model.0)?;
+        let model = runtime().model(model.0)?;
         *lock(&model.name) = name.text()?;
         Ok(())
     }
 
     fn aclmdlRIGetName(model: aclmdlRI, length: u32, name: *mut c_char) {
-        let model = Model::by_handle(model.0)?;
+        let model = runtime().model(model.0)?;
         let own = lock(&model.name).clone();
         name.put_text(&own, length as usize)
     }
 
     fn aclmdlRIGetStreams(model: aclmdlRI, streams: *mut aclrtStream, count: *mut u32) {
-        fill(&Model::by_handle(model.0)?.streams(), streams, count)
+        fill(&runtime().model(model.0)?.streams(), streams, count)
     }
 
     fn aclmdlRIGetTasksByStream(stream: aclrtStream, tasks: *mut aclmdlRITask, count: *mut u32) {
         stream.not_null()?;
-        let models = runtime().models.all();
-        let own = models.iter().find_map(|model| model.tasks_of(Handle::of(stream.0)));
-        fill(&own.ok_or(ACL_ERROR_RT_STREAM_MODEL)?, tasks, count)
+        fill(&runtime().tasks_of(stream.0)?, tasks, count)
     }
 
     fn aclmdlRITaskGetType(task: aclmdlRITask, kind: *mut aclmdlRITaskType) {
-        kind.put(by_handle(task.0)?.kind)
+        kind.put(runtime().task(task.0)?.kind)
     }
 
     fn aclmdlRITaskGetSeqId(task: aclmdlRITask, id: *mut u32) {
-        id.put(by_handle(task.0)?.seq)
+        id.put(runtime().task(task.0)?.seq)
     }
 
     fn aclmdlRITaskGetParams(task: aclmdlRITask, params: *mut aclmdlRITaskParams) {
-        let kind = by_handle(task.0)?.kind;
+        let kind = runtime().task(task.0)?.kind;
         params.put(aclmdlRITaskParams {
             kind,
             reserved: [0; 3],
@@ -141,17 +138,17 @@ exports! { acl::graph_info, code;
 
     fn aclmdlRIDestroyRegisterCallback(model: aclmdlRI, callback: aclrtCallback, user_data: *mut c_void) {
         let callback = callback.ok_or(ACL_ERROR_RT_PARAM_INVALID)?;
-        Model::by_handle(model.0)?.on_destroy(callback, user_data.address());
+        runtime().model(model.0)?.on_destroy(callback, user_data.address());
         Ok(())
     }
 }
 
-/// A stream that is neither captured nor a graph's.
+/// Returns a stream that is neither captured nor owned by a graph.
 fn updatable(stream: aclrtStream) -> Outcome<Arc<Stream>> {
     if stream.is_null() {
         return Err(ACL_ERROR_RT_PARAM_INVALID);
     }
-    let stream = context::here()?.stream(stream)?;
+    let stream = runtime().stream_here(stream)?;
     if stream.capture().is_some() {
         return Err(ACL_ERROR_RT_STREAM_CAPTURED);
     }
@@ -163,33 +160,26 @@ fn updatable(stream: aclrtStream) -> Outcome<Arc<Stream>> {
 
 fn begin(stream: aclrtStream, model: Option<Arc<Model>>, mode: aclmdlRICaptureMode) -> Outcome {
     let context = context::here()?;
-    let stream = context.stream(stream)?;
-    runtime().config.faults.check(Site::CaptureBegin)?;
-    runtime().captures.begin(&context, &stream, model, mode)
+    let stream = runtime().stream(&context, stream)?;
+    config().faults.check(Site::CaptureBegin)?;
+    runtime().begin_capture(&context, &stream, model, mode)
 }
 
 pub(super) fn execute(model: aclmdlRI, stream: aclrtStream) -> Outcome {
     let context = context::here()?;
-    let model = Model::by_handle(model)?;
-    runtime().config.faults.check(Site::GraphExecute)?;
-    model.execute(&context, &context.stream(stream)?)
+    let model = runtime().model(model)?;
+    config().faults.check(Site::GraphExecute)?;
+    Runtime::execute(&model, &context, &runtime().stream(&context, stream)?)
 }
 
 pub(super) fn execute_and_wait(model: aclmdlRI, stream: aclrtStream, timeout_ms: i32) -> Outcome {
     let limit = timeout(timeout_ms)?;
     execute(model, stream)?;
-    context::here()?.stream(stream)?.synchronize(limit)?;
+    runtime().stream_here(stream)?.synchronize(limit)?;
     context::here().map(drop)
 }
 
-fn by_handle(task: aclmdlRITask) -> Outcome<Arc<Task>> {
-    runtime()
-        .tasks
-        .get(Handle::of(task))
-        .ok_or(ACL_ERROR_RT_PARAM_INVALID)
-}
-
-/// Writes handles where there is room for them, and always how many there are.
+/// Writes handles if there is room for them, and always their number.
 fn fill(handles: &[Handle], to: Out<*mut c_void>, count: Out<u32>) -> Outcome {
     let room = count.get()?;
     let there = u32::try_from(handles.len()).map_err(|_| ACL_ERROR_INTERNAL_ERROR)?;

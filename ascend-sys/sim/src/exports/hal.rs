@@ -3,13 +3,13 @@
 use super::{code, exports};
 use crate::Outcome;
 use crate::clock::{now_ns, wait_until};
-use crate::device::Device;
+use crate::config::config;
 use crate::faults::Site;
 use crate::runtime::runtime;
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 
-/// The driver's code for what it cannot do.
+/// The driver's code for an unsupported request.
 const NOT_SUPPORTED: i32 = 0xfffe;
 
 exports! { ascend_sys::hal, code;
@@ -22,14 +22,14 @@ exports! { ascend_sys::hal, code;
     }
 }
 
-/// What is asked for, of the device with this logical id. Half of the call's time passes before the counter is read, half after.
+/// Reads a figure of the device with this logical id. Half of the call's time passes before the counter is read, half after.
 pub(super) fn read(device: u32, module: i32, info: i32) -> Outcome<i64> {
-    let config = &runtime().config;
+    let config = config();
     config.faults.check(Site::Hal)?;
     if !config.hal || module != MODULE_TYPE_SYSTEM {
         return Err(NOT_SUPPORTED);
     }
-    let device = Device::by_logical(device)?;
+    let device = runtime().device_by_logical(device)?;
     let half = || wait_until(now_ns() + config.hal_ns / 2, config.spin_ns);
     half();
     let value = match info {

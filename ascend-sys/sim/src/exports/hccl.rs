@@ -2,15 +2,17 @@
 
 use super::{Out, exports};
 use crate::Outcome;
+use crate::config::config;
 use crate::context;
-use crate::device::Device;
-use crate::hccl::{Comm, Part, result, submit};
+use crate::faults::Site;
+use crate::hccl::{Part, result};
 use crate::runtime::runtime;
+use crate::work::Work;
 use ascend_sys::codes::*;
 use ascend_sys::hccl;
 use ascend_sys::types::*;
 
-/// What one rank sends and receives.
+/// Makes the part of one rank: what it sends and receives.
 fn part(
     send: usize,
     recv: usize,
@@ -101,7 +103,7 @@ exports! { hccl::comm, result;
     fn HcclCommInitRootInfo(rank_count: u32, root: *const HcclRootInfo, rank: u32, comm: *mut HcclComm) {
         root.not_null()?;
         comm.not_null()?;
-        let new = Comm::new(&context::here()?.device, rank, rank_count)?;
+        let new = runtime().new_comm(&context::here()?.device, rank, rank_count)?;
         comm.put(new.handle.pointer())
     }
 
@@ -109,7 +111,7 @@ exports! { hccl::comm, result;
         comms.not_null()?;
         let create = |rank: u32| {
             let device = Out(devices.0.wrapping_add(rank as usize)).get()?;
-            let comm = Comm::new(Device::by_user(device)?, rank, device_count)?;
+            let comm = runtime().new_comm(runtime().device(device)?, rank, device_count)?;
             Ok(comm.handle.pointer())
         };
         let new: Outcome<Vec<HcclComm>> = (0..device_count).map(create).collect();
@@ -117,20 +119,32 @@ exports! { hccl::comm, result;
     }
 
     fn HcclCommDestroy(comm: HcclComm) {
-        let comm = Comm::by_handle(comm.0)?;
-        runtime().comms.remove(comm.handle);
-        Ok(())
+        runtime().destroy_comm(comm.0)
     }
 
     fn HcclGetCommName(comm: HcclComm, name: *mut c_char) {
-        name.put_text(&Comm::by_handle(comm.0)?.name, HCCL_COMM_NAME_BYTES)
+        name.put_text(&runtime().comm(comm.0)?.name, HCCL_COMM_NAME_BYTES)
     }
 
     fn HcclGetRankId(comm: HcclComm, rank: *mut u32) {
-        rank.put(Comm::by_handle(comm.0)?.rank)
+        rank.put(runtime().comm(comm.0)?.rank)
     }
 
     fn HcclGetRankSize(comm: HcclComm, count: *mut u32) {
-        count.put(Comm::by_handle(comm.0)?.ranks)
+        count.put(runtime().comm(comm.0)?.ranks)
     }
+}
+
+/// Submits a collective.
+fn submit(name: &'static str, comm: HcclComm, stream: aclrtStream, part: Option<Part>) -> Outcome {
+    let context = context::here()?;
+    config().faults.check(Site::Hccl)?;
+    let comm = runtime().comm(comm)?;
+    let effect = part.map(|part| part.effect(&comm)).transpose()?;
+    let stream = runtime().stream(&context, stream)?;
+    stream.submit(Work::Collective {
+        name,
+        comm: comm.name.as_str().into(),
+        effect,
+    })
 }

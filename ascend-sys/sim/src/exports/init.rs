@@ -1,15 +1,17 @@
 //! Initialisation, versions, the vendor's profiler.
 
 use super::{LAST_ERROR, code, exports};
-use crate::config::Soc;
+use crate::config::{Soc, config};
 use crate::listeners::init_one;
+use crate::mspti::mspti;
 use crate::runtime::runtime;
+use crate::truth::truth;
 use ascend_sys::acl;
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::sync::atomic::Ordering;
 
-/// How many bytes a version takes.
+/// Number of bytes of a version.
 const VERSION_BYTES: usize = 128;
 
 exports! { acl::init, code;
@@ -32,11 +34,11 @@ exports! { acl::init, code;
     }
 
     fn aclsysGetVersionStr(_package: *mut c_char, version: *mut c_char) {
-        version.put_text(&runtime().config.version, VERSION_BYTES)
+        version.put_text(&config().version, VERSION_BYTES)
     }
 
     fn aclsysGetVersionNum(_package: *mut c_char, version: *mut i32) {
-        let parts = runtime().config.version.split('.').map(|part| part.parse().unwrap_or(0));
+        let parts = config().version.split('.').map(|part| part.parse().unwrap_or(0));
         version.put(parts.chain([0; 3]).take(3).fold(0, |number, part: i32| number * 100 + part))
     }
 
@@ -75,14 +77,14 @@ fn finalize() -> crate::Outcome {
         return Err(ACL_ERROR_UNINITIALIZE);
     }
     let outcome = runtime().listeners.finalize();
-    if let Some(truth) = &runtime().truth {
+    if let Some(truth) = truth() {
         truth.flush();
     }
     outcome
 }
 
 /// The last error of the calling thread; valid until its next one.
-// SAFETY: the simulator stands in for the library that exports this name.
+// SAFETY: the simulator replaces the library that exports this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn aclGetRecentErrMsg() -> *const c_char {
     let text = LAST_ERROR.try_with(|last| {
@@ -98,10 +100,10 @@ unsafe extern "C" fn aclGetRecentErrMsg() -> *const c_char {
 
 const _: ascend_sys::acl::init::aclGetRecentErrMsg = aclGetRecentErrMsg;
 
-// SAFETY: the simulator stands in for the library that exports this name.
+// SAFETY: the simulator replaces the library that exports this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn aclrtGetSocName() -> *const c_char {
-    match runtime().config.soc {
+    match config().soc {
         Soc::A2 => c"Ascend910B2".as_ptr(),
         Soc::A5 => c"Ascend950PR".as_ptr(),
     }
@@ -121,7 +123,7 @@ exports! { acl::profiler, code;
 
     fn aclprofStart(config: *const aclprofConfig) {
         config.not_null()?;
-        if runtime().mspti.has_channels() {
+        if mspti().has_channels() {
             return Err(ACL_ERROR_FAILURE);
         }
         match runtime().profiling.swap(true, Ordering::Relaxed) {

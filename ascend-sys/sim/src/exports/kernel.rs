@@ -2,7 +2,7 @@
 
 use super::{code, exports};
 use crate::context;
-use crate::kernel::{Binary, Function};
+use crate::runtime::runtime;
 use ascend_sys::acl;
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
@@ -12,7 +12,7 @@ exports! { acl::kernel, code;
         path.not_null()?;
         binary.not_null()?;
         context::here()?;
-        binary.put(Binary::load().handle.pointer())
+        binary.put(runtime().kernels.load().handle.pointer())
     }
 
     fn aclrtBinaryLoadFromData(data: *const c_void, length: usize, _options: *const aclrtBinaryLoadOptions, binary: *mut aclrtBinHandle) {
@@ -22,20 +22,20 @@ exports! { acl::kernel, code;
         if length == 0 {
             return Err(ACL_ERROR_RT_PARAM_INVALID);
         }
-        binary.put(Binary::load().handle.pointer())
+        binary.put(runtime().kernels.load().handle.pointer())
     }
 
     fn aclrtBinaryUnLoad(binary: aclrtBinHandle) {
-        Binary::by_handle(binary.0)?.unload()
+        runtime().kernels.unload(&*runtime().kernels.binary(binary.0)?)
     }
 
     fn aclrtGetFunctionName(func: aclrtFuncHandle, length: u32, name: *mut c_char) {
-        let function = Function::by_handle(func.0)?;
+        let function = runtime().kernels.function(func.0)?;
         name.put_text(&function.name, length as usize)
     }
 
     fn aclrtGetFunctionAttribute(func: aclrtFuncHandle, attribute: aclrtFuncAttribute, value: *mut i64) {
-        Function::by_handle(func.0)?;
+        runtime().kernels.function(func.0)?;
         match attribute {
             ACL_FUNC_ATTR_KERNEL_TYPE => value.put(ACL_KERNEL_TYPE_MIX),
             _ => Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT),
@@ -46,12 +46,12 @@ exports! { acl::kernel, code;
 exports! { acl::naming, code;
     fn aclrtBinaryGetFunction(binary: aclrtBinHandle, name: *const c_char, func: *mut aclrtFuncHandle) {
         func.not_null()?;
-        let function = Binary::by_handle(binary.0)?.function(&name.text()?);
+        let function = runtime().kernels.by_name(&*runtime().kernels.binary(binary.0)?, &name.text()?);
         func.put(function.handle.pointer())
     }
 
     fn aclrtBinaryGetFunctionByEntry(binary: aclrtBinHandle, entry: u64, func: *mut aclrtFuncHandle) {
         func.not_null()?;
-        func.put(Binary::by_handle(binary.0)?.by_entry(entry).handle.pointer())
+        func.put(runtime().kernels.by_entry(&*runtime().kernels.binary(binary.0)?, entry).handle.pointer())
     }
 }

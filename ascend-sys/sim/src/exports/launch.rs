@@ -3,6 +3,7 @@
 use super::rt_launch::through_rt;
 use super::{code, exports};
 use crate::Outcome;
+use crate::config::config;
 use crate::context;
 use crate::effect::{Effect, Kind};
 use crate::faults::Site;
@@ -14,7 +15,7 @@ use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::sync::Arc;
 
-/// Where the arguments of a launch are; they matter to the simulator's own kernels alone.
+/// The place of a launch's arguments. Only the simulator's own kernels use them.
 #[derive(Clone, Copy)]
 pub(super) enum Args {
     /// In the host's memory, to be read now.
@@ -36,7 +37,7 @@ impl Args {
             Self::Each(args) => {
                 let word = |address: usize| {
                     let place: *const u64 = std::ptr::with_exposed_provenance(address);
-                    // SAFETY: who launches a kernel hands in all its arguments.
+                    // SAFETY: the caller passes all arguments of the kernel.
                     unsafe { place.read_unaligned() }
                 };
                 let each = (0..kind.arguments()).map(|index| word(args + index * 8));
@@ -59,18 +60,18 @@ pub(super) fn submit(
     if num_blocks == 0 {
         return Err(ACL_ERROR_RT_PARAM_INVALID);
     }
-    let stream = context.stream(stream)?;
+    let stream = runtime().stream(&context, stream)?;
     let effect = function.effect.map(|kind| args.effect(kind)).transpose()?;
     stream.submit(Work::Kernel { function, effect })
 }
 
 /// A launch of ACL: directly, or through the rt level as an older CANN goes.
 fn launch(func: aclrtFuncHandle, num_blocks: u32, args: Args, stream: aclrtStream) -> Outcome {
-    runtime().config.faults.check(Site::Launch)?;
-    if runtime().config.old {
+    config().faults.check(Site::Launch)?;
+    if config().old {
         return through_rt(func, num_blocks, args, stream);
     }
-    submit(Function::by_handle(func)?, num_blocks, args, stream)
+    submit(runtime().kernels.function(func)?, num_blocks, args, stream)
 }
 
 exports! { acl::launch, code;
@@ -87,7 +88,7 @@ exports! { acl::launch, code;
     }
 
     fn aclrtLaunchKernelWithHostArgs(func: aclrtFuncHandle, num_blocks: u32, stream: aclrtStream, _cfg: *mut aclrtLaunchKernelCfg, args: *mut c_void, _args_size: usize, _place_holders: *mut aclrtPlaceHolderInfo, _place_holder_count: usize) {
-        runtime().config.faults.check(Site::LaunchHostArgs)?;
+        config().faults.check(Site::LaunchHostArgs)?;
         launch(func.0, num_blocks, Args::Host(args.address()), stream.0)
     }
 

@@ -3,6 +3,7 @@
 use super::{Out, code, exports};
 use crate::Outcome;
 use crate::clock::{now_ns, wait_until};
+use crate::config::config;
 use crate::context;
 use crate::effect::Effect;
 use crate::faults::Site;
@@ -125,7 +126,7 @@ impl Batch {
 }
 
 fn allocate(bytes: usize, place: Place) -> Outcome<*mut c_void> {
-    runtime().config.faults.check(Site::Malloc)?;
+    config().faults.check(Site::Malloc)?;
     let address = runtime().memory.allocate(bytes, place)?;
     Ok(std::ptr::with_exposed_provenance_mut(address))
 }
@@ -145,10 +146,10 @@ fn copy(dst: usize, room: usize, src: usize, bytes: usize) -> Outcome<Effect> {
     Ok(Effect::Copy { dst, src, bytes })
 }
 
-/// Does it before the call returns, beside all streams.
+/// Applies an effect before the call returns, independently of all streams.
 fn at_once(effect: Effect) -> Outcome {
     context::here()?;
-    let config = &runtime().config;
+    let config = config();
     config.faults.check(Site::Memcpy)?;
     runtime().captures.allow_blocking()?;
     let start_ns = now_ns();
@@ -160,6 +161,8 @@ fn at_once(effect: Effect) -> Outcome {
 
 fn later(name: &'static str, effect: Effect, stream: aclrtStream) -> Outcome {
     let context = context::here()?;
-    runtime().config.faults.check(Site::Memcpy)?;
-    context.stream(stream)?.submit(Work::Copy { name, effect })
+    config().faults.check(Site::Memcpy)?;
+    runtime()
+        .stream(&context, stream)?
+        .submit(Work::Copy { name, effect })
 }

@@ -3,6 +3,7 @@
 use super::launch::{Args, submit};
 use super::{In, code, exports};
 use crate::Outcome;
+use crate::config::config;
 use crate::context;
 use crate::faults::Site;
 use crate::runtime::runtime;
@@ -44,12 +45,12 @@ fn operator(op: In<c_char>, stream: aclrtStream) -> Outcome {
 }
 
 fn run(name: &str, stream: aclrtStream) -> Outcome {
-    runtime().config.faults.check(Site::Launch)?;
-    submit(runtime().stubs.named(name), 1, Args::Unknown, stream)
+    config().faults.check(Site::Launch)?;
+    submit(runtime().kernels.named(name), 1, Args::Unknown, stream)
 }
 
 fn run_and_wait(model: u32, stream: aclrtStream) -> Outcome {
     run(&format!("model_{model}"), stream)?;
-    context::here()?.stream(stream)?.synchronize(None)?;
+    runtime().stream_here(stream)?.synchronize(None)?;
     context::here().map(drop)
 }

@@ -1,9 +1,10 @@
-//! What the devices did, for one client.
+//! MSPTI: the log of the devices, for one client.
 
 use super::exports;
 use crate::Outcome;
+use crate::config::config;
 use crate::faults::Site;
-use crate::mspti::Mspti;
+use crate::mspti::{self, Mspti};
 use crate::runtime::runtime;
 use ascend_sys::types::*;
 use std::sync::atomic::Ordering;
@@ -13,13 +14,13 @@ fn result(outcome: Outcome) -> msptiResult {
 }
 
 fn mspti() -> &'static Mspti {
-    runtime().mspti.unless_over()
+    mspti::mspti().unless_over()
 }
 
 exports! { ascend_sys::mspti, result;
     fn msptiSubscribe(subscriber: *mut msptiSubscriberHandle, _callback: msptiCallbackFunc, _user_data: *mut c_void) {
         subscriber.not_null().map_err(|_| MSPTI_ERROR_INVALID_PARAMETER)?;
-        runtime().config.faults.check(Site::MsptiSubscribe)?;
+        config().faults.check(Site::MsptiSubscribe)?;
         let number = mspti().subscribe()?;
         subscriber.put(std::ptr::without_provenance_mut(number))
     }
@@ -33,7 +34,7 @@ exports! { ascend_sys::mspti, result;
     }
 
     fn msptiActivityEnable(kind: msptiActivityKind) {
-        runtime().config.faults.check(Site::MsptiEnable)?;
+        config().faults.check(Site::MsptiEnable)?;
         if runtime().profiling.load(Ordering::Relaxed) {
             return Err(MSPTI_ERROR_INNER); // it has the devices' channels
         }

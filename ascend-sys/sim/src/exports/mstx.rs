@@ -1,7 +1,6 @@
 //! Annotations: ranges have ids, and marks on a stream are tasks of it.
 
 use super::{Argument, In, guarded};
-use crate::context;
 use crate::runtime::runtime;
 use crate::work::Work;
 use ascend_sys::types::*;
@@ -12,7 +11,7 @@ use std::sync::atomic::Ordering;
 macro_rules! annotations {
     ($(fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty $body:block)*) => {
         $(
-            // SAFETY: the simulator stands in for the library that exports this name.
+            // SAFETY: the simulator replaces the library that exports this name.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($arg: $type),*) -> $result {
                 $(
@@ -58,14 +57,14 @@ annotations! {
     fn mstxDomainRangeEnd(_domain: mstxDomainHandle_t, _range: mstxRangeId) -> () {}
 }
 
-/// A mark on a stream; without one there is nobody to tell. An annotation that fails says nothing.
+/// Marks a stream; without a stream it does nothing. An annotation that fails is ignored.
 fn mark(message: In<c_char>, stream: aclrtStream) {
     if stream.is_null() {
         return;
     }
     let _ = guarded(|| {
         let name = message.text()?.into();
-        context::here()?.stream(stream)?.submit(Work::Mark { name })
+        runtime().stream_here(stream)?.submit(Work::Mark { name })
     });
 }
 

@@ -1,7 +1,6 @@
 //! Events, models and names of the rt level: other ways to the same things.
 
 use super::{code, event, exports, graph, hal};
-use crate::kernel::Binary;
 use crate::runtime::runtime;
 use ascend_sys::codes::*;
 use ascend_sys::rt;
@@ -56,7 +55,7 @@ exports! { rt::model, code;
 exports! { rt::naming, code;
     fn rtFunctionRegister(_binary: *mut c_void, stub: *const c_void, name: *const c_char, _kernel_info: *const c_void, _mode: u32) {
         stub.not_null()?;
-        runtime().stubs.register(stub.address(), &name.text()?);
+        runtime().kernels.register_stub(stub.address(), &name.text()?);
         Ok(())
     }
 
@@ -66,6 +65,6 @@ exports! { rt::naming, code;
         if binary.data.is_null() || binary.length == 0 {
             return Err(ACL_ERROR_RT_PARAM_INVALID);
         }
-        handle.put(Binary::load().handle.pointer())
+        handle.put(runtime().kernels.load().handle.pointer())
     }
 }

@@ -1,10 +1,11 @@
-//! Launches of the rt level: the calls of programs, and those that ACL makes when an older CANN is simulated.
+//! Launches of the rt level: by programs, and by ACL when an older CANN is simulated.
 
 use super::launch::{Args, submit};
 use super::{In, Out, code, exports};
 use crate::Outcome;
+use crate::config::config;
 use crate::faults::Site;
-use crate::kernel::{Binary, Function};
+use crate::kernel::Function;
 use crate::runtime::runtime;
 use ascend_sys::codes::*;
 use ascend_sys::rt;
@@ -31,7 +32,7 @@ pub(super) fn through_rt(
     let address = match args {
         Args::Host(address) | Args::Device(address) => address,
         Args::Each(_) | Args::Unknown => {
-            return submit(Function::by_handle(func)?, num_blocks, args, stream);
+            return submit(runtime().kernels.function(func)?, num_blocks, args, stream);
         }
     };
     let args = ArgsEx {
@@ -83,14 +84,14 @@ fn inside_mut(args: Out<rtArgsEx_t>) -> Args {
     inside(In(args.0.cast_const()))
 }
 
-/// A launch that a program makes itself. Those that ACL makes for it were counted there.
+/// Submits a launch that a program makes itself. If ACL makes it, the faults were checked there.
 fn direct(function: Arc<Function>, num_blocks: u32, args: Args, stream: rtStream_t) -> Outcome {
-    runtime().config.faults.check(Site::Launch)?;
+    config().faults.check(Site::Launch)?;
     submit(function, num_blocks, args, stream)
 }
 
 fn stub(stub: In<c_void>, num_blocks: u32, args: Args, stream: rtStream_t) -> Outcome {
-    let function = runtime().stubs.get(stub.address())?;
+    let function = runtime().kernels.by_stub(stub.address())?;
     direct(function, num_blocks, args, stream)
 }
 
@@ -101,13 +102,15 @@ fn tiled(
     args: Args,
     stream: rtStream_t,
 ) -> Outcome {
-    let function = Binary::by_handle(binary.0)?.by_entry(key);
+    let function = runtime()
+        .kernels
+        .by_entry(&*runtime().kernels.binary(binary.0)?, key);
     direct(function, num_blocks, args, stream)
 }
 
 fn named(name: &str, num_blocks: u32, stream: rtStream_t) -> Outcome {
     direct(
-        runtime().stubs.named(name),
+        runtime().kernels.named(name),
         num_blocks,
         Args::Unknown,
         stream,
@@ -152,15 +155,15 @@ exports! { rt::launch, code;
     }
 
     fn rtLaunchKernelByFuncHandle(func: rtFuncHandle, num_blocks: u32, _args: rtLaunchArgsHandle, stream: rtStream_t) {
-        direct(Function::by_handle(func.0)?, num_blocks, Args::Unknown, stream.0)
+        direct(runtime().kernels.function(func.0)?, num_blocks, Args::Unknown, stream.0)
     }
 
     fn rtLaunchKernelByFuncHandleV2(func: rtFuncHandle, num_blocks: u32, _args: rtLaunchArgsHandle, stream: rtStream_t, _cfg: *const rtTaskCfgInfo_t) {
-        direct(Function::by_handle(func.0)?, num_blocks, Args::Unknown, stream.0)
+        direct(runtime().kernels.function(func.0)?, num_blocks, Args::Unknown, stream.0)
     }
 
     fn rtLaunchKernelByFuncHandleV3(func: rtFuncHandle, num_blocks: u32, args: *const rtArgsEx_t, stream: rtStream_t, _cfg: *const rtTaskCfgInfo_t) {
-        submit(Function::by_handle(func.0)?, num_blocks, inside(args), stream.0)
+        submit(runtime().kernels.function(func.0)?, num_blocks, inside(args), stream.0)
     }
 
     fn rtAicpuKernelLaunchExWithArgs(_kind: u32, op: *const c_char, num_blocks: u32, _args: *const rtAicpuArgsEx_t, _sm_desc: *mut rtSmDesc_t, stream: rtStream_t, _flags: u32) {
@@ -188,18 +191,18 @@ exports! { rt::launch, code;
     }
 
     fn rtsLaunchKernelWithHostArgs(func: rtFuncHandle, num_blocks: u32, stream: rtStream_t, _cfg: *mut rtKernelLaunchCfg_t, args: *mut c_void, _args_size: u32, _place_holders: *mut rtPlaceHolderInfo_t, _place_holder_count: u32) {
-        direct(Function::by_handle(func.0)?, num_blocks, Args::Host(args.address()), stream.0)
+        direct(runtime().kernels.function(func.0)?, num_blocks, Args::Host(args.address()), stream.0)
     }
 
     fn rtsLaunchKernelWithConfig(func: rtFuncHandle, num_blocks: u32, stream: rtStream_t, _cfg: *mut rtKernelLaunchCfg_t, _args: rtArgsHandle, _reserve: *mut c_void) {
-        direct(Function::by_handle(func.0)?, num_blocks, Args::Unknown, stream.0)
+        direct(runtime().kernels.function(func.0)?, num_blocks, Args::Unknown, stream.0)
     }
 
     fn rtsLaunchKernelWithDevArgs(func: rtFuncHandle, num_blocks: u32, stream: rtStream_t, _cfg: *mut rtKernelLaunchCfg_t, args: *const c_void, _args_size: u32, _reserve: *mut c_void) {
-        direct(Function::by_handle(func.0)?, num_blocks, Args::Device(args.address()), stream.0)
+        direct(runtime().kernels.function(func.0)?, num_blocks, Args::Device(args.address()), stream.0)
     }
 
     fn rtsLaunchCpuKernel(func: rtFuncHandle, num_blocks: u32, stream: rtStream_t, _cfg: *const rtKernelLaunchCfg_t, _args: *mut rtCpuKernelArgs_t) {
-        direct(Function::by_handle(func.0)?, num_blocks, Args::Unknown, stream.0)
+        direct(runtime().kernels.function(func.0)?, num_blocks, Args::Unknown, stream.0)
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{code, exports, timeout};
 use crate::Outcome;
+use crate::config::config;
 use crate::context;
-use crate::event::Event;
 use crate::faults::Site;
 use crate::runtime::runtime;
 use crate::stream::Stream;
@@ -38,7 +38,7 @@ exports! { acl::stream, code;
     }
 
     fn aclrtStreamGetId(stream: aclrtStream, id: *mut i32) {
-        id.put(context::here()?.stream(stream.0)?.id)
+        id.put(runtime().stream_here(stream.0)?.id)
     }
 
     fn aclrtGetStreamAvailableNum(count: *mut u32) {
@@ -48,11 +48,11 @@ exports! { acl::stream, code;
 
     fn aclrtSetStreamAttribute(stream: aclrtStream, _attribute: aclrtStreamAttr, value: *mut aclrtStreamAttrValue) {
         value.not_null()?;
-        context::here()?.stream(stream.0).map(drop)
+        runtime().stream_here(stream.0).map(drop)
     }
 
     fn aclrtGetStreamAttribute(stream: aclrtStream, _attribute: aclrtStreamAttr, value: *mut aclrtStreamAttrValue) {
-        context::here()?.stream(stream.0)?;
+        runtime().stream_here(stream.0)?;
         value.put(aclrtStreamAttrValue::default())
     }
 
@@ -74,12 +74,12 @@ exports! { acl::lifecycle, code;
     fn aclrtDestroyStream(stream: aclrtStream) {
         let stream = destroyable(stream.0)?;
         let outcome = stream.synchronize(None);
-        stream.destroy(); // also one that a lost device leaves unfinished
+        runtime().destroy_stream(&stream); // also if a lost device leaves it unfinished
         outcome
     }
 
     fn aclrtDestroyStreamForce(stream: aclrtStream) {
-        destroyable(stream.0)?.destroy();
+        runtime().destroy_stream(&*destroyable(stream.0)?);
         Ok(())
     }
 }
@@ -96,44 +96,44 @@ exports! { acl::synchronize, code;
 
 fn create() -> Outcome<aclrtStream> {
     let context = context::here()?;
-    runtime().config.faults.check(Site::StreamCreate)?;
-    let stream = Stream::new(&context, false)?;
-    stream.announce();
+    config().faults.check(Site::StreamCreate)?;
+    let stream = runtime().new_stream(&context, false)?;
+    runtime().announce(&stream);
     Ok(stream.handle.pointer())
 }
 
 fn wait(stream: aclrtStream, event: aclrtEvent) -> Outcome {
-    let stream = context::here()?.stream(stream)?;
-    Event::by_handle(event)?.wait_in(&stream)
+    let stream = runtime().stream_here(stream)?;
+    runtime().wait(&runtime().event(event)?, &stream)
 }
 
-/// A stream that the host looks at: looking at one that is captured breaks the capture.
+/// Returns a stream that the host looks at. Looking at a captured one breaks the capture.
 fn observed(stream: aclrtStream) -> Outcome<Arc<Stream>> {
-    let stream = context::here()?.stream(stream)?;
+    let stream = runtime().stream_here(stream)?;
     if let Some(capture) = stream.capture() {
-        capture.invalidate();
+        capture.status.invalidate();
         return Err(ACL_ERROR_RT_STREAM_CAPTURED);
     }
     Ok(stream)
 }
 
-/// A stream that a program made, after who wants to know was told.
+/// Returns a stream that a program has made, to be destroyed. The listeners hear of it first.
 fn destroyable(stream: aclrtStream) -> Outcome<Arc<Stream>> {
     let context = context::current()?;
-    let found = context.stream(stream)?;
+    let found = runtime().stream(&context, stream)?;
     if context.is_default(&found) || found.of_model {
         return Err(ACL_ERROR_RT_PARAM_INVALID);
     }
     if found.capture().is_some() {
         return Err(ACL_ERROR_RT_STREAM_CAPTURED);
     }
-    found.announce_end();
+    runtime().announce_end(&found);
     Ok(found)
 }
 
-/// Waits for a stream; what failed meanwhile is the answer.
+/// Waits for a stream. An error that happened in the meantime is the result.
 fn synchronize(stream: aclrtStream, timeout_ms: Option<u64>) -> Outcome {
-    runtime().config.faults.check(Site::Synchronize)?;
+    config().faults.check(Site::Synchronize)?;
     observed(stream)?.synchronize(timeout_ms)?;
     context::here().map(drop)
 }

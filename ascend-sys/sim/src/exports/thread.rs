@@ -1,4 +1,4 @@
-//! What the calling thread did last.
+//! The last error and the last task of the calling thread.
 
 use super::{called, code, exports};
 use crate::stream::last_task;
@@ -12,7 +12,7 @@ thread_local! {
     static LAST_CODE: Cell<aclError> = const { Cell::new(ACL_SUCCESS) };
 }
 
-/// The least code of the rt level. Errors of ACL's own leave nothing behind.
+/// The smallest code of the rt level. ACL's own errors are not kept.
 const FIRST_OF_RT: aclError = ACL_ERROR_RT_PARAM_INVALID;
 
 /// Remembers that a call failed. The last one counts, whether anybody has asked for the one before or not.
@@ -37,7 +37,7 @@ exports! { rt::thread, code;
 }
 
 /// Asks for the last error, whose code is no outcome of the call itself.
-// SAFETY: the simulator stands in for the library that exports this name.
+// SAFETY: the simulator replaces the library that exports this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn aclrtPeekAtLastError(level: aclrtLastErrLevel) -> aclError {
     called();

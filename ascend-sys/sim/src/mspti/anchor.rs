@@ -1,4 +1,4 @@
-//! Where MSPTI takes a device's clock to stand on the host's wall clock: at one time, from which it counts on by the nominal frequency.
+//! MSPTI's idea of a device's clock on the host's wall clock: right at one time, from which it counts on by the nominal frequency.
 
 use crate::clock::DeviceClock;
 use crate::config;

@@ -1,8 +1,8 @@
-//! The client's side of MSPTI: whom to ask for buffers, the one that is being filled, and reading those that were given back.
+//! The client's side of MSPTI: requests for buffers, the buffer that is being filled, and the ones that were given back to be read.
 
-use super::lock;
 use crate::Outcome;
 use crate::refuse;
+use crate::wait::lock;
 use ascend_sys::mspti::{self, msptiActivityCommunication, msptiActivityKernel};
 use ascend_sys::types::*;
 use std::cell::Cell;
@@ -11,19 +11,19 @@ use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 
 thread_local! {
-    /// Where the calling thread is in the buffer that it reads.
+    /// Position of the calling thread in the buffer that it reads.
     static PLACE: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The callbacks, and the buffers.
 pub(crate) struct Client {
-    /// Whether the next record is dropped.
+    /// Returns true if the next record is dropped.
     drops: fn() -> bool,
     callbacks: Mutex<Callbacks>,
     current: Mutex<Option<Buffer>>,
-    /// Those that the client may read: what of each is records.
+    /// Buffers that the client may read, with the number of bytes that are records.
     readable: Mutex<HashMap<usize, usize>>,
-    /// Who gives full buffers back.
+    /// The thread that gives full buffers back.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 

@@ -1,88 +1,82 @@
-//! Which offset makes the records those of the launches: the one by which most of them fall between events. One that is off by a kernel leaves some outside, for streams are idle now and then.
+//! Finds the offset that matches records with launches: the one by which most records fall between events. An offset that is wrong by one kernel leaves
+//! some outside, because streams are idle now and then.
 
+use super::bracket::Search;
 use super::records::Records;
-use super::sought::{Offset, Sought};
 use crate::mspti::Kernel;
+use crate::runtime::Bounds;
 
-/// MSPTI's clock is not further off than this.
-const REACH_NS: i64 = 2_000_000;
-/// Of two offsets that do as well, one that takes it to be so much further off is not taken.
+/// Largest error of MSPTI's clock.
+const MAX_ERROR_NS: i64 = 2_000_000;
+/// Of two equally good offsets, the one that needs a larger error of MSPTI's clock by this much is not taken.
 const SURELY_WORSE_NS: i64 = 100_000;
-/// Offsets that are tried, those nearest to MSPTI's own first.
+/// Maximum number of offsets that are tried, the nearest to MSPTI's own first.
 const MAX_TRIED: usize = 256;
-/// Kernels that are looked at for each of them.
+/// Maximum number of kernels that each of them is tried on.
 const MAX_KERNELS: usize = 2048;
-/// From the last kernel of a launch to the event behind it.
+/// Time from the last kernel of a launch to the event after it.
 const LAST_NS: i64 = 5_000;
-/// Records whose names fit are no chance if there are so many.
+/// From this many on, records whose names fit are not a coincidence.
 const TELLING: usize = 3;
-/// Launches whose records are tried on.
+/// Maximum number of launches that give offsets to try.
 const ANCHORS: usize = 6;
 
-/// The offset, unless several do as well or none does.
+/// Returns the offset, unless several are equally good or none fits.
 ///
-/// Names of records tell which of several is right, if they fit some. If they fit one or two it may be chance: a record was lost, and that of another
-/// kernel has a name that is new. Where another offset explains far more, they were learnt wrongly.
-pub(super) fn align(launches: &[&Sought], records: &Records) -> Option<Offset> {
+/// If several fit, the names of records decide, if enough of them match. One or two matches may be a coincidence: a record was lost, and the record of
+/// another kernel has a new name. If another offset explains far more records, the names were learned wrongly.
+pub(super) fn align(launches: &[&Search], records: &Records) -> Option<Bounds> {
     let launches = &launches[..enough(launches, records)];
-    let tried = candidates(launches, records).into_iter();
-    let tried = tried.filter_map(|offset| Trial::of(launches, records, offset));
+    let step = launches.len().div_ceil(ANCHORS).max(1);
+    let anchors = launches.iter().step_by(step);
+    let candidates = anchors.flat_map(|one| candidates_of(one, records));
+    let tried = candidates.filter_map(|offset| Trial::of(launches, records, offset));
     let mut tried: Vec<Trial> = tried.collect();
     let by_names = best(&mut tried, |trial| trial.kernels);
-    let of_names = by_names.map_or(0, |index| tried[index].kernels);
-    let named = by_names.map(|index| tried[index].offset);
     let by_times = best(&mut tried, |trial| trial.kernels + trial.others);
-    let of_times = by_times.map_or(0, |index| {
-        let trial = &tried[index];
-        trial.kernels + trial.others
-    });
-    match of_names >= TELLING && of_names * 2 >= of_times {
-        true => named,
-        false => by_times.map(|index| tried[index].offset),
-    }
+    let of_times = by_times.map_or(0, |(kernels, _)| kernels);
+    let by_names = by_names.filter(|(kernels, _)| *kernels >= TELLING && kernels * 2 >= of_times);
+    by_names.or(by_times).map(|(_, offset)| offset)
 }
 
-/// The one by which most records fall between events, if no other does as well.
-fn best(tried: &mut [Trial], kernels: impl Fn(&Trial) -> usize) -> Option<usize> {
+/// Returns the offset by which most records fall between events, and their number, if no other offset is as good.
+fn best(tried: &mut [Trial], kernels: impl Fn(&Trial) -> usize) -> Option<(usize, Bounds)> {
     tried.sort_by_key(|trial| (std::cmp::Reverse(kernels(trial)), trial.wrong_ns));
     let best = tried.first()?;
     let near_ns = best.wrong_ns + SURELY_WORSE_NS;
-    let as_good = tried
-        .iter()
-        .filter(|one| kernels(one) == kernels(best) && one.wrong_ns < near_ns);
+    let is_as_good = |one: &&Trial| kernels(one) == kernels(best) && one.wrong_ns < near_ns;
     let contradict =
         |other: &Trial| !other.offset.and(best.offset).is_possible() && best.explains_one_of(other);
-    let is_alone = kernels(best) > 0 && !as_good.into_iter().any(contradict);
-    is_alone.then_some(0)
+    let is_alone = kernels(best) > 0 && !tried.iter().filter(is_as_good).any(contradict);
+    is_alone.then(|| (kernels(best), best.offset))
 }
 
-/// What an offset makes of launches.
+/// An offset, tried on launches.
 struct Trial {
-    /// As it is known by their kernels.
-    offset: Offset,
-    /// How far off it takes MSPTI's clock to be.
+    /// The offset, as narrowed by the kernels of the launches.
+    offset: Bounds,
+    /// Error of MSPTI's clock if it is right.
     wrong_ns: i64,
-    /// How many records fall between events.
+    /// Number of records that fall between events.
     kernels: usize,
-    /// Those beside them that do so, too, and have another kernel's name.
+    /// Number of further records that do so, and have the name of another kernel.
     others: usize,
-    /// Those of which some do, in order.
+    /// Indexes of the launches with such records, in order.
     launches: Vec<usize>,
 }
 
 impl Trial {
-    fn of(launches: &[&Sought], records: &Records, mut offset: Offset) -> Option<Trial> {
+    fn of(launches: &[&Search], records: &Records, mut offset: Bounds) -> Option<Trial> {
         let (mut kernels, mut others, mut explained) = (0, 0, Vec::new());
         for (index, launch) in launches.iter().enumerate() {
             let found = records.of(launch, offset);
-            let narrowed = launch.offset_of(found.iter().map(|(_, kernel)| *kernel));
-            let narrowed = narrowed.and(offset);
+            let narrowed = launch.offset_of(found.iter().copied()).and(offset);
             let is_too_much = records.is_too_much(launch, found.len());
             if found.is_empty() || is_too_much || !narrowed.is_possible() {
                 continue;
             }
             explained.push(index);
-            if records.are_others(launch, found.iter().map(|(_, kernel)| *kernel)) {
+            if records.are_others(launch, found.iter().copied()) {
                 others += found.len();
             } else {
                 kernels += found.len();
@@ -99,17 +93,17 @@ impl Trial {
         })
     }
 
-    /// Whether both have kernels of the same launch. Else the offset was another one for the launches of each.
+    /// Returns true if both explain kernels of the same launch. Otherwise the offset has changed between the launches of the two.
     fn explains_one_of(&self, other: &Trial) -> bool {
         let is_there = |index| other.launches.binary_search(index).is_ok();
         self.launches.iter().any(is_there)
     }
 }
 
-/// How many of the launches have kernels enough to tell.
-fn enough(launches: &[&Sought], records: &Records) -> usize {
+/// Returns how many of the launches have enough kernels to decide.
+fn enough(launches: &[&Search], records: &Records) -> usize {
     let mut kernels = 0;
-    let mut is_less = |one: &&&Sought| {
+    let mut is_less = |one: &&&Search| {
         let expected = records.expected(one);
         let expected = expected.unwrap_or_else(|| records.near(one, 0).len());
         kernels += expected;
@@ -119,20 +113,18 @@ fn enough(launches: &[&Sought], records: &Records) -> usize {
     more.count() + launches.len().min(1)
 }
 
-/// Offsets by which records near a launch would be its own.
-fn candidates(launches: &[&Sought], records: &Records) -> Vec<Offset> {
-    let step = launches.len().div_ceil(ANCHORS).max(1);
-    let anchors = launches.iter().step_by(step);
-    anchors
-        .flat_map(|one| candidates_of(one, records))
-        .collect()
-}
-
-fn candidates_of(launch: &Sought, records: &Records) -> Vec<Offset> {
-    let near = records.near(launch, REACH_NS);
+/// Returns offsets by which records near a launch would be its own.
+fn candidates_of(launch: &Search, records: &Records) -> Vec<Bounds> {
+    let near = records.near(launch, MAX_ERROR_NS);
     let mut offsets = match records.expected(launch) {
         Some(expected) => by_count(launch, expected, &near),
-        None => near.iter().map(|last| by_last(launch, last)).collect(),
+        None => {
+            // Each record may be the last one of the launch.
+            let earliest = near.iter().map(|last| launch.offset(last).low_ns);
+            earliest
+                .map(|low| Bounds::new(low, low + LAST_NS))
+                .collect()
+        }
     };
     offsets.retain(|one| one.is_possible());
     offsets.sort_by_key(|one| (one.middle_ns() - launch.prior_ns).abs());
@@ -140,8 +132,8 @@ fn candidates_of(launch: &Sought, records: &Records) -> Vec<Offset> {
     offsets
 }
 
-/// Offsets by which as many records in a row are the launch's. Also a few less: some may be lost.
-fn by_count(launch: &Sought, expected: usize, near: &[&Kernel]) -> Vec<Offset> {
+/// Returns the offsets by which `expected` successive records are the launch's. Also tries a few less, because some may be lost.
+fn by_count(launch: &Search, expected: usize, near: &[&Kernel]) -> Vec<Bounds> {
     let less = [0, 1, 2].map(|lost| expected.saturating_sub(lost));
     let mut counts: Vec<usize> = less.into_iter().chain([expected / 2]).collect();
     counts.dedup();
@@ -152,25 +144,16 @@ fn by_count(launch: &Sought, expected: usize, near: &[&Kernel]) -> Vec<Offset> {
         .collect()
 }
 
-/// The offset by which a record is the last one of the launch.
-fn by_last(launch: &Sought, last: &Kernel) -> Offset {
-    let low_ns = launch.offset(last).low_ns;
-    Offset {
-        low_ns,
-        high_ns: low_ns + LAST_NS,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::graphs::RecordCount;
 
-    /// What MSPTI's times are more than the device's, and what is thought of that.
+    /// MSPTI's time minus the device's, and the expectation of it.
     const OFFSET_NS: i64 = 1_700_000_000_000_000_000;
 
-    fn launch(start_ns: i64, end_ns: i64, expected: Option<usize>) -> Sought {
-        Sought {
+    fn launch(start_ns: i64, end_ns: i64, expected: Option<usize>) -> Search {
+        Search {
             start_ns,
             end_ns,
             stream: 1,
@@ -190,21 +173,22 @@ mod tests {
             start_ns: start_ns + OFFSET_NS + off_ns,
             end_ns: start_ns + 5_000 + OFFSET_NS + off_ns,
             correlation: 0,
+            number: 0,
             name: "k".into(),
             comm: None,
         }
     }
 
-    fn aligned(launches: &[Sought], kernels: Vec<Kernel>) -> Option<i64> {
+    fn aligned(launches: &[Search], kernels: Vec<Kernel>) -> Option<i64> {
         let mut records = Records::default();
         records.take(kernels, 0);
-        let launches: Vec<&Sought> = launches.iter().collect();
+        let launches: Vec<&Search> = launches.iter().collect();
         let offset = align(&launches, &records)?;
         Some(offset.middle_ns() - OFFSET_NS)
     }
 
-    /// Kernels of 5 µs, 2 µs behind the event before them and 1 µs before the one behind, every 10 µs.
-    fn even(count: i64, off_ns: i64) -> (Vec<Sought>, Vec<Kernel>) {
+    /// Makes kernels of 5 µs every 10 µs, each 2 µs after its first event and 1 µs before its second.
+    fn even(count: i64, off_ns: i64) -> (Vec<Search>, Vec<Kernel>) {
         let at = |index: i64| index * 10_000;
         let launches = (0..count).map(|index| launch(at(index), at(index) + 8_000, Some(1)));
         let kernels = (0..count).map(|index| kernel(at(index) + 2_000, off_ns));
@@ -240,7 +224,7 @@ mod tests {
         assert_eq!(aligned(&[], vec![kernel(0, 0)]), None);
     }
 
-    /// Even launches of two kernels in turn; the records of the first ones came before the clock stepped by the distance of two.
+    /// Aligns even launches of two kernels in turn, after the clock stepped by the distance of two launches.
     fn stepped(taught: bool) -> Option<i64> {
         let names = ["one", "two"];
         let (mut launches, mut kernels) = even(20, 0);
@@ -252,14 +236,14 @@ mod tests {
         for (launch, kernel) in launches.iter().zip(&kernels).filter(|_| taught) {
             records.learn_name(launch, kernel);
         }
-        // The last one is lost, so that the offset before explains as many as the one after.
+        // The last record is lost, so that the old offset explains as many as the new one.
         kernels.pop();
         for kernel in &mut kernels {
             kernel.start_ns += 10_000;
             kernel.end_ns += 10_000;
         }
         records.take(kernels, 0);
-        let launches: Vec<&Sought> = launches.iter().collect();
+        let launches: Vec<&Search> = launches.iter().collect();
         Some(align(&launches, &records)?.middle_ns() - OFFSET_NS)
     }
 
@@ -280,7 +264,7 @@ mod tests {
         }
         kernels[15].name = "seen for the first time".into();
         records.take(kernels, 0);
-        let lacks = Sought {
+        let lacks = Search {
             name: Some("lacks".into()),
             ..launches[8].clone()
         };
@@ -288,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_were_learnt_wrongly_do_not_mislead() {
+    fn names_that_were_learned_wrongly_do_not_mislead() {
         let (mut launches, kernels) = even(20, 0);
         let mut records = Records::default();
         for launch in &mut launches {
@@ -299,7 +283,7 @@ mod tests {
             .iter_mut()
             .for_each(|one| one.name = Some("own".into()));
         records.take(kernels, 0);
-        let launches: Vec<&Sought> = launches.iter().collect();
+        let launches: Vec<&Search> = launches.iter().collect();
         let found = align(&launches, &records).unwrap().middle_ns() - OFFSET_NS;
         assert!(found.abs() <= 2_000, "{found}");
     }
@@ -324,7 +308,7 @@ mod tests {
     #[test]
     fn replays_are_found_with_and_without_the_number_of_their_kernels() {
         for expected in [Some(20), None] {
-            let launches: Vec<Sought> = (0..10)
+            let launches: Vec<Search> = (0..10)
                 .map(|index| launch(index * 200_000, index * 200_000 + 130_000, expected))
                 .collect();
             let kernels = (0..10).flat_map(|replay| {

@@ -1,28 +1,28 @@
-//! What records call the kernels that programs launch: another name, but each time the same two come together.
+//! The names of kernels in records: they differ from the names in launches, but each time the same two come together.
 //!
-//! So a record whose name nearly always comes with the launches of another kernel is not this launch's, however well it falls between its events.
-//! Then MSPTI's clock has stepped by about the distance of two launches, or the launch's own record is lost.
+//! So a record whose name nearly always comes with the launches of another kernel does not belong to this launch, however well it falls between its
+//! events. Then MSPTI's clock has stepped by about the distance of two launches, or the launch's own record is lost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Most names of records that are remembered.
+/// Maximum number of record names that are remembered.
 const MAX_RECORD_NAMES: usize = 4096;
-/// A name of so many kernels says nothing.
+/// A name that came with this many kernels decides nothing.
 const MAX_KERNELS: usize = 16;
-/// So often two must have come together to be of each other.
+/// Number of times that two names must come together to be a match.
 const OFTEN: u32 = 4;
-/// How often two came together is halved from here on: a few coincidences do not add up.
+/// From here on the counts are halved, so that coincidences do not add up.
 const MAX_TIMES: u32 = 1024;
-/// A name is of a kernel's alone if it has come with that one so many times as often as with all others.
+/// A name belongs to one kernel if it came with that one this many times as often as with all others.
 const TIMES_AS_OFTEN: u32 = 3;
 
-/// The kernels that each record's name has come with, and how often.
+/// The kernels that each record name has come with, and how often.
 #[derive(Debug, Default)]
 pub(super) struct Names(BTreeMap<Arc<str>, BTreeMap<Arc<str>, u32>>);
 
 impl Names {
-    /// A launch of this kernel had a record of this name.
+    /// Notes that a launch of this kernel had a record of this name.
     pub(super) fn learn(&mut self, kernel: &Arc<str>, record: &Arc<str>) {
         if self.0.len() >= MAX_RECORD_NAMES && !self.0.contains_key(record) {
             return;
@@ -41,7 +41,7 @@ impl Names {
         }
     }
 
-    /// Whether a record of this name is surely one of another kernel.
+    /// Returns true if a record of this name certainly belongs to another kernel.
     pub(super) fn contradict(&self, kernel: &str, record: &str) -> bool {
         let Some(kernels) = self.0.get(record) else {
             return false;
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learnt_wrongly_is_outnumbered() {
+    fn a_wrong_lesson_is_outnumbered() {
         let mut names = taught(&[("neighbour", "kernel", 5)]);
         assert!(names.contradict("own", "kernel"));
         let own: Arc<str> = "own".into();

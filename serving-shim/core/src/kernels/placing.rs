@@ -1,52 +1,46 @@
-//! Where on the host's axis the kernels of a launch ran: within the slice of its pair, with an uncertainty that holds.
+//! Places the kernels of a launch on the host's axis: within the slice of its pair, with an uncertainty that holds.
 
-use super::sought::{Offset, Sought};
+use super::bracket::Search;
 use crate::clock::DeviceClock;
 use crate::mspti::Kernel;
 use crate::place::Placed;
+use crate::runtime::Bounds;
 
-/// Places the kernels of a launch, by the offset that they themselves bound and what is known of the device's clock. Within these bounds the offset is
-/// taken to be the one `known` from launches before.
+/// Places the kernels of a launch, by the device's clock and by the offset, which the kernels themselves bound. Within these bounds it takes the offset
+/// `known` from earlier launches.
 pub(super) fn place_all(
-    sought: &Sought,
+    search: &Search,
     clock: &DeviceClock,
     pair: &Placed,
     kernels: &[Kernel],
-    known: Option<Offset>,
+    known: Option<Bounds>,
 ) -> Option<Vec<Placed>> {
-    let offset = sought.offset_of(kernels.iter());
+    let offset = search.offset_of(kernels.iter());
     // Rounding alone may contradict it.
-    let (low_ns, high_ns) = (
-        offset.low_ns.min(offset.high_ns),
-        offset.high_ns.max(offset.low_ns),
-    );
-    let taken_ns = known.map_or(low_ns.midpoint(high_ns), Offset::middle_ns);
-    let taken_ns = taken_ns.clamp(low_ns, high_ns);
-    let offset = Offset { low_ns, high_ns };
-    let placed = kernels
-        .iter()
-        .map(|kernel| place(clock, offset, taken_ns, kernel));
+    let Bounds { low_ns, high_ns } = offset;
+    let offset = Bounds::new(low_ns.min(high_ns), high_ns.max(low_ns));
+    let taken_ns = known.unwrap_or(offset).middle_ns();
+    let taken_ns = taken_ns.clamp(offset.low_ns, offset.high_ns);
+    let kernels = kernels.iter();
+    let placed = kernels.map(|kernel| place(clock, offset, taken_ns, kernel));
     let mut placed: Vec<Placed> = placed.collect::<Option<_>>()?;
     fit(&mut placed, pair);
     Some(placed)
 }
 
-fn place(clock: &DeviceClock, offset: Offset, taken_ns: i64, kernel: &Kernel) -> Option<Placed> {
+fn place(clock: &DeviceClock, offset: Bounds, taken_ns: i64, kernel: &Kernel) -> Option<Placed> {
     let width = offset.high_ns - offset.low_ns;
     let bounds = clock.host(kernel.start_ns - offset.high_ns, width)?;
-    let taken = clock.host(kernel.start_ns - taken_ns, 0)?;
-    let start = taken.low_ns.midpoint(taken.high_ns);
+    let start = clock.host(kernel.start_ns - taken_ns, 0)?.middle_ns();
     let length = clock.length(kernel.end_ns - kernel.start_ns);
     Some(Placed {
         start_ns: u64::try_from(start).ok()?,
         dur_ns: u64::try_from(length).ok()?,
-        uncertainty_ns: (start - bounds.low_ns)
-            .max(bounds.high_ns - start)
-            .unsigned_abs(),
+        uncertainty_ns: bounds.uncertainty_ns(start),
     })
 }
 
-/// Moves all of them into the slice of the pair, within what is uncertain.
+/// Moves all of them into the slice of the pair, and adds the shift to the uncertainty.
 fn fit(placed: &mut [Placed], pair: &Placed) {
     let pair_end = pair.start_ns + pair.dur_ns;
     let first = placed.iter().map(|one| one.start_ns).min();
@@ -73,7 +67,7 @@ mod tests {
     use super::*;
     use crate::graphs::RecordCount;
 
-    const SOUGHT: Sought = Sought {
+    const SEARCH: Search = Search {
         start_ns: 1_000_000_000,
         end_ns: 1_000_050_000,
         stream: 1,
@@ -94,14 +88,15 @@ mod tests {
         uncertainty_ns: 1_000,
     };
 
-    /// Kernels that begin and end so long after the start of the pair, by a clock that is ahead.
+    /// Makes kernels that begin and end this long after the start of the pair, by a clock that is ahead.
     fn kernels(times: &[(i64, i64)]) -> Vec<Kernel> {
         let kernel = |(start, end): &(i64, i64)| Kernel {
             device: 0,
             stream: 1,
-            start_ns: SOUGHT.start_ns + 7_000_000 + start,
-            end_ns: SOUGHT.start_ns + 7_000_000 + end,
+            start_ns: SEARCH.start_ns + 7_000_000 + start,
+            end_ns: SEARCH.start_ns + 7_000_000 + end,
             correlation: 0,
+            number: 0,
             name: "k".into(),
             comm: None,
         };
@@ -111,7 +106,7 @@ mod tests {
     #[test]
     fn kernels_are_as_sure_as_the_room_beside_them() {
         let kernels = kernels(&[(2_000, 20_000), (21_000, 47_000)]);
-        let placed = place_all(&SOUGHT, &DeviceClock::steady(), &PAIR, &kernels, None).unwrap();
+        let placed = place_all(&SEARCH, &DeviceClock::steady(), &PAIR, &kernels, None).unwrap();
         for (placed, truth) in placed.iter().zip([1_001_002_000u64, 1_001_021_000]) {
             let off = placed.start_ns.abs_diff(truth);
             assert!(off <= placed.uncertainty_ns, "{placed:?}");
@@ -126,12 +121,9 @@ mod tests {
     #[test]
     fn what_is_known_of_the_offset_makes_no_bound_but_a_better_guess() {
         let kernels = kernels(&[(40_000, 49_000)]);
-        let known = Offset {
-            low_ns: 7_000_000,
-            high_ns: 7_000_100,
-        };
+        let known = Bounds::new(7_000_000, 7_000_100);
         let placed = place_all(
-            &SOUGHT,
+            &SEARCH,
             &DeviceClock::steady(),
             &PAIR,
             &kernels,
@@ -153,7 +145,7 @@ mod tests {
             [(0, 10), (49_000, 50_000)],
         ] {
             let placed = place_all(
-                &SOUGHT,
+                &SEARCH,
                 &DeviceClock::steady(),
                 &PAIR,
                 &kernels(&times),
@@ -171,7 +163,7 @@ mod tests {
     fn without_a_clock_there_is_no_place() {
         let kernels = kernels(&[(0, 10)]);
         assert_eq!(
-            place_all(&SOUGHT, &DeviceClock::new(), &PAIR, &kernels, None),
+            place_all(&SEARCH, &DeviceClock::default(), &PAIR, &kernels, None),
             None
         );
     }

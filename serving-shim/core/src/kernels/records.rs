@@ -1,53 +1,58 @@
-//! The records of a device that belong to no launch yet, and whose they are.
+//! The records of a device that belong to no launch yet, and the rules that match them with launches.
 
+use super::bracket::Search;
 use super::names::Names;
-use super::sought::{Offset, Sought};
-use crate::mspti::Kernel;
+use crate::mspti::{Kernel, Key};
+use crate::runtime::Bounds;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Most records that are kept.
+/// Maximum number of records that are kept.
 const MAX_RECORDS: usize = 1 << 17;
-/// A record that came so long ago belongs to no launch that is recorded. Its own times do not tell: MSPTI's clock may be set.
+/// A record older than this belongs to no launch that is recorded. Its own times do not show its age, because MSPTI's clock may be set.
 const OLD_NS: u64 = 5_000_000_000;
-/// Times of one device agree within a tick at either end, and what single precision makes of ms.
+/// Times of one device agree within this: a tick at either end, and the rounding of ms in single precision.
 const SLACK_NS: i64 = 200;
-/// Graphs whose kernels are remembered.
+/// Maximum number of graphs whose kernels are remembered.
 const MAX_GRAPHS: usize = 4096;
-/// A graph has so many replays in a row without one of the kernels that it was taken to have: they are another's.
+/// After this many replays in a row without any of its kernels, the kernels are another graph's.
 const MAX_IN_VAIN: u32 = 2;
 
-/// A record's place: its start, and a number for those that start together.
-pub(super) type Key = (i64, u64);
-/// What tells a record from the others of a replay.
+/// The parts of a record that differ from the other records of a replay.
 type Id = (bool, u64);
 
 /// The records.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     by_start: BTreeMap<Key, Kernel>,
-    /// When each came, the oldest first; also of those that were taken out.
+    /// Arrival of each record, the oldest first. Records that were taken out remain here.
     arrived: VecDeque<(u64, Key)>,
     taken: u64,
-    /// Streams that something was launched into: no graph's own.
+    /// Streams that something was launched into. No graph owns these.
     launched: BTreeSet<u32>,
-    /// What they call the kernels that are launched by themselves.
+    /// Their names for kernels that are launched by themselves.
     names: Names,
-    /// The records of a graph's replays, once they are known.
-    own: BTreeMap<usize, BTreeSet<Id>>,
-    /// What the last replay of a graph had that was whole, while it is not known.
-    last: BTreeMap<usize, BTreeSet<Id>>,
-    /// Replays in a row of a graph whose kernels are known, and none of which ran.
-    in_vain: BTreeMap<usize, u32>,
+    graphs: BTreeMap<usize, Lesson>,
 }
 
-/// Whether records, by their start, can be those of one replay: a stream runs what was captured in the order of the capture. Else some are of the
-/// replay before or behind it.
+/// Knowledge about a graph.
+#[derive(Debug)]
+struct Lesson {
+    /// The records of its last complete replay.
+    ids: BTreeSet<Id>,
+    /// True once two replays in a row had the same: then each replay has these.
+    is_known: bool,
+    /// Number of replays in a row without any of them.
+    in_vain: u32,
+}
+
+/// Returns true if these records, sorted by start, can belong to one replay: a stream runs what was captured in the order of the capture. Otherwise some
+/// belong to the replay before or after it.
 pub(super) fn are_in_order<'a>(mut kernels: impl Iterator<Item = &'a Kernel>) -> bool {
     let mut last: BTreeMap<u32, Id> = BTreeMap::new();
     kernels.all(|kernel| {
         let is_numbered = kernel.correlation != 0;
         let before = is_numbered.then(|| last.insert(kernel.stream, kernel.id()));
-        // A collective and a kernel may come of one call.
+        // A collective and a kernel may come from one call.
         before.flatten().is_none_or(|(was_collective, before)| {
             before < kernel.correlation
                 || before == kernel.correlation && was_collective != kernel.is_collective()
@@ -56,200 +61,179 @@ pub(super) fn are_in_order<'a>(mut kernels: impl Iterator<Item = &'a Kernel>) ->
 }
 
 impl Records {
-    /// Takes records over that came just now; how many old ones of kernels are given up.
+    /// Takes new records. Returns how many old records of kernels were given up.
     pub(super) fn take(&mut self, kernels: Vec<Kernel>, now_ns: u64) -> u64 {
-        for kernel in kernels {
+        for mut kernel in kernels {
             self.taken += 1;
-            let key = (kernel.start_ns, self.taken);
-            self.arrived.push_back((now_ns, key));
-            self.by_start.insert(key, kernel);
+            kernel.number = self.taken;
+            self.arrived.push_back((now_ns, kernel.key()));
+            self.by_start.insert(kernel.key(), kernel);
         }
         let mut gone = 0;
         while let Some((arrived_ns, key)) = self.arrived.front().copied()
             && (self.by_start.len() > MAX_RECORDS || now_ns.saturating_sub(arrived_ns) > OLD_NS)
         {
             self.arrived.pop_front();
-            // A collective that was launched by itself has the times of its pair.
+            // A collective that was launched by itself keeps the times of its pair.
             let is_kernel = |gone: Kernel| !gone.is_collective();
             gone += u64::from(self.by_start.remove(&key).is_some_and(is_kernel));
         }
         gone
     }
 
-    /// Something was launched into a stream.
+    /// Notes that something was launched into a stream.
     pub(super) fn launched(&mut self, stream: u32) {
         self.launched.insert(stream);
     }
 
-    /// Whether these are surely of one launch. Kernels of a graph are known, or were captured one after the other: their correlations follow one another.
+    /// Returns true if these certainly belong to one launch. Kernels of a graph are known, or their correlations follow one another.
     pub(super) fn are_sure<'a>(
         &self,
-        sought: &Sought,
+        search: &Search,
         kernels: impl Iterator<Item = &'a Kernel> + Clone,
     ) -> bool {
-        if self.are_others(sought, kernels.clone())
-            || sought.graph.is_some() && !are_in_order(kernels.clone())
+        if self.are_others(search, kernels.clone())
+            || search.graph.is_some() && !are_in_order(kernels.clone())
         {
             return false;
         }
-        if self.is_known(sought) {
+        if self.is_known(search) {
             return true;
         }
-        let ids: Vec<u64> = kernels.map(|kernel| kernel.correlation).collect();
-        let first = ids.iter().min().copied().unwrap_or(0);
-        let last = ids.iter().max().copied().unwrap_or(0);
-        sought
-            .expected
-            .is_some_and(|expected| last - first < expected as u64)
+        let ids = kernels.map(|kernel| kernel.correlation);
+        let first = ids.clone().min().unwrap_or(0);
+        let span = ids.max().unwrap_or(0) - first;
+        search.expected.is_some_and(|most| span < most as u64)
     }
 
-    /// Whether one of these is surely the record of another kernel, by its name.
+    /// Returns true if one of these certainly is the record of another kernel, by its name.
     pub(super) fn are_others<'a>(
         &self,
-        sought: &Sought,
+        search: &Search,
         mut kernels: impl Iterator<Item = &'a Kernel>,
     ) -> bool {
-        let name = sought.name.as_deref();
+        let name = search.name.as_deref();
         name.is_some_and(|name| kernels.any(|one| self.names.contradict(name, &one.name)))
     }
 
-    /// A launch's record is found.
-    pub(super) fn learn_name(&mut self, sought: &Sought, kernel: &Kernel) {
-        if let Some(name) = &sought.name {
+    /// Learns the name in the record of a launch.
+    pub(super) fn learn_name(&mut self, search: &Search, kernel: &Kernel) {
+        if let Some(name) = &search.name {
             self.names.learn(name, &kernel.name);
         }
     }
 
-    /// How many records a launch has, if that is known.
-    pub(super) fn expected(&self, sought: &Sought) -> Option<usize> {
-        let known = || Some(self.own.get(&sought.graph?)?.len());
-        sought.expected.or_else(known)
+    /// Returns how many records a launch has, if that is known.
+    pub(super) fn expected(&self, search: &Search) -> Option<usize> {
+        let known = || Some(self.known(search.graph?)?.len());
+        search.expected.or_else(known)
     }
 
-    /// Whether as many records as were found are all there are.
-    pub(super) fn is_whole(&self, sought: &Sought, found: usize) -> bool {
-        self.expected(sought) == Some(found)
+    /// Returns true if more records were found than there can be.
+    pub(super) fn is_too_much(&self, search: &Search, found: usize) -> bool {
+        self.expected(search).is_some_and(|most| found > most)
     }
 
-    /// Whether more records were found than there can be.
-    pub(super) fn is_too_much(&self, sought: &Sought, found: usize) -> bool {
-        self.expected(sought).is_some_and(|most| found > most)
-    }
-
-    /// These are all records of a replay. The same as with the one before: whether it is now known what the graph has, and was not before. What was not
-    /// captured, or is another graph's, is not the same each time.
+    /// Compares all records of a replay with the ones of the replay before. Returns true if they are the same, so that the graph's records are now known. Records
+    /// that were not captured, or belong to another graph, differ each time.
     pub(super) fn learn(&mut self, graph: usize, kernels: &[Kernel]) -> bool {
         let ids: BTreeSet<Id> = kernels.iter().map(Kernel::id).collect();
-        if !self.may_learn(graph) || ids.is_empty() || ids.len() < kernels.len() {
+        let before = self.graphs.get(&graph);
+        let may_learn = before.map_or(!self.is_full(), |before| !before.is_known);
+        if !may_learn || ids.is_empty() || ids.len() < kernels.len() {
             return false;
         }
-        let before = self.last.insert(graph, ids.clone());
-        let is_known = before.is_some_and(|before| before == ids);
-        if is_known {
-            self.last.remove(&graph);
-            self.own.insert(graph, ids);
-        }
+        let lesson = Lesson {
+            is_known: before.is_some_and(|before| before.ids == ids),
+            ids,
+            in_vain: 0,
+        };
+        let is_known = lesson.is_known;
+        self.graphs.insert(graph, lesson);
         is_known
     }
 
-    /// The graphs of which some of these records are taken to be, but for this one. A record is one graph's.
+    /// Returns the other graphs that are known to have some of these records. A record belongs to one graph.
     pub(super) fn contested(&self, graph: usize, kernels: &[Kernel]) -> Vec<usize> {
-        let has_one = |own: &BTreeSet<Id>| kernels.iter().any(|kernel| own.contains(&kernel.id()));
-        let others = self
-            .own
-            .iter()
-            .filter(|(other, own)| **other != graph && has_one(own));
-        others.map(|(other, _)| *other).collect()
+        let has_one = |ids: &BTreeSet<Id>| kernels.iter().any(|one| ids.contains(&one.id()));
+        let others = self.graphs.keys().copied().filter(|other| *other != graph);
+        let contested = others.filter(|other| self.known(*other).is_some_and(has_one));
+        contested.collect()
     }
 
-    /// Whether it is known which records a launch has.
-    pub(super) fn is_known(&self, sought: &Sought) -> bool {
-        sought
-            .graph
-            .is_none_or(|graph| self.own.contains_key(&graph))
+    /// Returns the records of each replay of a graph, once they are known.
+    fn known(&self, graph: usize) -> Option<&BTreeSet<Id>> {
+        let lesson = self.graphs.get(&graph).filter(|one| one.is_known);
+        lesson.map(|one| &one.ids)
     }
 
-    /// Whether something is remembered of a graph.
+    /// Returns true if it is known which records a launch has.
+    pub(super) fn is_known(&self, search: &Search) -> bool {
+        search.graph.is_none_or(|graph| self.known(graph).is_some())
+    }
+
+    /// Returns true if something is remembered about a graph.
     pub(super) fn remembers(&self, graph: usize) -> bool {
-        self.own.contains_key(&graph) || self.last.contains_key(&graph)
+        self.graphs.contains_key(&graph)
     }
 
-    /// Whether no more graphs can be remembered.
+    /// Returns true if no more graphs can be remembered.
     pub(super) fn is_full(&self) -> bool {
-        self.own.len() + self.last.len() >= MAX_GRAPHS
+        self.graphs.len() >= MAX_GRAPHS
     }
 
-    fn may_learn(&self, graph: usize) -> bool {
-        let has_room = !self.is_full() || self.last.contains_key(&graph);
-        has_room && !self.own.contains_key(&graph)
-    }
-
-    /// A replay has had all that its graph is known to have.
-    pub(super) fn believe(&mut self, sought: &Sought) {
-        sought.graph.map(|graph| self.in_vain.remove(&graph));
-    }
-
-    /// None of a launch's kernels were found; whether those of its graph are no longer taken for known.
-    pub(super) fn doubt(&mut self, sought: &Sought) -> bool {
-        let known = sought.graph.filter(|graph| self.own.contains_key(graph));
-        let Some(graph) = known else {
-            return false;
-        };
-        let in_vain = self.in_vain.entry(graph).or_insert(0);
-        *in_vain += 1;
-        let is_doubtful = *in_vain >= MAX_IN_VAIN;
+    /// Notes if a replay had all records that are known of its graph, or none of them. Returns true if these no longer count as known.
+    pub(super) fn note_replay(&mut self, graph: usize, had_all: bool) -> bool {
+        let known = self.graphs.get_mut(&graph).filter(|one| one.is_known);
+        let is_doubtful = known.is_some_and(|lesson| {
+            lesson.in_vain = if had_all { 0 } else { lesson.in_vain + 1 };
+            lesson.in_vain >= MAX_IN_VAIN
+        });
         if is_doubtful {
             self.forget(graph);
         }
         is_doubtful
     }
 
-    /// A graph is gone, or its kernels are not what was thought.
+    /// Forgets a graph that is gone, or whose kernels were wrong.
     pub(super) fn forget(&mut self, graph: usize) {
-        self.own.remove(&graph);
-        self.last.remove(&graph);
-        self.in_vain.remove(&graph);
+        self.graphs.remove(&graph);
     }
 
-    /// Whether a record may be one of a launch's.
-    fn may_be(&self, kernel: &Kernel, sought: &Sought) -> bool {
-        if kernel.is_collective() && !sought.has_collectives {
+    /// Returns true if a record may belong to a launch.
+    fn may_be(&self, kernel: &Kernel, search: &Search) -> bool {
+        if kernel.is_collective() && !search.has_collectives {
             return false;
         }
-        let own = sought.graph.and_then(|graph| self.own.get(&graph));
-        match (sought.graph, own) {
-            (None, _) => kernel.stream == sought.stream,
-            (Some(_), Some(own)) => own.contains(&kernel.id()),
-            (Some(_), None) => {
-                kernel.stream == sought.stream || !self.launched.contains(&kernel.stream)
-            }
+        let known = search.graph.and_then(|graph| self.known(graph));
+        let is_launched = || self.launched.contains(&kernel.stream);
+        match known {
+            Some(known) => known.contains(&kernel.id()),
+            None => kernel.stream == search.stream || search.graph.is_some() && !is_launched(),
         }
     }
 
-    /// The records that can be a launch's, if the offset is one of these; by their start.
-    pub(super) fn of(&self, sought: &Sought, offset: Offset) -> Vec<(Key, &Kernel)> {
+    /// Returns the records that may belong to a launch with such an offset, sorted by start.
+    pub(super) fn of(&self, search: &Search, offset: Bounds) -> Vec<&Kernel> {
         let offset = offset.wider(SLACK_NS);
-        let first = sought.start_ns.saturating_add(offset.low_ns);
-        let last = sought.end_ns.saturating_add(offset.high_ns);
-        let near = self
-            .by_start
-            .range((first, 0)..=(last.max(first), u64::MAX));
-        near.map(|(key, kernel)| (*key, kernel))
-            .filter(|(_, kernel)| sought.offset(kernel).and(offset).is_possible())
-            .filter(|(_, kernel)| self.may_be(kernel, sought))
+        let near = self.within(search, offset);
+        near.filter(|kernel| search.offset(kernel).and(offset).is_possible())
             .collect()
     }
 
-    /// The records that begin within this reach of a launch, if MSPTI's clock is right; by their start.
-    pub(super) fn near(&self, sought: &Sought, reach_ns: i64) -> Vec<&Kernel> {
-        let first = sought.start_ns + sought.prior_ns - reach_ns;
-        let last = sought.end_ns + sought.prior_ns + reach_ns;
-        let near = self
-            .by_start
-            .range((first, 0)..=(last.max(first), u64::MAX));
+    /// Returns the records that begin within this distance of a launch if MSPTI's clock is right, sorted by start.
+    pub(super) fn near(&self, search: &Search, distance_ns: i64) -> Vec<&Kernel> {
+        let prior = Bounds::new(search.prior_ns, search.prior_ns);
+        self.within(search, prior.wider(distance_ns)).collect()
+    }
+
+    /// Returns the records that may belong to a launch and begin between its events by such an offset, sorted by start.
+    fn within(&self, search: &Search, offset: Bounds) -> impl Iterator<Item = &Kernel> {
+        let first = search.start_ns.saturating_add(offset.low_ns);
+        let last = search.end_ns.saturating_add(offset.high_ns).max(first);
+        let near = self.by_start.range((first, 0)..=(last, u64::MAX));
         near.map(|(_, kernel)| kernel)
-            .filter(|kernel| self.may_be(kernel, sought))
-            .collect()
+            .filter(|kernel| self.may_be(kernel, search))
     }
 
     /// Takes a record out.
@@ -270,13 +254,14 @@ mod tests {
             start_ns,
             end_ns: start_ns + 10,
             correlation: start_ns.unsigned_abs(),
+            number: 0,
             name: "k".into(),
             comm: None,
         }
     }
 
-    fn replay(graph: usize) -> Sought {
-        Sought {
+    fn replay(graph: usize) -> Search {
+        Search {
             start_ns: 0,
             end_ns: 1000,
             stream: 1,
@@ -289,9 +274,9 @@ mod tests {
         }
     }
 
-    /// A replay of a graph that has collectives.
-    fn mixed(graph: usize) -> Sought {
-        Sought {
+    /// Makes a replay of a graph that has collectives.
+    fn mixed(graph: usize) -> Search {
+        Search {
             expected: None,
             has_collectives: true,
             ..replay(graph)
@@ -305,7 +290,7 @@ mod tests {
         }
     }
 
-    /// Two replays of graph 5 have these.
+    /// Teaches that graph 5 has these, by two replays.
     fn teach(records: &mut Records, kernels: &[Kernel]) {
         assert!(!records.learn(5, kernels) && records.learn(5, kernels));
     }
@@ -317,14 +302,11 @@ mod tests {
         }
     }
 
-    const NONE: Offset = Offset {
-        low_ns: 0,
-        high_ns: 0,
-    };
+    const NONE: Bounds = Bounds::new(0, 0);
 
-    fn streams(records: &Records, sought: &Sought) -> Vec<u32> {
-        let found = records.of(sought, NONE).into_iter();
-        found.map(|(_, kernel)| kernel.stream).collect()
+    fn streams(records: &Records, search: &Search) -> Vec<u32> {
+        let found = records.of(search, NONE).into_iter();
+        found.map(|kernel| kernel.stream).collect()
     }
 
     #[test]
@@ -340,7 +322,7 @@ mod tests {
         assert!(!records.learn(5, &[kernel(8, 200)]), "it is known");
         assert_eq!(streams(&records, &replay(5)), [9]);
         assert_eq!(streams(&records, &replay(6)), [8, 9, 1]);
-        let alone = Sought {
+        let alone = Search {
             graph: None,
             ..replay(0)
         };
@@ -352,10 +334,10 @@ mod tests {
         let mut records = Records::default();
         records.take(vec![kernel(8, 200), kernel(8, 300), kernel(9, 900)], 0);
         let found = records.of(&replay(5), NONE);
-        let kernels = || found.iter().map(|(_, kernel)| *kernel);
+        let kernels = || found.iter().copied();
         assert!(!records.are_sure(&replay(5), kernels()), "200 and 900");
         assert!(records.are_sure(&replay(5), kernels().take(1)));
-        let alone = Sought {
+        let alone = Search {
             graph: None,
             ..replay(0)
         };
@@ -388,7 +370,7 @@ mod tests {
         records.take(all.to_vec(), 0);
         assert_eq!(streams(&records, &mixed(5)), [8, 8, 1]);
         assert_eq!(streams(&records, &replay(5)), [8]);
-        let alone = Sought {
+        let alone = Search {
             graph: None,
             ..replay(0)
         };
@@ -400,7 +382,7 @@ mod tests {
     fn two_replays_that_agree_teach_what_a_graph_has() {
         let mut records = Records::default();
         let both = [of(8, 100, 7), collective(8, 200)];
-        let whole = |records: &Records| records.is_whole(&mixed(5), 2);
+        let whole = |records: &Records| records.expected(&mixed(5)) == Some(2);
         assert!(!records.learn(5, &both), "one");
         let another = [of(8, 100, 7), of(9, 150, 31), collective(8, 200)];
         assert!(!records.learn(5, &another), "one more than before");
@@ -412,8 +394,8 @@ mod tests {
         assert!(!whole(&Records::default()) && !records.learn(5, &both));
         records.take([&another[..], &[of(8, 300, 8)]].concat(), 0);
         assert_eq!(streams(&records, &mixed(5)), [8, 8], "those alone");
-        records.doubt(&mixed(5));
-        assert!(records.doubt(&mixed(5)) && !records.remembers(5));
+        records.note_replay(5, false);
+        assert!(records.note_replay(5, false) && !records.remembers(5));
     }
 
     #[test]
@@ -437,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_across_an_event_is_not_within() {
+    fn a_kernel_across_an_event_is_not_within() {
         let mut records = Records::default();
         let across = SLACK_NS + 11;
         let starts = [-across, 1000 + across, 500];
@@ -446,16 +428,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_surely_of_a_graph_is_not_learnt_and_what_is_wrong_is_forgotten() {
+    fn doubtful_records_are_not_learned_and_wrong_ones_are_forgotten() {
         let mut records = Records::default();
         assert!(!records.are_sure(&replay(5), [kernel(8, 200), kernel(9, 900)].iter()));
         teach(&mut records, &[kernel(8, 200), kernel(8, 201)]);
-        assert!(!records.doubt(&replay(5)), "its records may be lost");
-        records.believe(&replay(5));
-        assert!(!records.doubt(&replay(5)), "it was right in between");
-        assert!(records.doubt(&replay(5)));
+        assert!(!records.note_replay(5, false), "its records may be lost");
+        records.note_replay(5, true);
+        assert!(!records.note_replay(5, false), "it was right in between");
+        assert!(records.note_replay(5, false));
         teach(&mut records, &[kernel(8, 500), kernel(8, 501)]);
-        assert!(!records.doubt(&replay(6)), "of that one nothing is known");
+        assert!(
+            !records.note_replay(6, false),
+            "of that one nothing is known"
+        );
     }
 
     #[test]

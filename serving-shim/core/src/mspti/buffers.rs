@@ -1,45 +1,42 @@
 //! The buffers that MSPTI fills. Its threads take them and give them back; nothing here waits, allocates or fails on them.
 //!
-//! Another client of MSPTI may put its callbacks in the place of ours without a word. Then it is given buffers of ours, which it may free; so they come
-//! of `malloc`. And we may be given its buffers: what is not ours is left alone.
-#![expect(
-    unsafe_code,
-    reason = "writes where MSPTI says, and takes memory that others may free"
-)]
+//! Another client of MSPTI may replace our callbacks without notice. Then it gets buffers of ours, which it may free, so they come from `malloc`. We may
+//! also get its buffers: those are left alone.
+#![expect(unsafe_code, reason = "writes to MSPTI's pointers, and takes memory")]
 
 use ascend_sys::mspti::{msptiActivityCommunication, msptiActivityKernel};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-/// The least that MSPTI asks for without a warning.
+/// Size of a buffer: the least that MSPTI accepts without a warning.
 const BYTES: usize = 2 << 20;
-/// Only those are memory that were used.
+/// Number of buffers. Unused buffers take no memory.
 const BUFFERS: usize = 16;
 
-/// Bytes of the shortest record.
+/// Length of the shortest record.
 pub(super) const RECORD: usize = size_of::<msptiActivityKernel>();
 const _: () = assert!(RECORD < size_of::<msptiActivityCommunication>());
 
-/// Nobody has it.
+/// State of a buffer that nobody has.
 const FREE: u8 = 0;
 /// MSPTI has it.
 const GIVEN: u8 = 1;
 /// It waits to be read.
 const FULL: u8 = 2;
 
-/// All of them.
+/// The buffers.
 pub(super) struct Buffers {
     buffers: [Buffer; BUFFERS],
-    /// Given where all others wait to be read, to as many as ask; nobody reads it. Without a buffer MSPTI would start a thread for each record.
+    /// Buffer for every request while all others wait to be read; nobody reads it. Without a buffer MSPTI would start a thread for each record.
     scrap: AtomicPtr<u8>,
-    /// Records in it.
+    /// Number of records in it.
     refused: AtomicU64,
 }
 
 struct Buffer {
     start: AtomicPtr<u8>,
     state: AtomicU8,
-    /// The bytes of it that are records.
+    /// Number of bytes that are records.
     valid: AtomicUsize,
 }
 
@@ -51,24 +48,30 @@ pub(super) struct Filled {
     pub(super) valid: usize,
 }
 
-/// Those of this process: MSPTI's callbacks are told no client.
+/// The buffers of this process: MSPTI does not pass a client to its callbacks.
 pub(super) static BUFFERS_OF_PROCESS: Buffers = Buffers::new();
 
 impl Buffers {
     const fn new() -> Buffers {
         Buffers {
-            buffers: [const { Buffer::new() }; BUFFERS],
+            buffers: [const {
+                Buffer {
+                    start: AtomicPtr::new(null_mut()),
+                    state: AtomicU8::new(FREE),
+                    valid: AtomicUsize::new(0),
+                }
+            }; BUFFERS],
             scrap: AtomicPtr::new(null_mut()),
             refused: AtomicU64::new(0),
         }
     }
 
-    /// Takes the address space, once; whether there is enough.
+    /// Takes the address space, once. Returns true if there is enough.
     pub(super) fn prepare(&self) -> bool {
         let starts = self.buffers.iter().map(|buffer| &buffer.start);
         for start in starts.chain([&self.scrap]) {
             if start.load(Ordering::Relaxed).is_null() {
-                // SAFETY: `malloc` may be called by anybody; the buffer is never given back.
+                // SAFETY: `malloc` may be called by any thread; the buffer is never given back.
                 let bytes = unsafe { libc::malloc(BYTES) };
                 start.store(bytes.cast(), Ordering::Release);
             }
@@ -76,7 +79,7 @@ impl Buffers {
         !self.scrap.load(Ordering::Relaxed).is_null()
     }
 
-    /// A buffer for MSPTI to fill.
+    /// Returns a buffer for MSPTI to fill.
     fn give(&self) -> *mut u8 {
         for buffer in &self.buffers {
             let start = buffer.start.load(Ordering::Acquire);
@@ -87,7 +90,7 @@ impl Buffers {
         self.scrap.load(Ordering::Acquire)
     }
 
-    /// Takes a buffer back, if it is one of these.
+    /// Takes a buffer back, if it is ours.
     fn take_back(&self, start: *mut u8, valid: usize) {
         if start.is_null() {
             return;
@@ -106,7 +109,7 @@ impl Buffers {
         }
     }
 
-    /// A buffer that waits to be read. One thread at a time may ask, and must release it.
+    /// Returns a buffer that waits to be read. Only one thread at a time may ask, and it must release the buffer.
     pub(super) fn filled(&self) -> Option<Filled> {
         let is_full = |buffer: &Buffer| buffer.state.load(Ordering::Acquire) == FULL;
         let place = self.buffers.iter().position(is_full)?;
@@ -118,35 +121,26 @@ impl Buffers {
         })
     }
 
-    /// It was read.
+    /// Frees a buffer that was read.
     pub(super) fn release(&self, filled: Filled) {
         self.buffers[filled.place].changes(FULL, FREE);
     }
 
-    /// Records that found no room since this was asked last.
+    /// Returns how many records found no room since the last call.
     pub(super) fn take_refused(&self) -> u64 {
         self.refused.swap(0, Ordering::Relaxed)
     }
 }
 
 impl Buffer {
-    const fn new() -> Buffer {
-        Buffer {
-            start: AtomicPtr::new(null_mut()),
-            state: AtomicU8::new(FREE),
-            valid: AtomicUsize::new(0),
-        }
-    }
-
     fn changes(&self, from: u8, to: u8) -> bool {
-        let order = Ordering::AcqRel;
-        self.state
-            .compare_exchange(from, to, order, Ordering::Relaxed)
-            .is_ok()
+        let (set, failed) = (Ordering::AcqRel, Ordering::Relaxed);
+        let changed = self.state.compare_exchange(from, to, set, failed);
+        changed.is_ok()
     }
 }
 
-/// MSPTI needs a buffer.
+/// Gives MSPTI a buffer.
 pub(super) unsafe extern "C" fn requested(
     buffer: *mut *mut u8,
     size: *mut usize,
@@ -155,7 +149,7 @@ pub(super) unsafe extern "C" fn requested(
     if buffer.is_null() || size.is_null() || records.is_null() {
         return;
     }
-    // SAFETY: MSPTI hands in three places to write to.
+    // SAFETY: MSPTI passes three places to write to.
     unsafe { buffer.write(BUFFERS_OF_PROCESS.give()) };
     // SAFETY: as above.
     unsafe { size.write(BYTES) };
@@ -163,7 +157,7 @@ pub(super) unsafe extern "C" fn requested(
     unsafe { records.write(0) };
 }
 
-/// MSPTI gives a buffer back.
+/// Takes a buffer back from MSPTI.
 pub(super) unsafe extern "C" fn completed(buffer: *mut u8, _size: usize, valid: usize) {
     BUFFERS_OF_PROCESS.take_back(buffer, valid);
 }
@@ -201,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_or_not_given_is_left_alone() {
+    fn a_buffer_that_is_not_ours_or_not_given_is_left_alone() {
         let buffers = Buffers::new();
         assert!(buffers.prepare());
         let start = buffers.give();

@@ -1,9 +1,7 @@
 //! The functions of MSPTI, and the records in its buffers.
 #![expect(unsafe_code, reason = "calls MSPTI, and reads its buffers")]
 
-use super::Recorded;
 use super::buffers::{self, BUFFERS_OF_PROCESS, Filled, RECORD};
-use super::kernel::Kernel;
 use ascend_sys::mspti::{
     msptiActivityCommunication, msptiActivityDisable, msptiActivityEnable, msptiActivityFlushAll,
     msptiActivityGetNextRecord, msptiActivityKernel, msptiActivityRegisterCallbacks,
@@ -14,14 +12,50 @@ use ascend_sys::types::{
     MSPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, MSPTI_SUCCESS, c_char, msptiResult,
 };
 use ascend_sys::{Candidates, Library, MissingSymbol, Mspti, mspti};
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
 
-/// MSPTI.
+/// A kernel that has run, or a collective.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kernel {
+    /// The driver's number of the device.
+    pub(crate) device: u32,
+    /// The stream; in a replay perhaps one of the graph's own.
+    pub(crate) stream: u32,
+    /// When it began and ended, by MSPTI's idea of the wall clock, in ns.
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: i64,
+    /// Correlation of the launch; in a replay the one of the capture.
+    pub(crate) correlation: u64,
+    pub(crate) name: Arc<str>,
+    /// The communicator of a collective.
+    pub(crate) comm: Option<Arc<str>>,
+    /// Number of the record in the order in which records began to wait for their launch; 0 before.
+    pub(crate) number: u64,
+}
+
+/// Key of a record that waits for its launch: its start, and its number.
+pub(crate) type Key = (i64, u64);
+
+impl Kernel {
+    pub(crate) fn is_collective(&self) -> bool {
+        self.comm.is_some()
+    }
+
+    pub(crate) fn key(&self) -> Key {
+        (self.start_ns, self.number)
+    }
+
+    /// Returns what distinguishes it from the other kernels of a replay. Each replay has it again.
+    pub(crate) fn id(&self) -> (bool, u64) {
+        (self.is_collective(), self.correlation)
+    }
+}
+
+/// The library, and our subscription.
 #[derive(Debug)]
 pub(super) struct Vendor {
     subscribe: msptiSubscribe,
@@ -31,18 +65,19 @@ pub(super) struct Vendor {
     disable: msptiActivityDisable,
     next: msptiActivityGetNextRecord,
     flush: msptiActivityFlushAll,
-    /// Whether collectives are recorded.
-    has_collectives: Cell<bool>,
+    /// True if collectives are recorded.
+    has_collectives: bool,
     /// Our own subscription, while there is one.
     subscriber: Option<AtomicPtr<c_void>>,
+    names: Names,
 }
 
-/// The texts of records: each stays where it is while the process lives.
+/// The texts of records, by their addresses: MSPTI keeps each one while the process lives.
 #[derive(Debug, Default)]
-pub(super) struct Names(BTreeMap<usize, Arc<str>>);
+struct Names(BTreeMap<usize, Arc<str>>);
 
 impl Vendor {
-    /// Opens the library; or the reason why that cannot be.
+    /// Opens the library. The error is the reason why that cannot be.
     pub(super) fn load(simulated: bool) -> Result<Vendor, String> {
         let library = match simulated {
             true => Library::open_simulator().and_then(|own| own.simulator_face("libmspti.so")),
@@ -58,18 +93,19 @@ impl Vendor {
             disable: there(functions.msptiActivityDisable)?,
             next: there(functions.msptiActivityGetNextRecord)?,
             flush: there(functions.msptiActivityFlushAll)?,
-            has_collectives: Cell::new(false),
+            has_collectives: false,
             subscriber: None,
+            names: Names::default(),
         })
     }
 
-    /// Subscribes, if nobody else has, and has kernels recorded from now on; what else is, or the reason why that cannot be.
-    pub(super) fn subscribe(&mut self) -> Result<Recorded, String> {
+    /// Subscribes, if nobody else has, and starts to record kernels. Returns true if collectives are recorded too, or the reason why that cannot be.
+    pub(super) fn subscribe(&mut self) -> Result<bool, String> {
         if !BUFFERS_OF_PROCESS.prepare() {
             return Err("there is no memory for its records".to_owned());
         }
         let mut subscriber = null_mut();
-        // Before all else: callbacks take the place of those of another client, who must be there first if there is one.
+        // Before anything else: our callbacks would replace the ones of another client, and subscribing fails if there is one.
         // SAFETY: `subscriber` is writable for the call; no callback is asked for.
         let code = unsafe { (self.subscribe)(&raw mut subscriber, None, null_mut()) };
         done("msptiSubscribe", code)?;
@@ -80,60 +116,59 @@ impl Vendor {
         enabled.inspect_err(|_| self.unsubscribe())
     }
 
-    /// Whether we have.
+    /// Returns true if we are subscribed.
     pub(super) fn is_subscribed(&self) -> bool {
         self.subscriber.is_some()
     }
 
-    /// Takes our own subscription back, if there is one: only that gives the devices' channels back.
+    /// Ends our own subscription, if there is one: only that gives the devices' channels back.
     pub(super) fn unsubscribe(&mut self) {
         if let Some(subscriber) = self.subscriber.take() {
-            // SAFETY: it is our own, and there still.
+            // SAFETY: it is our own, and still there.
             unsafe { (self.unsubscribe)(subscriber.into_inner()) };
         }
     }
 
-    /// Has kernels recorded, and collectives where this MSPTI knows them.
-    pub(super) fn enable(&self) -> Result<Recorded, String> {
+    /// Starts to record kernels, and collectives if this MSPTI knows them: then it returns true.
+    pub(super) fn enable(&mut self) -> Result<bool, String> {
         // SAFETY: takes an integer.
         let code = unsafe { (self.enable)(MSPTI_ACTIVITY_KIND_KERNEL) };
         done("msptiActivityEnable", code)?;
         // SAFETY: as above.
         let code = unsafe { (self.enable)(MSPTI_ACTIVITY_KIND_COMMUNICATION) };
-        let collectives = code == MSPTI_SUCCESS;
-        self.has_collectives.set(collectives);
-        Ok(Recorded { collectives })
+        self.has_collectives = code == MSPTI_SUCCESS;
+        Ok(self.has_collectives)
     }
 
-    /// Ends that; records of what has run until now still come.
-    pub(super) fn disable(&self) {
+    /// Ends recording. Records of what has run until now still come.
+    pub(super) fn disable(&mut self) {
         // SAFETY: takes an integer; it was enabled by us.
         unsafe { (self.disable)(MSPTI_ACTIVITY_KIND_KERNEL) };
-        if self.has_collectives.take() {
+        if std::mem::take(&mut self.has_collectives) {
             // SAFETY: as above.
             unsafe { (self.disable)(MSPTI_ACTIVITY_KIND_COMMUNICATION) };
         }
     }
 
-    /// Has all buffers given back that hold records.
+    /// Makes MSPTI give back all buffers that hold records.
     pub(super) fn flush(&self) {
         // SAFETY: takes an integer.
         unsafe { (self.flush)(0) };
     }
 
-    /// Reads all buffers that were given back; how many records could not be read. One thread at a time.
-    pub(super) fn read(&self, names: &mut Names, mut take: impl FnMut(Kernel)) -> u64 {
+    /// Reads all buffers that were given back. Returns how many records could not be read. Only one thread may call it at a time.
+    pub(super) fn read(&mut self, mut take: impl FnMut(Kernel)) -> u64 {
         let mut unreadable = 0;
         while let Some(filled) = BUFFERS_OF_PROCESS.filled() {
-            unreadable += self.read_one(filled, names, &mut take);
+            unreadable += self.read_one(filled, &mut take);
             BUFFERS_OF_PROCESS.release(filled);
         }
         unreadable
     }
 
-    fn read_one(&self, filled: Filled, names: &mut Names, take: &mut impl FnMut(Kernel)) -> u64 {
+    fn read_one(&mut self, filled: Filled, take: &mut impl FnMut(Kernel)) -> u64 {
         let (mut end, mut unreadable) = (0, 0);
-        // Where the last buffer was not read to its end, this one would be begun in the middle.
+        // If the last buffer was not read to its end, MSPTI would start in the middle of this one.
         self.next_record(Filled { valid: 0, ..filled });
         while let Some(offset) = self.next_record(filled) {
             let rest = filled.valid - offset;
@@ -141,7 +176,7 @@ impl Vendor {
             let bytes =
                 unsafe { std::slice::from_raw_parts(filled.start.wrapping_add(offset), rest) };
             end = (offset + length(bytes)).min(filled.valid);
-            match names.read(bytes) {
+            match self.names.read(bytes) {
                 Some(kernel) => take(kernel),
                 None => unreadable += 1,
             }
@@ -149,7 +184,7 @@ impl Vendor {
         unreadable + (filled.valid - end).div_ceil(RECORD) as u64
     }
 
-    /// Where in the buffer its next record lies.
+    /// Returns the offset of the next record in the buffer.
     fn next_record(&self, filled: Filled) -> Option<usize> {
         let mut record = null_mut();
         // SAFETY: the buffer was given back with as many valid bytes; `record` is writable for the call.
@@ -160,42 +195,44 @@ impl Vendor {
 }
 
 impl Names {
-    /// What the record at the start of `bytes` tells of, if the device's times are known.
+    /// Reads the record at the start of `bytes`, if it has the device's times.
     fn read(&mut self, bytes: &[u8]) -> Option<Kernel> {
-        match msptiActivityCommunication::read(bytes) {
+        let kernel = match msptiActivityCommunication::read(bytes) {
             Some(record) => self.collective(&record),
             None => self.kernel(&msptiActivityKernel::read(bytes)?),
+        };
+        let is_timed = kernel.start_ns > 0 && kernel.end_ns >= kernel.start_ns;
+        is_timed.then_some(kernel)
+    }
+
+    fn kernel(&mut self, record: &msptiActivityKernel) -> Kernel {
+        Kernel {
+            device: record.device_id,
+            stream: record.stream_id,
+            start_ns: record.start.cast_signed(),
+            end_ns: record.end.cast_signed(),
+            correlation: record.correlation_id,
+            name: self.text(record.name, "kernel"),
+            comm: None,
+            number: 0,
         }
     }
 
-    fn kernel(&mut self, record: &msptiActivityKernel) -> Option<Kernel> {
-        let (start_ns, end_ns) = times(record.start, record.end)?;
-        Some(Kernel {
+    fn collective(&mut self, record: &msptiActivityCommunication) -> Kernel {
+        Kernel {
             device: record.device_id,
             stream: record.stream_id,
-            start_ns,
-            end_ns,
+            start_ns: record.start.cast_signed(),
+            end_ns: record.end.cast_signed(),
             correlation: record.correlation_id,
-            name: self.of(record.name, "kernel"),
-            comm: None,
-        })
+            name: self.text(record.name, "collective"),
+            comm: Some(self.text(record.comm_name, "unknown")),
+            number: 0,
+        }
     }
 
-    fn collective(&mut self, record: &msptiActivityCommunication) -> Option<Kernel> {
-        let (start_ns, end_ns) = times(record.start, record.end)?;
-        Some(Kernel {
-            device: record.device_id,
-            stream: record.stream_id,
-            start_ns,
-            end_ns,
-            correlation: record.correlation_id,
-            name: self.of(record.name, "collective"),
-            comm: Some(self.of(record.comm_name, "unknown")),
-        })
-    }
-
-    /// A text of a record, or this word where it has none.
-    fn of(&mut self, name: *const c_char, without: &str) -> Arc<str> {
+    /// Returns a text of a record, or `without` if it has none.
+    fn text(&mut self, name: *const c_char, without: &str) -> Arc<str> {
         if name.is_null() {
             return without.into();
         }
@@ -208,7 +245,7 @@ impl Names {
     }
 }
 
-/// How long the record at the start of `bytes` is.
+/// Returns the length of the record at the start of `bytes`.
 fn length(bytes: &[u8]) -> usize {
     match mspti::kind(bytes) {
         Some(MSPTI_ACTIVITY_KIND_COMMUNICATION) => size_of::<msptiActivityCommunication>(),
@@ -216,18 +253,11 @@ fn length(bytes: &[u8]) -> usize {
     }
 }
 
-/// The times of a record, if they are known.
-fn times(start: u64, end: u64) -> Option<(i64, i64)> {
-    let is_known = start != 0 && end >= start;
-    let times = || Some((i64::try_from(start).ok()?, i64::try_from(end).ok()?));
-    is_known.then(times).flatten()
-}
-
 fn there<F>(function: Result<F, MissingSymbol>) -> Result<F, String> {
     function.map_err(|missing| missing.to_string())
 }
 
-/// The outcome of a call, in words.
+/// Turns the code of a call into a result with a text.
 fn done(call: &str, code: msptiResult) -> Result<(), String> {
     use ascend_sys::types::MSPTI_ERROR_WITHOUT_LD_PRELOAD;
     match code {
@@ -246,7 +276,7 @@ mod tests {
     use std::ptr::null;
 
     #[test]
-    fn a_record_without_texts_has_a_word_for_each() {
+    fn a_record_without_texts_has_a_default_for_each() {
         let record = msptiActivityCommunication {
             kind: MSPTI_ACTIVITY_KIND_COMMUNICATION,
             data_type: 0,
@@ -261,13 +291,13 @@ mod tests {
             correlation_id: 3,
             padding: [],
         };
-        let kernel = Names::default().collective(&record).unwrap();
+        let kernel = Names::default().collective(&record);
         assert_eq!(
             (&*kernel.name, kernel.comm.as_deref()),
             ("collective", Some("unknown"))
         );
         let name = c"allreduce".as_ptr();
-        let named = Names::default().of(name, "kernel");
+        let named = Names::default().text(name, "kernel");
         assert_eq!(&*named, "allreduce");
     }
 }

@@ -1,72 +1,72 @@
-//! A cache of the facts about the streams that a thread launched into last: they stay true until a stream is made or goes, wherever. A thread may change its context or device meanwhile: a stream keeps
-//! its own, and an event is refused where the thread's is another.
+//! A thread's cache of where the streams are that it launched into last. An entry is valid until any stream is made or destroyed. The thread may change
+//! its context or device in the meantime: a stream keeps its own, and the runtime refuses an event if the thread has another.
 
 use super::{Context, Stream};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Streams in the cache of a thread.
-const PLACES: usize = 8;
+/// Entries in the cache of a thread.
+const ENTRIES: usize = 8;
 
-/// Where a stream is.
+/// Place of a stream.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StreamFacts {
+pub(crate) struct StreamPlace {
     pub(crate) context: Context,
     pub(crate) stream_id: i32,
-    /// As the program counts its devices.
+    /// The device, as the program counts its devices.
     pub(crate) device: i32,
 }
 
-/// A stream in the cache, with its facts at that age.
+/// An entry: a stream, and its place at that age.
 #[derive(Clone, Copy)]
-struct Place {
+struct Entry {
     stream: Stream,
     age: u64,
-    facts: StreamFacts,
+    place: StreamPlace,
 }
 
 thread_local! {
-    static PLACES_OF_THREAD: [Cell<Option<Place>>; PLACES] =
-        const { [const { Cell::new(None) }; PLACES] };
+    static ENTRIES_OF_THREAD: [Cell<Option<Entry>>; ENTRIES] =
+        const { [const { Cell::new(None) }; ENTRIES] };
 }
 
-/// How often a stream was made or went. A handle, and an id, may come again with a new one.
+/// Number of streams that were made or destroyed. A new stream may have the handle and the id of an old one.
 static AGE: AtomicU64 = AtomicU64::new(0);
-/// Whether the runtime reports each of these changes.
+/// True if the runtime reports each of these changes.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// The runtime reports each stream that is made or goes.
+/// Allows caching: the runtime reports each stream that is made or destroyed.
 pub(crate) fn rely_on_runtime() {
     IS_WATCHED.store(true, Ordering::Relaxed);
 }
 
-/// A stream was made or goes.
+/// Makes every entry invalid: a stream was made or is destroyed.
 pub(crate) fn change() {
     AGE.fetch_add(1, Ordering::AcqRel);
 }
 
-/// When it is now; to be asked before anything is asked of a stream.
+/// Returns the age of an entry that is made from now on. Ask for it before anything is asked about the stream.
 pub(crate) fn age() -> u64 {
     AGE.load(Ordering::Acquire)
 }
 
-/// The facts about a stream, if the calling thread has them. The default stream is another one in each context, so it is never cached.
-pub(crate) fn get(stream: Stream, age: u64) -> Option<StreamFacts> {
-    let place = PLACES_OF_THREAD.with(|places| place_of(places, stream).get())?;
-    (place.stream == stream && place.age == age).then_some(place.facts)
+/// Returns the place of a stream, if the calling thread has it in its cache. The default stream differs between contexts, so it is never there.
+pub(crate) fn get(stream: Stream, age: u64) -> Option<StreamPlace> {
+    let entry = ENTRIES_OF_THREAD.with(|entries| entry_of(entries, stream).get())?;
+    (entry.stream == stream && entry.age == age).then_some(entry.place)
 }
 
-/// Remembers the facts about a stream at that age.
-pub(crate) fn set(stream: Stream, age: u64, facts: StreamFacts) {
+/// Stores the place of a stream at that age.
+pub(crate) fn set(stream: Stream, age: u64, place: StreamPlace) {
     if stream.0 != 0 && IS_WATCHED.load(Ordering::Relaxed) {
-        let place = Place { stream, age, facts };
-        PLACES_OF_THREAD.with(|places| place_of(places, stream).set(Some(place)));
+        let entry = Entry { stream, age, place };
+        ENTRIES_OF_THREAD.with(|entries| entry_of(entries, stream).set(Some(entry)));
     }
 }
 
-fn place_of(places: &[Cell<Option<Place>>; PLACES], stream: Stream) -> &Cell<Option<Place>> {
+fn entry_of(entries: &[Cell<Option<Entry>>; ENTRIES], stream: Stream) -> &Cell<Option<Entry>> {
     let hash = (stream.0 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61;
-    &places[usize::try_from(hash).unwrap_or(0) % PLACES]
+    &entries[usize::try_from(hash).unwrap_or(0) % ENTRIES]
 }
 
 #[cfg(test)]
@@ -74,18 +74,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_facts_about_a_stream_end_when_any_is_made_or_goes() {
-        let facts = StreamFacts {
+    fn the_cached_places_end_when_any_stream_is_made_or_destroyed() {
+        let place = StreamPlace {
             context: Context(1),
             stream_id: 4,
             device: 0,
         };
-        let id = |stream| get(stream, age()).map(|facts| facts.stream_id);
-        set(Stream(0x70), age(), facts);
-        assert_eq!(id(Stream(0x70)), None, "nobody would tell");
+        let id = |stream| get(stream, age()).map(|place| place.stream_id);
+        set(Stream(0x70), age(), place);
+        assert_eq!(id(Stream(0x70)), None, "nobody would report a change");
         rely_on_runtime();
-        set(Stream(0x70), age(), facts);
-        set(Stream(0), age(), facts);
+        set(Stream(0x70), age(), place);
+        set(Stream(0), age(), place);
         assert_eq!(
             (id(Stream(0x70)), id(Stream(0)), id(Stream(0x71))),
             (Some(4), None, None)
@@ -95,7 +95,7 @@ mod tests {
         let before = age();
         change();
         assert_eq!(id(Stream(0x70)), None);
-        set(Stream(0x70), before, facts);
+        set(Stream(0x70), before, place);
         assert_eq!(id(Stream(0x70)), None, "it was asked before the change");
     }
 }

@@ -1,19 +1,18 @@
-//! The thread of a stream: executes its tasks in order, takes their time, and writes down when they really ran.
+//! The thread of a stream: executes its tasks in order, takes their time, and records when they really ran.
 
+use super::{Stream, Task};
 use crate::clock::{now_ns, sleep_exactly, wait_until};
-use crate::device::Device;
+use crate::config::config;
 use crate::faults::Site;
-use crate::graph::{Captured, Replay};
-use crate::mspti::Ran;
-use crate::runtime::runtime;
-use crate::stream::{Stream, Task};
-use crate::truth::Entry;
-use crate::work::Work;
+use crate::mspti::{Ran, mspti};
+use crate::truth::{Entry, truth};
+use crate::work::{Captured, Replay, Work};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-/// Until the stream is closed.
-pub(crate) fn run(stream: &Arc<Stream>) {
+/// Executes tasks until the stream is closed.
+pub(super) fn run(stream: &Arc<Stream>) {
     sleep_exactly();
     let mut batch = VecDeque::new();
     while stream.take(&mut batch) {
@@ -21,23 +20,23 @@ pub(crate) fn run(stream: &Arc<Stream>) {
             if !(stream.executes() && execute(stream, &task)) {
                 task.work.drop_undone();
             }
-            // What a lost device does not execute stays undone, for those who wait for the stream.
-            if stream.device.check().is_ok() {
+            // A task that a lost device does not execute stays undone for threads that wait for the stream.
+            if stream.home.device.check().is_ok() {
                 stream.finish(task.seq);
             }
         }
     }
 }
 
-/// False when the device is lost at this task.
+/// Executes a task. Returns false if the device is lost at this task.
 fn execute(stream: &Stream, task: &Task) -> bool {
-    if let Some(code) = runtime().config.faults.value(Site::DeviceLost) {
-        stream.device.lose(code);
+    if let Some(code) = config().faults.value(Site::DeviceLost) {
+        stream.home.device.lose(code);
         return false;
     }
     let start_ns = now_ns();
     let end_ns = perform(stream, &task.work, start_ns, task);
-    tell(stream, task, &task.work, start_ns, end_ns, None);
+    record(stream, task, &task.work, start_ns, end_ns, None);
     log(
         stream,
         task.correlation,
@@ -52,7 +51,7 @@ fn execute(stream: &Stream, task: &Task) -> bool {
 
 /// Takes the time of the work, and returns when it was over.
 fn perform(stream: &Stream, work: &Work, start_ns: u64, task: &Task) -> u64 {
-    let config = &runtime().config;
+    let config = config();
     let after = |duration_ns: u64| match duration_ns {
         0 => now_ns(),
         _ => wait_until(start_ns + duration_ns, config.spin_ns),
@@ -74,11 +73,11 @@ fn perform(stream: &Stream, work: &Work, start_ns: u64, task: &Task) -> u64 {
             after(config.hccl_ns)
         }
         Work::Wait { event, record } => {
-            event.wait_on_device(*record, stream);
+            event.wait_on_device(*record, || stream.executes());
             now_ns()
         }
         Work::Callback(callback) => {
-            callback.call(stream);
+            callback.call(|| stream.executes());
             now_ns()
         }
         Work::Replay(replay) => run_graph(stream, replay, task),
@@ -88,33 +87,31 @@ fn perform(stream: &Stream, work: &Work, start_ns: u64, task: &Task) -> u64 {
     }
 }
 
-/// What others may see only once the truth is written.
+/// Publishes the outcome of the work. Others may see it only once the truth is written.
 fn complete(stream: &Stream, work: &Work, end_ns: u64) {
-    let faults = &runtime().config.faults;
+    let faults = &config().faults;
     match work {
         Work::Kernel { .. } => {
-            if let Some(code) = faults.value(Site::Kernel)
-                && let Some(context) = runtime().contexts.get(stream.context)
-            {
-                context.fail(code);
+            if let Some(code) = faults.value(Site::Kernel) {
+                stream.home.error.store(code, Ordering::Relaxed);
             }
         }
         Work::Record { event, record } => {
             let late_us = faults.value(Site::SlowCompletion).unwrap_or(0);
             let visible_ns = end_ns + u64::from(late_us.max(0).cast_unsigned()) * 1000;
-            event.complete(*record, stream.device.clock.ticks(end_ns), visible_ns);
+            event.complete(*record, stream.home.device.clock.ticks(end_ns), visible_ns);
         }
         Work::Reset { event, covers } => event.reset(*covers),
         _ => {}
     }
 }
 
-/// The graph's tasks one after another.
+/// Runs the graph's tasks one after another. Returns when the last one was over.
 fn run_graph(stream: &Stream, replay: &Replay, task: &Task) -> u64 {
     for captured in replay.tasks.iter() {
         let start_ns = now_ns();
         let end_ns = perform(stream, &captured.work, start_ns, task);
-        tell(
+        record(
             stream,
             task,
             &captured.work,
@@ -122,7 +119,7 @@ fn run_graph(stream: &Stream, replay: &Replay, task: &Task) -> u64 {
             end_ns,
             Some((replay.model, own_stream(stream, replay, captured))),
         );
-        let own_stream = match runtime().config.mspti.in_launch_stream {
+        let own_stream = match config().mspti.in_launch_stream {
             true => stream.id,
             false => own_stream(stream, replay, captured),
         };
@@ -139,36 +136,34 @@ fn run_graph(stream: &Stream, replay: &Replay, task: &Task) -> u64 {
     now_ns()
 }
 
-/// The graph's own stream that a task belongs to.
+/// Returns the id of the graph's own stream that a task belongs to.
 fn own_stream(stream: &Stream, replay: &Replay, captured: &Captured) -> i32 {
     let own = replay.streams.get(captured.part);
     own.copied().unwrap_or(stream.id)
 }
 
-/// What the device logs of a kernel or a collective, for MSPTI.
+/// Logs a kernel or a collective of the device, for MSPTI.
 fn log(stream: &Stream, correlation: u64, work: &Work, id: i32, start_ns: u64, end_ns: u64) {
     let (name, comm) = match work {
         Work::Kernel { function, .. } => (function.name.as_str(), None),
         Work::Collective { name, comm, .. } => (*name, Some(Arc::clone(comm))),
         _ => return,
     };
-    if correlation != 0
-        && let Ok(device) = Device::by_user(stream.device.user)
-    {
-        let clock = &device.clock;
-        runtime().mspti.ran(Ran {
-            device: stream.device.logical,
+    if correlation != 0 {
+        let device = &stream.home.device;
+        mspti().ran(Ran {
+            device: Arc::clone(device),
             stream: id,
             correlation,
             name: name.to_owned(),
             comm,
-            ticks: (clock.ticks(start_ns), clock.ticks(end_ns)),
-            clock,
+            ticks: (device.clock.ticks(start_ns), device.clock.ticks(end_ns)),
         });
     }
 }
 
-fn tell(
+/// Writes a line of the truth.
+fn record(
     stream: &Stream,
     task: &Task,
     work: &Work,
@@ -176,14 +171,15 @@ fn tell(
     end_ns: u64,
     graph: Option<(u32, i32)>,
 ) {
-    if runtime().truth.is_none() {
+    if truth().is_none() {
         return;
     }
     let (kind, name) = work.names();
-    let clock = &stream.device.clock;
+    let device = &stream.home.device;
+    let clock = &device.clock;
     stream.truth.push(&Entry {
-        device: stream.device.user,
-        physical: stream.device.physical,
+        device: device.user,
+        physical: device.physical,
         stream: stream.id,
         kind,
         name,

@@ -1,4 +1,4 @@
-//! The records of an event, by number: what the host has asked for, what the device has come to, what a reset took back.
+//! The records of an event, by number: the ones that the host has asked for, that the device has reached, and that a reset has taken back.
 
 use crate::clock::now_ns;
 
@@ -18,23 +18,23 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// The host records once more: the number of that.
+    /// Adds a record of the host. Returns its number.
     pub(crate) fn add(&mut self) -> u64 {
         self.recorded += 1;
         self.recorded
     }
 
-    /// The last record.
+    /// Returns the number of the last record.
     pub(crate) fn last(&self) -> u64 {
         self.recorded
     }
 
-    /// What a stream has to wait for; 0 where there is nothing.
+    /// Returns the record that a stream has to wait for; 0 for none.
     pub(crate) fn awaited(&self) -> u64 {
         if self.is_recorded() { self.recorded } else { 0 }
     }
 
-    /// Whether there is a record, under way or done, that no reset took back.
+    /// Returns true if there is a record, under way or done, that no reset took back.
     pub(crate) fn is_recorded(&self) -> bool {
         let counts = if self.recorded > self.completed {
             self.recorded
@@ -44,27 +44,27 @@ impl Records {
         counts > self.reset_at
     }
 
-    /// Whether the device has come to this record.
+    /// Returns true if the device has reached this record.
     pub(crate) fn has_completed(&self, record: u64) -> bool {
         self.completed >= record
     }
 
-    /// Whether the host sees that the last one has completed.
+    /// Returns true if the host sees that the last one has completed.
     pub(crate) fn is_complete(&self) -> bool {
         self.completed == self.recorded && self.unseen_ns() == 0
     }
 
-    /// For how long the host does not see the last completion yet.
+    /// Returns how long it takes until the host sees the last completion.
     pub(crate) fn unseen_ns(&self) -> u64 {
         self.visible_ns.saturating_sub(now_ns())
     }
 
-    /// The device's time at the last one that completed.
+    /// Returns the device's time at the last one that completed.
     pub(crate) fn ticks(&self) -> u64 {
         self.ticks
     }
 
-    /// The device has come to a record.
+    /// Completes a record that the device has reached.
     pub(crate) fn complete(&mut self, record: u64, ticks: u64, visible_ns: u64) {
         self.completed = self.completed.max(record);
         if record > self.stamped {
@@ -74,12 +74,12 @@ impl Records {
         }
     }
 
-    /// The device never comes to a record: nobody waits for it any more, and the event is what it was before.
+    /// Drops a record that the device will never reach: nothing waits for it any more, and the event is as it was before.
     pub(crate) fn drop(&mut self, record: u64) {
         self.completed = self.completed.max(record);
     }
 
-    /// The device has come to a reset, of this record and those before; none: of those it has come to.
+    /// Takes back all records up to this one, because the device has reached a reset; `None` takes back the ones that it has reached.
     pub(crate) fn reset(&mut self, covers: Option<u64>) {
         let covers = covers.unwrap_or(self.completed);
         self.reset_at = self.reset_at.max(covers);

@@ -1,0 +1,149 @@
+//! Streams and events: made and destroyed, and the records, waits and resets of events in streams.
+
+use super::Runtime;
+use crate::Outcome;
+use crate::context::Context;
+use crate::event::Event;
+use crate::handle::Handle;
+use crate::stream::Stream;
+use crate::work::Work;
+use ascend_sys::codes::*;
+use ascend_sys::types::*;
+use std::sync::Arc;
+
+impl Runtime {
+    /// Makes a stream of a context; with `of_model` one that a graph owns.
+    pub(crate) fn new_stream(&self, context: &Context, of_model: bool) -> Outcome<Arc<Stream>> {
+        let id = context.device.take_stream_id()?;
+        let new = |handle| Arc::new(Stream::new(handle, id, context.home(), of_model));
+        Ok(self.streams.add(new))
+    }
+
+    /// Reports to the listeners that a stream was made. They may call the runtime again, so no lock may be held.
+    pub(crate) fn announce(&self, stream: &Stream) {
+        let state = ACL_RT_STREAM_STATE_CREATE_POST;
+        self.listeners.stream(stream.handle, state);
+    }
+
+    /// Reports to the listeners that a stream will be destroyed, while it still answers. As with `announce`, no lock may be held.
+    pub(crate) fn announce_end(&self, stream: &Stream) {
+        let state = ACL_RT_STREAM_STATE_DESTROY_PRE;
+        self.listeners.stream(stream.handle, state);
+    }
+
+    /// Destroys a stream, whose work is dropped. A capture that it is part of is broken.
+    pub(crate) fn destroy_stream(&self, stream: &Stream) {
+        if self.streams.remove(stream.handle).is_none() {
+            return;
+        }
+        stream.close();
+        if let Some(capture) = stream.capture() {
+            let ended = self.captures.leave(&capture, stream.handle);
+            if !ended.streams.is_empty() {
+                stream.set_capture(None);
+            }
+            self.release(&ended.streams);
+        }
+    }
+
+    /// Frees streams whose capture has ended.
+    pub(super) fn release(&self, streams: &[Handle]) {
+        for stream in streams
+            .iter()
+            .filter_map(|stream| self.streams.get(*stream))
+        {
+            stream.set_capture(None);
+        }
+    }
+
+    pub(super) fn destroy_streams(&self, streams: impl Iterator<Item = Handle>) {
+        for stream in streams.filter_map(|stream| self.streams.get(stream)) {
+            self.destroy_stream(&stream);
+        }
+    }
+
+    /// Makes an event of a context's device.
+    pub(crate) fn new_event(&self, context: &Context, flags: u32, ex: bool) -> Arc<Event> {
+        let new = |handle| Arc::new(Event::new(handle, &context.device, flags, ex));
+        self.events.add(new)
+    }
+
+    pub(crate) fn event(&self, event: aclrtEvent) -> Outcome<Arc<Event>> {
+        let found = self.events.get(Handle::of(event));
+        found.ok_or(ACL_ERROR_RT_PARAM_INVALID)
+    }
+
+    pub(crate) fn destroy_event(&self, event: aclrtEvent) -> Outcome {
+        let gone = self.events.remove(Handle::of(event));
+        gone.ok_or(ACL_ERROR_RT_PARAM_INVALID)?.free();
+        Ok(())
+    }
+
+    /// Records an event in a stream. In a capture, a timed event is not recorded: the call succeeds and does nothing.
+    pub(crate) fn record(&self, event: &Arc<Event>, stream: &Arc<Stream>) -> Outcome {
+        if stream.of_model {
+            return Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+        }
+        if let Some(capture) = stream.capture() {
+            if !event.is_ex() {
+                return Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+            }
+            if !event.is_timed() {
+                stream.submitted_last(capture.record(stream.handle, event.handle)?);
+                event.record_captured(&capture.status);
+            }
+            return Ok(());
+        }
+        let record = event.begin_record()?;
+        let submitted = stream.submit(Work::Record {
+            event: Arc::clone(event),
+            record,
+        });
+        submitted.inspect_err(|_| event.drop_record(record))
+    }
+
+    /// Makes the later work of a stream wait for the last record of an event. An event that was never recorded delays nothing.
+    pub(crate) fn wait(&self, event: &Arc<Event>, stream: &Arc<Stream>) -> Outcome {
+        let captured = event.capture();
+        let capture = captured.and_then(|status| self.captures.by_status(&status));
+        match (capture, stream.capture()) {
+            (Some(capture), own) => {
+                match own {
+                    None => {
+                        capture.join(stream.handle);
+                        stream.set_capture(Some(Arc::clone(&capture)));
+                    }
+                    Some(own) if Arc::ptr_eq(&own, &capture) => {}
+                    Some(_) => return Err(ACL_ERROR_STREAM_CAPTURE_CONFLICT),
+                }
+                stream.submitted_last(capture.wait(stream.handle, event.handle)?);
+                return Ok(());
+            }
+            (None, Some(capture)) => {
+                capture.status.invalidate();
+                return Err(ACL_ERROR_RT_CAPTURE_DEPENDENCY);
+            }
+            (None, None) => {}
+        }
+        let record = event.begin_wait();
+        let submitted = stream.submit(Work::Wait {
+            event: Arc::clone(event),
+            record,
+        });
+        submitted.inspect_err(|_| event.drop_wait())
+    }
+
+    /// Resets an event in a stream.
+    pub(crate) fn reset(&self, event: &Arc<Event>, stream: &Arc<Stream>) -> Outcome {
+        event.not_ex()?;
+        event.not_captured()?;
+        let covers = match stream.capture() {
+            Some(_) => None,
+            None => Some(event.last_record()),
+        };
+        stream.submit(Work::Reset {
+            event: Arc::clone(event),
+            covers,
+        })
+    }
+}

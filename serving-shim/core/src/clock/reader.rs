@@ -1,0 +1,125 @@
+//! Reads the device's clock between two reads of the host's: through the driver where that works, else through a stream of our own.
+
+use super::Reading;
+use crate::gate::Gate;
+use crate::runtime::ascend::Runtime;
+use crate::runtime::{Bounds, Code, Context, Event, Stream};
+use sa_recorder::now_ns;
+
+/// Number of reads of a reading. The shortest one counts.
+const READS: usize = 3;
+/// Time limit of the round trips of a reading together.
+const ROUND_TRIPS_NS: u64 = 10_000_000;
+/// Looks for the end of a round trip before other threads are let in between two.
+const QUICK_LOOKS: u32 = 50;
+
+/// The reader of a device's clock, by the method that works.
+#[derive(Debug, Default)]
+pub(crate) enum ClockReader {
+    /// None has worked yet.
+    #[default]
+    Untried,
+    /// Its counter, through the driver.
+    Counter,
+    /// An event in a stream that nobody else uses, in the context of a launch.
+    RoundTrip(Context, Stream, Event),
+}
+
+impl ClockReader {
+    /// Returns the name of the method in the trace.
+    pub(crate) fn method(&self) -> &'static str {
+        match self {
+            ClockReader::Counter => "counter",
+            ClockReader::RoundTrip(..) => "round_trip",
+            ClockReader::Untried => "none",
+        }
+    }
+
+    /// Returns true if a reading is cheap and disturbs nobody.
+    pub(crate) fn is_free(&self) -> bool {
+        matches!(self, ClockReader::Counter)
+    }
+
+    /// Reads the clock of a device; the first call chooses the method. Reads nothing once the gate is closed. The calling thread may have another context
+    /// afterwards.
+    pub(crate) fn read(&mut self, runtime: &Runtime, user: i32, gate: &Gate) -> Option<Reading> {
+        if let ClockReader::Untried = self {
+            *self = ClockReader::find(runtime, user)?;
+        }
+        match *self {
+            ClockReader::Counter => shortest(|| runtime.clock(user)),
+            ClockReader::RoundTrip(context, stream, event) => {
+                runtime.enter(context).ok()?;
+                let end_ns = now_ns() + ROUND_TRIPS_NS;
+                shortest(|| {
+                    let is_over = || gate.is_closed() || now_ns() > end_ns;
+                    round_trip(runtime, stream, event, is_over)
+                })
+            }
+            ClockReader::Untried => None,
+        }
+    }
+
+    fn find(runtime: &Runtime, user: i32) -> Option<ClockReader> {
+        if runtime.clock(user).is_ok() {
+            return Some(ClockReader::Counter);
+        }
+        let context = runtime.context().ok()?;
+        let stream = runtime.create_stream().ok()?;
+        let event = runtime.create_event();
+        let event = event.inspect_err(|_| runtime.destroy_stream(stream));
+        Some(ClockReader::RoundTrip(context, stream, event.ok()?))
+    }
+
+    /// Gives back what it uses of the device.
+    pub(crate) fn end(&mut self, runtime: &Runtime) {
+        if let ClockReader::RoundTrip(context, stream, event) = *self
+            && runtime.enter(context).is_ok()
+        {
+            runtime.destroy_event(event);
+            runtime.destroy_stream(stream);
+        }
+        *self = ClockReader::Untried;
+    }
+}
+
+/// Returns the reading whose two reads of the host's clock are the closest.
+fn shortest(read: impl Fn() -> Result<Bounds, Code>) -> Option<Reading> {
+    let readings = (0..READS).filter_map(|_| {
+        let before = i64::try_from(now_ns()).ok()?;
+        let Bounds { low_ns, high_ns } = read().ok()?;
+        Some(Reading {
+            device_ns: low_ns,
+            // The counter may have had this value for up to a tick already.
+            low_ns: before - (high_ns - low_ns),
+            high_ns: i64::try_from(now_ns()).ok()?,
+        })
+    });
+    readings.min_by_key(|reading| reading.high_ns - reading.low_ns)
+}
+
+/// Sends an event through a stream, and returns the device's time when the stream reached it.
+fn round_trip(
+    runtime: &Runtime,
+    stream: Stream,
+    event: Event,
+    is_over: impl Fn() -> bool,
+) -> Result<Bounds, Code> {
+    const GIVEN_UP: Code = -1;
+    if is_over() {
+        return Err(GIVEN_UP);
+    }
+    runtime.record(event, stream)?;
+    let mut looks = 0;
+    while !is_over() {
+        if runtime.is_complete(event)? {
+            return runtime.timestamp(event);
+        }
+        looks += 1;
+        match looks < QUICK_LOOKS {
+            true => std::hint::spin_loop(),
+            false => std::thread::yield_now(),
+        }
+    }
+    Err(GIVEN_UP)
+}

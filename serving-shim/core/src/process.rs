@@ -1,0 +1,209 @@
+//! The shim of this process: made by the first launch or capture that is recorded, and ended by the exit. Also what the runtime and interposers report
+//! about the life of streams and devices.
+
+use crate::config::Config;
+use crate::device::Device;
+use crate::gate;
+use crate::pending::Pending;
+use crate::runtime::{Context, Stream, stream_cache, thread};
+use crate::shim::{Shim, after_fork, is_forked};
+use crate::tally::write_instant;
+use crate::timing::Timing;
+use ascend_sys::types::{
+    ACL_RT_DEVICE_STATE_RESET_PRE, ACL_RT_STREAM_STATE_CREATE_POST,
+    ACL_RT_STREAM_STATE_DESTROY_PRE, aclError, aclrtDeviceState, aclrtStream, aclrtStreamState,
+};
+use sa_recorder::{Args, Recorder, host, now_ns};
+use std::ffi::c_void;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Time that an exit waits for the devices' threads.
+const EXIT_WAIT_NS: u64 = 150_000_000;
+/// Time that a launch waits for another thread that makes the shim, and the time between two looks.
+const MAKE_WAIT_NS: u64 = 1_000_000_000;
+const MAKE_NAP: Duration = Duration::from_micros(50);
+
+static SHIM: OnceLock<Shim> = OnceLock::new();
+/// True once a thread makes it, or has made it.
+static MAKING: AtomicBool = AtomicBool::new(false);
+
+/// Returns the shim of this process. The first call makes it. In the child of a fork of a process that had one it times nothing.
+pub(crate) fn shim() -> &'static Shim {
+    if let Some(shim) = SHIM.get() {
+        return shim;
+    }
+    if is_forked() {
+        return idle_shim();
+    }
+    if MAKING.swap(true, Ordering::AcqRel) {
+        return awaited_shim();
+    }
+    let _ = Recorder::get().is_main(); // handlers that are registered later run earlier at the exit
+    host::run_after_fork(after_fork);
+    let config = Config::from_lookup(host::variable);
+    let made = Shim::new(Timing::open(&config, at_exit), config.sample);
+    let shim = SHIM.get_or_init(|| made);
+    let Timing { runtime, mspti, .. } = &shim.timing;
+    let watch = || runtime.watch(Some(device_changes), Some(stream_changes), Some(finalizes));
+    if thread::unnoticed(runtime, watch) {
+        stream_cache::rely_on_runtime();
+    }
+    host::run_at_exit(at_exit);
+    mspti.start(runtime);
+    shim
+}
+
+/// Waits for the shim that another thread is making.
+fn awaited_shim() -> &'static Shim {
+    static HANGS: AtomicBool = AtomicBool::new(false);
+    let end_ns = now_ns() + MAKE_WAIT_NS;
+    while SHIM.get().is_none() && !HANGS.load(Ordering::Relaxed) {
+        if now_ns() > end_ns {
+            HANGS.store(true, Ordering::Relaxed); // no thread waits a second time
+        }
+        host::sleep(MAKE_NAP);
+    }
+    SHIM.get().unwrap_or_else(idle_shim)
+}
+
+/// Returns a shim that times nothing. A thread gets it if making the real one takes more than a second, for example because a library constructor
+/// blocks. So does a child that was forked while its parent was making one.
+fn idle_shim() -> &'static Shim {
+    static IDLE: OnceLock<Shim> = OnceLock::new();
+    IDLE.get_or_init(|| Shim::new(Timing::default(), 1))
+}
+
+/// Returns the shim, if there already is one and its runtime belongs to this process.
+pub(crate) fn existing_shim() -> Option<&'static Shim> {
+    SHIM.get().filter(|_| !is_forked())
+}
+
+/// Ends the shim. Registered several times: the last one must come after what MSPTI registers, so that it runs before that. The first call counts.
+extern "C" fn at_exit() {
+    static BEGAN: AtomicBool = AtomicBool::new(false);
+    if let Some(shim) = existing_shim()
+        && !BEGAN.swap(true, Ordering::AcqRel)
+    {
+        shim.devices().for_each(Device::end);
+        let end_ns = now_ns() + EXIT_WAIT_NS;
+        shim.devices().for_each(|device| device.await_end(end_ns));
+        shim.timing.mspti.end(now_ns() + EXIT_WAIT_NS);
+        // A device's thread that was too slow writes no more slices.
+        shim.timing.tally.give_up();
+        shim.timing.tally.show();
+    }
+}
+
+/// Runs the body of a callback of the runtime; nothing of ours may unwind into it.
+fn guarded(act: impl FnOnce() + std::panic::UnwindSafe) {
+    let _ = std::panic::catch_unwind(act); // a panic has been reported by its hook
+}
+
+extern "C" fn device_changes(device: i32, state: aclrtDeviceState, _: *mut c_void) {
+    if state == ACL_RT_DEVICE_STATE_RESET_PRE {
+        guarded(|| before_reset(device));
+    }
+}
+
+extern "C" fn stream_changes(stream: aclrtStream, state: aclrtStreamState, _: *mut c_void) {
+    match state {
+        ACL_RT_STREAM_STATE_CREATE_POST => guarded(|| stream_created(stream)),
+        ACL_RT_STREAM_STATE_DESTROY_PRE => guarded(|| stream_destroyed(stream)),
+        _ => {}
+    }
+}
+
+extern "C" fn finalizes(_: *mut c_void) -> aclError {
+    guarded(before_finalize);
+    0
+}
+
+/// Reports that a stream was made. Its handle may be the one of an earlier stream.
+pub fn stream_created(stream: *mut c_void) {
+    stream_cache::change();
+    if let Some(shim) = existing_shim() {
+        shim.timing.gate.forget_updates(Stream(stream as usize));
+    }
+}
+
+/// Reports that a stream is about to be destroyed.
+pub fn stream_destroyed(stream: *mut c_void) {
+    stream_cache::change();
+    if let Some(shim) = existing_shim() {
+        let stream = Stream(stream as usize);
+        shim.timing.gate.open(stream);
+        shim.timing.gate.forget_updates(stream);
+        let goes = |pending: &Pending| pending.launched.description.stream == stream;
+        shim.devices().for_each(|one| one.drop_where(goes));
+    }
+}
+
+/// Reports that a context is about to be destroyed, with its streams: nothing more is asked of what is pending there.
+pub fn before_context_destroyed(context: *mut c_void) {
+    stream_cache::change();
+    if let Some(shim) = existing_shim() {
+        let context = Context(context as usize);
+        let goes = |pending: &Pending| pending.context == context;
+        shim.devices().for_each(|one| one.drop_where(goes));
+    }
+}
+
+/// Reports that a context was destroyed.
+pub fn context_destroyed(context: *mut c_void) {
+    if let Some(shim) = existing_shim() {
+        let context = Context(context as usize);
+        shim.timing.gate.forget_context(Some(context));
+    }
+}
+
+/// Reports that a device is about to be reset.
+pub fn before_reset(user: i32) {
+    stream_cache::change();
+    if let Some(shim) = existing_shim()
+        && let Some(device) = shim.devices().find(|one| one.pool.user == user)
+    {
+        let Timing { runtime, gate, .. } = &shim.timing;
+        // A thread may reset another device than the one of its context.
+        if thread::unnoticed(runtime, || runtime.device().ok()) == Some(user) {
+            gate.forget_context(own_context(shim));
+        }
+        device.close();
+    }
+}
+
+/// Reports that the runtime is about to be taken down.
+pub fn before_finalize() {
+    stream_cache::change();
+    if let Some(shim) = existing_shim() {
+        shim.devices().for_each(Device::close);
+        shim.timing.gate.forget_all();
+    }
+}
+
+/// Returns the calling thread's context, if it has one.
+pub(crate) fn own_context(shim: &Shim) -> Option<Context> {
+    let runtime = &shim.timing.runtime;
+    thread::unnoticed(runtime, || runtime.context().ok())
+}
+
+/// Reports that another profiler was started: while one is running, nothing of ours is in the streams.
+pub fn profiler_started(name: &str) {
+    if gate::profiler_started()
+        && let Some(shim) = existing_shim()
+    {
+        shim.timing.mspti.stop(&shim.timing.runtime);
+        write_instant("device_timing_paused", &Args::new().with("by", name));
+    }
+}
+
+/// Reports that another profiler was stopped.
+pub fn profiler_stopped(name: &str) {
+    if gate::profiler_stopped()
+        && let Some(shim) = existing_shim()
+    {
+        shim.timing.mspti.start(&shim.timing.runtime);
+        write_instant("device_timing_resumed", &Args::new().with("by", name));
+    }
+}

@@ -1,0 +1,274 @@
+//! Counts what became of the launches and of MSPTI's records. The trace shows the counts as counters.
+
+use sa_recorder::{Args, Level, Recorder, host, now_ns};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! fates {
+    ($($(#[$doc:meta])* $fate:ident $name:literal,)*) => {
+        /// The fate of a launch, or of a record of MSPTI's.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Fate {
+            $($(#[$doc])* $fate,)*
+        }
+
+        /// Names of the fates in the trace.
+        const NAMES: &[&str] = &[$($name,)*];
+    };
+}
+
+fates! {
+    /// A launch with a slice on the device.
+    Timed "timed",
+    /// An eager launch that sampling left out.
+    NotSampled "not_sampled",
+    /// Recorded on the host alone, because a stream was being captured.
+    Captured "captured",
+    /// ... because it updates a captured graph, and runs nothing.
+    GraphUpdate "graph_update",
+    /// ... because the runtime does not know whether a stream is being captured.
+    CaptureUnknown "capture_unknown",
+    /// ... because another profiler was running.
+    Paused "paused",
+    /// ... because all event pairs were in use.
+    NoPair "no_pair",
+    /// ... because there was no device runtime, or the device was lost.
+    NoDevice "no_device",
+    /// ... because the runtime refused an event.
+    Refused "refused",
+    /// A launch that failed.
+    Failed "failed",
+    /// A slice was left out: the device's times cannot belong to this launch.
+    RejectedImpossible "rejected_impossible",
+    /// ... an event still had the time of an earlier launch.
+    RejectedStale "rejected_stale",
+    /// ... the end came before the start.
+    RejectedReversed "rejected_reversed",
+    /// ... a clock was set in the meantime.
+    RejectedClockSet "rejected_clock_set",
+    /// ... the runtime did not give the time.
+    RejectedError "rejected_error",
+    /// ... the device's clock could not be read, several times.
+    RejectedNoClock "rejected_no_clock",
+    /// ... there was no row for it, for example because recording has ended.
+    NoRow "no_row",
+    /// Still under way, or waiting for the clock, when the device was reset, the stream destroyed or the process ended.
+    Unresolved "unresolved",
+    /// A kernel with a slice by MSPTI's record.
+    Placed "placed",
+    /// A kernel of a replay, or a launch, whose expected record did not come.
+    Missing "missing",
+    /// A record that contradicts the events around its launch.
+    Impossible "impossible",
+    /// A record of no launch that is recorded.
+    OfNoLaunch "of_no_launch",
+    /// A record that found no room in a buffer, in our memory or on a row.
+    NoRoom "no_room",
+    /// A record without times, or anything else that could not be read.
+    Unreadable "unreadable",
+}
+
+impl Fate {
+    /// Returns its name in the trace.
+    pub(crate) fn name(self) -> &'static str {
+        NAMES[self as usize]
+    }
+}
+
+/// The first fate of records; those before it are of launches.
+const FIRST_OF_RECORDS: usize = Fate::Placed as usize;
+
+/// The counts since the process began.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    counts: [AtomicU64; NAMES.len()],
+    /// Launches whose pair is in a stream, and which have no slice yet.
+    launches: InFlight,
+    /// Records that are expected of these launches.
+    records: InFlight,
+    /// Sums of the counts that the trace shows already.
+    shown_launches: AtomicU64,
+    shown_records: AtomicU64,
+}
+
+impl Tally {
+    /// Counts one more.
+    pub(crate) fn count(&self, fate: Fate) {
+        self.add(fate, 1);
+    }
+
+    /// Counts several more.
+    pub(crate) fn add(&self, fate: Fate, number: u64) {
+        self.counts[fate as usize].fetch_add(number, Ordering::Relaxed);
+    }
+
+    /// Counts a launch as under way, with this many records. At the end of the process it returns false, and counts them as lost.
+    pub(crate) fn begin_launch(&self, records: u64) -> bool {
+        if !self.records.begin(records) {
+            self.add(Fate::Missing, records);
+        }
+        let is_awaited = self.launches.begin(1);
+        if !is_awaited {
+            self.count(Fate::Unresolved);
+        }
+        is_awaited
+    }
+
+    /// Ends a launch that is under way. Its fate is counted first, so that an exit misses no launch; it may count one twice.
+    pub(crate) fn end_launch(&self, fate: Fate) {
+        self.count(fate);
+        if !self.launches.end(1) && fate != Fate::Timed {
+            self.take_back(fate, 1);
+        }
+    }
+
+    /// Ends the wait for records, some of which are missing. These are counted first, as in [`Tally::end_launch`].
+    pub(crate) fn end_records(&self, expected: u64, missing: u64) {
+        self.add(Fate::Missing, missing);
+        if !self.records.end(expected) {
+            self.take_back(Fate::Missing, missing);
+        }
+    }
+
+    /// Takes counts back that [`Tally::give_up`] has counted too.
+    fn take_back(&self, fate: Fate, number: u64) {
+        self.counts[fate as usize].fetch_sub(number, Ordering::Relaxed);
+    }
+
+    /// Returns true if the launches under way were given up, and so are counted.
+    pub(crate) fn gave_up_launches(&self) -> bool {
+        self.launches.0.load(Ordering::Acquire) == InFlight::OVER
+    }
+
+    /// Returns true if the expected records were given up, and so are counted.
+    pub(crate) fn gave_up_records(&self) -> bool {
+        self.records.0.load(Ordering::Acquire) == InFlight::OVER
+    }
+
+    /// Counts everything under way as lost: the process ends.
+    pub(crate) fn give_up(&self) {
+        self.add(Fate::Unresolved, self.launches.give_up());
+        self.add(Fate::Missing, self.records.give_up());
+    }
+
+    /// Writes the counts into the trace, if they have changed.
+    pub(crate) fn show(&self) {
+        let (launches, records) = (0..FIRST_OF_RECORDS, FIRST_OF_RECORDS..NAMES.len());
+        self.show_series("launches", launches, &self.shown_launches);
+        self.show_series("kernel records", records, &self.shown_records);
+    }
+
+    fn show_series(&self, name: &str, fates: Range<usize>, shown: &AtomicU64) {
+        let recorder = Recorder::get();
+        let (series, sum) = self.series(fates);
+        if !recorder.includes(Level::Kernel) || shown.swap(sum, Ordering::Relaxed) == sum {
+            return;
+        }
+        if let Some(thread) = recorder.thread_track(host::tid()) {
+            thread.counter(Level::Kernel, name, now_ns(), &series);
+        }
+    }
+
+    /// Returns the counts that are not 0, and their sum.
+    fn series(&self, fates: Range<usize>) -> (Args, u64) {
+        let (mut series, mut sum) = (Args::new(), 0);
+        let counts = self.counts.iter().zip(NAMES);
+        for (count, name) in counts.take(fates.end).skip(fates.start) {
+            let count = count.load(Ordering::Relaxed);
+            if count > 0 {
+                series.push(name, &count);
+                sum += count;
+            }
+        }
+        (series, sum)
+    }
+}
+
+/// Number of things under way, until the process ends.
+#[derive(Debug, Default)]
+struct InFlight(AtomicU64);
+
+impl InFlight {
+    /// Value from when nobody waits any more.
+    const OVER: u64 = u64::MAX;
+
+    /// Adds some. Returns false if nobody waits for them any more.
+    fn begin(&self, number: u64) -> bool {
+        self.change(|in_flight| in_flight + number)
+    }
+
+    /// Removes some. Returns false if all of them were given up.
+    fn end(&self, number: u64) -> bool {
+        self.change(|in_flight| in_flight.saturating_sub(number))
+    }
+
+    fn change(&self, change: impl Fn(u64) -> u64) -> bool {
+        let changed = |in_flight| (in_flight != Self::OVER).then(|| change(in_flight));
+        let (set, fetch) = (Ordering::AcqRel, Ordering::Acquire);
+        self.0.fetch_update(set, fetch, changed).is_ok()
+    }
+
+    /// Stops waiting for good. Returns how many were under way.
+    fn give_up(&self) -> u64 {
+        match self.0.swap(Self::OVER, Ordering::AcqRel) {
+            Self::OVER => 0,
+            in_flight => in_flight,
+        }
+    }
+}
+
+/// Writes an instant about the timing itself.
+pub(crate) fn write_instant(name: &str, args: &Args) {
+    Recorder::get().instant(Level::Kernel, "sa_profile", name, args);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count_of(tally: &Tally, fate: Fate) -> u64 {
+        tally.counts[fate as usize].load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn what_is_given_up_ends_no_second_time() {
+        let tally = Tally::default();
+        assert!(tally.begin_launch(5));
+        tally.end_records(2, 1);
+        tally.give_up();
+        tally.give_up();
+        assert_eq!(
+            count_of(&tally, Fate::Missing),
+            4,
+            "one, and the three left"
+        );
+        tally.end_records(3, 3);
+        tally.end_launch(Fate::RejectedStale);
+        let counts = [Fate::Missing, Fate::RejectedStale, Fate::Unresolved];
+        assert_eq!(counts.map(|fate| count_of(&tally, fate)), [4, 0, 1]);
+        assert!(!tally.begin_launch(4) && tally.gave_up_launches() && tally.gave_up_records());
+        let counts = [Fate::Missing, Fate::Unresolved];
+        assert_eq!(counts.map(|fate| count_of(&tally, fate)), [8, 2]);
+    }
+
+    #[test]
+    fn only_what_happened_is_in_the_series() {
+        let tally = Tally::default();
+        assert_eq!(tally.series(0..FIRST_OF_RECORDS).1, 0);
+        tally.count(Fate::Timed);
+        tally.count(Fate::Timed);
+        tally.count(Fate::Failed);
+        tally.count(Fate::Placed);
+        assert_eq!(tally.series(0..FIRST_OF_RECORDS).1, 3);
+        assert_eq!(tally.series(FIRST_OF_RECORDS..NAMES.len()).1, 1);
+    }
+
+    #[test]
+    fn each_fate_has_its_own_name() {
+        assert_eq!(
+            (Fate::Timed.name(), Fate::NoRow.name()),
+            ("timed", "no_row")
+        );
+        assert_eq!(Fate::Unreadable.name(), "unreadable");
+    }
+}
