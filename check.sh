@@ -320,8 +320,8 @@ torch_npu() {
 # Each target for 30 s, from the corpus that earlier runs left.
 fuzz_targets() {
   local rc=0
-  fuzz/run 30 || rc=$?
-  [ "$rc" != 3 ] || skip 'the fuzz targets line, block, ring, merge, foreign and document' 'fuzz/run says above what is missing'
+  tests/fuzz/run 30 || rc=$?
+  [ "$rc" != 3 ] || skip 'the fuzz targets line, block, ring, merge, foreign and document' 'tests/fuzz/run says above what is missing'
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 

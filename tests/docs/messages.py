@@ -9,13 +9,13 @@ import pages
 
 PAGE = pages.ROOT / "docs" / "troubleshooting.md"
 # Whose messages: sources of what runs inside a server, of `sa-profile run` and of the merge.
-SOURCES = ("recorder/src", "serving-shim/core/src", "serving-shim/preload/src", "serving-shim/capi/src", "serving-shim/python/sa_profile",
+SOURCES = ("recorder/src", "recorder/format/src", "serving-shim/core/src", "serving-shim/preload/src", "serving-shim/capi/src", "serving-shim/python/sa_profile",
            "ascend-sys/src/library.rs", "cli/src/run", "cli/src/run.rs", "cli/src/obey.rs", "cli/src/open.rs", "cli/src/open", "cli/src/sql.rs",
-           "tables/src/command.rs", "tables/src/folder.rs", "tables/src/host_tables.rs", "tables/src/write_tables.rs", "merge")
+           "report/tables/src/command.rs", "report/tables/src/folder.rs", "report/tables/src/host_tables.rs", "report/tables/src/write_tables.rs", "merge")
 # Texts that no one meets as a message: rules that `--check` explains itself, file formats, types, answers to a browser.
-NOT_MESSAGES = re.compile(r"/check/|/check\.rs$|/src/device/|/format/(?!reach\.rs$)|/types/|/table\.rs$|/wrapper\.rs$|/request\.rs$|/site\.rs$|/sys/map\.rs$|/dlsym\.rs$|/arguments\.rs$|/tests?\.rs$|/tests/|/benches/|/sample\.rs$|/emulator\.rs$|/vllm/hook_points\.py$|/__main__\.py$")
+NOT_MESSAGES = re.compile(r"/check/|/check\.rs$|/src/device/|/format/src/(?!reach\.rs$|record\.rs$)|/types/|/table\.rs$|/wrapper\.rs$|/request\.rs$|/site\.rs$|/sys/map\.rs$|/dlsym\.rs$|/arguments\.rs$|/tests?\.rs$|/tests/|/benches/|/sample\.rs$|/emulator\.rs$|/vllm/hook_points\.py$|/__main__\.py$")
 # What stands before a text that is no message.
-NOT_SAID = re.compile(r"(?:reason\s*=|must_use\s*=|doc\s*=|help\s*=|heading\s*=|help_heading\s*=|about\s*=|expect\(|unreachable!\(|panic!\(|debug_assert\w*!\([^;]*|assert\w*!\([^;]*)\s*$")
+NOT_SAID = re.compile(r"(?:reason\s*=|const RARE: &str\s*=|must_use\s*=|doc\s*=|help\s*=|heading\s*=|help_heading\s*=|about\s*=|expect\(|unreachable!\(|panic!\(|debug_assert\w*!\([^;]*|assert\w*!\([^;]*)\s*$")
 CODE = re.compile(r"//[^\n]*|/\*.*?\*/|b?r#*\"|b?\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\\n]|\\[^'\n]*|\\')'", re.DOTALL)
 WORD = re.compile(r"(?<![\w\"$.-])[A-Za-z][a-z']+(?=[ ,.:;)\n]|$)")
 LEAST_WORDS = 3

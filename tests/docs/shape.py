@@ -5,7 +5,7 @@ import re
 import pages
 
 # Lists to look things up in, and a tutorial.
-OF_THEIR_OWN = {"README.md", "environment.md", "first-trace.md", "hardware-checks.md", "overhead.md", "performance.md", "troubleshooting.md"}
+OF_THEIR_OWN = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "FORMAT.md", "environment.md", "first-trace.md", "hardware-checks.md", "overhead.md", "performance.md", "troubleshooting.md"}
 SECTIONS = ("What you see", "Limits")
 MOST_WORDS = 60  # of the paragraph that says what for
 _count = 0

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Every line of the page's `jsonl` examples, the header first.
 fn examples() -> Vec<String> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../FORMAT.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/FORMAT.md");
     let text = std::fs::read_to_string(page).unwrap();
     let blocks = text
         .split("```jsonl\n")

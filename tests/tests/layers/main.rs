@@ -161,7 +161,7 @@ fn full_folder(of: &Crate) -> Vec<String> {
 fn the_map_shows_the_layers() {
     let shown = format!("```text\n{}```", text(SHOWN));
     assert!(
-        text("ARCHITECTURE.md").contains(&shown),
+        text("docs/ARCHITECTURE.md").contains(&shown),
         "ARCHITECTURE.md: expected {SHOWN} as it is, in a block of text"
     );
 }

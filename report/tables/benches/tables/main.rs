@@ -7,14 +7,14 @@
 //! and column `RESULT tables_<input>_<table>[_<column>] <MB> <% of the JSON>`.
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 
-#[path = "../../../report/benches/report/generate.rs"]
+#[path = "../../../benches/report/generate.rs"]
 mod generate;
-#[path = "../../../merge/benches/merge/lines.rs"]
+#[path = "../../../../merge/benches/merge/lines.rs"]
 #[expect(dead_code, reason = "the merge's benchmark uses all of it")]
 mod lines;
-#[path = "../../../merge/benches/merge/own.rs"]
+#[path = "../../../../merge/benches/merge/own.rs"]
 mod own;
-#[path = "../../../merge/benches/merge/process.rs"]
+#[path = "../../../../merge/benches/merge/process.rs"]
 #[expect(dead_code, reason = "the merge's benchmark uses all of it")]
 mod process;
 

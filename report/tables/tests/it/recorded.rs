@@ -250,7 +250,7 @@ fn the_tables_do_not_depend_on_the_number_of_threads() {
 /// The report finds the same ones.
 #[test]
 fn issue_48_a_process_is_a_device_if_its_rows_show_work() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../merge/tests/fixtures/foreign");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../merge/tests/fixtures/foreign");
     let devices = |tables: &Tables| -> Vec<String> {
         let rows = tables.rows("process").into_iter();
         let rows = rows.filter(|row| row["is_device"] == json!(1));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use trace_merge::{Options, Output};
 
-const TPQ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/perfetto/tpq");
+const TPQ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/perfetto/tpq");
 /// What it exits with where it cannot be set up.
 const NOT_HERE: i32 = 3;
 /// One statement a comparison; each gives its rows as lists.
@@ -350,7 +350,7 @@ fn many_events_are_as_in_perfetto() {
 
 #[test]
 fn traces_of_other_programs_are_as_in_perfetto() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/fixtures");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
     for name in [
         "serving.json",
         "nat-nested.json",

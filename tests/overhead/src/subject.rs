@@ -132,7 +132,7 @@ fn merged(directory: &Path) -> Result<PathBuf, String> {
 /// A crate with the version that the lock file names.
 fn with_version(name: &str) -> String {
     let entry = format!("name = \"{name}\"\nversion = \"");
-    let after = include_str!("../../Cargo.lock").split_once(&entry);
+    let after = include_str!("../../../Cargo.lock").split_once(&entry);
     let version = after.and_then(|(_, after)| after.split('"').next());
     format!("{name} {}", version.unwrap_or("(unknown version)"))
 }

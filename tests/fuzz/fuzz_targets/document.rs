@@ -1,7 +1,7 @@
 //! Whole documents of every form, with events that nobody should write: whatever is merged passes its own check.
 #![no_main]
 
-#[path = "../../merge/tests/it/mutated/mod.rs"]
+#[path = "../../../merge/tests/it/mutated/mod.rs"]
 mod mutated;
 
 use libfuzzer_sys::fuzz_target;
