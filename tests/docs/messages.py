@@ -15,7 +15,7 @@ SOURCES = ("recorder/src", "recorder/format/src", "serving-shim/core/src", "serv
 # Texts that no one meets as a message: rules that `--check` explains itself, file formats, types, answers to a browser.
 NOT_MESSAGES = re.compile(r"/check/|/check\.rs$|/src/device/|/format/src/(?!reach\.rs$|record\.rs$)|/types/|/table\.rs$|/wrapper\.rs$|/request\.rs$|/site\.rs$|/sys/map\.rs$|/dlsym\.rs$|/arguments\.rs$|/tests?\.rs$|/tests/|/benches/|/sample\.rs$|/emulator\.rs$|/vllm/hook_points\.py$|/__main__\.py$")
 # What stands before a text that is no message.
-NOT_SAID = re.compile(r"(?:reason\s*=|const RARE: &str\s*=|must_use\s*=|doc\s*=|help\s*=|heading\s*=|help_heading\s*=|about\s*=|expect\(|unreachable!\(|panic!\(|debug_assert\w*!\([^;]*|assert\w*!\([^;]*)\s*$")
+NOT_SAID = re.compile(r"(?:reason\s*=|skip_serializing_if\s*=|const RARE: &str\s*=|must_use\s*=|doc\s*=|help\s*=|heading\s*=|help_heading\s*=|about\s*=|expect\(|unreachable!\(|panic!\(|debug_assert\w*!\([^;]*|assert\w*!\([^;]*)\s*$")
 CODE = re.compile(r"//[^\n]*|/\*.*?\*/|b?r#*\"|b?\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\\n]|\\[^'\n]*|\\')'", re.DOTALL)
 WORD = re.compile(r"(?<![\w\"$.-])[A-Za-z][a-z']+(?=[ ,.:;)\n]|$)")
 LEAST_WORDS = 3
