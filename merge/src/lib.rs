@@ -137,8 +137,8 @@ pub struct Options {
     pub to: Option<Moment>,
     /// Only so much of both sides of a moment. Not together with `last`, `from` and `to`.
     pub around: Option<(Moment, Duration)>,
-    /// How long after a window spans that overlap it are looked for: segments that began later are not read. By default all that may
-    /// contain such a span are.
+    /// Time after a window within which segments are read for spans that overlap the window. By default all segments that may contain
+    /// such a span are read.
     pub reach: Option<Duration>,
     /// Only some of the events.
     pub filter: Filter,

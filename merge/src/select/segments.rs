@@ -28,7 +28,7 @@ pub(crate) struct UnreadSegments {
     windows: Vec<OwnWindow>,
     /// Begin of the first event of each recording in its own time; empty if everything is read.
     pub(crate) firsts_ns: Vec<Option<i64>>,
-    /// How long after the window spans were looked for, if some may be missing because of `--reach`.
+    /// Time in ns after the window up to which segments were read, if `--reach` may have left out spans.
     pub(crate) reach_ns: Option<u64>,
     /// Number of segments that are not read.
     pub(crate) segments: u64,
@@ -89,7 +89,7 @@ pub(crate) fn choose_segments(
     Ok(unread)
 }
 
-/// Whether a window needs a segment.
+/// A window's need for a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
     Needed,

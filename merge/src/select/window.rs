@@ -19,7 +19,7 @@ pub struct WindowReport {
     pub to_ns: Option<i64>,
     /// That first event, in ns of the reference host's monotonic clock, as `base_ns` is.
     pub start_ns: i64,
-    /// How long after it spans that overlap it were looked for, in ns, if `--reach` may have missed some.
+    /// Time in ns after it up to which segments were read, if `--reach` may have left out spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reach_ns: Option<u64>,
     /// Length in ns of the part that lies beyond the segments that were read, because clocks were set; absent if there is none.

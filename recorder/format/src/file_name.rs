@@ -12,7 +12,7 @@ pub const DEFAULT_DIRECTORY: &str = "profile_out";
 pub const RUN_FILE: &str = "run";
 /// File that names the run that a main process is about to begin, as a process that was faster has it.
 pub const NEXT_RUN_FILE: &str = "run.next";
-/// File that tells of the earlier runs that were removed, inside the run directory.
+/// File that lists the earlier runs that were removed, inside the run directory.
 pub const REMOVED_FILE: &str = "removed";
 /// The merged trace inside the run directory.
 pub const TRACE_FILE: &str = "trace.json";
@@ -53,7 +53,7 @@ pub struct RemovedRun {
     pub bytes: u64,
     /// Events in them.
     pub events: u64,
-    /// Whether the number of events was estimated from a part of them.
+    /// True if the number of events was estimated from a part of them.
     #[serde(default)]
     pub estimated: bool,
     /// When, in ns of `CLOCK_REALTIME`.
@@ -66,10 +66,10 @@ pub struct RemovedRuns {
     /// The runs that were removed last, in that order.
     #[serde(default)]
     pub runs: Vec<RemovedRun>,
-    /// How many runs were removed before these, and are not named any more.
+    /// Number of runs that were removed before these and are not listed any more.
     #[serde(default)]
     pub older_runs: u64,
-    /// The events of those.
+    /// Number of events in those runs.
     #[serde(default)]
     pub older_events: u64,
 }

@@ -15,13 +15,13 @@ pub const FRAGMENT_START: &[u8] = br#"{"ph":"M","pid":"#;
 pub struct FragmentHeader {
     /// Format version.
     pub version: u32,
-    /// 16 hex digits that tell recorders apart.
+    /// 16 hex digits that distinguish recorders.
     pub nonce: String,
     /// Segment number, from 0.
     pub segment: u32,
     /// Run id.
     pub run: String,
-    /// Whether the process is the run's main process.
+    /// True if the process is the main process of the run.
     pub main: bool,
     /// Host name.
     pub host: String,
@@ -45,7 +45,7 @@ pub struct FragmentHeader {
     /// Name of the process that forked this one, or of its nearest ancestor that had one; empty if none had. Absent unless a recording process forked this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,
-    /// Whether a ring file lies beside the fragment.
+    /// The place of the ring.
     pub ring: RingKind,
     /// The writer's page size in bytes.
     pub page_bytes: u32,
@@ -53,7 +53,7 @@ pub struct FragmentHeader {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levels: Option<Vec<Level>>,
     /// The earliest start of a span that was open, or of a line that was recorded and not yet written, when the segment began, in ns of
-    /// `CLOCK_MONOTONIC`. Absent in segment 0, and where the recorder could not tell.
+    /// `CLOCK_MONOTONIC`. Absent in segment 0, and if the recorder does not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_ns: Option<u64>,
     /// The longest time so far between the begin of something that was recorded only afterwards and its recording, in ns.
@@ -94,11 +94,11 @@ impl FragmentHeader {
     }
 }
 
-/// Where a recorder keeps its rings.
+/// The place of a recorder's ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RingKind {
-    /// In a file beside the fragment: survives a kill.
+    /// A file next to the fragment, which survives a kill.
     File,
     /// In anonymous memory: what was not flushed dies with the process.
     Heap,
