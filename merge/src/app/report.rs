@@ -463,7 +463,7 @@ impl Report {
             let missing = std::time::Duration::from_nanos(missing_ns.unsigned_abs());
             writeln!(
                 text,
-                "warning: clocks were set during the run, and {missing:?} of the window lie in segments that were not read; merge without a window to see them"
+                "warning: {missing:?} of the window are in segments that were not read, because all anchors place it elsewhere than the headers did; merge without a window to see them"
             )?;
         }
         Ok(())

@@ -13,9 +13,9 @@ use crate::events::{PlacedEvent, ThreadRow, mended};
 use crate::fragment::blocks::Piece;
 use sa_format::loss::LossRecord;
 use sa_format::{
-    Anchor, End, FragmentHeader, Name, Phase, Record, RemovedStreams, TRACK_BASE, TrackRecord,
+    Anchor, End, FragmentHeader, PROCESS_NAME, Phase, Record, RemovedStreams, THREAD_NAME,
+    TRACK_BASE, TrackRecord, parse_name,
 };
-use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::time::Instant;
@@ -306,12 +306,13 @@ impl FollowedFragment {
                 }
             }
             (None, b"process_name") => {
-                if let Some(name) = name(event) {
+                if let Some(name) = parse_name(event.line, PROCESS_NAME) {
                     run.process_mut(self.process).name = Some(name);
                 }
             }
             (None, b"thread_name") => {
-                let named = name(event).zip(self.thread(event, run));
+                let name = parse_name(event.line, THREAD_NAME);
+                let named = name.zip(self.thread(event, run));
                 if let Some((name, thread)) = named {
                     run.name_thread(thread, name);
                 }
@@ -378,14 +379,4 @@ impl FollowedFragment {
         self.removed.lost += more;
         more
     }
-}
-
-/// Returns the name that a `process_name` or `thread_name` record gives.
-fn name(event: &Event<'_>) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Line {
-        args: Name<'static>,
-    }
-    let line: Option<Line> = serde_json::from_slice(event.line).ok();
-    line.map(|line| line.args.name.into_owned())
 }

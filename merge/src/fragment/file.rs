@@ -110,6 +110,11 @@ impl Fragment {
         sums != *noted
     }
 
+    /// Returns when the segment began, in the recording's own time.
+    pub(crate) fn begin_ns(&self) -> Option<i64> {
+        i64::try_from(self.begin?.monotonic_ns).ok()
+    }
+
     /// Its name in the folder it lies in, if it lies there as it is.
     pub(crate) fn place(&self) -> Option<Place> {
         let name = self.path.file_name()?;

@@ -10,6 +10,18 @@ use crate::fragment::ring::Ring;
 use sa_format::{FragmentHeader, RingKind};
 use std::path::Path;
 
+/// Maximum time in ns between the moment at which a line is recorded, or a gap begins, and the moment at which the line, or what explains the gap, is
+/// written. A stopped process or a hanging disk may take longer.
+pub(crate) const UNWRITTEN_NS: i64 = 2_000_000_000;
+
+/// A place between the segments of a recording where others are left out.
+pub(crate) struct LeftOut {
+    /// The index of the segment after it.
+    pub(crate) before: usize,
+    /// When the first segment that is left out began, in the recording's own time.
+    pub(crate) begin_ns: Option<i64>,
+}
+
 /// The fragments of one recorder, in the order of their segments, and its ring.
 pub(crate) struct Recording {
     pub(crate) fragments: Vec<Fragment>,
@@ -21,8 +33,10 @@ pub(crate) struct Recording {
     pub(crate) was_dead: bool,
     /// The newest segment when the ring was copied, as an index of `fragments`.
     pub(crate) newest_at_copy: Option<usize>,
-    /// The indices of `fragments` before which segments are left out.
-    pub(crate) gaps: Vec<usize>,
+    /// The places where segments are left out.
+    pub(crate) left_out: Vec<LeftOut>,
+    /// The files of these segments.
+    pub(crate) left_out_files: Vec<FileId>,
     /// What it is if another profiler wrote it.
     pub(crate) foreign: Option<Box<ForeignTrace>>,
 }
@@ -59,25 +73,41 @@ impl Recording {
             bad_ring,
             was_dead,
             newest_at_copy: None,
-            gaps: Vec::new(),
+            left_out: Vec::new(),
+            left_out_files: Vec::new(),
             foreign: None,
         }
     }
 
     /// Drops the segments that are not needed.
     pub(crate) fn keep_segments(&mut self, needed: &[bool]) {
-        let (mut kept, mut was_dropped) = (Vec::new(), false);
-        for (fragment, needed) in self.fragments.drain(..).zip(needed) {
-            if *needed {
-                if was_dropped {
-                    self.gaps.push(kept.len());
-                }
-                kept.push(fragment);
+        let mut kept = Vec::new();
+        let mut dropped_since: Option<Option<i64>> = None;
+        for (fragment, needed) in std::mem::take(&mut self.fragments).into_iter().zip(needed) {
+            if !needed {
+                dropped_since.get_or_insert(fragment.begin_ns());
+                self.left_out_files.push(fragment.id);
+                continue;
             }
-            was_dropped = !needed;
+            self.left_out
+                .extend(dropped_since.take().map(|begin_ns| LeftOut {
+                    before: kept.len(),
+                    begin_ns,
+                }));
+            kept.push(fragment);
         }
         self.fragments = kept;
         self.newest_at_copy = None;
+    }
+
+    /// Returns true if what explains a gap in a segment may be in a segment that is left out.
+    pub(crate) fn may_be_explained_elsewhere(&self, segment: usize) -> bool {
+        let end_ns = self.fragments.get(segment + 1).and_then(Fragment::begin_ns);
+        let mut next = self.left_out.iter().filter(|place| place.before > segment);
+        next.next().is_some_and(|place| {
+            let ends_ns = end_ns.map(|end_ns| end_ns.saturating_add(UNWRITTEN_NS));
+            place.before == segment + 1 || place.begin_ns.is_none() || ends_ns >= place.begin_ns
+        })
     }
 
     /// Another profiler's trace, as lines.

@@ -10,16 +10,12 @@ mod own_window;
 use crate::clock::axis::ns;
 use crate::event::edges::Edges;
 use crate::fragment::file::Fragment;
-use crate::fragment::recording::Recording;
+use crate::fragment::recording::{Recording, UNWRITTEN_NS};
 use crate::select::window::is_asked_for;
 use crate::{Error, Options};
 use own_window::OwnWindow;
 use rayon::prelude::*;
 use sa_format::Anchor;
-
-/// Maximum time in ns between recording and writing a line, if the process is not stopped: a segment may contain lines that were recorded that long
-/// before it began.
-const UNWRITTEN_NS: i64 = 2_000_000_000;
 
 /// The segments that a window does not need.
 #[derive(Debug, Default)]
@@ -154,7 +150,8 @@ impl SegmentTimes {
             let is_before = is_before.is_some_and(|(end, from_ns)| own_ns(&end) < from_ns);
             let least_ns = self.least_ns[segment];
             let is_after = least_ns.zip(window.to_ns);
-            let is_after = is_after.is_some_and(|(least_ns, to_ns)| least_ns > to_ns);
+            let is_after = is_after
+                .is_some_and(|(least_ns, to_ns)| least_ns > to_ns.saturating_add(UNWRITTEN_NS));
             if segment >= always {
                 return Need::Needed;
             }
@@ -194,12 +191,18 @@ fn drop_disordered(begins: &mut [Option<Anchor>]) {
     }
 }
 
-/// Lowers each time to the least one of the later segments. Each is about all later segments too, so that a greater one is damaged.
+/// Lowers each time to the least one of the later segments: each is about all later segments too, so that a greater one is damaged. For the same reason
+/// a segment without a time takes that of the segment before it.
 fn keep_ascending(least_ns: &mut [Option<i64>]) {
     let mut least = i64::MAX;
     for ns in least_ns.iter_mut().rev().flatten() {
         least = least.min(*ns);
         *ns = least;
+    }
+    let mut before = None;
+    for ns in least_ns {
+        *ns = ns.or(before);
+        before = *ns;
     }
 }
 
@@ -241,26 +244,31 @@ mod tests {
     fn a_time_greater_than_a_later_one_is_lowered() {
         let mut least_ns = [Some(3), Some(90), None, Some(5), Some(7)];
         keep_ascending(&mut least_ns);
-        assert_eq!(least_ns, [Some(3), Some(5), None, Some(5), Some(7)]);
+        assert_eq!(least_ns, [Some(3), Some(5), Some(5), Some(5), Some(7)]);
+        let mut unknown = [None, Some(3), None];
+        keep_ascending(&mut unknown);
+        assert_eq!(unknown, [None, Some(3), Some(3)]);
     }
 
-    /// Segments that begin at 0, 10, 20, … and the times before which none of their lines begins.
-    fn times(least_ns: &[i64]) -> SegmentTimes {
+    const SECOND_NS: i64 = 1_000_000_000;
+
+    /// Segments that begin at 0, 10, 20, … seconds, and the times in seconds before which none of their lines begins.
+    fn times(least: &[i64]) -> SegmentTimes {
+        let begins = (0..).step_by(10).map(|at| anchor(SECOND_NS * at));
+        let least_ns = |at: &i64| (*at >= 0).then_some(SECOND_NS * at);
         SegmentTimes {
-            begins: (0..).step_by(10).map(anchor).take(least_ns.len()).collect(),
-            least_ns: least_ns
-                .iter()
-                .map(|ns| Some(*ns).filter(|ns| *ns >= 0))
-                .collect(),
+            begins: begins.take(least.len()).collect(),
+            least_ns: least.iter().map(least_ns).collect(),
         }
     }
 
-    fn needed(times: &SegmentTimes, window: (i64, i64), reach_ns: Option<i64>) -> String {
-        let reach_ns = reach_ns.map(|reach_ns| reach_ns - UNWRITTEN_NS);
+    /// The need for each segment, a letter each; all times in seconds.
+    fn needed(times: &SegmentTimes, window: (i64, i64), reach: Option<i64>) -> String {
         let window = OwnWindow {
-            from_ns: Some(window.0),
-            to_ns: Some(window.1),
+            from_ns: Some(SECOND_NS * window.0),
+            to_ns: Some(SECOND_NS * window.1),
         };
+        let reach_ns = reach.map(|reach| SECOND_NS * reach);
         let letter = |need: &Need| match need {
             Need::Needed => 'n',
             Need::NotNeeded => '-',
@@ -278,10 +286,10 @@ mod tests {
         let short = times(&[0, 9, 19, 29, 39, 49]);
         assert_eq!(needed(&short, (22, 25), None), "--n--n");
         assert_eq!(needed(&short, (15, 32), None), "-nnn-n");
-        // A span that began at 23 was open until after 40, when the fifth segment began.
-        let long = times(&[0, 9, 19, 23, 23, 49]);
+        // A span that began at 26 was open until after 40, when the fifth segment began. A line may begin two seconds before its segment says.
+        let long = times(&[0, 9, 19, 26, 26, 49]);
         assert_eq!(needed(&long, (22, 25), None), "--nnnn");
-        assert_eq!(needed(&long, (22, 22), None), "--n--n");
+        assert_eq!(needed(&long, (22, 23), None), "--n--n");
         assert_eq!(needed(&long, (22, 25), Some(10)), "--nnrn");
     }
 

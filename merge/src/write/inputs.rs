@@ -15,7 +15,8 @@ pub(crate) fn refuse_inputs(
     };
     let of_recording = |recording: &Recording| {
         let ring = recording.ring.iter().any(|(_, ring)| *ring == id);
-        ring || recording.fragments.iter().any(|fragment| fragment.id == id)
+        ring || recording.left_out_files.contains(&id)
+            || recording.fragments.iter().any(|fragment| fragment.id == id)
     };
     if recordings.iter().any(of_recording) {
         return Err(Error::Usage(format!(

@@ -63,8 +63,10 @@ struct Recorder<'a> {
     has_horizon: bool,
     /// The start of the span that is open at the end.
     open_ns: u64,
-    /// The longest span so far, in ns: none is known before it ends.
+    /// The longest of the spans so far of which nothing is known before they end, in ns.
     late_ns: u64,
+    /// Begin and end of the spans that are known to be open.
+    open: Vec<(u64, u64)>,
 }
 
 /// Writes a process that records for two minutes.
@@ -92,6 +94,7 @@ pub(crate) fn write(rng: &mut Rng, dir: &RunDir, pid: u32, course: Course) {
         has_horizon: false,
         open_ns: 0,
         late_ns: 0,
+        open: Vec::new(),
         process,
     };
     recorder.open_ns = START_NS + 1_000 * MS * (1 + recorder.rng.next() % 100);
@@ -139,7 +142,8 @@ impl Recorder<'_> {
             u64::try_from(ns(&event["ts"])).ok()
         });
         let open = Some(self.open_ns).filter(|open_ns| *open_ns < at_ns);
-        let open_ns = starts.chain(open).chain([at_ns]).min().unwrap();
+        let held = self.open.iter().map(|(start_ns, _)| *start_ns);
+        let open_ns = starts.chain(open).chain(held).chain([at_ns]).min().unwrap();
         format!(r#","open_ns":{open_ns},"late_ns":{}"#, self.late_ns)
     }
 
@@ -178,6 +182,12 @@ impl Recorder<'_> {
             if self.rng.one_in(60) {
                 self.event(at_ns, course.longest_ms);
             }
+            if self.rng.one_in(3_000) {
+                let longest_ns = 10 * course.longest_ms * MS;
+                self.open
+                    .push((at_ns, at_ns + self.rng.next() % longest_ns));
+            }
+            self.end_open(at_ns);
             if self.rng.one_in(30_000) && self.slots.len() < 8 {
                 self.thread(self.process.pid + u32::try_from(self.slots.len()).unwrap());
             }
@@ -229,6 +239,19 @@ impl Recorder<'_> {
                 (0..self.slots.len()).for_each(|slot| self.flush(slot, at_ns));
             }
             _ => {}
+        }
+    }
+
+    /// Writes the spans that were known to be open and have ended by now.
+    fn end_open(&mut self, at_ns: u64) {
+        let on = self.on(self.process.pid);
+        let (ended, open) = self.open.iter().partition(|(_, end_ns)| *end_ns <= at_ns);
+        self.open = open;
+        for (start_ns, _) in Vec::from(ended) {
+            self.serial += 1;
+            let args = format!(r#""serial":{}"#, self.serial);
+            let line = on.span(start_ns, at_ns - start_ns, "held", &args);
+            self.slots[1].pending.extend(stream(&[line]));
         }
     }
 

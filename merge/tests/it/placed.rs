@@ -61,8 +61,8 @@ fn a_window_of_wall_times_is_found_though_clocks_were_set() {
     let window = ["--from=2026-11-21T00:06:35Z", "--to=2026-11-21T00:06:45Z"];
     let expected: Vec<u64> = (195..=205).collect();
     assert_eq!(seconds(&window, &dir), expected, "read whole");
-    let searched = [&window[..], &["--reach=1s"]].concat();
-    assert_eq!(seconds(&searched, &dir), expected, "searched for");
+    let in_segments = [&window[..], &["--reach=1s"]].concat();
+    assert_eq!(seconds(&in_segments, &dir), expected, "in segments");
 }
 
 /// How far the monotonic clock of the other host is ahead.
@@ -125,8 +125,8 @@ fn a_window_is_found_on_a_host_that_flows_alone_place() {
         let whole = seconds(&window, &dir);
         let both: Vec<u64> = (200..=210).flat_map(|second| [second, second]).collect();
         assert_eq!(whole, both, "read whole, {wrong_s:?}");
-        let searched = [&window[..], &["--reach=1s"]].concat();
-        assert_eq!(seconds(&searched, &dir), both, "searched for, {wrong_s:?}");
+        let in_segments = [&window[..], &["--reach=1s"]].concat();
+        assert_eq!(seconds(&in_segments, &dir), both, "in segments, {wrong_s:?}");
     }
 }
 

@@ -130,7 +130,6 @@ pub struct LossRecord<'a> {
     #[serde(borrow)]
     pub cause: Cow<'a, str>,
     /// Number of lost events, or of changed ones if the cause says so.
-    #[serde(default)]
     pub events: u64,
     /// Number of processes that could not record at all.
     #[serde(default, skip_serializing_if = "is_zero")]

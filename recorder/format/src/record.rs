@@ -129,6 +129,20 @@ pub(crate) fn parse_instant<'a, A: Deserialize<'a>>(
     is_own.then_some((line.s == "t", line.args))
 }
 
+/// Parses the line of a record that names a process or thread: its name; `None` if it is not a record with this `name`.
+pub fn parse_name(line: &[u8], name: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Line<'a> {
+        #[serde(borrow)]
+        ph: Cow<'a, str>,
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+        args: Name<'static>,
+    }
+    let line: Line<'_> = serde_json::from_slice(line).ok()?;
+    (line.ph == "M" && line.name == name).then(|| line.args.name.into_owned())
+}
+
 /// The args of a `process_name` or `thread_name` record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name<'a> {
@@ -140,6 +154,7 @@ pub struct Name<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// `CLOCK_MONOTONIC` in ns.
+    #[serde(default)]
     pub monotonic_ns: u64,
     /// Number of open spans, if a reader wrote the record in the place of a dead process, or for a snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]

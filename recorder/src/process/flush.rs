@@ -47,10 +47,14 @@ pub(crate) enum Outcome {
 
 /// Flushes everything that a slot has published, waiting for the file without end; for the helper only.
 pub(crate) fn flush(slot: &Slot, process: &Process) -> Outcome {
+    if slot.is_empty() {
+        return Outcome::Done;
+    }
+    // The fragment first: a thread that has it and begins a segment needs the turn of every slot for a moment.
+    let active = process.fragment.lock();
     match slot.try_turn() {
         None => Outcome::Busy,
-        Some(_turn) if slot.is_empty() => Outcome::Done,
-        Some(_turn) => flush_to(slot, process, process.fragment.lock(), Extent::All),
+        Some(_turn) => flush_to(slot, process, active, Extent::All),
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn earliest_unwritten_ns(
     line: &[u8],
 ) -> Option<u64> {
     // Open spans first: a span that ends in between has published its line by then.
-    let mut earliest_ns = earliest_open_ns(ring).min(earliest_in(line));
+    let mut earliest_ns = earliest_open_ns(ring)?.min(earliest_in(line));
     for slot in ring.slots() {
         let is_current = current.is_some_and(|current| std::ptr::eq(current, slot));
         let of_slot = match is_current {
@@ -80,22 +80,25 @@ fn earliest_in(lines: &[u8]) -> u64 {
     lines.filter_map(line_start_ns).min().unwrap_or(u64::MAX)
 }
 
-/// Returns the earliest start of all spans that are open on threads and lanes; the largest number if there is none.
-fn earliest_open_ns(ring: &Ring) -> u64 {
-    let threads = ring.slots().map(earliest_on_stack);
+/// Returns the earliest start of all spans that are open on threads and lanes, the largest number if there is none; `None` if it is not known.
+fn earliest_open_ns(ring: &Ring) -> Option<u64> {
+    let mut earliest_ns = u64::MAX;
+    for slot in ring.slots() {
+        earliest_ns = earliest_ns.min(earliest_on_stack(slot)?);
+    }
     let lanes = ring.lane_entries();
     let lanes = lanes.map(|(_, entry)| entry.start().load(Ordering::Acquire));
     let lanes = lanes.filter(|start_ns| *start_ns != 0);
-    threads.chain(lanes).min().unwrap_or(u64::MAX)
+    Some(lanes.fold(earliest_ns, u64::min))
 }
 
-/// Returns the earliest start of the spans on a stack. Its entries hold the outermost spans: 0 if none of them is open, but a deeper one is.
-fn earliest_on_stack(slot: &Slot) -> u64 {
+/// Returns the earliest start of the spans on a stack. Its entries are the outermost ones: `None` if none of them is open, but a deeper span is.
+fn earliest_on_stack(slot: &Slot) -> Option<u64> {
     let depth = slot.depth();
     let entries = (0..depth.min(STACK_DEPTH)).filter_map(|at| slot.stack_entry(at));
     let starts = entries.map(|entry| entry.start().load(Ordering::Acquire));
-    let least = starts.filter(|start_ns| *start_ns != 0).min();
-    least.unwrap_or(if depth > STACK_DEPTH { 0 } else { u64::MAX })
+    let earliest_ns = starts.filter(|start_ns| *start_ns != 0).min();
+    earliest_ns.or((depth <= STACK_DEPTH).then_some(u64::MAX))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::segment::bound::{Bound, Removed};
 use crate::segment::contents::Contents;
 use crate::segment::file::{Doomed, Found, Segment, cause_of};
 use crate::segment::names::Names;
-use crate::segment::preamble::{Horizon, preamble};
+use crate::segment::preamble::{SegmentBegin, preamble};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
@@ -62,20 +62,23 @@ pub(crate) struct Source<'a> {
     pub(crate) names: &'a Names,
     /// Counts what goes when somebody removes the fragment.
     pub(crate) lost: &'a Counters,
-    /// How late events were recorded so far.
+    /// The longest time so far between the begin of an event and its recording.
     pub(crate) open_horizon: &'a OpenHorizon,
 }
 
 impl Source<'_> {
-    /// Returns how far back the lines may begin that are not written yet, `block` included.
-    fn horizon(&self, block: &Block<'_>) -> Horizon {
+    /// Returns the begin of a new segment, and how far back the lines may begin that are not written yet, `block` included. The anchor is read first:
+    /// what begins while the rings are read begins after it.
+    fn segment_begin(&self, block: &Block<'_>) -> SegmentBegin {
         let (current, line) = match block.of {
             Some((slot, _)) => (Some(slot), &[][..]),
             None => (None, block.lines),
         };
+        let anchor = clock::anchor();
         let open_ns = earliest_unwritten_ns(self.ring, current, line);
-        Horizon {
-            open_ns: open_ns.map(|open_ns| open_ns.min(clock::now_ns())),
+        SegmentBegin {
+            anchor,
+            open_ns: open_ns.map(|open_ns| open_ns.min(anchor.monotonic_ns)),
             late_ns: Some(self.open_horizon.longest_ns()),
         }
     }
@@ -99,7 +102,7 @@ impl ActiveSegment {
         mode: u32,
         bound: Bound,
     ) -> io::Result<ActiveSegment> {
-        let text = preamble(&header, 0, Horizon::default(), bound.removed(), &[]);
+        let text = preamble(&header, 0, SegmentBegin::now(), bound.removed(), &[]);
         Ok(ActiveSegment {
             segment: Segment::create(open, stem, 0, &text, mode)?,
             folder,
@@ -234,11 +237,11 @@ impl ActiveSegment {
         let Some(turn) = self.bound.turn(number, &full, end) else {
             return Err(self.stop(size));
         };
-        let horizon = source.horizon(block);
+        let begin = source.segment_begin(block);
         let begun = self.folder.open();
         let begun = begun.and_then(|folder| {
             Ok((
-                self.begin(source, &folder, number + 1, (horizon, &turn.removed))?,
+                self.begin(source, &folder, number + 1, (begin, &turn.removed))?,
                 folder,
             ))
         });
@@ -267,11 +270,11 @@ impl ActiveSegment {
         source: &Source<'_>,
         folder: &Dir,
         number: u32,
-        (horizon, removed): (Horizon, &Removed),
+        (begin, removed): (SegmentBegin, &Removed),
     ) -> io::Result<Segment> {
         let names = source.names.lines(self.header.pid, source.ring);
         let make = |number| {
-            let text = preamble(&self.header, number, horizon, removed, &names);
+            let text = preamble(&self.header, number, begin, removed, &names);
             Segment::create(folder, &self.stem, number, &text, self.mode)
         };
         let is_taken = |made: &io::Result<Segment>| {
@@ -298,7 +301,7 @@ impl ActiveSegment {
     /// Starts the segment anew after somebody removed it, counting what was in it and in others that are gone with it; gives its size.
     fn restart(&mut self, source: &Source<'_>) -> io::Result<u64> {
         let folder = self.folder.create(folder_mode(self.mode))?;
-        let about = (Horizon::default(), self.bound.removed());
+        let about = (SegmentBegin::now(), self.bound.removed());
         let segment = self.begin(source, &folder, self.segment.number, about)?;
         std::mem::replace(&mut self.segment, segment).close();
         self.segment.hold();

@@ -5,20 +5,33 @@ use crate::ring::slot::GENERATION;
 use crate::segment::bound::Removed;
 use crate::sys::clock;
 use crate::text::record::metadata_line;
-use sa_format::{FragmentHeader, RemovedStreams};
+use sa_format::{Anchor, FragmentHeader, RemovedStreams};
 
-/// Makes an anchor line of now.
+/// Returns an anchor line of now.
 pub(crate) fn anchor_line(pid: u32) -> Vec<u8> {
     metadata_line(pid, &clock::anchor())
 }
 
-/// How far back the lines of a segment and of later ones may begin.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Horizon {
+/// The begin of a segment, and how far back the lines of this segment and of later ones may begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SegmentBegin {
+    /// The anchor, which is read before the other times.
+    pub(crate) anchor: Anchor,
     /// [`FragmentHeader::open_ns`].
     pub(crate) open_ns: Option<u64>,
     /// [`FragmentHeader::late_ns`].
     pub(crate) late_ns: Option<u64>,
+}
+
+impl SegmentBegin {
+    /// The begin of a segment about whose earlier lines nothing is said.
+    pub(crate) fn now() -> SegmentBegin {
+        SegmentBegin {
+            anchor: clock::anchor(),
+            open_ns: None,
+            late_ns: None,
+        }
+    }
 }
 
 /// The first lines of segment `number`: header, anchor, the names in force, and what went with removed segments. Its last line declares
@@ -26,15 +39,15 @@ pub(crate) struct Horizon {
 pub(crate) fn preamble(
     header: &FragmentHeader,
     number: u32,
-    horizon: Horizon,
+    begin: SegmentBegin,
     removed: &Removed,
     names: &[u8],
 ) -> Vec<u8> {
     let (pid, mut header) = (header.pid, header.clone());
     header.segment = number;
-    (header.open_ns, header.late_ns) = (horizon.open_ns, horizon.late_ns);
+    (header.open_ns, header.late_ns) = (begin.open_ns, begin.late_ns);
     let mut text = metadata_line(pid, &header);
-    text.extend(anchor_line(pid));
+    text.extend(metadata_line(pid, &begin.anchor));
     if removed.first > 0 {
         text.extend(metadata_line(pid, &streams(removed)));
     }

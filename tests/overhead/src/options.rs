@@ -68,9 +68,15 @@ impl Options {
             Some(path) => Some(path.clone()),
             None if self.quick || self.tiny => None,
             None => Some(
-                [env!("CARGO_MANIFEST_DIR"), "..", "..", "docs", "overhead.md"]
-                    .iter()
-                    .collect(),
+                [
+                    env!("CARGO_MANIFEST_DIR"),
+                    "..",
+                    "..",
+                    "docs",
+                    "overhead.md",
+                ]
+                .iter()
+                .collect(),
             ),
         }
     }

@@ -16,7 +16,9 @@ use memchr::memmem;
 use rayon::prelude::*;
 use sa_format::control::Switch;
 use sa_format::loss::LossRecord;
-use sa_format::{Anchor, End, FRAGMENT_START, Name, OWN_CATEGORY, PROCESS_NAME, Reach, Record};
+use sa_format::{
+    Anchor, End, FRAGMENT_START, OWN_CATEGORY, PROCESS_NAME, Reach, Record, parse_name,
+};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -263,19 +265,11 @@ impl Contents {
         struct Named<'a> {
             name: &'a str,
         }
-        #[derive(Deserialize)]
-        struct NameLine {
-            args: Name<'static>,
-        }
         let Ok(Named { name }) = serde_json::from_slice(line) else {
             return;
         };
         match name {
-            PROCESS_NAME => {
-                let name = serde_json::from_slice::<NameLine>(line).ok();
-                let name = name.map(|line| line.args.name.into_owned());
-                self.name = name.or(self.name.take());
-            }
+            PROCESS_NAME => self.name = parse_name(line, name).or(self.name.take()),
             Reach::NAME => self.reach = Reach::parse(line).or(self.reach.take()),
             Anchor::NAME => self.began = self.began.or_else(|| Anchor::parse(line)),
             End::NAME => match End::parse(line) {

@@ -38,7 +38,7 @@ impl Recording {
                 match piece {
                     Piece::Plain => work.outside(segment, range),
                     Piece::Complete(header) => work.complete(segment, range, &header),
-                    Piece::Broken(header) => work.begins(segment, &header),
+                    Piece::Broken(header) => work.note_run(segment, &header),
                 }
             }
             work.end_segment();
@@ -73,7 +73,7 @@ struct Work<'a, 's, 'f> {
     streams: BTreeMap<StreamKey, Stream>,
     heads: BTreeMap<StreamKey, u64>,
     /// Number of places up to each segment where segments are left out.
-    gaps_before: Vec<usize>,
+    left_out_before: Vec<usize>,
     /// Spans that ended after the ring was read.
     ended: EndedSpans,
     /// Losses that were told after the ring was read.
@@ -92,7 +92,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             whole: Writer::new(parts),
             streams: BTreeMap::new(),
             heads,
-            gaps_before: gaps_before(recording),
+            left_out_before: left_out_before(recording),
             ended: EndedSpans::default(),
             told: LossCounts::default(),
             result: Assembly::default(),
@@ -159,7 +159,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
     fn complete(&mut self, segment: usize, body: Range<usize>, header: &BlockHeader) {
         let key = (header.slot, header.generation);
         let end = header.from.saturating_add(header.len);
-        self.begins(segment, header);
+        self.note_run(segment, header);
         if let Some(head) = self.heads.get(&key).copied().filter(|head| *head < end) {
             self.result.beyond_ring |= header.slot == 0;
             let beyond = header.from.max(head)..end;
@@ -181,29 +181,29 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
     }
 
     /// Notes the positions of a block among those between the same segments that are left out.
-    fn begins(&mut self, segment: usize, header: &BlockHeader) {
-        if self.recording.gaps.is_empty() {
+    fn note_run(&mut self, segment: usize, header: &BlockHeader) {
+        if self.recording.left_out.is_empty() {
             return;
         }
         let stream = self.streams.entry((header.slot, header.generation));
         let end = header.from.saturating_add(header.len);
         let runs = &mut stream.or_default().runs;
         let run = runs
-            .entry(self.gaps_before[segment])
+            .entry(self.left_out_before[segment])
             .or_insert(header.from..end);
         *run = run.start.min(header.from)..run.end.max(end);
     }
 
     /// Marks as covered what lies between the blocks on both sides of segments that are left out, and what the ring does not hold any more.
     fn cover_left_out(&mut self) {
-        if self.recording.gaps.is_empty() {
+        if self.recording.left_out.is_empty() {
             return;
         }
         let ring = self.recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
         for slot in ring {
             let key = (slot.slot, slot.generation);
             let runs = &mut self.streams.entry(key).or_default().runs;
-            runs.entry(self.recording.gaps.len())
+            runs.entry(self.recording.left_out.len())
                 .or_insert(slot.from..slot.from);
         }
         for stream in self.streams.values_mut() {
@@ -330,9 +330,9 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         let last = self.recording.fragments.len().saturating_sub(1);
         for (stream, hole) in missing.into_holes() {
             let after = hole.after();
-            // The record that explains a gap comes after it, and may be in the next segment.
-            let next = after.map(|(segment, _)| segment + 1);
-            if next.is_some_and(|next| self.recording.gaps.contains(&next)) {
+            // The record that explains a gap comes after it.
+            let segment = after.map(|(segment, _)| segment);
+            if segment.is_some_and(|segment| self.recording.may_be_explained_elsewhere(segment)) {
                 continue;
             }
             let place = after.unwrap_or_else(|| (last, self.bytes(last).len()));
@@ -349,9 +349,10 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
 }
 
 /// Returns for each segment how many of the places where segments are left out come before it.
-fn gaps_before(recording: &Recording) -> Vec<usize> {
+fn left_out_before(recording: &Recording) -> Vec<usize> {
     let segments = 0..recording.fragments.len();
-    let before = |segment| recording.gaps.partition_point(|gap| *gap <= segment);
+    let left_out = &recording.left_out;
+    let before = |segment| left_out.partition_point(|place| place.before <= segment);
     segments.map(before).collect()
 }
 

@@ -8,12 +8,12 @@ use crate::pass::first_pass::{summarize, summarize_era};
 /// Number of bytes of the first segment that are read for it.
 const FRONT_BYTES: usize = 1 << 20;
 
-/// Returns the begin of the first event in a recording's own time, as far as its first lines and the spans that are open in its ring show it. A span
-/// that was written later began earlier only if it lasted longer than all of these.
+/// Returns the begin of the first event in a recording's own time, as far as its first lines, the headers of its segments, and the spans that are open in
+/// its ring show it. All of a recording in one segment is read for it.
 pub(super) fn first_ns(recording: &Recording, keeps_times: bool) -> Option<i64> {
     let bytes = recording.fragments.first()?.content.bytes();
     let end = match bytes.len() {
-        len if len <= FRONT_BYTES => len,
+        len if len <= FRONT_BYTES || recording.fragments.len() == 1 => len,
         _ => line_start(bytes, FRONT_BYTES, 0),
     };
     let part = Part {
@@ -33,6 +33,11 @@ pub(super) fn first_ns(recording: &Recording, keeps_times: bool) -> Option<i64> 
     let open = slots.flat_map(|slot| &slot.open);
     let open = open.chain(lanes.map(|lane| &lane.span));
     let open = open.filter_map(|span| i64::try_from(span.start_ns).ok());
+    let headers = recording
+        .fragments
+        .iter()
+        .filter_map(|fragment| fragment.header.as_ref());
+    let begun = headers.filter_map(|header| i64::try_from(header.open_ns?).ok());
     let first = summary.range_ns().map(|(first_ns, _)| first_ns);
-    open.chain(first).min()
+    open.chain(begun).chain(first).min()
 }

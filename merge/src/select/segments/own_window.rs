@@ -1,12 +1,12 @@
 //! The window in each recording's own time, before more than the headers of its segments is known.
 
-use super::{SegmentTimes, UNWRITTEN_NS};
+use super::SegmentTimes;
 use crate::clock::axis::{Axis, ns};
 use crate::clock::boot::{RecordedClock, wall_clock};
 use crate::clock::clocks::Clocks;
 use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
-use crate::fragment::recording::Recording;
+use crate::fragment::recording::{Recording, UNWRITTEN_NS};
 use crate::{ClockBy, Error, Moment, Options};
 use sa_format::{Anchor, FragmentHeader};
 use std::collections::BTreeMap;

@@ -119,7 +119,7 @@ pub(crate) fn long(ticks: u64, begin: u64, end: u64) {
             &args("told"),
         );
     });
-    paced(1, 20, ticks);
+    paced(1, 100, ticks);
     on_thread.join().expect("no panic");
     elsewhere.join().expect("no panic");
 }

@@ -83,7 +83,7 @@ fn threads(merged: &Merged) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn a_window_that_is_searched_for_is_what_a_naive_filter_keeps() {
+fn a_window_of_segments_is_what_a_naive_filter_keeps() {
     let mut unread = 0;
     for seed in 0..cases(CASES) {
         let mut rng = Rng::new(seed);
@@ -198,7 +198,7 @@ fn check_window(dir: &RunDir, (from_ms, to_ms): (i64, i64), what: &str) {
 }
 
 #[test]
-fn the_last_part_is_searched_for_within_segments() {
+fn the_last_part_is_read_in_segments() {
     let mut unread = 0;
     for seed in 0..cases(CASES) {
         let mut rng = Rng::new(2_000 + seed);
@@ -283,7 +283,7 @@ fn damage_costs_no_more_than_what_is_damaged() {
 }
 
 #[test]
-fn a_run_whose_window_was_searched_for_is_settled_as_ever() {
+fn a_run_of_which_a_window_was_read_is_settled_as_ever() {
     for seed in 0..10 {
         let settled = |options: &[&str]| {
             let mut rng = Rng::new(3_000 + seed);
@@ -304,7 +304,7 @@ fn a_run_whose_window_was_searched_for_is_settled_as_ever() {
 }
 
 #[test]
-fn a_reach_needs_a_window_and_is_told() {
+fn a_reach_needs_a_window_and_is_reported() {
     let mut rng = Rng::new(7);
     let dir = run(&mut rng, 1_000);
     let ended = Ended::of(trace_merge().arg("--reach=1s").arg(dir.path()));
