@@ -165,7 +165,7 @@ pub struct Options {
     /// last; events of one time keep the order that they have without this. Without it, each process's events are in the order in which it wrote them. Not
     /// together with `verbatim` or `split`.
     pub sort: Option<u64>,
-    /// The memory in bytes that the merge should not exceed, without what `sort` takes; 256 MiB by default. Links of requests take at most 3/8 of it. If they
+    /// The memory in bytes that the merge should not exceed, without what `sort` takes; 256 MiB by default. Links of requests take about 3/8 of it at most. If they
     /// need more, some requests are not linked, and the report counts them.
     pub memory: Option<u64>,
     /// Whether inputs without an event give a trace without events, instead of [`Error::NothingUsable`].
