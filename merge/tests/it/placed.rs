@@ -126,7 +126,11 @@ fn a_window_is_found_on_a_host_that_flows_alone_place() {
         let both: Vec<u64> = (200..=210).flat_map(|second| [second, second]).collect();
         assert_eq!(whole, both, "read whole, {wrong_s:?}");
         let in_segments = [&window[..], &["--reach=1s"]].concat();
-        assert_eq!(seconds(&in_segments, &dir), both, "in segments, {wrong_s:?}");
+        assert_eq!(
+            seconds(&in_segments, &dir),
+            both,
+            "in segments, {wrong_s:?}"
+        );
     }
 }
 

@@ -176,7 +176,7 @@ fn depth_and_number_are_no_reason_to_doubt() {
     let flat = |count: i64| (0..count).map(|number| (3000 + 10 * number, 3008 + 10 * number));
     let mut spans = deep.clone();
     spans.extend(flat(50_000));
-    spans.push((3000 - 1, 9_000_000));
+    spans.push((600, 9_000_000));
     let by_end = spans.clone();
     spans.sort_by_key(|span| (span.0, Reverse(span.1)));
     for spans in [by_end, spans] {
