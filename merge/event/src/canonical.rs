@@ -142,7 +142,7 @@ impl FrontReader<'_> {
                 self.name(&mut event.fields)?;
             }
             Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => {
-                event.fields.id2 = self.flow_id()?
+                event.fields.id2 = self.flow_id()?;
             }
             _ => return None,
         }

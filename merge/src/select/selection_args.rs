@@ -30,7 +30,7 @@ struct Window {
     /// Only around a time: 12.5s±1s, or 12.5s+-1s [default: ±5s]
     #[arg(long, value_name = "TIME[±DURATION]", value_parser = parse_around, conflicts_with_all = ["from", "to"])]
     around: Option<(Moment, Duration)>,
-    /// Read no segment that began later than this after the window [default: as needed]
+    /// Search spans this far after the window [default: as needed]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with = "last", hide_short_help = true)]
     reach: Option<Duration>,
 }

@@ -306,7 +306,7 @@ fn a_run_of_which_a_window_was_read_is_settled_as_ever() {
 #[test]
 fn a_reach_needs_a_window_and_is_reported() {
     let mut rng = Rng::new(7);
-    let dir = run(&mut rng, 1_000);
+    let dir = run(&mut rng, 40_000);
     let ended = Ended::of(trace_merge().arg("--reach=1s").arg(dir.path()));
     assert!(
         ended.code == 2 && ended.stderr.contains("found none"),
