@@ -111,8 +111,9 @@ fn segments(dir: &Path) -> Vec<Segment> {
             let header = lines.next().unwrap()["args"].take();
             let span = |line: Value| {
                 let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                let start_ns = (line["ts"].as_f64()? * 1000.0).round() as u64;
-                Some((text(&line["name"]), text(&line["args"]["label"]), start_ns))
+                let start_ns = (line["ts"].as_f64()? * 1000.0).round() as i64;
+                let names = (text(&line["name"]), text(&line["args"]["label"]));
+                Some((names.0, names.1, start_ns.unsigned_abs()))
             };
             let segment = (header["open_ns"].as_u64(), lines.filter_map(span).collect());
             (header["segment"].as_u64().unwrap(), segment)

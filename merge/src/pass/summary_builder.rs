@@ -163,7 +163,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
             Phase::Instant | Phase::LegacyInstant
                 if event.name() == LossRecord::NAME.as_bytes() =>
             {
-                self.loss(event)
+                self.loss(event);
             }
             Phase::Instant if event.name() == Reach::NAME.as_bytes() => self.reach(event),
             Phase::Begin if event.is_unfinished() => self.summary.unfinished += 1,

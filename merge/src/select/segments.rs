@@ -68,7 +68,7 @@ pub(crate) fn choose_segments(
     let all = recordings.iter_mut().zip(&times).zip(&unread.windows);
     for ((recording, times), window) in all {
         let needs = times.needs(*window, reach_ns, recording.newest_at_copy);
-        if needs.iter().any(|need| *need == Need::BeyondReach) {
+        if needs.contains(&Need::BeyondReach) {
             unread.reach_ns = reach_ns.map(i64::unsigned_abs);
         }
         let needed: Vec<bool> = needs.iter().map(|need| *need == Need::Needed).collect();

@@ -247,7 +247,7 @@ impl Recorder<'_> {
         let on = self.on(self.process.pid);
         let (ended, open) = self.open.iter().partition(|(_, end_ns)| *end_ns <= at_ns);
         self.open = open;
-        for (start_ns, _) in Vec::from(ended) {
+        for (start_ns, _) in ended {
             self.serial += 1;
             let args = format!(r#""serial":{}"#, self.serial);
             let line = on.span(start_ns, at_ns - start_ns, "held", &args);

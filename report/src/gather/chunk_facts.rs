@@ -79,7 +79,7 @@ impl ChunkFacts {
         let process = context.threads[event.thread].process;
         match event.phase {
             Phase::Complete | Phase::Begin | Phase::AsyncBegin => {
-                self.take_slice(context, event, process)
+                self.take_slice(context, event, process);
             }
             Phase::Counter => self.take_counts(event, process),
             Phase::Instant
