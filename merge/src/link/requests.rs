@@ -38,6 +38,8 @@ struct KnownId {
     id: ListedId,
     reach: RequestReach,
     clock: u32,
+    /// False if an earlier slot has the same id on another clock.
+    is_first: bool,
     /// The slot of the same id on another clock.
     next: u32,
     /// The range of its shorter forms, best first. Only the first slot of an id has them.
@@ -86,6 +88,7 @@ impl RequestMap {
             id,
             reach: *reach,
             clock,
+            is_first: true,
             next: NONE,
             forms: (0, 0),
         };
@@ -105,6 +108,7 @@ impl RequestMap {
                     return self.ids[at].reach.add(reach);
                 }
                 self.ids[at].next = new;
+                known.is_first = false;
             }
         }
         self.ids.push(known);
@@ -150,9 +154,10 @@ impl RequestMap {
         }
     }
 
-    /// Returns the key and the slot of each id, in no order.
+    /// Returns the key and the first slot of each id, in the order of the slots: in that order, memory is read ahead.
     pub(super) fn keys(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        self.slots.iter().map(|(key, slot)| (*key, *slot))
+        let first = (0..).zip(&self.ids).filter(|(_, known)| known.is_first);
+        first.map(|(slot, known)| (known.id.key, slot))
     }
 
     pub(super) fn has(&self, key: u64) -> bool {
