@@ -19,7 +19,7 @@ use crate::pass::first_pass::summarize;
 use sa_format::{FRAGMENTS_DIR, NEXT_RUN_FILE, RUN_FILE};
 use serde::Serialize;
 use std::fs::DirBuilder;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -128,11 +128,13 @@ impl Copy {
         Ok(())
     }
 
-    /// Says of a fragment that others changed before all of it was copied: what they took away is zeros in the copy.
-    fn note_change(&mut self, fragment: &Fragment) {
+    /// Reports a fragment that another program changed before its first `len` bytes were copied to `copy`: what is gone is zeros in the copy. A recorder
+    /// that gives back blocks of a full segment changes the times of the file alone, so the copy is compared with what is there now.
+    fn note_change(&mut self, fragment: &Fragment, copy: &Place, len: usize) {
         let was_rewritten = || {
             let place = fragment.place();
             place.is_some_and(|place| fragment.watch.was_rewritten(&place))
+                && !starts_with(copy, &fragment.content.bytes()[..len])
         };
         let content = &fragment.content;
         if content.is_cut() || content.is_watched() && was_rewritten() {
@@ -164,7 +166,7 @@ impl Copy {
         }
         self.report.copied += 1;
         write_new(&place, fragment.access, &[bytes])?;
-        self.note_change(fragment);
+        self.note_change(fragment, &place, bytes.len());
         fragment.content.release(0, bytes.len());
         Ok(())
     }
@@ -174,12 +176,24 @@ impl Copy {
         let all = newest.content.bytes();
         let end = whole_end(all);
         let parts = [&all[..end], tail];
-        write_new(&self.place_of(newest), newest.access, &parts)?;
-        self.note_change(newest);
+        let place = self.place_of(newest);
+        write_new(&place, newest.access, &parts)?;
+        self.note_change(newest, &place, end);
         self.report.copied += 1;
         self.report.bytes += (end + tail.len()) as u64;
         Ok(())
     }
+}
+
+/// Returns true if a file starts with these bytes.
+fn starts_with(place: &Place, bytes: &[u8]) -> bool {
+    let read = || {
+        let mut file = place.open_regular(false).ok()?;
+        let mut copied = vec![0; bytes.len()];
+        file.read_exact(&mut copied).ok()?;
+        Some(copied == bytes)
+    };
+    read() == Some(true)
 }
 
 /// A fragment at one moment.

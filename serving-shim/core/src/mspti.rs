@@ -125,6 +125,9 @@ impl Mspti {
 
     /// Gives MSPTI back, because another profiler starts or nothing is recorded any longer, unless it is wanted again. Reads what has run until now.
     pub(crate) fn stop(&self, runtime: &Runtime) {
+        if self.at_exit.is_none() {
+            return;
+        }
         thread::unnoticed(runtime, || {
             if let Some(mut client) = self.client_within(PATIENCE_NS)
                 && !self.ended.load(Ordering::Acquire)

@@ -107,7 +107,9 @@ impl Pool {
         pairs.made += 1;
         drop(pairs);
         self.make().map_err(|code| {
-            lock(&self.pairs).made -= 1;
+            let mut pairs = lock(&self.pairs);
+            pairs.made = pairs.made.saturating_sub(1); // they may have been forgotten meanwhile
+            drop(pairs);
             self.notice(code);
             Fate::Refused
         })

@@ -61,7 +61,8 @@ pub fn launch_walls(walls: &Walls<'_>, args: &Args) {
     let physical = walls.device.and_then(|device| i32::try_from(device).ok());
     let simulated = shim.timing.runtime.is_simulated();
     let group = physical.map(|physical| DeviceGroup::new(physical, simulated));
-    let track = group.and_then(|group| group.track("reported"));
+    // Without a slice there must be no row.
+    let track = slack.and(group).and_then(|group| group.track("reported"));
     let thread = Recorder::get().thread_track(tid());
     let (Some(slack), Some(track), Some(thread)) = (slack, track, thread) else {
         return;

@@ -57,7 +57,7 @@ impl Runtime {
     pub(crate) fn end_capture(&self, context: &Context, stream: &Stream) -> Outcome<Arc<Model>> {
         let capture = stream.capture().ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
         let ended = self.captures.end(&capture, stream.handle)?;
-        self.release(&ended.streams);
+        self.release(&capture, &ended.streams);
         let model = &capture.model;
         let outcome = match ended.broken {
             ACL_SUCCESS => {

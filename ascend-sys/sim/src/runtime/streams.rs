@@ -2,6 +2,7 @@
 
 use super::Runtime;
 use crate::Outcome;
+use crate::capture::Capture;
 use crate::context::Context;
 use crate::event::Event;
 use crate::handle::Handle;
@@ -42,18 +43,23 @@ impl Runtime {
             if !ended.streams.is_empty() {
                 stream.set_capture(None);
             }
-            self.release(&ended.streams);
+            self.release(&capture, &ended.streams);
         }
     }
 
-    /// Frees streams whose capture has ended.
-    pub(super) fn release(&self, streams: &[Handle]) {
-        for stream in streams
+    /// Frees the streams of a capture that has ended. The handle of a destroyed one may be another stream's by now.
+    pub(super) fn release(&self, capture: &Arc<Capture>, streams: &[Handle]) {
+        let streams = streams
             .iter()
-            .filter_map(|stream| self.streams.get(*stream))
-        {
-            stream.set_capture(None);
-        }
+            .filter_map(|stream| self.streams.get(*stream));
+        let is_in = |stream: &Arc<Stream>| {
+            stream
+                .capture()
+                .is_some_and(|own| Arc::ptr_eq(&own, capture))
+        };
+        streams
+            .filter(is_in)
+            .for_each(|stream| stream.set_capture(None));
     }
 
     pub(super) fn destroy_streams(&self, streams: impl Iterator<Item = Handle>) {

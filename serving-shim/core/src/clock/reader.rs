@@ -43,6 +43,9 @@ impl ClockReader {
     /// Reads the clock of a device; the first call chooses the method. Reads nothing once the gate is closed. The calling thread may have another context
     /// afterwards.
     pub(crate) fn read(&mut self, runtime: &Runtime, user: i32, gate: &Gate) -> Option<Reading> {
+        if gate.is_closed() {
+            return None;
+        }
         if let ClockReader::Untried = self {
             *self = ClockReader::find(runtime, user)?;
         }

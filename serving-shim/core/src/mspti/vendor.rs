@@ -197,12 +197,16 @@ impl Vendor {
 impl Names {
     /// Reads the record at the start of `bytes`, if it has the device's times.
     fn read(&mut self, bytes: &[u8]) -> Option<Kernel> {
-        let kernel = match msptiActivityCommunication::read(bytes) {
-            Some(record) => self.collective(&record),
-            None => self.kernel(&msptiActivityKernel::read(bytes)?),
+        // Only a record with times is filled, and only then are its texts read.
+        let is_timed = |start: u64, end: u64| {
+            let (start_ns, end_ns) = (start.cast_signed(), end.cast_signed());
+            start_ns > 0 && end_ns >= start_ns
         };
-        let is_timed = kernel.start_ns > 0 && kernel.end_ns >= kernel.start_ns;
-        is_timed.then_some(kernel)
+        if let Some(record) = msptiActivityCommunication::read(bytes) {
+            return is_timed(record.start, record.end).then(|| self.collective(&record));
+        }
+        let record = msptiActivityKernel::read(bytes)?;
+        is_timed(record.start, record.end).then(|| self.kernel(&record))
     }
 
     fn kernel(&mut self, record: &msptiActivityKernel) -> Kernel {
@@ -237,7 +241,7 @@ impl Names {
             return without.into();
         }
         let known = self.0.entry(name.addr()).or_insert_with(|| {
-            // SAFETY: the texts of records are strings of C, which MSPTI keeps.
+            // SAFETY: the texts of records with times are strings of C, which MSPTI keeps.
             let text = unsafe { CStr::from_ptr(name) };
             text.to_string_lossy().into()
         });
