@@ -21,9 +21,11 @@ pub(crate) fn thread_id(value: &[u8]) -> Option<u64> {
         return Some(0);
     }
     let text = std::str::from_utf8(unquoted(value)).ok()?;
+    // A text such as `nan` or `inf` is not a number to viewers.
+    let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
     match text.parse::<f64>() {
-        Ok(_) => text.parse::<u32>().ok().map(u64::from),
-        Err(_) if value.starts_with(b"\"") => Some(xxh3_64(value) | 1 << 63),
+        Ok(_) if is_number => text.parse::<u32>().ok().map(u64::from),
+        _ if value.starts_with(b"\"") => Some(xxh3_64(value) | 1 << 63),
         _ => None,
     }
 }

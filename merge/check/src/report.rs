@@ -143,24 +143,30 @@ impl<'a> Findings<'a> {
 
     /// Adds several events. The first one is at `offset`.
     pub(crate) fn add_many(&mut self, rule: Rule, count: u64, offset: u64) {
-        let what = quote(self.text, offset);
-        self.insert(rule, count, Place { offset, what });
+        self.insert(rule, count, offset, |text| quote(text, offset));
     }
 
     /// Adds an event that clashes with another one.
     pub(crate) fn add_clash(&mut self, rule: Rule, offset: u64, other: u64) {
-        let [what, with] = [offset, other].map(|offset| quote(self.text, offset));
-        let what = format!("{what}, clashes with {with} at byte {other}");
-        self.insert(rule, 1, Place { offset, what });
+        self.insert(rule, 1, offset, |text| {
+            let [what, with] = [offset, other].map(|offset| quote(text, offset));
+            format!("{what}, clashes with {with} at byte {other}")
+        });
     }
 
     /// Adds a problem of the text.
     pub(crate) fn add_text(&mut self, rule: Rule, offset: u64, problem: &str) {
-        let what = format!("{problem}, found {}", quote(self.text, offset));
-        self.insert(rule, 1, Place { offset, what });
+        let problem = match problem.char_indices().nth(2 * WIDTH) {
+            Some((cut, _)) => format!("{}…", &problem[..cut]),
+            None => problem.to_owned(),
+        };
+        self.insert(rule, 1, offset, |text| {
+            format!("{problem}, found {}", quote(text, offset))
+        });
     }
 
-    fn insert(&mut self, rule: Rule, count: u64, place: Place) {
+    /// Counts events. Calls `what` with the text if the place is one of those that are kept.
+    fn insert(&mut self, rule: Rule, count: u64, offset: u64, what: impl Fn(&[u8]) -> String) {
         self.is_loaded &= !rule.is_fatal();
         let finding = self.by_rule.entry(rule).or_insert_with(|| Finding {
             rule,
@@ -171,9 +177,12 @@ impl<'a> Findings<'a> {
         finding.count += count;
         // Rows are checked one after the other, so the first event may come last.
         let places = &mut finding.places;
-        let index = places.partition_point(|earlier| earlier.offset <= place.offset);
-        places.insert(index, place);
-        places.truncate(PLACES);
+        let index = places.partition_point(|earlier| earlier.offset <= offset);
+        if index < PLACES {
+            let what = what(self.text);
+            places.insert(index, Place { offset, what });
+            places.truncate(PLACES);
+        }
     }
 
     pub(crate) fn report(self, file: &Path, events: u64) -> CheckReport {
@@ -194,11 +203,12 @@ fn quote(text: &[u8], offset: u64) -> String {
     let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) else {
         return "the end of the text".to_owned();
     };
+    // A character has up to 4 bytes.
+    let rest = &rest[..rest.len().min(4 * WIDTH)];
     let mut scanner = Scanner::new(rest, 0);
     let is_value = scanner.value(1).is_some();
     let end = if is_value { scanner.at } else { rest.len() };
-    // A character has up to 4 bytes.
-    let front = String::from_utf8_lossy(&rest[..end.min(4 * WIDTH)]);
+    let front = String::from_utf8_lossy(&rest[..end]);
     let line = front.split('\n').next().unwrap_or_default();
     match line.char_indices().nth(WIDTH) {
         Some((cut, _)) => format!("{}…", visible(&line[..cut])),

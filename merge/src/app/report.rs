@@ -548,7 +548,7 @@ fn write_links(links: &LinkReport, text: &mut String) -> std::fmt::Result {
         let requests = links.requests_dropped;
         writeln!(
             text,
-            "requests not linked, for lack of memory (--memory): {requests}"
+            "requests not linked, for lack of memory (--memory): at least {requests}"
         )?;
     }
     if links.events_cut > 0 {

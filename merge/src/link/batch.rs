@@ -116,6 +116,9 @@ impl Batch {
 
     /// Notes that an id of the engine and one of the client are of the same request.
     pub(super) fn see_client(&mut self, id: &RequestId<'_>, client: &RequestId<'_>, scope: u64) {
+        if id.key == client.key {
+            return;
+        }
         let mut alias = ClientAlias {
             id: id.key ^ scope,
             client: client.key ^ scope,

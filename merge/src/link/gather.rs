@@ -271,7 +271,8 @@ impl<'a, 'f> Gather<'a, 'f> {
     /// Notes that an id of the client and those of the engine are of the same request.
     fn client(&mut self) {
         if let Some(client) = self.ids.client() {
-            for id in self.ids.of_requests() {
+            let ids = self.ids.of_requests().iter();
+            for id in ids.filter(|id| self.collector.links(id)) {
                 let batch = &mut self.scratch.batch;
                 batch.see_client(id, client, self.origin.scope);
             }

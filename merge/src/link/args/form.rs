@@ -39,7 +39,11 @@ pub(crate) fn family(id: &[u8]) -> &[u8] {
     let end = if is_first { prompt } else { tail };
     // A prefix, a prompt and random digits can only be the engine's.
     let is_engines = start > sample && is_first && tail < all;
-    let is_safe = end >= start + RANDOM || is_engines && end > start;
+    let is_random = |part: &[u8]| {
+        part.iter()
+            .all(|byte| byte.is_ascii_hexdigit() || *byte == b'-')
+    };
+    let is_safe = end >= start + RANDOM && is_random(&id[start..end]) || is_engines && end > start;
     &id[start..if is_safe { end } else { all }]
 }
 
