@@ -1,8 +1,7 @@
 //! Which names and folders a library is looked for in, in which order. What the environment says comes in here and nowhere else.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-use crate::environment::variable;
 
 /// Where CANN puts itself when nothing says otherwise.
 const INSTALLED: [&str; 3] = [
@@ -97,6 +96,18 @@ fn folders(homes: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// Returns a variable of the environment that chooses a library to load. Returns none in a program with raised privileges (set-user-id, set-group-id, file
+/// capabilities): its variables come from the caller, who could run any code with its rights. The dynamic linker ignores them there too.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    // SAFETY: reads a word that the kernel gave the process.
+    let is_privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    if is_privileged {
+        None
+    } else {
+        std::env::var_os(name)
+    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,6 @@ mod table;
 pub mod acl;
 mod candidates;
 pub mod codes;
-mod environment;
 pub mod hal;
 pub mod hccl;
 mod library;

@@ -1,7 +1,7 @@
 //! A shared library of the vendor's, opened and kept; or the list of all attempts to open it.
 
 use crate::Candidates;
-use crate::environment::variable;
+use crate::candidates::variable;
 use libloading::os::unix;
 use std::env;
 use std::ffi::{OsStr, OsString, c_char};

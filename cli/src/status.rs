@@ -1,7 +1,6 @@
 //! `sa-profile status`: who records, what, and how much so far.
 
-pub(crate) mod crash;
-mod run;
+pub(crate) mod run;
 mod table;
 
 use crate::error::Error;

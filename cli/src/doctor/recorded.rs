@@ -1,7 +1,7 @@
 //! A run that is already in the directory: who wrote nothing, who died, and what they left behind.
 
 use super::finding::Finding;
-use crate::status::crash;
+use crate::status::run::death;
 use crate::words::{plural, printable, processes};
 use sa_format::loss::Cause;
 use sa_format::{
@@ -137,7 +137,7 @@ fn crash(found: &[Found]) -> impl Iterator<Item = Finding> {
         Some(DeadProcess {
             name: one.name.clone(),
             pid: i64::from(one.pid),
-            death: crash::death(&one.contents, one.is_alive)?,
+            death: death(&one.contents, one.is_alive)?,
         })
     };
     let deaths: Deaths = found.iter().filter_map(dead).collect();

@@ -2,7 +2,6 @@
 
 use crate::control::wall_ns;
 use crate::error::Error;
-use crate::status::crash;
 use sa_format::Level;
 use sa_format::loss::Cause;
 use serde::Serialize;
@@ -128,7 +127,7 @@ impl Run {
     }
 
     fn add(&mut self, process: &RunProcess, alive: bool, contents: Contents, now_ns: u64) {
-        let death = crash::death(&contents, alive);
+        let death = death(&contents, alive);
         let began = contents.began.map(|anchor| anchor.realtime_ns);
         self.start_realtime_ns = self.start_realtime_ns.into_iter().chain(began).min();
         self.bytes += contents.bytes;
@@ -139,7 +138,7 @@ impl Run {
         let header = &process.header;
         let switched = contents.switch.as_ref().map(|switch| switch.levels.clone());
         self.processes.push(Process {
-            last_event_age_ns: crash::last_realtime_ns(&contents)
+            last_event_age_ns: last_realtime_ns(&contents)
                 .map(|last_ns| now_ns.saturating_sub(last_ns)),
             name: contents
                 .name
@@ -168,4 +167,20 @@ impl Run {
             device_method: None,
         });
     }
+}
+
+/// Returns what is known of the end of a process; `None` if it lives, has ended as it should, or was running when a snapshot was taken.
+pub(crate) fn death(contents: &Contents, is_alive: bool) -> Option<Death> {
+    (!is_alive && !contents.ended && !contents.was_running).then(|| Death {
+        open_spans: contents.open_spans,
+        exit: contents.exit.clone(),
+        last_ns: last_realtime_ns(contents).and_then(|ns| i64::try_from(ns).ok()),
+    })
+}
+
+/// Returns the wall time of the last event of a process. Computes it from the monotonic clock, which was tied to wall time when recording began.
+fn last_realtime_ns(contents: &Contents) -> Option<u64> {
+    let (began, last_ns) = (contents.began?, contents.last_ns?);
+    let since = last_ns.saturating_sub(began.monotonic_ns);
+    Some(began.realtime_ns.saturating_add(since))
 }

@@ -4,12 +4,14 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use pyo3::exceptions::PyGeneratorExit;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use sa_recorder::{Levels, Recorder, SpanGuard, Track, now_ns};
 
 use crate::call::misuse;
 use crate::event::Event;
-use crate::{closing, start, task, tasks};
+use crate::{start, task, tasks};
 
 /// Who opened a span: the address of its object, [`BEGUN`] for a call without one.
 pub(crate) type Owner = usize;
@@ -132,7 +134,23 @@ fn end_without_begin(py: Python<'_>) {
 
 /// Whether this may be the code of a task that is gone: its coroutine is closed amid whatever code runs.
 fn is_of_gone(py: Python<'_>) -> bool {
-    tasks::are_gone() && closing::is_closed(py)
+    tasks::are_gone() && is_closing(py)
+}
+
+/// Returns true if the running code is a coroutine or generator that is being closed: a `GeneratorExit` is being handled.
+fn is_closing(py: Python<'_>) -> bool {
+    let (mut kind, mut value, mut traceback) = (
+        std::ptr::null_mut(),
+        std::ptr::null_mut(),
+        std::ptr::null_mut(),
+    );
+    // SAFETY: the thread is attached; the pointers are to places for new references or null.
+    unsafe { ffi::PyErr_GetExcInfo(&raw mut kind, &raw mut value, &raw mut traceback) };
+    let [kind, _value, _traceback] = [kind, value, traceback].map(|object| {
+        // SAFETY: a new reference, or null.
+        unsafe { Bound::from_owned_ptr_or_opt(py, object) }
+    });
+    kind.is_some_and(|kind| kind.is(py.get_type::<PyGeneratorExit>()))
 }
 
 /// The row of the task that runs, if it has one, for what lasted since `start_ns`.

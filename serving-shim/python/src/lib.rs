@@ -14,7 +14,6 @@
 mod async_span;
 mod attached;
 mod call;
-mod closing;
 mod configuration;
 mod copies;
 mod engine;

@@ -1,7 +1,6 @@
 //! Python objects → JSON text of args. Numbers, texts, lists and dicts natively, UUIDs as texts; anything else by its type's name: it is never printed, and never
 //! copied from a device.
 
-pub(crate) mod encoded;
 mod key;
 
 use std::ptr::null_mut;
@@ -14,7 +13,6 @@ use sa_recorder::host::note_cut;
 use smallvec::SmallVec;
 
 use crate::call::id;
-use crate::value::encoded::EncodedValue;
 use crate::value::key::{KEYS, Keys};
 
 /// How deep lists and dicts are followed.
@@ -29,6 +27,10 @@ const MAX_PLAIN: usize = 32;
 const FIRST_BYTES: usize = 96;
 /// Stands for something that is left out.
 const LEFT_OUT: &str = "…";
+
+/// The JSON text of a value, which is written as it is where the value is an arg of an event. Classes that extend this one keep what it was made of.
+#[pyclass(frozen, subclass, module = "sa_profile")]
+pub(crate) struct EncodedValue(pub(crate) Vec<u8>);
 
 /// A value whose text is made.
 pub(crate) struct Encoded(Vec<u8>);

@@ -7,7 +7,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::value::encoded::EncodedValue;
+use crate::value::EncodedValue;
 use crate::value::write_plain_list;
 
 /// Some ids, whose text is made.
