@@ -17,8 +17,8 @@ has everything built. What a page exports, records or installs is there on the n
 
 After a block, the shell also runs the command that a program printed as what to do `next`.
 
-Blocks of `text` are output, and need no comment. `<!-- setup: COMMAND -->` before a block runs first, in a shell of its own; where it exits with 3, it
-says what is missing here, and the rest of the page is skipped."""
+Blocks of `text`, `json` and `jsonl` are output or data, and need no comment. `<!-- setup: COMMAND -->` before a block runs
+first, in a shell of its own. If it exits with 3, it says what is missing here, and the rest of the page is skipped."""
 
 import json
 import math
@@ -34,10 +34,10 @@ from pathlib import Path
 
 import pages
 
-SCOPE = re.compile(r"^(README|CONTRIBUTING)\.md$|^docs/[^/]+\.md$|^serving-shim/[^/]+/README\.md$")
+SCOPE = re.compile(r"^README\.md$|^docs/[^/]+\.md$|^serving-shim/[^/]+/README\.md$")
 MARK = re.compile(r"<!--\s*(run by|not run|run|file)(?::\s*((?:(?!-->).)*?))?\s*-->\s*\Z", re.DOTALL)
 SETUP = re.compile(r"<!--\s*setup:\s*((?:(?!-->).)*?)\s*-->", re.DOTALL)
-OUTPUT = ("text", "json", "")
+OUTPUT = ("text", "json", "jsonl", "")
 INDENTED = re.compile(r"(?:\A|\n)[ \t]*\n(?: {4}|\t)\S")
 INDEX = re.compile(r"\]\(([^)#]+\.md)")
 # `next: COMMAND    what it does`, as programs print it.
