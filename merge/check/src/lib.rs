@@ -58,21 +58,36 @@ pub fn check_stream(name: &Path, from: impl Read) -> io::Result<CheckReport> {
     check_text(name, &Text::read(from, &folder)?, &folder)
 }
 
+/// Returns true if JSON text ends within a string. No string has a newline in it.
+fn ends_in_string(text: &str) -> bool {
+    let (mut is_inside, mut is_escaped) = (false, false);
+    for byte in text.rsplit('\n').next().unwrap_or_default().bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_inside,
+            b'"' => is_inside = !is_inside,
+            _ => {}
+        }
+    }
+    is_inside
+}
+
 fn check_text(path: &Path, text: &Text, folder: &Path) -> io::Result<CheckReport> {
     let bytes = text.content.bytes();
     let mut events = Events::new(bytes, folder);
     let read = match std::str::from_utf8(bytes) {
         Ok(words) => document::read(words, text.is_cut, &mut events),
-        // The last character of a trace that was cut off may be incomplete.
-        Err(error) if error.error_len().is_none() => {
-            let words = std::str::from_utf8(&bytes[..error.valid_up_to()]);
-            document::read(words.unwrap_or_default(), text.is_cut, &mut events)
-        }
         Err(error) => {
             let at = error.valid_up_to();
-            let problem = format!("expected UTF-8 instead of byte {:#04x}", bytes[at]);
-            events.findings.add_text(Rule::NotUtf8, at as u64, &problem);
-            Ok(())
+            let words = std::str::from_utf8(&bytes[..at]).unwrap_or_default();
+            // A trace that was cut off within a string may end within a character.
+            if error.error_len().is_none() && ends_in_string(words) {
+                document::read(words, text.is_cut, &mut events)
+            } else {
+                let problem = format!("expected UTF-8 instead of byte {:#04x}", bytes[at]);
+                events.findings.add_text(Rule::NotUtf8, at as u64, &problem);
+                Ok(())
+            }
         }
     };
     let report = read.and_then(|()| events.finish(path));

@@ -152,6 +152,25 @@ fn what_is_called_loadable_loads() {
 }
 
 #[test]
+fn a_character_is_cut_off_only_within_a_string() {
+    let folder = tempfile::tempdir().unwrap();
+    let event = span(json!({})).to_string();
+    for (text, rule) in [
+        ("[@,\n{\"name\":\"a", "cut_off"),
+        ("[@,{\"name\":\"\\\"a", "cut_off"),
+        ("[@]", "not_utf8"),
+        ("[@", "not_utf8"),
+        ("[@,\n", "not_utf8"),
+        ("{\"traceEvents\":[@]}\n", "not_utf8"),
+    ] {
+        let whole = text.replace('@', &event) + "\u{e9}";
+        let bytes = &whole.as_bytes()[..whole.len() - 1];
+        let report = report(&put(&folder, "cut.json", bytes));
+        assert_eq!(found(&report)[rule], 1, "{text}: {report}");
+    }
+}
+
+#[test]
 fn bytes_that_are_not_utf8_and_deep_events_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = b"[{\"ph\":\"M\",\"name\":\"\xff\"}]".as_slice();
