@@ -134,7 +134,7 @@ impl Run {
         self.events += contents.events;
         let is_lost = |cause: &str| Cause::from_name(cause).is_none_or(Cause::loses_events);
         let lost = contents.lost.iter().filter(|(cause, _)| is_lost(cause));
-        self.lost += lost.map(|(_, events)| events).sum::<u64>();
+        self.lost = lost.fold(self.lost, |sum, (_, events)| sum.saturating_add(*events));
         let header = &process.header;
         let switched = contents.switch.as_ref().map(|switch| switch.levels.clone());
         self.processes.push(Process {

@@ -231,7 +231,7 @@ impl FollowedFragment {
         };
         let of_segment = self.events.entry(self.reading).or_default();
         let mut tell = |event: &Event<'_>| {
-            *of_segment += 1;
+            *of_segment = of_segment.saturating_add(1);
             let placed = PlacedEvent::new(event, place, shift_ns);
             let of_thread = run.threads()[thread].process;
             let process = run.process_mut(of_thread);
@@ -345,10 +345,11 @@ impl FollowedFragment {
         };
         let lost = match loss.first {
             Some(first) => self.removed(first, loss.events),
-            None => loss.events + loss.processes,
+            None => loss.events.saturating_add(loss.processes),
         };
         let by_cause = &mut run.process_mut(self.process).lost;
-        *by_cause.entry(loss.cause.to_string()).or_default() += lost;
+        let of_cause = by_cause.entry(loss.cause.to_string()).or_default();
+        *of_cause = of_cause.saturating_add(lost);
         if loss.first.is_some() {
             return false;
         }
@@ -356,7 +357,8 @@ impl FollowedFragment {
         if let Some(((slot, generation), positions)) = loss.positions() {
             self.streams.explain(slot, generation, positions);
         }
-        *self.events.entry(self.reading).or_default() += loss.lost_events();
+        let of_segment = self.events.entry(self.reading).or_default();
+        *of_segment = of_segment.saturating_add(loss.lost_events());
         true
     }
 
@@ -373,7 +375,8 @@ impl FollowedFragment {
         }
         let there = self.events.split_off(&first);
         let gone = std::mem::replace(&mut self.events, there);
-        self.removed.read += gone.into_values().sum::<u64>();
+        let read = |sum: u64, events| sum.saturating_add(events);
+        self.removed.read = gone.into_values().fold(self.removed.read, read);
         let lost = events.saturating_sub(self.removed.read);
         let more = lost.saturating_sub(self.removed.lost);
         self.removed.lost += more;

@@ -320,6 +320,22 @@ fn what_goes_with_segments_is_lost_only_if_it_was_not_read() {
     assert!(bytes > 500, "{bytes}");
 }
 
+#[test]
+fn losses_beyond_all_numbers_stop_at_the_largest() {
+    let dir = RunDir::new();
+    let mut fragment = segment(0, 0);
+    for _ in 0..2 {
+        fragment.line(&format!(
+            r#"{{"ph":"i","pid":{PID},"tid":{PID},"ts":1.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{{"cause":"disk_full","events":{},"processes":7}}}}"#,
+            u64::MAX
+        ));
+    }
+    put(&dir, 0, &fragment);
+    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
+    heard.rest(&mut follower);
+    assert_eq!(lost(&follower), told(&[("disk_full", u64::MAX)]));
+}
+
 /// A follower that is behind must not hold what a recorder removes.
 #[test]
 fn no_file_stays_open() {

@@ -297,7 +297,8 @@ fn recorded(processes: &[FollowedProcess]) -> LiveRecorded {
         recorded.events += process.events;
         recorded.bytes += process.bytes;
         for (cause, events) in &process.lost {
-            *recorded.lost.entry(cause.clone()).or_default() += events;
+            let lost = recorded.lost.entry(cause.clone()).or_default();
+            *lost = lost.saturating_add(*events);
         }
         if !process.is_tracks {
             *match process.end {

@@ -299,7 +299,8 @@ impl Contents {
     }
 
     fn lose(&mut self, (cause, count): (String, u64)) {
-        *self.lost.entry(cause).or_default() += count;
+        let of_cause = self.lost.entry(cause).or_default();
+        *of_cause = of_cause.saturating_add(count);
     }
 
     /// Adds what the newest segment says of removed ones. Recording began in the first of these.
@@ -321,9 +322,7 @@ impl Contents {
         self.segments += later.segments;
         self.bytes += later.bytes;
         self.events += later.events;
-        for (cause, events) in later.lost {
-            *self.lost.entry(cause).or_default() += events;
-        }
+        later.lost.into_iter().for_each(|lost| self.lose(lost));
         self.name = later.name.or(self.name.take());
         self.reach = later.reach.or(self.reach.take());
         self.began = self.began.or(later.began);
@@ -343,7 +342,7 @@ impl Contents {
 
 /// Returns cause and number of the events or processes that a record reports.
 fn lost(loss: &LossRecord<'_>) -> (String, u64) {
-    (loss.cause.to_string(), loss.events + loss.processes)
+    (loss.cause.to_string(), loss.events.saturating_add(loss.processes))
 }
 
 #[cfg(test)]
