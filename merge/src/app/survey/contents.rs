@@ -342,7 +342,10 @@ impl Contents {
 
 /// Returns cause and number of the events or processes that a record reports.
 fn lost(loss: &LossRecord<'_>) -> (String, u64) {
-    (loss.cause.to_string(), loss.events.saturating_add(loss.processes))
+    (
+        loss.cause.to_string(),
+        loss.events.saturating_add(loss.processes),
+    )
 }
 
 #[cfg(test)]
