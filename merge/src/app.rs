@@ -5,6 +5,4 @@ mod changes;
 pub(crate) mod losses;
 pub(crate) mod merge;
 pub(crate) mod report;
-pub(crate) mod snapshot;
-pub mod survey;
 pub(crate) mod validate;

@@ -3,10 +3,9 @@
 //! Recordings of one boot share the clock but for the offset of their time namespace. Other boots and hosts are placed by [`crate::align`].
 
 pub(crate) mod axis;
-pub(crate) mod boot;
 pub(crate) mod clocks;
 mod collective_ends;
-mod draft;
+pub(crate) mod draft;
 mod flow_ends;
 pub(crate) mod moment;
 pub(crate) mod placement;

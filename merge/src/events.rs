@@ -42,21 +42,17 @@
 //! ```
 
 mod devices;
-mod placed_event;
 mod span_mate;
 mod span_mates;
 mod thread_index;
 mod trace_events;
 mod trace_process;
-mod trace_thread;
 
+pub use crate::reader::placed_event::PlacedEvent;
+pub use crate::reader::trace_thread::TraceThread;
 pub use devices::{Devices, EventUse, Work};
-pub use placed_event::PlacedEvent;
-pub(crate) use thread_index::ThreadRow;
 pub use trace_events::TraceEvents;
-pub(crate) use trace_events::mended;
 pub use trace_process::TraceProcess;
-pub use trace_thread::TraceThread;
 
 use crate::app::merge::{Outcome, run};
 use crate::base::progress::Progress;

@@ -19,15 +19,14 @@
 
 mod app;
 mod clock;
-mod device;
 pub mod events;
-pub mod follow;
-mod foreign;
-mod fragment;
 mod identity;
 mod lanes;
 mod link;
 mod pass;
+#[cfg(test)]
+#[path = "../reader/src/fragment/sample.rs"]
+mod sample;
 mod select;
 mod span;
 mod write;
@@ -37,14 +36,14 @@ use trace_base as base;
 #[doc(inline)]
 pub use trace_check as check;
 use trace_event as event;
+use trace_reader as reader;
+use trace_reader::{device, foreign, fragment, summary};
 use trace_store as store;
 
 pub use app::bar::Bar;
 pub use app::losses::report::LossReport;
 pub use app::merge::{merge, merge_with, most_threads};
 pub use app::report::{InputReport, ProcessReport, Report};
-pub use app::snapshot::{SnapshotReport, snapshot};
-pub use app::survey;
 pub use base::duration::{parse_duration, parse_error};
 pub use base::out_of_memory::OrExit;
 pub use base::private_mode::use_recorded_mode;
@@ -58,9 +57,13 @@ pub use event::mend::Repair;
 pub use event::{collective, json, line, scan};
 pub use foreign::{ForeignReport, Offset, parse_offset};
 pub use fragment::exit::{DeadProcess, Death, DeathKind, Deaths, Exit, first_killed};
-pub use fragment::input::LeftOut;
+pub use fragment::input::{LeftOut, Runs};
 pub use fragment::{blocks, ring};
 pub use link::{LinkReport, LooseFlows};
+pub use reader::error::Error;
+pub use reader::snapshot::{SnapshotReport, snapshot};
+#[doc(inline)]
+pub use reader::{follow, survey};
 pub use select::filter::{Filter, FilterReport};
 pub use select::selection_args::{FilterArgs, SelectionArgs};
 pub use select::window::WindowReport;
@@ -68,38 +71,8 @@ pub use write::output::Unfinished;
 pub use write::split::report::PartReport;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
-use trace_store::TemporaryError;
-
-/// Which runs of a directory to merge.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Runs {
-    /// The newest one.
-    #[default]
-    Newest,
-    /// The newest one but one.
-    Previous,
-    /// The one with this id.
-    Named(String),
-    /// All of them.
-    All,
-    /// All of which fragments still lie in the fragments' own folder, whatever their run: none of those that were moved to `previous/`.
-    InPlace,
-}
-
-impl Runs {
-    /// Returns the runs that `--run`, `--previous` or `--all-runs` ask for.
-    pub fn of(run: Option<String>, is_previous: bool, are_all: bool) -> Runs {
-        match run {
-            Some(run) => Runs::Named(run),
-            None if is_previous => Runs::Previous,
-            None if are_all => Runs::All,
-            None => Runs::Newest,
-        }
-    }
-}
 
 /// Where the trace goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -195,79 +168,5 @@ impl Options {
     fn link_bytes(&self) -> usize {
         let memory = self.memory.unwrap_or(DEFAULT_MEMORY);
         usize::try_from(memory / 8 * 3).unwrap_or(usize::MAX)
-    }
-}
-
-/// Why there is no trace.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// No input could be read.
-    #[error("nothing to merge: {0}")]
-    NothingUsable(String),
-    /// What was asked for makes no sense.
-    #[error("{0}")]
-    Usage(String),
-    /// The trace could not be written.
-    #[error("{}: {source}", path.display())]
-    Write {
-        /// The trace.
-        path: PathBuf,
-        /// What happened.
-        source: io::Error,
-    },
-    /// What was too much for memory could not be read back from its temporary file.
-    #[error("temporary file in {}: {source}", folder.display())]
-    Temporary {
-        /// Where it is: `TMPDIR`, or the trace's own folder.
-        folder: PathBuf,
-        /// What happened.
-        source: io::Error,
-    },
-    /// The reader of the standard output went away.
-    #[error("standard output was closed")]
-    BrokenPipe,
-}
-
-impl From<TemporaryError> for Error {
-    fn from(TemporaryError { folder, source }: TemporaryError) -> Error {
-        Error::Temporary { folder, source }
-    }
-}
-
-impl Error {
-    /// The error in `source` that has a place of its own.
-    fn placed(source: io::Error) -> Result<Error, io::Error> {
-        let temporary = |source: io::Error| source.downcast::<TemporaryError>();
-        source
-            .downcast::<Error>()
-            .or_else(|source| temporary(source).map(Error::from))
-    }
-
-    /// What went wrong with a temporary file in `folder`, unless it is an error with a place of its own.
-    fn of_temporary(folder: &Path, source: io::Error) -> Error {
-        Error::placed(source).unwrap_or_else(|source| Error::Temporary {
-            folder: folder.to_owned(),
-            source,
-        })
-    }
-
-    /// What kept the trace from being written, which may be an error with a place of its own.
-    fn of_write(path: &Path, source: io::Error) -> Error {
-        let source = match Error::placed(source) {
-            Ok(error) => return error,
-            Err(source) => source,
-        };
-        match source.kind() {
-            io::ErrorKind::BrokenPipe => Error::BrokenPipe,
-            _ if path.as_os_str().is_empty() => Error::Write {
-                path: PathBuf::from("standard output"),
-                source,
-            },
-            _ => Error::Write {
-                path: path.to_owned(),
-                source,
-            },
-        }
     }
 }

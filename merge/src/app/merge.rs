@@ -7,7 +7,7 @@ use crate::app::report::Report;
 use crate::app::validate::describe;
 use crate::base::progress::Progress;
 use crate::event::damage::Kind;
-use crate::foreign::{self, ForeignReport};
+use crate::foreign::{self, ForeignOptions, ForeignReport};
 use crate::fragment::assemble::assemble_all;
 use crate::fragment::file::Fragment;
 use crate::fragment::input::{self, Inputs};
@@ -200,12 +200,17 @@ fn open_all(
         true => foreign::OtherInputs::default(),
         false => foreign::find(inputs, folders)?,
     };
-    let loaded = open(inputs, found.fragments, folders).map_err(of_spill)?;
+    let loaded = open(inputs, found.fragments);
     for (path, why) in loaded.unreadable {
         report.add_damage(&path, 0, Kind::Unreadable, Some(why));
     }
     let mut recordings = loaded.recordings;
-    let traces = foreign::read(found.candidates, &recordings, options, folders)?;
+    let how = ForeignOptions {
+        offsets: &options.offsets,
+        keeps_times: options.keep_times,
+        folders,
+    };
+    let traces = foreign::read(found.candidates, &recordings, &how)?;
     for path in traces.changed {
         report.add_damage(&path, 0, Kind::Changed, Some(CHANGED.to_owned()));
     }

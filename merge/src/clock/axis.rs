@@ -5,7 +5,7 @@ use crate::clock::clocks::Clocks;
 use crate::clock::moment::{Moment, wall_text};
 use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
-use crate::pass::summary::ChunkSummary;
+use crate::summary::chunk_summary::ChunkSummary;
 use crate::{Error, Options};
 use std::time::Duration;
 

@@ -2,16 +2,17 @@
 
 use crate::Options;
 use crate::align::{By, Curve, Hosts, Place, clamp};
-use crate::clock::boot::{Boot, RecordedClock, boot};
 use crate::clock::collective_ends::CollectiveSearch;
+use crate::clock::draft::RecordedClock;
 use crate::clock::draft::hosts;
 use crate::clock::flow_ends::collect;
 use crate::clock::placement::Placement;
 use crate::clock::time_map::TimeMap;
+use crate::fragment::liveness::{Boot, boot};
 use crate::fragment::recording::Recording;
-use crate::pass::summary::ChunkSummary;
 use crate::pass::visit::ChunkView;
 use crate::store::sorter::Sorter;
+use crate::summary::chunk_summary::ChunkSummary;
 use sa_format::FragmentHeader;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -229,7 +230,7 @@ fn left_alone() -> Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fragment::sample::header;
+    use crate::sample::header;
     use sa_format::Anchor;
 
     fn anchor(monotonic_ns: u64, realtime_ns: u64) -> [Anchor; 1] {

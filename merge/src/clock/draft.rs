@@ -1,10 +1,19 @@
 //! What all recordings of a host say of its clocks.
 
 use crate::align::{Host, Reading, Wall, clamp, drop_disordered, drop_odd, take_lone, thin};
-use crate::clock::boot::{Boot, RecordedClock, boot};
+use crate::fragment::liveness::{Boot, boot};
+use sa_format::{Anchor, FragmentHeader};
 
 /// Most readings of the clocks of a host that are kept.
 const MOST_READINGS: usize = 4096;
+
+/// What the clocks need to know of a recording.
+pub(crate) struct RecordedClock<'a> {
+    pub(crate) header: &'a FragmentHeader,
+    pub(crate) anchors: &'a [Anchor],
+    /// Its first and its last event, in its own time.
+    pub(crate) events_ns: Option<(i64, i64)>,
+}
 
 /// What the recordings of each boot say; `is_all` if their events are known, and not only the first ones.
 pub(super) fn hosts(boots: &[Boot], known: &[RecordedClock<'_>], is_all: bool) -> Vec<Host> {
@@ -82,7 +91,7 @@ fn add(all: &mut Vec<Reading>, readings: Vec<Reading>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fragment::sample::header;
+    use crate::sample::header;
     use sa_format::Anchor;
 
     fn anchor(monotonic_ns: u64, realtime_ns: u64) -> Anchor {

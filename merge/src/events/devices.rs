@@ -1,11 +1,11 @@
 //! The devices of a trace, and which of its events are their work.
 
-use super::placed_event::PlacedEvent;
 use crate::app::report::ProcessReport;
 use crate::device::category::{CategoryUse, category_use, is_runtime};
 use crate::device::group::{is_idle_name, is_idle_task};
 use crate::device::row_use::RowUse;
 use crate::identity::process::{DevicePart, Process};
+use crate::reader::placed_event::PlacedEvent;
 use std::collections::HashSet;
 
 /// The part that an event has in the work of a device.

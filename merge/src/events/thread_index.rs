@@ -1,20 +1,11 @@
 //! Threads as recordings name them → threads of the trace.
 
-use super::trace_thread::TraceThread;
 use crate::event::patch::Target;
 use crate::identity::plan::Plan;
+use crate::identity::process::{Process, ProcessKey, Thread, ThreadKey};
+use crate::reader::placed_event::ThreadRow;
+use crate::reader::trace_thread::TraceThread;
 use std::collections::HashMap;
-
-/// Where the events of a thread are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ThreadRow {
-    /// The number of the thread.
-    pub(crate) thread: u32,
-    /// 0 for its own row, else which of those beside it.
-    pub(crate) row: u32,
-    /// The scope of its flow ids.
-    pub(crate) ordinal: u64,
-}
 
 /// Finds the thread of an event.
 pub(super) struct ThreadIndex {
@@ -37,7 +28,7 @@ impl ThreadIndex {
                 for (tid, row) in tids.chain(thread.overflow.iter().copied()).zip(0..) {
                     rows.insert((process.output_pid, tid), (nth, row));
                 }
-                threads.push(TraceThread::of(number, process, *key, thread));
+                threads.push(trace_thread(number, process, *key, thread));
             }
         }
         let row = |target: &Target| {
@@ -71,5 +62,50 @@ impl ThreadIndex {
     /// A row beside a thread, by its number.
     pub(super) fn beside(&self, number: u32) -> Option<ThreadRow> {
         self.beside.get(usize::try_from(number).ok()?).copied()?
+    }
+}
+
+/// Returns a thread of the plan as consumers see it.
+fn trace_thread(number: usize, process: &Process, key: ThreadKey, thread: &Thread) -> TraceThread {
+    let name = thread.shown_name();
+    // In a trace that a merge wrote nothing but the name tells it from a thread.
+    let is_recorded = matches!(process.key.recorder(), ProcessKey::Recorded(..));
+    let is_called_so = || name.as_deref().is_some_and(is_of_lane);
+    TraceThread {
+        process: number,
+        tid: thread.output_tid,
+        is_main: thread.is_main,
+        is_lane: matches!(key, ThreadKey::Lane(..)) || !is_recorded && is_called_so(),
+        rows: thread.overflow.clone(),
+        name,
+    }
+}
+
+/// Returns true if recorders give this name to lanes or to rows of samples.
+fn is_of_lane(name: &str) -> bool {
+    let number = name.strip_prefix("async ");
+    name.contains(" (async)")
+        || name.starts_with("samples ")
+        || number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_known_by_their_names() {
+        for name in [
+            "async 0",
+            "async 12 (overlapping 1)",
+            "Task-2 (async)",
+            "samples MainThread",
+            "batches (async) (overlapping 2)",
+        ] {
+            assert!(is_of_lane(name), "{name}");
+        }
+        for name in ["async", "async io", "my async 1", "Task-2", ""] {
+            assert!(!is_of_lane(name), "{name}");
+        }
     }
 }

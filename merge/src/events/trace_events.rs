@@ -1,24 +1,22 @@
 //! The events of a trace that could be written.
 
 use super::devices::Devices;
-use super::placed_event::PlacedEvent;
 use super::span_mate::SpanMate;
 use super::span_mates::span_mates;
 use super::thread_index::ThreadIndex;
 use super::trace_process::{TraceProcess, trace_processes};
-use super::trace_thread::TraceThread;
 use crate::app::merge::ReadyTrace;
 use crate::event::edges::Lies;
-use crate::event::json::scan_object;
 use crate::event::line::Event;
-use crate::event::mend::{mend_line, mended_event};
 use crate::event::own_record::is_left_out;
 use crate::fragment::temp_folder::in_first;
 use crate::lanes::row_move::Form;
 use crate::pass::by_chunk::ByChunk;
 use crate::pass::chunk::Chunk;
-use crate::pass::thread::thread_kind;
 use crate::pass::visit::{AtOnce, visit};
+use crate::reader::placed_event::{PlacedEvent, mended};
+use crate::reader::trace_thread::TraceThread;
+use crate::summary::thread::thread_kind;
 use crate::write::job::Job;
 use crate::{Error, Report};
 use rayon::ThreadPool;
@@ -168,18 +166,4 @@ impl<'a> TraceEvents<'a> {
         });
         Ok(())
     }
-}
-
-/// Calls `tell` with an event as the trace has it, in which something is mended.
-#[cold]
-pub(crate) fn mended(event: &Event<'_>, tell: impl FnOnce(&Event<'_>)) {
-    let text = mended_event(event.line, event.phase).map(|(text, _)| text);
-    let mut line = text.unwrap_or_else(|| event.line.to_vec());
-    mend_line(&mut line, 0);
-    let fields = scan_object(&line).unwrap_or_default();
-    tell(&Event {
-        line: &line,
-        fields,
-        ..*event
-    });
 }

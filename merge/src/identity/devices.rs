@@ -354,11 +354,11 @@ mod tests {
     use crate::event::mend::Repairs;
     use crate::fragment::exit::Exit;
     use crate::fragment::foreign_trace::ForeignTrace;
-    use crate::fragment::sample::header;
     use crate::identity::identities::{Identities, IdentityMember};
     use crate::identity::row_order::metadata_lines;
     use crate::pass::end::RecordingEnd;
-    use crate::pass::summary::{Activity, ChunkSummary};
+    use crate::sample::header;
+    use crate::summary::chunk_summary::{Activity, ChunkSummary};
     use sa_format::{FragmentHeader, RingKind, TRACK_BASE, TrackRecord};
     use serde_json::Value;
 

@@ -1,17 +1,17 @@
 //! Recordings, pids and tids → processes and threads with ids that are unique in the trace.
 
-use crate::clock::boot::boot;
 use crate::clock::placement::Placement;
 use crate::event::patch::Target;
 use crate::fragment::exit::Exit;
 use crate::fragment::foreign_trace::ForeignTrace;
+use crate::fragment::liveness::boot;
 use crate::identity::devices::give_devices;
 use crate::identity::duplicate_device::step_aside;
 use crate::identity::process::{
     DevicePart, Process, ProcessClock, ProcessKey, ThreadKey, TraceOrigin, TrackGroup,
 };
 use crate::pass::end::RecordingEnd;
-use crate::pass::summary::{Activity, ChunkSummary};
+use crate::summary::chunk_summary::{Activity, ChunkSummary};
 use sa_format::{FragmentHeader, LANE_BASE, RingKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -392,7 +392,7 @@ fn give_tids(process: &mut Process) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fragment::sample::header;
+    use crate::sample::header;
     use sa_format::TrackRecord;
 
     fn summary(threads: &[(i64, i64)]) -> ChunkSummary {

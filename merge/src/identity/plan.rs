@@ -5,7 +5,7 @@ use crate::event::patch::Target;
 use crate::fragment::recording::Recording;
 use crate::identity::identities::{Identities, IdentityMember};
 use crate::pass::end::RecordingEnd;
-use crate::pass::summary::ChunkSummary;
+use crate::summary::chunk_summary::ChunkSummary;
 use std::collections::HashMap;
 
 /// What the second pass does to each recording's lines.

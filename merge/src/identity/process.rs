@@ -5,7 +5,7 @@ use crate::device::row_use::RowUse;
 use crate::fragment::exit::{Death, Exit};
 use crate::fragment::foreign_trace::Distinction;
 use crate::pass::end::RecordingEnd;
-use crate::pass::summary::Activity;
+use crate::summary::chunk_summary::Activity;
 use std::collections::BTreeMap;
 
 /// What makes a process itself.

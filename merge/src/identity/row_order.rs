@@ -183,9 +183,9 @@ fn line(pid: u32, tid: u32, name: &str, args: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fragment::sample::header;
     use crate::identity::identities::{Identities, IdentityMember};
-    use crate::pass::summary::{Activity, ChunkSummary};
+    use crate::sample::header;
+    use crate::summary::chunk_summary::{Activity, ChunkSummary};
 
     #[test]
     fn names_that_several_share_carry_the_pid() {

@@ -3,8 +3,8 @@
 use crate::event::patch::Target;
 use crate::identity::plan::Plan;
 use crate::pass::history::Histories;
-use crate::pass::summary::ChunkSummary;
-use crate::pass::thread::RecordedThread;
+use crate::summary::chunk_summary::ChunkSummary;
+use crate::summary::thread::RecordedThread;
 use std::collections::BTreeMap;
 
 /// A row of the trace on which spans may overlap, with the threads that are shown on it.

@@ -15,13 +15,13 @@ use crate::pass::by_chunk::{ByChunk, OfChunk};
 use crate::pass::chunk::EventRef;
 use crate::pass::history::Histories;
 use crate::pass::source::Source;
-use crate::pass::summary::ChunkSummary;
 use crate::pass::visit::ChunkView;
 use crate::span::end_args::EndArgs;
 use crate::span::lane_event::{LaneEvent, LaneEventKind};
 use crate::span::lane_events::{LaneEvents, lane_events};
 use crate::span::thread_scan::ThreadScan;
 use crate::store::sorter::Sorted;
+use crate::summary::chunk_summary::ChunkSummary;
 use std::io;
 use std::path::{Path, PathBuf};
 

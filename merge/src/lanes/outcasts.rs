@@ -8,8 +8,8 @@
 
 use crate::base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
 use crate::lanes::rows::OPEN;
-use crate::pass::nesting::Span;
 use crate::store::sorter::{Record, Sorted, Sorter, long_at};
+use crate::summary::nesting::Span;
 use std::collections::VecDeque;
 use std::io;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The rows on which a viewer shows a thread whose spans overlap: on each of them any two spans nest.
 
 use crate::base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
-use crate::pass::nesting::Span;
+use crate::summary::nesting::Span;
 use std::cmp::Reverse;
 
 /// Rows of a thread, its own one included. What fits on none of them stays on its own one, and is told.

@@ -15,8 +15,9 @@ use crate::event::json::Span;
 use crate::event::line::{Event, parse_canonical};
 use crate::event::scan::Part;
 use crate::pass::chunk::Chunk;
+use crate::pass::first_pass::Visitor;
 use crate::pass::source::Source;
-use crate::pass::visitor::{CachedLine, ChunkVisitor, Visitor};
+use crate::summary::visitor::{CachedLine, ChunkVisitor};
 use sa_format::Phase;
 
 /// Looks at the events of one chunk.

@@ -19,7 +19,7 @@ use crate::event::line::{Event, parse_canonical};
 use crate::event::patch::{Id, Target, shifted};
 use crate::link::args::candidates::offset;
 use crate::link::binding::binds;
-use crate::pass::visitor::CachedLine;
+use crate::summary::visitor::CachedLine;
 use sa_format::Phase;
 use std::collections::HashSet;
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! How a process ended, as far as its recording tells. A kill leaves no word, but neither does `_exit`; what tells them apart is whether spans were open.
 
 use crate::fragment::recording::Recording;
-use crate::pass::summary::ChunkSummary;
+use crate::summary::chunk_summary::ChunkSummary;
 
 /// How a recording ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,8 +3,8 @@
 use crate::event::era::{Days, Era, doubted};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
-use crate::pass::summary::ChunkSummary;
 use crate::pass::visit::{AtOnce, visit};
+use crate::summary::chunk_summary::ChunkSummary;
 use std::convert::Infallible;
 
 /// The eras of recordings in which not all events lie. Traces of other profilers have been looked at when they were read.

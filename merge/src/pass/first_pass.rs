@@ -1,19 +1,26 @@
 //! The first pass over all chunks: what each holds.
 
 use crate::base::progress::Progress;
-use crate::event::damage::Kind;
-use crate::event::era::Era;
-use crate::event::scan::{Found, Part, scan_part};
-use crate::event::verbatim::object;
 use crate::fragment::recording::Recording;
 use crate::pass::chunk::{Chunk, unproven_sum};
 use crate::pass::history::Histories;
 use crate::pass::source::Source;
-use crate::pass::summary::ChunkSummary;
-use crate::pass::summary_builder::SummaryBuilder;
 use crate::pass::visit::visit_mut;
-use crate::pass::visitor::{ChunkVisitor, Visitor};
+use crate::summary::chunk_summary::ChunkSummary;
+use crate::summary::summarize::{summarize_objects, summarize_with};
+use crate::summary::visitor::ChunkVisitor;
 use std::convert::Infallible;
+
+/// Looks at the events of all chunks, which many threads read.
+pub(crate) trait Visitor: Sync {
+    /// What looks at the events of one chunk.
+    type OfChunk<'a>: ChunkVisitor<'a>
+    where
+        Self: 'a;
+
+    /// Begins with a chunk of a source.
+    fn chunk<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>) -> Self::OfChunk<'a>;
+}
 
 /// The first pass; `objects` tells whether those that are no events count as well, and then nobody asks whether spans nest. `visitor` looks at the
 /// events as well.
@@ -66,173 +73,4 @@ pub(crate) fn by_recording(
         all.open = all.open.or(open.filter(|_| !all.ended));
     }
     summaries
-}
-
-/// Sums up parts of a file.
-pub(crate) fn summarize(bytes: &[u8], parts: &[Part]) -> ChunkSummary {
-    summarize_era(bytes, parts, None)
-}
-
-/// The same of a recording whose events must lie in an era.
-pub(crate) fn summarize_era(bytes: &[u8], parts: &[Part], era: Option<Era>) -> ChunkSummary {
-    summarize_with(bytes, parts, None::<()>, era)
-}
-
-/// The same, while a visitor looks at the events.
-fn summarize_with<'a>(
-    bytes: &'a [u8],
-    parts: &[Part],
-    visitor: Option<impl ChunkVisitor<'a>>,
-    era: Option<Era>,
-) -> ChunkSummary {
-    let mut builder = SummaryBuilder::of_spans(visitor);
-    builder.summary.canonical = true;
-    for part in parts {
-        if let Some(era) = era {
-            builder.summary.canonical = false;
-            scan_part(bytes, *part, |at, found| match found {
-                Found::Event(event) if !era.holds_event(&event) => {
-                    builder.damage(at, Kind::BadTime);
-                }
-                found => builder.found(at, found),
-            });
-            continue;
-        }
-        if part.trusted {
-            builder.trusted(bytes, *part);
-            continue;
-        }
-        scan_part(bytes, *part, |at, found| {
-            builder.summary.canonical = false; // empty lines, with which blocks are filled up, are nothing
-            builder.found(at, found);
-        });
-    }
-    builder.finish()
-}
-
-/// Sums up parts of a file in which every object counts.
-fn summarize_objects(bytes: &[u8], parts: &[Part]) -> ChunkSummary {
-    let mut builder = SummaryBuilder::new(None::<()>);
-    for part in parts {
-        scan_part(bytes, *part, |at, found| match found {
-            Found::Event(event) => builder.event(&event),
-            Found::Damage(kind) if object(bytes, *part, at, kind).is_some() => builder.object(),
-            Found::Damage(kind) => builder.damage(at, kind),
-        });
-    }
-    builder.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pass::summary::Activity;
-
-    fn index(text: &str) -> ChunkSummary {
-        let part = Part {
-            start: 0,
-            end: text.len(),
-            trusted: false,
-        };
-        summarize(text.as_bytes(), &[part])
-    }
-
-    /// What is known of trusted lines, each of them looked at by itself.
-    fn one_by_one(text: &str) -> ChunkSummary {
-        let mut builder = SummaryBuilder::of_spans(None::<()>);
-        let part = Part {
-            start: 0,
-            end: text.len(),
-            trusted: true,
-        };
-        scan_part(text.as_bytes(), part, |at, found| builder.found(at, found));
-        builder.finish()
-    }
-
-    #[test]
-    fn alike_lines_are_counted_as_each_by_itself() {
-        let fronts = [
-            r#"{"ph":"X","pid":1,"tid":2,"ts":7.000"#,
-            r#"{"ph":"i","pid":1,"tid":2,"ts":7.000"#,
-            r#"{"ph":"C","pid":1,"tid":2,"ts":7.000"#,
-            r#"{"ph":"t","pid":1,"tid":2,"ts":7.000"#,
-        ];
-        let rests = [
-            r#","dur":2.000,"name":"a","cat":""}"#,
-            r#","dur":2,"name":"a","cat":""}"#,
-            r#","dur":-2.000,"name":"a","cat":""}"#,
-            r#","s":"t","name":"a","cat":""}"#,
-            r#","s":"t","name":"a}"#,
-            r#","s":"tt","name":"a","cat":""}"#,
-            r#","s":"t","name":"sa_loss","cat":"","args":{"cause":"disk_full","events":3}}"#,
-            r#","name":"sa_loss","s":"t","cat":"","args":{"cause":"disk_full","events":3}}"#,
-            r#","id2":{"local":"0x5"},"name":"a","cat":""}"#,
-            r#","id2":{},"name":"a","cat":""}"#,
-            r#","id2":7,"name":"a","cat":""}"#,
-            r#","bind_id":7,"name":"a","cat":""}"#,
-            "0}",
-            "} ",
-            "}",
-        ];
-        for front in fronts {
-            for first in rests {
-                for rest in rests {
-                    let text = format!("{front}{first}\n{front}{rest}\n\n{front}{first}\n");
-                    let part = Part {
-                        start: 0,
-                        end: text.len(),
-                        trusted: true,
-                    };
-                    let (found, expected) =
-                        (summarize(text.as_bytes(), &[part]), one_by_one(&text));
-                    let facts = |summary: &ChunkSummary| {
-                        let damage = summary.places.listed.clone();
-                        (
-                            summary.threads.clone(),
-                            summary.phases.clone(),
-                            summary.lost_events,
-                            damage,
-                            summary.nestings.clone(),
-                        )
-                    };
-                    assert_eq!(facts(&found), facts(&expected), "{text}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn counts_what_is_shown() {
-        let summary = index(concat!(
-            r#"{"ph":"M","pid":1,"tid":1,"name":"sa_end","args":{"monotonic_ns":9}}"#,
-            "\n",
-            r#"{"ph":"M","pid":1,"tid":1,"name":"process_name","args":{"name":"a"}}"#,
-            "\n",
-            r#"{"ph":"M","pid":1,"tid":1,"name":"process_name","args":{"name":"b"}}"#,
-            "\n",
-            r#"{"ph":"X","pid":1,"tid":2,"ts":5.000,"dur":2.000,"name":"x","cat":""}"#,
-            "\n",
-            r#"{"ph":"B","pid":1,"tid":2,"ts":4.000,"name":"x","cat":"","args":{"unfinished":true}}"#,
-            "\n",
-            r#"{"ph":"i","pid":1,"tid":1,"ts":6.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{"cause":"disk_full","events":3,"slot":1,"gen":0,"from":5,"to":9}}"#,
-            "\n",
-            r#"{"ph":"i","pid":1,"tid":1,"ts":6.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{"cause":"clamped","events":1}}"#,
-            "\n",
-        ));
-        assert!(summary.ended);
-        assert_eq!(
-            (summary.events(), summary.lost_events, summary.unfinished),
-            (6, 3, 1)
-        );
-        assert_eq!(summary.process_names[&1], "b");
-        assert_eq!(summary.explained, [((1, 0), 5..9)]);
-        assert_eq!(
-            summary.threads[&(1, 2)],
-            Activity {
-                events: 2,
-                first_ns: 4000,
-                last_ns: 7000
-            }
-        );
-    }
 }

@@ -1,61 +1,14 @@
-//! Positions of a recorder that nothing covers and no record explains: a loss record for each, on the row whose events they were.
+//! Adds a loss record for each gap that no record of its recorder explains.
 
 use crate::event::era::Era;
-use crate::event::line::{Event, parse};
-use crate::event::loss::GAP;
-use crate::event::scan::{Part, line_start};
-use crate::fragment::assembly::{Assembly, Gap, StreamKey};
-use crate::fragment::blocks::Positions;
+use crate::event::scan::Part;
+use crate::fragment::assembly::Assembly;
 use crate::fragment::recording::Recording;
 use crate::pass::chunk::Chunk;
-use crate::pass::first_pass::summarize;
 use crate::pass::source::Source;
-use crate::pass::summary::{ChunkSummary, Explained};
-use sa_format::loss::LossRecord;
-use std::collections::HashMap;
-use std::ops::Range;
-
-/// Most lines that are looked at for an event on each side of a gap.
-const MOST_LINES: usize = 64;
-
-/// The positions that the loss records of a recording explain, by stream.
-pub(crate) struct Explanations(HashMap<StreamKey, Positions>);
-
-impl Explanations {
-    pub(crate) fn of(explained: &[Explained]) -> Explanations {
-        let mut streams: HashMap<StreamKey, Positions> = HashMap::new();
-        for (stream, range) in explained {
-            streams.entry(*stream).or_default().add(range.clone());
-        }
-        Explanations(streams)
-    }
-
-    /// The positions of a gap that no loss record explains.
-    pub(crate) fn missing(&self, gap: &Gap) -> Vec<Range<u64>> {
-        match self.0.get(&gap.stream) {
-            Some(explained) => explained.missing(gap.range.clone()),
-            None => Positions::default().missing(gap.range.clone()),
-        }
-    }
-}
-
-/// Returns the positions that no loss record explains, each with its gap. `stopped` is true if the recorder has said that it keeps no more events: then
-/// nothing is missing.
-pub(crate) fn missing<'a>(
-    assembly: &'a Assembly,
-    explained: &[Explained],
-    stopped: bool,
-) -> Vec<(&'a Gap, Range<u64>)> {
-    if stopped || assembly.gaps.is_empty() {
-        return Vec::new();
-    }
-    let explanations = Explanations::of(explained);
-    let of = |gap| {
-        let ranges = explanations.missing(gap).into_iter();
-        ranges.map(move |range| (gap, range))
-    };
-    assembly.gaps.iter().flat_map(of).collect()
-}
+use crate::summary::chunk_summary::ChunkSummary;
+use crate::summary::gaps::{gap_records, missing};
+use crate::summary::summarize::summarize;
 
 /// Adds a record for each gap that no loss record explains. `eras` must be known by then (empty if all times are good): a gap has its time from the
 /// events beside it.
@@ -99,104 +52,4 @@ pub(crate) fn add_gaps<'a>(
         source.summary = summary;
         sources.push(source);
     }
-}
-
-/// Returns the records of missing positions, a line each; none if nothing in the recording has a time. `times_ns` are those of all its events, and `era` is
-/// where they must lie.
-pub(crate) fn gap_records(
-    recording: &Recording,
-    missing: &[(&Gap, Range<u64>)],
-    times_ns: Option<(i64, i64)>,
-    era: Option<Era>,
-) -> Vec<u8> {
-    let mut lines = Vec::new();
-    if let Some(range_ns) = times_ns {
-        for (gap, positions) in missing {
-            let near = Near::of(recording, gap, era);
-            near.record(positions, (recording, range_ns), &mut lines);
-        }
-    }
-    lines
-}
-
-/// The events next to a gap in its stream.
-struct Near<'a> {
-    /// Whether the stream is the process's own one, in which there are events of several rows.
-    is_of_process: bool,
-    before: Option<Event<'a>>,
-    after: Option<Event<'a>>,
-}
-
-impl<'a> Near<'a> {
-    /// The nearest ones whose times are of the recording's era.
-    fn of(recording: &'a Recording, gap: &Gap, era: Option<Era>) -> Near<'a> {
-        let is_good = |event: &Event<'_>| era.is_none_or(|era| era.holds_event(event));
-        let timed = |line| timed(line).filter(is_good);
-        let bytes = |segment: usize| recording.fragments[segment].content.bytes();
-        let before = gap.before.and_then(|(segment, end)| {
-            let bytes = &bytes(segment)[..end];
-            backwards(bytes).find_map(timed)
-        });
-        let in_fragment = gap.after.map(|(segment, at)| &bytes(segment)[at..]);
-        let after = in_fragment.or_else(|| {
-            let (ring, _) = recording.ring.as_ref()?;
-            let key = |slot: u32, generation: u32| (slot, generation) == gap.stream;
-            let mut slots = ring.slots.iter();
-            let slot = slots.find(|slot| key(slot.slot, slot.generation))?;
-            (slot.from >= gap.range.end).then_some(&slot.bytes[..])
-        });
-        let lines = |bytes: &'a [u8]| bytes.split(|byte| *byte == b'\n').take(MOST_LINES);
-        Near {
-            is_of_process: gap.stream.0 == 0,
-            before,
-            after: after.and_then(|bytes| lines(bytes).find_map(timed)),
-        }
-    }
-
-    /// Appends the record of missing positions; `first_ns` and `last_ns` are the times of all events of the recording. Events stand in a stream
-    /// in the order of their ends.
-    fn record(
-        &self,
-        missing: &Range<u64>,
-        (recording, (first_ns, last_ns)): (&Recording, (i64, i64)),
-        lines: &mut Vec<u8>,
-    ) {
-        let end = |event: &Event<'_>| event.ts_ns.saturating_add(event.dur_ns);
-        let from_ns = self.before.as_ref().map_or(first_ns, end);
-        let to_ns = self.after.as_ref().map_or(last_ns, end).max(from_ns);
-        let pid = recording.header().map_or(0, |header| header.pid.into());
-        let neighbour = self.before.as_ref().or(self.after.as_ref());
-        let thread = neighbour.filter(|_| !self.is_of_process);
-        let (pid, tid) = match thread {
-            Some(event) => (event.pid, event.tid),
-            None => (pid, pid),
-        };
-        let record = LossRecord {
-            of_thread: thread.is_some(),
-            cause: GAP.into(),
-            events: 1,
-            span_us: Some(to_ns.saturating_sub(from_ns).unsigned_abs() / 1000),
-            bytes: missing.end - missing.start,
-            ..LossRecord::default()
-        };
-        lines.extend(record.line((pid, tid), from_ns));
-    }
-}
-
-/// The last lines of some bytes that end with one, the last one first.
-fn backwards(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut end = bytes.len();
-    let next = move || {
-        let line_end = end.checked_sub(1)?;
-        let start = line_start(bytes, line_end, 0);
-        end = start;
-        Some(&bytes[start..line_end])
-    };
-    std::iter::from_fn(next).take(MOST_LINES)
-}
-
-/// The event of a line, if it has a time.
-fn timed(line: &[u8]) -> Option<Event<'_>> {
-    let event = parse(line).ok()?;
-    (!event.is_metadata()).then_some(event)
 }

@@ -5,7 +5,7 @@ use crate::fragment::assembly::Assembly;
 use crate::fragment::file::Fragment;
 use crate::fragment::recording::Recording;
 use crate::fragment::ring::Slot;
-use crate::pass::summary::ChunkSummary;
+use crate::summary::chunk_summary::ChunkSummary;
 use std::borrow::Cow;
 use std::path::Path;
 

@@ -2,13 +2,13 @@
 
 use crate::event::line::Event;
 use crate::pass::chunk::EventRef;
-use crate::pass::thread::RecordedThread;
 use crate::span::end_args::EndArgs;
 use crate::span::lane_event::LaneEvent;
 use crate::span::matcher::join;
 use crate::span::span_half::{ArgsPlace, Side, SpanHalf};
 use crate::span::thread_scan::ThreadScan;
 use crate::store::sorter::{Sorted, Sorter};
+use crate::summary::thread::RecordedThread;
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;

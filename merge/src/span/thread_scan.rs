@@ -6,8 +6,8 @@ use crate::event::line::Event;
 use crate::pass::chunk::Chunk;
 use crate::pass::chunk::EventRef;
 use crate::pass::source::Source;
-use crate::pass::thread::{RecordedThread, ThreadSet};
 use crate::pass::visit::{AtOnce, visit};
+use crate::summary::thread::{RecordedThread, ThreadSet};
 use std::collections::BTreeMap;
 use std::io;
 

@@ -13,9 +13,9 @@ use crate::lanes::moves::Moved;
 use crate::lanes::row_move::Form;
 use crate::link::Linker;
 use crate::pass::chunk::Chunk;
-use crate::pass::thread::thread_kind;
-use crate::pass::visitor::CachedLine;
 use crate::select::window::add_args;
+use crate::summary::thread::thread_kind;
+use crate::summary::visitor::CachedLine;
 use sa_format::Phase;
 use std::collections::HashMap;
 

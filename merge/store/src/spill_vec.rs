@@ -1,4 +1,4 @@
-//! What is noted of all blocks, and what small files hold: in memory while it is little, else in a temporary file that is mapped once it is whole.
+//! What is noted of all blocks: in memory while it is little, else in a temporary file that is mapped once it is whole.
 //!
 //! The file has no name and is written before it is mapped, so nobody changes or truncates it. Where no folder takes it, or the disk is full,
 //! what is left stays in memory.

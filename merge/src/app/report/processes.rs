@@ -8,7 +8,7 @@ use crate::identity::process::Process;
 use crate::identity::row_order::{metadata_lines, shown_names};
 use crate::lanes::moves::Overflow;
 use crate::pass::end::RecordingEnd;
-use crate::pass::summary::ChunkSummary;
+use crate::summary::chunk_summary::ChunkSummary;
 
 /// Tells of the processes and clocks of the trace.
 pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) {

@@ -6,9 +6,9 @@ use crate::event::damage::Kind;
 use crate::fragment::assembly::Assembly;
 use crate::fragment::file::Fragment;
 use crate::fragment::recording::Recording;
-use crate::pass::gaps::{Explanations, missing};
 use crate::pass::source::Source;
-use crate::pass::summary::ChunkSummary;
+use crate::summary::chunk_summary::ChunkSummary;
+use crate::summary::gaps::{Explanations, missing};
 
 /// Fills in what each input gave and what was wrong with it. `sources` are in the order of the recordings.
 pub(crate) fn tell_sources(

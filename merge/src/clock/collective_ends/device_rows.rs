@@ -6,7 +6,7 @@ use crate::event::collective::Collective;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
 use crate::fragment::recording::Recording;
-use crate::pass::summary::ChunkSummary;
+use crate::summary::chunk_summary::ChunkSummary;
 use sa_format::Phase;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

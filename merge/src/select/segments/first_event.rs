@@ -3,7 +3,7 @@
 use crate::event::era::{days_of, doubted};
 use crate::event::scan::{Part, line_start};
 use crate::fragment::recording::Recording;
-use crate::pass::first_pass::{summarize, summarize_era};
+use crate::summary::summarize::{summarize, summarize_era};
 
 /// Number of bytes of the first segment that are read for it.
 const FRONT_BYTES: usize = 1 << 20;

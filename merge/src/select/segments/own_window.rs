@@ -2,10 +2,11 @@
 
 use super::SegmentTimes;
 use crate::clock::axis::{Axis, ns};
-use crate::clock::boot::{RecordedClock, wall_clock};
 use crate::clock::clocks::Clocks;
+use crate::clock::draft::RecordedClock;
 use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
+use crate::fragment::liveness::wall_clock;
 use crate::fragment::recording::{Recording, UNWRITTEN_NS};
 use crate::{ClockBy, Error, Moment, Options};
 use sa_format::{Anchor, FragmentHeader};

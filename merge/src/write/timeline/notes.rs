@@ -11,7 +11,7 @@ use crate::lanes::moves::Moved;
 use crate::lanes::row_move::Form;
 use crate::pass::chunk::Chunk;
 use crate::pass::chunk::EventRef;
-use crate::pass::thread::thread_kind;
+use crate::summary::thread::thread_kind;
 use crate::write::job::Job;
 use std::collections::HashMap;
 use std::io;

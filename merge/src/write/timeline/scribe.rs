@@ -12,7 +12,7 @@ use crate::fragment::file::Fragment;
 use crate::link::{Linker, Lookup};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
-use crate::pass::visitor::CachedLine;
+use crate::summary::visitor::CachedLine;
 use crate::write::job::Job;
 use crate::write::writer::{Alike, WrittenEvent, write};
 use std::io;

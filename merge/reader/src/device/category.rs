@@ -1,0 +1,241 @@
+//! The meaning of the event categories of Kineto, the profiler of torch.profiler.
+
+use memchr::memmem;
+
+/// Accelerators whose names begin the categories of Kineto and of its branches.
+const ACCELERATORS: [&str; 15] = [
+    "gpu",
+    "cuda",
+    "hip",
+    "rocm",
+    "xpu",
+    "mtia",
+    "glow",
+    "hpu",
+    "npu",
+    "mlu",
+    "musa",
+    "gcu",
+    "aiu",
+    "privateuse1",
+    "privateuseone",
+];
+
+/// Maximum length of a category of Kineto.
+const LONGEST: usize = 32;
+
+/// The meaning of a category.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CategoryUse {
+    /// A device worked.
+    Work,
+    /// A device worked, if the row belongs to one: some profilers use this category on the host as well.
+    WorkOnDevice,
+    /// A region of the program, repeated on the rows of a device: it lasts from the first kernel launched in it to the end of the last one.
+    Annotation,
+    /// The host did something.
+    Host,
+    /// Something else on a device or on the host, such as waiting for an event.
+    Other,
+}
+
+/// Returns the meaning of a category, and true if only Kineto uses that category. `None` for categories that Kineto does not use.
+fn kineto(category: &str) -> Option<(CategoryUse, bool)> {
+    use CategoryUse::{Annotation, Host, Other, Work, WorkOnDevice};
+    let mut lower = [0; LONGEST];
+    let lower = lower.get_mut(..category.len())?;
+    lower.copy_from_slice(category.as_bytes());
+    lower.make_ascii_lowercase();
+    let category = std::str::from_utf8(lower).ok()?;
+    Some(match category {
+        "kernel" | "memcpy" | "memset" => (Work, false),
+        "concurrent_kernel" => (Work, true),
+        "collective_comm" => (WorkOnDevice, true),
+        "cpu_op" | "cpu_instant_event" | "python_function" | "user_annotation" => (Host, true),
+        "operator" | "runtime" => (Host, false),
+        "overhead" | "trace" => (Other, false),
+        _ => {
+            let (of, what) = category.split_once('_')?;
+            let is_known = ACCELERATORS.contains(&of);
+            let of_accelerator = match what {
+                "memcpy" | "memset" | "kernel" | "ccp_events" => Work,
+                "op" => WorkOnDevice,
+                "meta_op" => Other,
+                "user_annotation" => Annotation,
+                "runtime" | "driver" => Host,
+                "sync" | "event" | "events" | "insight" | "counters" | "pm_counter"
+                | "profiler_range" | "scope_profiler" | "workloadd" => Other,
+                _ => return None,
+            };
+            (is_known.then_some(of_accelerator)?, true)
+        }
+    })
+}
+
+/// Returns the meaning of a category of Kineto, `None` for other categories.
+pub fn category_use(category: &str) -> Option<CategoryUse> {
+    kineto(category).map(|(category_use, _)| category_use)
+}
+
+/// Returns true for the category of a call into a runtime, which may launch something.
+pub fn is_runtime(category: &str) -> bool {
+    let is = |end: &str| {
+        let start = category.len().checked_sub(end.len());
+        start.is_some_and(|start| category.as_bytes()[start..].eq_ignore_ascii_case(end.as_bytes()))
+    };
+    is("_runtime") || is("_driver") || category.eq_ignore_ascii_case("runtime")
+}
+
+/// Returns true for the category of arrows from launches to what devices did for them, in traces of torch.
+pub(crate) fn is_launch_arrow(category: &str) -> bool {
+    const ARROWS: [&str; 5] = [
+        "ac2g",
+        "async_gpu",
+        "async_npu",
+        "HostToDevice",
+        "correlation",
+    ];
+    ARROWS.contains(&category)
+}
+
+/// A summary of the categories of the spans on a row, which shows if the row belongs to a device or to the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowCategories(u8);
+
+impl RowCategories {
+    const ANY: u8 = 1;
+    const KINETO: u8 = 2;
+    const WORK: u8 = 4;
+    const LAUNCHED: u8 = 8;
+    const ANNOTATION: u8 = 16;
+    const HOST: u8 = 32;
+    const ON_DEVICE: u8 = 64;
+
+    /// Returns the summary of one span, from its category and the text of its args.
+    pub fn of_span(category: &str, args: &[u8]) -> RowCategories {
+        if category.is_empty() {
+            return RowCategories::default();
+        }
+        let Some((category_use, is_kineto)) = kineto(category) else {
+            return RowCategories(RowCategories::ANY);
+        };
+        let found = match category_use {
+            CategoryUse::Work => {
+                let has = |arg: &[u8]| memmem::find(args, arg).is_some();
+                // Our own launches on the host have the arg `launch`, and may have the others.
+                let is_launched =
+                    has(br#""stream""#) && has(br#""device""#) && !has(br#""launch""#);
+                RowCategories::WORK | (RowCategories::LAUNCHED * u8::from(is_launched))
+            }
+            CategoryUse::WorkOnDevice => RowCategories::ON_DEVICE,
+            CategoryUse::Annotation => RowCategories::ANNOTATION,
+            CategoryUse::Host => RowCategories::HOST,
+            CategoryUse::Other => 0,
+        };
+        let kineto = if is_kineto { RowCategories::KINETO } else { 0 };
+        RowCategories(RowCategories::ANY | kineto | found)
+    }
+
+    /// Adds the summary of other spans.
+    pub fn add(&mut self, others: RowCategories) {
+        self.0 |= others.0;
+    }
+
+    fn has(self, what: u8) -> bool {
+        self.0 & what != 0
+    }
+
+    /// Returns true if any span has a category.
+    pub fn any(self) -> bool {
+        self.has(RowCategories::ANY)
+    }
+
+    /// Returns true if a span has a category that only Kineto uses.
+    pub fn is_kineto(self) -> bool {
+        self.has(RowCategories::KINETO)
+    }
+
+    /// Returns true if all categories with a meaning are categories of the host.
+    pub fn is_host(self) -> bool {
+        self.has_host() && !self.has_work() && !self.has(RowCategories::ANNOTATION)
+    }
+
+    /// Returns true if a span is work, provided that the row belongs to a device.
+    pub fn has_work(self) -> bool {
+        self.has(RowCategories::WORK | RowCategories::ON_DEVICE)
+    }
+
+    /// Returns true if a span has a category of the host.
+    pub fn has_host(self) -> bool {
+        self.has(RowCategories::HOST)
+    }
+
+    /// Returns true if the row belongs to a device for certain, whatever its process is called. The category `kernel` is not enough: spans that launch
+    /// kernels on the host use it as well.
+    pub fn is_device(self, is_kineto: bool) -> bool {
+        self.has(RowCategories::LAUNCHED)
+            || self.has(RowCategories::WORK) && is_kineto && !self.has_host()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn annotations_are_not_work() {
+        use CategoryUse::{Annotation, Host, Other, Work, WorkOnDevice};
+        for (category, expected) in [
+            ("kernel", Some(Work)),
+            ("Kernel", Some(Work)),
+            ("gpu_memcpy", Some(Work)),
+            ("gpu_memset", Some(Work)),
+            ("GCU_MEMCPY", Some(Work)),
+            ("mlu_memset", Some(Work)),
+            ("mtia_ccp_events", Some(Work)),
+            ("hpu_op", Some(WorkOnDevice)),
+            ("gpu_user_annotation", Some(Annotation)),
+            ("user_annotation", Some(Host)),
+            ("cpu_op", Some(Host)),
+            ("python_function", Some(Host)),
+            ("cuda_runtime", Some(Host)),
+            ("privateuse1_driver", Some(Host)),
+            ("cuda_sync", Some(Other)),
+            ("my_runtime", None),
+            ("comm", None),
+            ("graph", None),
+            ("", None),
+        ] {
+            assert_eq!(category_use(category), expected, "{category}");
+        }
+        assert!(is_runtime("cuda_runtime") && is_runtime("xpu_driver"));
+        assert!(!is_runtime("cpu_op"));
+    }
+
+    #[test]
+    fn the_spans_of_a_row_show_whose_it_is() {
+        let row = |spans: &[(&str, &str)]| {
+            let mut row = RowCategories::default();
+            for (category, text) in spans {
+                row.add(RowCategories::of_span(category, text.as_bytes()));
+            }
+            row
+        };
+        let launched = r#"{"device": 0, "stream": 7}"#;
+        // Our own launches have the category of kernels.
+        let launches = row(&[("kernel", "{}"), ("comm", "{}")]);
+        assert!(launches.any() && !launches.is_kineto() && !launches.is_device(false));
+        let launch = r#"{"device": 0, "stream": 7, "launch": 3}"#;
+        assert!(!row(&[("kernel", launch)]).is_device(false));
+        assert!(row(&[("kernel", launched)]).is_device(false));
+        assert!(row(&[("kernel", "{}")]).is_device(true));
+        let mixed = row(&[("kernel", "{}"), ("cpu_op", "{}")]);
+        assert!(!mixed.is_device(true) && mixed.is_kineto() && !mixed.is_host());
+        assert!(row(&[("python_function", "{}")]).is_host());
+        assert!(!row(&[("gpu_user_annotation", "{}"), ("python_function", "{}")]).is_host());
+        for category in ["hpu_op", "collective_comm"] {
+            let row = row(&[(category, "{}"), ("user_annotation", "{}")]);
+            assert!(!row.is_host() && row.has_work() && !row.is_device(true));
+        }
+    }
+}

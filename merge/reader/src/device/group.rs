@@ -1,0 +1,220 @@
+//! The groups of rows that torch_npu and msprof write, and the rows that XLA writes for a device. Both vendors show an NPU as several processes with the same label.
+
+use super::label::without_pid;
+
+/// A group of rows, by the name of its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum VendorGroup {
+    /// The tasks of an NPU's streams.
+    Hardware,
+    /// The collectives of an NPU, and their parts.
+    Communication,
+    /// Rows computed from the tasks, and samples of the hardware.
+    Derived,
+    /// Calls of the runtime on the host.
+    Host,
+}
+
+const DERIVED: [&str; 26] = [
+    "Overlap Analysis",
+    "Step Trace",
+    "Training Trace",
+    "Block Detail",
+    "Biu Perf",
+    "AI Core Freq",
+    "AI Core Utilization",
+    "Low Power",
+    "NPU MEM",
+    "DDR",
+    "HBM",
+    "LLC",
+    "Acc PMU",
+    "HCCS",
+    "SIO",
+    "NIC",
+    "RoCE",
+    "PCIe",
+    "QoS",
+    "Ub",
+    "UB",
+    "CCU",
+    "Stars Soc Info",
+    "Stars Chip Trans",
+    "Subtask Time",
+    "Thread Task Time",
+];
+const HOST: [&str; 7] = [
+    "CANN",
+    "PTA",
+    "CPU Usage",
+    "Memory Usage",
+    "Network Usage",
+    "Disk Usage",
+    "OS Runtime API",
+];
+
+/// Returns the group that a process of this name is, if it is one.
+pub fn vendor_group(name: &str) -> Option<VendorGroup> {
+    // A merge of several traces adds the rank to a name, and puts the label of the device before it.
+    without_pid(name).split(" · ").find_map(group)
+}
+
+fn group(name: &str) -> Option<VendorGroup> {
+    match name {
+        "Ascend Hardware" => Some(VendorGroup::Hardware),
+        "Communication" | "HCCL" | "Communication(HCCL)" => Some(VendorGroup::Communication),
+        _ if HOST.contains(&name) => Some(VendorGroup::Host),
+        _ if DERIVED.contains(&name) => Some(VendorGroup::Derived),
+        _ => None,
+    }
+}
+
+/// msprof packs the number of the device and the pid of the process into the pid of a group.
+const DEVICE_BITS: u32 = 5;
+const PID_BITS: u32 = 10;
+/// The number of the device in the pids of groups without one.
+const NO_DEVICE: u32 = 31;
+
+/// Unpacks the pid of the process from the pid of its group. `None` if the pid is not packed, or does not agree with the label of the group.
+pub fn packed_pid(group: i64, device: Option<u32>) -> Option<i64> {
+    let (pid, number) = (group >> PID_BITS, group & ((1 << DEVICE_BITS) - 1));
+    let is_packed = pid > 0 && number == i64::from(device.unwrap_or(NO_DEVICE));
+    is_packed.then_some(pid)
+}
+
+/// Returns true if the spans of a row in [`VendorGroup::Hardware`] are iterations, not tasks.
+pub fn is_step_row(thread: &str) -> bool {
+    thread.starts_with("Step Trace")
+}
+
+/// Returns true if a row in [`VendorGroup::Communication`] shows parts of collectives.
+pub fn is_plane(thread: &str) -> bool {
+    thread.starts_with("Plane ")
+}
+
+/// Returns true for types of tasks in which a stream only waits for an event, records or resets one, or marks a place.
+pub fn is_idle_task(task_type: &str) -> bool {
+    const IDLE: [&str; 5] = [
+        "WAIT",
+        "RECORD",
+        "PROFILING_",
+        "PLACE_HOLDER",
+        "EVENT_RESET",
+    ];
+    let task_type = task_type.to_ascii_uppercase();
+    IDLE.iter().any(|idle| task_type.contains(idle))
+}
+
+/// Returns true if a task without a type has the name of such a type. Kernels may have names like `RecordScatter`.
+pub fn is_idle_name(name: &str) -> bool {
+    const IDLE: [&str; 5] = [
+        "EVENT_",
+        "NOTIFY_",
+        "MEM_WAIT_",
+        "PROFILING_",
+        "PLACE_HOLDER",
+    ];
+    let name = name.to_ascii_uppercase();
+    IDLE.iter().any(|idle| name.starts_with(idle))
+}
+
+/// Returns a function that finds the rows with work among the rows that XLA writes for a device. If there are streams, it is these, otherwise the
+/// operations. XLA computes the other rows from them.
+pub fn xla_work<'a>(threads: impl Iterator<Item = &'a str> + Clone) -> fn(&str) -> bool {
+    const DERIVED: [&str; 9] = [
+        "Steps",
+        "XLA Modules",
+        "XLA TraceMe",
+        "Framework Name Scope",
+        "Framework Ops",
+        "TensorFlow Name Scope",
+        "TensorFlow Ops",
+        "Source code",
+        "Launch Stats",
+    ];
+    let is_stream: fn(&str) -> bool = |thread| thread.starts_with("Stream #");
+    let is_operation: fn(&str) -> bool = |thread| thread == "XLA Ops";
+    if threads.clone().any(is_stream) {
+        is_stream
+    } else if threads.clone().any(is_operation) {
+        is_operation
+    } else {
+        |thread| !DERIVED.contains(&thread)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_have_known_names() {
+        for (name, expected) in [
+            ("Ascend Hardware", Some(VendorGroup::Hardware)),
+            ("Ascend Hardware[4824512]", Some(VendorGroup::Hardware)),
+            ("Ascend Hardware · rank 3", Some(VendorGroup::Hardware)),
+            (
+                "NPU 0 · Ascend Hardware · rank 3[7]",
+                Some(VendorGroup::Hardware),
+            ),
+            ("Communication", Some(VendorGroup::Communication)),
+            ("Overlap Analysis", Some(VendorGroup::Derived)),
+            ("CANN", Some(VendorGroup::Host)),
+            ("Ascend Hardware NPU 0 · worker-0", None),
+            ("python3", None),
+        ] {
+            assert_eq!(vendor_group(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn packed_pids_agree_with_the_label() {
+        let pid = 4711 << 10 | 14 << 5;
+        assert_eq!(packed_pid(pid | 3, Some(3)), Some(4711));
+        assert_eq!(packed_pid(pid | 3, Some(0)), None);
+        assert_eq!(packed_pid(pid | 31, None), Some(4711));
+        assert_eq!(packed_pid(7, Some(7)), None);
+    }
+
+    #[test]
+    fn a_stream_that_waits_does_no_work() {
+        for idle in [
+            "EVENT_WAIT",
+            "Notify_Wait",
+            "EVENT_RECORD",
+            "MEM_WAIT_VALUE",
+        ] {
+            assert!(is_idle_task(idle), "{idle}");
+        }
+        for work in [
+            "AI_CORE",
+            "MIX_AIC",
+            "AI_CPU",
+            "MEMCPY_ASYNC",
+            "KERNEL_AIVEC",
+            "",
+        ] {
+            assert!(!is_idle_task(work), "{work}");
+        }
+        assert!(is_idle_name("Notify_Wait") && is_idle_name("EVENT_RECORD_SQE"));
+        assert!(!is_idle_name("RecordScatter") && !is_idle_name("AwaitTensor"));
+    }
+
+    #[test]
+    fn xla_shows_work_on_one_kind_of_row() {
+        let work = |threads: &[&'static str]| {
+            let is_work = xla_work(threads.iter().copied());
+            threads
+                .iter()
+                .copied()
+                .filter(|thread| is_work(thread))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(work(&["Steps", "XLA Modules", "XLA Ops"]), ["XLA Ops"]);
+        assert_eq!(
+            work(&["XLA Ops", "Stream #13(Compute)"]),
+            ["Stream #13(Compute)"]
+        );
+        assert_eq!(work(&["XLA Modules", "1"]), ["1"]);
+    }
+}

@@ -1,0 +1,265 @@
+//! The devices in labels and names of processes: `NPU 3`, `GPU 0, pid 4711`, `/device:TPU:0`.
+
+use std::fmt;
+
+/// Kinds of devices, as profilers write them.
+const KINDS: [&str; 12] = [
+    "NPU", "GPU", "TPU", "XPU", "HPU", "MTIA", "MLU", "MUSA", "GCU", "DCU", "IPU", "AIU",
+];
+/// The label of processes of the host.
+const HOST: &str = "CPU";
+/// Begins the name of a device in traces of XLA, before its kind and its number.
+const XLA: &str = "/device:";
+/// Kinds in names of XLA that are not accelerators.
+const XLA_HOSTS: [&str; 2] = ["CPU", "CUSTOM"];
+/// Begins the note of a merge that has the pid of a process.
+const PID: &str = "pid ";
+/// Begins the note of a merge that says which trace has all kernels of a sampled device.
+const SAMPLED: &str = "sampled; all kernels in ";
+/// Begins the note of a merge about a killed process. One of [`ENDS`] may follow.
+const KILLED: &str = "killed";
+const ENDS: [&str; 2] = [" by ", " with exit code "];
+/// The note of a merge about a process whose ring was in memory.
+const RING: &str = "ring in memory";
+/// Begins the note of a merge about the clock of a process. [`CLOCK_ERROR`] follows.
+const CLOCK: &str = "clock ";
+const CLOCK_ERROR: &str = " ±";
+
+/// The kind and number of a device.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeviceLabel {
+    /// Kind of the device, such as `NPU`.
+    pub kind: String,
+    /// The number; some profilers write none if there is one device.
+    pub number: Option<u32>,
+}
+
+impl DeviceLabel {
+    /// Finds the device in the labels of a process.
+    pub fn in_labels(labels: &str) -> Option<DeviceLabel> {
+        parts(labels).find_map(|part| DeviceLabel::numbered(part).or_else(|| bare(part)))
+    }
+
+    /// Finds the device in the name of a process. A name without a number is not enough, since programs have such names, too.
+    pub fn in_name(name: &str) -> Option<DeviceLabel> {
+        let name = without_pid(name);
+        of_xla(name).or_else(|| parts(name).find_map(DeviceLabel::numbered))
+    }
+
+    /// Returns true if this label can mean the other device: a profiler may leave out the number.
+    pub fn names(&self, other: &DeviceLabel) -> bool {
+        let is_number = self.number.is_none() || self.number == other.number;
+        self.kind == other.kind && is_number
+    }
+
+    /// Reads a text whose last words are a kind and a number.
+    fn numbered(text: &str) -> Option<DeviceLabel> {
+        let mut words = text.rsplit(' ');
+        let number = words.next()?.parse().ok()?;
+        let kind = words.next().filter(|word| KINDS.contains(word))?;
+        Some(DeviceLabel {
+            kind: kind.to_owned(),
+            number: Some(number),
+        })
+    }
+}
+
+impl fmt::Display for DeviceLabel {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.number {
+            Some(number) => write!(out, "{} {number}", self.kind),
+            None => out.write_str(&self.kind),
+        }
+    }
+}
+
+fn bare(text: &str) -> Option<DeviceLabel> {
+    KINDS.contains(&text).then(|| DeviceLabel {
+        kind: text.to_owned(),
+        number: None,
+    })
+}
+
+/// Reads the name that XLA gives a device. TensorFlow writes a host before it.
+fn of_xla(name: &str) -> Option<DeviceLabel> {
+    let (_, device) = name.split_once(XLA)?;
+    let (kind, number) = device.split_once(':')?;
+    let digits = number.find(|byte: char| !byte.is_ascii_digit());
+    let number = number[..digits.unwrap_or(number.len())].parse().ok()?;
+    let is_device = !kind.is_empty() && !XLA_HOSTS.contains(&kind);
+    is_device.then(|| DeviceLabel {
+        kind: kind.to_owned(),
+        number: Some(number),
+    })
+}
+
+/// Returns true if a process has the name that XLA gives a device.
+pub fn is_of_xla(name: &str) -> bool {
+    of_xla(name).is_some()
+}
+
+/// Returns the name without the `[pid]` that a merge adds if several processes have the same name.
+pub(crate) fn without_pid(name: &str) -> &str {
+    let with_pid = name
+        .strip_suffix(']')
+        .and_then(|name| name.rsplit_once('['));
+    match with_pid {
+        Some((name, pid)) if pid.parse::<i64>().is_ok() => name,
+        _ => name,
+    }
+}
+
+/// Returns true if the labels say that the process is one of the host.
+pub fn is_of_host(labels: &str) -> bool {
+    parts(labels).any(|part| part == HOST)
+}
+
+/// LabelNotes that a merge adds to the labels of a process.
+#[derive(Debug, Default)]
+pub struct LabelNotes<'a> {
+    /// Text after `pid `: the pid, or the text that the trace has in its place. The host follows if there were several.
+    pub pid: Option<&'a str>,
+    /// Input trace that the process comes from. Empty for processes recorded here.
+    pub trace: String,
+    /// Input trace that has all kernels of this sampled device. Empty for other processes.
+    pub sampled_from: String,
+}
+
+impl<'a> LabelNotes<'a> {
+    /// Reads the notes in the labels of a process. A merge of merged traces adds notes to notes: the first pid is that of the input.
+    pub fn of(labels: &'a str) -> LabelNotes<'a> {
+        let has_pid = parts(labels).any(|part| part.starts_with(PID));
+        // Names of traces may contain commas.
+        let (mut trace, mut sampled, mut is_sampled) = (Vec::new(), Vec::new(), false);
+        let mut pid = None;
+        for part in parts(labels).filter(|part| !is_of_recording(part)) {
+            if let Some(noted) = part.strip_prefix(PID) {
+                is_sampled = false;
+                pid = pid.or(Some(noted));
+            } else if let Some(whole) = part.strip_prefix(SAMPLED) {
+                is_sampled = true;
+                sampled.push(whole);
+            } else if is_sampled {
+                sampled.push(part);
+            } else if pid.is_some() || !has_pid && !is_of_trace(part) {
+                trace.push(part);
+            }
+        }
+        if !sampled.is_empty() {
+            sampled.extend(&trace);
+        }
+        LabelNotes {
+            pid,
+            trace: trace.join(", "),
+            sampled_from: sampled.join(", "),
+        }
+    }
+
+    /// Returns the pid, if it is a number.
+    pub fn pid_number(&self) -> Option<i64> {
+        self.pid?.split(' ').next()?.parse().ok()
+    }
+}
+
+/// Returns true for notes about the recording of a process, which say how it ended, where its ring was, and what its clock may be off.
+fn is_of_recording(part: &str) -> bool {
+    let is_killed = |how: &str| how.is_empty() || ENDS.iter().any(|end| how.starts_with(end));
+    let is_clock = part.starts_with(CLOCK) && part.contains(CLOCK_ERROR);
+    part == RING || is_clock || part.strip_prefix(KILLED).is_some_and(is_killed)
+}
+
+/// Returns true for labels that a trace gives its own processes.
+fn is_of_trace(part: &str) -> bool {
+    part == HOST || DeviceLabel::numbered(part).or_else(|| bare(part)).is_some()
+}
+
+fn parts(labels: &str) -> impl Iterator<Item = &str> {
+    labels.split(',').map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_found_in_labels() {
+        let found = |labels| DeviceLabel::in_labels(labels).map(|label| label.to_string());
+        for (labels, expected) in [
+            ("NPU 3", Some("NPU 3")),
+            ("SIMULATED NPU 0, pid 4711", Some("NPU 0")),
+            ("GPU 0", Some("GPU 0")),
+            ("NPU", Some("NPU")),
+            ("pid 7, XPU 1", Some("XPU 1")),
+            ("CPU", None),
+            ("pid 4711", None),
+            ("GPU x", None),
+            ("", None),
+        ] {
+            assert_eq!(found(labels).as_deref(), expected, "{labels}");
+        }
+    }
+
+    #[test]
+    fn devices_are_found_in_names() {
+        let found = |name| DeviceLabel::in_name(name).map(|label| label.to_string());
+        for (name, expected) in [
+            ("NPU 0", Some("NPU 0")),
+            ("NPU 0[17]", Some("NPU 0")),
+            ("/device:TPU:0", Some("TPU 0")),
+            ("/host:CPU /device:GPU:13 (H100)", Some("GPU 13")),
+            ("/device:CPU:0", None),
+            ("/device:CUSTOM:Trace", None),
+            ("GPU Process", None),
+            ("NPU", None),
+            ("python3", None),
+        ] {
+            assert_eq!(found(name).as_deref(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn notes_of_a_merge_are_read_back() {
+        for (labels, pid, trace, sampled_from) in [
+            ("NPU 0, pid 7", Some("7"), "", ""),
+            ("GPU 0, pid 0, a.json", Some("0"), "a.json", ""),
+            ("CPU, pid 9, a, b.json", Some("9"), "a, b.json", ""),
+            ("pid 7 host node1, killed", Some("7 host node1"), "", ""),
+            (
+                "pid 7, killed by SIGKILL, ring in memory",
+                Some("7"),
+                "",
+                "",
+            ),
+            ("pid 7, killed with exit code 3", Some("7"), "", ""),
+            ("GPU 0, pid [TP1] 0, a.json", Some("[TP1] 0"), "a.json", ""),
+            ("GPU 0, a.json", None, "a.json", ""),
+            ("pid 7, killed.json", Some("7"), "killed.json", ""),
+            (
+                "NPU 0, pid 7, sampled; all kernels in a, b.json, ring in memory",
+                Some("7"),
+                "",
+                "a, b.json",
+            ),
+            // A merge of a merged trace.
+            (
+                "GPU 0, pid 0, a.json, pid 4, m.json",
+                Some("0"),
+                "a.json, m.json",
+                "",
+            ),
+            (
+                "NPU 0, pid 7, sampled; all kernels in a.json, pid 2, m.json",
+                Some("7"),
+                "m.json",
+                "a.json, m.json",
+            ),
+        ] {
+            let notes = LabelNotes::of(labels);
+            let found = (notes.pid, notes.trace.as_str(), notes.sampled_from.as_str());
+            assert_eq!(found, (pid, trace, sampled_from), "{labels}");
+        }
+        assert_eq!(LabelNotes::of("pid 7 host node1").pid_number(), Some(7));
+        assert_eq!(LabelNotes::of("pid [TP1] 0").pid_number(), None);
+        assert!(is_of_host("CPU, pid 9") && !is_of_host("pid 9"));
+    }
+}

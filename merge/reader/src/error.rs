@@ -1,0 +1,82 @@
+//! The error of a merge and of everything that reads fragments.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use trace_store::TemporaryError;
+
+/// Why there is no trace.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No input could be read.
+    #[error("nothing to merge: {0}")]
+    NothingUsable(String),
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The trace could not be written.
+    #[error("{}: {source}", path.display())]
+    Write {
+        /// The trace.
+        path: PathBuf,
+        /// What happened.
+        source: io::Error,
+    },
+    /// What was too much for memory could not be read back from its temporary file.
+    #[error("temporary file in {}: {source}", folder.display())]
+    Temporary {
+        /// Where it is: `TMPDIR`, or the trace's own folder.
+        folder: PathBuf,
+        /// What happened.
+        source: io::Error,
+    },
+    /// The reader of the standard output went away.
+    #[error("standard output was closed")]
+    BrokenPipe,
+}
+
+impl From<TemporaryError> for Error {
+    fn from(TemporaryError { folder, source }: TemporaryError) -> Error {
+        Error::Temporary { folder, source }
+    }
+}
+
+impl Error {
+    /// Returns the error in `source` that has a place of its own.
+    ///
+    /// # Errors
+    /// `source` if it has none.
+    pub fn placed(source: io::Error) -> Result<Error, io::Error> {
+        let temporary = |source: io::Error| source.downcast::<TemporaryError>();
+        source
+            .downcast::<Error>()
+            .or_else(|source| temporary(source).map(Error::from))
+    }
+
+    /// Returns the error of a temporary file in `folder`, unless `source` is an error with a place of its own.
+    pub fn of_temporary(folder: &Path, source: io::Error) -> Error {
+        Error::placed(source).unwrap_or_else(|source| Error::Temporary {
+            folder: folder.to_owned(),
+            source,
+        })
+    }
+
+    /// Returns the error of a trace that could not be written, unless `source` is an error with a place of its own.
+    pub fn of_write(path: &Path, source: io::Error) -> Error {
+        let source = match Error::placed(source) {
+            Ok(error) => return error,
+            Err(source) => source,
+        };
+        match source.kind() {
+            io::ErrorKind::BrokenPipe => Error::BrokenPipe,
+            _ if path.as_os_str().is_empty() => Error::Write {
+                path: PathBuf::from("standard output"),
+                source,
+            },
+            _ => Error::Write {
+                path: path.to_owned(),
+                source,
+            },
+        }
+    }
+}

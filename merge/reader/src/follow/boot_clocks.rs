@@ -1,0 +1,147 @@
+//! What brings the times of several hosts together while their recordings grow: their first readings of both clocks.
+
+use crate::align::clamp;
+use crate::fragment::liveness::{Boot, boot, boot_id_here, monotonic_here, wall_clock};
+use sa_format::{Anchor, FragmentHeader};
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What wall clocks of two hosts may differ by, which nothing here tells: NTP keeps them within some ms.
+const WALL_ERROR_NS: u64 = 10_000_000;
+
+/// Where the times of a boot lie on the axis, which is the monotonic clock of the boot that was seen first. It stays there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BootPlace {
+    shift_ns: i64,
+    /// Its wall clock at its monotonic zero.
+    wall_ns: i64,
+    pub(super) uncertainty_ns: u64,
+}
+
+/// All boots of which a reading is known.
+#[derive(Debug, Default)]
+pub(super) struct BootClocks {
+    reference: Option<(BootPlace, u64)>,
+    places: BTreeMap<Boot, BootPlace>,
+}
+
+impl BootClocks {
+    /// Takes a reading; the first one of a boot places it.
+    pub(super) fn take(&mut self, header: &FragmentHeader, anchor: &Anchor) {
+        let boot = boot(header);
+        if self.places.contains_key(&boot) {
+            return;
+        }
+        let wall_ns = wall_clock(header, anchor);
+        let place = match &self.reference {
+            None => BootPlace {
+                shift_ns: 0,
+                wall_ns,
+                uncertainty_ns: 0,
+            },
+            Some((reference, read_in_ns)) => BootPlace {
+                shift_ns: clamp(wall_ns.saturating_sub(reference.wall_ns)),
+                wall_ns,
+                uncertainty_ns: WALL_ERROR_NS
+                    .saturating_add(*read_in_ns)
+                    .saturating_add(anchor.uncertainty_ns),
+            },
+        };
+        self.reference.get_or_insert((place, anchor.uncertainty_ns));
+        self.places.insert(boot, place);
+    }
+
+    /// Where a boot lies, if a reading of it is known.
+    pub(super) fn place(&self, header: &FragmentHeader) -> Option<&BootPlace> {
+        self.places.get(&boot(header))
+    }
+
+    /// What to add to the times of a recording with this header.
+    pub(super) fn shift_ns(&self, header: &FragmentHeader) -> i64 {
+        let of_boot = self.place(header).map_or(0, |place| place.shift_ns);
+        clamp(of_boot.saturating_sub(clamp(header.monotonic_offset_ns)))
+    }
+
+    /// Returns the time now on the axis: by the monotonic clock if a process of this boot has a place, else by the wall clocks of both hosts.
+    pub(super) fn now_ns(&self) -> Option<i64> {
+        let reference = self.wall_ns()?;
+        let boot_id = boot_id_here();
+        let mut places = self.places.iter();
+        let own = places.find(|((_, of), _)| *of == boot_id);
+        if let Some((monotonic_ns, (_, place))) = monotonic_here().zip(own) {
+            return Some(monotonic_ns.saturating_add(place.shift_ns));
+        }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        let now_ns = i64::try_from(since.as_nanos()).ok()?;
+        Some(now_ns.saturating_sub(reference))
+    }
+
+    /// Wall time at the begin of the axis.
+    pub(super) fn wall_ns(&self) -> Option<i64> {
+        self.reference.map(|(place, _)| place.wall_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::sample::header;
+
+    fn anchor(monotonic_ns: u64, realtime_ns: u64) -> Anchor {
+        Anchor {
+            monotonic_ns,
+            realtime_ns,
+            uncertainty_ns: 40,
+        }
+    }
+
+    #[test]
+    fn another_host_lies_where_its_wall_clock_says() {
+        let here = header(7);
+        let there = FragmentHeader {
+            host: "there".into(),
+            boot_id: "other".into(),
+            monotonic_offset_ns: 30,
+            ..header(8)
+        };
+        let mut clocks = BootClocks::default();
+        assert_eq!(clocks.shift_ns(&there), -30);
+        clocks.take(&here, &anchor(1_000, 501_000));
+        // Its monotonic clock (as its host has it: 170) showed that 100 later.
+        clocks.take(&there, &anchor(200, 501_100));
+        assert_eq!(
+            (clocks.shift_ns(&here), clocks.wall_ns()),
+            (0, Some(500_000))
+        );
+        assert_eq!(200 + clocks.shift_ns(&there), 1_100);
+        let uncertainty_ns = |header| clocks.place(header).unwrap().uncertainty_ns;
+        assert_eq!(
+            (uncertainty_ns(&here), uncertainty_ns(&there)),
+            (0, 10_000_080)
+        );
+        // Both boots are unknown here, so the wall clock says what time it is.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let late_ns = i64::try_from(since.as_nanos()).unwrap() - 500_000 - clocks.now_ns().unwrap();
+        assert!((0..60_000_000_000).contains(&-late_ns), "{late_ns}");
+        // A later reading moves nothing.
+        clocks.take(&there, &anchor(300, 900_000));
+        assert_eq!(200 + clocks.shift_ns(&there), 1_100);
+    }
+
+    #[test]
+    fn now_is_what_the_monotonic_clock_of_this_boot_says() {
+        let here = FragmentHeader {
+            boot_id: boot_id_here(),
+            ..header(7)
+        };
+        let mut clocks = BootClocks::default();
+        assert_eq!(clocks.now_ns(), None);
+        // Its wall clock was set by years since.
+        clocks.take(&here, &anchor(1_000, 501_000));
+        let (before, now, after) = (monotonic_here(), clocks.now_ns(), monotonic_here());
+        assert!(
+            before <= now && now <= after,
+            "{before:?} {now:?} {after:?}"
+        );
+    }
+}

@@ -1,0 +1,385 @@
+//! One fragment that grows: its segments, read one after the other.
+
+use super::followed_process::FollowedEnd;
+use super::followed_run::FollowedRun;
+use super::streams::Streams;
+use super::tail::Tail;
+use crate::base::file_id::FileId;
+use crate::base::folder::Place;
+use crate::event::line::Event;
+use crate::event::own_record::own_record;
+use crate::event::scan::{Found, Part, scan_part};
+use crate::fragment::blocks::Piece;
+use crate::placed_event::{PlacedEvent, ThreadRow, mended};
+use sa_format::loss::LossRecord;
+use sa_format::{
+    Anchor, End, FragmentHeader, PROCESS_NAME, Phase, Record, RemovedStreams, THREAD_NAME,
+    TRACK_BASE, TrackRecord, parse_name,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::time::Instant;
+
+/// Most bytes of lines that wait for the record of their track.
+const WAITING_BYTES: usize = 1 << 20;
+/// Most threads that are told apart; those beyond are one.
+const MOST_THREADS: usize = 1 << 14;
+
+/// What could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// Blocks that do not match their checksum, or are incomplete and were not written again.
+    pub blocks: u64,
+    /// Lines outside of blocks that are no events.
+    pub lines: u64,
+    /// Events on a track that nothing described.
+    pub events: u64,
+    /// Segments that were removed before they were read to their end, or became shorter than what was read of them.
+    pub segments: u64,
+    /// Bytes of what recorders wrote that are nowhere, without a record that tells of a loss: damaged blocks have them too.
+    pub missing_bytes: u64,
+}
+
+impl Skipped {
+    pub(super) fn add(&mut self, other: Skipped) {
+        self.blocks += other.blocks;
+        self.lines += other.lines;
+        self.events += other.events;
+        self.segments += other.segments;
+        self.missing_bytes += other.missing_bytes;
+    }
+}
+
+/// A fragment.
+#[derive(Debug)]
+pub(super) struct FollowedFragment {
+    pub(super) process: usize,
+    header: FragmentHeader,
+    /// Those that are there.
+    segments: BTreeMap<u32, Tail>,
+    newest: u32,
+    /// The one that is read.
+    reading: u32,
+    streams: Streams,
+    /// Events that were read of each segment, with those that it says were lost; last those of removed ones.
+    events: BTreeMap<u32, u64>,
+    removed: RemovedEvents,
+    is_stopped: bool,
+    threads: HashMap<(i64, i64), usize>,
+    /// What stands for the threads beyond the most.
+    other_threads: Option<usize>,
+    /// Lines of tracks that are not described yet.
+    waiting: Vec<u8>,
+    pub(super) skipped: Skipped,
+    /// Whether nothing is added any more.
+    pub(super) is_over: bool,
+    /// How its recorder ended, if it did.
+    pub(super) end: Option<FollowedEnd>,
+    /// When all that was there was read last.
+    pub(super) caught_up: Instant,
+}
+
+/// What is known of removed segments.
+#[derive(Debug, Default)]
+struct RemovedEvents {
+    /// What the first record of two said.
+    told: Option<RemovedStreams>,
+    /// Events that were read of them.
+    read: u64,
+    /// Those that were not.
+    lost: u64,
+}
+
+impl FollowedFragment {
+    pub(super) fn new(process: usize, header: FragmentHeader) -> FollowedFragment {
+        FollowedFragment {
+            process,
+            header,
+            segments: BTreeMap::new(),
+            newest: 0,
+            reading: 0,
+            streams: Streams::default(),
+            events: BTreeMap::new(),
+            removed: RemovedEvents::default(),
+            is_stopped: false,
+            threads: HashMap::new(),
+            other_threads: None,
+            waiting: Vec::new(),
+            skipped: Skipped::default(),
+            is_over: false,
+            end: None,
+            caught_up: Instant::now(),
+        }
+    }
+
+    /// Notes how long a segment is now, which may be a new one.
+    pub(super) fn see(&mut self, number: u32, place: Place, id: FileId, len: u64) {
+        self.newest = self.newest.max(number);
+        match self.segments.get_mut(&number) {
+            Some(tail) => self.skipped.segments += u64::from(tail.see(place, len)),
+            None => drop(self.segments.insert(number, Tail::new(place, id, len))),
+        }
+    }
+
+    /// Notes that a segment is not there any more.
+    pub(super) fn forget(&mut self, number: u32) {
+        let gone = self.segments.remove(&number);
+        let was_unread = gone.is_some_and(|tail| tail.unread(true) > 0);
+        self.skipped.segments += u64::from(was_unread);
+    }
+
+    /// Bytes that are there and were not read.
+    pub(super) fn unread(&self) -> u64 {
+        let unread = |(number, tail): (&u32, &Tail)| tail.unread(self.is_final(*number));
+        self.segments.iter().map(unread).sum()
+    }
+
+    /// Whether nothing is added to a segment any more.
+    fn is_final(&self, number: u32) -> bool {
+        self.is_over || number < self.newest
+    }
+
+    /// Reads on for some `most` bytes. Gives how many were read.
+    pub(super) fn read(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        most: usize,
+        run: &mut FollowedRun,
+        of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
+    ) -> u64 {
+        let (is_over, newest) = (self.is_over, self.newest);
+        let is_final = |number: u32| is_over || number < newest;
+        let mut segments = self.segments.iter_mut();
+        let unread = segments.find(|(number, tail)| tail.unread(is_final(**number)) > 0);
+        let Some((&number, tail)) = unread else {
+            return 0;
+        };
+        let read = match tail.read(buffer, most, is_final(number)) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.forget(number);
+                return 0;
+            }
+            Err(_) => return 0, // it is tried again, and unread until then
+        };
+        self.reading = number;
+        let bytes = std::mem::take(buffer);
+        for (range, piece) in read.pieces {
+            match piece {
+                Piece::Plain => {
+                    let part = Part::all_of(&bytes).within(range);
+                    self.lines(&bytes, part, run, of_event);
+                }
+                Piece::Broken(header) => {
+                    self.skipped.blocks += u64::from(self.streams.note_broken(&header));
+                }
+                Piece::Complete(header) => {
+                    let fresh = self.streams.take(&header);
+                    self.skipped.blocks -= fresh.mends;
+                    for part in fresh.parts {
+                        let part = Part {
+                            start: range.start + part.start,
+                            end: range.start + part.end,
+                            trusted: true,
+                        };
+                        self.lines(&bytes, part, run, of_event);
+                    }
+                }
+            }
+        }
+        *buffer = bytes;
+        self.skipped.missing_bytes = match self.is_stopped {
+            true => 0,
+            false => self.streams.missing(),
+        };
+        run.process_mut(self.process).bytes += read.bytes;
+        read.bytes
+    }
+
+    fn lines(
+        &mut self,
+        bytes: &[u8],
+        part: Part,
+        run: &mut FollowedRun,
+        of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
+    ) {
+        scan_part(bytes, part, |_, found| match found {
+            Found::Damage(_) => self.skipped.lines += 1,
+            Found::Event(event) if event.is_metadata() => self.metadata(&event, run, of_event),
+            Found::Event(event) => self.event(&event, run, of_event),
+        });
+    }
+
+    fn event(
+        &mut self,
+        event: &Event<'_>,
+        run: &mut FollowedRun,
+        of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
+    ) {
+        let is_loss = event.phase == Phase::Instant && event.name() == LossRecord::NAME.as_bytes();
+        if is_loss && !self.loss(event, run) {
+            return;
+        }
+        let Some(thread) = self.thread(event, run) else {
+            return self.wait(event);
+        };
+        let shift_ns = run.clocks.shift_ns(&self.header);
+        let place = ThreadRow {
+            thread: u32::try_from(thread).unwrap_or(u32::MAX),
+            row: 0,
+            ordinal: self.process as u64,
+        };
+        let of_segment = self.events.entry(self.reading).or_default();
+        let mut tell = |event: &Event<'_>| {
+            *of_segment = of_segment.saturating_add(1);
+            let placed = PlacedEvent::new(event, place, shift_ns);
+            let of_thread = run.threads()[thread].process;
+            let process = run.process_mut(of_thread);
+            process.events += 1;
+            let end_ns = placed.ts_ns.saturating_add(placed.dur_ns);
+            process.last_ns = process.last_ns.max(Some(end_ns));
+            of_event(run, &placed);
+        };
+        match event.fields.is_mended() {
+            true => mended(event, tell),
+            false => tell(event),
+        }
+    }
+
+    /// The thread of an event; `None` of a track that is not described yet.
+    fn thread(&mut self, event: &Event<'_>, run: &mut FollowedRun) -> Option<usize> {
+        let key = (event.pid, event.tid);
+        if let Some(thread) = self.threads.get(&key) {
+            return Some(*thread);
+        }
+        if event.tid >= i64::from(TRACK_BASE) {
+            return None;
+        }
+        if self.threads.len() >= MOST_THREADS {
+            let other = || run.add_thread(self.process, event.tid);
+            return Some(*self.other_threads.get_or_insert_with(other));
+        }
+        let thread = run.add_thread(self.process, event.tid);
+        self.threads.insert(key, thread);
+        Some(thread)
+    }
+
+    /// Keeps a line until its track is described: the record may stand behind it, in another block.
+    fn wait(&mut self, event: &Event<'_>) {
+        if self.waiting.len() + event.line.len() >= WAITING_BYTES {
+            self.skipped.events += 1;
+            return;
+        }
+        self.waiting.extend_from_slice(event.line);
+        self.waiting.push(b'\n');
+    }
+
+    fn metadata(
+        &mut self,
+        event: &Event<'_>,
+        run: &mut FollowedRun,
+        of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
+    ) {
+        let own = own_record(event);
+        // A trace has the others, and its report counts them.
+        run.process_mut(self.process).events += u64::from(own.is_none());
+        match (own, event.name()) {
+            (Some(Anchor::NAME), _) => {
+                if let Some(anchor) = Anchor::parse(event.line) {
+                    run.take_anchor(self.process, &anchor);
+                }
+            }
+            (Some(End::NAME), _) => {
+                // A reader writes this record too, when it settles the fragment of a dead process or copies the fragment of a live one.
+                self.end = Some(match End::parse(event.line) {
+                    Some(End { running: true, .. }) => FollowedEnd::Running,
+                    Some(End { open: Some(_), .. }) => FollowedEnd::Died,
+                    _ => FollowedEnd::Ended,
+                });
+            }
+            (Some(RemovedStreams::NAME), _) => {
+                self.removed.told = RemovedStreams::parse(event.line);
+            }
+            (Some(TrackRecord::NAME), _) => {
+                if let Some(record) = TrackRecord::parse(event.line) {
+                    self.track(event, record, run, of_event);
+                }
+            }
+            (None, b"process_name") => {
+                if let Some(name) = parse_name(event.line, PROCESS_NAME) {
+                    run.process_mut(self.process).name = Some(name);
+                }
+            }
+            (None, b"thread_name") => {
+                let name = parse_name(event.line, THREAD_NAME);
+                let named = name.zip(self.thread(event, run));
+                if let Some((name, thread)) = named {
+                    run.name_thread(thread, name);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn track(
+        &mut self,
+        event: &Event<'_>,
+        record: TrackRecord,
+        run: &mut FollowedRun,
+        of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
+    ) {
+        let key = (event.pid, event.tid);
+        if self.threads.contains_key(&key) {
+            return;
+        }
+        let thread = run.add_track(self.process, event.tid, record);
+        self.threads.insert(key, thread);
+        let waiting = std::mem::take(&mut self.waiting);
+        self.lines(&waiting, Part::all_of(&waiting), run, of_event);
+    }
+
+    /// Counts the loss that an event reports. Returns true if the event is shown.
+    fn loss(&mut self, event: &Event<'_>, run: &mut FollowedRun) -> bool {
+        let Some(loss) = LossRecord::parse(event.line) else {
+            return true;
+        };
+        let lost = match loss.first {
+            Some(first) => self.removed(first, loss.events),
+            None => loss.events.saturating_add(loss.processes),
+        };
+        let by_cause = &mut run.process_mut(self.process).lost;
+        let of_cause = by_cause.entry(loss.cause.to_string()).or_default();
+        *of_cause = of_cause.saturating_add(lost);
+        if loss.first.is_some() {
+            return false;
+        }
+        self.is_stopped |= loss.stopped;
+        if let Some(((slot, generation), positions)) = loss.positions() {
+            self.streams.explain(slot, generation, positions);
+        }
+        let of_segment = self.events.entry(self.reading).or_default();
+        *of_segment = of_segment.saturating_add(loss.lost_events());
+        true
+    }
+
+    /// Takes what a segment says of those that were removed before it (FORMAT.md §2.5); gives how many more events went unread.
+    fn removed(&mut self, first: u32, events: u64) -> u64 {
+        let is_possible = (1..=self.reading).contains(&first);
+        let agrees = |told: &RemovedStreams| (told.first, told.events) == (first, events);
+        let told = self.removed.told.take();
+        let Some(told) = told.filter(|told| is_possible && agrees(told)) else {
+            return 0;
+        };
+        for (slot, generation, to) in told.streams {
+            self.streams.explain(slot, generation, 0..to);
+        }
+        let there = self.events.split_off(&first);
+        let gone = std::mem::replace(&mut self.events, there);
+        let read = |sum: u64, events| sum.saturating_add(events);
+        self.removed.read = gone.into_values().fold(self.removed.read, read);
+        let lost = events.saturating_sub(self.removed.read);
+        let more = lost.saturating_sub(self.removed.lost);
+        self.removed.lost += more;
+        more
+    }
+}

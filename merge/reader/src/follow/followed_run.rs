@@ -1,0 +1,131 @@
+//! What is known of a run that is followed: its processes and their threads.
+
+use super::boot_clocks::BootClocks;
+use super::followed_process::FollowedProcess;
+use crate::trace_thread::TraceThread;
+use sa_format::{Anchor, FragmentHeader, LANE_BASE, TrackRecord};
+use std::collections::BTreeMap;
+
+/// Most threads that are told apart; those of a process beyond that are one.
+const MOST_THREADS: usize = 1 << 16;
+
+/// A process of a header.
+type Identity = (String, String, u64, u32, u64);
+
+/// The processes and threads that were seen so far. Numbers stay what they are.
+#[derive(Debug, Default)]
+pub struct FollowedRun {
+    /// Which run of the directory it is.
+    pub(super) number: u64,
+    processes: Vec<FollowedProcess>,
+    threads: Vec<TraceThread>,
+    pub(super) clocks: BootClocks,
+    by_identity: BTreeMap<Identity, usize>,
+    /// The groups of tracks of each process.
+    groups: BTreeMap<(usize, String), usize>,
+}
+
+impl FollowedRun {
+    /// Which run of its directory it is, from 0: another one begins anew.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The processes, and groups of tracks as processes of their own.
+    pub fn processes(&self) -> &[FollowedProcess] {
+        &self.processes
+    }
+
+    /// The threads, lanes and tracks.
+    pub fn threads(&self) -> &[TraceThread] {
+        &self.threads
+    }
+
+    /// Wall time at the begin of the axis, in ns, once it is known.
+    pub fn wall_ns(&self) -> Option<i64> {
+        self.clocks.wall_ns()
+    }
+
+    /// Returns the time now on the axis, in ns, once a clock is known: exact for a run of this boot, else as exact as the wall clocks of both hosts.
+    pub fn now_ns(&self) -> Option<i64> {
+        self.clocks.now_ns()
+    }
+
+    pub(super) fn process_mut(&mut self, number: usize) -> &mut FollowedProcess {
+        &mut self.processes[number]
+    }
+
+    pub(super) fn processes_mut(&mut self) -> &mut [FollowedProcess] {
+        &mut self.processes
+    }
+
+    /// The number of the process that a header is of.
+    pub(super) fn process_of(&mut self, header: &FragmentHeader) -> usize {
+        let identity = (
+            header.host.clone(),
+            header.boot_id.clone(),
+            header.pid_ns,
+            header.pid,
+            header.start_time,
+        );
+        let new = self.processes.len();
+        let number = *self.by_identity.entry(identity).or_insert(new);
+        if number == new {
+            let process = FollowedProcess::new(header.clone(), new);
+            self.processes.push(process);
+        }
+        self.processes[number].header.complete_with(header);
+        number
+    }
+
+    /// The number of a new thread of a process; of a process with too many the one that stands for the others.
+    pub(super) fn add_thread(&mut self, process: usize, tid: i64) -> usize {
+        if self.threads.len() >= MOST_THREADS {
+            let mut threads = self.threads.iter();
+            let other = threads.rposition(|thread| thread.process == process);
+            if let Some(other) = other {
+                return other;
+            }
+        }
+        let pid = i64::from(self.processes[process].header.pid);
+        self.threads.push(TraceThread {
+            process,
+            tid: u32::try_from(tid).unwrap_or(u32::MAX),
+            name: None,
+            is_main: tid == pid,
+            is_lane: tid >= i64::from(LANE_BASE),
+            rows: Vec::new(),
+        });
+        self.threads.len() - 1
+    }
+
+    /// The number of a new thread that is a track.
+    pub(super) fn add_track(&mut self, recorder: usize, tid: i64, record: TrackRecord) -> usize {
+        let new = self.processes.len();
+        let group = (recorder, record.process);
+        let number = *self.groups.entry(group.clone()).or_insert(new);
+        if number == new {
+            let header = self.processes[recorder].header.clone();
+            self.processes.push(FollowedProcess {
+                name: Some(group.1),
+                is_tracks: true,
+                ..FollowedProcess::new(header, recorder)
+            });
+        }
+        let thread = self.add_thread(number, tid);
+        self.threads[thread].name = Some(record.thread);
+        thread
+    }
+
+    pub(super) fn name_thread(&mut self, thread: usize, name: String) {
+        self.threads[thread].name = Some(name);
+    }
+
+    /// Takes a reading of a process's clocks.
+    pub(super) fn take_anchor(&mut self, process: usize, anchor: &Anchor) {
+        let header = &self.processes[process].header;
+        self.clocks.take(header, anchor);
+        let place = self.clocks.place(header);
+        self.processes[process].clock_uncertainty_ns = place.map(|place| place.uncertainty_ns);
+    }
+}

@@ -1,0 +1,400 @@
+//! Finds what there is of a run, again and again, and reads on.
+
+use super::directory_state::DirectoryState;
+use super::followed_fragment::{FollowedFragment, Skipped};
+use super::followed_process::FollowedEnd;
+use super::followed_run::FollowedRun;
+use crate::base::file_id::FileId;
+use crate::base::folder::{Folder, Place};
+use crate::fragment::file::read_header;
+use crate::fragment::input;
+use crate::fragment::input::Runs;
+use crate::fragment::liveness::is_alive_here;
+use crate::fragment::load::{list_stems, recorder_key};
+use crate::placed_event::PlacedEvent;
+use sa_format::stem_and_segment;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Bytes that are read of one fragment before the next one has its turn.
+const TURN_BYTES: usize = 2 << 20;
+/// How often it is asked whether processes live.
+const LIVENESS: Duration = Duration::from_secs(1);
+
+/// The path of a file's folder, and the file's name there.
+type Name = (PathBuf, OsString);
+/// The path of a fragment's folder, and its recorder.
+type Recorder = (PathBuf, String);
+
+/// Follows the newest run of a directory, and the next one when that begins. No file stays open between two polls, and the directory is found anew by its path with
+/// each: what is removed, moved and made again is seen as it is then.
+#[derive(Debug)]
+pub struct Follower {
+    directory: PathBuf,
+    run: FollowedRun,
+    /// The ids that fragments of the run name: two while its main process has not said yet which it is.
+    ids: BTreeSet<String>,
+    /// What the directory was like when the run was found in it.
+    state: Option<DirectoryState>,
+    /// The folders that hold its fragments.
+    folders: Vec<PathBuf>,
+    known: HashMap<Name, KnownFile>,
+    fragments: BTreeMap<Recorder, FollowedFragment>,
+    /// Which fragment is read first.
+    turn: usize,
+    buffer: Vec<u8>,
+    /// When it was last asked who lives.
+    asked: Option<Instant>,
+    /// Files of the folders that cannot be opened.
+    unreadable: u64,
+}
+
+/// A file that was looked at.
+#[derive(Debug)]
+struct KnownFile {
+    id: FileId,
+    /// Of which fragment it is which segment; `None` if it is of another run, or of somebody else.
+    segment: Option<(Recorder, u32)>,
+}
+
+/// A file as it is now.
+struct Listed {
+    place: Place,
+    id: FileId,
+    len: u64,
+}
+
+/// The files that are there.
+struct Listing {
+    files: Vec<Listed>,
+    /// Whether each that is there is among them.
+    is_whole: bool,
+}
+
+/// What a poll found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Poll {
+    /// Whether another run has begun: everything is new, and numbers of processes and threads begin again.
+    pub is_new_run: bool,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Bytes that are there and were not read.
+    pub unread: u64,
+    /// Since when the most belated fragment was not read to its end.
+    pub behind: Duration,
+    /// What could not be read, so far.
+    pub skipped: Skipped,
+    /// Files that cannot be opened now.
+    pub unreadable: u64,
+}
+
+impl Follower {
+    /// Follows the newest run of a directory, which need not be there yet.
+    pub fn new(directory: &Path) -> Follower {
+        Follower {
+            directory: directory.to_owned(),
+            run: FollowedRun::default(),
+            ids: BTreeSet::new(),
+            state: None,
+            folders: Vec::new(),
+            known: HashMap::new(),
+            fragments: BTreeMap::new(),
+            turn: 0,
+            buffer: Vec::new(),
+            asked: None,
+            unreadable: 0,
+        }
+    }
+
+    /// What is known of the run.
+    pub fn run(&self) -> &FollowedRun {
+        &self.run
+    }
+
+    /// The id of the run, empty until there is one.
+    pub fn id(&self) -> &str {
+        self.ids.last().map_or("", String::as_str)
+    }
+
+    /// Whether there was a process, and all have ended or died.
+    pub fn is_over(&self) -> bool {
+        let processes = self.run.processes();
+        !processes.is_empty()
+            && processes
+                .iter()
+                .all(|process| process.is_tracks || process.end != FollowedEnd::Alive)
+    }
+
+    /// Reads on, some `most` bytes, and calls `of_event` with each event: those of one thread in the order in which it recorded them. A fragment that has much
+    /// keeps no other one waiting. Metadata, such as names, is told by the run.
+    pub fn poll(
+        &mut self,
+        most: u64,
+        mut of_event: impl FnMut(&FollowedRun, &PlacedEvent<'_>),
+    ) -> Poll {
+        let is_new_run = self.discover();
+        if self.look_who_lives() {
+            // Now nothing is missing that a dead process wrote.
+            let listed = self.list();
+            self.look(listed);
+        }
+        self.note_ends();
+        let bytes = self.read(most, &mut of_event);
+        self.note_ends();
+        let mut found = Poll {
+            is_new_run,
+            bytes,
+            unreadable: self.unreadable,
+            ..Poll::default()
+        };
+        for fragment in self.fragments.values_mut() {
+            let unread = fragment.unread();
+            found.unread += unread;
+            found.skipped.add(fragment.skipped);
+            if unread > 0 {
+                found.behind = found.behind.max(fragment.caught_up.elapsed());
+            } else {
+                fragment.caught_up = Instant::now();
+            }
+        }
+        found
+    }
+
+    fn read(&mut self, most: u64, of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>)) -> u64 {
+        let mut bytes = 0;
+        let keys: Vec<_> = self.fragments.keys().cloned().collect();
+        let mut idle = 0;
+        while bytes < most && idle < keys.len() {
+            let key = &keys[self.turn % keys.len()];
+            self.turn += 1;
+            idle += 1;
+            let Some(fragment) = self.fragments.get_mut(key) else {
+                continue;
+            };
+            if fragment.unread() == 0 {
+                continue;
+            }
+            let read = fragment.read(&mut self.buffer, TURN_BYTES, &mut self.run, of_event);
+            if read > 0 {
+                bytes += read;
+                idle = 0;
+            }
+        }
+        bytes
+    }
+
+    /// A process has ended when all its recorders have.
+    fn note_ends(&mut self) {
+        let mut ends: BTreeMap<usize, Option<FollowedEnd>> = BTreeMap::new();
+        for fragment in self.fragments.values() {
+            let end = ends.entry(fragment.process).or_insert(fragment.end);
+            *end = end.and(fragment.end);
+        }
+        for (process, end) in ends {
+            let known = &mut self.run.process_mut(process).end;
+            match end {
+                Some(end) => *known = end,
+                // Another one began since.
+                None if *known == FollowedEnd::Ended => *known = FollowedEnd::Alive,
+                None => {}
+            }
+        }
+        for fragment in self.fragments.values_mut() {
+            fragment.is_over = self.run.processes()[fragment.process].end != FollowedEnd::Alive;
+        }
+    }
+
+    /// Asks who lives; whether somebody died since that was asked last.
+    fn look_who_lives(&mut self) -> bool {
+        if self.asked.is_some_and(|asked| asked.elapsed() < LIVENESS) {
+            return false;
+        }
+        self.asked = Some(Instant::now());
+        let mut has_died = false;
+        for process in self.run.processes_mut() {
+            // A process of another host counts as alive until it says that it ended: a look at its lock would be in its way.
+            let asks = process.end == FollowedEnd::Alive && !process.is_tracks;
+            if asks && is_alive_here(&process.header) == Some(false) {
+                process.end = FollowedEnd::Died;
+                has_died = true;
+            }
+        }
+        has_died
+    }
+
+    /// Looks at what is there; whether it is of another run.
+    fn discover(&mut self) -> bool {
+        let state = DirectoryState::of(&self.directory);
+        let mut is_new_run = false;
+        if self.state.as_ref() != Some(&state) {
+            is_new_run = self.find();
+            self.state = Some(state);
+        }
+        let mut listed = self.list();
+        if listed.files.is_empty() && self.find() {
+            is_new_run = true;
+            listed = self.list();
+        }
+        if self.look(listed) {
+            is_new_run |= self.find();
+            let listed = self.list();
+            self.look(listed);
+        }
+        is_new_run
+    }
+
+    /// Finds the newest run; whether it is another one than so far.
+    fn find(&mut self) -> bool {
+        let found = input::find(std::slice::from_ref(&self.directory), &Runs::Newest);
+        let mut ids = BTreeSet::new();
+        let mut folders = BTreeSet::new();
+        for file in &found.files {
+            let front = file.place.read_front(false).unwrap_or_default();
+            if let Some(header) = read_header(&front) {
+                ids.insert(header.run);
+                folders.insert(file.place.folder().path().to_owned());
+            }
+        }
+        if ids.is_empty() {
+            return false;
+        }
+        let begun = !self.ids.is_empty();
+        // Of two runs that were taken for one only one may go on: what was read of the other one does not belong to it.
+        let is_same = begun && self.ids.is_subset(&ids);
+        if !is_same {
+            let number = self.run.number + u64::from(begun);
+            *self = Follower::new(&self.directory);
+            self.run.number = number;
+        } else if ids != self.ids {
+            // Files of another run may be of this one now.
+            self.known.retain(|_, file| file.segment.is_some());
+        }
+        self.ids = ids;
+        self.folders = folders.into_iter().collect();
+        begun && !is_same
+    }
+
+    /// The fragments' files that are there.
+    fn list(&self) -> Listing {
+        let mut listing = Listing {
+            files: Vec::new(),
+            is_whole: true,
+        };
+        for path in &self.folders {
+            let files = self.folder(path).and_then(|folder| list_stems(&folder));
+            // One that is gone has none.
+            listing.is_whole &= files.as_ref().err().is_none_or(is_gone);
+            for file in files.unwrap_or_default() {
+                match file.place.status() {
+                    Ok(status) => listing.files.push(Listed {
+                        place: file.place,
+                        id: FileId::of_status(&status),
+                        len: u64::try_from(status.st_size).unwrap_or(0),
+                    }),
+                    Err(error) => listing.is_whole &= is_gone(&error),
+                }
+            }
+        }
+        listing
+    }
+
+    /// Opens a folder of the directory, which may be another one by now. No link is followed below the directory.
+    fn folder(&self, path: &Path) -> io::Result<Folder> {
+        let mut folder = Folder::open(&self.directory)?;
+        let below = path.strip_prefix(&self.directory);
+        for component in below.map_err(io::Error::other)?.components() {
+            folder = folder.folder(component)?;
+        }
+        Ok(folder)
+    }
+
+    /// Looks at the files that are there; whether new ones are of another run.
+    fn look(&mut self, listing: Listing) -> bool {
+        let Listing { files, is_whole } = listing;
+        let names: HashSet<Name> = files.iter().map(|file| name(&file.place)).collect();
+        // What could not be listed now may be there at the next look.
+        let is_over = |name: &Name| is_whole && !names.contains(name);
+        let gone = self.known.extract_if(|name, _| is_over(name));
+        for (_, file) in gone {
+            if let Some((fragment, number)) = file.segment
+                && let Some(fragment) = self.fragments.get_mut(&fragment)
+            {
+                fragment.forget(number);
+            }
+        }
+        self.unreadable = 0;
+        let mut is_other = false;
+        for file in files {
+            is_other |= self.see(file);
+        }
+        is_other
+    }
+
+    /// Looks at a file; whether it is a new one of another run.
+    fn see(&mut self, Listed { place, id, len }: Listed) -> bool {
+        let name = name(&place);
+        let known = self.known.get(&name).filter(|known| known.id == id);
+        if let Some(known) = known {
+            if let Some((fragment, number)) = &known.segment
+                && let Some(fragment) = self.fragments.get_mut(fragment)
+            {
+                fragment.see(*number, place, id, len);
+            }
+            return false;
+        }
+        // Another file has the name by now.
+        if let Some(KnownFile {
+            segment: Some((fragment, number)),
+            ..
+        }) = self.known.remove(&name)
+            && let Some(fragment) = self.fragments.get_mut(&fragment)
+        {
+            fragment.forget(number);
+        }
+        let front = match place.read_front(false) {
+            Ok(front) => front,
+            Err(error) => {
+                self.unreadable += u64::from(error.kind() != io::ErrorKind::NotFound);
+                return false;
+            }
+        };
+        let Some(header) = read_header(&front) else {
+            // Its first line may not be whole yet. A file of somebody else stays without a header.
+            if front.contains(&b'\n') {
+                self.known.insert(name, KnownFile { id, segment: None });
+            }
+            return false;
+        };
+        if !self.ids.contains(&header.run) {
+            self.known.insert(name, KnownFile { id, segment: None });
+            return true;
+        }
+        let number = place.name().to_str().and_then(stem_and_segment);
+        let number = number.map(|(_, number)| number);
+        let segment = number.map(|number| {
+            let recorder = (place.folder().path().to_owned(), recorder_key(&header));
+            let process = self.run.process_of(&header);
+            let new = || FollowedFragment::new(process, header);
+            let fragment = self.fragments.entry(recorder.clone()).or_insert_with(new);
+            fragment.see(number, place, id, len);
+            (recorder, number)
+        });
+        self.known.insert(name, KnownFile { id, segment });
+        false
+    }
+}
+
+/// Whether what was looked for is there no more.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+fn name(place: &Place) -> Name {
+    (place.folder().path().to_owned(), place.name().to_owned())
+}

@@ -1,0 +1,191 @@
+//! Where the times of each trace belong: by what they count from, else by what the user says, else nowhere.
+
+use super::clock::{ReferenceClock, TimeOrigin, anchors, behind, own, seconds};
+use super::draft::TraceDraft;
+use super::offset::Offset;
+use super::pieces::PiecePlace;
+use crate::base::file_id::FileId;
+use crate::error::Error;
+use sa_format::{Anchor, FragmentHeader};
+use std::fs;
+
+/// Where a trace's times belong.
+pub(super) struct TracePlace {
+    /// Whose clock they are of.
+    pub(super) clock: Option<FragmentHeader>,
+    pub(super) anchors: Vec<Anchor>,
+    /// For machines.
+    pub(super) method: &'static str,
+    /// The same in words.
+    pub(super) words: String,
+    pub(super) offset_ns: i64,
+}
+
+/// Places all traces.
+///
+/// # Errors
+/// If one cannot be, or an offset is of none of them.
+pub(super) fn place(
+    drafts: &[TraceDraft<'_>],
+    pieces: &[PiecePlace],
+    axis: &ReferenceClock,
+    offsets: &[Offset],
+) -> Result<Vec<TracePlace>, Error> {
+    // A piece goes where the first one goes.
+    let offset = |(draft, piece): (&TraceDraft, &PiecePlace)| {
+        of(draft, offsets).or_else(|| of(&drafts[piece.first], offsets))
+    };
+    let of_drafts: Vec<Option<i64>> = drafts.iter().zip(pieces).map(offset).collect();
+    for offset in offsets {
+        if !drafts.iter().any(|draft| is_of(offset, draft)) {
+            return Err(Error::Usage(format!(
+                "--offset {}: expected a trace of another profiler among the inputs, found none of that name",
+                offset.path.display()
+            )));
+        }
+    }
+    let is_one = pieces.iter().all(|piece| piece.first == pieces[0].first);
+    let axis = with_first_wall(axis, drafts, is_one);
+    let is_alone = is_one && axis.start_ns.is_none() && axis.reference.is_none();
+    let placed = drafts.iter().zip(of_drafts);
+    let placed = placed.map(|(draft, offset_ns)| one(draft, offset_ns, &axis, is_alone));
+    let mut placed = placed.collect::<Result<Vec<_>, Error>>()?;
+    for (number, piece) in pieces.iter().enumerate() {
+        if piece.first != number {
+            let clock = placed[piece.first].clock.clone();
+            placed[number].clock = clock;
+        }
+    }
+    Ok(placed)
+}
+
+/// Without fragments the first trace that knows the time is what the others are brought to.
+fn with_first_wall(
+    axis: &ReferenceClock,
+    drafts: &[TraceDraft<'_>],
+    is_one: bool,
+) -> ReferenceClock {
+    let is_wall =
+        |draft: &&TraceDraft<'_>| matches!(draft.origin, TimeOrigin::Wall(..)) && !axis.lacks_wall;
+    let wall = drafts.iter().find(is_wall);
+    let first = wall.or(drafts.first().filter(|_| !is_one));
+    ReferenceClock {
+        reference: axis
+            .reference
+            .clone()
+            .or(first.map(|draft| own(&draft.name))),
+        lacks_wall: axis.lacks_wall,
+        start_ns: axis
+            .start_ns
+            .or(wall.and_then(|draft| Some(draft.lines.time?.0))),
+    }
+}
+
+fn of(draft: &TraceDraft<'_>, offsets: &[Offset]) -> Option<i64> {
+    let mut of_draft = offsets.iter().filter(|offset| is_of(offset, draft));
+    of_draft.next_back().map(|offset| offset.ns)
+}
+
+fn is_of(offset: &Offset, draft: &TraceDraft<'_>) -> bool {
+    let is_same_file = || {
+        let metadata = fs::metadata(&offset.path);
+        metadata.is_ok_and(|metadata| FileId::of(&metadata) == draft.id)
+    };
+    offset.path == draft.path || is_same_file()
+}
+
+fn one(
+    draft: &TraceDraft<'_>,
+    offset_ns: Option<i64>,
+    axis: &ReferenceClock,
+    is_alone: bool,
+) -> Result<TracePlace, Error> {
+    let added_ns = offset_ns.unwrap_or(0);
+    let Some(time) = draft.lines.time else {
+        return Ok(unplaced("it has no event with a time"));
+    };
+    let placed = |clock, method, words: String| TracePlace {
+        clock: Some(clock),
+        anchors: Vec::new(),
+        method,
+        words,
+        offset_ns: added_ns,
+    };
+    match (&draft.origin, offset_ns) {
+        (TimeOrigin::Wall(base_ns, by), _) if !axis.lacks_wall => Ok(TracePlace {
+            anchors: anchors(time, base_ns.saturating_add(added_ns)),
+            ..placed(
+                own(&draft.name),
+                "wall_clock",
+                format!("placed by its {by}"),
+            )
+        }),
+        (TimeOrigin::Host(header), _) => Ok(placed(
+            behind(header, added_ns.saturating_sub(header.monotonic_offset_ns)),
+            "host_clock",
+            format!("its clock is the monotonic one of {}", header.host),
+        )),
+        (_, Some(offset_ns)) => {
+            let clock = axis.reference.clone().unwrap_or_else(|| own(&draft.name));
+            Ok(placed(
+                behind(&clock, offset_ns),
+                "offset",
+                "placed by --offset alone".to_owned(),
+            ))
+        }
+        _ if is_alone => Ok(unplaced(
+            "it is the only input, so its clock does not matter",
+        )),
+        (origin, None) => Err(refusal(draft, origin, time.0, axis)),
+    }
+}
+
+fn unplaced(words: &str) -> TracePlace {
+    TracePlace {
+        clock: None,
+        anchors: Vec::new(),
+        method: "none",
+        words: words.to_owned(),
+        offset_ns: 0,
+    }
+}
+
+/// Says what was expected and found, and what would place the trace if it began with the others.
+fn refusal(
+    draft: &TraceDraft<'_>,
+    origin: &TimeOrigin,
+    first_ns: i64,
+    axis: &ReferenceClock,
+) -> Error {
+    let path = draft.path.display();
+    let found = match origin {
+        TimeOrigin::Unknown(found) => found.clone(),
+        TimeOrigin::Wall(_, by) => format!(
+            "{by}, but no other input says what time it was (fragments without a header have no anchor)"
+        ),
+        TimeOrigin::Host(_) => String::new(),
+    };
+    let torn = match draft
+        .lines
+        .places
+        .totals
+        .contains_key(&crate::event::damage::Kind::TornTail)
+    {
+        true => " (the trace is cut off, and what it counts from may have stood behind)",
+        false => "",
+    };
+    let begin_ns = axis.start_ns.unwrap_or(first_ns);
+    let offset = seconds(begin_ns.saturating_sub(first_ns));
+    let same = match origin {
+        TimeOrigin::Unknown(_) => {
+            format!(", and --offset '{path}=0s' says that it has the same monotonic clock")
+        }
+        _ => String::new(),
+    };
+    Error::Usage(format!(
+        "{path}: expected a clock to place it by (baseTimeNanoseconds, or times since 1970), found {found}{torn}. \
+         Say what to add to its times to get those of the other inputs' clock: the others begin at about {}, so \
+         --offset '{path}={offset}' lets it begin with them{same}",
+        seconds(begin_ns)
+    ))
+}

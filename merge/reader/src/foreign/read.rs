@@ -1,0 +1,267 @@
+//! Reads traces of other profilers and places their times.
+
+use super::clock::{ReferenceClock, TimeOrigin};
+use super::content_sum::ContentSum;
+use super::document::{self, DocumentRead};
+use super::draft::TraceDraft;
+use super::find::TraceCandidate;
+use super::lines::{FirstReading, Lines};
+use super::members::{DocumentMembers, MERGED};
+use super::names::{distinctions, file_names};
+use super::offset::Offset;
+use super::pieces::{PiecePlace, pieces};
+use super::place::{self, TracePlace};
+use super::report::ForeignReport;
+use super::strace::StraceLog;
+use super::{join, strace};
+use crate::error::Error;
+use crate::fragment::file::{Content, Fragment};
+use crate::fragment::file_watch::FileWatch;
+use crate::fragment::foreign_trace::{Distinction, FRONT_BYTES, ForeignTrace};
+use crate::fragment::recording::Recording;
+use crate::fragment::temp_folder::in_first;
+use sa_format::Record;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+/// What was read of traces of other profilers.
+#[derive(Default)]
+pub struct ForeignTraces {
+    pub recordings: Vec<Recording>,
+    /// Of each of them.
+    pub reports: Vec<ForeignReport>,
+    /// Where compressed ones could not be unpacked any further.
+    pub bad_gzip: Vec<BadGzip>,
+    /// Paths of traces that another program changed while they were read.
+    pub changed: Vec<PathBuf>,
+}
+
+/// A compressed file that could not be unpacked whole.
+pub struct BadGzip {
+    pub path: PathBuf,
+    pub offset: u64,
+    pub why: String,
+}
+
+/// How traces of other profilers are read.
+pub struct ForeignOptions<'a> {
+    /// What to add to the times of single traces.
+    pub offsets: &'a [Offset],
+    /// True if an event whose time lies far from all others is shown as well.
+    pub keeps_times: bool,
+    /// Folders for temporary files, the first that takes one.
+    pub folders: &'a [PathBuf],
+}
+
+/// Reads the traces and places each by its clock. `recordings` are the fragments.
+///
+/// # Errors
+/// If one has no clock and nobody said where it belongs, an offset is of none of them, or there is no room for temporary files.
+pub fn read(
+    candidates: Vec<TraceCandidate>,
+    recordings: &[Recording],
+    how: &ForeignOptions<'_>,
+) -> Result<ForeignTraces, Error> {
+    let paths = candidates.iter().map(|candidate| candidate.path.as_path());
+    let names = file_names(&paths.collect::<Vec<_>>());
+    let (mut traces, mut drafts) = (ForeignTraces::default(), Vec::new());
+    for (candidate, name) in candidates.into_iter().zip(names) {
+        traces.bad_gzip.extend(bad_gzip(&candidate));
+        drafts.push(draft(
+            candidate,
+            name,
+            recordings,
+            how.folders,
+            how.keeps_times,
+        )?);
+    }
+    let pieces = pieces(&drafts);
+    let reference = ReferenceClock::of(recordings);
+    let placed = place::place(&drafts, &pieces, &reference, how.offsets)?;
+    let whole = whole_traces(&drafts, &pieces);
+    let all = drafts.into_iter().zip(placed).zip(&pieces);
+    for (number, ((draft, placed), piece)) in all.enumerate() {
+        let folder = draft.folder.clone();
+        if draft.has_changed {
+            traces.changed.push(draft.path.clone());
+        }
+        let finished = finish(draft, placed, &whole[piece.first]);
+        let (recording, mut report) =
+            finished.map_err(|error| Error::of_temporary(&folder, error))?;
+        let is_first = piece.first == number;
+        report.continues = (!is_first).then(|| whole[piece.first].path.clone());
+        report.doubt.clone_from(&piece.doubt);
+        traces.recordings.push(recording);
+        traces.reports.push(report);
+    }
+    Ok(traces)
+}
+
+fn bad_gzip(candidate: &TraceCandidate) -> Option<BadGzip> {
+    let (offset, why) = candidate.failure.clone()?;
+    let path = candidate.path.clone();
+    Some(BadGzip { path, offset, why })
+}
+
+/// Reads one trace into a temporary file, in the first folder that takes it.
+fn draft<'f>(
+    candidate: TraceCandidate,
+    name: String,
+    recordings: &[Recording],
+    folders: &'f [PathBuf],
+    keeps_times: bool,
+) -> Result<TraceDraft<'f>, Error> {
+    let is_log = strace::is_log(candidate.content.bytes());
+    // If it is read again, it must still be what was read first.
+    let first_sum = Cell::new(None);
+    let (folder, (lines, read)) = in_first(folders, |folder| {
+        let read_in = |first| {
+            let mut lines = Lines::new(folder, first)?;
+            let (read, sum) = read_content(&candidate.content, is_log, &mut lines)?;
+            first_sum.set(first_sum.get().or(Some(sum)));
+            Ok((lines, read))
+        };
+        let (mut lines, read) = read_in(FirstReading::default())?;
+        match lines.first_reading(keeps_times) {
+            first if first == FirstReading::default() => Ok((lines, read)),
+            first => read_in(first),
+        }
+    })?;
+    let has_changed = first_sum
+        .get()
+        .is_some_and(|sum| candidate.has_changed(sum));
+    let text = candidate.content.bytes();
+    let front = text[..text.len().min(FRONT_BYTES)].to_vec();
+    let (form, members, log) = match read {
+        TraceContents::Document(read) => (read.form.name(), read.members, None),
+        TraceContents::Log(log) => ("log", DocumentMembers::of("simpler"), Some(log)),
+    };
+    let (joined, origin) = match &log {
+        Some(log) => join::join(log, recordings),
+        None => (BTreeMap::new(), TimeOrigin::of(&members, lines.time)),
+    };
+    Ok(TraceDraft {
+        path: candidate.path,
+        access: candidate.access,
+        id: candidate.id,
+        name,
+        bytes: candidate.bytes,
+        front,
+        is_packed: candidate.is_packed,
+        lines,
+        form,
+        members,
+        origin,
+        joined,
+        unplaced: log.map_or(0, |log| log.unplaced),
+        folder,
+        has_changed,
+    })
+}
+
+/// What a trace turned out to be.
+enum TraceContents {
+    Document(DocumentRead),
+    Log(StraceLog),
+}
+
+/// Reads a trace, and returns the hash of its bytes as well.
+fn read_content(
+    content: &Content,
+    is_log: bool,
+    lines: &mut Lines<'_>,
+) -> io::Result<(TraceContents, u64)> {
+    let (bytes, sum) = (content.bytes(), ContentSum::begin(content));
+    let passed = |at| sum.passed(at);
+    let read = match is_log {
+        true => TraceContents::Log(strace::read(bytes, lines, &passed)?),
+        false => TraceContents::Document(document::read(bytes, lines, &passed)?),
+    };
+    Ok((read, sum.finish()))
+}
+
+/// Names and number that all pieces of a trace share.
+struct WholeTrace {
+    number: usize,
+    path: PathBuf,
+    name: String,
+    distinction: Option<Distinction>,
+}
+
+/// The trace that each of them begins; the entries of further pieces are not used.
+fn whole_traces(drafts: &[TraceDraft<'_>], pieces: &[PiecePlace]) -> Vec<WholeTrace> {
+    let firsts = || (0..drafts.len()).filter(|number| pieces[*number].first == *number);
+    let ranks = firsts().map(|number| {
+        let draft = &drafts[number];
+        (draft.path.as_path(), draft.members.rank)
+    });
+    let mut distinctions = distinctions(&ranks.collect::<Vec<_>>());
+    let whole = |number: usize| WholeTrace {
+        number,
+        path: drafts[number].path.clone(),
+        name: drafts[number].name.clone(),
+        distinction: firsts()
+            .position(|first| first == number)
+            .and_then(|nth| distinctions[nth].take()),
+    };
+    (0..drafts.len()).map(whole).collect()
+}
+
+/// Writes what places the times, and opens the file as a recording.
+fn finish(
+    draft: TraceDraft<'_>,
+    placed: TracePlace,
+    whole: &WholeTrace,
+) -> io::Result<(Recording, ForeignReport)> {
+    let mut lines = draft.lines;
+    for anchor in &placed.anchors {
+        lines.made(anchor.line(0).trim_ascii_end())?;
+    }
+    let is_merged = draft.members.tool == Some(MERGED);
+    let has_kineto = lines.rows.values().any(|row| row.is_kineto());
+    let foreign = ForeignTrace {
+        name: whole.name.clone(),
+        distinction: whole.distinction.clone(),
+        rank: draft.members.rank,
+        number: whole.number,
+        clock: placed.clock,
+        joined: draft.joined,
+        texts: std::mem::take(&mut lines.texts),
+        rows: std::mem::take(&mut lines.rows),
+        is_kineto: has_kineto && !is_merged,
+        is_merged,
+        places: std::mem::take(&mut lines.places),
+        repairs: std::mem::take(&mut lines.repairs),
+        bytes: draft.bytes,
+        front: draft.front,
+    };
+    let (file, early_arrows) = lines.finish()?;
+    let report = ForeignReport {
+        path: draft.path.clone(),
+        form: draft.form,
+        packed: draft.is_packed,
+        tool: draft.members.tool,
+        method: placed.method,
+        clock: placed.words,
+        offset_ns: placed.offset_ns,
+        unplaced: draft.unplaced,
+        early_arrows,
+        left_out: draft.members.left_out,
+        continues: None,
+        doubt: None,
+    };
+    let fragment = Fragment {
+        path: draft.path,
+        folder: None,
+        access: draft.access,
+        id: draft.id,
+        content: Content::open(file)?,
+        header: None,
+        removal: None,
+        begin: None,
+        watch: FileWatch::default(),
+    };
+    Ok((Recording::of_foreign(fragment, foreign), report))
+}

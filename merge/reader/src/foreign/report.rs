@@ -1,0 +1,90 @@
+//! What a report says of the traces of other profilers.
+
+use super::clock::seconds;
+use crate::event::damage::{path_text, path_text_if_some};
+use serde::Serialize;
+use std::fmt::{self, Write};
+use std::path::PathBuf;
+
+/// A trace of another profiler.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ForeignReport {
+    /// Its path.
+    #[serde(serialize_with = "path_text")]
+    pub path: PathBuf,
+    /// How its events stood in it: `object`, `list` or `lines`; `log` for one of the simpler runtime.
+    pub form: &'static str,
+    /// Whether it was compressed.
+    pub packed: bool,
+    /// Who wrote it, if that can be told.
+    pub tool: Option<&'static str>,
+    /// How its times were placed: `wall_clock`, `host_clock`, `offset`, or `none` if they need not be.
+    pub method: &'static str,
+    /// By what, in words.
+    pub clock: String,
+    /// What the user asked to add to its times, in ns.
+    pub offset_ns: i64,
+    /// Spans on the clock of a chip that lie in no span of its host, and are not in the trace.
+    pub unplaced: u64,
+    /// Ends of launch arrows that come before the start, because the clocks of host and device differ. Such arrows are reversed, since viewers would drop
+    /// the ends.
+    pub early_arrows: u64,
+    /// Members of the document that are not in the trace.
+    pub left_out: Vec<String>,
+    /// The first piece of its process's trace, if this is a further one.
+    #[serde(serialize_with = "path_text_if_some")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continues: Option<PathBuf>,
+    /// Why it may be a further piece of another trace and was kept apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
+}
+
+impl ForeignReport {
+    /// One line of words.
+    pub fn words(&self) -> String {
+        let mut words = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut words);
+        words
+    }
+
+    fn write(&self, words: &mut String) -> fmt::Result {
+        let tool = self.tool.unwrap_or("another profiler");
+        let packed = if self.packed { ", compressed" } else { "" };
+        write!(
+            words,
+            "{}: trace of {tool} ({}{packed}), {}",
+            self.path.display(),
+            self.form,
+            self.clock
+        )?;
+        if self.offset_ns != 0 {
+            write!(words, ", moved by {}", seconds(self.offset_ns))?;
+        }
+        if let Some(first) = &self.continues {
+            write!(words, ", continues {}", first.display())?;
+        }
+        if let Some(doubt) = &self.doubt {
+            write!(words, "; {doubt}")?;
+        }
+        if self.unplaced > 0 {
+            write!(
+                words,
+                "; spans of the chip that could not be placed: {}",
+                self.unplaced
+            )?;
+        }
+        if self.early_arrows > 0 {
+            write!(
+                words,
+                "; ends of launch arrows before their start, reversed: {}",
+                self.early_arrows
+            )?;
+        }
+        if !self.left_out.is_empty() {
+            write!(words, "; left out: {}", self.left_out.join(", "))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! What a trace says of how its rows are to be shown. Our own fragments leave that to the merge.
+
+use crate::event::line::Event;
+use crate::event::mend::from_slice;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+
+/// The last of each kind that was said of a process or thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Where each process stands among the others.
+    pub process_order: HashMap<i64, i64>,
+    /// Where each thread stands in its process.
+    pub thread_order: HashMap<(i64, i64), i64>,
+    /// What stands behind the name of each process.
+    pub labels: HashMap<i64, String>,
+}
+
+#[derive(Deserialize)]
+struct RowRecord<T> {
+    args: T,
+}
+
+#[derive(Deserialize)]
+struct SortIndex {
+    sort_index: i64,
+}
+
+#[derive(Deserialize)]
+struct LabelsArgs {
+    labels: String,
+}
+
+impl Hints {
+    /// Takes a metadata record, if it is one of these.
+    pub fn take(&mut self, event: &Event<'_>) {
+        let order = || args::<SortIndex>(event).map(|args| args.sort_index);
+        let thread = (event.pid, event.tid);
+        match event.name() {
+            b"process_sort_index" => {
+                self.process_order
+                    .extend(order().map(|order| (event.pid, order)));
+            }
+            b"thread_sort_index" => {
+                self.thread_order
+                    .extend(order().map(|order| (thread, order)));
+            }
+            b"process_labels" => {
+                let labels = args::<LabelsArgs>(event).map(|args| args.labels);
+                self.labels.extend(labels.map(|labels| (event.pid, labels)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds what comes after `self`.
+    pub fn append(&mut self, later: Hints) {
+        self.process_order.extend(later.process_order);
+        self.thread_order.extend(later.thread_order);
+        self.labels.extend(later.labels);
+    }
+}
+
+fn args<T: DeserializeOwned>(event: &Event<'_>) -> Option<T> {
+    let record: RowRecord<T> = from_slice(event.line)?;
+    Some(record.args)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::line::parse;
+
+    #[test]
+    fn the_last_word_counts() {
+        let mut hints = Hints::default();
+        for line in [
+            r#"{"ph":"M","name":"process_sort_index","pid":7,"tid":0,"args":{"sort_index":5}}"#,
+            r#"{"ph":"M","name":"process_sort_index","pid":7,"tid":0,"args":{"sort_index":-1}}"#,
+            r#"{"ph":"M","name":"process_sort_index","pid":7,"tid":0,"args":{"sort_index":"x"}}"#,
+            r#"{"ph":"M","name":"thread_sort_index","pid":7,"tid":8,"args":{"sort_index":3}}"#,
+            r#"{"ph":"M","name":"process_labels","pid":7,"tid":0,"args":{"labels":"NPU 1"}}"#,
+            r#"{"ph":"M","name":"process_name","pid":7,"tid":0,"args":{"name":"a"}}"#,
+        ] {
+            hints.take(&parse(line.as_bytes()).unwrap());
+        }
+        assert_eq!(hints.process_order[&7], -1);
+        assert_eq!(hints.thread_order[&(7, 8)], 3);
+        assert_eq!(hints.labels[&7], "NPU 1");
+    }
+}

@@ -1,0 +1,19 @@
+//! What one recorder left behind: segments and ring, found, opened, put together.
+
+pub mod assemble;
+pub mod assembly;
+pub mod blocks;
+pub mod exit;
+pub mod file;
+pub(crate) mod file_watch;
+pub mod foreign_trace;
+pub mod input;
+pub mod liveness;
+pub mod load;
+pub mod recording;
+pub mod removal;
+pub mod ring;
+#[cfg(test)]
+pub mod sample;
+pub mod settle;
+pub mod temp_folder;

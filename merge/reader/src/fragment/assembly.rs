@@ -1,0 +1,268 @@
+//! Segments and ring of a recorder put together, each position once (FORMAT.md §4).
+
+mod missing;
+mod open;
+mod stream;
+mod work;
+
+use crate::event::scan::Part;
+use crate::store::spill_vec::{List, Spilled};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// A slot's stream: slot and generation.
+pub type StreamKey = (u32, u32);
+
+/// Missing positions of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Stream that lacks them.
+    pub stream: StreamKey,
+    /// Missing positions.
+    pub range: Range<u64>,
+    /// Segment and offset where the bytes should have been.
+    pub place: (usize, u64),
+    /// Segment and end of the last block of the stream before them.
+    pub before: Option<(usize, usize)>,
+    /// Segment and begin of the first one behind them.
+    pub after: Option<(usize, usize)>,
+}
+
+/// Which parts of a recording count.
+#[derive(Default)]
+pub struct Assembly {
+    /// What counts of each segment.
+    segments: Vec<Kept>,
+    /// Where the parts of the segments are.
+    pub parts: Option<Arc<Spilled<Part>>>,
+    /// Ring slots: index into the ring's slots, and the parts of their bytes that count.
+    pub tail: Vec<(usize, Vec<Part>)>,
+    /// The spans that were open, as `B` lines.
+    pub open_lines: Vec<u8>,
+    /// What the ring says was lost and no record tells, as records.
+    pub loss_lines: Vec<u8>,
+    /// Positions that nothing covers.
+    pub gaps: Vec<Gap>,
+    /// A loss record for each gap that no record explains, once it is known which these are.
+    pub gap_lines: OnceLock<Vec<u8>>,
+    /// Broken blocks that nothing else covers, with the positions they claim.
+    pub bad_blocks: Vec<Gap>,
+    /// Whether the fragment already goes beyond what the ring held of slot 0, as it does once it is settled.
+    pub(crate) beyond_ring: bool,
+}
+
+/// The parts of a segment that count.
+#[derive(Default)]
+struct Kept {
+    /// Of lines and complete blocks, in order.
+    whole: List,
+    /// Of broken blocks.
+    broken: Vec<Part>,
+}
+
+impl Assembly {
+    /// The parts of a segment that count, in order. Untrusted ones that touch are one, so that no line is cut where two pieces meet.
+    pub fn parts(&self, segment: usize) -> impl Iterator<Item = Part> + '_ {
+        let kept = self.segments.get(segment).zip(self.parts.as_deref());
+        let whole = kept.map(|(kept, parts)| parts.list(&kept.whole));
+        let broken = kept.map(|(kept, _)| kept.broken.iter().copied());
+        let mut whole = whole.into_iter().flatten().peekable();
+        let mut broken = broken.into_iter().flatten().peekable();
+        let in_order = std::iter::from_fn(move || {
+            let next = broken.peek().copied();
+            let is_before = |part: &Part| next.is_none_or(|next| part.start <= next.start);
+            whole.next_if(is_before).or_else(|| broken.next())
+        });
+        let mut in_order = in_order.peekable();
+        std::iter::from_fn(move || {
+            let mut part = in_order.next()?;
+            let trusted = part.trusted;
+            while let Some(next) =
+                in_order.next_if(|next| !trusted && !next.trusted && next.start == part.end)
+            {
+                part.end = next.end;
+            }
+            Some(part)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::access::Access;
+    use crate::base::file_id::FileId;
+    use crate::base::folder::Place;
+    use crate::fragment::blocks::split;
+    use crate::fragment::file::{Content, Fragment, RingFile};
+    use crate::fragment::file_watch::FileWatch;
+    use crate::fragment::recording::Recording;
+    use crate::fragment::ring::{Ring, Slot};
+    use crate::fragment::sample::header;
+    use sa_format::{BlockHeader, RingKind, block_sum};
+
+    /// Twelve lines of four bytes; line `k` lies at position `4 * k`.
+    fn lines(range: Range<usize>) -> Vec<u8> {
+        range
+            .flat_map(|number| format!("l{number:02}\n").into_bytes())
+            .collect()
+    }
+
+    fn block(range: Range<usize>) -> Vec<u8> {
+        let (from, body) = (4 * range.start as u64, lines(range));
+        let sum = block_sum(1, 0, from, &body);
+        let mut out = Vec::new();
+        BlockHeader {
+            slot: 1,
+            generation: 0,
+            from,
+            len: body.len() as u64,
+            sum,
+        }
+        .write(7, &mut out);
+        out.extend_from_slice(&body);
+        out
+    }
+
+    fn recording(bytes: Vec<u8>, ring: Option<Range<usize>>) -> Recording {
+        let id = FileId {
+            device: 0,
+            inode: 0,
+        };
+        let fragment = Fragment {
+            path: "f".into(),
+            folder: None,
+            access: Access::OWN,
+            id,
+            content: Content::Owned(bytes),
+            header: Some(header(7)),
+            removal: None,
+            begin: None,
+            watch: FileWatch::default(),
+        };
+        let ring = ring.map(|range| {
+            let (from, head) = (4 * range.start as u64, 4 * range.end as u64);
+            let slot = Slot {
+                slot: 1,
+                from,
+                head,
+                bytes: lines(range),
+                ..Slot::default()
+            };
+            RingFile::Read(
+                Ring {
+                    nonce: 7,
+                    pid: 7,
+                    slots: vec![slot],
+                    ..Ring::default()
+                },
+                id,
+            )
+        });
+        let place = Place::named(std::path::Path::new("r")).unwrap();
+        Recording::new(vec![fragment], Some(place), ring, false)
+    }
+
+    /// What counts, in order: the fragment's lines, then the ring's; and the assembly.
+    fn assembled(bytes: Vec<u8>, ring: Option<Range<usize>>) -> (String, Assembly) {
+        let recording = recording(bytes, ring);
+        let bytes = recording.fragments[0].content.bytes();
+        let assembly = recording.assemble(&[split(bytes)]);
+        let mut text: Vec<u8> = assembly
+            .parts(0)
+            .flat_map(|part| &bytes[part.start..part.end])
+            .copied()
+            .collect();
+        for (slot, parts) in &assembly.tail {
+            let slot = &recording.ring.as_ref().unwrap().0.slots[*slot];
+            text.extend(
+                parts
+                    .iter()
+                    .flat_map(|part| &slot.bytes[part.start..part.end]),
+            );
+        }
+        (
+            String::from_utf8(text).unwrap().replace('\n', " "),
+            assembly,
+        )
+    }
+
+    fn gaps(assembly: &Assembly) -> Vec<Range<u64>> {
+        assembly.gaps.iter().map(|gap| gap.range.clone()).collect()
+    }
+
+    #[test]
+    fn each_position_counts_once() {
+        let bytes = [block(0..3), block(1..5), block(0..3)].concat();
+        let (text, assembly) = assembled(bytes, Some(4..7));
+        assert_eq!(text, "l00 l01 l02 l03 l04 l05 l06 ");
+        assert!(assembly.gaps.is_empty() && assembly.bad_blocks.is_empty());
+    }
+
+    #[test]
+    fn beyond_the_snapshot_everything_counts() {
+        let (text, assembly) = assembled([block(0..3), block(3..6)].concat(), Some(3..4));
+        assert_eq!(text, "l00 l01 l02 l03 l04 l05 ");
+        assert!(assembly.gaps.is_empty());
+    }
+
+    #[test]
+    fn a_gap_is_found_below_and_between_blocks_and_before_the_ring() {
+        let (_, assembly) = assembled([block(1..2), block(3..4)].concat(), Some(5..6));
+        assert_eq!(gaps(&assembly), [0..4, 8..12, 16..20]);
+    }
+
+    #[test]
+    fn a_torn_block_counts_only_where_nothing_else_does() {
+        let torn = &block(2..6)[..block(2..6).len() - 6];
+        let (text, assembly) = assembled([block(0..2), torn.to_vec()].concat(), Some(2..6));
+        assert_eq!(text, "l00 l01 l02 l03 l04 l05 ");
+        assert!(assembly.bad_blocks.is_empty());
+        let (text, assembly) = assembled([block(0..2), torn.to_vec()].concat(), None);
+        assert_eq!(text, "l00 l01 l02 l03 l0");
+        assert_eq!(assembly.bad_blocks.len(), 1);
+        assert_eq!(assembly.bad_blocks[0].place, (0, block(0..2).len() as u64));
+    }
+
+    #[test]
+    fn issue_19_a_block_under_way_of_a_stream_newer_than_the_ring_is_no_damage() {
+        // The slot's next thread began after the ring was copied, and its first block is being written.
+        let key = "\"gen\":0";
+        let newer = String::from_utf8(block(0..4)).unwrap();
+        assert!(newer.contains(key));
+        let newer = newer.replace(key, "\"gen\":1");
+        let torn = newer.as_bytes()[..newer.len() - 6].to_vec();
+        let (text, assembly) = assembled([block(0..2), torn.clone()].concat(), Some(2..3));
+        assert_eq!(text, "l00 l01 l02 ");
+        assert!(assembly.bad_blocks.is_empty());
+        // Of one that was dead before, the ring knows all.
+        let mut dead = recording([block(0..2), torn].concat(), Some(2..3));
+        dead.was_dead = true;
+        let pieces = split(dead.fragments[0].content.bytes());
+        assert_eq!(dead.assemble(&[pieces]).bad_blocks.len(), 1);
+    }
+
+    #[test]
+    fn another_recorders_ring_is_not_taken() {
+        let mut recording = recording(block(0..2), Some(2..3));
+        let ring = recording
+            .ring
+            .take()
+            .map(|(ring, id)| RingFile::Read(Ring { nonce: 8, ..ring }, id));
+        let recording = Recording::new(recording.fragments, None, ring, false);
+        assert!(recording.ring.is_none() && recording.bad_ring.is_some());
+    }
+
+    #[test]
+    fn issue_19_what_was_to_be_a_ring_is_no_damage_beside_one_in_memory() {
+        for (kind, is_bad) in [(RingKind::Heap, false), (RingKind::File, true)] {
+            let mut fragments = recording(block(0..2), None).fragments;
+            if let Some(header) = &mut fragments[0].header {
+                header.ring = kind;
+            }
+            let empty = RingFile::Bad("no ring of version 1".to_owned());
+            let recording = Recording::new(fragments, None, Some(empty), true);
+            assert_eq!(recording.bad_ring.is_some(), is_bad, "{kind:?}");
+        }
+    }
+}

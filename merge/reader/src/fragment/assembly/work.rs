@@ -1,0 +1,376 @@
+//! Decides which parts of a recording count.
+
+use super::missing::Missing;
+use super::open::{EndedSpans, open_lines};
+use super::stream::Stream;
+use super::{Assembly, Gap, Kept, StreamKey};
+use crate::event::scan::{Part, line_start};
+use crate::fragment::blocks::Piece;
+use crate::fragment::recording::Recording;
+use crate::fragment::ring::{LossCounts, OpenSpan, rows};
+use crate::store::spill_vec::{Spill, Writer};
+use sa_format::{BLOCK_START, BlockHeader};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+impl Recording {
+    /// Decides what counts, in memory. `pieces` are those of each segment.
+    pub fn assemble(&self, pieces: &[Vec<(Range<usize>, Piece)>]) -> Assembly {
+        let parts = Spill::new(&[]);
+        let of = |segment: usize| pieces[segment].iter().cloned();
+        let mut assembly = self.assemble_to(&parts, pieces.len(), of);
+        // Without a folder there is no file that could fail.
+        assembly.parts = parts.finish().ok().map(Arc::new);
+        assembly
+    }
+
+    /// Decides what counts; `pieces` gives those of each of the `segments`. The caller says where the `parts` are once these are written.
+    pub(crate) fn assemble_to<I: Iterator<Item = (Range<usize>, Piece)>>(
+        &self,
+        parts: &Spill<'_, Part>,
+        segments: usize,
+        pieces: impl Fn(usize) -> I,
+    ) -> Assembly {
+        let mut work = Work::new(self, parts);
+        for segment in 0..segments {
+            for (range, piece) in pieces(segment) {
+                match piece {
+                    Piece::Plain => work.outside(segment, range),
+                    Piece::Complete(header) => work.complete(segment, range, &header),
+                    Piece::Broken(header) => work.note_run(segment, &header),
+                }
+            }
+            work.end_segment();
+        }
+        work.cover_left_out();
+        work.ring();
+        for segment in 0..segments {
+            for (range, piece) in pieces(segment) {
+                if let Piece::Broken(header) = piece {
+                    work.broken(segment, range, &header);
+                }
+            }
+        }
+        let mut missing = work.missing();
+        if !missing.is_empty() {
+            for segment in 0..segments {
+                for (range, piece) in pieces(segment) {
+                    if let Piece::Complete(header) = piece {
+                        missing.note(&header, segment, &range);
+                    }
+                }
+            }
+        }
+        work.finish(missing)
+    }
+}
+
+struct Work<'a, 's, 'f> {
+    recording: &'a Recording,
+    /// Parts of the segment that is looked at.
+    whole: Writer<'s, 'f, Part>,
+    streams: BTreeMap<StreamKey, Stream>,
+    heads: BTreeMap<StreamKey, u64>,
+    /// Number of places up to each segment where segments are left out.
+    left_out_before: Vec<usize>,
+    /// Spans that ended after the ring was read.
+    ended: EndedSpans,
+    /// Losses that were told after the ring was read.
+    told: LossCounts,
+    result: Assembly,
+}
+
+impl<'a, 's, 'f> Work<'a, 's, 'f> {
+    fn new(recording: &'a Recording, parts: &'s Spill<'f, Part>) -> Work<'a, 's, 'f> {
+        let slots = recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
+        let heads = slots
+            .map(|slot| ((slot.slot, slot.generation), slot.head))
+            .collect();
+        Work {
+            recording,
+            whole: Writer::new(parts),
+            streams: BTreeMap::new(),
+            heads,
+            left_out_before: left_out_before(recording),
+            ended: EndedSpans::default(),
+            told: LossCounts::default(),
+            result: Assembly::default(),
+        }
+    }
+
+    fn bytes(&self, segment: usize) -> &'a [u8] {
+        self.recording.fragments[segment].content.bytes()
+    }
+
+    fn keep(&mut self, range: Range<usize>, trusted: bool) {
+        if range.start < range.end {
+            self.whole.push(Part {
+                start: range.start,
+                end: range.end,
+                trusted,
+            });
+        }
+    }
+
+    /// The next parts are of the next segment.
+    fn end_segment(&mut self) {
+        self.result.segments.push(Kept {
+            whole: self.whole.end(),
+            broken: Vec::new(),
+        });
+    }
+
+    /// Lines outside of blocks, but for what a newer segment tells better: of several records of removed segments the newest has them all.
+    fn outside(&mut self, segment: usize, range: Range<usize>) {
+        let fragments = &self.recording.fragments;
+        let told = fragments[segment]
+            .removal
+            .as_ref()
+            .map(|removal| removal.line.clone());
+        let newer = fragments[segment + 1..]
+            .iter()
+            .any(|newer| newer.removal.is_some());
+        match told.filter(|line| newer && range.start <= line.start && line.end <= range.end) {
+            Some(line) => {
+                self.keep(range.start..line.start, false);
+                self.plain(segment, line.end..range.end);
+            }
+            None => self.plain(segment, range),
+        }
+    }
+
+    /// Keeps lines. With a ring, the first bytes of a block header at the end of the file are a write that was under way, and so is a torn line among
+    /// the first lines of the newest segment.
+    fn plain(&mut self, segment: usize, range: Range<usize>) {
+        let bytes = self.bytes(segment);
+        let last = line_start(bytes, range.end, range.start);
+        let tail = &bytes[last..range.end];
+        let newest = segment > 0 && segment + 1 == self.recording.fragments.len();
+        let under_way = self.recording.ring.is_some()
+            && range.end == bytes.len()
+            && (BLOCK_START.starts_with(tail)
+                || tail.starts_with(BLOCK_START)
+                || newest && range.start == 0 && !tail.ends_with(b"\n"));
+        let end = if under_way { last } else { range.end };
+        self.keep(range.start..end, false);
+    }
+
+    fn complete(&mut self, segment: usize, body: Range<usize>, header: &BlockHeader) {
+        let key = (header.slot, header.generation);
+        let end = header.from.saturating_add(header.len);
+        self.note_run(segment, header);
+        if let Some(head) = self.heads.get(&key).copied().filter(|head| *head < end) {
+            self.result.beyond_ring |= header.slot == 0;
+            let beyond = header.from.max(head)..end;
+            let range = within(self.bytes(segment), &body, header.from, &beyond);
+            self.ended.note(&self.bytes(segment)[range]);
+        }
+        let told_to = self.recording.ring.as_ref().map(|(ring, _)| ring.told_to);
+        if let Some(told_to) = told_to.filter(|told_to| header.slot == 0 && *told_to < end) {
+            let beyond = header.from.max(told_to)..end;
+            let range = within(self.bytes(segment), &body, header.from, &beyond);
+            self.told.note(&self.bytes(segment)[range]);
+        }
+        let stream = self.streams.entry(key).or_default();
+        stream.expected = stream.expected.max(end);
+        for fresh in stream.covered.add(header.from..end) {
+            let range = within(self.bytes(segment), &body, header.from, &fresh);
+            self.keep(range, true);
+        }
+    }
+
+    /// Notes the positions of a block among those between the same segments that are left out.
+    fn note_run(&mut self, segment: usize, header: &BlockHeader) {
+        if self.recording.left_out.is_empty() {
+            return;
+        }
+        let stream = self.streams.entry((header.slot, header.generation));
+        let end = header.from.saturating_add(header.len);
+        let runs = &mut stream.or_default().runs;
+        let run = runs
+            .entry(self.left_out_before[segment])
+            .or_insert(header.from..end);
+        *run = run.start.min(header.from)..run.end.max(end);
+    }
+
+    /// Marks as covered what lies between the blocks on both sides of segments that are left out, and what the ring does not hold any more.
+    fn cover_left_out(&mut self) {
+        if self.recording.left_out.is_empty() {
+            return;
+        }
+        let ring = self.recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
+        for slot in ring {
+            let key = (slot.slot, slot.generation);
+            let runs = &mut self.streams.entry(key).or_default().runs;
+            runs.entry(self.recording.left_out.len())
+                .or_insert(slot.from..slot.from);
+        }
+        for stream in self.streams.values_mut() {
+            let (mut gaps, mut end) = (0, 0);
+            for (number, run) in &stream.runs {
+                if *number > gaps {
+                    stream.covered.add(end..run.start);
+                }
+                (gaps, end) = (*number, end.max(run.end));
+            }
+        }
+    }
+
+    fn ring(&mut self) {
+        let Some((ring, _)) = &self.recording.ring else {
+            return;
+        };
+        for (index, slot) in ring.slots.iter().enumerate() {
+            let stream = self
+                .streams
+                .entry((slot.slot, slot.generation))
+                .or_default();
+            stream.expected = stream.expected.max(slot.head);
+            stream
+                .covered
+                .add(0..self.recording.removed_to((slot.slot, slot.generation)));
+            let body = 0..slot.bytes.len();
+            let parts: Vec<Part> = stream
+                .covered
+                .add(slot.from..slot.head)
+                .iter()
+                .map(|fresh| within(&slot.bytes, &body, slot.from, fresh))
+                .map(|range| Part {
+                    start: range.start,
+                    end: range.end,
+                    trusted: false,
+                })
+                .collect();
+            if !parts.is_empty() {
+                self.result.tail.push((index, parts));
+            }
+        }
+        let pid = self
+            .recording
+            .header()
+            .map_or(ring.pid, |header| header.pid);
+        let first = ring.slots.iter().find(|slot| slot.slot == 0);
+        if let Some(first) = first.filter(|first| ring.told_to < first.head) {
+            let beyond = ring.told_to.max(first.from)..first.head;
+            let range = within(&first.bytes, &(0..first.bytes.len()), first.from, &beyond);
+            self.told.note(&first.bytes[range]);
+        }
+        let lost = ring.losses.iter().filter(|loss| !self.told.has(loss));
+        self.result.loss_lines = lost.flat_map(|loss| loss.line()).collect();
+        let outlived = self.recording.has_outlived_ring();
+        let is_open = |span: &OpenSpan| !outlived && !self.ended.has(span);
+        let threads = ring.slots.iter().flat_map(|slot| &slot.open);
+        let lanes = rows(ring.lanes.iter().filter(|lane| is_open(&lane.span)));
+        let open = threads.filter(|span| is_open(span)).chain(&lanes);
+        self.result.open_lines = open_lines(pid, open);
+    }
+
+    /// Keeps what a broken block still holds, line by line: whole events once per position, damage where it stands. Of the last block
+    /// of a file what lies beyond the ring's snapshot is being written right now: it does not count.
+    fn broken(&mut self, segment: usize, body: Range<usize>, header: &BlockHeader) {
+        let bytes = self.bytes(segment);
+        let key = (header.slot, header.generation);
+        let is_last = body.end == bytes.len();
+        let bound = is_last.then(|| self.copied_to(key)).flatten();
+        let bound = bound.unwrap_or(u64::MAX);
+        let end = header.from.saturating_add(header.len.min(1 << 32));
+        let claimed = header.from..end.min(bound).max(header.from);
+        let stream = self.streams.entry(key).or_default();
+        if stream.covered.missing(claimed.clone()).is_empty() {
+            return;
+        }
+        stream.claimed.push(claimed.clone());
+        let kept = stream.save(bytes, &body, &claimed, bound);
+        let part = |range: Range<usize>| Part {
+            start: range.start,
+            end: range.end,
+            trusted: false,
+        };
+        let broken = &mut self.result.segments[segment].broken;
+        broken.extend(kept.into_iter().map(part));
+        let place = (segment, line_start(bytes, body.start - 1, 0) as u64);
+        self.result.bad_blocks.push(Gap {
+            stream: key,
+            range: claimed,
+            place,
+            before: None,
+            after: None,
+        });
+    }
+
+    /// Up to which position the ring's copy has a stream: nothing of one that began after it was taken.
+    fn copied_to(&self, (slot, generation): StreamKey) -> Option<u64> {
+        let mut copies = self.heads.range((slot, 0)..=(slot, u32::MAX));
+        let is_later = match copies.next_back() {
+            Some((copy, head)) if copy.1 == generation => return Some(*head),
+            Some((copy, _)) => copy.1 < generation && !self.recording.was_dead,
+            // Of a process that is gone the slot may have lain in its memory, or be damaged.
+            None => self.recording.ring.is_some() && self.recording.is_alive(),
+        };
+        is_later.then_some(0)
+    }
+
+    /// What nothing covers, and no incomplete block claims.
+    fn missing(&mut self) -> Missing {
+        let mut missing = Missing::default();
+        for (key, stream) in &mut self.streams {
+            for claimed in std::mem::take(&mut stream.claimed) {
+                stream.covered.add(claimed);
+            }
+            missing.add(*key, stream.covered.missing(0..stream.expected));
+        }
+        missing
+    }
+
+    fn finish(mut self, missing: Missing) -> Assembly {
+        for kept in &mut self.result.segments {
+            kept.broken.shrink_to_fit();
+        }
+        let last = self.recording.fragments.len().saturating_sub(1);
+        for (stream, hole) in missing.into_holes() {
+            let after = hole.after();
+            // The record that explains a gap comes after it.
+            let segment = after.map(|(segment, _)| segment);
+            if segment.is_some_and(|segment| self.recording.may_be_explained_elsewhere(segment)) {
+                continue;
+            }
+            let place = after.unwrap_or_else(|| (last, self.bytes(last).len()));
+            self.result.gaps.push(Gap {
+                stream,
+                before: hole.before(),
+                after,
+                range: hole.range,
+                place: (place.0, place.1 as u64),
+            });
+        }
+        self.result
+    }
+}
+
+/// Returns for each segment how many of the places where segments are left out come before it.
+fn left_out_before(recording: &Recording) -> Vec<usize> {
+    let segments = 0..recording.fragments.len();
+    let left_out = &recording.left_out;
+    let before = |segment| left_out.partition_point(|place| place.before <= segment);
+    segments.map(before).collect()
+}
+
+/// The whole lines of a block's bytes that lie in `wanted` positions.
+fn within(bytes: &[u8], body: &Range<usize>, from: u64, wanted: &Range<u64>) -> Range<usize> {
+    let place = |position: u64| {
+        body.start + usize::try_from(position - from).unwrap_or(usize::MAX - body.start)
+    };
+    let (mut start, mut end) = (
+        place(wanted.start).min(body.end),
+        place(wanted.end).min(body.end),
+    );
+    if start > body.start && bytes[start - 1] != b'\n' {
+        start =
+            memchr::memchr(b'\n', &bytes[start..body.end]).map_or(body.end, |at| start + at + 1);
+    }
+    if end < body.end {
+        end = line_start(bytes, end, body.start);
+    }
+    start..end.max(start)
+}

@@ -1,0 +1,507 @@
+//! Where a fragment's blocks are, and which positions of each slot's stream they cover (FORMAT.md §2.2, §4).
+
+use crate::event::scan::line_start;
+use memchr::memmem;
+use sa_format::{BLOCK_START, BlockHeader, block_sum};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// What a stretch of a fragment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Lines outside of any block.
+    Plain,
+    /// The bytes of a complete block.
+    Complete(BlockHeader),
+    /// What is there of a block that is incomplete or does not match.
+    Broken(BlockHeader),
+}
+
+/// A piece and where it is, in numbers that all fit into a file: start and end, and of a block its kind, slot, generation, position, length and sum.
+pub(crate) type Stretch = [u64; 7];
+
+impl Piece {
+    /// How it is noted in a file.
+    pub fn stretch(self, range: &Range<usize>) -> Stretch {
+        let (kind, header) = match self {
+            Piece::Plain => return [range.start as u64, range.end as u64, 0, 0, 0, 0, 0],
+            Piece::Complete(header) => (1, header),
+            Piece::Broken(header) => (2, header),
+        };
+        let stream = u64::from(header.slot) << 32 | u64::from(header.generation);
+        let (start, end) = (range.start as u64, range.end as u64);
+        [
+            start,
+            end,
+            kind,
+            stream,
+            header.from,
+            header.len,
+            header.sum,
+        ]
+    }
+
+    /// What was noted.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the offsets are of mapped bytes, and two numbers of 32 bits are in one"
+    )]
+    pub(crate) fn of_stretch(stretch: Stretch) -> (Range<usize>, Piece) {
+        let [start, end, kind, stream, from, len, sum] = stretch;
+        let header = BlockHeader {
+            slot: (stream >> 32) as u32,
+            generation: stream as u32,
+            from,
+            len,
+            sum,
+        };
+        let piece = match kind {
+            0 => Piece::Plain,
+            1 => Piece::Complete(header),
+            _ => Piece::Broken(header),
+        };
+        (start as usize..end as usize, piece)
+    }
+}
+
+/// Bytes after which it is told how far the splitting is.
+const STRETCH: usize = 1 << 20;
+
+/// Splits a fragment into its pieces, in order. Block header lines belong to none.
+pub fn split(bytes: &[u8]) -> Vec<(Range<usize>, Piece)> {
+    let mut pieces = Vec::new();
+    let found = |range, piece| pieces.push((range, piece));
+    split_range(bytes, 0..bytes.len(), |_| {}, found);
+    pieces
+}
+
+/// Splits a stretch of a fragment, which starts and ends with a line: `found` gets its pieces, in order, and `count` the length of each part of it
+/// that is done.
+pub(crate) fn split_range(
+    bytes: &[u8],
+    range: Range<usize>,
+    mut count: impl FnMut(usize),
+    mut found: impl FnMut(Range<usize>, Piece),
+) {
+    let bytes = &bytes[..range.end];
+    let mut splitter = Splitter::new(bytes);
+    let (mut at, mut told) = (range.start, range.start);
+    let mut tell = |done: usize| {
+        if done - told >= STRETCH || done == bytes.len() {
+            count(done - told);
+            told = done;
+        }
+    };
+    while at < bytes.len() {
+        let block = splitter.next_header_counting(at, &mut tell);
+        splitter.plain(at..block.unwrap_or(bytes.len()), block.is_some());
+        at = block.map_or(bytes.len(), |start| splitter.one_block(start));
+        for (range, piece) in splitter.pieces.drain(..) {
+            found(range, piece);
+        }
+        if block.is_some() {
+            tell(at);
+        }
+    }
+}
+
+struct Splitter<'a> {
+    bytes: &'a [u8],
+    finder: memmem::Finder<'a>,
+    /// Where the blocks that did not match claim to end: below it a block is hashed only if no header stands in it. So no byte is hashed
+    /// more than twice, however headers are nested.
+    suspect_end: usize,
+    /// Those that were found since they were last taken.
+    pieces: Vec<(Range<usize>, Piece)>,
+}
+
+impl<'a> Splitter<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Splitter {
+            bytes,
+            finder: memmem::Finder::new(BLOCK_START),
+            suspect_end: 0,
+            pieces: Vec::new(),
+        }
+    }
+
+    /// The next line that starts like a block header, from the line start `at` on; `tell` gets how far it has looked.
+    fn next_header_counting(&self, at: usize, tell: &mut impl FnMut(usize)) -> Option<usize> {
+        let mut from = at;
+        loop {
+            let end = from.saturating_add(STRETCH).min(self.bytes.len());
+            let found = self.next_header(from, end);
+            if found.is_some() {
+                return found;
+            }
+            tell(end);
+            if end == self.bytes.len() {
+                return None;
+            }
+            from = end;
+        }
+    }
+
+    /// The next line that starts like a block header, from `at` on and before `end`.
+    fn next_header(&self, at: usize, end: usize) -> Option<usize> {
+        let bytes = &self.bytes[..end.saturating_add(BLOCK_START.len()).min(self.bytes.len())];
+        let mut from = at;
+        loop {
+            let start = from + self.finder.find(bytes.get(from..)?)?;
+            if start >= end {
+                return None;
+            }
+            if start == 0 || bytes[start - 1] == b'\n' {
+                return Some(start);
+            }
+            from = start + 1;
+        }
+    }
+
+    /// Takes lines outside of blocks. The first bytes of a header directly before a block are of a write that was repeated.
+    fn plain(&mut self, range: Range<usize>, before_block: bool) {
+        let lines = self.bytes[range.clone()].strip_suffix(b"\n");
+        let torn = lines
+            .filter(|_| before_block)
+            .map(|lines| &lines[line_start(lines, lines.len(), 0)..])
+            .filter(|line| !line.is_empty() && BLOCK_START.starts_with(line));
+        let end = range.end - torn.map_or(0, |line| line.len() + 1);
+        if end > range.start {
+            self.pieces.push((range.start..end, Piece::Plain));
+        }
+    }
+
+    /// Takes the block whose header line starts at `start`; gives where the next line starts.
+    fn one_block(&mut self, start: usize) -> usize {
+        let bytes = self.bytes;
+        let Some(newline) = memchr::memchr(b'\n', &bytes[start..]) else {
+            self.pieces.push((start..bytes.len(), Piece::Plain));
+            return bytes.len();
+        };
+        let body = start + newline + 1;
+        let Some(header) = BlockHeader::parse(&bytes[start..body - 1]) else {
+            // A header that a short write tore is followed by another try; any other is a damaged line.
+            if !bytes[body..].starts_with(BLOCK_START) {
+                self.pieces.push((start..body, Piece::Plain));
+            }
+            return body;
+        };
+        let claimed = usize::try_from(header.len)
+            .ok()
+            .and_then(|len| body.checked_add(len))
+            .filter(|end| *end <= bytes.len());
+        if let Some(end) = claimed.filter(|end| self.is_complete(&header, body..*end)) {
+            self.pieces.push((body..end, Piece::Complete(header)));
+            return end;
+        }
+        let end = self.broken_end(body, claimed);
+        self.pieces.push((body..end, Piece::Broken(header)));
+        end
+    }
+
+    /// Where a broken block ends: at the next header, else with the line in which its claimed bytes end.
+    fn broken_end(&self, body: usize, claimed: Option<usize>) -> usize {
+        let len = self.bytes.len();
+        let claimed = claimed.map_or(len, |end| end.max(body + 1).min(len));
+        let line_end = || {
+            let last = claimed.saturating_sub(1).max(body);
+            memchr::memchr(b'\n', &self.bytes[last..]).map_or(len, |at| last + at + 1)
+        };
+        self.next_header(body, claimed).unwrap_or_else(line_end)
+    }
+
+    fn is_complete(&mut self, header: &BlockHeader, range: Range<usize>) -> bool {
+        let body = &self.bytes[range.clone()];
+        let is_suspect = range.start < self.suspect_end;
+        if body.last() != Some(&b'\n')
+            || is_suspect && self.next_header(range.start, range.end).is_some()
+        {
+            return false;
+        }
+        let sum = block_sum(header.slot, header.generation, header.from, body);
+        if sum != header.sum {
+            self.suspect_end = self.suspect_end.max(range.end);
+        }
+        sum == header.sum
+    }
+}
+
+/// A set of positions as disjoint ranges.
+#[derive(Clone, Debug, Default)]
+pub struct Positions(BTreeMap<u64, u64>);
+
+impl Positions {
+    /// Adds a range; gives the parts of it that were not there yet.
+    pub fn add(&mut self, range: Range<u64>) -> Vec<Range<u64>> {
+        let fresh = self.missing(range.clone());
+        if range.start >= range.end {
+            return fresh;
+        }
+        let (mut start, mut end) = (range.start, range.end);
+        while let Some((&s, &e)) = self.0.range(..=end).next_back() {
+            if e < start {
+                break;
+            }
+            start = start.min(s);
+            end = end.max(e);
+            self.0.remove(&s);
+        }
+        self.0.insert(start, end);
+        fresh
+    }
+
+    /// How many ranges it has.
+    pub fn stretches(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Keeps the last ranges of many, and takes all that lies before them for a part of it.
+    pub fn forget_oldest(&mut self, most: usize) {
+        while self.0.len() > most.max(1) {
+            self.0.pop_first();
+            if let Some((_, end)) = self.0.pop_first() {
+                self.0.insert(0, end);
+            }
+        }
+    }
+
+    /// The parts of a range that are not in the set.
+    pub fn missing(&self, range: Range<u64>) -> Vec<Range<u64>> {
+        let mut at = range.start;
+        if let Some((_, &end)) = self.0.range(..=range.start).next_back() {
+            at = at.max(end);
+        }
+        let mut missing = Vec::new();
+        if at < range.end {
+            for (&start, &end) in self.0.range(at..range.end) {
+                if start > at {
+                    missing.push(at..start);
+                }
+                at = at.max(end);
+            }
+        }
+        if at < range.end {
+            missing.push(at..range.end);
+        }
+        missing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(from: u64, body: &str) -> Vec<u8> {
+        let sum = block_sum(2, 0, from, body.as_bytes());
+        let mut out = Vec::new();
+        BlockHeader {
+            slot: 2,
+            generation: 0,
+            from,
+            len: body.len() as u64,
+            sum,
+        }
+        .write(7, &mut out);
+        out.extend_from_slice(body.as_bytes());
+        out
+    }
+
+    #[test]
+    fn splitting_tells_how_far_it_is() {
+        let plain = "x".repeat(99) + "\n";
+        let plain = plain.repeat(40_000);
+        let blocks = block(0, "a\n").repeat(30_000);
+        for bytes in [
+            plain.as_bytes().to_vec(),
+            blocks.clone(),
+            [plain.as_bytes(), &blocks].concat(),
+            block(0, &plain),
+            b"x\n".to_vec(),
+        ] {
+            let mut stretches = Vec::new();
+            let mut pieces = Vec::new();
+            let count = |stretch| stretches.push(stretch);
+            split_range(&bytes, 0..bytes.len(), count, |range, piece| {
+                pieces.push((range, piece));
+            });
+            assert!(pieces.iter().all(|(range, piece)| {
+                Piece::of_stretch(piece.stretch(range)) == (range.clone(), *piece)
+            }));
+            assert_eq!(stretches.iter().sum::<usize>(), bytes.len());
+            assert!(stretches.len() <= 1 + bytes.len() / STRETCH);
+            let longest = pieces.iter().filter(|(_, piece)| *piece != Piece::Plain);
+            let longest = longest.map(|(range, _)| range.len()).max().unwrap_or(0);
+            assert!(
+                stretches
+                    .iter()
+                    .all(|stretch| *stretch <= 2 * STRETCH + longest)
+            );
+        }
+    }
+
+    #[test]
+    fn a_header_is_found_across_the_end_of_a_stretch() {
+        let header = block(0, "a\n");
+        for before in STRETCH - header.len() - 2..=STRETCH + 2 {
+            let mut bytes = vec![b'x'; before - 1];
+            bytes.push(b'\n');
+            bytes.extend_from_slice(&header);
+            let found = kinds(&bytes).into_iter().map(|(kind, _)| kind);
+            assert_eq!(found.collect::<String>(), "pc", "{before}");
+        }
+        // In the middle of a line it is none, also where a stretch begins.
+        let bytes = [vec![b'x'; STRETCH], header].concat();
+        assert_eq!(split(&bytes).len(), 1);
+    }
+
+    fn kinds(bytes: &[u8]) -> Vec<(char, String)> {
+        let text = |range: Range<usize>| String::from_utf8_lossy(&bytes[range]).into_owned();
+        split(bytes)
+            .into_iter()
+            .map(|(range, piece)| match piece {
+                Piece::Plain => ('p', text(range)),
+                Piece::Complete(_) => ('c', text(range)),
+                Piece::Broken(_) => ('b', text(range)),
+            })
+            .collect()
+    }
+
+    fn expect(bytes: &[u8], expected: &[(char, &str)]) {
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(kind, text)| (*kind, (*text).to_owned()))
+            .collect();
+        assert_eq!(kinds(bytes), expected);
+    }
+
+    #[test]
+    fn complete_blocks_and_plain_lines() {
+        let bytes = [
+            b"header\n".to_vec(),
+            block(0, "a\nb\n"),
+            b"big\n".to_vec(),
+            block(4, "c\n"),
+        ]
+        .concat();
+        expect(
+            &bytes,
+            &[
+                ('p', "header\n"),
+                ('c', "a\nb\n"),
+                ('p', "big\n"),
+                ('c', "c\n"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_torn_block_ends_at_the_next_header() {
+        let torn = &block(0, "a\nb\nc\n")[..block(0, "a\nb\nc\n").len() - 3];
+        let bytes = [torn.to_vec(), b"\n".to_vec(), block(0, "a\nb\nc\n")].concat();
+        expect(
+            &bytes,
+            &[('b', "a\nb\n"), ('c', "a\nb\nc\n")].map(|(k, t)| (k, t)),
+        );
+    }
+
+    #[test]
+    fn a_changed_byte_breaks_one_block() {
+        let mut bytes = [block(0, "a\nb\n"), block(4, "c\n")].concat();
+        let at = block(0, "a\nb\n").len() - 2;
+        bytes[at] = b'x';
+        expect(&bytes, &[('b', "a\nx\n"), ('c', "c\n")]);
+    }
+
+    #[test]
+    fn a_length_beyond_the_file_is_broken() {
+        let mut header = Vec::new();
+        BlockHeader {
+            slot: 0,
+            generation: 0,
+            from: 0,
+            len: u64::MAX,
+            sum: 0,
+        }
+        .write(7, &mut header);
+        header.extend_from_slice(b"a\n");
+        expect(&header, &[('b', "a\n")]);
+    }
+
+    #[test]
+    fn a_header_torn_in_its_first_bytes_is_no_line() {
+        for len in 1..BLOCK_START.len() {
+            let torn = [&BLOCK_START[..len], b"\n"].concat();
+            let bytes = [b"plain\n", &torn[..], &block(0, "a\n")].concat();
+            expect(&bytes, &[('p', "plain\n"), ('c', "a\n")]);
+            let alone = [&torn[..], &block(0, "a\n")].concat();
+            expect(&alone, &[('c', "a\n")]);
+            let text = String::from_utf8([&torn[..], b"plain\n"].concat()).unwrap();
+            expect(text.as_bytes(), &[('p', &text)]);
+        }
+    }
+
+    #[test]
+    fn nested_headers_that_do_not_match_are_not_hashed_again_and_again() {
+        let header = BlockHeader {
+            slot: 0,
+            generation: 0,
+            from: 0,
+            len: 20_000_000,
+            sum: 0,
+        };
+        let mut bytes = Vec::new();
+        for _ in 0..100_000 {
+            header.write(7, &mut bytes);
+        }
+        assert!(bytes.len() < 20_000_000);
+        bytes.resize(41_000_000, b'\n');
+        let whole = block(0, "a\n");
+        bytes.extend_from_slice(&whole);
+        let begun = std::time::Instant::now();
+        let pieces = split(&bytes);
+        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+        let complete = pieces
+            .iter()
+            .filter(|(_, piece)| matches!(piece, Piece::Complete(_)));
+        assert_eq!(complete.count(), 1);
+    }
+
+    #[test]
+    fn cut_at_every_byte_keeps_the_complete_blocks() {
+        let bytes = [
+            block(0, "a\nb\n"),
+            block(4, "c\n"),
+            b"plain\n".to_vec(),
+            block(6, "d\n"),
+        ]
+        .concat();
+        for end in 0..=bytes.len() {
+            let complete = kinds(&bytes[..end])
+                .iter()
+                .filter(|(kind, _)| *kind == 'c')
+                .count();
+            let expected = [
+                block(0, "a\nb\n").len(),
+                block(0, "a\nb\n").len() + block(4, "c\n").len(),
+                bytes.len(),
+            ];
+            assert_eq!(
+                complete,
+                expected.iter().filter(|whole| end >= **whole).count(),
+                "cut at {end}"
+            );
+        }
+    }
+
+    #[test]
+    fn positions_tell_what_is_new_and_what_is_missing() {
+        let mut set = Positions::default();
+        assert_eq!(set.add(0..10), vec![0..10]);
+        assert_eq!(set.add(20..30), vec![20..30]);
+        assert_eq!(set.add(5..25), vec![10..20]);
+        assert_eq!(set.add(0..30), Vec::<Range<u64>>::new());
+        assert_eq!(set.add(40..41), vec![40..41]);
+        assert_eq!(set.missing(0..50), vec![30..40, 41..50]);
+        assert_eq!(set.add(5..5), Vec::<Range<u64>>::new());
+    }
+}

@@ -1,0 +1,251 @@
+//! A fragment or ring file, opened and read.
+
+use crate::base::access::Access;
+use crate::base::file_id::FileId;
+use crate::base::file_status::FileStatus;
+use crate::base::folder::{Folder, Place};
+use crate::fragment::blocks::{Piece, split_range};
+use crate::fragment::file_watch::{BlockSums, FileWatch};
+use crate::fragment::input::Input;
+use crate::fragment::removal::{Removal, removal};
+use crate::fragment::ring::{Ring, RingBytes, recover};
+pub use crate::store::content::Content;
+use sa_format::{Anchor, FragmentHeader, RING_SUFFIX, Record, VERSION, stem_and_segment};
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// Number of lines in which the first anchor of a segment is looked for; it is the second one.
+const FIRST_LINES: usize = 16;
+
+/// An opened fragment.
+pub struct Fragment {
+    /// Its path, as it was found.
+    pub path: PathBuf,
+    /// Where it lies, if it lies there as it is.
+    pub folder: Option<Folder>,
+    /// Who may read it.
+    pub access: Access,
+    /// Identity of the file that was opened.
+    pub id: FileId,
+    /// Its bytes.
+    pub content: Content,
+    /// Its first record; absent in files of other programs.
+    pub header: Option<FragmentHeader>,
+    /// What it says of removed segments.
+    pub removal: Option<Removal>,
+    /// The anchor that was read when the segment began.
+    pub begin: Option<Anchor>,
+    /// Detects changes that other programs make while it is read.
+    pub watch: FileWatch,
+}
+
+/// What lay beside a fragment.
+pub enum RingFile {
+    /// No file has the name of a ring.
+    Absent,
+    /// The file is not a valid ring, with the reason.
+    Bad(String),
+    /// A copy of the ring, and the file that it came from.
+    Read(Ring, FileId),
+}
+
+impl Fragment {
+    /// Opens a fragment and reads its header.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or is not a regular file.
+    pub fn open(input: &Input) -> io::Result<Fragment> {
+        let place = &input.place;
+        let file = place.open_regular(input.named)?;
+        let metadata = file.metadata()?;
+        let access = Access::of(&metadata, place.folder().reach());
+        let content = Content::of_others(file)?;
+        let header = read_header(content.bytes());
+        let (path, id) = (place.path().to_owned(), FileId::of(&metadata));
+        let fragment = Fragment::of(path, id, access, content, header);
+        Ok(Fragment {
+            folder: Some(place.folder().clone()),
+            watch: FileWatch::of(&metadata),
+            ..fragment
+        })
+    }
+
+    /// A fragment of which the header has been read.
+    pub fn of(
+        path: PathBuf,
+        id: FileId,
+        access: Access,
+        content: Content,
+        header: Option<FragmentHeader>,
+    ) -> Fragment {
+        let header_of = header.as_ref();
+        let removal = header_of.and_then(|header| removal(content.bytes(), header));
+        let begin = header_of.and_then(|_| first_anchor(content.bytes()));
+        Fragment {
+            path,
+            folder: None,
+            access,
+            id,
+            content,
+            header,
+            removal,
+            begin,
+            watch: FileWatch::default(),
+        }
+    }
+
+    /// Returns true if others may have written the file since it was opened. It may still be what it was, or have grown.
+    pub fn may_have_changed(&self) -> bool {
+        if !self.content.is_watched() {
+            return false;
+        }
+        let status = self.place().and_then(|place| place.status().ok());
+        let status = status.as_ref().map(FileStatus::of_stat);
+        self.content.is_cut() || self.watch.has_moved(status)
+    }
+
+    /// Stores the sums of the fragment's blocks. Only the first call has an effect.
+    pub(crate) fn note_blocks(&self, sums: BlockSums) {
+        let _ = self.watch.blocks.set(sums); // the first ones are those that count
+    }
+
+    /// Returns true if the blocks differ from the noted ones.
+    pub fn blocks_have_changed(&self) -> bool {
+        let Some(noted) = self.watch.blocks.get() else {
+            return false; // they were never looked for
+        };
+        let mut sums = BlockSums::default();
+        self.pieces(|_| {}, |range, piece| sums.add(&range, piece));
+        sums != *noted
+    }
+
+    /// Returns when the segment began, in the recording's own time.
+    pub fn begin_ns(&self) -> Option<i64> {
+        i64::try_from(self.begin?.monotonic_ns).ok()
+    }
+
+    /// Its name in the folder it lies in, if it lies there as it is.
+    pub fn place(&self) -> Option<Place> {
+        let name = self.path.file_name()?;
+        self.folder.as_ref().map(|folder| folder.place(name))
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        self.content.bytes().len() as u64
+    }
+
+    /// Calls `found` with its pieces, in order, and `count` with the length of each part that is done.
+    pub fn pieces(&self, count: impl FnMut(usize), found: impl FnMut(Range<usize>, Piece)) {
+        let bytes = self.content.bytes();
+        split_range(bytes, 0..bytes.len(), count, found);
+    }
+}
+
+/// Returns the first anchor of a segment, which was read when the segment began. It is among the first lines.
+fn first_anchor(bytes: &[u8]) -> Option<Anchor> {
+    let mut lines = bytes.split(|byte| *byte == b'\n').take(FIRST_LINES);
+    lines.find_map(Anchor::parse)
+}
+
+/// Reads the header from the first line; `None` if there is none that this version understands.
+pub(crate) fn read_header(bytes: &[u8]) -> Option<FragmentHeader> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let front = &bytes[..bytes.len().min(1 << 16)];
+    let line = &front[..memchr::memchr(b'\n', front)?];
+    FragmentHeader::parse(line).filter(|header| header.version == VERSION)
+}
+
+/// The place of the ring beside a fragment: `<stem>.ring`, without the number of the segment.
+pub fn ring_place(fragment: &Place) -> Option<Place> {
+    let (stem, _) = stem_and_segment(fragment.name().to_str()?)?;
+    Some(fragment.beside(format!("{stem}{RING_SUFFIX}")))
+}
+
+struct OpenRing(File);
+
+impl RingBytes for OpenRing {
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> Option<()> {
+        self.0.read_exact_at(buffer, offset).ok()
+    }
+
+    fn len(&self) -> u64 {
+        self.0.metadata().map_or(0, |metadata| metadata.len())
+    }
+}
+
+/// The latest records of the process itself in a ring, flushed or not.
+pub(crate) fn own_records(ring: &Place) -> Option<Vec<u8>> {
+    crate::fragment::ring::own_records(&OpenRing(ring.open_regular(false).ok()?))
+}
+
+/// Reads a ring, which may be in use.
+pub(crate) fn read_ring(place: &Place) -> RingFile {
+    let file = match place.open_regular(false) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return RingFile::Absent,
+        Err(error) => return RingFile::Bad(error.to_string()),
+    };
+    let metadata = match file.metadata() {
+        Ok(metadata) => metadata,
+        Err(error) => return RingFile::Bad(error.to_string()),
+    };
+    match recover(&OpenRing(file)) {
+        Some(ring) => RingFile::Read(ring, FileId::of(&metadata)),
+        None => RingFile::Bad("no ring of version 1".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn place(path: &Path) -> Place {
+        Place::named(path).unwrap()
+    }
+
+    fn opened(path: &Path, named: bool) -> io::Result<Fragment> {
+        let input = Input {
+            named,
+            ..Input::in_directory(place(path))
+        };
+        Fragment::open(&input)
+    }
+
+    #[test]
+    fn segments_share_a_ring() {
+        let dir = tempfile::tempdir().unwrap();
+        let ring = |name: &str| {
+            let ring = ring_place(&place(&dir.path().join(name)))?;
+            Some(ring.name().to_str().unwrap().to_owned())
+        };
+        assert_eq!(ring("trace.7.jsonl").as_deref(), Some("trace.7.ring"));
+        assert_eq!(ring("trace.7.s12.jsonl").as_deref(), Some("trace.7.ring"));
+        assert_eq!(
+            ring("trace.7.9f86.s1.jsonl").as_deref(),
+            Some("trace.7.9f86.ring")
+        );
+        assert_eq!(ring("trace.7.sx.jsonl").as_deref(), Some("trace.7.sx.ring"));
+        assert_eq!(ring("trace.json"), None);
+    }
+
+    #[test]
+    fn a_fifo_or_directory_is_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(opened(dir.path(), true).is_err());
+    }
+
+    #[test]
+    fn a_link_is_followed_only_when_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("a"), dir.path().join("b"));
+        std::fs::write(&file, "x\n").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(opened(&link, false).is_err());
+        assert_eq!(opened(&link, true).unwrap().content.bytes(), b"x\n");
+    }
+}

@@ -1,0 +1,619 @@
+//! Paths → the fragments to merge, by run.
+
+use crate::base::folder::{Folder, Place};
+use crate::fragment::file::read_header;
+use sa_format::{
+    Anchor, FRAGMENTS_DIR, NEXT_RUN_FILE, PREVIOUS_DIR, REMOVED_FILE, RUN_FILE, Record,
+    RemovedRuns, RunFile, is_fragment_name,
+};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+
+/// Which runs of a directory to merge.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Runs {
+    /// The newest one.
+    #[default]
+    Newest,
+    /// The newest one but one.
+    Previous,
+    /// The one with this id.
+    Named(String),
+    /// All of them.
+    All,
+    /// All of which fragments still lie in the fragments' own folder, whatever their run: none of those that were moved to `previous/`.
+    InPlace,
+}
+
+impl Runs {
+    /// Returns the runs that `--run`, `--previous` or `--all-runs` ask for.
+    pub fn of(run: Option<String>, is_previous: bool, are_all: bool) -> Runs {
+        match run {
+            Some(run) => Runs::Named(run),
+            None if is_previous => Runs::Previous,
+            None if are_all => Runs::All,
+            None => Runs::Newest,
+        }
+    }
+}
+
+/// A run that was there and not asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Run id, empty where the fragments name none.
+    pub run: String,
+    /// Its fragments.
+    pub fragments: usize,
+}
+
+/// A fragment to merge.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Input {
+    /// The file.
+    pub place: Place,
+    /// Whether it was named itself; a link among listed files is not followed.
+    pub named: bool,
+    /// Whether it was found in a directory: then all segments of its fragment are wanted.
+    pub in_directory: bool,
+}
+
+impl Input {
+    /// Returns the input of a file that was found in a directory.
+    pub fn in_directory(place: Place) -> Input {
+        Input {
+            place,
+            named: false,
+            in_directory: true,
+        }
+    }
+}
+
+/// What the paths led to.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    /// Files to merge, sorted by path.
+    pub files: Vec<Input>,
+    /// Paths that could not be read, each with the reason.
+    pub unreadable: Vec<(PathBuf, String)>,
+    /// Runs that were not asked for.
+    pub left_out: Vec<LeftOut>,
+    /// Runs that were there and are removed.
+    pub removed: RemovedRuns,
+    /// Directory that the trace goes to by default.
+    pub run_directory: Option<Folder>,
+}
+
+/// A fragment found in a directory.
+struct RunCandidate {
+    /// `None` if its run cannot be the one that is wanted: a folder for each of many earlier runs is not held open.
+    place: Option<Place>,
+    run: Option<String>,
+    /// Wall time of its first anchor, else of its last change, in ns.
+    time_ns: u64,
+    live: bool,
+}
+
+/// Finds the fragments of the selected runs, sorted by path.
+pub fn find(paths: &[PathBuf], runs: &Runs) -> Inputs {
+    let mut search = InputSearch {
+        runs,
+        inputs: Inputs::default(),
+        parents: BTreeMap::new(),
+    };
+    for path in paths {
+        match matches(path) {
+            Some((fixed, found)) => found.iter().for_each(|path| search.found(fixed, path)),
+            None => search.named(path),
+        }
+    }
+    let mut inputs = search.inputs;
+    inputs.files.sort();
+    inputs
+        .files
+        .dedup_by(|next, previous| next.place == previous.place);
+    inputs
+}
+
+/// The matches of a pattern that no shell expanded, and the folder that it names in full; `None` for a path that stands for itself.
+fn matches(path: &Path) -> Option<(&Path, Vec<PathBuf>)> {
+    let is_pattern = |path: &Path| path.to_string_lossy().contains(['*', '?', '[']);
+    if path.exists() || !is_pattern(path) {
+        return None;
+    }
+    let fixed = path.ancestors().find(|path| !is_pattern(path))?;
+    let fixed = fixed.strip_prefix(".").unwrap_or(fixed); // as what is found begins
+    let found = glob::glob(&path.to_string_lossy());
+    let wanted: Vec<_> = found
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|found| found.is_dir() || is_fragment(found) || names_traces(path))
+        .collect();
+    (!wanted.is_empty()).then_some((fixed, wanted))
+}
+
+/// Whether a pattern asks for files that are called like traces of other profilers, not just for whatever lies there.
+fn names_traces(pattern: &Path) -> bool {
+    let name = pattern.file_name().unwrap_or_default().to_string_lossy();
+    [".json", ".json.gz", ".log"]
+        .into_iter()
+        .any(|ending| name.ends_with(ending))
+}
+
+/// Returns true if a file is named like a fragment.
+pub fn is_fragment(path: &Path) -> bool {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(is_fragment_name)
+}
+
+fn is_fragments(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == FRAGMENTS_DIR)
+}
+
+/// The path of the folder that a path lies in; the present one is empty.
+fn parent_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
+/// What the paths led to so far.
+struct InputSearch<'a> {
+    runs: &'a Runs,
+    inputs: Inputs,
+    /// Folders in which something was found already.
+    parents: BTreeMap<PathBuf, Folder>,
+}
+
+impl InputSearch<'_> {
+    /// A path as the user named it: all of it may lead through links.
+    fn named(&mut self, path: &Path) {
+        match Folder::open(path) {
+            Ok(folder) => {
+                let above = is_fragments(path).then(|| self.named_folder(parent_of(path)));
+                self.directory(folder, above.and_then(Result::ok));
+            }
+            Err(error) if path.is_dir() => self.unreadable(path, &error),
+            Err(_) => match self.named_folder(parent_of(path)) {
+                Ok(folder) => self.file(folder.place(path.file_name().unwrap_or_default()), true),
+                Err(error) => self.unreadable(path, &error),
+            },
+        }
+    }
+
+    fn named_folder(&mut self, path: &Path) -> io::Result<Folder> {
+        if let Some(folder) = self.parents.get(path) {
+            return Ok(folder.clone());
+        }
+        let folder = Folder::open(path)?;
+        self.parents.insert(path.to_owned(), folder.clone());
+        Ok(folder)
+    }
+
+    /// A match of a pattern. What it finds through a link is not taken: only the folder that is named in full may be one.
+    fn found(&mut self, fixed: &Path, path: &Path) {
+        let above = match self.found_folder(fixed, parent_of(path)) {
+            Ok(above) => above,
+            Err(error) if is_none(&error) => return,
+            Err(error) => return self.unreadable(path, &error),
+        };
+        let name = path.file_name().unwrap_or_default();
+        let place = above.place(name);
+        match above.folder(name) {
+            Ok(folder) => {
+                let above = is_fragments(path).then_some(above);
+                self.directory(folder, above);
+            }
+            Err(_) if place.is_link() => {}
+            Err(error) if is_none(&error) => self.file(place, false),
+            Err(error) => self.unreadable(path, &error),
+        }
+    }
+
+    fn found_folder(&mut self, fixed: &Path, path: &Path) -> io::Result<Folder> {
+        if let Some(folder) = self.parents.get(path) {
+            return Ok(folder.clone());
+        }
+        let below = path.strip_prefix(fixed).map_err(io::Error::other)?;
+        let mut folder = Folder::open(fixed)?;
+        for component in below.components() {
+            if component != Component::CurDir {
+                folder = folder.folder(component)?;
+            }
+        }
+        self.parents.insert(path.to_owned(), folder.clone());
+        Ok(folder)
+    }
+
+    fn unreadable(&mut self, path: &Path, error: &io::Error) {
+        let why = (path.to_owned(), error.to_string());
+        self.inputs.unreadable.push(why);
+    }
+
+    /// A directory; if it is a run's `fragments`, also the run's.
+    fn directory(&mut self, folder: Folder, above: Option<Folder>) {
+        let run = above.as_ref().unwrap_or(&folder);
+        if let Err(error) = directory_files(&folder, run, self.runs, &mut self.inputs) {
+            self.unreadable(folder.path(), &error);
+        }
+        self.inputs
+            .run_directory
+            .get_or_insert(above.unwrap_or(folder));
+    }
+
+    fn file(&mut self, place: Place, named: bool) {
+        // Beside another profiler's trace nothing is written that was not asked for: its neighbour may be called like ours.
+        if self.inputs.run_directory.is_none() && is_of_a_run(&place, named) {
+            let folder = place.folder();
+            let above = match is_fragments(folder.path()) {
+                true => self.named_folder(parent_of(folder.path())).ok(),
+                false => None,
+            };
+            self.inputs.run_directory = above.or_else(|| Some(folder.clone()));
+        }
+        let wanted = match self.runs {
+            Runs::Named(run) => place
+                .read_front(named)
+                .ok()
+                .and_then(|front| read_header(&front))
+                .is_none_or(|header| header.run == *run),
+            _ => true,
+        };
+        if wanted {
+            self.inputs.files.push(Input {
+                place,
+                named,
+                in_directory: false,
+            });
+        }
+    }
+}
+
+/// Whether a file is a fragment, by its name or by what it begins with.
+fn is_of_a_run(place: &Place, named: bool) -> bool {
+    let begins_like_one = || {
+        let front = place.read_front(named);
+        front.is_ok_and(|front| read_header(&front).is_some())
+    };
+    place.exists() && (is_fragment(place.path()) || begins_like_one())
+}
+
+fn directory_files(
+    folder: &Folder,
+    run: &Folder,
+    runs: &Runs,
+    inputs: &mut Inputs,
+) -> io::Result<()> {
+    let mut candidates = Vec::new();
+    list(folder, true, &mut candidates)?;
+    if folder.path() == run.path() {
+        match run.folder(FRAGMENTS_DIR) {
+            Ok(fragments) => list(&fragments, true, &mut candidates)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                let fragments = run.place(FRAGMENTS_DIR);
+                let why = match fragments.is_link() {
+                    true => "a link, which is followed only if it is named".to_owned(),
+                    false => error.to_string(),
+                };
+                let path = fragments.path().to_owned();
+                inputs.unreadable.push((path, why));
+            }
+        }
+    }
+    list_previous(run, runs, &mut candidates, &mut inputs.unreadable);
+    select(run, candidates, runs, inputs);
+    let removed = removed_runs(run).unwrap_or_default();
+    let all = &mut inputs.removed;
+    all.runs.extend(removed.runs);
+    all.older_runs = all.older_runs.saturating_add(removed.older_runs);
+    all.older_events = all.older_events.saturating_add(removed.older_events);
+    Ok(())
+}
+
+/// Whether there is no folder of that name, or a link, through which nothing is found.
+fn is_none(error: &io::Error) -> bool {
+    let kinds = [ErrorKind::NotFound, ErrorKind::NotADirectory];
+    kinds.contains(&error.kind()) || error.raw_os_error() == Some(libc::ELOOP)
+}
+
+/// What the directory tells of earlier runs that are removed.
+fn removed_runs(run: &Folder) -> Option<RemovedRuns> {
+    let text = run.place(REMOVED_FILE).read_front(false).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// Finds the fragments of earlier runs. One that cannot be read keeps nobody from the others.
+fn list_previous(
+    run: &Folder,
+    runs: &Runs,
+    into: &mut Vec<RunCandidate>,
+    unreadable: &mut Vec<(PathBuf, String)>,
+) {
+    let mut note = |folder: &Folder, name: &OsStr, error: io::Error| {
+        if !is_none(&error) {
+            unreadable.push((folder.path().join(name), error.to_string()));
+        }
+    };
+    let name = OsStr::new(PREVIOUS_DIR);
+    let entries = run.folder(name).and_then(|previous| {
+        let entries = previous.entries()?;
+        Ok((previous, entries))
+    });
+    let (previous, mut entries) = match entries {
+        Ok(entries) => entries,
+        Err(error) => return note(run, name, error),
+    };
+    entries.retain(|entry| entry.is_folder);
+    entries.sort_by(|one, other| one.name.cmp(&other.name));
+    for entry in entries {
+        let before = into.len();
+        if let Err(error) = list_earlier(&previous, &entry.name, into) {
+            note(&previous, &entry.name, error);
+        }
+        for candidate in &mut into[before..] {
+            let name = || entry.name.to_string_lossy().into_owned();
+            candidate.run.get_or_insert_with(name);
+            if matches!(runs, Runs::Newest | Runs::InPlace) {
+                candidate.place = None;
+            }
+        }
+    }
+}
+
+/// Finds the fragments of one earlier run.
+fn list_earlier(previous: &Folder, name: &OsStr, into: &mut Vec<RunCandidate>) -> io::Result<()> {
+    let earlier = previous.folder(name)?;
+    list(&earlier, false, into)?;
+    match earlier.folder(FRAGMENTS_DIR) {
+        Ok(fragments) => list(&fragments, false, into),
+        Err(error) if is_none(&error) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn list(folder: &Folder, live: bool, into: &mut Vec<RunCandidate>) -> io::Result<()> {
+    for entry in folder.entries()? {
+        if is_fragment(Path::new(&entry.name)) && !entry.is_folder {
+            into.push(candidate(folder, &entry.name, live));
+        }
+    }
+    Ok(())
+}
+
+fn candidate(folder: &Folder, name: &OsStr, live: bool) -> RunCandidate {
+    let place = folder.place(name);
+    let front = place.read_front(false).unwrap_or_default();
+    let run = read_header(&front).map(|header| header.run);
+    let time_ns = time_ns(&place, &front);
+    RunCandidate {
+        place: Some(place),
+        run,
+        time_ns,
+        live,
+    }
+}
+
+/// Returns when a fragment began, in ns of wall time.
+pub fn began_ns(place: &Place) -> u64 {
+    time_ns(place, &place.read_front(false).unwrap_or_default())
+}
+
+fn time_ns(place: &Place, front: &[u8]) -> u64 {
+    first_anchor(front).or_else(|| changed(place)).unwrap_or(0)
+}
+
+fn first_anchor(front: &[u8]) -> Option<u64> {
+    let lines = front.split(|byte| *byte == b'\n').take(16);
+    let mut anchors = lines.filter_map(Anchor::parse);
+    anchors.next().map(|anchor| anchor.realtime_ns)
+}
+
+fn changed(place: &Place) -> Option<u64> {
+    let status = place.status().ok()?;
+    let seconds = u64::try_from(status.st_mtime).ok()?;
+    let whole_ns = seconds.checked_mul(1_000_000_000)?;
+    whole_ns.checked_add(status.st_mtime_nsec)
+}
+
+/// The live run's id: what `<dir>/run` says if it has fragments, else the run with the newest fragment.
+fn newest_run(directory: &Folder, candidates: &[RunCandidate]) -> Option<String> {
+    let live: Vec<_> = candidates
+        .iter()
+        .filter(|candidate| candidate.live)
+        .collect();
+    let stated = directory
+        .place(RUN_FILE)
+        .read_front(false)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<RunFile>(&bytes).ok());
+    if let Some(stated) = stated
+        && live
+            .iter()
+            .any(|candidate| candidate.run.as_ref() == Some(&stated.run))
+    {
+        return Some(stated.run);
+    }
+    live.iter()
+        .filter(|candidate| candidate.run.is_some())
+        .max_by_key(|c| (c.time_ns, &c.run))
+        .and_then(|c| c.run.clone())
+}
+
+/// The run that the main process of the live run is about to begin, if another process was faster: until then both are one.
+fn next_run(directory: &Folder, newest: Option<&str>) -> Option<String> {
+    let read = |name: &str| {
+        let text = directory.place(name).read_front(false).ok()?;
+        serde_json::from_slice::<RunFile>(&text).ok()
+    };
+    let (now, next) = (read(RUN_FILE)?, read(NEXT_RUN_FILE)?);
+    let of_main = |run: RunFile| RunFile {
+        run: String::new(),
+        ..run
+    };
+    let id = next.run.clone();
+    (newest == Some(&now.run) && of_main(now) == of_main(next)).then_some(id)
+}
+
+fn select(directory: &Folder, candidates: Vec<RunCandidate>, runs: &Runs, inputs: &mut Inputs) {
+    let newest = newest_run(directory, &candidates);
+    let next = next_run(directory, newest.as_deref());
+    let is_newest = |c: &RunCandidate| c.run == newest || c.live && next.is_some() && c.run == next;
+    let others = candidates
+        .iter()
+        .filter(|c| c.run.is_some() && !is_newest(c));
+    let previous = others
+        .max_by_key(|c| (c.time_ns, &c.run))
+        .and_then(|c| c.run.clone());
+    let wanted = |candidate: &RunCandidate| match runs {
+        Runs::All => true,
+        Runs::InPlace => candidate.live,
+        Runs::Named(run) => candidate.run.as_ref().or(newest.as_ref()) == Some(run),
+        Runs::Previous => previous.is_some() && candidate.run == previous,
+        Runs::Newest => candidate.live && (candidate.run.is_none() || is_newest(candidate)),
+    };
+    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    let mut files = BTreeSet::new();
+    for candidate in &candidates {
+        if let Some(place) = candidate.place.as_ref().filter(|_| wanted(candidate)) {
+            files.insert(Input::in_directory(place.clone()));
+        } else {
+            *left_out
+                .entry(candidate.run.clone().unwrap_or_default())
+                .or_default() += 1;
+        }
+    }
+    inputs.files.extend(files);
+    inputs.left_out.extend(
+        left_out
+            .into_iter()
+            .map(|(run, fragments)| LeftOut { run, fragments }),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::sample::header;
+    use sa_format::FragmentHeader;
+    use std::fs;
+
+    fn write(path: &Path, run: Option<&str>, realtime_ns: u64) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut text = String::new();
+        if let Some(run) = run {
+            let args = FragmentHeader {
+                run: run.into(),
+                ..header(1)
+            };
+            text += &String::from_utf8(args.line(1)).unwrap();
+            let anchor = Anchor {
+                monotonic_ns: 1,
+                realtime_ns,
+                uncertainty_ns: 1,
+            };
+            text += &String::from_utf8(anchor.line(1)).unwrap();
+        }
+        fs::write(path, text).unwrap();
+    }
+
+    fn names(dir: &Path, runs: &Runs) -> Vec<String> {
+        let inputs = find(&[dir.to_owned()], runs);
+        inputs
+            .files
+            .iter()
+            .map(|file| file.place.name().to_string_lossy().into_owned())
+            .collect()
+    }
+
+    #[test]
+    fn runs_are_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let fragments = dir.path().join("fragments");
+        write(&fragments.join("trace.1.jsonl"), Some("b"), 200);
+        write(&fragments.join("trace.2.jsonl"), Some("a"), 300);
+        write(&fragments.join("trace.3.jsonl"), None, 0);
+        write(&dir.path().join("previous/z/trace.4.jsonl"), Some("z"), 100);
+        fs::write(dir.path().join("trace.json"), "{}").unwrap();
+        assert_eq!(
+            names(dir.path(), &Runs::Newest),
+            ["trace.2.jsonl", "trace.3.jsonl"]
+        );
+        assert_eq!(
+            names(&fragments, &Runs::Newest),
+            ["trace.2.jsonl", "trace.3.jsonl"]
+        );
+        assert_eq!(names(dir.path(), &Runs::Previous), ["trace.1.jsonl"]);
+        assert_eq!(
+            names(dir.path(), &Runs::Named("z".into())),
+            ["trace.4.jsonl"]
+        );
+        assert_eq!(names(dir.path(), &Runs::All).len(), 4);
+        let left_out = find(&[dir.path().to_owned()], &Runs::Newest).left_out;
+        assert_eq!(
+            left_out
+                .iter()
+                .map(|left| left.run.as_str())
+                .collect::<Vec<_>>(),
+            ["b", "z"]
+        );
+    }
+
+    #[test]
+    fn a_run_that_is_about_to_begin_is_one_with_the_live_one_of_the_same_main_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let fragments = dir.path().join("fragments");
+        write(&fragments.join("trace.1.jsonl"), Some("now"), 100);
+        write(&fragments.join("trace.2.jsonl"), Some("next"), 200);
+        write(
+            &dir.path().join("previous/old/trace.3.jsonl"),
+            Some("old"),
+            50,
+        );
+        let store = |name: &str, run: &str, start_time| {
+            let run = RunFile {
+                run: run.to_owned(),
+                main_pid: 1,
+                start_time,
+                host: "h".to_owned(),
+                boot_id: "b".to_owned(),
+                pid_ns: 1,
+            };
+            fs::write(dir.path().join(name), serde_json::to_vec(&run).unwrap()).unwrap();
+        };
+        store(RUN_FILE, "now", 7);
+        for (start_time, newest, previous) in [
+            (7, &["trace.1.jsonl", "trace.2.jsonl"][..], "trace.3.jsonl"),
+            (8, &["trace.1.jsonl"][..], "trace.2.jsonl"),
+        ] {
+            store(NEXT_RUN_FILE, "next", start_time);
+            assert_eq!(names(dir.path(), &Runs::Newest), newest);
+            assert_eq!(names(dir.path(), &Runs::Previous), [previous]);
+        }
+        // The main process has begun it.
+        store(RUN_FILE, "next", 7);
+        assert_eq!(names(dir.path(), &Runs::Newest), ["trace.2.jsonl"]);
+    }
+
+    #[test]
+    fn patterns_take_fragments_only() {
+        let dir = tempfile::tempdir().unwrap();
+        write(&dir.path().join("trace.1.jsonl"), None, 0);
+        write(&dir.path().join("trace.1.ring"), None, 0);
+        assert_eq!(
+            names(&dir.path().join("*"), &Runs::Newest),
+            ["trace.1.jsonl"]
+        );
+        write(&dir.path().join("kineto.json"), None, 0);
+        assert_eq!(
+            names(&dir.path().join("*.json"), &Runs::Newest),
+            ["kineto.json"]
+        );
+        assert_eq!(
+            names(&dir.path().join("*"), &Runs::Newest),
+            ["trace.1.jsonl"]
+        );
+    }
+}

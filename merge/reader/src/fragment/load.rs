@@ -1,0 +1,347 @@
+//! The found files → recordings: each ring copied before its segments are opened, and those that come and go meanwhile.
+
+use crate::base::file_id::FileId;
+use crate::base::folder::{Folder, Place};
+use crate::fragment::file::{Fragment, RingFile, read_header, read_ring, ring_place};
+use crate::fragment::input::{Input, Inputs};
+use crate::fragment::liveness::is_dead_here;
+use crate::fragment::recording::Recording;
+use crate::fragment::ring::Slot;
+use sa_format::{FragmentHeader, segment_name, stem_and_segment};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::path::PathBuf;
+
+/// How often the segments of a recorder at full speed are listed again because one of them was removed meanwhile.
+const TRIES: u32 = 100;
+
+/// What was opened, and what could not be read and why.
+pub struct Loaded {
+    /// One for each recorder.
+    pub recordings: Vec<Recording>,
+    /// Paths that could not be read, each with the reason.
+    pub unreadable: Vec<(PathBuf, String)>,
+}
+
+/// Opens everything: each ring before its fragments, for what is flushed meanwhile is then in the fragment; and before each ring it
+/// asks whether its process is dead, for a process that dies later may have recorded more than the copy of its ring.
+/// `unpacked` are fragments that were compressed, and have no ring.
+pub fn open(inputs: &Inputs, unpacked: Vec<Fragment>) -> Loaded {
+    let mut unreadable = inputs.unreadable.clone();
+    let mut groups = Groups::default();
+    for (stem, files) in by_stem(&inputs.files) {
+        let opened = Opened::of(&stem, &files);
+        for (place, error) in &opened.failed {
+            unreadable.push((place.path().to_owned(), error.to_string()));
+        }
+        groups.add(opened);
+    }
+    groups.add(Opened::unpacked(unpacked));
+    Loaded {
+        recordings: groups.recordings(),
+        unreadable,
+    }
+}
+
+/// A fragment and its ring.
+pub struct Opened {
+    /// Its segments, sorted.
+    pub fragments: Vec<Fragment>,
+    /// Segments that could not be opened.
+    pub failed: Vec<(Place, io::Error)>,
+    /// Where its ring is.
+    pub ring_place: Option<Place>,
+    /// Its ring, copied before the segments were opened.
+    pub ring: Option<RingFile>,
+    /// The recorder, if its process was dead before the ring was copied.
+    pub dead: Option<String>,
+    /// The newest segment that was there before the ring was copied.
+    pub live: Option<u32>,
+}
+
+impl Opened {
+    /// Opens the files of one fragment; again if meanwhile its recorder has removed what it wrote after its ring was copied.
+    pub fn of(stem: &Place, files: &[Input]) -> Opened {
+        let mut opened = Opened::once(stem, files);
+        for _ in 0..TRIES {
+            if !opened.is_outlived() {
+                break;
+            }
+            let Some(files) = list(stem) else { break };
+            opened = Opened::once(stem, &files);
+        }
+        opened
+    }
+
+    fn unpacked(fragments: Vec<Fragment>) -> Opened {
+        Opened {
+            fragments,
+            failed: Vec::new(),
+            ring_place: None,
+            ring: None,
+            dead: None,
+            live: None,
+        }
+    }
+
+    fn once(stem: &Place, files: &[Input]) -> Opened {
+        let ring_place = ring_place(stem);
+        let numbers = files.iter().filter_map(|file| segment_of(&file.place));
+        let live = numbers.map(|(_, number)| number).max();
+        let dead = dead(files);
+        let ring = ring_place.as_ref().map(read_ring);
+        let mut segments = Segments::open(stem, files.to_vec());
+        let failed = std::mem::take(&mut segments.failed);
+        Opened {
+            fragments: segments.kept(),
+            failed,
+            ring_place,
+            ring,
+            dead,
+            live,
+        }
+    }
+
+    /// Whether segments with lines that came after the copy of the ring are removed.
+    fn is_outlived(&self) -> bool {
+        let Some(RingFile::Read(ring, _)) = &self.ring else {
+            return false;
+        };
+        let nonce = format!("{:016x}", ring.nonce);
+        let is_of_ring = |fragment: &&Fragment| {
+            let header = fragment.header.as_ref();
+            header.is_some_and(|header| header.nonce == nonce)
+        };
+        let mut newest = self.fragments.iter().rev().filter(is_of_ring);
+        let Some(removal) = newest.find_map(|fragment| fragment.removal.as_ref()) else {
+            return false;
+        };
+        let is_beyond = |slot: &Slot| {
+            let mut streams = removal.streams.iter();
+            streams.any(|(number, generation, to)| {
+                (*number, *generation) == (slot.slot, slot.generation) && *to > slot.head
+            })
+        };
+        ring.slots.iter().any(is_beyond)
+    }
+}
+
+/// The files by their fragment, named by its first segment.
+pub fn by_stem(files: &[Input]) -> BTreeMap<Place, Vec<Input>> {
+    let mut groups: BTreeMap<Place, Vec<Input>> = BTreeMap::new();
+    for file in files {
+        let first = |(stem, _): (&str, u32)| file.place.beside(segment_name(stem, 0));
+        let stem = segment_of(&file.place).map(first);
+        let stem = stem.unwrap_or_else(|| file.place.clone());
+        groups.entry(stem).or_default().push(file.clone());
+    }
+    groups
+}
+
+/// Returns the recordings of one fragment: more than one if its name was taken again.
+pub fn recordings(opened: Opened) -> Vec<Recording> {
+    let mut groups = Groups::default();
+    groups.add(opened);
+    groups.recordings()
+}
+
+/// Stem and segment of a fragment's file.
+fn segment_of(place: &Place) -> Option<(&str, u32)> {
+    stem_and_segment(place.name().to_str()?)
+}
+
+/// The recorder of the files if its process is dead.
+fn dead(files: &[Input]) -> Option<String> {
+    let header = |file: &Input| read_header(&file.place.read_front(file.named).ok()?);
+    let header = files.iter().find_map(header)?;
+    is_dead_here(&header).then(|| recorder_key(&header))
+}
+
+/// What tells recorders apart; fragments without a header stand for themselves.
+pub fn recorder_key(header: &FragmentHeader) -> String {
+    let (host, boot, nonce) = (&header.host, &header.boot_id, &header.nonce);
+    format!(
+        "{host}\0{boot}\0{}\0{}\0{}\0{nonce}",
+        header.pid_ns, header.pid, header.start_time
+    )
+}
+
+/// The segments of one fragment.
+#[derive(Default)]
+struct Segments {
+    opened: Vec<Fragment>,
+    failed: Vec<(Place, io::Error)>,
+}
+
+impl Segments {
+    /// Opens the files. Those that were found in a directory are listed again if more of them are there by now, and whenever one has gone that no newer
+    /// one tells of: its recorder goes on.
+    fn open(stem: &Place, mut files: Vec<Input>) -> Segments {
+        let in_directory = files.iter().all(|file| file.in_directory);
+        if in_directory && next(stem, &files).is_some_and(|place| place.exists()) {
+            files = list(stem).unwrap_or(files);
+        }
+        let mut segments = Segments::of(&files);
+        for _ in 0..TRIES {
+            if !in_directory || !segments.is_missing_one() {
+                break;
+            }
+            let Some(again) = list(stem).filter(|again| !again.is_empty()) else {
+                break;
+            };
+            segments = Segments::of(&again);
+        }
+        segments
+    }
+
+    fn of(files: &[Input]) -> Segments {
+        let mut segments = Segments::default();
+        for file in files {
+            match Fragment::open(file) {
+                Ok(fragment) => segments.opened.push(fragment),
+                Err(error) => segments.failed.push((file.place.clone(), error)),
+            }
+        }
+        let number = |fragment: &Fragment| fragment.header.as_ref().map(|header| header.segment);
+        segments.opened.sort_by_key(number);
+        let first = segments.firsts().into_values().max().unwrap_or(0);
+        segments.failed.retain(|(place, error)| {
+            let number = segment_of(place).map_or(u32::MAX, |(_, number)| number);
+            error.kind() != io::ErrorKind::NotFound || number >= first
+        });
+        segments
+    }
+
+    /// The first segment that counts of each recorder, as its newest says.
+    fn firsts(&self) -> HashMap<String, u32> {
+        let told = self.opened.iter().filter_map(|fragment| {
+            let header = fragment.header.as_ref()?;
+            Some((recorder_key(header), fragment.removal.as_ref()?.first))
+        });
+        told.collect() // of several of one recorder the last, for they are sorted
+    }
+
+    fn is_missing_one(&self) -> bool {
+        let mut kinds = self.failed.iter().map(|(_, error)| error.kind());
+        kinds.any(|kind| kind == io::ErrorKind::NotFound)
+    }
+
+    /// Those that count: the recorder was about to remove the others, and tells of them as lost; and one that has no first line yet is being made.
+    fn kept(self) -> Vec<Fragment> {
+        let firsts = self.firsts();
+        let first = |header: &FragmentHeader| firsts.get(&recorder_key(header)).copied();
+        let is_fragment = self.opened.iter().any(|fragment| fragment.header.is_some());
+        let counts = |fragment: &Fragment| match &fragment.header {
+            Some(header) => header.segment >= first(header).unwrap_or(0),
+            None => !is_fragment || memchr::memchr(b'\n', fragment.content.bytes()).is_some(),
+        };
+        self.opened.into_iter().filter(counts).collect()
+    }
+}
+
+/// The segment that would come after the files.
+fn next(stem: &Place, files: &[Input]) -> Option<Place> {
+    let last = files
+        .iter()
+        .filter_map(|file| segment_of(&file.place))
+        .map(|(_, number)| number)
+        .max()?;
+    let (stem_name, _) = segment_of(stem)?;
+    Some(stem.beside(segment_name(stem_name, last.checked_add(1)?)))
+}
+
+/// The segments that are there now.
+pub fn list(stem: &Place) -> Option<Vec<Input>> {
+    let (name, _) = segment_of(stem)?;
+    let mut files = list_stems(stem.folder()).ok()?;
+    files.retain(|file| segment_of(&file.place).is_some_and(|(of, _)| of == name));
+    Some(files)
+}
+
+/// The fragments' files in a folder, sorted.
+pub(crate) fn list_stems(folder: &Folder) -> io::Result<Vec<Input>> {
+    let mut files = Vec::new();
+    for entry in folder.entries()? {
+        let place = folder.place(entry.name);
+        if segment_of(&place).is_some() {
+            files.push(Input::in_directory(place));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// What was opened, by recorder.
+#[derive(Default)]
+struct Groups {
+    groups: Vec<RecorderFiles>,
+    by_recorder: HashMap<String, usize>,
+    known: BTreeSet<FileId>,
+}
+
+struct RecorderFiles {
+    recorder: Option<String>,
+    ring_place: Option<Place>,
+    /// The recorder if its process was dead, the ring, and the newest segment when the ring was copied.
+    snapshot: Option<(Option<String>, RingFile, Option<u32>)>,
+    fragments: Vec<Fragment>,
+}
+
+impl Groups {
+    /// Adds the segments of a fragment and its ring; a recorder that has others already has a ring.
+    fn add(&mut self, opened: Opened) {
+        let Opened {
+            fragments,
+            ring_place,
+            ring,
+            dead,
+            live,
+            ..
+        } = opened;
+        let mut snapshot = ring.map(|ring| (dead, ring, live));
+        for fragment in fragments {
+            if !self.known.insert(fragment.id) {
+                continue;
+            }
+            let recorder = fragment.header.as_ref().map(recorder_key);
+            let known = recorder
+                .as_ref()
+                .and_then(|key| self.by_recorder.get(key).copied());
+            let group = known.unwrap_or(self.groups.len());
+            if group == self.groups.len() {
+                self.by_recorder
+                    .extend(recorder.clone().map(|key| (key, group)));
+                self.groups.push(RecorderFiles {
+                    recorder,
+                    ring_place: ring_place.clone(),
+                    snapshot: snapshot.take(),
+                    fragments: Vec::with_capacity(1), // most have no more, and they may be many
+                });
+            }
+            self.groups[group].fragments.push(fragment);
+        }
+    }
+
+    fn recordings(self) -> Vec<Recording> {
+        let recording = |mut group: RecorderFiles| {
+            let number =
+                |fragment: &Fragment| fragment.header.as_ref().map(|header| header.segment);
+            group.fragments.sort_by_key(number);
+            let (dead, ring, live) = match group.snapshot {
+                Some((dead, ring, live)) => (dead, Some(ring), live),
+                None => (None, None, None),
+            };
+            let was_dead = group.recorder.is_some() && dead == group.recorder;
+            let newest = live.map(|live| {
+                let mut numbers = group.fragments.iter().map(number);
+                numbers.position(|number| number >= Some(live))
+            });
+            let recording = Recording::new(group.fragments, group.ring_place, ring, was_dead);
+            Recording {
+                newest_at_copy: newest.flatten(),
+                ..recording
+            }
+        };
+        self.groups.into_iter().map(recording).collect()
+    }
+}

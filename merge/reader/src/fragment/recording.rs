@@ -1,0 +1,182 @@
+//! What one recorder left behind: its segments and its ring.
+
+use crate::base::file_id::FileId;
+use crate::base::folder::Place;
+use crate::fragment::assembly::StreamKey;
+use crate::fragment::file::{Fragment, RingFile};
+use crate::fragment::foreign_trace::ForeignTrace;
+use crate::fragment::liveness::is_alive_here;
+use crate::fragment::ring::Ring;
+use sa_format::{FragmentHeader, RingKind};
+use std::path::Path;
+
+/// Maximum time in ns between the moment at which a line is recorded, or a gap begins, and the moment at which the line, or what explains the gap, is
+/// written. A stopped process or a hanging disk may take longer.
+pub const UNWRITTEN_NS: i64 = 2_000_000_000;
+
+/// A place between the segments of a recording where others are left out.
+pub struct LeftOut {
+    /// The index of the segment after it.
+    pub before: usize,
+    /// When the first segment that is left out began, in the recording's own time.
+    pub begin_ns: Option<i64>,
+}
+
+/// The fragments of one recorder, in the order of their segments, and its ring.
+pub struct Recording {
+    /// Segments of its fragment, sorted.
+    pub fragments: Vec<Fragment>,
+    /// Copy of its ring, and the file that it came from.
+    pub ring: Option<(Ring, FileId)>,
+    /// Where its ring is.
+    pub ring_place: Option<Place>,
+    /// Whether something lay in the ring's place that is no ring of this recorder.
+    pub bad_ring: Option<String>,
+    /// Whether its process was seen dead before the ring was copied: only then is the copy all there is.
+    pub was_dead: bool,
+    /// The newest segment when the ring was copied, as an index of `fragments`.
+    pub newest_at_copy: Option<usize>,
+    /// The places where segments are left out.
+    pub left_out: Vec<LeftOut>,
+    /// The files of these segments.
+    pub left_out_files: Vec<FileId>,
+    /// What it is if another profiler wrote it.
+    pub foreign: Option<Box<ForeignTrace>>,
+}
+
+impl Recording {
+    /// Puts a recorder's fragments and its ring together.
+    pub fn new(
+        fragments: Vec<Fragment>,
+        ring_place: Option<Place>,
+        ring: Option<RingFile>,
+        was_dead: bool,
+    ) -> Recording {
+        let header = fragments
+            .first()
+            .and_then(|fragment| fragment.header.as_ref());
+        let (mut kept, mut bad_ring) = (None, None);
+        match ring {
+            Some(RingFile::Read(ring, id)) => match header {
+                Some(header) if !belongs(&ring, header) => {
+                    bad_ring = Some("ring of another recorder".to_owned());
+                }
+                _ => kept = Some((ring, id)),
+            },
+            // What a recorder could neither use nor remove; its ring is in memory.
+            Some(RingFile::Bad(_))
+                if header.is_some_and(|header| header.ring != RingKind::File) => {}
+            Some(RingFile::Bad(why)) => bad_ring = Some(why),
+            Some(RingFile::Absent) | None => {}
+        }
+        Recording {
+            fragments,
+            ring: kept,
+            ring_place,
+            bad_ring,
+            was_dead,
+            newest_at_copy: None,
+            left_out: Vec::new(),
+            left_out_files: Vec::new(),
+            foreign: None,
+        }
+    }
+
+    /// Drops the segments that are not needed.
+    pub fn keep_segments(&mut self, needed: &[bool]) {
+        let mut kept = Vec::new();
+        let mut dropped_since: Option<Option<i64>> = None;
+        for (fragment, needed) in std::mem::take(&mut self.fragments).into_iter().zip(needed) {
+            if !needed {
+                dropped_since.get_or_insert(fragment.begin_ns());
+                self.left_out_files.push(fragment.id);
+                continue;
+            }
+            self.left_out
+                .extend(dropped_since.take().map(|begin_ns| LeftOut {
+                    before: kept.len(),
+                    begin_ns,
+                }));
+            kept.push(fragment);
+        }
+        self.fragments = kept;
+        self.newest_at_copy = None;
+    }
+
+    /// Returns true if what explains a gap in a segment may be in a segment that is left out.
+    pub(crate) fn may_be_explained_elsewhere(&self, segment: usize) -> bool {
+        let end_ns = self.fragments.get(segment + 1).and_then(Fragment::begin_ns);
+        let mut next = self.left_out.iter().filter(|place| place.before > segment);
+        next.next().is_some_and(|place| {
+            let ends_ns = end_ns.map(|end_ns| end_ns.saturating_add(UNWRITTEN_NS));
+            place.before == segment + 1 || place.begin_ns.is_none() || ends_ns >= place.begin_ns
+        })
+    }
+
+    /// Another profiler's trace, as lines.
+    pub(crate) fn of_foreign(fragment: Fragment, foreign: ForeignTrace) -> Recording {
+        Recording {
+            foreign: Some(Box::new(foreign)),
+            ..Recording::new(vec![fragment], None, None, false)
+        }
+    }
+
+    /// The header that says whose clock its times are of.
+    pub fn clock_header(&self) -> Option<&FragmentHeader> {
+        let foreign = self.foreign.as_ref();
+        self.header()
+            .or(foreign.and_then(|foreign| foreign.clock.as_ref()))
+    }
+
+    /// The path of its first fragment.
+    pub fn path(&self) -> Option<&Path> {
+        self.fragments
+            .first()
+            .map(|fragment| fragment.path.as_path())
+    }
+
+    /// Returns the header of its first segment.
+    pub fn header(&self) -> Option<&FragmentHeader> {
+        self.fragments
+            .first()
+            .and_then(|fragment| fragment.header.as_ref())
+    }
+
+    /// Whether its process still runs, as far as that can be seen from here.
+    pub fn is_alive(&self) -> bool {
+        self.header().and_then(is_alive_here) == Some(true)
+    }
+
+    /// Up to which position a stream was in removed segments, as the newest one that tells of any says.
+    pub(crate) fn removed_to(&self, (slot, generation): StreamKey) -> u64 {
+        let removals = self.fragments.iter().rev();
+        let newest = removals
+            .filter_map(|fragment| fragment.removal.as_ref())
+            .next();
+        let streams = newest.map_or(&[][..], |removal| &removal.streams);
+        let stream = streams
+            .iter()
+            .find(|stream| (stream.0, stream.1) == (slot, generation));
+        stream.map_or(0, |stream| stream.2)
+    }
+
+    /// Whether lines that came after the copy of the ring are in segments that are removed by now: then what was open in it may have ended there.
+    pub(crate) fn has_outlived_ring(&self) -> bool {
+        let slots = self.ring.iter().flat_map(|(ring, _)| &ring.slots);
+        slots
+            .into_iter()
+            .any(|slot| self.removed_to((slot.slot, slot.generation)) > slot.head)
+    }
+
+    /// Whether a ring should be there unless the recording was ended.
+    pub fn expects_ring(&self) -> bool {
+        self.header()
+            .is_some_and(|header| header.ring == RingKind::File)
+            && self.ring.is_none()
+            && self.bad_ring.is_none()
+    }
+}
+
+fn belongs(ring: &Ring, header: &FragmentHeader) -> bool {
+    u64::from_str_radix(&header.nonce, 16) == Ok(ring.nonce) && ring.pid == header.pid
+}

@@ -1,0 +1,87 @@
+//! What a segment's first lines say of segments that were removed before it was begun (FORMAT.md §2.5).
+
+use sa_format::loss::LossRecord;
+use sa_format::{BLOCK_START, FragmentHeader, Record, RemovedStreams};
+use std::ops::Range;
+
+/// The removal that a segment tells of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// The first segment that is not removed.
+    pub first: u32,
+    /// The line of the loss record, with its newline.
+    pub line: Range<usize>,
+    /// Slot, generation, and the position up to which it was in removed segments.
+    pub streams: Vec<(u32, u32, u64)>,
+}
+
+/// Reads the first lines of a segment. Both records must say the same, and nothing that cannot be: a changed byte must not make segments go.
+pub fn removal(bytes: &[u8], header: &FragmentHeader) -> Option<Removal> {
+    let (mut start, mut streams) = (0, None);
+    for newline in memchr::memchr_iter(b'\n', bytes) {
+        let line = &bytes[start..newline];
+        if line.starts_with(BLOCK_START) {
+            return None;
+        }
+        if line.starts_with(br#"{"ph":"M""#)
+            && memchr::memmem::find(line, RemovedStreams::NAME.as_bytes()).is_some()
+        {
+            streams = RemovedStreams::parse(line);
+        } else if line.starts_with(br#"{"ph":"i""#) {
+            let (loss, streams) = LossRecord::parse(line).zip(streams)?;
+            let agree = Some(streams.first) == loss.first && streams.events == loss.events;
+            let possible = (1..=header.segment).contains(&streams.first);
+            return (agree && possible).then_some(Removal {
+                first: streams.first,
+                line: start..newline + 1,
+                streams: streams.streams,
+            });
+        }
+        start = newline + 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::sample::header;
+
+    fn read(segment: u32, streams: &str, loss: &str) -> Option<u32> {
+        let header = FragmentHeader {
+            segment,
+            ..header(7)
+        };
+        let text = format!(
+            "{}{}{}\n{}",
+            String::from_utf8(header.line(7)).unwrap(),
+            r#"{"ph":"M","pid":7,"tid":7,"name":"sa_removed","args":"#,
+            format_args!("{streams}}}"),
+            format_args!(
+                r#"{{"ph":"i","pid":7,"tid":7,"ts":5.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{loss}}}"#
+            ),
+        ) + "\n";
+        let removal = removal(text.as_bytes(), &header)?;
+        assert!(
+            text[removal.line.clone()].starts_with(r#"{"ph":"i""#)
+                && removal.line.end == text.len()
+        );
+        Some(removal.first)
+    }
+
+    #[test]
+    fn a_removal_counts_if_both_records_agree_and_it_is_possible() {
+        let streams = r#"{"first":3,"events":12,"streams":[[0,0,5]]}"#;
+        let loss = r#"{"cause":"disk_bound","events":12,"first":3}"#;
+        assert_eq!(read(5, streams, loss), Some(3));
+        assert_eq!(read(3, streams, loss), Some(3));
+        assert_eq!(read(2, streams, loss), None, "it would remove itself");
+        assert_eq!(read(5, &streams.replace('3', "4"), loss), None);
+        assert_eq!(read(5, streams, &loss.replace("12", "13")), None);
+        assert_eq!(
+            read(5, streams, r#"{"cause":"disk_bound","events":12}"#),
+            None
+        );
+        assert_eq!(read(5, "{}", loss), None);
+    }
+}

@@ -1,0 +1,386 @@
+//! Settling a dead process's fragment: what its ring held is appended as blocks, then the ring goes (FORMAT.md §4).
+//!
+//! The process must be of this boot and pid namespace, and must have been dead before its ring was copied. The files must be regular ones of our own, and
+//! still as they were read. No link is followed, and any failure leaves the ring where it is. Two who settle at once write the same positions, which a
+//! reader takes once.
+
+use crate::base::file_id::FileId;
+use crate::base::folder::Place;
+use crate::event::line::parse;
+use crate::fragment::assembly::Assembly;
+use crate::fragment::exit::Exit;
+use crate::fragment::file::Fragment;
+use crate::fragment::recording::Recording;
+use crate::fragment::ring::Ring;
+use rustix::fs::{FileType, OFlags, Stat, fstat};
+use rustix::process::geteuid;
+use sa_format::{BlockHeader, End, FragmentHeader, Record, block_sum};
+use std::io::{self, Write};
+
+/// The known facts about the end of a recording.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LastKnown<'a> {
+    /// Time of its last event.
+    pub last_ns: i64,
+    /// How its process ended, if somebody saw that.
+    pub exit: Option<&'a Exit>,
+    /// True if the process was running when the recording was read.
+    pub is_running: bool,
+}
+
+/// Settles a recording if nobody owns it. Returns whether its ring is gone.
+pub fn settle(recording: &Recording, assembly: &Assembly, known: LastKnown<'_>) -> bool {
+    let (Some(header), Some((ring, ring_id)), Some(ring_place)) =
+        (recording.header(), &recording.ring, &recording.ring_place)
+    else {
+        return false;
+    };
+    let Some(fragment) = recording.fragments.last() else {
+        return false;
+    };
+    let is_whole = ring.bad_slots.is_empty() && ring.bad_texts.is_empty();
+    if !is_whole || !recording.was_dead {
+        return false;
+    }
+    let Some(blocks) = blocks(header, ring, assembly, known) else {
+        return false;
+    };
+    is_still(ring_place, *ring_id).is_ok()
+        && append(fragment, &blocks).is_ok()
+        && remove_ring(ring_place, *ring_id).is_ok()
+}
+
+/// Returns the blocks that settling appends, each with its header; `None` if the ring holds anything that is no event.
+pub fn blocks(
+    header: &FragmentHeader,
+    ring: &Ring,
+    assembly: &Assembly,
+    known: LastKnown<'_>,
+) -> Option<Vec<Vec<u8>>> {
+    let first = ring.slots.iter().find(|slot| slot.slot == 0)?;
+    let mut blocks = Vec::new();
+    // The bytes of slot 0 that reach its head share a block with what follows them.
+    let (mut last_from, mut last_body) = (first.head, Vec::new());
+    for (index, parts) in &assembly.tail {
+        let slot = ring.slots.get(*index)?;
+        for part in parts {
+            let bytes = slot.bytes.get(part.start..part.end)?;
+            if !bytes
+                .split(|byte| *byte == b'\n')
+                .all(|line| line.is_empty() || parse(line).is_ok())
+            {
+                return None;
+            }
+            let from = slot.from + part.start as u64;
+            if slot.slot == 0 && part.end == slot.bytes.len() {
+                (last_from, last_body) = (from, bytes.to_vec());
+            } else {
+                blocks.push(block(header.pid, (slot.slot, slot.generation), from, bytes));
+            }
+        }
+    }
+    if !assembly.beyond_ring {
+        last_body.extend_from_slice(&assembly.loss_lines);
+        last_body.extend_from_slice(&assembly.open_lines);
+        let open = memchr::memchr_iter(b'\n', &assembly.open_lines).count();
+        last_body.extend(end_line(header.pid, known, Some(open)));
+    }
+    if !last_body.is_empty() {
+        blocks.push(block(
+            header.pid,
+            (0, first.generation),
+            last_from,
+            &last_body,
+        ));
+    }
+    Some(blocks)
+}
+
+/// Returns the last record of a fragment: the state of its process when a reader settled or copied it.
+pub(crate) fn end_line(pid: u32, known: LastKnown<'_>, open: Option<usize>) -> Vec<u8> {
+    let end = End {
+        monotonic_ns: u64::try_from(known.last_ns).unwrap_or(0),
+        open: open.map(|open| open as u64),
+        exit: known.exit.cloned(),
+        running: known.is_running,
+    };
+    end.line(pid)
+}
+
+fn block(pid: u32, (slot, generation): (u32, u32), from: u64, bytes: &[u8]) -> Vec<u8> {
+    let sum = block_sum(slot, generation, from, bytes);
+    let mut block = Vec::with_capacity(bytes.len() + 160);
+    BlockHeader {
+        slot,
+        generation,
+        from,
+        len: bytes.len() as u64,
+        sum,
+    }
+    .write(pid, &mut block);
+    block.extend_from_slice(bytes);
+    block
+}
+
+fn append(fragment: &Fragment, blocks: &[Vec<u8>]) -> io::Result<()> {
+    let place = fragment.place().ok_or(io::ErrorKind::NotFound)?;
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK;
+    let mut file = place.open(flags, false)?;
+    // Whoever holds the lock writes the same; holding it spares the reader the repetition.
+    let _ = file.try_lock();
+    let (status, read) = (fstat(&file)?, fragment.content.bytes());
+    let is_as_long = u64::try_from(status.st_size) == Ok(read.len() as u64);
+    let is_as_read = is_as_long && FileId::of_status(&status) == fragment.id;
+    if !is_ours(&status) || !is_as_read {
+        return Err(io::Error::other("not the fragment as it was read"));
+    }
+    if read.last().is_some_and(|byte| *byte != b'\n') {
+        file.write_all(b"\n")?;
+    }
+    for block in blocks {
+        file.write_all(block)?;
+    }
+    file.sync_all()
+}
+
+fn is_ours(status: &Stat) -> bool {
+    let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+    is_file && status.st_nlink == 1 && status.st_uid == geteuid().as_raw()
+}
+
+/// Makes sure that the ring's place still holds the file that was read.
+fn is_still(place: &Place, id: FileId) -> io::Result<()> {
+    let status = place.status()?;
+    if !is_ours(&status) || FileId::of_status(&status) != id {
+        return Err(io::Error::other("not the ring that was read"));
+    }
+    Ok(())
+}
+
+fn remove_ring(place: &Place, id: FileId) -> io::Result<()> {
+    is_still(place, id)?;
+    place.remove()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::blocks::{Piece, split};
+    use crate::fragment::file::RingFile;
+    use crate::fragment::input::Input;
+    use crate::fragment::liveness::is_dead_here;
+    use crate::fragment::ring::{OpenSpan, Slot};
+    use crate::fragment::sample::header;
+    use std::fs::{self, File};
+    use std::os::unix::fs::MetadataExt;
+    use std::path::{Path, PathBuf};
+
+    const LINE: &str =
+        "{\"ph\":\"i\",\"pid\":7,\"tid\":7,\"ts\":5.000,\"s\":\"t\",\"name\":\"a\",\"cat\":\"\"}\n";
+
+    fn dead_header() -> FragmentHeader {
+        let mut child = std::process::Command::new("true")
+            .spawn()
+            .expect("true runs");
+        let pid = child.id();
+        child.wait().expect("true ends");
+        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            .unwrap()
+            .trim()
+            .to_owned();
+        let pid_ns = fs::metadata("/proc/self/ns/pid").unwrap().ino();
+        FragmentHeader {
+            boot_id,
+            pid_ns,
+            ..header(pid)
+        }
+    }
+
+    /// A fragment with a header only, and a ring that holds `text` in slots 0 and 1 and an open span.
+    fn recording(dir: &Path, header: &FragmentHeader, text: &str) -> Recording {
+        let path = dir.join(format!("trace.{}.jsonl", header.pid));
+        if !path.exists() {
+            fs::write(&path, header.line(header.pid)).unwrap();
+        }
+        let ring_path = path.with_extension("ring");
+        fs::write(&ring_path, "ring").unwrap();
+        let id = FileId::of(&fs::metadata(&ring_path).unwrap());
+        let label = r#""name":"step","cat":"w""#.to_owned();
+        let open = vec![OpenSpan {
+            tid: header.pid,
+            start_ns: 4000,
+            label,
+            args: String::new(),
+        }];
+        let slot = |slot| Slot {
+            slot,
+            head: text.len() as u64,
+            bytes: text.into(),
+            open: open.clone(),
+            ..Slot::default()
+        };
+        let nonce = u64::from_str_radix(&header.nonce, 16).unwrap();
+        let ring = Ring {
+            nonce,
+            pid: header.pid,
+            slots: vec![slot(0), slot(1)],
+            ..Ring::default()
+        };
+        let place = Place::named(&path).unwrap();
+        let fragment = Fragment::open(&Input::in_directory(place.clone())).unwrap();
+        Recording::new(
+            vec![fragment],
+            Some(place.beside(ring_path.file_name().unwrap())),
+            Some(RingFile::Read(ring, id)),
+            is_dead_here(header),
+        )
+    }
+
+    fn settle_in(dir: &Path, header: &FragmentHeader, text: &str) -> (bool, PathBuf) {
+        let recording = recording(dir, header, text);
+        let pieces = vec![split(recording.fragments[0].content.bytes())];
+        let assembly = recording.assemble(&pieces);
+        (
+            settle(
+                &recording,
+                &assembly,
+                LastKnown {
+                    last_ns: 9,
+                    ..LastKnown::default()
+                },
+            ),
+            recording.fragments[0].path.clone(),
+        )
+    }
+
+    #[test]
+    fn a_dead_process_is_settled_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let header = dead_header();
+        let (settled, path) = settle_in(dir.path(), &header, LINE);
+        assert!(settled && !path.with_extension("ring").exists());
+        let once = fs::read(&path).unwrap();
+        let complete = split(&once)
+            .iter()
+            .filter(|(_, piece)| matches!(piece, Piece::Complete(_)))
+            .count();
+        assert_eq!(complete, 2);
+        let text = String::from_utf8(once.clone()).unwrap();
+        assert_eq!(text.matches(LINE).count(), 2);
+        assert_eq!(text.matches(r#""unfinished":true"#).count(), 2);
+        assert!(
+            text.ends_with("\"name\":\"sa_end\",\"args\":{\"monotonic_ns\":9,\"open\":2}}\n"),
+            "{text}"
+        );
+        let (again, _) = settle_in(dir.path(), &header, LINE);
+        assert!(again, "a ring that came back is removed");
+        assert_eq!(
+            fs::read(&path).unwrap(),
+            once,
+            "and nothing is written twice"
+        );
+    }
+
+    #[test]
+    fn the_living_foreign_and_damaged_are_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let dead = dead_header();
+        let own_stat = fs::read_to_string("/proc/self/stat").unwrap();
+        let started = own_stat
+            .rsplit_once(')')
+            .unwrap()
+            .1
+            .split_ascii_whitespace()
+            .nth(19)
+            .unwrap()
+            .to_owned();
+        let alive = FragmentHeader {
+            pid: std::process::id(),
+            start_time: started.parse().unwrap(),
+            ..dead.clone()
+        };
+        let cases = [
+            (alive, LINE),
+            (
+                FragmentHeader {
+                    boot_id: "other".into(),
+                    ..dead.clone()
+                },
+                LINE,
+            ),
+            (
+                FragmentHeader {
+                    pid_ns: 1,
+                    ..dead.clone()
+                },
+                LINE,
+            ),
+            (dead, "garbage\n"),
+        ];
+        for (header, text) in cases {
+            let dir = tempfile::tempdir_in(dir.path()).unwrap();
+            let (settled, path) = settle_in(dir.path(), &header, text);
+            assert!(
+                !settled && path.with_extension("ring").exists(),
+                "{header:?}"
+            );
+            assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
+        }
+    }
+
+    /// Settles after `change` was made to what had been read.
+    fn settle_after(change: impl Fn(&Path)) -> (bool, u64, bool) {
+        let dir = tempfile::tempdir().unwrap();
+        let recording = recording(dir.path(), &dead_header(), LINE);
+        let path = recording.fragments[0].path.clone();
+        let assembly = recording.assemble(&[split(recording.fragments[0].content.bytes())]);
+        change(&path);
+        let len = fs::metadata(&path).unwrap().len();
+        let settled = settle(
+            &recording,
+            &assembly,
+            LastKnown {
+                last_ns: 9,
+                ..LastKnown::default()
+            },
+        );
+        let grown = fs::metadata(&path).unwrap().len() - len;
+        (settled, grown, path.with_extension("ring").exists())
+    }
+
+    #[test]
+    fn what_changed_since_it_was_read_is_left_alone() {
+        let longer = settle_after(|path| {
+            let mut file = File::options().append(true).open(path).unwrap();
+            file.write_all(LINE.as_bytes()).unwrap();
+        });
+        assert_eq!(longer, (false, 0, true), "a fragment that grew");
+        let gone = settle_after(|path| fs::remove_file(path.with_extension("ring")).unwrap());
+        assert_eq!(gone, (false, 0, false), "a ring that was removed");
+        let other = settle_after(|path| {
+            let ring = path.with_extension("ring");
+            fs::write(path.with_extension("new"), "ring").unwrap();
+            fs::rename(path.with_extension("new"), ring).unwrap();
+        });
+        assert_eq!(other, (false, 0, true), "another ring in its place");
+    }
+
+    #[test]
+    fn a_hard_link_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let header = dead_header();
+        let recording = recording(dir.path(), &header, LINE);
+        let path = recording.fragments[0].path.clone();
+        fs::hard_link(&path, dir.path().join("other")).unwrap();
+        let assembly = recording.assemble(&[split(recording.fragments[0].content.bytes())]);
+        assert!(!settle(
+            &recording,
+            &assembly,
+            LastKnown {
+                last_ns: 9,
+                ..LastKnown::default()
+            }
+        ));
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
+    }
+}

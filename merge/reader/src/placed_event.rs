@@ -1,0 +1,320 @@
+//! An event of the trace.
+
+use crate::base::number::{Micros, micros};
+use crate::event::flow::{trace_bind_id, trace_id};
+use crate::event::json::{Members, Scanner, Span, scan_object};
+use crate::event::mend::{mend_line, mended_event};
+use crate::event::{Event, What};
+use memchr::memmem::{self, Finder};
+use sa_format::Phase;
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+/// What stands before the values of members. A finder is made once: to make one costs as much as a search.
+static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","name":"#));
+static CATEGORY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","cat":"#));
+static CPU_TIME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","tdur":"#));
+static ANY_CPU_TIME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#""tdur""#));
+static ARGS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","args":"#));
+
+/// An event with its place in the trace: when, on which row, and what its line says.
+///
+/// Phases are those of the [Chrome trace event format](https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU/preview).
+#[derive(Clone, Copy, Debug)]
+pub struct PlacedEvent<'a> {
+    /// The phase.
+    pub phase: Phase,
+    /// The thread, by its number among `TraceEvents::threads`.
+    pub thread: usize,
+    /// 0 on the thread's own row, else which of the rows beside it: there lie spans that overlap others of the thread.
+    pub row: usize,
+    /// When it began, in ns from the begin of the trace; 0 for metadata.
+    pub ts_ns: i64,
+    /// Its duration in ns, 0 for all but `X`.
+    pub dur_ns: i64,
+    /// Of a begin when its span ends, of an end when its span began, if the other half is in the trace. Known only after
+    /// `TraceEvents::match_spans`.
+    pub other_ns: Option<i64>,
+    /// Whether it is a span that crosses an edge of the window that was asked for.
+    pub is_cut: bool,
+    ordinal: u64,
+    event: &'a Event<'a>,
+}
+
+/// Where the events of a thread are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadRow {
+    /// The number of the thread.
+    pub thread: u32,
+    /// 0 for its own row, else which of those beside it.
+    pub row: u32,
+    /// The scope of its flow ids.
+    pub ordinal: u64,
+}
+
+impl<'a> PlacedEvent<'a> {
+    /// Places an event; `shift_ns` brings its time to the axis.
+    pub fn new(event: &'a Event<'a>, place: ThreadRow, shift_ns: i64) -> PlacedEvent<'a> {
+        let ts_ns = event.ts_ns.saturating_add(shift_ns).max(0);
+        PlacedEvent {
+            phase: event.phase,
+            thread: place.thread as usize,
+            row: place.row as usize,
+            ts_ns: if event.is_metadata() { 0 } else { ts_ns },
+            dur_ns: event.dur_ns,
+            other_ns: None,
+            is_cut: false,
+            ordinal: place.ordinal,
+            event,
+        }
+    }
+
+    /// When its span ends: of an `X`, and of a `B` or `b` whose end is known.
+    pub fn end_ns(&self) -> Option<i64> {
+        match self.phase {
+            Phase::Complete => Some(self.ts_ns.saturating_add(self.dur_ns)),
+            Phase::Begin | Phase::AsyncBegin => self.other_ns,
+            _ => None,
+        }
+    }
+
+    /// Whether it is a span that its process died in, or that was open when it was read (FORMAT.md §2).
+    pub fn is_unfinished(&self) -> bool {
+        self.event.is_unfinished()
+    }
+
+    /// The name, empty if it has none.
+    pub fn name(&self) -> Cow<'a, str> {
+        text(self.one(What::Name, self.event.fields.name, &NAME))
+    }
+
+    /// The category, empty if it has none.
+    pub fn category(&self) -> Cow<'a, str> {
+        text(self.one(What::Category, self.event.fields.cat, &CATEGORY))
+    }
+
+    /// The args as JSON, empty if it has none. Nothing of them is read before this.
+    pub fn args(&self) -> &'a [u8] {
+        self.one(What::Args, self.event.fields.args, &ARGS)
+    }
+
+    /// Name, category and args as JSON, in less time than one by one. The args end where their value does: more of the line may stand behind them.
+    pub fn what(&self) -> [&'a [u8]; 3] {
+        let fields = &self.event.fields;
+        let known = [fields.name, fields.cat, fields.args];
+        let in_order = match known[2].is_some() {
+            true => [&[][..]; 3], // all that it has are known
+            false => self.event.members_up_to_args(),
+        };
+        let starts = [&*NAME, &*CATEGORY, &*ARGS];
+        std::array::from_fn(|nth| match (known[nth].is_some(), in_order[nth]) {
+            (true, _) => known[nth].of(self.event.line),
+            (false, []) => self.member(starts[nth]),
+            (false, value) => value,
+        })
+    }
+
+    /// The value of an arg as JSON, if it has one of that name. The name must be one that JSON writes without an escape.
+    pub fn arg(&self, name: &str) -> Option<&'a [u8]> {
+        arg_in(self.args(), name.as_bytes())
+    }
+
+    /// The CPU time that its thread took during a span, in ns, where it was recorded (`tdur`).
+    pub fn cpu_ns(&self) -> Option<i64> {
+        // Most lines have none, and a search costs less than a walk.
+        ANY_CPU_TIME.find(self.event.line)?;
+        let value = self.member(&CPU_TIME);
+        micros(value).map(Micros::ns).filter(|ns| *ns >= 0)
+    }
+
+    /// The id of a flow or an async span: equal ids, with the same category, are one in the whole trace.
+    pub fn id(&self) -> Option<u64> {
+        let id = || Some(trace_id(self.event, self.ordinal)?.0);
+        self.phase.has_id().then(id).flatten()
+    }
+
+    /// The id of the flow that a span is bound to by its `bind_id`.
+    pub fn bind_id(&self) -> Option<u64> {
+        let fields = &self.event.fields;
+        let has_one = fields.bind_id.is_some();
+        has_one.then(|| trace_bind_id(self.event, self.ordinal))
+    }
+
+    /// The line as it was recorded, but for what no viewer takes: that is mended.
+    pub fn line(&self) -> &'a [u8] {
+        self.event.line
+    }
+
+    /// A member of which the scan of the line's front may have told where it stands.
+    fn one(&self, what: What, known: Span, start: &Finder<'_>) -> &'a [u8] {
+        if known.is_some() {
+            return known.of(self.event.line);
+        }
+        match self.event.members_in_order(what)[what as usize] {
+            [] => self.member(start),
+            value => value,
+        }
+    }
+
+    /// A member by what stands before its value in lines without white space.
+    fn member(&self, start: &Finder<'_>) -> &'a [u8] {
+        let line = self.event.line;
+        if let Some(value) = near_front(line, start) {
+            return value;
+        }
+        let start = start.needle();
+        let key = &start[2..start.len() - 2];
+        let has_key = |(found, _): &(Span, Span)| found.of(line) == key;
+        let found = Members::of(line).find(has_key);
+        found.map_or(&[], |(_, value)| value.of(line))
+    }
+}
+
+/// Calls `tell` with an event as the trace has it, in which something is mended.
+#[cold]
+pub fn mended(event: &Event<'_>, tell: impl FnOnce(&Event<'_>)) {
+    let text = mended_event(event.line, event.phase).map(|(text, _)| text);
+    let mut line = text.unwrap_or_else(|| event.line.to_vec());
+    mend_line(&mut line, 0);
+    let fields = scan_object(&line).unwrap_or_default();
+    tell(&Event {
+        line: &line,
+        fields,
+        ..*event
+    });
+}
+
+/// The value of an arg: the last one of that name, as viewers take it. A search costs less than a walk, and most events have no such arg.
+fn arg_in<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let at = memmem::find(args, name)?;
+    if let Some(value) = plain_arg(args, at, name) {
+        return Some(value);
+    }
+    let has_key = |(key, _): &(Span, Span)| key.of(args) == name;
+    let found = Members::of(args).filter(has_key).last();
+    found.map(|(_, value)| value.of(args))
+}
+
+/// The value of the arg whose name begins at `at`, if that is plain to see: no object or list before it, no white space, and the name not again.
+fn plain_arg<'a>(args: &'a [u8], at: usize, name: &[u8]) -> Option<&'a [u8]> {
+    let behind = at + name.len();
+    let before = args.get(at.checked_sub(2)?..at)?;
+    let is_key = matches!(before, b"{\"" | b",\"") && args[behind..].starts_with(b"\":");
+    let is_flat = memchr::memchr2(b'{', b'[', args.get(1..at - 1)?).is_none();
+    if !is_key || !is_flat || memmem::find(&args[behind..], name).is_some() {
+        return None;
+    }
+    let mut scanner = Scanner::lenient(args, behind + 2);
+    let from = scanner.at;
+    scanner.value(1)?;
+    args.get(from..scanner.at)
+}
+
+/// The value of a member that stands before any object or list but the line itself. No string can hold the quotes of its name as they are, so it is a member.
+fn near_front<'a>(line: &'a [u8], start: &Finder<'_>) -> Option<&'a [u8]> {
+    let at = start.find(line)?;
+    if memchr::memchr2(b'{', b'[', line.get(1..at)?).is_some() {
+        return None;
+    }
+    let mut scanner = Scanner::lenient(line, at + start.needle().len());
+    let from = scanner.at;
+    scanner.value(2)?;
+    line.get(from..scanner.at)
+}
+
+/// What a JSON string says, or the text of any other value.
+fn text(value: &[u8]) -> Cow<'_, str> {
+    let quoted = value
+        .strip_prefix(b"\"")
+        .and_then(|text| text.strip_suffix(b"\""));
+    match quoted {
+        Some(text) if memchr::memchr(b'\\', text).is_none() => String::from_utf8_lossy(text),
+        Some(_) => serde_json::from_slice::<String>(value)
+            .map_or_else(|_| String::from_utf8_lossy(value), Cow::Owned),
+        None => String::from_utf8_lossy(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::line::{parse, parse_canonical};
+
+    /// Name, category and args of an event, at once and one by one.
+    fn found(event: Event<'_>) -> [[String; 3]; 2] {
+        let place = ThreadRow {
+            thread: 0,
+            row: 0,
+            ordinal: 0,
+        };
+        let placed = PlacedEvent::new(&event, place, 0);
+        let [name, category, args] = placed.what();
+        let args = [args, placed.args()].map(String::from_utf8_lossy);
+        let [at_once, by_itself] = args.map(Cow::into_owned);
+        let at_once = match by_itself.as_str() {
+            "" => at_once,
+            args => at_once.get(..args.len()).unwrap_or_default().to_owned(),
+        };
+        let at_once = [text(name).into(), text(category).into(), at_once];
+        [
+            at_once,
+            [placed.name().into(), placed.category().into(), by_itself],
+        ]
+    }
+
+    #[test]
+    fn every_way_finds_the_same_name_category_and_args() {
+        let head = r#"{"ph":"X","pid":1,"tid":2,"ts":1.000,"dur":2.000"#;
+        let cases = [
+            (
+                r#","name":"a","cat":"b","args":{"c":1}}"#,
+                ["a", "b", r#"{"c":1}"#],
+            ),
+            (
+                r#","name":"a","args":{"cat":"c"}}"#,
+                ["a", "", r#"{"cat":"c"}"#],
+            ),
+            (r#","tts":1.000,"name":"a","cat":"b"}"#, ["a", "b", ""]),
+            (
+                r#","name":"a","args":{"x":1},"cat":"b"}"#,
+                ["a", "b", r#"{"x":1}"#],
+            ),
+            (r#","name":"a\u0041","cat":"b"}"#, ["aA", "b", ""]),
+        ];
+        for (tail, expected) in cases {
+            let line = format!("{head}{tail}");
+            for event in [
+                parse(line.as_bytes()).ok(),
+                parse_canonical(line.as_bytes()),
+            ] {
+                assert_eq!(found(event.expect(&line)), [expected; 2], "{line}");
+            }
+        }
+        let line = format!(r#"{head},"name":"a","cat":"b","cat":"c"}}"#);
+        let event = parse(line.as_bytes()).expect(&line);
+        assert_eq!(found(event), [["a", "c", ""]; 2], "the last one counts");
+    }
+
+    #[test]
+    fn an_arg_is_the_last_member_of_its_name() {
+        let cases: [(&str, Option<&str>); 13] = [
+            (r#"{"a":1}"#, Some("1")),
+            (r#"{"b":2,"a":[1,{"a":3}],"c":0}"#, Some(r#"[1,{"a":3}]"#)),
+            (r#"{"b":{"a":2}}"#, None),
+            (r#"{"b":{"a":2},"a":3}"#, Some("3")),
+            (r#"{"b":[1],"a":"x,y"}"#, Some(r#""x,y""#)),
+            (r#"{"a":1,"a":2}"#, Some("2")),
+            (r#"{"b":"a"}"#, None),
+            (r#"{"b":"\",\"a\":7","c":1}"#, None),
+            (r#"{"b":"{\"a\":7"}"#, None),
+            (r#"{ "a" : 4 }"#, Some("4")),
+            (r#"{"ba":1,"ab":2}"#, None),
+            (r#"{"ab":1,"a":2}"#, Some("2")),
+            ("", None),
+        ];
+        for (args, value) in cases {
+            let found = arg_in(args.as_bytes(), b"a");
+            assert_eq!(found, value.map(str::as_bytes), "{args}");
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! A run that still records, copied aside: what its processes have recorded until now. Each fragment says whether its process was running then.
+//!
+//! Full segments never change again, and are linked. The newest one is copied as far as it goes, and what the ring held is appended to that copy as settling
+//! does (FORMAT.md §4). The recording is not touched, and its processes notice nothing.
+
+use crate::base::access::Access;
+use crate::base::file_id::FileId;
+use crate::base::folder::{Folder, Place};
+use crate::error::Error;
+use crate::event::scan::{Part, line_start};
+use crate::fragment::blocks::{Piece, split};
+use crate::fragment::file::{Fragment, RingFile};
+use crate::fragment::input::Input;
+use crate::fragment::liveness::{is_alive_here, is_locked};
+use crate::fragment::load::{Opened, by_stem, list, list_stems, recorder_key};
+use crate::fragment::recording::Recording;
+use crate::fragment::settle::{LastKnown, blocks, end_line};
+use crate::summary::summarize::summarize;
+use sa_format::{FRAGMENTS_DIR, NEXT_RUN_FILE, RUN_FILE};
+use serde::Serialize;
+use std::fs::DirBuilder;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+/// How often a fragment is taken anew whose process told something of itself meanwhile.
+const TRIES: u32 = 8;
+
+/// What a snapshot holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SnapshotReport {
+    /// Fragments, in one or more segments each.
+    pub fragments: usize,
+    /// Segments that share their disk space with the run.
+    pub linked: usize,
+    /// Segments that were copied.
+    pub copied: usize,
+    /// Bytes of all segments.
+    pub bytes: u64,
+    /// What could not be read, in words.
+    pub unreadable: Vec<String>,
+}
+
+/// Copies the run in `directory`, which may be recording, to the new directory `out`.
+///
+/// # Errors
+/// If there is nothing to copy, `out` holds a run already, or it cannot be written.
+pub fn snapshot(directory: &Path, out: &Path) -> Result<SnapshotReport, Error> {
+    let unusable =
+        |error: io::Error| Error::NothingUsable(format!("{}: {error}", directory.display()));
+    let run = Folder::open(directory).map_err(unusable)?;
+    let fragments = match run.folder(FRAGMENTS_DIR) {
+        Err(error) if error.kind() == ErrorKind::NotFound => run.clone(),
+        opened => opened.map_err(unusable)?,
+    };
+    let files = list_stems(&fragments).map_err(unusable)?;
+    if files.is_empty() {
+        return Err(Error::NothingUsable(format!(
+            "no fragments in {}",
+            fragments.path().display()
+        )));
+    }
+    let failed = |source| Error::of_write(&out.join(FRAGMENTS_DIR), source);
+    let out = make_folder(out, &run).map_err(failed)?;
+    let target = out.make_folder(FRAGMENTS_DIR, &fragments);
+    let mut copy = Copy {
+        target: target.map_err(failed)?,
+        report: SnapshotReport::default(),
+    };
+    for (stem, files) in by_stem(&files) {
+        copy.fragment(&stem, &files).map_err(failed)?;
+    }
+    for name in [RUN_FILE, NEXT_RUN_FILE] {
+        copy_front(&run.place(name), &out.place(name)).map_err(failed)?;
+    }
+    Ok(copy.report)
+}
+
+/// Opens a folder that may be there already; a new one is for those who may use another one.
+fn make_folder(path: &Path, other: &Folder) -> io::Result<Folder> {
+    let is_new = !path.exists();
+    DirBuilder::new().mode(0o700).recursive(true).create(path)?;
+    let folder = Folder::open(path)?;
+    if is_new {
+        folder.be_for(other)?;
+    }
+    Ok(folder)
+}
+
+/// Copies a small file, if it is there.
+fn copy_front(from: &Place, to: &Place) -> io::Result<()> {
+    let Ok(file) = from.open_regular(false) else {
+        return Ok(());
+    };
+    let access = Access::of(&file.metadata()?, from.folder().reach());
+    write_new(to, access, &[&from.read_front(false)?])
+}
+
+fn write_new(place: &Place, access: Access, parts: &[&[u8]]) -> io::Result<()> {
+    let mut file = place.create(access)?;
+    parts.iter().try_for_each(|part| file.write_all(part))
+}
+
+struct Copy {
+    target: Folder,
+    report: SnapshotReport,
+}
+
+impl Copy {
+    /// Copies one fragment: its ring before its segments are listed, for what is flushed meanwhile is then in them.
+    fn fragment(&mut self, stem: &Place, files: &[Input]) -> io::Result<()> {
+        let mut taken = TakenFragment::of(stem, files);
+        for _ in 0..TRIES {
+            if !taken.went_on {
+                break;
+            }
+            let Some(files) = list(stem) else { break };
+            taken = TakenFragment::of(stem, &files);
+        }
+        self.report.unreadable.append(&mut taken.unreadable);
+        for fragment in &taken.full {
+            self.full_segment(fragment)?;
+        }
+        if let Some((newest, tail)) = &taken.newest {
+            self.report.fragments += 1;
+            self.newest_segment(newest, tail)?;
+        }
+        Ok(())
+    }
+
+    /// Reports a fragment that another program changed before its first `len` bytes were copied to `copy`: what is gone is zeros in the copy. A recorder
+    /// that gives back blocks of a full segment changes the times of the file alone, so the copy is compared with what is there now.
+    fn note_change(&mut self, fragment: &Fragment, copy: &Place, len: usize) {
+        let was_rewritten = || {
+            let place = fragment.place();
+            place.is_some_and(|place| fragment.watch.was_rewritten(&place))
+                && !starts_with(copy, &fragment.content.bytes()[..len])
+        };
+        let content = &fragment.content;
+        if content.is_cut() || content.is_watched() && was_rewritten() {
+            let path = fragment.path.display();
+            let words = format!("{path}: truncated or rewritten while it was copied");
+            self.report.unreadable.push(words);
+        }
+    }
+
+    fn place_of(&self, fragment: &Fragment) -> Place {
+        self.target
+            .place(fragment.path.file_name().unwrap_or_default())
+    }
+
+    /// Links a segment, or copies it where that cannot be, or its name is gone or another file's by now.
+    fn full_segment(&mut self, fragment: &Fragment) -> io::Result<()> {
+        let (place, bytes) = (self.place_of(fragment), fragment.content.bytes());
+        self.report.bytes += bytes.len() as u64;
+        if fragment
+            .place()
+            .is_some_and(|from| from.link(&place).is_ok())
+        {
+            let made = place.status()?;
+            if FileId::of_status(&made) == fragment.id {
+                self.report.linked += 1;
+                return Ok(());
+            }
+            place.remove()?;
+        }
+        self.report.copied += 1;
+        write_new(&place, fragment.access, &[bytes])?;
+        self.note_change(fragment, &place, bytes.len());
+        fragment.content.release(0, bytes.len());
+        Ok(())
+    }
+
+    /// Copies the newest segment up to its last whole block, and what the ring held behind it.
+    fn newest_segment(&mut self, newest: &Fragment, tail: &[u8]) -> io::Result<()> {
+        let all = newest.content.bytes();
+        let end = whole_end(all);
+        let parts = [&all[..end], tail];
+        let place = self.place_of(newest);
+        write_new(&place, newest.access, &parts)?;
+        self.note_change(newest, &place, end);
+        self.report.copied += 1;
+        self.report.bytes += (end + tail.len()) as u64;
+        Ok(())
+    }
+}
+
+/// Returns true if a file starts with these bytes.
+fn starts_with(place: &Place, bytes: &[u8]) -> bool {
+    let read = || {
+        let mut file = place.open_regular(false).ok()?;
+        let mut copied = vec![0; bytes.len()];
+        file.read_exact(&mut copied).ok()?;
+        Some(copied == bytes)
+    };
+    read() == Some(true)
+}
+
+/// A fragment at one moment.
+struct TakenFragment {
+    /// Segments that never change again, and those of other recorders.
+    full: Vec<Fragment>,
+    /// The newest one, and what settling would append to it.
+    newest: Option<(Fragment, Vec<u8>)>,
+    /// The process has written records of its own after its ring was copied: what was open then is not known.
+    went_on: bool,
+    unreadable: Vec<String>,
+}
+
+impl TakenFragment {
+    fn of(stem: &Place, files: &[Input]) -> TakenFragment {
+        let opened = Opened::of(stem, files);
+        let failed = opened.failed.iter();
+        let unreadable =
+            failed.map(|(place, error)| format!("{}: {error}", place.path().display()));
+        let mut taken = TakenFragment {
+            full: Vec::new(),
+            newest: None,
+            went_on: false,
+            unreadable: unreadable.collect(),
+        };
+        // What the ring holds, and what came after it was copied, is in no segment that was full before.
+        let is_recent = |fragment: &Fragment| {
+            let header = fragment.header.as_ref();
+            header.map(|header| header.segment) >= opened.live
+        };
+        let owner = opened.ring.as_ref().and_then(nonce_of);
+        let dead = opened.dead;
+        let is_of_ring = |fragment: &Fragment| {
+            let header = fragment.header.as_ref();
+            owner.is_none() || header.map(|header| &header.nonce) == owner.as_ref()
+        };
+        let last = opened.fragments.iter().rposition(is_of_ring);
+        let mut recent = Vec::new();
+        for (at, fragment) in opened.fragments.into_iter().enumerate() {
+            if Some(at) == last || is_recent(&fragment) && is_of_ring(&fragment) {
+                recent.push(fragment);
+            } else {
+                taken.full.push(fragment);
+            }
+        }
+        let newest = recent.last().and_then(|newest| newest.header.as_ref());
+        let was_dead = newest.is_some_and(|header| dead == Some(recorder_key(header)));
+        let mut recording = Recording::new(recent, opened.ring_place, opened.ring, was_dead);
+        let tail;
+        (tail, taken.went_on) = tail_of(&recording);
+        taken.newest = recording.fragments.pop().map(|newest| (newest, tail));
+        taken.full.append(&mut recording.fragments);
+        taken
+    }
+}
+
+fn nonce_of(ring: &RingFile) -> Option<String> {
+    match ring {
+        RingFile::Read(ring, _) => Some(format!("{:016x}", ring.nonce)),
+        RingFile::Absent | RingFile::Bad(_) => None,
+    }
+}
+
+/// Returns true if the process of a recording was running when its ring was copied. A process of another host or pid namespace is running if its fragment is locked.
+fn is_running(recording: &Recording) -> bool {
+    let place = recording.fragments.last().and_then(Fragment::place);
+    let is_locked = || place.is_some_and(|place| is_locked(&place));
+    let header = recording.header().filter(|_| !recording.was_dead);
+    header.is_some_and(|header| is_alive_here(header).unwrap_or_else(is_locked))
+}
+
+/// What settling would append to the newest segment, and whether that goes beyond the ring already.
+fn tail_of(recording: &Recording) -> (Vec<u8>, bool) {
+    let pieces: Vec<_> = recording
+        .fragments
+        .iter()
+        .map(|fragment| split(fragment.content.bytes()))
+        .collect();
+    let (Some(header), Some(last)) = (recording.header(), recording.fragments.last()) else {
+        return (Vec::new(), false);
+    };
+    let assembly = recording.assemble(&pieces);
+    let parts: Vec<Part> = assembly.parts(recording.fragments.len() - 1).collect();
+    let summary = summarize(last.content.bytes(), &parts);
+    let known = LastKnown {
+        last_ns: summary.last_ns().unwrap_or(0),
+        exit: None,
+        is_running: is_running(recording),
+    };
+    let tail = match &recording.ring {
+        Some((ring, _)) => blocks(header, ring, &assembly, known).map(|all| all.concat()),
+        None if known.is_running && !summary.ended => Some(end_line(header.pid, known, None)),
+        None => None,
+    };
+    (tail.unwrap_or_default(), assembly.beyond_ring)
+}
+
+/// Where the last whole line or block ends: what comes after it is being written.
+fn whole_end(bytes: &[u8]) -> usize {
+    let lines_end = line_start(bytes, bytes.len(), 0);
+    match split(&bytes[..lines_end]).last() {
+        Some((body, Piece::Broken(_))) => line_start(bytes, body.start - 1, 0),
+        _ => lines_end,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sa_format::{BlockHeader, block_sum};
+    use std::fs;
+
+    #[test]
+    fn a_copy_ends_with_its_last_whole_block() {
+        let body = b"{\"a\":1}\n{\"b\":2}\n";
+        let mut block = Vec::new();
+        let header = BlockHeader {
+            slot: 1,
+            generation: 0,
+            from: 0,
+            len: body.len() as u64,
+            sum: block_sum(1, 0, 0, body),
+        };
+        header.write(7, &mut block);
+        block.extend_from_slice(body);
+        let before = [b"first\n", &block[..]].concat();
+        for cut in 0..=block.len() {
+            let bytes = [&before[..], &block[..cut]].concat();
+            let whole = if cut == block.len() { &bytes } else { &before };
+            assert_eq!(whole_end(&bytes), whole.len(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn issue_19_a_fragment_that_is_cut_while_it_is_copied_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trace.5.jsonl");
+        fs::write(&path, "{\"ph\":\"i\",\"pid\":5,\"ts\":1}\n".repeat(5_000)).unwrap();
+        let folder = Folder::open(dir.path()).unwrap();
+        let input = Input::in_directory(folder.place("trace.5.jsonl"));
+        for is_cut in [false, true] {
+            let fragment = Fragment::open(&input).unwrap();
+            if is_cut {
+                fs::write(&path, "").unwrap();
+            }
+            let mut copy = Copy {
+                target: folder.make_folder(&is_cut.to_string(), &folder).unwrap(),
+                report: SnapshotReport::default(),
+            };
+            copy.newest_segment(&fragment, &[]).unwrap();
+            let told = copy.report.unreadable;
+            assert_eq!(told.len(), usize::from(is_cut), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn a_place_that_holds_a_run_already_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (run, out) = (dir.path().join("run"), dir.path().join("out"));
+        assert!(matches!(snapshot(&run, &out), Err(Error::NothingUsable(_))));
+        fs::create_dir_all(run.join(FRAGMENTS_DIR)).unwrap();
+        assert!(matches!(snapshot(&run, &out), Err(Error::NothingUsable(_))));
+        let mut file = fs::File::create(run.join(FRAGMENTS_DIR).join("trace.5.jsonl")).unwrap();
+        file.write_all(b"{\"ph\":\"i\",\"pid\":5,\"ts\":1}\n{\"ph\":\"i\"")
+            .unwrap();
+        let report = snapshot(&run, &out).unwrap();
+        assert_eq!((report.fragments, report.copied, report.bytes), (1, 1, 26));
+        assert!(matches!(snapshot(&run, &out), Err(Error::Write { .. })));
+    }
+}

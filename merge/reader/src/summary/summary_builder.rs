@@ -1,0 +1,311 @@
+//! What a stretch of lines holds, gathered line by line.
+
+use crate::event::counter;
+use crate::event::damage::Kind;
+use crate::event::line::{Event, parse_canonical};
+use crate::event::mend::{Repair, from_slice, mended_event};
+use crate::event::own_record::own_record;
+use crate::event::prefix_cache::{Fronts, Timed};
+use crate::event::scan::{Found, Part, general, lines};
+use crate::summary::chunk_summary::{Activity, ChunkSummary};
+use crate::summary::nesting::Nesting;
+use crate::summary::thread::thread_kind;
+use crate::summary::visitor::{CachedLine, ChunkVisitor};
+use sa_format::control::Switch;
+use sa_format::loss::LossRecord;
+use sa_format::{
+    Anchor, BlockHeader, End, Name, Phase, Reach, Record, RemovedStreams, TrackRecord,
+};
+use serde::Deserialize;
+use std::collections::HashMap;
+
+/// Sums up lines one by one.
+pub struct SummaryBuilder<V> {
+    pub(crate) summary: ChunkSummary,
+    /// Looks at the events, too.
+    visitor: Option<V>,
+    /// Whether it asks if the spans of each thread nest.
+    looks_at_nesting: bool,
+    phases: [u64; 256],
+    runs: Vec<ThreadRun>,
+    /// Where each thread's run stands.
+    places: HashMap<(i64, i64), usize>,
+    /// The run of the last event.
+    current: usize,
+    /// The run of the last event of each kind of threads: looking it up in the map takes as long as reading the event.
+    recent: [usize; 64],
+}
+
+/// What a thread has in a stretch of lines.
+struct ThreadRun {
+    thread: (i64, i64),
+    activity: Activity,
+    nesting: Nesting,
+}
+
+impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
+    /// Returns a builder that does not look at the nesting of spans.
+    pub fn new(visitor: Option<V>) -> Self {
+        SummaryBuilder {
+            summary: ChunkSummary::default(),
+            visitor,
+            looks_at_nesting: false,
+            phases: [0; 256],
+            runs: Vec::new(),
+            places: HashMap::new(),
+            current: 0,
+            recent: [0; 64],
+        }
+    }
+
+    /// One that also asks whether the spans of each thread nest.
+    pub(crate) fn of_spans(visitor: Option<V>) -> Self {
+        SummaryBuilder {
+            looks_at_nesting: true,
+            ..SummaryBuilder::new(visitor)
+        }
+    }
+
+    /// Lines that a checksum vouches for. Nearly all begin like one before.
+    pub(crate) fn trusted(&mut self, bytes: &'a [u8], part: Part) {
+        let mut fronts = Fronts::default();
+        if let Some(visitor) = &mut self.visitor {
+            visitor.enter(part);
+        }
+        for (line, at) in lines(bytes, part) {
+            if let Some((front, timed)) = fronts.find(line)
+                && self.count_alike(&front.known, &timed).is_some()
+            {
+                if let Some(visitor) = &mut self.visitor {
+                    visitor.cached(CachedLine {
+                        phase: front.known.0,
+                        timed,
+                        text: line,
+                        start: at,
+                        thread: self.runs[front.known.1].thread,
+                    });
+                }
+                continue;
+            }
+            let Some(event) = parse_canonical(line) else {
+                general(line, at, None, &mut |at, found| {
+                    self.summary.canonical = false;
+                    self.found(at, found);
+                });
+                continue;
+            };
+            self.event(&event);
+            fronts.keep(&event, || (event.phase, self.current));
+        }
+    }
+
+    /// Counts an event of a known phase and run; `None` if it needs a closer look.
+    #[inline(always)]
+    fn count_alike(&mut self, (phase, run): &(Phase, usize), timed: &Timed<'_>) -> Option<()> {
+        if timed.rest.last() != Some(&b'}') {
+            return None;
+        }
+        let dur_ns = match phase {
+            Phase::Complete => timed.dur_ns()?,
+            Phase::Instant if !timed.has_common_name() => return None,
+            Phase::Counter if !counter::ends_drawn(timed.rest) => return None,
+            Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => timed.flow_id().map(|_| 0)?,
+            _ => 0,
+        };
+        let run = self.runs.get_mut(*run)?;
+        run.activity.events += 1;
+        run.activity.see(timed.ts_ns, dur_ns);
+        if *phase == Phase::Complete && self.looks_at_nesting {
+            run.nesting.add((timed.ts_ns, timed.ts_ns + dur_ns));
+        }
+        self.phases[usize::from(phase.byte())] += 1;
+        Some(())
+    }
+
+    #[inline]
+    pub(crate) fn found(&mut self, at: usize, found: Found<'a>) {
+        match found {
+            Found::Event(event) => self.event(&event),
+            Found::Damage(kind) => self.damage(at, kind),
+        }
+    }
+
+    pub(crate) fn damage(&mut self, at: usize, kind: Kind) {
+        self.summary.odd = true;
+        self.summary.places.add(at as u64, kind);
+    }
+
+    /// Notes what has to be mended in an event.
+    #[cold]
+    fn mended(&mut self, event: &Event<'_>) {
+        self.summary.odd = true;
+        let repairs = mended_event(event.line, event.phase).map(|(_, repairs)| repairs);
+        self.summary.repairs.add_all(repairs.unwrap_or_default());
+        if event.fields.hidden {
+            self.summary.repairs.add(Repair::Name);
+        }
+    }
+
+    pub(crate) fn object(&mut self) {
+        self.summary.odd = true;
+        self.summary.objects += 1;
+    }
+
+    /// Adds an event.
+    #[inline]
+    pub fn event(&mut self, event: &Event<'a>) {
+        self.summary.odd |= event.fields.repeated | event.fields.bind_id.is_some();
+        if event.fields.is_mended() {
+            self.mended(event);
+        }
+        if event.is_metadata() && !self.metadata(event) {
+            return;
+        }
+        self.phases[usize::from(event.phase.byte())] += 1;
+        self.count(event);
+        match event.phase {
+            Phase::Instant | Phase::LegacyInstant
+                if event.name() == LossRecord::NAME.as_bytes() =>
+            {
+                self.loss(event);
+            }
+            Phase::Instant if event.name() == Reach::NAME.as_bytes() => self.reach(event),
+            Phase::Instant if event.name() == Switch::NAME.as_bytes() => {
+                self.summary.switch = Switch::parse(event.line).or(self.summary.switch.take());
+            }
+            Phase::Begin if event.is_unfinished() => self.summary.unfinished += 1,
+            _ => {}
+        }
+        if let Some(visitor) = &mut self.visitor {
+            visitor.event(event);
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, event: &Event<'_>) {
+        let looks_at_nesting = self.looks_at_nesting;
+        let run = self.run((event.pid, event.tid));
+        run.activity.events += 1;
+        if event.is_metadata() {
+            return;
+        }
+        run.activity.see(event.ts_ns, event.dur_ns);
+        if !looks_at_nesting {
+            return;
+        }
+        match event.phase {
+            Phase::Complete => run.nesting.add((event.ts_ns, event.ts_ns + event.dur_ns)),
+            Phase::Begin if event.is_unfinished() => run.nesting.add_unfinished(event.ts_ns),
+            // Which begin an end belongs to is seen only in the order of times.
+            Phase::Begin | Phase::End => run.nesting.give_up(),
+            _ => {}
+        }
+    }
+
+    #[inline(always)]
+    fn run(&mut self, thread: (i64, i64)) -> &mut ThreadRun {
+        let recent = &mut self.recent[thread_kind(thread)];
+        let is_same = |run: &ThreadRun| run.thread == thread;
+        if !self.runs.get(*recent).is_some_and(is_same) {
+            *recent = *self.places.entry(thread).or_insert_with(|| {
+                self.runs.push(ThreadRun {
+                    thread,
+                    activity: Activity::default(),
+                    nesting: Nesting::default(),
+                });
+                self.runs.len() - 1
+            });
+        }
+        self.current = *recent;
+        &mut self.runs[self.current]
+    }
+
+    /// Reads a metadata record; tells whether it is shown.
+    fn metadata(&mut self, event: &Event<'_>) -> bool {
+        match own_record(event) {
+            Some(End::NAME) => {
+                self.summary.ended = true;
+                if let Some(end) = End::parse(event.line) {
+                    self.summary.open = end.open.or(self.summary.open);
+                    self.summary.exit = end.exit.or(self.summary.exit.take());
+                    self.summary.was_running |= end.running;
+                }
+            }
+            Some(BlockHeader::NAME) => self.summary.odd = true,
+            Some(RemovedStreams::NAME) => self.removed(event),
+            Some(TrackRecord::NAME) => {
+                let track = TrackRecord::parse(event.line);
+                let track = track.map(|track| ((event.pid, event.tid), track));
+                self.summary.tracks.extend(track);
+            }
+            Some(Anchor::NAME) => self.summary.anchors.extend(Anchor::parse(event.line)),
+            Some(_) => {}
+            None => {
+                self.name(event);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Positions that went with removed segments.
+    fn removed(&mut self, event: &Event<'_>) {
+        let streams = RemovedStreams::parse(event.line).map(|removed| removed.streams);
+        let streams = streams.unwrap_or_default();
+        let explained = streams
+            .into_iter()
+            .map(|(slot, generation, to)| ((slot, generation), 0..to));
+        self.summary.explained.extend(explained);
+    }
+
+    fn name(&mut self, event: &Event<'_>) {
+        #[derive(Deserialize)]
+        struct NameLine {
+            args: Name<'static>,
+        }
+        let parse = || from_slice::<NameLine>(event.line).map(|line| line.args.name.into_owned());
+        match event.name() {
+            b"process_name" => self
+                .summary
+                .process_names
+                .extend(parse().map(|name| (event.pid, name))),
+            b"thread_name" => self
+                .summary
+                .thread_names
+                .extend(parse().map(|name| ((event.pid, event.tid), name))),
+            _ => self.summary.hints.take(event),
+        }
+    }
+
+    fn reach(&mut self, event: &Event<'_>) {
+        let reach = Reach::parse(event.line).map(|reach| (event.pid, reach));
+        self.summary.reach.extend(reach);
+    }
+
+    fn loss(&mut self, event: &Event<'_>) {
+        let Some(record) = LossRecord::parse(event.line) else {
+            return;
+        };
+        self.summary.stopped |= record.stopped;
+        self.summary.lost_events = (self.summary.lost_events).saturating_add(record.lost_events());
+        self.summary.explained.extend(record.positions());
+        self.summary.losses.add(event, &record);
+    }
+
+    /// Returns what the lines hold.
+    pub fn finish(mut self) -> ChunkSummary {
+        if let Some(visitor) = self.visitor {
+            visitor.merge();
+        }
+        for run in self.runs {
+            self.summary.threads.insert(run.thread, run.activity);
+            if run.nesting.has_spans() {
+                self.summary.nestings.push((run.thread, run.nesting));
+            }
+        }
+        let counts = Phase::ALL.map(|phase| (phase, self.phases[usize::from(phase.byte())]));
+        let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+        self.summary.phases = counts.collect();
+        self.summary
+    }
+}

@@ -1,0 +1,47 @@
+//! What else may look at the events of the first pass, so that they are read once.
+
+use crate::event::line::Event;
+use crate::event::prefix_cache::Timed;
+use crate::event::scan::Part;
+use sa_format::Phase;
+
+/// A line that begins like an earlier one, which says what its event is.
+#[derive(Clone, Copy)]
+pub struct CachedLine<'a> {
+    /// Its phase.
+    pub phase: Phase,
+    /// Its time, and what stands behind that.
+    pub timed: Timed<'a>,
+    /// The line without its newline.
+    pub text: &'a [u8],
+    /// Where it begins in the bytes of its source.
+    pub start: usize,
+    /// Process and thread, as recorded.
+    pub thread: (i64, i64),
+}
+
+/// Looks at the events of one chunk; those of a part come in order.
+pub trait ChunkVisitor<'a> {
+    /// Begins with a part that a checksum vouches for.
+    fn enter(&mut self, part: Part);
+
+    /// Takes an event.
+    fn event(&mut self, event: &Event<'a>);
+
+    /// Takes an event whose line begins like an earlier one of the part that was entered.
+    fn cached(&mut self, line: CachedLine<'a>);
+
+    /// Hands over what was found.
+    fn merge(self);
+}
+
+/// Looks at nothing.
+impl ChunkVisitor<'_> for () {
+    fn enter(&mut self, _: Part) {}
+
+    fn event(&mut self, _: &Event<'_>) {}
+
+    fn cached(&mut self, _: CachedLine<'_>) {}
+
+    fn merge(self) {}
+}

@@ -1,0 +1,149 @@
+//! Who records in a run directory, and how much so far: what a status shows, without merging.
+//!
+//! [`processes`] reads headers only. [`RunProcess::contents`] reads the rest and counts it with the merge's own first pass, so that both always agree.
+//! [`find_runs`] finds the run that a directory means.
+
+mod contents;
+mod found_runs;
+
+pub use crate::fragment::liveness::{has_exclusive_lock, is_alive_here};
+pub use contents::{Contents, Known};
+pub use found_runs::{FoundRuns, find_live_run, find_runs};
+
+use crate::base::folder::Place;
+use crate::error::Error;
+use crate::event::scan::line_start;
+use crate::fragment::file::{own_records, read_header, ring_place};
+use crate::fragment::input::Runs;
+use crate::fragment::input::{self, Input, Inputs};
+use crate::fragment::liveness::is_locked;
+use crate::fragment::load::{by_stem, list};
+use memchr::memmem;
+use sa_format::{End, FragmentHeader, Record};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// The record of a clean end is not longer.
+const END_BYTES: u64 = 512;
+
+/// A process of a run and where it records.
+#[derive(Clone, Debug)]
+pub struct RunProcess {
+    /// What its fragments' headers say; that of the first one.
+    pub header: FragmentHeader,
+    /// Its fragments, sorted.
+    pub fragments: Vec<PathBuf>,
+    /// The same, in the folder that was open when they were found.
+    files: Vec<Input>,
+}
+
+/// Finds the processes of the newest run of a directory, those of the main process first, then by pid. Fragments without a header, of other
+/// programs, are left out.
+///
+/// # Errors
+/// [`Error::NothingUsable`] if the directory cannot be read or holds no fragment with a header.
+pub fn processes(directory: &Path) -> Result<Vec<RunProcess>, Error> {
+    let found = input::find(&[directory.to_owned()], &Runs::Newest);
+    let mut processes: BTreeMap<_, RunProcess> = BTreeMap::new();
+    for file in &found.files {
+        let front = file.place.read_front(false).unwrap_or_default();
+        let Some(header) = read_header(&front) else {
+            continue;
+        };
+        let identity = (
+            !header.main,
+            header.host.clone(),
+            header.boot_id.clone(),
+            header.pid_ns,
+            header.pid,
+            header.start_time,
+        );
+        let process = processes.entry(identity).or_insert_with(|| RunProcess {
+            header: header.clone(),
+            fragments: Vec::new(),
+            files: Vec::new(),
+        });
+        process.header.complete_with(&header);
+        process.fragments.push(file.place.path().to_owned());
+        process.files.push(Input::in_directory(file.place.clone()));
+    }
+    if processes.is_empty() {
+        return Err(Error::NothingUsable(why_none(directory, &found)));
+    }
+    Ok(processes.into_values().collect())
+}
+
+fn why_none(directory: &Path, found: &Inputs) -> String {
+    if let Some((path, why)) = found.unreadable.first() {
+        return format!("{}: {why}", path.display());
+    }
+    let directory = directory.display();
+    match found.files.len() {
+        0 => format!(
+            "{directory}: expected a run directory (fragments/trace.*.jsonl), found no fragment"
+        ),
+        files => format!(
+            "{directory}: expected fragments of sa-recorder, found {files} without its header"
+        ),
+    }
+}
+
+impl RunProcess {
+    /// Whether it is alive. Where that cannot be seen (another host, another pid namespace), whether one of its fragments is locked.
+    pub fn is_alive(&self) -> bool {
+        // It may have gone on to its next segment since its fragments were listed.
+        let is_owned = || {
+            let mut now = self
+                .stems()
+                .into_iter()
+                .filter_map(|stem| list(&stem))
+                .flatten();
+            now.any(|file| is_locked(&file.place))
+        };
+        is_alive_here(&self.header).unwrap_or_else(is_owned)
+    }
+
+    fn stems(&self) -> BTreeSet<Place> {
+        by_stem(&self.files).into_keys().collect()
+    }
+
+    /// Whether it is alive and has not ended its recording.
+    pub fn is_recording(&self) -> bool {
+        let written = |file: &&Input| {
+            let status = file.place.status().ok();
+            status.map(|status| (status.st_mtime, status.st_mtime_nsec))
+        };
+        let last = self.files.iter().max_by_key(written);
+        self.is_alive() && !last.is_some_and(|file| ends_with_end(&file.place).unwrap_or(false))
+    }
+
+    /// Whether one of its latest records about itself holds this text, flushed or not: a look at its ring, however much it records. `None`
+    /// without a ring.
+    pub fn has_told(&self, text: &[u8]) -> Option<bool> {
+        let rings = self.files.iter().filter_map(|file| ring_place(&file.place));
+        let rings: BTreeSet<_> = rings.collect();
+        let records: Vec<_> = rings.iter().filter_map(own_records).collect();
+        let finder = memmem::Finder::new(text);
+        (!records.is_empty()).then(|| records.iter().any(|bytes| finder.find(bytes).is_some()))
+    }
+
+    /// Returns what it is called until it names itself.
+    pub fn default_name(&self) -> Cow<'_, str> {
+        self.header.default_name()
+    }
+}
+
+/// Whether the last record of a fragment is that of a clean end.
+fn ends_with_end(fragment: &Place) -> io::Result<bool> {
+    let file = fragment.open_regular(false)?;
+    let len = file.metadata()?.len();
+    let tail_bytes = len.min(END_BYTES);
+    let mut tail = vec![0; usize::try_from(tail_bytes).unwrap_or(0)];
+    file.read_exact_at(&mut tail, len - tail_bytes)?;
+    let line = tail.trim_ascii_end();
+    let line = &line[line_start(line, line.len(), 0)..];
+    Ok(End::parse(line).is_some())
+}

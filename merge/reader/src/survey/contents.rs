@@ -1,0 +1,299 @@
+//! Contents of the fragments and rings of one process, counted in the same way as by a merge.
+
+use super::RunProcess;
+use crate::event::line::parse_canonical;
+use crate::event::scan::Part;
+use crate::fragment::blocks::{Piece, split};
+use crate::fragment::exit::Exit;
+use crate::fragment::file::Fragment;
+use crate::fragment::load::{Opened, by_stem, recordings};
+use crate::fragment::recording::Recording;
+use crate::summary::chunk_summary::ChunkSummary;
+use crate::summary::gaps::{gap_records, missing};
+use crate::summary::summarize::summarize;
+use rayon::prelude::*;
+use sa_format::control::Switch;
+use sa_format::{Anchor, Reach};
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::ops::Range;
+
+/// Parts of a fragment that one worker counts at a time.
+const SHARE_PARTS: usize = 64;
+
+/// Recorded events and losses of a process, and its own records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Segments of its fragments.
+    pub segments: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Events in its fragments and rings, as many as a merge shows: names and unfinished spans are among them.
+    pub events: u64,
+    /// Lost events, by cause, and for `children_refused` the number of processes that could not record. Of `gap` there were at least so many.
+    pub lost: BTreeMap<String, u64>,
+    /// The name it gave itself last.
+    pub name: Option<String>,
+    /// Calls of the process that the preload library sees.
+    pub reach: Option<Reach>,
+    /// Its first reading of both clocks.
+    pub began: Option<Anchor>,
+    /// End of its latest event, in ns of the monotonic clock of its time namespace.
+    pub last_ns: Option<u64>,
+    /// Its last switch.
+    pub switch: Option<Switch>,
+    /// True if it ended recording itself.
+    pub ended: bool,
+    /// True if this is a snapshot, and the process was running when it was taken.
+    pub was_running: bool,
+    /// True if a ring is left.
+    pub ring: bool,
+    /// Spans that are open, if a ring is left; of a dead process whose ring was settled, those that were.
+    pub open_spans: Option<u64>,
+    /// How the process ended, if whoever settled its fragment knew.
+    pub exit: Option<Exit>,
+}
+
+/// The blocks and lines of a segment.
+type Pieces = Vec<(Range<usize>, Piece)>;
+
+/// Full segments, which never change again: repeated looks read only the newest one.
+#[derive(Default)]
+pub struct Known {
+    /// By nonce, segment and length.
+    segments: HashMap<(String, u32, usize), KnownSegment>,
+}
+
+struct KnownSegment {
+    pieces: Pieces,
+    summary: Option<ChunkSummary>,
+}
+
+impl Known {
+    /// Returns the entry of a segment, or `None` if the segment may still grow or has no header.
+    fn entry(&mut self, fragment: &Fragment, is_full: bool) -> Option<&mut KnownSegment> {
+        let header = fragment.header.as_ref().filter(|_| is_full)?;
+        let bytes = fragment.content.bytes();
+        let key = (header.nonce.clone(), header.segment, bytes.len());
+        let split = || KnownSegment {
+            pieces: split(bytes),
+            summary: None,
+        };
+        Some(self.segments.entry(key).or_insert_with(split))
+    }
+
+    fn pieces(&mut self, fragment: &Fragment, is_full: bool) -> Pieces {
+        let known = self.entry(fragment, is_full);
+        let known = known.map(|known| known.pieces.clone());
+        known.unwrap_or_else(|| split(fragment.content.bytes()))
+    }
+
+    /// Sums up what a merge shows of a recording.
+    fn summary(&mut self, recording: &Recording) -> ChunkSummary {
+        let fragments = || recording.fragments.iter().enumerate();
+        // What a segment says of removed ones counts until a newer one says it.
+        let is_full = |at: usize| {
+            let newer = &recording.fragments[at + 1..];
+            let is_final = recording.fragments[at].removal.is_none();
+            !newer.is_empty() && (is_final || newer.iter().any(|newer| newer.removal.is_some()))
+        };
+        let pieces: Vec<Pieces> = fragments()
+            .map(|(at, fragment)| self.pieces(fragment, is_full(at)))
+            .collect();
+        let assembly = recording.assemble(&pieces);
+        let mut all = ChunkSummary::default();
+        for (at, fragment) in fragments() {
+            let sum_up = || {
+                let parts: Vec<Part> = assembly.parts(at).collect();
+                summarize_shared(fragment.content.bytes(), &parts)
+            };
+            all.append(match self.entry(fragment, is_full(at)) {
+                Some(known) => known.summary.get_or_insert_with(sum_up).clone(),
+                None => sum_up(),
+            });
+        }
+        let mut add_lines = |lines: &[u8]| all.append(summarize(lines, &[Part::all_of(lines)]));
+        add_lines(&assembly.loss_lines);
+        add_lines(&assembly.open_lines);
+        if let Some((ring, _)) = &recording.ring {
+            for (slot, parts) in &assembly.tail {
+                all.append(summarize(&ring.slots[*slot].bytes, parts));
+            }
+            let open = memchr::memchr_iter(b'\n', &assembly.open_lines).count();
+            all.open = all.open.or((!all.ended).then_some(open as u64));
+        }
+        // A merge adds a record for each loss that no record explains.
+        let missing = missing(&assembly, &all.explained, all.stopped);
+        let lines = gap_records(recording, &missing, all.range_ns(), None);
+        all.append(summarize(&lines, &[Part::all_of(&lines)]));
+        all
+    }
+}
+
+/// Sums up the parts of a segment, in parallel.
+fn summarize_shared(bytes: &[u8], parts: &[Part]) -> ChunkSummary {
+    let shares = parts.par_chunks(SHARE_PARTS);
+    let summaries = shares.map(|parts| summarize(bytes, parts));
+    summaries.reduce(ChunkSummary::default, |mut sum, later| {
+        sum.append(later);
+        sum
+    })
+}
+
+impl RunProcess {
+    /// Counts what the process has recorded so far.
+    ///
+    /// # Errors
+    /// When a fragment cannot be read.
+    pub fn contents(&self, known: &mut Known) -> io::Result<Contents> {
+        let mut contents = Contents::default();
+        for (stem, files) in by_stem(&self.files) {
+            let mut opened = Opened::of(&stem, &files);
+            if let Some((_, error)) = opened.failed.pop() {
+                return Err(error);
+            }
+            for recording in recordings(opened) {
+                let summary = known.summary(&recording);
+                contents.add(&recording, summary);
+            }
+        }
+        Ok(contents)
+    }
+}
+
+impl Contents {
+    /// Adds a recording of the process, which comes after those before.
+    fn add(&mut self, recording: &Recording, mut summary: ChunkSummary) {
+        let lens = recording
+            .fragments
+            .iter()
+            .map(|of| of.content.bytes().len());
+        self.segments += recording.fragments.len();
+        self.bytes += lens.sum::<usize>() as u64;
+        self.ring |= recording.ring.is_some() || recording.bad_ring.is_some();
+        self.events += summary.events();
+        for ((_, _, cause), loss) in summary.losses.iter() {
+            let lost = self.lost.entry(cause.clone()).or_default();
+            *lost = lost.saturating_add(loss.events.saturating_add(loss.processes));
+        }
+        let pid = recording.header().map_or(0, |header| header.pid.into());
+        self.name = summary.process_names.remove(&pid).or(self.name.take());
+        self.reach = summary.reach.remove(&pid).or(self.reach.take());
+        self.began = self.began.or_else(|| began(recording, &summary));
+        let last_ns = summary.last_ns().and_then(|ns| u64::try_from(ns).ok());
+        self.last_ns = self.last_ns.max(last_ns);
+        self.switch = summary.switch.or(self.switch.take());
+        // A reader wrote the record of the end of any other process.
+        self.ended |= summary.ended && summary.open.is_none() && !summary.was_running;
+        self.was_running |= summary.was_running;
+        self.exit = summary.exit.or(self.exit.take());
+        if let Some(open) = summary.open {
+            *self.open_spans.get_or_insert(0) += open;
+        }
+    }
+}
+
+/// Returns the first reading of both clocks, or what it would have been in the first segment if that is removed.
+fn began(recording: &Recording, summary: &ChunkSummary) -> Option<Anchor> {
+    let first = recording.fragments.first()?;
+    let mut anchor = first.begin.or(summary.anchors.first().copied())?;
+    let removal = |fragment: &Fragment| {
+        let line = fragment.removal.as_ref()?.line.clone();
+        let event = parse_canonical(fragment.content.bytes()[line].trim_ascii_end())?;
+        u64::try_from(event.ts_ns).ok()
+    };
+    let newest = recording.fragments.iter().rev().find_map(removal);
+    if let Some(began_ns) = newest {
+        let since_ns = anchor.monotonic_ns.saturating_sub(began_ns);
+        anchor.monotonic_ns -= since_ns;
+        anchor.realtime_ns = anchor.realtime_ns.saturating_sub(since_ns);
+    }
+    Some(anchor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::sample::header;
+    use crate::survey::processes;
+    use sa_format::{BlockHeader, FragmentHeader, Record, block_sum};
+
+    const SPANS: &str = r#"{"ph":"M","pid":7,"tid":8,"name":"thread_name","args":{"name":"t"}}
+{"ph":"X","pid":7,"tid":8,"ts":1.000,"dur":2.000,"name":"a","cat":"c"}
+{"ph":"X","pid":7,"tid":8,"ts":5.000,"dur":2.500,"name":"a","cat":"c"}
+"#;
+    const OWN: &str = r#"{"ph":"M","pid":7,"tid":7,"name":"process_name","args":{"name":"old"}}
+{"ph":"M","pid":7,"tid":7,"name":"process_name","args":{"name":"new"}}
+{"ph":"i","pid":7,"tid":7,"ts":3.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{"cause":"busy","events":4}}
+{"ph":"i","pid":7,"tid":7,"ts":4.000,"s":"p","name":"sa_switch","cat":"sa_profile","args":{"levels":[],"cause":"stop","control":"0123456789abcdef"}}
+{"ph":"M","pid":7,"tid":7,"name":"sa_end","args":{"monotonic_ns":9}}
+"#;
+
+    fn block(slot: u32, from: u64, lines: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        BlockHeader {
+            slot,
+            generation: 0,
+            from,
+            len: lines.len() as u64,
+            sum: block_sum(slot, 0, from, lines.as_bytes()),
+        }
+        .write(7, &mut out);
+        out.extend_from_slice(lines.as_bytes());
+        out
+    }
+
+    /// Returns the contents of a process with these segments, each without its header.
+    fn contents(segments: &[(u32, Vec<u8>)]) -> Contents {
+        let dir = tempfile::tempdir().unwrap();
+        for (segment, body) in segments {
+            let header = FragmentHeader {
+                segment: *segment,
+                ..header(7)
+            };
+            let name = match segment {
+                0 => "trace.7.jsonl".to_owned(),
+                segment => format!("trace.7.s{segment}.jsonl"),
+            };
+            let bytes = [header.line(7), body.clone()].concat();
+            std::fs::write(dir.path().join(name), bytes).unwrap();
+        }
+        let found = processes(dir.path()).unwrap();
+        found[0].contents(&mut Known::default()).unwrap()
+    }
+
+    #[test]
+    fn events_are_counted_and_own_records_read() {
+        let body = [block(1, 0, SPANS), b"\n\n\n".to_vec(), block(0, 0, OWN)].concat();
+        let contents = contents(&[(0, body)]);
+        assert_eq!((contents.events, contents.last_ns), (7, Some(7_500)));
+        assert_eq!(contents.lost, BTreeMap::from([("busy".to_owned(), 4)]));
+        assert_eq!(contents.name.as_deref(), Some("new"));
+        let switch = contents.switch.unwrap();
+        assert_eq!(switch.control.as_deref(), Some("0123456789abcdef"));
+        assert!(contents.ended);
+    }
+
+    #[test]
+    fn of_removed_segments_the_newest_record_counts() {
+        let segment = |anchor: u64, events: u64, first: u32| {
+            format!(
+                r#"{{"ph":"M","pid":7,"tid":7,"name":"sa_anchor","args":{{"monotonic_ns":{anchor},"realtime_ns":1{anchor},"uncertainty_ns":9}}}}
+{{"ph":"M","pid":7,"tid":7,"name":"sa_removed","args":{{"first":{first},"events":{events},"streams":[]}}}}
+{{"ph":"i","pid":7,"tid":7,"ts":2.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{{"cause":"disk_bound","events":{events},"first":{first}}}}}
+"#
+            )
+        };
+        let segments =
+            [(2, 5000, 10, 1), (3, 7000, 25, 2)].map(|(number, anchor, events, first)| {
+                (number, segment(anchor, events, first).into_bytes())
+            });
+        let contents = contents(&segments);
+        assert_eq!(
+            contents.lost,
+            BTreeMap::from([("disk_bound".to_owned(), 25)])
+        );
+        let began = contents.began.unwrap();
+        assert_eq!((began.monotonic_ns, began.realtime_ns), (2000, 12000));
+    }
+}

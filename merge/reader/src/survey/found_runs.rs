@@ -1,0 +1,448 @@
+//! Which run a directory means: one in the directory itself, or one of the folders that `sa-profile run` made there.
+
+use super::{RunProcess, processes};
+use crate::base::folder::Folder;
+use crate::error::Error;
+use crate::fragment::file::read_header;
+use crate::fragment::input;
+use crate::fragment::input::Runs;
+use sa_format::{FRAGMENTS_DIR, PREVIOUS_DIR, is_run_folder_name};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Maximum number of runs that are named.
+const NAMED: usize = 8;
+/// Description of the run that `--previous` takes.
+const BEFORE: &str = "the run before the newest";
+
+/// The runs that a directory led to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundRuns {
+    /// Directories with the runs, never empty.
+    pub paths: Vec<PathBuf>,
+    /// The wanted runs of these directories.
+    pub runs: Runs,
+    /// The runs that were chosen, in words for stderr. Empty if the user named a directory and its newest run is taken, or named the run.
+    pub notices: Vec<String>,
+}
+
+/// Finds the wanted runs of paths. A directory leads to its own run or to the newest one that `sa-profile run` made in it; fragments, traces and
+/// patterns stay as they are.
+///
+/// If the user named the paths (`are_named`), a run in a directory wins over those in its folders, and earlier runs are looked for in the directory only.
+/// Otherwise the newest run wins, and the directory and its folders are searched for earlier ones.
+///
+/// # Errors
+/// [`Error::NothingUsable`] if a directory has no such run, [`Error::Usage`] if the run before the newest is unknown.
+pub fn find_runs(paths: &[PathBuf], are_named: bool, runs: &Runs) -> Result<FoundRuns, Error> {
+    let mut all = FoundRuns {
+        paths: Vec::new(),
+        runs: runs.clone(),
+        notices: Vec::new(),
+    };
+    for (nth, path) in paths.iter().enumerate() {
+        let search = RunSearch {
+            directory: path,
+            is_named: are_named,
+        };
+        let found = match path.is_dir() {
+            true => search.find(runs)?,
+            false => search.as_named(runs),
+        };
+        if nth > 0 && found.runs != all.runs {
+            return Err(Error::Usage(format!(
+                "{}: expected the directory of one run, because another path is one",
+                path.display()
+            )));
+        }
+        all.paths.extend(found.paths);
+        all.notices.extend(found.notices);
+        all.runs = found.runs;
+    }
+    Ok(all)
+}
+
+/// Finds the newest run with a process that records, in a directory or its folders. A run in a directory that the user named (`is_named`) is taken,
+/// live or not.
+///
+/// # Errors
+/// [`Error::NothingUsable`] if no run is found.
+pub fn find_live_run(directory: &Path, is_named: bool) -> Result<FoundRuns, Error> {
+    let search = RunSearch {
+        directory,
+        is_named,
+    };
+    search.find_live()
+}
+
+/// A directory in which runs are looked for.
+#[derive(Clone, Copy, Debug)]
+struct RunSearch<'a> {
+    directory: &'a Path,
+    is_named: bool,
+}
+
+/// A directory with a run.
+struct Candidate {
+    directory: PathBuf,
+    /// Wall time at which its earliest process began to record, in ns.
+    began_ns: u64,
+    processes: Vec<RunProcess>,
+}
+
+impl Candidate {
+    /// Looks into the directory itself.
+    fn read(directory: &Path, runs: &Runs) -> Option<Candidate> {
+        let files = input::find(&[directory.to_owned()], runs).files;
+        let began_ns = files.iter().map(|file| input::began_ns(&file.place)).min();
+        Some(Candidate {
+            directory: directory.to_owned(),
+            began_ns: began_ns?,
+            // Fragments of other recorders name no process.
+            processes: processes(directory).unwrap_or_default(),
+        })
+    }
+
+    /// Says that a run in the directory is taken, which is not its newest.
+    fn words(&self, which: &str) -> String {
+        let ids: Vec<_> = run_ids(&self.directory, &Runs::Previous)
+            .into_iter()
+            .collect();
+        let (ids, directory) = (ids.join(", "), self.directory.display());
+        format!("taking run {ids} in {directory}, {which}")
+    }
+
+    fn is_live(&self) -> bool {
+        self.processes.iter().any(RunProcess::is_recording)
+    }
+}
+
+impl RunSearch<'_> {
+    fn find(self, runs: &Runs) -> Result<FoundRuns, Error> {
+        let Some(all) = self.candidates() else {
+            return Ok(self.in_directory(runs));
+        };
+        let Some(newest) = all.first() else {
+            return Err(self.none("expected a run"));
+        };
+        match runs {
+            Runs::Newest | Runs::InPlace => Ok(FoundRuns {
+                runs: runs.clone(),
+                ..found(newest, "the newest run")
+            }),
+            Runs::Previous => self.previous(newest, all.get(1)),
+            Runs::All => {
+                let folders = all.into_iter().map(|candidate| candidate.directory);
+                let folders = folders.filter(|folder| folder != self.directory);
+                let own = self.directory.to_owned();
+                let paths: Vec<PathBuf> = std::iter::once(own).chain(folders).collect();
+                Ok(FoundRuns {
+                    notices: vec![self.all_words(&paths)],
+                    paths,
+                    runs: Runs::All,
+                })
+            }
+            Runs::Named(_) => match all.iter().find(|one| has_fragments(&one.directory, runs)) {
+                Some(with_run) => Ok(FoundRuns {
+                    runs: runs.clone(),
+                    ..found(with_run, "which has this run")
+                }),
+                None => Ok(self.as_named(runs)),
+            },
+        }
+    }
+
+    /// Returns what is wanted of the runs in the directory itself.
+    fn in_directory(self, runs: &Runs) -> FoundRuns {
+        let own = std::slice::from_ref(&self.directory);
+        let notice = match runs {
+            Runs::Previous => {
+                let previous = Candidate::read(self.directory, runs);
+                previous.map(|previous| previous.words(BEFORE))
+            }
+            Runs::All => Some(self.all_words(own)),
+            Runs::Newest | Runs::InPlace | Runs::Named(_) => None,
+        };
+        FoundRuns {
+            notices: notice.into_iter().collect(),
+            ..self.as_named(runs)
+        }
+    }
+
+    /// Returns the run before the newest: the one before it in the same directory, or the newest of another directory, whichever began later.
+    fn previous(self, newest: &Candidate, other: Option<&Candidate>) -> Result<FoundRuns, Error> {
+        let same = Candidate::read(&newest.directory, &Runs::Previous);
+        let began_ns = other.map_or(0, |other| other.began_ns);
+        match (same.filter(|same| same.began_ns > began_ns), other) {
+            (Some(same), _) => Ok(FoundRuns {
+                paths: vec![newest.directory.clone()],
+                runs: Runs::Previous,
+                notices: vec![same.words(BEFORE)],
+            }),
+            (None, Some(other)) => Ok(found(other, BEFORE)),
+            (None, None) => Err(self.none("expected a run before the newest")),
+        }
+    }
+
+    /// Says that all runs in these directories are taken, and names them.
+    fn all_words(self, directories: &[impl AsRef<Path>]) -> String {
+        let of_one = |directory: &Path| run_ids(directory, &Runs::All);
+        let ids = directories.iter().flat_map(|path| of_one(path.as_ref()));
+        let ids: BTreeSet<String> = ids.collect();
+        let mut words: Vec<String> = ids.iter().rev().take(NAMED).cloned().collect();
+        if let Some(more) = ids.len().checked_sub(NAMED).filter(|more| *more > 0) {
+            words.push(format!("and {more} more"));
+        }
+        let (directory, words) = (self.directory.display(), words.join(", "));
+        format!("taking all runs in {directory}: {words}")
+    }
+
+    fn find_live(self) -> Result<FoundRuns, Error> {
+        let Some(all) = self.candidates() else {
+            return Ok(self.as_named(&Runs::Newest));
+        };
+        if let Some(live) = all.iter().find(|candidate| candidate.is_live()) {
+            return Ok(FoundRuns {
+                paths: vec![live.directory.clone()],
+                runs: Runs::Newest,
+                notices: vec![notice(&live.directory, "the newest live run")],
+            });
+        }
+        let Some(newest) = all.first() else {
+            return Err(self.none("expected a live run"));
+        };
+        Err(Error::NothingUsable(format!(
+            "{}: expected a live run, found none that a process still records; the newest is {}",
+            self.directory.display(),
+            newest.directory.display()
+        )))
+    }
+
+    /// The directories with runs, newest first. `None` if the directory itself is meant.
+    fn candidates(self) -> Option<Vec<Candidate>> {
+        if self.is_named && has_fragments(self.directory, &Runs::Newest) {
+            return None;
+        }
+        let mut all = run_folders(self.directory);
+        if self.is_named && all.is_empty() {
+            return None;
+        }
+        all.extend(Candidate::read(self.directory, &Runs::Newest));
+        all.sort_by(|one, other| {
+            let key = |candidate: &Candidate| (candidate.began_ns, candidate.directory.clone());
+            key(other).cmp(&key(one))
+        });
+        Some(all)
+    }
+
+    fn as_named(self, runs: &Runs) -> FoundRuns {
+        FoundRuns {
+            paths: vec![self.directory.to_owned()],
+            runs: runs.clone(),
+            notices: Vec::new(),
+        }
+    }
+
+    fn none(self, expected: &str) -> Error {
+        Error::NothingUsable(format!(
+            "{}: {expected}, found none: sa-profile run -- COMMAND records one",
+            self.directory.display()
+        ))
+    }
+}
+
+fn has_fragments(directory: &Path, runs: &Runs) -> bool {
+    let found = input::find(&[directory.to_owned()], runs);
+    !found.files.is_empty()
+}
+
+fn notice(directory: &Path, which: &str) -> String {
+    format!("taking {}, {which}", directory.display())
+}
+
+/// Takes the newest run of a directory, which is called `which`.
+fn found(candidate: &Candidate, which: &str) -> FoundRuns {
+    FoundRuns {
+        paths: vec![candidate.directory.clone()],
+        runs: Runs::Newest,
+        notices: vec![notice(&candidate.directory, which)],
+    }
+}
+
+/// Returns the ids of the runs of a directory, as far as their fragments name them.
+fn run_ids(directory: &Path, runs: &Runs) -> BTreeSet<String> {
+    let files = input::find(&[directory.to_owned()], runs).files;
+    let fronts = files
+        .iter()
+        .filter_map(|file| file.place.read_front(false).ok());
+    let headers = fronts.filter_map(|front| read_header(&front));
+    headers.map(|header| header.run).collect()
+}
+
+/// The folders that `sa-profile run` made and in which something is recorded. One that is still empty belongs to a run that is just starting.
+fn run_folders(directory: &Path) -> Vec<Candidate> {
+    let entries = Folder::open(directory).and_then(|folder| folder.entries());
+    let entries = entries.into_iter().flatten();
+    let names =
+        entries.filter_map(|entry| entry.name.into_string().ok().filter(|_| entry.is_folder));
+    names
+        .filter(|name| ![FRAGMENTS_DIR, PREVIOUS_DIR].contains(&name.as_str()))
+        .filter_map(|name| {
+            let candidate = Candidate::read(&directory.join(&name), &Runs::Newest)?;
+            let run = candidate.processes.first();
+            let run = run.map_or("", |process| &process.header.run);
+            is_run_folder_name(&name, run).then_some(candidate)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::sample::header;
+    use sa_format::{Anchor, FragmentHeader, Record};
+    use std::fs;
+    use tempfile::TempDir;
+
+    /// Writes the fragment of a run that began at this time.
+    fn record(directory: &Path, run: &str, realtime_ns: u64) {
+        let header = FragmentHeader {
+            run: run.to_owned(),
+            ..header(1)
+        };
+        let anchor = Anchor {
+            monotonic_ns: 1,
+            realtime_ns,
+            uncertainty_ns: 1,
+        };
+        let text = [header.line(1), anchor.line(1)].concat();
+        let fragments = directory.join(FRAGMENTS_DIR);
+        fs::create_dir_all(&fragments).unwrap();
+        fs::write(fragments.join("trace.1.jsonl"), text).unwrap();
+    }
+
+    /// Two runs in folders, a folder that is still empty, and a copy of a run, which `sa-profile run` did not make.
+    fn folders() -> TempDir {
+        let root = TempDir::new().unwrap();
+        record(
+            &root.path().join("20260101-000000"),
+            "20260101-000000-a",
+            100,
+        );
+        record(&root.path().join("job-7"), "job-7", 300);
+        record(&root.path().join("aside"), "20260101-000000-a", 400);
+        fs::create_dir(root.path().join("20260109-000000")).unwrap();
+        root
+    }
+
+    fn names(root: &TempDir, are_named: bool, runs: &Runs) -> Vec<String> {
+        let found = find_runs(&[root.path().to_owned()], are_named, runs).unwrap();
+        let below = |path: &PathBuf| path.strip_prefix(root).unwrap().display().to_string();
+        found.paths.iter().map(below).collect()
+    }
+
+    #[test]
+    fn folders_of_runs_are_searched() {
+        let root = folders();
+        for are_named in [false, true] {
+            assert_eq!(names(&root, are_named, &Runs::Newest), ["job-7"]);
+            assert_eq!(
+                names(&root, are_named, &Runs::Previous),
+                ["20260101-000000"]
+            );
+            let named = Runs::Named("20260101-000000-a".to_owned());
+            assert_eq!(names(&root, are_named, &named), ["20260101-000000"]);
+            assert_eq!(
+                names(&root, are_named, &Runs::All),
+                ["", "job-7", "20260101-000000"]
+            );
+        }
+    }
+
+    #[test]
+    fn a_run_in_the_directory_wins_if_it_was_named_or_is_newer() {
+        let root = folders();
+        record(root.path(), "b", 200);
+        assert_eq!(names(&root, true, &Runs::Newest), [""]);
+        assert_eq!(names(&root, false, &Runs::Newest), ["job-7"]);
+        assert_eq!(names(&root, false, &Runs::Previous), [""]);
+        record(root.path(), "b", 500);
+        assert_eq!(names(&root, false, &Runs::Newest), [""]);
+    }
+
+    fn notices(root: &TempDir, are_named: bool, runs: &Runs) -> Vec<String> {
+        let found = find_runs(&[root.path().to_owned()], are_named, runs).unwrap();
+        let root = root.path().display().to_string();
+        let notices = found.notices.iter();
+        notices.map(|notice| notice.replace(&root, "DIR")).collect()
+    }
+
+    /// The run in the directory is the newest one. It has one before it in `previous`, and there are older runs in folders.
+    #[test]
+    fn issue_47_the_run_before_the_newest_is_the_last_one_before_it() {
+        let root = folders();
+        record(root.path(), "new", 500);
+        let earlier = root.path().join(PREVIOUS_DIR).join("old");
+        for (began_ns, taken, notice) in [
+            (350, "", "taking run old in DIR, the run before the newest"),
+            (250, "job-7", "taking DIR/job-7, the run before the newest"),
+        ] {
+            record(&earlier, "old", began_ns);
+            assert_eq!(names(&root, false, &Runs::Previous), [taken]);
+            assert_eq!(notices(&root, false, &Runs::Previous), [notice]);
+            // The run of a directory that was named is followed back in this directory.
+            assert_eq!(names(&root, true, &Runs::Previous), [""]);
+            let notice = "taking run old in DIR, the run before the newest";
+            assert_eq!(notices(&root, true, &Runs::Previous), [notice]);
+        }
+        // Then the run in a folder is the newest.
+        record(&root.path().join("job-7"), "job-7", 900);
+        assert_eq!(names(&root, false, &Runs::Previous), [""]);
+    }
+
+    #[test]
+    fn issue_47_all_runs_are_named() {
+        let root = folders();
+        record(root.path(), "new", 500);
+        record(&root.path().join(PREVIOUS_DIR).join("old"), "old", 350);
+        let all = ["", "job-7", "20260101-000000"];
+        assert_eq!(names(&root, false, &Runs::All), all);
+        let notice = "taking all runs in DIR: old, new, job-7, 20260101-000000-a";
+        assert_eq!(notices(&root, false, &Runs::All), [notice]);
+        assert_eq!(names(&root, true, &Runs::All), [""]);
+        let notice = "taking all runs in DIR: old, new";
+        assert_eq!(notices(&root, true, &Runs::All), [notice]);
+        assert_eq!(notices(&root, true, &Runs::Newest), [""; 0]);
+    }
+
+    #[test]
+    fn a_directory_without_a_run_is_left_to_the_command_if_it_was_named() {
+        let root = TempDir::new().unwrap();
+        assert_eq!(names(&root, true, &Runs::Newest), [""]);
+        let none = find_runs(&[root.path().to_owned()], false, &Runs::Newest);
+        let why = none.unwrap_err().to_string();
+        assert!(why.contains("expected a run, found none"), "{why}");
+    }
+
+    #[test]
+    fn a_run_that_nobody_records_is_not_live() {
+        let root = folders();
+        let why = find_live_run(root.path(), false).unwrap_err().to_string();
+        assert!(
+            why.contains("the newest is") && why.ends_with("job-7"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn one_directory_and_several_have_no_common_run_before_the_newest() {
+        let (root, single) = (folders(), TempDir::new().unwrap());
+        record(single.path(), "c", 1);
+        let paths = [root.path().to_owned(), single.path().to_owned()];
+        assert!(find_runs(&paths, true, &Runs::Previous).is_err());
+        assert_eq!(
+            find_runs(&paths, true, &Runs::Newest).unwrap().paths.len(),
+            2
+        );
+    }
+}

@@ -1,9 +1,0 @@
-//! Rules that find the devices in a trace of any profiler, and the events that are their work. They only look at texts: labels, names and categories.
-//!
-//! [`crate::identity`] applies them to processes and threads, [`crate::events::Devices`] to single events. The report and the tables ask the latter, so
-//! that they agree.
-
-pub(crate) mod category;
-pub(crate) mod group;
-pub(crate) mod label;
-pub(crate) mod row_use;
