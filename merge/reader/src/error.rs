@@ -11,7 +11,7 @@ pub enum Error {
     /// No input could be read.
     #[error("nothing to merge: {0}")]
     NothingUsable(String),
-    /// What was asked for makes no sense.
+    /// The options make no sense.
     #[error("{0}")]
     Usage(String),
     /// The trace could not be written.
@@ -19,15 +19,15 @@ pub enum Error {
     Write {
         /// The trace.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         source: io::Error,
     },
-    /// What was too much for memory could not be read back from its temporary file.
+    /// A temporary file could not be read back.
     #[error("temporary file in {}: {source}", folder.display())]
     Temporary {
-        /// Where it is: `TMPDIR`, or the trace's own folder.
+        /// Its folder: `TMPDIR`, or that of the trace.
         folder: PathBuf,
-        /// What happened.
+        /// The cause.
         source: io::Error,
     },
     /// The reader of the standard output went away.

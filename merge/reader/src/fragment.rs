@@ -1,4 +1,4 @@
-//! What one recorder left behind: segments and ring, found, opened, put together.
+//! Finds the segments and the ring of each recorder, opens them and puts them together.
 
 pub mod assemble;
 pub mod assembly;

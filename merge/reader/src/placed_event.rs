@@ -41,12 +41,12 @@ pub struct PlacedEvent<'a> {
     event: &'a Event<'a>,
 }
 
-/// Where the events of a thread are shown.
+/// The row of the trace that shows the events of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadRow {
     /// The number of the thread.
     pub thread: u32,
-    /// 0 for its own row, else which of those beside it.
+    /// 0 for the thread's own row, else the number of a row next to it.
     pub row: u32,
     /// The scope of its flow ids.
     pub ordinal: u64,

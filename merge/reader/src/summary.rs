@@ -1,4 +1,4 @@
-//! What lines hold: events, times, names, losses and damage, summed up for the report and for everything that is decided before the first byte is written.
+//! Sums up lines: their events, times, names, losses and damage. The report, and every decision before the trace is written, rest on these summaries.
 
 pub mod chunk_summary;
 pub mod gaps;

@@ -7,7 +7,7 @@ use sa_format::{Anchor, FragmentHeader};
 /// Most readings of the clocks of a host that are kept.
 const MOST_READINGS: usize = 4096;
 
-/// What the clocks need to know of a recording.
+/// Clock readings and event times of a recording.
 pub(crate) struct RecordedClock<'a> {
     pub(crate) header: &'a FragmentHeader,
     pub(crate) anchors: &'a [Anchor],

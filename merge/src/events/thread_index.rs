@@ -68,7 +68,7 @@ impl ThreadIndex {
 /// Returns a thread of the plan as consumers see it.
 fn trace_thread(number: usize, process: &Process, key: ThreadKey, thread: &Thread) -> TraceThread {
     let name = thread.shown_name();
-    // In a trace that a merge wrote nothing but the name tells it from a thread.
+    // In a merged trace only the name distinguishes a lane from a thread.
     let is_recorded = matches!(process.key.recorder(), ProcessKey::Recorded(..));
     let is_called_so = || name.as_deref().is_some_and(is_of_lane);
     TraceThread {

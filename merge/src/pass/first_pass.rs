@@ -13,7 +13,7 @@ use std::convert::Infallible;
 
 /// Looks at the events of all chunks, which many threads read.
 pub(crate) trait Visitor: Sync {
-    /// What looks at the events of one chunk.
+    /// Visitor of one chunk.
     type OfChunk<'a>: ChunkVisitor<'a>
     where
         Self: 'a;

@@ -1,4 +1,4 @@
-//! What is noted of all blocks: in memory while it is little, else in a temporary file that is mapped once it is whole.
+//! A vector that keeps its first records in memory and moves to a temporary file when it grows. The file is mapped once it is complete.
 //!
 //! The file has no name and is written before it is mapped, so nobody changes or truncates it. Where no folder takes it, or the disk is full,
 //! what is left stays in memory.

@@ -47,9 +47,9 @@ pub struct BadGzip {
 
 /// How traces of other profilers are read.
 pub struct ForeignOptions<'a> {
-    /// What to add to the times of single traces.
+    /// Time to add to single traces.
     pub offsets: &'a [Offset],
-    /// True if an event whose time lies far from all others is shown as well.
+    /// True if events are shown even if their times are far from all others.
     pub keeps_times: bool,
     /// Folders for temporary files, the first that takes one.
     pub folders: &'a [PathBuf],

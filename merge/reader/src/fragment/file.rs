@@ -26,7 +26,7 @@ pub struct Fragment {
     pub path: PathBuf,
     /// Where it lies, if it lies there as it is.
     pub folder: Option<Folder>,
-    /// Who may read it.
+    /// Permissions of the file.
     pub access: Access,
     /// Identity of the file that was opened.
     pub id: FileId,

@@ -24,7 +24,7 @@ pub enum Runs {
     Named(String),
     /// All of them.
     All,
-    /// All of which fragments still lie in the fragments' own folder, whatever their run: none of those that were moved to `previous/`.
+    /// Fragments of any run that are still in the folder `fragments`, and none that were moved to `previous/`.
     InPlace,
 }
 

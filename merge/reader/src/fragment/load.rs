@@ -49,7 +49,7 @@ pub struct Opened {
     pub fragments: Vec<Fragment>,
     /// Segments that could not be opened.
     pub failed: Vec<(Place, io::Error)>,
-    /// Where its ring is.
+    /// Path of its ring.
     pub ring_place: Option<Place>,
     /// Its ring, copied before the segments were opened.
     pub ring: Option<RingFile>,

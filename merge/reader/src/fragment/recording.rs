@@ -28,7 +28,7 @@ pub struct Recording {
     pub fragments: Vec<Fragment>,
     /// Copy of its ring, and the file that it came from.
     pub ring: Option<(Ring, FileId)>,
-    /// Where its ring is.
+    /// Path of its ring.
     pub ring_place: Option<Place>,
     /// Whether something lay in the ring's place that is no ring of this recorder.
     pub bad_ring: Option<String>,

@@ -55,8 +55,8 @@ pub fn missing<'a>(
     assembly.gaps.iter().flat_map(of).collect()
 }
 
-/// Returns the records of missing positions, a line each; none if nothing in the recording has a time. `times_ns` are those of all its events, and `era` is
-/// where they must lie.
+/// Returns a record for each range of missing positions, one a line. Returns nothing if no event of the recording has a time. `times_ns` is the range of all
+/// its events, and `era` limits the times that are trusted.
 pub fn gap_records(
     recording: &Recording,
     missing: &[(&Gap, Range<u64>)],
@@ -75,7 +75,7 @@ pub fn gap_records(
 
 /// The events next to a gap in its stream.
 struct Near<'a> {
-    /// Whether the stream is the process's own one, in which there are events of several rows.
+    /// True for the stream of the process itself, which has events of several rows.
     is_of_process: bool,
     before: Option<Event<'a>>,
     after: Option<Event<'a>>,
@@ -107,8 +107,8 @@ impl<'a> Near<'a> {
         }
     }
 
-    /// Appends the record of missing positions; `first_ns` and `last_ns` are the times of all events of the recording. Events stand in a stream
-    /// in the order of their ends.
+    /// Appends the record of missing positions; `first_ns` and `last_ns` are the times of all events of the recording. The events of a stream are in
+    /// the order of their ends.
     fn record(
         &self,
         missing: &Range<u64>,

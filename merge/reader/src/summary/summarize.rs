@@ -13,12 +13,12 @@ pub fn summarize(bytes: &[u8], parts: &[Part]) -> ChunkSummary {
     summarize_era(bytes, parts, None)
 }
 
-/// The same of a recording whose events must lie in an era.
+/// Sums up parts of a file and counts events outside of the era as damage.
 pub fn summarize_era(bytes: &[u8], parts: &[Part], era: Option<Era>) -> ChunkSummary {
     summarize_with(bytes, parts, None::<()>, era)
 }
 
-/// The same, while a visitor looks at the events.
+/// Sums up parts of a file, and shows their events to a visitor as well.
 pub fn summarize_with<'a>(
     bytes: &'a [u8],
     parts: &[Part],
@@ -77,7 +77,7 @@ mod tests {
         summarize(text.as_bytes(), &[part])
     }
 
-    /// What is known of trusted lines, each of them looked at by itself.
+    /// Sums up trusted lines without the cache of their fronts.
     fn one_by_one(text: &str) -> ChunkSummary {
         let mut builder = SummaryBuilder::of_spans(None::<()>);
         let part = Part {

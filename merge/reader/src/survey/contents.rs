@@ -30,7 +30,7 @@ pub struct Contents {
     pub bytes: u64,
     /// Events in its fragments and rings, as many as a merge shows: names and unfinished spans are among them.
     pub events: u64,
-    /// Lost events, by cause, and for `children_refused` the number of processes that could not record. Of `gap` there were at least so many.
+    /// Lost events by cause; for `children_refused` the number of processes that could not record. The count of `gap` is a lower bound.
     pub lost: BTreeMap<String, u64>,
     /// The name it gave itself last.
     pub name: Option<String>,
@@ -48,7 +48,7 @@ pub struct Contents {
     pub was_running: bool,
     /// True if a ring is left.
     pub ring: bool,
-    /// Spans that are open, if a ring is left; of a dead process whose ring was settled, those that were.
+    /// Number of open spans, if a ring is left. For a dead process whose ring was settled, the number that were open when it died.
     pub open_spans: Option<u64>,
     /// How the process ended, if whoever settled its fragment knew.
     pub exit: Option<Exit>,
@@ -91,7 +91,7 @@ impl Known {
     /// Sums up what a merge shows of a recording.
     fn summary(&mut self, recording: &Recording) -> ChunkSummary {
         let fragments = || recording.fragments.iter().enumerate();
-        // What a segment says of removed ones counts until a newer one says it.
+        // A record of removed segments counts until a newer segment has one.
         let is_full = |at: usize| {
             let newer = &recording.fragments[at + 1..];
             let is_final = recording.fragments[at].removal.is_none();
