@@ -169,7 +169,8 @@ impl Event<'_> {
             | Phase::Mark
             | Phase::AsyncInstant => Kind::Span,
             Phase::Begin | Phase::AsyncBegin => Kind::Begin,
-            Phase::End | Phase::AsyncEnd => Kind::End,
+            Phase::End => Kind::End,
+            Phase::AsyncEnd => Kind::AsyncEnd,
             Phase::FlowEnd if member(self.text, b"bp") != b"\"e\"" => Kind::BindNext,
             Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => Kind::Bind,
             Phase::Counter | Phase::Metadata | Phase::ClockSync | Phase::Sample => return None,

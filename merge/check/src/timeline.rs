@@ -15,8 +15,10 @@ const DEPTH: usize = 512;
 /// Effect of an event on its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// A span ends.
+    /// A span of a thread ends.
     End,
+    /// An async span ends. At one time it keeps its place in the file, as in Perfetto.
+    AsyncEnd,
     /// A complete span. An instant is one of no length.
     Span,
     /// A span begins.
@@ -36,7 +38,7 @@ pub(crate) enum Kind {
 pub(crate) struct Item {
     row: u64,
     ts: i64,
-    /// At one time ends come first, then complete spans, the longest first, then everything else. For a span it is the negative duration.
+    /// At one time ends of a thread come first, then complete spans, the longest first, then everything else. For a span it is the negative duration.
     rank: i64,
     offset: u64,
     name: u64,
@@ -85,8 +87,8 @@ impl Record for Item {
     }
 
     fn load(bytes: &[u8]) -> Item {
-        use Kind::{Begin, Bind, BindNext, End, Reach, Span, Start};
-        let kinds = [End, Span, Begin, Bind, BindNext, Start, Reach];
+        use Kind::{AsyncEnd, Begin, Bind, BindNext, End, Reach, Span, Start};
+        let kinds = [End, AsyncEnd, Span, Begin, Bind, BindNext, Start, Reach];
         let [row, ts, rank, offset, name, category] =
             std::array::from_fn(|word| long_at(bytes, 8 * word));
         Item {
@@ -144,12 +146,15 @@ impl Row {
     fn add(&mut self, item: &Item, findings: &mut Findings<'_>) {
         let at = item.offset;
         // As in Perfetto, an arrow binds to the last span even if that has ended.
-        let is_span = matches!(item.kind, Kind::Span | Kind::Begin | Kind::End);
+        let is_span = matches!(
+            item.kind,
+            Kind::Span | Kind::Begin | Kind::End | Kind::AsyncEnd
+        );
         while is_span && self.open.pop_ended(item.ts).is_some() {}
         match item.kind {
             Kind::Span => self.complete(item, findings),
             Kind::Begin => self.begin(item, UNFINISHED),
-            Kind::End => self.end(item, findings),
+            Kind::End | Kind::AsyncEnd => self.end(item, findings),
             Kind::Bind if self.open.is_empty() => findings.add(Rule::FlowWithoutSpan, at),
             Kind::Bind => {}
             Kind::BindNext => self.waiting.get_or_insert((0, at)).0 += 1,
@@ -228,7 +233,7 @@ mod tests {
         counts.map(|found| (found.rule, found.count)).collect()
     }
 
-    use Kind::{Begin, Bind, BindNext, End, Reach, Span, Start};
+    use Kind::{AsyncEnd, Begin, Bind, BindNext, End, Reach, Span, Start};
 
     #[test]
     fn spans_of_a_row_nest() {
@@ -256,6 +261,12 @@ mod tests {
         assert_eq!(after(&[(End, 3, 0, 8), (End, 4, 0, 9)]), [without]);
         let crossed = [(End, 3, 0, 7), (End, 4, 0, 8)];
         assert_eq!(after(&crossed), [without, misplaced]);
+        // Of one time, an end of a thread comes before a begin; an async one is where the file has it.
+        let same = |kinds: [Kind; 2]| rules(&kinds.map(|kind| (kind, 5, 0, 7)));
+        assert_eq!(same([Begin, AsyncEnd]), []);
+        for kinds in [[Begin, End], [End, Begin], [AsyncEnd, Begin]] {
+            assert_eq!(same(kinds), [without], "{kinds:?}");
+        }
         // It began in a complete span and ends after it.
         let outlives = [(Span, 0, 10, 7), (Begin, 5, 0, 7), (End, 11, 0, 7)];
         assert_eq!(rules(&outlives), [misplaced]);

@@ -120,6 +120,15 @@ pub(super) fn losses() -> Vec<(Vec<Value>, Counts)> {
         ),
         (
             vec![
+                // No time passes between these.
+                span(none()),
+                json!({"ph": "b", "pid": 1, "ts": 3, "name": "q", "cat": "c", "id": 1}),
+                json!({"ph": "e", "pid": 1, "ts": 3, "name": "q", "cat": "c", "id": 1}),
+            ],
+            counts([]),
+        ),
+        (
+            vec![
                 // The id of a process, and one of all.
                 json!({"ph": "b", "pid": 1, "ts": 3, "name": "q", "cat": "c", "id2": {"local": 1}}),
                 json!({"ph": "e", "pid": 2, "ts": 5, "name": "q", "cat": "c", "id2": {"local": 1}}),
