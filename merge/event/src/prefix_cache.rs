@@ -5,7 +5,6 @@
 
 use crate::canonical::is_named;
 use crate::event::Event;
-use crate::flow;
 use trace_base::number::three_decimals;
 use trace_base::swar::begins_with;
 use trace_base::time_cache::Glance;
@@ -115,28 +114,6 @@ impl<'a> Timed<'a> {
         let end = memchr::memchr(b'}', after)? + 1;
         let is_id = after.starts_with(br#"{"local":"#) || after.starts_with(br#"{"global":"#);
         is_id.then(|| after.split_at(end))
-    }
-
-    /// Whether a flow is one of its process.
-    #[inline]
-    pub fn has_local_flow(&self) -> bool {
-        self.rest.starts_with(br#","id2":{"local":""#)
-    }
-
-    /// The number of a flow that is the same in every process, in the form that recorders write.
-    #[inline(always)]
-    pub fn global_flow(&self) -> Option<u64> {
-        let after = self.rest.strip_prefix(br#","id2":{"global":""#)?;
-        let end = after.iter().take(20).position(|byte| *byte == b'"')?;
-        after[end..]
-            .starts_with(b"\"}")
-            .then(|| flow::hexadecimal(&after[..end]))?
-    }
-
-    /// Whether an instant of a known front is one of its thread, not of its process.
-    #[inline]
-    pub fn is_of_thread(&self) -> bool {
-        !self.rest.starts_with(br#","s":"p""#) && !self.rest.starts_with(br#","s":"g""#)
     }
 
     /// Whether an instant has a name that the merge never asks for.

@@ -2,15 +2,13 @@
 
 use crate::base::progress::Progress;
 use crate::event::json::scan_object;
-use crate::event::mend::from_slice;
 use crate::event::scan::{Part, line_start};
 use crate::link::args::form::any_form;
-use crate::link::{IdKey, known};
+use crate::link::{IdKey, ids_in};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::pass::visit::{AtOnce, visit};
 use memchr::{memchr, memmem};
-use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
@@ -92,35 +90,16 @@ fn find(bytes: &[u8], part: Part, asked: &BTreeSet<String>, found: &mut NewIds<'
 }
 
 fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
-    let args = scan_object(line).map(|fields| fields.args.of(line));
-    let args = args.and_then(from_slice::<Map<String, Value>>);
-    let (mut inside, mut outside) = (Vec::new(), BTreeSet::new());
-    for (key, value) in args.iter().flatten() {
-        match known(key.as_bytes()) {
-            Some(IdKey::Inside) => inside.extend(ids(value)),
-            Some(IdKey::Outside) => outside.extend(ids(value)),
-            None => {}
-        }
-    }
+    let ids = scan_object(line).map(|fields| ids_in(fields.args.of(line)));
+    let (inside, mut outside): (Vec<_>, Vec<_>) =
+        (ids.into_iter().flatten()).partition(|(key, _)| *key == IdKey::Inside);
+    outside.sort_unstable();
+    outside.dedup();
     // Of several nobody can tell which id belongs to which.
-    let Some(client) = outside.first().filter(|_| outside.len() == 1) else {
-        return;
-    };
-    if any_form(client, |form| asked.contains(form)) {
-        inside.into_iter().for_each(|id| found.add(id));
-    }
-}
-
-/// An id or a list of ids; a number as it is written.
-fn ids(value: &Value) -> Vec<String> {
-    let id = |value: &Value| match value {
-        Value::String(id) => Some(id.clone()),
-        Value::Number(id) => Some(id.to_string()),
-        _ => None,
-    };
-    match value {
-        Value::Array(values) => values.iter().filter_map(id).collect(),
-        value => Vec::from_iter(id(value)),
+    if let [(_, client)] = outside.as_slice()
+        && any_form(client, |form| asked.contains(form))
+    {
+        inside.into_iter().for_each(|(_, id)| found.add(id));
     }
 }
 

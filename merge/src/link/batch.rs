@@ -2,7 +2,8 @@
 
 use super::args::form::{MAX_FORMS, family, forms};
 use super::args::ids::RequestId;
-use super::records::{FlowPhases, Mention, ProgramFlow, RequestReach};
+use super::mention::{Mention, RequestReach};
+use super::records::{FlowPhases, ProgramFlow};
 use std::collections::hash_map::Entry;
 use trace_store::hashed_map::HashedMap;
 use xxhash_rust::xxh3::xxh3_64;

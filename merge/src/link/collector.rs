@@ -4,17 +4,16 @@ use super::args::ids::RequestId;
 use super::asked_ids::AskedIds;
 use super::batch::Batch;
 use super::gather::Scratch;
-use super::links::Links;
+use super::links::{LinkReport, Links};
 use super::program::first_spans::FirstSpanLog;
+use super::program::loose_flows::LooseCounts;
 use super::program::styles::Styles;
 use super::records::{DroppedRequest, FlowPhases, ProgramFlow};
 use super::requests::RequestMap;
-use super::resolve::{Gathered, resolve};
+use super::resolve::resolve;
 use crate::clock::time_map::TimeMap;
 use crate::fragment::recording::Recording;
-use crate::pass::chunk::Chunk;
-use crate::pass::source::Source;
-use crate::store::sorter::{Runs, Sorter};
+use crate::store::sorter::Sorter;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
@@ -27,25 +26,21 @@ const FLOW_BYTES: usize = 4 << 20;
 const PHASE_BYTES: usize = 2 << 20;
 const DROPPED_BYTES: usize = 2 << 20;
 
-/// The recording of a chunk's events, and what the ids and times there mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ChunkOrigin {
-    pub(super) source: usize,
+/// What the ids and times of a recording mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) recording: usize,
     /// Combined with each key. It is 0, except for runs that are kept apart.
     pub(super) scope: u64,
+    /// The first recording with the same clock.
     pub(super) clock: u32,
-    pub(super) recording: usize,
     /// True for our own recordings. Flows of other profilers mean other things, so they are not checked for a start and an end.
     pub(super) is_ours: bool,
 }
 
 pub(crate) struct Collector<'f> {
-    /// Scope and clock of each recording.
-    origins: Vec<(u64, u32)>,
-    /// For each recording, true if it is one of ours.
-    ours: Vec<bool>,
-    /// A recording of each clock.
-    clocks: Vec<usize>,
+    /// That of each recording.
+    pub(super) origins: Vec<Origin>,
     /// Where temporary files may be.
     folders: &'f [PathBuf],
     pools: Mutex<Pools<'f>>,
@@ -79,28 +74,27 @@ impl<'f> Collector<'f> {
         folders: &'f [PathBuf],
     ) -> Self {
         let by_run = by_run && runs(recordings) > 1;
-        let ours = recordings.iter().map(|of| of.header().is_some());
-        let ours: Vec<bool> = ours.collect();
-        let (mut origins, mut clocks, mut known) = (Vec::new(), Vec::new(), HashMap::new());
-        for (number, recording) in recordings.iter().enumerate() {
+        let mut clocks = HashMap::new();
+        let origins = recordings.iter().enumerate().map(|(number, recording)| {
             let header = recording.header();
             let run = header.filter(|_| by_run).map(|header| &header.run);
-            let scope = run.map_or(0, |run| xxh3_64(run.as_bytes()));
-            let key = match header {
+            let clock = match header {
                 Some(h) => (Some((&h.host, &h.boot_id, h.monotonic_offset_ns)), 0),
                 None => (None, number),
             };
-            let clock = *known.entry(key).or_insert_with(|| {
-                clocks.push(number);
-                clocks.len() - 1
-            });
-            origins.push((scope, u32::try_from(clock).unwrap_or(u32::MAX)));
-        }
+            let clock = *clocks.entry(clock).or_insert(number);
+            Origin {
+                recording: number,
+                scope: run.map_or(0, |run| xxh3_64(run.as_bytes())),
+                clock: u32::try_from(clock).unwrap_or(u32::MAX),
+                is_ours: header.is_some(),
+            }
+        });
+        let origins: Vec<Origin> = origins.collect();
+        let any_ours = origins.iter().any(|origin| origin.is_ours);
         Collector {
             origins,
-            first_spans: ours.contains(&true).then(|| FirstSpanLog::new(folders)),
-            ours,
-            clocks,
+            first_spans: any_ours.then(|| FirstSpanLog::new(folders)),
             folders,
             pools: Mutex::new(Pools {
                 requests: RequestMap::new(bound_bytes),
@@ -139,23 +133,11 @@ impl<'f> Collector<'f> {
         self.only.get().is_none_or(has)
     }
 
-    /// Returns the origin of a chunk of a source.
-    pub(super) fn origin(&self, chunk: &Chunk, source: &Source<'_>) -> ChunkOrigin {
-        let (scope, clock) = self.origins[source.recording];
-        ChunkOrigin {
-            source: chunk.source,
-            scope,
-            clock,
-            recording: source.recording,
-            is_ours: self.ours[source.recording],
-        }
-    }
-
     /// Takes what was found in a chunk, or in a part of it, and leaves the batch empty.
-    pub(super) fn add(&self, found: &mut Batch, origin: ChunkOrigin) {
+    pub(super) fn add(&self, found: &mut Batch, clock: u32) {
         let mut pools = self.pools();
         if pools.failure.is_none() {
-            let taken = pools.take(found, origin.clock);
+            let taken = pools.take(found, clock);
             pools.failure = taken.err();
         }
         drop(pools);
@@ -177,7 +159,13 @@ impl<'f> Collector<'f> {
         let cut = self.cut.load(Ordering::Relaxed);
         let mut links = match self.into_links(maps) {
             Ok(links) => links,
-            Err(error) => Links::none(&failure(folders, &error)),
+            Err(error) => Links {
+                report: LinkReport {
+                    failed: Some(failure(folders, &error)),
+                    ..LinkReport::default()
+                },
+                ..Links::default()
+            },
         };
         links.report.events_cut = cut;
         links
@@ -189,23 +177,25 @@ impl<'f> Collector<'f> {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         pools.failure.map_or(Ok(()), Err)?;
-        let map = |recording: &usize| maps.get(*recording).cloned().unwrap_or_default();
-        let maps: Vec<TimeMap> = self.clocks.iter().map(map).collect();
-        let mut resolved = resolve(Gathered {
-            requests: pools.requests,
-            flows: pools.flows.runs(),
-            dropped: pools.dropped.runs(),
-            maps: &maps,
+        let (mut loose, mut requests_dropped) = (LooseCounts::default(), 0);
+        let mut table = resolve(pools.requests, &pools.flows.finish()?, maps, &mut loose)?;
+        table.styles = self.styles.into_texts();
+        pools.dropped.finish()?.each(|request| {
+            requests_dropped += u64::from(request.is_chain);
+            Ok(())
         })?;
-        let local: Runs<FlowPhases> = pools.phases.runs();
-        resolved.loose.add_local(&local)?;
-        let first_spans = self.first_spans.map(FirstSpanLog::finish).transpose()?;
-        Ok(Links::new(
-            self.origins,
-            resolved,
-            first_spans,
-            self.styles.into_texts(),
-        ))
+        loose.add_local(&pools.phases.finish()?)?;
+        Ok(Links {
+            report: LinkReport {
+                requests: table.requests,
+                requests_dropped,
+                loose_flows: loose.report(&table.styles),
+                ..LinkReport::default()
+            },
+            origins: self.origins,
+            table,
+            first_spans: self.first_spans.map(FirstSpanLog::finish).transpose()?,
+        })
     }
 }
 

@@ -1,12 +1,11 @@
 //! The requests to link, as the second pass needs them.
 
 use super::args::candidates::Hits;
+use super::collector::Origin;
 use super::program::first_spans::FirstSpans;
 use super::program::loose_flows::LooseFlows;
-use super::resolve::Resolved;
-use super::table::{LinkTable, Lookup, ProgramFlows};
-use super::times::Times;
-use super::write::{Aim, LinkedSource, Linker};
+use super::table::{LinkTable, LinkedEvents, Lookup};
+use super::write::{Aim, Linker};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use serde::Serialize;
@@ -42,60 +41,21 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// What the second pass needs to know.
+#[derive(Default)]
 pub(crate) struct Links {
-    origins: Vec<(u64, u32)>,
-    tables: Option<(LinkTable, ProgramFlows)>,
-    first_spans: Option<FirstSpans>,
-    times: Times,
+    pub(super) origins: Vec<Origin>,
+    pub(super) table: LinkTable,
+    pub(super) first_spans: Option<FirstSpans>,
     pub(crate) report: LinkReport,
 }
 
 impl Links {
-    pub(super) fn new(
-        origins: Vec<(u64, u32)>,
-        resolved: Resolved,
-        first_spans: Option<FirstSpans>,
-        styles: Vec<Vec<u8>>,
-    ) -> Links {
-        let report = LinkReport {
-            requests: resolved.requests,
-            requests_dropped: resolved.dropped,
-            loose_flows: resolved.loose.report(&styles),
-            ..LinkReport::default()
-        };
-        let flows = ProgramFlows {
-            threads: resolved.threads,
-            styles,
-            has_leads: resolved.leads > 0,
-        };
-        let links = resolved.links;
-        Links {
-            origins,
-            tables: (!links.is_empty()).then_some((links, flows)),
-            first_spans,
-            times: resolved.times,
-            report,
-        }
-    }
-
-    /// Returns the links of no request.
-    pub(super) fn none(failed: &str) -> Links {
-        Links {
-            origins: Vec::new(),
-            tables: None,
-            first_spans: None,
-            times: Times::default(),
-            report: LinkReport {
-                failed: Some(failed.to_owned()),
-                ..LinkReport::default()
-            },
-        }
-    }
-
     /// Returns a worker's view, or `None` if there is nothing to link.
     pub(crate) fn lookup(&self) -> Option<Lookup<'_>> {
-        let (links, flows) = self.tables.as_ref()?;
-        Some(Lookup::new(links, flows))
+        (!self.table.links.is_empty()).then(|| Lookup {
+            table: &self.table,
+            written: LinkedEvents::default(),
+        })
     }
 
     /// Points a linker at one line of a chunk, whose times are moved by `shift_ns`. Returns true if the line may get flow events.
@@ -108,17 +68,18 @@ impl Links {
         shift_ns: i64,
         line: &'a [u8],
     ) -> bool {
-        let Some((_, flows)) = &self.tables else {
+        let table = &self.table;
+        if table.links.is_empty() {
             return false;
-        };
+        }
         let hits = Hits::of_line(source.bytes, line);
-        if hits.is_none() && !flows.has_leads {
+        if hits.is_none() && !table.has_leads {
             return false;
         }
         let mut aim = self.of_source(chunk, source, shift_ns);
-        aim.reads_ids = hits.is_some() && !self.times.is_empty();
+        aim.reads_ids = hits.is_some() && !table.times.is_empty();
         aim.hits = hits.unwrap_or_else(|| Hits::new(source.bytes, &[]));
-        let has_any = aim.reads_ids || flows.has_leads || !aim.first_spans.is_empty();
+        let has_any = aim.reads_ids || table.has_leads || !aim.first_spans.is_empty();
         linker.aim(aim);
         has_any
     }
@@ -136,21 +97,17 @@ impl Links {
         let shown = [first_ns, last_ns].map(|ns| chunk.shown_start_ns(ns));
         let moved = [shown[0].saturating_sub(1), shown[1]].map(|ns| ns.saturating_add(shift_ns));
         let mut aim = self.of_source(chunk, source, shift_ns);
-        aim.reads_ids = self.times.meet(moved.into());
+        aim.reads_ids = self.table.times.meet(moved.into());
         let has_any = aim.reads_ids || !aim.first_spans.is_empty();
         has_any.then(|| Linker::new(lookup, aim))
     }
 
     fn of_source<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>, shift_ns: i64) -> Aim<'a> {
-        let (scope, _) = self.origins[source.recording];
         let first_spans = self.first_spans.as_ref();
         Aim {
-            source: LinkedSource {
-                number: chunk.source,
-                recording: source.recording,
-                scope,
-                shift_ns,
-            },
+            source: chunk.source,
+            origin: self.origins[source.recording],
+            shift_ns,
             bytes: source.bytes,
             hits: Hits::new(source.bytes, &chunk.parts),
             reads_ids: true,

@@ -1,7 +1,5 @@
 //! The flows that the program draws for its requests, which the merge continues on threads where the program draws nothing.
 
 pub(super) mod first_spans;
-pub(super) mod flow_threads;
-pub(super) mod flows;
 pub(super) mod loose_flows;
 pub(super) mod styles;

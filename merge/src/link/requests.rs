@@ -5,7 +5,8 @@
 //! dropped together.
 
 use super::batch::{Batch, ClientAlias, ListedId};
-use super::records::{DroppedRequest, RequestReach};
+use super::mention::RequestReach;
+use super::records::DroppedRequest;
 use crate::clock::time_map::TimeMap;
 use std::collections::hash_map::Entry;
 use std::mem::take;
@@ -201,7 +202,7 @@ fn range((start, end): (u32, u32)) -> Range<usize> {
 mod tests {
     use super::*;
     use crate::link::batch::FoundId;
-    use crate::link::records::{EventPlace, Mention};
+    use crate::link::mention::{EventPlace, Mention};
     use xxhash_rust::xxh3::xxh3_64;
 
     fn mention(place: u64) -> Mention {

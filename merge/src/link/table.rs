@@ -1,27 +1,61 @@
 //! The links of all requests, which the second pass looks up by id.
 
+use super::mention::{EventPlace, Mention, RequestReach, hash};
 use super::program::styles::Style;
-use super::records::Link;
+use super::times::Times;
+use sa_format::Phase;
 use trace_store::hashed_map::{HashedMap, HashedSet};
 
-/// The links of all ids.
+/// The flow of a request, and the events with which it begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    /// The number of the merge's own flow.
+    pub(super) flow: u64,
+    pub(super) first: EventPlace,
+    pub(super) last: EventPlace,
+    /// The flow that the program draws for it.
+    pub(super) own: Option<OwnFlow>,
+}
+
+/// A flow that the program draws, which the merge continues where the program does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OwnFlow {
+    /// Its id in the trace, which is never 0.
+    pub(super) id: u64,
+    pub(super) style: Style,
+    /// When it starts, on the axis of the trace.
+    pub(super) start_ns: i64,
+    /// When it ends, which is never if nothing ends it.
+    pub(super) end_ns: i64,
+    /// The key of the thread on which it starts.
+    pub(super) thread: u64,
+    /// True if arrows lead up to its start, because the request has an event before that.
+    pub(super) has_lead: bool,
+    /// True if the program draws it on other threads, too.
+    pub(super) is_elsewhere: bool,
+}
+
+/// The links of all ids, and the known facts about the flows that the program draws.
 #[derive(Default)]
 pub(super) struct LinkTable {
     /// The position of the link of each id.
     pub(super) by_key: HashedMap<u32>,
     pub(super) links: Vec<Link>,
-}
-
-impl LinkTable {
-    pub(super) fn is_empty(&self) -> bool {
-        self.links.is_empty()
-    }
+    /// Number of links of requests without a flow of the program.
+    pub(super) requests: u64,
+    /// True if arrows of the merge lead to the start of any flow of the program.
+    pub(super) has_leads: bool,
+    /// The times of the events of the merge's own flows.
+    pub(super) times: Times,
+    /// The keys of the threads of flows that the program draws on several ([`OwnFlow::on`]).
+    pub(super) threads: HashedSet,
+    /// The members `"name":…,"cat":…` of each style.
+    pub(super) styles: Vec<Vec<u8>>,
 }
 
 /// A worker's view of the links.
 pub(crate) struct Lookup<'a> {
-    links: &'a LinkTable,
-    pub(super) flows: &'a ProgramFlows,
+    pub(super) table: &'a LinkTable,
     /// Flow events written with it.
     pub(crate) written: LinkedEvents,
 }
@@ -42,38 +76,200 @@ impl std::ops::AddAssign for LinkedEvents {
     }
 }
 
-/// The known facts about the flows that the program draws.
-pub(super) struct ProgramFlows {
-    /// The keys of the threads of flows that the program draws on several.
-    pub(super) threads: HashedSet,
-    /// The members of each style.
-    pub(super) styles: Vec<Vec<u8>>,
-    /// True if arrows of the merge lead to the start of any.
-    pub(super) has_leads: bool,
-}
-
-impl ProgramFlows {
-    /// Returns the members `"name":…,"cat":…` of a style.
-    pub(super) fn style(&self, style: Style) -> &[u8] {
-        self.styles
-            .get(style.0 as usize)
-            .map_or(br#""name":"""#, Vec::as_slice)
-    }
-}
-
-impl<'a> Lookup<'a> {
-    pub(super) fn new(links: &'a LinkTable, flows: &'a ProgramFlows) -> Self {
-        Lookup {
-            links,
-            flows,
-            written: LinkedEvents::default(),
+impl LinkTable {
+    /// Adds the link of a request if it may have arrows, and returns true if it does. Links are numbered, because short ids make short lines.
+    ///
+    /// An arrow needs two events. One is enough if the program draws a flow that it may join.
+    pub(super) fn add(&mut self, reach: &RequestReach, own: Option<OwnFlow>) -> bool {
+        let RequestReach {
+            first,
+            second_ns,
+            last,
+        } = *reach;
+        let has_events = *reach != RequestReach::NONE;
+        if !(reach.is_chain() || own.is_some() && has_events) {
+            return false;
         }
+        // An arrow from the span in which the flow starts to itself would say nothing.
+        let has_lead = |own: &OwnFlow| {
+            second_ns < own.start_ns || first.ts_ns < own.start_ns && !first.holds_start(own)
+        };
+        let own = own.map(|own| OwnFlow {
+            has_lead: has_lead(&own),
+            ..own
+        });
+        match own {
+            None => {
+                self.requests += 1;
+                self.times.add((first.ts_ns, last.0));
+            }
+            Some(own) if own.has_lead => {
+                self.has_leads = true;
+                self.times.add((first.ts_ns, own.start_ns));
+            }
+            Some(_) => {}
+        }
+        self.links.push(Link {
+            flow: self.links.len() as u64 + 1,
+            first: first.place,
+            last: last.1,
+            own,
+        });
+        true
     }
 
     /// Returns the link of an id, if it has one.
     #[inline]
-    pub(super) fn find(&self, key: u64) -> Option<&'a Link> {
-        let position = self.links.by_key.get(&key)?;
-        self.links.links.get(*position as usize)
+    pub(super) fn find(&self, key: u64) -> Option<&Link> {
+        let position = self.by_key.get(&key)?;
+        self.links.get(*position as usize)
+    }
+
+    /// Returns the members `"name":…,"cat":…` of a style.
+    pub(super) fn style(&self, style: Style) -> &[u8] {
+        let style = self.styles.get(style.0 as usize);
+        style.map_or(br#""name":"""#, Vec::as_slice)
+    }
+}
+
+impl OwnFlow {
+    /// Returns the key of the flow on a thread.
+    pub(super) fn on(&self, thread: u64) -> u64 {
+        hash([self.id, u64::from(self.style.0), thread])
+    }
+}
+
+impl Link {
+    /// Returns the flow of the program that a request's first span on a thread joins, if the program draws nothing there. `threads` has the threads of flows
+    /// that are drawn on several. Viewers refuse steps outside of the flow.
+    pub(super) fn step(&self, mention: &Mention, threads: &HashedSet) -> Option<OwnFlow> {
+        let own = self.own?;
+        let is_within = own.start_ns < mention.ts_ns && mention.ts_ns < own.end_ns;
+        let is_drawn = mention.thread == own.thread
+            || own.is_elsewhere && threads.contains(&own.on(mention.thread));
+        (is_within && !is_drawn).then_some(own)
+    }
+
+    /// Returns the phase that an event of the request has in the merge's own flow, if it has any.
+    ///
+    /// The first event starts the flow. The last one ends it, unless it is a span without an end: nobody knows what came then.
+    pub(super) fn phase(&self, mention: &Mention) -> Option<Phase> {
+        let is_first = mention.place == self.first;
+        let is_last = match self.own {
+            None => mention.place == self.last && !mention.place.is_unfinished(),
+            Some(own) => {
+                let is_lead = own.has_lead && mention.ts_ns < own.start_ns;
+                if !is_lead || !is_first && mention.holds_start(&own) {
+                    return None;
+                }
+                false
+            }
+        };
+        Some(match (is_first, is_last) {
+            (true, _) => Phase::FlowStart,
+            (_, true) => Phase::FlowEnd,
+            _ => Phase::FlowStep,
+        })
+    }
+
+    /// Returns true if a flow event is the one with which the program's flow starts, where the merge's own flow ends.
+    pub(super) fn leads_to(&self, start: &Mention) -> bool {
+        let own = self.own.filter(|own| own.has_lead);
+        own.is_some_and(|own| (own.start_ns, own.thread) == (start.ts_ns, start.thread))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::mention::INSTANT;
+
+    fn mention(ts_ns: i64, place: EventPlace) -> Mention {
+        Mention {
+            ts_ns,
+            place,
+            thread: 7,
+            end_ns: ts_ns + 10,
+        }
+    }
+
+    /// Returns a request with spans of 10 ns on thread 7, given by begin and place.
+    fn request(events: &[(i64, u64)]) -> RequestReach {
+        let mut reach = RequestReach::NONE;
+        for (ts_ns, place) in events {
+            reach.see(&mention(*ts_ns, EventPlace(*place)));
+        }
+        reach
+    }
+
+    fn own(start_ns: i64, thread: u64) -> OwnFlow {
+        OwnFlow {
+            id: 5,
+            style: Style(0),
+            start_ns,
+            end_ns: i64::MAX,
+            thread,
+            has_lead: false,
+            is_elsewhere: false,
+        }
+    }
+
+    #[test]
+    fn a_request_has_a_number_if_it_has_two_events_or_one_that_joins_a_flow() {
+        let mut table = LinkTable::default();
+        let mut flow = |own, events: &[_]| {
+            let is_linked = table.add(&request(events), own);
+            let link = table.links.last().filter(|_| is_linked);
+            link.map(|link| (link.flow, link.first.0, link.last.0))
+        };
+        let own = own(1, 0);
+        assert_eq!(flow(None, &[(10, 4), (30, 8), (20, 6)]), Some((1, 4, 8)));
+        assert_eq!(flow(None, &[(100, 4)]), None);
+        assert_eq!(flow(None, &[]), None);
+        assert_eq!(flow(Some(own), &[]), None);
+        assert_eq!(flow(None, &[(60, 2), (50, 12)]), Some((2, 12, 2)));
+        assert_eq!(flow(Some(own), &[(100, 4)]), Some((3, 4, 4)));
+        assert_eq!((table.links.len(), table.requests), (3, 2));
+        assert!(table.times.meet((10, 10)) && table.times.meet((55, 55)));
+        assert!(!table.times.meet((31, 49)) && !table.times.meet((61, 120)));
+    }
+
+    #[test]
+    fn arrows_lead_to_the_programs_flow_from_every_span_but_the_one_in_which_it_starts() {
+        let lead = |own, reach: RequestReach| {
+            let mut table = LinkTable::default();
+            assert!(table.add(&reach, Some(own)));
+            let has_lead = table.links[0].own.is_some_and(|own| own.has_lead);
+            assert_eq!(table.has_leads, has_lead);
+            assert_eq!(table.times.meet((0, i64::MAX)), has_lead);
+            has_lead
+        };
+        assert!(!lead(own(105, 7), request(&[(100, 4), (106, 6)])));
+        assert!(lead(own(105, 7), request(&[(100, 4), (104, 6)])));
+        // On another thread, and after the span.
+        assert!(lead(own(105, 8), request(&[(100, 4)])));
+        assert!(lead(own(111, 7), request(&[(100, 4)])));
+        assert!(!lead(own(100, 8), request(&[(100, 4)])));
+        let mut instant = request(&[(100, 4)]);
+        instant.first.end_ns = INSTANT;
+        assert!(lead(own(105, 7), instant));
+    }
+
+    #[test]
+    fn the_flow_of_a_request_that_did_not_end_has_no_end() {
+        let link = |last| Link {
+            flow: 1,
+            first: EventPlace::new(0, 1, false),
+            last,
+            own: None,
+        };
+        let phase = |link: Link, place| link.phase(&mention(3, place)).unwrap();
+        let unfinished = EventPlace::new(0, 9, true);
+        assert_eq!(phase(link(unfinished), unfinished), Phase::FlowStep);
+        let other = EventPlace::new(0, 5, true);
+        assert_eq!(phase(link(unfinished), other), Phase::FlowStep);
+        let done = EventPlace::new(0, 9, false);
+        assert_eq!(phase(link(done), done), Phase::FlowEnd);
+        assert_eq!(phase(link(done), link(done).first), Phase::FlowStart);
     }
 }

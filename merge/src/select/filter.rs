@@ -3,11 +3,9 @@
 use crate::base::pattern::Pattern;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
-use crate::event::mend::from_slice;
-use crate::link::{AskedIds, IdKey, known};
+use crate::link::{AskedIds, IdKey, ids_in};
 use memchr::memmem;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 /// Most ids of requests that are searched for in a line before it is read.
 const SEARCHED: usize = 8;
@@ -117,26 +115,17 @@ impl Wanted<'_> {
             && self.has_request(fields.args.of(event.line))
     }
 
-    /// The engine's ids in an event's args that are not asked for, where one beside them is. Of an event that only the client's id leads to nobody knows which
-    /// of the engine's are meant.
+    /// Returns the engine's ids in an event's args that are not asked for, if another one of them is. If only the client's id is asked for, nobody knows which
+    /// of the engine's ids belong to it.
     pub(crate) fn other_requests(&self, event: &Event<'_>) -> Vec<String> {
-        let args = match self.requests.all().is_empty() {
-            true => None,
-            false => scan_object(event.line).and_then(|fields| args_of(fields.args.of(event.line))),
-        };
-        let args = args.into_iter().flatten();
-        let values = args.filter(|(key, _)| known(key.as_bytes()) == Some(IdKey::Inside));
-        let ids = values.flat_map(|(_, value)| match value {
-            Value::Array(ids) => ids,
-            id => vec![id],
-        });
-        let texts = ids.filter_map(|id| match id {
-            Value::String(text) => Some(text),
-            Value::Number(number) => Some(number.to_string()),
-            _ => None,
-        });
+        if self.requests.all().is_empty() {
+            return Vec::new();
+        }
+        let fields = scan_object(event.line).unwrap_or_default();
+        let ids = ids_in(fields.args.of(event.line)).into_iter();
+        let inside = ids.filter(|(key, _)| *key == IdKey::Inside);
         let is_asked = |id: &String| self.requests.has(id);
-        let (asked, others): (Vec<String>, Vec<String>) = texts.partition(is_asked);
+        let (asked, others): (Vec<String>, _) = inside.map(|(_, id)| id).partition(is_asked);
         if asked.is_empty() { asked } else { others }
     }
 
@@ -163,32 +152,8 @@ impl Wanted<'_> {
     }
 
     fn has_request(&self, args: &[u8]) -> bool {
-        if self.requests.all().is_empty() {
-            return true;
-        }
-        let Some(args) = args_of(args) else {
-            return false;
-        };
-        let is_wanted = |id: &Value| is_id(id, &self.requests);
-        let names_one = |value: &Value| match value {
-            Value::Array(ids) => ids.iter().any(is_wanted),
-            id => is_wanted(id),
-        };
-        args.iter()
-            .any(|(key, value)| known(key.as_bytes()).is_some() && names_one(value))
-    }
-}
-
-fn args_of(args: &[u8]) -> Option<Map<String, Value>> {
-    from_slice(args)
-}
-
-/// Whether the value is one of the ids or a longer form of one: a text, or a number as it is written.
-fn is_id(value: &Value, ids: &AskedIds) -> bool {
-    match value {
-        Value::String(text) => ids.names(text),
-        Value::Number(number) => ids.names(&number.to_string()),
-        _ => false,
+        let is_wanted = |(_, id): &(IdKey, String)| self.requests.names(id);
+        self.requests.all().is_empty() || ids_in(args).iter().any(is_wanted)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What else may look at the events of the first pass, so that they are read once.
 
+use crate::event::json::{Fields, Span};
 use crate::event::line::Event;
 use crate::event::prefix_cache::Timed;
 use crate::event::scan::Part;
@@ -18,6 +19,35 @@ pub struct CachedLine<'a> {
     pub start: usize,
     /// Process and thread, as recorded.
     pub thread: (i64, i64),
+}
+
+impl<'a> CachedLine<'a> {
+    /// Returns the event, with the places of its time and of a flow's id only. Returns `None` if it needs a closer look.
+    #[inline(always)]
+    pub fn event(&self) -> Option<Event<'a>> {
+        let CachedLine { timed, text, .. } = *self;
+        let (mut fields, mut dur_ns) = (Fields::default(), 0);
+        fields.ts.end = text.len() - timed.rest.len();
+        if self.phase == Phase::Complete {
+            dur_ns = timed.dur_ns()?;
+        } else if self.phase.is_flow() {
+            let (_, rest) = timed.flow_id()?;
+            fields.id2 = Span {
+                start: fields.ts.end + 1,
+                end: text.len() - rest.len(),
+            };
+        }
+        Some(Event {
+            line: text,
+            phase: self.phase,
+            pid: self.thread.0,
+            tid: self.thread.1,
+            ts_ns: timed.ts_ns,
+            dur_ns,
+            fields,
+            rounds_dur: false,
+        })
+    }
 }
 
 /// Looks at the events of one chunk; those of a part come in order.

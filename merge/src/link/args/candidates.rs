@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 
 static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(NEEDLE));
 
-/// The places where the name of an arg with ids may stand. One search of a whole part costs less than one of each line.
+/// The places where the name of an arg with ids may be. One search of a whole part costs less than one of each line.
+#[derive(Default)]
 pub(crate) struct Hits<'a> {
     bytes: &'a [u8],
     parts: &'a [Part],
-    finder: &'static Finder<'static>,
     start: usize,
     end: usize,
     next: usize,
@@ -23,10 +23,8 @@ impl<'a> Hits<'a> {
         Hits {
             bytes,
             parts,
-            finder: &FINDER,
-            start: 0,
-            end: 0,
             next: usize::MAX,
+            ..Hits::default()
         }
     }
 
@@ -51,7 +49,7 @@ impl<'a> Hits<'a> {
     fn seek(&mut self, mut from: usize) {
         self.next = loop {
             let rest = &self.bytes[from.min(self.end)..self.end];
-            let Some(at) = self.finder.find(rest) else {
+            let Some(at) = FINDER.find(rest) else {
                 break usize::MAX;
             };
             if BEFORE.iter().any(|word| rest[..at].ends_with(word)) {

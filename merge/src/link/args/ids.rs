@@ -3,28 +3,16 @@
 mod scanned;
 
 use super::candidates::Hits;
-use super::fast_args::{Inside, is_args, key_at, object, read};
+use super::fast_args::{is_args, key_at, object, read};
 use super::list_cache::{LEAST, Lists};
 use super::names::IdKey;
-use crate::event::json::Span;
+use crate::event::line::Event;
 use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Most ids of an event that count, and of all events of a chunk.
 const MOST: usize = 1024;
 const MOST_OF_CHUNK: usize = 1 << 17;
-
-/// The line of an event that may carry ids.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct IdLine<'a> {
-    pub(crate) text: &'a [u8],
-    /// Where it stands in the bytes that were searched.
-    pub(crate) start: usize,
-    /// Where its args stand, if that is known.
-    pub(crate) args: Span,
-    /// Whether it is in the order of the format, in which no other object than the args ends with the line.
-    pub(crate) canonical: bool,
-}
 
 /// One id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,38 +78,28 @@ impl<'a> RequestIds<'a> {
         self.left_of_chunk = MOST_OF_CHUNK;
     }
 
-    /// Reads those of an event, which take the place of what was there. If they are one of the known lists, only tells which.
+    /// Reads the ids of an event in place of those before. If they are one of the known lists, they are not read, and what is known of that list is returned.
+    /// `start` is the offset of the event's line in the bytes that were searched for hits.
     #[inline]
-    pub(crate) fn read<T>(
+    pub(crate) fn read<'l, T>(
         &mut self,
-        line: IdLine<'a>,
+        event: &Event<'a>,
+        start: usize,
         hits: &mut Hits<'_>,
-        lists: &mut Lists<'a, T>,
-    ) -> Option<usize> {
+        lists: &'l mut Lists<'a, T>,
+    ) -> Option<&'l mut T> {
         self.clear();
-        let read = self.read_hits(line, hits, lists);
-        if read.is_none() || self.listed.is_some() {
-            return self.otherwise(line, read, lists);
-        }
-        self.count();
-        None
-    }
-
-    /// What is a known list, or can only be scanned.
-    fn otherwise<T>(
-        &mut self,
-        line: IdLine<'a>,
-        read: Option<()>,
-        lists: &mut Lists<'a, T>,
-    ) -> Option<usize> {
-        if let Some(number) = self.listed.filter(|_| read.is_some())
-            && let Some(list) = lists.get(number).filter(|list| list.len <= self.left)
-        {
+        let is_read = self.read_hits(event, start, hits, lists).is_some();
+        let listed = self.listed.filter(|_| is_read);
+        let list = listed.and_then(|number| lists.get(number));
+        if let Some(list) = list.filter(|list| list.len <= self.left) {
             self.left_of_chunk -= list.len;
-            return Some(number);
+            return Some(&mut list.known);
         }
-        self.clear();
-        self.read_args(line);
+        if !is_read || listed.is_some() {
+            self.clear();
+            self.read_args(event);
+        }
         self.count();
         None
     }
@@ -146,37 +124,31 @@ impl<'a> RequestIds<'a> {
         self.left = MOST.min(self.left_of_chunk);
     }
 
-    /// Reads them at the hits, in a line as recorders write it; `None` where it is any other.
+    /// Reads the ids at the hits in a line as recorders write it. Returns `None` for any other line.
     #[inline]
     fn read_hits<T>(
         &mut self,
-        line: IdLine<'a>,
+        event: &Event<'a>,
+        start: usize,
         hits: &mut Hits<'_>,
         lists: &Lists<'a, T>,
     ) -> Option<()> {
-        let IdLine {
-            text, start, args, ..
-        } = line;
-        let (mut from, mut hit) = (0, hits.first_in(start, start + text.len()));
-        let mut last = None;
-        while let Some(place) = hit {
-            let place = place - start;
-            from = match key_at(text, place)? {
-                Some((known, value)) => self.value(known, text, value, lists)?,
-                None => place + 1,
+        let (line, args) = (event.line, event.fields.args);
+        let (mut from, mut last) = (0, None);
+        while let Some(hit) = hits.first_in(start + from, start + line.len()) {
+            let hit = hit - start;
+            from = match key_at(line, hit)? {
+                Some((known, value)) => self.value(known, line, value, lists)?,
+                None => hit + 1,
             };
-            hit = hits.first_in(start + from, start + text.len());
-            if last.is_none() && hit.is_none() && line.canonical && text[from..] == *b"}}" {
-                return Some(());
-            }
-            match object(text, place)? {
-                Inside::Front => self.front()?,
-                Inside::Object(at) if !args.is_some() || args.start == at => last = Some(at),
-                Inside::Object(_) => return None,
+            match object(line, hit)? {
+                0 => self.front()?,
+                at if !args.is_some() || args.start == at => last = Some(at),
+                _ => return None,
             }
         }
         match last {
-            Some(brace) if !args.is_some() => is_args(text, brace, from).then_some(()),
+            Some(brace) if !args.is_some() => is_args(line, brace, from).then_some(()),
             _ => Some(()),
         }
     }

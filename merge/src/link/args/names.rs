@@ -1,7 +1,10 @@
 //! The names of args that hold ids of requests, an id or a list of ids: the only list of them.
 
+use crate::event::mend::from_slice;
+use serde_json::{Map, Value};
+
 /// Who knows an id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum IdKey {
     /// The processes of the engine.
     Inside,
@@ -23,6 +26,28 @@ pub(crate) fn known(name: &[u8]) -> Option<IdKey> {
         b"external_id" | b"external_request_id" | b"external_req_id" => Some(IdKey::Outside),
         _ => None,
     }
+}
+
+/// Returns the ids in the args of an event, and who knows each of them. An id is a text, or a number as it is written.
+pub(crate) fn ids_in(args: &[u8]) -> Vec<(IdKey, String)> {
+    let args: Map<String, Value> = from_slice(args).unwrap_or_default();
+    let mut found = Vec::new();
+    for (name, value) in args {
+        let Some(known) = known(name.as_bytes()) else {
+            continue;
+        };
+        let values = match value {
+            Value::Array(values) => values,
+            value => vec![value],
+        };
+        let id = |value| match value {
+            Value::String(id) => Some((known, id)),
+            Value::Number(id) => Some((known, id.to_string())),
+            _ => None,
+        };
+        found.extend(values.into_iter().filter_map(id));
+    }
+    found
 }
 
 #[cfg(test)]

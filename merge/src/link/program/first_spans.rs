@@ -3,7 +3,7 @@
 //! "First" is decided within a chunk, which knows all its events. So the second pass needs no memory of other chunks, and the trace does not depend on the order
 //! in which workers take them.
 
-use crate::link::records::{EventPlace, Mention};
+use crate::link::mention::{EventPlace, Mention};
 use crate::pass::chunk::Chunk;
 use crate::store::spill_vec::{Spill, Spilled};
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 
 use super::styles::{Style, name_and_category};
 use crate::link::records::FlowPhases;
-use crate::store::sorter::Runs;
+use crate::store::sorter::Sorted;
 use serde::Serialize;
 use std::io;
 
@@ -38,12 +38,11 @@ impl LooseCounts {
     }
 
     /// Adds the flows of single processes.
-    pub(crate) fn add_local(&mut self, flows: &Runs<FlowPhases>) -> io::Result<()> {
-        let mut flows = flows.read_from(|_| false)?;
-        while let Some(flow) = flows.next()? {
+    pub(crate) fn add_local(&mut self, flows: &Sorted<FlowPhases>) -> io::Result<()> {
+        flows.each(|flow| {
             self.add(flow.style, flow.has_start, flow.has_other);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Returns the counts of each style that has any. The style with most of them comes first.

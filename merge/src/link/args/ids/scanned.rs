@@ -1,16 +1,17 @@
 //! The ids of any line: slower than reading them where they are found, and always right.
 
 use super::super::names::{IdKey, known};
-use super::{IdLine, RequestId, RequestIds};
+use super::{RequestId, RequestIds};
 use crate::base::number::unquoted;
 use crate::event::json::{Scanner, scan_object};
+use crate::event::line::Event;
 use xxhash_rust::xxh3::xxh3_64;
 
 impl<'a> RequestIds<'a> {
     /// Reads them in any line.
-    pub(crate) fn read_args(&mut self, line: IdLine<'a>) {
-        let args = match line.args.of(line.text) {
-            b"" => scan_object(line.text).map_or(&[][..], |fields| fields.args.of(line.text)),
+    pub(super) fn read_args(&mut self, event: &Event<'a>) {
+        let args = match event.fields.args.of(event.line) {
+            b"" => scan_object(event.line).map_or(&[][..], |fields| fields.args.of(event.line)),
             args => args,
         };
         let mut scanner = Scanner::lenient(args, 0);

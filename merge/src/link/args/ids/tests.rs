@@ -1,5 +1,6 @@
 use super::*;
-use crate::event::line::{Event, parse, parse_canonical};
+use crate::event::json::Span;
+use crate::event::line::{parse, parse_canonical};
 use crate::event::scan::Part;
 
 fn texts(ids: &[RequestId<'_>]) -> Vec<String> {
@@ -18,18 +19,12 @@ fn hits(line: &[u8]) -> Hits<'_> {
     hits
 }
 
-fn line<'a>(event: &Event<'a>) -> IdLine<'a> {
-    IdLine {
-        text: event.line,
-        start: 0,
-        args: event.fields.args,
-        canonical: false,
-    }
-}
-
-fn read<'a>(ids: &mut RequestIds<'a>, line: IdLine<'a>) {
-    let known = ids.read(line, &mut hits(line.text), &mut Lists::<()>::default());
-    assert_eq!(known, None);
+fn read<'a>(ids: &mut RequestIds<'a>, event: &Event<'a>) {
+    let mut lists = Lists::<()>::default();
+    assert!(
+        ids.read(event, 0, &mut hits(event.line), &mut lists)
+            .is_none()
+    );
 }
 
 #[test]
@@ -75,7 +70,7 @@ fn ids_are_texts_numbers_and_lists_of_them() {
             parse_canonical(text.as_bytes()).unwrap(),
         ] {
             let mut ids = RequestIds::default();
-            read(&mut ids, line(&event));
+            read(&mut ids, &event);
             assert_eq!(texts(ids.of_requests()), expected, "{args}");
             let found = ids.client().map(std::slice::from_ref).map(texts);
             assert_eq!(
@@ -124,17 +119,17 @@ fn hits_and_a_scan_find_the_same_in_mutated_lines() {
         let Some(event) = parse(&text).ok().filter(|event| !event.fields.repeated) else {
             continue;
         };
-        let known = line(&event);
         let mut scanned = RequestIds::default();
         scanned.clear();
-        scanned.read_args(known);
-        // Where the args stand is known of some lines and not of others.
-        let args = Span::default();
-        for line in [known, IdLine { args, ..known }] {
+        scanned.read_args(&event);
+        // The place of the args is known in some lines and not in others.
+        let mut unplaced = event;
+        unplaced.fields.args = Span::default();
+        for event in [event, unplaced] {
             let mut quick = RequestIds::default();
             quick.clear();
-            let mut hits = hits(line.text);
-            let read = quick.read_hits(line, &mut hits, &Lists::<()>::default());
+            let mut hits = hits(event.line);
+            let read = quick.read_hits(&event, 0, &mut hits, &Lists::<()>::default());
             if read.is_none() {
                 slow += 1;
                 continue;
@@ -165,19 +160,19 @@ fn a_list_that_is_known_is_not_read_again() {
         with(&format!(r#""n":{{{list}}}"#)),
         with(&format!(r#""n":1,"args":{{{list}}}"#)),
     ];
-    let known = [Some(0), Some(0), None, None, None, None, None];
+    let known = [true, true, false, false, false, false, false];
     let lens = [0, 0, 4, 4, 5, 0, 0];
     for ((text, known), len) in texts.iter().zip(known).zip(lens) {
         let (mut ids, mut lists) = (RequestIds::default(), Lists::default());
-        for (text, known) in [(&texts[0], None), (text, known)] {
+        for (text, known) in [(&texts[0], false), (text, known)] {
             for event in [
                 parse(text.as_bytes()).unwrap(),
                 parse_canonical(text.as_bytes()).unwrap(),
             ] {
                 let is_first = ids.left_of_chunk == MOST_OF_CHUNK;
-                let found = ids.read(line(&event), &mut hits(event.line), &mut lists);
-                let expected = known.or((!is_first && text == &texts[0]).then_some(0));
-                assert_eq!(found, expected, "{text}");
+                let found = ids.read(&event, 0, &mut hits(event.line), &mut lists);
+                let expected = known || !is_first && text == &texts[0];
+                assert_eq!(found.is_some(), expected, "{text}");
                 if is_first {
                     let (list, len) = ids.list().unwrap();
                     lists.keep(list, len, ());
@@ -185,7 +180,7 @@ fn a_list_that_is_known_is_not_read_again() {
             }
         }
         let found = ids.of_requests().len();
-        assert_eq!(found, if known.is_some() { 0 } else { len }, "{text}");
+        assert_eq!(found, if known { 0 } else { len }, "{text}");
     }
 }
 
@@ -204,13 +199,13 @@ fn only_so_many_ids_count() {
     let mut ids = RequestIds::default();
     for (spaced, text, cut) in &table[..3] {
         for text in [text, spaced] {
-            read(&mut ids, line(&parse(text.as_bytes()).unwrap()));
+            read(&mut ids, &parse(text.as_bytes()).unwrap());
             assert_eq!(ids.inside.len() + ids.outside.len(), MOST);
         }
         assert_eq!(ids.cut, *cut);
     }
     for _ in 0..MOST_OF_CHUNK / 1000 {
-        read(&mut ids, line(&parse(table[3].1.as_bytes()).unwrap()));
+        read(&mut ids, &parse(table[3].1.as_bytes()).unwrap());
     }
     assert_eq!((ids.inside.len(), ids.outside.len()), (0, 0));
 }

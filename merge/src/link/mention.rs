@@ -1,0 +1,269 @@
+//! An event of a request: where and when it is, and which events of a request are the first and the last one.
+
+use super::table::OwnFlow;
+use crate::clock::time_map::TimeMap;
+use crate::event::json::Members;
+use crate::event::line::Event;
+use sa_format::Phase;
+use xxhash_rust::xxh3::xxh3_64;
+
+const OFFSET_BITS: u32 = 40;
+
+/// The place of an event: its source, its offset there, and whether it is an unfinished span. Each event has its own, in the order of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct EventPlace(pub(super) u64);
+
+impl EventPlace {
+    #[inline(always)]
+    pub(super) fn new(source: usize, offset: usize, is_unfinished: bool) -> EventPlace {
+        let place = (source as u64) << OFFSET_BITS | offset as u64;
+        EventPlace(place << 1 | u64::from(is_unfinished))
+    }
+
+    pub(super) fn is_unfinished(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+/// `end_ns` of an instant, which is no span.
+pub(super) const INSTANT: i64 = i64::MIN;
+
+/// An event of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Mention {
+    pub(super) ts_ns: i64,
+    pub(super) place: EventPlace,
+    /// The key of its thread ([`ThreadKeys`]).
+    pub(super) thread: u64,
+    /// Its end: `i64::MAX` for an unfinished span, [`INSTANT`] for an instant.
+    pub(super) end_ns: i64,
+}
+
+impl Mention {
+    /// Returns what an event is to its requests.
+    #[inline(always)]
+    pub(super) fn of(event: &Event<'_>, place: EventPlace, thread: u64) -> Mention {
+        Mention {
+            ts_ns: event.ts_ns,
+            place,
+            thread,
+            end_ns: match event.phase {
+                Phase::Complete => event.ts_ns.saturating_add(event.dur_ns),
+                Phase::Begin => i64::MAX,
+                _ => INSTANT,
+            },
+        }
+    }
+
+    /// Returns true if it is a span and not an instant.
+    pub(super) fn is_span(&self) -> bool {
+        self.end_ns != INSTANT
+    }
+
+    /// Returns true if it is a span in which the program starts this flow.
+    pub(super) fn holds_start(&self, flow: &OwnFlow) -> bool {
+        self.thread == flow.thread && (self.ts_ns..=self.end_ns).contains(&flow.start_ns)
+    }
+
+    /// Moves it to another time axis.
+    pub(super) fn placed(self, map: &TimeMap) -> Mention {
+        Mention {
+            ts_ns: map.at(self.ts_ns),
+            end_ns: match self.end_ns {
+                INSTANT | i64::MAX => self.end_ns,
+                end_ns => map.at(end_ns),
+            },
+            ..self
+        }
+    }
+}
+
+/// The first event of a request, time and place of the last one, and the time of the second one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RequestReach {
+    pub(super) first: Mention,
+    /// `i64::MAX` if there is only one event.
+    pub(super) second_ns: i64,
+    pub(super) last: (i64, EventPlace),
+}
+
+impl RequestReach {
+    /// The reach of no event.
+    pub(super) const NONE: RequestReach = RequestReach {
+        first: Mention {
+            ts_ns: i64::MAX,
+            place: EventPlace(u64::MAX),
+            thread: 0,
+            end_ns: INSTANT,
+        },
+        second_ns: i64::MAX,
+        last: (i64::MIN, EventPlace(0)),
+    };
+
+    pub(super) fn of(mention: Mention) -> RequestReach {
+        RequestReach {
+            first: mention,
+            second_ns: i64::MAX,
+            last: (mention.ts_ns, mention.place),
+        }
+    }
+
+    /// Adds an event.
+    #[inline(always)]
+    pub(super) fn see(&mut self, mention: &Mention) {
+        if *mention < self.first {
+            (self.first, self.second_ns) = (*mention, self.first.ts_ns);
+        } else if *mention > self.first {
+            self.second_ns = self.second_ns.min(mention.ts_ns);
+        }
+        self.last = self.last.max((mention.ts_ns, mention.place));
+    }
+
+    /// Adds other events.
+    pub(super) fn add(&mut self, other: &RequestReach) {
+        let (first, later) = (self.first.min(other.first), self.first.max(other.first));
+        self.second_ns = self.second_ns.min(other.second_ns);
+        // If both begin with the same event, it is not the second one.
+        if later > first {
+            self.second_ns = self.second_ns.min(later.ts_ns);
+        }
+        self.first = first;
+        self.last = self.last.max(other.last);
+    }
+
+    /// Moves it to another time axis.
+    pub(super) fn placed(self, map: &TimeMap) -> RequestReach {
+        if self == RequestReach::NONE {
+            return self;
+        }
+        RequestReach {
+            first: self.first.placed(map),
+            second_ns: match self.second_ns {
+                i64::MAX => i64::MAX,
+                second_ns => map.at(second_ns),
+            },
+            last: (map.at(self.last.0), self.last.1),
+        }
+    }
+
+    /// Returns true if it has more than one event.
+    pub(super) fn is_chain(&self) -> bool {
+        self.first.place < EventPlace(u64::MAX) && self.first.place != self.last.1
+    }
+}
+
+/// Computes keys of threads, which are the same wherever a thread's events are read.
+#[derive(Default)]
+pub(super) struct ThreadKeys {
+    last: Option<(usize, (i64, i64))>,
+    key: u64,
+}
+
+impl ThreadKeys {
+    /// Returns the key of a recording's thread.
+    #[inline]
+    pub(super) fn of(&mut self, recording: usize, thread: (i64, i64)) -> u64 {
+        if self.last != Some((recording, thread)) {
+            self.last = Some((recording, thread));
+            let (pid, tid) = thread;
+            self.key = hash([recording as u64, pid.cast_unsigned(), tid.cast_unsigned()]);
+        }
+        self.key
+    }
+}
+
+/// Returns a hash of some numbers.
+pub(super) fn hash(parts: [u64; 3]) -> u64 {
+    let mut bytes = [0; 24];
+    for (place, part) in bytes.chunks_exact_mut(8).zip(parts) {
+        place.copy_from_slice(&part.to_le_bytes());
+    }
+    xxh3_64(&bytes)
+}
+
+/// Returns true if a viewer can bind a flow to the event, because it is on a thread. Async spans and instants of a whole process are not.
+pub(super) fn binds(event: &Event<'_>) -> bool {
+    match event.phase {
+        Phase::Complete | Phase::Begin => true,
+        Phase::Instant | Phase::LegacyInstant => !matches!(scope(event), b"\"p\"" | b"\"g\""),
+        _ => false,
+    }
+}
+
+/// Returns the scope of an instant as JSON. It is empty if there is none.
+fn scope<'a>(event: &Event<'a>) -> &'a [u8] {
+    let line = event.line;
+    // Recorders write the scope after the time, or after the phase.
+    for end in [event.fields.ts.end, event.fields.ph.end] {
+        if let Some(after) = line[end..].strip_prefix(br#","s":"#) {
+            return after.get(..3).unwrap_or_default();
+        }
+    }
+    let mut members = Members::of(line);
+    let scope = members.find(|(key, _)| key.of(line) == b"s");
+    scope.map_or(&[], |(_, value)| value.of(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mention(ts_ns: i64, place: EventPlace) -> Mention {
+        Mention {
+            ts_ns,
+            place,
+            thread: 3,
+            end_ns: ts_ns + 1,
+        }
+    }
+
+    #[test]
+    fn a_chain_has_two_events() {
+        assert!(!RequestReach::NONE.is_chain());
+        let mut reach = RequestReach::of(mention(1, EventPlace(2)));
+        assert!(!reach.is_chain());
+        reach.see(&mention(1, EventPlace(3)));
+        assert!(reach.is_chain());
+        let none = RequestReach::NONE;
+        assert_eq!(none.placed(&TimeMap::shift(9)), none);
+    }
+
+    /// Events are added in any order, and both halves of a request may contain the same event.
+    #[test]
+    fn the_second_event_is_known_in_any_order() {
+        let at = |nth: i64| mention(10 * nth, EventPlace(nth.cast_unsigned()));
+        let reach = |events: &[i64]| {
+            let mut reach = RequestReach::NONE;
+            events.iter().for_each(|nth| reach.see(&at(*nth)));
+            reach
+        };
+        for events in [
+            [1, 2, 3],
+            [1, 3, 2],
+            [2, 1, 3],
+            [2, 3, 1],
+            [3, 1, 2],
+            [3, 2, 1],
+        ] {
+            assert_eq!(reach(&events), reach(&[1, 2, 3]));
+            assert_eq!(reach(&events).second_ns, 20);
+            for (left, right) in [
+                (0..1, 1..3),
+                (0..2, 2..3),
+                (0..3, 1..2),
+                (0..1, 0..3),
+                (0..0, 0..3),
+            ] {
+                let mut both = reach(&events[left]);
+                both.add(&reach(&events[right]));
+                assert_eq!(both, reach(&events), "{events:?}");
+            }
+        }
+        let shifted = reach(&[1, 2]).placed(&TimeMap::shift(5));
+        assert_eq!(shifted.second_ns, 25);
+        assert_eq!(
+            reach(&[1, 1]).placed(&TimeMap::shift(5)).second_ns,
+            i64::MAX
+        );
+    }
+}
