@@ -1,7 +1,6 @@
 //! The second pass: lines copied, patched and written as a trace.
 
 pub(crate) mod copy;
-pub(crate) mod inputs;
 pub(crate) mod job;
 pub(crate) mod output;
 pub(crate) mod sink;

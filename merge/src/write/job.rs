@@ -28,21 +28,14 @@ pub(crate) struct Job<'a> {
     pub(crate) verbatim: bool,
 }
 
-/// A line of the trace.
-pub(crate) struct WrittenLine {
-    /// Its begin, and its end if it has one, in ns from the trace's base; `None` for what is in every part.
-    pub(crate) range_ns: Option<(i64, Option<i64>)>,
-    /// Its length, with what stands between it and the one before.
-    pub(crate) bytes: usize,
-}
-
 impl<'a> Job<'a> {
-    /// Writes the lines of a chunk to `out`, and tells `note` of each.
+    /// Writes the lines of a chunk to `out`. Calls `found` with each event as it is shown, its time in ns from the trace's base, and the length of its line,
+    /// which includes what separates it from the line before.
     pub(crate) fn measure(
         &self,
         number: usize,
         out: &mut Vec<u8>,
-        mut note: impl FnMut(WrittenLine),
+        mut found: impl FnMut(&Event<'_>, i64, usize),
     ) -> io::Result<()> {
         let chunk = &self.chunks[number];
         let source = &self.sources[chunk.source];
@@ -55,7 +48,7 @@ impl<'a> Job<'a> {
             if bytes > 0 {
                 let cut = chunk.cut(event);
                 let event = cut.as_ref().unwrap_or(event);
-                note(WrittenLine::of(event, writer.shift_ns, bytes));
+                found(event, event.ts_ns.saturating_add(writer.shift_ns), bytes);
             }
         });
         Ok(())
@@ -97,17 +90,5 @@ impl<'a> Job<'a> {
             ))
         };
         self.chunks.iter().filter_map(range).collect()
-    }
-}
-
-impl WrittenLine {
-    fn of(event: &Event<'_>, shift_ns: i64, bytes: usize) -> WrittenLine {
-        let begin_ns = event.ts_ns.saturating_add(shift_ns);
-        let end_ns = begin_ns.saturating_add(event.dur_ns);
-        let end_ns = (!event.is_unfinished()).then_some(end_ns);
-        WrittenLine {
-            range_ns: (!event.is_in_every_part()).then_some((begin_ns, end_ns)),
-            bytes,
-        }
     }
 }

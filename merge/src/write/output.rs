@@ -10,6 +10,7 @@ pub use unfinished::Unfinished;
 use crate::base::access::Access;
 use crate::base::file_id::FileId;
 use crate::base::folder::{Folder, Place};
+use crate::fragment::recording::Recording;
 use crate::write::sink::SinkTarget;
 use crate::{Error, Output};
 use draft::OutputDraft;
@@ -134,6 +135,28 @@ impl Destination {
     pub(crate) fn is_gzip(&self) -> bool {
         self.gzip
     }
+}
+
+/// Refuses to write the trace over what it is made of.
+pub(crate) fn refuse_inputs(
+    destination: &Destination,
+    recordings: &[Recording],
+) -> Result<(), Error> {
+    let Some(id) = destination.replaced() else {
+        return Ok(());
+    };
+    let of_recording = |recording: &Recording| {
+        let ring = recording.ring.iter().any(|(_, ring)| *ring == id);
+        ring || recording.left_out_files.contains(&id)
+            || recording.fragments.iter().any(|fragment| fragment.id == id)
+    };
+    if recordings.iter().any(of_recording) {
+        return Err(Error::Usage(format!(
+            "{}: the output is one of the inputs",
+            destination.path().unwrap_or(Path::new("")).display()
+        )));
+    }
+    Ok(())
 }
 
 /// Where the trace goes if nobody says so.

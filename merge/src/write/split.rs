@@ -9,7 +9,6 @@ pub(crate) mod report;
 
 mod crossing;
 mod cut;
-mod find_crossing;
 mod write;
 
 pub(crate) use write::{PartsTarget, SplitTrace, refuse_split, write_parts};

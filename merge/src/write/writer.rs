@@ -21,10 +21,10 @@ use std::collections::HashMap;
 
 /// What events have in common that begin alike.
 pub(crate) struct Alike<'a> {
-    pub(crate) phase: Phase,
+    phase: Phase,
     pub(crate) target: &'a Target,
     /// Process and thread, as recorded.
-    pub(crate) thread: (i64, i64),
+    thread: (i64, i64),
     /// What stands before their time in the trace.
     front: Vec<u8>,
 }
@@ -36,6 +36,23 @@ impl<'a> Alike<'a> {
             target,
             thread: (event.pid, event.tid),
             front: front(event, target),
+        }
+    }
+
+    /// Returns the line of an event that begins like these, which starts at an offset of its source.
+    #[inline(always)]
+    pub(crate) fn line<'l>(
+        &self,
+        timed: Timed<'l>,
+        text: &'l [u8],
+        start: usize,
+    ) -> CachedLine<'l> {
+        CachedLine {
+            phase: self.phase,
+            timed,
+            text,
+            start,
+            thread: self.thread,
         }
     }
 
@@ -94,14 +111,8 @@ impl<'a> EventWriter<'a, '_, '_> {
                     .is_some()
             {
                 if let Some(linker) = &mut self.linker {
-                    let cached = CachedLine {
-                        phase: front.known.phase,
-                        timed,
-                        text: line,
-                        start: at,
-                        thread: front.known.thread,
-                    };
-                    linker.cached(cached, front.known.target, self.out);
+                    let line = front.known.line(timed, line, at);
+                    linker.cached(line, front.known.target, self.out);
                 }
                 continue;
             }

@@ -3,9 +3,18 @@
 //! A begin without its end would be drawn to the end of its part, and an end without its begin not at all. So both are shown in each part that the
 //! span reaches into; what has one half alone is where that is.
 
-use super::bins::Amount;
+use super::bins::{Amount, MARK, PartStretch, WHOLE_TIMES};
+use crate::event::edges::Lies;
+use crate::event::line::Event;
+use crate::event::patch::Target;
+use crate::pass::visit::{AtOnce, visit};
+use crate::select::filter_scan::whole;
+use crate::span::group_key::{GroupKey, GroupRole};
+use crate::write::job::Job;
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::ops::RangeInclusive;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The halves of spans that reach into other parts, of each chunk: which events they are and the parts they reach into.
 #[derive(Default)]
@@ -16,9 +25,9 @@ pub(crate) struct Crossing {
 }
 
 /// An event that is in some parts, wherever it lies.
-pub(super) struct ShownEvent {
-    pub(super) nth: u32,
-    pub(super) parts: RangeInclusive<usize>,
+struct ShownEvent {
+    nth: u32,
+    parts: RangeInclusive<usize>,
 }
 
 impl Crossing {
@@ -34,16 +43,8 @@ impl Crossing {
         self.more.get(part).copied().unwrap_or_default()
     }
 
-    /// One for so many parts.
-    pub(super) fn of_parts(parts: usize) -> Crossing {
-        Crossing {
-            of_chunks: HashMap::new(),
-            more: vec![Amount::default(); parts],
-        }
-    }
-
-    /// Notes that an event of a chunk is in all of some parts, of which it is in its `own` one by its time.
-    pub(super) fn add(&mut self, chunk: usize, shown: ShownEvent, own: usize, bytes: usize) {
+    /// Notes that an event of a chunk is in all of some parts, although its time is in its `own` one.
+    fn add(&mut self, chunk: usize, shown: ShownEvent, own: usize, bytes: usize) {
         for part in shown.parts.clone().filter(|part| *part != own) {
             self.more[part].add(Amount {
                 bytes: bytes as u64,
@@ -52,11 +53,164 @@ impl Crossing {
         }
         self.of_chunks.entry(chunk).or_default().push(shown);
     }
+}
 
-    /// Brings the events of each chunk into their order.
-    pub(super) fn sort(&mut self) {
-        for shown in self.of_chunks.values_mut() {
-            shown.sort_unstable_by_key(|shown| shown.nth);
+/// How much longer a line may get by the ids and the time it has in the trace.
+const LONGER: usize = 64;
+
+/// What a span belongs to: an id, or a thread of the trace.
+type HalfKey = (GroupKey, u64);
+
+/// Begin or end of a span.
+#[derive(Clone, Copy)]
+struct CrossingHalf {
+    key: HalfKey,
+    is_begin: bool,
+    at_ns: i64,
+    chunk: usize,
+    nth: u32,
+    bytes: usize,
+}
+
+/// Puts halves together. Only those without their other half, and spans that cross a cut, are remembered.
+struct Pairing<'a> {
+    /// The begin of each part.
+    parts_ns: &'a [i64],
+    begins: HashMap<HalfKey, Vec<CrossingHalf>>,
+    ends: HashMap<HalfKey, Vec<CrossingHalf>>,
+    /// Spans that cross a cut.
+    crossing: Vec<(CrossingHalf, CrossingHalf)>,
+}
+
+/// Finds the halves of spans that cross a cut. Nothing is read if the trace has no such spans.
+pub(super) fn find_crossing(job: &Job<'_>, stretches: &[PartStretch]) -> Crossing {
+    let mut crossing = Crossing {
+        of_chunks: HashMap::new(),
+        more: vec![Amount::default(); stretches.len()],
+    };
+    if stretches.len() < 2 {
+        return crossing;
+    }
+    let parts_ns = stretches.iter().map(|stretch| stretch.edges.from_ns);
+    let parts_ns: Vec<i64> = parts_ns.collect();
+    let numbers = (0..job.chunks.len()).filter(|number| job.chunks[*number].halves);
+    let look = |number: usize| of_chunk(job, number, &parts_ns);
+    let mut pairing = Pairing::new(&parts_ns);
+    let Ok(()) = visit(numbers, AtOnce::Many, look, |found| {
+        pairing.append(found);
+        Ok::<(), Infallible>(())
+    });
+    for (begin, end) in pairing.finish() {
+        let [first, last] = [begin, end].map(|half| part(&parts_ns, half.at_ns));
+        for (half, own) in [(begin, first), (end, last)] {
+            let parts = first..=last;
+            let nth = half.nth;
+            crossing.add(
+                half.chunk,
+                ShownEvent { nth, parts },
+                own,
+                half.bytes + MARK + WHOLE_TIMES + LONGER,
+            );
         }
+    }
+    for shown in crossing.of_chunks.values_mut() {
+        shown.sort_unstable_by_key(|shown| shown.nth);
+    }
+    crossing
+}
+
+/// Returns the part of a time.
+fn part(parts_ns: &[i64], at_ns: i64) -> usize {
+    parts_ns.partition_point(|begin| *begin <= at_ns) - 1
+}
+
+fn of_chunk<'a>(job: &Job<'_>, number: usize, parts_ns: &'a [i64]) -> Pairing<'a> {
+    let chunk = &job.chunks[number];
+    let source = &job.sources[chunk.source];
+    let targets = &job.plan.targets[source.recording];
+    let shift_ns = job.plan.shifts_ns[source.recording];
+    let mut pairing = Pairing::new(parts_ns);
+    chunk.each(source.bytes, |nth, lies, event| {
+        if lies == Lies::Outside {
+            return;
+        }
+        let target = targets.get(&(event.pid, event.tid));
+        let Some((key, is_begin)) = target.and_then(|target| half(event, target)) else {
+            return;
+        };
+        let cut = chunk.cut(event);
+        let half = CrossingHalf {
+            key,
+            is_begin,
+            at_ns: cut.as_ref().unwrap_or(event).ts_ns.saturating_add(shift_ns),
+            chunk: number,
+            nth,
+            bytes: event.line.len(),
+        };
+        pairing.add(half);
+    });
+    pairing
+}
+
+/// What the span of an event belongs to, and whether it begins it; `None` if it is no half of one.
+fn half(event: &Event<'_>, target: &Target) -> Option<(HalfKey, bool)> {
+    let (of, role) = whole(event, target, 0, false)?;
+    let thread = match of {
+        GroupKey::Thread(_) => xxh3_64_with_seed(&target.tid, xxh3_64_with_seed(&target.pid, 0)),
+        _ => 0,
+    };
+    match role {
+        GroupRole::Begin => Some(((of, thread), true)),
+        GroupRole::End => Some(((of, thread), false)),
+        _ => None,
+    }
+}
+
+impl<'a> Pairing<'a> {
+    fn new(parts_ns: &'a [i64]) -> Pairing<'a> {
+        Pairing {
+            parts_ns,
+            begins: HashMap::new(),
+            ends: HashMap::new(),
+            crossing: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, half: CrossingHalf) {
+        if half.is_begin {
+            self.begins.entry(half.key).or_default().push(half);
+            return;
+        }
+        let begins = self.begins.get_mut(&half.key);
+        match begins.and_then(Vec::pop) {
+            Some(begin) => {
+                if part(self.parts_ns, begin.at_ns) != part(self.parts_ns, half.at_ns) {
+                    self.crossing.push((begin, half));
+                }
+            }
+            None => self.ends.entry(half.key).or_default().push(half),
+        }
+    }
+
+    /// Adds what comes after: its lone ends may be those of begins here.
+    fn append(&mut self, later: Pairing<'a>) {
+        self.crossing.extend(later.crossing);
+        let halves = later.ends.into_values().chain(later.begins.into_values());
+        halves.flatten().for_each(|half| self.add(half));
+        self.begins.retain(|_, begins| !begins.is_empty());
+    }
+
+    /// All that cross. The two halves of what is left may stand in files of which the one with the end came first.
+    fn finish(mut self) -> Vec<(CrossingHalf, CrossingHalf)> {
+        let ends = std::mem::take(&mut self.ends);
+        let mut late: Vec<CrossingHalf> = Vec::new();
+        for (key, ends) in ends {
+            let begins = self.begins.remove(&key).unwrap_or_default();
+            late.extend(begins);
+            late.extend(ends);
+        }
+        late.sort_unstable_by_key(|half| (half.at_ns, half.chunk, half.nth));
+        late.into_iter().for_each(|half| self.add(half));
+        self.crossing
     }
 }

@@ -1,8 +1,7 @@
 //! Where a trace is cut: as seldom as possible, so that no part has more text than asked for.
 
 use super::bins::{Amount, Bins, MARK, PartStretch, Sums};
-use super::crossing::Crossing;
-use super::find_crossing::find_crossing;
+use super::crossing::{Crossing, find_crossing};
 use crate::Error;
 use crate::event::edges::Edges;
 use crate::pass::chunk::Chunk;
@@ -77,11 +76,13 @@ fn sums(job: &Job<'_>, bins: &Bins) -> io::Result<Sums> {
         || (Vec::new(), Sums::new(bins)),
         |(mut text, mut sums), number| {
             text.clear();
-            job.measure(number, &mut text, |line| match line.range_ns {
-                Some((begin, end)) => {
-                    sums.add(bins.find(begin), end.map(|at| bins.find(at)), line.bytes);
+            job.measure(number, &mut text, |event, begin_ns, bytes| {
+                if event.is_in_every_part() {
+                    return sums.add_timeless(bytes);
                 }
-                None => sums.add_timeless(line.bytes),
+                let end_ns = begin_ns.saturating_add(event.dur_ns);
+                let end = (!event.is_unfinished()).then(|| bins.find(end_ns));
+                sums.add(bins.find(begin_ns), end, bytes);
             })?;
             job.progress.add(job.chunks[number].len(), 0);
             Ok((text, sums))

@@ -114,8 +114,9 @@ impl<'a> Notes<'a> {
             return;
         }
         let target = shown.row.map_or(own, |row| self.first_row + row);
-        let entry = OrderedEvent::new(ts_ns, at, line, target).cut(is_cut);
-        self.entries.push(entry.whole(shown.form == Form::Whole));
+        let entry = OrderedEvent::new(ts_ns, at, line, target);
+        self.entries
+            .push(entry.marked(is_cut, shown.form == Form::Whole));
     }
 
     #[inline]

@@ -38,24 +38,10 @@ impl OrderedEvent {
         }
     }
 
-    /// The same of one that may have begun before the window.
-    pub(super) fn cut(self, is_cut: bool) -> OrderedEvent {
-        let target = if is_cut {
-            self.target | CUT
-        } else {
-            self.target
-        };
-        OrderedEvent { target, ..self }
-    }
-
-    /// Marks the event as a begin that is written as a complete span.
-    pub(super) fn whole(self, is_whole: bool) -> OrderedEvent {
-        let target = if is_whole {
-            self.target | WHOLE
-        } else {
-            self.target
-        };
-        OrderedEvent { target, ..self }
+    /// Marks the event as one that crosses an edge of the window, or as a begin that is written as a complete span.
+    pub(super) fn marked(mut self, is_cut: bool, is_whole: bool) -> OrderedEvent {
+        self.target |= u32::from(is_cut) * CUT | u32::from(is_whole) * WHOLE;
+        self
     }
 
     pub(super) fn is_whole(&self) -> bool {

@@ -12,7 +12,6 @@ use crate::fragment::file::Fragment;
 use crate::link::{Linker, Lookup};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
-use crate::summary::visitor::CachedLine;
 use crate::write::job::Job;
 use crate::write::writer::{Alike, WrittenEvent, write};
 use std::io;
@@ -139,13 +138,7 @@ impl<'a, 'l> Scribe<'a, 'l> {
                 .is_some()
         {
             if let Some(linker) = self.linker.as_mut().filter(|_| is_linked) {
-                let cached = CachedLine {
-                    phase: front.known.phase,
-                    timed,
-                    text: line.text,
-                    start: line.start,
-                    thread: front.known.thread,
-                };
+                let cached = front.known.line(timed, line.text, line.start);
                 linker.cached(cached, line.target, out);
             }
             return Some(());
