@@ -10,7 +10,7 @@ use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
 use crate::pass::visit::{AtOnce, visit};
 use crate::select::filter_scan::whole;
-use crate::span::group_key::{GroupKey, GroupRole};
+use crate::span::group_key::GroupRole;
 use crate::span::matcher::join;
 use crate::span::span_half::{ArgsPlace, Side, SpanHalf};
 use crate::store::sorter::Sorter;
@@ -47,7 +47,7 @@ pub(super) fn span_mates(
 }
 
 /// The begins and ends in a chunk.
-fn of_chunk(job: &Job<'_>, index: &ThreadIndex, number: usize) -> Vec<SpanHalf<GroupKey>> {
+fn of_chunk(job: &Job<'_>, index: &ThreadIndex, number: usize) -> Vec<SpanHalf> {
     let mut halves = Vec::new();
     let (chunk, Ok(chunk_number)) = (&job.chunks[number], u32::try_from(number)) else {
         return halves;
@@ -85,7 +85,7 @@ fn half(
     target: &Target,
     at: EventRef,
     start: i64,
-) -> Option<SpanHalf<GroupKey>> {
+) -> Option<SpanHalf> {
     let (row, role) = whole(event, target, thread, false)?;
     let side = match role {
         GroupRole::Begin => Side::Begin,

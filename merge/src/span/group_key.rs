@@ -3,7 +3,6 @@
 use crate::base::begun_spans::Half;
 use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
-use crate::span::span_half::RowKey;
 use crate::store::sorter::{Record, long_at, word_at};
 
 /// A thread of a recording, by its number among all that have events: there are many mates.
@@ -32,10 +31,11 @@ pub(crate) enum GroupKey {
     Flow(u64, u64),
 }
 
-impl RowKey for GroupKey {
-    const BYTES: usize = 17;
+impl GroupKey {
+    /// Bytes of a stored key.
+    pub(super) const BYTES: usize = 17;
 
-    fn store(self, out: &mut Vec<u8>) {
+    pub(super) fn store(self, out: &mut Vec<u8>) {
         let (kind, [id, key]) = match self {
             GroupKey::Thread(row) => (0, [u64::from(row), 0]),
             GroupKey::Async(id, key) => (1, [id, key]),
@@ -47,7 +47,7 @@ impl RowKey for GroupKey {
         out.push(kind);
     }
 
-    fn load(bytes: &[u8]) -> GroupKey {
+    pub(super) fn load(bytes: &[u8]) -> GroupKey {
         let (id, key) = (long_at(bytes, 0), long_at(bytes, 8));
         match bytes[16] {
             0 => GroupKey::Thread(word_at(bytes, 0)),

@@ -69,12 +69,13 @@ impl LaneEvent {
 
     /// A begun span, and the time and the event that end it, if it has an end. With `is_complete` it counts as a complete span.
     pub(super) fn begun(
-        begin: &SpanHalf<u32>,
+        row: u32,
+        begin: &SpanHalf,
         end: Option<(i64, EventRef)>,
         is_complete: bool,
     ) -> LaneEvent {
         LaneEvent {
-            row: begin.row,
+            row,
             start: begin.start,
             kind: match is_complete {
                 true => LaneEventKind::Complete,

@@ -3,6 +3,7 @@
 use crate::event::line::Event;
 use crate::pass::chunk::EventRef;
 use crate::span::end_args::EndArgs;
+use crate::span::group_key::GroupKey;
 use crate::span::lane_event::LaneEvent;
 use crate::span::matcher::join;
 use crate::span::span_half::{ArgsPlace, Side, SpanHalf};
@@ -16,7 +17,7 @@ use std::path::Path;
 /// What an event of a thread is.
 enum LanePart {
     Whole(LaneEvent),
-    Half(SpanHalf<u32>),
+    Half(SpanHalf),
 }
 
 /// Events of some threads.
@@ -63,7 +64,12 @@ pub(crate) fn lane_events(
             })?;
         }
         let end = end.map(|end| (end.start, end.at));
-        events.push(LaneEvent::begun(begin, end, end_now.is_some()))
+        match begin.row {
+            GroupKey::Thread(row) => {
+                events.push(LaneEvent::begun(row, begin, end, end_now.is_some()))
+            }
+            GroupKey::Async(..) | GroupKey::Flow(..) => Ok(()),
+        }
     })?;
     drop(halves);
     Ok(LaneEvents {

@@ -1,17 +1,17 @@
 //! Begun spans and what ends them: which `E` belongs to which `B`.
 
 use crate::base::begun_spans::BegunSpans;
-use crate::span::span_half::{RowKey, Side, SpanHalf};
+use crate::span::span_half::{Side, SpanHalf};
 use crate::store::sorter::Sorted;
 use std::io;
 
 /// Finds the end of each begun span, as [`BegunSpans`] says, and calls `found` with each begin, and its end if it has one.
-pub(crate) fn join<K: RowKey>(
-    halves: &Sorted<SpanHalf<K>>,
-    mut found: impl FnMut(&SpanHalf<K>, Option<&SpanHalf<K>>) -> io::Result<()>,
+pub(crate) fn join(
+    halves: &Sorted<SpanHalf>,
+    mut found: impl FnMut(&SpanHalf, Option<&SpanHalf>) -> io::Result<()>,
 ) -> io::Result<()> {
     // Begins of one row in the order of times.
-    let mut open = BegunSpans::<SpanHalf<K>>::default();
+    let mut open = BegunSpans::<SpanHalf>::default();
     halves.each(|half| {
         if open.first().is_some_and(|first| first.row != half.row) {
             open.drain().try_for_each(|begin| found(&begin, None))?;
@@ -35,16 +35,17 @@ mod tests {
     use super::*;
     use crate::pass::chunk::EventRef;
     use crate::pass::labels::Labels;
+    use crate::span::group_key::GroupKey;
     use crate::span::span_half::ArgsPlace;
     use crate::store::sorter::Sorter;
 
     /// Joins halves by row, phase, time and name. Returns the row of each begin, when it was, and when it ended.
-    fn joined(halves: &[(u32, Side, i64, u32)]) -> Vec<(u32, i64, Option<i64>)> {
+    fn joined(halves: &[(u32, Side, i64, u32)]) -> Vec<(GroupKey, i64, Option<i64>)> {
         let folder = std::env::temp_dir();
         let mut sorter = Sorter::new(&folder);
         for ((row, side, start, name), nth) in halves.iter().zip(0..) {
             let half = SpanHalf {
-                row: *row,
+                row: GroupKey::Thread(*row),
                 start: *start,
                 side: *side,
                 at: EventRef { chunk: 0, nth },
@@ -79,7 +80,8 @@ mod tests {
             (1, E, 5, 7),
             (2, E, 6, 7),
         ];
-        let expected = [(0, 1, None), (0, 3, Some(4)), (1, 2, Some(5))];
+        let [first, second] = [0, 1].map(GroupKey::Thread);
+        let expected = [(first, 1, None), (first, 3, Some(4)), (second, 2, Some(5))];
         assert_eq!(joined(&halves), expected);
     }
 }

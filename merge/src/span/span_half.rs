@@ -6,6 +6,7 @@ use crate::event::line::Event;
 use crate::event::whole::has_members;
 use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
+use crate::span::group_key::{GroupKey, ThreadNumber};
 use crate::store::sorter::{Record, long_at, word_at};
 use sa_format::Phase;
 
@@ -18,20 +19,11 @@ pub(crate) enum Side {
     Begin,
 }
 
-/// What spans lie on: begins and ends of one row belong together.
-pub(crate) trait RowKey: Copy + Ord + Send {
-    /// Bytes of a stored key.
-    const BYTES: usize;
-    /// Appends these bytes.
-    fn store(self, out: &mut Vec<u8>);
-    /// Reads what [`RowKey::store`] has written.
-    fn load(bytes: &[u8]) -> Self;
-}
-
 /// Begin or end of a span. Its order is that of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SpanHalf<K> {
-    pub(crate) row: K,
+pub(crate) struct SpanHalf {
+    /// Halves of one row belong together.
+    pub(crate) row: GroupKey,
     pub(crate) start: i64,
     pub(crate) at: EventRef,
     pub(crate) side: Side,
@@ -89,21 +81,21 @@ impl ArgsPlace {
     }
 }
 
-impl SpanHalf<u32> {
+impl SpanHalf {
     /// Returns an event of a thread as a half, without its args, or `None` if it is none.
     pub(super) fn of(
         event: &Event<'_>,
-        row: u32,
+        thread: ThreadNumber,
         at: EventRef,
         shift_ns: i64,
-    ) -> Option<SpanHalf<u32>> {
+    ) -> Option<SpanHalf> {
         let side = match event.phase {
             Phase::Begin => Side::Begin,
             Phase::End => Side::End,
             _ => return None,
         };
         Some(SpanHalf {
-            row,
+            row: GroupKey::Thread(thread),
             start: event.ts_ns + shift_ns,
             at,
             side,
@@ -113,20 +105,7 @@ impl SpanHalf<u32> {
     }
 }
 
-/// The number of a thread.
-impl RowKey for u32 {
-    const BYTES: usize = 4;
-
-    fn store(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.to_le_bytes());
-    }
-
-    fn load(bytes: &[u8]) -> u32 {
-        word_at(bytes, 0)
-    }
-}
-
-impl<K> Half for SpanHalf<K> {
+impl Half for SpanHalf {
     type Place = EventRef;
 
     fn time_ns(&self) -> i64 {
@@ -141,13 +120,13 @@ impl<K> Half for SpanHalf<K> {
         self.labels.name != 0
     }
 
-    fn can_end(&self, begin: &SpanHalf<K>) -> bool {
+    fn can_end(&self, begin: &SpanHalf) -> bool {
         self.labels.end(begin.labels)
     }
 }
 
-impl<K: RowKey> Record for SpanHalf<K> {
-    const BYTES: usize = 25 + ArgsPlace::BYTES + K::BYTES;
+impl Record for SpanHalf {
+    const BYTES: usize = 25 + ArgsPlace::BYTES + GroupKey::BYTES;
 
     fn store(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.start.to_le_bytes());
@@ -163,7 +142,7 @@ impl<K: RowKey> Record for SpanHalf<K> {
     fn load(bytes: &[u8]) -> Self {
         let [chunk, nth, category, name] = [8, 12, 16, 20].map(|at| word_at(bytes, at));
         SpanHalf {
-            row: K::load(&bytes[25 + ArgsPlace::BYTES..]),
+            row: GroupKey::load(&bytes[25 + ArgsPlace::BYTES..]),
             start: long_at(bytes, 0).cast_signed(),
             side: if bytes[24] == 1 {
                 Side::Begin
@@ -186,7 +165,7 @@ mod tests {
     fn a_half_comes_back_from_a_file_as_it_was() {
         for side in [Side::Begin, Side::End] {
             let half = SpanHalf {
-                row: 7,
+                row: GroupKey::Thread(7),
                 start: -3,
                 side,
                 at: EventRef {
@@ -206,7 +185,7 @@ mod tests {
             half.store(&mut bytes);
             assert_eq!(
                 (bytes.len(), SpanHalf::load(&bytes)),
-                (SpanHalf::<u32>::BYTES, half)
+                (SpanHalf::BYTES, half)
             );
         }
     }
