@@ -4,7 +4,7 @@
 //! two flows of one id, of which nobody knows what belongs together.
 
 use std::io;
-use trace_store::sorter::{Record, Sorted};
+use trace_store::sorter::{Record, Sorted, long_at, word_at};
 
 /// Most steps of one flow that are looked at.
 const STEPS: usize = 64;
@@ -138,15 +138,10 @@ impl Record for End {
     }
 
     fn load(bytes: &[u8]) -> Self {
-        let long = |at: usize| {
-            let word = bytes[at..].first_chunk().copied();
-            word.map_or(0, u64::from_le_bytes)
-        };
-        let boot = bytes[16..].first_chunk().copied();
         End {
-            flow: long(0),
-            at_ns: long(8).cast_signed(),
-            boot: boot.map_or(0, u32::from_le_bytes),
+            flow: long_at(bytes, 0),
+            at_ns: long_at(bytes, 8).cast_signed(),
+            boot: word_at(bytes, 16),
             role: match bytes[20] {
                 0 => Role::Start,
                 1 => Role::Step,

@@ -345,20 +345,19 @@ fn kernel_id(id: i64) -> Option<u32> {
 /// The real pid where nobody before has it, else the lowest number that is nobody's.
 fn give_pids(processes: &mut [Process]) {
     let mut taken = BTreeSet::new();
-    for process in processes.iter_mut() {
-        process.output_pid = kernel_id(process.pid)
-            .filter(|pid| taken.insert(*pid))
-            .unwrap_or(0);
+    for process in &mut *processes {
+        let kept = kernel_id(process.pid).filter(|pid| taken.insert(*pid));
+        process.output_pid = kept.unwrap_or(0);
     }
-    let mut free = 1..;
-    for process in processes
-        .iter_mut()
-        .filter(|process| process.output_pid == 0)
-    {
-        process.output_pid = free
-            .by_ref()
-            .find(|pid| !taken.contains(pid))
-            .unwrap_or(u32::MAX);
+    let ids = processes.iter_mut().map(|process| &mut process.output_pid);
+    give_free_ids(ids, &taken);
+}
+
+/// Gives those without an id, which have 0, the lowest numbers that are not taken.
+fn give_free_ids<'a>(ids: impl Iterator<Item = &'a mut u32>, taken: &BTreeSet<u32>) {
+    let mut free = (1..=u32::MAX).filter(|id| !taken.contains(id));
+    for id in ids.filter(|id| **id == 0) {
+        *id = free.next().unwrap_or(u32::MAX);
     }
 }
 
@@ -376,17 +375,8 @@ fn give_tids(process: &mut Process) {
             kept.unwrap_or(0)
         };
     }
-    let mut free = 1..;
-    for thread in process
-        .threads
-        .values_mut()
-        .filter(|thread| thread.output_tid == 0)
-    {
-        thread.output_tid = free
-            .by_ref()
-            .find(|tid| !taken.contains(tid))
-            .unwrap_or(u32::MAX);
-    }
+    let threads = process.threads.values_mut();
+    give_free_ids(threads.map(|thread| &mut thread.output_tid), &taken);
 }
 
 #[cfg(test)]
