@@ -40,7 +40,7 @@ impl OrderedEvent {
 
     /// Marks the event as one that crosses an edge of the window, or as a begin that is written as a complete span.
     pub(super) fn marked(mut self, is_cut: bool, is_whole: bool) -> OrderedEvent {
-        self.target |= u32::from(is_cut) * CUT | u32::from(is_whole) * WHOLE;
+        self.target |= (u32::from(is_cut) * CUT) | (u32::from(is_whole) * WHOLE);
         self
     }
 
