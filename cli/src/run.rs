@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use summary::Recorded;
-use trace_merge::{Bar, Output, Runs};
+use trace_merge::{Bar, EventOptions, Mode, Output, Runs, Window};
 use trace_report::ReportOptions;
 use tree::{Ended, Tree};
 
@@ -180,7 +180,10 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
             .output
             .clone()
             .map_or(Output::Default, Output::File),
-        last: arguments.last,
+        mode: Mode::Events(EventOptions {
+            window: arguments.last.map_or(Window::WholeRun, Window::Last),
+            ..EventOptions::default()
+        }),
         exits: ended.exits.clone(),
         ..trace_merge::Options::new([directory.path().to_owned()])
     };

@@ -13,7 +13,6 @@
 //!
 //! let options = Options {
 //!     settle: false, // leave the run as it is
-//!     link_requests: false, // gather no ids of requests
 //!     ..Options::new(["profile_out".into()])
 //! };
 //! let (totals, report) = events::read(&options, &Progress::default(), |events| {
@@ -60,11 +59,11 @@ use crate::{Error, Options, Report};
 
 /// Reads the events of the inputs; writes no trace, whatever the options say of it. An input that changes meanwhile is damage of kind `changed`.
 ///
-/// The fragments of dead processes are settled afterwards, as after a merge, unless `options.settle` is false. Ids of requests are gathered for
-/// [`Report::links`] and `options.filter`, unless `options.link_requests` is false.
+/// The fragments of dead processes are settled afterwards, as after a merge, unless `options.settle` is false. Requests are not linked: [`Report::links`]
+/// is `None`.
 ///
 /// # Errors
-/// As [`merge`](crate::merge), and those of `read`. `options.verbatim` is refused: lines as they stand have no common axis.
+/// As [`merge`](crate::merge), and the errors of `read`. [`Mode::Verbatim`](crate::Mode::Verbatim) is refused: its lines have no common axis.
 pub fn read<T>(
     options: &Options,
     progress: &Progress,
@@ -91,7 +90,7 @@ fn read_and<T>(
     progress: &Progress,
     mut read: impl FnMut(&mut TraceEvents<'_>) -> Result<T, Error>,
 ) -> Result<(T, Report), Error> {
-    if options.verbatim {
+    if options.is_verbatim() {
         let why = "lines as they stand have no common axis to read events on";
         return Err(Error::Usage(why.to_owned()));
     }

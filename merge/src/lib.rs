@@ -70,6 +70,7 @@ pub use select::window::WindowReport;
 pub use write::output::Unfinished;
 pub use write::split::report::PartReport;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -87,62 +88,152 @@ pub enum Output {
 }
 
 /// What to merge and how.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Run directories, fragment directories, fragments, patterns.
     pub paths: Vec<PathBuf>,
+    /// Which runs of the directories.
+    pub runs: Runs,
     /// Where the trace goes.
     pub output: Output,
     /// Whether it is compressed even if its name does not end in `.gz`.
     pub gzip: bool,
-    /// Writes the trace in parts that are cut in time, each of at most so many bytes of text, if its events allow: `trace.1.json` and so on, numbered in
-    /// front of the output's suffix. Not to the standard output, and not together with `verbatim`.
-    pub split: Option<u64>,
-    /// Which runs of the directories.
-    pub runs: Runs,
-    /// Worker threads, 0 for one per core, but at most 16.
-    pub threads: usize,
-    /// Only the last part of the run, up to its newest event.
-    pub last: Option<Duration>,
-    /// Only what reaches beyond this moment. Not together with `last`.
-    pub from: Option<Moment>,
-    /// Only what begins up to this moment. Not together with `last`.
-    pub to: Option<Moment>,
-    /// Only so much of both sides of a moment. Not together with `last`, `from` and `to`.
-    pub around: Option<(Moment, Duration)>,
-    /// Time after a window within which segments are read for spans that overlap the window. By default all segments that may contain
-    /// such a span are read.
-    pub reach: Option<Duration>,
-    /// Only some of the events.
-    pub filter: Filter,
-    /// What to add to the times of traces of other profilers: on top of what places them, else to get the monotonic clock of the host whose main process is merged.
-    pub offsets: Vec<Offset>,
-    /// By what the clocks of several hosts are brought together.
-    pub clock: ClockBy,
-    /// How far the wall clock of a host may be from the truth after it was last set; 10 ms if that is not said. It is part of every uncertainty that
-    /// is stated, and bounds how far flows may move a host.
-    pub wall_error: Option<Duration>,
-    /// Whether an event whose time lies more than 30 days from all others of its recording is shown as well, instead of being damage.
-    pub keep_times: bool,
+    /// Way in which the trace is made of the recorded lines.
+    pub mode: Mode,
+    /// Options for the times of the trace.
+    pub clocks: ClockOptions,
     /// Whether fragments of dead processes are settled afterwards (FORMAT.md §4): their ring's contents appended, the ring removed.
     pub settle: bool,
     /// Exits of the processes that the caller waited for, by pid. Each is reported if the process did not say that it ended, and kept in its fragments.
     pub exits: BTreeMap<i64, Exit>,
-    /// Whether lines are copied as they stand, as pypto-serving's own merge does: in the order of the fragments' names, with the times and ids they have, objects
-    /// that are no events included, and nothing added. Only the format's own records are left out, and flow ids are made ones that viewers read.
-    /// Not together with a window or a filter.
-    pub verbatim: bool,
-    /// Whether flows link the events of each request, where their recorders wrote none. Not with `verbatim`, which adds nothing.
-    pub link_requests: bool,
-    /// Writes all events in the order of their times, and sorts them in this many bytes of memory. Recorded metadata comes first and what the merge adds comes
-    /// last; events of one time keep the order that they have without this. Without it, each process's events are in the order in which it wrote them. Not
-    /// together with `verbatim` or `split`.
-    pub sort: Option<u64>,
-    /// The memory in bytes that the merge should not exceed, without what `sort` takes; 256 MiB by default. Links of requests take about 3/8 of it at most. If they
-    /// need more, some requests are not linked, and the report counts them.
+    /// Worker threads, 0 for one per core, but at most 16.
+    pub threads: usize,
+    /// Memory in bytes that the merge should not exceed, without the memory of [`Layout::Sorted`]; 256 MiB by default. Links of requests take at most about 3/8 of
+    /// it. If they need more, some requests are not linked, and the report counts them.
     pub memory: Option<u64>,
     /// Whether inputs without an event give a trace without events, instead of [`Error::NothingUsable`].
     pub allow_empty: bool,
+}
+
+/// Way in which a trace is made of the lines of its inputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Lines are copied as they were recorded, as pypto-serving's own merge does: in the order of the fragments' names, with their own times and ids. Objects
+    /// that are not events are included, and nothing is added. Only the format's own records are left out, and flow ids become ones that viewers read.
+    Verbatim,
+    /// Events are moved to a common time axis, and their processes and threads get new ids.
+    Events(EventOptions),
+}
+
+/// Options for the events of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventOptions {
+    /// Part of the run to show.
+    pub window: Window,
+    /// Filter that shown events must match.
+    pub filter: Filter,
+    /// Order of the events, and the number of files.
+    pub layout: Layout,
+    /// True to link the events of each request by flows, unless their recorders did so.
+    pub link_requests: bool,
+}
+
+impl Default for EventOptions {
+    /// Returns the options for all events of the run, with their requests linked.
+    fn default() -> EventOptions {
+        EventOptions {
+            window: Window::default(),
+            filter: Filter::default(),
+            layout: Layout::default(),
+            link_requests: true,
+        }
+    }
+}
+
+impl EventOptions {
+    /// Returns true if some events are left out.
+    fn is_part(&self) -> bool {
+        !self.window.is_whole_run() || !self.filter.is_empty()
+    }
+}
+
+/// A part of a run. All segments that may contain a span that overlaps it are read, unless they begin more than `reach` after its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Window {
+    /// The whole run.
+    #[default]
+    WholeRun,
+    /// The last part of the run, up to its newest event.
+    Last(Duration),
+    /// Events that end after `from` and begin before `to`.
+    Between {
+        /// Begin of the window, by default the begin of the run.
+        from: Option<Moment>,
+        /// End of the window, by default the end of the run.
+        to: Option<Moment>,
+        /// Maximum time after the window at which a segment that is read begins.
+        reach: Option<Duration>,
+    },
+    /// Both sides of a moment.
+    Around {
+        /// Middle of the window.
+        moment: Moment,
+        /// Length of each side.
+        side: Duration,
+        /// Maximum time after the window at which a segment that is read begins.
+        reach: Option<Duration>,
+    },
+}
+
+impl Window {
+    fn is_whole_run(&self) -> bool {
+        match self {
+            Window::WholeRun => true,
+            Window::Between { from, to, .. } => from.is_none() && to.is_none(),
+            Window::Last(_) | Window::Around { .. } => false,
+        }
+    }
+
+    fn reach(&self) -> Option<Duration> {
+        match *self {
+            Window::Between { reach, .. } | Window::Around { reach, .. } => reach,
+            Window::WholeRun | Window::Last(_) => None,
+        }
+    }
+}
+
+/// Order of the events in a trace, and the number of its files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// The events of each process are in the order in which it wrote them.
+    #[default]
+    Recorded,
+    /// All events are sorted by time. Recorded metadata comes first and what the merge adds comes last. Events with the same time keep the order that they
+    /// have in a trace that is not sorted.
+    Sorted {
+        /// Memory in bytes for sorting.
+        memory: u64,
+    },
+    /// The trace is cut in time into several files: `trace.1.json` and so on, numbered before the suffix of the output, which must not be the standard output.
+    Parts {
+        /// Maximum bytes of text in each file, if its events allow that.
+        bytes: u64,
+    },
+}
+
+/// Options for the times of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClockOptions {
+    /// Evidence by which the clocks of several hosts are brought together.
+    pub by: ClockBy,
+    /// Maximum error of the wall clock of a host after it was last set, by default 10 ms. It is part of every uncertainty in the report, and bounds how far
+    /// flows may move a host.
+    pub wall_error: Option<Duration>,
+    /// Durations to add to the times of traces of other profilers, in addition to what places them. If nothing does, they give the monotonic clock of the host
+    /// whose main process is merged.
+    pub offsets: Vec<Offset>,
+    /// True to show an event that is more than 30 days from all others of its recording. Otherwise it is damage.
+    pub keep_times: bool,
 }
 
 /// The default of [`Options::memory`].
@@ -153,15 +244,32 @@ impl Options {
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Options {
         Options {
             paths: paths.into_iter().collect(),
+            runs: Runs::default(),
+            output: Output::default(),
+            gzip: false,
+            mode: Mode::Events(EventOptions::default()),
+            clocks: ClockOptions::default(),
             settle: true,
-            link_requests: true,
-            ..Options::default()
+            exits: BTreeMap::new(),
+            threads: 0,
+            memory: None,
+            allow_empty: false,
         }
     }
 
-    /// Returns true if the merge writes flows of its own.
-    fn links(&self) -> bool {
-        self.link_requests && !self.verbatim
+    fn is_verbatim(&self) -> bool {
+        self.mode == Mode::Verbatim
+    }
+
+    /// Returns the options for the events. Lines that are copied as they were recorded are all shown, and not linked.
+    fn events(&self) -> Cow<'_, EventOptions> {
+        match &self.mode {
+            Mode::Events(events) => Cow::Borrowed(events),
+            Mode::Verbatim => Cow::Owned(EventOptions {
+                link_requests: false,
+                ..EventOptions::default()
+            }),
+        }
     }
 
     /// Returns the maximum memory of links of requests, in bytes.

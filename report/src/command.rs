@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 pub use diff_args::{Comparison, DiffArgs};
 use export_arg::{Export, parse_export};
 use std::path::PathBuf;
-use trace_merge::{Error, Options, Progress, Runs, SelectionArgs};
+use trace_merge::{Error, Mode, Options, Progress, Runs, SelectionArgs};
 use whole_file::Replaced;
 
 /// Names that are shown where nothing says how many.
@@ -135,10 +135,11 @@ impl ReportArgs {
     }
 
     fn options(&self) -> Options {
-        let mut options = Options::new(self.paths.clone());
-        self.selection.put_into(&mut options);
-        options.runs = self.runs.clone();
-        options
+        Options {
+            runs: self.runs.clone(),
+            mode: Mode::Events(self.selection.events()),
+            ..Options::new(self.paths.clone())
+        }
     }
 
     fn shown(&self, report: &RunReport) -> Result<String, Error> {

@@ -70,10 +70,8 @@ pub(crate) fn read_and<T>(
     progress: &Progress,
     also: impl Fn(&TraceEvents<'_>) -> Result<T, Error>,
 ) -> Result<(RunReport, T), Error> {
-    // Ids of requests are gathered only where a filter asks for them.
     let options = Options {
         settle: false,
-        link_requests: !options.filter.requests.is_empty(),
         ..options.clone()
     };
     let (found, _) = events::read(&options, progress, |events| {

@@ -19,7 +19,7 @@ use e2e::merged;
 use e2e::order::{Ending, Order, Pattern};
 use e2e::reader::read_dir_as;
 use e2e::victim::Victim;
-use trace_merge::{Options, Output, Report};
+use trace_merge::{EventOptions, Mode, Options, Output, Report, Window};
 
 const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
 const HOST: &str = env!("CARGO_BIN_EXE_host");
@@ -419,9 +419,12 @@ fn merging_a_run_at_full_rate_again_and_again_finds_no_damage() {
 type Ends = BTreeMap<(u64, u64), i64>;
 
 /// The victim's spans in a merged trace, and the end of its newest event of any kind.
-fn ends(dir: &Path, trace: PathBuf, last: Option<Duration>) -> (Report, Ends, i64) {
+fn ends(dir: &Path, trace: PathBuf, window: Window) -> (Report, Ends, i64) {
     let options = Options {
-        last,
+        mode: Mode::Events(EventOptions {
+            window,
+            ..EventOptions::default()
+        }),
         output: Output::File(trace.clone()),
         ..Options::new([dir.to_owned()])
     };
@@ -449,13 +452,13 @@ fn the_last_part_of_a_bounded_run_is_what_a_filter_keeps() {
     wait_for_segments(&victim.directory(), 5);
     victim.kill().unwrap();
     let dir = victim.directory();
-    let (_, mut whole, newest_ns) = ends(&dir, victim.scratch("trace.json"), None);
+    let (_, mut whole, newest_ns) = ends(&dir, victim.scratch("trace.json"), Window::WholeRun);
     let mut by_time: Vec<i64> = whole.values().copied().collect();
     by_time.sort_unstable();
     let edge_ns = by_time[by_time.len() * 9 / 10];
     let last_ns = newest_ns - edge_ns;
     let last = Duration::from_nanos(last_ns.unsigned_abs());
-    let (report, part, _) = ends(&dir, victim.scratch("last.json"), Some(last));
+    let (report, part, _) = ends(&dir, victim.scratch("last.json"), Window::Last(last));
     assert_eq!(report.damage_total, 0, "{report:?}");
     whole.retain(|_, end_ns| *end_ns >= edge_ns);
     let only = |these: &Ends, those: &Ends| {

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 use tempfile::TempDir;
-use trace_merge::{Moment, Options, Output, Report};
+use trace_merge::{EventOptions, Mode, Moment, Options, Output, Report, Window};
 
 const HOST: &str = env!("CARGO_BIN_EXE_host");
 /// Segments of 1 MiB.
@@ -25,14 +25,17 @@ const SECONDS: u64 = 24;
 /// Thread, number, start and end in ns of the host's clock.
 type Spans = BTreeSet<(String, u64, i64, i64)>;
 
-fn merge(dir: &Path, change: impl FnOnce(&mut Options)) -> (Report, Spans) {
+fn merge(dir: &Path, window: Window) -> (Report, Spans) {
     let folder = scratch();
     let trace = folder.path().join("trace.json");
-    let mut options = Options {
+    let options = Options {
         output: Output::File(trace.clone()),
+        mode: Mode::Events(EventOptions {
+            window,
+            ..EventOptions::default()
+        }),
         ..Options::new([dir.to_owned()])
     };
-    change(&mut options);
     let report = trace_merge::merge(&options).unwrap();
     let read: Value = serde_json::from_slice(&fs::read(trace).unwrap()).unwrap();
     let events = read["traceEvents"].as_array().unwrap().iter();
@@ -50,13 +53,14 @@ fn merge(dir: &Path, change: impl FnOnce(&mut Options)) -> (Report, Spans) {
     (report, spans)
 }
 
-/// Merges the part between two seconds of a run.
-fn window(dir: &Path, from_s: u64, to_s: u64) -> (Report, Spans) {
+/// The part between two seconds of a run.
+fn between(from_s: u64, to_s: u64, reach_s: u64) -> Window {
     let moment = |seconds| Some(Moment::FromStart(Duration::from_secs(seconds)));
-    merge(dir, |options| {
-        (options.from, options.to) = (moment(from_s), moment(to_s));
-        options.reach = Some(Duration::from_secs(1));
-    })
+    Window::Between {
+        from: moment(from_s),
+        to: moment(to_s),
+        reach: Some(Duration::from_secs(reach_s)),
+    }
 }
 
 #[test]
@@ -71,20 +75,14 @@ fn spans_that_end_a_minute_behind_a_window_are_found() {
     let host = host.deadline(Duration::from_secs(160));
     let host = host.recorded_in(dir.path()).start();
     let _outcome = host.end().quiet();
-    let (_, whole) = merge(dir.path(), |_| {});
+    let (_, whole) = merge(dir.path(), Window::WholeRun);
     let long = |spans: &Spans| {
         let mut long = spans.clone();
         long.retain(|span| span.3 - span.2 > 60_000_000_000);
         long
     };
     assert_eq!(long(&whole).len(), 3);
-    let moment = |seconds| Some(Moment::FromStart(Duration::from_secs(seconds)));
-    let reached = |reach_s| {
-        merge(dir.path(), |options| {
-            (options.from, options.to) = (moment(4), moment(5));
-            options.reach = Some(Duration::from_secs(reach_s));
-        })
-    };
+    let reached = |reach_s| merge(dir.path(), between(4, 5, reach_s));
     let (report, found) = reached(3_600);
     assert_eq!(long(&found), long(&whole));
     let window = report.window.unwrap();
@@ -172,7 +170,7 @@ fn looked_at() -> (TempDir, (Report, Spans)) {
         let host = host.deadline(Duration::from_secs(120));
         let host = host.recorded_in(dir.path()).start();
         sleep(Duration::from_secs(20));
-        let live = window(dir.path(), 2, 3);
+        let live = merge(dir.path(), between(2, 3, 1));
         let seen = written(dir.path());
         let _outcome = host.end().quiet();
         if written(dir.path()) > seen + 100_000 {
@@ -186,10 +184,10 @@ fn looked_at() -> (TempDir, (Report, Spans)) {
 fn a_window_of_a_run_is_found_without_reading_the_rest() {
     let (dir, (live_report, live)) = looked_at();
     assert_eq!(live_report.damage_total, 0, "{live_report:?}");
-    let (whole_report, whole) = merge(dir.path(), |_| {});
+    let (whole_report, whole) = merge(dir.path(), Window::WholeRun);
     assert_eq!(whole.len() as u64, 3 * SPANS * 10 * SECONDS);
     for (from_s, to_s) in [(2, 3), (7, 8), (0, 1), (15, 16)] {
-        let (report, found) = window(dir.path(), from_s, to_s);
+        let (report, found) = merge(dir.path(), between(from_s, to_s, 1));
         let second = |seconds: u64| whole_report.base_ns + seconds as i64 * 1_000_000_000;
         let mut expected = whole.clone();
         expected.retain(|span| span.2 <= second(to_s) && span.3 >= second(from_s));

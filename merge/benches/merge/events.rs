@@ -77,7 +77,6 @@ fn sum_command(input: &Input) -> Result<Command, String> {
 fn sum(directory: &str) -> Result<(), String> {
     let options = Options {
         settle: false,
-        link_requests: false,
         ..Options::new([PathBuf::from(directory)])
     };
     let mut totals: HashMap<String, i64> = HashMap::new();

@@ -16,11 +16,10 @@ use crate::fragment::recording::Recording;
 use crate::fragment::settle::{LastKnown, settle};
 use crate::link::Collector;
 use crate::select::segments::choose_segments;
-use crate::select::window::{is_asked_for, refuse};
 use crate::write::job::Job;
 use crate::write::output::folder;
 use crate::write::split::refuse_split;
-use crate::{Error, Options, Runs};
+use crate::{Error, EventOptions, Options, Runs};
 use passes::Merge;
 use rayon::ThreadPool;
 use std::io;
@@ -73,7 +72,6 @@ pub(crate) fn run<T>(
     progress: &Progress,
     mut read: impl FnMut(&ReadyTrace<'_>) -> Result<T, Error>,
 ) -> Result<(T, Report), Error> {
-    refuse(options)?;
     if outcome == Outcome::Trace {
         refuse_split(options)?;
     }
@@ -132,6 +130,7 @@ fn merge_read<T>(
         progress,
         pool,
     } = *of_run;
+    let events = &*options.events();
     let mut inputs = input::find(&options.paths, &options.runs);
     let folders = folders(options, &inputs);
     let mut report = Report {
@@ -142,13 +141,15 @@ fn merge_read<T>(
         mut recordings,
         foreign,
     } = open_all(options, &mut inputs, &folders, &mut report)?;
-    let unread = pool.install(|| choose_segments(&mut recordings, options))?;
-    let passes = passes(options, outcome);
+    let unread =
+        pool.install(|| choose_segments(&mut recordings, &events.window, &options.clocks))?;
+    let passes = passes(events, outcome);
     progress.expect(recordings.iter().map(len).sum(), passes);
     let assemblies = pool.install(|| assemble_all(&recordings, &folders, progress));
     let assemblies = assemblies.map_err(of_spill)?;
     let merge = Merge {
         options,
+        events,
         progress,
         pool,
         passes,
@@ -159,7 +160,7 @@ fn merge_read<T>(
     };
     let by_run = options.runs == Runs::All;
     let collector = || {
-        let links = options.links();
+        let links = events.link_requests && outcome == Outcome::Trace;
         links.then(|| Collector::new(&recordings, by_run, options.link_bytes(), &folders))
     };
     let (mut found, links) = merge.index(collector)?;
@@ -196,7 +197,7 @@ fn open_all(
     folders: &[PathBuf],
     report: &mut Report,
 ) -> Result<OpenedInputs, Error> {
-    let found = match options.verbatim {
+    let found = match options.is_verbatim() {
         true => foreign::OtherInputs::default(),
         false => foreign::find(inputs, folders)?,
     };
@@ -206,8 +207,8 @@ fn open_all(
     }
     let mut recordings = loaded.recordings;
     let how = ForeignOptions {
-        offsets: &options.offsets,
-        keeps_times: options.keep_times,
+        offsets: &options.clocks.offsets,
+        keeps_times: options.clocks.keep_times,
         folders,
     };
     let traces = foreign::read(found.candidates, &recordings, &how)?;
@@ -221,7 +222,7 @@ fn open_all(
     if recordings.is_empty() && !options.allow_empty {
         return Err(Error::NothingUsable(describe(options, inputs)));
     }
-    if options.verbatim {
+    if options.is_verbatim() {
         recordings.sort_by(|one, other| one.path().cmp(&other.path()));
     }
     report.left_out.clone_from(&inputs.left_out);
@@ -233,13 +234,8 @@ fn open_all(
 }
 
 /// How often a merge goes over its inputs: blocks are verified, lines are indexed, a part is found, lines are copied.
-fn passes(options: &Options, outcome: Outcome) -> u64 {
-    2 + u64::from(is_part(options)) + u64::from(outcome == Outcome::Trace)
-}
-
-/// Whether not everything is shown.
-fn is_part(options: &Options) -> bool {
-    is_asked_for(options) || !options.filter.is_empty()
+fn passes(events: &EventOptions, outcome: Outcome) -> u64 {
+    2 + u64::from(events.is_part()) + u64::from(outcome == Outcome::Trace)
 }
 
 /// Where temporary files may be: where the system has them, else beside the trace, for which there is room.
@@ -281,7 +277,7 @@ fn settle_all(merge: &Merge<'_>, last_ns: &[i64], report: &mut Report) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Output;
+    use crate::{Layout, Mode, Output, Window};
     use std::fmt::Write;
     use std::time::Duration;
 
@@ -298,16 +294,16 @@ mod tests {
     }
 
     /// Bytes that a merge of `lines` goes over, as a part of their length, and events; all is done at the end.
-    fn passed(lines: &str, change: impl FnOnce(&mut Options)) -> (f64, u64) {
+    fn passed(lines: &str, mode: Mode) -> (f64, u64) {
         let folder = tempfile::tempdir().unwrap();
         let fragment = folder.path().join("trace.7.jsonl");
         std::fs::write(&fragment, lines).unwrap();
         let progress = Progress::default();
-        let mut options = Options {
+        let options = Options {
             output: Output::File(folder.path().join("out.json")),
+            mode,
             ..Options::new([fragment])
         };
-        change(&mut options);
         let report = merge_with(&options, &progress).unwrap();
         let len = lines.len() as u64;
         assert_eq!(progress.bytes(), (len, len));
@@ -328,14 +324,22 @@ mod tests {
     fn all_passes_are_counted() {
         let plain = lines("");
         // Blocks are looked for, lines are indexed and copied.
-        assert_eq!(passed(&plain, |_| ()), (3.0, 60_000));
-        let verbatim = |options: &mut Options| options.verbatim = true;
-        assert_eq!(passed(&plain, verbatim), (3.0, 60_000));
-        let last = |last| move |options: &mut Options| options.last = Some(last);
+        let all_events = || Mode::Events(EventOptions::default());
+        assert_eq!(passed(&plain, all_events()), (3.0, 60_000));
+        assert_eq!(passed(&plain, Mode::Verbatim), (3.0, 60_000));
+        let last = |last| {
+            Mode::Events(EventOptions {
+                window: Window::Last(last),
+                ..EventOptions::default()
+            })
+        };
         let all = last(Duration::from_secs(1));
         assert_eq!(passed(&plain, all), (4.0, 60_000));
         // Once more to find their order.
-        let sort = |options: &mut Options| options.sort = Some(1 << 20);
+        let sort = Mode::Events(EventOptions {
+            layout: Layout::Sorted { memory: 1 << 20 },
+            ..EventOptions::default()
+        });
         assert_eq!(passed(&plain, sort), (4.0, 60_000));
         // Of a window only the chunks that reach into it are copied.
         let (passes, events) = passed(&plain, last(Duration::from_millis(1)));
@@ -344,6 +348,6 @@ mod tests {
         // Threads with spans that overlap are looked at in between.
         let clash = r#"{"ph":"X","pid":7,"tid":7,"ts":9.5,"dur":1,"name":"n","cat":"c"}"#;
         let clashing = lines(&format!("{clash}\n"));
-        assert_eq!(passed(&clashing, |_| ()), (4.0, 60_001));
+        assert_eq!(passed(&clashing, all_events()), (4.0, 60_001));
     }
 }

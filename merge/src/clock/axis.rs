@@ -6,7 +6,7 @@ use crate::clock::moment::{Moment, wall_text};
 use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
 use crate::summary::chunk_summary::ChunkSummary;
-use crate::{Error, Options};
+use crate::{Error, Window};
 use std::time::Duration;
 
 /// A run's time axis.
@@ -80,38 +80,37 @@ impl Axis {
         format!("{sign}{}s{wall}", after.as_secs_f64())
     }
 
-    /// Where the window of the options lies on the axis.
+    /// Returns the edges of a window on the axis.
     ///
     /// # Errors
     /// If it lies nowhere, or outside of the run.
-    pub(crate) fn edges(&self, options: &Options) -> Result<Edges, Error> {
-        let edges = self.place_edges(options)?;
-        match options.last {
-            Some(_) => Ok(edges),
-            None => self.check(edges),
+    pub(crate) fn edges(&self, window: &Window) -> Result<Edges, Error> {
+        let edges = self.place_edges(window)?;
+        match window {
+            Window::Last(_) => Ok(edges),
+            _ => self.check(edges),
         }
     }
 
     /// The same without a look at where the run ends.
-    pub(crate) fn place_edges(&self, options: &Options) -> Result<Edges, Error> {
-        if let Some(last) = options.last {
-            let from_ns = self.last_ns.saturating_sub(ns(last));
-            return Ok(Edges {
-                from_ns,
-                ..Edges::OPEN
-            });
-        }
+    pub(crate) fn place_edges(&self, window: &Window) -> Result<Edges, Error> {
         let mut edges = Edges::OPEN;
-        if let Some((at, side)) = options.around {
-            let at = self.place("--around", at)?;
-            edges.from_ns = at.saturating_sub(ns(side));
-            edges.to_ns = at.saturating_add(ns(side));
-        }
-        if let Some(from) = options.from {
-            edges.from_ns = self.place("--from", from)?;
-        }
-        if let Some(to) = options.to {
-            edges.to_ns = self.place("--to", to)?;
+        match *window {
+            Window::WholeRun => {}
+            Window::Last(last) => edges.from_ns = self.last_ns.saturating_sub(ns(last)),
+            Window::Around { moment, side, .. } => {
+                let at = self.place("--around", moment)?;
+                edges.from_ns = at.saturating_sub(ns(side));
+                edges.to_ns = at.saturating_add(ns(side));
+            }
+            Window::Between { from, to, .. } => {
+                if let Some(from) = from {
+                    edges.from_ns = self.place("--from", from)?;
+                }
+                if let Some(to) = to {
+                    edges.to_ns = self.place("--to", to)?;
+                }
+            }
         }
         Ok(edges)
     }

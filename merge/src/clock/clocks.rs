@@ -1,6 +1,6 @@
 //! The clocks of all boots: who is the reference, and what brings the others to it.
 
-use crate::Options;
+use crate::ClockOptions;
 use crate::align::{By, Curve, Hosts, Place, clamp};
 use crate::clock::collective_ends::CollectiveSearch;
 use crate::clock::draft::RecordedClock;
@@ -60,7 +60,7 @@ pub(crate) struct Flows<'a> {
 
 impl Clocks {
     /// Places the boots of all recordings by all that is known of them.
-    pub(crate) fn of(flows: &Flows<'_>, options: &Options) -> Clocks {
+    pub(crate) fn of(flows: &Flows<'_>, options: &ClockOptions) -> Clocks {
         let recordings = flows.recordings;
         let known = recordings
             .iter()
@@ -79,7 +79,7 @@ impl Clocks {
     /// Places every boot; the reference is the main process's, else the first, of those that know the time if there is one.
     pub(crate) fn new(
         known: &[RecordedClock<'_>],
-        options: &Options,
+        options: &ClockOptions,
         flows: Option<&Flows<'_>>,
     ) -> Clocks {
         let boots: BTreeSet<Boot> = known.iter().map(|known| boot(known.header)).collect();
@@ -99,7 +99,7 @@ impl Clocks {
         let wall_error = options.wall_error.unwrap_or(WALL_ERROR);
         let wall_error_ns = i64::try_from(wall_error.as_nanos()).map_or(i64::MAX, clamp);
         let hosts = Hosts::new(list, number, wall_error_ns);
-        Clocks::placed(&boots, &hosts, options.clock, flows)
+        Clocks::placed(&boots, &hosts, options.by, flows)
     }
 
     fn placed(boots: &[Boot], hosts: &Hosts, by: ClockBy, flows: Option<&Flows<'_>>) -> Clocks {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn clocks(known: &[RecordedClock<'_>]) -> Clocks {
-        Clocks::new(known, &Options::default(), None)
+        Clocks::new(known, &ClockOptions::default(), None)
     }
 
     #[test]

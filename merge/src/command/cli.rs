@@ -16,8 +16,8 @@ use std::time::Duration;
 use trace_merge::check::{check, check_stream};
 use trace_merge::survey::find_runs;
 use trace_merge::{
-    Bar, ClockBy, Error, Offset, Options, Output, Report, Runs, SelectionArgs, merge_with,
-    most_threads, parse_error, parse_offset, parse_size,
+    Bar, ClockBy, ClockOptions, Error, EventOptions, Layout, Mode, Offset, Options, Output, Report,
+    Runs, SelectionArgs, merge_with, most_threads, parse_error, parse_offset, parse_size,
 };
 
 /// Heading of the options that few users need; `-h` leaves them out.
@@ -254,23 +254,34 @@ fn options(
     let mut options = Options {
         threads: arguments.threads,
         gzip: arguments.gzip,
-        split: arguments.split,
-        sort: arguments.sort.then_some(arguments.memory / 2),
-        memory: Some(arguments.memory),
-        keep_times: arguments.keep_times,
-        settle: !arguments.no_settle,
-        offsets: arguments.offsets.clone(),
-        verbatim: arguments.verbatim,
-        link_requests: !arguments.no_link_requests,
-        clock: match arguments.clock {
-            Clock::Flows => ClockBy::Flows,
-            Clock::Anchors => ClockBy::Anchors,
-            Clock::None => ClockBy::None,
+        mode: match arguments.verbatim {
+            true => Mode::Verbatim,
+            false => Mode::Events(EventOptions {
+                layout: match arguments.split {
+                    Some(bytes) => Layout::Parts { bytes },
+                    None if arguments.sort => Layout::Sorted {
+                        memory: arguments.memory / 2,
+                    },
+                    None => Layout::Recorded,
+                },
+                link_requests: !arguments.no_link_requests,
+                ..arguments.selection.events()
+            }),
         },
-        wall_error: Some(arguments.wall_error),
+        clocks: ClockOptions {
+            by: match arguments.clock {
+                Clock::Flows => ClockBy::Flows,
+                Clock::Anchors => ClockBy::Anchors,
+                Clock::None => ClockBy::None,
+            },
+            wall_error: Some(arguments.wall_error),
+            offsets: arguments.offsets.clone(),
+            keep_times: arguments.keep_times,
+        },
+        memory: Some(arguments.memory),
+        settle: !arguments.no_settle,
         ..Options::new(arguments.paths.clone())
     };
-    arguments.selection.put_into(&mut options);
     let are_named = !options.paths.is_empty();
     if !are_named {
         let (path, output) = from_environment(variable)?;

@@ -11,8 +11,7 @@ use crate::clock::axis::ns;
 use crate::event::edges::Edges;
 use crate::fragment::file::Fragment;
 use crate::fragment::recording::{Recording, UNWRITTEN_NS};
-use crate::select::window::is_asked_for;
-use crate::{Error, Options};
+use crate::{ClockOptions, Error, Window};
 use own_window::OwnWindow;
 use rayon::prelude::*;
 use sa_format::Anchor;
@@ -48,23 +47,23 @@ impl UnreadSegments {
 /// If the window cannot be placed.
 pub(crate) fn choose_segments(
     recordings: &mut [Recording],
-    options: &Options,
+    window: &Window,
+    clocks: &ClockOptions,
 ) -> Result<UnreadSegments, Error> {
     let are_many = recordings.iter().any(|of| of.fragments.len() > 1);
-    if !is_asked_for(options) || !are_many {
+    if window.is_whole_run() || !are_many {
         return Ok(UnreadSegments::default());
     }
     let times: Vec<SegmentTimes> = recordings.par_iter().map(SegmentTimes::of).collect();
     let mut unread = UnreadSegments::default();
-    if options.last.is_none() {
-        let first_ns = |recording: &Recording| first_event::first_ns(recording, options.keep_times);
-        unread.firsts_ns = recordings.par_iter().map(first_ns).collect();
-    }
-    unread.windows = match options.last {
-        Some(last) => own_window::last_windows(recordings, &times, last),
-        None => own_window::windows(recordings, &times, &unread.firsts_ns, options)?,
+    (unread.windows, unread.firsts_ns) = match *window {
+        Window::Last(last) => {
+            let windows = own_window::last_windows(recordings, &times, last);
+            (windows, Vec::new())
+        }
+        _ => own_window::windows(recordings, &times, window, clocks)?,
     };
-    let reach_ns = options.reach.map(ns);
+    let reach_ns = window.reach().map(ns);
     let all = recordings.iter_mut().zip(&times).zip(&unread.windows);
     for ((recording, times), window) in all {
         let needs = times.needs(*window, reach_ns, recording.newest_at_copy);

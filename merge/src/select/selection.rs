@@ -17,17 +17,18 @@ use crate::pass::visit::visit_mut;
 use crate::select::filter::{Filter, FilterReport};
 use crate::select::marker::Marker;
 use crate::select::segments::UnreadSegments;
-use crate::select::window::{WindowReport, in_own_times, is_asked_for, of_recordings};
+use crate::select::window::{WindowReport, in_own_times, of_recordings};
 use crate::summary::chunk_summary::ChunkSummary;
 use crate::summary::summary_builder::SummaryBuilder;
-use crate::{Error, Options, Runs};
+use crate::{Error, EventOptions, Runs};
 use sa_format::Phase;
 use std::convert::Infallible;
 use std::path::PathBuf;
 
 /// What is asked for.
 pub(crate) struct Asked<'a, 'l> {
-    pub(crate) options: &'a Options,
+    pub(crate) events: &'a EventOptions,
+    pub(crate) runs: &'a Runs,
     pub(crate) unread: &'a UnreadSegments,
     pub(crate) clocks: &'a Clocks,
     /// What brings the times of each recording to the axis.
@@ -62,19 +63,18 @@ pub(crate) fn select(
     sources: &mut [Source<'_>],
     chunks: &mut [Chunk],
 ) -> Result<Selected, Error> {
-    let filter = &asked.options.filter;
-    let is_window = is_asked_for(asked.options);
-    if !is_window && filter.is_empty() {
+    if !asked.events.is_part() {
         return Ok(Selected::All);
     }
+    let filter = &asked.events.filter;
     // An id may be told before the window.
-    let request_aliases = match asked.options.runs {
+    let request_aliases = match asked.runs {
         Runs::All => Vec::new(),
         _ => aliases(&filter.requests, sources, chunks, asked.progress),
     };
     let (mut edges, lens) = (Edges::OPEN, chunks.iter().map(Chunk::len).collect());
     let mut selection = Selection::default();
-    if is_window {
+    if !asked.events.window.is_whole_run() {
         let (window, on_axis, in_recordings) = place(asked, summaries)?;
         for chunk in &mut *chunks {
             chunk.narrow(in_recordings[sources[chunk.source].recording]);
@@ -116,23 +116,23 @@ fn place(
     asked: &Asked<'_, '_>,
     summaries: &[ChunkSummary],
 ) -> Result<(WindowReport, Edges, Vec<Edges>), Error> {
-    let (options, unread, maps) = (asked.options, asked.unread, asked.maps);
+    let (window, unread, maps) = (&asked.events.window, asked.unread, asked.maps);
     let Some(axis) = Axis::of(summaries, maps, asked.clocks) else {
         let of_all = vec![Edges::OPEN; maps.len()];
-        return Ok((WindowReport::of_nothing(options), Edges::OPEN, of_all));
+        return Ok((WindowReport::of_nothing(window), Edges::OPEN, of_all));
     };
     let axis = axis.begun_by(&unread.firsts_ns, maps);
-    let edges = axis.edges(options)?;
-    let missing_ns = unread.missing_ns(&in_own_times(axis.place_edges(options)?, maps));
-    let window = WindowReport {
+    let edges = axis.edges(window)?;
+    let missing_ns = unread.missing_ns(&in_own_times(axis.place_edges(window)?, maps));
+    let report = WindowReport {
         reach_ns: unread.reach_ns,
         missing_ns: (missing_ns > 0).then_some(missing_ns),
         segments_left_out: unread.segments,
         bytes_left_out: unread.bytes,
-        ..WindowReport::of(options, axis.first_ns, edges)
+        ..WindowReport::of(window, axis.first_ns, edges)
     };
     let shifts_ns: Vec<i64> = maps.iter().map(|map| map.shift_ns).collect();
-    Ok((window, edges, of_recordings(edges, &shifts_ns)))
+    Ok((report, edges, of_recordings(edges, &shifts_ns)))
 }
 
 /// What is shown, and what is not.

@@ -1,15 +1,15 @@
 //! The arguments of a command line that say which events of a run are shown.
 
 use crate::select::filter::Filter;
-use crate::{Moment, Options, parse_around, parse_duration, parse_moment};
-use clap::Args;
+use crate::{EventOptions, Moment, Window, parse_around, parse_duration, parse_moment};
+use clap::{ArgGroup, Args};
 use std::time::Duration;
 
 /// Which events of a run are shown.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SelectionArgs {
     #[command(flatten)]
-    window: Window,
+    window: WindowArgs,
     #[command(flatten)]
     filter: FilterArgs,
 }
@@ -17,7 +17,8 @@ pub struct SelectionArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[group(id = "window", multiple = true)]
 #[command(next_help_heading = "Part of the run")]
-struct Window {
+#[command(group = ArgGroup::new("edges").args(["from", "to", "around"]).multiple(true))]
+struct WindowArgs {
     /// Only the last part of the run, such as 30s, 500ms or 2m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with_all = ["from", "to", "around"])]
     last: Option<Duration>,
@@ -31,7 +32,7 @@ struct Window {
     #[arg(long, value_name = "TIME[±DURATION]", value_parser = parse_around, conflicts_with_all = ["from", "to"])]
     around: Option<(Moment, Duration)>,
     /// Search spans this far after the window [default: as needed]
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with = "last", hide_short_help = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with = "last", requires = "edges", hide_short_help = true)]
     reach: Option<Duration>,
 }
 
@@ -58,25 +59,40 @@ pub struct FilterArgs {
 }
 
 impl SelectionArgs {
-    /// Puts them into the options of a merge.
-    pub fn put_into(&self, options: &mut Options) {
-        let SelectionArgs { window, filter } = self;
-        (options.last, options.around) = (window.last, window.around);
-        (options.from, options.to) = (window.from, window.to);
-        options.reach = window.reach;
-        filter.put_into(options);
+    /// Returns the options that show these events.
+    pub fn events(&self) -> EventOptions {
+        EventOptions {
+            window: self.window.window(),
+            filter: self.filter.filter(),
+            ..EventOptions::default()
+        }
+    }
+}
+
+impl WindowArgs {
+    fn window(&self) -> Window {
+        let (from, to, reach) = (self.from, self.to, self.reach);
+        match (self.last, self.around) {
+            (Some(last), _) => Window::Last(last),
+            (None, Some((moment, side))) => Window::Around {
+                moment,
+                side,
+                reach,
+            },
+            (None, None) => Window::Between { from, to, reach },
+        }
     }
 }
 
 impl FilterArgs {
-    /// Puts them into the options of a merge.
-    pub fn put_into(&self, options: &mut Options) {
-        options.filter = Filter {
+    /// Returns the filter that these arguments describe.
+    pub fn filter(&self) -> Filter {
+        Filter {
             pids: self.pid.clone(),
             processes: self.process.clone(),
             names: self.name.clone(),
             categories: self.cat.clone(),
             requests: self.request.clone(),
-        };
+        }
     }
 }

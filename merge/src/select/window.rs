@@ -1,9 +1,9 @@
 //! A window of a run: which events are in it, once it is known where the run begins and ends.
 
+use crate::Window;
 use crate::clock::axis::ns;
 use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
-use crate::{Error, Options};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -35,34 +35,6 @@ pub struct WindowReport {
     pub spans_cut: u64,
 }
 
-/// Whether the options ask for a window.
-pub(crate) fn is_asked_for(options: &Options) -> bool {
-    let edge = options.from.is_some() || options.to.is_some();
-    edge || options.last.is_some() || options.around.is_some()
-}
-
-/// Refuses what contradicts itself: lines as they stand need not have times, and nothing of them is left out; nothing can reach into a window that is not
-/// asked for.
-pub(crate) fn refuse(options: &Options) -> Result<(), Error> {
-    if options.sort.is_some() && (options.verbatim || options.split.is_some()) {
-        return Err(Error::Usage(
-            "lines as they stand and parts of a trace cannot be sorted by time".to_owned(),
-        ));
-    }
-    if options.verbatim && (is_asked_for(options) || !options.filter.is_empty()) {
-        return Err(Error::Usage(
-            "lines as they stand cannot be narrowed to a window or a filter".to_owned(),
-        ));
-    }
-    let has_edge = options.from.is_some() || options.to.is_some() || options.around.is_some();
-    if options.reach.is_some() && !has_edge {
-        return Err(Error::Usage(
-            "--reach: expected a window with --from, --to or --around, found none".to_owned(),
-        ));
-    }
-    Ok(())
-}
-
 /// The edges in each recording's own time.
 pub(crate) fn in_own_times(edges: Edges, maps: &[TimeMap]) -> Vec<Edges> {
     let own = |map: &TimeMap| edges.moved(|ns| map.back(ns));
@@ -77,21 +49,24 @@ pub(crate) fn of_recordings(edges: Edges, shifts_ns: &[i64]) -> Vec<Edges> {
 
 impl WindowReport {
     /// The window of a run in which nothing has a time.
-    pub(crate) fn of_nothing(options: &Options) -> WindowReport {
+    pub(crate) fn of_nothing(window: &Window) -> WindowReport {
         WindowReport {
-            last_ns: options.last.map(|last| ns(last).unsigned_abs()),
+            last_ns: match window {
+                Window::Last(last) => Some(ns(*last).unsigned_abs()),
+                _ => None,
+            },
             ..WindowReport::default()
         }
     }
 
     /// The window with these edges of a run that begins at `first_ns`.
-    pub(crate) fn of(options: &Options, first_ns: i64, edges: Edges) -> WindowReport {
+    pub(crate) fn of(window: &Window, first_ns: i64, edges: Edges) -> WindowReport {
         let after = |ns: i64, open| (ns != open).then(|| ns.saturating_sub(first_ns));
         WindowReport {
             from_ns: after(edges.from_ns, i64::MIN),
             to_ns: after(edges.to_ns, i64::MAX),
             start_ns: first_ns,
-            ..WindowReport::of_nothing(options)
+            ..WindowReport::of_nothing(window)
         }
     }
 

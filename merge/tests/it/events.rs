@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_merge::events::{self, PlacedEvent, TraceEvents};
-use trace_merge::{Error, Options, Output, Progress, Runs};
+use trace_merge::{Error, EventOptions, Mode, Options, Output, Progress, Runs, Window};
 
 /// An event as both tell it: one line of JSON, whose keys are sorted.
 type Told = String;
@@ -26,13 +26,18 @@ struct Read {
     trace: Trace,
 }
 
-fn read(options: &Options) -> Read {
+/// Reads the events of a part of a run, unlinked.
+fn read(options: &Options, window: Window) -> Read {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("trace.json");
     let options = Options {
         output: Output::File(output.clone()),
         settle: false,
-        link_requests: false,
+        mode: Mode::Events(EventOptions {
+            window,
+            link_requests: false,
+            ..EventOptions::default()
+        }),
         ..options.clone()
     };
     let read = |events: &mut TraceEvents<'_>| Ok((told(events)?, spans(events)?));
@@ -193,8 +198,8 @@ fn naive_spans(trace: &Trace) -> Vec<(String, i64, i64)> {
 }
 
 /// Compares all events; gives how many there were.
-fn check(options: &Options) -> usize {
-    let read = read(options);
+fn check(options: &Options, window: Window) -> usize {
+    let read = read(options, window);
     let lines = read.trace.events.iter();
     let mut expected: Vec<Told> = lines
         .filter(|line| line["ph"] != "M")
@@ -232,9 +237,9 @@ fn every_event_is_told_as_the_trace_has_it() {
         }
         write_foreign(&mut rng, &dir.fragments(), 400, 60, seed % 3 == 0);
         let whole = Options::new([dir.path().to_owned()]);
-        events += check(&whole);
-        let last = Some(Duration::from_micros(500 + 100 * seed));
-        events += check(&Options { last, ..whole });
+        events += check(&whole, Window::WholeRun);
+        let last = Duration::from_micros(500 + 100 * seed);
+        events += check(&whole, Window::Last(last));
     }
     assert!(events > 2_000, "{events}");
 }
@@ -249,9 +254,12 @@ fn traces_of_other_profilers_are_told_alike() {
     ];
     for name in names {
         let path = fixture(&format!("foreign/{name}"));
-        assert!(check(&Options::new([path])) > 0, "{name}");
+        assert!(check(&Options::new([path]), Window::WholeRun) > 0, "{name}");
     }
-    let events = check(&Options::new([fixture("pypto-one-worker")]));
+    let events = check(
+        &Options::new([fixture("pypto-one-worker")]),
+        Window::WholeRun,
+    );
     assert!(events > 100, "{events}");
 }
 
@@ -265,7 +273,7 @@ fn overlapping_spans_have_rows_beside_their_thread() {
         }
         dir.put("900", &stream(&thread.lines(Order::None)));
         let options = Options::new([dir.path().to_owned()]);
-        check(&options);
+        check(&options, Window::WholeRun);
         let rows = events::read(&options, &Progress::default(), |events| {
             Ok(events
                 .threads()
@@ -291,7 +299,7 @@ fn begins_and_ends_of_async_spans_are_matched_as_viewers_do() {
             ));
         }
         dir.put("7", &stream(&lines));
-        let read = read(&Options::new([dir.path().to_owned()]));
+        let read = read(&Options::new([dir.path().to_owned()]), Window::WholeRun);
         assert_eq!(read.spans, naive_spans(&read.trace), "{seed}");
         matched += read.spans.len();
     }
@@ -318,7 +326,7 @@ fn begins_and_ends_of_a_thread_nest() {
         ));
     }
     dir.put("7", &stream(&lines));
-    let read = read(&Options::new([dir.path().to_owned()]));
+    let read = read(&Options::new([dir.path().to_owned()]), Window::WholeRun);
     assert_eq!(read.spans.len(), expected);
     assert_eq!(read.spans, naive_spans(&read.trace));
 }
@@ -481,7 +489,7 @@ fn processes_say_where_they_come_from() {
 #[test]
 fn lines_as_they_stand_are_refused() {
     let options = Options {
-        verbatim: true,
+        mode: Mode::Verbatim,
         ..Options::new([fixture("pypto-one-worker")])
     };
     let read = events::read(&options, &Progress::default(), |_| Ok(()));

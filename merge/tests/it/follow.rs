@@ -59,7 +59,6 @@ fn from_first(mut events: Vec<Told>) -> Vec<Told> {
 fn whole(directory: &Path) -> Vec<Told> {
     let options = Options {
         settle: false,
-        link_requests: false,
         ..Options::new([directory.to_owned()])
     };
     let mut all = Vec::new();

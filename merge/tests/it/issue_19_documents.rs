@@ -6,7 +6,7 @@ use crate::mutated::document::{Document, document};
 use crate::perfetto::loads;
 use std::path::{Path, PathBuf};
 use trace_merge::check::{CheckReport, check};
-use trace_merge::{Error, Options, Output, Report, merge};
+use trace_merge::{Error, EventOptions, Layout, Mode, Options, Output, Report, merge};
 
 /// Documents by default, and of these those that the trace processor loads.
 const DOCUMENTS: u64 = 400;
@@ -25,13 +25,22 @@ fn counts() -> (u64, u64) {
 /// How a document is merged.
 fn options(folder: &Path, path: PathBuf, choices: &mut Choices<'_>) -> Options {
     let kind = choices.below(8);
+    let layout = match kind {
+        0 => Layout::Sorted { memory: 1 << 20 },
+        _ => Layout::Recorded,
+    };
     Options {
         output: Output::File(folder.join("out.json")),
         settle: false,
         threads: 1,
-        sort: (kind == 0).then_some(1 << 20),
-        verbatim: kind == 1,
-        link_requests: kind != 2,
+        mode: match kind {
+            1 => Mode::Verbatim,
+            _ => Mode::Events(EventOptions {
+                layout,
+                link_requests: kind != 2,
+                ..EventOptions::default()
+            }),
+        },
         ..Options::new([path])
     }
 }
@@ -62,7 +71,7 @@ fn merged(folder: &Path, seed: u64) -> Option<(Document, bool, Report)> {
     let result = merge(&options);
     std::fs::remove_file(path).unwrap();
     match result {
-        Ok(report) => Some((document, options.verbatim, report)),
+        Ok(report) => Some((document, options.mode == Mode::Verbatim, report)),
         Err(Error::NothingUsable(_) | Error::Usage(_)) => None,
         Err(error) => panic!("seed {seed}: {error}"),
     }

@@ -19,7 +19,7 @@ mod process;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use trace_merge::{Options, Output, Progress};
+use trace_merge::{EventOptions, Mode, Options, Output, Progress};
 use trace_report::{ReportOptions, page, read, screen};
 
 const ROUNDS: u32 = 5;
@@ -142,7 +142,10 @@ fn report(path: &str) -> Result<(), String> {
 fn merge(path: &str) -> Result<(), String> {
     let options = Options {
         output: Output::File("/dev/null".into()),
-        link_requests: false,
+        mode: Mode::Events(EventOptions {
+            link_requests: false,
+            ..EventOptions::default()
+        }),
         ..Options::new([PathBuf::from(path)])
     };
     let merged = trace_merge::merge(&options).map_err(|error| error.to_string())?;

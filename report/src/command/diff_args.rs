@@ -8,7 +8,7 @@ use crate::screen;
 use crate::table::run_report::RunReport;
 use clap::Args;
 use std::path::PathBuf;
-use trace_merge::{Error, Options, Progress, Runs, SelectionArgs};
+use trace_merge::{Error, Mode, Options, Progress, Runs, SelectionArgs};
 
 /// Sets two recorded runs side by side: what became slower, and why.
 #[derive(Args, Clone, Debug)]
@@ -78,8 +78,10 @@ impl DiffArgs {
     }
 
     fn read(&self, path: &std::path::Path, progress: &Progress) -> Result<RunReport, Error> {
-        let mut options = Options::new([path.to_owned()]);
-        self.selection.put_into(&mut options);
+        let options = Options {
+            mode: Mode::Events(self.selection.events()),
+            ..Options::new([path.to_owned()])
+        };
         read(&options, &ReportOptions::default(), progress)
     }
 }

@@ -45,7 +45,6 @@ impl WholeRun {
     pub(super) fn read(directory: &Path, run: &str) -> Result<WholeRun, Error> {
         let options = Options {
             settle: false,
-            link_requests: false,
             threads: THREADS,
             runs: Runs::Named(run.to_owned()),
             ..Options::new([directory.to_owned()])

@@ -5,7 +5,7 @@ use crate::unfinished::Unfinished;
 use crate::write_tables::write_tables;
 use clap::Args;
 use std::path::PathBuf;
-use trace_merge::{Error, FilterArgs, Options, Progress, Runs};
+use trace_merge::{Error, EventOptions, FilterArgs, Mode, Options, Progress, Runs};
 
 /// Writes the tables of a run as Parquet.
 #[derive(Args, Clone, Debug)]
@@ -90,11 +90,15 @@ impl TablesArgs {
     }
 
     fn options(&self) -> Options {
-        let mut options = Options::new(self.paths.clone());
-        self.filter.put_into(&mut options);
-        options.threads = self.threads;
-        options.runs = self.runs.clone();
-        options
+        Options {
+            runs: self.runs.clone(),
+            mode: Mode::Events(EventOptions {
+                filter: self.filter.filter(),
+                ..EventOptions::default()
+            }),
+            threads: self.threads,
+            ..Options::new(self.paths.clone())
+        }
     }
 }
 
@@ -115,7 +119,7 @@ mod tests {
         let line = read(&["out", "--to", "t", "--process", "Worker*", "--host-id", "3"]);
         let tables = line.unwrap().tables;
         assert_eq!((&tables.to, tables.host_id), (&PathBuf::from("t"), Some(3)));
-        assert_eq!(tables.options().filter.processes, ["Worker*"]);
+        assert_eq!(tables.filter.filter().processes, ["Worker*"]);
         assert!(read(&["out"]).is_err());
         assert!(read(&["out", "--to", "t", "--host-id", "16777216"]).is_err());
         let asked = read(&["--to", "t"]).unwrap().tables;

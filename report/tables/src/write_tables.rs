@@ -55,10 +55,8 @@ pub fn write_tables(
     tables: &TablesOptions,
     progress: &Progress,
 ) -> Result<(Written, Report), Error> {
-    // Ids of requests are gathered only where a filter asks for them.
     let options = Options {
         settle: false,
-        link_requests: !options.filter.requests.is_empty(),
         ..options.clone()
     };
     let mut new = None;

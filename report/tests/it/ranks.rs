@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::time::Duration;
-use trace_merge::{ClockBy, Options, Progress};
+use trace_merge::{ClockBy, ClockOptions, Options, Progress};
 use trace_report::{ReportOptions, RunReport, read};
 
 const COLLECTIVES: i64 = 20;
@@ -30,15 +30,25 @@ fn rank(late_us: i64, early_us: i64) -> Value {
     json!({"baseTimeNanoseconds": BASE_NS, "traceEvents": events})
 }
 
-fn report(ranks: &[Value], change: impl FnOnce(&mut Options)) -> RunReport {
+fn report(ranks: &[Value], clocks: ClockOptions) -> RunReport {
     let folder = tempfile::tempdir().unwrap();
     let path = |number: usize| folder.path().join(format!("rank{number}.json"));
     for (number, rank) in ranks.iter().enumerate() {
         std::fs::write(path(number), rank.to_string()).unwrap();
     }
-    let mut options = Options::new((0..ranks.len()).map(path));
-    change(&mut options);
+    let options = Options {
+        clocks,
+        ..Options::new((0..ranks.len()).map(path))
+    };
     read(&options, &ReportOptions::default(), &Progress::default()).unwrap()
+}
+
+/// Clocks brought together by wall clocks alone.
+fn by_anchors() -> ClockOptions {
+    ClockOptions {
+        by: ClockBy::Anchors,
+        ..ClockOptions::default()
+    }
 }
 
 fn late_ranks(report: &RunReport) -> Vec<&str> {
@@ -67,7 +77,7 @@ fn figures(report: &RunReport) -> Vec<(u64, u64, u64, i64, i64)> {
 fn clocks_that_differ_make_no_rank_late() {
     let ranks = [rank(0, 0), rank(5_000, 0)];
     // By wall clocks alone, which may be 10 ms wrong each.
-    let found = report(&ranks, |options| options.clock = ClockBy::Anchors);
+    let found = report(&ranks, by_anchors());
     assert_eq!(figures(&found), [(20, 20, 0, 0, 0); 2]);
     assert!(late_ranks(&found).is_empty());
     let uncertainty_ns = found.rank[0].uncertainty_ns.unwrap();
@@ -75,7 +85,7 @@ fn clocks_that_differ_make_no_rank_late() {
     let text = trace_report::screen::text(&found);
     assert!(text.contains("±20.0 ms"), "{text}");
     // Their collectives bring them together.
-    let found = report(&ranks, |_| ());
+    let found = report(&ranks, ClockOptions::default());
     assert_eq!(figures(&found), [(20, 20, 0, 0, 0); 2]);
     assert!(late_ranks(&found).is_empty());
     assert!(found.rank[0].uncertainty_ns.unwrap() < 150_000);
@@ -84,7 +94,7 @@ fn clocks_that_differ_make_no_rank_late() {
 #[test]
 fn a_rank_that_is_later_than_clocks_may_be_off_is_named() {
     // The first begins each collective 700 µs before the second, and waits for it.
-    let found = report(&[rank(0, 700), rank(5_000, 0)], |_| ());
+    let found = report(&[rank(0, 700), rank(5_000, 0)], ClockOptions::default());
     let late_ns = figures(&found)[1].3;
     // The ends are within the transfer of 100 µs, and so is what is not known.
     assert!(late_ns.abs_diff(20 * 700_000) <= 20 * 150_000, "{late_ns}");
@@ -109,10 +119,13 @@ fn a_rank_that_is_later_than_clocks_may_be_off_is_named() {
 #[test]
 fn no_rank_waits_longer_than_its_part_of_a_collective_lasts() {
     // Clocks that are said to be right, and are 5 ms apart.
-    let found = report(&[rank(0, 0), rank(5_000, 0)], |options| {
-        options.clock = ClockBy::Anchors;
-        options.wall_error = Some(Duration::from_nanos(1));
-    });
+    let found = report(
+        &[rank(0, 0), rank(5_000, 0)],
+        ClockOptions {
+            wall_error: Some(Duration::from_nanos(1)),
+            ..by_anchors()
+        },
+    );
     assert_eq!(
         figures(&found),
         [(20, 0, 0, 0, 2_000_000), (20, 0, 20, 2_000_000, 0)]
@@ -131,7 +144,7 @@ fn a_report_of_a_merged_trace_knows_its_clocks() {
     let output = folder.path().join("merged.json");
     let options = Options {
         output: trace_merge::Output::File(output.clone()),
-        clock: ClockBy::Anchors,
+        clocks: by_anchors(),
         ..Options::new(paths)
     };
     trace_merge::merge(&options).unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
-use trace_merge::{Error, Options, Output, Runs};
+use trace_merge::{Error, Mode, Options, Output, Runs};
 
 /// Merges the fragments of a folder; the number of events in the trace. The interpreter's lock is not held meanwhile.
 #[pyfunction]
@@ -36,7 +36,7 @@ fn merge_into(fragments: PathBuf, trace: &Path) -> Result<u64, Error> {
     let options = Options {
         output: Output::File(trace.to_owned()),
         runs: Runs::InPlace,
-        verbatim: true,
+        mode: Mode::Verbatim,
         allow_empty: true,
         ..Options::new([fragments])
     };

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use trace_merge::{Filter, Options, Output, Report, Runs};
+use trace_merge::{EventOptions, Filter, Mode, Options, Output, Report, Runs};
 
 /// A merged trace and the merge's report.
 #[derive(Debug)]
@@ -31,7 +31,10 @@ impl Merged {
     /// Merges the newest run of a directory, and shows a part of it.
     pub fn filtered(dir: &Path, filter: Filter) -> Merged {
         let mut options = Options::new([dir.to_owned()]);
-        options.filter = filter;
+        options.mode = Mode::Events(EventOptions {
+            filter,
+            ..EventOptions::default()
+        });
         Merged::with(options)
     }
 

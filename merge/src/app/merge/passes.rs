@@ -1,6 +1,6 @@
 //! The passes of a merge over what it has opened.
 
-use super::{ReadyTrace, is_part, of_spill};
+use super::{ReadyTrace, of_spill};
 use crate::app::losses::tell_losses;
 use crate::app::report::Report;
 use crate::app::report::foreign::tell_foreign;
@@ -37,13 +37,14 @@ use crate::write::output::{Destination, refuse_inputs};
 use crate::write::sink::Sink;
 use crate::write::split::{PartsTarget, write_parts};
 use crate::write::timeline::order::TimeOrder;
-use crate::{ClockBy, Error, Options};
+use crate::{ClockBy, Error, EventOptions, Layout, Options};
 use rayon::ThreadPool;
 use std::path::{Path, PathBuf};
 
 /// What a merge has in hand from the first pass on.
 pub(super) struct Merge<'a> {
     pub(super) options: &'a Options,
+    pub(super) events: &'a EventOptions,
     pub(super) progress: &'a Progress,
     pub(super) pool: &'a ThreadPool,
     /// How often it goes over its inputs.
@@ -160,9 +161,9 @@ impl<'a> Merge<'a> {
         }
         let rest = bytes_of(&chunks).saturating_mul(self.passes - 1);
         self.progress.expect_rest(rest);
-        let objects = self.options.verbatim;
+        let objects = self.options.is_verbatim();
         // Of a part of the trace only what is shown is linked, and it is not known yet.
-        let links = links.filter(|_| !is_part(self.options));
+        let links = links.filter(|_| !self.events.is_part());
         let pass = || first_pass(&mut sources, &mut chunks, objects, links, self.progress);
         let histories = self.pool.install(pass);
         Ok(FirstPass {
@@ -175,7 +176,7 @@ impl<'a> Merge<'a> {
 
     /// Returns when the events of each recording took place, if some of its events lie far from all others.
     fn eras(&self, found: &FirstPass<'_>) -> Vec<Option<Era>> {
-        if self.options.keep_times || self.options.verbatim {
+        if self.options.clocks.keep_times || self.options.is_verbatim() {
             return Vec::new();
         }
         let is_foreign = |recording: usize| self.recordings[recording].foreign.is_some();
@@ -191,16 +192,14 @@ impl<'a> Merge<'a> {
             view: found.view(),
             folders: self.folders,
         };
-        // No flow says anything of times that are left alone.
-        let verbatim = self.options.verbatim.then(|| Options {
-            clock: ClockBy::Anchors,
-            ..self.options.clone()
-        });
-        let options = verbatim.as_ref().unwrap_or(self.options);
-        let clocks = || Clocks::of(&flows, options);
+        let mut options = self.options.clocks.clone();
+        if self.options.is_verbatim() {
+            options.by = ClockBy::Anchors; // no flow says anything of times that are left alone
+        }
+        let clocks = || Clocks::of(&flows, &options);
         let clocks = self.pool.install(clocks);
         let maps = clocks.maps(self.recordings);
-        if !self.options.verbatim {
+        if !self.options.is_verbatim() {
             found.warp(&maps);
         }
         Aligned { clocks, maps }
@@ -216,7 +215,8 @@ impl<'a> Merge<'a> {
         report: &mut Report,
     ) -> Result<(), Error> {
         let asked = Asked {
-            options: self.options,
+            events: self.events,
+            runs: &self.options.runs,
             unread,
             clocks: &aligned.clocks,
             maps: &aligned.maps,
@@ -254,7 +254,7 @@ impl<'a> Merge<'a> {
             self.pool.install(|| links.finish(&maps))
         });
         report.links = links.as_ref().map(|links| links.report.clone());
-        if let Some(links) = report.links.as_mut().filter(|_| is_part(self.options)) {
+        if let Some(links) = report.links.as_mut().filter(|_| self.events.is_part()) {
             links.loose_flows.clear();
         }
         let view = found.view();
@@ -265,7 +265,7 @@ impl<'a> Merge<'a> {
         let overflow = self.pool.install(find);
         tell_rows(&overflow, report);
         tell_processes(&plan, &aligned.clocks, report);
-        if self.options.verbatim {
+        if self.options.is_verbatim() {
             (report.events_added, report.base_ns) = (0, 0);
         }
         tell_sources(self.recordings, self.assemblies, sources, summaries, report);
@@ -287,7 +287,7 @@ impl<'a> Merge<'a> {
 
     /// What brings the times that were gathered of requests to the trace's: where only a part is shown, they were warped by then.
     fn maps_of_links(&self, plan: &Plan, aligned: &Aligned) -> Vec<TimeMap> {
-        let warp = |map: &TimeMap| map.warp.clone().filter(|_| !is_part(self.options));
+        let warp = |map: &TimeMap| map.warp.clone().filter(|_| !self.events.is_part());
         let warps = aligned.maps.iter().map(warp);
         let both = warps.zip(&plan.shifts_ns);
         both.map(|(warp, shift_ns)| TimeMap {
@@ -299,7 +299,7 @@ impl<'a> Merge<'a> {
 
     /// The order of the events by time, if that is asked for: without it there is no trace then.
     fn order<'j>(&self, job: &Job<'j>) -> Result<Option<TimeOrder<'j>>, Error> {
-        let Some(memory) = self.options.sort else {
+        let Layout::Sorted { memory } = self.events.layout else {
             return Ok(None);
         };
         let memory = usize::try_from(memory).unwrap_or(usize::MAX);
@@ -329,7 +329,7 @@ impl<'a> Merge<'a> {
             overflow: &decided.overflow,
             links: decided.links.as_ref(),
             progress: self.progress,
-            verbatim: self.options.verbatim,
+            verbatim: self.options.is_verbatim(),
         }
     }
 
@@ -366,7 +366,7 @@ impl<'a> Merge<'a> {
             portion: None,
         };
         let access = self.access(default_directory);
-        if let Some(limit) = self.options.split {
+        if let Layout::Parts { bytes: limit } = self.events.layout {
             let target = PartsTarget {
                 options: self.options,
                 default_directory,

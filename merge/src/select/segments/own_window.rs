@@ -1,6 +1,6 @@
 //! The window in each recording's own time, before more than the headers of its segments is known.
 
-use super::SegmentTimes;
+use super::{SegmentTimes, first_event};
 use crate::clock::axis::{Axis, ns};
 use crate::clock::clocks::Clocks;
 use crate::clock::draft::RecordedClock;
@@ -8,7 +8,8 @@ use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
 use crate::fragment::liveness::wall_clock;
 use crate::fragment::recording::{Recording, UNWRITTEN_NS};
-use crate::{ClockBy, Error, Moment, Options};
+use crate::{ClockBy, ClockOptions, Error, Moment, Window};
+use rayon::prelude::*;
 use sa_format::{Anchor, FragmentHeader};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -79,41 +80,44 @@ pub(super) fn last_windows(
     recordings.iter().map(window).collect()
 }
 
-/// Returns the windows with edges of their own.
+/// Returns the windows with edges of their own, and the begin of the first event of each recording.
 ///
 /// # Errors
 /// If the window has wall times and no anchor says what they were.
 pub(super) fn windows(
     recordings: &[Recording],
     times: &[SegmentTimes],
-    firsts_ns: &[Option<i64>],
-    options: &Options,
-) -> Result<Vec<OwnWindow>, Error> {
+    window: &Window,
+    options: &ClockOptions,
+) -> Result<(Vec<OwnWindow>, Vec<Option<i64>>), Error> {
+    let first_ns = |recording: &Recording| first_event::first_ns(recording, options.keep_times);
+    let firsts_ns: Vec<Option<i64>> = recordings.par_iter().map(first_ns).collect();
     let anchors: Vec<Vec<Anchor>> = times
         .iter()
         .map(|times| times.anchors().copied().collect())
         .collect();
-    let of_clocks = recordings.iter().zip(&anchors).zip(firsts_ns);
+    let of_clocks = recordings.iter().zip(&anchors).zip(&firsts_ns);
     let of_clocks: Vec<RecordedClock<'_>> = of_clocks.filter_map(recorded_clock).collect();
     let clocks = Clocks::new(&of_clocks, options, None);
     let maps = clocks.maps(recordings);
-    let Some(axis) = Axis::of_firsts(firsts_ns, &maps, &clocks) else {
-        return Ok(vec![OwnWindow::default(); recordings.len()]);
+    let Some(axis) = Axis::of_firsts(&firsts_ns, &maps, &clocks) else {
+        return Ok((vec![OwnWindow::default(); recordings.len()], firsts_ns));
     };
-    let edges = axis.place_edges(options)?;
-    let pad_ns = pad_ns(recordings, times, options);
+    let edges = axis.place_edges(window)?;
+    let pad_ns = pad_ns(recordings, times, window);
     // The clock of a host that only flows place is not known yet.
     let is_unplaced = |recording: &Recording| {
         let header = recording.clock_header();
-        options.clock == ClockBy::Flows
+        options.by == ClockBy::Flows
             && are_several(recordings)
             && header.is_some_and(|header| !clocks.is_placed(header))
     };
-    let window = |(recording, map): (&Recording, &TimeMap)| match is_unplaced(recording) {
+    let own = |(recording, map): (&Recording, &TimeMap)| match is_unplaced(recording) {
         true => OwnWindow::default(),
         false => OwnWindow::of(&padded(edges.moved(|ns| map.back(ns)), pad_ns)),
     };
-    Ok(recordings.iter().zip(&maps).map(window).collect())
+    let windows = recordings.iter().zip(&maps).map(own).collect();
+    Ok((windows, firsts_ns))
 }
 
 /// Returns true if there are several hosts.
@@ -147,7 +151,7 @@ fn recorded_clock<'a>(
 
 /// Returns how far the window may move once all anchors of what is read are known: not at all if only one monotonic clock matters. If clocks were set
 /// between the anchors that are known here, it may move further, and the report says so.
-fn pad_ns(recordings: &[Recording], times: &[SegmentTimes], options: &Options) -> i64 {
+fn pad_ns(recordings: &[Recording], times: &[SegmentTimes], window: &Window) -> i64 {
     let mut walls: BTreeMap<Boot<'_>, (i64, i64)> = BTreeMap::new();
     for (recording, times) in recordings.iter().zip(times) {
         let Some(header) = recording.header() else {
@@ -159,7 +163,11 @@ fn pad_ns(recordings: &[Recording], times: &[SegmentTimes], options: &Options) -
             *range = (range.0.min(wall_ns), range.1.max(wall_ns));
         }
     }
-    let moments = [options.from, options.to, options.around.map(|(at, _)| at)];
+    let moments = match *window {
+        Window::Between { from, to, .. } => [from, to],
+        Window::Around { moment, .. } => [Some(moment), None],
+        Window::WholeRun | Window::Last(_) => [None, None],
+    };
     let is_wall = |moment: &Moment| matches!(moment, Moment::Wall(_));
     if !are_several(recordings) && !moments.iter().flatten().any(is_wall) {
         return 0;

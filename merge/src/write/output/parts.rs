@@ -109,7 +109,7 @@ mod tests {
         let options = Options {
             output: Output::File(whole),
             gzip,
-            ..Options::default()
+            ..Options::new([])
         };
         let places = part_places(&options, None, count).unwrap();
         let name = |place: &Place| {

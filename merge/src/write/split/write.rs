@@ -10,22 +10,21 @@ use crate::link::LinkedEvents;
 use crate::write::copy::TraceCopy;
 use crate::write::output::{Destination, part_places, refuse_inputs};
 use crate::write::sink::Sink;
-use crate::{Error, Options, Output};
+use crate::{Error, Layout, Options, Output};
 use rayon::ThreadPool;
 use std::path::PathBuf;
 
 /// How much longer the head of a part may be than that of the whole trace.
 const HEAD_BYTES: usize = 200;
 
-/// Parts cannot be had everywhere.
+/// Refuses to write parts to the standard output.
 pub(crate) fn refuse_split(options: &Options) -> Result<(), Error> {
-    let why = match (options.split, &options.output) {
-        (None, _) => return Ok(()),
-        (_, Output::Stdout) => "parts need names, which the standard output cannot give",
-        _ if options.verbatim => "lines as they stand need not have times to be cut by",
-        _ => return Ok(()),
-    };
-    Err(Error::Usage(format!("--split: {why}")))
+    match (options.events().layout, &options.output) {
+        (Layout::Parts { .. }, Output::Stdout) => Err(Error::Usage(
+            "--split: parts need names, which the standard output cannot give".to_owned(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What was written of a trace in parts.

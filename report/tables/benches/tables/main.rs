@@ -178,7 +178,6 @@ fn tables(path: &str, to: &str) -> Result<(), String> {
 fn read(path: &str) -> Result<(), String> {
     let options = Options {
         settle: false,
-        link_requests: false,
         ..Options::new([PathBuf::from(path)])
     };
     let mut count = 0_u64;

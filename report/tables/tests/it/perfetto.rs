@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use trace_merge::{Options, Output};
+use trace_merge::{EventOptions, Mode, Options, Output};
 
 const TPQ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/perfetto/tpq");
 /// What it exits with where it cannot be set up.
@@ -203,7 +203,10 @@ pub(crate) fn agrees(test: &str, paths: &[PathBuf]) {
     let options = Options {
         output: Output::File(merged.clone()),
         settle: false,
-        link_requests: false,
+        mode: Mode::Events(EventOptions {
+            link_requests: false,
+            ..EventOptions::default()
+        }),
         ..Options::new(paths.to_vec())
     };
     trace_merge::merge(&options).unwrap();

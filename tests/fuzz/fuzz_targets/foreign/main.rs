@@ -62,7 +62,7 @@ fn options(folder: &Path, path: &Path, is_beside: bool) -> Options {
     };
     if is_beside {
         options.paths.push(folder.join("trace.100.jsonl"));
-        options.offsets.push(Offset {
+        options.clocks.offsets.push(Offset {
             path: path.to_owned(),
             ns: 0,
         });

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::time::Duration;
-use trace_merge::{Filter, Moment, Options, Output};
+use trace_merge::{EventOptions, Filter, Layout, Mode, Moment, Options, Output, Window};
 
 /// Options, and what they mean for the trace.
 pub(crate) struct Plan {
@@ -23,29 +23,41 @@ impl Plan {
         let is_filtered = is(6);
         let is_part = window > 0 || is_filtered;
         let is_verbatim = is(7) && !is_part && !is(1) && !is(2);
-        let mut options = Options {
-            output: Output::File(folder.join(name)),
-            settle: false,
-            link_requests: !is(3),
-            threads: 1 + usize::from(three & 1),
-            sort: is(1).then_some(u64::from(three) << 8),
-            split: (is(2) && !is(1)).then_some(2_000 + u64::from(two) * 100),
-            verbatim: is_verbatim,
+        let layout = match (is(1), is(2)) {
+            (true, _) => Layout::Sorted {
+                memory: u64::from(three) << 8,
+            },
+            (false, true) => Layout::Parts {
+                bytes: 2_000 + u64::from(two) * 100,
+            },
+            (false, false) => Layout::Recorded,
+        };
+        let events = EventOptions {
+            window: window_of(window, (one, two)),
             filter: if is_filtered {
                 filter(three)
             } else {
                 Filter::default()
             },
-            ..Options::new([folder.to_owned()])
+            layout,
+            link_requests: !is(3),
         };
-        put_window(&mut options, window, (one, two));
         Plan {
+            options: Options {
+                output: Output::File(folder.join(name)),
+                mode: match is_verbatim {
+                    true => Mode::Verbatim,
+                    false => Mode::Events(events),
+                },
+                settle: false,
+                threads: 1 + usize::from(three & 1),
+                ..Options::new([folder.to_owned()])
+            },
             is_gzip: is(0),
-            is_split: options.split.is_some(),
+            is_split: matches!(layout, Layout::Parts { .. }),
             is_sorted: is(1),
             is_verbatim,
             is_part,
-            options,
         }
     }
 }
@@ -62,7 +74,7 @@ fn filter(choice: u8) -> Filter {
     filter
 }
 
-fn put_window(options: &mut Options, kind: u8, (one, two): (u8, u8)) {
+fn window_of(kind: u8, (one, two): (u8, u8)) -> Window {
     let duration = |byte: u8| Duration::from_micros(u64::from(byte) * 16);
     let moment = match one & 1 {
         0 => Moment::FromStart(duration(one)),
@@ -71,13 +83,17 @@ fn put_window(options: &mut Options, kind: u8, (one, two): (u8, u8)) {
         }
     };
     match kind {
-        1 => options.last = Some(duration(one)),
-        2 => {
-            options.from = Some(moment);
-            options.to = (two & 1 == 0).then(|| Moment::FromStart(duration(two)));
-            options.reach = (two & 2 == 0).then(|| duration(two));
-        }
-        3 => options.around = Some((moment, duration(two))),
-        _ => {}
+        1 => Window::Last(duration(one)),
+        2 => Window::Between {
+            from: Some(moment),
+            to: (two & 1 == 0).then(|| Moment::FromStart(duration(two))),
+            reach: (two & 2 == 0).then(|| duration(two)),
+        },
+        3 => Window::Around {
+            moment,
+            side: duration(two),
+            reach: None,
+        },
+        _ => Window::WholeRun,
     }
 }
