@@ -187,6 +187,51 @@ fn memchr_in(bytes: &[u8], line: &str) -> usize {
     found.unwrap()
 }
 
+/// Requests are linked as if the damaged line was not there, wherever it stands: the first event of the request may be damaged, or a later one.
+#[test]
+fn issue_19_a_damaged_time_links_no_request() {
+    let span = |pid: u32, at_us: u64, name: &str| {
+        let event = format!(r#""pid":{pid},"tid":{pid},"ts":{at_us},"dur":2,"name":"{name}""#);
+        format!(r#"{{"ph":"X",{event},"cat":"c","args":{{"request_id":"abc"}}}}"#)
+    };
+    let merged = |odd: Option<(usize, u64)>, options: &[&str]| {
+        let dir = RunDir::new();
+        for (pid, base_us) in [(7, EPOCH_US), (9, EPOCH_US + 5)] {
+            let mut lines: Vec<String> = (0..5)
+                .map(|nth| span(pid, base_us + 10 * nth, "good"))
+                .collect();
+            if let Some((at, odd_us)) = odd.filter(|_| pid == 9) {
+                lines.insert(at, span(pid, odd_us, "odd"));
+            }
+            dir.put(&pid.to_string(), (lines.join("\n") + "\n").as_bytes());
+        }
+        Merged::of(options, &[dir.path()])
+    };
+    for options in [&[][..], &["--threads", "1"], &["--from", "0s"]] {
+        let good = merged(None, options);
+        assert_eq!(good.trace.links().count(), 10);
+        for odd in [0, 1, 3, 5]
+            .into_iter()
+            .flat_map(|at| ODD_US.map(|us| (at, us)))
+        {
+            let found = merged(Some(odd), options);
+            assert_eq!(found.report.kind("bad_time"), 1, "{odd:?}");
+            assert_eq!(found.report.0["links"], good.report.0["links"], "{odd:?}");
+            let links = [&found, &good].map(|merged| merged.trace.links().collect::<Vec<_>>());
+            assert_eq!(links[0], links[1], "{odd:?}");
+        }
+        // Events of the request after a pause are linked, too.
+        let month: Vec<String> = (0..10)
+            .map(|nth| span(7, EPOCH_US + nth / 5 * 3_456_000_000_000 + nth, "good"))
+            .collect();
+        let dir = RunDir::new();
+        dir.put("7", (month.join("\n") + "\n").as_bytes());
+        let found = Merged::of(options, &[dir.path()]);
+        assert_eq!(found.report.number("damage_total"), 0);
+        assert_eq!(found.trace.links().count(), 10);
+    }
+}
+
 /// What is far away from others for a reason stays.
 #[test]
 fn issue_19_times_that_differ_for_a_reason_stay() {
