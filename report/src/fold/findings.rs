@@ -529,10 +529,11 @@ fn crash(report: &RunReport) -> Option<Finding> {
 
 fn losses(report: &RunReport) -> Option<Finding> {
     let lost = report.recorded.lost_events;
+    let all = lost.saturating_add(report.recorded.events);
     (lost > 0).then(|| Finding {
         rule: "losses",
         evidence: format!("{lost} events are lost, and missing in what follows"),
-        cost: lost as f64 / (lost + report.recorded.events).max(1) as f64,
+        cost: lost as f64 / all.max(1) as f64,
         of: CostOf::Figures,
         advice: "docs/troubleshooting.md#losses",
     })
