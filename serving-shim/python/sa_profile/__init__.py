@@ -52,7 +52,7 @@ from ._sa_profile import (
     span,
     trace,
 )
-from . import _forks, _misuse, compat as _compat, merge as _merge
+from . import _misuse, _session, compat as _compat, merge as _merge
 from ._native_files import include_path, library_path, preload_path
 from ._notebook import recording, start, stop
 from .recorder import is_enabled
@@ -119,5 +119,5 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_forks.watch()
+_session.watch()
 _misuse.watch()

@@ -1,7 +1,7 @@
 """``python -m sa_profile``: what a process started here would record, and which parts there are. Makes no file."""
 
 from . import _configuration, _installed_parts
-from ._visible_text import visible
+from ._stderr import visible
 
 
 def main() -> None:

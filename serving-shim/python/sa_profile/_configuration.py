@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _place, _sa_profile
-from .env import TURN_ON
+from . import _sa_profile
+from .env import TURN_ON, directory_problem
 
 if TYPE_CHECKING:
     from ._sa_profile import Configuration
@@ -55,7 +55,7 @@ def _unasked() -> str:
 
 
 def _state(found: "Configuration", directory: Path, run: dict[str, Any] | None) -> str:
-    if problem := _place.problem(directory):
+    if problem := directory_problem(directory):
         return f"off: {problem}"
     if run and _is_stopped(directory, run):
         return "off: the run was switched off, until `sa-profile start`"

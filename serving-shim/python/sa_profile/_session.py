@@ -7,12 +7,14 @@ import sys
 import threading
 from pathlib import Path
 
-from . import _forks, _sa_profile
+from . import _sa_profile
 from .env import DIR, LEVEL, MAIN_PID, OUTPUT, RUN, ProfileConfig, environment, load_profile_config
 from ._stderr import say
 
 # The run id that this process put into its environment; one that anybody else put there groups processes.
 _exported_run: str | None = None
+# The variables by which child processes know the run that the first event of this process will begin.
+announced: dict[str, str] = {}
 # Held by who begins a recording, or makes what begins one: two at once would begin two.
 lock = threading.RLock()
 
@@ -59,6 +61,14 @@ def default_name() -> str:
     return Path(sys.argv[0] if getattr(sys, "argv", None) else "").stem or "python"
 
 
+def watch() -> None:
+    """Has child processes belong to this one's run, whoever records first, and forked ones take care of themselves."""
+    global announced
+    announced = _sa_profile.announce()
+    os.environ.update(announced)
+    os.register_at_fork(after_in_child=_sa_profile.after_fork_in_child)
+
+
 def is_main_process() -> bool:
     """Whether multiprocessing did not start this process."""
     process = sys.modules.get("multiprocessing.process")
@@ -72,7 +82,7 @@ def leads() -> bool:
 
 def is_first() -> bool:
     """Whether no process has begun a run that this one belongs to, but for one that it has announced itself when the package was imported."""
-    run = _forks.announced.get(RUN) if _forks.announced.get(MAIN_PID) == str(os.getpid()) else None
+    run = announced.get(RUN) if announced.get(MAIN_PID) == str(os.getpid()) else None
     is_announced = run is not None and environment().get(RUN) == run and not _sa_profile.exports()
     return is_main_process() and (is_announced or not environment().get(MAIN_PID))
 

@@ -1,7 +1,7 @@
 """What the drop-in offers under this name: fragments in one trace."""
 
 from . import recorder
-from ._fragments import merge_fragments
+from .recorder import merge_fragments
 
 __all__ = ["merge_fragments", "merge_profile"]
 

@@ -8,9 +8,8 @@ import types
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _place, _sa_profile, _session
-from .env import DEFAULT_OUTPUT, LEVELS, ProfileConfig, load_profile_config
-from ._fragments import merge_fragments
+from . import _sa_profile, _session
+from .env import DEFAULT_OUTPUT, LEVELS, ProfileConfig, directory_problem, load_profile_config
 from ._previous_runs import move_to_previous
 from ._profile_recorder import NOTHING, ProfileRecorder, shortcut
 from ._stderr import say
@@ -93,6 +92,17 @@ def merge_profile() -> int:
         return 0
 
 
+def merge_fragments(fragments_dir: str | os.PathLike[str], trace_file: str | os.PathLike[str]) -> int:
+    """Merges ``trace.*.jsonl`` in the order of their names; returns how many events the trace has.
+
+    The Rust merge does so without the interpreter's lock: other threads and the event loop's clients go on meanwhile. Lines stand in the trace as they stand in the fragments, those without a time or a process included; what is no JSON object is left out, and counted in the trace's ``otherData``.
+    What killed processes had not written to their fragments yet is there as well. The trace takes the place of an earlier one when it is whole; the fragments stay.
+    """
+    trace_file = Path(trace_file)
+    trace_file.parent.mkdir(parents=True, exist_ok=True)
+    return _sa_profile.merge(os.fspath(fragments_dir), os.fspath(trace_file))
+
+
 def _controlled_profiler() -> ProfileRecorder:
     """Returns the recorder of this process for a call that starts or stops it.
 
@@ -123,7 +133,7 @@ def _is_place_writable() -> bool:
     found = _sa_profile.configuration()  # None: a variable is there and empty, which turns on the drop-in alone
     directory = Path(DEFAULT_OUTPUT if found is None else found["directory"]).absolute()
     if directory != _writable:
-        _writable = directory if _place.problem(directory) is None else None
+        _writable = directory if directory_problem(directory) is None else None
     return _writable is not None
 
 

@@ -5,11 +5,10 @@ import weakref
 from .. import async_span, flow, set_process_name, span
 from .._sa_profile import attach, is_enabled, open_span
 from .._hooks.chain import argument, chain, chain_if_there, inside, is_chained
-from .._hooks.flows import REQUEST
 from .._hooks.instances import Known
 from .._hooks.warnings import quietly, warn_once
 from .executor import Batches, ExecutorObserver
-from .names import engine_name, is_engine
+from .names import REQUEST, engine_name, is_engine
 from .requests import EngineRequests
 from .scheduler import observe
 

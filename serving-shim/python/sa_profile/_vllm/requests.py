@@ -1,11 +1,11 @@
 """The life of each request in the engine: queued, scheduled, preempted, first token, finished; and its counts."""
 
 from .. import flow, now_ns, request
-from .._sa_profile import Outputs, Tally, is_enabled
+from .._sa_profile import Outputs, Tally, is_enabled, of_monotonic
 from .._hooks.chain import chain_details
-from .._hooks.flows import REQUEST
-from . import prompt_blocks, stamps
+from . import prompt_blocks
 from .batch import resumed
+from .names import REQUEST
 
 
 class EngineRequest(Tally):
@@ -59,7 +59,7 @@ class EngineRequests:
         if one is not None and not one.is_queued:
             one.is_queued = True
             theirs = self._known(request_id)
-            ts_ns = stamps.of_event(theirs, "QUEUED")
+            ts_ns = _stamp_of(theirs, "QUEUED")
             one.span.instant("request.queued", ts_ns=ts_ns)
             if is_enabled("verbose"):
                 prompt_blocks.record(one.span, theirs, self._scheduler(), ts_ns)
@@ -97,7 +97,7 @@ class EngineRequests:
         if one.preemptions:
             one.span.instant("request.resumed", ts_ns=began_ns, cached_tokens=cached_tokens)
         else:
-            scheduled_ns = stamps.of_event(self._known(request_id), "SCHEDULED") or began_ns
+            scheduled_ns = _stamp_of(self._known(request_id), "SCHEDULED") or began_ns
             one.span.instant("request.scheduled", ts_ns=scheduled_ns, cached_tokens=cached_tokens)
         flow(REQUEST, request_id, "step", ts_ns=began_ns)
 
@@ -108,7 +108,7 @@ class EngineRequests:
 
         def look(output, tokens):
             nonlocal ts_ns
-            ts_ns = ts_ns or stamps.of_monotonic(stamp) or now_ns()
+            ts_ns = ts_ns or of_monotonic(stamp) or now_ns()
             one = self._find(output.request_id)
             if one is None:
                 return
@@ -167,3 +167,15 @@ def reason(value):
     """vLLM's reasons and statuses as its API calls them: `stop`, `length`, `abort`, …"""
     word = str(getattr(value, "name", value)).lower().removeprefix("finished_")
     return {"stopped": "stop", "length_capped": "length", "aborted": "abort", "ignored": "length"}.get(word, word)
+
+
+def _stamp_of(request, name):
+    """When something first happened to vLLM's own request: `QUEUED`, `SCHEDULED`. `None` where it keeps no stamps (`--disable-log-stats`).
+
+    Its stamps become times of the recorder, which counts `CLOCK_MONOTONIC` as `time.monotonic` does. Its metrics come from them, so an event at the same time
+    gives the same figures. A stamp that is none of that, as of an embedder, is `None`: the event stands where the plugin sees it.
+    """
+    for event in getattr(request, "events", None) or ():
+        if getattr(getattr(event, "type", None), "name", None) == name:
+            return of_monotonic(getattr(event, "timestamp", None))
+    return None

@@ -6,10 +6,9 @@ import sys
 from .. import flow, set_process_name, span
 from .._sa_profile import Step, attach, is_enabled, open_span
 from .._hooks.chain import argument, chain, chain_if_there, inside
-from .._hooks.flows import REQUEST
 from .._hooks.warnings import quietly, warn_once
 from . import batch, scopes
-from .names import worker_name
+from .names import REQUEST, worker_name
 
 ATTRIBUTE = "_sa_profile"
 WRAPPER = "WorkerWrapperBase"

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sa_profile._visible_text import HIDDEN, visible
+from sa_profile._stderr import HIDDEN, visible
 
 
 def test_what_nobody_sees_is_spelled_out() -> None:
