@@ -33,11 +33,9 @@ mod table;
 pub mod acl;
 mod candidates;
 pub mod codes;
-pub mod hal;
 pub mod hccl;
 mod library;
 pub mod mspti;
-pub mod mstx;
 pub mod rt;
 pub mod types;
 
@@ -49,3 +47,27 @@ pub use library::{Attempt, Library, LoadError, MissingSymbol, SIMULATOR_MARKER};
 pub use mspti::Mspti;
 pub use mstx::Mstx;
 pub use rt::Rt;
+
+/// The hardware abstraction layer (libascend_hal.so, of the driver): the device clock.
+#[expect(
+    non_camel_case_types,
+    non_snake_case,
+    reason = "the vendor's names, verbatim"
+)]
+pub mod hal {
+    use crate::types::*;
+
+    for_each_hal! { functions, /** All functions of the hardware abstraction layer. */ Hal }
+}
+
+/// Annotations (libms_tools_ext.so): ranges and marks that a program sets itself.
+#[expect(
+    non_camel_case_types,
+    non_snake_case,
+    reason = "the vendor's names, verbatim"
+)]
+pub mod mstx {
+    use crate::types::*;
+
+    for_each_mstx! { functions, /** All functions of mstx. */ Mstx }
+}

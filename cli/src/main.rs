@@ -20,7 +20,6 @@ mod snapshot;
 mod sql;
 mod start;
 mod status;
-mod stop;
 mod tables;
 mod watch;
 mod words;
@@ -77,7 +76,7 @@ enum Command {
     Sql(sql::Arguments),
     Doctor(doctor::Arguments),
     Start(start::Arguments),
-    Stop(stop::Arguments),
+    Stop(start::StopArguments),
     Level(level::Arguments),
     Status(status::Arguments),
     Watch(watch::Arguments),
@@ -117,7 +116,7 @@ fn main() -> ExitCode {
         Command::Sql(arguments) => sql::run(arguments),
         Command::Doctor(arguments) => Ok(doctor::run(arguments)),
         Command::Start(arguments) => start::run(arguments),
-        Command::Stop(arguments) => stop::run(arguments),
+        Command::Stop(arguments) => start::stop(arguments),
         Command::Level(arguments) => level::run(arguments),
         Command::Status(arguments) => status::run(arguments),
         Command::Watch(arguments) => watch::run(arguments),

@@ -1,4 +1,4 @@
-//! `sa-profile start`: switches recording on, for a while or until it is stopped.
+//! `sa-profile start` and `stop`: switch recording on, for a while or until it is stopped, and off.
 
 use crate::control::Wish;
 use crate::error::Error;
@@ -56,6 +56,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         ..Wish::new(SwitchCause::Start, levels)
     };
     obey::carry_out(&directory, wish, &deed(arguments), &arguments.wait)
+}
+
+/// Switches recording off in every process; open spans are kept, and marked.
+#[derive(clap::Args)]
+pub(crate) struct StopArguments {
+    #[command(flatten)]
+    directory: directory::RunDirectory,
+    #[command(flatten)]
+    wait: obey::Patience,
+}
+
+/// Carries out `stop`.
+pub(crate) fn stop(arguments: &StopArguments) -> Result<ExitCode, Error> {
+    let directory = arguments.directory.live()?;
+    let wish = Wish::new(SwitchCause::Stop, Some(Vec::new()));
+    obey::carry_out(&directory, wish, "record nothing", &arguments.wait)
 }
 
 /// What the processes do then, in words.

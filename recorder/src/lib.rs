@@ -58,9 +58,6 @@
 )]
 
 mod event;
-
-#[doc(hidden)]
-pub mod host;
 mod lifecycle;
 mod macros;
 mod process;
@@ -92,6 +89,17 @@ pub use text::site::Site;
 #[doc(hidden)]
 pub use text::value::key_text;
 pub use text::value::{Args, Value};
+
+/// Functions of the process for other libraries of this workspace, implemented as the recorder needs them.
+#[doc(hidden)]
+pub mod host {
+    pub use crate::sys::cancel::Uncancelled;
+    pub use crate::sys::clock::anchor;
+    pub use crate::sys::memory::note_cut;
+    pub use crate::sys::sleep::sleep;
+    pub use crate::sys::thread::{Thread, park_timeout, spawn_quiet, tid};
+    pub use crate::sys::{is_privileged, random, run_after_fork, run_at_exit, variable, warn_once};
+}
 
 /// Whether a macro should go on: one load of a private mask.
 #[doc(hidden)]

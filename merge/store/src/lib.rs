@@ -39,12 +39,10 @@
 //! ```
 
 pub mod content;
-mod folders;
 pub mod hashed_map;
 mod mapped_file;
 pub mod sorter;
 pub mod spill_vec;
 mod temporary;
 
-pub use folders::in_first;
-pub use temporary::{TemporaryError, named_temporary};
+pub use temporary::{TemporaryError, in_first, named_temporary};

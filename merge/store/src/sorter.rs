@@ -10,7 +10,7 @@ pub use record::{Record, long_at, word_at};
 pub use runs::{Ascending, Runs};
 pub use sorted::Sorted;
 
-use crate::folders::in_first;
+use crate::temporary::in_first;
 use rayon::slice::ParallelSliceMut;
 use sorted::RunWriter;
 use std::io;

@@ -7,8 +7,7 @@
     reason = "records of a mapped file are read where they are, as those in memory"
 )]
 
-use crate::folders::in_first;
-use crate::temporary::named_temporary;
+use crate::temporary::{in_first, named_temporary};
 use memmap2::Mmap;
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! What goes wrong with a temporary file: its folder may lie on another disk than what is read and written.
+//! Temporary files: they go to the first folder that accepts them. An error names the folder, because it may be on another disk than the inputs and the output.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,24 @@ pub fn named_temporary(folder: &Path, source: io::Error) -> io::Error {
             source,
         }),
     }
+}
+
+/// Does it in the first of the folders in which it can be done.
+///
+/// # Errors
+/// The last folder's, if none takes it.
+pub fn in_first<'f, T>(
+    folders: &'f [impl AsRef<Path>],
+    mut make: impl FnMut(&'f Path) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut failure = io::ErrorKind::NotFound.into();
+    for folder in folders {
+        match make(folder.as_ref()) {
+            Ok(made) => return Ok(made),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
 }
 
 #[cfg(test)]

@@ -8,8 +8,6 @@ mod arrival;
 mod awake;
 #[path = "../src/engine/http/clock.rs"]
 mod clock;
-#[path = "../src/engine/http/random.rs"]
-mod random;
 #[path = "../src/engine/http/silence.rs"]
 mod silence;
 #[path = "../src/engine/http/ticks.rs"]

@@ -4,8 +4,6 @@ mod arrival;
 mod awake;
 mod clock;
 pub(crate) mod exchange;
-#[cfg(test)]
-mod random;
 mod silence;
 mod ticks;
 

@@ -4,7 +4,6 @@
 //! after the case in the same threads, so that what else the machine does weighs on both, and [`tail::Paced`] times single spans at a steady
 //! pace. A recorder is a [`Peer`]: it does a [`Kind`] of event once per step, and a [`Beat`] says what happens around each step.
 
-mod beat;
 pub mod clock;
 mod kind;
 pub mod neighbour;
@@ -13,10 +12,7 @@ pub mod quantile;
 pub mod rounds;
 mod scratch;
 pub mod tail;
-mod warm;
 
-pub use beat::{Beat, Free};
 pub use kind::Kind;
-pub use peer::Peer;
-pub use scratch::Scratch;
-pub use warm::warm_page_cache;
+pub use peer::{Beat, Free, Peer};
+pub use scratch::{Scratch, warm_page_cache};

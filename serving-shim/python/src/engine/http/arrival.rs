@@ -159,7 +159,7 @@ mod tests {
 
     use super::super::awake::ThisThread;
     use super::super::clock::Clocks;
-    use super::super::random::Random;
+    use super::super::ticks::tests::Random;
     use super::*;
 
     /// A client's end of a connection, and the server's.

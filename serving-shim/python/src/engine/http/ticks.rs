@@ -158,16 +158,33 @@ impl<C: Clocks> Ticks<C> {
 
 #[cfg(test)]
 #[expect(clippy::cast_possible_truncation, reason = "times of tests are small")]
-mod tests {
+pub(super) mod tests {
     use std::cell::Cell;
     use std::time::{Duration, Instant};
 
     use super::super::arrival::{Reader, Unread, placed};
     use super::super::clock::{Kernel, tick_length_ns};
-    use super::super::random::Random;
     use super::*;
 
     const START_NS: i64 = 123_456_789;
+
+    /// Numbers that look random, and are the same each time.
+    pub(crate) struct Random(u64);
+
+    impl Random {
+        pub(crate) fn new(seed: u64) -> Random {
+            Random(seed)
+        }
+
+        /// Returns a number from 0 to below 1.
+        pub(crate) fn share(&mut self) -> f64 {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+        }
+    }
 
     /// A clock that a test moves, and a coarse clock that is computed from it.
     struct Moved<'a, F> {
