@@ -15,16 +15,13 @@ use crate::clock::collective_ends::pairing::Pairings;
 use crate::event::collective::{Collective, CollectiveCounts, CollectiveKey};
 use crate::event::line::Event;
 use crate::fragment::recording::Recording;
-use crate::pass::chunk::Chunk;
-use crate::pass::visit::ChunkView;
+use crate::pass::visit::{AtOnce, ChunkView, visit};
 use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
 use crate::summary::chunk_summary::ChunkSummary;
-use rayon::prelude::*;
 use sa_format::Phase;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Most bytes of them in memory.
@@ -42,19 +39,10 @@ pub(super) struct CollectiveSearch<'a> {
     pub(super) hosts: &'a Hosts,
 }
 
-/// A collective's slice on a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct RankSlice {
-    group: u64,
-    rank: u32,
-    start_ns: i64,
-    end_ns: i64,
-    boot: u32,
-}
-
 /// A rank's part of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Member {
+    /// The collective. Its number is 0 until the rank's slices are counted.
     key: CollectiveKey,
     boot: u32,
     rank: u32,
@@ -107,34 +95,28 @@ impl CollectiveSearch<'_> {
         let mut counts = CollectiveCounts::default();
         let mut members = Sorter::in_any(self.folders, BYTES);
         slices.each(|slice| {
-            let Some(key) = counts.next(slice.group, slice.rank) else {
+            let Some(key) = counts.next(slice.key.group, slice.rank) else {
                 return Ok(());
             };
-            members.push(Member {
-                key,
-                boot: slice.boot,
-                rank: slice.rank,
-                start_ns: slice.start_ns,
-                end_ns: slice.end_ns,
-            })
+            members.push(Member { key, ..slice })
         })?;
         Ok((counts, members.finish()?))
     }
 
     /// Returns the slices of collectives that end together, sorted by rank and time.
-    fn slices(&self, rows: &DeviceRows) -> io::Result<Sorted<RankSlice>> {
-        let slices = Mutex::new(Sorter::in_any(self.folders, BYTES));
+    fn slices(&self, rows: &DeviceRows) -> io::Result<Sorted<Member>> {
+        let mut slices = Sorter::in_any(self.folders, BYTES);
         let ChunkView { sources, chunks } = self.view;
-        let may_have = |chunk: &&Chunk| {
-            let source = &sources[chunk.source];
+        let may_have = |number: &usize| {
+            let source = &sources[chunks[*number].source];
             rows.is_in(source.recording) && source.summary.phases.contains_key(&Phase::Complete)
         };
-        let chunks: Vec<&Chunk> = chunks.iter().filter(may_have).collect();
-        chunks.par_iter().try_for_each(|chunk| {
+        let look = |number: usize| {
+            let (chunk, mut found) = (&chunks[number], Vec::new());
             let source = &sources[chunk.source];
             let header = self.recordings[source.recording].clock_header();
             let offset_ns = header.map_or(0, |header| header.monotonic_offset_ns);
-            let (boot, mut found) = (self.boots[source.recording], Vec::new());
+            let boot = self.boots[source.recording];
             chunk.recorded(source.bytes, |event| {
                 let slice = boot.and_then(|boot| {
                     let (rank, collective) = rows.collective(source.recording, &event)?;
@@ -142,10 +124,12 @@ impl CollectiveSearch<'_> {
                 });
                 found.extend(slice);
             });
-            let mut slices = slices.lock().unwrap_or_else(PoisonError::into_inner);
+            found
+        };
+        let numbers = (0..chunks.len()).filter(may_have);
+        visit(numbers, AtOnce::Few, look, |found| {
             found.into_iter().try_for_each(|slice| slices.push(slice))
         })?;
-        let slices = slices.into_inner().unwrap_or_else(PoisonError::into_inner);
         slices.finish()
     }
 }
@@ -155,14 +139,15 @@ fn slice(
     rank: u32,
     collective: Collective,
     (boot, offset_ns): (u32, i64),
-) -> RankSlice {
+) -> Member {
     let start_ns = clamp(event.ts_ns.saturating_sub(clamp(offset_ns)));
-    RankSlice {
-        group: collective.group,
+    let group = collective.group;
+    Member {
+        key: CollectiveKey { group, nth: 0 },
+        boot,
         rank,
         start_ns,
         end_ns: clamp(start_ns.saturating_add(event.dur_ns)),
-        boot,
     }
 }
 
@@ -173,20 +158,13 @@ fn each_collective(
     is_whole: impl Fn(&[Member]) -> bool,
     mut found: impl FnMut(CollectiveKey, &[HostEnd]) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut group: Vec<Member> = Vec::new();
-    let mut finish = |group: &[Member]| match group.first() {
-        Some(first) if is_whole(group) => found(first.key, &host_ends(group)),
-        _ => Ok(()),
-    };
-    members.each(|member| {
-        if group.last().is_some_and(|last| last.key != member.key) {
-            finish(&group)?;
-            group.clear();
-        }
-        group.push(member);
-        Ok(())
-    })?;
-    finish(&group)
+    members.each_group(
+        |member| member.key,
+        |group| match is_whole(group) {
+            true => found(group[0].key, &host_ends(group)),
+            false => Ok(()),
+        },
+    )
 }
 
 fn host_ends(members: &[Member]) -> Vec<HostEnd> {
@@ -239,28 +217,6 @@ fn put(
         })?;
     }
     Ok(())
-}
-
-impl Record for RankSlice {
-    const BYTES: usize = 32;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.group.to_le_bytes());
-        out.extend_from_slice(&self.start_ns.to_le_bytes());
-        out.extend_from_slice(&self.end_ns.to_le_bytes());
-        out.extend_from_slice(&self.rank.to_le_bytes());
-        out.extend_from_slice(&self.boot.to_le_bytes());
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        RankSlice {
-            group: long_at(bytes, 0),
-            start_ns: long_at(bytes, 8).cast_signed(),
-            end_ns: long_at(bytes, 16).cast_signed(),
-            rank: word_at(bytes, 24),
-            boot: word_at(bytes, 28),
-        }
-    }
 }
 
 impl Record for Member {

@@ -4,52 +4,37 @@ use crate::align::{End, Role, clamp};
 use crate::event::flow;
 use crate::event::line::Event;
 use crate::fragment::recording::Recording;
-use crate::pass::chunk::Chunk;
 use crate::pass::labels::Labels;
-use crate::pass::source::Source;
-use crate::pass::visit::ChunkView;
+use crate::pass::visit::{AtOnce, ChunkView, visit};
 use crate::store::sorter::Sorter;
-use rayon::prelude::*;
 use sa_format::Phase;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 
-/// Most that one thread holds of them.
-const BATCH: usize = 1024;
-
-/// Reads them once more, and adds them to `sorter`. `boots` has the boot of each recording.
+/// Reads the chunks that may have ends once more, and adds these to `sorter`. `boots` has the boot of each recording.
 pub(super) fn collect(
     sorter: &mut Sorter<'_, End>,
     recordings: &[Recording],
     boots: &[Option<u32>],
     ChunkView { sources, chunks }: ChunkView<'_>,
 ) -> io::Result<()> {
-    let sorter = Mutex::new(sorter);
-    let push = |ends: &mut Vec<End>| {
-        let mut sorter = sorter.lock().unwrap_or_else(PoisonError::into_inner);
-        ends.drain(..).try_for_each(|end| sorter.push(end))
-    };
-    let has_ends = |source: &Source<'_>| {
+    let may_have = |number: &usize| {
+        let source = &sources[chunks[*number].source];
         boots[source.recording].is_some()
             && source.summary.phases.keys().any(|phase| phase.is_flow())
     };
-    let may_have = |chunk: &&Chunk| has_ends(&sources[chunk.source]);
-    let chunks: Vec<&Chunk> = chunks.iter().filter(may_have).collect();
-    chunks.par_iter().try_for_each(|chunk| {
+    let look = |number: usize| {
+        let (chunk, mut ends) = (&chunks[number], Vec::new());
         let source = &sources[chunk.source];
         let header = recordings[source.recording].clock_header();
         let offset_ns = header.map_or(0, |header| header.monotonic_offset_ns);
-        let (mut ends, mut pushed) = (Vec::with_capacity(BATCH), Ok(()));
         chunk.recorded(source.bytes, |event| {
             ends.extend(end_of(&event, boots[source.recording], offset_ns));
-            if ends.len() >= BATCH && pushed.is_ok() {
-                pushed = push(&mut ends);
-            }
-            if pushed.is_err() {
-                ends.clear();
-            }
         });
-        pushed.and_then(|()| push(&mut ends))
+        ends
+    };
+    let numbers = (0..chunks.len()).filter(may_have);
+    visit(numbers, AtOnce::Few, look, |ends| {
+        ends.into_iter().try_for_each(|end| sorter.push(end))
     })
 }
 

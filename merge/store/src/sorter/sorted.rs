@@ -76,6 +76,30 @@ impl<R: Record> Sorted<R> {
         }
         Ok(())
     }
+
+    /// Calls `found` with each row of records that have the same key.
+    ///
+    /// # Errors
+    /// If the file cannot be read, and those of `found`.
+    pub fn each_group<K: PartialEq>(
+        &self,
+        key: impl Fn(&R) -> K,
+        mut found: impl FnMut(&[R]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut group: Vec<R> = Vec::new();
+        self.each(|record| {
+            if group.last().is_some_and(|last| key(last) != key(&record)) {
+                found(&group)?;
+                group.clear();
+            }
+            group.push(record);
+            Ok(())
+        })?;
+        match group.is_empty() {
+            true => Ok(()),
+            false => found(&group),
+        }
+    }
 }
 
 /// Writes a run.
