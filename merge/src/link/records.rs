@@ -2,6 +2,7 @@
 
 use super::mention::{EventPlace, RequestReach};
 use super::program::styles::Style;
+use crate::clock::time_map::TimeMap;
 use crate::store::sorter::Record;
 
 /// What one thread draws of a flow that may be a request's.
@@ -26,11 +27,26 @@ pub(super) struct ProgramFlow {
 }
 
 impl ProgramFlow {
-    pub(super) fn is_same_flow(&self, other: &ProgramFlow) -> bool {
-        (self.key, self.id, self.style) == (other.key, other.id, other.style)
+    /// Returns what identifies the flow, of which other threads may draw the rest.
+    pub(super) fn flow(&self) -> (u64, u64, Style) {
+        (self.key, self.id, self.style)
     }
 
-    /// Adds what the same thread draws otherwise.
+    /// Returns it with times on the axis of the trace. `maps` has the map of each clock.
+    pub(super) fn placed(self, maps: &[TimeMap]) -> ProgramFlow {
+        let map = maps.get(self.clock as usize);
+        let placed = |ns: i64| match map {
+            Some(map) if ns < i64::MAX => map.at(ns),
+            _ => ns,
+        };
+        ProgramFlow {
+            start_ns: placed(self.start_ns),
+            end_ns: placed(self.end_ns),
+            ..self
+        }
+    }
+
+    /// Adds another part of the flow.
     pub(super) fn add(&mut self, other: &ProgramFlow) {
         self.start_ns = self.start_ns.min(other.start_ns);
         self.end_ns = self.end_ns.min(other.end_ns);
@@ -121,7 +137,7 @@ impl Record for ProgramFlow {
 
     /// Makes what a thread draws of a flow one record.
     fn join(&mut self, next: &ProgramFlow) -> bool {
-        let is_same = self.is_same_flow(next) && self.thread == next.thread;
+        let is_same = (self.flow(), self.thread) == (next.flow(), next.thread);
         if is_same {
             self.add(next);
         }

@@ -26,14 +26,6 @@ struct OwnFlows {
     threads: HashedSet,
 }
 
-/// A flow of the program, put together from what each thread draws of it.
-struct DrawnFlow {
-    /// What all threads draw, with the thread of the first start.
-    whole: ProgramFlow,
-    /// Keys of the threads on which the program draws it.
-    threads: Vec<u64>,
-}
-
 /// Makes the links of all requests, and counts the flows of the program that lead nowhere. `maps` bring the times of each clock to the trace's.
 pub(super) fn resolve(
     mut requests: RequestMap,
@@ -44,13 +36,14 @@ pub(super) fn resolve(
     requests.place(maps);
     let roots = roots(&requests, &flow_keys(&requests, flows)?);
     let mut own = OwnFlows::default();
-    each_flow(flows, maps, |drawn| {
-        let flow = &drawn.whole;
+    flows.each_group(ProgramFlow::flow, |parts| {
+        let flow = whole(parts, maps);
         loose.add(flow.style, flow.has_our_start, flow.has_our_rest);
         let root = roots.get(&flow.key).copied();
         if let Some(request) = root.or_else(|| requests.has(flow.key).then_some(flow.key)) {
-            own.add(request, &drawn);
+            own.add(request, &flow, parts);
         }
+        Ok(())
     })?;
     Ok(link(requests, &roots, own))
 }
@@ -116,51 +109,22 @@ fn shorter(roots: &HashedMap<u64>) -> HashedMap<u64> {
     roots.iter().map(shorter).collect()
 }
 
-/// Calls `found` with each flow of the program, in the order of their keys.
-fn each_flow(
-    parts: &Sorted<ProgramFlow>,
-    maps: &[TimeMap],
-    mut found: impl FnMut(DrawnFlow),
-) -> io::Result<()> {
-    let mut current: Option<DrawnFlow> = None;
-    parts.each(|mut part| {
-        if let Some(map) = maps.get(part.clock as usize) {
-            for ns in [&mut part.start_ns, &mut part.end_ns] {
-                *ns = if *ns == i64::MAX { *ns } else { map.at(*ns) };
-            }
+/// Puts a flow of the program together from what each thread draws of it. It has the thread of its first start, and times on the trace's axis.
+fn whole(parts: &[ProgramFlow], maps: &[TimeMap]) -> ProgramFlow {
+    let mut whole = parts[0].placed(maps);
+    for part in &parts[1..] {
+        let part = part.placed(maps);
+        if part.start_ns < whole.start_ns {
+            whole.thread = part.thread;
         }
-        match &mut current {
-            Some(flow) if flow.whole.is_same_flow(&part) => flow.add(&part),
-            _ => {
-                let threads = vec![part.thread];
-                let next = DrawnFlow {
-                    whole: part,
-                    threads,
-                };
-                current.replace(next).into_iter().for_each(&mut found);
-            }
-        }
-        Ok(())
-    })?;
-    current.into_iter().for_each(found);
-    Ok(())
-}
-
-impl DrawnFlow {
-    /// Adds what another thread draws.
-    fn add(&mut self, part: &ProgramFlow) {
-        if part.start_ns < self.whole.start_ns {
-            self.whole.thread = part.thread;
-        }
-        self.whole.add(part);
-        self.threads.push(part.thread);
+        whole.add(&part);
     }
+    whole
 }
 
 impl OwnFlows {
-    /// Adds a flow that is drawn for a request, if it has a start.
-    fn add(&mut self, request: u64, drawn: &DrawnFlow) {
-        let whole = &drawn.whole;
+    /// Adds a flow that is drawn for a request, if it has a start. `parts` has its threads.
+    fn add(&mut self, request: u64, whole: &ProgramFlow, parts: &[ProgramFlow]) {
         if whole.start_ns == i64::MAX {
             return;
         }
@@ -171,10 +135,10 @@ impl OwnFlows {
             end_ns: whole.end_ns,
             thread: whole.thread,
             has_lead: false,
-            is_elsewhere: drawn.threads.len() > 1,
+            is_elsewhere: parts.len() > 1,
         };
         if flow.is_elsewhere {
-            let keys = drawn.threads.iter().map(|thread| flow.on(*thread));
+            let keys = parts.iter().map(|part| flow.on(part.thread));
             self.threads.extend(keys);
         }
         let first = self.first.entry(request).or_insert(flow);

@@ -30,6 +30,9 @@ const FRONT: usize = 64;
 const BEHIND_ID: &[u8] = br#","name":"request","cat":"sa_link"}"#;
 const BEHIND_LAST_ID: &[u8] = br#","bp":"e","name":"request","cat":"sa_link"}"#;
 
+/// Up to so many links are compared with each other. More of them are looked up in a set.
+const FEW: usize = 16;
+
 /// The lines that a linker reads.
 #[derive(Default)]
 pub(super) struct Aim<'a> {
@@ -121,28 +124,53 @@ impl<'a, 'l> Linker<'a, 'l> {
         let place = EventPlace::new(self.aim.source, start, event.is_unfinished());
         let is_first = self.aim.first_spans.has(place);
         let has_ids = self.has_ids(start, event.line);
-        if !(is_first || has_ids) || !binds(event) {
-            return;
-        }
-        let mention = self.mention(event, place);
-        if is_first {
-            self.steps(&mention, target, out);
-        }
-        if has_ids {
-            self.links(event, start, &mention, target, out);
+        if is_first || has_ids {
+            self.put(event, is_first, has_ids, target, out);
         }
     }
 
     /// Appends the flow events of an event whose line begins like an earlier one.
     #[inline(always)]
     pub(crate) fn cached(&mut self, line: CachedLine<'a>, target: &Target, out: &mut Vec<u8>) {
+        if line.phase.is_flow() {
+            if line.phase == Phase::FlowStart
+                && self.lookup.table.has_leads
+                && let Some(event) = line.event()
+            {
+                self.flow_start(&event, target, out);
+            }
+            return;
+        }
         let place = EventPlace::new(self.aim.source, line.start, false);
-        let may_have_any = match line.phase.is_flow() {
-            true => line.phase == Phase::FlowStart && self.lookup.table.has_leads,
-            false => self.aim.first_spans.has(place) || self.has_ids(line.start, line.text),
-        };
-        if may_have_any && let Some(event) = line.event() {
-            self.event(&event, target, out);
+        let is_first = self.aim.first_spans.has(place);
+        let has_ids = self.has_ids(line.start, line.text);
+        if (is_first || has_ids)
+            && let Some(event) = line.event()
+        {
+            self.put(&event, is_first, has_ids, target, out);
+        }
+    }
+
+    /// Appends the flow events of an event that is the first span of a request on its thread, or may have ids.
+    fn put(
+        &mut self,
+        event: &Event<'a>,
+        is_first: bool,
+        has_ids: bool,
+        target: &Target,
+        out: &mut Vec<u8>,
+    ) {
+        if !binds(event) {
+            return;
+        }
+        let start = offset(self.aim.bytes, event.line);
+        let place = EventPlace::new(self.aim.source, start, event.is_unfinished());
+        let mention = self.mention(event, place);
+        if is_first {
+            self.steps(&mention, target, out);
+        }
+        if has_ids {
+            self.links(event, start, &mention, target, out);
         }
     }
 
@@ -261,13 +289,22 @@ impl FoundLinks {
     fn find(&mut self, table: &LinkTable, requests: impl Iterator<Item = u64>) {
         self.links.clear();
         self.seen.clear();
-        for key in requests {
-            if let Some(link) = table.find(key)
-                && self.seen.insert(link.flow)
-            {
+        for link in requests.filter_map(|key| table.find(key)) {
+            let is_new = match self.links.len() < FEW {
+                true => self.links.iter().all(|one| one.flow != link.flow),
+                false => self.is_unseen(link.flow),
+            };
+            if is_new {
                 self.links.push(*link);
             }
         }
+    }
+
+    fn is_unseen(&mut self, flow: u64) -> bool {
+        if self.seen.is_empty() {
+            self.seen.extend(self.links.iter().map(|link| link.flow));
+        }
+        self.seen.insert(flow)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Keys and values of args off the bytes of a line as recorders write it: without white space, without objects in the args, without escapes in ids.
 
 use super::names::{IdKey, known};
-use crate::base::swar::{plain_len, sixteen};
+use crate::base::swar::{eight, plain_len, sixteen};
 use memchr::{memchr, memchr2, memrchr2};
 
 /// What stands before args.
@@ -26,11 +26,30 @@ pub(crate) fn is_args(line: &[u8], brace: usize, from: usize) -> bool {
         && (ends() && line.ends_with(b"}}") || memchr(b'{', &line[1..]) == Some(brace - 1))
 }
 
+const REQUEST: u64 = u64::from_le_bytes(*br#""request"#);
+const ONE: u64 = u64::from_le_bytes(*b"_id\":\0\0\0");
+const LIST: u64 = u64::from_le_bytes(*b"_ids\":\0\0");
+
 /// Returns the name that the hit is part of and where its value begins, if it is that of an arg with ids. Returns `None` where only a scan can tell.
-///
-/// A quote without a backslash before it begins or ends a string, so the bytes next to it say what the string is.
 #[inline(always)]
 pub(crate) fn key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
+    let before = hit.checked_sub(9).map(|at| (line[at], eight(line, at + 1)));
+    if let Some((b',' | b'{', REQUEST)) = before {
+        let after = eight(line, hit);
+        if after << 24 == ONE << 24 {
+            return Some(Some((IdKey::Inside, hit + 5)));
+        }
+        if after << 16 == LIST << 16 {
+            return Some(Some((IdKey::Inside, hit + 6)));
+        }
+    }
+    any_key_at(line, hit)
+}
+
+/// The same for any name.
+///
+/// A quote without a backslash before it begins or ends a string, so the bytes next to it say what the string is.
+fn any_key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
     let is_of_name = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b'_';
     let before = line[..hit].iter().rev().take_while(is_of_name).count();
     let after = line[hit..].iter().take_while(is_of_name).count();
