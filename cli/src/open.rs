@@ -117,6 +117,7 @@ fn merged(directory: &Path) -> Result<PathBuf, Error> {
     let report = report?;
     let trace = report
         .output
+        .path
         .clone()
         .unwrap_or_else(|| directory.to_owned());
     say(&format!("merged the run into {}", trace.display()));

@@ -101,7 +101,7 @@ fn a_flight_recorder_keeps_the_end_within_its_disk_space() {
     let report = trace_merge::merge(&options).unwrap();
     let kept = ground.trace("whole.json").spans("one") as u64;
     assert_eq!(kept + lost, 100_007);
-    assert_eq!(process["events"].as_u64(), Some(report.events_total));
+    assert_eq!(process["events"].as_u64(), Some(report.events.total));
     assert_eq!(process["state"], "ended");
     let refused = ground.run(&["run", "--max-mb", "2", "--", &worker(), "one"]);
     assert!(

@@ -35,7 +35,7 @@
 //!     )?;
 //!     Ok(totals)
 //! })?;
-//! println!("{} events lost, {} damaged places", report.lost_events, report.damage_total);
+//! println!("{} events lost, {} damaged places", report.losses.events, report.damage.total);
 //! println!("{totals:#?}");
 //! # Ok::<(), Error>(())
 //! ```

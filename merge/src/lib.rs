@@ -3,7 +3,7 @@
 //! ```no_run
 //! let options = trace_merge::Options::new(["profile_out".into()]);
 //! let report = trace_merge::merge(&options)?;
-//! println!("{} events, {} damaged places", report.events_total, report.damage_total);
+//! println!("{} events, {} damaged places", report.events.total, report.damage.total);
 //! # Ok::<(), trace_merge::Error>(())
 //! ```
 //!
@@ -43,7 +43,10 @@ use trace_store as store;
 pub use app::bar::Bar;
 pub use app::losses::report::LossReport;
 pub use app::merge::{merge, merge_with, most_threads};
-pub use app::report::{InputReport, ProcessReport, Report};
+pub use app::report::{
+    ClocksReport, DamageReport, EventTotals, InputReport, LossTotals, OutputReport, ProcessReport,
+    RepairTotals, Report, RowTotals,
+};
 pub use base::duration::{parse_duration, parse_error};
 pub use base::out_of_memory::OrExit;
 pub use base::private_mode::use_recorded_mode;

@@ -128,7 +128,7 @@ pub(crate) fn fold(
     options: &ReportOptions,
     streams: Streams<'_>,
 ) -> Result<RunReport, Error> {
-    let found = events.report().events_total;
+    let found = events.report().events.total;
     if let Some(most) = options.most_events.filter(|most| found > *most) {
         let why = format!("expected {most} events at most, found {found}");
         return Err(Error::Usage(why));
@@ -469,7 +469,7 @@ fn ends(events: &TraceEvents<'_>) -> Option<(i64, i64)> {
     let all = first_ns.min().zip(last_ns.max())?;
     let report = events.report();
     let window = report.window.as_ref();
-    Some(window.map_or(all, |window| window.within(report.base_ns, all)))
+    Some(window.map_or(all, |window| window.within(report.clocks.base_ns, all)))
 }
 
 /// What the report stands on.
@@ -502,12 +502,12 @@ fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: u64) -> Rec
     let (first_ns, last_ns) = ends(events).unwrap_or_default();
     Recorded {
         wall_ns: last_ns.saturating_sub(first_ns),
-        events: report.events_total,
+        events: report.events.total,
         unfinished,
-        lost_events: report.lost_events,
-        losses: report.losses.clone(),
-        damaged: report.damage_total,
-        refused_processes: report.refused_processes,
+        lost_events: report.losses.events,
+        losses: report.losses.list.clone(),
+        damaged: report.damage.total,
+        refused_processes: report.losses.refused_processes,
         cautions: cautions(report),
         processes: processes.iter().enumerate().map(of).collect(),
     }
@@ -534,13 +534,13 @@ fn killed_label(process: &TraceProcess<'_>) -> Option<Option<Exit>> {
 /// Other reasons to read the figures with care.
 fn cautions(report: &Report) -> Vec<String> {
     let mut words = Vec::new();
-    if report.overlapping_spans_left > 0 {
-        let spans = report.overlapping_spans_left;
+    if report.rows.overlapping_spans_left > 0 {
+        let spans = report.rows.overlapping_spans_left;
         words.push(format!(
             "{spans} spans overlap others of their row, so self times there are bounds"
         ));
     }
-    if let Some(why) = &report.rows_failed {
+    if let Some(why) = &report.rows.failed {
         words.push(format!(
             "overlapping spans have no rows of their own: {why}"
         ));

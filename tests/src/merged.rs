@@ -43,27 +43,28 @@ pub fn try_merge(dir: &Path, trace: &Path) -> Result<Seen, trace_merge::Error> {
         .expect("a trace in JSON");
     let mut damage: Vec<String> = report
         .damage
+        .list
         .iter()
         .map(|damage| format!("{damage:?}"))
         .collect();
-    if damage.is_empty() && report.damage_total > 0 {
+    if damage.is_empty() && report.damage.total > 0 {
         damage.push(format!(
             "{} damaged places, none listed",
-            report.damage_total
+            report.damage.total
         ));
     }
     let shown = u64::try_from(read.events.len()).unwrap_or(u64::MAX);
-    if shown != report.events_total + report.events_added {
+    if shown != report.events.total + report.events_added {
         damage.push(format!(
             "the report counts {} + {} events, the trace has {shown}",
-            report.events_total, report.events_added
+            report.events.total, report.events_added
         ));
     }
-    let base_ns = u64::try_from(report.base_ns).expect("a base after boot");
+    let base_ns = u64::try_from(report.clocks.base_ns).expect("a base after boot");
     Ok(Seen::by_merge(
         read.events,
         base_ns,
         damage,
-        report.lost_events,
+        report.losses.events,
     ))
 }

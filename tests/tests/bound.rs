@@ -434,7 +434,7 @@ fn ends(dir: &Path, trace: PathBuf, window: Window) -> (Report, Ends, i64) {
     let events = events.filter(|event| event["ph"] != "M");
     let end_ns = |event: &serde_json::Value| {
         let ns = |key: &str| (event[key].as_f64().unwrap_or(0.0) * 1000.0).round() as i64;
-        report.base_ns + ns("ts") + ns("dur")
+        report.clocks.base_ns + ns("ts") + ns("dur")
     };
     let span = |event: &serde_json::Value| {
         let number = |key: &str| event["args"][key].as_u64();
@@ -459,7 +459,7 @@ fn the_last_part_of_a_bounded_run_is_what_a_filter_keeps() {
     let last_ns = newest_ns - edge_ns;
     let last = Duration::from_nanos(last_ns.unsigned_abs());
     let (report, part, _) = ends(&dir, victim.scratch("last.json"), Window::Last(last));
-    assert_eq!(report.damage_total, 0, "{report:?}");
+    assert_eq!(report.damage.total, 0, "{report:?}");
     whole.retain(|_, end_ns| *end_ns >= edge_ns);
     let only = |these: &Ends, those: &Ends| {
         let these = these.iter().filter(|(key, _)| !those.contains_key(key));

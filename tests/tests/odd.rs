@@ -47,14 +47,14 @@ fn issue_47_cut_and_invalid_values_are_counted_and_not_lost() {
         ..Options::new([dir.path().to_path_buf()])
     };
     let report = trace_merge::merge(&options).unwrap();
-    assert_eq!((report.lost_events, report.damage_total), (0, 0));
+    assert_eq!((report.losses.events, report.damage.total), (0, 0));
     let drawn = recording.events.iter().filter(|event| event["ph"] == "C");
     let mut drawn: Vec<_> = drawn.map(|event| event["args"].to_string()).collect();
     drawn.sort_unstable();
     let numbers = r#"{"busy":1,"idle":0,"n":2}"#;
     let busy = r#"{"busy":1}"#;
     assert_eq!(drawn, [numbers, busy, busy, r#"{"half":0.5}"#]);
-    let changed = report.losses.iter();
+    let changed = report.losses.list.iter();
     let mut changed: Vec<_> = changed
         .map(|loss| (loss.cause.as_str(), loss.events, loss.changed))
         .collect();

@@ -43,7 +43,7 @@ fn merge(dir: &Path, window: Window) -> (Report, Spans) {
         let ns = |key: &str| (event[key].as_f64().unwrap() * 1000.0).round() as i64;
         let args = &event["args"];
         let key = (args["label"].as_str()?.to_owned(), args["index"].as_u64()?);
-        let start_ns = report.base_ns + ns("ts");
+        let start_ns = report.clocks.base_ns + ns("ts");
         Some((key.0, key.1, start_ns, start_ns + ns("dur")))
     };
     let spans = events
@@ -183,16 +183,16 @@ fn looked_at() -> (TempDir, (Report, Spans)) {
 #[test]
 fn a_window_of_a_run_is_found_without_reading_the_rest() {
     let (dir, (live_report, live)) = looked_at();
-    assert_eq!(live_report.damage_total, 0, "{live_report:?}");
+    assert_eq!(live_report.damage.total, 0, "{live_report:?}");
     let (whole_report, whole) = merge(dir.path(), Window::WholeRun);
     assert_eq!(whole.len() as u64, 3 * SPANS * 10 * SECONDS);
     for (from_s, to_s) in [(2, 3), (7, 8), (0, 1), (15, 16)] {
         let (report, found) = merge(dir.path(), between(from_s, to_s, 1));
-        let second = |seconds: u64| whole_report.base_ns + seconds as i64 * 1_000_000_000;
+        let second = |seconds: u64| whole_report.clocks.base_ns + seconds as i64 * 1_000_000_000;
         let mut expected = whole.clone();
         expected.retain(|span| span.2 <= second(to_s) && span.3 >= second(from_s));
         assert_eq!(found, expected, "{from_s} s to {to_s} s");
-        assert_eq!(report.damage_total, 0, "{report:?}");
+        assert_eq!(report.damage.total, 0, "{report:?}");
         let names: Vec<_> = report
             .processes
             .iter()

@@ -33,7 +33,7 @@ impl Recorded<'_> {
             .as_ref()
             .ok()
             .filter(|report| has_events(report))?;
-        report.output.as_deref()
+        report.output.path.as_deref()
     }
 
     /// The words, without a newline at the end.
@@ -57,14 +57,14 @@ impl Recorded<'_> {
     }
 
     fn write(&self, report: &Report, text: &mut String) -> std::fmt::Result {
-        let trace = report.output.as_deref().unwrap_or(self.directory);
+        let trace = report.output.path.as_deref().unwrap_or(self.directory);
         writeln!(
             text,
             "recorded {} of {} in {} ({})",
             plural(events(report), "event"),
             processes(report.process_count() as u64),
             quoted(trace),
-            size(report.output_bytes)
+            size(report.output.bytes)
         )?;
         write_ends(report, text)?;
         for process in report.processes.iter().take(LISTED) {
@@ -142,32 +142,32 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
     if report.is_clean() {
         writeln!(text, "lost: nothing")?;
     }
-    if report.lost_events > 0 {
+    if report.losses.events > 0 {
         writeln!(
             text,
             "lost: {}; the trace shows when and why (sa_loss)",
-            plural(report.lost_events, "event")
+            plural(report.losses.events, "event")
         )?;
     }
-    for loss in report.losses.iter().take(LOSSES_LISTED) {
+    for loss in report.losses.list.iter().take(LOSSES_LISTED) {
         writeln!(text, "  {}", loss.words())?;
     }
-    if report.losses.len() > LOSSES_LISTED {
-        let more = report.losses.len() - LOSSES_LISTED;
+    if report.losses.list.len() > LOSSES_LISTED {
+        let more = report.losses.list.len() - LOSSES_LISTED;
         writeln!(text, "  and {more} more; trace-merge names them")?;
     }
     for (process, words) in report.not_visible() {
         writeln!(text, "reach: {process}: {words}")?;
     }
-    if report.damage_total > 0 {
-        let kinds = report.damage_by_kind.iter();
+    if report.damage.total > 0 {
+        let kinds = report.damage.by_kind.iter();
         let kinds: Vec<_> = kinds
             .map(|(kind, number)| format!("{kind} {}", grouped(*number)))
             .collect();
         writeln!(
             text,
             "damaged: {} ({}); trace-merge names them",
-            plural(report.damage_total, "place"),
+            plural(report.damage.total, "place"),
             kinds.join(", ")
         )?;
     }
@@ -185,7 +185,7 @@ const PAST_PRELOAD: &str = "the preload library recorded no launch, so the trace
 
 /// Whether no process says of a launch that the preload library recorded it, in a trace that has all that was recorded.
 fn is_past_preload(report: &Report) -> bool {
-    let is_whole = report.window.is_none() && report.lost_events == 0;
+    let is_whole = report.window.is_none() && report.losses.events == 0;
     is_whole && !(report.processes.iter()).any(|process| process.seen_by_preload)
 }
 
@@ -251,7 +251,7 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use super::*;
     use std::path::PathBuf;
-    use trace_merge::{Exit, LeftOut, LossReport};
+    use trace_merge::{Exit, LeftOut, LossReport, LossTotals, OutputReport};
 
     fn process(name: &str, events: u64) -> ProcessReport {
         ProcessReport {
@@ -305,10 +305,8 @@ mod tests {
         assert!(!words_with(false, of(process("worker", 7))).contains(line));
         assert!(!words_with(true, of(seen)).contains(line));
         // What is missing may have said so.
-        let lossy = Report {
-            lost_events: 1,
-            ..of(process("worker", 7))
-        };
+        let mut lossy = of(process("worker", 7));
+        lossy.losses.events = 1;
         assert!(!words_with(true, lossy).contains(line));
         let nothing = words_with(true, Report::default());
         assert!(
@@ -320,8 +318,11 @@ mod tests {
     #[test]
     fn a_clean_run_in_words() {
         let text = words(Report {
-            output: Some(PathBuf::from("out/trace.json")),
-            output_bytes: 1_234_567,
+            output: OutputReport {
+                path: Some(PathBuf::from("out/trace.json")),
+                bytes: 1_234_567,
+                ..OutputReport::default()
+            },
             processes: vec![process("api-server", 12_000), process("wor\u{1b}ker", 1)],
             ..Report::default()
         });
@@ -338,18 +339,19 @@ mod tests {
 
     #[test]
     fn every_loss_is_told() {
-        let text = words(Report {
+        let mut report = Report {
             processes: vec![process("a", 1); 40],
-            lost_events: 2,
-            damage_total: 3,
-            damage_by_kind: [("bad_json", 3)].into(),
             unfinished_spans: 1,
-            left_out: vec![LeftOut {
-                run: "older".into(),
-                fragments: 1,
-            }],
             ..Report::default()
-        });
+        };
+        report.losses.events = 2;
+        report.damage.total = 3;
+        report.damage.by_kind = [("bad_json", 3)].into();
+        report.left_out = vec![LeftOut {
+            run: "older".into(),
+            fragments: 1,
+        }];
+        let text = words(report);
         for told in [
             "and 8 more",
             "lost: 2 events",
@@ -381,8 +383,11 @@ mod tests {
         };
         let text = words(Report {
             processes: vec![process("api", 1)],
-            lost_events: 980,
-            losses: vec![loss; 10],
+            losses: LossTotals {
+                events: 980,
+                list: vec![loss; 10],
+                refused_processes: 0,
+            },
             ..Report::default()
         });
         let sentence = "  98 % of worker-3's events between 12.100 s and 60.000 s are missing (98 of api): the disk was full\n";

@@ -57,7 +57,7 @@ fn issue_47_who_runs_at_a_snapshot_is_running_in_it() {
     let mut options = trace_merge::Options::new([out.clone()]);
     options.output = trace_merge::Output::File(out.join("t.json"));
     let merged = trace_merge::merge(&options).unwrap();
-    assert_eq!(status["events"].as_u64(), Some(merged.events_total));
+    assert_eq!(status["events"].as_u64(), Some(merged.events.total));
     let ends: Vec<_> = merged
         .processes
         .iter()

@@ -115,7 +115,7 @@ fn a_run_that_is_over_counts_what_the_merge_counts() {
     let status = json(directory);
     let report = merged(directory, false);
     assert!(report.unfinished_spans > 0, "{report:?}");
-    assert_eq!(status["events"].as_u64(), Some(report.events_total));
+    assert_eq!(status["events"].as_u64(), Some(report.events.total));
     // Neither a second look nor settling changes the count.
     merged(directory, true);
     assert_eq!(json(directory)["events"], status["events"]);
@@ -135,17 +135,17 @@ fn issue_19_losses_that_only_the_ring_tells_are_counted() {
     Host::lossy(directory);
     let status = json(directory);
     let report = merged(directory, false);
-    assert!(report.lost_events > 0, "{report:?}");
-    assert_eq!(status["lost"].as_u64(), Some(report.lost_events));
-    assert_eq!(status["events"].as_u64(), Some(report.events_total));
+    assert!(report.losses.events > 0, "{report:?}");
+    assert_eq!(status["lost"].as_u64(), Some(report.losses.events));
+    assert_eq!(status["events"].as_u64(), Some(report.events.total));
     assert_eq!(
         status["processes"][0]["lost"]["disk_bound"].as_u64(),
-        Some(report.lost_events)
+        Some(report.losses.events)
     );
     let doctor = run(&["doctor"], directory).stdout;
     let words: Vec<&str> = doctor.split_whitespace().collect();
     let said = words.join(" ").replace(',', "");
-    let lost = format!("{} events by disk_bound", report.lost_events);
+    let lost = format!("{} events by disk_bound", report.losses.events);
     assert!(said.contains(&lost), "{doctor}");
 }
 

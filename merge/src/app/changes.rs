@@ -45,7 +45,9 @@ pub(super) fn add_changes(
             1 => format!("{CHANGED}; 1 line was no longer an event"),
             lines => format!("{CHANGED}; {lines} lines were no longer events"),
         };
-        report.add_damage(&fragment.path, 0, Kind::Changed, Some(what));
+        report
+            .damage
+            .add(&fragment.path, 0, Kind::Changed, Some(what));
     }
 }
 

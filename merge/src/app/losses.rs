@@ -99,15 +99,16 @@ pub(crate) fn tell_losses(
             let number = target.and_then(|target| by_pid.get(&target.pid)).copied();
             let process = number.map(|number| &report.processes[number]);
             let told = said(missing, recording, &summaries[recording], plan, process);
-            report.losses.push(LossReport { number, ..told });
+            report.losses.list.push(LossReport { number, ..told });
         }
     }
     let refused = summaries.iter().map(|summary| summary.losses.refused());
-    report.refused_processes += refused.sum::<u64>();
+    report.losses.refused_processes += refused.sum::<u64>();
     report
         .losses
+        .list
         .sort_by_key(|loss| Reverse((loss.processes, loss.events)));
-    report.losses.truncate(MOST);
+    report.losses.list.truncate(MOST);
 }
 
 /// Whether it is a loss record; its name may not have been looked for.

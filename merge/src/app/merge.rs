@@ -202,8 +202,9 @@ fn open_all(
         false => foreign::find(inputs, folders)?,
     };
     let loaded = open(inputs, found.fragments);
+    let damage = &mut report.damage;
     for (path, why) in loaded.unreadable {
-        report.add_damage(&path, 0, Kind::Unreadable, Some(why));
+        damage.add(&path, 0, Kind::Unreadable, Some(why));
     }
     let mut recordings = loaded.recordings;
     let how = ForeignOptions {
@@ -213,10 +214,10 @@ fn open_all(
     };
     let traces = foreign::read(found.candidates, &recordings, &how)?;
     for path in traces.changed {
-        report.add_damage(&path, 0, Kind::Changed, Some(CHANGED.to_owned()));
+        damage.add(&path, 0, Kind::Changed, Some(CHANGED.to_owned()));
     }
     for bad in traces.bad_gzip {
-        report.add_damage(&bad.path, bad.offset, Kind::BadGzip, Some(bad.why));
+        damage.add(&bad.path, bad.offset, Kind::BadGzip, Some(bad.why));
     }
     recordings.extend(traces.recordings);
     if recordings.is_empty() && !options.allow_empty {
@@ -311,7 +312,7 @@ mod tests {
         assert_eq!(done, planned, "{options:?}");
         #[expect(clippy::cast_precision_loss, reason = "some megabytes")]
         let passes = done as f64 / len as f64;
-        (passes, report.events_total)
+        (passes, report.events.total)
     }
 
     #[test]

@@ -106,25 +106,111 @@ impl ProcessReport {
     }
 }
 
+/// Files of a trace.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct OutputReport {
+    /// Path of the trace, or of its first part; absent for the standard output.
+    #[serde(rename = "output", serialize_with = "path_text_if_some")]
+    pub path: Option<PathBuf>,
+    /// Length in bytes, of all parts together.
+    #[serde(rename = "output_bytes")]
+    pub bytes: u64,
+    /// Parts, if the trace was split.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartReport>,
+    /// Maximum bytes of text that each part should have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_bytes: Option<u64>,
+    /// Names of files next to the parts that are named like parts and do not belong to this trace.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_parts: Vec<String>,
+}
+
+/// Numbers of events that came from the inputs, metadata and unfinished spans included.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct EventTotals {
+    /// Number of all events.
+    #[serde(rename = "events_total")]
+    pub total: u64,
+    /// Number of events of each phase.
+    #[serde(rename = "events_by_phase")]
+    pub by_phase: BTreeMap<char, u64>,
+}
+
+/// Numbers of spans that overlap others of their thread without nesting, so that viewers would drop them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RowTotals {
+    /// Spans on rows next to their thread, including spans in them that do not overlap.
+    pub overlapping_spans: u64,
+    /// Rows that were added.
+    #[serde(rename = "rows_added")]
+    pub added: usize,
+    /// Spans that stay on their thread, because they overlap more others at once than a thread may have rows. Viewers drop them.
+    pub overlapping_spans_left: u64,
+    /// Reason why all spans stay on their threads, although some may overlap: there was no room for temporary files.
+    #[serde(rename = "rows_failed", skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// Damaged places.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct DamageReport {
+    /// Number of places.
+    #[serde(rename = "damage_total")]
+    pub total: u64,
+    /// Number of places of each kind.
+    #[serde(rename = "damage_by_kind")]
+    pub by_kind: BTreeMap<&'static str, u64>,
+    /// The first places.
+    #[serde(rename = "damage")]
+    pub list: Vec<Damage>,
+}
+
+/// Numbers of events that were mended and are in the trace.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RepairTotals {
+    /// Number of all such events.
+    #[serde(rename = "repaired_total")]
+    pub total: u64,
+    /// Number of events of each kind of repair.
+    #[serde(rename = "repaired_by_kind")]
+    pub by_kind: BTreeMap<&'static str, u64>,
+}
+
+/// Events and processes that recorders lost.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LossTotals {
+    /// Number of events: what the recorders report, and 1 for each gap whose number of events is not known.
+    #[serde(rename = "lost_events")]
+    pub events: u64,
+    /// Process, time and cause of the 256 largest losses.
+    #[serde(rename = "losses", skip_serializing_if = "Vec::is_empty")]
+    pub list: Vec<LossReport>,
+    /// Number of processes that could not record at all, as far as their parents know.
+    pub refused_processes: u64,
+}
+
+/// Time axis of a trace.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ClocksReport {
+    /// Time that was subtracted from every time, in ns of the reference host's monotonic clock.
+    pub base_ns: i64,
+    /// Placement of the clock of each boot.
+    #[serde(rename = "clocks")]
+    pub placements: Vec<Placement>,
+    /// Reason why flows between hosts were not used for their clocks: there was no room for temporary files.
+    #[serde(rename = "clocks_failed", skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
 /// The result of a merge.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// Version of this crate.
     pub version: &'static str,
-    /// Where the trace is; absent for the standard output.
-    #[serde(serialize_with = "path_text_if_some")]
-    pub output: Option<PathBuf>,
-    /// Its length in bytes, of all parts together.
-    pub output_bytes: u64,
-    /// Its parts, if it was split; `output` is the first one.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<PartReport>,
-    /// The most bytes of text that each should have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub split_bytes: Option<u64>,
-    /// Names of files beside them that are called like parts and are none of this trace.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub other_parts: Vec<String>,
+    /// Files of the trace.
+    #[serde(flatten)]
+    pub output: OutputReport,
     /// The fragments.
     pub inputs: Vec<InputReport>,
     /// Those of them that are traces of other profilers.
@@ -134,49 +220,30 @@ pub struct Report {
     /// Earlier runs of the directories whose fragments were removed to make room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removed_runs: Option<RemovedRuns>,
-    /// Events that came from the inputs, metadata and unfinished spans included.
-    pub events_total: u64,
-    /// The same by phase.
-    pub events_by_phase: BTreeMap<char, u64>,
-    /// Spans on rows beside their thread: they overlapped others of it without nesting, so that viewers would drop them, or lie in such a span.
-    pub overlapping_spans: u64,
-    /// Those rows.
-    pub rows_added: usize,
-    /// Spans that overlap more others at once than a thread may have rows, and are where they were: viewers drop them.
-    pub overlapping_spans_left: u64,
-    /// Why all spans are where they were, though some may overlap: there was no room for temporary files.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rows_failed: Option<String>,
+    /// Events that came from the inputs.
+    #[serde(flatten)]
+    pub events: EventTotals,
+    /// Spans on rows next to their thread.
+    #[serde(flatten)]
+    pub rows: RowTotals,
     /// Metadata and flows that the merge added.
     pub events_added: u64,
     /// Damaged places.
-    pub damage_total: u64,
-    /// The same by kind.
-    pub damage_by_kind: BTreeMap<&'static str, u64>,
-    /// The first of them.
-    pub damage: Vec<Damage>,
+    #[serde(flatten)]
+    pub damage: DamageReport,
     /// Events that were mended and are in the trace.
-    pub repaired_total: u64,
-    /// The same by kind.
-    pub repaired_by_kind: BTreeMap<&'static str, u64>,
-    /// Events that recorders lost: as they say, and one for each gap of which nobody knows how many it held.
-    pub lost_events: u64,
-    /// Whose they are, when and why; the 256 that lost most.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub losses: Vec<LossReport>,
-    /// Processes that could not record at all, as far as their parents know.
-    pub refused_processes: u64,
+    #[serde(flatten)]
+    pub repairs: RepairTotals,
+    /// Events and processes that recorders lost.
+    #[serde(flatten)]
+    pub losses: LossTotals,
     /// Spans without an end.
     pub unfinished_spans: u64,
     /// The processes in the order of the trace.
     pub processes: Vec<ProcessReport>,
-    /// What was subtracted from every time, in ns of the reference host's monotonic clock.
-    pub base_ns: i64,
-    /// How each boot's clock was placed.
-    pub clocks: Vec<Placement>,
-    /// Why flows between hosts did not tell of their clocks: there was no room for temporary files.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clocks_failed: Option<String>,
+    /// Time axis of the trace.
+    #[serde(flatten)]
+    pub clocks: ClocksReport,
     /// The window, if only the last part of the run is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowReport>,
@@ -191,7 +258,7 @@ pub struct Report {
 impl Report {
     /// Tells whether anything was damaged or lost.
     pub fn is_clean(&self) -> bool {
-        self.damage_total == 0 && self.lost_events == 0 && self.refused_processes == 0
+        self.damage.total == 0 && self.losses.events == 0 && self.losses.refused_processes == 0
     }
 
     /// Counts the flow events that the merge wrote.
@@ -206,58 +273,13 @@ impl Report {
     /// Tells of the parts of a trace that was split.
     pub(crate) fn add_parts(&mut self, split: SplitTrace, limit: u64) {
         self.add_links(split.linked);
-        self.output_bytes = split.parts.iter().map(|part| part.bytes).sum();
-        (self.output, self.parts) = (split.first, split.parts);
-        self.split_bytes = Some(limit);
-        self.other_parts = split.others;
-    }
-
-    /// Adds one damaged place.
-    pub(crate) fn add_damage(
-        &mut self,
-        file: &Path,
-        offset: u64,
-        kind: Kind,
-        detail: Option<String>,
-    ) {
-        self.damage_total += 1;
-        *self.damage_by_kind.entry(kind.name()).or_default() += 1;
-        self.list(file, offset, kind, detail);
-    }
-
-    /// Adds the places of one source; `offset` tells where in the file they are.
-    pub(crate) fn add_places(&mut self, file: &Path, places: &Places, offset: impl Fn(u64) -> u64) {
-        self.damage_total += places.total();
-        for (kind, count) in &places.totals {
-            *self.damage_by_kind.entry(kind.name()).or_default() += count;
-        }
-        for (at, kind) in &places.listed {
-            self.list(file, offset(*at), *kind, None);
-        }
-    }
-
-    /// Adds what was mended.
-    pub(crate) fn add_repairs(&mut self, repairs: &Repairs) {
-        for (kind, count) in repairs.iter() {
-            self.repaired_total += count;
-            *self.repaired_by_kind.entry(kind.name()).or_default() += count;
-        }
-    }
-
-    /// Lists a place while there is room. A changed file is always listed, because its other damage may come from the change.
-    fn list(&mut self, file: &Path, offset: u64, kind: Kind, detail: Option<String>) {
-        if self.damage.len() >= LISTED {
-            if kind != Kind::Changed {
-                return;
-            }
-            self.damage.pop();
-        }
-        self.damage.push(Damage {
-            file: file.to_owned(),
-            offset,
-            kind,
-            detail,
-        });
+        self.output = OutputReport {
+            bytes: split.parts.iter().map(|part| part.bytes).sum(),
+            path: split.first,
+            parts: split.parts,
+            split_bytes: Some(limit),
+            other_parts: split.others,
+        };
     }
 
     /// The report in words, for a terminal.
@@ -315,28 +337,28 @@ impl Report {
         for line in self.deaths().lines() {
             writeln!(text, "{line}")?;
         }
-        if self.lost_events > 0 {
-            writeln!(text, "events lost while recording: {}", self.lost_events)?;
+        if self.losses.events > 0 {
+            writeln!(text, "events lost while recording: {}", self.losses.events)?;
         }
         self.write_losses(text)?;
         for (process, words) in self.not_visible() {
             writeln!(text, "reach: {process}: {words}")?;
         }
-        if self.overlapping_spans > 0 {
+        if self.rows.overlapping_spans > 0 {
             writeln!(
                 text,
                 "overlapping spans, moved to rows beside their thread: {} on {} rows",
-                self.overlapping_spans, self.rows_added
+                self.rows.overlapping_spans, self.rows.added
             )?;
         }
-        if self.overlapping_spans_left > 0 {
+        if self.rows.overlapping_spans_left > 0 {
             writeln!(
                 text,
                 "spans that viewers drop, for too many others of their thread are open: {}",
-                self.overlapping_spans_left
+                self.rows.overlapping_spans_left
             )?;
         }
-        if let Some(why) = &self.rows_failed {
+        if let Some(why) = &self.rows.failed {
             writeln!(
                 text,
                 "spans that may overlap others of their thread are left there, and viewers drop those that do: {}",
@@ -344,10 +366,11 @@ impl Report {
             )?;
         }
         self.write_foreign(text)?;
-        for clock in self.clocks.iter().filter(|clock| clock.method != "shared") {
+        let placements = self.clocks.placements.iter();
+        for clock in placements.filter(|clock| clock.method != "shared") {
             writeln!(text, "{}", printable(&clock.words()))?;
         }
-        if let Some(why) = &self.clocks_failed {
+        if let Some(why) = &self.clocks.failed {
             let why = printable(why);
             writeln!(text, "flows tell nothing of the clocks: {why}")?;
         }
@@ -362,8 +385,8 @@ impl Report {
         if let Some(removed) = &self.removed_runs {
             write_removed(removed, text)?;
         }
-        self.write_repairs(text)?;
-        self.write_damage(text)
+        self.repairs.write(text)?;
+        self.damage.write(text)
     }
 
     /// What the preload library does not see: the process, and a sentence.
@@ -376,28 +399,21 @@ impl Report {
         })
     }
 
-    fn write_repairs(&self, text: &mut String) -> std::fmt::Result {
-        if self.repaired_total == 0 {
-            return Ok(());
-        }
-        let (total, kinds) = (self.repaired_total, by_kind(&self.repaired_by_kind));
-        writeln!(text, "repaired, and in the trace: {total} events ({kinds})")
-    }
-
     /// Where the trace is, and whose events it has.
     fn write_head(&self, text: &mut String) -> std::fmt::Result {
         let output = self
             .output
+            .path
             .as_ref()
             .map_or("standard output".into(), |path| {
                 printable(&path.to_string_lossy())
             });
-        let output = match self.parts.as_slice() {
+        let output = match self.output.parts.as_slice() {
             [_, .., last] => format!("{output} to {}", file_name(&last.path)),
             _ => output,
         };
         let (events, fragments, processes) =
-            (self.events_total, self.inputs.len(), self.process_count());
+            (self.events.total, self.inputs.len(), self.process_count());
         writeln!(
             text,
             "{output}: {events} events of {processes} processes from {fragments} fragments"
@@ -424,10 +440,10 @@ impl Report {
 
     /// Whose events are missing, when and why.
     fn write_losses(&self, text: &mut String) -> std::fmt::Result {
-        for loss in self.losses.iter().take(LOSSES_SHOWN) {
+        for loss in self.losses.list.iter().take(LOSSES_SHOWN) {
             writeln!(text, "  {}", loss.words())?;
         }
-        let more = self.losses.len().saturating_sub(LOSSES_SHOWN);
+        let more = self.losses.list.len().saturating_sub(LOSSES_SHOWN);
         if more > 0 {
             writeln!(text, "  and {more} more")?;
         }
@@ -435,12 +451,12 @@ impl Report {
     }
 
     fn write_parts(&self, text: &mut String) -> std::fmt::Result {
-        for part in &self.parts {
-            let words = part.words(self.split_bytes.unwrap_or(u64::MAX));
+        for part in &self.output.parts {
+            let words = part.words(self.output.split_bytes.unwrap_or(u64::MAX));
             writeln!(text, "  {}", printable(&words))?;
         }
-        if !self.other_parts.is_empty() {
-            let others = printable(&self.other_parts.join(", "));
+        if !self.output.other_parts.is_empty() {
+            let others = printable(&self.output.other_parts.join(", "));
             writeln!(text, "not parts of this trace: {others}")?;
         }
         Ok(())
@@ -483,15 +499,51 @@ impl Report {
         }
         Ok(())
     }
+}
 
-    fn write_damage(&self, text: &mut String) -> std::fmt::Result {
+impl DamageReport {
+    /// Adds one damaged place.
+    pub(crate) fn add(&mut self, file: &Path, offset: u64, kind: Kind, detail: Option<String>) {
+        self.total += 1;
+        *self.by_kind.entry(kind.name()).or_default() += 1;
+        self.list(file, offset, kind, detail);
+    }
+
+    /// Adds the places of one source; `offset` tells where in the file they are.
+    pub(crate) fn add_places(&mut self, file: &Path, places: &Places, offset: impl Fn(u64) -> u64) {
+        self.total += places.total();
+        for (kind, count) in &places.totals {
+            *self.by_kind.entry(kind.name()).or_default() += count;
+        }
+        for (at, kind) in &places.listed {
+            self.list(file, offset(*at), *kind, None);
+        }
+    }
+
+    /// Lists a place while there is room. A changed file is always listed, because its other damage may come from the change.
+    fn list(&mut self, file: &Path, offset: u64, kind: Kind, detail: Option<String>) {
+        if self.list.len() >= LISTED {
+            if kind != Kind::Changed {
+                return;
+            }
+            self.list.pop();
+        }
+        self.list.push(Damage {
+            file: file.to_owned(),
+            offset,
+            kind,
+            detail,
+        });
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
         const SHOWN: usize = 20;
-        if self.damage_total == 0 {
+        if self.total == 0 {
             return Ok(());
         }
-        let kinds = by_kind(&self.damage_by_kind);
-        writeln!(text, "damage: {} ({kinds})", self.damage_total)?;
-        for damage in self.damage.iter().take(SHOWN) {
+        let kinds = by_kind(&self.by_kind);
+        writeln!(text, "damage: {} ({kinds})", self.total)?;
+        for damage in self.list.iter().take(SHOWN) {
             let detail = damage
                 .detail
                 .as_ref()
@@ -504,11 +556,29 @@ impl Report {
                 damage.kind.name()
             )?;
         }
-        let more = self.damage_total.saturating_sub(SHOWN as u64);
+        let more = self.total.saturating_sub(SHOWN as u64);
         if more > 0 {
             writeln!(text, "  and {more} more")?;
         }
         Ok(())
+    }
+}
+
+impl RepairTotals {
+    /// Adds what was mended.
+    pub(crate) fn add(&mut self, repairs: &Repairs) {
+        for (kind, count) in repairs.iter() {
+            self.total += count;
+            *self.by_kind.entry(kind.name()).or_default() += count;
+        }
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        if self.total == 0 {
+            return Ok(());
+        }
+        let (total, kinds) = (self.total, by_kind(&self.by_kind));
+        writeln!(text, "repaired, and in the trace: {total} events ({kinds})")
     }
 }
 
@@ -628,13 +698,14 @@ mod tests {
     #[test]
     fn words_say_what_was_lost() {
         let mut report = Report {
-            events_total: 5,
-            lost_events: 2,
             unfinished_spans: 1,
             ..Report::default()
         };
+        (report.events.total, report.losses.events) = (5, 2);
         for offset in 0..25 {
-            report.add_damage(Path::new("f"), offset, Kind::BadJson, None);
+            report
+                .damage
+                .add(Path::new("f"), offset, Kind::BadJson, None);
         }
         let text = report.text();
         assert!(

@@ -57,20 +57,20 @@ pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Resu
     let known = recordings
         .iter()
         .any(|recording| recording.header().is_some());
-    if known || report.events_total > 0 {
+    if known || report.events.total > 0 {
         return Ok(());
     }
     let is_empty = |recording: &Recording| match &recording.foreign {
         Some(foreign) => foreign.is_empty(),
         None => recording.fragments.iter().all(|of| of.bytes() == 0),
     };
-    if report.damage_total == 0 {
+    if report.damage.total == 0 {
         return match recordings.iter().all(is_empty) {
             true => Err(Error::NothingUsable(empty(recordings))),
             false => Ok(()),
         };
     }
-    let kinds = report.damage_by_kind.keys().map(ToString::to_string);
+    let kinds = report.damage.by_kind.keys().map(ToString::to_string);
     let kinds: Vec<_> = kinds.collect();
     let mut unlike = recordings.iter().filter_map(unlike_a_trace);
     let mut words: Vec<_> = unlike.by_ref().take(NAMED).collect();

@@ -422,7 +422,7 @@ fn an_input_that_changes_while_it_is_read_is_damage() {
     assert_eq!(calls, 1);
     let is_of_a_line = |name: &String| name == "before" || name == "after";
     assert!(names.iter().all(is_of_a_line), "{names:?}");
-    assert_eq!(report.damage_by_kind.get("changed"), Some(&1));
+    assert_eq!(report.damage.by_kind.get("changed"), Some(&1));
 }
 
 #[test]
@@ -474,7 +474,7 @@ fn processes_say_where_they_come_from() {
     let recorded: Vec<_> = hosts.iter().filter(|(host, ..)| host.is_some()).collect();
     assert_eq!(recorded.len(), 2);
     for (host, uncertainty_ns, profiler) in recorded {
-        let clocks = report.clocks.iter();
+        let clocks = report.clocks.placements.iter();
         let mut clocks = clocks.filter(|clock| Some(&clock.host) == host.as_ref());
         assert_eq!(*uncertainty_ns, clocks.next().unwrap().uncertainty_ns);
         assert_eq!(*profiler, None);

@@ -57,7 +57,7 @@ fn can_exchange(test: &str, folder: &Path) -> bool {
 fn merged(options: &Options) -> Option<(PathBuf, String)> {
     match merge(options) {
         Ok(report) => {
-            let path = report.output.unwrap();
+            let path = report.output.path.unwrap();
             let text = fs::read_to_string(&path).unwrap_or_default();
             Some((path, text))
         }
@@ -148,7 +148,8 @@ fn issue_19_what_the_user_names_may_be_a_link() {
     let events = |path: &Path| {
         merge(&Options::new([path.to_owned()]))
             .unwrap()
-            .events_total
+            .events
+            .total
     };
     assert_eq!(events(&folder), 12);
     assert_eq!(events(&folder.join("fragments")), 12);
@@ -157,5 +158,5 @@ fn issue_19_what_the_user_names_may_be_a_link() {
         output: trace_merge::Output::File(place.path().join("out.json")),
         ..Options::new([file])
     };
-    assert_eq!(merge(&named).unwrap().events_total, 1);
+    assert_eq!(merge(&named).unwrap().events.total, 1);
 }

@@ -94,9 +94,9 @@ fn issue_19_what_is_merged_passes_its_own_check() {
             String::from_utf8_lossy(&std::fs::read(output).unwrap())
         );
         traces += 1;
-        events += report.events_total;
-        repaired += report.repaired_total;
-        damaged += report.damage_total;
+        events += report.events.total;
+        repaired += report.repairs.total;
+        damaged += report.damage.total;
     }
     eprintln!(
         "{traces} traces of {} documents, {events} events, {repaired} repaired, {damaged} damaged",

@@ -266,7 +266,7 @@ fn inputs_without_an_event_may_give_an_empty_trace() {
         );
         assert!(!output.exists());
         let report = trace_merge::merge(&options(true)).unwrap();
-        assert_eq!((report.events_total, report.damage_total), (0, damage));
+        assert_eq!((report.events.total, report.damage.total), (0, damage));
         assert!(
             Trace::parse(&std::fs::read(&output).unwrap())
                 .events

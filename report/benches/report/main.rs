@@ -149,7 +149,7 @@ fn merge(path: &str) -> Result<(), String> {
         ..Options::new([PathBuf::from(path)])
     };
     let merged = trace_merge::merge(&options).map_err(|error| error.to_string())?;
-    match merged.events_total > 0 {
+    match merged.events.total > 0 {
         true => Ok(()),
         false => Err("no event".to_owned()),
     }

@@ -15,7 +15,7 @@ impl TraceClock {
     pub(super) fn of(events: &TraceEvents<'_>) -> TraceClock {
         let wall_ns = events.base_unix_ns();
         TraceClock {
-            begin_ns: wall_ns.unwrap_or(events.report().base_ns),
+            begin_ns: wall_ns.unwrap_or(events.report().clocks.base_ns),
             is_wall: wall_ns.is_some(),
         }
     }

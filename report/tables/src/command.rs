@@ -79,8 +79,8 @@ impl TablesArgs {
             written.bytes.div_ceil(1_000),
         );
         for (count, what) in [
-            (report.lost_events, "lost events"),
-            (report.damage_total, "damaged places"),
+            (report.losses.events, "lost events"),
+            (report.damage.total, "damaged places"),
         ] {
             if count > 0 {
                 words.push_str(&format!("; {count} {what}"));

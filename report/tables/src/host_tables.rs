@@ -185,6 +185,7 @@ impl HostContext<'_> {
         let report = self.events.report();
         let losses: Vec<[Cell; 5]> = report
             .losses
+            .list
             .iter()
             .filter_map(|loss| {
                 let is_ours = |number: usize| host.processes.contains(&number);
@@ -273,7 +274,7 @@ impl HostContext<'_> {
     }
 
     fn clock(&self, host: &Host, boot_id: Option<&str>) -> [Cell; 5] {
-        let mut clocks = self.events.report().clocks.iter();
+        let mut clocks = self.events.report().clocks.placements.iter();
         let is_of_boot = |boot: &str| boot_id.is_none_or(|boot_id| boot_id == boot);
         let clock = clocks.find(|clock| clock.host == host.name && is_of_boot(&clock.boot_id));
         let uncertainty_ns = clock.map_or(Some(0), |clock| clock.uncertainty_ns);
@@ -306,18 +307,18 @@ impl HostContext<'_> {
             long("schema_version", SCHEMA),
             text("tool_version", Some(env!("CARGO_PKG_VERSION"))),
             text("run", run),
-            long("base_ns", report.base_ns),
+            long("base_ns", report.clocks.base_ns),
             [
                 Cell::text("base_unix_ns"),
                 Cell::Null,
                 self.events.base_unix_ns().into(),
             ],
-            count("events", report.events_total),
-            count("lost_events", report.lost_events),
-            count("damage", report.damage_total),
+            count("events", report.events.total),
+            count("lost_events", report.losses.events),
+            count("damage", report.damage.total),
         ];
         let left = [
-            ("overlapping_spans_left", report.overlapping_spans_left),
+            ("overlapping_spans_left", report.rows.overlapping_spans_left),
             ("spans_too_deep", self.left_out.spans_too_deep),
             ("flow_ends_left", self.left_out.flow_ends),
         ];
@@ -329,9 +330,9 @@ impl HostContext<'_> {
 
 /// Damage: each place that the report holds, and of each kind how many there are beyond those.
 fn damage(report: &Report) -> Vec<[Cell; 4]> {
-    let mut more = report.damage_by_kind.clone();
+    let mut more = report.damage.by_kind.clone();
     let mut rows = Vec::new();
-    for damage in &report.damage {
+    for damage in &report.damage.list {
         let kind = damage.kind.name();
         if let Some(count) = more.get_mut(kind) {
             *count = count.saturating_sub(1);

@@ -103,7 +103,10 @@ fn a_report_that_is_not_made_keeps_no_trace_from_being_written() {
     let (found, merged) = merge_and_read(&options, &few, &Progress::default()).unwrap();
     let why = found.unwrap_err().to_string();
     assert_eq!(why, "expected 3 events at most, found 26");
-    assert_eq!((merged.output, trace.exists()), (Some(trace.clone()), true));
+    assert_eq!(
+        (merged.output.path, trace.exists()),
+        (Some(trace.clone()), true)
+    );
 }
 
 /// Each id costs what it is long, not what all of them are.

@@ -40,7 +40,7 @@ fn merge_into(fragments: PathBuf, trace: &Path) -> Result<u64, Error> {
         allow_empty: true,
         ..Options::new([fragments])
     };
-    trace_merge::merge(&options).map(|report| report.events_total)
+    trace_merge::merge(&options).map(|report| report.events.total)
 }
 
 fn raised(error: Error) -> PyErr {

@@ -126,6 +126,7 @@ fn merged(directory: &Path) -> Result<PathBuf, String> {
         .map_err(|error| error.to_string())?;
     report
         .output
+        .path
         .ok_or_else(|| "the merge wrote no file".to_owned())
 }
 

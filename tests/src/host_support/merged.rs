@@ -65,7 +65,7 @@ impl Merged {
 
     /// The host's time that the trace counts from.
     pub fn base_ns(&self) -> u64 {
-        self.report.base_ns.unsigned_abs()
+        self.report.clocks.base_ns.unsigned_abs()
     }
 
     fn host_spans(&self) -> impl Iterator<Item = &Value> {
@@ -137,12 +137,12 @@ impl Merged {
 
     /// The lost events that the report counts.
     pub fn lost(&self) -> u64 {
-        self.report.lost_events
+        self.report.losses.events
     }
 
     /// The children that could not record, as the report counts them.
     pub fn refused(&self) -> u64 {
-        self.report.refused_processes
+        self.report.losses.refused_processes
     }
 
     /// The whole report in words.
@@ -154,6 +154,7 @@ impl Merged {
     pub fn damage(&self) -> Vec<String> {
         self.report
             .damage
+            .list
             .iter()
             .map(|damage| format!("{damage:?}"))
             .collect()

@@ -24,7 +24,7 @@ fn merged(dir: &Path) -> (Vec<String>, u64) {
         .map(|span| span["name"].as_str().unwrap().to_owned())
         .collect();
     names.sort_unstable();
-    (names, report.damage_total)
+    (names, report.damage.total)
 }
 
 /// Asserts that both readers find these events and so many damaged places in a fragment.

@@ -176,9 +176,10 @@ impl fmt::Display for Summary<'_> {
 fn write_report(out: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     let trace = report
         .output
+        .path
         .as_deref()
         .map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-    let megabytes = report.output_bytes as f64 / 1e6;
+    let megabytes = report.output.bytes as f64 / 1e6;
     writeln!(
         out,
         "trace      {} ({megabytes:.1} MB)",
@@ -188,10 +189,10 @@ fn write_report(out: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
         out,
         "           {} processes, {} events, {} unfinished spans, {} lost events, {} damaged places",
         report.process_count(),
-        report.events_total,
+        report.events.total,
         report.unfinished_spans,
-        report.lost_events,
-        report.damage_total
+        report.losses.events,
+        report.damage.total
     )?;
     let devices = report.processes.iter().filter(|process| process.tracks);
     if devices.count() > 0 {

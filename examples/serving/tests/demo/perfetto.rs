@@ -62,7 +62,7 @@ fn shows_all(test: &str, workplace: &Workplace, processes: usize) -> Option<()> 
     let count = |phases: &[char]| {
         phases
             .iter()
-            .filter_map(|phase| report.events_by_phase.get(phase))
+            .filter_map(|phase| report.events.by_phase.get(phase))
             .sum::<u64>()
     };
     let joined = report.links.as_ref().unwrap().events_joined;

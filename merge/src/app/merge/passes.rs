@@ -266,7 +266,7 @@ impl<'a> Merge<'a> {
         tell_rows(&overflow, report);
         tell_processes(&plan, &aligned.clocks, report);
         if self.options.is_verbatim() {
-            (report.events_added, report.base_ns) = (0, 0);
+            (report.events_added, report.clocks.base_ns) = (0, 0);
         }
         tell_sources(self.recordings, self.assemblies, sources, summaries, report);
         tell_reach(summaries, &plan, report);
@@ -389,8 +389,8 @@ impl<'a> Merge<'a> {
         let path = destination.path().map(Path::to_owned).unwrap_or_default();
         let finished = sink.finish();
         let length = finished.map_err(|source| Error::of_write(&path, source))?;
-        report.output_bytes = length.bytes;
-        report.output = destination.finish()?;
+        report.output.bytes = length.bytes;
+        report.output.path = destination.finish()?;
         Ok(())
     }
 }

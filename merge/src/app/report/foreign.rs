@@ -18,9 +18,10 @@ pub(crate) fn tell_foreign(recordings: &[Recording], told: &[ForeignReport], rep
 }
 
 fn tell_of(foreign: &ForeignTrace, path: &Path, report: &mut Report) {
-    report.add_places(path, &foreign.places, |at| at);
-    report.add_repairs(&foreign.repairs);
-    let damage = report.damage.iter().filter(|damage| damage.file == path);
+    report.damage.add_places(path, &foreign.places, |at| at);
+    report.repairs.add(&foreign.repairs);
+    let damage = report.damage.list.iter();
+    let damage = damage.filter(|damage| damage.file == path);
     let of_gzip = damage.filter(|damage| damage.kind == Kind::BadGzip).count() as u64;
     if let Some(input) = report.inputs.iter_mut().find(|input| input.path == path) {
         input.bytes = foreign.bytes;

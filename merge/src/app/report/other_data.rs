@@ -9,11 +9,11 @@ pub(crate) fn other_data(report: &Report) -> Value {
     let mut data = json!({
         "tool": "trace-merge",
         "version": report.version,
-        "base_ns": report.base_ns,
-        "events": report.events_total,
+        "base_ns": report.clocks.base_ns,
+        "events": report.events.total,
         "unfinished_spans": report.unfinished_spans,
-        "lost_events": report.lost_events,
-        "damage": report.damage_by_kind,
+        "lost_events": report.losses.events,
+        "damage": report.damage.by_kind,
         "window": report.window,
     });
     let runs = report.inputs.iter().filter_map(|input| input.run.as_ref());
@@ -21,18 +21,18 @@ pub(crate) fn other_data(report: &Report) -> Value {
     if !runs.is_empty() {
         data["runs"] = json!(runs);
     }
-    if report.clocks.len() > 1 {
-        data["clocks"] = json!(report.clocks);
+    if report.clocks.placements.len() > 1 {
+        data["clocks"] = json!(report.clocks.placements);
     }
     if let Some(filter) = &report.filter {
         data["filter"] = json!(filter);
     }
-    if report.repaired_total > 0 {
-        data["repaired"] = json!(report.repaired_by_kind);
+    if report.repairs.total > 0 {
+        data["repaired"] = json!(report.repairs.by_kind);
     }
     let overlapping = [
-        ("overlapping_spans", report.overlapping_spans),
-        ("overlapping_spans_left", report.overlapping_spans_left),
+        ("overlapping_spans", report.rows.overlapping_spans),
+        ("overlapping_spans_left", report.rows.overlapping_spans_left),
     ];
     if let Some(links) = &report.links {
         data["linked_requests"] = json!(links.requests);

@@ -1,6 +1,6 @@
 //! Whom the trace shows, and by which clocks → the report.
 
-use super::{ProcessReport, Report};
+use super::{ClocksReport, ProcessReport, Report, RowTotals};
 use crate::clock::clocks::Clocks;
 use crate::event::patch::Id;
 use crate::identity::plan::Plan;
@@ -48,9 +48,11 @@ pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) 
             last_ns: from_base(process.activity.last_ns),
         });
     report.processes = processes.collect();
-    report.base_ns = plan.base_ns;
-    report.clocks = clocks.placements();
-    report.clocks_failed.clone_from(&clocks.failed);
+    report.clocks = ClocksReport {
+        base_ns: plan.base_ns,
+        placements: clocks.placements(),
+        failed: clocks.failed.clone(),
+    };
     report.events_added = metadata_lines(&plan.identities.processes).len() as u64;
 }
 
@@ -72,8 +74,10 @@ pub(crate) fn tell_reach(summaries: &[ChunkSummary], plan: &Plan, report: &mut R
 
 /// Reports the spans that are on rows next to their thread.
 pub(crate) fn tell_rows(overflow: &Overflow, report: &mut Report) {
-    report.overlapping_spans = overflow.spans;
-    report.overlapping_spans_left = overflow.left;
-    report.rows_added = overflow.rows().len();
-    report.rows_failed.clone_from(&overflow.failure);
+    report.rows = RowTotals {
+        overlapping_spans: overflow.spans,
+        added: overflow.rows().len(),
+        overlapping_spans_left: overflow.left,
+        failed: overflow.failure.clone(),
+    };
 }

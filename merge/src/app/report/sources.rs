@@ -1,6 +1,6 @@
 //! What each input gave and what was wrong with it → the report.
 
-use crate::app::report::{InputReport, Report};
+use crate::app::report::{DamageReport, InputReport, Report};
 use crate::base::folder::Place;
 use crate::event::damage::Kind;
 use crate::fragment::assembly::Assembly;
@@ -28,26 +28,29 @@ pub(crate) fn tell_sources(
             .extend(recording.fragments.iter().map(input_report));
         for source in own {
             let offset = |at| source.file_offset(at);
-            report.add_places(source.path, &source.summary.places, offset);
-            report.add_repairs(&source.summary.repairs);
+            let places = &source.summary.places;
+            report.damage.add_places(source.path, places, offset);
+            report.repairs.add(&source.summary.repairs);
             let input = &mut report.inputs[first_input + source.segment.unwrap_or(0)];
-            input.damage += source.summary.places.total();
+            input.damage += places.total();
             match source.segment {
                 Some(_) => input.events += source.summary.events(),
                 None => input.ring_events += source.summary.events(),
             }
         }
-        let before = report.damage_total;
-        tell_missing(recording, &assemblies[number], &summaries[number], report);
-        report.inputs[first_input].damage += report.damage_total - before;
+        let damage = &mut report.damage;
+        let before = damage.total;
+        tell_missing(recording, &assemblies[number], &summaries[number], damage);
+        report.inputs[first_input].damage += damage.total - before;
     }
     for summary in summaries {
-        report.events_total += summary.events();
-        report.lost_events = report.lost_events.saturating_add(summary.lost_events);
+        report.events.total += summary.events();
+        report.losses.events = report.losses.events.saturating_add(summary.lost_events);
         report.unfinished_spans += summary.unfinished;
         for (phase, count) in &summary.phases {
             *report
-                .events_by_phase
+                .events
+                .by_phase
                 .entry(char::from(phase.byte()))
                 .or_default() += count;
         }
@@ -69,24 +72,24 @@ fn tell_missing(
     recording: &Recording,
     assembly: &Assembly,
     summary: &ChunkSummary,
-    report: &mut Report,
+    damage: &mut DamageReport,
 ) {
     let path = |segment: usize| recording.fragments[segment].path.as_path();
     if !assembly.bad_blocks.is_empty() {
         let explanations = Explanations::of(&summary.explained);
         for block in &assembly.bad_blocks {
             if !explanations.missing(block).is_empty() {
-                report.add_damage(path(block.place.0), block.place.1, Kind::BadBlock, None);
+                damage.add(path(block.place.0), block.place.1, Kind::BadBlock, None);
             }
         }
     }
     for (gap, range) in missing(assembly, &summary.explained, summary.stopped) {
         let detail = format!("slot {} bytes {}..{}", gap.stream.0, range.start, range.end);
-        report.add_damage(path(gap.place.0), gap.place.1, Kind::Gap, Some(detail));
+        damage.add(path(gap.place.0), gap.place.1, Kind::Gap, Some(detail));
     }
     let ring_path = recording.ring_place.as_ref().map_or(path(0), Place::path);
     if let Some(why) = &recording.bad_ring {
-        report.add_damage(ring_path, 0, Kind::BadRing, Some(why.clone()));
+        damage.add(ring_path, 0, Kind::BadRing, Some(why.clone()));
     }
     if let Some((ring, _)) = &recording.ring {
         let slots = ring.bad_slots.iter().map(|offset| (offset, "slot"));
@@ -95,12 +98,12 @@ fn tell_missing(
             .iter()
             .map(|offset| (offset, "text of an open span"));
         for (offset, what) in slots.chain(texts) {
-            report.add_damage(ring_path, *offset, Kind::BadRing, Some(what.to_owned()));
+            damage.add(ring_path, *offset, Kind::BadRing, Some(what.to_owned()));
         }
     }
     if recording.expects_ring() && !summary.ended {
         let last = recording.fragments.len() - 1;
         let end = recording.fragments[last].content.bytes().len() as u64;
-        report.add_damage(path(last), end, Kind::RingMissing, None);
+        damage.add(path(last), end, Kind::RingMissing, None);
     }
 }

@@ -168,7 +168,7 @@ fn tables(path: &str, to: &str) -> Result<(), String> {
     };
     let written = write_tables(&options, &tables, &Progress::default());
     let (written, report) = written.map_err(|error| error.to_string())?;
-    match written.slices > 0 && report.damage_total == 0 {
+    match written.slices > 0 && report.damage.total == 0 {
         true => Ok(()),
         false => Err(format!("{written:?}")),
     }

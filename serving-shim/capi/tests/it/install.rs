@@ -83,7 +83,7 @@ fn check_closing(stage: &Stage, library: &Path, function: &str, events: usize) -
 
 fn check_trace(trace: &Trace) {
     assert_eq!(
-        (trace.report.lost_events, trace.named("sa_loss").len()),
+        (trace.report.losses.events, trace.named("sa_loss").len()),
         (0, 0)
     );
     let processes = trace

@@ -117,7 +117,7 @@ fn a_launch_has_its_slice_on_the_stream_of_the_device() {
             .all(|span| span["args"]["error"] == 507_015)
     );
     assert_eq!(
-        (trace.named("failed").len(), trace.report.lost_events),
+        (trace.named("failed").len(), trace.report.losses.events),
         (1, 0)
     );
 }

@@ -70,7 +70,7 @@ fn every_kind_of_event_is_in_the_trace_as_it_was_recorded() {
         names.iter().any(|name| name.starts_with("c-process")),
         "{names:?}"
     );
-    assert_eq!(trace.report.lost_events, 0);
+    assert_eq!(trace.report.losses.events, 0);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn what_makes_no_sense_is_recorded_as_far_as_it_does_or_not_at_all() {
     }
     let refused: u64 = trace.output.trim().parse().unwrap();
     assert_eq!(
-        (refused, trace.report.lost_events),
+        (refused, trace.report.losses.events),
         (904, 904),
         "spans beyond the bound are counted"
     );
@@ -158,7 +158,7 @@ fn the_child_of_a_fork_records_its_own_spans_and_ends_none_of_its_parents() {
     assert_eq!(trace.one("open at fork")["args"], json!({"by": "parent"}));
     assert_eq!(trace.one("async at fork")["args"], json!({"by": "parent"}));
     assert_eq!(
-        (trace.report.processes.len(), trace.report.lost_events),
+        (trace.report.processes.len(), trace.report.losses.events),
         (3, 0)
     );
 }
@@ -199,7 +199,7 @@ fn threads_record_side_by_side_and_hand_async_spans_on() {
             .all(|span| !tids.contains(&span["tid"].as_u64().unwrap())),
         "on lanes of their own"
     );
-    assert_eq!(trace.report.lost_events, 0);
+    assert_eq!(trace.report.losses.events, 0);
 }
 
 #[test]
@@ -333,7 +333,10 @@ fn async_spans_beyond_the_bound_are_counted_and_not_recorded() {
         return;
     }
     let trace = Stage::recorded("many.c");
-    assert_eq!((trace.output.trim(), trace.report.lost_events), ("10", 10));
+    assert_eq!(
+        (trace.output.trim(), trace.report.losses.events),
+        ("10", 10)
+    );
     let spans = trace.named("many");
     let ended = spans.iter().filter(|span| span["ph"] == "X").count();
     assert_eq!(ended, 1, "none of a length that it had not");

@@ -45,7 +45,7 @@ fn compare(what: &str, variables: &[(&str, &str)], spans: std::ops::RangeInclusi
     let trace = Trace::of(&stage.run_directory(), String::new());
     let found = trace.named("work").len();
     assert!(spans.contains(&found), "{what}: {found}");
-    assert_eq!(trace.report.lost_events, 0, "{what}");
+    assert_eq!(trace.report.losses.events, 0, "{what}");
 }
 
 fn record(stage: &Stage, program: &Path, what: &str, variables: &[(&str, &str)]) -> Output {

@@ -176,7 +176,7 @@ impl Trace {
     /// Merges a run directory; there must be no damage and nothing lost.
     pub(crate) fn of(directory: &Path, output: String) -> Trace {
         let report = trace_merge::merge(&Options::new([directory.to_owned()])).unwrap();
-        assert_eq!(report.damage_total, 0, "{:?}", report.damage);
+        assert_eq!(report.damage.total, 0, "{:?}", report.damage.list);
         let text = fs::read(directory.join("trace.json")).unwrap();
         let mut trace: Value = serde_json::from_slice(&text).unwrap();
         let Value::Array(events) = trace["traceEvents"].take() else {

@@ -26,14 +26,14 @@ impl Trace {
         let mut options = Options::new([directory.to_owned()]);
         options.output = Output::File(path.clone());
         let report = trace_merge::merge(&options).unwrap();
-        assert_eq!(report.damage.len(), 0, "{report:?}");
+        assert_eq!(report.damage.list.len(), 0, "{report:?}");
         let check = trace_merge::check::check(&path).unwrap();
         assert_eq!(check.findings, []);
         let mut trace: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         let Value::Array(events) = trace["traceEvents"].take() else {
             panic!("no traceEvents")
         };
-        (Trace { events }, report.lost_events)
+        (Trace { events }, report.losses.events)
     }
 
     /// The spans and instants of one category.

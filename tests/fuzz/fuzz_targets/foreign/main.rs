@@ -82,11 +82,11 @@ fn check_error(expected: Option<Expected>, error: &Error, is_beside: bool) {
 }
 
 fn check(expected: Option<Expected>, report: &Report, is_beside: bool) {
-    let path = report.output.as_ref().expect("it has a name");
+    let path = report.output.path.as_ref().expect("it has a name");
     let text = std::fs::read(path).expect("the trace is there");
     std::fs::remove_file(path).expect("it was there");
     let shown = Shown::read(&text);
-    let told = report.events_total + report.events_added;
+    let told = report.events.total + report.events_added;
     assert_eq!(shown.events, told, "events in the trace and in the report");
     let Some(mut expected) = expected else { return };
     if is_beside {
@@ -96,9 +96,9 @@ fn check(expected: Option<Expected>, report: &Report, is_beside: bool) {
     assert!(shown.has_all(&expected.names), "an event was lost");
     if expected.is_all {
         assert_eq!(
-            report.damage_total, 0,
+            report.damage.total, 0,
             "damage in a good trace: {:?}",
-            report.damage
+            report.damage.list
         );
     }
 }

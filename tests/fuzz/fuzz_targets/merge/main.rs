@@ -52,7 +52,7 @@ fn check_error(plan: &Plan, run: &Run, error: &Error) {
 fn check(plan: &Plan, run: &Run, report: &Report) {
     let shown = Shown::take(report, plan);
     if !plan.is_split {
-        let told = report.events_total + report.events_added;
+        let told = report.events.total + report.events_added;
         assert_eq!(shown.events, told, "events in the trace and in the report");
     }
     if run.is_hostile {
@@ -71,9 +71,9 @@ fn check(plan: &Plan, run: &Run, report: &Report) {
             .iter()
             .find(|serial| !shown.serials.contains_key(serial));
         assert_eq!(lost, None, "a good line was lost");
-        assert_eq!(report.lost_events, run.lost, "lost events in the report");
+        assert_eq!(report.losses.events, run.lost, "lost events in the report");
         assert!(
-            report.damage_total >= run.least_damage,
+            report.damage.total >= run.least_damage,
             "damage is not told"
         );
     }

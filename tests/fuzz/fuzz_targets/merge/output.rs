@@ -35,8 +35,8 @@ impl Shown {
             is_sorted: true,
             ..Shown::default()
         };
-        let whole = report.output.iter().filter(|_| !plan.is_split).cloned();
-        let parts = report.parts.iter().map(|part| part.path.clone());
+        let whole = report.output.path.iter().filter(|_| !plan.is_split).cloned();
+        let parts = report.output.parts.iter().map(|part| part.path.clone());
         let paths: Vec<PathBuf> = whole.chain(parts).collect();
         assert!(!paths.is_empty(), "there is a trace");
         for path in paths {
