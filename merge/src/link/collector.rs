@@ -26,7 +26,7 @@ const FLOW_BYTES: usize = 4 << 20;
 const PHASE_BYTES: usize = 2 << 20;
 const DROPPED_BYTES: usize = 2 << 20;
 
-/// What the ids and times of a recording mean.
+/// The meaning of ids and times in a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) recording: usize,
@@ -39,7 +39,7 @@ pub(super) struct Origin {
 }
 
 pub(crate) struct Collector<'f> {
-    /// That of each recording.
+    /// Origin of each recording's events.
     pub(super) origins: Vec<Origin>,
     /// Where temporary files may be.
     folders: &'f [PathBuf],

@@ -190,7 +190,7 @@ pub(super) fn binds(event: &Event<'_>) -> bool {
     }
 }
 
-/// Returns the scope of an instant as JSON. It is empty if there is none.
+/// Returns the scope of an instant as JSON, or nothing if it has no scope.
 fn scope<'a>(event: &Event<'a>) -> &'a [u8] {
     let line = event.line;
     // Recorders write the scope after the time, or after the phase.

@@ -27,7 +27,7 @@ pub(super) struct ProgramFlow {
 }
 
 impl ProgramFlow {
-    /// Returns what identifies the flow, of which other threads may draw the rest.
+    /// Returns what identifies the flow on all of its threads.
     pub(super) fn flow(&self) -> (u64, u64, Style) {
         (self.key, self.id, self.style)
     }

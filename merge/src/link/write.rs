@@ -30,7 +30,7 @@ const FRONT: usize = 64;
 const BEHIND_ID: &[u8] = br#","name":"request","cat":"sa_link"}"#;
 const BEHIND_LAST_ID: &[u8] = br#","bp":"e","name":"request","cat":"sa_link"}"#;
 
-/// Up to so many links are compared with each other. More of them are looked up in a set.
+/// Maximum number of links that are compared with each other. More of them are looked up in a set.
 const FEW: usize = 16;
 
 /// The lines that a linker reads.

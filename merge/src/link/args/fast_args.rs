@@ -7,7 +7,7 @@ use memchr::{memchr, memchr2, memrchr2};
 /// What stands before args.
 const ARGS: &[u8] = br#","args":"#;
 
-/// Returns where the object with a hit begins, by the brace before the hit: 0 for the line itself. Returns `None` where only a scan can tell.
+/// Returns where the object with a hit begins, by the brace before the hit: 0 for the line itself. Returns `None` if only a scan can find out.
 #[inline(always)]
 pub(crate) fn object(line: &[u8], hit: usize) -> Option<usize> {
     let brace = memrchr2(b'{', b'}', &line[..hit])?;
@@ -30,7 +30,7 @@ const REQUEST: u64 = u64::from_le_bytes(*br#""request"#);
 const ONE: u64 = u64::from_le_bytes(*b"_id\":\0\0\0");
 const LIST: u64 = u64::from_le_bytes(*b"_ids\":\0\0");
 
-/// Returns the name that the hit is part of and where its value begins, if it is that of an arg with ids. Returns `None` where only a scan can tell.
+/// Returns the name that the hit is part of and where its value begins, if it is that of an arg with ids. Returns `None` if only a scan can find out.
 #[inline(always)]
 pub(crate) fn key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
     let before = hit.checked_sub(9).map(|at| (line[at], eight(line, at + 1)));

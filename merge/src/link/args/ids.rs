@@ -78,7 +78,7 @@ impl<'a> RequestIds<'a> {
         self.left_of_chunk = MOST_OF_CHUNK;
     }
 
-    /// Reads the ids of an event in place of those before. If they are one of the known lists, they are not read, and what is known of that list is returned.
+    /// Reads the ids of an event in place of the previous ones. If they are one of the known lists, it does not read them and returns what is known of that list.
     /// `start` is the offset of the event's line in the bytes that were searched for hits.
     #[inline]
     pub(crate) fn read<'l, T>(

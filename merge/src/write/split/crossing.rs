@@ -55,10 +55,10 @@ impl Crossing {
     }
 }
 
-/// How much longer a line may get by the ids and the time it has in the trace.
+/// Maximum growth of a line by the ids and the time that it gets in the trace.
 const LONGER: usize = 64;
 
-/// What a span belongs to: an id, or a thread of the trace.
+/// The id or the thread of the trace that a span belongs to.
 type HalfKey = (GroupKey, u64);
 
 /// Begin or end of a span.
@@ -152,7 +152,7 @@ fn of_chunk<'a>(job: &Job<'_>, number: usize, parts_ns: &'a [i64]) -> Pairing<'a
     pairing
 }
 
-/// What the span of an event belongs to, and whether it begins it; `None` if it is no half of one.
+/// Returns the key of the span that an event is a half of, and true if it begins the span.
 fn half(event: &Event<'_>, target: &Target) -> Option<(HalfKey, bool)> {
     let (of, role) = whole(event, target, 0, false)?;
     let thread = match of {
@@ -192,7 +192,7 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    /// Adds what comes after: its lone ends may be those of begins here.
+    /// Adds the halves of a later chunk. Its ends may belong to begins that are here.
     fn append(&mut self, later: Pairing<'a>) {
         self.crossing.extend(later.crossing);
         let halves = later.ends.into_values().chain(later.begins.into_values());
@@ -200,7 +200,7 @@ impl<'a> Pairing<'a> {
         self.begins.retain(|_, begins| !begins.is_empty());
     }
 
-    /// All that cross. The two halves of what is left may stand in files of which the one with the end came first.
+    /// Returns all spans that cross a cut. Halves that are left may belong together, if the file with the end came first.
     fn finish(mut self) -> Vec<(CrossingHalf, CrossingHalf)> {
         let ends = std::mem::take(&mut self.ends);
         let mut late: Vec<CrossingHalf> = Vec::new();

@@ -80,7 +80,7 @@ impl<R: Record> Sorted<R> {
     /// Calls `found` with each row of records that have the same key.
     ///
     /// # Errors
-    /// If the file cannot be read, and those of `found`.
+    /// If the file cannot be read, or if `found` fails.
     pub fn each_group<K: PartialEq>(
         &self,
         key: impl Fn(&R) -> K,
