@@ -1,4 +1,4 @@
-//! The kinds of events.
+//! The kinds of events, and the hooks around each event that a recorder repeats.
 
 /// What is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +65,27 @@ impl Kind {
         !matches!(self, Kind::Off | Kind::Filtered)
     }
 }
+
+/// Hooks into each step of a recorder's loop.
+pub trait Beat {
+    /// Called directly before the event of `step`.
+    #[inline(always)]
+    fn before(&mut self, step: u64) {
+        let _ = step;
+    }
+
+    /// Called directly after the event of `step` is complete.
+    #[inline(always)]
+    fn after(&mut self, step: u64) {
+        let _ = step;
+    }
+}
+
+/// Nothing: the loop runs as fast as it can.
+#[derive(Clone, Copy, Debug)]
+pub struct Free;
+
+impl Beat for Free {}
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,6 @@ pub mod rounds;
 mod scratch;
 pub mod tail;
 
-pub use kind::Kind;
-pub use peer::{Beat, Free, Peer};
+pub use kind::{Beat, Free, Kind};
+pub use peer::Peer;
 pub use scratch::{Scratch, warm_page_cache};

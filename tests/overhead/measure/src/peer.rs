@@ -9,7 +9,7 @@ mod mutex_serde;
 mod puffin;
 mod tracing_chrome;
 
-pub use contract::{Beat, Free, Peer, each};
+pub use contract::{Peer, each};
 pub use control::Control;
 pub use fastrace::Fastrace;
 pub use line::finished_lines;

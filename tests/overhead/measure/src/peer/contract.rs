@@ -1,34 +1,13 @@
-//! The interface of a recorder that can be measured, and the hooks around each event that it repeats.
+//! What a recorder does to be measured.
 
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::Kind;
+use crate::{Beat, Kind};
 
 /// Spans under one root of the recorders that report by roots: fastrace takes at most 10,240 of them, puffin hands over one frame.
 const SPANS_PER_ROOT: u64 = 1_000;
-
-/// Hooks into each step of a recorder's loop.
-pub trait Beat {
-    /// Called directly before the event of `step`.
-    #[inline(always)]
-    fn before(&mut self, step: u64) {
-        let _ = step;
-    }
-
-    /// Called directly after the event of `step` is complete.
-    #[inline(always)]
-    fn after(&mut self, step: u64) {
-        let _ = step;
-    }
-}
-
-/// Nothing: the loop runs as fast as it can.
-#[derive(Clone, Copy, Debug)]
-pub struct Free;
-
-impl Beat for Free {}
 
 /// A recorder that a child process can measure.
 pub trait Peer: Sync {
