@@ -1,4 +1,4 @@
-//! What else may look at the events of the first pass, so that they are read once.
+//! A visitor sees the events while they are summed up, so that lines are read only once.
 
 use crate::event::json::{Fields, Span};
 use crate::event::line::Event;
@@ -11,11 +11,11 @@ use sa_format::Phase;
 pub struct CachedLine<'a> {
     /// Its phase.
     pub phase: Phase,
-    /// Its time, and what stands behind that.
+    /// Its time, and the text after it.
     pub timed: Timed<'a>,
     /// The line without its newline.
     pub text: &'a [u8],
-    /// Where it begins in the bytes of its source.
+    /// Its offset in the bytes of its source.
     pub start: usize,
     /// Process and thread, as recorded.
     pub thread: (i64, i64),
@@ -50,7 +50,7 @@ impl<'a> CachedLine<'a> {
     }
 }
 
-/// Looks at the events of one chunk; those of a part come in order.
+/// Looks at the events of one chunk, those of each part in order.
 pub trait ChunkVisitor<'a> {
     /// Begins with a part that a checksum vouches for.
     fn enter(&mut self, part: Part);
