@@ -152,6 +152,7 @@ impl<'a, 'l> Linker<'a, 'l> {
     }
 
     /// Appends the flow events of an event that is the first span of a request on its thread, or may have ids.
+    #[inline(always)]
     fn put(
         &mut self,
         event: &Event<'a>,
