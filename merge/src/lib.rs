@@ -168,7 +168,7 @@ pub enum Window {
     WholeRun,
     /// The last part of the run, up to its newest event.
     Last(Duration),
-    /// Events that end after `from` and begin before `to`.
+    /// Events that end after `from` and begin before `to`; the whole run if both are absent.
     Between {
         /// Begin of the window, by default the begin of the run.
         from: Option<Moment>,

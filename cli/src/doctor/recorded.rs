@@ -153,7 +153,8 @@ fn crash(found: &[Found]) -> impl Iterator<Item = Finding> {
 fn losses(found: &[Found]) -> Option<Finding> {
     let mut lost: BTreeMap<&str, u64> = BTreeMap::new();
     for (cause, count) in found.iter().flat_map(|one| &one.contents.lost) {
-        *lost.entry(cause).or_default() += count;
+        let of_cause = lost.entry(cause).or_default();
+        *of_cause = of_cause.saturating_add(*count);
     }
     for cause in Cause::ALL
         .into_iter()
@@ -176,7 +177,8 @@ fn removed_runs(path: &Path) -> Option<Finding> {
     let file = File::open(path).ok()?;
     file.take(64 << 10).read_to_string(&mut text).ok()?;
     let removed: RemovedRuns = serde_json::from_str(&text).ok()?;
-    let events: u64 = removed.runs.iter().map(|run| run.events).sum();
+    let events = removed.runs.iter().map(|run| run.events);
+    let events = events.fold(0, u64::saturating_add);
     let named = removed.runs.iter().rev().take(NAMED).map(|run| {
         let about = if run.estimated { "about " } else { "" };
         format!("{} with {about}{} events", printable(&run.run), run.events)

@@ -25,7 +25,8 @@ pub(super) fn text(stats: &LiveStats) -> String {
         (LiveState::Ended, false) => "has ended",
     };
     let recorded = &stats.recorded;
-    let lost: u64 = recorded.lost.values().sum();
+    let lost = recorded.lost.values().copied();
+    let lost = lost.fold(0, u64::saturating_add);
     let all = recorded.alive + recorded.ended + recorded.died;
     let _ = writeln!(text, "run       {} {state}", printable(&stats.run)); // a string takes everything
     let _ = writeln!(

@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(after(&[(End, 3, 0, 8), (End, 4, 0, 9)]), [without]);
         let crossed = [(End, 3, 0, 7), (End, 4, 0, 8)];
         assert_eq!(after(&crossed), [without, misplaced]);
-        // Of one time, an end of a thread comes before a begin; an async one is where the file has it.
+        // At the same time, an end of a thread comes before a begin; an async one is where the file has it.
         let same = |kinds: [Kind; 2]| rules(&kinds.map(|kind| (kind, 5, 0, 7)));
         assert_eq!(same([Begin, AsyncEnd]), []);
         for kinds in [[Begin, End], [End, Begin], [AsyncEnd, Begin]] {

@@ -97,7 +97,7 @@ pub fn global_number(event: &Event<'_>) -> Option<u64> {
 }
 
 /// The same, of the value of `id2`.
-pub fn global_number_of(value: &[u8]) -> Option<u64> {
+fn global_number_of(value: &[u8]) -> Option<u64> {
     if let Some(text) = value.strip_prefix(br#"{"global":""#) {
         return hexadecimal(text.strip_suffix(b"\"}")?);
     }

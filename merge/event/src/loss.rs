@@ -58,9 +58,13 @@ impl Losses {
         self.join(((event.pid, event.tid), record.of_thread, cause), loss);
     }
 
-    fn join(&mut self, row: Row, loss: Loss) {
-        if self.0.len() == 16 * MOST && !self.0.contains_key(&row) {
-            return; // no recorder has so many rows
+    fn join(&mut self, mut row: Row, loss: Loss) {
+        if self.0.len() >= 16 * MOST && !self.0.contains_key(&row) {
+            let ((pid, _), _, cause) = row;
+            row = ((pid, pid), false, cause);
+            if self.0.len() >= 17 * MOST && !self.0.contains_key(&row) {
+                return; // no recorder has so many processes and causes
+            }
         }
         let sum = self.0.entry(row).or_insert(Loss {
             events: 0,

@@ -1,14 +1,14 @@
 //! A run that is being written, read as it grows: each event once, soon after its recorder wrote it.
 //!
-//! A [`Follower`] opens the fragments of the newest run for reading, and reads of each only what stands behind what it has read: whole lines and whole blocks.
+//! A [`Follower`] opens the fragments of the newest run for reading, and reads of each only the whole lines and whole blocks that it has not read yet.
 //! What is not whole yet waits. A file is open only while some of it is read, so that a segment that its recorder removes takes no room. Nothing is locked, settled or changed, and rings are not looked at. So a recorder does not notice that it is followed, and what a
-//! killed process left in its ring is not seen. [`events::read`](crate::events::read) sees it, once the run is over.
+//! killed process left in its ring is not seen. A merge sees it once the run is over.
 //!
 //! Events are placed as the first readings of the clocks say, those of several hosts by what their wall clocks showed. A block that does not match its checksum
 //! is passed over and counted, and so is every position of a recorder's streams that is nowhere and that no record explains.
 //!
 //! ```no_run
-//! use trace_merge::follow::Follower;
+//! use trace_reader::follow::Follower;
 //!
 //! let mut follower = Follower::new("profile_out".as_ref());
 //! loop {

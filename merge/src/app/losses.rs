@@ -103,7 +103,8 @@ pub(crate) fn tell_losses(
         }
     }
     let refused = summaries.iter().map(|summary| summary.losses.refused());
-    report.losses.refused_processes += refused.sum::<u64>();
+    let all = &mut report.losses.refused_processes;
+    *all = refused.fold(*all, u64::saturating_add);
     report
         .losses
         .list

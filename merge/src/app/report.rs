@@ -585,9 +585,9 @@ impl RepairTotals {
 /// The earlier runs that are removed, the last ones by name.
 fn write_removed(removed: &RemovedRuns, text: &mut String) -> std::fmt::Result {
     const SHOWN: usize = 5;
-    let count = removed.older_runs + removed.runs.len() as u64;
-    let events = removed.runs.iter().map(|run| run.events).sum::<u64>();
-    let events = events.saturating_add(removed.older_events);
+    let count = removed.older_runs.saturating_add(removed.runs.len() as u64);
+    let events = removed.runs.iter().map(|run| run.events);
+    let events = events.fold(removed.older_events, u64::saturating_add);
     let run = |run: &RemovedRun| {
         let about = if run.estimated { "about " } else { "" };
         format!("{} with {about}{} events", printable(&run.run), run.events)

@@ -40,7 +40,7 @@ pub(super) struct Mention {
 }
 
 impl Mention {
-    /// Returns what an event is to its requests.
+    /// Returns the mention that an event makes of its requests.
     #[inline(always)]
     pub(super) fn of(event: &Event<'_>, place: EventPlace, thread: u64) -> Mention {
         Mention {

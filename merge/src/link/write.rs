@@ -180,7 +180,7 @@ impl<'a, 'l> Linker<'a, 'l> {
         self.aim.reads_ids && self.aim.hits.any_in(start, start + line.len())
     }
 
-    /// Returns what an event is to its requests, with times on the trace's axis.
+    /// Returns the mention that an event makes of its requests, with times on the trace's axis.
     fn mention(&mut self, event: &Event<'_>, place: EventPlace) -> Mention {
         let thread = (event.pid, event.tid);
         let thread = self.threads.of(self.aim.origin.recording, thread);

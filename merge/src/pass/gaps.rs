@@ -40,8 +40,9 @@ pub(crate) fn add_gaps<'a>(
             let Some(first) = of_it.find(|source| source.recording == number) else {
                 continue;
             };
-            first.summary.lost_events += missing.len() as u64;
-            summaries[number].lost_events += missing.len() as u64;
+            for summary in [&mut first.summary, &mut summaries[number]] {
+                summary.lost_events = summary.lost_events.saturating_add(missing.len() as u64);
+            }
             continue;
         };
         summaries[number].append(summary.clone());

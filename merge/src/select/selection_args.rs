@@ -79,6 +79,7 @@ impl WindowArgs {
                 side,
                 reach,
             },
+            (None, None) if from.is_none() && to.is_none() => Window::WholeRun,
             (None, None) => Window::Between { from, to, reach },
         }
     }

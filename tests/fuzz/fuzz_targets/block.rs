@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sa_format::{BlockHeader, block_sum};
+use sa_format::{BLOCK_START, BlockHeader, block_sum};
 use trace_merge::blocks::{Piece, split};
 use trace_merge::scan::{Found, Part, scan_part};
 
@@ -32,7 +32,9 @@ fn build(recipe: &[u8]) -> (Vec<u8>, Vec<BlockHeader>) {
         body.push(b'\n');
         let mut header = header_of(number << 20, &body);
         match kind % 5 {
-            1 => whole.push(header),
+            // No recorder writes a line like a header into a block. Within the bytes that a damaged header claims the reader takes it for one.
+            1 if !has_header(&body) => whole.push(header),
+            1 => {}
             2 => header.sum ^= 1,
             3 => header.len = header.len.wrapping_mul(u64::from(*kind) << (kind / 4)),
             _ => body.truncate(text.len() / 2),
@@ -41,6 +43,12 @@ fn build(recipe: &[u8]) -> (Vec<u8>, Vec<BlockHeader>) {
         out.extend_from_slice(&body);
     }
     (out, whole)
+}
+
+/// Returns true if a line begins like the header of a block.
+fn has_header(body: &[u8]) -> bool {
+    body.split(|byte| *byte == b'\n')
+        .any(|line| line.starts_with(BLOCK_START))
 }
 
 fn header_of(from: u64, body: &[u8]) -> BlockHeader {

@@ -29,8 +29,9 @@ use std::path::PathBuf;
 /// What was read of traces of other profilers.
 #[derive(Default)]
 pub struct ForeignTraces {
+    /// A recording for each trace.
     pub recordings: Vec<Recording>,
-    /// Of each of them.
+    /// The report of each recording.
     pub reports: Vec<ForeignReport>,
     /// Where compressed ones could not be unpacked any further.
     pub bad_gzip: Vec<BadGzip>,
@@ -40,16 +41,19 @@ pub struct ForeignTraces {
 
 /// A compressed file that could not be unpacked whole.
 pub struct BadGzip {
+    /// Its path.
     pub path: PathBuf,
+    /// Offset of the first byte that could not be unpacked.
     pub offset: u64,
+    /// The reason.
     pub why: String,
 }
 
-/// How traces of other profilers are read.
+/// Options for traces of other profilers.
 pub struct ForeignOptions<'a> {
     /// Time to add to single traces.
     pub offsets: &'a [Offset],
-    /// True if events are shown even if their times are far from all others.
+    /// True to keep events whose times are far from all others.
     pub keeps_times: bool,
     /// Folders for temporary files, the first that takes one.
     pub folders: &'a [PathBuf],

@@ -188,7 +188,8 @@ impl Contents {
         self.was_running |= summary.was_running;
         self.exit = summary.exit.or(self.exit.take());
         if let Some(open) = summary.open {
-            *self.open_spans.get_or_insert(0) += open;
+            let all = self.open_spans.get_or_insert(0);
+            *all = all.saturating_add(open);
         }
     }
 }

@@ -61,7 +61,7 @@ impl StyleCache {
             return *style;
         }
         let style = style();
-        if self.0.len() < MOST {
+        if self.0.len() < MOST && text.len() <= MOST_BYTES {
             self.0.push((text.to_owned(), style));
         }
         style

@@ -43,7 +43,7 @@ impl Crossing {
         self.more.get(part).copied().unwrap_or_default()
     }
 
-    /// Notes that an event of a chunk is in all of some parts, although its time is in its `own` one.
+    /// Records that an event of a chunk is written to several parts, although its time places it in `own`.
     fn add(&mut self, chunk: usize, shown: ShownEvent, own: usize, bytes: usize) {
         for part in shown.parts.clone().filter(|part| *part != own) {
             self.more[part].add(Amount {

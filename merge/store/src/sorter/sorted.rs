@@ -77,7 +77,7 @@ impl<R: Record> Sorted<R> {
         Ok(())
     }
 
-    /// Calls `found` with each row of records that have the same key.
+    /// Calls `found` with each group of records with the same key.
     ///
     /// # Errors
     /// If the file cannot be read, or if `found` fails.
