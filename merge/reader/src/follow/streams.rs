@@ -14,7 +14,7 @@ const MOST: usize = 1_024;
 /// The streams of one recorder, of each slot the newest generation.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    newest: HashMap<u32, Stream>,
+    newest: HashMap<u32, SlotStream>,
     /// Of older generations those that lack positions, by slot and generation: a loss may still explain them.
     older: BTreeMap<(u32, u32), KnownPositions>,
     /// Blocks that did not match, and may be written again.
@@ -24,7 +24,7 @@ pub(super) struct Streams {
 }
 
 #[derive(Debug, Default)]
-struct Stream {
+struct SlotStream {
     generation: u32,
     taken: Positions,
     known: KnownPositions,
@@ -82,9 +82,9 @@ impl Streams {
         let mends = (before - self.broken.len()) as u64;
         let stream = self.newest.entry(header.slot).or_default();
         if header.generation > stream.generation {
-            let new = Stream {
+            let new = SlotStream {
                 generation: header.generation,
-                ..Stream::default()
+                ..SlotStream::default()
             };
             let old = std::mem::replace(stream, new);
             if old.known.missing() > 0 {
@@ -143,9 +143,9 @@ impl Streams {
             known.add(lost);
         } else if let Entry::Vacant(vacant) = self.newest.entry(slot) {
             // It has not been seen yet: what it lacks at its begin is explained.
-            let mut stream = Stream {
+            let mut stream = SlotStream {
                 generation,
-                ..Stream::default()
+                ..SlotStream::default()
             };
             stream.known.add(lost);
             vacant.insert(stream);

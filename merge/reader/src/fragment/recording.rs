@@ -15,7 +15,7 @@ use std::path::Path;
 pub const UNWRITTEN_NS: i64 = 2_000_000_000;
 
 /// A place between the segments of a recording where others are left out.
-pub struct LeftOut {
+pub struct SkippedSegments {
     /// The index of the segment after it.
     pub before: usize,
     /// When the first segment that is left out began, in the recording's own time.
@@ -37,7 +37,7 @@ pub struct Recording {
     /// The newest segment when the ring was copied, as an index of `fragments`.
     pub newest_at_copy: Option<usize>,
     /// The places where segments are left out.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<SkippedSegments>,
     /// The files of these segments.
     pub left_out_files: Vec<FileId>,
     /// What it is if another profiler wrote it.
@@ -93,7 +93,7 @@ impl Recording {
                 continue;
             }
             self.left_out
-                .extend(dropped_since.take().map(|begin_ns| LeftOut {
+                .extend(dropped_since.take().map(|begin_ns| SkippedSegments {
                     before: kept.len(),
                     begin_ns,
                 }));
