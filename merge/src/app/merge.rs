@@ -201,7 +201,7 @@ fn open_all(
         true => foreign::OtherInputs::default(),
         false => foreign::find(inputs, folders)?,
     };
-    let loaded = open(inputs, found.fragments);
+    let loaded = open(inputs, found.fragments, folders).map_err(of_spill)?;
     let damage = &mut report.damage;
     for (path, why) in loaded.unreadable {
         damage.add(&path, 0, Kind::Unreadable, Some(why));

@@ -9,12 +9,14 @@
 )]
 
 use crate::mapped_file::Watched;
+use crate::spill_vec::Together;
 use memmap2::{Mmap, UncheckedAdvice};
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::ops::Range;
 
 /// Bytes of a file that is read and not mapped: a process may have some 65,000 mappings.
-const SMALL_BYTES: u64 = 1 << 14;
+const SMALL_BYTES: u64 = 1 << 16;
 
 /// The bytes of a file.
 pub enum Content {
@@ -24,6 +26,10 @@ pub enum Content {
     Watched(Watched),
     /// On the heap.
     Owned(Vec<u8>),
+    /// Where they will be among those of other files, once all are there.
+    Pending(Range<usize>),
+    /// Among those of other files.
+    Packed(Together<u8>),
 }
 
 impl Content {
@@ -61,13 +67,15 @@ impl Content {
         Ok(Content::Owned(bytes))
     }
 
-    /// Returns all of them.
+    /// All of them; none while they are pending.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Content::Mapped(map) => map,
             Content::Watched(watched) => watched.bytes(),
             Content::Owned(bytes) => bytes,
+            Content::Pending(_) => &[],
+            Content::Packed(bytes) => bytes,
         }
     }
 

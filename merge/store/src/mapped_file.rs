@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Files that are mapped at once: the kernel allows 65,530 mappings of a process, unless it is told otherwise.
-const MOST: usize = 1 << 15;
+const MOST: usize = 1 << 14;
 
 /// What the handler knows of a mapping; both bounds are 0 where there is none.
 struct Slot {

@@ -2,15 +2,17 @@
 
 use crate::base::file_id::FileId;
 use crate::base::folder::{Folder, Place};
-use crate::fragment::file::{Fragment, RingFile, read_header, read_ring, ring_place};
+use crate::fragment::file::{Content, Fragment, RingFile, read_header, read_ring, ring_place};
 use crate::fragment::input::{Input, Inputs};
 use crate::fragment::liveness::is_dead_here;
 use crate::fragment::recording::Recording;
 use crate::fragment::ring::Slot;
+use crate::store::spill_vec::{Spill, Together};
 use sa_format::{FragmentHeader, segment_name, stem_and_segment};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How often the segments of a recorder at full speed are listed again because one of them was removed meanwhile.
 const TRIES: u32 = 100;
@@ -25,10 +27,13 @@ pub struct Loaded {
 
 /// Opens everything: each ring before its fragments, for what is flushed meanwhile is then in the fragment; and before each ring it
 /// asks whether its process is dead, for a process that dies later may have recorded more than the copy of its ring.
-/// `unpacked` are fragments that were compressed, and have no ring.
-pub fn open(inputs: &Inputs, unpacked: Vec<Fragment>) -> Loaded {
+/// `unpacked` are fragments that were compressed, and have no ring. The bytes of small files go to one temporary file in the first of `folders` that takes it.
+///
+/// # Errors
+/// If a temporary file cannot be read back.
+pub fn open(inputs: &Inputs, unpacked: Vec<Fragment>, folders: &[PathBuf]) -> io::Result<Loaded> {
     let mut unreadable = inputs.unreadable.clone();
-    let mut groups = Groups::default();
+    let mut groups = Groups::new(folders);
     for (stem, files) in by_stem(&inputs.files) {
         let opened = Opened::of(&stem, &files);
         for (place, error) in &opened.failed {
@@ -37,10 +42,10 @@ pub fn open(inputs: &Inputs, unpacked: Vec<Fragment>) -> Loaded {
         groups.add(opened);
     }
     groups.add(Opened::unpacked(unpacked));
-    Loaded {
-        recordings: groups.recordings(),
+    Ok(Loaded {
+        recordings: groups.recordings()?,
         unreadable,
-    }
+    })
 }
 
 /// A fragment and its ring.
@@ -138,9 +143,12 @@ pub fn by_stem(files: &[Input]) -> BTreeMap<Place, Vec<Input>> {
     groups
 }
 
-/// Returns the recordings of one fragment: more than one if its name was taken again.
-pub fn recordings(opened: Opened) -> Vec<Recording> {
-    let mut groups = Groups::default();
+/// Returns the recordings of one fragment: more than one if its name was taken again. Small files share one in the first of `folders` that takes it.
+///
+/// # Errors
+/// If a temporary file cannot be read back.
+pub fn recordings(opened: Opened, folders: &[PathBuf]) -> io::Result<Vec<Recording>> {
+    let mut groups = Groups::new(folders);
     groups.add(opened);
     groups.recordings()
 }
@@ -272,9 +280,9 @@ pub(crate) fn list_stems(folder: &Folder) -> io::Result<Vec<Input>> {
 }
 
 /// What was opened, by recorder.
-#[derive(Default)]
-struct Groups {
+struct Groups<'f> {
     groups: Vec<RecorderFiles>,
+    small: Spill<'f, u8>,
     by_recorder: HashMap<String, usize>,
     known: BTreeSet<FileId>,
 }
@@ -287,7 +295,16 @@ struct RecorderFiles {
     fragments: Vec<Fragment>,
 }
 
-impl Groups {
+impl<'f> Groups<'f> {
+    fn new(folders: &'f [PathBuf]) -> Groups<'f> {
+        Groups {
+            groups: Vec::new(),
+            small: Spill::new(folders),
+            by_recorder: HashMap::new(),
+            known: BTreeSet::new(),
+        }
+    }
+
     /// Adds the segments of a fragment and its ring; a recorder that has others already has a ring.
     fn add(&mut self, opened: Opened) {
         let Opened {
@@ -299,9 +316,12 @@ impl Groups {
             ..
         } = opened;
         let mut snapshot = ring.map(|ring| (dead, ring, live));
-        for fragment in fragments {
+        for mut fragment in fragments {
             if !self.known.insert(fragment.id) {
                 continue;
+            }
+            if let Content::Owned(bytes) = &fragment.content {
+                fragment.content = Content::Pending(self.small.append(bytes));
             }
             let recorder = fragment.header.as_ref().map(recorder_key);
             let known = recorder
@@ -322,8 +342,14 @@ impl Groups {
         }
     }
 
-    fn recordings(self) -> Vec<Recording> {
+    fn recordings(self) -> io::Result<Vec<Recording>> {
+        let small = Arc::new(self.small.finish()?);
         let recording = |mut group: RecorderFiles| {
+            for fragment in &mut group.fragments {
+                if let Content::Pending(numbers) = &fragment.content {
+                    fragment.content = Content::Packed(Together::new(&small, numbers.clone()));
+                }
+            }
             let number =
                 |fragment: &Fragment| fragment.header.as_ref().map(|header| header.segment);
             group.fragments.sort_by_key(number);
@@ -342,6 +368,6 @@ impl Groups {
                 ..recording
             }
         };
-        self.groups.into_iter().map(recording).collect()
+        Ok(self.groups.into_iter().map(recording).collect())
     }
 }

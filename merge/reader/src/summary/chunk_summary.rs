@@ -94,8 +94,8 @@ pub struct ChunkSummary {
     pub hints: Hints,
     /// What the preload library says that it sees, by pid.
     pub reach: HashMap<i64, Reach>,
-    /// The last switch of the recorder.
-    pub switch: Option<Switch>,
+    /// The last switch of the recorder. Most chunks have none, and there may be many chunks.
+    pub switch: Option<Box<Switch>>,
     /// Positions that loss records explain.
     pub explained: Vec<Explained>,
     /// Lost events, as the loss records say.

@@ -171,7 +171,8 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
             }
             Phase::Instant if event.name() == Reach::NAME.as_bytes() => self.reach(event),
             Phase::Instant if event.name() == Switch::NAME.as_bytes() => {
-                self.summary.switch = Switch::parse(event.line).or(self.summary.switch.take());
+                let switch = Switch::parse(event.line).map(Box::new);
+                self.summary.switch = switch.or(self.summary.switch.take());
             }
             Phase::Begin if event.is_unfinished() => self.summary.unfinished += 1,
             _ => {}

@@ -152,7 +152,7 @@ impl RunProcess {
             if let Some((_, error)) = opened.failed.pop() {
                 return Err(error);
             }
-            for recording in recordings(opened) {
+            for recording in recordings(opened, &[std::env::temp_dir()])? {
                 let summary = known.summary(&recording);
                 contents.add(&recording, summary);
             }
@@ -182,7 +182,8 @@ impl Contents {
         self.began = self.began.or_else(|| began(recording, &summary));
         let last_ns = summary.last_ns().and_then(|ns| u64::try_from(ns).ok());
         self.last_ns = self.last_ns.max(last_ns);
-        self.switch = summary.switch.or(self.switch.take());
+        let switch = summary.switch.map(|switch| *switch);
+        self.switch = switch.or(self.switch.take());
         // A reader wrote the record of the end of any other process.
         self.ended |= summary.ended && summary.open.is_none() && !summary.was_running;
         self.was_running |= summary.was_running;
