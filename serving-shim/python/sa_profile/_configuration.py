@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _sa_profile
-from .env import TURN_ON, directory_problem
+from .env import TURN_ON
 
 if TYPE_CHECKING:
     from ._sa_profile import Configuration
@@ -103,3 +103,15 @@ def _start_time(pid: object) -> int | None:
         return int(stat.rpartition(")")[2].split()[19])
     except (OSError, ValueError, IndexError):
         return None
+
+
+def directory_problem(directory: Path) -> str | None:
+    """Returns the reason why nothing could be written in a run directory, without writing anything there."""
+    if directory.exists() and not directory.is_dir():
+        return f"{directory} is no directory"
+    nearest = next(path for path in (directory, *directory.parents) if path.exists())
+    if not nearest.is_dir():
+        return f"{nearest} is no directory"
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        return f"{nearest} cannot be written"
+    return None

@@ -110,15 +110,3 @@ def _levels(text: str, name: str = LEVEL) -> frozenset[str]:
     if "verbose" in levels:
         return frozenset(LEVELS)  # as pypto-serving's profiler has it: verbose asks for all of them
     return levels or DEFAULT_LEVELS
-
-
-def directory_problem(directory: Path) -> str | None:
-    """Why nothing could be written in a run directory. Nothing is made for the question."""
-    if directory.exists() and not directory.is_dir():
-        return f"{directory} is no directory"
-    nearest = next(path for path in (directory, *directory.parents) if path.exists())
-    if not nearest.is_dir():
-        return f"{nearest} is no directory"
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        return f"{nearest} cannot be written"
-    return None

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import _sa_profile, _session
-from .env import DEFAULT_OUTPUT, LEVELS, ProfileConfig, directory_problem, load_profile_config
+from ._configuration import directory_problem
+from .env import DEFAULT_OUTPUT, LEVELS, ProfileConfig, load_profile_config
 from ._previous_runs import move_to_previous
 from ._profile_recorder import NOTHING, ProfileRecorder, shortcut
 from ._stderr import say
