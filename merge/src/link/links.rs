@@ -1,8 +1,9 @@
 //! The requests to link, as the second pass needs them.
 
-use super::args::candidates::Hits;
+use super::args::candidates::{Hits, offset};
 use super::collector::Origin;
-use super::program::first_spans::FirstSpans;
+use super::mention::EventPlace;
+use super::program::first_spans::{FirstSpan, FirstSpanLinks, FirstSpans, at_line};
 use super::program::loose_flows::LooseFlows;
 use super::table::{LinkTable, LinkedEvents, Lookup};
 use super::write::{Aim, Linker};
@@ -79,6 +80,9 @@ impl Links {
         let mut aim = self.of_source(chunk, source, shift_ns);
         aim.reads_ids = hits.is_some() && !table.times.is_empty();
         aim.hits = hits.unwrap_or_else(|| Hits::new(source.bytes, &[]));
+        let place = EventPlace::new(chunk.source, offset(source.bytes, line), false);
+        let first_spans = at_line(self.first_spans_of(chunk), place);
+        aim.first_spans = FirstSpanLinks::find(first_spans, table);
         let has_any = aim.reads_ids || table.has_leads || !aim.first_spans.is_empty();
         linker.aim(aim);
         has_any
@@ -98,12 +102,12 @@ impl Links {
         let moved = [shown[0].saturating_sub(1), shown[1]].map(|ns| ns.saturating_add(shift_ns));
         let mut aim = self.of_source(chunk, source, shift_ns);
         aim.reads_ids = self.table.times.meet(moved.into());
+        aim.first_spans = FirstSpanLinks::find(self.first_spans_of(chunk), &self.table);
         let has_any = aim.reads_ids || !aim.first_spans.is_empty();
         has_any.then(|| Linker::new(lookup, aim))
     }
 
     fn of_source<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>, shift_ns: i64) -> Aim<'a> {
-        let first_spans = self.first_spans.as_ref();
         Aim {
             source: chunk.source,
             origin: self.origins[source.recording],
@@ -111,7 +115,12 @@ impl Links {
             bytes: source.bytes,
             hits: Hits::new(source.bytes, &chunk.parts),
             reads_ids: true,
-            first_spans: first_spans.map_or_else(Default::default, |all| all.of_chunk(chunk)),
+            first_spans: FirstSpanLinks::default(),
         }
+    }
+
+    fn first_spans_of(&self, chunk: &Chunk) -> &[FirstSpan] {
+        let all = self.first_spans.as_ref();
+        all.map_or(&[], |all| all.of_chunk(chunk))
     }
 }

@@ -17,11 +17,14 @@ const ROUNDS: u32 = 3;
 /// The link of no request.
 const NONE: u32 = u32::MAX;
 
+/// The order in which requests are numbered: those with a single id first, then those with several ids, both by their keys.
+type Order = (bool, u64);
+
 /// The flows that programs draw for the requests that are kept.
 #[derive(Default)]
 struct OwnFlows {
-    /// The flow that starts first for each request, by the request's key.
-    first: HashedMap<OwnFlow>,
+    /// The flows of each request that has any, by the request's place in the order of links.
+    by_request: Vec<(Order, OwnFlow)>,
     /// The keys of the threads of flows that are drawn on several.
     threads: HashedSet,
 }
@@ -39,8 +42,9 @@ pub(super) fn resolve(
     flows.each_group(ProgramFlow::flow, |parts| {
         let flow = whole(parts, maps);
         loose.add(flow.style, flow.has_our_start, flow.has_our_rest);
-        let root = roots.get(&flow.key).copied();
-        if let Some(request) = root.or_else(|| requests.has(flow.key).then_some(flow.key)) {
+        let root = roots.get(&flow.key).map(|root| (true, *root));
+        if let Some(request) = root.or_else(|| requests.has(flow.key).then_some((false, flow.key)))
+        {
             own.add(request, &flow, parts);
         }
         Ok(())
@@ -124,7 +128,7 @@ fn whole(parts: &[ProgramFlow], maps: &[TimeMap]) -> ProgramFlow {
 
 impl OwnFlows {
     /// Adds a flow that is drawn for a request, if it has a start. `parts` has its threads.
-    fn add(&mut self, request: u64, whole: &ProgramFlow, parts: &[ProgramFlow]) {
+    fn add(&mut self, request: Order, whole: &ProgramFlow, parts: &[ProgramFlow]) {
         if whole.start_ns == i64::MAX {
             return;
         }
@@ -141,34 +145,37 @@ impl OwnFlows {
             let keys = parts.iter().map(|part| flow.on(part.thread));
             self.threads.extend(keys);
         }
-        let first = self.first.entry(request).or_insert(flow);
-        let order = |flow: &OwnFlow| (flow.start_ns, flow.id, flow.style);
-        if order(&flow) < order(first) {
-            *first = flow;
-        }
+        self.by_request.push((request, flow));
     }
 }
 
-/// Makes the links. Requests with a single id are numbered first and those with several ids after them, both in the order of their keys.
+/// Makes the links.
 fn link(requests: RequestMap, roots: &HashedMap<u64>, own: OwnFlows) -> LinkTable {
-    let keyed = |(key, slot)| {
-        let root = roots.get(&key);
-        (root.is_some(), *root.unwrap_or(&key), slot)
+    let ordered = |(key, slot)| match roots.get(&key) {
+        Some(root) => ((true, *root), slot),
+        None => ((false, key), slot),
     };
-    let mut ids: Vec<(bool, u64, u32)> = requests.keys().map(keyed).collect();
+    let mut ids: Vec<(Order, u32)> = requests.keys().map(ordered).collect();
     ids.par_sort_unstable();
+    let mut flows = own.by_request;
+    flows
+        .par_sort_unstable_by_key(|(request, flow)| (*request, flow.start_ns, flow.id, flow.style));
+    let mut flows = flows.into_iter().peekable();
     let mut table = LinkTable {
         threads: own.threads,
         ..LinkTable::default()
     };
     let mut link_of_slot = vec![NONE; requests.slots()];
-    for ids in ids.chunk_by(|one, next| (one.0, one.1) == (next.0, next.1)) {
+    for ids in ids.chunk_by(|one, next| one.0 == next.0) {
+        let request = ids[0].0;
+        while flows.next_if(|flow| flow.0 < request).is_some() {}
+        let first = flows.next_if(|flow| flow.0 == request);
         let mut reach = RequestReach::NONE;
-        ids.iter().for_each(|id| reach.add(requests.reach(id.2)));
+        ids.iter().for_each(|id| reach.add(requests.reach(id.1)));
         let number = u32::try_from(table.links.len()).unwrap_or(NONE);
-        if table.add(&reach, own.first.get(&ids[0].1).copied()) {
+        if table.add(&reach, first.map(|(_, flow)| flow)) {
             ids.iter()
-                .for_each(|id| link_of_slot[id.2 as usize] = number);
+                .for_each(|id| link_of_slot[id.1 as usize] = number);
         }
     }
     drop(ids);

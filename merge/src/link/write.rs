@@ -7,7 +7,7 @@ use super::args::ids::RequestIds;
 use super::args::list_cache::Lists;
 use super::collector::Origin;
 use super::mention::{EventPlace, Mention, ThreadKeys, binds};
-use super::program::first_spans::FirstSpanCursor;
+use super::program::first_spans::FirstSpanLinks;
 use super::table::{Link, LinkTable, Lookup, OwnFlow};
 use crate::base::number::put_front;
 use crate::base::swar::text;
@@ -45,7 +45,7 @@ pub(super) struct Aim<'a> {
     pub(super) hits: Hits<'a>,
     /// True if the merge draws flows of its own in this time, so that the ids of each event have to be read.
     pub(super) reads_ids: bool,
-    pub(super) first_spans: FirstSpanCursor<'a>,
+    pub(super) first_spans: FirstSpanLinks,
 }
 
 /// Writes the flows of one chunk.
@@ -189,8 +189,7 @@ impl<'a, 'l> Linker<'a, 'l> {
 
     /// Writes the steps of the program's flows that a span gets.
     fn steps(&mut self, mention: &Mention, target: &Target, out: &mut Vec<u8>) {
-        let requests = self.aim.first_spans.requests();
-        self.found.find(self.lookup.table, requests);
+        self.found.set(self.aim.first_spans.links());
         self.write(mention, target, out, |link, table| {
             link.step(mention, &table.threads).map(FlowEvent::Joined)
         });
@@ -212,8 +211,10 @@ impl<'a, 'l> Linker<'a, 'l> {
             self.found.links.clone_from(links);
         } else {
             let scope = self.aim.origin.scope;
-            let requests = self.ids.of_requests().iter().map(|id| id.key ^ scope);
-            self.found.find(self.lookup.table, requests);
+            let table = self.lookup.table;
+            let requests = self.ids.of_requests().iter();
+            self.found
+                .set(requests.filter_map(|id| table.find(id.key ^ scope)));
             if let Some((text, len)) = self.ids.list() {
                 self.lists.keep(text, len, self.found.links.clone());
             }
@@ -231,7 +232,7 @@ impl<'a, 'l> Linker<'a, 'l> {
         };
         let mention = self.mention(event, EventPlace::new(self.aim.source, 0, false));
         let request = number ^ self.aim.origin.scope;
-        self.found.find(self.lookup.table, [request].into_iter());
+        self.found.set(self.lookup.table.find(request).into_iter());
         self.write(&mention, target, out, |link, _| {
             let ends = link.leads_to(&mention);
             ends.then_some(FlowEvent::Linked(Phase::FlowEnd))
@@ -286,11 +287,11 @@ impl<'a, 'l> Linker<'a, 'l> {
 }
 
 impl FoundLinks {
-    /// Finds the links of requests, each link once.
-    fn find(&mut self, table: &LinkTable, requests: impl Iterator<Item = u64>) {
+    /// Replaces them by these links, each link once.
+    fn set<'t>(&mut self, links: impl Iterator<Item = &'t Link>) {
         self.links.clear();
         self.seen.clear();
-        for link in requests.filter_map(|key| table.find(key)) {
+        for link in links {
             let is_new = match self.links.len() < FEW {
                 true => self.links.iter().all(|one| one.flow != link.flow),
                 false => self.is_unseen(link.flow),

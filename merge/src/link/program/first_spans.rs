@@ -4,6 +4,7 @@
 //! in which workers take them.
 
 use crate::link::mention::{EventPlace, Mention};
+use crate::link::table::{Link, LinkTable};
 use crate::pass::chunk::Chunk;
 use crate::store::spill_vec::{Spill, Spilled};
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use trace_store::hashed_map::HashedMap;
 
 /// The place of a span and the key of a request.
-type FirstSpan = [u64; 2];
+pub(crate) type FirstSpan = [u64; 2];
 
 /// The first spans of the chunk that is being read.
 #[derive(Default)]
@@ -102,65 +103,82 @@ pub(crate) struct FirstSpans {
 }
 
 impl FirstSpans {
-    /// Returns those of a chunk.
-    pub(crate) fn of_chunk(&self, chunk: &Chunk) -> FirstSpanCursor<'_> {
+    /// Returns those of a chunk, sorted by place.
+    pub(crate) fn of_chunk(&self, chunk: &Chunk) -> &[FirstSpan] {
         let numbers = self.chunks.get(&key(chunk)).cloned();
-        FirstSpanCursor::new(numbers.map_or(&[], |numbers| self.spans.get(numbers)))
+        numbers.map_or(&[], |numbers| self.spans.get(numbers))
     }
 }
 
-/// First spans of one chunk, sorted by place, which are asked for in nearly this order.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct FirstSpanCursor<'a> {
-    spans: &'a [FirstSpan],
+/// Returns the spans at the place of a line, finished or not.
+pub(crate) fn at_line(spans: &[FirstSpan], place: EventPlace) -> &[FirstSpan] {
+    let start = spans.partition_point(|span| span[0] < place.0);
+    let end = spans.partition_point(|span| span[0] <= place.0 | 1);
+    &spans[start..end]
+}
+
+/// The links of first spans for whose requests the program draws a flow, sorted by place. They are asked for in nearly this order.
+#[derive(Debug, Default)]
+pub(crate) struct FirstSpanLinks {
+    /// The place of each, and its link.
+    links: Vec<(u64, Link)>,
     /// The first of them that is not before the place asked for last.
     at: usize,
     last: u64,
 }
 
-impl<'a> FirstSpanCursor<'a> {
-    fn new(spans: &'a [FirstSpan]) -> FirstSpanCursor<'a> {
-        FirstSpanCursor {
-            spans,
+impl FirstSpanLinks {
+    /// Looks all links up at once, so that the waits for memory overlap.
+    pub(crate) fn find(spans: &[FirstSpan], table: &LinkTable) -> FirstSpanLinks {
+        let positions = spans.iter().map(|[_, request]| table.by_key.get(request));
+        let positions: Vec<_> = positions.map(Option::<&u32>::copied).collect();
+        let link = |([place, _], position): (&FirstSpan, Option<u32>)| {
+            let link = table.links.get(position? as usize)?;
+            link.own.is_some().then_some((*place, *link))
+        };
+        let found = spans.iter().zip(positions);
+        FirstSpanLinks {
+            links: found.filter_map(link).collect(),
             at: 0,
             last: 0,
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.spans.is_empty()
+        self.links.is_empty()
     }
 
-    /// Returns true if the span at this place is the first one of a request on its thread.
+    /// Returns true if the span at this place has a link.
     #[inline(always)]
     pub(crate) fn has(&mut self, place: EventPlace) -> bool {
-        let is_before = |span: &FirstSpan| span[0] < place.0;
+        let is_before = |span: &(u64, Link)| span.0 < place.0;
         if place.0 < self.last {
-            self.at = self.spans.partition_point(is_before);
+            self.at = self.links.partition_point(is_before);
         }
-        while self.spans.get(self.at).is_some_and(is_before) {
+        while self.links.get(self.at).is_some_and(is_before) {
             self.at += 1;
         }
         self.last = place.0;
-        self.spans
+        self.links
             .get(self.at)
-            .is_some_and(|span| span[0] == place.0)
+            .is_some_and(|span| span.0 == place.0)
     }
 
-    /// Returns the keys of these requests, for the place asked for last.
-    pub(crate) fn requests(&self) -> impl Iterator<Item = u64> + use<'a> {
-        let last = self.last;
-        let spans = &self.spans[self.at..];
-        spans
+    /// Returns the links of the place asked for last.
+    pub(crate) fn links(&self) -> impl Iterator<Item = &Link> {
+        let at_place = |span: &&(u64, Link)| span.0 == self.last;
+        self.links[self.at..]
             .iter()
-            .take_while(move |span| span[0] == last)
-            .map(|span| span[1])
+            .take_while(at_place)
+            .map(|span| &span.1)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::program::styles::Style;
+    use crate::link::table::OwnFlow;
 
     fn mention(ts_ns: i64, place: u64, thread: u64) -> Mention {
         Mention {
@@ -193,24 +211,56 @@ mod tests {
         assert_eq!(first(&found), [[1, 2], [2, 1], [4, 1]]);
     }
 
+    /// Returns links of requests 1 and 2, for which the program draws a flow, and of request 3, for which it draws none.
+    fn table() -> LinkTable {
+        let link = |flow| Link {
+            flow,
+            first: EventPlace(0),
+            last: EventPlace(0),
+            own: (flow < 3).then_some(OwnFlow {
+                id: flow,
+                style: Style(0),
+                start_ns: 0,
+                end_ns: i64::MAX,
+                thread: 7,
+                has_lead: false,
+                is_elsewhere: false,
+            }),
+        };
+        LinkTable {
+            by_key: (1..=3).zip(0..).collect(),
+            links: (1..=3).map(link).collect(),
+            ..LinkTable::default()
+        }
+    }
+
     #[test]
     fn places_are_found_in_any_order() {
-        let spans: Vec<FirstSpan> = (0..100)
-            .flat_map(|at| [[10 * at, 1], [10 * at, 2]])
-            .collect();
-        let mut cursor = FirstSpanCursor::new(&spans);
+        let of_place = |at: u64| {
+            [
+                [10 * at, 1],
+                [10 * at, 2],
+                [10 * at + 5, 3],
+                [10 * at + 7, 4],
+            ]
+        };
+        let spans: Vec<FirstSpan> = (0..100).flat_map(of_place).collect();
+        let mut links = FirstSpanLinks::find(&spans, &table());
         let ascending = 0..1010;
         let jumps = [900, 30, 35, 30, 990, 0, 500, 1000, 2000, 10];
         for place in ascending.chain(jumps) {
             let expected = place % 10 == 0 && place < 1000;
-            assert_eq!(cursor.has(EventPlace(place)), expected, "{place}");
-            let requests: Vec<u64> = cursor.requests().collect();
-            assert_eq!(
-                requests,
-                if expected { &[1, 2][..] } else { &[] },
-                "{place}"
-            );
+            assert_eq!(links.has(EventPlace(place)), expected, "{place}");
+            let flows: Vec<u64> = links.links().map(|link| link.flow).collect();
+            assert_eq!(flows, if expected { &[1, 2][..] } else { &[] }, "{place}");
         }
-        assert!(!FirstSpanCursor::default().has(EventPlace(0)));
+        assert!(!FirstSpanLinks::default().has(EventPlace(0)));
+    }
+
+    #[test]
+    fn a_line_has_the_spans_of_its_place_finished_or_not() {
+        let spans = [[2, 1], [4, 1], [4, 2], [5, 3], [6, 4]];
+        assert_eq!(at_line(&spans, EventPlace(4)), [[4, 1], [4, 2], [5, 3]]);
+        assert_eq!(at_line(&spans, EventPlace(8)), [[0; 2]; 0]);
     }
 }
