@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Maximum bytes of records in memory before they go to a temporary file.
-const FLOW_BYTES: usize = 4 << 20;
+const FLOW_BYTES: usize = 16 << 20;
 const PHASE_BYTES: usize = 2 << 20;
 const DROPPED_BYTES: usize = 2 << 20;
 

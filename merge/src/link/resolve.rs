@@ -38,18 +38,25 @@ pub(super) fn resolve(
 ) -> io::Result<LinkTable> {
     requests.place(maps);
     let roots = roots(&requests, &flow_keys(&requests, flows)?);
+    let ids = ordered(&requests, &roots);
+    let mut single = ids.iter().map(|id| id.0).peekable();
     let mut own = OwnFlows::default();
     flows.each_group(ProgramFlow::flow, |parts| {
         let flow = whole(parts, maps);
         loose.add(flow.style, flow.has_our_start, flow.has_our_rest);
-        let root = roots.get(&flow.key).map(|root| (true, *root));
-        if let Some(request) = root.or_else(|| requests.has(flow.key).then_some((false, flow.key)))
-        {
+        let request = roots.get(&flow.key).map(|root| (true, *root));
+        let request = request.or_else(|| {
+            // Flows are sorted by their keys, as the ids are.
+            let request = (false, flow.key);
+            while single.next_if(|id| *id < request).is_some() {}
+            single.next_if_eq(&request)
+        });
+        if let Some(request) = request {
             own.add(request, &flow, parts);
         }
         Ok(())
     })?;
-    Ok(link(requests, &roots, own))
+    Ok(link(requests, &ids, own))
 }
 
 /// Returns the keys of flows that are drawn for a shorter form of an id or for a client's id, if no event has that form or id.
@@ -63,6 +70,9 @@ fn flow_keys(requests: &RequestMap, flows: &Sorted<ProgramFlow>) -> io::Result<H
     let clients = requests.clients().map(|alias| &alias.client);
     let others = forms.chain(clients).copied();
     let mut others: Vec<u64> = others.filter(|key| !requests.has(*key)).collect();
+    if others.is_empty() {
+        return Ok(drawn);
+    }
     others.par_sort_unstable();
     flows.each(|flow| {
         if others.binary_search(&flow.key).is_ok() {
@@ -149,23 +159,28 @@ impl OwnFlows {
     }
 }
 
-/// Makes the links.
-fn link(requests: RequestMap, roots: &HashedMap<u64>, own: OwnFlows) -> LinkTable {
+/// Returns the ids in the order in which their requests are numbered, with their slots.
+fn ordered(requests: &RequestMap, roots: &HashedMap<u64>) -> Vec<(Order, u32)> {
     let ordered = |(key, slot)| match roots.get(&key) {
         Some(root) => ((true, *root), slot),
         None => ((false, key), slot),
     };
-    let mut ids: Vec<(Order, u32)> = requests.keys().map(ordered).collect();
+    let mut ids: Vec<_> = requests.keys().map(ordered).collect();
     ids.par_sort_unstable();
+    ids
+}
+
+/// Makes the links.
+fn link(requests: RequestMap, ids: &[(Order, u32)], own: OwnFlows) -> LinkTable {
     let mut flows = own.by_request;
     flows
         .par_sort_unstable_by_key(|(request, flow)| (*request, flow.start_ns, flow.id, flow.style));
     let mut flows = flows.into_iter().peekable();
     let mut table = LinkTable {
         threads: own.threads,
+        link_of_slot: vec![NONE; requests.slots()],
         ..LinkTable::default()
     };
-    let mut link_of_slot = vec![NONE; requests.slots()];
     for ids in ids.chunk_by(|one, next| one.0 == next.0) {
         let request = ids[0].0;
         while flows.next_if(|flow| flow.0 < request).is_some() {}
@@ -175,14 +190,9 @@ fn link(requests: RequestMap, roots: &HashedMap<u64>, own: OwnFlows) -> LinkTabl
         let number = u32::try_from(table.links.len()).unwrap_or(NONE);
         if table.add(&reach, first.map(|(_, flow)| flow)) {
             ids.iter()
-                .for_each(|id| link_of_slot[id.1 as usize] = number);
+                .for_each(|id| table.link_of_slot[id.1 as usize] = number);
         }
     }
-    drop(ids);
-    table.by_key = requests.into_slots();
-    table.by_key.retain(|_, slot| {
-        *slot = link_of_slot[*slot as usize];
-        *slot != NONE
-    });
+    table.slots = requests.into_slots();
     table
 }

@@ -38,8 +38,10 @@ pub(super) struct OwnFlow {
 /// The links of all ids, and the known facts about the flows that the program draws.
 #[derive(Default)]
 pub(super) struct LinkTable {
-    /// The position of the link of each id.
-    pub(super) by_key: HashedMap<u32>,
+    /// The slot of each id.
+    pub(super) slots: HashedMap<u32>,
+    /// The position of the link of each slot. It is the last `u32` if there is no link.
+    pub(super) link_of_slot: Vec<u32>,
     pub(super) links: Vec<Link>,
     /// Number of links of requests without a flow of the program.
     pub(super) requests: u64,
@@ -121,7 +123,12 @@ impl LinkTable {
     /// Returns the link of an id, if it has one.
     #[inline]
     pub(super) fn find(&self, key: u64) -> Option<&Link> {
-        let position = self.by_key.get(&key)?;
+        self.link_at(*self.slots.get(&key)?)
+    }
+
+    /// Returns the link of the id in a slot, if it has one.
+    pub(super) fn link_at(&self, slot: u32) -> Option<&Link> {
+        let position = self.link_of_slot.get(slot as usize)?;
         self.links.get(*position as usize)
     }
 

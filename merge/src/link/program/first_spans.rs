@@ -130,13 +130,13 @@ pub(crate) struct FirstSpanLinks {
 impl FirstSpanLinks {
     /// Looks all links up at once, so that the waits for memory overlap.
     pub(crate) fn find(spans: &[FirstSpan], table: &LinkTable) -> FirstSpanLinks {
-        let positions = spans.iter().map(|[_, request]| table.by_key.get(request));
-        let positions: Vec<_> = positions.map(Option::<&u32>::copied).collect();
-        let link = |([place, _], position): (&FirstSpan, Option<u32>)| {
-            let link = table.links.get(position? as usize)?;
+        let slots = spans.iter().map(|[_, request]| table.slots.get(request));
+        let slots: Vec<_> = slots.map(Option::<&u32>::copied).collect();
+        let link = |([place, _], slot): (&FirstSpan, Option<u32>)| {
+            let link = table.link_at(slot?)?;
             link.own.is_some().then_some((*place, *link))
         };
-        let found = spans.iter().zip(positions);
+        let found = spans.iter().zip(slots);
         FirstSpanLinks {
             links: found.filter_map(link).collect(),
             at: 0,
@@ -228,7 +228,8 @@ mod tests {
             }),
         };
         LinkTable {
-            by_key: (1..=3).zip(0..).collect(),
+            slots: (1..=3).zip(0..).collect(),
+            link_of_slot: vec![0, 1, 2],
             links: (1..=3).map(link).collect(),
             ..LinkTable::default()
         }
