@@ -50,23 +50,6 @@ pub fn begins_with(bytes: &[u8], text: &[u8]) -> bool {
     pairs.all(|(one, other)| one == other) && begin.last_chunk() == Some(last)
 }
 
-/// How many bytes two texts have in common at their begin.
-#[inline(always)]
-pub fn same_len(one: &[u8], other: &[u8]) -> usize {
-    let most = one.len().min(other.len());
-    let (chunks, others) = (one.as_chunks::<16>().0, other.as_chunks::<16>().0);
-    let mut at = 0;
-    for (chunk, other) in chunks.iter().zip(others) {
-        let differ = u128::from_le_bytes(*chunk) ^ u128::from_le_bytes(*other);
-        if differ != 0 {
-            return at + (differ.trailing_zeros() / 8) as usize;
-        }
-        at += 16;
-    }
-    let pairs = one[at..most].iter().zip(&other[at..most]);
-    at + pairs.take_while(|(one, other)| one == other).count()
-}
-
 /// How many bytes stand before the first quote, backslash or control character; 16 if there is none.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
@@ -203,14 +186,10 @@ mod tests {
         for len in 0..70 {
             assert!(begins_with(&text, &text[..len]));
             assert!(!begins_with(&text[..len], &text[..=len]));
-            assert_eq!(same_len(&text, &text[..len]), len);
-            assert_eq!(same_len(&text[..len], &text), len);
             for at in 0..len {
                 let mut other = text.clone();
                 other[at] = 99;
                 assert!(!begins_with(&other, &text[..len]), "{at} of {len}");
-                assert_eq!(same_len(&text[..len], &other), at);
-                assert_eq!(same_len(&other, &text[..len]), at);
             }
         }
     }

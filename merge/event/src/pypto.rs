@@ -3,12 +3,10 @@
 //! In: a line that is known to be UTF-8. Out: the event that the general scanner would find, in less than half of its time. At the first byte that is not as
 //! expected it gives nothing, which says nothing about the line.
 
-mod end;
 mod heads;
 
 pub(crate) use heads::{Heads, parse_first, parse_first_front};
 
-use end::End;
 use heads::{Head, Ids};
 use sa_format::Phase;
 
@@ -78,7 +76,7 @@ fn parse_head(line: &[u8]) -> Option<Head<'_>> {
         name,
         cat,
         ids: Ids::default(),
-        end: End::default(),
+        end: b"",
     })
 }
 
@@ -139,7 +137,7 @@ fn parse_ids(text: &[u8]) -> Option<Ids<'_>> {
 
 /// Parses what comes after the `tid`; tells where the args are.
 #[inline(always)]
-fn parse_end<const SPACED: bool>(scanner: &mut Scanner<'_, SPACED>) -> Option<Span> {
+fn parse_end(scanner: &mut Scanner<'_>) -> Option<Span> {
     let mut args = Span::default();
     if scanner.literal(ARGS).is_some() {
         let start = scanner.at;
@@ -150,7 +148,7 @@ fn parse_end<const SPACED: bool>(scanner: &mut Scanner<'_, SPACED>) -> Option<Sp
     Some(args)
 }
 
-impl<const SPACED: bool> Scanner<'_, SPACED> {
+impl Scanner<'_> {
     #[inline(always)]
     fn since(&self, start: usize) -> Span {
         Span {

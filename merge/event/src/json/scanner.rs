@@ -15,8 +15,8 @@ pub(crate) fn odd_number_len(text: &[u8]) -> Option<usize> {
     odd.find(|number| text.starts_with(number)).map(<[u8]>::len)
 }
 
-/// A place in a line. Without `SPACED` white space between tokens is none that it moves over: it never leaves the line it is in.
-pub struct Scanner<'a, const SPACED: bool = true> {
+/// A place in a line.
+pub struct Scanner<'a> {
     /// The text.
     pub bytes: &'a [u8],
     /// How far it is.
@@ -52,20 +52,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-impl<'a> Scanner<'a, false> {
-    #[inline(always)]
-    pub(crate) fn compact(bytes: &'a [u8], at: usize) -> Self {
-        Scanner {
-            bytes,
-            at,
-            lenient: false,
-            odd_numbers: false,
-            odd_escapes: false,
-        }
-    }
-}
-
-impl<const SPACED: bool> Scanner<'_, SPACED> {
+impl Scanner<'_> {
     /// The next byte; 0 at the end.
     #[inline(always)]
     pub fn peek(&self) -> u8 {
@@ -75,7 +62,7 @@ impl<const SPACED: bool> Scanner<'_, SPACED> {
     /// Moves over white space.
     #[inline(always)]
     pub fn space(&mut self) {
-        while SPACED && matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n') {
+        while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n') {
             self.at += 1;
         }
     }

@@ -3,10 +3,10 @@
 //!
 //! What is kept of a text follows from its bytes alone, so the lines that came before make no difference to what is read.
 
-use super::end::End;
-use super::{has_good_args, parse_behind, parse_head};
+use super::{ARGS, has_good_args, parse_behind, parse_end, parse_head};
 use crate::event::Event;
-use crate::json::Span;
+use crate::json::{Scanner, Span};
+use memchr::memchr;
 use sa_format::{MAX_LINE_BYTES, Phase};
 use trace_base::swar::{begins_with, eight};
 
@@ -20,8 +20,8 @@ pub(super) struct Head<'a> {
     pub(super) cat: Span,
     /// What came after the times in the last line with this head.
     pub(super) ids: Ids<'a>,
-    /// What came after them.
-    pub(super) end: End<'a>,
+    /// What came after them, with the newline; empty before the first line.
+    pub(super) end: &'a [u8],
 }
 
 /// The ids of a line.
@@ -38,13 +38,27 @@ pub(super) struct Ids<'a> {
 pub(crate) fn parse_first<'a>(lines: &'a [u8], heads: &mut Heads<'a>) -> Option<Event<'a>> {
     let head = heads.of(lines)?;
     let (mut event, at) = parse_behind(lines, head)?;
-    if !begins_with(&lines[at..], head.end.text) || head.end.text.is_empty() {
-        head.end.read(&lines[at..])?;
+    if head.end.is_empty() || !begins_with(&lines[at..], head.end) {
+        head.end = read_end(&lines[at..])?;
     }
-    let end = at + head.end.text.len();
-    event.fields.args = head.end.args(at);
+    let end = at + head.end.len();
+    if head.end.len() > ARGS.len() {
+        event.fields.args = Span {
+            start: at + ARGS.len(),
+            end: end - "}\n".len(),
+        };
+    }
     event.line = &lines[..end - 1];
     (event.line.len() <= MAX_LINE_BYTES && has_good_args(&event)).then_some(event)
+}
+
+/// Reads what comes after the ids, up to the newline and with it.
+#[inline]
+fn read_end(rest: &[u8]) -> Option<&[u8]> {
+    let newline = memchr(b'\n', rest)?;
+    let mut scanner = Scanner::new(&rest[..newline], 0);
+    parse_end(&mut scanner)?;
+    (scanner.at == newline && !scanner.odd_escapes).then(|| &rest[..=newline])
 }
 
 /// Parses the front of the first of some lines, as [`parse_front`] does; whoever calls knows where the line ends.
