@@ -124,13 +124,13 @@ impl Event<'_> {
         if fields.odd_escapes && ends_in_backslash(text) {
             findings.add(Rule::BadEscape, self.offset);
         }
-        let pids = Members::of(text).filter(|(key, _)| key.of(text) == b"pid");
-        if fields.repeated && breaks_down(pids.map(|(_, value)| value.of(text))) {
+        let pids = Members::of(text).filter(|(key, _)| *key == b"pid");
+        if fields.repeated && breaks_down(pids.map(|(_, value)| value)) {
             findings.add(Rule::PidTwice, self.offset);
         }
         let name = fields.name.of(text);
         for (key, value) in Members::of(text) {
-            let rule = match fault(self.phase, name, key.of(text), value.of(text)) {
+            let rule = match fault(self.phase, name, key, value) {
                 Some(Fault::Number | Fault::Endless) => Rule::BadNumber,
                 Some(Fault::Time) => Rule::BadTime,
                 Some(Fault::NegativeTime) => Rule::NegativeTime,

@@ -4,7 +4,7 @@
 //! are. Texts and combinations of values become hashes of 64 bits.
 
 use trace_base::number::unquoted;
-use trace_event::json::{Fields, Members, Span};
+use trace_event::json::{Fields, last_member};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Kind of a row, so that rows of different kinds have different keys.
@@ -96,11 +96,7 @@ fn value(member: &[u8]) -> &[u8] {
 
 /// Returns the last value of `key` in an object, or an empty text.
 pub(crate) fn member<'a>(object: &'a [u8], key: &[u8]) -> &'a [u8] {
-    let values = Members::of(object).filter(|(name, _)| name.of(object) == key);
-    values
-        .last()
-        .map_or(Span::default(), |(_, value)| value)
-        .of(object)
+    last_member(object, key).unwrap_or_default()
 }
 
 fn key(kind: RowKind, [one, two, three]: [u64; 3]) -> u64 {

@@ -1,7 +1,7 @@
 //! Lines in the key order that FORMAT.md fixes: only their front is read, for the checksum of their block vouches for the rest.
 
 use crate::counter;
-use crate::json::{Fields, Span};
+use crate::json::{Fields, Scanner, Span};
 use crate::line::{Event, parse};
 use sa_format::Phase;
 use trace_base::number::three_decimals;
@@ -12,31 +12,21 @@ const NAME: &[u8] = br#","name":""#;
 /// Reads the front of a line in canonical order; `None` if it is in any other form, which says nothing about the line.
 #[inline]
 pub fn parse_canonical(line: &[u8]) -> Option<Event<'_>> {
-    let mut front = FrontReader { line, at: 0 };
-    front.literal(br#"{"ph":""#)?;
-    let phase = Phase::from_byte(*line.get(front.at)?)?;
-    front.at += 1;
-    front.literal(br#"","pid":"#)?;
-    let (pid, pid_span) = front.number()?;
+    let mut front = Scanner::new(line, 0);
+    front.literal(br#"{"ph":"#)?;
+    let (byte, ph) = front.letter()?;
+    let phase = Phase::from_byte(byte)?;
+    front.literal(br#","pid":"#)?;
+    let (pid, pid_span) = front.whole()?;
     front.literal(br#","tid":"#)?;
-    let (tid, tid_span) = front.number()?;
-    let ph = Span { start: 6, end: 9 };
+    let (tid, tid_span) = front.whole()?;
     let fields = Fields {
         ph,
         pid: pid_span,
         tid: tid_span,
         ..Fields::default()
     };
-    let mut event = Event {
-        line,
-        phase,
-        pid,
-        tid,
-        ts_ns: 0,
-        dur_ns: 0,
-        fields,
-        rounds_dur: false,
-    };
+    let mut event = Event::untimed(line, phase, (pid, tid), fields);
     if phase == Phase::Metadata {
         front.name(&mut event.fields)?;
         if !event.name().starts_with(b"sa_") {
@@ -57,12 +47,6 @@ fn named_by_program(line: &[u8]) -> Option<Event<'_>> {
     (!event.fields.is_mended() && !event.fields.repeated).then_some(event)
 }
 
-/// Reads literals and values off the front of a canonical line.
-struct FrontReader<'a> {
-    line: &'a [u8],
-    at: usize,
-}
-
 /// Whether the name follows, perhaps behind the thread's CPU time: these are all members that stand between the duration and the name.
 #[inline(always)]
 pub(crate) fn is_named(rest: &[u8]) -> bool {
@@ -81,47 +65,13 @@ fn is_named_behind_cpu_time(mut rest: &[u8]) -> bool {
     rest.starts_with(NAME)
 }
 
-impl FrontReader<'_> {
-    #[inline(always)]
-    fn literal(&mut self, text: &[u8]) -> Option<()> {
-        self.line
-            .get(self.at..)?
-            .starts_with(text)
-            .then(|| self.at += text.len())
-    }
-
-    #[inline(always)]
-    fn number(&mut self) -> Option<(i64, Span)> {
-        let start = self.at;
-        let mut value = 0i64;
-        while let Some(byte) = self.line.get(self.at).filter(|byte| byte.is_ascii_digit()) {
-            if self.at - start == 18 {
-                return None;
-            }
-            value = value * 10 + i64::from(byte - b'0');
-            self.at += 1;
-        }
-        (self.at > start).then_some((
-            value,
-            Span {
-                start,
-                end: self.at,
-            },
-        ))
-    }
-
+impl Scanner<'_> {
     #[inline(always)]
     fn micros(&mut self) -> Option<(i64, Span)> {
-        let (ns, len) = three_decimals(self.line.get(self.at..)?)?;
         let start = self.at;
+        let (ns, len) = three_decimals(self.bytes.get(start..)?)?;
         self.at += len;
-        Some((
-            ns,
-            Span {
-                start,
-                end: self.at,
-            },
-        ))
+        Some((ns, self.since(start)))
     }
 
     /// What follows `ts`, as far as the phase needs it.
@@ -131,14 +81,13 @@ impl FrontReader<'_> {
             Phase::Complete => {
                 self.literal(br#","dur":"#)?;
                 (event.dur_ns, event.fields.dur) = self.micros()?;
-                is_named(&self.line[self.at..]).then_some(())?;
+                is_named(&self.bytes[self.at..]).then_some(())?;
             }
             Phase::Begin => {}
-            Phase::Counter if counter::ends_drawn(self.line) => {}
+            Phase::Counter if counter::ends_drawn(self.bytes) => {}
             Phase::Instant => {
-                self.literal(br#","s":""#)?;
-                self.at += 1;
-                self.literal(b"\"")?;
+                self.literal(br#","s":"#)?;
+                self.letter()?;
                 self.name(&mut event.fields)?;
             }
             Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => {
@@ -153,16 +102,11 @@ impl FrontReader<'_> {
         self.literal(br#","name":"#)?;
         let start = self.at;
         self.literal(b"\"")?;
-        let inside = &self.line[self.at..];
+        let inside = &self.bytes[self.at..];
         let end = memchr::memchr2(b'"', b'\\', inside)?;
+        // An escaped name is none of ours, and nobody else asks for it.
         if inside[end] == b'"' {
-            fields.name = Span {
-                start,
-                end: self.at + end + 1,
-            };
-        } else {
-            // An escaped name is none of ours, and nobody else asks for it.
-            fields.name = Span::default();
+            fields.name = Span::new(start, self.at + end + 1);
         }
         Some(())
     }
@@ -170,11 +114,11 @@ impl FrontReader<'_> {
     fn flow_id(&mut self) -> Option<Span> {
         let start = self.at + 1;
         self.literal(br#","id2":{""#)?;
-        let key = self.line.get(self.at..)?;
+        let key = self.bytes.get(self.at..)?;
         if !(key.starts_with(b"local\":") || key.starts_with(b"global\":")) {
             return None; // an arrow without an id, which viewers refuse
         }
-        let end = self.at + memchr::memchr(b'}', &self.line[self.at..])? + 1;
+        let end = self.at + memchr::memchr(b'}', &self.bytes[self.at..])? + 1;
         Some(Span { start, end })
     }
 }

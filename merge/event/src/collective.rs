@@ -71,7 +71,6 @@ impl Collective {
         }
         let (mut what, mut communicator) = (plain(without_numbers(name)), 0);
         for (key, value) in Members::of(args) {
-            let (key, value) = (key.of(args), value.of(args));
             if key == KIND_ARG {
                 what = plain(&String::from_utf8_lossy(value));
             } else if COMMUNICATOR_ARGS.contains(&key) {

@@ -9,7 +9,7 @@ pub(crate) fn is_drawn(args: &[u8]) -> bool {
     let mut count = 0_usize;
     let all = values.by_ref().all(|(_, value)| {
         count += 1;
-        is_counter_value(value.of(args))
+        is_counter_value(value)
     });
     all && count > 0 && values.is_at_end()
 }

@@ -39,6 +39,22 @@ pub struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
+    /// Returns an event of a process and thread, with the times of metadata.
+    #[inline(always)]
+    pub fn untimed(line: &'a [u8], phase: Phase, thread: (i64, i64), fields: Fields) -> Event<'a> {
+        let (pid, tid) = thread;
+        Event {
+            line,
+            phase,
+            pid,
+            tid,
+            ts_ns: 0,
+            dur_ns: 0,
+            fields,
+            rounds_dur: false,
+        }
+    }
+
     /// Tells whether this is metadata, which has no time.
     #[inline]
     pub fn is_metadata(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Flow and async ids: what the line says, and the one number that stands for it in the whole trace.
 
 use crate::event::Event;
-use crate::json::{Fields, Members, Span};
+use crate::json::{Fields, Span, last_member};
 use crate::member::is_id;
 use sa_format::Phase;
 use serde::Deserialize;
@@ -46,9 +46,7 @@ pub fn binds_to_next(event: &Event<'_>) -> bool {
     if event.phase != Phase::FlowEnd {
         return false;
     }
-    let is_point = |(key, _): &(Span, Span)| key.of(event.line) == b"bp";
-    let point = Members::of(event.line).filter(is_point).last();
-    point.is_none_or(|(_, value)| value.of(event.line) != br#""e""#)
+    last_member(event.line, b"bp") != Some(br#""e""#)
 }
 
 /// The id of an event in the trace and the member it stands in, `None` if it has none that can be read.

@@ -9,7 +9,7 @@ mod scanner;
 
 pub(crate) use escape::is_unreadable;
 pub use escape::{ends_in_backslash, readable};
-pub use members::Members;
+pub use members::{Members, last_member, object_of, put_member};
 pub(crate) use scanner::odd_number_len;
 pub use scanner::{MAX_DEPTH, Scanner};
 
@@ -26,6 +26,12 @@ pub struct Span {
 }
 
 impl Span {
+    /// Returns the bytes from `start` on and before `end`.
+    #[inline(always)]
+    pub const fn new(start: usize, end: usize) -> Span {
+        Span { start, end }
+    }
+
     /// Tells whether the member is there.
     #[inline]
     pub fn is_some(self) -> bool {
@@ -100,10 +106,9 @@ pub(crate) fn scan_front(line: &[u8]) -> Option<Fields> {
     scanner.space();
     while !fields.place_an_event(line) {
         scanner.member(&mut fields)?;
-        if scanner.peek() != b',' {
+        if scanner.expect(b',').is_none() {
             break;
         }
-        scanner.at += 1;
         scanner.space();
     }
     Some(fields)
@@ -157,42 +162,16 @@ pub fn scan_object_at_front(bytes: &[u8]) -> Result<(Fields, usize), usize> {
 impl Scanner<'_> {
     /// The top-level object, noting the fields.
     pub fn members(&mut self, fields: &mut Fields) -> Option<()> {
-        self.expect(b'{')?;
-        self.space();
-        if self.peek() == b'}' {
-            self.at += 1;
-            return Some(());
+        if self.peek() != b'{' {
+            return None;
         }
-        loop {
-            self.member(fields)?;
-            if self.peek() == b',' {
-                self.at += 1;
-                self.space();
-            } else {
-                return self.expect(b'}');
-            }
-        }
+        self.elements(1, b'}', |scanner| scanner.member(fields))
     }
 
     /// A key and its value, and the space after them.
     #[inline(always)]
     fn member(&mut self, fields: &mut Fields) -> Option<()> {
-        let key_start = self.at;
-        self.string()?;
-        let key_end = self.at;
-        self.space();
-        self.expect(b':')?;
-        self.space();
-        let start = self.at;
-        self.value(1)?;
-        let value = Span {
-            start,
-            end: self.at,
-        };
-        let key = Span {
-            start: key_start + 1,
-            end: key_end - 1,
-        };
+        let (key, value) = self.pair(1)?;
         note(fields, self.bytes, key, value);
         self.space();
         Some(())
@@ -202,10 +181,7 @@ impl Scanner<'_> {
 /// Notes the value of a member, if it is one that is looked at.
 #[inline(always)]
 fn note(fields: &mut Fields, bytes: &[u8], key: Span, value: Span) {
-    let from_key = Span {
-        start: key.start - 1,
-        end: value.end,
-    };
+    let from_key = Span::new(key.start - 1, value.end);
     let (field, span) = match key.of(bytes) {
         b"ph" => (&mut fields.ph, value),
         b"ts" => (&mut fields.ts, value),

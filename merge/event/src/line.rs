@@ -104,16 +104,7 @@ fn event_of_phase(line: &[u8], fields: Fields, phase: Phase) -> Option<Event<'_>
         b"" | b"null" => pid,
         text => id_number(text)?,
     };
-    let mut event = Event {
-        line,
-        phase,
-        pid,
-        tid,
-        ts_ns: 0,
-        dur_ns: 0,
-        fields,
-        rounds_dur: false,
-    };
+    let mut event = Event::untimed(line, phase, (pid, tid), fields);
     if phase != Phase::Metadata {
         read_times(&mut event)?;
     }

@@ -3,7 +3,7 @@
 //! In: a phase, a key and a value as they stand in the text. Out: what Perfetto's importer makes of it, if it does not take it. The merge's
 //! tests load every member with every odd value into that importer and so hold the table.
 
-use crate::json::{Members, Scanner, Span, is_unreadable};
+use crate::json::{Members, Scanner, is_unreadable};
 use memchr::memchr2;
 use sa_format::Phase;
 use std::ops::RangeInclusive;
@@ -128,16 +128,16 @@ pub(crate) fn is_name(name: &[u8]) -> bool {
 
 /// Whether the args hold a `name`, and each of them can be one: of two Perfetto minds either.
 pub(crate) fn names_something(args: &[u8]) -> bool {
-    let is_key = |(key, _): &(Span, Span)| key.of(args) == b"name";
-    let mut names = Members::of(args).filter(is_key).peekable();
-    let is_text =
-        |(_, value): (Span, Span)| matches!(value.of(args), [b'"', first, ..] if *first != b'"');
+    let mut names = Members::of(args)
+        .filter(|(key, _)| *key == b"name")
+        .peekable();
+    let is_text = |(_, value): (&[u8], &[u8])| matches!(value, [b'"', first, ..] if *first != b'"');
     names.peek().is_some() && names.all(is_text)
 }
 
 /// Whether a member of the object is a number that no double holds. Objects in it do not matter: they are not read at once.
 pub(crate) fn holds_infinite(object: &[u8]) -> bool {
-    may_be_infinite(object) && Members::of(object).any(|(_, value)| is_infinite(value.of(object)))
+    may_be_infinite(object) && Members::of(object).any(|(_, value)| is_infinite(value))
 }
 
 /// Whether a value is a time: a number, or a text that is one.

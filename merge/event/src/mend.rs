@@ -187,10 +187,7 @@ pub fn name_edits(line: &[u8], fields: &Fields, is_metadata: bool) -> Vec<(Range
         && args.name.is_some()
     {
         let start = fields.args.start;
-        edit(Span {
-            start: start + args.name.start,
-            end: start + args.name.end,
-        });
+        edit(Span::new(start + args.name.start, start + args.name.end));
     }
     edits
 }

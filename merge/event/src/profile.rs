@@ -4,7 +4,7 @@
 //! call frames and samples, and for each sample its distance from the previous one. Perfetto ignores their `ts` and adds up the distances from the start on,
 //! so a part of a profile is useless without the parts before it. It aborts the import if one of their members has an unexpected type.
 
-use crate::json::{Members, Span};
+use crate::json::last_member;
 use serde::Deserialize;
 use trace_base::number::{Micros, micros, write_micros};
 
@@ -82,39 +82,26 @@ pub(crate) fn is_drawn(id: &[u8], args: &[u8]) -> bool {
 
 /// Returns a line with its `startTime` or `endTime` moved by `moved_ns`, but not below 0.
 pub(crate) fn with_moved_time(line: &[u8], moved_ns: i64) -> Vec<u8> {
-    let whole = Span {
-        start: 0,
-        end: line.len(),
-    };
-    let data = member(line, whole, b"args").and_then(|args| member(line, args, b"data"));
+    let data = member(line, b"args").and_then(|args| member(args, b"data"));
     let found = data.and_then(|data| {
-        let start = member(line, data, b"startTime");
-        start.or_else(|| member(line, data, b"endTime"))
+        let start = member(data, b"startTime");
+        start.or_else(|| member(data, b"endTime"))
     });
-    let time_ns = found.and_then(|value| micros(value.of(line)).map(Micros::ns));
+    let time_ns = found.and_then(|value| micros(value).map(Micros::ns));
     let (Some(value), Some(time_ns)) = (found, time_ns) else {
         return line.to_vec();
     };
     let moved_ns = time_ns.saturating_add(moved_ns).max(0);
-    let mut out = line[..value.start].to_vec();
+    let start = value.as_ptr().addr() - line.as_ptr().addr();
+    let mut out = line[..start].to_vec();
     write_micros(moved_ns.unsigned_abs(), &mut out);
-    out.extend_from_slice(&line[value.end..]);
+    out.extend_from_slice(&line[start + value.len()..]);
     out
 }
 
-/// Returns the position of the value of an object's member.
-fn member(line: &[u8], object: Span, key: &[u8]) -> Option<Span> {
-    let text = object.of(line);
-    if !text.starts_with(b"{") {
-        return None;
-    }
-    let (_, value) = Members::of(text)
-        .filter(|(name, _)| name.of(text) == key)
-        .last()?;
-    Some(Span {
-        start: object.start + value.start,
-        end: object.start + value.end,
-    })
+/// Returns the value of the last member of this name, if the text is an object.
+fn member<'a>(object: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    last_member(object, name).filter(|_| object.starts_with(b"{"))
 }
 
 #[cfg(test)]

@@ -96,10 +96,7 @@ fn parse_behind<'a>(line: &'a [u8], head: &mut Head<'a>) -> Option<(Event<'a>, u
         head.ids = parse_ids(rest)?;
     }
     let Ids { pid, tid, .. } = head.ids;
-    let behind = |span: Span| Span {
-        start: at + span.start,
-        end: at + span.end,
-    };
+    let behind = |span: Span| Span::new(at + span.start, at + span.end);
     let fields = Fields {
         ph: head.ph,
         ts,
@@ -111,14 +108,9 @@ fn parse_behind<'a>(line: &'a [u8], head: &mut Head<'a>) -> Option<(Event<'a>, u
         ..Fields::default()
     };
     let event = Event {
-        line,
-        phase: head.phase,
-        pid: pid.0,
-        tid: tid.0,
         ts_ns: ts_us * 1000,
         dur_ns: dur_us * 1000,
-        fields,
-        rounds_dur: false,
+        ..Event::untimed(line, head.phase, (pid.0, tid.0), fields)
     };
     Some((event, fields.tid.end))
 }
@@ -150,14 +142,6 @@ fn parse_end(scanner: &mut Scanner<'_>) -> Option<Span> {
 
 impl Scanner<'_> {
     #[inline(always)]
-    fn since(&self, start: usize) -> Span {
-        Span {
-            start,
-            end: self.at,
-        }
-    }
-
-    #[inline(always)]
     fn text(&mut self) -> Option<Span> {
         let start = self.at;
         self.string()?;
@@ -166,7 +150,7 @@ impl Scanner<'_> {
 
     /// A string of one letter.
     #[inline(always)]
-    fn letter(&mut self) -> Option<(u8, Span)> {
+    pub(crate) fn letter(&mut self) -> Option<(u8, Span)> {
         let start = self.at;
         let [b'"', letter, b'"'] = *self.bytes.get(start..)?.first_chunk()? else {
             return None;
@@ -179,7 +163,7 @@ impl Scanner<'_> {
 
     /// A whole number. Long ones, and zeros before others, are left to the general scanner.
     #[inline(always)]
-    fn whole(&mut self) -> Option<(i64, Span)> {
+    pub(crate) fn whole(&mut self) -> Option<(i64, Span)> {
         let start = self.at;
         let (number, len) = digits(self.bytes, start)?;
         self.at += len;

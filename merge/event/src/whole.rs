@@ -3,7 +3,7 @@
 //! Viewers process ends before begins of the same time. So they would close another span with this end, and never close this span.
 
 use crate::event::Event;
-use crate::json::{Fields, Members, scan_object};
+use crate::json::{Fields, Members, object_of, put_member, scan_object};
 use crate::mend::mended_event;
 use sa_format::Phase;
 use serde_json::value::RawValue;
@@ -41,54 +41,35 @@ fn whole_line(text: &[u8], end_args: &[u8]) -> Vec<u8> {
     let mut out = vec![b'{'];
     let mut has_args = false;
     for (key, value) in Members::of(text) {
-        let (key, value) = (key.of(text), value.of(text));
         match key {
             b"ph" => {
-                put(&mut out, key, br#""X""#);
-                put(&mut out, b"dur", b"0");
+                put_member(&mut out, key, br#""X""#);
+                put_member(&mut out, b"dur", b"0");
             }
             b"dur" => {}
             b"args" => {
                 has_args = true;
-                put(&mut out, key, &joined(value, end_args));
+                put_member(&mut out, key, &joined(value, end_args));
             }
-            _ => put(&mut out, key, value),
+            _ => put_member(&mut out, key, value),
         }
     }
     if !has_args && has_members(end_args) {
-        put(&mut out, b"args", &joined(b"", end_args));
+        put_member(&mut out, b"args", &joined(b"", end_args));
     }
     out.push(b'}');
     out
 }
 
-/// Adds a member to an object that is not closed yet.
-fn put(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
-    if out.len() > 1 {
-        out.push(b',');
-    }
-    for part in [&b"\""[..], key, b"\":", value] {
-        out.extend_from_slice(part);
-    }
-}
-
 /// Returns the args of both halves. Of members with the same key only the end's are kept.
 fn joined<'a>(begin: &'a [u8], end: &[u8]) -> Cow<'a, [u8]> {
-    let of_end: HashSet<&[u8]> = Members::of(end).map(|(key, _)| key.of(end)).collect();
+    let of_end: HashSet<&[u8]> = Members::of(end).map(|(key, _)| key).collect();
     if of_end.is_empty() {
         return begin.into();
     }
-    let mut out = vec![b'{'];
-    for (key, value) in Members::of(begin) {
-        if !of_end.contains(key.of(begin)) {
-            put(&mut out, key.of(begin), value.of(begin));
-        }
-    }
-    for (key, value) in Members::of(end) {
-        put(&mut out, key.of(end), value.of(end));
-    }
-    out.push(b'}');
-    out.into()
+    let of_begin = Members::of(begin).filter(|(key, _)| !of_end.contains(key));
+    let all = of_begin.chain(Members::of(end));
+    object_of(all.map(|(key, value)| (key, value.into()))).into()
 }
 
 /// Returns true if args are an object that is not empty.

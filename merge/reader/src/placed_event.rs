@@ -2,7 +2,7 @@
 
 use crate::base::number::{Micros, micros};
 use crate::event::flow::{trace_bind_id, trace_id};
-use crate::event::json::{Members, Scanner, Span, scan_object};
+use crate::event::json::{Members, Scanner, Span, last_member, scan_object};
 use crate::event::mend::{mend_line, mended_event};
 use crate::event::{Event, What};
 use memchr::memmem::{self, Finder};
@@ -164,9 +164,8 @@ impl<'a> PlacedEvent<'a> {
         }
         let start = start.needle();
         let key = &start[2..start.len() - 2];
-        let has_key = |(found, _): &(Span, Span)| found.of(line) == key;
-        let found = Members::of(line).find(has_key);
-        found.map_or(&[], |(_, value)| value.of(line))
+        let found = Members::of(line).find(|(found, _)| *found == key);
+        found.map_or(&[], |(_, value)| value)
     }
 }
 
@@ -187,12 +186,7 @@ pub fn mended(event: &Event<'_>, tell: impl FnOnce(&Event<'_>)) {
 /// The value of an arg: the last one of that name, as viewers take it. A search costs less than a walk, and most events have no such arg.
 fn arg_in<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let at = memmem::find(args, name)?;
-    if let Some(value) = plain_arg(args, at, name) {
-        return Some(value);
-    }
-    let has_key = |(key, _): &(Span, Span)| key.of(args) == name;
-    let found = Members::of(args).filter(has_key).last();
-    found.map(|(_, value)| value.of(args))
+    plain_arg(args, at, name).or_else(|| last_member(args, name))
 }
 
 /// The value of the arg whose name begins at `at`, if that is plain to see: no object or list before it, no white space, and the name not again.

@@ -200,8 +200,8 @@ fn scope<'a>(event: &Event<'a>) -> &'a [u8] {
         }
     }
     let mut members = Members::of(line);
-    let scope = members.find(|(key, _)| key.of(line) == b"s");
-    scope.map_or(&[], |(_, value)| value.of(line))
+    let scope = members.find(|(key, _)| *key == b"s");
+    scope.map_or(&[], |(_, value)| value)
 }
 
 #[cfg(test)]

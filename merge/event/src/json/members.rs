@@ -1,7 +1,7 @@
 //! The members of an object, one after the other.
 
-use super::Span;
 use super::scanner::Scanner;
+use std::borrow::Cow;
 
 /// Goes over the members of an object: key, without its quotes, and value. It ends at what is not well formed.
 pub struct Members<'a> {
@@ -29,29 +29,46 @@ impl<'a> Members<'a> {
     }
 }
 
-impl Iterator for Members<'_> {
-    type Item = (Span, Span);
+impl<'a> Iterator for Members<'a> {
+    type Item = (&'a [u8], &'a [u8]);
 
     #[inline]
-    fn next(&mut self) -> Option<(Span, Span)> {
+    fn next(&mut self) -> Option<(&'a [u8], &'a [u8])> {
         let scanner = &mut self.scanner;
         scanner.space();
-        if scanner.peek() == b',' {
-            scanner.at += 1;
+        if scanner.expect(b',').is_some() {
             scanner.space();
         }
-        let start = scanner.at + 1;
-        scanner.string()?;
-        let end = scanner.at - 1;
-        let key = Span { start, end };
+        let (key, value) = scanner.pair(1)?;
         scanner.space();
-        scanner.expect(b':')?;
-        scanner.space();
-        let start = scanner.at;
-        scanner.value(1)?;
-        let end = scanner.at;
-        scanner.space();
-        Some((key, Span { start, end }))
+        Some((key.of(scanner.bytes), value.of(scanner.bytes)))
+    }
+}
+
+/// Returns the value of the last member of this name, as viewers take it.
+#[inline]
+pub fn last_member<'a>(object: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let named = Members::of(object).filter(|(key, _)| *key == name);
+    named.last().map(|(_, value)| value)
+}
+
+/// Returns an object of these members, whose keys are given without quotes.
+pub fn object_of<'a>(members: impl IntoIterator<Item = (&'a [u8], Cow<'a, [u8]>)>) -> Vec<u8> {
+    let mut out = vec![b'{'];
+    for (key, value) in members {
+        put_member(&mut out, key, &value);
+    }
+    out.push(b'}');
+    out
+}
+
+/// Appends a member to an object that is not closed yet.
+pub fn put_member(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
+    if out.len() > 1 {
+        out.push(b',');
+    }
+    for part in [&b"\""[..], key, b"\":", value] {
+        out.extend_from_slice(part);
     }
 }
 
@@ -79,7 +96,7 @@ mod tests {
         ];
         for (text, expected, is_whole) in table {
             let mut members = Members::of(text.as_bytes());
-            let words = |span: Span| std::str::from_utf8(span.of(text.as_bytes())).unwrap();
+            let words = |text| std::str::from_utf8(text).unwrap();
             let found: Vec<_> = members
                 .by_ref()
                 .map(|(key, value)| (words(key), words(value)))

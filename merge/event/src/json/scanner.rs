@@ -1,5 +1,6 @@
 //! RFC 8259, value by value: moves over what is well formed and stops at what is not.
 
+use super::Span;
 use super::escape::is_half;
 use trace_base::swar::{digits_len, eight, plain_len, sixteen};
 
@@ -100,52 +101,64 @@ impl Scanner<'_> {
     }
 
     fn object(&mut self, depth: u32) -> Option<()> {
-        self.open(depth)?;
-        if self.peek() == b'}' {
-            self.at += 1;
-            return Some(());
-        }
-        loop {
-            self.string()?;
-            self.space();
-            self.expect(b':')?;
-            self.space();
-            self.value(depth)?;
-            self.space();
-            if self.peek() == b',' {
-                self.at += 1;
-                self.space();
-            } else {
-                return self.expect(b'}');
-            }
-        }
+        self.elements(depth, b'}', |scanner| scanner.pair(depth).map(drop))
     }
 
     fn array(&mut self, depth: u32) -> Option<()> {
-        self.open(depth)?;
-        if self.peek() == b']' {
-            self.at += 1;
-            return Some(());
-        }
-        loop {
-            self.value(depth)?;
-            self.space();
-            if self.peek() == b',' {
-                self.at += 1;
-                self.space();
-            } else {
-                return self.expect(b']');
-            }
-        }
+        self.elements(depth, b']', |scanner| scanner.value(depth))
     }
 
-    fn open(&mut self, depth: u32) -> Option<()> {
+    /// An array or object from its opening bracket on, with `element` for each of its elements.
+    #[inline(always)]
+    pub(super) fn elements(
+        &mut self,
+        depth: u32,
+        end: u8,
+        mut element: impl FnMut(&mut Self) -> Option<()>,
+    ) -> Option<()> {
         if depth > MAX_DEPTH {
             return None;
         }
         self.at += 1;
         self.space();
+        if self.expect(end).is_some() {
+            return Some(());
+        }
+        loop {
+            element(self)?;
+            self.space();
+            if self.expect(b',').is_none() {
+                return self.expect(end);
+            }
+            self.space();
+        }
+    }
+
+    /// A key and its value, which is `depth` arrays and objects deep. Returns the key without its quotes.
+    #[inline(always)]
+    pub fn pair(&mut self, depth: u32) -> Option<(Span, Span)> {
+        let start = self.at + 1;
+        self.string()?;
+        let key = Span::new(start, self.at - 1);
+        self.colon()?;
+        let start = self.at;
+        self.value(depth)?;
+        Some((key, self.since(start)))
+    }
+
+    /// The colon of a member, and the space around it.
+    #[inline(always)]
+    pub fn colon(&mut self) -> Option<()> {
+        self.space();
+        self.expect(b':')?;
+        self.space();
         Some(())
+    }
+
+    /// Returns what it has moved over since it was at `start`.
+    #[inline(always)]
+    pub(crate) fn since(&self, start: usize) -> Span {
+        Span::new(start, self.at)
     }
 
     /// A string; nothing but the quotes, control characters and escapes matters.

@@ -1,7 +1,7 @@
 //! One event → its text without what viewers do not take.
 
 use super::{Repair, mended_with};
-use crate::json::{Members, Span};
+use crate::json::{Members, object_of};
 use crate::member::{Fault, brings_arrow, fault, is_counter_value, is_id, is_infinite, phase_of};
 use sa_format::Phase;
 use std::borrow::Cow;
@@ -26,16 +26,13 @@ pub fn mended_event(
         repairs.insert(repair);
     });
     let text = text.as_ref();
-    let members: Vec<(Span, Span)> = Members::of(text).collect();
-    let whole = Object::of(text, &members);
-    let kept = members
-        .iter()
+    let whole = Object::of(text);
+    let kept = Members::of(text)
         .enumerate()
         .filter_map(|(number, (key, value))| {
-            let (name, value) = (key.of(text), value.of(text));
-            let change = match whole.last.get(name) {
-                Some(last) if *last != number => Change::Drop(Repair::Key),
-                _ => whole.change(phase, name, value),
+            let change = match whole.last.get(key) {
+                Some((last, _)) if *last != number => Change::Drop(Repair::Key),
+                _ => whole.change(phase, key, value),
             };
             let (value, repair) = match change {
                 Change::Keep => (Some(Cow::Borrowed(value)), None),
@@ -43,29 +40,28 @@ pub fn mended_event(
                 Change::Drop(repair) => (None, Some(repair)),
             };
             repairs.extend(repair);
-            Some((*key, value?))
+            Some((key, value?))
         });
-    let out = object(text, kept);
+    let out = object_of(kept);
     (!repairs.is_empty()).then_some((out, repairs))
 }
 
 /// What the change of a member depends on.
 struct Object<'a> {
-    /// Where each key stands for the last time.
-    last: HashMap<&'a [u8], usize>,
+    /// Where each key stands for the last time, and its value there.
+    last: HashMap<&'a [u8], (usize, &'a [u8])>,
     name: &'a [u8],
     /// Whether it says where its arrow leads.
     has_direction: bool,
 }
 
 impl<'a> Object<'a> {
-    fn of(text: &'a [u8], members: &[(Span, Span)]) -> Object<'a> {
-        let keys = members.iter().map(|(key, _)| key.of(text)).zip(0..);
-        let last: HashMap<&[u8], usize> = keys.collect();
-        let value = |key: &[u8]| {
-            let number = last.get(key)?;
-            Some(members.get(*number)?.1.of(text))
-        };
+    fn of(text: &'a [u8]) -> Object<'a> {
+        let members = (0..).zip(Members::of(text));
+        let last: HashMap<_, _> = members
+            .map(|(number, (key, value))| (key, (number, value)))
+            .collect();
+        let value = |key: &[u8]| last.get(key).map(|(_, value)| *value);
         let is_true = |key: &[u8]| value(key) == Some(b"true");
         Object {
             name: value(b"name").unwrap_or_default(),
@@ -102,37 +98,23 @@ impl<'a> Object<'a> {
 
 /// The values of a counter that are drawn.
 fn counter(args: &[u8]) -> Change<'_> {
-    let is_good = |(_, value): &(Span, Span)| is_counter_value(value.of(args));
+    let is_good = |(_, value): &(&[u8], &[u8])| is_counter_value(value);
     if Members::of(args).all(|member| is_good(&member)) {
         return Change::Keep;
     }
     let values = Members::of(args).filter(is_good);
-    let values = values.map(|(key, value)| (key, Cow::Borrowed(value.of(args))));
-    Change::Replace(object(args, values).into(), Repair::Counter)
+    let values = values.map(|(key, value)| (key, value.into()));
+    Change::Replace(object_of(values).into(), Repair::Counter)
 }
 
 /// An object with null for each number that no double holds.
 fn finite(args: &[u8]) -> Vec<u8> {
-    let members = Members::of(args).map(|(key, value)| match value.of(args) {
-        value if is_infinite(value) => (key, Cow::Borrowed(&b"null"[..])),
-        value => (key, Cow::Borrowed(value)),
-    });
-    object(args, members)
-}
-
-/// An object of some members of another.
-fn object<'v>(of: &[u8], members: impl Iterator<Item = (Span, Cow<'v, [u8]>)>) -> Vec<u8> {
-    let mut out = vec![b'{'];
-    for (key, value) in members {
-        if out.len() > 1 {
-            out.push(b',');
-        }
-        out.extend_from_slice(&of[key.start - 1..=key.end]);
-        out.push(b':');
-        out.extend_from_slice(&value);
-    }
-    out.push(b'}');
-    out
+    object_of(
+        Members::of(args).map(|(key, value)| match is_infinite(value) {
+            true => (key, b"null"[..].into()),
+            false => (key, value.into()),
+        }),
+    )
 }
 
 #[cfg(test)]

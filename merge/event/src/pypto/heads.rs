@@ -43,10 +43,7 @@ pub(crate) fn parse_first<'a>(lines: &'a [u8], heads: &mut Heads<'a>) -> Option<
     }
     let end = at + head.end.len();
     if head.end.len() > ARGS.len() {
-        event.fields.args = Span {
-            start: at + ARGS.len(),
-            end: end - "}\n".len(),
-        };
+        event.fields.args = Span::new(at + ARGS.len(), end - "}\n".len());
     }
     event.line = &lines[..end - 1];
     (event.line.len() <= MAX_LINE_BYTES && has_good_args(&event)).then_some(event)

@@ -1,6 +1,6 @@
 //! The CPU times of another profiler's events. Node.js writes `"tts":0,"tdur":0` in every event because it measures none.
 
-use crate::event::json::{Members, Span};
+use crate::event::json::{Members, object_of};
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
@@ -24,8 +24,8 @@ impl CpuTimes {
         if *self == CpuTimes::Measured || !has_any(text) {
             return;
         }
-        for (_, value) in Members::of(text).filter(|(key, _)| is_cpu_time(key.of(text))) {
-            *self = match value.of(text) {
+        for (_, value) in Members::of(text).filter(|(key, _)| is_cpu_time(key)) {
+            *self = match value {
                 b"null" => continue,
                 value if value.iter().all(|byte| b"0.\"".contains(byte)) => CpuTimes::Zero,
                 _ => return *self = CpuTimes::Measured,
@@ -47,18 +47,8 @@ pub(super) fn without_cpu_times(text: &[u8]) -> Option<Vec<u8>> {
     if !has_any(text) {
         return None;
     }
-    let mut out = vec![b'{'];
-    let is_kept = |(key, _): &(Span, Span)| !is_cpu_time(key.of(text));
-    for (key, value) in Members::of(text).filter(is_kept) {
-        if out.len() > 1 {
-            out.push(b',');
-        }
-        out.extend_from_slice(&text[key.start - 1..=key.end]);
-        out.push(b':');
-        out.extend_from_slice(value.of(text));
-    }
-    out.push(b'}');
-    Some(out)
+    let kept = Members::of(text).filter(|(key, _)| !is_cpu_time(key));
+    Some(object_of(kept.map(|(key, value)| (key, value.into()))))
 }
 
 #[cfg(test)]

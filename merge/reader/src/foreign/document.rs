@@ -146,11 +146,7 @@ impl<'a> DocumentReader<'a, '_> {
                 EVENTS => return true,
                 _ => {}
             }
-            scanner.space();
-            let value = scanner.expect(b':').and_then(|()| {
-                scanner.space();
-                scanner.value(1)
-            });
+            let value = scanner.colon().and_then(|()| scanner.value(1));
             scanner.space();
             if value.is_none() || !matches!(scanner.peek(), b',' | b'}') {
                 // Some profilers write members that are not well formed before their events.
@@ -203,9 +199,7 @@ impl<'a> DocumentReader<'a, '_> {
         let start = scanner.at;
         scanner.string()?;
         let key = &self.bytes[start + 1..scanner.at - 1];
-        scanner.space();
-        scanner.expect(b':')?;
-        scanner.space();
+        scanner.colon()?;
         if key == EVENTS && scanner.expect(b'[').is_some() {
             self.at = scanner.at;
             return Some(true);
@@ -234,14 +228,7 @@ impl<'a> DocumentReader<'a, '_> {
     /// Whether the member at `start` is well formed as far as it is there.
     fn fails_at_end(&self, start: usize) -> bool {
         let mut scanner = self.scanner(start);
-        let mut read = || {
-            scanner.string()?;
-            scanner.space();
-            scanner.expect(b':')?;
-            scanner.space();
-            scanner.value(1)
-        };
-        read().is_none() && is_at_end(self.bytes, scanner.at)
+        scanner.pair(1).is_none() && is_at_end(self.bytes, scanner.at)
     }
 
     /// The events of a list, up to its end.

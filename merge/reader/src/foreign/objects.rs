@@ -97,10 +97,7 @@ fn key(scanner: &mut Scanner<'_>, open: &mut [OpenObject]) -> Option<()> {
         b"pid" => inner.has_pid = true,
         _ => {}
     }
-    scanner.space();
-    scanner.expect(b':')?;
-    scanner.space();
-    Some(())
+    scanner.colon()
 }
 
 fn end(open: &mut Vec<OpenObject>, found: &mut Objects) {

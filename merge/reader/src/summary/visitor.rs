@@ -32,20 +32,12 @@ impl<'a> CachedLine<'a> {
             dur_ns = timed.dur_ns()?;
         } else if self.phase.is_flow() {
             let (_, rest) = timed.flow_id()?;
-            fields.id2 = Span {
-                start: fields.ts.end + 1,
-                end: text.len() - rest.len(),
-            };
+            fields.id2 = Span::new(fields.ts.end + 1, text.len() - rest.len());
         }
         Some(Event {
-            line: text,
-            phase: self.phase,
-            pid: self.thread.0,
-            tid: self.thread.1,
             ts_ns: timed.ts_ns,
             dur_ns,
-            fields,
-            rounds_dur: false,
+            ..Event::untimed(text, self.phase, self.thread, fields)
         })
     }
 }

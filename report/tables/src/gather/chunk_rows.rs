@@ -11,7 +11,7 @@ use parquet::data_type::ByteArray;
 use sa_format::Phase;
 use std::sync::LazyLock;
 use trace_merge::events::{PlacedEvent, TraceThread};
-use trace_merge::json::{Members, Span};
+use trace_merge::json::{Members, last_member};
 use trace_store::hashed_map::HashedMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -211,8 +211,7 @@ impl ChunkRows {
         let id = counter_id(event.line());
         let item = self.item(context, event, Act::Instant);
         for (key, value) in Members::of(args) {
-            let (key, text) = (key.of(args), value.of(args));
-            let value = std::str::from_utf8(unquoted(text)).map(str::parse::<f64>);
+            let value = std::str::from_utf8(unquoted(value)).map(str::parse::<f64>);
             let Ok(Ok(value)) = value else { continue };
             if !value.is_finite() {
                 continue;
@@ -276,9 +275,7 @@ fn member(event: &PlacedEvent<'_>, key: &str, value: &Finder<'_>) -> bool {
     if value.find(line).is_none() {
         return false;
     }
-    let has_key = |(found, _): &(Span, Span)| found.of(line) == key.as_bytes();
-    let found = Members::of(line).filter(has_key).last();
-    found.is_some_and(|(_, found)| found.of(line) == value.needle())
+    last_member(line, key.as_bytes()) == Some(value.needle())
 }
 
 /// The id of a counter, which tells counters of one name apart.
@@ -286,9 +283,7 @@ fn counter_id(line: &[u8]) -> &[u8] {
     if ID.find(line).is_none() {
         return &[];
     }
-    let has_key = |(found, _): &(Span, Span)| found.of(line) == b"id";
-    let id = Members::of(line).filter(has_key).last();
-    id.map_or(&[], |(_, id)| unquoted(id.of(line)))
+    last_member(line, b"id").map_or(&[], unquoted)
 }
 
 fn unquoted(value: &[u8]) -> &[u8] {
