@@ -11,7 +11,7 @@ pub const VERSION: u32 = 1;
 pub const FRAGMENT_START: &[u8] = br#"{"ph":"M","pid":"#;
 
 /// The args of the `sa_fragment` record: which process and recorder wrote the fragment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FragmentHeader {
     /// Format version.
     pub version: u32,
@@ -95,10 +95,11 @@ impl FragmentHeader {
 }
 
 /// The place of a recorder's ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RingKind {
     /// A file next to the fragment, which survives a kill.
+    #[default]
     File,
     /// In anonymous memory: what was not flushed dies with the process.
     Heap,

@@ -131,25 +131,10 @@ fn start_ns(recording: &Recording) -> Option<i64> {
 pub(super) fn own(name: &str) -> FragmentHeader {
     FragmentHeader {
         version: VERSION,
-        nonce: String::new(),
-        segment: 0,
-        run: String::new(),
-        main: false,
         host: name.to_owned(),
         boot_id: format!("clock of {name}"),
-        pid_ns: 0,
-        time_ns: 0,
-        monotonic_offset_ns: 0,
-        pid: 0,
-        start_time: 0,
-        exe: String::new(),
-        script: None,
-        forked_from: None,
         ring: RingKind::Heap,
-        page_bytes: 0,
-        levels: None,
-        open_ns: None,
-        late_ns: None,
+        ..FragmentHeader::default()
     }
 }
 

@@ -3,17 +3,15 @@
 use super::clock::TimeOrigin;
 use super::lines::Lines;
 use super::members::DocumentMembers;
-use crate::base::access::Access;
-use crate::base::file_id::FileId;
+use crate::fragment::file::Fragment;
 use sa_format::FragmentHeader;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A trace that was read, before it is known where its times belong.
 pub(super) struct TraceDraft<'f> {
-    pub(super) path: PathBuf,
-    pub(super) access: Access,
-    pub(super) id: FileId,
+    /// The file, without what it holds.
+    pub(super) fragment: Fragment,
     pub(super) name: String,
     pub(super) bytes: u64,
     /// Its text's first bytes.

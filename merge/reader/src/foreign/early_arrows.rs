@@ -16,20 +16,22 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The start or end of a launch arrow, before its line is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The start or end of a launch arrow. Sorted, the start of an arrow comes before its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ArrowEnd {
     key: u64,
-    is_start: bool,
+    is_end: bool,
     ns: i64,
+    /// The offset of its phase in the file, once its line is written.
+    at: u64,
 }
 
 impl ArrowEnd {
     /// Returns the start or end that an event is, if it is one of a launch arrow.
     pub(super) fn of(event: &Event<'_>) -> Option<ArrowEnd> {
-        let is_start = match event.phase {
-            Phase::FlowStart => true,
-            Phase::FlowEnd => false,
+        let is_end = match event.phase {
+            Phase::FlowStart => false,
+            Phase::FlowEnd => true,
             _ => return None,
         };
         let [category, name] = [event.fields.cat, event.fields.name].map(|of| of.of(event.line));
@@ -40,22 +42,14 @@ impl ArrowEnd {
         let key = xxh3_64_with_seed(category, id);
         Some(ArrowEnd {
             key: xxh3_64_with_seed(name, key),
-            is_start,
+            is_end,
             ns: event.ts_ns,
+            at: 0,
         })
     }
 }
 
-/// The start or end of a launch arrow, and the offset of its phase in the file. Sorted, the start of an arrow comes before its ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct WrittenEnd {
-    key: u64,
-    is_end: bool,
-    ns: i64,
-    at: u64,
-}
-
-impl Record for WrittenEnd {
+impl Record for ArrowEnd {
     const BYTES: usize = 25;
 
     fn store(&self, out: &mut Vec<u8>) {
@@ -66,7 +60,7 @@ impl Record for WrittenEnd {
     }
 
     fn load(bytes: &[u8]) -> Self {
-        WrittenEnd {
+        ArrowEnd {
             key: long_at(bytes, 0),
             ns: long_at(bytes, 8).cast_signed(),
             at: long_at(bytes, 16),
@@ -77,7 +71,7 @@ impl Record for WrittenEnd {
 
 /// Collects launch arrows while lines are written.
 pub(super) struct EarlyArrows<'f> {
-    ends: Sorter<'f, WrittenEnd>,
+    ends: Sorter<'f, ArrowEnd>,
 }
 
 impl<'f> EarlyArrows<'f> {
@@ -92,11 +86,9 @@ impl<'f> EarlyArrows<'f> {
         let Some(fields) = scan_object(line.trim_ascii_end()) else {
             return Ok(());
         };
-        self.ends.push(WrittenEnd {
-            key: end.key,
-            is_end: !end.is_start,
-            ns: end.ns,
+        self.ends.push(ArrowEnd {
             at: at + fields.ph.start as u64 + 1,
+            ..end
         })
     }
 
@@ -120,17 +112,17 @@ impl<'f> EarlyArrows<'f> {
 /// A launch arrow while its ends are read.
 struct Arrow {
     /// The start, or the first end of an arrow without one.
-    start: WrittenEnd,
+    start: ArrowEnd,
     /// False if there is no start, or several: then it is unclear which ends belong together.
     is_one: bool,
     /// The first end before the start.
-    early: Option<WrittenEnd>,
+    early: Option<ArrowEnd>,
     /// The number of ends before the start.
     early_ends: u64,
 }
 
 impl Arrow {
-    fn of(start: WrittenEnd) -> Arrow {
+    fn of(start: ArrowEnd) -> Arrow {
         Arrow {
             start,
             is_one: !start.is_end,
@@ -140,7 +132,7 @@ impl Arrow {
     }
 
     /// Adds a start or end that comes later in the order.
-    fn add(&mut self, end: WrittenEnd) {
+    fn add(&mut self, end: ArrowEnd) {
         self.is_one &= end.is_end;
         if end.ns < self.start.ns {
             self.early.get_or_insert(end);

@@ -2,44 +2,29 @@
 
 use super::content_sum::ContentSum;
 use super::gzip::{is_gzip, unpack};
-use crate::base::access::Access;
-use crate::base::file_id::FileId;
-use crate::base::file_status::FileStatus;
-use crate::base::folder::Place;
 use crate::error::Error;
 use crate::fragment::file::{Content, Fragment, read_header};
-use crate::fragment::file_watch::FileWatch;
 use crate::fragment::input::{Input, Inputs, is_fragment};
 use crate::fragment::temp_folder::in_first;
 use std::path::PathBuf;
 
 /// A trace of another profiler, not yet read.
 pub struct TraceCandidate {
-    pub(super) path: PathBuf,
-    pub(super) access: Access,
-    pub(super) id: FileId,
+    /// The file, with what it holds unpacked.
+    pub(super) fragment: Fragment,
     /// Length of the file.
     pub(super) bytes: u64,
     pub(super) is_packed: bool,
-    /// What it holds, unpacked.
-    pub(super) content: Content,
     /// Where unpacking had to stop, and why.
     pub(super) failure: Option<(u64, String)>,
-    place: Place,
-    watch: FileWatch,
 }
 
 impl TraceCandidate {
     /// Returns true if another program changed the file since it was opened. Appending is not a change. `sum` is the hash of what was read: it is
     /// compared only if the file's size or times have changed.
     pub(super) fn has_changed(&self, sum: u64) -> bool {
-        if !self.content.is_watched() {
-            return false;
-        }
-        let status = self.place.status().ok();
-        let status = status.as_ref().map(FileStatus::of_stat);
-        let is_moved = self.watch.has_moved(status);
-        self.content.is_cut() || is_moved && ContentSum::of(&self.content) != sum
+        let content = &self.fragment.content;
+        self.fragment.may_have_changed() && (content.is_cut() || ContentSum::of(content) != sum)
     }
 }
 
@@ -65,10 +50,12 @@ pub fn find(inputs: &mut Inputs, folders: &[PathBuf]) -> Result<OtherInputs, Err
         }
         match candidate(&input, folders)? {
             None => inputs.files.push(input),
-            Some(candidate) => match fragment(candidate) {
-                Ok(fragment) => found.fragments.push(fragment),
-                Err(candidate) => found.candidates.push(*candidate),
-            },
+            Some(candidate)
+                if candidate.failure.is_none() && candidate.fragment.header.is_some() =>
+            {
+                found.fragments.push(candidate.fragment);
+            }
+            Some(candidate) => found.candidates.push(candidate),
         }
     }
     Ok(found)
@@ -84,57 +71,37 @@ fn is_foreign(input: &Input) -> bool {
 }
 
 fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<TraceCandidate>, Error> {
-    let open = || {
-        let file = input.place.open_regular(input.named).ok()?;
-        let metadata = file.metadata().ok()?;
-        let front = input.place.read_front(input.named).ok()?;
-        Some((file, metadata, is_gzip(&front)))
-    };
-    let Some((file, metadata, is_packed)) = open() else {
+    let Ok(mut fragment) = Fragment::open(input) else {
         return Ok(None);
     };
-    let (content, failure) = if is_packed {
+    fragment.access = fragment.access.masked();
+    let bytes = fragment.bytes();
+    let is_packed = is_gzip(fragment.content.bytes());
+    let mut failure = None;
+    if is_packed {
+        let Ok(file) = input.place.open_regular(input.named) else {
+            return Ok(None);
+        };
         let (_, unpacked) = in_first(folders, |folder| unpack(&file, folder))?;
-        (Content::open(unpacked.file), unpacked.failure)
-    } else {
-        (Content::of_others(file), None)
-    };
-    let Ok(content) = content else {
-        return Ok(None);
-    };
+        let Ok(content) = Content::open(unpacked.file) else {
+            return Ok(None);
+        };
+        failure = unpacked.failure;
+        fragment = Fragment::of(fragment.path, fragment.id, fragment.access, content);
+    }
     Ok(Some(TraceCandidate {
-        path: input.place.path().to_owned(),
-        access: Access::of(&metadata, input.place.folder().reach()).masked(),
-        id: FileId::of(&metadata),
-        bytes: metadata.len(),
+        fragment,
+        bytes,
         is_packed,
-        content,
         failure,
-        watch: FileWatch::of(&metadata),
-        place: input.place.clone(),
     }))
-}
-
-/// A fragment that was compressed whole; any other trace is given back.
-fn fragment(candidate: TraceCandidate) -> Result<Fragment, Box<TraceCandidate>> {
-    if candidate.failure.is_some() {
-        return Err(Box::new(candidate));
-    }
-    match read_header(candidate.content.bytes()) {
-        Some(header) => Ok(Fragment::of(
-            candidate.path,
-            candidate.id,
-            candidate.access,
-            candidate.content,
-            Some(header),
-        )),
-        None => Err(Box::new(candidate)),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::file_status::FileStatus;
+    use crate::base::folder::Place;
     use std::fs::File;
     use std::io::Write;
     use std::os::unix::fs::FileExt;
@@ -155,7 +122,7 @@ mod tests {
             ..Input::in_directory(Place::named(&path).unwrap())
         };
         let candidate = candidate(&input, &[]).unwrap().unwrap();
-        let sum = ContentSum::of(&candidate.content);
+        let sum = ContentSum::of(&candidate.fragment.content);
         assert!(!candidate.has_changed(sum));
         assert!(!candidate.has_changed(!sum), "it was not read again");
         let mut file = File::options().append(true).open(&path).unwrap();

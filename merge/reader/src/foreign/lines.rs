@@ -133,9 +133,13 @@ impl<'f> Lines<'f> {
 
     /// The input ends early. That is told once, where it was seen first.
     pub(super) fn torn(&mut self, at: usize) {
-        if !self.places.totals.contains_key(&Kind::TornTail) {
+        if !self.is_torn() {
             self.damage(at, Kind::TornTail);
         }
+    }
+
+    pub(super) fn is_torn(&self) -> bool {
+        self.places.totals.contains_key(&Kind::TornTail)
     }
 
     /// Takes a line that is made here.

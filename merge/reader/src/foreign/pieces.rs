@@ -47,21 +47,15 @@ pub(super) struct PiecePlace {
 /// Finds the place of each trace.
 pub(super) fn pieces(drafts: &[TraceDraft]) -> Vec<PiecePlace> {
     let piece = |draft| {
-        let TraceDraft {
-            path,
-            lines,
-            members,
-            origin,
-            ..
-        }: &TraceDraft = draft;
+        let draft: &TraceDraft = draft;
         TracePiece {
-            path,
-            pids: &lines.pids,
-            rank: members.rank,
-            origin,
-            time: lines.time.map(|(first_ns, end_ns)| PieceTime {
+            path: &draft.fragment.path,
+            pids: &draft.lines.pids,
+            rank: draft.members.rank,
+            origin: &draft.origin,
+            time: draft.lines.time.map(|(first_ns, end_ns)| PieceTime {
                 first_ns,
-                last_ns: lines.last_begin_ns,
+                last_ns: draft.lines.last_begin_ns,
                 end_ns,
             }),
         }
@@ -122,25 +116,20 @@ fn places(all: &[TracePiece<'_>]) -> Vec<PiecePlace> {
 
 /// Returns the traces that may continue others, each with those others: all that says so but the times.
 fn candidates(all: &[TracePiece<'_>]) -> BTreeMap<usize, Vec<usize>> {
-    let mut by_place: HashMap<PieceName, Vec<usize>> = HashMap::new();
-    let names: Vec<Vec<(PieceName, u64)>> = all.iter().map(|piece| names(piece.path)).collect();
+    let mut by_name: HashMap<PieceName, Vec<usize>> = HashMap::new();
+    let names: Vec<Vec<PieceName>> = all.iter().map(|piece| names(piece.path)).collect();
     for (number, names) in names.iter().enumerate() {
-        for (name, nth) in names {
-            let name = PieceName {
-                nth: Some(*nth),
-                ..name.clone()
-            };
-            by_place.entry(name).or_default().push(number);
+        for name in names {
+            by_name.entry(name.clone()).or_default().push(number);
         }
     }
     let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (number, names) in names.iter().enumerate() {
-        for (name, nth) in names {
-            let name = PieceName {
-                nth: nth.checked_sub(1),
-                ..name.clone()
+    for (number, names) in names.into_iter().enumerate() {
+        for name in names {
+            let Some(nth) = name.nth.checked_sub(1) else {
+                continue;
             };
-            let before = name.nth.and_then(|_| by_place.get(&name));
+            let before = by_name.get(&PieceName { nth, ..name });
             let before = before.into_iter().flatten().copied();
             let before = before.filter(|before| all[number].may_continue(&all[*before]));
             let before: Vec<usize> = before.collect();
@@ -160,11 +149,12 @@ struct PieceName {
     runs: Vec<String>,
     /// Which of the runs is the number of the piece.
     at: usize,
-    nth: Option<u64>,
+    /// That number.
+    nth: u64,
 }
 
-/// Returns what a file may be called as a piece, and which piece it is then.
-fn names(path: &Path) -> Vec<(PieceName, u64)> {
+/// Returns what a file may be called as a piece.
+fn names(path: &Path) -> Vec<PieceName> {
     const LONG: usize = 8;
     let mut runs = runs(path);
     let is_number = |run: &str| run.starts_with(|letter: char| letter.is_ascii_digit());
@@ -185,15 +175,12 @@ fn names(path: &Path) -> Vec<(PieceName, u64)> {
         let mut runs = runs.clone();
         runs[at].clear();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Some((
-            PieceName {
-                folder,
-                runs,
-                at,
-                nth: None,
-            },
+        Some(PieceName {
+            folder,
+            runs,
+            at,
             nth,
-        ))
+        })
     };
     places.into_iter().filter_map(name).collect()
 }

@@ -89,9 +89,9 @@ fn of(draft: &TraceDraft<'_>, offsets: &[Offset]) -> Option<i64> {
 fn is_of(offset: &Offset, draft: &TraceDraft<'_>) -> bool {
     let is_same_file = || {
         let metadata = fs::metadata(&offset.path);
-        metadata.is_ok_and(|metadata| FileId::of(&metadata) == draft.id)
+        metadata.is_ok_and(|metadata| FileId::of(&metadata) == draft.fragment.id)
     };
-    offset.path == draft.path || is_same_file()
+    offset.path == draft.fragment.path || is_same_file()
 }
 
 fn one(
@@ -157,7 +157,7 @@ fn refusal(
     first_ns: i64,
     axis: &ReferenceClock,
 ) -> Error {
-    let path = draft.path.display();
+    let path = draft.fragment.path.display();
     let found = match origin {
         TimeOrigin::Unknown(found) => found.clone(),
         TimeOrigin::Wall(_, by) => format!(
@@ -165,12 +165,7 @@ fn refusal(
         ),
         TimeOrigin::Host(_) => String::new(),
     };
-    let torn = match draft
-        .lines
-        .places
-        .totals
-        .contains_key(&crate::event::damage::Kind::TornTail)
-    {
+    let torn = match draft.lines.is_torn() {
         true => " (the trace is cut off, and what it counts from may have stood behind)",
         false => "",
     };

@@ -16,7 +16,6 @@ use super::strace::StraceLog;
 use super::{join, strace};
 use crate::error::Error;
 use crate::fragment::file::{Content, Fragment};
-use crate::fragment::file_watch::FileWatch;
 use crate::fragment::foreign_trace::{Distinction, FRONT_BYTES, ForeignTrace};
 use crate::fragment::recording::Recording;
 use crate::fragment::temp_folder::in_first;
@@ -68,18 +67,15 @@ pub fn read(
     recordings: &[Recording],
     how: &ForeignOptions<'_>,
 ) -> Result<ForeignTraces, Error> {
-    let paths = candidates.iter().map(|candidate| candidate.path.as_path());
+    let paths = candidates.iter().map(|one| one.fragment.path.as_path());
     let names = file_names(&paths.collect::<Vec<_>>());
     let (mut traces, mut drafts) = (ForeignTraces::default(), Vec::new());
-    for (candidate, name) in candidates.into_iter().zip(names) {
-        traces.bad_gzip.extend(bad_gzip(&candidate));
-        drafts.push(draft(
-            candidate,
-            name,
-            recordings,
-            how.folders,
-            how.keeps_times,
-        )?);
+    for (mut candidate, name) in candidates.into_iter().zip(names) {
+        if let Some((offset, why)) = candidate.failure.take() {
+            let path = candidate.fragment.path.clone();
+            traces.bad_gzip.push(BadGzip { path, offset, why });
+        }
+        drafts.push(draft(candidate, name, recordings, how)?);
     }
     let pieces = pieces(&drafts);
     let reference = ReferenceClock::of(recordings);
@@ -89,7 +85,7 @@ pub fn read(
     for (number, ((draft, placed), piece)) in all.enumerate() {
         let folder = draft.folder.clone();
         if draft.has_changed {
-            traces.changed.push(draft.path.clone());
+            traces.changed.push(draft.fragment.path.clone());
         }
         let finished = finish(draft, placed, &whole[piece.first]);
         let (recording, mut report) =
@@ -103,32 +99,26 @@ pub fn read(
     Ok(traces)
 }
 
-fn bad_gzip(candidate: &TraceCandidate) -> Option<BadGzip> {
-    let (offset, why) = candidate.failure.clone()?;
-    let path = candidate.path.clone();
-    Some(BadGzip { path, offset, why })
-}
-
 /// Reads one trace into a temporary file, in the first folder that takes it.
 fn draft<'f>(
-    candidate: TraceCandidate,
+    mut candidate: TraceCandidate,
     name: String,
     recordings: &[Recording],
-    folders: &'f [PathBuf],
-    keeps_times: bool,
+    how: &ForeignOptions<'f>,
 ) -> Result<TraceDraft<'f>, Error> {
-    let is_log = strace::is_log(candidate.content.bytes());
+    let content = &candidate.fragment.content;
+    let is_log = strace::is_log(content.bytes());
     // If it is read again, it must still be what was read first.
     let first_sum = Cell::new(None);
-    let (folder, (lines, read)) = in_first(folders, |folder| {
+    let (folder, (lines, read)) = in_first(how.folders, |folder| {
         let read_in = |first| {
             let mut lines = Lines::new(folder, first)?;
-            let (read, sum) = read_content(&candidate.content, is_log, &mut lines)?;
+            let (read, sum) = read_content(content, is_log, &mut lines)?;
             first_sum.set(first_sum.get().or(Some(sum)));
             Ok((lines, read))
         };
         let (mut lines, read) = read_in(FirstReading::default())?;
-        match lines.first_reading(keeps_times) {
+        match lines.first_reading(how.keeps_times) {
             first if first == FirstReading::default() => Ok((lines, read)),
             first => read_in(first),
         }
@@ -136,8 +126,9 @@ fn draft<'f>(
     let has_changed = first_sum
         .get()
         .is_some_and(|sum| candidate.has_changed(sum));
-    let text = candidate.content.bytes();
+    let text = content.bytes();
     let front = text[..text.len().min(FRONT_BYTES)].to_vec();
+    candidate.fragment.content = Content::Owned(Vec::new()); // what was unpacked takes no more room
     let (form, members, log) = match read {
         TraceContents::Document(read) => (read.form.name(), read.members, None),
         TraceContents::Log(log) => ("log", DocumentMembers::of("simpler"), Some(log)),
@@ -147,9 +138,7 @@ fn draft<'f>(
         None => (BTreeMap::new(), TimeOrigin::of(&members, lines.time)),
     };
     Ok(TraceDraft {
-        path: candidate.path,
-        access: candidate.access,
-        id: candidate.id,
+        fragment: candidate.fragment,
         name,
         bytes: candidate.bytes,
         front,
@@ -199,12 +188,12 @@ fn whole_traces(drafts: &[TraceDraft<'_>], pieces: &[PiecePlace]) -> Vec<WholeTr
     let firsts = || (0..drafts.len()).filter(|number| pieces[*number].first == *number);
     let ranks = firsts().map(|number| {
         let draft = &drafts[number];
-        (draft.path.as_path(), draft.members.rank)
+        (draft.fragment.path.as_path(), draft.members.rank)
     });
     let mut distinctions = distinctions(&ranks.collect::<Vec<_>>());
     let whole = |number: usize| WholeTrace {
         number,
-        path: drafts[number].path.clone(),
+        path: drafts[number].fragment.path.clone(),
         name: drafts[number].name.clone(),
         distinction: firsts()
             .position(|first| first == number)
@@ -243,7 +232,7 @@ fn finish(
     };
     let (file, early_arrows) = lines.finish()?;
     let report = ForeignReport {
-        path: draft.path.clone(),
+        path: draft.fragment.path.clone(),
         form: draft.form,
         packed: draft.is_packed,
         tool: draft.members.tool,
@@ -256,16 +245,9 @@ fn finish(
         continues: None,
         doubt: None,
     };
-    let fragment = Fragment {
-        path: draft.path,
-        folder: None,
-        access: draft.access,
-        id: draft.id,
-        content: Content::open(file)?,
-        header: None,
-        removal: None,
-        begin: None,
-        watch: FileWatch::default(),
-    };
+    let Fragment {
+        path, id, access, ..
+    } = draft.fragment;
+    let fragment = Fragment::of(path, id, access, Content::open(file)?);
     Ok((Recording::of_foreign(fragment, foreign), report))
 }

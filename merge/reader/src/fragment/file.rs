@@ -63,24 +63,17 @@ impl Fragment {
         let metadata = file.metadata()?;
         let access = Access::of(&metadata, place.folder().reach());
         let content = Content::of_others(file)?;
-        let header = read_header(content.bytes());
         let (path, id) = (place.path().to_owned(), FileId::of(&metadata));
-        let fragment = Fragment::of(path, id, access, content, header);
         Ok(Fragment {
             folder: Some(place.folder().clone()),
             watch: FileWatch::of(&metadata),
-            ..fragment
+            ..Fragment::of(path, id, access, content)
         })
     }
 
-    /// A fragment of which the header has been read.
-    pub fn of(
-        path: PathBuf,
-        id: FileId,
-        access: Access,
-        content: Content,
-        header: Option<FragmentHeader>,
-    ) -> Fragment {
+    /// Reads the header of a fragment that does not lie at its path as it is.
+    pub fn of(path: PathBuf, id: FileId, access: Access, content: Content) -> Fragment {
+        let header = read_header(content.bytes());
         let header_of = header.as_ref();
         let removal = header_of.and_then(|header| removal(content.bytes(), header));
         let begin = header_of.and_then(|_| first_anchor(content.bytes()));
