@@ -95,42 +95,33 @@ impl DeadProcess {
     }
 }
 
-/// The processes that did not close their recordings, by how they ended. In each group the one that died first is at the front.
+/// The processes that did not close their recordings. The one that died first is at the front.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Deaths {
-    killed: Vec<DeadProcess>,
-    exited: Vec<DeadProcess>,
-    idle: Vec<DeadProcess>,
-    unknown: Vec<DeadProcess>,
-}
+pub struct Deaths(Vec<DeadProcess>);
 
 impl FromIterator<DeadProcess> for Deaths {
     fn from_iter<I: IntoIterator<Item = DeadProcess>>(processes: I) -> Deaths {
         let mut processes: Vec<DeadProcess> = processes.into_iter().collect();
         processes.sort_by_key(|process| order(&process.death));
-        let mut deaths = Deaths::default();
-        for process in processes {
-            let group = match process.death.kind() {
-                DeathKind::Killed => &mut deaths.killed,
-                DeathKind::Exited => &mut deaths.exited,
-                DeathKind::Idle => &mut deaths.idle,
-                DeathKind::Unknown => &mut deaths.unknown,
-            };
-            group.push(process);
-        }
-        deaths
+        Deaths(processes)
     }
 }
 
 impl Deaths {
+    fn of_kind(&self, kind: DeathKind) -> Vec<&DeadProcess> {
+        let of_kind = |process: &&DeadProcess| process.death.kind() == kind;
+        self.0.iter().filter(of_kind).collect()
+    }
+
     /// Returns the process that was killed first.
     pub fn first_killed(&self) -> Option<&DeadProcess> {
-        self.killed.first()
+        self.0.iter().find(|process| process.death.is_kill())
     }
 
     /// Says which processes were killed, with the one that died first at the front; `None` if there is none.
     pub fn killed_words(&self) -> Option<String> {
-        let (first, others) = self.killed.split_first()?;
+        let killed = self.of_kind(DeathKind::Killed);
+        let (first, others) = killed.split_first()?;
         let first = first.words();
         Some(match others {
             [] => format!("killed: {first}"),
@@ -140,39 +131,40 @@ impl Deaths {
 
     /// Says which processes ended by themselves and left spans open; `None` if there is none.
     pub fn exited_words(&self) -> Option<String> {
-        let themselves = if self.exited.len() == 1 {
-            "itself"
-        } else {
-            "themselves"
-        };
-        let names = || listed(&self.exited, NAMED);
-        let is_any = !self.exited.is_empty();
-        is_any.then(|| format!("ended by {themselves} with spans open: {}", names()))
+        let how = ["itself", "themselves", " with spans open"];
+        self.group_words(DeathKind::Exited, "ended by", how)
     }
 
     /// Says which processes ended with no span open, or it is not known whether they left any open. Returns a line for each kind that there is.
     pub fn other_words(&self) -> Vec<String> {
         let kinds = [
             (
-                &self.idle,
+                DeathKind::Idle,
                 ", with no span open (_exit, or a signal between two spans)",
             ),
             (
-                &self.unknown,
+                DeathKind::Unknown,
                 "; it is not known whether spans were open, because the ring is gone or cannot be read",
             ),
         ];
-        let kinds = kinds.into_iter().filter(|(group, _)| !group.is_empty());
-        let words = |(group, spans): (&Vec<DeadProcess>, &str)| {
-            let recordings = if group.len() == 1 {
-                "its recording"
-            } else {
-                "their recordings"
-            };
-            let names = listed(group, NAMED);
-            format!("ended without closing {recordings}{spans}: {names}")
+        let words = |(kind, spans)| {
+            let how = ["its recording", "their recordings", spans];
+            self.group_words(kind, "ended without closing", how)
         };
-        kinds.map(words).collect()
+        kinds.into_iter().filter_map(words).collect()
+    }
+
+    /// Names the processes that ended in one way. Of the words about one and about several of them, those that fit are taken.
+    fn group_words(
+        &self,
+        kind: DeathKind,
+        ended: &str,
+        [one, several, spans]: [&str; 3],
+    ) -> Option<String> {
+        let group = self.of_kind(kind);
+        let what = if group.len() == 1 { one } else { several };
+        let names = || listed(&group, NAMED);
+        (!group.is_empty()).then(|| format!("{ended} {what}{spans}: {}", names()))
     }
 
     /// Returns all that there is to say, a line for each kind of end.
@@ -183,12 +175,9 @@ impl Deaths {
 }
 
 /// Lists processes, at most so many by name.
-fn listed(processes: &[DeadProcess], most: usize) -> String {
-    let mut words: Vec<String> = processes
-        .iter()
-        .take(most)
-        .map(DeadProcess::words)
-        .collect();
+fn listed(processes: &[&DeadProcess], most: usize) -> String {
+    let named = processes.iter().take(most);
+    let mut words: Vec<String> = named.map(|process| process.words()).collect();
     if let Some(more) = processes.len().checked_sub(most).filter(|more| *more > 0) {
         words.push(format!("and {more} more"));
     }
