@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// Bytes read of a file to find its header and first anchor.
@@ -70,6 +70,21 @@ impl Folder {
         let flags = folder_flags() | OFlags::NOFOLLOW;
         let fd = openat(&self.fd, name, flags, Mode::empty())?;
         Folder::of(fd, self.path.join(name), self.reach)
+    }
+
+    /// Opens a folder at a path below the one that the user named; no link is followed between them.
+    ///
+    /// # Errors
+    /// If there is none, or a link leads to it, or it is not below.
+    pub fn open_below(named: &Path, path: &Path) -> io::Result<Folder> {
+        let mut folder = Folder::open(named)?;
+        let below = path.strip_prefix(named).map_err(io::Error::other)?;
+        for component in below.components() {
+            if component != Component::CurDir {
+                folder = folder.folder(component)?;
+            }
+        }
+        Ok(folder)
     }
 
     /// Makes a folder in this one and opens it. It is for those who may use another one.

@@ -153,10 +153,8 @@ impl Copy {
     fn full_segment(&mut self, fragment: &Fragment) -> io::Result<()> {
         let (place, bytes) = (self.place_of(fragment), fragment.content.bytes());
         self.report.bytes += bytes.len() as u64;
-        if fragment
-            .place()
-            .is_some_and(|from| from.link(&place).is_ok())
-        {
+        let from = fragment.place();
+        if from.is_some_and(|from| from.link(&place).is_ok()) {
             let made = place.status()?;
             if FileId::of_status(&made) == fragment.id {
                 self.report.linked += 1;
@@ -220,15 +218,11 @@ impl TakenFragment {
             unreadable: unreadable.collect(),
         };
         // What the ring holds, and what came after it was copied, is in no segment that was full before.
-        let is_recent = |fragment: &Fragment| {
-            let header = fragment.header.as_ref();
-            header.map(|header| header.segment) >= opened.live
-        };
-        let owner = opened.ring.as_ref().and_then(nonce_of);
-        let dead = opened.dead;
-        let is_of_ring = |fragment: &Fragment| {
-            let header = fragment.header.as_ref();
-            owner.is_none() || header.map(|header| &header.nonce) == owner.as_ref()
+        let is_recent = |fragment: &Fragment| fragment.segment() >= opened.live;
+        let is_of_ring = |fragment: &Fragment| match (&opened.ring, &fragment.header) {
+            (Some(RingFile::Read(ring, _)), Some(header)) => ring.belongs_to(header),
+            (Some(RingFile::Read(..)), None) => false,
+            _ => true,
         };
         let last = opened.fragments.iter().rposition(is_of_ring);
         let mut recent = Vec::new();
@@ -240,20 +234,13 @@ impl TakenFragment {
             }
         }
         let newest = recent.last().and_then(|newest| newest.header.as_ref());
-        let was_dead = newest.is_some_and(|header| dead == Some(recorder_key(header)));
+        let was_dead = newest.is_some_and(|header| opened.dead == Some(recorder_key(header)));
         let mut recording = Recording::new(recent, opened.ring_place, opened.ring, was_dead);
         let tail;
         (tail, taken.went_on) = tail_of(&recording);
         taken.newest = recording.fragments.pop().map(|newest| (newest, tail));
         taken.full.append(&mut recording.fragments);
         taken
-    }
-}
-
-fn nonce_of(ring: &RingFile) -> Option<String> {
-    match ring {
-        RingFile::Read(ring, _) => Some(format!("{:016x}", ring.nonce)),
-        RingFile::Absent | RingFile::Bad(_) => None,
     }
 }
 
@@ -267,11 +254,8 @@ fn is_running(recording: &Recording) -> bool {
 
 /// What settling would append to the newest segment, and whether that goes beyond the ring already.
 fn tail_of(recording: &Recording) -> (Vec<u8>, bool) {
-    let pieces: Vec<_> = recording
-        .fragments
-        .iter()
-        .map(|fragment| split(fragment.content.bytes()))
-        .collect();
+    let fragments = recording.fragments.iter();
+    let pieces: Vec<_> = fragments.map(|of| split(of.content.bytes())).collect();
     let (Some(header), Some(last)) = (recording.header(), recording.fragments.last()) else {
         return (Vec::new(), false);
     };

@@ -13,10 +13,10 @@ pub use found_runs::{FoundRuns, find_live_run, find_runs};
 use crate::base::folder::Place;
 use crate::error::Error;
 use crate::event::scan::line_start;
-use crate::fragment::file::{own_records, read_header, ring_place};
+use crate::fragment::file::{header_at, own_records, ring_place};
 use crate::fragment::input::Runs;
 use crate::fragment::input::{self, Input, Inputs};
-use crate::fragment::liveness::is_locked;
+use crate::fragment::liveness::{identity, is_locked};
 use crate::fragment::load::{by_stem, list};
 use memchr::memmem;
 use sa_format::{End, FragmentHeader, Record};
@@ -49,19 +49,11 @@ pub fn processes(directory: &Path) -> Result<Vec<RunProcess>, Error> {
     let found = input::find(&[directory.to_owned()], &Runs::Newest);
     let mut processes: BTreeMap<_, RunProcess> = BTreeMap::new();
     for file in &found.files {
-        let front = file.place.read_front(false).unwrap_or_default();
-        let Some(header) = read_header(&front) else {
+        let Some(header) = header_at(&file.place, false) else {
             continue;
         };
-        let identity = (
-            !header.main,
-            header.host.clone(),
-            header.boot_id.clone(),
-            header.pid_ns,
-            header.pid,
-            header.start_time,
-        );
-        let process = processes.entry(identity).or_insert_with(|| RunProcess {
+        let key = (!header.main, identity(&header));
+        let process = processes.entry(key).or_insert_with(|| RunProcess {
             header: header.clone(),
             fragments: Vec::new(),
             files: Vec::new(),
@@ -96,18 +88,11 @@ impl RunProcess {
     pub fn is_alive(&self) -> bool {
         // It may have gone on to its next segment since its fragments were listed.
         let is_owned = || {
-            let mut now = self
-                .stems()
-                .into_iter()
-                .filter_map(|stem| list(&stem))
-                .flatten();
+            let stems = by_stem(&self.files).into_keys();
+            let mut now = stems.filter_map(|stem| list(&stem)).flatten();
             now.any(|file| is_locked(&file.place))
         };
         is_alive_here(&self.header).unwrap_or_else(is_owned)
-    }
-
-    fn stems(&self) -> BTreeSet<Place> {
-        by_stem(&self.files).into_keys().collect()
     }
 
     /// Whether it is alive and has not ended its recording.

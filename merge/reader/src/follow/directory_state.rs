@@ -1,16 +1,16 @@
 //! What tells that another run may have begun in a directory.
 
 use crate::base::file_id::FileId;
+use crate::base::file_status::FileStatus;
 use sa_format::{FRAGMENTS_DIR, NEXT_RUN_FILE, RUN_FILE};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Which folders a directory has, and what its files say of the run, as far as their status tells.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DirectoryState {
     folders: [Option<FileId>; 2],
-    files: [Option<(FileId, u64, i64, i64)>; 2],
+    files: [Option<FileStatus>; 2],
 }
 
 impl DirectoryState {
@@ -19,8 +19,7 @@ impl DirectoryState {
         let folder = |path: &Path| fs::metadata(path).ok().map(|found| FileId::of(&found));
         let file = |name: &str| {
             let found = fs::metadata(directory.join(name)).ok()?;
-            let changed = (found.mtime(), found.mtime_nsec());
-            Some((FileId::of(&found), found.len(), changed.0, changed.1))
+            Some(FileStatus::of(&found))
         };
         DirectoryState {
             folders: [folder(directory), folder(&directory.join(FRAGMENTS_DIR))],

@@ -19,7 +19,7 @@ pub enum FollowedEnd {
 }
 
 /// A process, or a group of tracks that one recorded, such as the streams of a device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FollowedProcess {
     /// The identity of the process, or of the one that recorded the tracks.
     pub header: FragmentHeader,
@@ -44,21 +44,6 @@ pub struct FollowedProcess {
 }
 
 impl FollowedProcess {
-    pub(super) fn new(header: FragmentHeader, recorder: usize) -> FollowedProcess {
-        FollowedProcess {
-            header,
-            name: None,
-            is_tracks: false,
-            recorder,
-            end: FollowedEnd::Alive,
-            events: 0,
-            bytes: 0,
-            lost: BTreeMap::new(),
-            last_ns: None,
-            clock_uncertainty_ns: None,
-        }
-    }
-
     /// What people call it: its name, its script or its program.
     pub fn label(&self) -> Cow<'_, str> {
         let named = self.name.as_deref().map(Cow::Borrowed);

@@ -2,15 +2,13 @@
 
 use super::boot_clocks::BootClocks;
 use super::followed_process::FollowedProcess;
+use crate::fragment::liveness::{ProcessIdentity, identity};
 use crate::trace_thread::TraceThread;
 use sa_format::{Anchor, FragmentHeader, LANE_BASE, TrackRecord};
 use std::collections::BTreeMap;
 
 /// Most threads that are told apart; those of a process beyond that are one.
 const MOST_THREADS: usize = 1 << 16;
-
-/// A process of a header.
-type Identity = (String, String, u64, u32, u64);
 
 /// The processes and threads that were seen so far. Numbers stay what they are.
 #[derive(Debug, Default)]
@@ -20,7 +18,7 @@ pub struct FollowedRun {
     processes: Vec<FollowedProcess>,
     threads: Vec<TraceThread>,
     pub(super) clocks: BootClocks,
-    by_identity: BTreeMap<Identity, usize>,
+    by_identity: BTreeMap<ProcessIdentity, usize>,
     /// The groups of tracks of each process.
     groups: BTreeMap<(usize, String), usize>,
 }
@@ -61,18 +59,14 @@ impl FollowedRun {
 
     /// The number of the process that a header is of.
     pub(super) fn process_of(&mut self, header: &FragmentHeader) -> usize {
-        let identity = (
-            header.host.clone(),
-            header.boot_id.clone(),
-            header.pid_ns,
-            header.pid,
-            header.start_time,
-        );
         let new = self.processes.len();
-        let number = *self.by_identity.entry(identity).or_insert(new);
+        let number = *self.by_identity.entry(identity(header)).or_insert(new);
         if number == new {
-            let process = FollowedProcess::new(header.clone(), new);
-            self.processes.push(process);
+            self.processes.push(FollowedProcess {
+                header: header.clone(),
+                recorder: new,
+                ..FollowedProcess::default()
+            });
         }
         self.processes[number].header.complete_with(header);
         number
@@ -105,11 +99,12 @@ impl FollowedRun {
         let group = (recorder, record.process);
         let number = *self.groups.entry(group.clone()).or_insert(new);
         if number == new {
-            let header = self.processes[recorder].header.clone();
             self.processes.push(FollowedProcess {
+                header: self.processes[recorder].header.clone(),
                 name: Some(group.1),
                 is_tracks: true,
-                ..FollowedProcess::new(header, recorder)
+                recorder,
+                ..FollowedProcess::default()
             });
         }
         let thread = self.add_thread(number, tid);

@@ -6,13 +6,13 @@ use super::followed_process::FollowedEnd;
 use super::followed_run::FollowedRun;
 use crate::base::file_id::FileId;
 use crate::base::folder::{Folder, Place};
-use crate::fragment::file::read_header;
+use crate::fragment::file::{header_at, read_header};
 use crate::fragment::input;
 use crate::fragment::input::Runs;
 use crate::fragment::liveness::is_alive_here;
 use crate::fragment::load::{list_stems, recorder_key};
 use crate::placed_event::PlacedEvent;
-use sa_format::stem_and_segment;
+use sa_format::{FragmentHeader, stem_and_segment};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::io;
@@ -58,6 +58,17 @@ struct KnownFile {
     id: FileId,
     /// Of which fragment it is which segment; `None` if it is of another run, or of somebody else.
     segment: Option<(Recorder, u32)>,
+}
+
+impl KnownFile {
+    /// Returns the fragment that it is a segment of, and the segment's number.
+    fn segment_in<'a>(
+        &self,
+        fragments: &'a mut BTreeMap<Recorder, FollowedFragment>,
+    ) -> Option<(&'a mut FollowedFragment, u32)> {
+        let (fragment, number) = self.segment.as_ref()?;
+        Some((fragments.get_mut(fragment)?, *number))
+    }
 }
 
 /// A file as it is now.
@@ -252,8 +263,7 @@ impl Follower {
         let mut ids = BTreeSet::new();
         let mut folders = BTreeSet::new();
         for file in &found.files {
-            let front = file.place.read_front(false).unwrap_or_default();
-            if let Some(header) = read_header(&front) {
+            if let Some(header) = header_at(&file.place, false) {
                 ids.insert(header.run);
                 folders.insert(file.place.folder().path().to_owned());
             }
@@ -284,7 +294,9 @@ impl Follower {
             is_whole: true,
         };
         for path in &self.folders {
-            let files = self.folder(path).and_then(|folder| list_stems(&folder));
+            // The folder may be another one by now.
+            let folder = Folder::open_below(&self.directory, path);
+            let files = folder.and_then(|folder| list_stems(&folder));
             // One that is gone has none.
             listing.is_whole &= files.as_ref().err().is_none_or(is_gone);
             for file in files.unwrap_or_default() {
@@ -301,16 +313,6 @@ impl Follower {
         listing
     }
 
-    /// Opens a folder of the directory, which may be another one by now. No link is followed below the directory.
-    fn folder(&self, path: &Path) -> io::Result<Folder> {
-        let mut folder = Folder::open(&self.directory)?;
-        let below = path.strip_prefix(&self.directory);
-        for component in below.map_err(io::Error::other)?.components() {
-            folder = folder.folder(component)?;
-        }
-        Ok(folder)
-    }
-
     /// Looks at the files that are there; whether new ones are of another run.
     fn look(&mut self, listing: Listing) -> bool {
         let Listing { files, is_whole } = listing;
@@ -319,9 +321,7 @@ impl Follower {
         let is_over = |name: &Name| is_whole && !names.contains(name);
         let gone = self.known.extract_if(|name, _| is_over(name));
         for (_, file) in gone {
-            if let Some((fragment, number)) = file.segment
-                && let Some(fragment) = self.fragments.get_mut(&fragment)
-            {
+            if let Some((fragment, number)) = file.segment_in(&mut self.fragments) {
                 fragment.forget(number);
             }
         }
@@ -336,24 +336,20 @@ impl Follower {
     /// Looks at a file; whether it is a new one of another run.
     fn see(&mut self, Listed { place, id, len }: Listed) -> bool {
         let name = name(&place);
-        let known = self.known.get(&name).filter(|known| known.id == id);
-        if let Some(known) = known {
-            if let Some((fragment, number)) = &known.segment
-                && let Some(fragment) = self.fragments.get_mut(fragment)
-            {
-                fragment.see(*number, place, id, len);
+        let known = self.known.get(&name);
+        let segment = known.and_then(|known| known.segment_in(&mut self.fragments));
+        let is_known = known.is_some_and(|known| known.id == id);
+        match segment {
+            Some((fragment, number)) if is_known => {
+                fragment.see(number, place, id, len);
+                return false;
             }
-            return false;
+            None if is_known => return false,
+            // Another file has the name by now.
+            Some((fragment, number)) => fragment.forget(number),
+            None => {}
         }
-        // Another file has the name by now.
-        if let Some(KnownFile {
-            segment: Some((fragment, number)),
-            ..
-        }) = self.known.remove(&name)
-            && let Some(fragment) = self.fragments.get_mut(&fragment)
-        {
-            fragment.forget(number);
-        }
+        self.known.remove(&name);
         let front = match place.read_front(false) {
             Ok(front) => front,
             Err(error) => {
@@ -361,29 +357,25 @@ impl Follower {
                 return false;
             }
         };
-        let Some(header) = read_header(&front) else {
-            // Its first line may not be whole yet. A file of somebody else stays without a header.
-            if front.contains(&b'\n') {
-                self.known.insert(name, KnownFile { id, segment: None });
-            }
+        let header = read_header(&front);
+        // Its first line may not be whole yet. A file of somebody else stays without a header.
+        if header.is_none() && !front.contains(&b'\n') {
             return false;
-        };
-        if !self.ids.contains(&header.run) {
-            self.known.insert(name, KnownFile { id, segment: None });
-            return true;
         }
+        let is_other = |header: &FragmentHeader| !self.ids.contains(&header.run);
+        let is_other = header.as_ref().is_some_and(is_other);
         let number = place.name().to_str().and_then(stem_and_segment);
-        let number = number.map(|(_, number)| number);
-        let segment = number.map(|number| {
+        let header = header.filter(|_| !is_other);
+        let segment = header.zip(number).map(|(header, (_, number))| {
             let recorder = (place.folder().path().to_owned(), recorder_key(&header));
             let process = self.run.process_of(&header);
             let new = || FollowedFragment::new(process, header);
             let fragment = self.fragments.entry(recorder.clone()).or_insert_with(new);
-            fragment.see(number, place, id, len);
+            fragment.see(number, place.clone(), id, len);
             (recorder, number)
         });
         self.known.insert(name, KnownFile { id, segment });
-        false
+        is_other
     }
 }
 

@@ -5,10 +5,8 @@ use crate::base::folder::Place;
 use crate::fragment::blocks::{Piece, split};
 use memchr::memrchr;
 use sa_format::BLOCK_START;
-use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
 /// No block or line is longer. One that says so is not waited for.
 const LONGEST: usize = 32 << 20;
@@ -75,20 +73,18 @@ impl Tail {
         most: usize,
         is_final: bool,
     ) -> io::Result<TailPieces> {
-        let file = self.place.open_regular(false)?;
+        let mut file = self.place.open_regular(false)?;
         if FileId::of(&file.metadata()?) != self.id {
             return Err(io::ErrorKind::NotFound.into());
         }
         let mut most = most;
         loop {
-            let wanted = usize::try_from(self.len.saturating_sub(self.offset))
-                .unwrap_or(usize::MAX)
-                .min(most);
-            buffer.resize(wanted, 0);
-            let read = read_at_most(&file, buffer, self.offset)?;
-            buffer.truncate(read);
+            let wanted = self.len.saturating_sub(self.offset).min(most as u64);
+            buffer.clear();
+            file.seek(SeekFrom::Start(self.offset))?;
+            let read = (&file).take(wanted).read_to_end(buffer)?;
             // It may have become shorter meanwhile, which the next look tells.
-            let reaches_end = read < wanted || self.offset + read as u64 >= self.len;
+            let reaches_end = (read as u64) < wanted || self.offset + read as u64 >= self.len;
             let is_all = reaches_end && is_final || read >= LONGEST;
             let (pieces, used) = whole_pieces(buffer, is_all);
             if used == 0 && !reaches_end {
@@ -105,19 +101,6 @@ impl Tail {
             });
         }
     }
-}
-
-fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut read = 0;
-    while read < buffer.len() {
-        match file.read_at(&mut buffer[read..], offset + read as u64) {
-            Ok(0) => break,
-            Ok(more) => read += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(read)
 }
 
 /// The pieces that are whole, and how many bytes they and what stands between them have. What is being written waits: a line without its end, a block that has

@@ -6,13 +6,13 @@
 use super::members::DocumentMembers;
 use crate::event::scan::{Found, Part, scan_part};
 use crate::fragment::recording::Recording;
-use sa_format::{Anchor, FragmentHeader, Record, RingKind, VERSION};
+use sa_format::{Anchor, FragmentHeader, RingKind, VERSION};
 
 /// Wall times that are believed, in ns: 2001 to 2043.
 const WALL_NS: std::ops::Range<i64> = 1_000_000_000_000_000_000..2_300_000_000_000_000_000;
 /// What times that were written as microseconds may be off.
 const UNCERTAINTY_NS: u64 = 1_000;
-/// Bytes of a fragment in which its first anchor stands.
+/// Bytes of a fragment in which its first event stands.
 const FRONT_BYTES: usize = 1 << 16;
 
 /// What a trace's times count from.
@@ -74,57 +74,34 @@ impl ReferenceClock {
         let starts = recordings.iter().filter_map(start_ns);
         ReferenceClock {
             reference: main.or(headers().next()).cloned(),
-            lacks_wall: !recordings.is_empty()
-                && !recordings
-                    .iter()
-                    .any(|recording| anchor(recording).is_some()),
+            lacks_wall: !recordings.is_empty() && recordings.iter().all(|of| anchor(of).is_none()),
             start_ns: starts.min(),
         }
     }
 }
 
-fn front(recording: &Recording) -> &[u8] {
-    let bytes = recording
-        .fragments
-        .first()
-        .map(|first| first.content.bytes());
-    let bytes = bytes.unwrap_or_default();
-    &bytes[..bytes.len().min(FRONT_BYTES)]
-}
-
 /// Its first anchor, if it has a header.
 pub(super) fn anchor(recording: &Recording) -> Option<Anchor> {
-    recording.header()?;
-    let mut lines = front(recording).split(|byte| *byte == b'\n').take(16);
-    lines.find_map(Anchor::parse)
+    recording.fragments.first()?.begin
 }
 
 /// When its host's monotonic clock showed its beginning: its first anchor, else its first event.
 fn start_ns(recording: &Recording) -> Option<i64> {
-    let ahead_ns = recording
-        .header()
-        .map_or(0, |header| header.monotonic_offset_ns);
-    if let Some(anchor) = anchor(recording) {
-        return Some(
-            i64::try_from(anchor.monotonic_ns)
-                .ok()?
-                .saturating_sub(ahead_ns),
-        );
+    let first = recording.fragments.first()?;
+    let ahead_ns = recording.header().map_or(0, |of| of.monotonic_offset_ns);
+    if first.begin.is_some() {
+        return Some(first.begin_ns()?.saturating_sub(ahead_ns));
     }
-    let (bytes, mut first) = (front(recording), None);
-    let all = Part {
-        start: 0,
-        end: bytes.len(),
-        trusted: false,
-    };
-    scan_part(bytes, all, |_, found| {
+    let bytes = first.content.bytes();
+    let (front, mut start_ns) = (&bytes[..bytes.len().min(FRONT_BYTES)], None);
+    scan_part(front, Part::all_of(front), |_, found| {
         if let Found::Event(event) = found
             && !event.is_metadata()
         {
-            first.get_or_insert(event.ts_ns.saturating_sub(ahead_ns));
+            start_ns.get_or_insert(event.ts_ns.saturating_sub(ahead_ns));
         }
     });
-    first
+    start_ns
 }
 
 /// A clock of its own: a host that is named like the trace.

@@ -47,9 +47,9 @@ fn wall_ns(log: &StraceLog) -> Option<i64> {
 fn same<'a>(recording: &'a Recording, log: &StraceLog, wall_ns: i64) -> Option<&'a FragmentHeader> {
     let header = recording.header()?;
     let anchor = anchor(recording)?;
-    let of_recording = i64::try_from(anchor.realtime_ns)
-        .ok()?
-        .checked_sub(i64::try_from(anchor.monotonic_ns).ok()?)?;
+    let [real_ns, monotonic_ns] =
+        [anchor.realtime_ns, anchor.monotonic_ns].map(|ns| i64::try_from(ns).ok());
+    let of_recording = real_ns?.checked_sub(monotonic_ns?)?;
     let apart = of_recording.checked_sub(wall_ns)?.unsigned_abs();
     let is_same = apart < SAME_BOOT_NS.unsigned_abs();
     (is_same && log.pids.contains(&i64::from(header.pid))).then_some(header)

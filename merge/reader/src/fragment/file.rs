@@ -115,6 +115,11 @@ impl Fragment {
         sums != *noted
     }
 
+    /// Returns the number of the segment, if it has a header.
+    pub(crate) fn segment(&self) -> Option<u32> {
+        self.header.as_ref().map(|header| header.segment)
+    }
+
     /// Returns when the segment began, in the recording's own time.
     pub fn begin_ns(&self) -> Option<i64> {
         i64::try_from(self.begin?.monotonic_ns).ok()
@@ -139,7 +144,7 @@ impl Fragment {
 }
 
 /// Returns the first anchor of a segment, which was read when the segment began. It is among the first lines.
-fn first_anchor(bytes: &[u8]) -> Option<Anchor> {
+pub(crate) fn first_anchor(bytes: &[u8]) -> Option<Anchor> {
     let mut lines = bytes.split(|byte| *byte == b'\n').take(FIRST_LINES);
     lines.find_map(Anchor::parse)
 }
@@ -150,6 +155,11 @@ pub(crate) fn read_header(bytes: &[u8]) -> Option<FragmentHeader> {
     let front = &bytes[..bytes.len().min(1 << 16)];
     let line = &front[..memchr::memchr(b'\n', front)?];
     FragmentHeader::parse(line).filter(|header| header.version == VERSION)
+}
+
+/// Reads the header of a file without opening the rest of it; `follow` tells whether it may be a link.
+pub(crate) fn header_at(place: &Place, follow: bool) -> Option<FragmentHeader> {
+    read_header(&place.read_front(follow).ok()?)
 }
 
 /// The place of the ring beside a fragment: `<stem>.ring`, without the number of the segment.
@@ -182,13 +192,11 @@ pub(crate) fn read_ring(place: &Place) -> RingFile {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return RingFile::Absent,
         Err(error) => return RingFile::Bad(error.to_string()),
     };
-    let metadata = match file.metadata() {
-        Ok(metadata) => metadata,
-        Err(error) => return RingFile::Bad(error.to_string()),
-    };
-    match recover(&OpenRing(file)) {
-        Some(ring) => RingFile::Read(ring, FileId::of(&metadata)),
-        None => RingFile::Bad("no ring of version 1".to_owned()),
+    let id = file.metadata().map(|metadata| FileId::of(&metadata));
+    match (id, recover(&OpenRing(file))) {
+        (Ok(id), Some(ring)) => RingFile::Read(ring, id),
+        (Ok(_), None) => RingFile::Bad("no ring of version 1".to_owned()),
+        (Err(error), _) => RingFile::Bad(error.to_string()),
     }
 }
 

@@ -1,16 +1,16 @@
 //! Paths → the fragments to merge, by run.
 
 use crate::base::folder::{Folder, Place};
-use crate::fragment::file::read_header;
+use crate::fragment::file::{first_anchor, header_at, read_header};
 use sa_format::{
-    Anchor, FRAGMENTS_DIR, NEXT_RUN_FILE, PREVIOUS_DIR, REMOVED_FILE, RUN_FILE, Record,
-    RemovedRuns, RunFile, is_fragment_name,
+    FRAGMENTS_DIR, NEXT_RUN_FILE, PREVIOUS_DIR, REMOVED_FILE, RUN_FILE, RemovedRuns, RunFile,
+    is_fragment_name,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Which runs of a directory to merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -184,17 +184,26 @@ impl InputSearch<'_> {
     }
 
     fn named_folder(&mut self, path: &Path) -> io::Result<Folder> {
+        self.folder(path, || Folder::open(path))
+    }
+
+    fn folder(
+        &mut self,
+        path: &Path,
+        open: impl FnOnce() -> io::Result<Folder>,
+    ) -> io::Result<Folder> {
         if let Some(folder) = self.parents.get(path) {
             return Ok(folder.clone());
         }
-        let folder = Folder::open(path)?;
+        let folder = open()?;
         self.parents.insert(path.to_owned(), folder.clone());
         Ok(folder)
     }
 
     /// A match of a pattern. What it finds through a link is not taken: only the folder that is named in full may be one.
     fn found(&mut self, fixed: &Path, path: &Path) {
-        let above = match self.found_folder(fixed, parent_of(path)) {
+        let parent = parent_of(path);
+        let above = match self.folder(parent, || Folder::open_below(fixed, parent)) {
             Ok(above) => above,
             Err(error) if is_none(&error) => return,
             Err(error) => return self.unreadable(path, &error),
@@ -210,21 +219,6 @@ impl InputSearch<'_> {
             Err(error) if is_none(&error) => self.file(place, false),
             Err(error) => self.unreadable(path, &error),
         }
-    }
-
-    fn found_folder(&mut self, fixed: &Path, path: &Path) -> io::Result<Folder> {
-        if let Some(folder) = self.parents.get(path) {
-            return Ok(folder.clone());
-        }
-        let below = path.strip_prefix(fixed).map_err(io::Error::other)?;
-        let mut folder = Folder::open(fixed)?;
-        for component in below.components() {
-            if component != Component::CurDir {
-                folder = folder.folder(component)?;
-            }
-        }
-        self.parents.insert(path.to_owned(), folder.clone());
-        Ok(folder)
     }
 
     fn unreadable(&mut self, path: &Path, error: &io::Error) {
@@ -247,18 +241,12 @@ impl InputSearch<'_> {
         // Beside another profiler's trace nothing is written that was not asked for: its neighbour may be called like ours.
         if self.inputs.run_directory.is_none() && is_of_a_run(&place, named) {
             let folder = place.folder();
-            let above = match is_fragments(folder.path()) {
-                true => self.named_folder(parent_of(folder.path())).ok(),
-                false => None,
-            };
-            self.inputs.run_directory = above.or_else(|| Some(folder.clone()));
+            let above = is_fragments(folder.path())
+                .then(|| self.named_folder(parent_of(folder.path())).ok());
+            self.inputs.run_directory = above.flatten().or_else(|| Some(folder.clone()));
         }
         let wanted = match self.runs {
-            Runs::Named(run) => place
-                .read_front(named)
-                .ok()
-                .and_then(|front| read_header(&front))
-                .is_none_or(|header| header.run == *run),
+            Runs::Named(run) => header_at(&place, named).is_none_or(|header| header.run == *run),
             _ => true,
         };
         if wanted {
@@ -273,11 +261,7 @@ impl InputSearch<'_> {
 
 /// Whether a file is a fragment, by its name or by what it begins with.
 fn is_of_a_run(place: &Place, named: bool) -> bool {
-    let begins_like_one = || {
-        let front = place.read_front(named);
-        front.is_ok_and(|front| read_header(&front).is_some())
-    };
-    place.exists() && (is_fragment(place.path()) || begins_like_one())
+    place.exists() && (is_fragment(place.path()) || header_at(place, named).is_some())
 }
 
 fn directory_files(
@@ -377,23 +361,17 @@ fn list_earlier(previous: &Folder, name: &OsStr, into: &mut Vec<RunCandidate>) -
 fn list(folder: &Folder, live: bool, into: &mut Vec<RunCandidate>) -> io::Result<()> {
     for entry in folder.entries()? {
         if is_fragment(Path::new(&entry.name)) && !entry.is_folder {
-            into.push(candidate(folder, &entry.name, live));
+            let place = folder.place(&entry.name);
+            let front = place.read_front(false).unwrap_or_default();
+            into.push(RunCandidate {
+                run: read_header(&front).map(|header| header.run),
+                time_ns: time_ns(&place, &front),
+                place: Some(place),
+                live,
+            });
         }
     }
     Ok(())
-}
-
-fn candidate(folder: &Folder, name: &OsStr, live: bool) -> RunCandidate {
-    let place = folder.place(name);
-    let front = place.read_front(false).unwrap_or_default();
-    let run = read_header(&front).map(|header| header.run);
-    let time_ns = time_ns(&place, &front);
-    RunCandidate {
-        place: Some(place),
-        run,
-        time_ns,
-        live,
-    }
 }
 
 /// Returns when a fragment began, in ns of wall time.
@@ -402,13 +380,8 @@ pub fn began_ns(place: &Place) -> u64 {
 }
 
 fn time_ns(place: &Place, front: &[u8]) -> u64 {
-    first_anchor(front).or_else(|| changed(place)).unwrap_or(0)
-}
-
-fn first_anchor(front: &[u8]) -> Option<u64> {
-    let lines = front.split(|byte| *byte == b'\n').take(16);
-    let mut anchors = lines.filter_map(Anchor::parse);
-    anchors.next().map(|anchor| anchor.realtime_ns)
+    let anchored = first_anchor(front).map(|anchor| anchor.realtime_ns);
+    anchored.or_else(|| changed(place)).unwrap_or(0)
 }
 
 fn changed(place: &Place) -> Option<u64> {
@@ -420,53 +393,40 @@ fn changed(place: &Place) -> Option<u64> {
 
 /// The live run's id: what `<dir>/run` says if it has fragments, else the run with the newest fragment.
 fn newest_run(directory: &Folder, candidates: &[RunCandidate]) -> Option<String> {
-    let live: Vec<_> = candidates
-        .iter()
-        .filter(|candidate| candidate.live)
-        .collect();
-    let stated = directory
-        .place(RUN_FILE)
-        .read_front(false)
-        .ok()
-        .and_then(|bytes| serde_json::from_slice::<RunFile>(&bytes).ok());
-    if let Some(stated) = stated
-        && live
-            .iter()
-            .any(|candidate| candidate.run.as_ref() == Some(&stated.run))
-    {
-        return Some(stated.run);
-    }
-    live.iter()
-        .filter(|candidate| candidate.run.is_some())
-        .max_by_key(|c| (c.time_ns, &c.run))
-        .and_then(|c| c.run.clone())
+    let live = || candidates.iter().filter(|candidate| candidate.live);
+    let stated = read_run(directory, RUN_FILE).map(|stated| stated.run);
+    let has_fragments = |run: &String| live().any(|candidate| candidate.run.as_ref() == Some(run));
+    stated.filter(has_fragments).or_else(|| latest(live()))
+}
+
+/// The run of the newest of these fragments.
+fn latest<'a>(candidates: impl Iterator<Item = &'a RunCandidate>) -> Option<String> {
+    let of_runs = candidates.filter(|candidate| candidate.run.is_some());
+    of_runs.max_by_key(|c| (c.time_ns, &c.run))?.run.clone()
+}
+
+/// What a file in the directory says of a run.
+fn read_run(directory: &Folder, name: &str) -> Option<RunFile> {
+    let text = directory.place(name).read_front(false).ok()?;
+    serde_json::from_slice(&text).ok()
 }
 
 /// The run that the main process of the live run is about to begin, if another process was faster: until then both are one.
 fn next_run(directory: &Folder, newest: Option<&str>) -> Option<String> {
-    let read = |name: &str| {
-        let text = directory.place(name).read_front(false).ok()?;
-        serde_json::from_slice::<RunFile>(&text).ok()
+    let now = read_run(directory, RUN_FILE)?;
+    let next = read_run(directory, NEXT_RUN_FILE)?;
+    let of_main = RunFile {
+        run: next.run.clone(),
+        ..now.clone()
     };
-    let (now, next) = (read(RUN_FILE)?, read(NEXT_RUN_FILE)?);
-    let of_main = |run: RunFile| RunFile {
-        run: String::new(),
-        ..run
-    };
-    let id = next.run.clone();
-    (newest == Some(&now.run) && of_main(now) == of_main(next)).then_some(id)
+    (newest == Some(&now.run) && of_main == next).then_some(next.run)
 }
 
 fn select(directory: &Folder, candidates: Vec<RunCandidate>, runs: &Runs, inputs: &mut Inputs) {
     let newest = newest_run(directory, &candidates);
     let next = next_run(directory, newest.as_deref());
     let is_newest = |c: &RunCandidate| c.run == newest || c.live && next.is_some() && c.run == next;
-    let others = candidates
-        .iter()
-        .filter(|c| c.run.is_some() && !is_newest(c));
-    let previous = others
-        .max_by_key(|c| (c.time_ns, &c.run))
-        .and_then(|c| c.run.clone());
+    let previous = latest(candidates.iter().filter(|c| !is_newest(c)));
     let wanted = |candidate: &RunCandidate| match runs {
         Runs::All => true,
         Runs::InPlace => candidate.live,
@@ -480,17 +440,14 @@ fn select(directory: &Folder, candidates: Vec<RunCandidate>, runs: &Runs, inputs
         if let Some(place) = candidate.place.as_ref().filter(|_| wanted(candidate)) {
             files.insert(Input::in_directory(place.clone()));
         } else {
-            *left_out
-                .entry(candidate.run.clone().unwrap_or_default())
-                .or_default() += 1;
+            let run = candidate.run.clone().unwrap_or_default();
+            *left_out.entry(run).or_default() += 1;
         }
     }
     inputs.files.extend(files);
-    inputs.left_out.extend(
-        left_out
-            .into_iter()
-            .map(|(run, fragments)| LeftOut { run, fragments }),
-    );
+    let left_out = left_out.into_iter();
+    let left_out = left_out.map(|(run, fragments)| LeftOut { run, fragments });
+    inputs.left_out.extend(left_out);
 }
 
 #[cfg(test)]
@@ -498,6 +455,7 @@ mod tests {
     use super::*;
     use crate::fragment::sample::header;
     use sa_format::FragmentHeader;
+    use sa_format::{Anchor, Record};
     use std::fs;
 
     fn write(path: &Path, run: Option<&str>, realtime_ns: u64) {

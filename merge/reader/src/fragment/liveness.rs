@@ -17,6 +17,14 @@ pub fn boot(header: &FragmentHeader) -> Boot {
     (header.host.clone(), header.boot_id.clone())
 }
 
+/// A process: its boot, pid namespace, pid and start time.
+pub(crate) type ProcessIdentity = (Boot, u64, u32, u64);
+
+/// Returns the process that recorded a fragment.
+pub(crate) fn identity(header: &FragmentHeader) -> ProcessIdentity {
+    (boot(header), header.pid_ns, header.pid, header.start_time)
+}
+
 /// Returns the wall time at the host's monotonic zero.
 pub fn wall_clock(header: &FragmentHeader, anchor: &Anchor) -> i64 {
     Reading::of(anchor, header.monotonic_offset_ns).ahead_ns

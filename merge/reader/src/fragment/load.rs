@@ -2,11 +2,10 @@
 
 use crate::base::file_id::FileId;
 use crate::base::folder::{Folder, Place};
-use crate::fragment::file::{Content, Fragment, RingFile, read_header, read_ring, ring_place};
+use crate::fragment::file::{Content, Fragment, RingFile, header_at, read_ring, ring_place};
 use crate::fragment::input::{Input, Inputs};
 use crate::fragment::liveness::is_dead_here;
 use crate::fragment::recording::Recording;
-use crate::fragment::ring::Slot;
 use crate::store::spill_vec::{Spill, Together};
 use sa_format::{FragmentHeader, segment_name, stem_and_segment};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -41,7 +40,10 @@ pub fn open(inputs: &Inputs, unpacked: Vec<Fragment>, folders: &[PathBuf]) -> io
         }
         groups.add(opened);
     }
-    groups.add(Opened::unpacked(unpacked));
+    groups.add(Opened {
+        fragments: unpacked,
+        ..Opened::default()
+    });
     Ok(Loaded {
         recordings: groups.recordings()?,
         unreadable,
@@ -49,6 +51,7 @@ pub fn open(inputs: &Inputs, unpacked: Vec<Fragment>, folders: &[PathBuf]) -> io
 }
 
 /// A fragment and its ring.
+#[derive(Default)]
 pub struct Opened {
     /// Its segments, sorted.
     pub fragments: Vec<Fragment>,
@@ -78,21 +81,9 @@ impl Opened {
         opened
     }
 
-    fn unpacked(fragments: Vec<Fragment>) -> Opened {
-        Opened {
-            fragments,
-            failed: Vec::new(),
-            ring_place: None,
-            ring: None,
-            dead: None,
-            live: None,
-        }
-    }
-
     fn once(stem: &Place, files: &[Input]) -> Opened {
         let ring_place = ring_place(stem);
-        let numbers = files.iter().filter_map(|file| segment_of(&file.place));
-        let live = numbers.map(|(_, number)| number).max();
+        let live = newest(files);
         let dead = dead(files);
         let ring = ring_place.as_ref().map(read_ring);
         let mut segments = Segments::open(stem, files.to_vec());
@@ -112,22 +103,16 @@ impl Opened {
         let Some(RingFile::Read(ring, _)) = &self.ring else {
             return false;
         };
-        let nonce = format!("{:016x}", ring.nonce);
         let is_of_ring = |fragment: &&Fragment| {
             let header = fragment.header.as_ref();
-            header.is_some_and(|header| header.nonce == nonce)
+            header.is_some_and(|header| ring.belongs_to(header))
         };
         let mut newest = self.fragments.iter().rev().filter(is_of_ring);
-        let Some(removal) = newest.find_map(|fragment| fragment.removal.as_ref()) else {
-            return false;
-        };
-        let is_beyond = |slot: &Slot| {
-            let mut streams = removal.streams.iter();
-            streams.any(|(number, generation, to)| {
-                (*number, *generation) == (slot.slot, slot.generation) && *to > slot.head
-            })
-        };
-        ring.slots.iter().any(is_beyond)
+        let removal = newest.find_map(|fragment| fragment.removal.as_ref());
+        removal.is_some_and(|removal| {
+            let mut slots = ring.slots.iter();
+            slots.any(|slot| removal.removed_to(slot.stream()) > slot.head)
+        })
     }
 }
 
@@ -160,7 +145,7 @@ fn segment_of(place: &Place) -> Option<(&str, u32)> {
 
 /// The recorder of the files if its process is dead.
 fn dead(files: &[Input]) -> Option<String> {
-    let header = |file: &Input| read_header(&file.place.read_front(file.named).ok()?);
+    let header = |file: &Input| header_at(&file.place, file.named);
     let header = files.iter().find_map(header)?;
     is_dead_here(&header).then(|| recorder_key(&header))
 }
@@ -210,8 +195,7 @@ impl Segments {
                 Err(error) => segments.failed.push((file.place.clone(), error)),
             }
         }
-        let number = |fragment: &Fragment| fragment.header.as_ref().map(|header| header.segment);
-        segments.opened.sort_by_key(number);
+        segments.opened.sort_by_key(Fragment::segment);
         let first = segments.firsts().into_values().max().unwrap_or(0);
         segments.failed.retain(|(place, error)| {
             let number = segment_of(place).map_or(u32::MAX, |(_, number)| number);
@@ -247,15 +231,17 @@ impl Segments {
     }
 }
 
+/// The number of the newest segment among the files.
+fn newest(files: &[Input]) -> Option<u32> {
+    let numbers = files.iter().filter_map(|file| segment_of(&file.place));
+    numbers.map(|(_, number)| number).max()
+}
+
 /// The segment that would come after the files.
 fn next(stem: &Place, files: &[Input]) -> Option<Place> {
-    let last = files
-        .iter()
-        .filter_map(|file| segment_of(&file.place))
-        .map(|(_, number)| number)
-        .max()?;
     let (stem_name, _) = segment_of(stem)?;
-    Some(stem.beside(segment_name(stem_name, last.checked_add(1)?)))
+    let next = newest(files)?.checked_add(1)?;
+    Some(stem.beside(segment_name(stem_name, next)))
 }
 
 /// The segments that are there now.
@@ -281,18 +267,11 @@ pub(crate) fn list_stems(folder: &Folder) -> io::Result<Vec<Input>> {
 
 /// What was opened, by recorder.
 struct Groups<'f> {
-    groups: Vec<RecorderFiles>,
+    /// The segments of each recorder, in the place of those of one fragment.
+    groups: Vec<Opened>,
     small: Spill<'f, u8>,
     by_recorder: HashMap<String, usize>,
     known: BTreeSet<FileId>,
-}
-
-struct RecorderFiles {
-    recorder: Option<String>,
-    ring_place: Option<Place>,
-    /// The recorder if its process was dead, the ring, and the newest segment when the ring was copied.
-    snapshot: Option<(Option<String>, RingFile, Option<u32>)>,
-    fragments: Vec<Fragment>,
 }
 
 impl<'f> Groups<'f> {
@@ -306,17 +285,9 @@ impl<'f> Groups<'f> {
     }
 
     /// Adds the segments of a fragment and its ring; a recorder that has others already has a ring.
-    fn add(&mut self, opened: Opened) {
-        let Opened {
-            fragments,
-            ring_place,
-            ring,
-            dead,
-            live,
-            ..
-        } = opened;
-        let mut snapshot = ring.map(|ring| (dead, ring, live));
-        for mut fragment in fragments {
+    fn add(&mut self, mut opened: Opened) {
+        let ring_place = opened.ring_place.clone();
+        for mut fragment in std::mem::take(&mut opened.fragments) {
             if !self.known.insert(fragment.id) {
                 continue;
             }
@@ -324,19 +295,16 @@ impl<'f> Groups<'f> {
                 fragment.content = Content::Pending(self.small.append(bytes));
             }
             let recorder = fragment.header.as_ref().map(recorder_key);
-            let known = recorder
-                .as_ref()
-                .and_then(|key| self.by_recorder.get(key).copied());
-            let group = known.unwrap_or(self.groups.len());
+            let known = recorder.as_ref().and_then(|key| self.by_recorder.get(key));
+            let group = known.copied().unwrap_or(self.groups.len());
             if group == self.groups.len() {
-                self.by_recorder
-                    .extend(recorder.clone().map(|key| (key, group)));
-                self.groups.push(RecorderFiles {
-                    recorder,
+                self.by_recorder.extend(recorder.map(|key| (key, group)));
+                let new = Opened {
                     ring_place: ring_place.clone(),
-                    snapshot: snapshot.take(),
                     fragments: Vec::with_capacity(1), // most have no more, and they may be many
-                });
+                    ..std::mem::take(&mut opened)
+                };
+                self.groups.push(new);
             }
             self.groups[group].fragments.push(fragment);
         }
@@ -344,28 +312,25 @@ impl<'f> Groups<'f> {
 
     fn recordings(self) -> io::Result<Vec<Recording>> {
         let small = Arc::new(self.small.finish()?);
-        let recording = |mut group: RecorderFiles| {
+        let recording = |mut group: Opened| {
             for fragment in &mut group.fragments {
                 if let Content::Pending(numbers) = &fragment.content {
                     fragment.content = Content::Packed(Together::new(&small, numbers.clone()));
                 }
             }
-            let number =
-                |fragment: &Fragment| fragment.header.as_ref().map(|header| header.segment);
-            group.fragments.sort_by_key(number);
-            let (dead, ring, live) = match group.snapshot {
-                Some((dead, ring, live)) => (dead, Some(ring), live),
-                None => (None, None, None),
-            };
-            let was_dead = group.recorder.is_some() && dead == group.recorder;
-            let newest = live.map(|live| {
-                let mut numbers = group.fragments.iter().map(number);
+            group.fragments.sort_by_key(Fragment::segment);
+            let first = group.fragments.first();
+            let recorder = first.and_then(|first| first.header.as_ref().map(recorder_key));
+            let has_ring = group.ring.is_some();
+            let was_dead = has_ring && recorder.is_some() && group.dead == recorder;
+            let live = group.live.filter(|_| has_ring);
+            let newest_at_copy = live.and_then(|live| {
+                let mut numbers = group.fragments.iter().map(Fragment::segment);
                 numbers.position(|number| number >= Some(live))
             });
-            let recording = Recording::new(group.fragments, group.ring_place, ring, was_dead);
             Recording {
-                newest_at_copy: newest.flatten(),
-                ..recording
+                newest_at_copy,
+                ..Recording::new(group.fragments, group.ring_place, group.ring, was_dead)
             }
         };
         Ok(self.groups.into_iter().map(recording).collect())

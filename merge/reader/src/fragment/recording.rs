@@ -52,23 +52,18 @@ impl Recording {
         ring: Option<RingFile>,
         was_dead: bool,
     ) -> Recording {
-        let header = fragments
-            .first()
-            .and_then(|fragment| fragment.header.as_ref());
-        let (mut kept, mut bad_ring) = (None, None);
-        match ring {
-            Some(RingFile::Read(ring, id)) => match header {
-                Some(header) if !belongs(&ring, header) => {
-                    bad_ring = Some("ring of another recorder".to_owned());
-                }
-                _ => kept = Some((ring, id)),
-            },
-            // What a recorder could neither use nor remove; its ring is in memory.
-            Some(RingFile::Bad(_))
-                if header.is_some_and(|header| header.ring != RingKind::File) => {}
-            Some(RingFile::Bad(why)) => bad_ring = Some(why),
-            Some(RingFile::Absent) | None => {}
-        }
+        let header = fragments.first().and_then(|first| first.header.as_ref());
+        let is_in_memory = header.is_some_and(|header| header.ring != RingKind::File);
+        let is_anothers = |ring: &Ring| header.is_some_and(|header| !ring.belongs_to(header));
+        let (kept, bad_ring) = match ring {
+            Some(RingFile::Read(ring, _)) if is_anothers(&ring) => {
+                (None, Some("ring of another recorder".to_owned()))
+            }
+            Some(RingFile::Read(ring, id)) => (Some((ring, id)), None),
+            // If its ring is in memory, it could neither use nor remove the file.
+            Some(RingFile::Bad(why)) if !is_in_memory => (None, Some(why)),
+            Some(RingFile::Bad(_) | RingFile::Absent) | None => (None, None),
+        };
         Recording {
             fragments,
             ring: kept,
@@ -130,16 +125,12 @@ impl Recording {
 
     /// The path of its first fragment.
     pub fn path(&self) -> Option<&Path> {
-        self.fragments
-            .first()
-            .map(|fragment| fragment.path.as_path())
+        Some(&self.fragments.first()?.path)
     }
 
     /// Returns the header of its first segment.
     pub fn header(&self) -> Option<&FragmentHeader> {
-        self.fragments
-            .first()
-            .and_then(|fragment| fragment.header.as_ref())
+        self.fragments.first()?.header.as_ref()
     }
 
     /// Whether its process still runs, as far as that can be seen from here.
@@ -148,16 +139,10 @@ impl Recording {
     }
 
     /// Up to which position a stream was in removed segments, as the newest one that tells of any says.
-    pub(crate) fn removed_to(&self, (slot, generation): StreamKey) -> u64 {
-        let removals = self.fragments.iter().rev();
-        let newest = removals
-            .filter_map(|fragment| fragment.removal.as_ref())
-            .next();
-        let streams = newest.map_or(&[][..], |removal| &removal.streams);
-        let stream = streams
-            .iter()
-            .find(|stream| (stream.0, stream.1) == (slot, generation));
-        stream.map_or(0, |stream| stream.2)
+    pub(crate) fn removed_to(&self, stream: StreamKey) -> u64 {
+        let mut removals = self.fragments.iter().rev();
+        let newest = removals.find_map(|fragment| fragment.removal.as_ref());
+        newest.map_or(0, |removal| removal.removed_to(stream))
     }
 
     /// Whether lines that came after the copy of the ring are in segments that are removed by now: then what was open in it may have ended there.
@@ -165,18 +150,13 @@ impl Recording {
         let slots = self.ring.iter().flat_map(|(ring, _)| &ring.slots);
         slots
             .into_iter()
-            .any(|slot| self.removed_to((slot.slot, slot.generation)) > slot.head)
+            .any(|slot| self.removed_to(slot.stream()) > slot.head)
     }
 
     /// Whether a ring should be there unless the recording was ended.
     pub fn expects_ring(&self) -> bool {
-        self.header()
-            .is_some_and(|header| header.ring == RingKind::File)
-            && self.ring.is_none()
-            && self.bad_ring.is_none()
+        let has_none = self.ring.is_none() && self.bad_ring.is_none();
+        let header = self.header().filter(|_| has_none);
+        header.is_some_and(|header| header.ring == RingKind::File)
     }
-}
-
-fn belongs(ring: &Ring, header: &FragmentHeader) -> bool {
-    u64::from_str_radix(&header.nonce, 16) == Ok(ring.nonce) && ring.pid == header.pid
 }

@@ -1,5 +1,6 @@
 //! What a segment's first lines say of segments that were removed before it was begun (FORMAT.md §2.5).
 
+use crate::fragment::assembly::StreamKey;
 use sa_format::loss::LossRecord;
 use sa_format::{BLOCK_START, FragmentHeader, Record, RemovedStreams};
 use std::ops::Range;
@@ -13,6 +14,15 @@ pub struct Removal {
     pub line: Range<usize>,
     /// Slot, generation, and the position up to which it was in removed segments.
     pub streams: Vec<(u32, u32, u64)>,
+}
+
+impl Removal {
+    /// Returns the position up to which a stream was in removed segments; 0 if it was in none.
+    pub(crate) fn removed_to(&self, stream: StreamKey) -> u64 {
+        let mut streams = self.streams.iter();
+        let found = streams.find(|(slot, generation, _)| (*slot, *generation) == stream);
+        found.map_or(0, |(_, _, to)| *to)
+    }
 }
 
 /// Reads the first lines of a segment. Both records must say the same, and nothing that cannot be: a changed byte must not make segments go.

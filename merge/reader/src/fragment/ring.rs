@@ -7,11 +7,13 @@ mod lanes;
 mod losses;
 mod open;
 
+use crate::fragment::assembly::StreamKey;
 use chain::Chain;
 pub use lanes::{OpenLane, rows};
 pub(crate) use losses::LossCounts;
 pub use open::OpenSpan;
 use open::{Area, OpenEntry, Sites};
+use sa_format::FragmentHeader;
 use sa_format::loss::CountedLoss;
 use sa_format::ring as layout;
 use std::collections::BTreeMap;
@@ -73,6 +75,11 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// The stream of its bytes.
+    pub(crate) fn stream(&self) -> StreamKey {
+        (self.slot, self.generation)
+    }
+
     /// Where in the ring's file the byte at `index` of `bytes` lies.
     pub fn file_offset(&self, index: u64) -> u64 {
         let (data, size) = self.place;
@@ -99,6 +106,13 @@ pub struct Ring {
     pub(crate) told_to: u64,
     /// Offsets of the texts of open spans that are none.
     pub bad_texts: Vec<u64>,
+}
+
+impl Ring {
+    /// Returns true if the recorder that wrote this header has the ring.
+    pub(crate) fn belongs_to(&self, header: &FragmentHeader) -> bool {
+        u64::from_str_radix(&header.nonce, 16) == Ok(self.nonce) && self.pid == header.pid
+    }
 }
 
 /// Copies what a ring holds; `None` if it is no ring at all.

@@ -3,7 +3,7 @@
 use super::{RunProcess, processes};
 use crate::base::folder::Folder;
 use crate::error::Error;
-use crate::fragment::file::read_header;
+use crate::fragment::file::header_at;
 use crate::fragment::input;
 use crate::fragment::input::Runs;
 use sa_format::{FRAGMENTS_DIR, PREVIOUS_DIR, is_run_folder_name};
@@ -24,6 +24,24 @@ pub struct FoundRuns {
     pub runs: Runs,
     /// The runs that were chosen, in words for stderr. Empty if the user named a directory and its newest run is taken, or named the run.
     pub notices: Vec<String>,
+}
+
+impl FoundRuns {
+    /// Takes runs of one directory.
+    fn of(directory: &Path, runs: &Runs, notice: Option<String>) -> FoundRuns {
+        FoundRuns {
+            paths: vec![directory.to_owned()],
+            runs: runs.clone(),
+            notices: notice.into_iter().collect(),
+        }
+    }
+
+    /// Takes runs of a directory that the user did not name.
+    fn chosen(candidate: &Candidate, runs: &Runs, which: &str) -> FoundRuns {
+        let directory = &candidate.directory;
+        let notice = format!("taking {}, {which}", directory.display());
+        FoundRuns::of(directory, runs, Some(notice))
+    }
 }
 
 /// Finds the wanted runs of paths. A directory leads to its own run or to the newest one that `sa-profile run` made in it; fragments, traces and
@@ -105,9 +123,7 @@ impl Candidate {
 
     /// Says that a run in the directory is taken, which is not its newest.
     fn words(&self, which: &str) -> String {
-        let ids: Vec<_> = run_ids(&self.directory, &Runs::Previous)
-            .into_iter()
-            .collect();
+        let ids = Vec::from_iter(run_ids(&self.directory, &Runs::Previous));
         let (ids, directory) = (ids.join(", "), self.directory.display());
         format!("taking run {ids} in {directory}, {which}")
     }
@@ -126,10 +142,7 @@ impl RunSearch<'_> {
             return Err(self.none("expected a run"));
         };
         match runs {
-            Runs::Newest | Runs::InPlace => Ok(FoundRuns {
-                runs: runs.clone(),
-                ..found(newest, "the newest run")
-            }),
+            Runs::Newest | Runs::InPlace => Ok(FoundRuns::chosen(newest, runs, "the newest run")),
             Runs::Previous => self.previous(newest, all.get(1)),
             Runs::All => {
                 let folders = all.into_iter().map(|candidate| candidate.directory);
@@ -143,10 +156,7 @@ impl RunSearch<'_> {
                 })
             }
             Runs::Named(_) => match all.iter().find(|one| has_fragments(&one.directory, runs)) {
-                Some(with_run) => Ok(FoundRuns {
-                    runs: runs.clone(),
-                    ..found(with_run, "which has this run")
-                }),
+                Some(with_run) => Ok(FoundRuns::chosen(with_run, runs, "which has this run")),
                 None => Ok(self.as_named(runs)),
             },
         }
@@ -163,10 +173,7 @@ impl RunSearch<'_> {
             Runs::All => Some(self.all_words(own)),
             Runs::Newest | Runs::InPlace | Runs::Named(_) => None,
         };
-        FoundRuns {
-            notices: notice.into_iter().collect(),
-            ..self.as_named(runs)
-        }
+        FoundRuns::of(self.directory, runs, notice)
     }
 
     /// Returns the run before the newest: the one before it in the same directory, or the newest of another directory, whichever began later.
@@ -174,12 +181,11 @@ impl RunSearch<'_> {
         let same = Candidate::read(&newest.directory, &Runs::Previous);
         let began_ns = other.map_or(0, |other| other.began_ns);
         match (same.filter(|same| same.began_ns > began_ns), other) {
-            (Some(same), _) => Ok(FoundRuns {
-                paths: vec![newest.directory.clone()],
-                runs: Runs::Previous,
-                notices: vec![same.words(BEFORE)],
-            }),
-            (None, Some(other)) => Ok(found(other, BEFORE)),
+            (Some(same), _) => {
+                let notice = Some(same.words(BEFORE));
+                Ok(FoundRuns::of(&newest.directory, &Runs::Previous, notice))
+            }
+            (None, Some(other)) => Ok(FoundRuns::chosen(other, &Runs::Newest, BEFORE)),
             (None, None) => Err(self.none("expected a run before the newest")),
         }
     }
@@ -202,11 +208,11 @@ impl RunSearch<'_> {
             return Ok(self.as_named(&Runs::Newest));
         };
         if let Some(live) = all.iter().find(|candidate| candidate.is_live()) {
-            return Ok(FoundRuns {
-                paths: vec![live.directory.clone()],
-                runs: Runs::Newest,
-                notices: vec![notice(&live.directory, "the newest live run")],
-            });
+            return Ok(FoundRuns::chosen(
+                live,
+                &Runs::Newest,
+                "the newest live run",
+            ));
         }
         let Some(newest) = all.first() else {
             return Err(self.none("expected a live run"));
@@ -236,11 +242,7 @@ impl RunSearch<'_> {
     }
 
     fn as_named(self, runs: &Runs) -> FoundRuns {
-        FoundRuns {
-            paths: vec![self.directory.to_owned()],
-            runs: runs.clone(),
-            notices: Vec::new(),
-        }
+        FoundRuns::of(self.directory, runs, None)
     }
 
     fn none(self, expected: &str) -> Error {
@@ -256,26 +258,12 @@ fn has_fragments(directory: &Path, runs: &Runs) -> bool {
     !found.files.is_empty()
 }
 
-fn notice(directory: &Path, which: &str) -> String {
-    format!("taking {}, {which}", directory.display())
-}
-
-/// Takes the newest run of a directory, which is called `which`.
-fn found(candidate: &Candidate, which: &str) -> FoundRuns {
-    FoundRuns {
-        paths: vec![candidate.directory.clone()],
-        runs: Runs::Newest,
-        notices: vec![notice(&candidate.directory, which)],
-    }
-}
-
 /// Returns the ids of the runs of a directory, as far as their fragments name them.
 fn run_ids(directory: &Path, runs: &Runs) -> BTreeSet<String> {
     let files = input::find(&[directory.to_owned()], runs).files;
-    let fronts = files
+    let headers = files
         .iter()
-        .filter_map(|file| file.place.read_front(false).ok());
-    let headers = fronts.filter_map(|front| read_header(&front));
+        .filter_map(|file| header_at(&file.place, false));
     headers.map(|header| header.run).collect()
 }
 
