@@ -11,6 +11,7 @@ use crate::fragment::assembly::StreamKey;
 use chain::Chain;
 pub use lanes::{OpenLane, rows};
 pub(crate) use losses::LossCounts;
+use losses::LossTables;
 pub use open::OpenSpan;
 use open::{Area, OpenEntry, Sites};
 use sa_format::FragmentHeader;
@@ -118,42 +119,44 @@ impl Ring {
 /// Copies what a ring holds; `None` if it is no ring at all.
 pub fn recover(source: &impl RingBytes) -> Option<Ring> {
     let head = RingHead::read(source)?;
-    let mut sites = Sites::read(source, &head);
-    let mut taken = Extents::default();
+    let mut reader = RingReader {
+        source,
+        sites: Sites::read(source, &head),
+        taken: Extents::default(),
+        tables: LossTables::read(source),
+        head,
+    };
+    let RingHead { pid, nonce, .. } = reader.head;
     let mut ring = Ring {
-        nonce: head.nonce,
-        pid: head.pid,
+        nonce,
+        pid,
+        losses: reader.tables.counts(source, &reader.head),
+        told_to: reader.tables.read_at,
         ..Ring::default()
     };
-    let mut tables = losses::LossTables::read(source);
-    ring.losses = tables.counts(source, &head);
-    ring.told_to = tables.read_at;
     let mut lost = Vec::new();
     // Of slots that overlap the first one counts.
-    let mut first = place_of(source, &head, 0, &mut taken);
+    let mut first = reader.place_of(0);
     // Slot 0 last: a record that told meanwhile what an entry says no more is in its copy.
-    for slot in (1..head.directory_count).chain(0..head.directory_count.min(1)) {
-        let entry = head.entry(slot);
-        match u64_at(source, entry) {
-            // Not used, or in the writer's memory only.
-            Some(0) => {
-                let entry = tables.entry(source, slot);
+    let count = reader.head.directory_count;
+    for slot in (1..count).chain(0..count.min(1)) {
+        let entry = reader.head.entry(slot);
+        // Not used, or in the writer's memory only.
+        if u64_at(source, entry) == Some(0) {
+            let entry = reader.tables.entry(source, slot);
+            lost.extend(entry.map(|entry| (slot, entry)));
+            continue;
+        }
+        let place = match slot {
+            0 => first.take(),
+            _ => reader.place_of(slot),
+        };
+        match place.and_then(|place| reader.slot(&place)) {
+            Some((copy, entry)) => {
                 lost.extend(entry.map(|entry| (slot, entry)));
+                ring.slots.push(copy);
             }
-            _ => {
-                let place = match slot {
-                    0 => first.take(),
-                    _ => place_of(source, &head, slot, &mut taken),
-                };
-                let copied = place.and_then(|place| read_slot(source, &place, &tables, &mut sites));
-                match copied {
-                    Some((copy, entry)) => {
-                        lost.extend(entry.map(|entry| (slot, entry)));
-                        ring.slots.push(copy);
-                    }
-                    None => ring.bad_slots.push(entry),
-                }
-            }
+            None => ring.bad_slots.push(entry),
         }
     }
     ring.slots.sort_by_key(|slot| slot.slot);
@@ -161,21 +164,15 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
     let first_head = first.map_or(0, |slot| slot.head);
     for (number, entry) in lost {
         let copy = ring.slots.iter().find(|slot| slot.slot == number);
-        let loss = losses::of_slot(&entry, number, copy, head.pid, first_head);
+        let loss = losses::of_slot(&entry, number, copy, pid, first_head);
         ring.losses.extend(loss);
     }
     // Lanes come after the slots: a span that a line below some `head` closed is then seen as closed.
     let link = layout::MORE_LANES_AT as u64;
-    let text_bytes = usize::try_from(head.texts.lane_bytes).unwrap_or(0);
-    let more = Chain::read(
-        source,
-        link,
-        layout::MORE_LANES_SEED,
-        text_bytes,
-        &mut taken,
-    );
-    ring.lanes = lanes::read(source, &head, &more, &mut sites, &ring.slots);
-    ring.bad_texts = sites.bad_texts;
+    let text_bytes = usize::try_from(reader.head.texts.lane_bytes).unwrap_or(0);
+    let more = reader.chain(link, layout::MORE_LANES_SEED, text_bytes);
+    ring.lanes = reader.lanes(&more, &ring.slots);
+    ring.bad_texts = reader.sites.bad_texts;
     Some(ring)
 }
 
@@ -206,51 +203,41 @@ struct RingHead {
 }
 
 impl RingHead {
-    fn read(source: &impl RingBytes) -> Option<RingHead> {
-        let mut header = [0; layout::HEADER_BYTES];
-        source.read(0, &mut header)?;
-        let sum = layout::header_sum(&header);
+    fn read(source: &dyn RingBytes) -> Option<RingHead> {
+        let header: [u8; layout::HEADER_BYTES] = bytes_at(source, 0)?;
+        let field = |at: usize| entry_u32(&header, at);
         if !header.starts_with(&layout::MAGIC)
-            || u32_at(source, layout::VERSION_AT)? != 1
-            || u32_at(source, layout::SUM_AT)? != sum
+            || field(layout::VERSION_AT) != 1
+            || field(layout::SUM_AT) != layout::header_sum(&header)
         {
             return None;
         }
-        let page = u32_at(source, layout::PAGE_BYTES_AT)?;
-        let room = u32_at(source, layout::DIRECTORY_COUNT_AT)?;
-        let lane_count = u32_at(source, layout::LANES_COUNT_AT)?;
-        if room > MAX_SLOTS || lane_count > MAX_LANES || page > 1 << 24 {
+        let (page, lane_count) = (field(layout::PAGE_BYTES_AT), field(layout::LANES_COUNT_AT));
+        let directory_count = field(layout::DIRECTORY_COUNT_AT);
+        if directory_count > MAX_SLOTS || lane_count > MAX_LANES || page > 1 << 24 {
             return None;
         }
-        let sites = u64::from(u32_at(source, layout::SITES_OFFSET_AT)?);
-        let sites_bytes = u64::from(u32_at(source, layout::SITES_BYTES_AT)?);
+        let sites = u64::from(field(layout::SITES_OFFSET_AT));
+        let texts = bytes_at(source, layout::TEXT_AREAS_AT as u64);
+        let texts = texts.and_then(|fields| layout::TextAreas::of_fields(&fields));
         let head = RingHead {
-            nonce: u64_at(source, layout::NONCE_AT as u64)?,
-            pid: u32_at(source, layout::PID_AT)?,
+            nonce: entry_u64(&header, layout::NONCE_AT),
+            pid: field(layout::PID_AT),
             control_bytes: u64::from(page).max(layout::SLOT_CONTROL_BYTES as u64),
-            sites: sites..sites + sites_bytes,
-            lanes: u64::from(u32_at(source, layout::LANES_OFFSET_AT)?),
+            sites: sites..sites + u64::from(field(layout::SITES_BYTES_AT)),
+            lanes: field(layout::LANES_OFFSET_AT).into(),
             lane_count,
-            directory: u64::from(u32_at(source, layout::DIRECTORY_OFFSET_AT)?),
-            directory_count: room,
-            texts: text_areas(source),
+            directory: field(layout::DIRECTORY_OFFSET_AT).into(),
+            directory_count,
+            texts: texts.unwrap_or_default(),
         };
-        let directory_end = head.directory + u64::from(room) * layout::DIRECTORY_ENTRY_BYTES as u64;
-        (directory_end <= source.len()).then_some(head)
+        (head.entry(directory_count) <= source.len()).then_some(head)
     }
 
     /// Where the directory entry of a slot is.
     fn entry(&self, slot: u32) -> u64 {
         self.directory + u64::from(slot) * layout::DIRECTORY_ENTRY_BYTES as u64
     }
-}
-
-/// What the header says of the text of open spans.
-fn text_areas(source: &impl RingBytes) -> layout::TextAreas {
-    let mut fields = [0; layout::TEXT_AREAS_BYTES];
-    let read = source.read(layout::TEXT_AREAS_AT as u64, &mut fields);
-    let areas = read.and_then(|()| layout::TextAreas::of_fields(&fields));
-    areas.unwrap_or_default()
 }
 
 /// What slots have taken of the file: no two of a ring overlap, so all their bytes together are no more than the file's.
@@ -269,86 +256,43 @@ impl Extents {
     }
 }
 
-fn u32_at(source: &impl RingBytes, offset: usize) -> Option<u32> {
-    let mut bytes = [0; 4];
-    source.read(offset as u64, &mut bytes)?;
-    Some(u32::from_ne_bytes(bytes))
+fn bytes_at<const N: usize>(source: &dyn RingBytes, offset: u64) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    source.read(offset, &mut bytes)?;
+    Some(bytes)
 }
 
-/// Reads a counter that its writer may be storing: until it reads the same twice.
-fn u64_at(source: &impl RingBytes, offset: u64) -> Option<u64> {
+/// Reads bytes that their writer may be storing: until it reads the same twice.
+fn whole_at<const N: usize>(source: &dyn RingBytes, offset: u64) -> Option<[u8; N]> {
     let mut last = None;
     for _ in 0..TRIES {
-        let mut bytes = [0; 8];
-        source.read(offset, &mut bytes)?;
+        let bytes = bytes_at(source, offset)?;
         fence(Ordering::Acquire);
-        let value = u64::from_ne_bytes(bytes);
-        if last == Some(value) {
+        if last == Some(bytes) {
             break;
         }
-        last = Some(value);
+        last = Some(bytes);
     }
     last
 }
 
-/// Where a slot lies, if its directory entry may be true and no other slot is there.
-fn place_of(
-    source: &impl RingBytes,
-    head: &RingHead,
-    slot: u32,
-    taken: &mut Extents,
-) -> Option<SlotPlace> {
-    let entry = head.entry(slot);
-    let (offset, size) = (0..TRIES).find_map(|_| read_entry(source, slot, entry))?;
-    let end = offset.checked_add(head.control_bytes)?.checked_add(size)?;
-    if !size.is_power_of_two() || size > MAX_RING_BYTES || end > source.len() {
-        return None;
-    }
-    let text_bytes = u64::from(head.texts.slot_bytes);
-    taken.take(offset.checked_sub(text_bytes)?..end)?;
-    let link = offset + layout::SLOT_DEEPER_AT as u64;
-    let deeper = Chain::read(source, link, slot, layout::DEEP_TEXT_BYTES, taken);
-    Some(SlotPlace {
-        deeper,
-        slot,
-        offset,
-        text_bytes,
-        data: offset + head.control_bytes,
-        size,
-    })
+fn u32_at(source: &dyn RingBytes, offset: u64) -> Option<u32> {
+    bytes_at(source, offset).map(u32::from_ne_bytes)
 }
 
-/// The copy of a slot, and its entry of the loss table at that moment.
-fn read_slot(
-    source: &impl RingBytes,
-    place: &SlotPlace,
-    tables: &losses::LossTables,
-    sites: &mut Sites,
-) -> Option<(Slot, Option<losses::Entry>)> {
-    let mut last = None;
-    for _ in 0..TRIES {
-        let before = tables.entry(source, place.slot);
-        let Some(copy) = place.copy(source, sites) else {
-            continue;
-        };
-        // What a thread gave up in between would be both in the copy and lost.
-        let entry = tables.entry(source, place.slot);
-        if entry == before {
-            return Some((copy, entry));
-        }
-        last = Some((copy, before));
-    }
-    last
+fn u64_at(source: &dyn RingBytes, offset: u64) -> Option<u64> {
+    whole_at(source, offset).map(u64::from_ne_bytes)
 }
 
 /// Offset and ring size of a slot; `None` if its directory entry does not match its sum.
-fn read_entry(source: &impl RingBytes, slot: u32, entry: u64) -> Option<(u64, u64)> {
-    let mut bytes = [0; layout::DIRECTORY_ENTRY_BYTES];
-    source.read(entry, &mut bytes)?;
-    let half = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
-    let offset = u64::from_ne_bytes(*bytes.first_chunk()?);
-    let (size, sum) = (half(layout::ENTRY_SIZE_AT)?, half(layout::ENTRY_SUM_AT)?);
-    (layout::entry_sum(slot, offset, size) == sum).then_some((offset, u64::from(size)))
+fn read_entry(source: &dyn RingBytes, slot: u32, entry: u64) -> Option<(u64, u64)> {
+    let bytes: [u8; layout::DIRECTORY_ENTRY_BYTES] = bytes_at(source, entry)?;
+    let (offset, size) = (
+        entry_u64(&bytes, 0),
+        entry_u32(&bytes, layout::ENTRY_SIZE_AT),
+    );
+    let sum = entry_u32(&bytes, layout::ENTRY_SUM_AT);
+    (layout::entry_sum(slot, offset, size) == sum).then_some((offset, size.into()))
 }
 
 /// Where a slot lies.
@@ -366,105 +310,141 @@ impl SlotPlace {
     fn field(&self, at: usize) -> u64 {
         self.offset + at as u64
     }
+}
+
+/// A ring while it is copied.
+struct RingReader<'a> {
+    source: &'a dyn RingBytes,
+    head: RingHead,
+    sites: Sites,
+    taken: Extents,
+    tables: LossTables,
+}
+
+impl RingReader<'_> {
+    /// Where a slot lies, if its directory entry may be true and no other slot is there.
+    fn place_of(&mut self, slot: u32) -> Option<SlotPlace> {
+        let entry = self.head.entry(slot);
+        let (offset, size) = (0..TRIES).find_map(|_| read_entry(self.source, slot, entry))?;
+        let data = offset.checked_add(self.head.control_bytes)?;
+        let end = data.checked_add(size)?;
+        if !size.is_power_of_two() || size > MAX_RING_BYTES || end > self.source.len() {
+            return None;
+        }
+        let text_bytes = u64::from(self.head.texts.slot_bytes);
+        self.taken.take(offset.checked_sub(text_bytes)?..end)?;
+        let link = offset + layout::SLOT_DEEPER_AT as u64;
+        Some(SlotPlace {
+            deeper: self.chain(link, slot, layout::DEEP_TEXT_BYTES),
+            slot,
+            offset,
+            text_bytes,
+            data,
+            size,
+        })
+    }
+
+    /// The copy of a slot, and its entry of the loss table at that moment.
+    fn slot(&mut self, place: &SlotPlace) -> Option<(Slot, Option<losses::Entry>)> {
+        let mut last = None;
+        for _ in 0..TRIES {
+            let before = self.tables.entry(self.source, place.slot);
+            let Some(copy) = self.copy(place) else {
+                continue;
+            };
+            // What a thread gave up in between would be both in the copy and lost.
+            let entry = self.tables.entry(self.source, place.slot);
+            if entry == before {
+                return Some((copy, entry));
+            }
+            last = Some((copy, before));
+        }
+        last
+    }
 
     /// One attempt; `None` if the slot made no sense or changed hands meanwhile.
-    fn copy(&self, source: &impl RingBytes, sites: &mut Sites) -> Option<Slot> {
-        let identity = u64_at(source, self.field(layout::SLOT_TID_AT))?;
-        let state = u64_at(source, self.field(layout::SLOT_STATE_AT))?;
-        let flushed = u64_at(source, self.field(layout::SLOT_FLUSHED_AT))?;
-        let (tid, generation) = split_identity(identity);
-        let (head, depth) = layout::head_and_depth(state, layout::key(self.slot, generation))?;
-        if head.checked_sub(flushed)? > self.size {
+    fn copy(&mut self, place: &SlotPlace) -> Option<Slot> {
+        let source = self.source;
+        let field = |at: usize| u64_at(source, place.field(at));
+        // Tid and generation lie side by side.
+        let of_identity =
+            |identity: u64, at: usize| entry_u32(&identity.to_ne_bytes(), at - layout::SLOT_TID_AT);
+        let identity = field(layout::SLOT_TID_AT)?;
+        let state = field(layout::SLOT_STATE_AT)?;
+        let flushed = field(layout::SLOT_FLUSHED_AT)?;
+        let tid = of_identity(identity, layout::SLOT_TID_AT);
+        let generation = of_identity(identity, layout::SLOT_GENERATION_AT);
+        let (head, depth) = layout::head_and_depth(state, layout::key(place.slot, generation))?;
+        if head.checked_sub(flushed)? > place.size {
             return None;
         }
         let depth = if tid == 0 { 0 } else { depth };
-        let entries = self.entries(source, depth, head, sites);
-        let mut bytes = self.bytes(source, flushed..head)?;
-        let open = entries.into_iter();
-        let open = open.filter_map(|entry| entry.span(source, tid, sites));
-        let open = open.collect();
+        let entries = self.entries(place, depth, head);
+        let mut bytes = self.bytes(place, flushed..head)?;
+        let spans = entries
+            .into_iter()
+            .filter_map(|entry| entry.span(self, tid));
+        let open = spans.collect();
         fence(Ordering::Acquire);
-        let flushed_after = u64_at(source, self.field(layout::SLOT_FLUSHED_AT))?;
-        if u64_at(source, self.field(layout::SLOT_TID_AT))? >> 32 != identity >> 32
-            && cfg!(target_endian = "little")
-        {
+        let flushed_after = field(layout::SLOT_FLUSHED_AT)?;
+        let identity_after = field(layout::SLOT_TID_AT)?;
+        if of_identity(identity_after, layout::SLOT_GENERATION_AT) != generation {
             return None;
         }
         // Below the second value the writer may have overwritten what was copied; the fragment has it.
         let from = flushed_after.clamp(flushed, head);
         bytes.drain(..usize::try_from(from - flushed).ok()?);
         Some(Slot {
-            slot: self.slot,
+            slot: place.slot,
             generation,
             from,
             head,
             bytes,
             open,
-            place: (self.data, self.size),
+            place: (place.data, place.size),
         })
     }
 
-    fn bytes(&self, source: &impl RingBytes, range: Range<u64>) -> Option<Vec<u8>> {
+    fn bytes(&self, place: &SlotPlace, range: Range<u64>) -> Option<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(range.end - range.start).ok()?];
-        let start = range.start % self.size;
-        let first = usize::try_from(self.size - start).ok()?.min(bytes.len());
+        let start = range.start % place.size;
+        let first = usize::try_from(place.size - start).ok()?.min(bytes.len());
         let (front, back) = bytes.split_at_mut(first);
-        source.read(self.data + start, front)?;
-        source.read(self.data, back)?;
+        self.source.read(place.data + start, front)?;
+        self.source.read(place.data, back)?;
         Some(bytes)
     }
 
     /// Reads the entries of the open spans of a stream that ends at `head`, with their texts.
-    fn entries(
-        &self,
-        source: &impl RingBytes,
-        depth: u64,
-        head: u64,
-        sites: &mut Sites,
-    ) -> Vec<OpenEntry> {
+    fn entries(&mut self, place: &SlotPlace, depth: u64, head: u64) -> Vec<OpenEntry> {
         let area = Area {
-            at: self.offset - self.text_bytes,
-            bytes: self.text_bytes,
+            at: place.offset - place.text_bytes,
+            bytes: place.text_bytes,
         };
         let stack = (0..layout::STACK_DEPTH).map(|index| {
             let at = layout::SLOT_STACK_AT + index * layout::OPEN_ENTRY_BYTES;
-            (self.field(at), layout::STACK_NAME_AT, area)
+            (place.field(at), layout::STACK_NAME_AT, area)
         });
-        let deeper = self.deeper.entries();
+        let deeper = place.deeper.entries();
         let deeper = deeper.map(|place| (place.at, layout::LANE_NAME_AT, place.text));
         let stored = match usize::try_from(depth).unwrap_or(0) {
             layout::MAX_DEPTH => usize::MAX, // and any that is deeper
             depth => depth,
         };
         // Before the entries: once the word is 0 again, the entry has no start.
-        let ending = u64_at(source, self.field(layout::SLOT_ENDING_AT)).unwrap_or(0);
+        let ending = u64_at(self.source, place.field(layout::SLOT_ENDING_AT)).unwrap_or(0);
         let ended = layout::ended_depth(ending, head);
         fence(Ordering::Acquire);
         let mut entries = Vec::new();
         for (index, (at, name_at, area)) in stack.chain(deeper).take(stored).enumerate() {
-            let entry = OpenEntry::read(source, at, name_at, area, sites);
             let is_open = |entry: &OpenEntry| match index {
                 layout::MAX_DEPTH.. => !entry.is_closed_at(head),
                 _ => ended != Some(index),
             };
-            entries.extend(entry.filter(is_open));
+            entries.extend(OpenEntry::read(self, at, name_at, area).filter(is_open));
         }
         entries
     }
-}
-
-/// Tid and generation, which lie side by side.
-fn split_identity(word: u64) -> (u32, u32) {
-    let bytes = word.to_ne_bytes();
-    let half = |at: usize| {
-        bytes[at..]
-            .first_chunk()
-            .map_or(0, |four| u32::from_ne_bytes(*four))
-    };
-    (
-        half(0),
-        half(layout::SLOT_GENERATION_AT - layout::SLOT_TID_AT),
-    )
 }
 
 fn entry_u64(entry: &[u8], at: usize) -> u64 {

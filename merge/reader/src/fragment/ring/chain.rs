@@ -1,6 +1,6 @@
 //! Chunks of open spans, each with a link to the next one: spans of lanes beyond the lane table, and spans deeper than a thread's stack.
 
-use super::{Area, Extents, RingBytes, read_entry};
+use super::{Area, RingReader, read_entry};
 use sa_format::ring as layout;
 
 /// Most entries that a chain is believed to have.
@@ -27,21 +27,16 @@ pub(super) struct EntryPlace {
     pub(super) text: Area,
 }
 
-impl Chain {
+impl RingReader<'_> {
     /// Follows the links from the one at `link` on, until one is empty, makes no sense, or leads to what another part of the ring has taken.
-    pub(super) fn read(
-        source: &impl RingBytes,
-        link: u64,
-        seed: u32,
-        text_bytes: usize,
-        taken: &mut Extents,
-    ) -> Chain {
+    pub(super) fn chain(&mut self, link: u64, seed: u32, text_bytes: usize) -> Chain {
         let (mut chunks, mut link, mut left) = (Vec::new(), link, MAX_ENTRIES);
-        while let Some((offset, size)) = read_entry(source, seed, link) {
+        while let Some((offset, size)) = read_entry(self.source, seed, link) {
             let end = offset.checked_add(size);
-            let is_inside = offset != 0 && end.is_some_and(|end| end <= source.len());
-            let entries = entries_of(size, text_bytes).min(left);
-            if !is_inside || entries == 0 || taken.take(offset..offset + size).is_none() {
+            let is_inside = offset != 0 && end.is_some_and(|end| end <= self.source.len());
+            let bytes = usize::try_from(size).unwrap_or(0);
+            let entries = (layout::chunk_entries(bytes, text_bytes) as u64).min(left);
+            if !is_inside || entries == 0 || self.taken.take(offset..offset + size).is_none() {
                 break;
             }
             left -= entries;
@@ -54,7 +49,9 @@ impl Chain {
         }
         Chain { chunks }
     }
+}
 
+impl Chain {
     /// Returns the places of all entries in their order.
     pub(super) fn entries(&self) -> impl Iterator<Item = EntryPlace> {
         self.chunks.iter().flat_map(|chunk| {
@@ -70,9 +67,4 @@ impl Chain {
             })
         })
     }
-}
-
-fn entries_of(size: u64, text_bytes: usize) -> u64 {
-    let bytes = usize::try_from(size).unwrap_or(0);
-    layout::chunk_entries(bytes, text_bytes) as u64
 }

@@ -1,7 +1,7 @@
 //! The lane table of a ring: which async spans were open, and on which row each is shown.
 
 use super::chain::{Chain, EntryPlace};
-use super::{Area, OpenEntry, OpenSpan, RingBytes, RingHead, Sites, Slot, read_entry};
+use super::{Area, OpenEntry, OpenSpan, RingBytes, RingHead, RingReader, Slot, read_entry};
 use sa_format::LANE_BASE;
 use sa_format::ring as layout;
 use std::collections::HashMap;
@@ -37,36 +37,29 @@ pub fn rows<'a>(open: impl Iterator<Item = &'a OpenLane>) -> Vec<OpenSpan> {
     shown
 }
 
-/// Reads the spans that are open on lanes; `more` has the lanes beyond the table.
-pub(super) fn read(
-    source: &impl RingBytes,
-    head: &RingHead,
-    more: &Chain,
-    sites: &mut Sites,
-    slots: &[Slot],
-) -> Vec<OpenLane> {
-    let mut lanes = Vec::new();
-    let mut texts = LaneTexts::of(head);
-    let in_table = (0..head.lane_count).map(|index| EntryPlace {
-        at: head.lanes + u64::from(index) * layout::OPEN_ENTRY_BYTES as u64,
-        text: texts.area(source, index),
-    });
-    let in_table = in_table.take_while(|place| place.at < source.len());
-    for (index, EntryPlace { at, text }) in (0..).zip(in_table.chain(more.entries())) {
-        let Some(entry) = OpenEntry::read(source, at, layout::LANE_NAME_AT, text, sites) else {
-            continue;
-        };
-        if is_closed(&entry, slots) {
-            continue;
+impl RingReader<'_> {
+    /// Reads the spans that are open on lanes; `more` has the lanes beyond the table.
+    pub(super) fn lanes(&mut self, more: &Chain, slots: &[Slot]) -> Vec<OpenLane> {
+        let (source, table) = (self.source, self.head.lanes);
+        let mut texts = LaneTexts::of(&self.head);
+        let in_table = (0..self.head.lane_count).map(|index| EntryPlace {
+            at: table + u64::from(index) * layout::OPEN_ENTRY_BYTES as u64,
+            text: texts.area(source, index),
+        });
+        let in_table = in_table.take_while(|place| place.at < source.len());
+        let mut lanes = Vec::new();
+        for (index, EntryPlace { at, text }) in (0..).zip(in_table.chain(more.entries())) {
+            let entry = OpenEntry::read(self, at, layout::LANE_NAME_AT, text);
+            let Some(entry) = entry.filter(|entry| !is_closed(entry, slots)) else {
+                continue;
+            };
+            let parent = entry.u32(layout::LANE_PARENT_AT).checked_sub(1);
+            let parent = parent.and_then(|lane| LANE_BASE.checked_add(lane));
+            let span = entry.span(self, LANE_BASE + index);
+            lanes.extend(span.map(|span| OpenLane { span, parent }));
         }
-        let parent = entry.u32(layout::LANE_PARENT_AT);
-        let parent = parent
-            .checked_sub(1)
-            .and_then(|lane| LANE_BASE.checked_add(lane));
-        let span = entry.span(source, LANE_BASE + index, sites);
-        lanes.extend(span.map(|span| OpenLane { span, parent }));
+        lanes
     }
-    lanes
 }
 
 fn is_closed(entry: &OpenEntry, slots: &[Slot]) -> bool {
@@ -94,7 +87,7 @@ impl LaneTexts {
     }
 
     /// Where the text of a lane's span lies; an area of no bytes if it has none.
-    fn area(&mut self, source: &impl RingBytes, lane: u32) -> Area {
+    fn area(&mut self, source: &dyn RingBytes, lane: u32) -> Area {
         let lane_bytes = u64::from(self.areas.lane_bytes);
         let mut place = || {
             let group = lane.checked_div(self.of_group)?;
@@ -110,7 +103,7 @@ impl LaneTexts {
     }
 
     /// Offset and size of a group.
-    fn group(&mut self, source: &impl RingBytes, group: u32) -> Option<(u64, u64)> {
+    fn group(&mut self, source: &dyn RingBytes, group: u32) -> Option<(u64, u64)> {
         if let Some((_, place)) = self.last.filter(|(last, _)| *last == group) {
             return place;
         }

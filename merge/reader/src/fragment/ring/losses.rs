@@ -1,6 +1,7 @@
 //! What a ring says was lost and no record tells yet: its loss table and its count table (FORMAT.md §3).
 
-use super::{RingBytes, RingHead, Slot, TRIES, entry_u32, entry_u64, read_entry, u32_at, u64_at};
+use super::{RingBytes, RingHead, Slot, TRIES, bytes_at, entry_u32, entry_u64, read_entry};
+use super::{u32_at, u64_at, whole_at};
 use sa_format::loss::{Cause, CountedLoss, LossRecord};
 use sa_format::ring as layout;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,14 +21,12 @@ pub(super) struct LossTables {
 }
 
 impl LossTables {
-    pub(super) fn read(source: &impl RingBytes) -> LossTables {
-        let mut words = [0; layout::TABLES_SUM_AT - layout::LOSSES_OFFSET_AT];
-        let whole = source
-            .read(layout::LOSSES_OFFSET_AT as u64, &mut words)
-            .and_then(|()| u32_at(source, layout::TABLES_SUM_AT));
-        if whole != Some(layout::tables_sum(&words)) {
+    pub(super) fn read(source: &dyn RingBytes) -> LossTables {
+        let words = bytes_at(source, layout::LOSSES_OFFSET_AT as u64);
+        let sum = u32_at(source, layout::TABLES_SUM_AT as u64);
+        let Some(words) = words.filter(|words| sum == Some(layout::tables_sum(words))) else {
             return LossTables::default();
-        }
+        };
         let word = |at: usize| entry_u32(&words, at - layout::LOSSES_OFFSET_AT);
         LossTables {
             losses: word(layout::LOSSES_OFFSET_AT).into(),
@@ -39,12 +38,12 @@ impl LossTables {
     }
 
     /// The loss table's entry of a slot.
-    pub(super) fn entry(&self, source: &impl RingBytes, slot: u32) -> Option<Entry> {
+    pub(super) fn entry(&self, source: &dyn RingBytes, slot: u32) -> Option<Entry> {
         (slot < self.slots).then(|| whole_entry(source, self.losses, slot))?
     }
 
     /// What was counted without a position, as it was when slot 0 had reached `read_at`.
-    pub(super) fn counts(&mut self, source: &impl RingBytes, head: &RingHead) -> Vec<CountedLoss> {
+    pub(super) fn counts(&mut self, source: &dyn RingBytes, head: &RingHead) -> Vec<CountedLoss> {
         let mut counts = Vec::new();
         for _ in 0..TRIES {
             let before = first_head(source, head);
@@ -146,29 +145,19 @@ fn is_possible(loss: &CountedLoss) -> bool {
 }
 
 /// An entry that did not change while it was read.
-fn whole_entry(source: &impl RingBytes, table: u64, number: u32) -> Option<Entry> {
+fn whole_entry(source: &dyn RingBytes, table: u64, number: u32) -> Option<Entry> {
     if table == 0 || !table.is_multiple_of(8) {
         return None;
     }
     let at = table + u64::from(number) * layout::LOSS_ENTRY_BYTES as u64;
-    let mut last = None;
-    for _ in 0..TRIES {
-        let mut entry = [0; layout::LOSS_ENTRY_BYTES];
-        source.read(at, &mut entry)?;
-        if last == Some(entry) {
-            break;
-        }
-        last = Some(entry);
-    }
-    last
+    whole_at(source, at)
 }
 
 /// How far slot 0 is.
-pub(super) fn first_head(source: &impl RingBytes, head: &RingHead) -> Option<u64> {
+pub(super) fn first_head(source: &dyn RingBytes, head: &RingHead) -> Option<u64> {
     let (offset, _) = read_entry(source, 0, head.entry(0))?;
     let state = u64_at(source, offset + layout::SLOT_STATE_AT as u64)?;
-    let generation = offset + layout::SLOT_GENERATION_AT as u64;
-    let generation = u32_at(source, usize::try_from(generation).ok()?)?;
+    let generation = u32_at(source, offset + layout::SLOT_GENERATION_AT as u64)?;
     Some(layout::head_and_depth(state, layout::key(0, generation))?.0)
 }
 

@@ -1,6 +1,6 @@
 //! Entries of a ring's open spans: when each began, what it is called, and its args.
 
-use super::{RingBytes, RingHead, entry_u32, entry_u64};
+use super::{RingBytes, RingHead, RingReader, bytes_at, entry_u32, entry_u64};
 use sa_format::ring::{self as layout, SpanText};
 use sa_format::visible;
 use serde::de::IgnoredAny;
@@ -33,7 +33,7 @@ pub(super) struct Sites {
 
 impl Sites {
     /// The site table, empty if it lies outside of the ring or is too large to be one.
-    pub(super) fn read(source: &impl RingBytes, head: &RingHead) -> Sites {
+    pub(super) fn read(source: &dyn RingBytes, head: &RingHead) -> Sites {
         let end = head.sites.end.min(source.len());
         let len = end.saturating_sub(head.sites.start);
         let len = usize::try_from(len).ok().filter(|_| len <= MAX_SITES_BYTES);
@@ -84,17 +84,14 @@ pub(super) struct OpenEntry {
 impl OpenEntry {
     /// Reads an entry and its text; `None` if it is vacant.
     pub(super) fn read(
-        source: &impl RingBytes,
+        ring: &mut RingReader<'_>,
         at: u64,
         name_at: usize,
         area: Area,
-        sites: &mut Sites,
     ) -> Option<OpenEntry> {
-        let mut bytes = [0; layout::OPEN_ENTRY_BYTES];
-        source.read(at, &mut bytes)?;
         let mut entry = OpenEntry {
             at,
-            bytes,
+            bytes: bytes_at(ring.source, at)?,
             name_at,
             text_at: area.at,
             text: Some((Vec::new(), Vec::new())),
@@ -107,47 +104,34 @@ impl OpenEntry {
         if area.bytes > 0 && text.args().end > text.names().start {
             entry.text_at += u64::from(text.at);
             let inside = text.args().end as u64 <= area.bytes;
-            entry.text = inside
-                .then(|| entry.read_text(source, text, sites))
-                .flatten();
+            entry.text = inside.then(|| entry.read_text(ring, text)).flatten();
         }
         Some(entry)
     }
 
-    fn read_text(
-        &self,
-        source: &impl RingBytes,
-        text: SpanText,
-        sites: &mut Sites,
-    ) -> Option<(Vec<u8>, Vec<u8>)> {
+    fn read_text(&self, ring: &mut RingReader<'_>, text: SpanText) -> Option<(Vec<u8>, Vec<u8>)> {
         let len = text.args().end - text.names().start;
-        sites.take(len)?;
+        ring.sites.take(len)?;
         let mut names = vec![0; len];
-        source.read(self.text_at, &mut names)?;
+        ring.source.read(self.text_at, &mut names)?;
         let args = names.split_off(usize::from(text.names));
         Some((names, args))
     }
 
     /// The span on row `tid`. A text that its writer may have replaced while it was read does not count.
-    pub(super) fn span(
-        self,
-        source: &impl RingBytes,
-        tid: u32,
-        sites: &mut Sites,
-    ) -> Option<OpenSpan> {
-        let mut again = [0; layout::OPEN_ENTRY_BYTES];
-        source.read(self.at, &mut again)?;
+    pub(super) fn span(self, ring: &mut RingReader<'_>, tid: u32) -> Option<OpenSpan> {
+        let again: [u8; layout::OPEN_ENTRY_BYTES] = bytes_at(ring.source, self.at)?;
         let (names, args) = match &self.text {
             _ if again != self.bytes => (None, None),
             Some((names, args)) => (checked(names, label_of), checked(args, args_of)),
             None => (Some(Err(Bad)), None),
         };
         if [&names, &args].contains(&&Some(Err(Bad))) {
-            sites.bad_texts.push(self.text_at);
+            ring.sites.bad_texts.push(self.text_at);
         }
         let label = match self.u32(layout::OPEN_SITE_AT) {
             0 => names.and_then(Result::ok).unwrap_or_else(|| self.name()),
-            site => sites.label(site),
+            site => ring.sites.label(site),
         };
         Some(OpenSpan {
             tid,
@@ -195,10 +179,8 @@ fn named(name: &[u8], len: u32) -> String {
     let len = usize::try_from(len).unwrap_or(0).min(name.len());
     let text = String::from_utf8_lossy(&name[..len]);
     let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
-    format!(
-        r#""name":{},"cat":"""#,
-        serde_json::Value::from(&*visible(text))
-    )
+    let name = serde_json::Value::from(&*visible(text));
+    format!(r#""name":{name},"cat":"""#)
 }
 
 /// The text of a call site, if it is what it should be.
