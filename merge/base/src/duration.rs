@@ -1,5 +1,6 @@
 //! Durations as people write them: `30s`, `1.5s`, `500ms`, `2m`.
 
+use crate::size::amount;
 use std::time::Duration;
 
 /// The units and their ns.
@@ -35,23 +36,8 @@ pub fn parse_error(text: &str) -> Result<Duration, String> {
 
 /// The ns of a duration, which may be none at all.
 pub fn duration_ns(text: &str) -> Option<u64> {
-    let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
-    let (number, unit) = text.split_at(text.bytes().take_while(is_number).count());
-    let (_, unit_ns) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    let whole_ns = whole.parse::<u64>().ok()?.checked_mul(*unit_ns)?;
-    let ns = whole_ns.checked_add(fraction_ns(fraction, *unit_ns)?)?;
-    (ns <= u64::MAX / 4).then_some(ns)
-}
-
-/// The ns of the digits behind a point.
-fn fraction_ns(digits: &str, unit_ns: u64) -> Option<u64> {
-    let scale = 10_u128.checked_pow(u32::try_from(digits.len()).ok()?)?;
-    let ns = digits.parse::<u128>().ok()?.checked_mul(unit_ns.into())?;
-    if ns % scale != 0 {
-        return None;
-    }
-    u64::try_from(ns / scale).ok()
+    let (ns, is_whole) = amount(text, &UNITS)?;
+    is_whole.then_some(ns)
 }
 
 #[cfg(test)]

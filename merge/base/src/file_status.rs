@@ -1,5 +1,6 @@
 //! Size and times of a file, which show whether another program writes it while it is read.
 
+use crate::file_id::FileId;
 use rustix::fs::Stat;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -11,8 +12,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// Identity, size and times of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStatus {
-    device: u64,
-    inode: u64,
+    id: FileId,
     bytes: i64,
     /// Times of the last change of its bytes, and of its bytes or its inode: seconds since 1970, and ns.
     modified: (i64, i64),
@@ -24,8 +24,7 @@ impl FileStatus {
     #[expect(clippy::cast_possible_wrap, reason = "no file is that long")]
     pub fn of(file: &Metadata) -> FileStatus {
         FileStatus {
-            device: file.dev(),
-            inode: file.ino(),
+            id: FileId::of(file),
             bytes: file.size() as i64,
             modified: (file.mtime(), file.mtime_nsec()),
             changed: (file.ctime(), file.ctime_nsec()),
@@ -36,8 +35,7 @@ impl FileStatus {
     #[expect(clippy::cast_possible_wrap, reason = "nanoseconds of a second")]
     pub fn of_stat(stat: &Stat) -> FileStatus {
         FileStatus {
-            device: stat.st_dev,
-            inode: stat.st_ino,
+            id: FileId::of_status(stat),
             bytes: stat.st_size,
             modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
             changed: (stat.st_ctime, stat.st_ctime_nsec as i64),
@@ -46,9 +44,8 @@ impl FileStatus {
 
     /// Returns true if the file was truncated or rewritten since `older`. Appending is not a change, and neither is a new mode or a link.
     pub fn was_rewritten_since(&self, older: &FileStatus) -> bool {
-        let is_other = (self.device, self.inode) != (older.device, older.inode);
         let is_touched = self.modified != older.modified;
-        is_other || self.bytes < older.bytes || self.bytes == older.bytes && is_touched
+        self.id != older.id || self.bytes < older.bytes || self.bytes == older.bytes && is_touched
     }
 
     /// Returns true if the last change is so recent that another one might not alter the times.

@@ -23,20 +23,20 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 }
 
 fn size_bytes(text: &str) -> Option<u64> {
+    amount(&text.to_ascii_lowercase(), &UNITS).map(|(bytes, _)| bytes)
+}
+
+/// Reads a number with perhaps a point in it, and one of these units. Returns it in the smallest unit, and true if no fraction was cut off.
+pub(crate) fn amount(text: &str, units: &[(&str, u64)]) -> Option<(u64, bool)> {
     let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
     let (number, unit) = text.split_at(text.bytes().take_while(is_number).count());
-    let unit = unit.to_ascii_lowercase();
-    let (_, unit_bytes) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    let (_, unit) = *units.iter().find(|(name, _)| *name == unit)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    let whole_bytes = whole.parse::<u64>().ok()?.checked_mul(*unit_bytes)?;
+    let whole = whole.parse::<u64>().ok()?.checked_mul(unit)?;
     let scale = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-    let part = fraction
-        .parse::<u128>()
-        .ok()?
-        .checked_mul((*unit_bytes).into())?
-        / scale;
-    let bytes = whole_bytes.checked_add(u64::try_from(part).ok()?)?;
-    (bytes <= u64::MAX / 4).then_some(bytes)
+    let part = fraction.parse::<u128>().ok()?.checked_mul(unit.into())?;
+    let all = whole.checked_add(u64::try_from(part / scale).ok()?)?;
+    (all <= u64::MAX / 4).then_some((all, part % scale == 0))
 }
 
 #[cfg(test)]
