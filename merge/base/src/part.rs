@@ -1,5 +1,7 @@
 //! A range of lines.
 
+use std::ops::Range;
+
 /// A range of a file cut at newlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
@@ -13,21 +15,17 @@ pub struct Part {
 }
 
 impl Part {
-    /// All of some lines that nothing vouches for.
-    pub fn all_of(lines: &[u8]) -> Part {
-        Part {
-            start: 0,
-            end: lines.len(),
-            trusted: false,
-        }
-    }
-
-    /// A part of it.
-    pub fn within(self, range: std::ops::Range<usize>) -> Part {
+    /// A range of lines; `trusted` tells whether a checksum vouches for them.
+    pub fn of(range: Range<usize>, trusted: bool) -> Part {
         Part {
             start: range.start,
             end: range.end,
-            ..self
+            trusted,
         }
+    }
+
+    /// All of some lines that nothing vouches for.
+    pub fn all_of(lines: &[u8]) -> Part {
+        Part::of(0..lines.len(), false)
     }
 }

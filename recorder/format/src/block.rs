@@ -1,5 +1,6 @@
 //! Blocks: lines reach a fragment in blocks, each with a header line and a checksum (FORMAT.md §2.2).
 
+use std::ops::Range;
 use twox_hash::XxHash3_64;
 
 /// How every block header line starts.
@@ -31,6 +32,16 @@ pub fn block_sum(slot: u32, generation: u32, from: u64, bytes: &[u8]) -> u64 {
 impl BlockHeader {
     /// Name of the metadata record before each block.
     pub const NAME: &'static str = "sa_block";
+
+    /// Returns the slot and generation of the stream.
+    pub fn stream(&self) -> (u32, u32) {
+        (self.slot, self.generation)
+    }
+
+    /// Returns the positions of the bytes in their stream.
+    pub fn positions(&self) -> Range<u64> {
+        self.from..self.from.saturating_add(self.len)
+    }
 
     /// Parses a block header line (without its newline); `None` if it is not exactly one.
     pub fn parse(line: &[u8]) -> Option<BlockHeader> {

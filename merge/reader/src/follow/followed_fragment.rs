@@ -167,7 +167,7 @@ impl FollowedFragment {
         for (range, piece) in read.pieces {
             match piece {
                 Piece::Plain => {
-                    let part = Part::all_of(&bytes).within(range);
+                    let part = Part::of(range, false);
                     self.lines(&bytes, part, run, of_event);
                 }
                 Piece::Broken(header) => {
@@ -177,12 +177,8 @@ impl FollowedFragment {
                     let fresh = self.streams.take(&header);
                     self.skipped.blocks -= fresh.mends;
                     for part in fresh.parts {
-                        let part = Part {
-                            start: range.start + part.start,
-                            end: range.start + part.end,
-                            trusted: true,
-                        };
-                        self.lines(&bytes, part, run, of_event);
+                        let part = range.start + part.start..range.start + part.end;
+                        self.lines(&bytes, Part::of(part, true), run, of_event);
                     }
                 }
             }

@@ -73,11 +73,10 @@ impl KnownPositions {
 impl Streams {
     /// Takes a whole block. Only such a one begins a new generation: the header of another one may say anything.
     pub(super) fn take(&mut self, header: &BlockHeader) -> Fresh {
-        let positions = positions(header);
+        let positions = header.positions();
         let before = self.broken.len();
         self.broken.retain(|broken| {
-            let is_same = (broken.slot, broken.generation) == (header.slot, header.generation);
-            !(is_same && positions.contains(&broken.from))
+            broken.stream() != header.stream() || !positions.contains(&broken.from)
         });
         let mends = (before - self.broken.len()) as u64;
         let stream = self.newest.entry(header.slot).or_default();
@@ -111,14 +110,12 @@ impl Streams {
 
     /// Notes a block that is incomplete or does not match; whether that is damage so far: nothing else holds its positions.
     pub(super) fn note_broken(&mut self, header: &BlockHeader) -> bool {
-        let is_known = |broken: &BlockHeader| {
-            (broken.slot, broken.generation, broken.from)
-                == (header.slot, header.generation, header.from)
-        };
+        let is_known =
+            |broken: &BlockHeader| (broken.stream(), broken.from) == (header.stream(), header.from);
         let is_taken = self.newest.get(&header.slot).is_some_and(|stream| {
             stream.generation == header.generation
                 && header.len > 0
-                && stream.taken.missing(positions(header)).is_empty()
+                && stream.taken.missing(header.positions()).is_empty()
         });
         if is_taken || self.broken.iter().any(is_known) {
             return false;
@@ -158,10 +155,6 @@ impl Streams {
         let older = self.older.values().map(KnownPositions::missing);
         self.forgotten + newest.sum::<u64>() + older.sum::<u64>()
     }
-}
-
-fn positions(header: &BlockHeader) -> Range<u64> {
-    header.from..header.from.saturating_add(header.len)
 }
 
 #[cfg(test)]

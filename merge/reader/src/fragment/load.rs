@@ -86,15 +86,12 @@ impl Opened {
         let live = newest(files);
         let dead = dead(files);
         let ring = ring_place.as_ref().map(read_ring);
-        let mut segments = Segments::open(stem, files.to_vec());
-        let failed = std::mem::take(&mut segments.failed);
         Opened {
-            fragments: segments.kept(),
-            failed,
             ring_place,
             ring,
             dead,
             live,
+            ..Opened::segments(stem, files.to_vec()).with_those_that_count()
         }
     }
 
@@ -159,22 +156,15 @@ pub fn recorder_key(header: &FragmentHeader) -> String {
     )
 }
 
-/// The segments of one fragment.
-#[derive(Default)]
-struct Segments {
-    opened: Vec<Fragment>,
-    failed: Vec<(Place, io::Error)>,
-}
-
-impl Segments {
+impl Opened {
     /// Opens the files. Those that were found in a directory are listed again if more of them are there by now, and whenever one has gone that no newer
     /// one tells of: its recorder goes on.
-    fn open(stem: &Place, mut files: Vec<Input>) -> Segments {
+    fn segments(stem: &Place, mut files: Vec<Input>) -> Opened {
         let in_directory = files.iter().all(|file| file.in_directory);
         if in_directory && next(stem, &files).is_some_and(|place| place.exists()) {
             files = list(stem).unwrap_or(files);
         }
-        let mut segments = Segments::of(&files);
+        let mut segments = Opened::files(&files);
         for _ in 0..TRIES {
             if !in_directory || !segments.is_missing_one() {
                 break;
@@ -182,20 +172,20 @@ impl Segments {
             let Some(again) = list(stem).filter(|again| !again.is_empty()) else {
                 break;
             };
-            segments = Segments::of(&again);
+            segments = Opened::files(&again);
         }
         segments
     }
 
-    fn of(files: &[Input]) -> Segments {
-        let mut segments = Segments::default();
+    fn files(files: &[Input]) -> Opened {
+        let mut segments = Opened::default();
         for file in files {
             match Fragment::open(file) {
-                Ok(fragment) => segments.opened.push(fragment),
+                Ok(fragment) => segments.fragments.push(fragment),
                 Err(error) => segments.failed.push((file.place.clone(), error)),
             }
         }
-        segments.opened.sort_by_key(Fragment::segment);
+        segments.fragments.sort_by_key(Fragment::segment);
         let first = segments.firsts().into_values().max().unwrap_or(0);
         segments.failed.retain(|(place, error)| {
             let number = segment_of(place).map_or(u32::MAX, |(_, number)| number);
@@ -206,7 +196,7 @@ impl Segments {
 
     /// The first segment that counts of each recorder, as its newest says.
     fn firsts(&self) -> HashMap<String, u32> {
-        let told = self.opened.iter().filter_map(|fragment| {
+        let told = self.fragments.iter().filter_map(|fragment| {
             let header = fragment.header.as_ref()?;
             Some((recorder_key(header), fragment.removal.as_ref()?.first))
         });
@@ -219,15 +209,18 @@ impl Segments {
     }
 
     /// Those that count: the recorder was about to remove the others, and tells of them as lost; and one that has no first line yet is being made.
-    fn kept(self) -> Vec<Fragment> {
+    fn with_those_that_count(mut self) -> Opened {
         let firsts = self.firsts();
         let first = |header: &FragmentHeader| firsts.get(&recorder_key(header)).copied();
-        let is_fragment = self.opened.iter().any(|fragment| fragment.header.is_some());
-        let counts = |fragment: &Fragment| match &fragment.header {
+        let is_fragment = self
+            .fragments
+            .iter()
+            .any(|fragment| fragment.header.is_some());
+        self.fragments.retain(|fragment| match &fragment.header {
             Some(header) => header.segment >= first(header).unwrap_or(0),
             None => !is_fragment || memchr::memchr(b'\n', fragment.content.bytes()).is_some(),
-        };
-        self.opened.into_iter().filter(counts).collect()
+        });
+        self
     }
 }
 

@@ -52,15 +52,12 @@ impl Missing {
 
     /// Notes a block at the last hole before it and at the first one behind it.
     pub(super) fn note(&mut self, header: &BlockHeader, segment: usize, body: &Range<usize>) {
-        let Some(holes) = self.0.get_mut(&(header.slot, header.generation)) else {
+        let Some(holes) = self.0.get_mut(&header.stream()) else {
             return;
         };
-        let end = header.from.saturating_add(header.len);
+        let end = header.positions().end;
         let behind = holes.partition_point(|hole| hole.range.end <= header.from);
-        if let Some(hole) = behind
-            .checked_sub(1)
-            .and_then(|number| holes.get_mut(number))
-        {
+        if let Some(hole) = holes[..behind].last_mut() {
             let begin = (header.from, segment, body.start);
             hole.after = Some(hole.after.map_or(begin, |after| after.min(begin)));
         }

@@ -7,7 +7,7 @@ use super::{Assembly, Gap, Kept, StreamKey};
 use crate::event::scan::{Part, line_start};
 use crate::fragment::blocks::Piece;
 use crate::fragment::recording::Recording;
-use crate::fragment::ring::{LossCounts, OpenSpan, rows};
+use crate::fragment::ring::{LossCounts, OpenSpan, Slot, rows};
 use crate::store::spill_vec::{Spill, Writer};
 use sa_format::{BLOCK_START, BlockHeader};
 use std::collections::BTreeMap;
@@ -105,11 +105,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
 
     fn keep(&mut self, range: Range<usize>, trusted: bool) {
         if range.start < range.end {
-            self.whole.push(Part {
-                start: range.start,
-                end: range.end,
-                trusted,
-            });
+            self.whole.push(Part::of(range, trusted));
         }
     }
 
@@ -124,13 +120,10 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
     /// Lines outside of blocks, but for what a newer segment tells better: of several records of removed segments the newest has them all.
     fn outside(&mut self, segment: usize, range: Range<usize>) {
         let fragments = &self.recording.fragments;
-        let told = fragments[segment]
-            .removal
-            .as_ref()
-            .map(|removal| removal.line.clone());
-        let newer = fragments[segment + 1..]
-            .iter()
-            .any(|newer| newer.removal.is_some());
+        let removal = fragments[segment].removal.as_ref();
+        let told = removal.map(|removal| removal.line.clone());
+        let mut newer = fragments[segment + 1..].iter();
+        let newer = newer.any(|newer| newer.removal.is_some());
         match told.filter(|line| newer && range.start <= line.start && line.end <= range.end) {
             Some(line) => {
                 self.keep(range.start..line.start, false);
@@ -157,26 +150,24 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
     }
 
     fn complete(&mut self, segment: usize, body: Range<usize>, header: &BlockHeader) {
-        let key = (header.slot, header.generation);
-        let end = header.from.saturating_add(header.len);
+        let (bytes, positions) = (self.bytes(segment), header.positions());
+        let within = |wanted: &Range<u64>| within(bytes, &body, header.from, wanted);
+        let beyond = |from: u64| within(&(header.from.max(from)..positions.end));
         self.note_run(segment, header);
-        if let Some(head) = self.heads.get(&key).copied().filter(|head| *head < end) {
+        let head = self.heads.get(&header.stream()).copied();
+        if let Some(head) = head.filter(|head| *head < positions.end) {
             self.result.beyond_ring |= header.slot == 0;
-            let beyond = header.from.max(head)..end;
-            let range = within(self.bytes(segment), &body, header.from, &beyond);
-            self.ended.note(&self.bytes(segment)[range]);
+            self.ended.note(&bytes[beyond(head)]);
         }
-        let told_to = self.recording.ring.as_ref().map(|(ring, _)| ring.told_to);
-        if let Some(told_to) = told_to.filter(|told_to| header.slot == 0 && *told_to < end) {
-            let beyond = header.from.max(told_to)..end;
-            let range = within(self.bytes(segment), &body, header.from, &beyond);
-            self.told.note(&self.bytes(segment)[range]);
+        let ring = self.recording.ring.as_ref().filter(|_| header.slot == 0);
+        let told_to = ring.map(|(ring, _)| ring.told_to);
+        if let Some(told_to) = told_to.filter(|told_to| *told_to < positions.end) {
+            self.told.note(&bytes[beyond(told_to)]);
         }
-        let stream = self.streams.entry(key).or_default();
-        stream.expected = stream.expected.max(end);
-        for fresh in stream.covered.add(header.from..end) {
-            let range = within(self.bytes(segment), &body, header.from, &fresh);
-            self.keep(range, true);
+        let stream = self.streams.entry(header.stream()).or_default();
+        stream.expected = stream.expected.max(positions.end);
+        for fresh in stream.covered.add(positions.clone()) {
+            self.keep(within(&fresh), true);
         }
     }
 
@@ -185,13 +176,11 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         if self.recording.left_out.is_empty() {
             return;
         }
-        let stream = self.streams.entry((header.slot, header.generation));
-        let end = header.from.saturating_add(header.len);
-        let runs = &mut stream.or_default().runs;
-        let run = runs
-            .entry(self.left_out_before[segment])
-            .or_insert(header.from..end);
-        *run = run.start.min(header.from)..run.end.max(end);
+        let positions = header.positions();
+        let runs = &mut self.streams.entry(header.stream()).or_default().runs;
+        let run = runs.entry(self.left_out_before[segment]);
+        let run = run.or_insert(positions.clone());
+        *run = run.start.min(positions.start)..run.end.max(positions.end);
     }
 
     /// Marks as covered what lies between the blocks on both sides of segments that are left out, and what the ring does not hold any more.
@@ -201,8 +190,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         }
         let ring = self.recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
         for slot in ring {
-            let key = (slot.slot, slot.generation);
-            let runs = &mut self.streams.entry(key).or_default().runs;
+            let runs = &mut self.streams.entry(slot.stream()).or_default().runs;
             runs.entry(self.recording.left_out.len())
                 .or_insert(slot.from..slot.from);
         }
@@ -222,39 +210,25 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             return;
         };
         for (index, slot) in ring.slots.iter().enumerate() {
-            let stream = self
-                .streams
-                .entry((slot.slot, slot.generation))
-                .or_default();
+            let stream = self.streams.entry(slot.stream()).or_default();
             stream.expected = stream.expected.max(slot.head);
-            stream
-                .covered
-                .add(0..self.recording.removed_to((slot.slot, slot.generation)));
-            let body = 0..slot.bytes.len();
-            let parts: Vec<Part> = stream
-                .covered
-                .add(slot.from..slot.head)
+            let removed_to = self.recording.removed_to(slot.stream());
+            stream.covered.add(0..removed_to);
+            let fresh = stream.covered.add(slot.from..slot.head);
+            let parts = fresh
                 .iter()
-                .map(|fresh| within(&slot.bytes, &body, slot.from, fresh))
-                .map(|range| Part {
-                    start: range.start,
-                    end: range.end,
-                    trusted: false,
-                })
-                .collect();
+                .map(|fresh| Part::of(within_slot(slot, fresh), false));
+            let parts: Vec<Part> = parts.collect();
             if !parts.is_empty() {
                 self.result.tail.push((index, parts));
             }
         }
-        let pid = self
-            .recording
-            .header()
-            .map_or(ring.pid, |header| header.pid);
+        let header = self.recording.header();
+        let pid = header.map_or(ring.pid, |header| header.pid);
         let first = ring.slots.iter().find(|slot| slot.slot == 0);
         if let Some(first) = first.filter(|first| ring.told_to < first.head) {
             let beyond = ring.told_to.max(first.from)..first.head;
-            let range = within(&first.bytes, &(0..first.bytes.len()), first.from, &beyond);
-            self.told.note(&first.bytes[range]);
+            self.told.note(&first.bytes[within_slot(first, &beyond)]);
         }
         let lost = ring.losses.iter().filter(|loss| !self.told.has(loss));
         self.result.loss_lines = lost.flat_map(|loss| loss.line()).collect();
@@ -270,7 +244,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
     /// of a file what lies beyond the ring's snapshot is being written right now: it does not count.
     fn broken(&mut self, segment: usize, body: Range<usize>, header: &BlockHeader) {
         let bytes = self.bytes(segment);
-        let key = (header.slot, header.generation);
+        let key = header.stream();
         let is_last = body.end == bytes.len();
         let bound = is_last.then(|| self.copied_to(key)).flatten();
         let bound = bound.unwrap_or(u64::MAX);
@@ -282,13 +256,8 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         }
         stream.claimed.push(claimed.clone());
         let kept = stream.save(bytes, &body, &claimed, bound);
-        let part = |range: Range<usize>| Part {
-            start: range.start,
-            end: range.end,
-            trusted: false,
-        };
-        let broken = &mut self.result.segments[segment].broken;
-        broken.extend(kept.into_iter().map(part));
+        let parts = kept.into_iter().map(|range| Part::of(range, false));
+        self.result.segments[segment].broken.extend(parts);
         let place = (segment, line_start(bytes, body.start - 1, 0) as u64);
         self.result.bad_blocks.push(Gap {
             stream: key,
@@ -356,15 +325,17 @@ fn left_out_before(recording: &Recording) -> Vec<usize> {
     segments.map(before).collect()
 }
 
+/// The whole lines of a slot's bytes that lie in `wanted` positions.
+fn within_slot(slot: &Slot, wanted: &Range<u64>) -> Range<usize> {
+    within(&slot.bytes, &(0..slot.bytes.len()), slot.from, wanted)
+}
+
 /// The whole lines of a block's bytes that lie in `wanted` positions.
 fn within(bytes: &[u8], body: &Range<usize>, from: u64, wanted: &Range<u64>) -> Range<usize> {
     let place = |position: u64| {
         body.start + usize::try_from(position - from).unwrap_or(usize::MAX - body.start)
     };
-    let (mut start, mut end) = (
-        place(wanted.start).min(body.end),
-        place(wanted.end).min(body.end),
-    );
+    let [mut start, mut end] = [wanted.start, wanted.end].map(|at| place(at).min(body.end));
     if start > body.start && bytes[start - 1] != b'\n' {
         start =
             memchr::memchr(b'\n', &bytes[start..body.end]).map_or(body.end, |at| start + at + 1);
