@@ -57,10 +57,14 @@ impl DeviceLabel {
         let mut words = text.rsplit(' ');
         let number = words.next()?.parse().ok()?;
         let kind = words.next().filter(|word| KINDS.contains(word))?;
-        Some(DeviceLabel {
+        Some(DeviceLabel::of(kind, Some(number)))
+    }
+
+    fn of(kind: &str, number: Option<u32>) -> DeviceLabel {
+        DeviceLabel {
             kind: kind.to_owned(),
-            number: Some(number),
-        })
+            number,
+        }
     }
 }
 
@@ -74,10 +78,8 @@ impl fmt::Display for DeviceLabel {
 }
 
 fn bare(text: &str) -> Option<DeviceLabel> {
-    KINDS.contains(&text).then(|| DeviceLabel {
-        kind: text.to_owned(),
-        number: None,
-    })
+    let is_kind = KINDS.contains(&text);
+    is_kind.then(|| DeviceLabel::of(text, None))
 }
 
 /// Reads the name that XLA gives a device. TensorFlow writes a host before it.
@@ -87,10 +89,7 @@ fn of_xla(name: &str) -> Option<DeviceLabel> {
     let digits = number.find(|byte: char| !byte.is_ascii_digit());
     let number = number[..digits.unwrap_or(number.len())].parse().ok()?;
     let is_device = !kind.is_empty() && !XLA_HOSTS.contains(&kind);
-    is_device.then(|| DeviceLabel {
-        kind: kind.to_owned(),
-        number: Some(number),
-    })
+    is_device.then(|| DeviceLabel::of(kind, Some(number)))
 }
 
 /// Returns true if a process has the name that XLA gives a device.

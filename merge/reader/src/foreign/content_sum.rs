@@ -1,7 +1,6 @@
 //! A hash of a file that is read once, from beginning to end.
 
 use crate::fragment::file::Content;
-use std::cell::{Cell, RefCell};
 use xxhash_rust::xxh3::Xxh3Default;
 
 /// Distance between the hash and the reader. The hash is ahead, so that it never covers a change that the reader missed.
@@ -12,19 +11,19 @@ const RELEASED_BYTES: usize = 32 << 20;
 /// Hashes a file's bytes just before they are read, and releases their pages afterwards.
 pub(super) struct ContentSum<'a> {
     content: &'a Content,
-    hasher: RefCell<Xxh3Default>,
-    hashed: Cell<usize>,
-    released: Cell<usize>,
+    hasher: Xxh3Default,
+    hashed: usize,
+    released: usize,
 }
 
 impl<'a> ContentSum<'a> {
     /// Hashes the first bytes.
     pub(super) fn begin(content: &'a Content) -> ContentSum<'a> {
-        let sum = ContentSum {
+        let mut sum = ContentSum {
             content,
-            hasher: RefCell::new(Xxh3Default::new()),
-            hashed: Cell::new(0),
-            released: Cell::new(0),
+            hasher: Xxh3Default::new(),
+            hashed: 0,
+            released: 0,
         };
         sum.hash_to(AHEAD_BYTES);
         sum
@@ -32,41 +31,38 @@ impl<'a> ContentSum<'a> {
 
     /// Returns the hash of all bytes.
     pub(super) fn of(content: &Content) -> u64 {
-        let sum = ContentSum::begin(content);
-        let len = content.bytes().len();
-        (0..len)
-            .step_by(AHEAD_BYTES / 2)
-            .for_each(|at| sum.passed(at));
+        let mut sum = ContentSum::begin(content);
+        let places = (0..content.bytes().len()).step_by(AHEAD_BYTES / 2);
+        places.for_each(|at| sum.passed(at));
         sum.finish()
     }
 
     /// Notes that the reader has come to `at`.
-    pub(super) fn passed(&self, at: usize) {
-        if at.saturating_add(AHEAD_BYTES / 2) > self.hashed.get() {
+    pub(super) fn passed(&mut self, at: usize) {
+        if at.saturating_add(AHEAD_BYTES / 2) > self.hashed {
             self.hash_to(at.saturating_add(AHEAD_BYTES));
         }
-        if at - self.released.get() > RELEASED_BYTES {
-            self.content.release(self.released.get(), at);
-            self.released.set(at);
+        if at - self.released > RELEASED_BYTES {
+            self.content.release(self.released, at);
+            self.released = at;
         }
     }
 
     /// Releases the remaining pages and returns the hash of all bytes.
-    pub(super) fn finish(self) -> u64 {
+    pub(super) fn finish(mut self) -> u64 {
         let len = self.content.bytes().len();
         self.hash_to(len);
-        self.content.release(self.released.get(), len);
-        self.hasher.into_inner().digest()
+        self.content.release(self.released, len);
+        self.hasher.digest()
     }
 
     /// Hashes the bytes up to `to`. No other program can change content that is not watched, so that needs no hash.
-    fn hash_to(&self, to: usize) {
+    fn hash_to(&mut self, to: usize) {
         let bytes = self.content.bytes();
         let to = to.min(bytes.len());
-        if self.content.is_watched() && to > self.hashed.get() {
-            let next = &bytes[self.hashed.get()..to];
-            self.hasher.borrow_mut().update(next);
-            self.hashed.set(to);
+        if self.content.is_watched() && to > self.hashed {
+            self.hasher.update(&bytes[self.hashed..to]);
+            self.hashed = to;
         }
     }
 }
@@ -83,7 +79,7 @@ mod tests {
         let bytes: Vec<u8> = (0..10 << 20).map(|at: u32| at.to_le_bytes()[1]).collect();
         std::fs::write(named.path(), &bytes).unwrap();
         let content = Content::of_others(File::open(named.path()).unwrap()).unwrap();
-        let sum = ContentSum::begin(&content);
+        let mut sum = ContentSum::begin(&content);
         (0..bytes.len())
             .step_by(1 << 20)
             .for_each(|at| sum.passed(at));
@@ -110,7 +106,7 @@ mod tests {
         let content = Content::of_others(File::open(named.path()).unwrap()).unwrap();
         let file = File::options().write(true).open(named.path()).unwrap();
         for at in [0, 3 << 20, 6 << 20] {
-            let sum = ContentSum::begin(&content);
+            let mut sum = ContentSum::begin(&content);
             sum.passed(at);
             file.write_all_at(b"b", at as u64).unwrap();
             assert_ne!(sum.finish(), ContentSum::of(&content), "{at}");

@@ -46,7 +46,7 @@ pub(super) struct DocumentRead {
 pub(super) fn read(
     bytes: &[u8],
     lines: &mut Lines<'_>,
-    passed: &dyn Fn(usize),
+    passed: &mut dyn FnMut(usize),
 ) -> io::Result<DocumentRead> {
     let mut reader = DocumentReader {
         bytes,
@@ -82,7 +82,7 @@ struct DocumentReader<'a, 'f> {
     members: DocumentMembers,
     /// That of the first thing in it.
     form: Option<Form>,
-    passed: &'a dyn Fn(usize),
+    passed: &'a mut dyn FnMut(usize),
 }
 
 impl<'a> DocumentReader<'a, '_> {

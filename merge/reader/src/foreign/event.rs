@@ -22,8 +22,6 @@ type Edits = Vec<(Range<usize>, Vec<u8>)>;
 
 /// What a line that was written tells.
 pub(super) struct WrittenEvent {
-    /// Its process.
-    pub(super) pid: i64,
     /// From when to when it lies, unless it is metadata.
     pub(super) time: Option<(i64, i64)>,
     /// Ids that are texts, and the numbers that stand for them.
@@ -70,7 +68,6 @@ pub(super) fn write_line(
     }
     out.push(b'\n');
     Ok(Some(WrittenEvent {
-        pid: event.pid,
         had_hidden: hides_name(&event),
         time: (!event.is_metadata()).then_some((event.ts_ns, event.ts_ns + event.dur_ns)),
         texts: [(event.pid, fields.pid), (event.tid, fields.tid)]

@@ -105,7 +105,7 @@ impl<'f> Lines<'f> {
                     self.rows.entry(row).or_default().add(categories);
                 }
                 if written.time.is_some() && self.pids.len() < MOST_TEXTS {
-                    self.pids.insert(written.pid);
+                    self.pids.insert(row.0);
                 }
                 for (id, text) in written.texts.into_iter().flatten() {
                     // Perfetto takes no name that is empty.

@@ -166,11 +166,11 @@ fn read_content(
     is_log: bool,
     lines: &mut Lines<'_>,
 ) -> io::Result<(TraceContents, u64)> {
-    let (bytes, sum) = (content.bytes(), ContentSum::begin(content));
-    let passed = |at| sum.passed(at);
+    let (bytes, mut sum) = (content.bytes(), ContentSum::begin(content));
+    let mut passed = |at| sum.passed(at);
     let read = match is_log {
-        true => TraceContents::Log(strace::read(bytes, lines, &passed)?),
-        false => TraceContents::Document(document::read(bytes, lines, &passed)?),
+        true => TraceContents::Log(strace::read(bytes, lines, &mut passed)?),
+        false => TraceContents::Document(document::read(bytes, lines, &mut passed)?),
     };
     Ok((read, sum.finish()))
 }

@@ -3,7 +3,6 @@
 use super::clock::seconds;
 use crate::event::damage::{path_text, path_text_if_some};
 use serde::Serialize;
-use std::fmt::{self, Write};
 use std::path::PathBuf;
 
 /// A trace of another profiler.
@@ -43,48 +42,32 @@ pub struct ForeignReport {
 impl ForeignReport {
     /// One line of words.
     pub fn words(&self) -> String {
-        let mut words = String::new();
-        // Writing to a string cannot fail.
-        let _ = self.write(&mut words);
-        words
-    }
-
-    fn write(&self, words: &mut String) -> fmt::Result {
         let tool = self.tool.unwrap_or("another profiler");
         let packed = if self.packed { ", compressed" } else { "" };
-        write!(
-            words,
-            "{}: trace of {tool} ({}{packed}), {}",
-            self.path.display(),
-            self.form,
-            self.clock
-        )?;
+        let (path, form, clock) = (self.path.display(), self.form, &self.clock);
+        let mut words = format!("{path}: trace of {tool} ({form}{packed}), {clock}");
         if self.offset_ns != 0 {
-            write!(words, ", moved by {}", seconds(self.offset_ns))?;
+            words += &format!(", moved by {}", seconds(self.offset_ns));
         }
         if let Some(first) = &self.continues {
-            write!(words, ", continues {}", first.display())?;
+            words += &format!(", continues {}", first.display());
         }
         if let Some(doubt) = &self.doubt {
-            write!(words, "; {doubt}")?;
+            words += &format!("; {doubt}");
         }
-        if self.unplaced > 0 {
-            write!(
-                words,
-                "; spans of the chip that could not be placed: {}",
-                self.unplaced
-            )?;
-        }
-        if self.early_arrows > 0 {
-            write!(
-                words,
-                "; ends of launch arrows before their start, reversed: {}",
-                self.early_arrows
-            )?;
+        let counts = [
+            ("spans of the chip that could not be placed", self.unplaced),
+            (
+                "ends of launch arrows before their start, reversed",
+                self.early_arrows,
+            ),
+        ];
+        for (what, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+            words += &format!("; {what}: {count}");
         }
         if !self.left_out.is_empty() {
-            write!(words, "; left out: {}", self.left_out.join(", "))?;
+            words += &format!("; left out: {}", self.left_out.join(", "));
         }
-        Ok(())
+        words
     }
 }

@@ -10,7 +10,7 @@ use super::lines::Lines;
 use super::resync::next_line;
 use crate::base::number::write_micros;
 use crate::event::damage::Kind;
-use chip::Chips;
+use chip::{Chips, Placed};
 use memchr::memmem;
 use record::{LogRecord, LogSpan};
 use serde_json::{Map, Value};
@@ -55,7 +55,7 @@ fn find(bytes: &[u8], marker: &[u8]) -> Option<usize> {
 pub(super) fn read(
     bytes: &[u8],
     lines: &mut Lines<'_>,
-    passed: &dyn Fn(usize),
+    passed: &mut dyn FnMut(usize),
 ) -> io::Result<StraceLog> {
     let mut reader = LogReader {
         lines,
@@ -98,25 +98,15 @@ impl LogReader<'_, '_> {
     fn record(&mut self, marker: &[u8], text: &[u8], at: usize, is_last: bool) -> io::Result<()> {
         let is_whole = !is_last || text.ends_with(b"\n");
         match LogRecord::parse(marker == ANCHOR, text) {
-            Some(LogRecord::Anchor {
-                pid,
-                mono_ns,
-                wall_ns,
-            }) => {
-                self.log.walls_ns.insert(pid, wall_ns - mono_ns);
-                Ok(())
+            Some(LogRecord::Anchor { pid, wall_ns }) => {
+                self.log.walls_ns.insert(pid, wall_ns);
             }
             // A number may be cut off and still be one.
-            Some(LogRecord::Span(span)) if is_whole => self.span(&span, at),
-            _ if is_whole => {
-                self.lines.damage(at, Kind::BadEvent);
-                Ok(())
-            }
-            _ => {
-                self.lines.torn(at);
-                Ok(())
-            }
+            Some(LogRecord::Span(span)) if is_whole => return self.span(&span, at),
+            _ if is_whole => self.lines.damage(at, Kind::BadEvent),
+            _ => self.lines.torn(at),
         }
+        Ok(())
     }
 
     fn span(&mut self, span: &LogSpan, at: usize) -> io::Result<()> {
@@ -129,14 +119,18 @@ impl LogReader<'_, '_> {
         if !span.is_on_chip {
             write(self.lines, span, span.tid, span.ts_ns, None)?;
         }
-        for placed in self.chips.take(span) {
-            let uncertainty_ns = Some(placed.uncertainty_ns);
+        for Placed {
+            span,
+            ts_ns,
+            uncertainty_ns,
+        } in self.chips.take(span)
+        {
             write(
                 self.lines,
-                &placed.span,
+                &span,
                 Chips::track(),
-                placed.ts_ns,
-                uncertainty_ns,
+                ts_ns,
+                Some(uncertainty_ns),
             )?;
         }
         Ok(())

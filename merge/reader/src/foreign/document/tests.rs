@@ -10,7 +10,7 @@ type Outcome = (Form, Vec<String>, Vec<(u64, Kind)>);
 fn outcome(text: &[u8]) -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let mut lines = Lines::new(dir.path(), FirstReading::default()).unwrap();
-    let read = read(text, &mut lines, &|_| {}).unwrap();
+    let read = read(text, &mut lines, &mut |_| {}).unwrap();
     let places = lines.places.listed.clone();
     let (mut file, _) = lines.finish().unwrap();
     let mut text = String::new();

@@ -53,8 +53,7 @@ impl Chips {
             return Vec::new();
         }
         if self.launches.len() >= MOST_LAUNCHES && !self.launches.contains_key(&key) {
-            let keys: Vec<_> = self.launches.keys().copied().collect();
-            keys.into_iter().for_each(|key| self.end(key));
+            self.end_all();
         }
         let launch = self.launches.entry(key).or_default();
         if !span.is_on_chip {
@@ -78,10 +77,17 @@ impl Chips {
         self.unplaced += launch.map_or(0, |launch| launch.waiting.len() as u64);
     }
 
+    fn end_all(&mut self) {
+        let waiting = self
+            .launches
+            .drain()
+            .map(|(_, launch)| launch.waiting.len() as u64);
+        self.unplaced += waiting.sum::<u64>();
+    }
+
     /// Spans that could not be placed.
     pub(super) fn unplaced(&mut self) -> u64 {
-        let keys: Vec<_> = self.launches.keys().copied().collect();
-        keys.into_iter().for_each(|key| self.end(key));
+        self.end_all();
         self.unplaced
     }
 

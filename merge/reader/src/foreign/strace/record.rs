@@ -5,10 +5,9 @@ use std::collections::HashMap;
 /// What a record says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LogRecord {
-    /// What both clocks showed at one moment.
+    /// What the wall clock of a process showed when the monotonic one showed 0.
     Anchor {
         pid: i64,
-        mono_ns: i64,
         wall_ns: i64,
     },
     Span(LogSpan),
@@ -59,8 +58,7 @@ impl LogRecord {
         if is_anchor {
             return Some(LogRecord::Anchor {
                 pid: number("pid")?,
-                mono_ns: time("mono_ns")?,
-                wall_ns: time("wall_ns")?,
+                wall_ns: time("wall_ns")? - time("mono_ns")?,
             });
         }
         let attributes = words.iter().filter(|(key, _)| !KNOWN.contains(key));
@@ -111,11 +109,7 @@ mod tests {
         assert_eq!(span.attributes, [("role".to_owned(), "x=%zz".to_owned())]);
         assert_eq!(
             LogRecord::parse(true, b" v=1 pid=7 mono_ns=5 wall_ns=9"),
-            Some(LogRecord::Anchor {
-                pid: 7,
-                mono_ns: 5,
-                wall_ns: 9
-            })
+            Some(LogRecord::Anchor { pid: 7, wall_ns: 4 })
         );
     }
 

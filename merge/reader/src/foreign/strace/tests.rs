@@ -7,7 +7,7 @@ use std::io::{Read as _, Seek, SeekFrom};
 fn outcome(text: &str) -> (StraceLog, Vec<Value>, Vec<(u64, Kind)>) {
     let dir = tempfile::tempdir().unwrap();
     let mut lines = Lines::new(dir.path(), FirstReading::default()).unwrap();
-    let log = read(text.as_bytes(), &mut lines, &|_| {}).unwrap();
+    let log = read(text.as_bytes(), &mut lines, &mut |_| {}).unwrap();
     let places = lines.places.listed.clone();
     let ((mut file, _), mut text) = (lines.finish().unwrap(), String::new());
     file.seek(SeekFrom::Start(0)).unwrap();
