@@ -1,6 +1,6 @@
 //! An event: its line, and where in it the members stand.
 
-use crate::json::{Fields, Scanner};
+use crate::json::{Fields, Scanner, scan_object};
 use sa_format::Phase;
 use trace_base::number;
 
@@ -52,6 +52,18 @@ impl<'a> Event<'a> {
             dur_ns: 0,
             fields,
             rounds_dur: false,
+        }
+    }
+
+    /// Returns the same event in another text, such as one without what viewers do not take.
+    pub fn in_line<'b>(&self, line: &'b [u8]) -> Event<'b>
+    where
+        'a: 'b,
+    {
+        Event {
+            line,
+            fields: scan_object(line).unwrap_or_default(),
+            ..*self
         }
     }
 

@@ -81,21 +81,14 @@ pub fn of_global_number(number: u64) -> u64 {
 
 /// The id in the trace of an event whose flow is the same in every process.
 pub fn global_id(event: &Event<'_>) -> Option<u64> {
-    let id2 = event.fields.id2;
-    let value = id2.is_some().then(|| member_value(id2.of(event.line)))?;
+    let value = id2_value(event)?;
     memchr::memmem::find(value, br#""global""#)?;
     of_id2(value, 0)
 }
 
 /// The number of a flow that is the same in every process, as it was recorded.
 pub fn global_number(event: &Event<'_>) -> Option<u64> {
-    let id2 = event.fields.id2;
-    let value = id2.is_some().then(|| member_value(id2.of(event.line)))?;
-    global_number_of(value)
-}
-
-/// The same, of the value of `id2`.
-fn global_number_of(value: &[u8]) -> Option<u64> {
+    let value = id2_value(event)?;
     if let Some(text) = value.strip_prefix(br#"{"global":""#) {
         return hexadecimal(text.strip_suffix(b"\"}")?);
     }
@@ -104,6 +97,11 @@ fn global_number_of(value: &[u8]) -> Option<u64> {
     }
     let id: Id2<'_> = serde_json::from_slice(value).ok()?;
     id.global?.key().ok()
+}
+
+fn id2_value<'a>(event: &Event<'a>) -> Option<&'a [u8]> {
+    let id2 = event.fields.id2;
+    id2.is_some().then(|| member_value(id2.of(event.line)))
 }
 
 /// What follows the colon of `"id": value`; the key holds no colon.

@@ -140,7 +140,6 @@ pub fn scan_object(line: &[u8]) -> Option<Fields> {
     let mut fields = Fields::default();
     scanner.space();
     scanner.members(&mut fields)?;
-    (fields.odd_numbers, fields.odd_escapes) = (scanner.odd_numbers, scanner.odd_escapes);
     scanner.space();
     (scanner.at == line.len()).then_some(fields)
 }
@@ -152,20 +151,19 @@ pub fn scan_object(line: &[u8]) -> Option<Fields> {
 pub fn scan_object_at_front(bytes: &[u8]) -> Result<(Fields, usize), usize> {
     let mut scanner = Scanner::lenient(bytes, 0);
     let mut fields = Fields::default();
-    if scanner.members(&mut fields).is_none() {
-        return Err(scanner.at);
-    }
-    (fields.odd_numbers, fields.odd_escapes) = (scanner.odd_numbers, scanner.odd_escapes);
-    Ok((fields, scanner.at))
+    let found = scanner.members(&mut fields);
+    found.map(|()| (fields, scanner.at)).ok_or(scanner.at)
 }
 
 impl Scanner<'_> {
     /// The top-level object, noting the fields.
-    pub fn members(&mut self, fields: &mut Fields) -> Option<()> {
+    fn members(&mut self, fields: &mut Fields) -> Option<()> {
         if self.peek() != b'{' {
             return None;
         }
-        self.elements(1, b'}', |scanner| scanner.member(fields))
+        self.elements(1, b'}', |scanner| scanner.member(fields))?;
+        (fields.odd_numbers, fields.odd_escapes) = (self.odd_numbers, self.odd_escapes);
+        Some(())
     }
 
     /// A key and its value, and the space after them.

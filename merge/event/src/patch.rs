@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::flow;
-use crate::json::{Fields, scan_object};
+use crate::json::Fields;
 use crate::mend::{mend_line, mended_event};
 use crate::profile;
 use sa_format::Phase;
@@ -119,13 +119,7 @@ pub fn write_line(
 fn write_mended(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
     let mended = mended_event(event.line, event.phase).map(|(text, _)| text);
     let line = mended.as_deref().unwrap_or(event.line);
-    let fields = scan_object(line).unwrap_or_default();
-    let mended = Event {
-        line,
-        fields,
-        ..*event
-    };
-    write_edits(&mended, target, shift_ns, out);
+    write_edits(&event.in_line(line), target, shift_ns, out);
 }
 
 /// Appends an event of a V8 CPU profile (`P`). Its args have a time, too.
@@ -134,13 +128,7 @@ fn write_profile(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Ve
     let from_ns = micros(event.fields.ts.of(event.line)).map_or(event.ts_ns, Micros::ns);
     let moved_ns = (event.ts_ns + shift_ns).saturating_sub(from_ns);
     let line = profile::with_moved_time(event.line, moved_ns);
-    let fields = scan_object(&line).unwrap_or_default();
-    let moved = Event {
-        line: &line,
-        fields,
-        ..*event
-    };
-    write_mended(&moved, target, shift_ns, out);
+    write_mended(&event.in_line(&line), target, shift_ns, out);
 }
 
 /// The event's time in the trace.

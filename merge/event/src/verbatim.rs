@@ -30,18 +30,13 @@ pub fn object(bytes: &[u8], part: Part, at: usize, kind: Kind) -> Option<Cow<'_,
 /// its process.
 pub fn write_verbatim(event: &Event<'_>, ordinal: Option<u64>, out: &mut Vec<u8>) {
     let start = out.len();
-    if event.fields.odd
-        && let Some((text, _)) = mended_event(event.line, event.phase)
-        && let Some(fields) = scan_object(&text)
+    let is_odd = event.fields.odd;
+    match is_odd
+        .then(|| mended_event(event.line, event.phase))
+        .flatten()
     {
-        let mended = Event {
-            line: &text,
-            fields,
-            ..*event
-        };
-        write(&mended, ordinal, out);
-    } else {
-        write(event, ordinal, out);
+        Some((text, _)) => write(&event.in_line(&text), ordinal, out),
+        None => write(event, ordinal, out),
     }
     if event.fields.is_mended() {
         mend_line(out, start);

@@ -2,7 +2,7 @@
 
 use crate::base::number::{Micros, micros};
 use crate::event::flow::{trace_bind_id, trace_id};
-use crate::event::json::{Members, Scanner, Span, last_member, scan_object};
+use crate::event::json::{Members, Scanner, last_member};
 use crate::event::mend::{mend_line, mended_event};
 use crate::event::{Event, What};
 use memchr::memmem::{self, Finder};
@@ -85,33 +85,26 @@ impl<'a> PlacedEvent<'a> {
 
     /// The name, empty if it has none.
     pub fn name(&self) -> Cow<'a, str> {
-        text(self.one(What::Name, self.event.fields.name, &NAME))
+        text(self.one(What::Name))
     }
 
     /// The category, empty if it has none.
     pub fn category(&self) -> Cow<'a, str> {
-        text(self.one(What::Category, self.event.fields.cat, &CATEGORY))
+        text(self.one(What::Category))
     }
 
     /// The args as JSON, empty if it has none. Nothing of them is read before this.
     pub fn args(&self) -> &'a [u8] {
-        self.one(What::Args, self.event.fields.args, &ARGS)
+        self.one(What::Args)
     }
 
     /// Name, category and args as JSON, in less time than one by one. The args end where their value does: more of the line may stand behind them.
     pub fn what(&self) -> [&'a [u8]; 3] {
-        let fields = &self.event.fields;
-        let known = [fields.name, fields.cat, fields.args];
-        let in_order = match known[2].is_some() {
+        let in_order = match self.event.fields.args.is_some() {
             true => [&[][..]; 3], // all that it has are known
             false => self.event.members_up_to_args(),
         };
-        let starts = [&*NAME, &*CATEGORY, &*ARGS];
-        std::array::from_fn(|nth| match (known[nth].is_some(), in_order[nth]) {
-            (true, _) => known[nth].of(self.event.line),
-            (false, []) => self.member(starts[nth]),
-            (false, value) => value,
-        })
+        [What::Name, What::Category, What::Args].map(|what| self.known_or(what, || in_order))
     }
 
     /// The value of an arg as JSON, if it has one of that name. The name must be one that JSON writes without an escape.
@@ -145,12 +138,22 @@ impl<'a> PlacedEvent<'a> {
         self.event.line
     }
 
-    /// A member of which the scan of the line's front may have told where it stands.
-    fn one(&self, what: What, known: Span, start: &Finder<'_>) -> &'a [u8] {
+    fn one(&self, what: What) -> &'a [u8] {
+        self.known_or(what, || self.event.members_in_order(what))
+    }
+
+    /// A member of which the scan of the line's front may have told where it stands. Else it may be among those `in_order`.
+    fn known_or(&self, what: What, in_order: impl FnOnce() -> [&'a [u8]; 3]) -> &'a [u8] {
+        let fields = &self.event.fields;
+        let (known, start) = match what {
+            What::Name => (fields.name, &NAME),
+            What::Category => (fields.cat, &CATEGORY),
+            What::Args => (fields.args, &ARGS),
+        };
         if known.is_some() {
             return known.of(self.event.line);
         }
-        match self.event.members_in_order(what)[what as usize] {
+        match in_order()[what as usize] {
             [] => self.member(start),
             value => value,
         }
@@ -175,12 +178,7 @@ pub fn mended(event: &Event<'_>, tell: impl FnOnce(&Event<'_>)) {
     let text = mended_event(event.line, event.phase).map(|(text, _)| text);
     let mut line = text.unwrap_or_else(|| event.line.to_vec());
     mend_line(&mut line, 0);
-    let fields = scan_object(&line).unwrap_or_default();
-    tell(&Event {
-        line: &line,
-        fields,
-        ..*event
-    });
+    tell(&event.in_line(&line));
 }
 
 /// The value of an arg: the last one of that name, as viewers take it. A search costs less than a walk, and most events have no such arg.

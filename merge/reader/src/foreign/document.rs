@@ -36,18 +36,12 @@ impl Form {
     }
 }
 
-/// What a document is, apart from its events.
-pub(super) struct DocumentRead {
-    pub(super) form: Form,
-    pub(super) members: DocumentMembers,
-}
-
-/// Reads a whole document; `passed` is told how far it is from time to time.
+/// Reads a whole document; `passed` is told how far it is from time to time. Returns what it is apart from its events.
 pub(super) fn read(
     bytes: &[u8],
     lines: &mut Lines<'_>,
     passed: &mut dyn FnMut(usize),
-) -> io::Result<DocumentRead> {
+) -> io::Result<(Form, DocumentMembers)> {
     let mut reader = DocumentReader {
         bytes,
         at: 0,
@@ -61,10 +55,7 @@ pub(super) fn read(
         reader.at = BOM.len();
     }
     while reader.next()? {}
-    Ok(DocumentRead {
-        form: reader.form.unwrap_or(Form::Lines),
-        members: reader.members,
-    })
+    Ok((reader.form.unwrap_or(Form::Lines), reader.members))
 }
 
 /// How a stretch of a document ended.

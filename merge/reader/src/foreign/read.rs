@@ -2,7 +2,7 @@
 
 use super::clock::{ReferenceClock, TimeOrigin};
 use super::content_sum::ContentSum;
-use super::document::{self, DocumentRead};
+use super::document;
 use super::draft::TraceDraft;
 use super::find::TraceCandidate;
 use super::lines::{FirstReading, Lines};
@@ -129,10 +129,7 @@ fn draft<'f>(
     let text = content.bytes();
     let front = text[..text.len().min(FRONT_BYTES)].to_vec();
     candidate.fragment.content = Content::Owned(Vec::new()); // what was unpacked takes no more room
-    let (form, members, log) = match read {
-        TraceContents::Document(read) => (read.form.name(), read.members, None),
-        TraceContents::Log(log) => ("log", DocumentMembers::of("simpler"), Some(log)),
-    };
+    let TraceContents { form, members, log } = read;
     let (joined, origin) = match &log {
         Some(log) => join::join(log, recordings),
         None => (BTreeMap::new(), TimeOrigin::of(&members, lines.time)),
@@ -154,10 +151,11 @@ fn draft<'f>(
     })
 }
 
-/// What a trace turned out to be.
-enum TraceContents {
-    Document(DocumentRead),
-    Log(StraceLog),
+/// What a trace turned out to be, apart from its events.
+struct TraceContents {
+    form: &'static str,
+    members: DocumentMembers,
+    log: Option<StraceLog>,
 }
 
 /// Reads a trace, and returns the hash of its bytes as well.
@@ -168,10 +166,14 @@ fn read_content(
 ) -> io::Result<(TraceContents, u64)> {
     let (bytes, mut sum) = (content.bytes(), ContentSum::begin(content));
     let mut passed = |at| sum.passed(at);
-    let read = match is_log {
-        true => TraceContents::Log(strace::read(bytes, lines, &mut passed)?),
-        false => TraceContents::Document(document::read(bytes, lines, &mut passed)?),
+    let (form, members, log) = if is_log {
+        let log = strace::read(bytes, lines, &mut passed)?;
+        ("log", DocumentMembers::of("simpler"), Some(log))
+    } else {
+        let (form, members) = document::read(bytes, lines, &mut passed)?;
+        (form.name(), members, None)
     };
+    let read = TraceContents { form, members, log };
     Ok((read, sum.finish()))
 }
 

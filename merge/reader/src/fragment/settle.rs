@@ -7,7 +7,7 @@
 use crate::base::file_id::FileId;
 use crate::base::folder::Place;
 use crate::event::line::parse;
-use crate::fragment::assembly::Assembly;
+use crate::fragment::assembly::{Assembly, StreamKey};
 use crate::fragment::exit::Exit;
 use crate::fragment::file::Fragment;
 use crate::fragment::recording::Recording;
@@ -30,12 +30,12 @@ pub struct LastKnown<'a> {
 
 /// Settles a recording if nobody owns it. Returns whether its ring is gone.
 pub fn settle(recording: &Recording, assembly: &Assembly, known: LastKnown<'_>) -> bool {
-    let (Some(header), Some((ring, ring_id)), Some(ring_place)) =
-        (recording.header(), &recording.ring, &recording.ring_place)
-    else {
-        return false;
-    };
-    let Some(fragment) = recording.fragments.last() else {
+    let (Some(header), Some((ring, ring_id)), Some(ring_place), Some(fragment)) = (
+        recording.header(),
+        &recording.ring,
+        &recording.ring_place,
+        recording.fragments.last(),
+    ) else {
         return false;
     };
     let is_whole = ring.bad_slots.is_empty() && ring.bad_texts.is_empty();
@@ -65,17 +65,15 @@ pub fn blocks(
         let slot = ring.slots.get(*index)?;
         for part in parts {
             let bytes = slot.bytes.get(part.start..part.end)?;
-            if !bytes
-                .split(|byte| *byte == b'\n')
-                .all(|line| line.is_empty() || parse(line).is_ok())
-            {
+            let mut lines = bytes.split(|byte| *byte == b'\n');
+            if !lines.all(|line| line.is_empty() || parse(line).is_ok()) {
                 return None;
             }
             let from = slot.from + part.start as u64;
             if slot.slot == 0 && part.end == slot.bytes.len() {
                 (last_from, last_body) = (from, bytes.to_vec());
             } else {
-                blocks.push(block(header.pid, (slot.slot, slot.generation), from, bytes));
+                blocks.push(block(header.pid, slot.stream(), from, bytes));
             }
         }
     }
@@ -86,12 +84,7 @@ pub fn blocks(
         last_body.extend(end_line(header.pid, known, Some(open)));
     }
     if !last_body.is_empty() {
-        blocks.push(block(
-            header.pid,
-            (0, first.generation),
-            last_from,
-            &last_body,
-        ));
+        blocks.push(block(header.pid, first.stream(), last_from, &last_body));
     }
     Some(blocks)
 }
@@ -107,7 +100,7 @@ pub(crate) fn end_line(pid: u32, known: LastKnown<'_>, open: Option<usize>) -> V
     end.line(pid)
 }
 
-fn block(pid: u32, (slot, generation): (u32, u32), from: u64, bytes: &[u8]) -> Vec<u8> {
+fn block(pid: u32, (slot, generation): StreamKey, from: u64, bytes: &[u8]) -> Vec<u8> {
     let sum = block_sum(slot, generation, from, bytes);
     let mut block = Vec::with_capacity(bytes.len() + 160);
     BlockHeader {

@@ -169,7 +169,10 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
             {
                 self.loss(event);
             }
-            Phase::Instant if event.name() == Reach::NAME.as_bytes() => self.reach(event),
+            Phase::Instant if event.name() == Reach::NAME.as_bytes() => {
+                let reach = Reach::parse(event.line).map(|reach| (event.pid, reach));
+                self.summary.reach.extend(reach);
+            }
             Phase::Instant if event.name() == Switch::NAME.as_bytes() => {
                 let switch = Switch::parse(event.line).map(Box::new);
                 self.summary.switch = switch.or(self.summary.switch.take());
@@ -233,7 +236,13 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
                 }
             }
             Some(BlockHeader::NAME) => self.summary.odd = true,
-            Some(RemovedStreams::NAME) => self.removed(event),
+            Some(RemovedStreams::NAME) => {
+                // Positions that went with removed segments.
+                let removed = RemovedStreams::parse(event.line);
+                let streams = removed.into_iter().flat_map(|removed| removed.streams);
+                let explained = streams.map(|(slot, generation, to)| ((slot, generation), 0..to));
+                self.summary.explained.extend(explained);
+            }
             Some(TrackRecord::NAME) => {
                 let track = TrackRecord::parse(event.line);
                 let track = track.map(|track| ((event.pid, event.tid), track));
@@ -249,38 +258,20 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         false
     }
 
-    /// Positions that went with removed segments.
-    fn removed(&mut self, event: &Event<'_>) {
-        let streams = RemovedStreams::parse(event.line).map(|removed| removed.streams);
-        let streams = streams.unwrap_or_default();
-        let explained = streams
-            .into_iter()
-            .map(|(slot, generation, to)| ((slot, generation), 0..to));
-        self.summary.explained.extend(explained);
-    }
-
     fn name(&mut self, event: &Event<'_>) {
         #[derive(Deserialize)]
         struct NameLine {
             args: Name<'static>,
         }
-        let parse = || from_slice::<NameLine>(event.line).map(|line| line.args.name.into_owned());
+        let name = || from_slice::<NameLine>(event.line).map(|line| line.args.name.into_owned());
+        let (pid, tid, summary) = (event.pid, event.tid, &mut self.summary);
         match event.name() {
-            b"process_name" => self
-                .summary
-                .process_names
-                .extend(parse().map(|name| (event.pid, name))),
-            b"thread_name" => self
-                .summary
+            b"process_name" => summary.process_names.extend(name().map(|name| (pid, name))),
+            b"thread_name" => summary
                 .thread_names
-                .extend(parse().map(|name| ((event.pid, event.tid), name))),
-            _ => self.summary.hints.take(event),
+                .extend(name().map(|name| ((pid, tid), name))),
+            _ => summary.hints.take(event),
         }
-    }
-
-    fn reach(&mut self, event: &Event<'_>) {
-        let reach = Reach::parse(event.line).map(|reach| (event.pid, reach));
-        self.summary.reach.extend(reach);
     }
 
     fn loss(&mut self, event: &Event<'_>) {

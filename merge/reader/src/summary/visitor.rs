@@ -45,13 +45,13 @@ impl<'a> CachedLine<'a> {
 /// Looks at the events of one chunk, those of each part in order.
 pub trait ChunkVisitor<'a> {
     /// Begins with a part that a checksum vouches for.
-    fn enter(&mut self, part: Part);
+    fn enter(&mut self, _part: Part) {}
 
     /// Takes an event.
-    fn event(&mut self, event: &Event<'a>);
+    fn event(&mut self, _event: &Event<'a>) {}
 
     /// Takes an event whose line begins like an earlier one of the part that was entered.
-    fn cached(&mut self, line: CachedLine<'a>);
+    fn cached(&mut self, _line: CachedLine<'a>) {}
 
     /// Hands over what was found.
     fn merge(self);
@@ -59,11 +59,5 @@ pub trait ChunkVisitor<'a> {
 
 /// Looks at nothing.
 impl ChunkVisitor<'_> for () {
-    fn enter(&mut self, _: Part) {}
-
-    fn event(&mut self, _: &Event<'_>) {}
-
-    fn cached(&mut self, _: CachedLine<'_>) {}
-
     fn merge(self) {}
 }

@@ -10,13 +10,13 @@ type Outcome = (Form, Vec<String>, Vec<(u64, Kind)>);
 fn outcome(text: &[u8]) -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let mut lines = Lines::new(dir.path(), FirstReading::default()).unwrap();
-    let read = read(text, &mut lines, &mut |_| {}).unwrap();
+    let (form, _) = read(text, &mut lines, &mut |_| {}).unwrap();
     let places = lines.places.listed.clone();
     let (mut file, _) = lines.finish().unwrap();
     let mut text = String::new();
     file.seek(SeekFrom::Start(0)).unwrap();
     file.read_to_string(&mut text).unwrap();
-    (read.form, text.lines().map(str::to_owned).collect(), places)
+    (form, text.lines().map(str::to_owned).collect(), places)
 }
 
 fn event(ts: u32) -> String {

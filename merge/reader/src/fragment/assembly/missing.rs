@@ -14,25 +14,13 @@ pub(super) struct Missing(BTreeMap<StreamKey, Vec<Hole>>);
 pub(super) struct Hole {
     pub(super) range: Range<u64>,
     /// The last block before them, by its end.
-    before: Option<Edge>,
-    /// The first block behind them, by its begin.
-    after: Option<Edge>,
+    pub(super) before: Option<Edge>,
+    /// The first block behind them, by the begin of its body.
+    pub(super) after: Option<Edge>,
 }
 
-/// Where a block begins or ends: position, segment and offset.
-type Edge = (u64, usize, usize);
-
-impl Hole {
-    /// Segment and offset of the end of the last block before it.
-    pub(super) fn before(&self) -> Option<(usize, usize)> {
-        self.before.map(|(_, segment, at)| (segment, at))
-    }
-
-    /// Segment and offset of the body of the first block behind it.
-    pub(super) fn after(&self) -> Option<(usize, usize)> {
-        self.after.map(|(_, segment, at)| (segment, at))
-    }
-}
+/// Where a block begins or ends: position, and segment and offset.
+pub(super) type Edge = (u64, (usize, usize));
 
 impl Missing {
     pub(super) fn is_empty(&self) -> bool {
@@ -58,12 +46,12 @@ impl Missing {
         let end = header.positions().end;
         let behind = holes.partition_point(|hole| hole.range.end <= header.from);
         if let Some(hole) = holes[..behind].last_mut() {
-            let begin = (header.from, segment, body.start);
+            let begin = (header.from, (segment, body.start));
             hole.after = Some(hole.after.map_or(begin, |after| after.min(begin)));
         }
         let next = holes.partition_point(|hole| hole.range.start < end);
         if let Some(hole) = holes.get_mut(next) {
-            hole.before = hole.before.max(Some((end, segment, body.end)));
+            hole.before = hole.before.max(Some((end, (segment, body.end))));
         }
     }
 
@@ -114,9 +102,17 @@ mod tests {
         ] {
             missing.note(&block(generation, from), segment, &(at..at + 5));
         }
+        let place = |edge: Edge| edge.1;
         let holes = missing.into_holes();
         let found: Vec<_> = holes
-            .map(|(key, hole)| (key, hole.range.clone(), hole.before(), hole.after()))
+            .map(|(key, hole)| {
+                (
+                    key,
+                    hole.range.clone(),
+                    hole.before.map(place),
+                    hole.after.map(place),
+                )
+            })
             .collect();
         let expected = [
             ((1, 0), 0..4, None, Some((0, 40))),

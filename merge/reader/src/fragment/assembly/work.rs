@@ -1,6 +1,6 @@
 //! Decides which parts of a recording count.
 
-use super::missing::Missing;
+use super::missing::{Edge, Missing};
 use super::open::{EndedSpans, open_lines};
 use super::stream::Stream;
 use super::{Assembly, Gap, Kept, StreamKey};
@@ -298,19 +298,20 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         }
         let last = self.recording.fragments.len().saturating_sub(1);
         for (stream, hole) in missing.into_holes() {
-            let after = hole.after();
+            let place = |edge: Edge| edge.1;
+            let after = hole.after.map(place);
             // The record that explains a gap comes after it.
             let segment = after.map(|(segment, _)| segment);
             if segment.is_some_and(|segment| self.recording.may_be_explained_elsewhere(segment)) {
                 continue;
             }
-            let place = after.unwrap_or_else(|| (last, self.bytes(last).len()));
+            let (segment, at) = after.unwrap_or_else(|| (last, self.bytes(last).len()));
             self.result.gaps.push(Gap {
                 stream,
-                before: hole.before(),
+                before: hole.before.map(place),
                 after,
                 range: hole.range,
-                place: (place.0, place.1 as u64),
+                place: (segment, at as u64),
             });
         }
         self.result
