@@ -8,7 +8,7 @@ use crate::lanes::row_move::{Form, Move};
 use crate::lanes::rows::LaneRows;
 use crate::pass::chunk::EventRef;
 use crate::span::lane_event::{LaneEvent, LaneEventKind};
-use crate::store::sorter::{Ascending, Sorted, Sorter};
+use crate::store::sorter::{Reader, Sorted, Sorter};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) struct LaneAssignment<'a> {
     before: usize,
     waiting: Vec<EventRef>,
     /// The spans that leave their thread's own row: the ranges after the next one, and the next one.
-    outcasts: Ascending<'a, OutcastRange>,
+    outcasts: Reader<'a, OutcastRange>,
     next_outcasts: Option<OutcastRange>,
     /// The greatest end of the ranges so far.
     outcasts_end: u64,
@@ -43,7 +43,7 @@ impl<'a> LaneAssignment<'a> {
         folder: &'a Path,
         outcasts: &'a Sorted<OutcastRange>,
     ) -> io::Result<LaneAssignment<'a>> {
-        let mut outcasts = outcasts.read_from(|_| false)?;
+        let mut outcasts = outcasts.reader();
         let next_outcasts = outcasts.next()?;
         Ok(LaneAssignment {
             moves: Sorter::new(folder),

@@ -3,16 +3,18 @@
 
 mod reader;
 mod record;
-mod runs;
 mod sorted;
 
+pub use reader::Reader;
 pub use record::{Record, long_at, word_at};
-pub use runs::{Ascending, Runs};
 pub use sorted::Sorted;
 
 use crate::temporary::in_first;
 use rayon::slice::ParallelSliceMut;
-use sorted::RunWriter;
+use sorted::{BATCH, RunWriter};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +24,9 @@ const BUFFER_BYTES: usize = 4 << 20;
 const PARALLEL: usize = 1 << 20;
 /// Runs of one size before they become one.
 const RUNS: usize = 32;
+/// Most bytes of records that are read ahead of all runs that become one, as far as a few of each are not more.
+const MERGED_BYTES: usize = 512 << 10;
+const LEAST: u64 = 16;
 
 /// Takes records in any order.
 pub struct Sorter<'f, R> {
@@ -73,8 +78,10 @@ impl<'f, R: Record + Send> Sorter<'f, R> {
 
     /// Writes what is in memory as a run.
     fn spill(&mut self) -> io::Result<()> {
-        let run = run(&mut self.buffer, &self.folders)?;
-        self.add(run)
+        sort(&mut self.buffer);
+        let run = in_first(&self.folders, |folder| write(&self.buffer, folder));
+        self.buffer.clear();
+        self.add(run?)
     }
 
     /// Returns true if nothing was taken.
@@ -103,7 +110,9 @@ impl<'f, R: Record + Send> Sorter<'f, R> {
     /// If a temporary file cannot be written or read.
     pub fn finish(mut self) -> io::Result<Sorted<R>> {
         if self.runs.is_empty() {
-            return Ok(Sorted::Memory(self.rest()));
+            sort(&mut self.buffer);
+            self.buffer.shrink_to_fit();
+            return Ok(Sorted::Memory(self.buffer));
         }
         if !self.buffer.is_empty() {
             self.spill()?;
@@ -112,32 +121,6 @@ impl<'f, R: Record + Send> Sorter<'f, R> {
         let runs: Vec<Sorted<R>> = self.runs.into_iter().map(|(_, run)| run).collect();
         in_first(&self.folders, |folder| merge(&runs, folder))
     }
-
-    /// The same, to be put in order while they are read: they are written once less, and each reader takes longer. What is in memory stays there.
-    pub fn runs(mut self) -> Runs<R> {
-        let rest = Sorted::Memory(self.rest());
-        let runs = self.runs.into_iter().map(|(_, run)| run);
-        Runs(runs.chain([rest]).collect())
-    }
-
-    /// Takes what is in memory, in its order.
-    fn rest(&mut self) -> Vec<R> {
-        let mut rest = std::mem::take(&mut self.buffer);
-        sort(&mut rest);
-        rest.shrink_to_fit();
-        rest
-    }
-}
-
-/// Makes a run of records, in the first of the folders that takes it, and leaves none in memory.
-fn run<R: Record + Send>(
-    records: &mut Vec<R>,
-    folders: &[impl AsRef<Path>],
-) -> io::Result<Sorted<R>> {
-    sort(records);
-    let run = in_first(folders, |folder| write(records, folder));
-    records.clear();
-    run
 }
 
 fn sort<R: Record + Send>(records: &mut Vec<R>) {
@@ -155,13 +138,31 @@ fn write<R: Record>(records: &[R], folder: &Path) -> io::Result<Sorted<R>> {
     writer.finish()
 }
 
-/// Makes one run of several.
+/// Makes one run of several. Records that are to be one are joined.
 fn merge<R: Record>(runs: &[Sorted<R>], folder: &Path) -> io::Result<Sorted<R>> {
-    let mut records = Ascending::new(runs)?;
-    let mut writer = RunWriter::new(folder)?;
-    while let Some(record) = records.next()? {
-        writer.push(&record)?;
+    let most = MERGED_BYTES / R::BYTES / runs.len();
+    let most = (most as u64).clamp(LEAST, BATCH);
+    let readers = runs.iter().map(|run| Reader::new(run, 0..run.len(), most));
+    let mut readers: Vec<Reader<'_, R>> = readers.collect();
+    // The first record of each run that has any left.
+    let mut heads = BinaryHeap::new();
+    for (number, reader) in readers.iter_mut().enumerate() {
+        heads.extend(reader.next()?.map(|record| Reverse((record, number))));
     }
+    let (mut writer, mut last) = (RunWriter::new(folder)?, None::<R>);
+    while let Some(mut head) = heads.peek_mut() {
+        let Reverse((record, number)) = *head;
+        match readers[number].next()? {
+            Some(next) => head.0.0 = next,
+            None => drop(PeekMut::pop(head)),
+        }
+        if !last.as_mut().is_some_and(|last| last.join(&record))
+            && let Some(whole) = last.replace(record)
+        {
+            writer.push(&whole)?;
+        }
+    }
+    last.iter().try_for_each(|whole| writer.push(whole))?;
     writer.finish()
 }
 

@@ -77,7 +77,7 @@ impl LaunchedSlices<'_> {
         &self,
         mut found: impl FnMut(DeviceSlice) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut launches = self.launches.read_from(|_| false)?;
+        let mut launches = self.launches.reader();
         let mut next = launches.next()?;
         // The last launch on each stream that leads to a slice with the current start time.
         let (mut at_once, mut current) = (BTreeMap::<u32, Launch>::new(), None);

@@ -20,7 +20,7 @@ use lives::Lives;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
-use trace_store::sorter::{Ascending as Reader, Record, Sorted, Sorter};
+use trace_store::sorter::{Reader, Record, Sorted, Sorter};
 
 /// Memory for each kind of record. Further records go to temporary files.
 const BYTES: usize = 8 << 20;
@@ -129,7 +129,7 @@ impl<'f> RequestRecords<'f> {
             sink,
         };
         let mut requests = Requests {
-            names: Peeked::new(names.read_from(|_| false)?)?,
+            names: Peeked::new(names.reader())?,
             reasons: &self.reasons,
             sequences: PhaseSequences::default(),
             scheduling: Scheduling {
@@ -142,8 +142,8 @@ impl<'f> RequestRecords<'f> {
             name: Vec::new(),
             mixed: 0,
         };
-        let mut moments = Peeked::new(moments.read_from(|_| false)?)?;
-        let mut tokens = Peeked::new(tokens.read_from(|_| false)?)?;
+        let mut moments = Peeked::new(moments.reader())?;
+        let mut tokens = Peeked::new(tokens.reader())?;
         while let Some(request) = [
             moments.next.map(|moment| moment.request),
             tokens.next.map(|token| token.request),

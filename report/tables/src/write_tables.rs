@@ -25,7 +25,7 @@ use std::sync::{Mutex, PoisonError};
 use trace_merge::events::{self, PlacedEvent, TraceEvents};
 use trace_merge::{Error, Options, Progress, Report};
 use trace_report::{Recorded, ReportOptions};
-use trace_store::sorter::{Runs, Sorter};
+use trace_store::sorter::{Sorted, Sorter};
 use trace_store::spill_vec::Spill;
 
 /// Memory for events while they are sorted, and for each of the other kinds of records.
@@ -90,8 +90,8 @@ struct Run<'a> {
 
 /// What all chunks gave.
 struct Gathered {
-    items: Runs<Item>,
-    samples: Runs<Sample>,
+    items: Sorted<Item>,
+    samples: Sorted<Sample>,
     shared: Shared,
     keys: Vec<crate::gather::texts::TextPair>,
     /// Slices and samples of each process.
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         let mut gathered = self.gather()?;
         let points = Mutex::new(Sorter::in_any(&self.folders, RECORD_BYTES));
         let (tracks, left_out) = self.processes(&gathered, &points)?;
-        gathered.items = Runs::of(Vec::new());
+        gathered.items = Sorted::default();
         let points = points.into_inner().unwrap_or_else(PoisonError::into_inner);
         let flows = self.flows(points, &gathered.counts)?;
         let of_file = |error| self.of_file(error);
@@ -220,10 +220,11 @@ impl<'a> Run<'a> {
         self.events.fold(begin, take, |rows| {
             add(rows).map_err(|error| self.of_temporary(error))
         })?;
-        let log = log.finish().map_err(|error| self.of_temporary(error))?;
+        let of_temporary = |error| self.of_temporary(error);
+        let log = log.finish().map_err(of_temporary)?;
         Ok(Gathered {
-            items: items.runs(),
-            samples: samples.runs(),
+            items: items.finish().map_err(of_temporary)?,
+            samples: samples.finish().map_err(of_temporary)?,
             shared: Shared {
                 names: names.into_pairs(),
                 counters: counters.into_pairs(),

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Records read or written at a time.
-pub(super) const BATCH: usize = 1024;
+pub(super) const BATCH: u64 = 1024;
 
 /// Records in their order.
 pub enum Sorted<R> {
@@ -65,12 +65,37 @@ impl<R: Record> Sorted<R> {
         Ok(())
     }
 
+    /// Reads all of them in their order.
+    pub fn reader(&self) -> Reader<'_, R> {
+        Reader::new(self, 0..self.len(), BATCH)
+    }
+
+    /// Reads them from the first one on of which `is_before` is not true. It has to be true of those before that, and of no others.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read_from(&self, is_before: impl Fn(&R) -> bool) -> io::Result<Reader<'_, R>> {
+        let (mut low, mut high) = (0, self.len());
+        let mut one = Vec::new();
+        while low < high {
+            let middle = low.midpoint(high);
+            one.clear();
+            self.read(middle..middle + 1, &mut one)?;
+            if one.first().is_some_and(&is_before) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(Reader::new(self, low..self.len(), BATCH))
+    }
+
     /// Calls `found` with each record.
     ///
     /// # Errors
     /// If the file cannot be read, and those of `found`.
     pub fn each(&self, mut found: impl FnMut(R) -> io::Result<()>) -> io::Result<()> {
-        let mut reader = Reader::new(self);
+        let mut reader = self.reader();
         while let Some(record) = reader.next()? {
             found(record)?;
         }
@@ -115,7 +140,7 @@ impl<R: Record> RunWriter<R> {
     pub(super) fn new(folder: &Path) -> io::Result<RunWriter<R>> {
         Ok(RunWriter {
             file: tempfile::tempfile_in(folder)?,
-            bytes: Vec::with_capacity(BATCH * R::BYTES),
+            bytes: Vec::new(),
             len: 0,
             written: 0,
             of: PhantomData,
@@ -125,10 +150,10 @@ impl<R: Record> RunWriter<R> {
     pub(super) fn push(&mut self, record: &R) -> io::Result<()> {
         record.store(&mut self.bytes);
         self.len += 1;
-        if self.bytes.len() >= BATCH * R::BYTES {
-            self.write()?;
+        match self.len.is_multiple_of(BATCH) {
+            true => self.write(),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     fn write(&mut self) -> io::Result<()> {
