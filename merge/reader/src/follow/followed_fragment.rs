@@ -50,6 +50,12 @@ impl Skipped {
     }
 }
 
+/// What is known of the run, and who is told of its events.
+pub(super) struct Sink<'a> {
+    pub(super) run: &'a mut FollowedRun,
+    pub(super) of_event: &'a mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
+}
+
 /// A fragment.
 #[derive(Debug)]
 pub(super) struct FollowedFragment {
@@ -140,13 +146,7 @@ impl FollowedFragment {
     }
 
     /// Reads on for some `most` bytes. Gives how many were read.
-    pub(super) fn read(
-        &mut self,
-        buffer: &mut Vec<u8>,
-        most: usize,
-        run: &mut FollowedRun,
-        of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
-    ) -> u64 {
+    pub(super) fn read(&mut self, buffer: &mut Vec<u8>, most: usize, to: &mut Sink<'_>) -> u64 {
         let (is_over, newest) = (self.is_over, self.newest);
         let is_final = |number: u32| is_over || number < newest;
         let mut segments = self.segments.iter_mut();
@@ -168,7 +168,7 @@ impl FollowedFragment {
             match piece {
                 Piece::Plain => {
                     let part = Part::of(range, false);
-                    self.lines(&bytes, part, run, of_event);
+                    self.lines(&bytes, part, to);
                 }
                 Piece::Broken(header) => {
                     self.skipped.blocks += u64::from(self.streams.note_broken(&header));
@@ -178,7 +178,7 @@ impl FollowedFragment {
                     self.skipped.blocks -= fresh.mends;
                     for part in fresh.parts {
                         let part = range.start + part.start..range.start + part.end;
-                        self.lines(&bytes, Part::of(part, true), run, of_event);
+                        self.lines(&bytes, Part::of(part, true), to);
                     }
                 }
             }
@@ -188,30 +188,20 @@ impl FollowedFragment {
             true => 0,
             false => self.streams.missing(),
         };
-        run.process_mut(self.process).bytes += read.bytes;
+        to.run.process_mut(self.process).bytes += read.bytes;
         read.bytes
     }
 
-    fn lines(
-        &mut self,
-        bytes: &[u8],
-        part: Part,
-        run: &mut FollowedRun,
-        of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
-    ) {
+    fn lines(&mut self, bytes: &[u8], part: Part, to: &mut Sink<'_>) {
         scan_part(bytes, part, |_, found| match found {
             Found::Damage(_) => self.skipped.lines += 1,
-            Found::Event(event) if event.is_metadata() => self.metadata(&event, run, of_event),
-            Found::Event(event) => self.event(&event, run, of_event),
+            Found::Event(event) if event.is_metadata() => self.metadata(&event, to),
+            Found::Event(event) => self.event(&event, to),
         });
     }
 
-    fn event(
-        &mut self,
-        event: &Event<'_>,
-        run: &mut FollowedRun,
-        of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
-    ) {
+    fn event(&mut self, event: &Event<'_>, to: &mut Sink<'_>) {
+        let Sink { run, of_event } = to;
         let is_loss = event.phase == Phase::Instant && event.name() == LossRecord::NAME.as_bytes();
         if is_loss && !self.loss(event, run) {
             return;
@@ -270,19 +260,14 @@ impl FollowedFragment {
         self.waiting.push(b'\n');
     }
 
-    fn metadata(
-        &mut self,
-        event: &Event<'_>,
-        run: &mut FollowedRun,
-        of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
-    ) {
+    fn metadata(&mut self, event: &Event<'_>, to: &mut Sink<'_>) {
         let own = own_record(event);
         // A trace has the others, and its report counts them.
-        run.process_mut(self.process).events += u64::from(own.is_none());
+        to.run.process_mut(self.process).events += u64::from(own.is_none());
         match (own, event.name()) {
             (Some(Anchor::NAME), _) => {
                 if let Some(anchor) = Anchor::parse(event.line) {
-                    run.take_anchor(self.process, &anchor);
+                    to.run.take_anchor(self.process, &anchor);
                 }
             }
             (Some(End::NAME), _) => {
@@ -298,40 +283,34 @@ impl FollowedFragment {
             }
             (Some(TrackRecord::NAME), _) => {
                 if let Some(record) = TrackRecord::parse(event.line) {
-                    self.track(event, record, run, of_event);
+                    self.track(event, record, to);
                 }
             }
             (None, b"process_name") => {
                 if let Some(name) = parse_name(event.line, PROCESS_NAME) {
-                    run.process_mut(self.process).name = Some(name);
+                    to.run.process_mut(self.process).name = Some(name);
                 }
             }
             (None, b"thread_name") => {
                 let name = parse_name(event.line, THREAD_NAME);
-                let named = name.zip(self.thread(event, run));
+                let named = name.zip(self.thread(event, to.run));
                 if let Some((name, thread)) = named {
-                    run.name_thread(thread, name);
+                    to.run.name_thread(thread, name);
                 }
             }
             _ => {}
         }
     }
 
-    fn track(
-        &mut self,
-        event: &Event<'_>,
-        record: TrackRecord,
-        run: &mut FollowedRun,
-        of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
-    ) {
+    fn track(&mut self, event: &Event<'_>, record: TrackRecord, to: &mut Sink<'_>) {
         let key = (event.pid, event.tid);
         if self.threads.contains_key(&key) {
             return;
         }
-        let thread = run.add_track(self.process, event.tid, record);
+        let thread = to.run.add_track(self.process, event.tid, record);
         self.threads.insert(key, thread);
         let waiting = std::mem::take(&mut self.waiting);
-        self.lines(&waiting, Part::all_of(&waiting), run, of_event);
+        self.lines(&waiting, Part::all_of(&waiting), to);
     }
 
     /// Counts the loss that an event reports. Returns true if the event is shown.

@@ -1,7 +1,7 @@
 //! Finds what there is of a run, again and again, and reads on.
 
 use super::directory_state::DirectoryState;
-use super::followed_fragment::{FollowedFragment, Skipped};
+use super::followed_fragment::{FollowedFragment, Sink, Skipped};
 use super::followed_process::FollowedEnd;
 use super::followed_run::FollowedRun;
 use crate::base::file_id::FileId;
@@ -188,7 +188,8 @@ impl Follower {
             if fragment.unread() == 0 {
                 continue;
             }
-            let read = fragment.read(&mut self.buffer, TURN_BYTES, &mut self.run, of_event);
+            let run = &mut self.run;
+            let read = fragment.read(&mut self.buffer, TURN_BYTES, &mut Sink { run, of_event });
             if read > 0 {
                 bytes += read;
                 idle = 0;

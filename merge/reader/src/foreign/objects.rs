@@ -26,114 +26,92 @@ struct OpenObject {
 
 /// Goes over the object at `at`, up to its end or what is not well formed.
 pub(super) fn objects(bytes: &[u8], at: usize) -> Objects {
-    let (mut found, mut open) = (Objects::default(), Vec::new());
-    let mut scanner = Scanner::lenient(bytes, at);
+    let mut walk = ObjectWalk {
+        scanner: Scanner::lenient(bytes, at),
+        open: Vec::new(),
+        found: Objects::default(),
+    };
     // Where that stops says nothing: what has ended by then counts.
-    let _ = walk(&mut scanner, &mut open, &mut found);
-    found
+    let _ = walk.all();
+    walk.found
 }
 
-fn walk(scanner: &mut Scanner<'_>, open: &mut Vec<OpenObject>, found: &mut Objects) -> Option<()> {
-    loop {
-        match scanner.peek() {
-            byte @ (b'{' | b'[') => {
-                begin(scanner, byte == b'{', open, found);
-                if scanner.peek() != closer(byte == b'{') {
-                    key(scanner, open)?;
-                    continue;
-                }
-            }
-            _ => scanner.value(1)?,
-        }
+struct ObjectWalk<'a> {
+    scanner: Scanner<'a>,
+    open: Vec<OpenObject>,
+    found: Objects,
+}
+
+impl ObjectWalk<'_> {
+    fn all(&mut self) -> Option<()> {
         loop {
-            scanner.space();
-            let inner = open.last()?;
-            if scanner.expect(b',').is_some() {
-                scanner.space();
-                key(scanner, open)?;
-                break;
+            match self.scanner.peek() {
+                byte @ (b'{' | b'[') => {
+                    self.begin(byte == b'{');
+                    if self.scanner.peek() != closer(byte == b'{') {
+                        self.key()?;
+                        continue;
+                    }
+                }
+                _ => self.scanner.value(1)?,
             }
-            scanner.expect(closer(inner.is_object))?;
-            end(open, found);
+            loop {
+                self.scanner.space();
+                let inner = self.open.last()?;
+                if self.scanner.expect(b',').is_some() {
+                    self.scanner.space();
+                    self.key()?;
+                    break;
+                }
+                self.scanner.expect(closer(inner.is_object))?;
+                self.end();
+            }
+        }
+    }
+
+    fn begin(&mut self, is_object: bool) {
+        let start = self.scanner.at;
+        if is_object {
+            self.found.starts.push(start);
+        }
+        self.open.push(OpenObject {
+            start,
+            is_object,
+            has_phase: false,
+            has_pid: false,
+            levels: 1,
+        });
+        self.scanner.at += 1;
+        self.scanner.space();
+    }
+
+    /// The key of a member, if it is one of an object.
+    fn key(&mut self) -> Option<()> {
+        let (inner, scanner) = (self.open.last_mut()?, &mut self.scanner);
+        if !inner.is_object {
+            return Some(());
+        }
+        let start = scanner.at;
+        scanner.string()?;
+        match &scanner.bytes[start + 1..scanner.at - 1] {
+            b"ph" => inner.has_phase = true,
+            b"pid" => inner.has_pid = true,
+            _ => {}
+        }
+        scanner.colon()
+    }
+
+    fn end(&mut self) {
+        let Some(inner) = self.open.pop() else { return };
+        if inner.has_phase && inner.has_pid && inner.levels <= MOST_LEVELS {
+            self.found.events.push(inner.start);
+        }
+        if let Some(outer) = self.open.last_mut() {
+            outer.levels = outer.levels.max(inner.levels + 1);
         }
     }
 }
 
 fn closer(is_object: bool) -> u8 {
     if is_object { b'}' } else { b']' }
-}
-
-fn begin(
-    scanner: &mut Scanner<'_>,
-    is_object: bool,
-    open: &mut Vec<OpenObject>,
-    found: &mut Objects,
-) {
-    let start = scanner.at;
-    if is_object {
-        found.starts.push(start);
-    }
-    open.push(OpenObject {
-        start,
-        is_object,
-        has_phase: false,
-        has_pid: false,
-        levels: 1,
-    });
-    scanner.at += 1;
-    scanner.space();
-}
-
-/// The key of a member, if it is one of an object.
-fn key(scanner: &mut Scanner<'_>, open: &mut [OpenObject]) -> Option<()> {
-    let inner = open.last_mut()?;
-    if !inner.is_object {
-        return Some(());
-    }
-    let start = scanner.at;
-    scanner.string()?;
-    match &scanner.bytes[start + 1..scanner.at - 1] {
-        b"ph" => inner.has_phase = true,
-        b"pid" => inner.has_pid = true,
-        _ => {}
-    }
-    scanner.colon()
-}
-
-fn end(open: &mut Vec<OpenObject>, found: &mut Objects) {
-    let Some(inner) = open.pop() else { return };
-    if inner.has_phase && inner.has_pid && inner.levels <= MOST_LEVELS {
-        found.events.push(inner.start);
-    }
-    if let Some(outer) = open.last_mut() {
-        outer.levels = outer.levels.max(inner.levels + 1);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn events_are_found_in_what_is_broken() {
-        let event = r#"{"ph":"i","pid":1,"ts":2,"args":{"a":[{}]}}"#;
-        let text = format!(r#"{{"x":[{event}, {{"pid":1}} ,{event}"#);
-        let found = objects(text.as_bytes(), 0);
-        let first = text.find("{\"ph").unwrap();
-        let second = text.rfind("{\"ph").unwrap();
-        assert_eq!(found.events, [first, second]);
-        assert_eq!(found.starts.len(), 8);
-        let deep = format!(
-            r#"{{"ph":1,"pid":1,"a":{}{}}}"#,
-            "[".repeat(127),
-            "]".repeat(127)
-        );
-        assert_eq!(objects(deep.as_bytes(), 0).events, [] as [usize; 0]);
-        let deep = format!(
-            r#"{{"ph":1,"pid":1,"a":{}{}}}"#,
-            "[".repeat(126),
-            "]".repeat(126)
-        );
-        assert_eq!(objects(deep.as_bytes(), 0).events, [0]);
-    }
 }

@@ -229,7 +229,7 @@ impl InputSearch<'_> {
     /// A directory; if it is a run's `fragments`, also the run's.
     fn directory(&mut self, folder: Folder, above: Option<Folder>) {
         let run = above.as_ref().unwrap_or(&folder);
-        if let Err(error) = directory_files(&folder, run, self.runs, &mut self.inputs) {
+        if let Err(error) = self.directory_files(&folder, run) {
             self.unreadable(folder.path(), &error);
         }
         self.inputs
@@ -257,44 +257,99 @@ impl InputSearch<'_> {
             });
         }
     }
+
+    fn directory_files(&mut self, folder: &Folder, run: &Folder) -> io::Result<()> {
+        let mut candidates = Vec::new();
+        list(folder, true, &mut candidates)?;
+        if folder.path() == run.path() {
+            match run.folder(FRAGMENTS_DIR) {
+                Ok(fragments) => list(&fragments, true, &mut candidates)?,
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => {
+                    let fragments = run.place(FRAGMENTS_DIR);
+                    let why = match fragments.is_link() {
+                        true => "a link, which is followed only if it is named".to_owned(),
+                        false => error.to_string(),
+                    };
+                    let path = fragments.path().to_owned();
+                    self.inputs.unreadable.push((path, why));
+                }
+            }
+        }
+        self.list_previous(run, &mut candidates);
+        self.select(run, &candidates);
+        let removed = removed_runs(run).unwrap_or_default();
+        let all = &mut self.inputs.removed;
+        all.runs.extend(removed.runs);
+        all.older_runs = all.older_runs.saturating_add(removed.older_runs);
+        all.older_events = all.older_events.saturating_add(removed.older_events);
+        Ok(())
+    }
+
+    /// Finds the fragments of earlier runs. One that cannot be read keeps nobody from the others.
+    fn list_previous(&mut self, run: &Folder, into: &mut Vec<RunCandidate>) {
+        let entries = run.folder(PREVIOUS_DIR).and_then(|previous| {
+            let entries = previous.entries()?;
+            Ok((previous, entries))
+        });
+        let (previous, mut entries) = match entries {
+            Ok(entries) => entries,
+            Err(error) if is_none(&error) => return,
+            Err(error) => return self.unreadable(&run.path().join(PREVIOUS_DIR), &error),
+        };
+        entries.retain(|entry| entry.is_folder);
+        entries.sort_by(|one, other| one.name.cmp(&other.name));
+        for entry in entries {
+            let before = into.len();
+            match list_earlier(&previous, &entry.name, into) {
+                Err(error) if !is_none(&error) => {
+                    self.unreadable(&previous.path().join(&entry.name), &error);
+                }
+                _ => {}
+            }
+            for candidate in &mut into[before..] {
+                let name = || entry.name.to_string_lossy().into_owned();
+                candidate.run.get_or_insert_with(name);
+                if matches!(self.runs, Runs::Newest | Runs::InPlace) {
+                    candidate.place = None;
+                }
+            }
+        }
+    }
+
+    fn select(&mut self, directory: &Folder, candidates: &[RunCandidate]) {
+        let newest = newest_run(directory, candidates);
+        let next = next_run(directory, newest.as_deref());
+        let is_newest =
+            |c: &RunCandidate| c.run == newest || c.live && next.is_some() && c.run == next;
+        let previous = latest(candidates.iter().filter(|c| !is_newest(c)));
+        let wanted = |candidate: &RunCandidate| match self.runs {
+            Runs::All => true,
+            Runs::InPlace => candidate.live,
+            Runs::Named(run) => candidate.run.as_ref().or(newest.as_ref()) == Some(run),
+            Runs::Previous => previous.is_some() && candidate.run == previous,
+            Runs::Newest => candidate.live && (candidate.run.is_none() || is_newest(candidate)),
+        };
+        let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+        let mut files = BTreeSet::new();
+        for candidate in candidates {
+            if let Some(place) = candidate.place.as_ref().filter(|_| wanted(candidate)) {
+                files.insert(Input::in_directory(place.clone()));
+            } else {
+                let run = candidate.run.clone().unwrap_or_default();
+                *left_out.entry(run).or_default() += 1;
+            }
+        }
+        self.inputs.files.extend(files);
+        let left_out = left_out.into_iter();
+        let left_out = left_out.map(|(run, fragments)| LeftOut { run, fragments });
+        self.inputs.left_out.extend(left_out);
+    }
 }
 
 /// Whether a file is a fragment, by its name or by what it begins with.
 fn is_of_a_run(place: &Place, named: bool) -> bool {
     place.exists() && (is_fragment(place.path()) || header_at(place, named).is_some())
-}
-
-fn directory_files(
-    folder: &Folder,
-    run: &Folder,
-    runs: &Runs,
-    inputs: &mut Inputs,
-) -> io::Result<()> {
-    let mut candidates = Vec::new();
-    list(folder, true, &mut candidates)?;
-    if folder.path() == run.path() {
-        match run.folder(FRAGMENTS_DIR) {
-            Ok(fragments) => list(&fragments, true, &mut candidates)?,
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => {
-                let fragments = run.place(FRAGMENTS_DIR);
-                let why = match fragments.is_link() {
-                    true => "a link, which is followed only if it is named".to_owned(),
-                    false => error.to_string(),
-                };
-                let path = fragments.path().to_owned();
-                inputs.unreadable.push((path, why));
-            }
-        }
-    }
-    list_previous(run, runs, &mut candidates, &mut inputs.unreadable);
-    select(run, candidates, runs, inputs);
-    let removed = removed_runs(run).unwrap_or_default();
-    let all = &mut inputs.removed;
-    all.runs.extend(removed.runs);
-    all.older_runs = all.older_runs.saturating_add(removed.older_runs);
-    all.older_events = all.older_events.saturating_add(removed.older_events);
-    Ok(())
 }
 
 /// Whether there is no folder of that name, or a link, through which nothing is found.
@@ -307,44 +362,6 @@ fn is_none(error: &io::Error) -> bool {
 fn removed_runs(run: &Folder) -> Option<RemovedRuns> {
     let text = run.place(REMOVED_FILE).read_front(false).ok()?;
     serde_json::from_slice(&text).ok()
-}
-
-/// Finds the fragments of earlier runs. One that cannot be read keeps nobody from the others.
-fn list_previous(
-    run: &Folder,
-    runs: &Runs,
-    into: &mut Vec<RunCandidate>,
-    unreadable: &mut Vec<(PathBuf, String)>,
-) {
-    let mut note = |folder: &Folder, name: &OsStr, error: io::Error| {
-        if !is_none(&error) {
-            unreadable.push((folder.path().join(name), error.to_string()));
-        }
-    };
-    let name = OsStr::new(PREVIOUS_DIR);
-    let entries = run.folder(name).and_then(|previous| {
-        let entries = previous.entries()?;
-        Ok((previous, entries))
-    });
-    let (previous, mut entries) = match entries {
-        Ok(entries) => entries,
-        Err(error) => return note(run, name, error),
-    };
-    entries.retain(|entry| entry.is_folder);
-    entries.sort_by(|one, other| one.name.cmp(&other.name));
-    for entry in entries {
-        let before = into.len();
-        if let Err(error) = list_earlier(&previous, &entry.name, into) {
-            note(&previous, &entry.name, error);
-        }
-        for candidate in &mut into[before..] {
-            let name = || entry.name.to_string_lossy().into_owned();
-            candidate.run.get_or_insert_with(name);
-            if matches!(runs, Runs::Newest | Runs::InPlace) {
-                candidate.place = None;
-            }
-        }
-    }
 }
 
 /// Finds the fragments of one earlier run.
@@ -420,34 +437,6 @@ fn next_run(directory: &Folder, newest: Option<&str>) -> Option<String> {
         ..now.clone()
     };
     (newest == Some(&now.run) && of_main == next).then_some(next.run)
-}
-
-fn select(directory: &Folder, candidates: Vec<RunCandidate>, runs: &Runs, inputs: &mut Inputs) {
-    let newest = newest_run(directory, &candidates);
-    let next = next_run(directory, newest.as_deref());
-    let is_newest = |c: &RunCandidate| c.run == newest || c.live && next.is_some() && c.run == next;
-    let previous = latest(candidates.iter().filter(|c| !is_newest(c)));
-    let wanted = |candidate: &RunCandidate| match runs {
-        Runs::All => true,
-        Runs::InPlace => candidate.live,
-        Runs::Named(run) => candidate.run.as_ref().or(newest.as_ref()) == Some(run),
-        Runs::Previous => previous.is_some() && candidate.run == previous,
-        Runs::Newest => candidate.live && (candidate.run.is_none() || is_newest(candidate)),
-    };
-    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
-    let mut files = BTreeSet::new();
-    for candidate in &candidates {
-        if let Some(place) = candidate.place.as_ref().filter(|_| wanted(candidate)) {
-            files.insert(Input::in_directory(place.clone()));
-        } else {
-            let run = candidate.run.clone().unwrap_or_default();
-            *left_out.entry(run).or_default() += 1;
-        }
-    }
-    inputs.files.extend(files);
-    let left_out = left_out.into_iter();
-    let left_out = left_out.map(|(run, fragments)| LeftOut { run, fragments });
-    inputs.left_out.extend(left_out);
 }
 
 #[cfg(test)]

@@ -63,14 +63,13 @@ pub fn gap_records(
     times_ns: Option<(i64, i64)>,
     era: Option<Era>,
 ) -> Vec<u8> {
-    let mut lines = Vec::new();
-    if let Some(range_ns) = times_ns {
-        for (gap, positions) in missing {
-            let near = Near::of(recording, gap, era);
-            near.record(positions, (recording, range_ns), &mut lines);
-        }
-    }
-    lines
+    let Some(range_ns) = times_ns else {
+        return Vec::new();
+    };
+    let record = |(gap, positions): &(&Gap, Range<u64>)| {
+        Near::of(recording, gap, era).record(positions, recording, range_ns)
+    };
+    missing.iter().flat_map(record).collect()
 }
 
 /// The events next to a gap in its stream.
@@ -107,18 +106,14 @@ impl<'a> Near<'a> {
         }
     }
 
-    /// Appends the record of missing positions; `first_ns` and `last_ns` are the times of all events of the recording. The events of a stream are in
+    /// Returns the record of missing positions; `first_ns` and `last_ns` are the times of all events of the recording. The events of a stream are in
     /// the order of their ends.
-    fn record(
-        &self,
-        missing: &Range<u64>,
-        (recording, (first_ns, last_ns)): (&Recording, (i64, i64)),
-        lines: &mut Vec<u8>,
-    ) {
+    fn record(&self, missing: &Range<u64>, of: &Recording, range_ns: (i64, i64)) -> Vec<u8> {
+        let (first_ns, last_ns) = range_ns;
         let end = |event: &Event<'_>| event.ts_ns.saturating_add(event.dur_ns);
         let from_ns = self.before.as_ref().map_or(first_ns, end);
         let to_ns = self.after.as_ref().map_or(last_ns, end).max(from_ns);
-        let pid = recording.header().map_or(0, |header| header.pid.into());
+        let pid = of.header().map_or(0, |header| header.pid.into());
         let neighbour = self.before.as_ref().or(self.after.as_ref());
         let thread = neighbour.filter(|_| !self.is_of_process);
         let (pid, tid) = match thread {
@@ -133,7 +128,7 @@ impl<'a> Near<'a> {
             bytes: missing.end - missing.start,
             ..LossRecord::default()
         };
-        lines.extend(record.line((pid, tid), from_ns));
+        record.line((pid, tid), from_ns)
     }
 }
 
