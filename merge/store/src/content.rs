@@ -8,9 +8,9 @@
     reason = "mapping a file is the only way to read 1 GB without a copy or heap"
 )]
 
-use crate::mapped_file::Watched;
+use crate::mapped_file::{Watched, release};
 use crate::spill_vec::Together;
-use memmap2::{Mmap, UncheckedAdvice};
+use memmap2::Mmap;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::ops::Range;
@@ -93,11 +93,7 @@ impl Content {
     pub fn release(&self, start: usize, end: usize) {
         match self {
             Content::Watched(watched) => watched.release(start, end),
-            Content::Mapped(map) if start < end.min(map.len()) => {
-                let (advice, len) = (UncheckedAdvice::DontNeed, end.min(map.len()) - start);
-                // SAFETY: a read-only mapping of a file; the pages read the same from the file again.
-                let _ = unsafe { map.unchecked_advise_range(advice, start, len) };
-            }
+            Content::Mapped(map) => release(map, start, end),
             _ => {}
         }
     }

@@ -114,12 +114,17 @@ impl Watched {
 
     /// Lets go of the pages of a range; they come back from the file when touched again.
     pub(crate) fn release(&self, start: usize, end: usize) {
-        let len = end.min(self.map.len()).saturating_sub(start);
-        if len > 0 {
-            let advice = UncheckedAdvice::DontNeed;
-            // SAFETY: a read-only mapping of a file; the pages read the same from the file again.
-            let _ = unsafe { self.map.unchecked_advise_range(advice, start, len) };
-        }
+        release(&self.map, start, end);
+    }
+}
+
+/// Lets go of the pages of a range of a mapped file; they come back from it when touched again.
+pub(crate) fn release(map: &Mmap, start: usize, end: usize) {
+    let len = end.min(map.len()).saturating_sub(start);
+    if len > 0 {
+        let advice = UncheckedAdvice::DontNeed;
+        // SAFETY: a read-only mapping of a file; the pages read the same from the file again.
+        let _ = unsafe { map.unchecked_advise_range(advice, start, len) };
     }
 }
 
