@@ -281,11 +281,8 @@ impl Place {
     /// # Errors
     /// If nothing is there.
     pub fn status(&self) -> io::Result<Stat> {
-        Ok(statat(
-            &self.folder,
-            self.name(),
-            AtFlags::SYMLINK_NOFOLLOW,
-        )?)
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(statat(&self.folder, self.name(), flags)?)
     }
 
     /// Whether a link is there.
@@ -304,11 +301,8 @@ impl Place {
     /// # Errors
     /// If nothing is there.
     pub fn led_to(&self) -> io::Result<FileId> {
-        Ok(FileId::of_status(&statat(
-            &self.folder,
-            self.name(),
-            AtFlags::empty(),
-        )?))
+        let status = statat(&self.folder, self.name(), AtFlags::empty())?;
+        Ok(FileId::of_status(&status))
     }
 
     /// Removes it; of a link the link itself.
@@ -333,13 +327,8 @@ impl Place {
     /// If the name is taken, or the file system has no second names.
     pub fn link(&self, to: &Place) -> io::Result<()> {
         let flags = AtFlags::empty();
-        Ok(linkat(
-            &self.folder,
-            self.name(),
-            &to.folder,
-            to.name(),
-            flags,
-        )?)
+        let (from, name) = (&self.folder, self.name());
+        Ok(linkat(from, name, &to.folder, to.name(), flags)?)
     }
 
     /// Gives this name, which must be free, to the file at `path`, a link in `/proc` to a descriptor.
@@ -347,13 +336,8 @@ impl Place {
     /// # Errors
     /// If the name is taken, or the file may have none.
     pub fn link_descriptor(&self, path: &Path) -> Result<(), Errno> {
-        linkat(
-            CWD,
-            path,
-            &self.folder,
-            self.name(),
-            AtFlags::SYMLINK_FOLLOW,
-        )
+        let flags = AtFlags::SYMLINK_FOLLOW;
+        linkat(CWD, path, &self.folder, self.name(), flags)
     }
 }
 

@@ -65,6 +65,15 @@ fn is_named_behind_cpu_time(mut rest: &[u8]) -> bool {
     rest.starts_with(NAME)
 }
 
+/// The id of a flow, which follows the time, and what comes after it. An arrow without an id is one that viewers refuse.
+#[inline(always)]
+pub(crate) fn flow_id(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let after = rest.strip_prefix(br#","id2":"#)?;
+    let end = memchr::memchr(b'}', after)? + 1;
+    let is_id = after.starts_with(br#"{"local":"#) || after.starts_with(br#"{"global":"#);
+    is_id.then(|| after.split_at(end))
+}
+
 impl Scanner<'_> {
     #[inline(always)]
     fn micros(&mut self) -> Option<(i64, Span)> {
@@ -91,7 +100,8 @@ impl Scanner<'_> {
                 self.name(&mut event.fields)?;
             }
             Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => {
-                event.fields.id2 = self.flow_id()?;
+                let (_, after) = flow_id(&self.bytes[self.at..])?;
+                event.fields.id2 = Span::new(self.at + 1, self.bytes.len() - after.len());
             }
             _ => return None,
         }
@@ -109,17 +119,6 @@ impl Scanner<'_> {
             fields.name = Span::new(start, self.at + end + 1);
         }
         Some(())
-    }
-
-    fn flow_id(&mut self) -> Option<Span> {
-        let start = self.at + 1;
-        self.literal(br#","id2":{""#)?;
-        let key = self.bytes.get(self.at..)?;
-        if !(key.starts_with(b"local\":") || key.starts_with(b"global\":")) {
-            return None; // an arrow without an id, which viewers refuse
-        }
-        let end = self.at + memchr::memchr(b'}', &self.bytes[self.at..])? + 1;
-        Some(Span { start, end })
     }
 }
 

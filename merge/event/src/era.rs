@@ -61,11 +61,7 @@ impl Era {
 
 /// How many events began on each day.
 #[derive(Clone, Debug, Default)]
-pub struct Days {
-    days: BTreeMap<i64, Group>,
-    /// The last one, which most events are of.
-    recent: Option<(i64, Group)>,
-}
+pub struct Days(BTreeMap<i64, Group>);
 
 /// Events that lie together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,44 +97,26 @@ impl Days {
     /// Takes the begin of an event.
     #[inline]
     pub fn see(&mut self, ns: i64) {
-        let event = Group::of(ns);
-        match &mut self.recent {
-            Some((begin_ns, group)) if (0..DAY_NS).contains(&(ns - *begin_ns)) => group.add(event),
-            _ => self.see_other_day(event),
-        }
+        self.put(ns.div_euclid(DAY_NS), Group::of(ns));
     }
 
-    fn see_other_day(&mut self, event: Group) {
-        let begin_ns = event.first_ns.div_euclid(DAY_NS) * DAY_NS;
-        self.put_recent();
-        self.recent = Some((begin_ns, event));
-    }
-
-    fn put_recent(&mut self) {
-        if let Some((begin_ns, group)) = self.recent.take() {
-            self.put(begin_ns, group);
-        }
-    }
-
-    fn put(&mut self, begin_ns: i64, group: Group) {
-        let day = self.days.entry(begin_ns);
+    fn put(&mut self, day: i64, group: Group) {
+        let day = self.0.entry(day);
         day.and_modify(|day| day.add(group)).or_insert(group);
     }
 
     /// These and what comes after them.
-    pub fn append(mut self, mut other: Days) -> Days {
-        other.put_recent();
-        for (begin_ns, group) in other.days {
-            self.put(begin_ns, group);
+    pub fn append(mut self, other: Days) -> Days {
+        for (day, group) in other.0 {
+            self.put(day, group);
         }
         self
     }
 
     /// Days with no long pause between them, put together.
-    fn groups(&mut self) -> Vec<Group> {
-        self.put_recent();
+    fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
-        for day in self.days.values() {
+        for day in self.0.values() {
             match groups.last_mut() {
                 Some(group) if group.distance_ns(day) <= FAR_NS => group.add(*day),
                 _ => groups.push(*day),
@@ -148,7 +126,7 @@ impl Days {
     }
 
     /// The most events that lie together; of as many those that can be times since 1970, else the first.
-    fn main(&mut self) -> Option<Group> {
+    fn main(&self) -> Option<Group> {
         let rank = |group: &Group| {
             let is_wall = WALL_NS.contains(&group.first_ns);
             (group.events, is_wall, Reverse(group.first_ns))
@@ -157,7 +135,7 @@ impl Days {
     }
 
     /// When most of the events took place, if not all of them are of that time; the last one ends at `end_ns`. `anchors` have a say as events do.
-    pub fn doubt(&mut self, anchors: Days, end_ns: i64) -> Option<Era> {
+    pub fn doubt(&self, anchors: Days, end_ns: i64) -> Option<Era> {
         let groups = self.groups();
         let begins = (groups.first()?.first_ns, groups.last()?.last_ns);
         let era = self.clone().append(anchors).era()?;
@@ -166,7 +144,7 @@ impl Days {
     }
 
     /// When most of the events took place; `None` if nobody can tell.
-    fn era(&mut self) -> Option<Era> {
+    fn era(&self) -> Option<Era> {
         let (groups, main) = (self.groups(), self.main()?);
         let all: u64 = groups.iter().map(|group| group.events).sum();
         let (mut era, mut kept) = (main, 0);

@@ -145,21 +145,6 @@ fn key(text: &[u8]) -> Result<u64, &[u8]> {
     hexadecimal(text).ok_or(text)
 }
 
-/// What is no hexadecimal digit.
-const NO_DIGIT: u8 = 0x10;
-
-/// The value of each digit.
-const DIGITS: [u8; 256] = {
-    let mut digits = [NO_DIGIT; 256];
-    let mut value = 0;
-    while value < 16 {
-        digits[b"0123456789abcdef"[value as usize] as usize] = value;
-        digits[b"0123456789ABCDEF"[value as usize] as usize] = value;
-        value += 1;
-    }
-    digits
-};
-
 /// The number that a text of up to 16 hexadecimal digits says, with or without `0x`.
 #[inline]
 pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
@@ -167,13 +152,9 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 16 {
         return None;
     }
-    let (mut number, mut seen) = (0, 0);
-    for byte in digits {
-        let digit = DIGITS[usize::from(*byte)];
-        number = number << 4 | u64::from(digit & 15);
-        seen |= digit;
-    }
-    (seen & NO_DIGIT == 0).then_some(number)
+    let digit =
+        |number: u64, byte: &u8| Some(number << 4 | u64::from(char::from(*byte).to_digit(16)?));
+    digits.iter().try_fold(0, digit)
 }
 
 fn local(id: Result<u64, &[u8]>, ordinal: u64) -> u64 {

@@ -114,37 +114,23 @@ fn event_of_phase(line: &[u8], fields: Fields, phase: Phase) -> Option<Event<'_>
 /// Whether viewers surely take it as it is: so are nearly all.
 #[inline]
 fn is_taken(event: &Event<'_>) -> bool {
-    let Fields {
-        ph,
-        dur,
-        id,
-        id2,
-        bind_id,
-        name,
-        cat,
-        args,
-        ..
-    } = event.fields;
-    let line = event.line;
+    let (line, fields) = (event.line, &event.fields);
     let begins = |span: Span, byte: u8| !span.is_some() || line.get(span.start) == Some(&byte);
-    let is_odd = event.fields.odd
-        | event.fields.repeated
-        | event.fields.odd_numbers
-        | event.fields.odd_escapes;
-    let has_length = dur.is_some() == (event.phase == Phase::Complete);
+    let is_odd = fields.odd | fields.repeated | fields.odd_numbers | fields.odd_escapes;
+    let has_length = fields.dur.is_some() == (event.phase == Phase::Complete);
     // One of Chrome's older phases stands for another.
-    let is_modern = line.get(ph.start + 1) == Some(&event.phase.byte());
-    let is_plain = !(is_odd | id2.is_some() | bind_id.is_some())
+    let is_modern = line.get(fields.ph.start + 1) == Some(&event.phase.byte());
+    let is_plain = !(is_odd | fields.id2.is_some() | fields.bind_id.is_some())
         && is_modern
         && has_length
-        && begins(name, b'"')
-        && begins(cat, b'"')
-        && begins(args, b'{');
+        && begins(fields.name, b'"')
+        && begins(fields.cat, b'"')
+        && begins(fields.args, b'{');
     is_plain
         && match event.phase {
-            Phase::Complete | Phase::Begin | Phase::End | Phase::Instant => !id.is_some(),
-            Phase::Counter => !id.is_some() && counter::is_drawn(args.of(line)),
-            phase => phase.has_id() && flow::is_named(line, &event.fields),
+            Phase::Complete | Phase::Begin | Phase::End | Phase::Instant => !fields.id.is_some(),
+            Phase::Counter => !fields.id.is_some() && counter::is_drawn(fields.args.of(line)),
+            phase => phase.has_id() && flow::is_named(line, fields),
         }
 }
 

@@ -51,18 +51,16 @@ pub fn fault(phase: Option<Phase>, name: &[u8], key: &[u8], value: &[u8]) -> Opt
         b"ts" | b"dur" | b"tts" | b"tdur" if !is_time(value) => Some(Fault::Time),
         b"ts" if phase == Some(Phase::Metadata) && is_negative(value) => Some(Fault::NegativeTime),
         b"id2" => (holds_infinite(value) || is_unreadable(value)).then_some(Fault::Id2),
-        b"args"
-            if (phase == Some(Phase::Counter)
-                || phase == Some(Phase::Metadata) && is_name(name))
-                && is_unreadable(value) =>
-        {
-            Some(Fault::Half)
+        b"args" => {
+            let is_counter = phase == Some(Phase::Counter);
+            let is_name = phase == Some(Phase::Metadata) && is_name(name);
+            match is_counter || is_name {
+                false => None,
+                true if is_unreadable(value) => Some(Fault::Half),
+                true if holds_infinite(value) => Some(Fault::Endless),
+                true => (is_name && !names_something(value)).then_some(Fault::Name),
+            }
         }
-        b"args" if phase == Some(Phase::Counter) => holds_infinite(value).then_some(Fault::Endless),
-        b"args" if phase == Some(Phase::Metadata) && is_name(name) => match holds_infinite(value) {
-            true => Some(Fault::Endless),
-            false => (!names_something(value)).then_some(Fault::Name),
-        },
         _ => None,
     }
 }

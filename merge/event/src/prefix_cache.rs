@@ -3,7 +3,7 @@
 //!
 //! Only for lines in canonical order whose block's checksum holds (FORMAT.md §2).
 
-use crate::canonical::is_named;
+use crate::canonical::{flow_id, is_named};
 use crate::event::Event;
 use trace_base::number::three_decimals;
 use trace_base::swar::begins_with;
@@ -110,10 +110,7 @@ impl<'a> Timed<'a> {
     /// The id of a flow, and what comes after it.
     #[inline(always)]
     pub fn flow_id(&self) -> Option<(&'a [u8], &'a [u8])> {
-        let after = self.rest.strip_prefix(br#","id2":"#)?;
-        let end = memchr::memchr(b'}', after)? + 1;
-        let is_id = after.starts_with(br#"{"local":"#) || after.starts_with(br#"{"global":"#);
-        is_id.then(|| after.split_at(end))
+        flow_id(self.rest)
     }
 
     /// Whether an instant has a name that the merge never asks for.

@@ -44,10 +44,14 @@ pub fn cut(bytes: &[u8], part: Part, size: usize, parts: &mut Vec<Part>) {
 /// the recorder's own, with or without a newline.
 #[inline]
 pub fn scan_part<'a>(bytes: &'a [u8], part: Part, mut found: impl FnMut(usize, Found<'a>)) {
-    if part.trusted {
-        trusted(bytes, part, &mut found);
-    } else {
-        checked(bytes, part, &mut found);
+    if !part.trusted {
+        return checked(bytes, part, &mut found);
+    }
+    for (line, at) in lines(bytes, part) {
+        match parse_canonical(line) {
+            Some(event) => found(at, Found::Event(event)),
+            None => general(line, at, None, &mut found),
+        }
     }
 }
 
@@ -69,16 +73,6 @@ pub fn rescan_part<'a>(bytes: &'a [u8], part: Part, mut found: impl FnMut(Event<
             found(event);
         }
         start += len + 1;
-    }
-}
-
-#[inline]
-fn trusted<'a>(bytes: &'a [u8], part: Part, found: &mut impl FnMut(usize, Found<'a>)) {
-    for (line, at) in lines(bytes, part) {
-        match parse_canonical(line) {
-            Some(event) => found(at, Found::Event(event)),
-            None => general(line, at, None, found),
-        }
     }
 }
 

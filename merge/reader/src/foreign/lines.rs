@@ -156,7 +156,7 @@ impl<'f> Lines<'f> {
     }
 
     /// Returns the properties that require a second reading, after all events were read.
-    pub(super) fn first_reading(&mut self, keeps_times: bool) -> FirstReading {
+    pub(super) fn first_reading(&self, keeps_times: bool) -> FirstReading {
         let doubted = |(_, end_ns): (i64, i64)| self.days.doubt(Days::default(), end_ns);
         FirstReading {
             era: self.time.filter(|_| !keeps_times).and_then(doubted),

@@ -117,7 +117,7 @@ fn draft<'f>(
             first_sum.set(first_sum.get().or(Some(sum)));
             Ok((lines, read))
         };
-        let (mut lines, read) = read_in(FirstReading::default())?;
+        let (lines, read) = read_in(FirstReading::default())?;
         match lines.first_reading(how.keeps_times) {
             first if first == FirstReading::default() => Ok((lines, read)),
             first => read_in(first),
