@@ -67,16 +67,18 @@ impl Error {
             Ok(error) => return error,
             Err(source) => source,
         };
-        match source.kind() {
-            io::ErrorKind::BrokenPipe => Error::BrokenPipe,
-            _ if path.as_os_str().is_empty() => Error::Write {
-                path: PathBuf::from("standard output"),
-                source,
-            },
-            _ => Error::Write {
-                path: path.to_owned(),
-                source,
-            },
+        if source.kind() == io::ErrorKind::BrokenPipe {
+            return Error::BrokenPipe;
+        }
+        let is_named = !path.as_os_str().is_empty();
+        let path = if is_named {
+            path
+        } else {
+            Path::new("standard output")
+        };
+        Error::Write {
+            path: path.to_owned(),
+            source,
         }
     }
 }

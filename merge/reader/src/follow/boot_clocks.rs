@@ -13,15 +13,14 @@ const WALL_ERROR_NS: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BootPlace {
     shift_ns: i64,
-    /// Its wall clock at its monotonic zero.
-    wall_ns: i64,
     pub(super) uncertainty_ns: u64,
 }
 
 /// All boots of which a reading is known.
 #[derive(Debug, Default)]
 pub(super) struct BootClocks {
-    reference: Option<(BootPlace, u64)>,
+    /// Of the first one: the wall clock at its monotonic zero, and what that reading may be off.
+    reference: Option<(i64, u64)>,
     places: BTreeMap<Boot, BootPlace>,
 }
 
@@ -33,21 +32,20 @@ impl BootClocks {
             return;
         }
         let wall_ns = wall_clock(header, anchor);
-        let place = match &self.reference {
+        let place = match self.reference {
             None => BootPlace {
                 shift_ns: 0,
-                wall_ns,
                 uncertainty_ns: 0,
             },
-            Some((reference, read_in_ns)) => BootPlace {
-                shift_ns: clamp(wall_ns.saturating_sub(reference.wall_ns)),
-                wall_ns,
+            Some((reference_ns, read_in_ns)) => BootPlace {
+                shift_ns: clamp(wall_ns.saturating_sub(reference_ns)),
                 uncertainty_ns: WALL_ERROR_NS
-                    .saturating_add(*read_in_ns)
+                    .saturating_add(read_in_ns)
                     .saturating_add(anchor.uncertainty_ns),
             },
         };
-        self.reference.get_or_insert((place, anchor.uncertainty_ns));
+        let read_in_ns = anchor.uncertainty_ns;
+        self.reference.get_or_insert((wall_ns, read_in_ns));
         self.places.insert(boot, place);
     }
 
@@ -78,7 +76,7 @@ impl BootClocks {
 
     /// Wall time at the begin of the axis.
     pub(super) fn wall_ns(&self) -> Option<i64> {
-        self.reference.map(|(place, _)| place.wall_ns)
+        self.reference.map(|(wall_ns, _)| wall_ns)
     }
 }
 

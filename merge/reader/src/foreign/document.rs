@@ -58,14 +58,6 @@ pub(super) fn read(
     Ok((reader.form.unwrap_or(Form::Lines), reader.members))
 }
 
-/// How a stretch of a document ended.
-#[derive(PartialEq, Eq)]
-enum StretchEnd {
-    Closed,
-    /// The document ends.
-    Torn,
-}
-
 struct DocumentReader<'a, 'f> {
     bytes: &'a [u8],
     at: usize,
@@ -173,7 +165,7 @@ impl<'a> DocumentReader<'a, '_> {
             match self.member() {
                 Some(true) => {
                     has_events = true;
-                    if self.events()? == StretchEnd::Torn {
+                    if !self.events()? {
                         self.lines.torn(self.at);
                     }
                 }
@@ -222,15 +214,15 @@ impl<'a> DocumentReader<'a, '_> {
         scanner.pair(1).is_none() && is_at_end(self.bytes, scanner.at)
     }
 
-    /// The events of a list, up to its end.
-    fn events(&mut self) -> io::Result<StretchEnd> {
+    /// The events of a list, up to its end; `false` if the document ends before that.
+    fn events(&mut self) -> io::Result<bool> {
         loop {
             self.skip(b" \t\r\n,");
             match self.peek() {
-                None => return Ok(StretchEnd::Torn),
+                None => return Ok(false),
                 Some(b']') => {
                     self.at += 1;
-                    return Ok(StretchEnd::Closed);
+                    return Ok(true);
                 }
                 Some(b'{') if self.is_end_mark() => {}
                 Some(b'{') => self.element()?,

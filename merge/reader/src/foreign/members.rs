@@ -1,6 +1,6 @@
 //! What stands in a document beside its events: whose it is, and what its times count from.
 
-use serde::Deserialize;
+use serde_json::Value;
 
 /// The name of the tool in traces that a merge wrote.
 pub(super) const MERGED: &str = "trace-merge";
@@ -22,22 +22,6 @@ pub(super) struct DocumentMembers {
     pub(super) left_out: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct VizTracer {
-    #[serde(rename = "baseTimeNanoseconds")]
-    base_ns: Option<i64>,
-}
-
-#[derive(Deserialize)]
-struct OtherData {
-    tool: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct DistributedInfo {
-    rank: u64,
-}
-
 impl DocumentMembers {
     /// Those of something that has none.
     pub(super) fn of(tool: &'static str) -> DocumentMembers {
@@ -49,14 +33,16 @@ impl DocumentMembers {
 
     /// Takes one member; `key` is its name between the quotes.
     pub(super) fn take(&mut self, key: &[u8], value: &[u8]) {
-        let value = if value.len() <= MOST_BYTES {
-            value
-        } else {
-            b""
+        let is_short = value.len() <= MOST_BYTES;
+        let value = || {
+            serde_json::from_slice::<Value>(value)
+                .ok()
+                .filter(|_| is_short)
         };
+        let field = |name: &str| value().and_then(|value| value.get(name).cloned());
         match key {
             b"baseTimeNanoseconds" => {
-                self.base_ns = serde_json::from_slice(value).ok();
+                self.base_ns = value().and_then(|base_ns| base_ns.as_i64());
                 self.tool.get_or_insert("kineto");
                 return;
             }
@@ -64,19 +50,14 @@ impl DocumentMembers {
             b"displayTimeUnit" => return,
             b"schemaVersion" => return,
             b"viztracer_metadata" => {
-                let metadata = serde_json::from_slice::<VizTracer>(value).ok();
-                self.base_ns = metadata.and_then(|metadata| metadata.base_ns);
+                self.base_ns = field("baseTimeNanoseconds").and_then(|base_ns| base_ns.as_i64());
                 self.tool = Some("viztracer");
             }
             b"distributedInfo" => {
-                let info = serde_json::from_slice::<DistributedInfo>(value).ok();
-                self.rank = info.map(|info| info.rank);
+                self.rank = field("rank").and_then(|rank| rank.as_u64());
             }
-            b"otherData" => {
-                let data = serde_json::from_slice::<OtherData>(value).ok();
-                if data.and_then(|data| data.tool).as_deref() == Some(MERGED) {
-                    self.tool = Some(MERGED);
-                }
+            b"otherData" if field("tool").is_some_and(|tool| tool == MERGED) => {
+                self.tool = Some(MERGED);
             }
             _ => {}
         }

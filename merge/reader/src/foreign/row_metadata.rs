@@ -2,8 +2,7 @@
 
 use crate::event::line::Event;
 use crate::event::mend::from_slice;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::collections::HashMap;
 
 /// The last of each kind that was said of a process or thread.
@@ -17,38 +16,24 @@ pub struct Hints {
     pub labels: HashMap<i64, String>,
 }
 
-#[derive(Deserialize)]
-struct RowRecord<T> {
-    args: T,
-}
-
-#[derive(Deserialize)]
-struct SortIndex {
-    sort_index: i64,
-}
-
-#[derive(Deserialize)]
-struct LabelsArgs {
-    labels: String,
-}
-
 impl Hints {
     /// Takes a metadata record, if it is one of these.
     pub fn take(&mut self, event: &Event<'_>) {
-        let order = || args::<SortIndex>(event).map(|args| args.sort_index);
-        let thread = (event.pid, event.tid);
+        let arg = |name: &str| {
+            from_slice::<Value>(event.line)?
+                .get("args")?
+                .get(name)
+                .cloned()
+        };
+        let order = || arg("sort_index")?.as_i64();
+        let (pid, thread) = (event.pid, (event.pid, event.tid));
         match event.name() {
-            b"process_sort_index" => {
-                self.process_order
-                    .extend(order().map(|order| (event.pid, order)));
-            }
-            b"thread_sort_index" => {
-                self.thread_order
-                    .extend(order().map(|order| (thread, order)));
-            }
+            b"process_sort_index" => self.process_order.extend(order().map(|at| (pid, at))),
+            b"thread_sort_index" => self.thread_order.extend(order().map(|at| (thread, at))),
             b"process_labels" => {
-                let labels = args::<LabelsArgs>(event).map(|args| args.labels);
-                self.labels.extend(labels.map(|labels| (event.pid, labels)));
+                let labels = arg("labels");
+                let labels = labels.and_then(|labels| labels.as_str().map(str::to_owned));
+                self.labels.extend(labels.map(|labels| (pid, labels)));
             }
             _ => {}
         }
@@ -60,11 +45,6 @@ impl Hints {
         self.thread_order.extend(later.thread_order);
         self.labels.extend(later.labels);
     }
-}
-
-fn args<T: DeserializeOwned>(event: &Event<'_>) -> Option<T> {
-    let record: RowRecord<T> = from_slice(event.line)?;
-    Some(record.args)
 }
 
 #[cfg(test)]

@@ -23,22 +23,15 @@ pub(crate) type Stretch = [u64; 7];
 impl Piece {
     /// How it is noted in a file.
     pub fn stretch(self, range: &Range<usize>) -> Stretch {
+        let [start, end] = [range.start, range.end].map(|at| at as u64);
         let (kind, header) = match self {
-            Piece::Plain => return [range.start as u64, range.end as u64, 0, 0, 0, 0, 0],
+            Piece::Plain => return [start, end, 0, 0, 0, 0, 0],
             Piece::Complete(header) => (1, header),
             Piece::Broken(header) => (2, header),
         };
         let stream = u64::from(header.slot) << 32 | u64::from(header.generation);
-        let (start, end) = (range.start as u64, range.end as u64);
-        [
-            start,
-            end,
-            kind,
-            stream,
-            header.from,
-            header.len,
-            header.sum,
-        ]
+        let BlockHeader { from, len, sum, .. } = header;
+        [start, end, kind, stream, from, len, sum]
     }
 
     /// What was noted.

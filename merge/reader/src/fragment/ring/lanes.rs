@@ -1,7 +1,7 @@
 //! The lane table of a ring: which async spans were open, and on which row each is shown.
 
 use super::chain::{Chain, EntryPlace};
-use super::{Area, OpenEntry, OpenSpan, RingBytes, RingHead, RingReader, Slot, read_entry};
+use super::{Area, OpenEntry, OpenSpan, RingBytes, RingReader, Slot, read_entry};
 use sa_format::LANE_BASE;
 use sa_format::ring as layout;
 use std::collections::HashMap;
@@ -40,11 +40,11 @@ pub fn rows<'a>(open: impl Iterator<Item = &'a OpenLane>) -> Vec<OpenSpan> {
 impl RingReader<'_> {
     /// Reads the spans that are open on lanes; `more` has the lanes beyond the table.
     pub(super) fn lanes(&mut self, more: &Chain, slots: &[Slot]) -> Vec<OpenLane> {
-        let (source, table) = (self.source, self.head.lanes);
-        let mut texts = LaneTexts::of(&self.head);
+        let (source, table, areas) = (self.source, self.head.lanes, self.head.texts);
+        let of_group = self.head.lane_count.checked_div(areas.lanes_count);
         let in_table = (0..self.head.lane_count).map(|index| EntryPlace {
             at: table + u64::from(index) * layout::OPEN_ENTRY_BYTES as u64,
-            text: texts.area(source, index),
+            text: of_group.map_or(Area::NONE, |of_group| text(source, areas, index, of_group)),
         });
         let in_table = in_table.take_while(|place| place.at < source.len());
         let mut lanes = Vec::new();
@@ -68,49 +68,16 @@ fn is_closed(entry: &OpenEntry, slots: &[Slot]) -> bool {
     closing.is_some_and(|slot| entry.is_closed_at(slot.head))
 }
 
-/// The text areas of the lanes, which lie together in groups.
-struct LaneTexts {
-    areas: layout::TextAreas,
-    of_group: u32,
-    /// The group that was looked at last, and where it lies.
-    last: Option<(u32, Option<(u64, u64)>)>,
-}
-
-impl LaneTexts {
-    fn of(head: &RingHead) -> LaneTexts {
-        let areas = head.texts;
-        LaneTexts {
-            areas,
-            of_group: head.lane_count.checked_div(areas.lanes_count).unwrap_or(0),
-            last: None,
-        }
-    }
-
-    /// Where the text of a lane's span lies; an area of no bytes if it has none.
-    fn area(&mut self, source: &dyn RingBytes, lane: u32) -> Area {
-        let lane_bytes = u64::from(self.areas.lane_bytes);
-        let mut place = || {
-            let group = lane.checked_div(self.of_group)?;
-            let (offset, size) = self.group(source, group)?;
-            let within = u64::from(lane % self.of_group) * lane_bytes;
-            let inside = within + lane_bytes <= size;
-            inside.then(|| offset.checked_add(within)).flatten()
-        };
-        place().map_or(Area { at: 0, bytes: 0 }, |at| Area {
-            at,
-            bytes: lane_bytes,
-        })
-    }
-
-    /// Offset and size of a group.
-    fn group(&mut self, source: &dyn RingBytes, group: u32) -> Option<(u64, u64)> {
-        if let Some((_, place)) = self.last.filter(|(last, _)| *last == group) {
-            return place;
-        }
+/// Where the text of a lane's span lies, with those of the other lanes of its group. An area of no bytes if it has none.
+fn text(source: &dyn RingBytes, areas: layout::TextAreas, lane: u32, of_group: u32) -> Area {
+    let bytes = u64::from(areas.lane_bytes);
+    let place = || {
+        let group = lane.checked_div(of_group)?;
         let at = u64::from(group) * layout::DIRECTORY_ENTRY_BYTES as u64;
-        let at = u64::from(self.areas.lanes_offset) + at;
-        let place = read_entry(source, group, at).filter(|(offset, _)| *offset != 0);
-        self.last = Some((group, place));
-        place
-    }
+        let (offset, size) = read_entry(source, group, u64::from(areas.lanes_offset) + at)?;
+        let within = u64::from(lane % of_group) * bytes;
+        let is_inside = offset != 0 && within + bytes <= size;
+        offset.checked_add(within).filter(|_| is_inside)
+    };
+    place().map_or(Area::NONE, |at| Area { at, bytes })
 }

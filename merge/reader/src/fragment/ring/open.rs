@@ -69,6 +69,10 @@ pub(super) struct Area {
     pub(super) bytes: u64,
 }
 
+impl Area {
+    pub(super) const NONE: Area = Area { at: 0, bytes: 0 };
+}
+
 /// An entry of a stack or of the lane table, and its text.
 pub(super) struct OpenEntry {
     at: u64,
