@@ -6,12 +6,8 @@ use crate::member::is_counter_value;
 /// Whether viewers draw all values in these args, and there are some.
 pub(crate) fn is_drawn(args: &[u8]) -> bool {
     let mut values = Members::of(args);
-    let mut count = 0_usize;
-    let all = values.by_ref().all(|(_, value)| {
-        count += 1;
-        is_counter_value(value)
-    });
-    all && count > 0 && values.is_at_end()
+    let is_good = |(_, value): (&[u8], &[u8])| is_counter_value(value);
+    values.next().is_some_and(is_good) && values.by_ref().all(is_good) && values.is_at_end()
 }
 
 /// Whether a line that ends with the args of a counter has nothing in them but values that viewers draw. A line with a bracket in a name is left to

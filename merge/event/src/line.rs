@@ -68,13 +68,16 @@ pub fn parse_again(line: &[u8]) -> Option<Event<'_>> {
     match pypto::parse_front(line) {
         Some((event, _)) => Some(event),
         // None of these was at fault, and what comes after the front was not read now.
-        None => plain_event(
-            line,
-            Fields {
-                odd: false,
-                ..scan_front(line)?
-            },
-        ),
+        None => {
+            let fields = scan_front(line)?;
+            plain_event(
+                line,
+                Fields {
+                    odd: false,
+                    ..fields
+                },
+            )
+        }
     }
 }
 
