@@ -123,7 +123,7 @@ impl Copy {
         }
         if let Some((newest, tail)) = &taken.newest {
             self.report.fragments += 1;
-            self.newest_segment(newest, tail)?;
+            self.segment(newest, whole_end(newest.content.bytes()), tail)?;
         }
         Ok(())
     }
@@ -144,42 +144,38 @@ impl Copy {
         }
     }
 
-    fn place_of(&self, fragment: &Fragment) -> Place {
-        self.target
-            .place(fragment.path.file_name().unwrap_or_default())
-    }
-
     /// Links a segment, or copies it where that cannot be, or its name is gone or another file's by now.
     fn full_segment(&mut self, fragment: &Fragment) -> io::Result<()> {
-        let (place, bytes) = (self.place_of(fragment), fragment.content.bytes());
-        self.report.bytes += bytes.len() as u64;
+        let (place, len) = (self.place_of(fragment), fragment.content.bytes().len());
         let from = fragment.place();
         if from.is_some_and(|from| from.link(&place).is_ok()) {
             let made = place.status()?;
             if FileId::of_status(&made) == fragment.id {
                 self.report.linked += 1;
+                self.report.bytes += len as u64;
                 return Ok(());
             }
             place.remove()?;
         }
-        self.report.copied += 1;
-        write_new(&place, fragment.access, &[bytes])?;
-        self.note_change(fragment, &place, bytes.len());
-        fragment.content.release(0, bytes.len());
+        self.segment(fragment, len, b"")?;
+        fragment.content.release(0, len);
         Ok(())
     }
 
-    /// Copies the newest segment up to its last whole block, and what the ring held behind it.
-    fn newest_segment(&mut self, newest: &Fragment, tail: &[u8]) -> io::Result<()> {
-        let all = newest.content.bytes();
-        let end = whole_end(all);
-        let parts = [&all[..end], tail];
-        let place = self.place_of(newest);
-        write_new(&place, newest.access, &parts)?;
-        self.note_change(newest, &place, end);
+    /// Copies the first `len` bytes of a segment, followed by what the ring held behind them.
+    fn segment(&mut self, fragment: &Fragment, len: usize, tail: &[u8]) -> io::Result<()> {
+        let place = self.place_of(fragment);
+        let parts = [&fragment.content.bytes()[..len], tail];
+        write_new(&place, fragment.access, &parts)?;
+        self.note_change(fragment, &place, len);
         self.report.copied += 1;
-        self.report.bytes += (end + tail.len()) as u64;
+        self.report.bytes += (len + tail.len()) as u64;
         Ok(())
+    }
+
+    fn place_of(&self, fragment: &Fragment) -> Place {
+        let name = fragment.path.file_name();
+        self.target.place(name.unwrap_or_default())
     }
 }
 
@@ -327,7 +323,8 @@ mod tests {
                 target: folder.make_folder(&is_cut.to_string(), &folder).unwrap(),
                 report: SnapshotReport::default(),
             };
-            copy.newest_segment(&fragment, &[]).unwrap();
+            copy.segment(&fragment, whole_end(fragment.content.bytes()), &[])
+                .unwrap();
             let told = copy.report.unreadable;
             assert_eq!(told.len(), usize::from(is_cut), "{told:?}");
         }

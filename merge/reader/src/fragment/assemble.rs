@@ -51,7 +51,7 @@ fn split_all(
             sums.add(&range, piece);
             writer.push(piece.stretch(&range));
         });
-        fragment.note_blocks(sums);
+        let _ = fragment.watch.blocks.set(sums.sum()); // the first ones are those that count
         writer.end()
     };
     let of_recording = |recording: &Recording| recording.fragments.par_iter().map(split).collect();

@@ -100,11 +100,6 @@ impl Fragment {
         self.content.is_cut() || self.watch.has_moved(status)
     }
 
-    /// Stores the sums of the fragment's blocks. Only the first call has an effect.
-    pub(crate) fn note_blocks(&self, sums: BlockSums) {
-        let _ = self.watch.blocks.set(sums); // the first ones are those that count
-    }
-
     /// Returns true if the blocks differ from the noted ones.
     pub fn blocks_have_changed(&self) -> bool {
         let Some(noted) = self.watch.blocks.get() else {
@@ -112,7 +107,7 @@ impl Fragment {
         };
         let mut sums = BlockSums::default();
         self.pieces(|_| {}, |range, piece| sums.add(&range, piece));
-        sums != *noted
+        sums.sum() != *noted
     }
 
     /// Returns the number of the segment, if it has a header.

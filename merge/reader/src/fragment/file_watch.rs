@@ -15,7 +15,8 @@ pub struct FileWatch {
     status: Option<FileStatus>,
     /// Set if the file was written just before it was opened: another change might not alter its times.
     was_recent: bool,
-    pub(super) blocks: OnceLock<BlockSums>,
+    /// The sum of its blocks when they were found first.
+    pub(super) blocks: OnceLock<u64>,
     /// Number of lines that were no longer valid events when they were copied to the trace.
     removed_lines: AtomicU64,
 }
@@ -52,8 +53,8 @@ impl FileWatch {
     }
 }
 
-/// Hash over the positions and checksums of a fragment's blocks.
-#[derive(Clone, Debug, Default)]
+/// Hashes the positions and checksums of a fragment's blocks.
+#[derive(Default)]
 pub(crate) struct BlockSums(DefaultHasher);
 
 impl BlockSums {
@@ -63,10 +64,8 @@ impl BlockSums {
             self.0.write_u64(header.sum);
         }
     }
-}
 
-impl PartialEq for BlockSums {
-    fn eq(&self, other: &BlockSums) -> bool {
-        self.0.finish() == other.0.finish()
+    pub(crate) fn sum(&self) -> u64 {
+        self.0.finish()
     }
 }

@@ -23,6 +23,7 @@ pub struct SkippedSegments {
 }
 
 /// The fragments of one recorder, in the order of their segments, and its ring.
+#[derive(Default)]
 pub struct Recording {
     /// Segments of its fragment, sorted.
     pub fragments: Vec<Fragment>,
@@ -70,10 +71,7 @@ impl Recording {
             ring_place,
             bad_ring,
             was_dead,
-            newest_at_copy: None,
-            left_out: Vec::new(),
-            left_out_files: Vec::new(),
-            foreign: None,
+            ..Recording::default()
         }
     }
 

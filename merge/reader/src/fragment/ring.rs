@@ -8,6 +8,7 @@ mod losses;
 mod open;
 
 use crate::fragment::assembly::StreamKey;
+use crate::fragment::blocks::Positions;
 use chain::Chain;
 pub use lanes::{OpenLane, rows};
 pub(crate) use losses::LossCounts;
@@ -17,7 +18,6 @@ use open::{Area, OpenEntry, Sites};
 use sa_format::FragmentHeader;
 use sa_format::loss::CountedLoss;
 use sa_format::ring as layout;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
@@ -242,17 +242,13 @@ impl RingHead {
 
 /// What slots have taken of the file: no two of a ring overlap, so all their bytes together are no more than the file's.
 #[derive(Default)]
-struct Extents(BTreeMap<u64, u64>);
+struct Extents(Positions);
 
 impl Extents {
     /// Takes a range that nobody has.
     fn take(&mut self, range: Range<u64>) -> Option<()> {
-        let before = self.0.range(..range.end).next_back();
-        if before.is_some_and(|(_, end)| *end > range.start) {
-            return None;
-        }
-        self.0.insert(range.start, range.end);
-        Some(())
+        let is_free = self.0.missing(range.clone()) == [range.clone()];
+        is_free.then(|| drop(self.0.add(range)))
     }
 }
 
