@@ -188,7 +188,7 @@ impl FollowedFragment {
             true => 0,
             false => self.streams.missing(),
         };
-        to.run.process_mut(self.process).bytes += read.bytes;
+        to.run.processes[self.process].bytes += read.bytes;
         read.bytes
     }
 
@@ -219,8 +219,8 @@ impl FollowedFragment {
         let mut tell = |event: &Event<'_>| {
             *of_segment = of_segment.saturating_add(1);
             let placed = PlacedEvent::new(event, place, shift_ns);
-            let of_thread = run.threads()[thread].process;
-            let process = run.process_mut(of_thread);
+            let of_thread = run.threads[thread].process;
+            let process = &mut run.processes[of_thread];
             process.events += 1;
             let end_ns = placed.ts_ns.saturating_add(placed.dur_ns);
             process.last_ns = process.last_ns.max(Some(end_ns));
@@ -245,9 +245,8 @@ impl FollowedFragment {
             let other = || run.add_thread(self.process, event.tid);
             return Some(*self.other_threads.get_or_insert_with(other));
         }
-        let thread = run.add_thread(self.process, event.tid);
-        self.threads.insert(key, thread);
-        Some(thread)
+        let new = || run.add_thread(self.process, event.tid);
+        Some(*self.threads.entry(key).or_insert_with(new))
     }
 
     /// Keeps a line until its track is described: the record may stand behind it, in another block.
@@ -263,7 +262,7 @@ impl FollowedFragment {
     fn metadata(&mut self, event: &Event<'_>, to: &mut Sink<'_>) {
         let own = own_record(event);
         // A trace has the others, and its report counts them.
-        to.run.process_mut(self.process).events += u64::from(own.is_none());
+        to.run.processes[self.process].events += u64::from(own.is_none());
         match (own, event.name()) {
             (Some(Anchor::NAME), _) => {
                 if let Some(anchor) = Anchor::parse(event.line) {
@@ -288,14 +287,14 @@ impl FollowedFragment {
             }
             (None, b"process_name") => {
                 if let Some(name) = parse_name(event.line, PROCESS_NAME) {
-                    to.run.process_mut(self.process).name = Some(name);
+                    to.run.processes[self.process].name = Some(name);
                 }
             }
             (None, b"thread_name") => {
                 let name = parse_name(event.line, THREAD_NAME);
                 let named = name.zip(self.thread(event, to.run));
                 if let Some((name, thread)) = named {
-                    to.run.name_thread(thread, name);
+                    to.run.threads[thread].name = Some(name);
                 }
             }
             _ => {}
@@ -322,7 +321,7 @@ impl FollowedFragment {
             Some(first) => self.removed(first, loss.events),
             None => loss.events.saturating_add(loss.processes),
         };
-        let by_cause = &mut run.process_mut(self.process).lost;
+        let by_cause = &mut run.processes[self.process].lost;
         let of_cause = by_cause.entry(loss.cause.to_string()).or_default();
         *of_cause = of_cause.saturating_add(lost);
         if loss.first.is_some() {

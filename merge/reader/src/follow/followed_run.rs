@@ -15,8 +15,8 @@ const MOST_THREADS: usize = 1 << 16;
 pub struct FollowedRun {
     /// Which run of the directory it is.
     pub(super) number: u64,
-    processes: Vec<FollowedProcess>,
-    threads: Vec<TraceThread>,
+    pub(super) processes: Vec<FollowedProcess>,
+    pub(super) threads: Vec<TraceThread>,
     pub(super) clocks: BootClocks,
     by_identity: BTreeMap<ProcessIdentity, usize>,
     /// The groups of tracks of each process.
@@ -47,14 +47,6 @@ impl FollowedRun {
     /// Returns the time now on the axis, in ns, once a clock is known: exact for a run of this boot, else as exact as the wall clocks of both hosts.
     pub fn now_ns(&self) -> Option<i64> {
         self.clocks.now_ns()
-    }
-
-    pub(super) fn process_mut(&mut self, number: usize) -> &mut FollowedProcess {
-        &mut self.processes[number]
-    }
-
-    pub(super) fn processes_mut(&mut self) -> &mut [FollowedProcess] {
-        &mut self.processes
     }
 
     /// The number of the process that a header is of.
@@ -110,10 +102,6 @@ impl FollowedRun {
         let thread = self.add_thread(number, tid);
         self.threads[thread].name = Some(record.thread);
         thread
-    }
-
-    pub(super) fn name_thread(&mut self, thread: usize, name: String) {
-        self.threads[thread].name = Some(name);
     }
 
     /// Takes a reading of a process's clocks.

@@ -132,7 +132,7 @@ impl Follower {
 
     /// Whether there was a process, and all have ended or died.
     pub fn is_over(&self) -> bool {
-        let processes = self.run.processes();
+        let processes = &self.run.processes;
         !processes.is_empty()
             && processes
                 .iter()
@@ -206,7 +206,7 @@ impl Follower {
             *end = end.and(fragment.end);
         }
         for (process, end) in ends {
-            let known = &mut self.run.process_mut(process).end;
+            let known = &mut self.run.processes[process].end;
             match end {
                 Some(end) => *known = end,
                 // Another one began since.
@@ -215,7 +215,7 @@ impl Follower {
             }
         }
         for fragment in self.fragments.values_mut() {
-            fragment.is_over = self.run.processes()[fragment.process].end != FollowedEnd::Alive;
+            fragment.is_over = self.run.processes[fragment.process].end != FollowedEnd::Alive;
         }
     }
 
@@ -226,7 +226,7 @@ impl Follower {
         }
         self.asked = Some(Instant::now());
         let mut has_died = false;
-        for process in self.run.processes_mut() {
+        for process in &mut self.run.processes {
             // A process of another host counts as alive until it says that it ended: a look at its lock would be in its way.
             let asks = process.end == FollowedEnd::Alive && !process.is_tracks;
             if asks && is_alive_here(&process.header) == Some(false) {

@@ -33,11 +33,7 @@ impl TimeOrigin {
             return TimeOrigin::Unknown("no event with a time".to_owned());
         };
         let is_wall = |base_ns: i64| {
-            let in_range = |ns: i64| {
-                base_ns
-                    .checked_add(ns)
-                    .is_some_and(|ns| WALL_NS.contains(&ns))
-            };
+            let in_range = |ns: i64| WALL_NS.contains(&base_ns.saturating_add(ns));
             in_range(first_ns) && in_range(last_ns)
         };
         match members.base_ns {

@@ -15,33 +15,12 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// How far the events are looked for behind a member that is not well formed.
 const LOOK_AHEAD: usize = 1 << 20;
 
-/// How the events stand in a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// In a member of an object.
-    Object,
-    /// In a list.
-    List,
-    /// One after the other.
-    Lines,
-}
-
-impl Form {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Form::Object => "object",
-            Form::List => "list",
-            Form::Lines => "lines",
-        }
-    }
-}
-
 /// Reads a whole document; `passed` is told how far it is from time to time. Returns what it is apart from its events.
 pub(super) fn read(
     bytes: &[u8],
     lines: &mut Lines<'_>,
     passed: &mut dyn FnMut(usize),
-) -> io::Result<(Form, DocumentMembers)> {
+) -> io::Result<(&'static str, DocumentMembers)> {
     let mut reader = DocumentReader {
         bytes,
         at: 0,
@@ -55,7 +34,7 @@ pub(super) fn read(
         reader.at = BOM.len();
     }
     while reader.next()? {}
-    Ok((reader.form.unwrap_or(Form::Lines), reader.members))
+    Ok((reader.form.unwrap_or("lines"), reader.members))
 }
 
 struct DocumentReader<'a, 'f> {
@@ -63,8 +42,8 @@ struct DocumentReader<'a, 'f> {
     at: usize,
     lines: &'a mut Lines<'f>,
     members: DocumentMembers,
-    /// That of the first thing in it.
-    form: Option<Form>,
+    /// How events stand in the first thing in it: `object`, `list` or `lines`.
+    form: Option<&'static str>,
     passed: &'a mut dyn FnMut(usize),
 }
 
@@ -77,17 +56,17 @@ impl<'a> DocumentReader<'a, '_> {
         };
         match byte {
             b'[' => {
-                self.form.get_or_insert(Form::List);
+                self.form.get_or_insert("list");
                 self.at += 1;
                 self.events()?;
             }
             b'{' if self.holds_events() => {
-                self.form.get_or_insert(Form::Object);
+                self.form.get_or_insert("object");
                 self.at += 1;
                 self.members()?;
             }
             b'{' => {
-                self.form.get_or_insert(Form::Lines);
+                self.form.get_or_insert("lines");
                 self.element()?;
             }
             0 => self.nuls(),

@@ -92,16 +92,18 @@ fn categories(event: &Event<'_>) -> RowCategories {
 /// What viewers do not take of an event is not in its line.
 fn write_mended(event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<WrittenEvent>, Kind> {
     let (text, repairs) = mended_event(event.line, event.phase).ok_or(Kind::BadEvent)?;
-    let (fields, _) = scan_object_at_front(&text).map_err(|_| Kind::BadJson)?;
-    let written = write_line(&text, fields, out)?;
+    let written = write_text(&text, out)?;
     Ok(written.map(|written| WrittenEvent { repairs, ..written }))
 }
 
 /// Viewers take an event without a pid for one of process 0.
 fn write_with_pid(text: &[u8], out: &mut Vec<u8>) -> Result<Option<WrittenEvent>, Kind> {
-    let with_pid = [br#"{"pid":0,"#, &text[1..]].concat();
-    let (fields, _) = scan_object_at_front(&with_pid).map_err(|_| Kind::BadJson)?;
-    write_line(&with_pid, fields, out)
+    write_text(&[br#"{"pid":0,"#, &text[1..]].concat(), out)
+}
+
+fn write_text(text: &[u8], out: &mut Vec<u8>) -> Result<Option<WrittenEvent>, Kind> {
+    let (fields, _) = scan_object_at_front(text).map_err(|_| Kind::BadJson)?;
+    write_line(text, fields, out)
 }
 
 fn text_id(id: i64, text: &[u8]) -> Option<(i64, String)> {

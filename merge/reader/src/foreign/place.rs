@@ -10,6 +10,7 @@ use sa_format::{Anchor, FragmentHeader};
 use std::fs;
 
 /// Where a trace's times belong.
+#[derive(Default)]
 pub(super) struct TracePlace {
     /// Whose clock they are of.
     pub(super) clock: Option<FragmentHeader>,
@@ -28,7 +29,7 @@ pub(super) struct TracePlace {
 pub(super) fn place(
     drafts: &[TraceDraft<'_>],
     pieces: &[PiecePlace],
-    axis: &ReferenceClock,
+    axis: ReferenceClock,
     offsets: &[Offset],
 ) -> Result<Vec<TracePlace>, Error> {
     // A piece goes where the first one goes.
@@ -61,24 +62,18 @@ pub(super) fn place(
 
 /// Without fragments the first trace that knows the time is what the others are brought to.
 fn with_first_wall(
-    axis: &ReferenceClock,
-    drafts: &[TraceDraft<'_>],
+    mut axis: ReferenceClock,
+    drafts: &[TraceDraft],
     is_one: bool,
 ) -> ReferenceClock {
-    let is_wall =
-        |draft: &&TraceDraft<'_>| matches!(draft.origin, TimeOrigin::Wall(..)) && !axis.lacks_wall;
-    let wall = drafts.iter().find(is_wall);
+    let is_wall = |draft: &&TraceDraft| matches!(draft.origin, TimeOrigin::Wall(..));
+    let wall = drafts.iter().find(is_wall).filter(|_| !axis.lacks_wall);
     let first = wall.or(drafts.first().filter(|_| !is_one));
-    ReferenceClock {
-        reference: axis
-            .reference
-            .clone()
-            .or(first.map(|draft| own(&draft.name))),
-        lacks_wall: axis.lacks_wall,
-        start_ns: axis
-            .start_ns
-            .or(wall.and_then(|draft| Some(draft.lines.time?.0))),
-    }
+    let reference = || first.map(|draft| own(&draft.name));
+    axis.reference = axis.reference.or_else(reference);
+    let start_ns = || Some(wall?.lines.time?.0);
+    axis.start_ns = axis.start_ns.or_else(start_ns);
+    axis
 }
 
 fn of(draft: &TraceDraft<'_>, offsets: &[Offset]) -> Option<i64> {
@@ -104,61 +99,54 @@ fn one(
     let Some(time) = draft.lines.time else {
         return Ok(unplaced("it has no event with a time"));
     };
-    let placed = |clock, method, words: String| TracePlace {
-        clock: Some(clock),
-        anchors: Vec::new(),
-        method,
-        words,
-        offset_ns: added_ns,
-    };
-    match (&draft.origin, offset_ns) {
-        (TimeOrigin::Wall(base_ns, by), _) if !axis.lacks_wall => Ok(TracePlace {
-            anchors: anchors(time, base_ns.saturating_add(added_ns)),
-            ..placed(
+    let mut wall_anchors = Vec::new();
+    let (clock, method, words) = match (&draft.origin, offset_ns) {
+        (TimeOrigin::Wall(base_ns, by), _) if !axis.lacks_wall => {
+            wall_anchors = anchors(time, base_ns.saturating_add(added_ns));
+            (
                 own(&draft.name),
                 "wall_clock",
                 format!("placed by its {by}"),
             )
-        }),
-        (TimeOrigin::Host(header), _) => Ok(placed(
-            behind(header, added_ns.saturating_sub(header.monotonic_offset_ns)),
-            "host_clock",
-            format!("its clock is the monotonic one of {}", header.host),
-        )),
+        }
+        (TimeOrigin::Host(header), _) => {
+            let clock = behind(header, added_ns.saturating_sub(header.monotonic_offset_ns));
+            let words = format!("its clock is the monotonic one of {}", header.host);
+            (clock, "host_clock", words)
+        }
         (_, Some(offset_ns)) => {
             let clock = axis.reference.clone().unwrap_or_else(|| own(&draft.name));
-            Ok(placed(
-                behind(&clock, offset_ns),
-                "offset",
-                "placed by --offset alone".to_owned(),
-            ))
+            let words = "placed by --offset alone".to_owned();
+            (behind(&clock, offset_ns), "offset", words)
         }
-        _ if is_alone => Ok(unplaced(
-            "it is the only input, so its clock does not matter",
-        )),
-        (origin, None) => Err(refusal(draft, origin, time.0, axis)),
-    }
+        _ if is_alone => {
+            return Ok(unplaced(
+                "it is the only input, so its clock does not matter",
+            ));
+        }
+        (_, None) => return Err(refusal(draft, time.0, axis)),
+    };
+    Ok(TracePlace {
+        clock: Some(clock),
+        anchors: wall_anchors,
+        method,
+        words,
+        offset_ns: added_ns,
+    })
 }
 
 fn unplaced(words: &str) -> TracePlace {
     TracePlace {
-        clock: None,
-        anchors: Vec::new(),
         method: "none",
         words: words.to_owned(),
-        offset_ns: 0,
+        ..TracePlace::default()
     }
 }
 
 /// Says what was expected and found, and what would place the trace if it began with the others.
-fn refusal(
-    draft: &TraceDraft<'_>,
-    origin: &TimeOrigin,
-    first_ns: i64,
-    axis: &ReferenceClock,
-) -> Error {
+fn refusal(draft: &TraceDraft<'_>, first_ns: i64, axis: &ReferenceClock) -> Error {
     let path = draft.fragment.path.display();
-    let found = match origin {
+    let found = match &draft.origin {
         TimeOrigin::Unknown(found) => found.clone(),
         TimeOrigin::Wall(_, by) => format!(
             "{by}, but no other input says what time it was (fragments without a header have no anchor)"
@@ -171,7 +159,7 @@ fn refusal(
     };
     let begin_ns = axis.start_ns.unwrap_or(first_ns);
     let offset = seconds(begin_ns.saturating_sub(first_ns));
-    let same = match origin {
+    let same = match &draft.origin {
         TimeOrigin::Unknown(_) => {
             format!(", and --offset '{path}=0s' says that it has the same monotonic clock")
         }

@@ -79,7 +79,7 @@ pub fn read(
     }
     let pieces = pieces(&drafts);
     let reference = ReferenceClock::of(recordings);
-    let placed = place::place(&drafts, &pieces, &reference, how.offsets)?;
+    let placed = place::place(&drafts, &pieces, reference, how.offsets)?;
     let whole = whole_traces(&drafts, &pieces);
     let all = drafts.into_iter().zip(placed).zip(&pieces);
     for (number, ((draft, placed), piece)) in all.enumerate() {
@@ -171,7 +171,7 @@ fn read_content(
         ("log", DocumentMembers::of("simpler"), Some(log))
     } else {
         let (form, members) = document::read(bytes, lines, &mut passed)?;
-        (form.name(), members, None)
+        (form, members, None)
     };
     let read = TraceContents { form, members, log };
     Ok((read, sum.finish()))
