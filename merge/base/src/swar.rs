@@ -38,18 +38,6 @@ pub fn sixteen(bytes: &[u8], at: usize) -> [u64; 2] {
     [eight(bytes, at), eight(bytes, at + 8)]
 }
 
-/// Whether the bytes begin with a text. Most texts are short: to call a comparison that fits all lengths would take longer than to compare.
-#[inline(always)]
-pub fn begins_with(bytes: &[u8], text: &[u8]) -> bool {
-    let (chunks, _) = text.as_chunks::<16>();
-    let Some((begin, last)) = bytes.get(..text.len()).zip(text.last_chunk::<16>()) else {
-        return bytes.starts_with(text);
-    };
-    let (others, _) = begin.as_chunks::<16>();
-    let mut pairs = chunks.iter().zip(others);
-    pairs.all(|(one, other)| one == other) && begin.last_chunk() == Some(last)
-}
-
 /// How many bytes stand before the first quote, backslash or control character; 16 if there is none.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
@@ -176,20 +164,6 @@ mod tests {
             for at in 0..len + 3 {
                 let expected = len.saturating_sub(at).min(16);
                 assert_eq!(plain_len(sixteen(&text, at)), expected, "{at} of {len}");
-            }
-        }
-    }
-
-    #[test]
-    fn texts_are_compared_at_every_length() {
-        let text: Vec<u8> = (0..70).collect();
-        for len in 0..70 {
-            assert!(begins_with(&text, &text[..len]));
-            assert!(!begins_with(&text[..len], &text[..=len]));
-            for at in 0..len {
-                let mut other = text.clone();
-                other[at] = 99;
-                assert!(!begins_with(&other, &text[..len]), "{at} of {len}");
             }
         }
     }

@@ -6,13 +6,13 @@ pub use event::mended_event;
 
 use crate::event::Event;
 use crate::json::{Fields, Span, odd_number_len, readable, scan_object, string_end};
+use memchr::memchr2;
 use sa_format::{is_invisible, visible};
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use trace_base::swar::eight;
 
 /// A kind of what is mended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,11 +109,9 @@ fn mended_with(text: &[u8], mut tell: impl FnMut(Repair)) -> Cow<'_, [u8]> {
             _ => (1, None),
         };
         if let Some(instead) = instead {
-            let is_text = *byte == b'"';
-            tell(if is_text {
-                Repair::Escape
-            } else {
-                Repair::Number
+            tell(match byte {
+                b'"' => Repair::Escape,
+                _ => Repair::Number,
             });
             out.extend_from_slice(&text[copied..at]);
             out.extend_from_slice(&instead);
@@ -198,20 +196,11 @@ fn is_hidden(name: &[u8]) -> bool {
     from_slice::<String>(name).is_some_and(|name| name.contains(is_invisible))
 }
 
-/// Whether a text is ASCII without an escape: what is not may be anything, and what is hides nothing. The bytes behind it may count as well.
+/// Whether a text is ASCII without an escape or a delete: what is not may be anything, and what is hides nothing.
 #[inline(always)]
 fn is_plain(line: &[u8], text: Span) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = 0x8080_8080_8080_8080;
-    let (mut at, mut odd) = (text.start, 0);
-    while at < text.end {
-        let word = eight(line, at);
-        // A byte that is a backslash, or a delete, becomes 0, and taking 1 off that shows in its highest bit.
-        let (escape, delete) = (word ^ (ONES * 0x5c), word ^ (ONES * 0x7f));
-        odd |= word | escape.wrapping_sub(ONES) & !escape | delete.wrapping_sub(ONES) & !delete;
-        at += 8;
-    }
-    odd & HIGHS == 0
+    let text = text.of(line);
+    text.is_ascii() && memchr2(b'\\', 0x7f, text).is_none()
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 use crate::canonical::{flow_id, is_named};
 use crate::event::Event;
 use trace_base::number::three_decimals;
-use trace_base::swar::begins_with;
 use trace_base::time_cache::Glance;
 
 /// The front of a line, up to its time, and what is known of all that begin so.
@@ -49,28 +48,18 @@ const PHASES: [u8; 6] = *b"XiCstf";
 /// Where the phase stands in a canonical line.
 const PHASE: usize = br#"{"ph":""#.len();
 
-/// The place of each phase among them, or a number that is none.
-const PLACES: [u8; 256] = {
-    let mut places = [u8::MAX; 256];
-    let mut place = 0_u8;
-    while (place as usize) < PHASES.len() {
-        places[PHASES[place as usize] as usize] = place;
-        place += 1;
-    }
-    places
-};
-
+/// The place of a phase among them.
 #[inline(always)]
-fn place(phase: u8) -> usize {
-    usize::from(PLACES[usize::from(phase)])
+fn place(phase: u8) -> Option<usize> {
+    PHASES.iter().position(|of| *of == phase)
 }
 
 impl<'a, T> Fronts<'a, T> {
     /// The front that this line has too, and its time.
     #[inline(always)]
     pub fn find(&mut self, line: &'a [u8]) -> Option<(&Front<'a, T>, Timed<'a>)> {
-        let [one, other] = self.fronts.get(place(*line.get(PHASE)?))?;
-        let begins = |front: &&Front<'a, T>| begins_with(line, front.text);
+        let [one, other] = &self.fronts[place(*line.get(PHASE)?)?];
+        let begins = |front: &&Front<'a, T>| line.starts_with(front.text);
         let front = one.as_ref().filter(begins);
         let front = front.or_else(|| other.as_ref().filter(begins))?;
         let after = &line[front.text.len()..];
@@ -81,10 +70,10 @@ impl<'a, T> Fronts<'a, T> {
 
     /// Keeps the front of an event of a canonical line, and what is known of its like, unless it is kept already.
     pub fn keep(&mut self, event: &Event<'a>, known: impl FnOnce() -> T) {
-        let place = place(event.phase.byte());
-        let Some(fronts) = self.fronts.get_mut(place) else {
+        let Some(place) = place(event.phase.byte()) else {
             return;
         };
+        let fronts = &mut self.fronts[place];
         let text = &event.line[..event.fields.ts.start];
         if fronts.iter().flatten().any(|front| front.text == text) {
             return;

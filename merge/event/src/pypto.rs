@@ -15,7 +15,7 @@ use crate::event::Event;
 use crate::json::{Fields, Scanner, Span};
 use crate::member::is_infinite;
 use crate::mend::hides;
-use trace_base::swar::{begins_with, digits};
+use trace_base::swar::digits;
 
 /// Parses a whole line: every byte of it is checked.
 #[inline]
@@ -92,7 +92,7 @@ fn parse_behind<'a>(line: &'a [u8], head: &mut Head<'a>) -> Option<(Event<'a>, u
     }
     let at = scanner.at;
     let rest = &line[at..];
-    if head.ids.text.is_empty() || !begins_with(rest, head.ids.text) {
+    if head.ids.text.is_empty() || !rest.starts_with(head.ids.text) {
         head.ids = parse_ids(rest)?;
     }
     let Ids { pid, tid, .. } = head.ids;

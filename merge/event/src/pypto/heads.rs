@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::json::{Scanner, Span};
 use memchr::memchr;
 use sa_format::{MAX_LINE_BYTES, Phase};
-use trace_base::swar::{begins_with, eight};
+use trace_base::swar::eight;
 
 /// What stands before the time in a line.
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ pub(super) struct Ids<'a> {
 pub(crate) fn parse_first<'a>(lines: &'a [u8], heads: &mut Heads<'a>) -> Option<Event<'a>> {
     let head = heads.of(lines)?;
     let (mut event, at) = parse_behind(lines, head)?;
-    if head.end.is_empty() || !begins_with(&lines[at..], head.end) {
+    if head.end.is_empty() || !lines[at..].starts_with(head.end) {
         head.end = read_end(&lines[at..])?;
     }
     let end = at + head.end.len();
@@ -84,7 +84,7 @@ impl<'a> Heads<'a> {
         let number = bucket(lines)?;
         let begins = |head: &Option<Head<'_>>| {
             let text = head.as_ref().map(|head| head.text);
-            text.is_some_and(|text| begins_with(lines, text))
+            text.is_some_and(|text| lines.starts_with(text))
         };
         let bucket = self.0.get(number);
         match bucket.and_then(|bucket| bucket.iter().position(begins)) {
