@@ -171,14 +171,7 @@ fn take_signal() -> Option<sigaction> {
     let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let page_bytes = usize::try_from(page_bytes).unwrap_or(0);
     PAGE_BYTES.store(page_bytes, Ordering::Relaxed);
-    let mut old = MaybeUninit::<sigaction>::zeroed();
-    // SAFETY: with no new action it only writes the one in force to `old`, which has room for it.
-    let asked = unsafe { libc::sigaction(libc::SIGBUS, null(), old.as_mut_ptr()) };
-    // SAFETY: zeros are an action, the default one; the call has written another over it or nothing.
-    let old = unsafe { old.assume_init() };
-    if asked != 0 {
-        return None;
-    }
+    let old = action_in_force()?;
     // Before ours is in force, for it goes on to this one.
     OLD_HANDLER.store(old.sa_sigaction, Ordering::Relaxed);
     let wants_more = old.sa_flags & libc::SA_SIGINFO != 0;
@@ -193,18 +186,23 @@ fn take_signal() -> Option<sigaction> {
     (set == 0).then_some(old)
 }
 
+/// Returns what becomes of the signal now.
+fn action_in_force() -> Option<sigaction> {
+    let mut now = MaybeUninit::<sigaction>::zeroed();
+    // SAFETY: with no new action it only writes the one in force to `now`, which has room for it.
+    let asked = unsafe { libc::sigaction(libc::SIGBUS, null(), now.as_mut_ptr()) };
+    // SAFETY: zeros are an action, the default one; the call has written another over it or nothing.
+    let now = unsafe { now.assume_init() };
+    (asked == 0).then_some(now)
+}
+
 fn our_handler() -> usize {
     on_bus_error as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize
 }
 
 /// Gives the signal back, unless somebody else has taken it meanwhile.
 fn give_signal_back(old: &sigaction) {
-    let mut now = MaybeUninit::<sigaction>::zeroed();
-    // SAFETY: it only writes the action in force to `now`, which has room for it.
-    let asked = unsafe { libc::sigaction(libc::SIGBUS, null(), now.as_mut_ptr()) };
-    // SAFETY: zeros are an action, or the call has written one over it.
-    let now = unsafe { now.assume_init() };
-    if asked == 0 && now.sa_sigaction == our_handler() {
+    if action_in_force().is_some_and(|now| now.sa_sigaction == our_handler()) {
         // SAFETY: the action that was in force before.
         unsafe { libc::sigaction(libc::SIGBUS, old, null_mut()) };
     }
