@@ -4,6 +4,7 @@
 //! call frames and samples, and for each sample its distance from the previous one. Perfetto ignores their `ts` and adds up the distances from the start on,
 //! so a part of a profile is useless without the parts before it. It aborts the import if one of their members has an unexpected type.
 
+use crate::flow::{hexadecimal, member_value};
 use crate::json::last_member;
 use serde::Deserialize;
 use trace_base::number::{Micros, micros, write_micros};
@@ -60,18 +61,11 @@ struct ProfileFrame {
 
 /// Returns true if viewers accept these args and this `id` member.
 pub(crate) fn is_drawn(id: &[u8], args: &[u8]) -> bool {
-    let is_hex = |digits: &[u8]| {
-        !digits.is_empty() && digits.len() <= 16 && digits.iter().all(u8::is_ascii_hexdigit)
-    };
-    let colon = id.iter().position(|byte| *byte == b':');
-    let id = colon.map(|at| id[at + 1..].trim_ascii());
-    let has_id = id.is_none_or(|id| match id.strip_prefix(b"\"") {
-        Some(text) => {
-            let text = text.strip_suffix(b"\"").unwrap_or_default();
-            is_hex(text.strip_prefix(b"0x").unwrap_or(text))
-        }
+    let id = member_value(id);
+    let has_id = match id.strip_prefix(b"\"") {
+        Some(text) => hexadecimal(text.strip_suffix(b"\"").unwrap_or_default()).is_some(),
         None => id.iter().all(u8::is_ascii_digit),
-    });
+    };
     let is_known = match serde_json::from_slice::<ProfileArgs>(args).map(|args| args.data) {
         Ok(ProfileData::Begin { time_us } | ProfileData::End { time_us }) => time_us.abs() < 9e15,
         Ok(ProfileData::Part { profile, deltas_us }) => profile.samples.len() == deltas_us.len(),
