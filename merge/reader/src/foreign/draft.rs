@@ -1,9 +1,9 @@
 //! A trace that was read, before it is known where its times belong.
 
 use super::clock::TimeOrigin;
+use super::find::TraceCandidate;
 use super::lines::Lines;
 use super::members::DocumentMembers;
-use crate::fragment::file::Fragment;
 use sa_format::FragmentHeader;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,12 +11,10 @@ use std::path::PathBuf;
 /// A trace that was read, before it is known where its times belong.
 pub(super) struct TraceDraft<'f> {
     /// The file, without what it holds.
-    pub(super) fragment: Fragment,
+    pub(super) file: TraceCandidate,
     pub(super) name: String,
-    pub(super) bytes: u64,
     /// Its text's first bytes.
     pub(super) front: Vec<u8>,
-    pub(super) is_packed: bool,
     pub(super) lines: Lines<'f>,
     pub(super) form: &'static str,
     pub(super) members: DocumentMembers,

@@ -30,22 +30,15 @@ pub(super) fn distinctions(traces: &[(&Path, Option<u64>)]) -> Vec<Option<Distin
     }
     let paths: Vec<&Path> = traces.iter().map(|(path, _)| *path).collect();
     let of = |((_, rank), part): (&(&Path, Option<u64>), String)| {
-        let Some(rank) = rank else {
-            return (!part.is_empty()).then_some(Distinction {
-                text: part,
-                is_rank: false,
-            });
+        let same = traces.iter().filter(|(_, other)| other == rank);
+        let (is_rank, is_shared) = (rank.is_some(), same.count() > 1);
+        let text = match rank {
+            None if part.is_empty() => return None,
+            None => part,
+            Some(rank) if is_shared && !part.is_empty() => format!("rank {rank}, {part}"),
+            Some(rank) => format!("rank {rank}"),
         };
-        let same = traces.iter().filter(|(_, other)| other == &Some(*rank));
-        let text = match same.count() {
-            _ if part.is_empty() => format!("rank {rank}"),
-            1 => format!("rank {rank}"),
-            _ => format!("rank {rank}, {part}"),
-        };
-        Some(Distinction {
-            text,
-            is_rank: true,
-        })
+        Some(Distinction { text, is_rank })
     };
     traces.iter().zip(differing_parts(&paths)).map(of).collect()
 }
@@ -66,18 +59,18 @@ fn differing_parts(paths: &[&Path]) -> Vec<String> {
         names
     };
     let all: Vec<Vec<String>> = paths.iter().map(split).collect();
-    let shortest = all.iter().map(Vec::len).min().unwrap_or(0);
-    let is_same = |at: &dyn Fn(&[String]) -> Option<String>| {
-        let mut names = all.iter().map(|names| at(names));
-        let first = names.next();
-        names.all(|name| Some(name) == first)
+    let Some(first) = all.first() else {
+        return Vec::new();
     };
-    let front = (0..shortest).take_while(|nth| is_same(&|names| names.get(*nth).cloned()));
+    let shortest = all.iter().map(Vec::len).min().unwrap_or(0);
+    let front = (0..shortest).take_while(|nth| all.iter().all(|names| names[*nth] == first[*nth]));
     let front = front.count();
-    let back = (0..shortest - front).take_while(|nth| {
-        is_same(&|names| names.len().checked_sub(nth + 1).map(|at| names[at].clone()))
-    });
-    let back = back.count();
+    let from_back = |names: &[String], nth: usize| names[names.len() - 1 - nth].clone();
+    let is_same = |nth: &usize| {
+        let first = from_back(first, *nth);
+        all.iter().all(|names| from_back(names, *nth) == first)
+    };
+    let back = (0..shortest - front).take_while(is_same).count();
     let part = |names: &Vec<String>| names[front..names.len() - back].join("/");
     all.iter().map(part).collect()
 }

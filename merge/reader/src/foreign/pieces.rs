@@ -49,7 +49,7 @@ pub(super) fn pieces(drafts: &[TraceDraft]) -> Vec<PiecePlace> {
     let piece = |draft| {
         let draft: &TraceDraft = draft;
         TracePiece {
-            path: &draft.fragment.path,
+            path: &draft.file.fragment.path,
             pids: &draft.lines.pids,
             rank: draft.members.rank,
             origin: &draft.origin,

@@ -84,9 +84,9 @@ fn of(draft: &TraceDraft<'_>, offsets: &[Offset]) -> Option<i64> {
 fn is_of(offset: &Offset, draft: &TraceDraft<'_>) -> bool {
     let is_same_file = || {
         let metadata = fs::metadata(&offset.path);
-        metadata.is_ok_and(|metadata| FileId::of(&metadata) == draft.fragment.id)
+        metadata.is_ok_and(|metadata| FileId::of(&metadata) == draft.file.fragment.id)
     };
-    offset.path == draft.fragment.path || is_same_file()
+    offset.path == draft.file.fragment.path || is_same_file()
 }
 
 fn one(
@@ -145,7 +145,7 @@ fn unplaced(words: &str) -> TracePlace {
 
 /// Says what was expected and found, and what would place the trace if it began with the others.
 fn refusal(draft: &TraceDraft<'_>, first_ns: i64, axis: &ReferenceClock) -> Error {
-    let path = draft.fragment.path.display();
+    let path = draft.file.fragment.path.display();
     let found = match &draft.origin {
         TimeOrigin::Unknown(found) => found.clone(),
         TimeOrigin::Wall(_, by) => format!(

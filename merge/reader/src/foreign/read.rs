@@ -85,7 +85,7 @@ pub fn read(
     for (number, ((draft, placed), piece)) in all.enumerate() {
         let folder = draft.folder.clone();
         if draft.has_changed {
-            traces.changed.push(draft.fragment.path.clone());
+            traces.changed.push(draft.file.fragment.path.clone());
         }
         let finished = finish(draft, placed, &whole[piece.first]);
         let (recording, mut report) =
@@ -135,11 +135,9 @@ fn draft<'f>(
         None => (BTreeMap::new(), TimeOrigin::of(&members, lines.time)),
     };
     Ok(TraceDraft {
-        fragment: candidate.fragment,
+        file: candidate,
         name,
-        bytes: candidate.bytes,
         front,
-        is_packed: candidate.is_packed,
         lines,
         form,
         members,
@@ -190,12 +188,12 @@ fn whole_traces(drafts: &[TraceDraft<'_>], pieces: &[PiecePlace]) -> Vec<WholeTr
     let firsts = || (0..drafts.len()).filter(|number| pieces[*number].first == *number);
     let ranks = firsts().map(|number| {
         let draft = &drafts[number];
-        (draft.fragment.path.as_path(), draft.members.rank)
+        (draft.file.fragment.path.as_path(), draft.members.rank)
     });
     let mut distinctions = distinctions(&ranks.collect::<Vec<_>>());
     let whole = |number: usize| WholeTrace {
         number,
-        path: drafts[number].fragment.path.clone(),
+        path: drafts[number].file.fragment.path.clone(),
         name: drafts[number].name.clone(),
         distinction: firsts()
             .position(|first| first == number)
@@ -229,14 +227,14 @@ fn finish(
         is_merged,
         places: std::mem::take(&mut lines.places),
         repairs: std::mem::take(&mut lines.repairs),
-        bytes: draft.bytes,
+        bytes: draft.file.bytes,
         front: draft.front,
     };
     let (file, early_arrows) = lines.finish()?;
     let report = ForeignReport {
-        path: draft.fragment.path.clone(),
+        path: draft.file.fragment.path.clone(),
         form: draft.form,
-        packed: draft.is_packed,
+        packed: draft.file.is_packed,
         tool: draft.members.tool,
         method: placed.method,
         clock: placed.words,
@@ -249,7 +247,7 @@ fn finish(
     };
     let Fragment {
         path, id, access, ..
-    } = draft.fragment;
+    } = draft.file.fragment;
     let fragment = Fragment::of(path, id, access, Content::open(file)?);
     Ok((Recording::of_foreign(fragment, foreign), report))
 }

@@ -163,21 +163,19 @@ pub fn ring_place(fragment: &Place) -> Option<Place> {
     Some(fragment.beside(format!("{stem}{RING_SUFFIX}")))
 }
 
-struct OpenRing(File);
-
-impl RingBytes for OpenRing {
+impl RingBytes for File {
     fn read(&self, offset: u64, buffer: &mut [u8]) -> Option<()> {
-        self.0.read_exact_at(buffer, offset).ok()
+        self.read_exact_at(buffer, offset).ok()
     }
 
     fn len(&self) -> u64 {
-        self.0.metadata().map_or(0, |metadata| metadata.len())
+        self.metadata().map_or(0, |metadata| metadata.len())
     }
 }
 
 /// The latest records of the process itself in a ring, flushed or not.
 pub(crate) fn own_records(ring: &Place) -> Option<Vec<u8>> {
-    crate::fragment::ring::own_records(&OpenRing(ring.open_regular(false).ok()?))
+    crate::fragment::ring::own_records(&ring.open_regular(false).ok()?)
 }
 
 /// Reads a ring, which may be in use.
@@ -188,7 +186,7 @@ pub(crate) fn read_ring(place: &Place) -> RingFile {
         Err(error) => return RingFile::Bad(error.to_string()),
     };
     let id = file.metadata().map(|metadata| FileId::of(&metadata));
-    match (id, recover(&OpenRing(file))) {
+    match (id, recover(&file)) {
         (Ok(id), Some(ring)) => RingFile::Read(ring, id),
         (Ok(_), None) => RingFile::Bad("no ring of version 1".to_owned()),
         (Err(error), _) => RingFile::Bad(error.to_string()),

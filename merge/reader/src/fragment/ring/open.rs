@@ -125,23 +125,30 @@ impl OpenEntry {
     /// The span on row `tid`. A text that its writer may have replaced while it was read does not count.
     pub(super) fn span(self, ring: &mut RingReader<'_>, tid: u32) -> Option<OpenSpan> {
         let again: [u8; layout::OPEN_ENTRY_BYTES] = bytes_at(ring.source, self.at)?;
-        let (names, args) = match &self.text {
-            _ if again != self.bytes => (None, None),
-            Some((names, args)) => (checked(names, label_of), checked(args, args_of)),
-            None => (Some(Err(Bad)), None),
+        let mut is_bad = self.text.is_none() && again == self.bytes;
+        let mut good = |text: &[u8], check: fn(&str) -> Option<String>| {
+            let good = std::str::from_utf8(text).ok().and_then(check);
+            is_bad |= good.is_none() && !text.is_empty();
+            good.filter(|_| !text.is_empty())
         };
-        if [&names, &args].contains(&&Some(Err(Bad))) {
+        let (names, args) = match &self.text {
+            Some((names, args)) if again == self.bytes => {
+                (good(names, label_of), good(args, args_of))
+            }
+            _ => (None, None),
+        };
+        if is_bad {
             ring.sites.bad_texts.push(self.text_at);
         }
         let label = match self.u32(layout::OPEN_SITE_AT) {
-            0 => names.and_then(Result::ok).unwrap_or_else(|| self.name()),
+            0 => names.unwrap_or_else(|| self.name()),
             site => ring.sites.label(site),
         };
         Some(OpenSpan {
             tid,
             start_ns: self.start_ns(),
             label,
-            args: args.and_then(Result::ok).unwrap_or_default(),
+            args: args.unwrap_or_default(),
         })
     }
 
@@ -167,16 +174,6 @@ impl OpenEntry {
     pub(super) fn u32(&self, at: usize) -> u32 {
         entry_u32(&self.bytes, at)
     }
-}
-
-/// A text that is none.
-#[derive(Debug, PartialEq, Eq)]
-struct Bad;
-
-/// What `check` makes of a text, if there is one.
-fn checked(text: &[u8], check: fn(&str) -> Option<String>) -> Option<Result<String, Bad>> {
-    let good = || check(std::str::from_utf8(text).ok()?);
-    (!text.is_empty()).then(|| good().ok_or(Bad))
 }
 
 fn named(name: &[u8], len: u32) -> String {
