@@ -75,7 +75,7 @@ impl Folder {
     /// Opens a folder at a path below the one that the user named; no link is followed between them.
     ///
     /// # Errors
-    /// If there is none, or a link leads to it, or it is not below.
+    /// If there is no such folder, it can only be reached through a link, or it is not below `named`.
     pub fn open_below(named: &Path, path: &Path) -> io::Result<Folder> {
         let mut folder = Folder::open(named)?;
         let below = path.strip_prefix(named).map_err(io::Error::other)?;

@@ -15,7 +15,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// A range of lines; `trusted` tells whether a checksum vouches for them.
+    /// Returns the part with a range of bytes. `trusted` is true if a checksum covers its lines.
     pub fn of(range: Range<usize>, trusted: bool) -> Part {
         Part {
             start: range.start,

@@ -114,7 +114,7 @@ impl Scanner<'_> {
         self.literal(b"\"")?;
         let inside = &self.bytes[self.at..];
         let end = memchr::memchr2(b'"', b'\\', inside)?;
-        // An escaped name is none of ours, and nobody else asks for it.
+        // Only names of the recorder's own records are needed, and these have no escapes.
         if inside[end] == b'"' {
             fields.name = Span::new(start, self.at + end + 1);
         }

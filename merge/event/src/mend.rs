@@ -196,7 +196,7 @@ fn is_hidden(name: &[u8]) -> bool {
     from_slice::<String>(name).is_some_and(|name| name.contains(is_invisible))
 }
 
-/// Whether a text is ASCII without an escape or a delete: what is not may be anything, and what is hides nothing.
+/// Returns true if a text is ASCII without an escape or a delete, so that it has no invisible characters.
 #[inline(always)]
 fn is_plain(line: &[u8], text: Span) -> bool {
     let text = text.of(line);

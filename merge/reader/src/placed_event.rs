@@ -142,7 +142,8 @@ impl<'a> PlacedEvent<'a> {
         self.known_or(what, || self.event.members_in_order(what))
     }
 
-    /// A member of which the scan of the line's front may have told where it stands. Else it may be among those `in_order`.
+    /// Returns a member: from the scan of the line's front if that found it, from `in_order` if the members are in the order of the recorder, or else by
+    /// a search.
     fn known_or(&self, what: What, in_order: impl FnOnce() -> [&'a [u8]; 3]) -> &'a [u8] {
         let fields = &self.event.fields;
         let (known, start) = match what {

@@ -162,7 +162,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Copies the first `len` bytes of a segment, followed by what the ring held behind them.
+    /// Copies the first `len` bytes of a segment and appends `tail`, the blocks from the ring.
     fn segment(&mut self, fragment: &Fragment, len: usize, tail: &[u8]) -> io::Result<()> {
         let place = self.place_of(fragment);
         let parts = [&fragment.content.bytes()[..len], tail];

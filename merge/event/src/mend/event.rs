@@ -48,7 +48,7 @@ pub fn mended_event(
 
 /// What the change of a member depends on.
 struct Object<'a> {
-    /// Where each key stands for the last time, and its value there.
+    /// Number and value of the last member of each name.
     last: HashMap<&'a [u8], (usize, &'a [u8])>,
     name: &'a [u8],
     /// Whether it says where its arrow leads.

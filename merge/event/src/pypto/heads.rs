@@ -20,7 +20,7 @@ pub(super) struct Head<'a> {
     pub(super) cat: Span,
     /// What came after the times in the last line with this head.
     pub(super) ids: Ids<'a>,
-    /// What came after them, with the newline; empty before the first line.
+    /// The rest of that line, with its newline. Empty before the first line.
     pub(super) end: &'a [u8],
 }
 

@@ -50,7 +50,7 @@ impl Skipped {
     }
 }
 
-/// What is known of the run, and who is told of its events.
+/// The run to which a fragment adds processes and threads, and the function that gets its events.
 pub(super) struct Sink<'a> {
     pub(super) run: &'a mut FollowedRun,
     pub(super) of_event: &'a mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),

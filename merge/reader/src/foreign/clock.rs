@@ -12,7 +12,7 @@ use sa_format::{Anchor, FragmentHeader, RingKind, VERSION};
 const WALL_NS: std::ops::Range<i64> = 1_000_000_000_000_000_000..2_300_000_000_000_000_000;
 /// What times that were written as microseconds may be off.
 const UNCERTAINTY_NS: u64 = 1_000;
-/// Bytes of a fragment in which its first event stands.
+/// Number of bytes at the front of a fragment that are searched for its first event.
 const FRONT_BYTES: usize = 1 << 16;
 
 /// What a trace's times count from.

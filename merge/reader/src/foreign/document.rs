@@ -15,7 +15,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// How far the events are looked for behind a member that is not well formed.
 const LOOK_AHEAD: usize = 1 << 20;
 
-/// Reads a whole document; `passed` is told how far it is from time to time. Returns what it is apart from its events.
+/// Reads a whole document and calls `passed` with the current offset from time to time. Returns its form and its members.
 pub(super) fn read(
     bytes: &[u8],
     lines: &mut Lines<'_>,
@@ -42,7 +42,7 @@ struct DocumentReader<'a, 'f> {
     at: usize,
     lines: &'a mut Lines<'f>,
     members: DocumentMembers,
-    /// How events stand in the first thing in it: `object`, `list` or `lines`.
+    /// Form of the document, which its first element decides: `object`, `list` or `lines`.
     form: Option<&'static str>,
     passed: &'a mut dyn FnMut(usize),
 }

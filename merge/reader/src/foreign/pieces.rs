@@ -149,7 +149,7 @@ struct PieceName {
     runs: Vec<String>,
     /// Which of the runs is the number of the piece.
     at: usize,
-    /// That number.
+    /// The number of the piece.
     nth: u64,
 }
 

@@ -149,7 +149,7 @@ fn draft<'f>(
     })
 }
 
-/// What a trace turned out to be, apart from its events.
+/// Form and members of a trace. Its events are in the lines.
 struct TraceContents {
     form: &'static str,
     members: DocumentMembers,

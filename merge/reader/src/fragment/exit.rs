@@ -154,7 +154,7 @@ impl Deaths {
         kinds.into_iter().filter_map(words).collect()
     }
 
-    /// Names the processes that ended in one way. Of the words about one and about several of them, those that fit are taken.
+    /// Names the processes that ended in one way, with the words for one process or for several.
     fn group_words(
         &self,
         kind: DeathKind,

@@ -71,7 +71,7 @@ impl Fragment {
         })
     }
 
-    /// Reads the header of a fragment that does not lie at its path as it is.
+    /// Creates a fragment from its bytes, for example unpacked ones, and reads its header.
     pub fn of(path: PathBuf, id: FileId, access: Access, content: Content) -> Fragment {
         let header = read_header(content.bytes());
         let header_of = header.as_ref();
@@ -152,7 +152,7 @@ pub(crate) fn read_header(bytes: &[u8]) -> Option<FragmentHeader> {
     FragmentHeader::parse(line).filter(|header| header.version == VERSION)
 }
 
-/// Reads the header of a file without opening the rest of it; `follow` tells whether it may be a link.
+/// Reads only the header of a file. The file may be a link if `follow` is true.
 pub(crate) fn header_at(place: &Place, follow: bool) -> Option<FragmentHeader> {
     read_header(&place.read_front(follow).ok()?)
 }

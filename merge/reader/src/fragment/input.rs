@@ -347,7 +347,7 @@ impl InputSearch<'_> {
     }
 }
 
-/// Whether a file is a fragment, by its name or by what it begins with.
+/// Returns true if a file is a fragment by its name or its first line.
 fn is_of_a_run(place: &Place, named: bool) -> bool {
     place.exists() && (is_fragment(place.path()) || header_at(place, named).is_some())
 }
@@ -422,7 +422,7 @@ fn latest<'a>(candidates: impl Iterator<Item = &'a RunCandidate>) -> Option<Stri
     of_runs.max_by_key(|c| (c.time_ns, &c.run))?.run.clone()
 }
 
-/// What a file in the directory says of a run.
+/// Reads a file of the directory that names a run.
 fn read_run(directory: &Folder, name: &str) -> Option<RunFile> {
     let text = directory.place(name).read_front(false).ok()?;
     serde_json::from_slice(&text).ok()

@@ -260,7 +260,7 @@ pub(crate) fn list_stems(folder: &Folder) -> io::Result<Vec<Input>> {
 
 /// What was opened, by recorder.
 struct Groups<'f> {
-    /// The segments of each recorder, in the place of those of one fragment.
+    /// One for each recorder, with all of its segments.
     groups: Vec<Opened>,
     small: Spill<'f, u8>,
     by_recorder: HashMap<String, usize>,

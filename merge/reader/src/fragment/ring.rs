@@ -318,7 +318,7 @@ struct RingReader<'a> {
 }
 
 impl RingReader<'_> {
-    /// Where a slot lies, if its directory entry may be true and no other slot is there.
+    /// Returns the place of a slot, unless its directory entry is wrong or another slot has taken the place.
     fn place_of(&mut self, slot: u32) -> Option<SlotPlace> {
         let entry = self.head.entry(slot);
         let (offset, size) = (0..TRIES).find_map(|_| read_entry(self.source, slot, entry))?;
@@ -348,7 +348,7 @@ impl RingReader<'_> {
             let Some(copy) = self.copy(place) else {
                 continue;
             };
-            // What a thread gave up in between would be both in the copy and lost.
+            // Events that the thread gave up between the two readings would be in the copy and counted as lost.
             let entry = self.tables.entry(self.source, place.slot);
             if entry == before {
                 return Some((copy, entry));
@@ -362,7 +362,7 @@ impl RingReader<'_> {
     fn copy(&mut self, place: &SlotPlace) -> Option<Slot> {
         let source = self.source;
         let field = |at: usize| u64_at(source, place.field(at));
-        // Tid and generation lie side by side.
+        // One word holds tid and generation.
         let of_identity =
             |identity: u64, at: usize| entry_u32(&identity.to_ne_bytes(), at - layout::SLOT_TID_AT);
         let identity = field(layout::SLOT_TID_AT)?;

@@ -17,7 +17,7 @@ pub struct Reader<'a, R> {
 }
 
 impl<'a, R: Record> Reader<'a, R> {
-    /// Reads a stretch of a run, so many records at once.
+    /// Creates a reader of a range of a run. It reads at most `most` records at once.
     pub(super) fn new(run: &'a Sorted<R>, left: Range<u64>, most: u64) -> Reader<'a, R> {
         Reader {
             run,

@@ -70,7 +70,7 @@ impl<R: Record> Sorted<R> {
         Reader::new(self, 0..self.len(), BATCH)
     }
 
-    /// Reads them from the first one on of which `is_before` is not true. It has to be true of those before that, and of no others.
+    /// Reads the records from the first one on for which `is_before` is false. It must be false for all records after that one.
     ///
     /// # Errors
     /// If the file cannot be read.

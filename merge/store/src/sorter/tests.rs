@@ -107,7 +107,7 @@ fn records_that_join_are_one_whatever_memory_holds() {
     }
 }
 
-/// Reads from any record on, which may be in a file or in memory, and of which some are one.
+/// Starts to read at any record, in a file or in memory. Some of the records were joined.
 #[test]
 fn records_are_read_from_anywhere() {
     let folders = [std::env::temp_dir()];

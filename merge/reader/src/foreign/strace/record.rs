@@ -5,7 +5,7 @@ use std::collections::HashMap;
 /// What a record says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LogRecord {
-    /// What the wall clock of a process showed when the monotonic one showed 0.
+    /// The wall time of a process at the zero of its monotonic clock.
     Anchor {
         pid: i64,
         wall_ns: i64,

@@ -15,11 +15,11 @@ pub(super) struct Hole {
     pub(super) range: Range<u64>,
     /// The last block before them, by its end.
     pub(super) before: Option<Edge>,
-    /// The first block behind them, by the begin of its body.
+    /// Begin of the body of the first block after them.
     pub(super) after: Option<Edge>,
 }
 
-/// Where a block begins or ends: position, and segment and offset.
+/// Begin or end of a block: its position in the stream, and its segment and offset.
 pub(super) type Edge = (u64, (usize, usize));
 
 impl Missing {

@@ -326,7 +326,7 @@ fn left_out_before(recording: &Recording) -> Vec<usize> {
     segments.map(before).collect()
 }
 
-/// The whole lines of a slot's bytes that lie in `wanted` positions.
+/// Returns the range of the whole lines of a slot that have `wanted` positions.
 fn within_slot(slot: &Slot, wanted: &Range<u64>) -> Range<usize> {
     within(&slot.bytes, &(0..slot.bytes.len()), slot.from, wanted)
 }

@@ -68,7 +68,7 @@ fn is_closed(entry: &OpenEntry, slots: &[Slot]) -> bool {
     closing.is_some_and(|slot| entry.is_closed_at(slot.head))
 }
 
-/// Where the text of a lane's span lies, with those of the other lanes of its group. An area of no bytes if it has none.
+/// Returns the area of the text of a lane's span, which the directory entry of the lane's group leads to. It has no bytes if there is no text.
 fn text(source: &dyn RingBytes, areas: layout::TextAreas, lane: u32, of_group: u32) -> Area {
     let bytes = u64::from(areas.lane_bytes);
     let place = || {
