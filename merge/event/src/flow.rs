@@ -179,26 +179,14 @@ fn hashed(id: Result<u64, &[u8]>, seed: u64) -> u64 {
     HASHED | hash >> 1
 }
 
-/// The two digits of each byte.
-const HEXADECIMAL: [[u8; 2]; 256] = {
-    let digits = b"0123456789abcdef";
-    let mut texts = [[0; 2]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        texts[byte] = [digits[byte >> 4], digits[byte & 15]];
-        byte += 1;
-    }
-    texts
-};
-
 /// Appends `"<key>":"0x…"`.
 pub fn write_id(key: &str, id: u64, out: &mut Vec<u8>) {
     out.push(b'"');
     out.extend_from_slice(key.as_bytes());
     out.extend_from_slice(br#"":"0x"#);
-    let pairs = id.to_be_bytes().map(|byte| HEXADECIMAL[usize::from(byte)]);
-    let zeros = id.leading_zeros() as usize / 4;
-    out.extend_from_slice(&pairs.as_flattened()[zeros.min(15)..]);
+    let digits = 16 - (id.leading_zeros() / 4).min(15);
+    let digit = |nth: u32| b"0123456789abcdef"[(id >> (4 * nth) & 15) as usize];
+    out.extend((0..digits).rev().map(digit));
     out.push(b'"');
 }
 

@@ -118,13 +118,8 @@ fn checked<'a>(bytes: &'a [u8], part: Part, found: &mut impl FnMut(usize, Found<
 /// A line without a newline: at the end of a file it may be torn.
 fn tail<'a>(line: &'a [u8], at: usize, is_last: bool, found: &mut impl FnMut(usize, Found<'a>)) {
     let kept = line.trim_ascii_end();
-    let holds_nul = memchr(0, kept).is_some();
-    if is_last
-        && !holds_nul
-        && kept.len() <= MAX_LINE_BYTES
-        && !kept.is_empty()
-        && parse(kept).is_err()
-    {
+    let may_be_torn = is_last && !kept.is_empty() && kept.len() <= MAX_LINE_BYTES;
+    if may_be_torn && memchr(0, kept).is_none() && parse(kept).is_err() {
         found(at, Found::Damage(Kind::TornTail));
     } else {
         general(line, at, None, found);

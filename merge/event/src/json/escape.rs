@@ -96,15 +96,14 @@ fn halves(text: &[u8]) -> Vec<u16> {
     let mut halves = Vec::new();
     for escape in text.chunks_exact(ESCAPE_BYTES) {
         match escape.strip_prefix(b"\\u") {
-            Some(digits) if is_half(digits) => halves.extend(unit(digits)),
+            Some(digits) if is_half(digits) => {
+                let digits = std::str::from_utf8(digits).unwrap_or_default();
+                halves.extend(u16::from_str_radix(digits, 16));
+            }
             _ => break,
         }
     }
     halves
-}
-
-fn unit(digits: &[u8]) -> Option<u16> {
-    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 #[cfg(test)]

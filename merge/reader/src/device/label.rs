@@ -37,7 +37,7 @@ pub struct DeviceLabel {
 impl DeviceLabel {
     /// Finds the device in the labels of a process.
     pub fn in_labels(labels: &str) -> Option<DeviceLabel> {
-        parts(labels).find_map(|part| DeviceLabel::numbered(part).or_else(|| bare(part)))
+        parts(labels).find_map(of_device)
     }
 
     /// Finds the device in the name of a process. A name without a number is not enough, since programs have such names, too.
@@ -77,9 +77,11 @@ impl fmt::Display for DeviceLabel {
     }
 }
 
-fn bare(text: &str) -> Option<DeviceLabel> {
+/// Reads the label that a trace gives the processes of a device.
+fn of_device(text: &str) -> Option<DeviceLabel> {
     let is_kind = KINDS.contains(&text);
-    is_kind.then(|| DeviceLabel::of(text, None))
+    let bare = || is_kind.then(|| DeviceLabel::of(text, None));
+    DeviceLabel::numbered(text).or_else(bare)
 }
 
 /// Reads the name that XLA gives a device. TensorFlow writes a host before it.
@@ -140,7 +142,7 @@ impl<'a> LabelNotes<'a> {
                 sampled.push(whole);
             } else if is_sampled {
                 sampled.push(part);
-            } else if pid.is_some() || !has_pid && !is_of_trace(part) {
+            } else if pid.is_some() || !has_pid && part != HOST && of_device(part).is_none() {
                 trace.push(part);
             }
         }
@@ -165,11 +167,6 @@ fn is_of_recording(part: &str) -> bool {
     let is_killed = |how: &str| how.is_empty() || ENDS.iter().any(|end| how.starts_with(end));
     let is_clock = part.starts_with(CLOCK) && part.contains(CLOCK_ERROR);
     part == RING || is_clock || part.strip_prefix(KILLED).is_some_and(is_killed)
-}
-
-/// Returns true for labels that a trace gives its own processes.
-fn is_of_trace(part: &str) -> bool {
-    part == HOST || DeviceLabel::numbered(part).or_else(|| bare(part)).is_some()
 }
 
 fn parts(labels: &str) -> impl Iterator<Item = &str> {

@@ -147,14 +147,14 @@ impl FollowedFragment {
 
     /// Reads on for some `most` bytes. Gives how many were read.
     pub(super) fn read(&mut self, buffer: &mut Vec<u8>, most: usize, to: &mut Sink<'_>) -> u64 {
-        let (is_over, newest) = (self.is_over, self.newest);
-        let is_final = |number: u32| is_over || number < newest;
+        let is_over = self.is_over;
+        let is_final = |number: &u32| is_over || *number < self.newest;
         let mut segments = self.segments.iter_mut();
-        let unread = segments.find(|(number, tail)| tail.unread(is_final(**number)) > 0);
+        let unread = segments.find(|(number, tail)| tail.unread(is_final(number)) > 0);
         let Some((&number, tail)) = unread else {
             return 0;
         };
-        let read = match tail.read(buffer, most, is_final(number)) {
+        let read = match tail.read(buffer, most, is_final(&number)) {
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.forget(number);

@@ -3,7 +3,7 @@
 
 use super::lines::Lines;
 use super::members::DocumentMembers;
-use super::resync::{behind, is_at_end, is_first, next_event, next_line};
+use super::resync::{behind, is_at_end, next_event, next_line};
 use crate::event::damage::Kind;
 use crate::event::json::{Scanner, scan_object_at_front};
 use memchr::memmem;
@@ -113,7 +113,9 @@ impl<'a> DocumentReader<'a, '_> {
             if value.is_none() || !matches!(scanner.peek(), b',' | b'}') {
                 // Some profilers write members that are not well formed before their events.
                 let ahead = &self.bytes[start..self.bytes.len().min(start + LOOK_AHEAD)];
-                return is_first(ahead, br#""traceEvents""#, br#""ph""#);
+                let events = memmem::find(ahead, br#""traceEvents""#);
+                let before = &ahead[..events.unwrap_or(0)];
+                return events.is_some() && memmem::find(before, br#""ph""#).is_none();
             }
             if scanner.expect(b',').is_none() {
                 return false;

@@ -6,7 +6,7 @@ use super::objects::objects;
 use crate::event::damage::Kind;
 use crate::event::json::{scan_object_at_front, string_end};
 use crate::event::line::event;
-use memchr::{memchr, memchr_iter, memmem};
+use memchr::{memchr, memchr_iter};
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
@@ -102,14 +102,6 @@ pub(super) fn next_line(bytes: &[u8], at: usize) -> usize {
 /// Whether what is not well formed at `stop` may only be cut off there: the longest literal or escape is shorter.
 pub(super) fn is_at_end(bytes: &[u8], stop: usize) -> bool {
     stop + 8 > bytes.len() && !bytes[stop.min(bytes.len())..].contains(&b'\n')
-}
-
-/// Whether `one` stands before any `other`.
-pub(super) fn is_first(bytes: &[u8], one: &[u8], other: &[u8]) -> bool {
-    match (memmem::find(bytes, one), memmem::find(bytes, other)) {
-        (Some(one), Some(other)) => one < other,
-        (one, _) => one.is_some(),
-    }
 }
 
 #[cfg(test)]

@@ -158,7 +158,11 @@ fn write(
     args.insert("hid".to_owned(), span.hid.clone().into());
     args.insert("depth".to_owned(), span.depth.into());
     if let Some(ns) = uncertainty_ns {
-        args.insert("uncertainty_us".to_owned(), whole_micros(ns).into());
+        // Rounded up.
+        args.insert(
+            "uncertainty_us".to_owned(),
+            (ns + 999).div_euclid(1000).into(),
+        );
         args.insert("device_ts_ns".to_owned(), span.ts_ns.into());
     }
     for (key, value) in &span.attributes {
@@ -174,11 +178,6 @@ fn write(
     lines.events += 1;
     lines.see(Some((ts_ns, ts_ns + span.dur_ns)));
     lines.made(line.as_bytes())
-}
-
-/// Nanoseconds as microseconds, rounded up.
-fn whole_micros(ns: i64) -> i64 {
-    ns.div_euclid(1000) + i64::from(ns.rem_euclid(1000) > 0)
 }
 
 /// Nanoseconds as microseconds, exactly.

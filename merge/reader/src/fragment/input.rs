@@ -7,6 +7,7 @@ use sa_format::{
     is_fragment_name,
 };
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -278,7 +279,7 @@ impl InputSearch<'_> {
         }
         self.list_previous(run, &mut candidates);
         self.select(run, &candidates);
-        let removed = removed_runs(run).unwrap_or_default();
+        let removed: RemovedRuns = read_json(run, REMOVED_FILE).unwrap_or_default();
         let all = &mut self.inputs.removed;
         all.runs.extend(removed.runs);
         all.older_runs = all.older_runs.saturating_add(removed.older_runs);
@@ -358,12 +359,6 @@ fn is_none(error: &io::Error) -> bool {
     kinds.contains(&error.kind()) || error.raw_os_error() == Some(libc::ELOOP)
 }
 
-/// What the directory tells of earlier runs that are removed.
-fn removed_runs(run: &Folder) -> Option<RemovedRuns> {
-    let text = run.place(REMOVED_FILE).read_front(false).ok()?;
-    serde_json::from_slice(&text).ok()
-}
-
 /// Finds the fragments of one earlier run.
 fn list_earlier(previous: &Folder, name: &OsStr, into: &mut Vec<RunCandidate>) -> io::Result<()> {
     let earlier = previous.folder(name)?;
@@ -411,7 +406,7 @@ fn changed(place: &Place) -> Option<u64> {
 /// The live run's id: what `<dir>/run` says if it has fragments, else the run with the newest fragment.
 fn newest_run(directory: &Folder, candidates: &[RunCandidate]) -> Option<String> {
     let live = || candidates.iter().filter(|candidate| candidate.live);
-    let stated = read_run(directory, RUN_FILE).map(|stated| stated.run);
+    let stated = read_json(directory, RUN_FILE).map(|stated: RunFile| stated.run);
     let has_fragments = |run: &String| live().any(|candidate| candidate.run.as_ref() == Some(run));
     stated.filter(has_fragments).or_else(|| latest(live()))
 }
@@ -422,16 +417,16 @@ fn latest<'a>(candidates: impl Iterator<Item = &'a RunCandidate>) -> Option<Stri
     of_runs.max_by_key(|c| (c.time_ns, &c.run))?.run.clone()
 }
 
-/// Reads a file of the directory that names a run.
-fn read_run(directory: &Folder, name: &str) -> Option<RunFile> {
+/// Reads a file of the directory that says something of its runs.
+fn read_json<T: DeserializeOwned>(directory: &Folder, name: &str) -> Option<T> {
     let text = directory.place(name).read_front(false).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
 /// The run that the main process of the live run is about to begin, if another process was faster: until then both are one.
 fn next_run(directory: &Folder, newest: Option<&str>) -> Option<String> {
-    let now = read_run(directory, RUN_FILE)?;
-    let next = read_run(directory, NEXT_RUN_FILE)?;
+    let now: RunFile = read_json(directory, RUN_FILE)?;
+    let next: RunFile = read_json(directory, NEXT_RUN_FILE)?;
     let of_main = RunFile {
         run: next.run.clone(),
         ..now.clone()

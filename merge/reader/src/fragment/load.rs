@@ -84,7 +84,9 @@ impl Opened {
     fn once(stem: &Place, files: &[Input]) -> Opened {
         let ring_place = ring_place(stem);
         let live = newest(files);
-        let dead = dead(files);
+        let header = |file: &Input| header_at(&file.place, file.named);
+        let header = files.iter().find_map(header).filter(is_dead_here);
+        let dead = header.as_ref().map(recorder_key);
         let ring = ring_place.as_ref().map(read_ring);
         Opened {
             ring_place,
@@ -140,13 +142,6 @@ fn segment_of(place: &Place) -> Option<(&str, u32)> {
     stem_and_segment(place.name().to_str()?)
 }
 
-/// The recorder of the files if its process is dead.
-fn dead(files: &[Input]) -> Option<String> {
-    let header = |file: &Input| header_at(&file.place, file.named);
-    let header = files.iter().find_map(header)?;
-    is_dead_here(&header).then(|| recorder_key(&header))
-}
-
 /// What tells recorders apart; fragments without a header stand for themselves.
 pub fn recorder_key(header: &FragmentHeader) -> String {
     let (host, boot, nonce) = (&header.host, &header.boot_id, &header.nonce);
@@ -160,13 +155,14 @@ impl Opened {
     /// Opens the files. Those that were found in a directory are listed again if more of them are there by now, and whenever one has gone that no newer
     /// one tells of: its recorder goes on.
     fn segments(stem: &Place, mut files: Vec<Input>) -> Opened {
+        let is_gone = |(_, error): &(Place, io::Error)| error.kind() == io::ErrorKind::NotFound;
         let in_directory = files.iter().all(|file| file.in_directory);
         if in_directory && next(stem, &files).is_some_and(|place| place.exists()) {
             files = list(stem).unwrap_or(files);
         }
         let mut segments = Opened::files(&files);
         for _ in 0..TRIES {
-            if !in_directory || !segments.is_missing_one() {
+            if !in_directory || !segments.failed.iter().any(is_gone) {
                 break;
             }
             let Some(again) = list(stem).filter(|again| !again.is_empty()) else {
@@ -201,11 +197,6 @@ impl Opened {
             Some((recorder_key(header), fragment.removal.as_ref()?.first))
         });
         told.collect() // of several of one recorder the last, for they are sorted
-    }
-
-    fn is_missing_one(&self) -> bool {
-        let mut kinds = self.failed.iter().map(|(_, error)| error.kind());
-        kinds.any(|kind| kind == io::ErrorKind::NotFound)
     }
 
     /// Those that count: the recorder was about to remove the others, and tells of them as lost; and one that has no first line yet is being made.

@@ -45,9 +45,8 @@ pub fn settle(recording: &Recording, assembly: &Assembly, known: LastKnown<'_>) 
     let Some(blocks) = blocks(header, ring, assembly, known) else {
         return false;
     };
-    is_still(ring_place, *ring_id).is_ok()
-        && append(fragment, &blocks).is_ok()
-        && remove_ring(ring_place, *ring_id).is_ok()
+    let is_still = || is_still(ring_place, *ring_id);
+    is_still() && append(fragment, &blocks).is_ok() && is_still() && ring_place.remove().is_ok()
 }
 
 /// Returns the blocks that settling appends, each with its header; `None` if the ring holds anything that is no event.
@@ -141,18 +140,10 @@ fn is_ours(status: &Stat) -> bool {
     is_file && status.st_nlink == 1 && status.st_uid == geteuid().as_raw()
 }
 
-/// Makes sure that the ring's place still holds the file that was read.
-fn is_still(place: &Place, id: FileId) -> io::Result<()> {
-    let status = place.status()?;
-    if !is_ours(&status) || FileId::of_status(&status) != id {
-        return Err(io::Error::other("not the ring that was read"));
-    }
-    Ok(())
-}
-
-fn remove_ring(place: &Place, id: FileId) -> io::Result<()> {
-    is_still(place, id)?;
-    place.remove()
+/// Returns true if the ring's place still holds the file that was read.
+fn is_still(place: &Place, id: FileId) -> bool {
+    let status = place.status();
+    status.is_ok_and(|status| is_ours(&status) && FileId::of_status(&status) == id)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The folder for temporary files.
 
 use crate::error::Error;
-use crate::store;
+use crate::store::{self, named_temporary};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,9 @@ pub fn in_first<'f, T>(
     folders: &'f [PathBuf],
     mut work: impl FnMut(&'f Path) -> io::Result<T>,
 ) -> Result<(PathBuf, T), Error> {
-    let mut last = PathBuf::new();
     let done = store::in_first(folders, |folder| {
-        folder.clone_into(&mut last);
-        work(folder)
+        let done = work(folder).map_err(|error| named_temporary(folder, error))?;
+        Ok((folder.to_owned(), done))
     });
-    match done {
-        Ok(done) => Ok((last, done)),
-        Err(error) => Err(Error::of_temporary(&last, error)),
-    }
+    done.map_err(|error| Error::of_temporary(Path::new(""), error))
 }

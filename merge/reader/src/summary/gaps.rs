@@ -30,10 +30,8 @@ impl Explanations {
 
     /// The positions of a gap that no loss record explains.
     pub fn missing(&self, gap: &Gap) -> Vec<Range<u64>> {
-        match self.0.get(&gap.stream) {
-            Some(explained) => explained.missing(gap.range.clone()),
-            None => Positions::default().missing(gap.range.clone()),
-        }
+        let (none, range) = (Positions::default(), gap.range.clone());
+        self.0.get(&gap.stream).unwrap_or(&none).missing(range)
     }
 }
 

@@ -38,7 +38,7 @@ impl Order {
 }
 
 /// The spans of one thread in a chunk of lines.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nesting {
     /// Order of the spans.
     pub order: Order,
@@ -50,30 +50,17 @@ pub struct Nesting {
     open: SpanStack<()>,
     /// When those began that never ended.
     pub unfinished: Vec<i64>,
-    last_start: i64,
-    last_end: i64,
-}
-
-impl Default for Nesting {
-    fn default() -> Self {
-        Nesting {
-            order: Order::Apart,
-            outermost: Vec::new(),
-            chain: Vec::new(),
-            open: SpanStack::default(),
-            unfinished: Vec::new(),
-            last_start: i64::MIN,
-            last_end: i64::MIN,
-        }
-    }
+    /// `None` is before all times.
+    last_start: Option<i64>,
+    last_end: Option<i64>,
 }
 
 impl Nesting {
     /// Adds the next span.
     #[inline]
     pub fn add(&mut self, span: Span) {
-        if span.0 >= self.last_end && self.order != Order::ByBegin {
-            self.last_end = span.1;
+        if Some(span.0) >= self.last_end && self.order != Order::ByBegin {
+            self.last_end = Some(span.1);
             return self.outermost.push(span);
         }
         self.add_overlapping(span);
@@ -96,7 +83,7 @@ impl Nesting {
     pub fn give_up(&mut self) {
         *self = Nesting {
             order: Order::Unclear,
-            last_end: i64::MAX,
+            last_end: Some(i64::MAX),
             ..Nesting::default()
         };
     }
@@ -122,7 +109,7 @@ impl Nesting {
     /// The begin of the last one that began, if they stand by begin or apart.
     pub fn last_start(&self) -> i64 {
         match self.order {
-            Order::ByBegin => self.last_start,
+            Order::ByBegin => self.last_start.unwrap_or(i64::MIN),
             _ => self.outermost.last().map_or(i64::MIN, |last| last.0),
         }
     }
@@ -133,7 +120,7 @@ impl Nesting {
             && let (Some(first), Some(last)) = (self.outermost.first(), self.outermost.last())
         {
             self.order = Order::of_two(*last, span);
-            self.last_start = last.0;
+            self.last_start = Some(last.0);
             match self.order {
                 Order::ByEnd => self.chain.push(*first),
                 Order::ByBegin => self.open.push(open_span(*last)),
@@ -154,7 +141,7 @@ impl Nesting {
     /// Takes the outermost spans away that one that ends now holds. The one before them it must not reach into, even if both end
     /// together: what that one holds it may cut.
     fn add_by_end(&mut self, span: Span) -> bool {
-        if span.1 < self.last_end {
+        if Some(span.1) < self.last_end {
             return false;
         }
         while let Some(last) = self.outermost.last() {
@@ -170,16 +157,16 @@ impl Nesting {
             self.chain.push(span);
         }
         self.outermost.push(span);
-        self.last_end = span.1;
+        self.last_end = Some(span.1);
         true
     }
 
     /// Of those that begin together the longest holds the others, in whatever order they stand.
     fn add_by_begin(&mut self, span: Span) -> bool {
-        if span.0 < self.last_start {
+        if Some(span.0) < self.last_start {
             return false;
         }
-        self.last_start = span.0;
+        self.last_start = Some(span.0);
         while self.open.pop_ended(span.0).is_some() {}
         let depth = self.open.insert(open_span(span));
         if depth == Some(0) {

@@ -56,7 +56,10 @@ pub fn summarize_objects(bytes: &[u8], parts: &[Part]) -> ChunkSummary {
     for part in parts {
         scan_part(bytes, *part, |at, found| match found {
             Found::Event(event) => builder.event(&event),
-            Found::Damage(kind) if object(bytes, *part, at, kind).is_some() => builder.object(),
+            Found::Damage(kind) if object(bytes, *part, at, kind).is_some() => {
+                builder.summary.odd = true;
+                builder.summary.objects += 1;
+            }
             Found::Damage(kind) => builder.damage(at, kind),
         });
     }

@@ -146,11 +146,6 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         }
     }
 
-    pub(crate) fn object(&mut self) {
-        self.summary.odd = true;
-        self.summary.objects += 1;
-    }
-
     /// Adds an event.
     #[inline]
     pub fn event(&mut self, event: &Event<'a>) {
