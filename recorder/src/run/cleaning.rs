@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::run::config::Config;
+use crate::run::config::{Config, is_folder_name};
 use crate::run::folder::fragments_folder;
 use crate::run::identity::Identity;
 use crate::run::owner::{is_owned, read_header};
@@ -99,10 +99,7 @@ fn abandoned(
 /// The folder of a fragment's run; a name that could be none is not used.
 fn run_of(header: Option<&FragmentHeader>) -> &str {
     let run = header.map_or("", |header| header.run.as_str());
-    let plain = run
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    if plain && !run.is_empty() && !run.starts_with('.') {
+    if is_folder_name(run) && !run.is_empty() {
         run
     } else {
         UNKNOWN_RUN

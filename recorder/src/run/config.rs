@@ -157,44 +157,166 @@ impl RunPaths {
 impl Config {
     /// Reads the configuration; `None` when nothing asks for recording.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Option<Config> {
-        let set = |name| lookup(name).filter(|value| !value.is_empty());
-        let (directory, output) = (set(DIR), set(OUTPUT));
-        if directory.is_none() && output.is_none() && set(LEVEL).is_none() {
+        let mut variables = Variables {
+            lookup: &lookup,
+            warnings: Vec::new(),
+        };
+        let (directory, output) = (variables.set(DIR), variables.set(OUTPUT));
+        if directory.is_none() && output.is_none() && variables.set(LEVEL).is_none() {
             return None;
         }
-        let mut warnings = Vec::new();
-        let paths = paths(directory, output, &mut warnings);
-        let text = |name| set(name).map(|value| value.to_string_lossy().trim().to_owned());
-        let paused = text(START).is_some_and(|start| paused(&start, &mut warnings));
-        let threads = text(THREADS).map_or(Threads::Auto, |text| threads(&text, &mut warnings));
+        let paths = variables.paths(directory, output);
+        let is_paused = |text: &str| text.eq_ignore_ascii_case("paused").then_some(true);
+        let paused = variables.parse(START, "\"paused\"", is_paused).is_some();
+        let threads = variables.parse(THREADS, "0 or 1", |text| match text {
+            "0" => Some(Threads::Never),
+            "1" => Some(Threads::AtOnce),
+            _ => None,
+        });
+        let threads = threads.unwrap_or_default();
         if paused && threads == Threads::Never {
-            warnings.push(format!(
+            variables.warnings.push(format!(
                 "{START}=paused with {THREADS}=0: nothing will see that recording is switched on"
             ));
         }
         Some(Config {
             paths,
-            levels: levels(&text(LEVEL).unwrap_or_default(), &mut warnings),
+            levels: variables.levels(),
             paused,
-            run: text(RUN).and_then(|run| run_id(run, &mut warnings)),
-            main_pid: text(MAIN_PID).and_then(|pid| number(MAIN_PID, &pid, 10, &mut warnings)),
-            old_runs: text(OLD_RUNS)
-                .and_then(|runs| number(OLD_RUNS, &runs, 10, &mut warnings))
-                .map(|runs| runs as usize),
-            max_bytes: text(MAX_MB)
-                .and_then(|bound| number(MAX_MB, &bound, 10, &mut warnings))
-                .map_or(max_bytes(DEFAULT_MAX_MB), |bound| {
-                    disk_bound(bound, &mut warnings)
-                }),
-            keep: text(KEEP).map_or(Keep::Last, |word| keep(&word, &mut warnings)),
-            mode: text(MODE)
-                .and_then(|mode| file_mode(&mode, &mut warnings))
-                .unwrap_or(0o600),
-            cpu: text(CPU).is_some_and(|cpu| switch(&cpu, &mut warnings)),
+            run: variables.run_id(),
+            main_pid: variables.number(MAIN_PID),
+            old_runs: variables.number(OLD_RUNS).map(|runs| runs as usize),
+            max_bytes: variables.max_bytes(),
+            keep: variables.keep(),
+            mode: variables.mode().unwrap_or(0o600),
+            cpu: variables.switch(CPU),
             threads,
-            warnings,
+            warnings: variables.warnings,
         })
     }
+}
+
+/// The variables of the environment, and what is wrong with them.
+struct Variables<'a> {
+    lookup: &'a dyn Fn(&str) -> Option<OsString>,
+    warnings: Vec<String>,
+}
+
+impl Variables<'_> {
+    /// Returns the value of a variable; an empty one counts as not set.
+    fn set(&self, name: &str) -> Option<OsString> {
+        (self.lookup)(name).filter(|value| !value.is_empty())
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        let value = self.set(name)?;
+        Some(value.to_string_lossy().trim().to_owned())
+    }
+
+    /// Parses a variable if it is set, and warns if its value is not as expected.
+    fn parse<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let text = self.text(name)?;
+        parse(&text).or_else(|| self.warn(name, expected, &text))
+    }
+
+    fn warn<T>(&mut self, name: &str, expected: &str, found: &str) -> Option<T> {
+        let warning = format!("{name}: expected {expected}, found {found:?}");
+        self.warnings.push(warning);
+        None
+    }
+
+    fn paths(&mut self, directory: Option<OsString>, output: Option<OsString>) -> RunPaths {
+        let output = output.map(|output| RunPaths::from_output(PathBuf::from(output)));
+        let Some(directory) = directory.map(PathBuf::from) else {
+            return output.unwrap_or_else(|| RunPaths::in_directory(DEFAULT_DIRECTORY.into()));
+        };
+        if output.is_some_and(|output| output.directory != directory) {
+            let warning = format!("{DIR} and {OUTPUT} differ: {OUTPUT} is ignored");
+            self.warnings.push(warning);
+        }
+        RunPaths::in_directory(directory)
+    }
+
+    fn levels(&mut self) -> Levels {
+        let text = self.text(LEVEL).unwrap_or_default();
+        let words = text.split(',').map(str::trim);
+        let mut levels = 0;
+        for word in words.filter(|word| !word.is_empty()) {
+            match word.to_ascii_lowercase().as_str() {
+                "e2e" => levels |= Level::E2e.bit(),
+                "kernel" => levels |= Level::Kernel.bit(),
+                "verbose" => levels |= Levels::ALL.0,
+                _ => self.warnings.push(format!(
+                    "{LEVEL}: unknown level {word:?}, expected {LEVEL_WORDS}"
+                )),
+            }
+        }
+        if levels == 0 {
+            Levels::DEFAULT
+        } else {
+            Levels(levels)
+        }
+    }
+
+    fn run_id(&mut self) -> Option<String> {
+        let is_id = |run: &str| is_folder_name(run) && run.len() <= 128;
+        let id = |run: &str| is_id(run).then(|| run.to_owned());
+        self.parse(RUN, "up to 128 letters, digits, '.', '_' or '-'", id)
+    }
+
+    fn number(&mut self, name: &str) -> Option<u32> {
+        self.parse(name, "a number", |text| text.parse().ok())
+    }
+
+    fn max_bytes(&mut self) -> u64 {
+        let mebibytes = self.number(MAX_MB).unwrap_or(DEFAULT_MAX_MB);
+        if mebibytes < LEAST_MAX_MB {
+            self.warnings.push(format!(
+                "{MAX_MB}: expected {LEAST_MAX_MB} or more, which is taken, found {mebibytes}"
+            ));
+        }
+        u64::from(mebibytes.max(LEAST_MAX_MB)) << 20
+    }
+
+    fn keep(&mut self) -> Keep {
+        let keep = |text: &str| match text.to_ascii_lowercase().as_str() {
+            "last" => Some(Keep::Last),
+            "first" => Some(Keep::First),
+            _ => None,
+        };
+        self.parse(KEEP, "last or first", keep).unwrap_or_default()
+    }
+
+    fn mode(&mut self) -> Option<u32> {
+        const USUAL: &str = "read and write for the owner and no execute bits, such as 0640";
+        let text = self.text(MODE)?;
+        let digits = text.strip_prefix("0o").unwrap_or(&text);
+        match u32::from_str_radix(digits, 8) {
+            Ok(mode) if mode & 0o600 == 0o600 && mode & !0o666 == 0 => Some(mode),
+            Ok(_) => self.warn(MODE, USUAL, &text),
+            Err(_) => self.warn(MODE, "an octal number", digits),
+        }
+    }
+
+    fn switch(&mut self, name: &str) -> bool {
+        let switch = |text: &str| match text {
+            "1" => Some(true),
+            "0" => Some(false),
+            _ => None,
+        };
+        self.parse(name, "0 or 1", switch).unwrap_or(false)
+    }
+}
+
+/// Returns true if a run id can name a folder: letters, digits, `.`, `_`, `-`, and not hidden.
+pub(crate) fn is_folder_name(run: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    run.bytes().all(is_plain) && !run.starts_with('.')
 }
 
 /// The variable by which child processes in other working directories find a run that lies at `paths`, which are absolute: the one the user
@@ -224,134 +346,6 @@ pub(crate) fn exported_paths(
     let mut all = vec![(name, path.as_os_str().to_owned())];
     all.extend(overruling);
     all
-}
-
-fn paths(
-    directory: Option<OsString>,
-    output: Option<OsString>,
-    warnings: &mut Vec<String>,
-) -> RunPaths {
-    let output = output.map(|output| RunPaths::from_output(PathBuf::from(output)));
-    let Some(directory) = directory.map(PathBuf::from) else {
-        return output.unwrap_or_else(|| RunPaths::in_directory(PathBuf::from(DEFAULT_DIRECTORY)));
-    };
-    if output.is_some_and(|output| output.directory != Path::new(&directory)) {
-        warnings.push(format!("{DIR} and {OUTPUT} differ: {OUTPUT} is ignored"));
-    }
-    RunPaths::in_directory(directory)
-}
-
-fn levels(text: &str, warnings: &mut Vec<String>) -> Levels {
-    let mut levels = 0;
-    for word in text
-        .split(',')
-        .map(str::trim)
-        .filter(|word| !word.is_empty())
-    {
-        match word.to_ascii_lowercase().as_str() {
-            "e2e" => levels |= Level::E2e.bit(),
-            "kernel" => levels |= Level::Kernel.bit(),
-            "verbose" => levels |= Levels::ALL.0,
-            _ => warnings.push(format!(
-                "{LEVEL}: unknown level {word:?}, expected {LEVEL_WORDS}"
-            )),
-        }
-    }
-    if levels == 0 {
-        Levels::DEFAULT
-    } else {
-        Levels(levels)
-    }
-}
-
-/// A run id becomes a folder's name: letters, digits, `.`, `_`, `-`, not hidden, at most 128.
-fn run_id(run: String, warnings: &mut Vec<String>) -> Option<String> {
-    let plain = run
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    if plain && !run.starts_with('.') && run.len() <= 128 {
-        return Some(run);
-    }
-    warnings.push(format!(
-        "{RUN}: expected up to 128 letters, digits, '.', '_' or '-', found {run:?}"
-    ));
-    None
-}
-
-fn number(name: &str, text: &str, radix: u32, warnings: &mut Vec<String>) -> Option<u32> {
-    let parsed = u32::from_str_radix(text, radix).ok();
-    if parsed.is_none() {
-        let kind = if radix == 8 {
-            "an octal number"
-        } else {
-            "a number"
-        };
-        warnings.push(format!("{name}: expected {kind}, found {text:?}"));
-    }
-    parsed
-}
-
-fn max_bytes(mebibytes: u32) -> u64 {
-    u64::from(mebibytes) << 20
-}
-
-fn disk_bound(mebibytes: u32, warnings: &mut Vec<String>) -> u64 {
-    if mebibytes < LEAST_MAX_MB {
-        warnings.push(format!(
-            "{MAX_MB}: expected {LEAST_MAX_MB} or more, which is taken, found {mebibytes}"
-        ));
-    }
-    max_bytes(mebibytes.max(LEAST_MAX_MB))
-}
-
-fn keep(text: &str, warnings: &mut Vec<String>) -> Keep {
-    match text.to_ascii_lowercase().as_str() {
-        "last" => Keep::Last,
-        "first" => Keep::First,
-        _ => {
-            warnings.push(format!("{KEEP}: expected last or first, found {text:?}"));
-            Keep::Last
-        }
-    }
-}
-
-fn file_mode(text: &str, warnings: &mut Vec<String>) -> Option<u32> {
-    let mode = number(MODE, text.strip_prefix("0o").unwrap_or(text), 8, warnings)?;
-    if mode & 0o600 == 0o600 && mode & !0o666 == 0 {
-        return Some(mode);
-    }
-    warnings.push(format!("{MODE}: expected read and write for the owner and no execute bits, such as 0640, found {text:?}"));
-    None
-}
-
-fn paused(text: &str, warnings: &mut Vec<String>) -> bool {
-    let paused = text.eq_ignore_ascii_case("paused");
-    if !paused {
-        warnings.push(format!("{START}: expected \"paused\", found {text:?}"));
-    }
-    paused
-}
-
-fn threads(text: &str, warnings: &mut Vec<String>) -> Threads {
-    match text {
-        "0" => Threads::Never,
-        "1" => Threads::AtOnce,
-        _ => {
-            warnings.push(format!("{THREADS}: expected 0 or 1, found {text:?}"));
-            Threads::Auto
-        }
-    }
-}
-
-fn switch(text: &str, warnings: &mut Vec<String>) -> bool {
-    match text {
-        "1" => true,
-        "0" => false,
-        _ => {
-            warnings.push(format!("{CPU}: expected 0 or 1, found {text:?}"));
-            false
-        }
-    }
 }
 
 #[cfg(test)]

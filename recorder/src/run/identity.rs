@@ -134,44 +134,25 @@ fn script(exe: &str) -> Option<String> {
 
 /// Nothing but the name of a file that is there, or of a module, is taken: any other word may be code, and hold a key.
 fn script_of(words: &[String]) -> Option<String> {
+    const CODE: [&str; 3] = ["eval", "print", "command"];
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        match Word::of(word) {
-            Word::Code => return None,
-            Word::Module => return words.next().filter(|name| is_module(name)).cloned(),
-            Word::Option => {}
-            Word::Other if Path::new(word).is_file() => return Some(file_name(Path::new(word))),
-            Word::Other => {} // the value of an option
+        if let Some(long) = word.strip_prefix("--") {
+            if CODE.contains(&long.split('=').next().unwrap_or(long)) {
+                return None;
+            }
+        } else if let Some(cluster) = word.strip_prefix('-') {
+            if cluster.is_empty() || cluster.contains(['c', 'e', 'p']) {
+                return None; // code in this word or in the next one, or on stdin
+            }
+            if cluster.ends_with('m') {
+                return words.next().filter(|name| is_module(name)).cloned();
+            }
+        } else if Path::new(word).is_file() {
+            return Some(file_name(Path::new(word))); // any other word is the value of an option
         }
     }
     None
-}
-
-/// What a word of an interpreter's command line announces.
-enum Word {
-    /// Code in the word itself or in the next one, or on stdin.
-    Code,
-    /// The name of a module in the next word.
-    Module,
-    Option,
-    Other,
-}
-
-impl Word {
-    fn of(word: &str) -> Word {
-        const CODE: [&str; 3] = ["eval", "print", "command"];
-        if let Some(long) = word.strip_prefix("--") {
-            let code = CODE.contains(&long.split('=').next().unwrap_or(long));
-            return if code { Word::Code } else { Word::Option };
-        }
-        match word.strip_prefix('-') {
-            None => Word::Other,
-            Some("") => Word::Code,
-            Some(cluster) if cluster.contains(['c', 'e', 'p']) => Word::Code,
-            Some(cluster) if cluster.ends_with('m') => Word::Module,
-            Some(_) => Word::Option,
-        }
-    }
 }
 
 fn is_module(name: &str) -> bool {
