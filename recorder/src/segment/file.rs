@@ -59,17 +59,7 @@ impl Segment {
             fork_fds::hold(fork_fds::NEXT, file.as_raw_fd(), id); // a child that is forked from now on closes it
         }
         fd::try_lock(file.as_raw_fd());
-        let limited = text.len() as u64 > fd::file_size_limit();
-        let written = if limited {
-            Err(io::Error::from_raw_os_error(libc::EFBIG))
-        } else {
-            fd::write_vectored(file.as_raw_fd(), &[text])
-        };
-        let whole = match written {
-            Ok(written) if written == text.len() => id,
-            Ok(_) => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
-            Err(error) => Err(error),
-        };
+        let whole = fd::write_whole(file.as_raw_fd(), text).and(id);
         let id = whole.inspect_err(|_| {
             let _ = folder.remove(OsStr::new(&name)); // a segment without a header helps nobody
             fork_fds::let_go(fork_fds::NEXT);
@@ -156,7 +146,7 @@ impl Segment {
         }
         // Only this process writes here: what was cut short can be taken back. Where it cannot, the next write ends the torn line.
         let ours = fd::status(self.file).is_ok_and(|status| status.id == self.id);
-        self.torn |= written > 0 && !(ours && fd::shorten(self.file, size).is_ok());
+        self.torn |= written > 0 && !(ours && fd::set_end(self.file, size).is_ok());
         Err(Cause::DiskFull)
     }
 

@@ -51,7 +51,7 @@ impl Preallocation {
     /// Gives back what lies beyond the end of the file, `size`.
     pub(crate) fn give_back(&mut self, file: RawFd, size: u64) {
         if std::mem::take(&mut self.reserved) {
-            let _ = fd::shorten(file, size); // what stays goes with the file
+            let _ = fd::set_end(file, size); // what stays goes with the file
         }
         self.end = NEVER;
     }

@@ -310,12 +310,17 @@ fn refused(name: &str, why: &str) -> Error {
 }
 
 fn c_name(name: &OsStr) -> io::Result<CString> {
-    CString::new(OsString::from(name).into_vec())
-        .map_err(|_| Error::from_raw_os_error(libc::EINVAL))
+    CString::new(name.as_bytes()).map_err(|_| Error::from_raw_os_error(libc::EINVAL))
 }
 
-fn open_at(dir: libc::c_int, name: &OsStr, flags: libc::c_int, mode: u32) -> io::Result<OwnedFd> {
-    let name = CString::new(name.as_bytes()).map_err(|_| Error::from_raw_os_error(libc::EINVAL))?;
+/// Opens the file at a path, seen from the directory `dir`.
+pub(super) fn open_at(
+    dir: libc::c_int,
+    path: &OsStr,
+    flags: libc::c_int,
+    mode: u32,
+) -> io::Result<OwnedFd> {
+    let name = c_name(path)?;
     // SAFETY: the name is a C string; the mode is read only with O_CREAT.
     let fd = unsafe { libc::openat(dir, name.as_ptr(), flags | libc::O_CLOEXEC, mode) };
     check(fd)?;

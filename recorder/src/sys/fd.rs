@@ -1,10 +1,12 @@
 //! Descriptors: kept out of the host's way (512 and up), and checked before use, since a host may close and reuse any number.
 
 use std::ffi::{CStr, CString};
-use std::io::{self, Error, ErrorKind};
+use std::io::{self, Error};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+
+use super::read::again;
 
 /// Least number our descriptors take.
 const OUT_OF_THE_WAY: RawFd = 512;
@@ -116,9 +118,6 @@ pub(crate) fn unlock(fd: RawFd) {
     unsafe { libc::flock(fd, libc::LOCK_UN) };
 }
 
-/// How often a write that a signal interrupted is tried again: a file system that says so each time may not keep the host.
-const INTERRUPTIONS: usize = 100;
-
 /// Most parts of one append.
 const MOST_PARTS: usize = 4;
 
@@ -130,20 +129,21 @@ pub(crate) fn write_vectored(fd: RawFd, parts: &[&[u8]]) -> io::Result<usize> {
         .map(|(slice, part)| *slice = io::IoSlice::new(part))
         .count();
     let count = libc::c_int::try_from(count).unwrap_or(0);
-    let mut interruptions = 0;
-    loop {
+    again(|| {
         // SAFETY: IoSlice has the layout of iovec, each valid for the call.
         let written = unsafe { libc::writev(fd, slices.as_ptr().cast(), count) };
-        let outcome = usize::try_from(written).map_err(|_| Error::last_os_error());
-        match outcome {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {
-                interruptions += 1;
-                if interruptions > INTERRUPTIONS {
-                    return Err(error);
-                }
-            }
-            outcome => return outcome,
-        }
+        usize::try_from(written).map_err(|_| Error::last_os_error())
+    })
+}
+
+/// Appends a whole text: that it had no room is an error.
+pub(crate) fn write_whole(fd: RawFd, text: &[u8]) -> io::Result<()> {
+    if text.len() as u64 > file_size_limit() {
+        return Err(Error::from_raw_os_error(libc::EFBIG));
+    }
+    match write_vectored(fd, &[text])? {
+        written if written == text.len() => Ok(()),
+        _ => Err(Error::from_raw_os_error(libc::ENOSPC)),
     }
 }
 
@@ -169,9 +169,7 @@ pub(crate) fn limit(of: libc::__rlimit_resource_t) -> u64 {
 
 /// Allocates disk blocks so that stores into a shared map cannot fail later.
 pub(crate) fn allocate(fd: RawFd, from: usize, bytes: usize) -> io::Result<()> {
-    let (Ok(from), Ok(bytes)) = (libc::off_t::try_from(from), libc::off_t::try_from(bytes)) else {
-        return Err(Error::from_raw_os_error(libc::EFBIG));
-    };
+    let (from, bytes) = (offset(from as u64)?, offset(bytes as u64)?);
     let end = u64::try_from(from + bytes).unwrap_or(u64::MAX);
     if end > file_size_limit() {
         return Err(Error::from_raw_os_error(libc::EFBIG));
@@ -182,28 +180,28 @@ pub(crate) fn allocate(fd: RawFd, from: usize, bytes: usize) -> io::Result<()> {
 
 /// Reserves disk blocks, of which those beyond the file's end do not show in its size. The caller looks at the limit.
 pub(crate) fn reserve(fd: RawFd, from: u64, bytes: u64) -> io::Result<()> {
-    let (Ok(from), Ok(bytes)) = (libc::off_t::try_from(from), libc::off_t::try_from(bytes)) else {
-        return Err(Error::from_raw_os_error(libc::EFBIG));
-    };
+    let (from, bytes) = (offset(from)?, offset(bytes)?);
     // SAFETY: fallocate takes integers; a bad descriptor is an error.
     check(unsafe { libc::fallocate(fd, libc::FALLOC_FL_KEEP_SIZE, from, bytes) })
 }
 
-/// Takes back the end of a file.
-pub(crate) fn shorten(fd: RawFd, bytes: u64) -> io::Result<()> {
-    let bytes = libc::off_t::try_from(bytes).map_err(|_| Error::from_raw_os_error(libc::EFBIG))?;
+/// Sets where a file ends: the caller looks at the limit if it grows.
+pub(crate) fn set_end(fd: RawFd, bytes: u64) -> io::Result<()> {
     // SAFETY: ftruncate takes integers; a bad descriptor is an error.
-    check(unsafe { libc::ftruncate(fd, bytes) })
+    check(unsafe { libc::ftruncate(fd, offset(bytes)?) })
 }
 
 /// Sets the size of a file in memory.
 pub(crate) fn resize(fd: RawFd, bytes: usize) -> io::Result<()> {
-    let bytes = libc::off_t::try_from(bytes).map_err(|_| Error::from_raw_os_error(libc::EFBIG))?;
-    if u64::try_from(bytes).is_ok_and(|bytes| bytes > file_size_limit()) {
+    if bytes as u64 > file_size_limit() {
         return Err(Error::from_raw_os_error(libc::EFBIG));
     }
-    // SAFETY: ftruncate takes integers; a bad descriptor is an error.
-    check(unsafe { libc::ftruncate(fd, bytes) })
+    set_end(fd, bytes as u64)
+}
+
+/// A place in a file, or a size, as the C library takes it.
+fn offset(bytes: u64) -> io::Result<libc::off_t> {
+    libc::off_t::try_from(bytes).map_err(|_| Error::from_raw_os_error(libc::EFBIG))
 }
 
 const EXT4: i64 = 0xef53;

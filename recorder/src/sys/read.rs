@@ -1,25 +1,19 @@
 //! Reads small files. The standard library makes a call again as often as it is interrupted; this gives up in the end.
 
-use std::ffi::CString;
 use std::io::{self, Error};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
+
+use super::dir::open_at;
 
 /// How often a call is made again that was interrupted.
 const INTERRUPTIONS: u32 = 100;
 
 /// The first `most` bytes of the file at a path.
 pub(crate) fn file(path: impl AsRef<Path>, most: usize) -> io::Result<Vec<u8>> {
-    let path = CString::new(path.as_ref().as_os_str().as_bytes())?;
-    let open = || {
-        // SAFETY: the path is a C string.
-        let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-        super::fd::check(fd).map(|()| fd)
-    };
-    let fd = again(open)?;
-    // SAFETY: a new descriptor that nobody else owns.
-    rest(&unsafe { OwnedFd::from_raw_fd(fd) }, most)
+    let path = path.as_ref().as_os_str();
+    let open = || open_at(libc::AT_FDCWD, path, libc::O_RDONLY, 0);
+    rest(&again(open)?, most)
 }
 
 /// Up to `most` bytes of an open file, from where it stands.
@@ -46,7 +40,7 @@ pub(crate) fn rest(file: &OwnedFd, most: usize) -> io::Result<Vec<u8>> {
 }
 
 /// Makes a call again that was interrupted.
-fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+pub(super) fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let mut interruptions = 0;
     loop {
         match call() {

@@ -18,21 +18,8 @@ impl Count {
     /// `None` where `/proc` does not show it.
     fn look() -> Option<Count> {
         let mut text = [0; 1024];
-        // SAFETY: the path is a C string.
-        let file = unsafe {
-            libc::open(
-                c"/proc/self/stat".as_ptr(),
-                libc::O_RDONLY | libc::O_CLOEXEC,
-            )
-        };
-        if file < 0 {
-            return None;
-        }
-        // SAFETY: the buffer is valid for its length.
-        let read = unsafe { libc::read(file, text.as_mut_ptr().cast(), text.len()) };
-        // SAFETY: the number was opened just now.
-        unsafe { libc::close(file) };
-        Count::parse(text.get(..usize::try_from(read).ok()?)?)
+        let read = fd::read_whole(c"/proc/self/stat", &mut text).ok()?;
+        Count::parse(text.get(..read)?)
     }
 
     /// Reads `/proc/<pid>/stat`. The second field, the name, may hold anything, so fields are counted after it: the state is the third, the count the
