@@ -4,10 +4,10 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::run::folder::store;
 use crate::sys;
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
@@ -61,17 +61,10 @@ impl Watch {
     /// # Errors
     /// When the directory takes no file.
     pub(crate) fn replace(&mut self, control: &Control, mode: u32) -> io::Result<()> {
-        let directory = self.path.parent().unwrap_or(Path::new("/"));
-        let directory = Dir::open_path(directory)?;
-        let name = format!("{CONTROL_FILE}.{:016x}.tmp", sys::random());
-        let file = fd::move_away(directory.create_file(&name, mode, libc::O_WRONLY)?);
-        let written =
-            write(&file, &control.text()).and_then(|()| directory.replace(&name, CONTROL_FILE));
-        match written {
-            Ok(()) => self.id.clone_from(&control.id),
-            Err(_) => drop(directory.remove(OsStr::new(&name))), // only tidying
-        }
-        written
+        let directory = Dir::open_path(self.path.parent().unwrap_or(Path::new("/")))?;
+        store(&directory, CONTROL_FILE, mode, control)?;
+        self.id.clone_from(&control.id);
+        Ok(())
     }
 }
 
@@ -91,16 +84,6 @@ fn stamp(path: &Path) -> Option<Stamp> {
         modified: (status.mtime(), status.mtime_nsec()),
         changed: (status.ctime(), status.ctime_nsec()),
     })
-}
-
-fn write(file: &OwnedFd, text: &[u8]) -> io::Result<()> {
-    if text.len() as u64 > fd::file_size_limit() {
-        return Err(io::Error::from_raw_os_error(libc::EFBIG));
-    }
-    match fd::write_vectored(file.as_raw_fd(), &[text])? {
-        written if written == text.len() => Ok(()),
-        _ => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
-    }
 }
 
 /// Removes the control of another run than `run`.

@@ -1,11 +1,16 @@
 //! The folder of the fragments, by name: opened anew each time, for what may stand there later is trusted as little as at the start.
 
+use std::ffi::OsStr;
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 
 use crate::run::config::{Config, RunPaths};
+use crate::sys;
 use crate::sys::dir::Dir;
+use crate::sys::fd;
 use sa_format::FRAGMENTS_DIR;
+use serde::Serialize;
 
 /// Where the fragments are.
 #[derive(Clone, Debug)]
@@ -64,4 +69,24 @@ pub(crate) fn fragments_folder(config: &Config, directory: &Dir) -> io::Result<D
         return Dir::open_path(&config.paths.directory);
     }
     directory.create_folder(FRAGMENTS_DIR, folder_mode(config.mode))
+}
+
+/// Stores a small file of JSON, which takes the place of an old one at once. It is locked until it is closed.
+pub(crate) fn store(
+    directory: &Dir,
+    name: &str,
+    mode: u32,
+    contents: &impl Serialize,
+) -> io::Result<OwnedFd> {
+    let mut text = serde_json::to_vec(contents).map_err(io::Error::other)?;
+    text.push(b'\n');
+    let temporary = format!("{name}.{:016x}.tmp", sys::random());
+    let file = fd::move_away(directory.create_file(&temporary, mode, libc::O_RDWR)?);
+    fd::try_lock(file.as_raw_fd());
+    let written = fd::write_whole(file.as_raw_fd(), &text);
+    let stored = written.and_then(|()| directory.replace(&temporary, name));
+    if stored.is_err() {
+        let _ = directory.remove(OsStr::new(&temporary)); // only tidying
+    }
+    stored.map(|()| file)
 }

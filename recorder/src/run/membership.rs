@@ -5,14 +5,14 @@ mod next;
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::run::cleaning;
 use crate::run::config::Config;
 use crate::run::control;
-use crate::run::folder::{folder_mode, fragments_folder};
+use crate::run::folder::{folder_mode, fragments_folder, store};
 use crate::run::identity::{self, Identity};
 use crate::run::owner::{Owner, is_owned, read_header};
 use crate::sys::clock;
@@ -90,137 +90,15 @@ pub(crate) fn enter(
     identity: &Identity,
     warnings: &mut Vec<String>,
 ) -> io::Result<(Run, Dir)> {
-    let directory = Dir::create_path(&config.paths.directory, folder_mode(config.mode))?;
-    let run = match announced::begin(config, identity, &directory, warnings)? {
+    let mut entrance = Entrance::new(config, identity, warnings)?;
+    let run = match announced::begin(&mut entrance)? {
         Some(run) => run,
-        None => match given(config, identity, &directory, warnings) {
+        None => match entrance.given() {
             Some(run) => run,
-            None => join_or_start(config, identity, &directory, warnings)?,
+            None => entrance.join_or_start()?,
         },
     };
-    Ok((run, fragments_folder(config, &directory)?))
-}
-
-/// The run that the environment names, if it can be believed.
-fn given(
-    config: &Config,
-    identity: &Identity,
-    directory: &Dir,
-    warnings: &mut Vec<String>,
-) -> Option<Run> {
-    let id = config.run.clone()?;
-    let Some(main_pid) = config.main_pid else {
-        return Some(Run::joined(id, 0)); // a launcher groups its processes
-    };
-    let stated = live_run(directory, identity);
-    // The main process may have begun another run since it made this environment.
-    if let Some(stated) = stated.as_ref().filter(|run| run.main_pid == main_pid) {
-        return Some(Run::joined(stated.run.clone(), main_pid));
-    }
-    // What was announced and never begun gives way to a run that is there.
-    if let Some(stated) = stated.as_ref().filter(|run| run.run != id)
-        && identity::is_ancestor(main_pid, identity.pid)
-        && !has_member(config, directory, &id, |_, _| true)
-    {
-        return Some(Run::joined(stated.run.clone(), stated.main_pid));
-    }
-    let live_here = || stated.as_ref().is_some_and(|run| run.run == id);
-    if identity::is_ancestor(main_pid, identity.pid)
-        || live_here()
-        || has_live_member(config, identity, directory, &id)
-    {
-        return Some(Run::joined(id, main_pid));
-    }
-    warnings.push(format!(
-        "{}={id} of process {main_pid} is ignored: it is no ancestor and nothing of that run is live here",
-        crate::run::config::RUN
-    ));
-    None
-}
-
-/// Whether a process of the run still records here, though its main process may be gone.
-fn has_live_member(config: &Config, identity: &Identity, directory: &Dir, run: &str) -> bool {
-    has_member(config, directory, run, |file, header| {
-        is_owned(file, header, identity)
-    })
-}
-
-/// Whether a fragment of the run lies here that is such a one.
-fn has_member(
-    config: &Config,
-    directory: &Dir,
-    run: &str,
-    is_such: impl Fn(&OwnedFd, &FragmentHeader) -> bool,
-) -> bool {
-    let is_member = |fragments: &Dir, name: &OsStr| {
-        let (file, _) = fragments.open_file(name, libc::O_RDONLY).ok()?;
-        let header = read_header(&file)?;
-        Some(header.run == run && is_such(&file, &header))
-    };
-    let Ok(fragments) = fragments_folder(config, directory) else {
-        return false;
-    };
-    // A fragment may go on in a segment that was not there yet when the first names were read: then the second ones have it.
-    (0..2).any(|_| {
-        let names = fragments.names().unwrap_or_default();
-        names.iter().any(|name| {
-            is_fragment_name(&name.to_string_lossy()) && is_member(&fragments, name) == Some(true)
-        })
-    })
-}
-
-/// The run that a main process of this directory has, this one or another; takes the lock for a moment if nobody has it.
-fn live_run(directory: &Dir, identity: &Identity) -> Option<RunFile> {
-    let (file, _) = directory
-        .open_file(OsStr::new(RUN_FILE), libc::O_RDONLY)
-        .ok()?;
-    let is_held = !fd::try_lock(file.as_raw_fd());
-    parse(&file).filter(|run| is_held && Owner::from(run).may_live(identity))
-}
-
-/// What a run file says.
-fn parse(file: &OwnedFd) -> Option<RunFile> {
-    let text = read::rest(file, 64 << 10).ok()?;
-    serde_json::from_slice(&text).ok()
-}
-
-fn join_or_start(
-    config: &Config,
-    identity: &Identity,
-    directory: &Dir,
-    warnings: &mut Vec<String>,
-) -> io::Result<Run> {
-    let gate = Gate::of(config)?;
-    match directory.open_file(OsStr::new(RUN_FILE), libc::O_RDONLY) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(io::Error::new(error.kind(), format!("{RUN_FILE}: {error}"))),
-        Ok((file, _)) => {
-            if !fd::try_lock(file.as_raw_fd())
-                && let Some(run) = parse(&file).filter(|run| Owner::from(run).may_live(identity))
-            {
-                return Ok(Run::joined(run.run, run.main_pid));
-            }
-        }
-    }
-    let run = begin(config, identity, directory, new_run_id())?;
-    if gate.alone {
-        warnings.extend(tidy(config, identity, directory, &run));
-    }
-    Ok(run)
-}
-
-/// Makes this process the main process of a new run, which nobody is ahead in.
-fn begin(config: &Config, identity: &Identity, directory: &Dir, id: String) -> io::Result<Run> {
-    let run = start(config, identity, directory, id)?;
-    next::forget(directory);
-    Ok(run)
-}
-
-/// Puts aside what earlier runs left; gives the words to say if some had to be removed.
-fn tidy(config: &Config, identity: &Identity, directory: &Dir, run: &Run) -> Option<String> {
-    let removed = cleaning::clean(config, identity, directory, &run.id);
-    control::forget_others(&config.paths.directory, &run.id, directory);
-    removed
+    Ok((run, entrance.fragments()?))
 }
 
 /// Finds or starts the run of a recording that begins anew; makes the directories. The main process begins a new run. Any other one joins what the
@@ -234,122 +112,211 @@ pub(crate) fn enter_anew(
     before: Option<&Before>,
     warnings: &mut Vec<String>,
 ) -> io::Result<(Run, Dir)> {
-    let directory = Dir::create_path(&config.paths.directory, folder_mode(config.mode))?;
-    let gate = Gate::of(config)?;
-    let run = anew(config, identity, (before, warnings), &directory)?;
-    if run.main && gate.alone {
-        warnings.extend(tidy(config, identity, &directory, &run));
-    }
-    Ok((run, fragments_folder(config, &directory)?))
+    let mut entrance = Entrance::new(config, identity, warnings)?;
+    entrance.wait_for_turn();
+    let run = entrance.anew(before)?;
+    Ok((run, entrance.fragments()?))
 }
 
-fn anew(
-    config: &Config,
-    identity: &Identity,
-    (before, warnings): (Option<&Before>, &mut Vec<String>),
-    directory: &Dir,
-) -> io::Result<Run> {
-    if let (Some(id), None) = (&config.run, config.main_pid) {
-        return Ok(Run::joined(id.clone(), 0)); // a launcher groups its processes
-    }
-    if before.is_none()
-        && let Some(run) = announced::begin(config, identity, directory, warnings)?
-    {
-        return Ok(run);
-    }
-    if let (None, Some(id), Some(pid)) = (before, &config.run, config.main_pid)
-        && pid == identity.pid
-    {
-        return Ok(Run::joined(id.clone(), pid)); // this process began the run before it executed another program
-    }
-    let own = before.filter(|before| before.directory == config.paths.directory);
-    let stated = live_run(directory, identity);
-    let is_me =
-        |run: &RunFile| run.main_pid == identity.pid && run.start_time == identity.start_time;
-    if let Some(stated) = stated.as_ref().filter(|run| !is_me(run)) {
-        let was_in = |run: &str| own.is_some_and(|before| before.run.id == run);
-        let next = next::read(directory).filter(|next| next::is_after(next, stated));
-        if !was_in(&stated.run) && !next.as_ref().is_some_and(|next| was_in(&next.run)) {
-            return Ok(Run::joined(stated.run.clone(), stated.main_pid));
-        }
-        return next::join(config, directory, stated, Some(stated.run.clone()));
-    }
-    let of_main = |pid: &u32| *pid != identity.pid && identity::is_ancestor(*pid, identity.pid);
-    if stated.is_none()
-        && let Some(pid) = config.main_pid.filter(of_main)
-    {
-        // The main process lives, and has not begun here.
-        let main = next::main_of(identity, pid);
-        return next::join(config, directory, &main, None);
-    }
-    let ahead = next::read(directory).filter(is_me).map(|next| next.run);
-    let ahead = ahead.filter(|run| before.is_none_or(|before| before.run.id != *run));
-    begin(
-        config,
-        identity,
-        directory,
-        ahead.unwrap_or_else(new_run_id),
-    )
-}
-
-/// One process at a time sets a directory up.
-struct Gate {
+/// A process at the run directory that it is about to record in.
+struct Entrance<'a> {
+    config: &'a Config,
+    identity: &'a Identity,
+    warnings: &'a mut Vec<String>,
     directory: Dir,
-    alone: bool,
+    /// True if no other process sets the directory up meanwhile; `None` before it has waited for that.
+    is_alone: Option<bool>,
 }
 
-impl Gate {
-    fn of(config: &Config) -> io::Result<Gate> {
-        let directory = Dir::open_path(&config.paths.directory)?;
-        let alone = directory.lock(PATIENCE);
-        Ok(Gate { directory, alone })
+impl<'a> Entrance<'a> {
+    fn new(
+        config: &'a Config,
+        identity: &'a Identity,
+        warnings: &'a mut Vec<String>,
+    ) -> io::Result<Entrance<'a>> {
+        Ok(Entrance {
+            directory: Dir::create_path(&config.paths.directory, folder_mode(config.mode))?,
+            config,
+            identity,
+            warnings,
+            is_alone: None,
+        })
+    }
+
+    fn fragments(&self) -> io::Result<Dir> {
+        fragments_folder(self.config, &self.directory)
+    }
+
+    /// Waits a moment for another process that sets the directory up.
+    fn wait_for_turn(&mut self) {
+        if self.is_alone.is_none() {
+            self.is_alone = Some(self.directory.lock(PATIENCE));
+        }
+    }
+
+    /// The run that the environment names, if it can be believed.
+    fn given(&mut self) -> Option<Run> {
+        let id = self.config.run.clone()?;
+        let Some(main_pid) = self.config.main_pid else {
+            return Some(Run::joined(id, 0)); // a launcher groups its processes
+        };
+        let stated = live_run(&self.directory, self.identity);
+        // The main process may have begun another run since it made this environment.
+        if let Some(stated) = stated.as_ref().filter(|run| run.main_pid == main_pid) {
+            return Some(Run::joined(stated.run.clone(), main_pid));
+        }
+        let is_ancestor = identity::is_ancestor(main_pid, self.identity.pid);
+        // What was announced and never begun gives way to a run that is there.
+        if let Some(stated) = stated.as_ref().filter(|run| run.run != id)
+            && is_ancestor
+            && !self.has_member(&id, |_, _| true)
+        {
+            return Some(Run::joined(stated.run.clone(), stated.main_pid));
+        }
+        let live_here = || stated.as_ref().is_some_and(|run| run.run == id);
+        if is_ancestor || live_here() || self.has_live_member(&id) {
+            return Some(Run::joined(id, main_pid));
+        }
+        self.warnings.push(format!(
+            "{}={id} of process {main_pid} is ignored: it is no ancestor and nothing of that run is live here",
+            crate::run::config::RUN
+        ));
+        None
+    }
+
+    /// Whether a process of the run still records here, though its main process may be gone.
+    fn has_live_member(&self, run: &str) -> bool {
+        self.has_member(run, |file, header| is_owned(file, header, self.identity))
+    }
+
+    /// Whether a fragment of the run lies here that is such a one.
+    fn has_member(&self, run: &str, is_such: impl Fn(&OwnedFd, &FragmentHeader) -> bool) -> bool {
+        let is_member = |fragments: &Dir, name: &OsStr| {
+            let (file, _) = fragments.open_file(name, libc::O_RDONLY).ok()?;
+            let header = read_header(&file)?;
+            Some(header.run == run && is_such(&file, &header))
+        };
+        let Ok(fragments) = self.fragments() else {
+            return false;
+        };
+        // A fragment may go on in a segment that was not there yet when the first names were read: then the second ones have it.
+        (0..2).any(|_| {
+            let names = fragments.names().unwrap_or_default();
+            names.iter().any(|name| {
+                is_fragment_name(&name.to_string_lossy())
+                    && is_member(&fragments, name) == Some(true)
+            })
+        })
+    }
+
+    fn join_or_start(&mut self) -> io::Result<Run> {
+        self.wait_for_turn();
+        match self
+            .directory
+            .open_file(OsStr::new(RUN_FILE), libc::O_RDONLY)
+        {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io::Error::new(error.kind(), format!("{RUN_FILE}: {error}"))),
+            Ok((file, _)) => {
+                if let Some(run) = held_run(&file, self.identity) {
+                    return Ok(Run::joined(run.run, run.main_pid));
+                }
+            }
+        }
+        self.begin(new_run_id())
+    }
+
+    /// Makes this process the main process of a new run, which nobody is ahead in, and puts aside what earlier runs left. A new, locked run file takes
+    /// the place of the old one at once.
+    fn begin(&mut self, id: String) -> io::Result<Run> {
+        let (config, identity, directory) = (self.config, self.identity, &self.directory);
+        let file = next::run_file(identity, &id, identity.pid);
+        let file = store(directory, RUN_FILE, config.mode, &file)?;
+        let lock = fd::status(file.as_raw_fd())?.id;
+        next::forget(directory);
+        if self.is_alone == Some(true) {
+            let removed = cleaning::clean(config, identity, directory, &id);
+            control::forget_others(&config.paths.directory, &id, directory);
+            self.warnings.extend(removed);
+        }
+        Ok(Run {
+            id,
+            main: true,
+            main_pid: identity.pid,
+            lock: Some((file.into_raw_fd(), lock)),
+            ahead_of: None,
+        })
+    }
+
+    fn anew(&mut self, before: Option<&Before>) -> io::Result<Run> {
+        let (config, identity) = (self.config, self.identity);
+        if let (Some(id), None) = (&config.run, config.main_pid) {
+            return Ok(Run::joined(id.clone(), 0)); // a launcher groups its processes
+        }
+        if before.is_none()
+            && let Some(run) = announced::begin(self)?
+        {
+            return Ok(run);
+        }
+        if let (None, Some(id), Some(pid)) = (before, &config.run, config.main_pid)
+            && pid == identity.pid
+        {
+            return Ok(Run::joined(id.clone(), pid)); // this process began the run before it executed another program
+        }
+        let own = before.filter(|before| before.directory == config.paths.directory);
+        let stated = live_run(&self.directory, identity);
+        let is_me =
+            |run: &RunFile| run.main_pid == identity.pid && run.start_time == identity.start_time;
+        if let Some(stated) = stated.as_ref().filter(|run| !is_me(run)) {
+            let was_in = |run: &str| own.is_some_and(|before| before.run.id == run);
+            let next = next::read(&self.directory).filter(|next| next::is_after(next, stated));
+            if !was_in(&stated.run) && !next.as_ref().is_some_and(|next| was_in(&next.run)) {
+                return Ok(Run::joined(stated.run.clone(), stated.main_pid));
+            }
+            return next::join(config, &self.directory, stated, Some(stated.run.clone()));
+        }
+        let of_main = |pid: &u32| *pid != identity.pid && identity::is_ancestor(*pid, identity.pid);
+        if stated.is_none()
+            && let Some(pid) = config.main_pid.filter(of_main)
+        {
+            // The main process lives, and has not begun here.
+            let main = next::run_file(identity, "", pid);
+            return next::join(config, &self.directory, &main, None);
+        }
+        let ahead = next::read(&self.directory)
+            .filter(is_me)
+            .map(|next| next.run);
+        let ahead = ahead.filter(|run| before.is_none_or(|before| before.run.id != *run));
+        self.begin(ahead.unwrap_or_else(new_run_id))
     }
 }
 
-impl Drop for Gate {
+impl Drop for Entrance<'_> {
     fn drop(&mut self) {
-        if self.alone {
+        if self.is_alone == Some(true) {
             self.directory.unlock(); // the child of a fork made meanwhile would keep it
         }
     }
 }
 
-/// Makes this process the main process of a new run: a new, locked run file takes the place of the old one at once.
-fn start(config: &Config, identity: &Identity, directory: &Dir, id: String) -> io::Result<Run> {
-    let name = format!("{RUN_FILE}.{:016x}.tmp", crate::sys::random());
-    let file = directory.create_file(&name, config.mode, libc::O_RDWR)?;
-    let written =
-        write_run_file(&file, &id, identity).and_then(|()| directory.replace(&name, RUN_FILE));
-    if let Err(error) = written {
-        let _ = directory.remove(OsStr::new(&name)); // only tidying
-        return Err(error);
-    }
-    let lock = fd::status(file.as_raw_fd())?.id;
-    Ok(Run {
-        id,
-        main: true,
-        main_pid: identity.pid,
-        lock: Some((fd::into_number(file), lock)),
-        ahead_of: None,
-    })
+/// The run that a main process of this directory has, this one or another; takes the lock for a moment if nobody has it.
+fn live_run(directory: &Dir, identity: &Identity) -> Option<RunFile> {
+    let (file, _) = directory
+        .open_file(OsStr::new(RUN_FILE), libc::O_RDONLY)
+        .ok()?;
+    held_run(&file, identity)
 }
 
-fn write_run_file(file: &OwnedFd, id: &str, identity: &Identity) -> io::Result<()> {
-    fd::try_lock(file.as_raw_fd());
-    write_run(file, &next::run_file(identity, id, identity.pid))
+/// What an open run file says, if the process that it names may live and has its lock.
+fn held_run(file: &OwnedFd, identity: &Identity) -> Option<RunFile> {
+    let is_held = !fd::try_lock(file.as_raw_fd());
+    parse(file).filter(|run| is_held && Owner::from(run).may_live(identity))
 }
 
-/// Writes the contents of a run file.
-fn write_run(file: &OwnedFd, run: &RunFile) -> io::Result<()> {
-    let mut text = serde_json::to_vec(run).map_err(io::Error::other)?;
-    text.push(b'\n');
-    if text.len() as u64 > fd::file_size_limit() {
-        return Err(io::Error::from_raw_os_error(libc::EFBIG));
-    }
-    match fd::write_vectored(file.as_raw_fd(), &[&text])? {
-        written if written == text.len() => Ok(()),
-        _ => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
-    }
+/// What a run file says.
+fn parse(file: &OwnedFd) -> Option<RunFile> {
+    let text = read::rest(file, 64 << 10).ok()?;
+    serde_json::from_slice(&text).ok()
 }
 
 /// Makes up a run id: the time in UTC as `YYYYMMDD-HHMMSS`, a dash, and 8 random hex digits. For launchers that set `SA_PROFILE_RUN`.

@@ -7,9 +7,10 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 
+use crate::run::folder::store;
 use crate::sys::clock;
 use crate::sys::dir::Dir;
-use crate::sys::{self, fd};
+use crate::sys::read;
 use sa_format::{REMOVED_FILE, RemovedRun, RemovedRuns};
 
 /// Bytes that a cleaning reads to count events.
@@ -95,7 +96,7 @@ impl<'a> Removed<'a> {
 
     /// Adds a run to the file. Where that cannot be written, it is said all the same.
     fn write(&mut self, run: &RemovedRun) {
-        let mut all = read(self.directory).unwrap_or_default();
+        let mut all = listed(self.directory).unwrap_or_default();
         if let Some(last) = all.runs.last().filter(|_| self.runs.is_empty()) {
             self.was_said = clock::realtime_ns().saturating_sub(last.realtime_ns) < AGAIN_NS;
         }
@@ -105,13 +106,7 @@ impl<'a> Removed<'a> {
             all.older_runs = all.older_runs.saturating_add(1);
             all.older_events = all.older_events.saturating_add(older.events);
         }
-        let Ok(mut text) = serde_json::to_vec(&all) else {
-            return;
-        };
-        text.push(b'\n');
-        if text.len() as u64 <= fd::file_size_limit() {
-            let _ = replace(self.directory, self.mode, &text); // it is said then
-        }
+        let _ = store(self.directory, REMOVED_FILE, self.mode, &all); // it is said then
     }
 
     /// What to say of it, unless it was said not long ago.
@@ -166,25 +161,10 @@ impl Counter {
 }
 
 /// What the file says.
-fn read(directory: &Dir) -> Option<RemovedRuns> {
+fn listed(directory: &Dir) -> Option<RemovedRuns> {
     let opened = directory.open_file(OsStr::new(REMOVED_FILE), libc::O_RDONLY);
-    let text = sys::read::rest(&opened.ok()?.0, MOST_BYTES).ok()?;
+    let text = read::rest(&opened.ok()?.0, MOST_BYTES).ok()?;
     serde_json::from_slice(&text).ok()
-}
-
-fn replace(directory: &Dir, mode: u32, text: &[u8]) -> std::io::Result<()> {
-    use std::os::fd::AsRawFd;
-    let name = format!("{REMOVED_FILE}.{:016x}.tmp", crate::sys::random());
-    let file = directory.create_file(&name, mode, libc::O_WRONLY)?;
-    let written = match fd::write_vectored(file.as_raw_fd(), &[text]) {
-        Ok(written) if written == text.len() => directory.replace(&name, REMOVED_FILE),
-        Ok(_) => Err(std::io::Error::from_raw_os_error(libc::ENOSPC)),
-        Err(error) => Err(error),
-    };
-    if written.is_err() {
-        let _ = directory.remove(OsStr::new(&name)); // only tidying
-    }
-    written
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 
-use super::{Gate, Run, has_live_member, live_run, new_run_id, parse, tidy};
+use super::{Entrance, Run, live_run, new_run_id, parse};
 use crate::run::config::{self, Config};
 use crate::run::identity::Identity;
 use crate::sys::dir::Dir;
@@ -27,32 +27,21 @@ pub(crate) fn announce(config: &Config) -> Vec<(&'static str, OsString)> {
 
 /// Begins the run that this process has announced; `None` if it has announced none, or begun it already before it executed another program. Where the run of another
 /// main process is live by now, this one joins it.
-pub(super) fn begin(
-    config: &Config,
-    identity: &Identity,
-    directory: &Dir,
-    warnings: &mut Vec<String>,
-) -> io::Result<Option<Run>> {
+pub(super) fn begin(entrance: &mut Entrance<'_>) -> io::Result<Option<Run>> {
+    let (config, identity) = (entrance.config, entrance.identity);
     let Some(id) = &config.run else {
         return Ok(None);
     };
-    if config.main_pid != Some(identity.pid) || has_begun(directory, id) {
+    if config.main_pid != Some(identity.pid) || has_begun(&entrance.directory, id) {
         return Ok(None);
     }
-    let gate = Gate::of(config)?;
-    if let Some(live) = live_run(directory, identity) {
+    entrance.wait_for_turn();
+    let run = match live_run(&entrance.directory, identity) {
         // Another process was faster. Children that have begun already decide which run it is.
-        let run = if has_live_member(config, identity, directory, id) {
-            Run::joined(id.clone(), identity.pid)
-        } else {
-            Run::joined(live.run, live.main_pid)
-        };
-        return Ok(Some(run));
-    }
-    let run = super::begin(config, identity, directory, id.clone())?;
-    if gate.alone {
-        warnings.extend(tidy(config, identity, directory, &run));
-    }
+        Some(_) if entrance.has_live_member(id) => Run::joined(id.clone(), identity.pid),
+        Some(live) => Run::joined(live.run, live.main_pid),
+        None => entrance.begin(id.clone())?,
+    };
     Ok(Some(run))
 }
 

@@ -5,8 +5,9 @@
 use std::ffi::OsStr;
 use std::io;
 
-use super::{Run, new_run_id, parse, write_run};
+use super::{Run, new_run_id, parse};
 use crate::run::config::Config;
+use crate::run::folder::store;
 use crate::run::identity::{self, Identity};
 use crate::sys::dir::Dir;
 use sa_format::{NEXT_RUN_FILE, RunFile};
@@ -35,7 +36,15 @@ pub(super) fn join(
 ) -> io::Result<Run> {
     let id = match read(directory).filter(|next| is_after(next, main)) {
         Some(next) => next.run,
-        None => name(config, directory, main)?,
+        None => {
+            let run = new_run_id();
+            let next = RunFile {
+                run: run.clone(),
+                ..main.clone()
+            };
+            store(directory, NEXT_RUN_FILE, config.mode, &next)?;
+            run
+        }
     };
     Ok(Run {
         ahead_of,
@@ -43,32 +52,12 @@ pub(super) fn join(
     })
 }
 
-fn name(config: &Config, directory: &Dir, main: &RunFile) -> io::Result<String> {
-    let next = RunFile {
-        run: new_run_id(),
-        ..main.clone()
-    };
-    let name = format!("{NEXT_RUN_FILE}.{:016x}.tmp", crate::sys::random());
-    let file = directory.create_file(&name, config.mode, libc::O_RDWR)?;
-    let written = write_run(&file, &next).and_then(|()| directory.replace(&name, NEXT_RUN_FILE));
-    if let Err(error) = written {
-        let _ = directory.remove(OsStr::new(&name)); // only tidying
-        return Err(error);
-    }
-    Ok(next.run)
-}
-
 /// Removes the file: the run has begun, or will not.
 pub(super) fn forget(directory: &Dir) {
     let _ = directory.remove(OsStr::new(NEXT_RUN_FILE)); // mostly there is none
 }
 
-/// How a live process of this machine would sign a run file.
-pub(super) fn main_of(identity: &Identity, pid: u32) -> RunFile {
-    run_file(identity, "", pid)
-}
-
-/// A run file of a process that is seen from here.
+/// Returns the run file of a live process of this machine.
 pub(super) fn run_file(identity: &Identity, run: &str, pid: u32) -> RunFile {
     let start_time = if pid == identity.pid {
         identity.start_time
