@@ -8,9 +8,9 @@ use crate::event::track::Track;
 use crate::process::async_ids::OpenAsync;
 use crate::process::mask;
 use crate::process::state::Process;
+use crate::ring::open_entry::EntryName;
 use crate::sys::clock::now_ns;
-use crate::text::name::cut_name;
-use crate::text::name::write_name;
+use crate::text::name::{cut_name, write_name};
 use crate::text::site::Site;
 use crate::text::value::{self, Args, Value};
 use crate::thread::thread_state;
@@ -41,7 +41,8 @@ impl AsyncSpan {
         AsyncSpan::start(site.level(), |process, text| {
             let piece = site_args(text, args);
             let args = text.get(piece.range()).unwrap_or_default();
-            let open = OpenAsync::start(process, site, args, &Spot::default());
+            let name = (EntryName::Site(site), &b""[..]);
+            let open = OpenAsync::start(process, name, args, &Spot::default());
             text.truncate(piece.range().start);
             open
         })
@@ -70,19 +71,14 @@ impl AsyncSpan {
         args: &Args,
     ) -> AsyncSpan {
         AsyncSpan::start(level, |process, _| {
-            let spot = Spot {
-                parent: parent.and_then(|parent| parent.lane_in(process)),
-                lane: lane.map(cut_name),
-            };
-            let args = args.text();
-            if let Some(site) = Site::intern(level, category, name) {
-                return OpenAsync::start(process, site, args, &spot);
-            }
+            let spot = Spot::within(process, parent, lane);
+            let site = Site::intern(level, category, name);
             let mut names = Vec::new();
-            if !write_name(&mut names, category, name) {
+            if site.is_none() && !write_name(&mut names, category, name) {
                 return None; // counted
             }
-            OpenAsync::start_named(process, (&names, name), args, &spot)
+            let name = site.map_or(EntryName::Text(name), EntryName::Site);
+            OpenAsync::start(process, (name, &names), args.text(), &spot)
         })
     }
 
@@ -95,11 +91,8 @@ impl AsyncSpan {
         args: &[u8],
     ) -> AsyncSpan {
         AsyncSpan::start(site.level(), |process, _| {
-            let spot = Spot {
-                parent: parent.and_then(|parent| parent.lane_in(process)),
-                lane: lane.map(cut_name),
-            };
-            OpenAsync::start(process, site, args, &spot)
+            let spot = Spot::within(process, parent, lane);
+            OpenAsync::start(process, (EntryName::Site(site), b""), args, &spot)
         })
     }
 
@@ -199,6 +192,15 @@ impl Drop for AsyncSpan {
             && open.is_live()
         {
             open.close(now_ns()); // in the child of a fork the span is the parent's
+        }
+    }
+}
+
+impl<'a> Spot<'a> {
+    fn within(process: &Process, parent: Option<&AsyncSpan>, lane: Option<&'a str>) -> Spot<'a> {
+        Spot {
+            parent: parent.and_then(|parent| parent.lane_in(process)),
+            lane: lane.map(cut_name),
         }
     }
 }

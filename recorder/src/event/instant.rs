@@ -10,6 +10,7 @@ use crate::text::site::Site;
 use crate::text::value::Args;
 use crate::thread::event_writer::{Body, Name};
 use crate::thread::open_span::Piece;
+use crate::thread::slot_writer::SlotWriter;
 use crate::thread::thread_state;
 use sa_format::Level;
 use sa_format::loss::Cause;
@@ -115,69 +116,81 @@ pub fn site_counter(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) {
     site_event(site, b'C', b"", |text| site_series(text, args));
 }
 
-pub(crate) fn named(
-    level: Level,
-    phase: u8,
-    ts_ns: Option<u64>,
-    category: &str,
-    name: &str,
-    middle: &[u8],
-    args: &Args,
-) {
-    named_for(level, phase, ts_ns, None, category, name, middle, args);
+/// An event whose name is not known at the call site.
+pub(crate) struct NamedEvent<'a> {
+    pub(crate) phase: u8,
+    /// When it happened; `None` for now.
+    pub(crate) ts_ns: Option<u64>,
+    /// Duration for `X`.
+    pub(crate) duration_ns: Option<u64>,
+    pub(crate) category: &'a str,
+    pub(crate) name: &'a str,
+    /// Text between the time and the name.
+    pub(crate) middle: &'a [u8],
+    /// Args as JSON without the braces.
+    pub(crate) args: &'a [u8],
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the parts of an event, each of its own kind"
-)]
-fn named_for(
-    level: Level,
-    phase: u8,
-    ts_ns: Option<u64>,
-    duration_ns: Option<u64>,
-    category: &str,
-    name: &str,
-    middle: &[u8],
-    args: &Args,
-) {
-    if !mask::wants(level) {
-        return;
-    }
-    thread_state::with(|_, writer| {
-        if mask::wants(level) {
-            if let Some(ts_ns) = ts_ns {
-                writer.process.open_horizon.note(ts_ns);
-            }
-            let from = writer.text.len();
-            if !write_name(&mut writer.text, category, name) {
-                return; // counted
-            }
-            let text = writer.text.get(from..);
-            writer.events.write(
-                phase,
-                ts_ns.unwrap_or_else(now_ns),
-                &Body {
-                    duration_ns,
-                    middle,
-                    name: Name::Text(text.unwrap_or_default()),
-                    args: args.text(),
-                },
-            );
-            writer.text.truncate(from);
+impl<'a> NamedEvent<'a> {
+    /// Returns an event of now.
+    pub(crate) fn new(
+        phase: u8,
+        category: &'a str,
+        name: &'a str,
+        args: &'a [u8],
+    ) -> NamedEvent<'a> {
+        NamedEvent {
+            phase,
+            ts_ns: None,
+            duration_ns: None,
+            category,
+            name,
+            middle: if phase == b'i' { THREAD_INSTANT } else { b"" },
+            args,
         }
-    });
+    }
+
+    /// Records the event on the calling thread, if its level is on.
+    fn record(&self, level: Level) {
+        if mask::wants(level) {
+            thread_state::with(|_, writer| {
+                if mask::wants(level) {
+                    self.write(writer, None);
+                }
+            });
+        }
+    }
+
+    /// Writes the event on the thread's own row, or on another one.
+    pub(crate) fn write(&self, writer: &mut SlotWriter, row: Option<u32>) {
+        if let Some(ts_ns) = self.ts_ns {
+            writer.process.open_horizon.note(ts_ns);
+        }
+        let from = writer.text.len();
+        if !write_name(&mut writer.text, self.category, self.name) {
+            return; // counted
+        }
+        let body = Body {
+            duration_ns: self.duration_ns,
+            middle: self.middle,
+            name: Name::Text(writer.text.get(from..).unwrap_or_default()),
+            args: self.args,
+        };
+        let ts_ns = self.ts_ns.unwrap_or_else(now_ns);
+        (writer.events).write_on(row, self.phase, ts_ns, &body, None);
+        writer.text.truncate(from);
+    }
 }
 
 pub(crate) fn instant(level: Level, category: &str, name: &str, args: &Args) {
-    named(level, b'i', None, category, name, THREAD_INSTANT, args);
+    NamedEvent::new(b'i', category, name, args.text()).record(level);
 }
 
 pub(crate) fn counter(level: Level, name: &str, series: &Args) {
     if mask::wants(level)
         && let Some(series) = series::numbers(series)
     {
-        named(level, b'C', None, "counter", name, b"", &series);
+        NamedEvent::new(b'C', "counter", name, series.text()).record(level);
     }
 }
 
@@ -211,12 +224,15 @@ fn write_flow(
     name: &str,
     id: FlowId,
 ) {
-    if !mask::wants(level) {
-        return;
+    if mask::wants(level) {
+        let (letter, middle) = flow_middle(phase, id);
+        let event = NamedEvent {
+            ts_ns,
+            middle: middle.as_bytes(),
+            ..NamedEvent::new(letter, category, name, b"")
+        };
+        event.record(level);
     }
-    let (letter, middle) = flow_middle(phase, id);
-    let (middle, none) = (middle.as_bytes(), Args::new());
-    named(level, letter, ts_ns, category, name, middle, &none);
 }
 
 /// The phase's letter, and what stands between time and name.
@@ -306,16 +322,12 @@ pub fn duration(
         process.lost.count(Cause::Clamped);
     }
     let start = if start_ns.is_some() { start } else { now - dur };
-    named_for(
-        level,
-        b'X',
-        Some(start),
-        Some(dur),
-        category,
-        name,
-        b"",
-        args,
-    );
+    let event = NamedEvent {
+        ts_ns: Some(start),
+        duration_ns: Some(dur),
+        ..NamedEvent::new(b'X', category, name, args.text())
+    };
+    event.record(level);
 }
 
 #[cfg(test)]

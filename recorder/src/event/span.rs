@@ -6,6 +6,7 @@ use std::cell::Cell;
 
 use crate::process::mask;
 use crate::process::start;
+use crate::ring::open_entry::EntryName;
 use crate::sys::clock::{now_ns, thread_cpu_ns};
 use crate::sys::memory::{copied, leave_out};
 use crate::text::encode::Line;
@@ -14,8 +15,7 @@ use crate::text::series;
 use crate::text::site::Site;
 use crate::text::value::{self, Args, Value};
 use crate::thread::event_writer::{Body, Name};
-use crate::thread::open_span::OpenSpan;
-use crate::thread::open_span::Piece;
+use crate::thread::open_span::{OpenSpan, Piece};
 use crate::thread::slot_writer::SlotWriter;
 use crate::thread::thread_state::{self, ThreadState};
 use sa_format::Level;
@@ -63,27 +63,23 @@ impl SpanGuard {
 
     /// Adds an argument; it may still be added just before the span ends.
     pub fn arg(&mut self, key: &str, value: impl Value) {
-        let Some(open) = &mut self.0 else {
-            return;
-        };
-        thread_state::with_same(open.thread, open.epoch, |writer| {
-            writer.add_args(&mut open.depth, &mut open.args, |text, first| {
-                value::push_after(text, first, key, &value);
-            });
-        });
+        self.add(|text, first| value::push_after(text, first, key, &value));
     }
 
     /// Adds args that are JSON text already: `"key":value,…`, without braces.
     #[doc(hidden)]
     pub fn raw(&mut self, args: &[u8]) {
-        let Some(open) = self.0.as_mut().filter(|_| !args.is_empty()) else {
-            return;
-        };
-        thread_state::with_same(open.thread, open.epoch, |writer| {
-            writer.add_args(&mut open.depth, &mut open.args, |text, first| {
-                value::raw_after(text, first, args);
+        if !args.is_empty() {
+            self.add(|text, first| value::raw_after(text, first, args));
+        }
+    }
+
+    fn add(&mut self, add: impl FnOnce(&mut Vec<u8>, bool)) {
+        if let Some(open) = &mut self.0 {
+            thread_state::with_same(open.thread, open.epoch, |writer| {
+                writer.add_args(&mut open.depth, &mut open.args, add);
             });
-        });
+        }
     }
 
     /// Leaves the args from byte `kept` on out of its line, of a span that was just opened: they are seen while it is open, and after a kill, until more are added.
@@ -217,23 +213,7 @@ impl OpenSpan {
             return None; // the first event of a process finds out here what is on
         }
         let args = site_args(&mut writer.text, args);
-        let cpu_start_ns = if writer.process.config.cpu {
-            thread_cpu_ns()
-        } else {
-            0
-        };
-        let start_ns = now_ns();
-        let depth = writer.push(site, args, start_ns);
-        Some(OpenSpan {
-            thread,
-            epoch: thread.epoch(),
-            site: Some(site),
-            start_ns,
-            cpu_start_ns,
-            depth,
-            name: Piece::default(),
-            args,
-        })
+        Some(OpenSpan::begin(thread, writer, EntryName::Site(site), args))
     }
 
     fn open_named(
@@ -247,23 +227,39 @@ impl OpenSpan {
         if !is_named {
             return None; // counted
         }
+        let name = EntryName::Text(name);
+        Some(OpenSpan::begin(thread, writer, name, piece))
+    }
+
+    /// Begins a span, whose text was written last: its args if it has a site, and else name and category.
+    #[inline(always)]
+    fn begin(
+        thread: &'static ThreadState,
+        writer: &mut SlotWriter,
+        name: EntryName<'_>,
+        piece: Piece,
+    ) -> OpenSpan {
         let cpu_start_ns = if writer.process.config.cpu {
             thread_cpu_ns()
         } else {
             0
         };
         let start_ns = now_ns();
-        let depth = writer.push_named(name, piece, start_ns);
-        Some(OpenSpan {
+        let depth = writer.push(name, piece, start_ns);
+        let (site, name, args) = match name {
+            EntryName::Site(site) => (Some(site), Piece::default(), piece),
+            EntryName::Text(_) => (None, piece, Piece::default()),
+        };
+        OpenSpan {
             thread,
             epoch: thread.epoch(),
-            site: None,
+            site,
             start_ns,
             cpu_start_ns,
             depth,
-            name: piece,
-            args: Piece::default(),
-        })
+            name,
+            args,
+        }
     }
 
     #[inline(always)]

@@ -5,15 +5,13 @@
 
 use std::io;
 
-use crate::event::instant::{FlowId, FlowPhase, flow_middle};
+use crate::event::instant::{FlowId, FlowPhase, NamedEvent, flow_middle};
 use crate::process::mask;
 use crate::process::start;
 use crate::process::state::Process;
 use crate::sys::epoch::EpochWords;
 use crate::sys::memory::{leave_out, owned};
-use crate::text::line::{Place, line};
 use crate::text::name::cut_name;
-use crate::text::name::write_name;
 use crate::text::series;
 use crate::text::value::Args;
 use crate::thread::thread_state;
@@ -36,7 +34,6 @@ pub struct TrackProcess<'a> {
 pub struct Track {
     epochs: EpochWords,
     epoch: u32,
-    pid: u32,
     tid: u32,
     /// When what is told began, if a level that was switched off since shall not leave it out.
     since_ns: u64,
@@ -61,7 +58,6 @@ impl Track {
         Track {
             epochs: process.epochs,
             epoch: process.epoch(),
-            pid: process.pid,
             tid,
             since_ns: u64::MAX,
         }
@@ -93,14 +89,17 @@ impl Track {
         dur_ns: u64,
         args: &Args,
     ) {
-        let times = (start_ns, Some(dur_ns));
-        self.write(level, b'X', times, b"", (category, name), args);
+        let event = NamedEvent {
+            duration_ns: Some(dur_ns),
+            ..NamedEvent::new(b'X', category, name, args.text())
+        };
+        self.write(level, start_ns, event);
     }
 
     /// Records an instant.
     pub fn instant(self, level: Level, category: &str, name: &str, ts_ns: u64, args: &Args) {
-        let middle = br#","s":"t""#;
-        self.write(level, b'i', (ts_ns, None), middle, (category, name), args);
+        let event = NamedEvent::new(b'i', category, name, args.text());
+        self.write(level, ts_ns, event);
     }
 
     /// Records counters, one series for each argument. The viewer shows them under the track's process, told apart by name. Values are kept as by [`counter!`](crate::counter!).
@@ -108,7 +107,8 @@ impl Track {
         if mask::wants_since(level, self.since_ns)
             && let Some(series) = series::numbers(series)
         {
-            self.write(level, b'C', (ts_ns, None), b"", ("counter", name), &series);
+            let event = NamedEvent::new(b'C', "counter", name, series.text());
+            self.write(level, ts_ns, event);
         }
     }
 
@@ -123,38 +123,22 @@ impl Track {
         ts_ns: u64,
     ) {
         let (letter, middle) = flow_middle(phase, id);
-        let (times, names) = ((ts_ns, None), (category, name));
-        self.write(level, letter, times, middle.as_bytes(), names, &Args::new());
+        let event = NamedEvent {
+            middle: middle.as_bytes(),
+            ..NamedEvent::new(letter, category, name, b"")
+        };
+        self.write(level, ts_ns, event);
     }
 
-    fn write(
-        self,
-        level: Level,
-        phase: u8,
-        (ts_ns, duration_ns): (u64, Option<u64>),
-        middle: &[u8],
-        (category, name): (&str, &str),
-        args: &Args,
-    ) {
+    fn write(self, level: Level, ts_ns: u64, mut event: NamedEvent<'_>) {
+        event.ts_ns = Some(ts_ns);
         let is_wanted = mask::wants_since(level, self.since_ns);
         if !is_wanted || !self.is_live() {
             return; // in the child of a fork the track is the parent's
         }
-        let mut names = Vec::new();
-        if !write_name(&mut names, category, name) {
-            return; // counted
-        }
-        let place = Place {
-            pid: self.pid,
-            tid: self.tid,
-            ts_ns,
-            duration_ns,
-        };
-        let line = line(phase, &place, middle, &names, args.text());
         thread_state::with(|thread, writer| {
             if thread.epoch() == self.epoch {
-                writer.process.open_horizon.note(ts_ns);
-                writer.events.append(&line, None);
+                event.write(writer, Some(self.tid));
                 writer.process.come_by(ts_ns);
             }
         });

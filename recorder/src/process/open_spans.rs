@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 
 use crate::process::flush;
 use crate::process::state::Process;
-use crate::ring::open_entry::OpenEntry;
+use crate::ring::open_entry::{LANE_NAME, OpenEntry, STACK_NAME};
 use crate::ring::slot::Slot;
 use crate::ring::text_area::TextArea;
 use crate::sys::memory::{leave_out, reserve};
-use crate::text::line::{self, Place};
+use crate::text::line::begin_line;
 use crate::text::name::write_name;
 use crate::text::value;
 use sa_format::LANE_BASE;
@@ -63,11 +63,9 @@ impl Inner {
             let Some(entry) = entry.filter(|entry| slot.is_open(from, *entry)) else {
                 continue;
             };
-            let name = || match from {
-                0..layout::STACK_DEPTH => {
-                    entry.name(layout::STACK_NAME_AT, layout::STACK_NAME_BYTES)
-                }
-                _ => entry.name(layout::LANE_NAME_AT, layout::LANE_NAME_BYTES),
+            let name = match from {
+                0..layout::STACK_DEPTH => STACK_NAME,
+                _ => LANE_NAME,
             };
             let line = line(process, entry, tid, slot.text_area(from), name);
             if reserve(&mut lines, line.len()) {
@@ -87,12 +85,8 @@ pub(crate) fn close_all(process: &Process) {
         if open.row == open.lane {
             name_row(process, open.lane);
         }
-        let name = || {
-            open.entry
-                .name(layout::LANE_NAME_AT, layout::LANE_NAME_BYTES)
-        };
         let area = process.ring.lane_text(open.lane);
-        let line = line(process, open.entry, LANE_BASE + open.row, area, name);
+        let line = line(process, open.entry, LANE_BASE + open.row, area, LANE_NAME);
         process.tell_closing(&line, open.entry);
     }
     process.tell_hidden();
@@ -163,13 +157,13 @@ pub(crate) fn name_row(process: &Process, lane: u32) {
     }
 }
 
-/// The line of an open span; `name` is what its entry has as its name.
+/// The line of an open span, whose entry has its name at `name`.
 fn line(
     process: &Process,
     entry: OpenEntry,
     tid: u32,
     area: Option<TextArea>,
-    name: impl FnOnce() -> String,
+    name: (usize, usize),
 ) -> Vec<u8> {
     let start_ns = entry.start().load(Ordering::Relaxed);
     let text = SpanText::of_word(entry.text().load(Ordering::Relaxed));
@@ -177,7 +171,7 @@ fn line(
     let site = process.ring.site_text(entry.site().load(Ordering::Relaxed));
     let names = site.or_else(|| part(text.names())).unwrap_or_else(|| {
         let mut names = Vec::new();
-        write_name(&mut names, "", &name());
+        write_name(&mut names, "", &entry.name(name));
         names
     });
     if names.is_empty() {
@@ -186,11 +180,5 @@ fn line(
     let mut args = part(text.args()).unwrap_or_default();
     let first = args.is_empty();
     value::push_after(&mut args, first, UNFINISHED, &true);
-    let place = Place {
-        pid: process.pid,
-        tid,
-        ts_ns: start_ns,
-        duration_ns: None,
-    };
-    line::line(b'B', &place, b"", &names, &args)
+    begin_line((process.pid, tid), start_ns, &names, &args)
 }

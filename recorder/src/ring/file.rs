@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use crate::ring::chain::Chain;
 use crate::ring::counters::Counters;
-use crate::ring::open_entry::OpenEntry;
+use crate::ring::open_entry::{EntryName, OpenEntry};
 use crate::ring::pending::Pending;
 use crate::ring::slot::Slot;
 use crate::ring::text_area::TextArea;
@@ -313,19 +313,27 @@ impl Ring {
         u32::try_from(at + 1).unwrap_or(0)
     }
 
-    /// The number of a call site, entering it if it has none yet; 0 after `without` if it cannot have one.
+    /// Returns the number of a call site, entering it if it has none yet. It is 0 for a name, and where the site cannot have one: then the name is
+    /// stored in the entry, at this offset and cut to so many bytes.
     #[inline(always)]
-    pub(crate) fn number_of(&self, site: &'static Site, without: impl FnOnce()) -> u32 {
-        match site.number(self.epoch) {
-            Some(number) => number,
-            None => {
-                let number = self.add_site(site);
-                if number == 0 {
-                    without();
+    pub(crate) fn number_of(
+        &self,
+        name: EntryName<'_>,
+        entry: OpenEntry,
+        place: (usize, usize),
+    ) -> u32 {
+        let text = match name {
+            EntryName::Text(text) => text,
+            EntryName::Site(site) => {
+                let number = site.number(self.epoch);
+                match number.unwrap_or_else(|| self.add_site(site)) {
+                    0 => site.name(),
+                    number => return number,
                 }
-                number
             }
-        }
+        };
+        entry.set_name(text, place);
+        0
     }
 
     /// The text of a site number.

@@ -4,11 +4,24 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::sys::map::{Map, Part};
 use crate::sys::memory::gathered;
+use crate::text::site::Site;
 use sa_format::ring as layout;
 
 /// An entry of a stack or of the lane table, in the mapped ring.
 #[derive(Clone, Copy)]
 pub(crate) struct OpenEntry(Part<{ layout::OPEN_ENTRY_BYTES }>);
+
+/// What names an open span.
+#[derive(Clone, Copy)]
+pub(crate) enum EntryName<'a> {
+    Site(&'static Site),
+    Text(&'a str),
+}
+
+/// Where a stack's entry has its name, and how much of it.
+pub(crate) const STACK_NAME: (usize, usize) = (layout::STACK_NAME_AT, layout::STACK_NAME_BYTES);
+/// The same for an entry of the lane table, or of a chain.
+pub(crate) const LANE_NAME: (usize, usize) = (layout::LANE_NAME_AT, layout::LANE_NAME_BYTES);
 
 impl OpenEntry {
     /// The entry at byte `at`.
@@ -71,7 +84,8 @@ impl OpenEntry {
     }
 
     /// Stores a name that has no site, cut to `room` bytes at offset `at` of the entry.
-    pub(crate) fn set_name(&self, name: &str, at: usize, room: usize) {
+    #[cold]
+    pub(crate) fn set_name(&self, name: &str, (at, room): (usize, usize)) {
         let cut = &name.as_bytes()[..name.floor_char_boundary(room)];
         self.map().copy_in(at, cut);
         let len = u32::try_from(cut.len()).unwrap_or(0);
@@ -81,7 +95,7 @@ impl OpenEntry {
     }
 
     /// The stored name.
-    pub(crate) fn name(&self, at: usize, room: usize) -> String {
+    pub(crate) fn name(&self, (at, room): (usize, usize)) -> String {
         let len = self
             .map()
             .half(layout::OPEN_NAME_LEN_AT)

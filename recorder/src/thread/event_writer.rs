@@ -20,7 +20,7 @@ use sa_format::{MAX_LINE_BYTES, ring as layout};
 /// Room for everything of a line but its name, category and args.
 const FIXED_BYTES: usize = 256 + SLACK;
 /// What stands between the row and the time.
-const TIME_KEY: [u8; 6] = *b",\"ts\":";
+const TIME_KEY: &[u8; 6] = b",\"ts\":";
 /// Where the phase stands in a line.
 const PHASE_AT: usize = 7;
 /// What a thread that flushes for itself gathers: a step and the last line's rest.
@@ -56,9 +56,6 @@ pub(crate) struct EventWriter {
     fixed_len: usize,
     /// Where in it the thread stands.
     tid_at: usize,
-    /// `,"ts":` and the digits of the second.
-    after_row: [u8; 32],
-    after_row_len: usize,
 }
 
 /// What a timed event consists of beside its phase and time.
@@ -114,7 +111,7 @@ impl EventWriter {
         line.text(br#","tid":"#);
         let tid_at = line.len();
         line.integer(tid);
-        line.text(br#","ts":"#);
+        line.text(TIME_KEY);
         let fixed_len = line.len();
         let (head, state) = (slot.head(), slot.state());
         EventWriter {
@@ -132,8 +129,6 @@ impl EventWriter {
             prefix_len: fixed_len,
             fixed_len,
             tid_at,
-            after_row: [0; 32],
-            after_row_len: 0,
         }
     }
 
@@ -166,45 +161,30 @@ impl EventWriter {
     /// Writes a timed event on the calling thread and publishes it.
     #[inline(always)]
     pub(crate) fn write(&mut self, phase: u8, ts_ns: u64, body: &Body<'_>) {
-        let need = FIXED_BYTES + body.middle.len() + body.name.len() + body.args.len();
-        if self.head + need as u64 > self.limit && !self.make_room(need as u64) {
-            let body = *body; // a copy, so that the original need not be in memory
-            return self.large_event(phase, ts_ns, &body);
-        }
-        // SAFETY: positions from `head` on are this thread's until published, and there is room for `need`.
-        let room = unsafe { std::slice::from_raw_parts_mut(self.slot.address(self.head), need) };
-        let part = self.part_of_second(ts_ns);
-        let len = match room.first_chunk_mut::<SHORT_LINE>() {
-            Some(room) if body.is_short() => self.compose(Line::new(room), phase, part, body),
-            _ => self.compose_long(room, phase, part, &{ *body }), // a copy, as above
-        };
-        self.head += len as u64;
-        self.publish();
+        self.write_on(None, phase, ts_ns, body, None);
     }
 
-    /// Writes a span on another row than the thread's, which ends the span of the lane entry `closing`, and publishes it.
-    pub(crate) fn span_on_row(
+    /// Writes an event, perhaps on another row than the thread's, and publishes it. With `closing` it ends the span of that lane entry.
+    #[inline(always)]
+    pub(crate) fn write_on(
         &mut self,
-        row: u32,
-        start_ns: u64,
+        row: Option<u32>,
+        phase: u8,
+        ts_ns: u64,
         body: &Body<'_>,
         closing: Option<OpenEntry>,
     ) {
-        let need = FIXED_BYTES + body.name.len() + body.args.len();
+        let need = FIXED_BYTES + body.middle.len() + body.name.len() + body.args.len();
         if self.head + need as u64 > self.limit && !self.make_room(need as u64) {
-            let body = *body; // as in `write`
-            return self.large_on_row(row, start_ns, &body);
-        }
-        if start_ns >= self.second_ns + SECOND_NS {
-            self.change_second(start_ns / SECOND_NS); // only ever on, for the thread's own events
+            let body = *body; // a copy, so that the original need not be in memory
+            return self.large_event(row, phase, ts_ns, need, &body);
         }
         // SAFETY: positions from `head` on are this thread's until published, and there is room for `need`.
         let room = unsafe { std::slice::from_raw_parts_mut(self.slot.address(self.head), need) };
+        self.enter_second(row, ts_ns);
         let len = match room.first_chunk_mut::<SHORT_LINE>() {
-            Some(room) if body.is_short() => {
-                self.compose_on_row(Line::new(room), row, start_ns, body)
-            }
-            _ => self.compose_long_on_row(room, row, start_ns, &{ *body }), // a copy, as above
+            Some(room) if body.is_short() => self.compose(Line::new(room), row, phase, ts_ns, body),
+            _ => self.compose_long(room, row, phase, ts_ns, &{ *body }), // a copy, as above
         };
         self.head += len as u64;
         if let Some(entry) = closing {
@@ -213,63 +193,13 @@ impl EventWriter {
         self.publish();
     }
 
-    /// Writes a span on another row that does not fit into a ring straight to the fragment; what had no room else is counted.
-    #[cold]
-    #[inline(never)]
-    fn large_on_row(&self, row: u32, start_ns: u64, body: &Body<'_>) {
-        let need = FIXED_BYTES + body.name.len() + body.args.len();
-        if need as u64 > self.slot.bytes / 2 {
-            let Ok(mut bytes) = zeros(need) else {
-                return leave_out();
-            };
-            let len = self.compose_long_on_row(&mut bytes, row, start_ns, body);
-            self.write_through(bytes.get(..len).unwrap_or_default());
-        }
-    }
-
-    /// Writes the line of a span on another row; its length, or 0 if it does not fit.
+    /// Makes the prefix that of the second of an event: for another row only if that is a later one, since the thread's own events come in order.
     #[inline(always)]
-    fn compose_on_row(
-        &self,
-        mut line: Line<'_>,
-        row: u32,
-        start_ns: u64,
-        body: &Body<'_>,
-    ) -> usize {
-        line.block(&self.prefix, self.tid_at);
-        line.number(row);
-        let part = start_ns.wrapping_sub(self.second_ns);
-        if part < SECOND_NS && self.second_ns > 0 {
-            line.block(&self.after_row, self.after_row_len);
-            line.second_part(u32::try_from(part).unwrap_or(0));
-        } else {
-            line.literal(&TIME_KEY);
-            line.micros(start_ns);
-        }
-        after_time(&mut line, body);
-        if line.fits() { line.len() } else { 0 }
-    }
-
-    #[inline(never)]
-    fn compose_long_on_row(
-        &self,
-        room: &mut [u8],
-        row: u32,
-        start_ns: u64,
-        body: &Body<'_>,
-    ) -> usize {
-        self.compose_on_row(Line::new(room), row, start_ns, body)
-    }
-
-    /// Makes the prefix that of the second of `ts_ns`; the ns of that second.
-    #[inline(always)]
-    fn part_of_second(&mut self, ts_ns: u64) -> u32 {
-        let mut part = ts_ns.wrapping_sub(self.second_ns);
-        if part >= SECOND_NS {
-            part = ts_ns % SECOND_NS;
+    fn enter_second(&mut self, row: Option<u32>, ts_ns: u64) {
+        let part = ts_ns.wrapping_sub(self.second_ns);
+        if part >= SECOND_NS && (row.is_none() || ts_ns > self.second_ns) {
             self.change_second(ts_ns / SECOND_NS);
         }
-        u32::try_from(part).unwrap_or(0)
     }
 
     #[cold]
@@ -285,32 +215,56 @@ impl EventWriter {
         };
         self.prefix_len = self.fixed_len + digits.len();
         self.prefix[self.fixed_len..self.prefix_len].copy_from_slice(digits.as_bytes());
-        self.after_row_len = TIME_KEY.len() + digits.len();
-        let (key, rest) = self.after_row.split_at_mut(TIME_KEY.len());
-        key.copy_from_slice(&TIME_KEY);
-        rest[..digits.len()].copy_from_slice(digits.as_bytes());
         self.process.come_by(self.second_ns);
     }
 
-    /// Writes the line of an event, `part` ns after the second of the prefix.
+    /// Writes the line of an event; its length, or 0 if it does not fit.
     #[inline(always)]
-    fn compose(&self, mut line: Line<'_>, phase: u8, part: u32, body: &Body<'_>) -> usize {
-        line.block(&self.prefix, self.prefix_len);
+    fn compose(
+        &self,
+        mut line: Line<'_>,
+        row: Option<u32>,
+        phase: u8,
+        ts_ns: u64,
+        body: &Body<'_>,
+    ) -> usize {
+        let part = ts_ns.wrapping_sub(self.second_ns);
+        let is_in_second = self.second_ns > 0 && (row.is_none() || part < SECOND_NS);
+        match row {
+            None => line.block(&self.prefix, self.prefix_len),
+            Some(row) => {
+                line.block(&self.prefix, self.tid_at);
+                line.number(row);
+                if is_in_second {
+                    let time_at = self.fixed_len - TIME_KEY.len();
+                    line.text(&self.prefix[time_at..self.prefix_len]);
+                } else {
+                    line.literal(TIME_KEY);
+                }
+            }
+        }
         if phase != b'X' {
             line.replace(PHASE_AT, phase);
         }
-        if self.second_ns == 0 {
-            line.micros(u64::from(part));
+        if is_in_second {
+            line.second_part(u32::try_from(part).unwrap_or(0));
         } else {
-            line.second_part(part);
+            line.micros(ts_ns);
         }
-        after_time(&mut line, body);
+        finish_line(&mut line, body);
         if line.fits() { line.len() } else { 0 }
     }
 
     #[inline(never)]
-    fn compose_long(&self, room: &mut [u8], phase: u8, part: u32, body: &Body<'_>) -> usize {
-        self.compose(Line::new(room), phase, part, body)
+    fn compose_long(
+        &self,
+        room: &mut [u8],
+        row: Option<u32>,
+        phase: u8,
+        ts_ns: u64,
+        body: &Body<'_>,
+    ) -> usize {
+        self.compose(Line::new(room), row, phase, ts_ns, body)
     }
 
     /// Makes room for `need` bytes, flushing if the ring is more than three quarters full, or by steps if others record as fast.
@@ -375,20 +329,27 @@ impl EventWriter {
         true
     }
 
-    /// Writes an event that does not fit into a ring straight to the fragment.
+    /// Writes an event that does not fit into a ring straight to the fragment; what had no room else is counted.
     #[cold]
-    fn large_event(&mut self, phase: u8, ts_ns: u64, body: &Body<'_>) {
-        let need = FIXED_BYTES + body.middle.len() + body.name.len() + body.args.len();
-        if (need as u64) <= self.slot.bytes / 2 {
-            return self.publish(); // no room, and counted
+    #[inline(never)]
+    fn large_event(
+        &mut self,
+        row: Option<u32>,
+        phase: u8,
+        ts_ns: u64,
+        need: usize,
+        body: &Body<'_>,
+    ) {
+        if need as u64 > self.slot.bytes / 2 {
+            self.enter_second(row, ts_ns);
+            match zeros(need) {
+                Ok(mut bytes) => {
+                    let len = self.compose_long(&mut bytes, row, phase, ts_ns, body);
+                    self.write_through(bytes.get(..len).unwrap_or_default());
+                }
+                Err(_) => leave_out(),
+            }
         }
-        let part = self.part_of_second(ts_ns);
-        let Ok(mut bytes) = zeros(need) else {
-            leave_out();
-            return self.publish();
-        };
-        let len = self.compose_long(&mut bytes, phase, part, body);
-        self.write_through(bytes.get(..len).unwrap_or_default());
         self.publish();
     }
 
@@ -401,17 +362,14 @@ impl EventWriter {
         self.process.write_through(line);
     }
 
-    /// Appends a whole line that is no timed event of this thread; with `closing` it ends the span of that lane entry.
-    pub(crate) fn append(&mut self, line: &[u8], closing: Option<OpenEntry>) {
+    /// Appends a whole line that is no timed event.
+    pub(crate) fn append(&mut self, line: &[u8]) {
         let need = line.len() as u64;
         if need > self.slot.bytes / 2 {
             return self.write_through(line);
         }
         if self.head + need > self.limit && !self.make_room(need) {
             return; // counted
-        }
-        if let Some(entry) = closing {
-            entry.close_with(self.slot.index, self.head + need);
         }
         flush::append(self.slot, self.head, line, u64::from(self.depth.min(255)));
         self.head += need;
@@ -420,18 +378,13 @@ impl EventWriter {
 
 /// Writes what follows the time.
 #[inline(always)]
-fn after_time(line: &mut Line<'_>, body: &Body<'_>) {
+fn finish_line(line: &mut Line<'_>, body: &Body<'_>) {
     if let Some(duration_ns) = body.duration_ns {
         line.duration(duration_ns);
     }
     if !body.middle.is_empty() {
         line.text(body.middle);
     }
-    finish_line(line, body);
-}
-
-#[inline(always)]
-fn finish_line(line: &mut Line<'_>, body: &Body<'_>) {
     match body.name {
         Name::Site(text) if body.args.is_empty() => return line.padded(&text.alone),
         Name::Site(text) => line.padded(&text.with_args),

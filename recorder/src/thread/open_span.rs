@@ -33,9 +33,6 @@ pub(crate) struct OpenSpan {
     pub(crate) args: Piece,
 }
 
-/// A span begun without a guard; none if it is not recorded.
-pub(crate) type Begun = Option<OpenSpan>;
-
 /// The spans of a thread that were begun by id.
 #[derive(Debug)]
 pub(crate) struct SpanIds {

@@ -4,14 +4,12 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use crate::process::state::Process;
-use crate::ring::open_entry::OpenEntry;
+use crate::ring::open_entry::{EntryName, LANE_NAME, OpenEntry, STACK_NAME};
 use crate::ring::slot::Slot;
 use crate::sys::cancel::Uncancelled;
 use crate::sys::memory::{copied, leave_out, out_of_memory};
-use crate::text::site::Site;
 use crate::thread::event_writer::EventWriter;
-use crate::thread::open_span::Piece;
-use crate::thread::open_span::{Begun, SpanIds};
+use crate::thread::open_span::{OpenSpan, Piece, SpanIds};
 use sa_format::ring as layout;
 
 /// Added to the depth of a span whose args the writer keeps outside of its text.
@@ -32,8 +30,8 @@ pub(crate) struct SlotWriter {
     vacant: Vec<(u32, u32)>,
     /// Args that grew while a later span was open, by the depth of their span.
     own_args: Vec<(u32, Vec<u8>)>,
-    /// Spans begun without a guard.
-    pub(crate) begun: Vec<Begun>,
+    /// Spans begun without a guard; `None` for one that is not recorded.
+    pub(crate) begun: Vec<Option<OpenSpan>>,
     /// Spans begun by id.
     pub(crate) by_id: SpanIds,
 }
@@ -63,36 +61,22 @@ impl SlotWriter {
         })
     }
 
-    /// Opens a span: it shows in the stack until it is closed, with its args.
+    /// Opens a span: it shows in the stack until it is closed, with its text, which was written last: the args of a site's span, and else name and
+    /// category as they stand in the line.
     #[inline(always)]
-    pub(crate) fn push(&mut self, site: &'static Site, args: Piece, start_ns: u64) -> u32 {
+    pub(crate) fn push(&mut self, name: EntryName<'_>, piece: Piece, start_ns: u64) -> u32 {
         let depth = self.events.depth;
+        let names = match name {
+            EntryName::Site(_) => 0,
+            EntryName::Text(_) => piece.len,
+        };
         if let Some(entry) = self.slot.stack_entry(depth as usize) {
-            self.show(entry, depth, 0, args);
-            let number = self
-                .process
-                .ring
-                .number_of(site, || name_entry(entry, site.name()));
+            self.show(entry, depth, names, piece);
+            let number = self.process.ring.number_of(name, entry, STACK_NAME);
             entry.site().store(number, Ordering::Relaxed);
             entry.start().store(start_ns, Ordering::Relaxed);
         } else {
-            self.show_deep(depth, (0, args), Names::Site(site), start_ns);
-        }
-        self.events.depth = depth + 1;
-        self.events.publish();
-        depth
-    }
-
-    /// Opens a span whose name is not known at a call site; `names` is its text in the line.
-    pub(crate) fn push_named(&mut self, name: &str, names: Piece, start_ns: u64) -> u32 {
-        let depth = self.events.depth;
-        if let Some(entry) = self.slot.stack_entry(depth as usize) {
-            self.show(entry, depth, names.len, names);
-            entry.site().store(0, Ordering::Relaxed);
-            name_entry(entry, name);
-            entry.start().store(start_ns, Ordering::Relaxed);
-        } else {
-            self.show_deep(depth, (names.len, names), Names::Name(name), start_ns);
+            self.show_deep(depth, (names, piece), name, start_ns);
         }
         self.events.depth = depth + 1;
         self.events.publish();
@@ -118,7 +102,13 @@ impl SlotWriter {
     /// is open. The first `names` bytes of the piece are name and category.
     #[cold]
     #[inline(never)]
-    fn show_deep(&self, depth: u32, (names, piece): (u32, Piece), of: Names<'_>, start_ns: u64) {
+    fn show_deep(
+        &self,
+        depth: u32,
+        (names, piece): (u32, Piece),
+        name: EntryName<'_>,
+        start_ns: u64,
+    ) {
         let (slot, ring, lost) = (self.slot, &self.process.ring, &self.process.lost);
         let nth = depth as usize - layout::STACK_DEPTH;
         if slot.deeper.entry(nth).is_none() {
@@ -134,15 +124,7 @@ impl SlotWriter {
             let text = self.text.get(piece.from as usize..).unwrap_or_default(); // it was written last
             area.show(entry, 0, names as usize, text);
         }
-        let set_name =
-            |name: &str| entry.set_name(name, layout::LANE_NAME_AT, layout::LANE_NAME_BYTES);
-        let number = match of {
-            Names::Site(site) => ring.number_of(site, || set_name(site.name())),
-            Names::Name(name) => {
-                set_name(name);
-                0
-            }
-        };
+        let number = ring.number_of(name, entry, LANE_NAME);
         entry.open(number, None, start_ns);
     }
 
@@ -342,18 +324,6 @@ impl SlotWriter {
             self.text.truncate(piece.from as usize);
         }
     }
-}
-
-/// Identity of a span that opens.
-enum Names<'a> {
-    Site(&'static Site),
-    Name(&'a str),
-}
-
-/// Names an entry of the stack that has no site.
-#[cold]
-fn name_entry(entry: OpenEntry, name: &str) {
-    entry.set_name(name, layout::STACK_NAME_AT, layout::STACK_NAME_BYTES);
 }
 
 #[cfg(test)]

@@ -375,7 +375,7 @@ fn tell_name(name: &str) {
             .unwrap_or_else(PoisonError::into_inner) = ThreadName { tid, name: kept };
         slot.set_named_until(None);
         let line = thread_name_line(process.pid, tid, name);
-        writer.events.append(&line, None);
+        writer.events.append(&line);
         slot.set_named_until(Some(writer.events.position()));
     });
 }

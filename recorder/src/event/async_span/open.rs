@@ -10,7 +10,7 @@ use crate::process::open_spans::name_row;
 use crate::process::reclaim::{self, ProcessRef};
 use crate::process::state::Process;
 use crate::ring::lanes::{Ended, OwnText, Taken};
-use crate::ring::open_entry::OpenEntry;
+use crate::ring::open_entry::{EntryName, LANE_NAME, OpenEntry};
 use crate::sys::clock;
 use crate::sys::epoch;
 use crate::sys::memory::{copied, leave_out};
@@ -21,7 +21,6 @@ use crate::thread::slot_writer::SlotWriter;
 use crate::thread::thread_state;
 use sa_format::LANE_BASE;
 use sa_format::loss::Cause;
-use sa_format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
 
 /// The lane has a text of the span's own. Else a site names it, and all its args stand in the lane's area of the ring.
 const OWN_TEXT: u32 = 1 << 31;
@@ -29,14 +28,6 @@ const OWN_TEXT: u32 = 1 << 31;
 const HIDDEN: u32 = 1 << 30;
 /// The names of a span whose own were lost.
 const NAMELESS: &[u8] = br#""name":"","cat":"""#;
-
-/// Name and category of a span that opens.
-#[derive(Clone, Copy)]
-enum Names<'a> {
-    Site(&'static Site),
-    /// `"name":"…","cat":"…"`, and the name alone.
-    Text(&'a [u8], &'a str),
-}
 
 /// Where a span shall be shown.
 #[derive(Default)]
@@ -48,44 +39,23 @@ pub(super) struct Spot<'a> {
 }
 
 impl OpenAsync {
-    /// Opens a span of a site; nothing, and it is counted, where it gets no lane.
+    /// Opens a span; nothing, and it is counted, where it gets no lane. One without a site has `names`: `"name":"…","cat":"…"`.
     #[inline(never)]
     pub(super) fn start(
         process: &Process,
-        site: &'static Site,
+        (name, names): (EntryName<'_>, &[u8]),
         args: &[u8],
         spot: &Spot<'_>,
     ) -> Option<OpenAsync> {
-        OpenAsync::start_any(process, Names::Site(site), args, spot)
-    }
-
-    /// Opens a span as [`OpenAsync::start`] does, named by `"name":"…","cat":"…"`, and the name alone.
-    #[cold]
-    pub(super) fn start_named(
-        process: &Process,
-        (names, name): (&[u8], &str),
-        args: &[u8],
-        spot: &Spot<'_>,
-    ) -> Option<OpenAsync> {
-        OpenAsync::start_any(process, Names::Text(names, name), args, spot)
-    }
-
-    #[inline(always)]
-    fn start_any(
-        process: &Process,
-        names: Names<'_>,
-        args: &[u8],
-        spot: &Spot<'_>,
-    ) -> Option<OpenAsync> {
-        let site = match names {
-            Names::Site(site) => Some(site),
-            Names::Text(..) => None,
+        let site = match name {
+            EntryName::Site(site) => Some(site),
+            EntryName::Text(_) => None,
         };
         let (taken, start_ns) = begin(process, site, spot)?;
         let mut is_whole = args.is_empty();
         let mut lane = taken.lane;
         if let Some(entry) = process.ring.lane_entry_for_use(taken.lane) {
-            let number = number(process, names, entry);
+            let number = process.ring.number_of(name, entry, LANE_NAME);
             is_whole |= show(process, taken.lane, entry, names, args);
             entry.open(number, taken.parent, start_ns);
         } else {
@@ -106,11 +76,8 @@ impl OpenAsync {
     /// Keeps a text of the span's own.
     #[cold]
     #[inline(never)]
-    fn keep(&mut self, process: &Process, names: Names<'_>, args: &[u8]) {
-        let mut text = match names {
-            Names::Site(_) => Vec::new(),
-            Names::Text(names, _) => copied(names),
-        };
+    fn keep(&mut self, process: &Process, names: &[u8], args: &[u8]) {
+        let mut text = copied(names);
         let names = text.len();
         value::raw_after(&mut text, true, args);
         self.set_own(process, OwnText { text, names });
@@ -296,7 +263,8 @@ impl OpenAsync {
             process.open_horizon.note(self.start_ns); // more are open than the ring shows
         }
         let row = LANE_BASE + ended.row;
-        writer.events.span_on_row(row, self.start_ns, &body, entry);
+        let events = &mut writer.events;
+        events.write_on(Some(row), b'X', self.start_ns, &body, entry);
         process.come_by(ended.end_ns);
     }
 
@@ -345,29 +313,13 @@ fn begin(process: &Process, site: Option<&'static Site>, spot: &Spot<'_>) -> Opt
 
 /// Lets readers of the ring find the span's args, and its names where it has no site; false if not all args have room.
 #[inline(always)]
-fn show(process: &Process, lane: u32, entry: OpenEntry, names: Names<'_>, args: &[u8]) -> bool {
+fn show(process: &Process, lane: u32, entry: OpenEntry, names: &[u8], args: &[u8]) -> bool {
     let Some(area) = process.ring.lane_text(lane) else {
         entry.text().store(0, Ordering::Relaxed);
         return false;
     };
-    match names {
-        Names::Site(_) => area.show(entry, 0, 0, args),
-        Names::Text(names, _) => {
-            let is_whole = area.show(entry, 0, names.len(), names);
-            is_whole && area.show_more(entry, 0, args)
-        }
+    if names.is_empty() {
+        return area.show(entry, 0, 0, args);
     }
-}
-
-/// The number of the span's site; without one its name stands in the entry.
-#[inline(always)]
-fn number(process: &Process, names: Names<'_>, entry: OpenEntry) -> u32 {
-    let set_name = |name: &str| entry.set_name(name, LANE_NAME_AT, LANE_NAME_BYTES);
-    match names {
-        Names::Site(site) => process.ring.number_of(site, || set_name(site.name())),
-        Names::Text(_, name) => {
-            set_name(name);
-            0
-        }
-    }
+    area.show(entry, 0, names.len(), names) && area.show_more(entry, 0, args)
 }
