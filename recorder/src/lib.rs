@@ -86,9 +86,9 @@ pub use segment::fragment::holds_rings;
 pub use sys::clock::now_ns;
 #[doc(hidden)]
 pub use text::site::Site;
-#[doc(hidden)]
-pub use text::value::key_text;
 pub use text::value::{Args, Value};
+#[doc(hidden)]
+pub use text::value::{Known, key_text};
 
 /// Functions of the process for other libraries of this workspace, implemented as the recorder needs them.
 #[doc(hidden)]

@@ -13,7 +13,7 @@ use crate::text::encode::Line;
 use crate::text::name::write_name;
 use crate::text::series;
 use crate::text::site::Site;
-use crate::text::value::{self, Args, Value};
+use crate::text::value::{self, Args, Known, Value};
 use crate::thread::event_writer::{Body, Name};
 use crate::thread::open_span::{OpenSpan, Piece};
 use crate::thread::slot_writer::SlotWriter;
@@ -160,7 +160,7 @@ impl<'a> SiteArgs<'a> {
     /// Appends an argument; `key` is `"key":` as JSON.
     #[inline(always)]
     pub fn add(&mut self, key: &'static str, value: &(impl Value + ?Sized)) {
-        self.are_numbers &= value.is_finite_number();
+        self.are_numbers &= value.known() == Known::Number;
         let first = self.text.len() == self.from;
         value::known_after(self.text, first, key, value);
     }
@@ -175,10 +175,7 @@ impl<'a> SiteArgs<'a> {
 
     #[inline(always)]
     fn piece(&self) -> Piece {
-        Piece {
-            from: u32::try_from(self.from).unwrap_or(u32::MAX),
-            len: u32::try_from(self.text.len() - self.from).unwrap_or(0),
-        }
+        Piece::from(self.from, self.text)
     }
 }
 

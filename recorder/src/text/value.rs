@@ -21,29 +21,35 @@ pub trait Value {
     fn write(&self, out: &mut Vec<u8>);
 
     /// Most bytes that [`Value::write`] appends. There is room for so many when it is called; an argument without room is left out, and counted.
+    #[inline]
     fn most_bytes(&self) -> usize {
-        0
+        NUMBER_BYTES
     }
 
-    /// Returns whether [`Value::write`] always appends valid JSON, so that its text need not be checked. Only the recorder's own types override this.
+    /// Returns what is known of the text without a look at it. Only types of this workspace override this.
     #[doc(hidden)]
     #[inline(always)]
-    fn is_known(&self) -> bool {
-        false
+    fn known(&self) -> Known {
+        Known::Nothing
     }
+}
 
-    /// Returns true if the value is a finite number, so that a counter can draw it. Only the recorder's own types override this.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn is_finite_number(&self) -> bool {
-        false
-    }
+/// What is known of the text that a [`Value`] writes.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It may be anything, and is checked.
+    Nothing,
+    /// It is valid JSON.
+    Json,
+    /// It is a finite number, which a counter can draw.
+    Number,
 }
 
 /// Appends a value. If its type is the program's own, the text is checked, and invalid JSON is replaced with `null` and counted.
 #[inline(always)]
 fn append(out: &mut Vec<u8>, value: &(impl Value + ?Sized)) {
-    if value.is_known() {
+    if value.known() != Known::Nothing {
         value.write(out);
     } else {
         append_checked(out, value.most_bytes(), &mut |own| value.write(own));
@@ -98,19 +104,9 @@ macro_rules! integers {
                 }
             }
 
-            #[inline]
-            fn most_bytes(&self) -> usize {
-                NUMBER_BYTES
-            }
-
             #[inline(always)]
-            fn is_known(&self) -> bool {
-                true
-            }
-
-            #[inline(always)]
-            fn is_finite_number(&self) -> bool {
-                true
+            fn known(&self) -> Known {
+                Known::Number
             }
         }
     )*};
@@ -129,18 +125,13 @@ impl Value for f64 {
         }
     }
 
-    fn most_bytes(&self) -> usize {
-        NUMBER_BYTES
-    }
-
     #[inline(always)]
-    fn is_known(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    fn is_finite_number(&self) -> bool {
-        self.is_finite()
+    fn known(&self) -> Known {
+        if self.is_finite() {
+            Known::Number
+        } else {
+            Known::Json
+        }
     }
 }
 
@@ -156,18 +147,13 @@ impl Value for f32 {
         text.parse::<f64>().unwrap_or(f64::NAN).write(out);
     }
 
-    fn most_bytes(&self) -> usize {
-        NUMBER_BYTES
-    }
-
     #[inline(always)]
-    fn is_known(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    fn is_finite_number(&self) -> bool {
-        self.is_finite()
+    fn known(&self) -> Known {
+        if self.is_finite() {
+            Known::Number
+        } else {
+            Known::Json
+        }
     }
 }
 
@@ -177,14 +163,9 @@ impl Value for bool {
         out.extend_from_slice(if *self { b"true" } else { b"false" });
     }
 
-    #[inline]
-    fn most_bytes(&self) -> usize {
-        NUMBER_BYTES
-    }
-
     #[inline(always)]
-    fn is_known(&self) -> bool {
-        true
+    fn known(&self) -> Known {
+        Known::Json
     }
 }
 
@@ -200,47 +181,8 @@ impl Value for str {
     }
 
     #[inline(always)]
-    fn is_known(&self) -> bool {
-        true
-    }
-}
-
-impl Value for String {
-    #[inline]
-    fn write(&self, out: &mut Vec<u8>) {
-        self.as_str().write(out);
-    }
-
-    #[inline]
-    fn most_bytes(&self) -> usize {
-        self.as_str().most_bytes()
-    }
-
-    #[inline(always)]
-    fn is_known(&self) -> bool {
-        true
-    }
-}
-
-impl<T: Value + ?Sized> Value for &T {
-    #[inline]
-    fn write(&self, out: &mut Vec<u8>) {
-        (**self).write(out);
-    }
-
-    #[inline]
-    fn most_bytes(&self) -> usize {
-        (**self).most_bytes()
-    }
-
-    #[inline(always)]
-    fn is_known(&self) -> bool {
-        (**self).is_known()
-    }
-
-    #[inline(always)]
-    fn is_finite_number(&self) -> bool {
-        (**self).is_finite_number()
+    fn known(&self) -> Known {
+        Known::Json
     }
 }
 
@@ -257,8 +199,8 @@ impl<T: Value> Value for Option<T> {
     }
 
     #[inline(always)]
-    fn is_known(&self) -> bool {
-        true
+    fn known(&self) -> Known {
+        Known::Json
     }
 }
 
@@ -288,39 +230,37 @@ impl<T: Value> Value for [T] {
     }
 
     #[inline(always)]
-    fn is_known(&self) -> bool {
-        true
+    fn known(&self) -> Known {
+        Known::Json
     }
 }
 
-impl<T: Value> Value for Vec<T> {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.as_slice().write(out);
-    }
+/// Values that are written as what they lead to.
+macro_rules! pointers {
+    ($(($($generics:tt)*) $kind:ty => $target:ty;)*) => {$(
+        impl<$($generics)*> Value for $kind {
+            #[inline]
+            fn write(&self, out: &mut Vec<u8>) {
+                <$target>::write(self, out);
+            }
 
-    fn most_bytes(&self) -> usize {
-        self.as_slice().most_bytes()
-    }
+            #[inline]
+            fn most_bytes(&self) -> usize {
+                <$target>::most_bytes(self)
+            }
 
-    #[inline(always)]
-    fn is_known(&self) -> bool {
-        true
-    }
+            #[inline(always)]
+            fn known(&self) -> Known {
+                <$target>::known(self)
+            }
+        }
+    )*};
 }
-
-impl<T: Value, const N: usize> Value for [T; N] {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.as_slice().write(out);
-    }
-
-    fn most_bytes(&self) -> usize {
-        self.as_slice().most_bytes()
-    }
-
-    #[inline(always)]
-    fn is_known(&self) -> bool {
-        true
-    }
+pointers! {
+    (T: Value + ?Sized) &T => T;
+    () String => str;
+    (T: Value) Vec<T> => [T];
+    (T: Value, const N: usize) [T; N] => [T];
 }
 
 /// Args of an event that is recorded by a call instead of a macro.

@@ -13,6 +13,15 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
+    /// Returns the end of a text from this byte on.
+    #[inline(always)]
+    pub(crate) fn from(from: usize, text: &[u8]) -> Piece {
+        Piece {
+            from: u32::try_from(from).unwrap_or(u32::MAX),
+            len: u32::try_from(text.len() - from).unwrap_or(0),
+        }
+    }
+
     pub(crate) fn range(self) -> std::ops::Range<usize> {
         self.from as usize..self.from as usize + self.len as usize
     }

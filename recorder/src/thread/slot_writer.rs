@@ -213,14 +213,7 @@ impl SlotWriter {
     pub(crate) fn add_text(&mut self, add: impl FnOnce(&mut Vec<u8>)) -> Piece {
         let from = self.text.len();
         add(&mut self.text);
-        self.piece_from(from)
-    }
-
-    fn piece_from(&self, from: usize) -> Piece {
-        Piece {
-            from: u32::try_from(from).unwrap_or(u32::MAX),
-            len: u32::try_from(self.text.len() - from).unwrap_or(0),
-        }
+        Piece::from(from, &self.text)
     }
 
     /// Appends to the args of an open span; `add` gets the text and whether it is the first of them. While a later span is open they move out
@@ -232,30 +225,36 @@ impl SlotWriter {
         add: impl FnOnce(&mut Vec<u8>, bool),
     ) {
         let old = piece.len as usize;
-        if self.is_last(*depth, *piece) {
-            self.grow(piece, add);
+        if self.add_last_args(depth, piece, add) {
             let area = self.slot.text_area(*depth as usize);
             if let Some((entry, area)) = self.entry(*depth).zip(area) {
                 let args = self.text.get(piece.range()).unwrap_or_default();
                 area.show_more(entry, old, args);
             }
-        } else {
-            self.add_own_args(depth, *piece, add);
         }
     }
 
-    /// Appends to the args of a span that ends now: readers of the ring need not find them there.
+    /// Appends to the args of a span that ends now: readers of the ring need not find them there. Returns true if they are in the text.
     pub(crate) fn add_last_args(
         &mut self,
         depth: &mut u32,
         piece: &mut Piece,
         add: impl FnOnce(&mut Vec<u8>, bool),
-    ) {
-        if self.is_last(*depth, *piece) {
-            self.grow(piece, add);
+    ) -> bool {
+        let is_last = self.is_last(*depth, *piece);
+        if is_last {
+            let first = piece.len == 0;
+            let from = if first {
+                self.text.len()
+            } else {
+                piece.from as usize
+            };
+            add(&mut self.text, first);
+            *piece = Piece::from(from, &self.text);
         } else {
             self.add_own_args(depth, *piece, add);
         }
+        is_last
     }
 
     /// Drops the args of the innermost span from byte `kept` on, but not where readers of the ring find them.
@@ -275,17 +274,6 @@ impl SlotWriter {
     /// Whether the args of a span can grow in the text: it is the innermost one, and nothing lies behind them.
     fn is_last(&self, depth: u32, piece: Piece) -> bool {
         depth + 1 == self.events.depth && (piece.len == 0 || piece.range().end == self.text.len())
-    }
-
-    fn grow(&mut self, piece: &mut Piece, add: impl FnOnce(&mut Vec<u8>, bool)) {
-        let first = piece.len == 0;
-        let from = if first {
-            self.text.len()
-        } else {
-            piece.from as usize
-        };
-        add(&mut self.text, first);
-        *piece = self.piece_from(from);
     }
 
     fn add_own_args(

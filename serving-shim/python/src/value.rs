@@ -8,8 +8,8 @@ use std::ptr::null_mut;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use pyo3::{Borrowed, ffi};
-use sa_recorder::Value;
 use sa_recorder::host::note_cut;
+use sa_recorder::{Known, Value};
 use smallvec::SmallVec;
 
 use crate::call::id;
@@ -48,8 +48,8 @@ impl Value for Encoded {
         out.extend_from_slice(&self.0);
     }
 
-    fn is_known(&self) -> bool {
-        true
+    fn known(&self) -> Known {
+        Known::Json
     }
 }
 
