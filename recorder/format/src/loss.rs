@@ -44,49 +44,42 @@ pub enum Cause {
     BadSeries,
 }
 
+/// Every cause with its name in records, in the order of their numbers.
+const NAMES: [(Cause, &str); 17] = [
+    (Cause::DiskFull, "disk_full"),
+    (Cause::FileSizeLimit, "file_size_limit"),
+    (Cause::WriteError, "write_error"),
+    (Cause::Busy, "busy"),
+    (Cause::FragmentRemoved, "fragment_removed"),
+    (Cause::DiskBound, "disk_bound"),
+    (Cause::Signal, "signal"),
+    (Cause::Threads, "threads"),
+    (Cause::Clamped, "clamped"),
+    (Cause::TooLarge, "too_large"),
+    (Cause::TooManyOpen, "too_many_open"),
+    (Cause::ChildrenRefused, "children_refused"),
+    (Cause::OutOfMemory, "out_of_memory"),
+    (Cause::OpenSpans, "open_spans"),
+    (Cause::Cut, "cut"),
+    (Cause::BadValue, "bad_value"),
+    (Cause::BadSeries, "bad_series"),
+];
+
 impl Cause {
     /// Every cause, in the order of their numbers.
-    pub const ALL: [Cause; 17] = [
-        Cause::DiskFull,
-        Cause::FileSizeLimit,
-        Cause::WriteError,
-        Cause::Busy,
-        Cause::FragmentRemoved,
-        Cause::DiskBound,
-        Cause::Signal,
-        Cause::Threads,
-        Cause::Clamped,
-        Cause::TooLarge,
-        Cause::TooManyOpen,
-        Cause::ChildrenRefused,
-        Cause::OutOfMemory,
-        Cause::OpenSpans,
-        Cause::Cut,
-        Cause::BadValue,
-        Cause::BadSeries,
-    ];
+    pub const ALL: [Cause; NAMES.len()] = {
+        let mut all = [Cause::DiskFull; NAMES.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = NAMES[at].0;
+            at += 1;
+        }
+        all
+    };
 
     /// Returns the name in records.
     pub fn name(self) -> &'static str {
-        match self {
-            Cause::DiskFull => "disk_full",
-            Cause::FileSizeLimit => "file_size_limit",
-            Cause::WriteError => "write_error",
-            Cause::Busy => "busy",
-            Cause::FragmentRemoved => "fragment_removed",
-            Cause::DiskBound => "disk_bound",
-            Cause::Signal => "signal",
-            Cause::Threads => "threads",
-            Cause::Clamped => "clamped",
-            Cause::TooLarge => "too_large",
-            Cause::TooManyOpen => "too_many_open",
-            Cause::ChildrenRefused => "children_refused",
-            Cause::OutOfMemory => "out_of_memory",
-            Cause::OpenSpans => "open_spans",
-            Cause::Cut => "cut",
-            Cause::BadValue => "bad_value",
-            Cause::BadSeries => "bad_series",
-        }
+        NAMES[self as usize].1
     }
 
     /// Returns the number in rings, from 1 on.
@@ -96,9 +89,8 @@ impl Cause {
 
     /// Returns the cause with a number.
     pub fn from_number(number: u32) -> Option<Cause> {
-        Cause::ALL
-            .into_iter()
-            .find(|cause| cause.number() == number)
+        let at = usize::try_from(number.checked_sub(1)?).ok()?;
+        Cause::ALL.get(at).copied()
     }
 
     /// Returns the cause with a name.
