@@ -23,57 +23,49 @@ const UNFINISHED: &str = "unfinished";
 pub(crate) fn close_stack(process: &Process, slot: &'static Slot) {
     let mut depth = slot.entries_in_use();
     while depth > 0 {
-        let inner = Inner::of(process, slot, depth);
-        if !process.make_room(slot, inner.lines.len() as u64) {
+        let (from, lines) = innermost(process, slot, depth);
+        if !process.make_room(slot, lines.len() as u64) {
             let open = (0..depth).filter_map(|at| Some((at, slot.open_entry(at)?)));
             let open = open.filter(|(at, entry)| slot.is_open(*at, *entry));
             open.for_each(|_| process.lost.count(Cause::Busy));
             return;
         }
         let head = slot.head();
-        let end = head + inner.lines.len() as u64;
+        let end = head + lines.len() as u64;
         // A state cannot say which spans are open beyond its largest depth.
-        for at in inner.from.max(layout::MAX_DEPTH)..depth {
+        for at in from.max(layout::MAX_DEPTH)..depth {
             if let Some(entry) = slot.open_entry(at) {
                 entry.close_with(slot.index, end);
             }
         }
-        let left = inner.from.min(layout::MAX_DEPTH) as u64;
-        flush::append(slot, head, &inner.lines, left);
-        depth = inner.from;
+        let left = from.min(layout::MAX_DEPTH) as u64;
+        flush::append(slot, head, &lines, left);
+        depth = from;
     }
 }
 
-/// The lines of the innermost open spans of a thread.
-struct Inner {
-    /// Depth of the outermost one among them.
-    from: usize,
-    lines: Vec<u8>,
-}
-
-impl Inner {
-    /// Makes lines of the entries below `depth`, until a quarter of the ring is full.
-    fn of(process: &Process, slot: &'static Slot, depth: usize) -> Inner {
-        let tid = slot.tid().load(Ordering::Relaxed);
-        let most = usize::try_from(slot.bytes / 4).unwrap_or(0);
-        let (mut from, mut lines) = (depth, Vec::new());
-        while from > 0 && lines.len() < most {
-            from -= 1;
-            let entry = slot.open_entry(from);
-            let Some(entry) = entry.filter(|entry| slot.is_open(from, *entry)) else {
-                continue;
-            };
-            let name = match from {
-                0..layout::STACK_DEPTH => STACK_NAME,
-                _ => LANE_NAME,
-            };
-            let line = line(process, entry, tid, slot.text_area(from), name);
-            if reserve(&mut lines, line.len()) {
-                lines.extend_from_slice(&line);
-            }
+/// Makes lines of the innermost open spans of a thread, those below `depth`, until a quarter of the ring is full. Returns the depth of the outermost one
+/// among them, too.
+fn innermost(process: &Process, slot: &'static Slot, depth: usize) -> (usize, Vec<u8>) {
+    let tid = slot.tid().load(Ordering::Relaxed);
+    let most = usize::try_from(slot.bytes / 4).unwrap_or(0);
+    let (mut from, mut lines) = (depth, Vec::new());
+    while from > 0 && lines.len() < most {
+        from -= 1;
+        let entry = slot.open_entry(from);
+        let Some(entry) = entry.filter(|entry| slot.is_open(from, *entry)) else {
+            continue;
+        };
+        let name = match from {
+            0..layout::STACK_DEPTH => STACK_NAME,
+            _ => LANE_NAME,
+        };
+        let line = line(process, entry, tid, slot.text_area(from), name);
+        if reserve(&mut lines, line.len()) {
+            lines.extend_from_slice(&line);
         }
-        Inner { from, lines }
     }
+    (from, lines)
 }
 
 /// Writes everything that is open in a process that no longer records as unfinished.

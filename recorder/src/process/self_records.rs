@@ -19,16 +19,20 @@ impl Process {
     /// Appends lines to the process's own slot; gives up where somebody keeps that to himself for long.
     pub(crate) fn tell(&self, lines: &[u8]) {
         if let Some(_turn) = wait::lock(&self.own) {
-            self.tell_in_turn(lines);
+            self.tell_in_turn(lines, |_| ());
         }
     }
 
-    /// Appends lines for whoever holds `own`.
-    fn tell_in_turn(&self, lines: &[u8]) {
+    /// Appends lines for whoever holds `own`, and returns false without room for them. `mark` notes where they end before they are published.
+    fn tell_in_turn(&self, lines: &[u8], mark: impl FnOnce(u64)) -> bool {
         let slot = self.ring.own_slot();
-        if self.make_room(slot, lines.len() as u64) {
-            append(slot, slot.head(), lines, 0);
+        let has_room = self.make_room(slot, lines.len() as u64);
+        if has_room {
+            let head = slot.head();
+            mark(head + lines.len() as u64);
+            append(slot, head, lines, 0);
         }
+        has_room
     }
 
     /// Appends the line that closes a lane's span; both show at once to a reader.
@@ -36,10 +40,8 @@ impl Process {
         let Some(_turn) = wait::lock(&self.own) else {
             return;
         };
-        let slot = self.ring.own_slot();
-        if self.make_room(slot, line.len() as u64) {
-            entry.close_with(slot.index, slot.head() + line.len() as u64);
-            append(slot, slot.head(), line, 0);
+        let own = self.ring.own_slot().index;
+        if self.tell_in_turn(line, |end| entry.close_with(own, end)) {
             entry.start().store(0, Ordering::Release);
         }
     }
@@ -81,13 +83,12 @@ impl Process {
 
     /// Tells what a slot gave up. That it is told becomes true with the store that publishes the record.
     fn tell_loss(&self, slot: &Slot) {
-        let own = self.ring.own_slot();
         let pending = wait::try_lock(&slot.pending);
         if pending.is_none_or(|pending| pending.loss().is_none()) {
             return;
         }
         // Before the lock on what is pending: to make room is to give up lines of slot 0, which takes that.
-        if !self.make_room(own, MAX_RECORD_BYTES) {
+        if !self.make_room(self.ring.own_slot(), MAX_RECORD_BYTES) {
             return;
         }
         let Some(pending) = wait::try_lock(&slot.pending) else {
@@ -96,10 +97,9 @@ impl Process {
         let Some(loss) = pending.loss() else { return };
         self.open_horizon.note(loss.first_ns);
         let line = loss.line(self.pid, slot.index, GENERATION);
-        let head = own.head();
-        pending.tell_by(head + line.len() as u64);
-        append(own, head, &line, 0);
-        pending.clear();
+        if self.tell_in_turn(&line, |end| pending.tell_by(end)) {
+            pending.clear();
+        }
     }
 
     /// Tells what was counted of a cause, in the same way.
@@ -110,15 +110,13 @@ impl Process {
     }
 
     fn tell_untold(&self, cause: Cause, untold: &Untold, line: &[u8]) {
-        let own = self.ring.own_slot();
-        if !self.make_room(own, line.len() as u64) {
-            return;
+        let is_told = self.tell_in_turn(line, |end| {
+            self.open_horizon.note(untold.first_ns);
+            self.lost.tell_by(cause, untold, end);
+        });
+        if is_told {
+            self.lost.told(cause, untold);
         }
-        self.open_horizon.note(untold.first_ns);
-        let head = own.head();
-        self.lost.tell_by(cause, untold, head + line.len() as u64);
-        append(own, head, line, 0);
-        self.lost.told(cause, untold);
     }
 
     /// Somebody removed the fragment: everything flushed so far went with it.
@@ -143,7 +141,7 @@ impl Process {
             if first {
                 self.tell_untold(cause, &untold, &line);
             } else {
-                self.tell_in_turn(&line);
+                self.tell_in_turn(&line, |_| ());
             }
         }
     }

@@ -30,9 +30,10 @@ pub(crate) struct Lanes {
 }
 
 /// What a lane is called in the trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LaneName {
     /// By its number.
+    #[default]
     Numbered,
     /// As whoever opened a span on it asked.
     Given(Shared<String>),
@@ -42,7 +43,7 @@ pub(crate) enum LaneName {
 #[derive(Debug, Default)]
 pub(crate) struct Named(Mutex<Vec<Option<LaneName>>>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Lane {
     /// The lane of the span that this one's lies in, while both are open.
     parent: Option<u32>,
@@ -179,21 +180,6 @@ impl Named {
 }
 
 impl Lane {
-    fn new() -> Lane {
-        Lane {
-            parent: None,
-            child: None,
-            row: 0,
-            depth: 0,
-            until_ns: 0,
-            name: LaneName::Numbered,
-            told: None,
-            is_told: false,
-            site: None,
-            own: OwnText::default(),
-        }
-    }
-
     #[cold]
     fn rename(&mut self, name: LaneName) {
         self.is_told = self.told.as_ref() == Some(&name);
@@ -264,7 +250,7 @@ impl Lanes {
         let lane = u32::try_from(self.lanes.len()).ok()?;
         self.lanes.try_reserve(1).ok()?;
         self.free.reserve(lane).ok()?; // to give it back needs no memory
-        self.lanes.push(Lane::new());
+        self.lanes.push(Lane::default());
         Some(lane)
     }
 
