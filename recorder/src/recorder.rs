@@ -137,7 +137,7 @@ impl Recorder {
 
     /// The path of this process's fragment: of its first segment, which is removed when the disk bound is reached.
     pub fn fragment(self) -> Option<PathBuf> {
-        running().map(|process| process.fragment_path())
+        running().map(|process| process.fragment.path.clone())
     }
 
     /// Names the process in the trace; a later name renames it.

@@ -105,8 +105,8 @@ impl Process {
         if self.flush_until(end_ns)
             && let Some(mut active) = self.fragment.lock_until(end_ns)
         {
-            active.give_back_blocks();
-            if self.ring.kind == RingKind::File && active.is_in_place() {
+            active.segment.give_back_blocks();
+            if self.ring.kind == RingKind::File && active.segment.is_in_place() {
                 active.remove_ring(self.ring.descriptor().1);
             }
         }
@@ -155,7 +155,7 @@ impl Process {
     /// Flushes every slot although the last write failed: nobody tries later.
     fn flush_once_more(&self, end_ns: u64) -> bool {
         if let Some(mut active) = self.fragment.try_lock() {
-            active.forget_failure();
+            active.failed = None;
         }
         self.flush_until(end_ns)
     }

@@ -80,7 +80,7 @@ pub(crate) fn start_with(
 fn end(old: &Process) -> Before {
     old.finish();
     old.wait_until_over(clock::now_ns() + PATIENCE_NS);
-    let before = old.before();
+    let before = old.before(old.name());
     old.let_go_of_files();
     before
 }

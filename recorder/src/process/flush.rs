@@ -108,9 +108,9 @@ fn flush_to(
     mut active: MutexGuard<'_, ActiveSegment>,
     extent: Extent,
 ) -> Outcome {
-    let mut header = active.take_header_text();
+    let mut header = std::mem::take(&mut active.header_text);
     let outcome = flush_blocks(slot, process, &mut active, extent, &mut header);
-    active.give_back_header_text(header);
+    active.header_text = header;
     outcome
 }
 
@@ -126,14 +126,14 @@ fn flush_blocks(
     while from < head {
         // SAFETY: we have the turn, and `head` was read from the state.
         let lines = unsafe { slot.published(from, head) };
-        let rest = rest_of_step(active.size());
+        let rest = rest_of_step(active.segment.size);
         if extent == Extent::Steps && lines.len() < rest {
             break;
         }
         let len = block_len(lines, rest.saturating_sub(MAX_HEADER_BYTES + LEAD_BYTES));
         let block = &lines[..len];
         header_of(slot, process.pid, from, block, header);
-        let lead = lead(block, active.size() + header.len() as u64);
+        let lead = lead(block, active.segment.size + header.len() as u64);
         header.splice(0..0, std::iter::repeat_n(b'\n', lead));
         let padding = padding(rest, header.len() + len, len < lines.len());
         let block = Block {

@@ -37,6 +37,14 @@ impl Process {
         self.tell(&process_name_line(self.pid, name));
     }
 
+    /// Returns what the process is called.
+    pub(crate) fn name(&self) -> ProcessName {
+        ProcessName {
+            own: wait::lock(&self.names.process).map_or_else(String::new, |name| name.clone()),
+            forked_from: self.names.forked_from.clone(),
+        }
+    }
+
     /// Returns what a child that was forked from this process is called. The child waits for no lock: if another thread of the parent was changing the name, the
     /// lock stays taken.
     pub(crate) fn name_of_fork(&self) -> ProcessName {

@@ -105,7 +105,7 @@ fn start_alone() -> Option<ProcessRef> {
         // The parent was beginning anew when it forked: the child goes with it.
         (Some(config), parent) => (
             Some(copy(&config)),
-            parent.as_deref().map(Process::before_fork),
+            (parent.as_deref()).map(|parent| parent.before(parent.name_of_fork())),
         ),
         (None, Some(parent)) => (Some(copy(&parent.config)), None),
         (None, None) => (Config::from_lookup(variable), None),
@@ -163,7 +163,7 @@ impl Process {
         };
         let lock = run.lock;
         let name = origin.process_name();
-        let made = Process::make(config, &identity, run, &folder, (in_force, name));
+        let made = Process::make(config, identity, run, &folder, (in_force, name));
         let process = made.inspect_err(|_| close_lock(lock)).map_err(at)?;
         announce(process, &warnings);
         Ok(())
@@ -171,20 +171,38 @@ impl Process {
 
     fn make(
         config: Config,
-        identity: &Identity,
+        identity: Identity,
         run: Run,
         folder: &sys::dir::Dir,
         (in_force, name): (InForce, ProcessName),
     ) -> io::Result<Box<Process>> {
         let nonce = sys::random();
+        let pid = identity.pid;
         let header = FragmentHeader {
+            version: VERSION,
+            nonce: format!("{nonce:016x}"),
+            segment: 0,
+            run: run.id.clone(),
+            main: run.main,
+            host: identity.host,
+            boot_id: identity.boot_id,
+            pid_ns: identity.pid_ns,
+            time_ns: identity.time_ns,
+            monotonic_offset_ns: identity.monotonic_offset_ns,
+            pid,
+            start_time: identity.start_time,
+            exe: identity.exe,
+            script: identity.script,
             forked_from: name.forked_from.clone(),
+            ring: RingKind::File,
+            page_bytes: u32::try_from(sys::page_bytes()).unwrap_or(0),
             levels: Some(in_force.levels().list()),
-            ..header(identity, &run, nonce)
+            open_ns: None,
+            late_ns: None,
         };
         let epochs = EpochWords::of_process()?;
         let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed) + 1;
-        let lay_out = |file, kind| Ring::new(file, kind, epoch, nonce, identity.pid);
+        let lay_out = |file, kind| Ring::new(file, kind, epoch, nonce, pid);
         let (fragment, ring) = fragment::create_files(folder, &config, &header, lay_out)?;
         Ok(Box::new(Process {
             epochs,
@@ -192,7 +210,7 @@ impl Process {
             switches: Switches::new(&config.paths.directory, run.ids()),
             visits: Visits::default(),
             run,
-            pid: identity.pid,
+            pid,
             lost: ring.counters(),
             ring,
             fragment,
@@ -218,7 +236,7 @@ impl Process {
 
 /// Makes a recorder the current one, and starts its helper if it needs one already.
 fn announce(process: Box<Process>, warnings: &[String]) {
-    process.fragment.lock().hold();
+    process.fragment.lock().segment.hold();
     let (file, id) = process.ring.descriptor();
     fork_fds::hold(fork_fds::RING, file, id);
     match process.run.lock {
@@ -293,43 +311,6 @@ fn open_fragments(config: &Config) -> io::Result<crate::sys::dir::Dir> {
     let directory =
         crate::sys::dir::Dir::create_path(&config.paths.directory, folder_mode(config.mode))?;
     fragments_folder(config, &directory)
-}
-
-fn header(identity: &Identity, run: &Run, nonce: u64) -> FragmentHeader {
-    let page_bytes = u32::try_from(sys::page_bytes()).unwrap_or(0);
-    let Identity {
-        host,
-        boot_id,
-        pid_ns,
-        time_ns,
-        monotonic_offset_ns,
-        pid,
-        start_time,
-        exe,
-        script,
-    } = identity.clone();
-    FragmentHeader {
-        version: VERSION,
-        nonce: format!("{nonce:016x}"),
-        segment: 0,
-        run: run.id.clone(),
-        main: run.main,
-        host,
-        boot_id,
-        pid_ns,
-        time_ns,
-        monotonic_offset_ns,
-        pid,
-        start_time,
-        exe,
-        script,
-        forked_from: None,
-        ring: RingKind::File,
-        page_bytes,
-        levels: None,
-        open_ns: None,
-        late_ns: None,
-    }
 }
 
 /// The levels that are on, or that the environment asks for where nothing was recorded yet. Starts nothing.

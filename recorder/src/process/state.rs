@@ -1,6 +1,5 @@
 //! The recorder of one process: what it consists of.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
@@ -19,7 +18,7 @@ use crate::segment::names::Names;
 use crate::sys::epoch::EpochWords;
 use crate::sys::spin_lock::SpinLock;
 use crate::sys::thread::Thread;
-use crate::sys::wait::{self, PATIENCE_NS};
+use crate::sys::wait::PATIENCE_NS;
 
 /// The recorder of one process.
 #[derive(Debug)]
@@ -72,24 +71,12 @@ impl Process {
         self.epochs.is_recording(self.epoch())
     }
 
-    /// What the recording that follows must know of this one.
-    pub(crate) fn before(&self) -> Before {
+    /// What the recording that follows must know of this one, in this process or in a child that was forked from it.
+    pub(crate) fn before(&self, name: ProcessName) -> Before {
         Before {
             run: self.run.clone(),
             directory: self.config.paths.directory.clone(),
-            name: ProcessName {
-                own: wait::lock(&self.names.process).map_or_else(String::new, |name| name.clone()),
-                forked_from: self.names.forked_from.clone(),
-            },
-        }
-    }
-
-    /// Returns the same for a child that was forked from this process.
-    pub(crate) fn before_fork(&self) -> Before {
-        Before {
-            run: self.run.clone(),
-            directory: self.config.paths.directory.clone(),
-            name: self.name_of_fork(),
+            name,
         }
     }
 
@@ -120,10 +107,5 @@ impl Process {
             lost: &self.lost,
             open_horizon: &self.open_horizon,
         }
-    }
-
-    /// The fragment's path.
-    pub(crate) fn fragment_path(&self) -> PathBuf {
-        self.fragment.path().to_owned()
     }
 }

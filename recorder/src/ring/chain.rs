@@ -27,15 +27,16 @@ pub(crate) struct Chain {
     chunks: [OnceLock<Option<Map>>; CHUNKS],
 }
 
-/// A place for the offset and size of a chunk, laid out like a directory entry.
+/// A place for the offset and size of a part of the file: an entry of a directory, or a link to a chunk.
 #[derive(Clone, Copy, Debug)]
-struct Link {
-    map: Map,
-    at: usize,
+pub(crate) struct Link {
+    pub(crate) map: Map,
+    pub(crate) at: usize,
 }
 
 impl Link {
-    fn store(self, seed: u32, offset: usize, bytes: usize) {
+    /// Enters what is ready and lies at `offset`.
+    pub(crate) fn store(self, seed: u32, offset: usize, bytes: usize) {
         let (offset, bytes) = (offset as u64, u32::try_from(bytes).unwrap_or(0));
         let half = |at: usize, value| {
             let half = self.map.half(self.at + at);

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-use crate::ring::chain::Chain;
+use crate::ring::chain::{Chain, Link};
 use crate::ring::counters::Counters;
 use crate::ring::open_entry::{EntryName, OpenEntry};
 use crate::ring::pending::Pending;
@@ -252,16 +252,12 @@ impl Ring {
 
     /// Enters what is ready and lies at `offset` into a directory.
     fn enter(&self, directory: usize, number: usize, offset: usize, bytes: usize) {
-        let small = |value: usize| u32::try_from(value).unwrap_or(0);
-        let (number, offset, bytes) = (number, offset as u64, small(bytes));
-        let at = directory + number * layout::DIRECTORY_ENTRY_BYTES;
-        let half = |at: usize, value| self.header.half(at).store(value, Ordering::Relaxed);
-        half(at + layout::ENTRY_SIZE_AT, bytes);
-        half(
-            at + layout::ENTRY_SUM_AT,
-            layout::entry_sum(small(number), offset, bytes),
+        let (map, at) = (
+            self.header,
+            directory + number * layout::DIRECTORY_ENTRY_BYTES,
         );
-        self.header.word(at).store(offset, Ordering::Release);
+        let seed = u32::try_from(number).unwrap_or(0);
+        Link { map, at }.store(seed, offset, bytes);
     }
 
     /// Every slot made so far.
@@ -380,13 +376,16 @@ impl Ring {
         let Ok(mut growth) = self.growth() else {
             return;
         };
-        chain.extend_to(nth, |bytes| {
-            let offset = growth.end;
-            self.grow(offset, bytes).ok()?;
-            let map = Map::shared(self.file, offset, bytes).ok()?;
-            growth.end = offset + bytes;
-            Some((map, offset))
-        });
+        chain.extend_to(nth, |bytes| self.add_part(&mut growth, bytes));
+    }
+
+    /// Makes the file longer, and maps the new part. Returns its offset, too.
+    fn add_part(&self, growth: &mut Growth, bytes: usize) -> Option<(Map, usize)> {
+        let offset = growth.end;
+        self.grow(offset, bytes).ok()?;
+        let map = Map::shared(self.file, offset, bytes).ok()?;
+        growth.end = offset + bytes;
+        Some((map, offset))
     }
 
     /// Returns the area for the text of a lane's span; `None` where there was no room for it.
@@ -410,11 +409,8 @@ impl Ring {
     fn add_lane_texts(&self, group: usize, texts: &OnceLock<Option<Map>>) -> Option<Map> {
         let mut growth = self.growth().ok()?;
         let add = || {
-            let (offset, bytes) = (growth.end, group_bytes());
-            self.grow(offset, bytes).ok()?;
-            let map = Map::shared(self.file, offset, bytes).ok()?;
-            growth.end = offset + bytes;
-            self.enter(LANE_TEXTS_AT, group, offset, bytes);
+            let (map, offset) = self.add_part(&mut growth, group_bytes())?;
+            self.enter(LANE_TEXTS_AT, group, offset, group_bytes());
             Some(map)
         };
         *texts.get_or_init(add) // under the lock, so nobody waits here

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::run::config::{Config, is_folder_name};
-use crate::run::folder::fragments_folder;
+use crate::run::folder::{fragments_folder, has_segment};
 use crate::run::identity::Identity;
 use crate::run::owner::{is_owned, read_header};
 use crate::run::previous::{self, UNKNOWN_RUN, modified};
@@ -110,16 +110,12 @@ fn run_of(header: Option<&FragmentHeader>) -> &str {
 fn remove_orphan(fragments: &Dir, name: &OsStr, names: &[OsString]) {
     let text = name.to_string_lossy();
     let stem = text.strip_suffix(RING_SUFFIX).unwrap_or(&text);
-    let is_of_it = |name: &OsString| {
-        let name = name.to_string_lossy();
-        stem_and_segment(&name).is_some_and(|(of, _)| of == stem)
-    };
     let old = || {
         fragments
             .open_file(name, libc::O_RDONLY)
             .is_ok_and(|(file, _)| is_old(file))
     };
-    if !names.iter().any(is_of_it) && old() {
+    if !has_segment(names, stem) && old() {
         let _ = fragments.remove(name); // only tidying
     }
 }

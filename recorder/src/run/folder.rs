@@ -1,6 +1,6 @@
 //! The folder of the fragments, by name: opened anew each time, for what may stand there later is trusted as little as at the start.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::run::config::{Config, RunPaths};
 use crate::sys;
 use crate::sys::dir::Dir;
 use crate::sys::fd;
-use sa_format::FRAGMENTS_DIR;
+use sa_format::{FRAGMENTS_DIR, stem_and_segment};
 use serde::Serialize;
 
 /// Where the fragments are.
@@ -61,6 +61,14 @@ impl Folder {
 /// The mode of folders: what files have, and search where there is read.
 pub(crate) fn folder_mode(mode: u32) -> u32 {
     mode | (mode & 0o444) >> 2
+}
+
+/// Returns true if one of the names is that of a segment of this stem.
+pub(crate) fn has_segment(names: &[OsString], stem: &str) -> bool {
+    names.iter().any(|name| {
+        let name = name.to_string_lossy();
+        stem_and_segment(&name).is_some_and(|(of, _)| of == stem)
+    })
 }
 
 /// Opens the fragments folder, making it if needed.

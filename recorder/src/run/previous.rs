@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
 use crate::run::config::Config;
-use crate::run::folder::folder_mode;
+use crate::run::folder::{folder_mode, has_segment};
 use crate::run::owner::read_header;
 use crate::run::removed::Removed;
 use crate::sys::dir::Dir;
@@ -48,7 +48,7 @@ pub(crate) fn move_aside(
         .iter()
         .any(|segment| target.has(&named(stem, *segment)))
         || (has_ring && target.has(&ring))
-        || is_begun(&target, &long);
+        || has_segment(&target.names().unwrap_or_default(), &long); // of a move that was cut in two
     let new_stem = if is_taken { &long } else { stem };
     if has_ring {
         fragments.move_to(&ring, &target, &with(new_stem, RING_SUFFIX))?;
@@ -61,15 +61,6 @@ pub(crate) fn move_aside(
 
 fn named(stem: &str, segment: u32) -> OsString {
     OsString::from(segment_name(stem, segment))
-}
-
-/// Whether a move that was cut in two has left something of this stem.
-fn is_begun(target: &Dir, stem: &str) -> bool {
-    let is_of_it = |name: OsString| {
-        let name = name.to_string_lossy();
-        stem_and_segment(&name).is_some_and(|(of, _)| of == stem)
-    };
-    target.names().unwrap_or_default().into_iter().any(is_of_it)
 }
 
 fn with(stem: &str, suffix: &str) -> OsString {

@@ -39,11 +39,12 @@ pub(crate) struct ActiveSegment {
     stem: String,
     mode: u32,
     header: FragmentHeader,
-    segment: Segment,
+    pub(crate) segment: Segment,
     /// What the segment holds.
     contents: Contents,
     bound: Bound,
-    failed: Option<(u64, Cause)>,
+    /// When a write failed last, and why, if the next one has not succeeded.
+    pub(crate) failed: Option<(u64, Cause)>,
     /// A new segment that could not be begun is not tried again before.
     turn_after_ns: u64,
     doomed: Vec<Doomed>,
@@ -51,7 +52,7 @@ pub(crate) struct ActiveSegment {
     /// The file is closed for good.
     ended: bool,
     /// Room for the header of a block: what is flushed when memory is gone needs none.
-    header_text: Vec<u8>,
+    pub(crate) header_text: Vec<u8>,
 }
 
 /// What a fragment is written from.
@@ -120,26 +121,6 @@ impl ActiveSegment {
         })
     }
 
-    /// Notes the open segment as the one that the child of a fork must close.
-    pub(crate) fn hold(&self) {
-        self.segment.hold();
-    }
-
-    /// Takes the room for the header of a block, to be given back.
-    pub(crate) fn take_header_text(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.header_text)
-    }
-
-    /// Gives it back.
-    pub(crate) fn give_back_header_text(&mut self, text: Vec<u8>) {
-        self.header_text = text;
-    }
-
-    /// The segment's size as far as is known.
-    pub(crate) fn size(&self) -> u64 {
-        self.segment.size()
-    }
-
     /// Appends a block. What was cut short is repeated once as a whole.
     pub(crate) fn append(&mut self, source: &Source<'_>, block: &Block<'_>) -> Result<(), Cause> {
         if self.ended {
@@ -154,7 +135,7 @@ impl ActiveSegment {
             return Err(cause);
         }
         let outcome = self.append_whole(source, block).or_else(|cause| {
-            if self.segment.is_torn() {
+            if self.segment.torn {
                 self.append_whole(source, block)
             } else {
                 Err(cause)
@@ -184,13 +165,13 @@ impl ActiveSegment {
 
     /// The bytes of a block, and of the newline that ends a torn line before it.
     fn wants(&self, block: &Block<'_>) -> u64 {
-        block.len() + u64::from(self.segment.is_torn())
+        block.len() + u64::from(self.segment.torn)
     }
 
     /// Whether a full segment is followed by another: one that holds little more than its first lines is not, and for a while after that has failed.
     fn turns(&self) -> bool {
         let holds_something = self.contents.events > 0 || !self.contents.reached.is_empty();
-        let holds_much = self.segment.size() / 2 >= self.segment.preamble_bytes;
+        let holds_much = self.segment.size / 2 >= self.segment.preamble_bytes;
         holds_something
             && holds_much
             && (self.turn_after_ns == 0 || clock::now_ns() >= self.turn_after_ns)
@@ -254,7 +235,7 @@ impl ActiveSegment {
                 for number in self.bound.take(turn, number, full) {
                     self.remove(&folder, number);
                 }
-                Ok(self.segment.size())
+                Ok(self.segment.size)
             }
             Err(error) if self.bound.is_exceeded(size + wanted, end) => Err(cause_of(&error)),
             Err(_) => {
@@ -277,18 +258,12 @@ impl ActiveSegment {
             let text = preamble(&self.header, number, begin, removed, &names);
             Segment::create(folder, &self.stem, number, &text, self.mode)
         };
-        let is_taken = |made: &io::Result<Segment>| {
-            made.as_ref()
-                .is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
+        let is_free = |made: &io::Result<Segment>| {
+            let error = made.as_ref().err();
+            error.is_none_or(|error| error.kind() != io::ErrorKind::AlreadyExists)
         };
-        let mut made = make(number);
-        for next in number + 1..number + TAKEN_NAMES {
-            if !is_taken(&made) {
-                break;
-            }
-            made = make(next);
-        }
-        made
+        let made = (number..number + TAKEN_NAMES).map(make).find(is_free);
+        made.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
     }
 
     /// Removes a segment that a newer one tells of.
@@ -306,7 +281,7 @@ impl ActiveSegment {
         std::mem::replace(&mut self.segment, segment).close();
         self.segment.hold();
         if self.stopped.is_some() {
-            self.stop(self.segment.size());
+            self.stop(self.segment.size);
         }
         let stem = &self.stem;
         let is_there = |number| folder.has(OsStr::new(&segment_name(stem, number)));
@@ -315,7 +290,7 @@ impl ActiveSegment {
             source.lost.add(Cause::FragmentRemoved, events);
         }
         self.contents = begun();
-        Ok(self.segment.size())
+        Ok(self.segment.size)
     }
 
     /// Says that nothing more is kept, in the segment that is full.
@@ -370,24 +345,9 @@ impl ActiveSegment {
         }
     }
 
-    /// Tries the next write, however short ago the last one failed.
-    pub(crate) fn forget_failure(&mut self) {
-        self.failed = None;
-    }
-
     /// Whether nothing more is kept.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.is_some()
-    }
-
-    /// Whether the segment has the name it was made with.
-    pub(crate) fn is_in_place(&self) -> bool {
-        self.segment.is_in_place()
-    }
-
-    /// Gives back the blocks beyond the segment's end: nothing more is written.
-    pub(crate) fn give_back_blocks(&mut self) {
-        self.segment.give_back_blocks();
     }
 
     /// Closes the file: nothing more is written, and its lock is free.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::segment::preallocate::Preallocation;
 use crate::sys::dir::Dir;
-use crate::sys::fd::{self, FileId};
+use crate::sys::fd::{self, FileId, Status};
 use crate::sys::fork_fds;
 use sa_format::loss::Cause;
 use sa_format::segment_name;
@@ -19,12 +19,13 @@ pub(crate) struct Segment {
     pub(crate) name: String,
     file: RawFd,
     id: FileId,
-    size: u64,
+    /// Its size as far as is known.
+    pub(crate) size: u64,
     /// Bytes of its first lines.
     pub(crate) preamble_bytes: u64,
     preallocated: Preallocation,
     /// The last write ended inside a line.
-    torn: bool,
+    pub(crate) torn: bool,
     /// The host closed our descriptor, and it is not open again yet.
     closed: bool,
 }
@@ -85,14 +86,10 @@ impl Segment {
         fork_fds::let_go(fork_fds::NEXT);
     }
 
-    /// Its size as far as is known.
-    pub(crate) fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// Whether the last write ended inside a line.
-    pub(crate) fn is_torn(&self) -> bool {
-        self.torn
+    /// The status of the file, if the number is still ours.
+    fn status(&self) -> Option<Status> {
+        let status = fd::status(self.file).ok();
+        status.filter(|status| status.id == self.id)
     }
 
     /// Makes sure that the number is still our file and the file still has its name.
@@ -114,10 +111,11 @@ impl Segment {
         fd::try_lock(self.file);
         self.hold();
         self.closed = false;
-        match fd::status(self.file)? {
-            status if status.id == self.id => Ok(status.size),
-            _ => Err(io::Error::from_raw_os_error(libc::EBADF)),
-        }
+        let status = self.status();
+        status.map_or_else(
+            || Err(io::Error::from_raw_os_error(libc::EBADF)),
+            |status| Ok(status.size),
+        )
     }
 
     /// Appends whole lines behind its `size` bytes, below `end` of which blocks may be reserved.
@@ -136,7 +134,11 @@ impl Segment {
             .preallocated
             .reach(self.file, size, size + wanted as u64, end)
         {
-            size = self.still_ours()?;
+            let Some(status) = self.status() else {
+                self.closed = true;
+                return Err(Cause::WriteError);
+            };
+            size = status.size;
         }
         let written = fd::write_vectored(self.file, &parts).map_err(|error| cause_of(&error))?;
         if written == wanted {
@@ -145,38 +147,25 @@ impl Segment {
             return Ok(());
         }
         // Only this process writes here: what was cut short can be taken back. Where it cannot, the next write ends the torn line.
-        let ours = fd::status(self.file).is_ok_and(|status| status.id == self.id);
-        self.torn |= written > 0 && !(ours && fd::set_end(self.file, size).is_ok());
+        let is_ours = self.status().is_some();
+        self.torn |= written > 0 && !(is_ours && fd::set_end(self.file, size).is_ok());
         Err(Cause::DiskFull)
-    }
-
-    /// The file's size, if the number is still our file.
-    fn still_ours(&mut self) -> Result<u64, Cause> {
-        match fd::status(self.file) {
-            Ok(status) if status.id == self.id => Ok(status.size),
-            _ => {
-                self.closed = true;
-                Err(Cause::WriteError)
-            }
-        }
     }
 
     /// Whether the file has the name it was made with.
     pub(crate) fn is_in_place(&self) -> bool {
-        fd::status(self.file).is_ok_and(|status| status.id == self.id && status.links > 0)
+        self.status().is_some_and(|status| status.links > 0)
     }
 
     /// Gives back the blocks beyond the file's end: nothing more is written.
     pub(crate) fn give_back_blocks(&mut self) {
-        if let Ok(status) = fd::status(self.file)
-            && status.id == self.id
-        {
+        if let Some(status) = self.status() {
             self.preallocated.give_back(self.file, status.size);
         }
     }
 
     /// Closes it: another one goes on, or it is gone.
-    pub(crate) fn close(mut self) {
+    pub(crate) fn close(&mut self) {
         self.give_back_blocks();
         fd::close_if(self.file, self.id);
     }
@@ -184,8 +173,7 @@ impl Segment {
     /// Closes it: nothing goes on.
     pub(crate) fn end(&mut self) {
         fork_fds::let_go_if(fork_fds::FRAGMENT, self.file);
-        self.give_back_blocks();
-        fd::close_if(self.file, self.id);
+        self.close();
     }
 }
 

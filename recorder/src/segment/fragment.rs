@@ -3,27 +3,27 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::run::config::Config;
-use crate::run::folder::Folder;
+use crate::run::folder::{Folder, has_segment};
 use crate::segment::active_segment::ActiveSegment;
 use crate::segment::bound::Bound;
+use crate::segment::file::Doomed;
 use crate::segment::tally::Tally;
 use crate::sys::dir::Dir;
 use crate::sys::fd;
 use crate::sys::wait;
 use sa_format::control::SwitchCause;
-use sa_format::{
-    FRAGMENT_PREFIX, FragmentHeader, RING_SUFFIX, RingKind, segment_name, stem_and_segment,
-};
+use sa_format::{FRAGMENT_PREFIX, FragmentHeader, RING_SUFFIX, RingKind, segment_name};
 
 /// The fragment of this process.
 #[derive(Debug)]
 pub(crate) struct Fragment {
-    path: PathBuf,
+    /// The path of its first segment.
+    pub(crate) path: PathBuf,
     active: Mutex<ActiveSegment>,
     /// Whoever has the segment writes a line that stands in no ring.
     writes_line: AtomicBool,
@@ -47,7 +47,8 @@ pub(crate) fn create_files<R>(
         made.map(|fragment| (fragment, ring))
             .inspect_err(|_| remove_ring(folder, stem, kind))
     };
-    if has_segments(folder, &short) {
+    // An earlier process left segments of this name: its first one, and its ring, may be gone.
+    if has_segment(&folder.names().unwrap_or_default(), &short) {
         return make(&long);
     }
     match make(&short) {
@@ -59,16 +60,6 @@ pub(crate) fn create_files<R>(
 /// Whether the file system of an open file can hold rings. Where it cannot, they lie in memory, and what was not flushed is lost in a kill.
 pub fn holds_rings(file: &std::fs::File) -> bool {
     fd::holds_shared_maps(file.as_raw_fd())
-}
-
-/// Whether an earlier process left segments of this name: its first one, and its ring, may be gone.
-fn has_segments(folder: &Dir, stem: &str) -> bool {
-    let is_one = |name: &OsStr| {
-        let name = name.to_string_lossy();
-        stem_and_segment(&name).is_some_and(|(of, _)| of == stem)
-    };
-    let names = folder.names().unwrap_or_default();
-    names.iter().any(|name| is_one(name))
 }
 
 /// Makes a ring in a file, or in memory where the file system takes none: a kind that is not known, or an overlay upon one that cannot reserve blocks.
@@ -133,11 +124,6 @@ fn create_fragment(
 }
 
 impl Fragment {
-    /// The path of its first segment.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Waits for the file, without end: the writer may hang in a file system that does. For the helper only.
     pub(crate) fn lock(&self) -> MutexGuard<'_, ActiveSegment> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
@@ -186,9 +172,6 @@ impl Fragment {
     /// Closes the segments that were removed, if nobody is writing.
     pub(crate) fn close_removed(&self) {
         let doomed = self.try_lock().map(|mut active| active.take_doomed());
-        doomed
-            .into_iter()
-            .flatten()
-            .for_each(|segment| segment.close());
+        doomed.into_iter().flatten().for_each(Doomed::close);
     }
 }
