@@ -20,16 +20,7 @@ pub trait Record: Serialize + DeserializeOwned {
 
     /// Parses the line of a record; `None` if it is not a record of this name, or its args are not as expected.
     fn parse(line: &[u8]) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Line<'a, A> {
-            #[serde(borrow)]
-            ph: Cow<'a, str>,
-            #[serde(borrow)]
-            name: Cow<'a, str>,
-            args: A,
-        }
-        let line: Line<'_, Self> = serde_json::from_slice(line).ok()?;
-        (line.ph == "M" && line.name == Self::NAME).then_some(line.args)
+        parse_metadata(line, Self::NAME)
     }
 
     /// Writes the line of a record about process `pid`, with its newline.
@@ -48,6 +39,20 @@ pub trait Record: Serialize + DeserializeOwned {
         let _ = self.write(pid, &mut line);
         line
     }
+}
+
+/// Parses the line of a metadata record: its args; `None` if it is not a record of this name, or its args are not as expected.
+fn parse_metadata<A: DeserializeOwned>(line: &[u8], name: &str) -> Option<A> {
+    #[derive(Deserialize)]
+    struct Line<'a, A> {
+        #[serde(borrow)]
+        ph: Cow<'a, str>,
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+        args: A,
+    }
+    let line: Line<'_, A> = serde_json::from_slice(line).ok()?;
+    (line.ph == "M" && line.name == name).then_some(line.args)
 }
 
 /// Writes a metadata line about a process and thread, with its newline.
@@ -131,16 +136,8 @@ pub(crate) fn parse_instant<'a, A: Deserialize<'a>>(
 
 /// Parses the line of a record that names a process or thread: its name; `None` if it is not a record with this `name`.
 pub fn parse_name(line: &[u8], name: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Line<'a> {
-        #[serde(borrow)]
-        ph: Cow<'a, str>,
-        #[serde(borrow)]
-        name: Cow<'a, str>,
-        args: Name<'static>,
-    }
-    let line: Line<'_> = serde_json::from_slice(line).ok()?;
-    (line.ph == "M" && line.name == name).then(|| line.args.name.into_owned())
+    let args: Name<'static> = parse_metadata(line, name)?;
+    Some(args.name.into_owned())
 }
 
 /// The args of a `process_name` or `thread_name` record.
