@@ -11,7 +11,7 @@ use crate::run::config::{Config, is_folder_name};
 use crate::run::folder::{fragments_folder, has_segment};
 use crate::run::identity::Identity;
 use crate::run::owner::{is_owned, read_header};
-use crate::run::previous::{self, UNKNOWN_RUN, modified};
+use crate::run::previous::{self, UNKNOWN_RUN};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::fd;
@@ -123,9 +123,10 @@ fn remove_orphan(fragments: &Dir, name: &OsStr, names: &[OsString]) {
 /// Whether nobody has written the file for so long that no process is about to start with it.
 fn is_old(file: OwnedFd) -> bool {
     let now = UNIX_EPOCH + Duration::from_nanos(clock::realtime_ns());
-    modified(file)
-        .and_then(|time| now.duration_since(time).ok())
-        .is_some_and(|age| age > STARTING)
+    let metadata = std::fs::File::from(file).metadata();
+    let written = metadata.and_then(|metadata| metadata.modified());
+    let age = written.ok().and_then(|time| now.duration_since(time).ok());
+    age.is_some_and(|age| age > STARTING)
 }
 
 #[cfg(test)]

@@ -188,11 +188,6 @@ fn of_host(folder: &Dir, name: OsString, host: &str) -> Option<Old> {
     (!elsewhere && !not_ours).then(|| Old::of(file, name))?
 }
 
-/// When a file was last written.
-pub(crate) fn modified(file: OwnedFd) -> Option<SystemTime> {
-    std::fs::File::from(file).metadata().ok()?.modified().ok()
-}
-
 /// Keeps the `SA_PROFILE_OLD_RUNS` runs that were written last, or those of the last day; fragments of no known run are bounded, but no run that could
 /// push one out. What is removed is told in `<dir>/removed`; gives the words to say of it.
 pub(crate) fn forget_old_runs(config: &Config, host: &str, directory: &Dir) -> Option<String> {

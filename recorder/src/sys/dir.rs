@@ -4,7 +4,6 @@ use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Error, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::entries;
@@ -16,6 +15,9 @@ use crate::sys::clock;
 const MOST_LINKS: usize = 40;
 /// Longest target of a link.
 const TARGET_BYTES: usize = 4096;
+
+/// How a folder is opened.
+const FOLDER: libc::c_int = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
 
 /// An open directory.
 #[derive(Debug)]
@@ -36,8 +38,7 @@ impl Dir {
     pub(crate) fn open_path(path: &Path) -> io::Result<Dir> {
         let mut place: PathBuf = path.components().collect(); // with a slash at its end it would be followed by the kernel
         for _ in 0..MOST_LINKS {
-            let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
-            let fd = match open_at(libc::AT_FDCWD, place.as_os_str(), flags, 0) {
+            let fd = match open_at(libc::AT_FDCWD, place.as_os_str(), FOLDER, 0) {
                 Err(error) => match target_of(&place)? {
                     Some(target) => {
                         place.pop();
@@ -71,12 +72,7 @@ impl Dir {
 
     /// Opens the existing folder `name`, refusing what [`Dir::create_folder`] refuses.
     pub(crate) fn open_folder(&self, name: &str) -> io::Result<Dir> {
-        let fd = open_at(
-            self.fd.as_raw_fd(),
-            OsStr::new(name),
-            libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW,
-            0,
-        )?;
+        let fd = open_at(self.fd.as_raw_fd(), OsStr::new(name), FOLDER, 0)?;
         let owner = fd::status(fd.as_raw_fd())?.owner;
         if owner != user() && owner != 0 {
             return Err(refused(name, "belongs to another user"));
@@ -129,7 +125,7 @@ impl Dir {
             0,
         )?;
         let status = fd::status(fd.as_raw_fd())?;
-        if !status.regular || status.owner != user() || status.links > most_links {
+        if !status.is_regular() || status.owner != user() || status.links > most_links {
             return Err(refused(
                 &name.to_string_lossy(),
                 "is no plain file of this user",
@@ -245,8 +241,7 @@ fn make_path(path: &Path, mode: u32) -> io::Result<()> {
         Err(_) if path.is_dir() => Ok(()), // it was there, or another process was faster
         Err(error) => Err(error),
         Ok(()) => {
-            let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
-            set_mode(&open_at(libc::AT_FDCWD, path.as_os_str(), flags, 0)?, mode);
+            set_mode(&open_at(libc::AT_FDCWD, path.as_os_str(), FOLDER, 0)?, mode);
             Ok(())
         }
     }
@@ -286,17 +281,12 @@ fn owner_of_folder(path: &Path) -> Option<u32> {
 /// Gives a folder we have just made the mode that the umask took from it; what it has from its parent (a shared group's bit) stays. Somebody who may
 /// write there could have put another one in its place before it was opened: only one of this user gets a mode.
 fn set_mode(folder: &OwnedFd, mode: u32) {
-    if !fd::status(folder.as_raw_fd()).is_ok_and(|status| status.owner == user()) {
-        return;
+    if let Ok(status) = fd::status(folder.as_raw_fd())
+        && status.owner == user()
+    {
+        // SAFETY: the descriptor is open; an error leaves the mode the umask gave, which is narrower.
+        unsafe { libc::fchmod(folder.as_raw_fd(), mode | status.mode & 0o7000) };
     }
-    let Ok(folder) = folder.try_clone().map(std::fs::File::from) else {
-        return;
-    };
-    let inherited = folder
-        .metadata()
-        .map_or(0, |status| status.permissions().mode() & 0o7000);
-    // An error leaves the mode the umask gave, which is narrower.
-    let _ = folder.set_permissions(std::fs::Permissions::from_mode(mode | inherited));
 }
 
 /// The user whose files we make.

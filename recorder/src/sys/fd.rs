@@ -44,9 +44,16 @@ pub(crate) struct FileId {
 pub(crate) struct Status {
     pub(crate) id: FileId,
     pub(crate) size: u64,
-    pub(crate) regular: bool,
+    pub(crate) mode: u32,
     pub(crate) owner: u32,
     pub(crate) links: u64,
+}
+
+impl Status {
+    /// Returns true for a plain file.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.mode & libc::S_IFMT == libc::S_IFREG
+    }
 }
 
 /// Returns the status of a descriptor number.
@@ -58,7 +65,7 @@ pub(crate) fn status(fd: RawFd) -> io::Result<Status> {
             inode: stat.st_ino,
         },
         size: u64::try_from(stat.st_size).unwrap_or(0),
-        regular: stat.st_mode & libc::S_IFMT == libc::S_IFREG,
+        mode: stat.st_mode,
         owner: stat.st_uid,
         links: links_of(&stat),
     })

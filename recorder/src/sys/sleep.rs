@@ -16,23 +16,13 @@ pub fn sleep(time: Duration) {
             std::ptr::null_mut(),
         )
     };
-    if refused != 0 && refused != libc::EINTR {
-        poll(&time);
+    if refused == 0 || refused == libc::EINTR {
+        return;
     }
-}
-
-/// Sleeps in a call that more filters allow.
-fn poll(time: &libc::timespec) {
+    // More filters allow this call.
+    let (none, mask) = (std::ptr::null_mut(), std::ptr::null());
     // SAFETY: no descriptors are looked at; the time is valid, and no mask is given.
-    let slept = unsafe {
-        libc::ppoll(
-            std::ptr::null_mut(),
-            0,
-            std::ptr::from_ref(time),
-            std::ptr::null(),
-        )
-    };
-    if slept < 0 {
+    if unsafe { libc::ppoll(none, 0, &raw const time, mask) } < 0 {
         std::thread::yield_now();
     }
 }

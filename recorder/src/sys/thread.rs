@@ -109,19 +109,16 @@ pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Resu
     memory::look_for_room(START_BYTES + size_of::<Start<F>>())?;
     let bell = Shared::new(Bell::default())?;
     let begun = Shared::new(Bell::default())?;
-    let mut start = Start {
-        name: [0; 16],
+    let mut shown = [0; 16]; // with a NUL at its end
+    let len = name.len().min(shown.len() - 1);
+    shown[..len].copy_from_slice(&name.as_bytes()[..len]);
+    let start = memory::boxed(Start {
+        name: shown,
         bell: bell.clone(),
         begun: begun.clone(),
         run,
-    };
-    let shown = name.as_bytes().iter().take(start.name.len() - 1);
-    start
-        .name
-        .iter_mut()
-        .zip(shown)
-        .for_each(|(to, from)| *to = *from);
-    let start = Box::into_raw(memory::boxed(start)?);
+    });
+    let start = Box::into_raw(start?);
     let started = signals_blocked(|| create(begin::<F>, start.cast()));
     if started.is_err() {
         // SAFETY: no thread has begun that would own it.
@@ -201,26 +198,16 @@ fn error_number(number: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Lets the calling thread take every signal.
-fn take_signals() {
-    let none = std::mem::MaybeUninit::<libc::sigset_t>::zeroed(); // an empty set on Linux
-    // SAFETY: the set is valid.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut()) };
-}
-
-/// Ends the calling thread at once with this code, which is that of the process if it is the last one.
-fn end(code: i32) {
-    // SAFETY: the thread holds nothing that another one waits for.
-    unsafe { libc::syscall(libc::SYS_exit, code) };
-}
-
 /// Ends the calling thread as the last one of a process, so that the process ends as it would without us. Its first thread has ended by
 /// `pthread_exit`, or by the system call alone. The C library knows which it was, and runs what the host wants done at its exit now, or nothing. The
 /// code of the last thread is that of the process: after `pthread_exit` it is 0, else that of the first one.
 pub(crate) fn end_as_the_last(code: i32) {
-    take_signals();
+    let none = std::mem::MaybeUninit::<libc::sigset_t>::zeroed(); // an empty set on Linux
+    // SAFETY: the set is valid.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut()) };
     if code != 0 {
-        end(code);
+        // SAFETY: the thread holds nothing that another one waits for.
+        unsafe { libc::syscall(libc::SYS_exit, code) };
     }
 }
 
