@@ -94,24 +94,6 @@ pub(crate) fn counted_line(pid: u32, cause: Cause, untold: &Untold) -> Vec<u8> {
     loss.line()
 }
 
-/// Returns the record of the `events` in removed segments, those below `first`, as a line.
-pub(crate) fn removed_line(
-    pid: u32,
-    first_ns: u64,
-    last_ns: u64,
-    events: u64,
-    first: u32,
-) -> Vec<u8> {
-    let record = LossRecord {
-        cause: Cause::DiskBound.name().into(),
-        events,
-        span_us: Some(last_ns.saturating_sub(first_ns) / 1000),
-        first: Some(first),
-        ..LossRecord::default()
-    };
-    record.line((pid.into(), pid.into()), signed(first_ns))
-}
-
 /// Returns the record that no further events are kept as a line. Later losses are recorded as far as they can be counted.
 pub(crate) fn stopped_line(pid: u32, at_ns: u64) -> Vec<u8> {
     let record = LossRecord {
@@ -119,11 +101,13 @@ pub(crate) fn stopped_line(pid: u32, at_ns: u64) -> Vec<u8> {
         stopped: true,
         ..LossRecord::default()
     };
-    record.line((pid.into(), pid.into()), signed(at_ns))
+    process_line(pid, at_ns, &record)
 }
 
-fn signed(ns: u64) -> i64 {
-    i64::try_from(ns).unwrap_or(i64::MAX)
+/// Returns a record about the whole process as a line.
+pub(crate) fn process_line(pid: u32, at_ns: u64, record: &LossRecord<'_>) -> Vec<u8> {
+    let at_ns = i64::try_from(at_ns).unwrap_or(i64::MAX);
+    record.line((pid.into(), pid.into()), at_ns)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Each step is one store. After each of them the entry means either what it meant before or what it shall mean. A drop counts with the store of
 //! `flushed` that follows it. A record reports it with the store that publishes the record.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::ring::loss::Loss;
 use crate::sys::map::Map;
@@ -12,35 +12,28 @@ use sa_format::ring as layout;
 
 /// The entry of one slot; used by whoever holds the slot's lock on it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pending {
-    map: Map,
-    at: usize,
-}
+pub(crate) struct Pending(Map);
 
 impl Pending {
     /// The entry at byte `at` of a mapping.
     pub(crate) fn new(map: Map, at: usize) -> Pending {
-        Pending { map, at }
-    }
-
-    fn word(&self, at: usize) -> &'static AtomicU64 {
-        self.map.word(self.at + at)
+        Pending(map.part(at, layout::LOSS_ENTRY_BYTES))
     }
 
     fn get(&self, at: usize) -> u64 {
-        self.word(at).load(Ordering::Acquire)
+        self.0.word(at).load(Ordering::Acquire)
     }
 
     fn set(&self, at: usize, value: u64) {
-        self.word(at).store(value, Ordering::Release);
+        self.0.word(at).store(value, Ordering::Release);
     }
 
     fn half(&self, at: usize) -> u32 {
-        self.map.half(self.at + at).load(Ordering::Acquire)
+        self.0.half(at).load(Ordering::Acquire)
     }
 
     fn set_half(&self, at: usize, value: u32) {
-        self.map.half(self.at + at).store(value, Ordering::Release);
+        self.0.half(at).store(value, Ordering::Release);
     }
 
     /// What was given up and not told, if anything was.

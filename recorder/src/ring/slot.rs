@@ -44,8 +44,8 @@ pub(crate) struct Slot {
     pub(crate) pending: Mutex<Pending>,
     /// Name of the thread that has the slot, or had it last.
     pub(crate) thread_name: Mutex<ThreadName>,
-    /// Position after the last line that is no event; the largest while one is being published.
-    named_until: AtomicU64,
+    /// Position from which on every line is an event; the largest while one that is none is being published.
+    pub(crate) named_until: AtomicU64,
 }
 
 /// Size of a chunk of entries beyond the stack: 63 with their texts.
@@ -117,17 +117,6 @@ impl Slot {
     /// Returns the word that says which span ends with the next line although later ones are open: [`layout::ending`], or 0.
     pub(crate) fn ending(&self) -> &'static AtomicU64 {
         self.control.word(layout::SLOT_ENDING_AT)
-    }
-
-    /// From this position on every line is an event.
-    pub(crate) fn named_until(&self) -> u64 {
-        self.named_until.load(Ordering::Relaxed)
-    }
-
-    /// Says from which position on every line is an event; no position while a line that is none is being published.
-    pub(crate) fn set_named_until(&self, position: Option<u64>) {
-        self.named_until
-            .store(position.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     pub(crate) fn head(&self) -> u64 {

@@ -10,6 +10,7 @@ use crate::ring::open_entry::OpenEntry;
 use crate::sys::map::Map;
 use crate::sys::memory::gathered;
 use crate::text::encode::Line;
+use crate::text::series::Member;
 use sa_format::ring::{SpanText, text_word};
 
 /// Says how many args had no room.
@@ -166,22 +167,16 @@ fn comma(line: &mut Line<'_>) {
 }
 
 /// The members of an object's text without its braces.
-fn members(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let (mut depth, mut quoted, mut escaped) = (0_u32, false, false);
-    let ends_member = move |byte: &u8| {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            _ if quoted => {}
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            b',' => return depth == 0,
-            _ => {}
+fn members(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let next = move || {
+        if text.is_empty() {
+            return None;
         }
-        false
+        let (member, rest) = text.split_at(Member::first(text).len);
+        text = rest.get(1..).unwrap_or_default();
+        Some(member)
     };
-    text.split(ends_member).filter(|member| !member.is_empty())
+    std::iter::from_fn(next).filter(|member| !member.is_empty())
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What is appended to a fragment at a time.
 
+use std::sync::atomic::Ordering;
+
 use crate::ring::slot::Slot;
 use crate::segment::contents::Contents;
 use crate::text::event_count;
@@ -38,7 +40,9 @@ impl<'a> Block<'a> {
 
     /// Counts it as written.
     pub(crate) fn add_to(&self, all: &mut Contents) {
-        let is_plain = |(slot, from): (&Slot, u64)| slot.index > 0 && from >= slot.named_until();
+        let is_plain = |(slot, from): (&Slot, u64)| {
+            slot.index > 0 && from >= slot.named_until.load(Ordering::Relaxed)
+        };
         let events = event_count::events(self.lines, self.of.is_none_or(is_plain));
         let end = |(slot, from): (&Slot, u64)| (slot.index, from + self.lines.len() as u64);
         all.add(self.of.map(end), events);

@@ -1,10 +1,11 @@
 //! The first lines of a segment: with them it can be read when all older ones are gone.
 
-use crate::ring::loss::removed_line;
+use crate::ring::loss::process_line;
 use crate::ring::slot::GENERATION;
 use crate::segment::bound::Removed;
 use crate::sys::clock;
 use crate::text::record::metadata_line;
+use sa_format::loss::{Cause, LossRecord};
 use sa_format::{Anchor, FragmentHeader, RemovedStreams};
 
 /// Returns an anchor line of now.
@@ -54,9 +55,15 @@ pub(crate) fn preamble(
     text.extend_from_slice(names);
     if removed.first > 0 {
         let contents = &removed.contents;
-        let (began_ns, ended_ns) = (contents.began_ns, contents.ended_ns);
-        let line = removed_line(pid, began_ns, ended_ns, contents.events, removed.first);
-        text.extend_from_slice(&line);
+        let span_ns = contents.ended_ns.saturating_sub(contents.began_ns);
+        let record = LossRecord {
+            cause: Cause::DiskBound.name().into(),
+            events: contents.events,
+            span_us: Some(span_ns / 1000),
+            first: Some(removed.first),
+            ..LossRecord::default()
+        };
+        text.extend(process_line(pid, contents.began_ns, &record));
     }
     text
 }

@@ -56,15 +56,16 @@ fn is_finite(value: &[u8]) -> bool {
 }
 
 /// A key and its value in JSON text.
-struct Member {
+pub(crate) struct Member {
     /// Offset of the value.
     value_at: usize,
     /// Offset of the comma that follows, or of the end.
-    len: usize,
+    pub(crate) len: usize,
 }
 
 impl Member {
-    fn first(text: &[u8]) -> Member {
+    /// Finds the first member of an object's text without its braces.
+    pub(crate) fn first(text: &[u8]) -> Member {
         let (mut depth, mut is_in_text, mut value_at) = (0_i32, false, None);
         let mut bytes = text.iter().copied().enumerate();
         while let Some((at, byte)) = bytes.next() {

@@ -10,8 +10,7 @@ use crate::process::open_spans;
 use crate::process::reclaim::{self, ProcessRef};
 use crate::process::start;
 use crate::process::state::Process;
-use crate::ring::slot::Slot;
-use crate::ring::slot::ThreadName;
+use crate::ring::slot::{Slot, ThreadName};
 use crate::sys;
 use crate::sys::clock;
 use crate::sys::epoch::EpochWords;
@@ -373,10 +372,11 @@ fn tell_name(name: &str) {
             .thread_name
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = ThreadName { tid, name: kept };
-        slot.set_named_until(None);
+        slot.named_until.store(u64::MAX, Ordering::Relaxed);
         let line = thread_name_line(process.pid, tid, name);
         writer.events.append(&line);
-        slot.set_named_until(Some(writer.events.position()));
+        let end = writer.events.position();
+        slot.named_until.store(end, Ordering::Relaxed);
     });
 }
 
