@@ -25,12 +25,7 @@ const SENTENCE_BYTES: usize = 4 << 10;
 const REST_NS: u64 = 200_000_000;
 
 impl Process {
-    /// Flushes every slot, waiting `patience_ns` for whoever is writing; returns whether all are empty then.
-    pub(crate) fn flush_all(&self, patience_ns: u64) -> bool {
-        self.flush_until(clock::now_ns() + patience_ns)
-    }
-
-    /// The same for a thread of the host's, which waits no longer than that even where the file system hangs.
+    /// Flushes every slot for a thread of the host's, which waits no longer than that even where the file system hangs.
     pub(crate) fn flush_within(&self, patience_ns: u64) {
         let end_ns = clock::now_ns() + patience_ns;
         let flush = move |process: &Process| process.flush_until(end_ns);
@@ -39,7 +34,8 @@ impl Process {
         }
     }
 
-    fn flush_until(&self, end_ns: u64) -> bool {
+    /// Flushes every slot, waiting until `end_ns` for whoever is writing; returns true if all are empty then.
+    pub(crate) fn flush_until(&self, end_ns: u64) -> bool {
         if self.is_finished() || !self.is_refused() {
             self.tell_losses(end_ns);
         }
@@ -64,9 +60,8 @@ impl Process {
             process.finish_files(idle, end_ns);
             process.fragment.close_removed(); // the helper has gone, and the host may live on
         };
-        match self.on_errand(end_ns + REST_NS, finish) {
-            Ok(_) => {}
-            Err(_) => finish(self),
+        if self.on_errand(end_ns + REST_NS, finish).is_err() {
+            finish(self);
         }
         self.say_what_hangs();
         self.is_over.store(true, Ordering::Release);

@@ -55,7 +55,7 @@ fn run(process: &Process) {
         if rates.at_ns >= next_alone {
             next_alone = rates.at_ns + ALONE_NS;
             if let Some(code) = sys::threads::only_helpers_are_left() {
-                process.flush_all(PATIENCE_NS);
+                process.flush_until(clock::now_ns() + PATIENCE_NS);
                 return errand::end_as_the_last(code);
             }
         }

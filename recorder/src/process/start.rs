@@ -21,7 +21,7 @@ use crate::process::visits::Visits;
 use crate::ring::file::Ring;
 use crate::ring::open_horizon::OpenHorizon;
 use crate::run::config::{Config, Levels};
-use crate::run::folder::{folder_mode, fragments_folder};
+use crate::run::folder::{Folder, folder_mode};
 use crate::run::identity::Identity;
 use crate::run::membership::{self as run, Before, ProcessName, Run};
 use crate::segment::fragment;
@@ -155,7 +155,10 @@ impl Process {
             off(&directory, &error)
         };
         let (run, folder) = match origin {
-            Origin::Fork(parent) => (parent.run.of_child(), open_fragments(&config).map_err(at)?),
+            Origin::Fork(parent) => {
+                let folder = Folder::of(&config.paths).create(folder_mode(config.mode));
+                (parent.run.of_child(), folder.map_err(at)?)
+            }
             Origin::First => run::enter(&config, &identity, &mut warnings).map_err(at)?,
             Origin::Anew(before) => {
                 run::enter_anew(&config, &identity, *before, &mut warnings).map_err(at)?
@@ -305,12 +308,6 @@ pub(crate) fn absolute(mut config: Config) -> Config {
         absolute(&paths.trace),
     );
     config
-}
-
-fn open_fragments(config: &Config) -> io::Result<crate::sys::dir::Dir> {
-    let directory =
-        crate::sys::dir::Dir::create_path(&config.paths.directory, folder_mode(config.mode))?;
-    fragments_folder(config, &directory)
 }
 
 /// The levels that are on, or that the environment asks for where nothing was recorded yet. Starts nothing.

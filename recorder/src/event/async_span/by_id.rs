@@ -2,7 +2,7 @@
 
 use super::AsyncSpan;
 use crate::process::async_ids::OpenAsync;
-use crate::process::reclaim;
+use crate::process::reclaim::{self, ProcessRef};
 use crate::text::value::{self, Args, Value};
 use sa_format::Level;
 use sa_format::loss::Cause;
@@ -73,30 +73,30 @@ impl AsyncSpanId {
         }
     }
 
+    /// The recorder of this process, unless this is the id of no span.
+    fn process(self) -> Option<ProcessRef> {
+        self.is_some().then(reclaim::existing)?
+    }
+
     fn with(self, act: impl FnOnce(&mut OpenAsync)) {
-        if self.is_some()
-            && let Some(process) = reclaim::existing()
-        {
+        if let Some(process) = self.process() {
             process.async_ids.with(self.0, act);
         }
     }
 
+    fn take(self) -> Option<AsyncSpan> {
+        self.process()?.async_ids.take(self.0).map(AsyncSpan::of)
+    }
+
     /// Ends the span.
     pub fn end(self) {
-        if self.is_some()
-            && let Some(process) = reclaim::existing()
-        {
-            drop(process.async_ids.take(self.0).map(AsyncSpan::of)); // after the lock: ending writes
-        }
+        drop(self.take()); // after the lock: ending writes
     }
 
     /// Takes the span back that its caller has no room to remember: it is not recorded, and counted as lost.
     pub fn abandon(self) {
-        if self.is_some()
-            && let Some(process) = reclaim::existing()
-            && let Some(open) = process.async_ids.take(self.0)
-        {
-            AsyncSpan::of(open).abandon(Cause::TooManyOpen);
+        if let Some(span) = self.take() {
+            span.abandon(Cause::TooManyOpen);
         }
     }
 }
