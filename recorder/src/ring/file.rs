@@ -278,35 +278,24 @@ impl Ring {
     #[cold]
     #[inline(never)]
     fn add_site(&self, site: &'static Site) -> u32 {
-        if site.is_unnumbered(self.epoch) {
-            return 0;
-        }
-        let number = self.enter_site(site.text().plain);
-        match number {
-            0 => site.set_unnumbered(self.epoch),
-            number => site.set_number(self.epoch, number),
-        }
+        let number = self.enter_site(site.text().plain).unwrap_or(0);
+        site.set_number(self.epoch, number);
         number
     }
 
-    /// Enters a site's text into the site table; 0 when the table is full.
-    fn enter_site(&self, text: &[u8]) -> u32 {
-        let Ok(mut growth) = self.growth() else {
-            return 0;
-        };
+    /// Enters a site's text into the site table; `None` when the table is full.
+    fn enter_site(&self, text: &[u8]) -> Option<u32> {
+        let mut growth = self.growth().ok()?;
+        let len = u16::try_from(text.len()).ok()?;
         let at = growth.sites;
-        let Ok(len) = u16::try_from(text.len()) else {
-            return 0;
-        };
         let end = at + 2 + text.len();
         if end > SITES_BYTES {
-            return 0;
+            return None;
         }
-        let table = SITES_AT;
-        self.header.copy_in(table + at, &len.to_ne_bytes());
-        self.header.copy_in(table + at + 2, text);
+        self.header.copy_in(SITES_AT + at, &len.to_ne_bytes());
+        self.header.copy_in(SITES_AT + at + 2, text);
         growth.sites = end;
-        u32::try_from(at + 1).unwrap_or(0)
+        u32::try_from(at + 1).ok()
     }
 
     /// Returns the number of a call site, entering it if it has none yet. It is 0 for a name, and where the site cannot have one: then the name is

@@ -14,7 +14,7 @@ use crate::run::config::Config;
 use crate::run::control;
 use crate::run::folder::{folder_mode, fragments_folder, store};
 use crate::run::identity::{self, Identity};
-use crate::run::owner::{Owner, is_owned, read_header};
+use crate::run::owner::{is_owned, may_live, read_header};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
@@ -310,7 +310,7 @@ fn live_run(directory: &Dir, identity: &Identity) -> Option<RunFile> {
 /// What an open run file says, if the process that it names may live and has its lock.
 fn held_run(file: &OwnedFd, identity: &Identity) -> Option<RunFile> {
     let is_held = !fd::try_lock(file.as_raw_fd());
-    parse(file).filter(|run| is_held && Owner::from(run).may_live(identity))
+    parse(file).filter(|run| is_held && may_live(run, identity))
 }
 
 /// What a run file says.

@@ -6,61 +6,34 @@ use crate::run::identity::{self, Identity};
 use crate::sys::{fd, read};
 use sa_format::{FragmentHeader, Record, RunFile};
 
-/// The process that a header or a run file names.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner<'a> {
-    host: &'a str,
-    boot_id: &'a str,
-    pid_ns: u64,
-    pid: u32,
-    start_time: u64,
+/// Whether the process that a run file names may be alive, its lock being held. Where the process cannot be seen, the lock is all there is to go by.
+/// Where it can be seen, a lock is not enough: a forked child may hold that of a parent that is dead.
+pub(crate) fn may_live(owner: &RunFile, identity: &Identity) -> bool {
+    !is_visible(owner, identity) || identity::start_time(owner.main_pid) == Some(owner.start_time)
 }
 
-impl<'a> From<&'a FragmentHeader> for Owner<'a> {
-    fn from(header: &'a FragmentHeader) -> Owner<'a> {
-        Owner {
-            host: &header.host,
-            boot_id: &header.boot_id,
-            pid_ns: header.pid_ns,
-            pid: header.pid,
-            start_time: header.start_time,
-        }
-    }
-}
-
-impl<'a> From<&'a RunFile> for Owner<'a> {
-    fn from(run: &'a RunFile) -> Owner<'a> {
-        Owner {
-            host: &run.host,
-            boot_id: &run.boot_id,
-            pid_ns: run.pid_ns,
-            pid: run.main_pid,
-            start_time: run.start_time,
-        }
-    }
-}
-
-impl Owner<'_> {
-    /// Whether the process may be alive, its lock being held. Where the process cannot be seen, the lock is all there is to go by. Where it can
-    /// be seen, a lock is not enough: a forked child may hold that of a parent that is dead.
-    pub(crate) fn may_live(&self, identity: &Identity) -> bool {
-        !self.is_visible(identity) || identity::start_time(self.pid) == Some(self.start_time)
-    }
-
-    /// Whether `/proc` here would show the process. An identity read without `/proc` is all zeros, which are equal and mean nothing.
-    fn is_visible(&self, identity: &Identity) -> bool {
-        self.host == identity.host
-            && self.boot_id == identity.boot_id
-            && self.pid_ns == identity.pid_ns
-            && self.pid_ns != 0
-            && self.start_time != 0
-            && identity::sees_processes(identity.pid)
-    }
+/// Whether `/proc` here would show the process. An identity read without `/proc` is all zeros, which are equal and mean nothing.
+fn is_visible(owner: &RunFile, identity: &Identity) -> bool {
+    owner.host == identity.host
+        && owner.boot_id == identity.boot_id
+        && owner.pid_ns == identity.pid_ns
+        && owner.pid_ns != 0
+        && owner.start_time != 0
+        && identity::sees_processes(identity.pid)
 }
 
 /// Whether a live process owns the fragment. Takes its lock for a moment if nobody has it.
 pub(crate) fn is_owned(file: &OwnedFd, header: &FragmentHeader, identity: &Identity) -> bool {
-    !fd::try_lock(file.as_raw_fd()) && Owner::from(header).may_live(identity)
+    let header = header.clone();
+    let owner = RunFile {
+        run: header.run,
+        main_pid: header.pid,
+        start_time: header.start_time,
+        host: header.host,
+        boot_id: header.boot_id,
+        pid_ns: header.pid_ns,
+    };
+    !fd::try_lock(file.as_raw_fd()) && may_live(&owner, identity)
 }
 
 /// The header of an open fragment, if its first line is one.
@@ -110,7 +83,7 @@ mod tests {
             (of(&nowhere, 0), &nowhere, true),
             (of(&here, gone), &nowhere, true),
         ] {
-            assert_eq!(Owner::from(&run).may_live(reader), expected, "{run:?}");
+            assert_eq!(may_live(&run, reader), expected, "{run:?}");
         }
     }
 }

@@ -128,18 +128,7 @@ impl Site {
         self.name
     }
 
-    /// Remembers that the ring of `epoch` has no room for the site.
-    pub(crate) fn set_unnumbered(&self, epoch: u32) {
-        self.registered
-            .store(u64::from(!epoch) << 32, Ordering::Relaxed);
-    }
-
-    /// Whether the ring of `epoch` has no room for the site.
-    pub(crate) fn is_unnumbered(&self, epoch: u32) -> bool {
-        self.registered.load(Ordering::Relaxed) == u64::from(!epoch) << 32
-    }
-
-    /// The site's number in the ring of `epoch`, if it has one.
+    /// The site's number in the ring of `epoch`, if it was asked for one: 0 where that has no room for it.
     #[inline(always)]
     pub(crate) fn number(&self, epoch: u32) -> Option<u32> {
         let registered = self.registered.load(Ordering::Relaxed);
@@ -147,7 +136,7 @@ impl Site {
         (registered >> 32 == u64::from(epoch)).then_some(number)
     }
 
-    /// Remembers the site's number in the ring of `epoch`.
+    /// Remembers the site's number in the ring of `epoch`; 0 for none.
     pub(crate) fn set_number(&self, epoch: u32, number: u32) {
         self.registered.store(
             u64::from(epoch) << 32 | u64::from(number),

@@ -20,11 +20,11 @@ pub(super) fn read(directory: &Dir) -> Option<RunFile> {
 
 /// Whether the same main process is to begin `next` that has `run`.
 pub(super) fn is_after(next: &RunFile, run: &RunFile) -> bool {
-    next.main_pid == run.main_pid
-        && next.start_time == run.start_time
-        && next.pid_ns == run.pid_ns
-        && next.boot_id == run.boot_id
-        && next.host == run.host
+    let of_main = RunFile {
+        run: next.run.clone(),
+        ..run.clone()
+    };
+    *next == of_main
 }
 
 /// Joins the run that `main` is about to begin, naming it if nobody has.
