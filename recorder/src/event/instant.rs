@@ -114,7 +114,7 @@ pub fn site_counter(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) {
 /// An event whose name is not known at the call site.
 pub(crate) struct NamedEvent<'a> {
     pub(crate) phase: u8,
-    /// When it happened; `None` for now.
+    /// Time of the event; `None` for now.
     pub(crate) ts_ns: Option<u64>,
     /// Duration for `X`.
     pub(crate) duration_ns: Option<u64>,

@@ -228,7 +228,7 @@ impl OpenSpan {
         Some(OpenSpan::begin(thread, writer, name, piece))
     }
 
-    /// Begins a span, whose text was written last: its args if it has a site, and else name and category.
+    /// Begins a span. Its text must be the last piece that was written: the args if the span has a site, and name and category otherwise.
     #[inline(always)]
     fn begin(
         thread: &'static ThreadState,

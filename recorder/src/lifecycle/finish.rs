@@ -25,7 +25,7 @@ const SENTENCE_BYTES: usize = 4 << 10;
 const REST_NS: u64 = 200_000_000;
 
 impl Process {
-    /// Flushes every slot for a thread of the host's, which waits no longer than that even where the file system hangs.
+    /// Flushes every slot for a thread of the host, which waits at most `patience_ns` even if the file system hangs.
     pub(crate) fn flush_within(&self, patience_ns: u64) {
         let end_ns = clock::now_ns() + patience_ns;
         let flush = move |process: &Process| process.flush_until(end_ns);

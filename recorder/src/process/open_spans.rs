@@ -44,8 +44,8 @@ pub(crate) fn close_stack(process: &Process, slot: &'static Slot) {
     }
 }
 
-/// Makes lines of the innermost open spans of a thread, those below `depth`, until a quarter of the ring is full. Returns the depth of the outermost one
-/// among them, too.
+/// Makes lines of the innermost open spans of a thread below `depth`, until they fill a quarter of the ring. Also returns the depth of the outermost
+/// of these spans.
 fn innermost(process: &Process, slot: &'static Slot, depth: usize) -> (usize, Vec<u8>) {
     let tid = slot.tid().load(Ordering::Relaxed);
     let most = usize::try_from(slot.bytes / 4).unwrap_or(0);
@@ -149,7 +149,7 @@ pub(crate) fn name_row(process: &Process, lane: u32) {
     }
 }
 
-/// The line of an open span, whose entry has its name at `name`.
+/// Makes the line of an open span, whose entry stores its name at `name`.
 fn line(
     process: &Process,
     entry: OpenEntry,

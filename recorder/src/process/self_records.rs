@@ -23,7 +23,7 @@ impl Process {
         }
     }
 
-    /// Appends lines for whoever holds `own`, and returns false without room for them. `mark` notes where they end before they are published.
+    /// Appends lines while the caller holds `own`. Returns false if they have no room. `mark` gets the position of their end before they are published.
     fn tell_in_turn(&self, lines: &[u8], mark: impl FnOnce(u64)) -> bool {
         let slot = self.ring.own_slot();
         let has_room = self.make_room(slot, lines.len() as u64);

@@ -71,7 +71,7 @@ impl Process {
         self.epochs.is_recording(self.epoch())
     }
 
-    /// What the recording that follows must know of this one, in this process or in a child that was forked from it.
+    /// Returns the facts that the next recording needs about this one, in this process or in a forked child.
     pub(crate) fn before(&self, name: ProcessName) -> Before {
         Before {
             run: self.run.clone(),

@@ -35,7 +35,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Enters what is ready and lies at `offset`.
+    /// Stores the offset and size of a part that is ready.
     pub(crate) fn store(self, seed: u32, offset: usize, bytes: usize) {
         let (offset, bytes) = (offset as u64, u32::try_from(bytes).unwrap_or(0));
         let half = |at: usize, value| {

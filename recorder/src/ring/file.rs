@@ -298,8 +298,8 @@ impl Ring {
         u32::try_from(at + 1).ok()
     }
 
-    /// Returns the number of a call site, entering it if it has none yet. It is 0 for a name, and where the site cannot have one: then the name is
-    /// stored in the entry, at this offset and cut to so many bytes.
+    /// Returns the number of a call site, and gives it one if it has none yet. For a name, and for a site that cannot have a number, it stores the name
+    /// in the entry and returns 0. `place` is the offset and the maximum length of the name.
     #[inline(always)]
     pub(crate) fn number_of(
         &self,
@@ -368,7 +368,7 @@ impl Ring {
         chain.extend_to(nth, |bytes| self.add_part(&mut growth, bytes));
     }
 
-    /// Makes the file longer, and maps the new part. Returns its offset, too.
+    /// Makes the file longer and maps the new part. Also returns the offset of the part.
     fn add_part(&self, growth: &mut Growth, bytes: usize) -> Option<(Map, usize)> {
         let offset = growth.end;
         self.grow(offset, bytes).ok()?;

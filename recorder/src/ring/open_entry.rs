@@ -11,16 +11,16 @@ use sa_format::ring as layout;
 #[derive(Clone, Copy)]
 pub(crate) struct OpenEntry(Part<{ layout::OPEN_ENTRY_BYTES }>);
 
-/// What names an open span.
+/// The site or the name of an open span.
 #[derive(Clone, Copy)]
 pub(crate) enum EntryName<'a> {
     Site(&'static Site),
     Text(&'a str),
 }
 
-/// Where a stack's entry has its name, and how much of it.
+/// Offset and maximum length of the name in an entry of a stack.
 pub(crate) const STACK_NAME: (usize, usize) = (layout::STACK_NAME_AT, layout::STACK_NAME_BYTES);
-/// The same for an entry of the lane table, or of a chain.
+/// Offset and maximum length of the name in an entry of the lane table or of a chain.
 pub(crate) const LANE_NAME: (usize, usize) = (layout::LANE_NAME_AT, layout::LANE_NAME_BYTES);
 
 impl OpenEntry {

@@ -44,7 +44,7 @@ pub(crate) struct Slot {
     pub(crate) pending: Mutex<Pending>,
     /// Name of the thread that has the slot, or had it last.
     pub(crate) thread_name: Mutex<ThreadName>,
-    /// Position from which on every line is an event; the largest while one that is none is being published.
+    /// Position after which every line is an event; the largest number while another kind of line is being published.
     pub(crate) named_until: AtomicU64,
 }
 

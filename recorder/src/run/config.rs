@@ -196,7 +196,7 @@ impl Config {
     }
 }
 
-/// The variables of the environment, and what is wrong with them.
+/// The variables of the environment, and the warnings about them.
 struct Variables<'a> {
     lookup: &'a dyn Fn(&str) -> Option<OsString>,
     warnings: Vec<String>,
@@ -313,7 +313,7 @@ impl Variables<'_> {
     }
 }
 
-/// Returns true if a run id can name a folder: letters, digits, `.`, `_`, `-`, and not hidden.
+/// Returns true if a run id can name a folder: it has only letters, digits, `.`, `_` and `-`, and does not begin with a dot.
 pub(crate) fn is_folder_name(run: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     run.bytes().all(is_plain) && !run.starts_with('.')

@@ -118,13 +118,13 @@ pub(crate) fn enter_anew(
     Ok((run, entrance.fragments()?))
 }
 
-/// A process at the run directory that it is about to record in.
+/// A process that is about to record in a run directory.
 struct Entrance<'a> {
     config: &'a Config,
     identity: &'a Identity,
     warnings: &'a mut Vec<String>,
     directory: Dir,
-    /// True if no other process sets the directory up meanwhile; `None` before it has waited for that.
+    /// True if no other process can set the directory up at the same time; `None` before the process has waited for its turn.
     is_alone: Option<bool>,
 }
 
@@ -147,14 +147,14 @@ impl<'a> Entrance<'a> {
         fragments_folder(self.config, &self.directory)
     }
 
-    /// Waits a moment for another process that sets the directory up.
+    /// Waits for a short time while another process sets the directory up.
     fn wait_for_turn(&mut self) {
         if self.is_alone.is_none() {
             self.is_alone = Some(self.directory.lock(PATIENCE));
         }
     }
 
-    /// The run that the environment names, if it can be believed.
+    /// Returns the run that the environment names, unless it is stale.
     fn given(&mut self) -> Option<Run> {
         let id = self.config.run.clone()?;
         let Some(main_pid) = self.config.main_pid else {
@@ -166,7 +166,7 @@ impl<'a> Entrance<'a> {
             return Some(Run::joined(stated.run.clone(), main_pid));
         }
         let is_ancestor = identity::is_ancestor(main_pid, self.identity.pid);
-        // What was announced and never begun gives way to a run that is there.
+        // A live run takes precedence over one that was announced and never begun.
         if let Some(stated) = stated.as_ref().filter(|run| run.run != id)
             && is_ancestor
             && !self.has_member(&id, |_, _| true)
@@ -184,12 +184,12 @@ impl<'a> Entrance<'a> {
         None
     }
 
-    /// Whether a process of the run still records here, though its main process may be gone.
+    /// Returns true if a process of the run still records in this directory. The main process may have ended.
     fn has_live_member(&self, run: &str) -> bool {
         self.has_member(run, |file, header| is_owned(file, header, self.identity))
     }
 
-    /// Whether a fragment of the run lies here that is such a one.
+    /// Returns true if the directory has a fragment of the run that passes `is_such`.
     fn has_member(&self, run: &str, is_such: impl Fn(&OwnedFd, &FragmentHeader) -> bool) -> bool {
         let is_member = |fragments: &Dir, name: &OsStr| {
             let (file, _) = fragments.open_file(name, libc::O_RDONLY).ok()?;
@@ -199,7 +199,7 @@ impl<'a> Entrance<'a> {
         let Ok(fragments) = self.fragments() else {
             return false;
         };
-        // A fragment may go on in a segment that was not there yet when the first names were read: then the second ones have it.
+        // A fragment may continue in a segment that was made after the names were read, so they are read twice.
         (0..2).any(|_| {
             let names = fragments.names().unwrap_or_default();
             names.iter().any(|name| {
@@ -226,8 +226,8 @@ impl<'a> Entrance<'a> {
         self.begin(new_run_id())
     }
 
-    /// Makes this process the main process of a new run, which nobody is ahead in, and puts aside what earlier runs left. A new, locked run file takes
-    /// the place of the old one at once.
+    /// Makes this process the main process of a new run, and moves the fragments of earlier runs aside. A new, locked run file replaces the old one in
+    /// one step.
     fn begin(&mut self, id: String) -> io::Result<Run> {
         let (config, identity, directory) = (self.config, self.identity, &self.directory);
         let file = next::run_file(identity, &id, identity.pid);
@@ -279,7 +279,7 @@ impl<'a> Entrance<'a> {
         if stated.is_none()
             && let Some(pid) = config.main_pid.filter(of_main)
         {
-            // The main process lives, and has not begun here.
+            // The main process is alive and has not begun a run in this directory.
             let main = next::run_file(identity, "", pid);
             return next::join(config, &self.directory, &main, None);
         }
@@ -299,7 +299,7 @@ impl Drop for Entrance<'_> {
     }
 }
 
-/// The run that a main process of this directory has, this one or another; takes the lock for a moment if nobody has it.
+/// Returns the run that a live main process has in this directory. Takes the lock for a moment if it is free.
 fn live_run(directory: &Dir, identity: &Identity) -> Option<RunFile> {
     let (file, _) = directory
         .open_file(OsStr::new(RUN_FILE), libc::O_RDONLY)
@@ -307,13 +307,13 @@ fn live_run(directory: &Dir, identity: &Identity) -> Option<RunFile> {
     held_run(&file, identity)
 }
 
-/// What an open run file says, if the process that it names may live and has its lock.
+/// Reads an open run file. Returns `None` unless the file is locked and the process that it names may be alive.
 fn held_run(file: &OwnedFd, identity: &Identity) -> Option<RunFile> {
     let is_held = !fd::try_lock(file.as_raw_fd());
     parse(file).filter(|run| is_held && may_live(run, identity))
 }
 
-/// What a run file says.
+/// Reads a run file.
 fn parse(file: &OwnedFd) -> Option<RunFile> {
     let text = read::rest(file, 64 << 10).ok()?;
     serde_json::from_slice(&text).ok()

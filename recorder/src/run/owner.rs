@@ -6,13 +6,13 @@ use crate::run::identity::{self, Identity};
 use crate::sys::{fd, read};
 use sa_format::{FragmentHeader, Record, RunFile};
 
-/// Whether the process that a run file names may be alive, its lock being held. Where the process cannot be seen, the lock is all there is to go by.
-/// Where it can be seen, a lock is not enough: a forked child may hold that of a parent that is dead.
+/// Returns true if the process that a locked run file names may be alive. If the process cannot be seen, only the lock counts. If it can be seen, the
+/// lock is not enough, because a forked child may hold the lock of a dead parent.
 pub(crate) fn may_live(owner: &RunFile, identity: &Identity) -> bool {
     !is_visible(owner, identity) || identity::start_time(owner.main_pid) == Some(owner.start_time)
 }
 
-/// Whether `/proc` here would show the process. An identity read without `/proc` is all zeros, which are equal and mean nothing.
+/// Returns true if `/proc` of this process would show the other one. An identity that was read without `/proc` is all zeros, which match by accident.
 fn is_visible(owner: &RunFile, identity: &Identity) -> bool {
     owner.host == identity.host
         && owner.boot_id == identity.boot_id

@@ -48,7 +48,7 @@ pub(crate) fn move_aside(
         .iter()
         .any(|segment| target.has(&named(stem, *segment)))
         || (has_ring && target.has(&ring))
-        || has_segment(&target.names().unwrap_or_default(), &long); // of a move that was cut in two
+        || has_segment(&target.names().unwrap_or_default(), &long); // an interrupted move
     let new_stem = if is_taken { &long } else { stem };
     if has_ring {
         fragments.move_to(&ring, &target, &with(new_stem, RING_SUFFIX))?;

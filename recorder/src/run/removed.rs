@@ -106,7 +106,7 @@ impl<'a> Removed<'a> {
             all.older_runs = all.older_runs.saturating_add(1);
             all.older_events = all.older_events.saturating_add(older.events);
         }
-        let _ = store(self.directory, REMOVED_FILE, self.mode, &all); // it is said then
+        let _ = store(self.directory, REMOVED_FILE, self.mode, &all); // the words on stderr do not depend on it
     }
 
     /// What to say of it, unless it was said not long ago.

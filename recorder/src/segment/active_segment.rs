@@ -43,7 +43,7 @@ pub(crate) struct ActiveSegment {
     /// What the segment holds.
     contents: Contents,
     bound: Bound,
-    /// When a write failed last, and why, if the next one has not succeeded.
+    /// Time and cause of the last failed write, if no write has succeeded since.
     pub(crate) failed: Option<(u64, Cause)>,
     /// A new segment that could not be begun is not tried again before.
     turn_after_ns: u64,

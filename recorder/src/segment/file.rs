@@ -19,7 +19,7 @@ pub(crate) struct Segment {
     pub(crate) name: String,
     file: RawFd,
     id: FileId,
-    /// Its size as far as is known.
+    /// The last known size.
     pub(crate) size: u64,
     /// Bytes of its first lines.
     pub(crate) preamble_bytes: u64,
@@ -86,7 +86,7 @@ impl Segment {
         fork_fds::let_go(fork_fds::NEXT);
     }
 
-    /// The status of the file, if the number is still ours.
+    /// Returns the status of the file; `None` if the number belongs to another file now.
     fn status(&self) -> Option<Status> {
         let status = fd::status(self.file).ok();
         status.filter(|status| status.id == self.id)

@@ -16,7 +16,7 @@ const MOST_LINKS: usize = 40;
 /// Longest target of a link.
 const TARGET_BYTES: usize = 4096;
 
-/// How a folder is opened.
+/// Flags for opening a folder.
 const FOLDER: libc::c_int = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
 
 /// An open directory.

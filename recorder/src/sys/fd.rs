@@ -143,7 +143,7 @@ pub(crate) fn write_vectored(fd: RawFd, parts: &[&[u8]]) -> io::Result<usize> {
     })
 }
 
-/// Appends a whole text: that it had no room is an error.
+/// Appends a whole text. A short write is an error.
 pub(crate) fn write_whole(fd: RawFd, text: &[u8]) -> io::Result<()> {
     if text.len() as u64 > file_size_limit() {
         return Err(Error::from_raw_os_error(libc::EFBIG));
@@ -192,7 +192,7 @@ pub(crate) fn reserve(fd: RawFd, from: u64, bytes: u64) -> io::Result<()> {
     check(unsafe { libc::fallocate(fd, libc::FALLOC_FL_KEEP_SIZE, from, bytes) })
 }
 
-/// Sets where a file ends: the caller looks at the limit if it grows.
+/// Sets the size of a file. The caller checks the size limit if the file grows.
 pub(crate) fn set_end(fd: RawFd, bytes: u64) -> io::Result<()> {
     // SAFETY: ftruncate takes integers; a bad descriptor is an error.
     check(unsafe { libc::ftruncate(fd, offset(bytes)?) })
@@ -206,7 +206,7 @@ pub(crate) fn resize(fd: RawFd, bytes: usize) -> io::Result<()> {
     set_end(fd, bytes as u64)
 }
 
-/// A place in a file, or a size, as the C library takes it.
+/// Converts an offset or a size to the type of the C library.
 fn offset(bytes: u64) -> io::Result<libc::off_t> {
     libc::off_t::try_from(bytes).map_err(|_| Error::from_raw_os_error(libc::EFBIG))
 }

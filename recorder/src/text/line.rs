@@ -1,4 +1,4 @@
-//! Lines of spans without an end, and what is read of lines.
+//! Lines of spans without an end, and the readers of times and numbers in lines.
 
 use std::io::Write;
 
@@ -6,12 +6,12 @@ use crate::sys::memory::leave_out;
 use crate::text::event_count::is_metadata;
 use crate::text::record::Growing;
 
-/// Makes the line of a span without an end. Where there is no memory for it, the line is empty, and that is counted. The text `names` reads
+/// Makes the line of a span without an end. Without memory for it the line is empty, which is counted. The text `names` reads
 /// `"name":"…","cat":"…"`, and `args` are JSON without the braces.
 pub(crate) fn begin_line((pid, tid): (u32, u32), ts_ns: u64, names: &[u8], args: &[u8]) -> Vec<u8> {
     let (us, ns) = (ts_ns / 1000, ts_ns % 1000);
     let mut line = Growing::default();
-    // It takes everything.
+    // Writing to it cannot fail.
     let _ = write!(
         line,
         r#"{{"ph":"B","pid":{pid},"tid":{tid},"ts":{us}.{ns:03},"#

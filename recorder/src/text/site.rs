@@ -128,7 +128,7 @@ impl Site {
         self.name
     }
 
-    /// The site's number in the ring of `epoch`, if it was asked for one: 0 where that has no room for it.
+    /// Returns the site's number in the ring of `epoch`, or 0 if the ring has no room for it; `None` if it was never registered there.
     #[inline(always)]
     pub(crate) fn number(&self, epoch: u32) -> Option<u32> {
         let registered = self.registered.load(Ordering::Relaxed);
@@ -136,7 +136,7 @@ impl Site {
         (registered >> 32 == u64::from(epoch)).then_some(number)
     }
 
-    /// Remembers the site's number in the ring of `epoch`; 0 for none.
+    /// Stores the site's number in the ring of `epoch`; 0 if the ring has no room for it.
     pub(crate) fn set_number(&self, epoch: u32, number: u32) {
         self.registered.store(
             u64::from(epoch) << 32 | u64::from(number),

@@ -26,7 +26,7 @@ pub trait Value {
         NUMBER_BYTES
     }
 
-    /// Returns what is known of the text without a look at it. Only types of this workspace override this.
+    /// Returns what the type guarantees about the text. Only types of this workspace override this.
     #[doc(hidden)]
     #[inline(always)]
     fn known(&self) -> Known {
@@ -34,15 +34,15 @@ pub trait Value {
     }
 }
 
-/// What is known of the text that a [`Value`] writes.
+/// The guarantee of a type about the text that a [`Value`] writes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// It may be anything, and is checked.
+    /// No guarantee: the text is checked.
     Nothing,
-    /// It is valid JSON.
+    /// The text is valid JSON.
     Json,
-    /// It is a finite number, which a counter can draw.
+    /// The text is a finite number, which a counter can draw.
     Number,
 }
 
@@ -235,7 +235,7 @@ impl<T: Value> Value for [T] {
     }
 }
 
-/// Values that are written as what they lead to.
+/// Values that are written as another value: the target of a reference, or the contents of a container.
 macro_rules! pointers {
     ($(($($generics:tt)*) $kind:ty => $target:ty;)*) => {$(
         impl<$($generics)*> Value for $kind {

@@ -164,7 +164,7 @@ impl EventWriter {
         self.write_on(None, phase, ts_ns, body, None);
     }
 
-    /// Writes an event, perhaps on another row than the thread's, and publishes it. With `closing` it ends the span of that lane entry.
+    /// Writes an event on the thread's own row or on `row`, and publishes it. The event ends the span of the lane entry `closing`, if any.
     #[inline(always)]
     pub(crate) fn write_on(
         &mut self,
@@ -193,7 +193,7 @@ impl EventWriter {
         self.publish();
     }
 
-    /// Makes the prefix that of the second of an event: for another row only if that is a later one, since the thread's own events come in order.
+    /// Updates the prefix to the second of an event. An event on another row only moves it forward, because the thread's own events come in order.
     #[inline(always)]
     fn enter_second(&mut self, row: Option<u32>, ts_ns: u64) {
         let part = ts_ns.wrapping_sub(self.second_ns);
@@ -218,7 +218,7 @@ impl EventWriter {
         self.process.come_by(self.second_ns);
     }
 
-    /// Writes the line of an event; its length, or 0 if it does not fit.
+    /// Writes the line of an event. Returns the length, or 0 if the line does not fit.
     #[inline(always)]
     fn compose(
         &self,
@@ -329,7 +329,7 @@ impl EventWriter {
         true
     }
 
-    /// Writes an event that does not fit into a ring straight to the fragment; what had no room else is counted.
+    /// Writes an event that is larger than half a ring directly to the fragment. Any other event without room is counted already.
     #[cold]
     #[inline(never)]
     fn large_event(
@@ -362,7 +362,7 @@ impl EventWriter {
         self.process.write_through(line);
     }
 
-    /// Appends a whole line that is no timed event.
+    /// Appends a whole line, such as a name.
     pub(crate) fn append(&mut self, line: &[u8]) {
         let need = line.len() as u64;
         if need > self.slot.bytes / 2 {

@@ -13,7 +13,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Returns the end of a text from this byte on.
+    /// Returns the piece of a text from byte `from` to the end.
     #[inline(always)]
     pub(crate) fn from(from: usize, text: &[u8]) -> Piece {
         Piece {

@@ -61,8 +61,8 @@ impl SlotWriter {
         })
     }
 
-    /// Opens a span: it shows in the stack until it is closed, with its text, which was written last: the args of a site's span, and else name and
-    /// category as they stand in the line.
+    /// Opens a span, which readers of the ring find in the stack until it is closed. Its text must be the last piece that was written: the args if the
+    /// span has a site, and name and category otherwise.
     #[inline(always)]
     pub(crate) fn push(&mut self, name: EntryName<'_>, piece: Piece, start_ns: u64) -> u32 {
         let depth = self.events.depth;
@@ -234,7 +234,7 @@ impl SlotWriter {
         }
     }
 
-    /// Appends to the args of a span that ends now: readers of the ring need not find them there. Returns true if they are in the text.
+    /// Appends to the args of a span that ends now, so that readers of the ring need not find them. Returns true if the args are in the text.
     pub(crate) fn add_last_args(
         &mut self,
         depth: &mut u32,

@@ -73,7 +73,7 @@ impl AsyncSpanId {
         }
     }
 
-    /// The recorder of this process, unless this is the id of no span.
+    /// Returns the recorder of this process; `None` if this is the id of no span.
     fn process(self) -> Option<ProcessRef> {
         self.is_some().then(reclaim::existing)?
     }

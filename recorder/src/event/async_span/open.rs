@@ -39,7 +39,7 @@ pub(super) struct Spot<'a> {
 }
 
 impl OpenAsync {
-    /// Opens a span; nothing, and it is counted, where it gets no lane. One without a site has `names`: `"name":"…","cat":"…"`.
+    /// Opens a span. Returns `None` if it gets no lane, which is counted. A span without a site has `names`: `"name":"…","cat":"…"`.
     #[inline(never)]
     pub(super) fn start(
         process: &Process,
