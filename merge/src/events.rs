@@ -41,7 +41,6 @@
 //! ```
 
 mod devices;
-mod span_mate;
 mod span_mates;
 mod thread_index;
 mod trace_events;

@@ -4,5 +4,4 @@ pub(crate) mod assign;
 pub(crate) mod candidates;
 pub(crate) mod moves;
 pub(crate) mod outcasts;
-pub(crate) mod row_move;
 pub(crate) mod rows;

@@ -1,8 +1,6 @@
 //! The events that are asked for: windows and filters.
 
 pub(crate) mod filter;
-pub(crate) mod filter_processes;
-pub(crate) mod filter_scan;
 pub(crate) mod flow_enclosure;
 pub(crate) mod marker;
 pub(crate) mod segments;

@@ -1,10 +1,7 @@
 //! Begins and ends that belong together, and the events of a thread in order.
 
-pub(crate) mod end_args;
 pub(crate) mod group_key;
 pub(crate) mod groups;
-pub(crate) mod lane_event;
 pub(crate) mod lane_events;
-pub(crate) mod matcher;
 pub(crate) mod span_half;
 pub(crate) mod thread_scan;

@@ -1,19 +1,16 @@
 //! Which begins and ends belong together.
 
-use super::span_mate::SpanMate;
 use super::thread_index::ThreadIndex;
 use crate::event::edges::Lies;
 use crate::event::line::Event;
 use crate::event::patch::Target;
-use crate::pass::by_chunk::ByChunk;
+use crate::pass::by_chunk::{ByChunk, OfEvent};
 use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
 use crate::pass::visit::{AtOnce, visit};
-use crate::select::filter_scan::whole;
-use crate::span::group_key::GroupRole;
-use crate::span::matcher::join;
-use crate::span::span_half::{ArgsPlace, Side, SpanHalf};
-use crate::store::sorter::Sorter;
+use crate::span::group_key::{GroupRole, whole};
+use crate::span::span_half::{ArgsPlace, Side, SpanHalf, join};
+use crate::store::sorter::{Record, Sorter, long_at};
 use crate::write::job::Job;
 use sa_format::Phase;
 use std::io;
@@ -100,4 +97,52 @@ fn half(
         labels: Labels::of(event),
         args: ArgsPlace::default(),
     })
+}
+
+/// When the other half of the span is that an event begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SpanMate {
+    pub(super) at: EventRef,
+    pub(super) other_ns: i64,
+}
+
+impl OfEvent for SpanMate {
+    fn at(&self) -> EventRef {
+        self.at
+    }
+}
+
+impl Record for SpanMate {
+    const BYTES: usize = 16;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.other_ns.to_le_bytes());
+        self.at.store(out);
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        SpanMate {
+            at: EventRef::load(bytes, 8),
+            other_ns: long_at(bytes, 0).cast_signed(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mate_comes_back_from_a_file_as_it_was() {
+        let mate = SpanMate {
+            at: EventRef { chunk: 3, nth: 70 },
+            other_ns: -5,
+        };
+        let mut bytes = Vec::new();
+        mate.store(&mut bytes);
+        assert_eq!(
+            (bytes.len(), SpanMate::load(&bytes)),
+            (SpanMate::BYTES, mate)
+        );
+    }
 }

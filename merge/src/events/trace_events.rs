@@ -1,8 +1,7 @@
 //! The events of a trace that could be written.
 
 use super::devices::Devices;
-use super::span_mate::SpanMate;
-use super::span_mates::span_mates;
+use super::span_mates::{SpanMate, span_mates};
 use super::thread_index::ThreadIndex;
 use super::trace_process::{TraceProcess, trace_processes};
 use crate::app::merge::ReadyTrace;
@@ -10,7 +9,7 @@ use crate::event::edges::Lies;
 use crate::event::line::Event;
 use crate::event::own_record::is_left_out;
 use crate::fragment::temp_folder::in_first;
-use crate::lanes::row_move::Form;
+use crate::lanes::assign::Form;
 use crate::pass::by_chunk::ByChunk;
 use crate::pass::chunk::Chunk;
 use crate::pass::visit::{AtOnce, visit};

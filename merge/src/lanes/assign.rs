@@ -4,11 +4,12 @@ use crate::event::patch::Target;
 use crate::identity::process::{Process, Thread};
 use crate::lanes::candidates::LaneCandidate;
 use crate::lanes::outcasts::OutcastRange;
-use crate::lanes::row_move::{Form, Move};
 use crate::lanes::rows::LaneRows;
+use crate::pass::by_chunk::OfEvent;
 use crate::pass::chunk::EventRef;
-use crate::span::lane_event::{LaneEvent, LaneEventKind};
-use crate::store::sorter::{Reader, Sorted, Sorter};
+use crate::span::lane_events::{LaneEvent, LaneEventKind};
+use crate::span::span_half::ArgsPlace;
+use crate::store::sorter::{Reader, Record, Sorted, Sorter, word_at};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
@@ -76,7 +77,7 @@ impl<'a> LaneAssignment<'a> {
             LaneEventKind::Next => Ok(()),
             LaneEventKind::Point => {
                 let row = self.rows.at(event.start);
-                self.put(event.at, row, Form::Recorded)
+                self.put(event.at, row)
             }
         }
     }
@@ -90,19 +91,22 @@ impl<'a> LaneAssignment<'a> {
         while self.before + row > self.added.len() {
             self.added.push(self.current);
         }
-        let is_complete = event.kind == LaneEventKind::Complete;
-        let (begin_form, end_form) = match event.end_at.is_some() && is_complete {
-            true => (Form::Whole, Form::Omitted),
-            false => (Form::Recorded, Form::Recorded),
-        };
-        self.put(event.at, row, begin_form)?;
-        if let Some(end) = event.end_at {
-            self.put(end, row, end_form)?;
+        match (event.end_at, event.kind) {
+            (Some(end), LaneEventKind::Complete) => {
+                let row = self.added_row(row)?;
+                self.moves.push(Move {
+                    end_args: event.end_args,
+                    ..Move::new(event.at, row, Form::Whole)
+                })?;
+                self.moves.push(Move::new(end, row, Form::Omitted))?;
+            }
+            (end, _) => {
+                let mut both = [event.at].into_iter().chain(end);
+                both.try_for_each(|at| self.put(at, row))?;
+            }
         }
         let waiting = std::mem::take(&mut self.waiting);
-        waiting
-            .into_iter()
-            .try_for_each(|at| self.put(at, row, Form::Recorded))
+        waiting.into_iter().try_for_each(|at| self.put(at, row))
     }
 
     /// Returns true if the next span leaves its thread's own row.
@@ -116,13 +120,17 @@ impl<'a> LaneAssignment<'a> {
         Ok(number < self.outcasts_end)
     }
 
-    fn put(&mut self, at: EventRef, row: usize, form: Form) -> io::Result<()> {
-        if row == 0 && form == Form::Recorded {
-            return Ok(());
+    fn put(&mut self, at: EventRef, row: usize) -> io::Result<()> {
+        match self.added_row(row)? {
+            None => Ok(()),
+            row => self.moves.push(Move::new(at, row, Form::Recorded)),
         }
+    }
+
+    /// Returns the number among all added rows of a row of this thread, or `None` for its own row.
+    fn added_row(&self, row: usize) -> io::Result<Option<u32>> {
         let added = |row: usize| u32::try_from(self.before + row).map_err(io::Error::other);
-        let row = row.checked_sub(1).map(added).transpose()?;
-        self.moves.push(Move::new(at, row, form))
+        row.checked_sub(1).map(added).transpose()
     }
 }
 
@@ -171,4 +179,76 @@ fn free_ids(process: &Process, count: usize) -> Vec<u32> {
     let taken: BTreeSet<u32> = tids.chain([process.output_pid]).collect();
     let is_free = |tid: &u32| !taken.contains(tid);
     (1..=u32::MAX).filter(is_free).take(count).collect()
+}
+
+/// The number of a thread's own row.
+const OWN_ROW: u32 = u32::MAX;
+
+/// The form in which an event is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Form {
+    /// The event as it was recorded.
+    #[default]
+    Recorded,
+    /// A begin (`B`) becomes a complete span (`X`) of length 0, because a viewer would process the end first.
+    Whole,
+    /// The end of such a span is not written.
+    Omitted,
+}
+
+/// An event that moves or changes its form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Move {
+    pub(crate) at: EventRef,
+    row: u32,
+    pub(crate) form: Form,
+    /// The place of the args of the end of a span that becomes a complete one.
+    pub(crate) end_args: ArgsPlace,
+}
+
+impl Move {
+    /// Creates a move to an added row. Without a row the event stays on its thread's own one.
+    pub(crate) fn new(at: EventRef, row: Option<u32>, form: Form) -> Move {
+        Move {
+            at,
+            row: row.unwrap_or(OWN_ROW),
+            form,
+            end_args: ArgsPlace::default(),
+        }
+    }
+
+    /// Returns the number of the row to which it moves.
+    pub(crate) fn row(&self) -> Option<u32> {
+        (self.row != OWN_ROW).then_some(self.row)
+    }
+}
+
+impl OfEvent for Move {
+    fn at(&self) -> EventRef {
+        self.at
+    }
+}
+
+impl Record for Move {
+    const BYTES: usize = 13 + ArgsPlace::BYTES;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        self.at.store(out);
+        out.extend_from_slice(&self.row.to_le_bytes());
+        out.push(self.form as u8);
+        self.end_args.store(out);
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        Move {
+            at: EventRef::load(bytes, 0),
+            row: word_at(bytes, 8),
+            form: match bytes[12] {
+                0 => Form::Recorded,
+                1 => Form::Whole,
+                _ => Form::Omitted,
+            },
+            end_args: ArgsPlace::load(&bytes[13..]),
+        }
+    }
 }

@@ -7,18 +7,15 @@ use crate::event::patch::Target;
 use crate::event::whole::as_whole;
 use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
-use crate::lanes::assign::{LaneAssignment, targets};
+use crate::lanes::assign::{Form, LaneAssignment, Move, targets};
 use crate::lanes::candidates::{LaneCandidate, suspects};
 use crate::lanes::outcasts::{OutcastFinder, OutcastRange};
-use crate::lanes::row_move::{Form, Move};
 use crate::pass::by_chunk::{ByChunk, OfChunk};
 use crate::pass::chunk::EventRef;
 use crate::pass::history::Histories;
 use crate::pass::source::Source;
 use crate::pass::visit::ChunkView;
-use crate::span::end_args::EndArgs;
-use crate::span::lane_event::{LaneEvent, LaneEventKind};
-use crate::span::lane_events::{LaneEvents, lane_events};
+use crate::span::lane_events::{LaneEvent, LaneEventKind, lane_events};
 use crate::span::thread_scan::ThreadScan;
 use crate::store::sorter::Sorted;
 use crate::summary::chunk_summary::ChunkSummary;
@@ -30,8 +27,6 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Overflow {
     moves: ByChunk<Move>,
     rows: Vec<Target>,
-    /// The args of ends that are not written.
-    end_args: ByChunk<EndArgs>,
     /// The spans that move, and those for which there was no row.
     pub(crate) spans: u64,
     pub(crate) left: u64,
@@ -83,21 +78,18 @@ impl Overflow {
         let numbered = (0..).zip(suspects);
         let places = numbered
             .flat_map(|(row, suspect)| suspect.places.iter().map(move |place| (*place, row)));
-        let LaneEvents { events, end_args } = lane_events(scan, &places.collect(), folder)?;
+        let events = lane_events(scan, &places.collect(), folder)?;
         let outcasts = outcasts(&events, folder)?;
         let mut spread = LaneAssignment::new(folder, &outcasts)?;
         events.each(|event| spread.take(event))?;
         drop(events);
-        let (moves, added, chunks) = (spread.moves.finish()?, spread.added, scan.chunks.len());
         let overflow = Overflow {
-            moves: ByChunk::new(moves, chunks, folder)?,
-            rows: Vec::new(),
-            end_args: ByChunk::new(end_args, chunks, folder)?,
+            moves: ByChunk::new(spread.moves.finish()?, scan.chunks.len(), folder)?,
             spans: spread.spans,
             left: spread.left,
-            failure: None,
+            ..Overflow::default()
         };
-        Ok((overflow, added))
+        Ok((overflow, spread.added))
     }
 
     /// All rows, by their number.
@@ -111,8 +103,8 @@ impl Overflow {
         begin: EventRef,
         sources: &[Source<'a>],
     ) -> io::Result<&'a [u8]> {
-        let found = self.end_args.find(begin)?;
-        Ok(found.map_or(&[], |args| args.text(sources)))
+        let found = self.moves.find(begin)?;
+        Ok(found.map_or(&[], |found| found.end_args.text(sources)))
     }
 
     /// Returns how the events of one chunk of these sources are written. An error says in itself where the file is.
@@ -123,7 +115,6 @@ impl Overflow {
     ) -> io::Result<Moved<'a>> {
         Ok(Moved {
             moves: self.moves.of_chunk(number)?,
-            end_args: self.end_args.of_chunk(number)?,
             overflow: self,
             sources,
         })
@@ -167,7 +158,6 @@ impl Shown<'_> {
 /// The events of a chunk that move, asked for in their order.
 pub(crate) struct Moved<'a> {
     moves: OfChunk<Move>,
-    end_args: OfChunk<EndArgs>,
     overflow: &'a Overflow,
     sources: &'a [Source<'a>],
 }
@@ -181,7 +171,6 @@ impl<'a> Moved<'a> {
     /// Returns the row and the form of the next event.
     #[inline]
     pub(crate) fn next(&mut self) -> Shown<'a> {
-        let end_args = self.end_args.next();
         let Some(moved) = self.moves.next() else {
             return Shown::default();
         };
@@ -191,7 +180,7 @@ impl<'a> Moved<'a> {
             row,
             target: index.and_then(|row| self.overflow.rows.get(row)),
             form: moved.form,
-            end_args: end_args.map_or(&[], |args| args.text(self.sources)),
+            end_args: moved.end_args.text(self.sources),
         }
     }
 }

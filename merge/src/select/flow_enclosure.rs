@@ -1,8 +1,7 @@
 //! Which flow events lie in spans that are shown. A viewer ties a flow event to the span around it, and takes one without a span for an error.
 
-use crate::pass::chunk::EventRef;
-use crate::pass::labels::Labels;
-use crate::span::group_key::{GroupEvent, GroupKey, GroupRole, ThreadNumber};
+use crate::span::group_key::{GroupEvent, GroupKey, ThreadNumber};
+use crate::span::groups::ShownSpan;
 use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
 use std::collections::HashSet;
 use std::io;
@@ -17,36 +16,22 @@ pub(crate) struct Spot {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
-    Span {
-        end_ns: i64,
-    },
-    Flow {
-        at: EventRef,
-        id: u64,
-        key: u64,
-        is_start: bool,
-    },
+    Span { end_ns: i64 },
+    Flow(GroupEvent),
 }
 
 impl Spot {
-    pub(crate) fn of_span((row, (at_ns, end_ns)): (ThreadNumber, (i64, i64))) -> Spot {
+    pub(crate) fn of_span((row, (at_ns, end_ns)): ShownSpan) -> Spot {
         let what = What::Span { end_ns };
         Spot { row, at_ns, what }
     }
 
-    /// Of an event of a flow; `None` if it is of none.
-    pub(crate) fn of_flow(mate: &GroupEvent) -> Option<Spot> {
-        let GroupKey::Flow(id, key) = mate.whole else {
-            return None;
-        };
-        let what = What::Flow {
-            at: mate.at,
-            id,
-            key,
-            is_start: mate.role == GroupRole::Start,
-        };
-        let (row, at_ns) = (mate.row, mate.at_ns);
-        Some(Spot { row, at_ns, what })
+    pub(crate) fn of_flow(event: GroupEvent) -> Spot {
+        Spot {
+            row: event.row,
+            at_ns: event.at_ns,
+            what: What::Flow(event),
+        }
     }
 }
 
@@ -63,72 +48,41 @@ pub(crate) fn covered(
         }
         match what {
             What::Span { end_ns } => until_ns = until_ns.max(end_ns),
-            What::Flow {
-                at,
-                id,
-                key,
-                is_start,
-            } if at_ns < until_ns && !others.contains(&id) => covered.push(GroupEvent {
-                whole: GroupKey::Flow(id, key),
-                at_ns,
-                at,
-                row,
-                labels: Labels::default(),
-                role: if is_start {
-                    GroupRole::Start
-                } else {
-                    GroupRole::Next
-                },
-                wanted: true,
-                inside: true,
-            })?,
-            What::Flow { .. } => {}
+            What::Flow(event) if at_ns < until_ns => match event.whole {
+                GroupKey::Flow(id, _) if others.contains(&id) => {}
+                _ => covered.push(event)?,
+            },
+            What::Flow(_) => {}
         }
         Ok(())
     })
 }
 
 impl Record for Spot {
-    const BYTES: usize = 37;
+    const BYTES: usize = 13 + GroupEvent::BYTES;
 
     fn store(&self, out: &mut Vec<u8>) {
-        let (kind, at, id, key) = match self.what {
-            What::Span { end_ns } => (0, EventRef::NONE, end_ns.cast_unsigned(), 0),
-            What::Flow {
-                at,
-                id,
-                key,
-                is_start,
-            } => (1 + u8::from(is_start), at, id, key),
-        };
-        for word in [self.at_ns.cast_unsigned(), id, key] {
-            out.extend_from_slice(&word.to_le_bytes());
+        let start = out.len();
+        out.push(u8::from(matches!(self.what, What::Flow(_))));
+        out.extend_from_slice(&self.row.to_le_bytes());
+        out.extend_from_slice(&self.at_ns.to_le_bytes());
+        match self.what {
+            What::Span { end_ns } => out.extend_from_slice(&end_ns.to_le_bytes()),
+            What::Flow(event) => event.store(out),
         }
-        for half in [self.row, at.chunk, at.nth] {
-            out.extend_from_slice(&half.to_le_bytes());
-        }
-        out.push(kind);
+        out.resize(start + Spot::BYTES, 0);
     }
 
     fn load(bytes: &[u8]) -> Self {
-        let what = match bytes[36] {
-            0 => What::Span {
-                end_ns: long_at(bytes, 8).cast_signed(),
-            },
-            kind => What::Flow {
-                at: EventRef {
-                    chunk: word_at(bytes, 28),
-                    nth: word_at(bytes, 32),
-                },
-                id: long_at(bytes, 8),
-                key: long_at(bytes, 16),
-                is_start: kind == 2,
-            },
-        };
         Spot {
-            row: word_at(bytes, 24),
-            at_ns: long_at(bytes, 0).cast_signed(),
-            what,
+            row: word_at(bytes, 1),
+            at_ns: long_at(bytes, 5).cast_signed(),
+            what: match bytes[0] {
+                0 => What::Span {
+                    end_ns: long_at(bytes, 13).cast_signed(),
+                },
+                _ => What::Flow(GroupEvent::load(&bytes[13..])),
+            },
         }
     }
 }
@@ -136,6 +90,9 @@ impl Record for Spot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pass::chunk::EventRef;
+    use crate::pass::labels::Labels;
+    use crate::span::group_key::GroupRole;
 
     fn flow(row: ThreadNumber, at_ns: i64, nth: u32) -> GroupEvent {
         GroupEvent {
@@ -163,9 +120,7 @@ mod tests {
         }
         let flows = [(1, 9), (1, 10), (1, 19), (1, 20), (2, 10), (3, 10)];
         for ((row, at_ns), nth) in flows.into_iter().zip(0..) {
-            spots
-                .push(Spot::of_flow(&flow(row, at_ns, nth)).unwrap())
-                .unwrap();
+            spots.push(Spot::of_flow(flow(row, at_ns, nth))).unwrap();
         }
         let spots = spots.finish().unwrap();
         covered(&spots, &HashSet::new(), &mut found).unwrap();
@@ -186,8 +141,8 @@ mod tests {
     fn a_spot_is_stored_whole() {
         let spots = [
             Spot::of_span((7, (-3, i64::MAX))),
-            Spot::of_flow(&flow(3, 10, 4)).unwrap(),
-            Spot::of_flow(&flow(3, 10, 5)).unwrap(),
+            Spot::of_flow(flow(3, 10, 4)),
+            Spot::of_flow(flow(3, 10, 5)),
         ];
         for spot in spots {
             let mut bytes = Vec::new();

@@ -4,26 +4,24 @@
 use crate::Error;
 use crate::base::progress::Progress;
 use crate::event::edges::{Edges, Lies};
+use crate::event::event_mask::Mask;
 use crate::event::flow::of_global_number;
 use crate::event::line::Event;
-use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
-use crate::pass::chunk::Chunk;
-use crate::pass::chunk::EventRef;
+use crate::pass::chunk::{Chunk, EventRef};
 use crate::pass::labels::Labels;
 use crate::pass::source::Source;
 use crate::pass::visit::visit_mut;
-use crate::select::filter::{Filter, Wanted};
-use crate::select::filter_processes::chosen;
-use crate::select::filter_scan::{MetadataEvent, ScannedChunk, whole};
+use crate::select::filter::{Filter, Wanted, chosen};
 use crate::select::flow_enclosure::{Spot, covered};
-use crate::span::group_key::{GroupEvent, GroupKey, ThreadNumber};
-use crate::span::groups::GroupMatcher;
+use crate::span::group_key::{GroupEvent, GroupKey, GroupRole, ThreadNumber, whole};
+use crate::span::groups::{GroupMatcher, ShownSpan};
 use crate::store::sorter::{Sorted, Sorter};
 use crate::summary::thread::RecordedThread;
+use sa_format::Phase;
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What is asked for of recordings whose processes are known.
@@ -47,13 +45,36 @@ pub(crate) struct Marked {
     pub(crate) has_others: bool,
 }
 
-/// What was found in all chunks.
-struct Gathered<'f> {
-    mates: Sorter<'f, GroupEvent>,
-    spots: Sorter<'f, Spot>,
+/// What was found in a chunk, or in several.
+#[derive(Default)]
+struct ScannedChunk {
+    mask: Mask,
+    mates: Vec<GroupEvent>,
+    spots: Vec<Spot>,
     names: Vec<MetadataEvent>,
     used: HashSet<ThreadNumber>,
+    /// The flows, by their ids in the trace, that stand for requests beside those that are asked for.
     other_flows: HashSet<u64>,
+}
+
+/// Metadata of a process or of a thread.
+struct MetadataEvent {
+    at: EventRef,
+    place: RecordedThread,
+    of_thread: bool,
+}
+
+impl ScannedChunk {
+    /// Adds an event that belongs to others. One of a flow counts only in the window, and where events are asked for only in a span that is shown.
+    fn add(&mut self, mate: GroupEvent, only_in_spans: bool) {
+        let is_of_flow = matches!(mate.role, GroupRole::Start | GroupRole::Next);
+        match is_of_flow {
+            true if !mate.inside => {}
+            true if only_in_spans => self.spots.push(Spot::of_flow(mate)),
+            true if !mate.wanted => {}
+            _ => self.mates.push(mate),
+        }
+    }
 }
 
 impl Marker<'_> {
@@ -81,70 +102,18 @@ impl Marker<'_> {
         })
     }
 
-    /// Marks what each chunk shows; gives what became of it. What is too much for memory goes to files in the first
-    /// of `folders` that takes them.
+    /// Marks what each chunk shows; gives what became of it. What is too much for memory goes to files in `folder`.
+    ///
+    /// Looks at some chunks after the others, so that what each holds is put together and forgotten.
     pub(crate) fn mark(
-        &self,
-        sources: &mut [Source<'_>],
-        chunks: &mut [Chunk],
-        progress: &Progress,
-        folders: &[PathBuf],
-    ) -> Result<Marked, Error> {
-        let mark = |folder: &Path| self.mark_with(sources, chunks, progress, folder);
-        let (_, marked) = in_first(folders, mark)?;
-        Ok(marked)
-    }
-
-    fn mark_with(
         &self,
         sources: &mut [Source<'_>],
         chunks: &mut [Chunk],
         progress: &Progress,
         folder: &Path,
     ) -> io::Result<Marked> {
-        let mut gathered = Gathered {
-            mates: Sorter::new(folder),
-            spots: Sorter::new(folder),
-            names: Vec::new(),
-            used: HashSet::new(),
-            other_flows: HashSet::new(),
-        };
-        self.gather(sources, chunks, progress, &mut gathered)?;
-        let Gathered {
-            mates,
-            mut spots,
-            names,
-            mut used,
-            other_flows,
-        } = gathered;
-        let mut show = |mate: &GroupEvent| {
-            set(chunks, mate.at);
-            used.insert(mate.row);
-        };
-        let cut = pair(&mates.finish()?, self.edges, &mut show, |span| {
-            match self.filter.is_of_events() {
-                true => spots.push(Spot::of_span(span)),
-                false => Ok(()),
-            }
-        })?;
-        let mut flows = Sorter::new(folder);
-        covered(&spots.finish()?, &other_flows, &mut flows)?;
-        pair(&flows.finish()?, self.edges, &mut show, |_| Ok(()))?;
-        self.mark_names(&names, &used, chunks);
-        Ok(Marked {
-            cut,
-            has_others: !other_flows.is_empty(),
-        })
-    }
-
-    /// Looks at some chunks after the others, so that what each holds is put together and forgotten.
-    fn gather(
-        &self,
-        sources: &mut [Source<'_>],
-        chunks: &mut [Chunk],
-        progress: &Progress,
-        all: &mut Gathered<'_>,
-    ) -> io::Result<()> {
+        let (mut mates, mut spots) = (Sorter::new(folder), Sorter::new(folder));
+        let mut all = ScannedChunk::default();
         let is_asked = |chunk: &Chunk| !self.filter.is_empty() || chunk.halves;
         let asked = chunks.iter().filter(|chunk| is_asked(chunk));
         progress.expect_more(asked.map(Chunk::len).sum());
@@ -160,14 +129,31 @@ impl Marker<'_> {
         visit_mut(sources, chunks, look, |of, looked| {
             let Some(looked) = looked else { return Ok(()) };
             of.chunk.shown.mask = Some(looked.mask);
-            let mut mates = looked.mates.into_iter();
-            mates.try_for_each(|mate| all.mates.push(mate))?;
-            let mut spots = looked.spots.into_iter();
-            spots.try_for_each(|spot| all.spots.push(spot))?;
             all.names.extend(looked.names);
             all.used.extend(looked.used);
             all.other_flows.extend(looked.other_flows);
-            Ok(())
+            let mut new_mates = looked.mates.into_iter();
+            new_mates.try_for_each(|mate| mates.push(mate))?;
+            let mut new_spots = looked.spots.into_iter();
+            new_spots.try_for_each(|spot| spots.push(spot))
+        })?;
+        let mut show = |mate: &GroupEvent| {
+            set(chunks, mate.at);
+            all.used.insert(mate.row);
+        };
+        let cut = pair(&mates.finish()?, self.edges, &mut show, |span| {
+            match self.filter.is_of_events() {
+                true => spots.push(Spot::of_span(span)),
+                false => Ok(()),
+            }
+        })?;
+        let mut flows = Sorter::new(folder);
+        covered(&spots.finish()?, &all.other_flows, &mut flows)?;
+        pair(&flows.finish()?, self.edges, &mut show, |_| Ok(()))?;
+        self.mark_names(&all.names, &all.used, chunks);
+        Ok(Marked {
+            cut,
+            has_others: !all.other_flows.is_empty(),
         })
     }
 
@@ -234,8 +220,18 @@ impl Marker<'_> {
                 },
                 self.filter.is_of_events(),
             ),
+            // It stands for itself; a span may cover events of flows.
             None if wanted && inside => {
-                looked.show(event, at_ns, at, row, self.filter.is_of_events());
+                looked.mask.set(at.nth as usize);
+                looked.used.insert(row);
+                let end_ns = match event.phase {
+                    Phase::Complete => at_ns.saturating_add(event.dur_ns),
+                    Phase::Begin => i64::MAX,
+                    _ => return,
+                };
+                if self.filter.is_of_events() {
+                    looked.spots.push(Spot::of_span((row, (at_ns, end_ns))));
+                }
             }
             None => {}
         }
@@ -279,7 +275,7 @@ fn pair(
     mates: &Sorted<GroupEvent>,
     edges: Edges,
     show: impl FnMut(&GroupEvent),
-    cover: impl FnMut((ThreadNumber, (i64, i64))) -> io::Result<()>,
+    cover: impl FnMut(ShownSpan) -> io::Result<()>,
 ) -> io::Result<u64> {
     let mut pairs = GroupMatcher::new(edges, show, cover);
     mates.each(|mate| pairs.take(mate))?;

@@ -4,7 +4,6 @@
 //! start of the oldest span that was open when the segment began. The newest segments are always read, because they contain what was open at the end
 //! (docs/decisions/0073).
 
-mod first_event;
 mod own_window;
 
 use crate::clock::axis::ns;
@@ -12,7 +11,7 @@ use crate::event::edges::Edges;
 use crate::fragment::file::Fragment;
 use crate::fragment::recording::{Recording, UNWRITTEN_NS};
 use crate::{ClockOptions, Error, Window};
-use own_window::OwnWindow;
+use own_window::missing_ns;
 use rayon::prelude::*;
 use sa_format::Anchor;
 
@@ -20,7 +19,7 @@ use sa_format::Anchor;
 #[derive(Debug, Default)]
 pub(crate) struct UnreadSegments {
     /// The window in the own time of each recording, as far as its segments were read for it; empty if everything is read.
-    windows: Vec<OwnWindow>,
+    windows: Vec<Edges>,
     /// Begin of the first event of each recording in its own time; empty if everything is read.
     pub(crate) firsts_ns: Vec<Option<i64>>,
     /// Time in ns after the window up to which segments were read, if `--reach` may have left out spans.
@@ -35,7 +34,7 @@ impl UnreadSegments {
     /// Returns how far a window, in the own times of the recordings, extends beyond what was read for it; 0 if it does not.
     pub(crate) fn missing_ns(&self, windows: &[Edges]) -> i64 {
         let both = self.windows.iter().zip(windows);
-        both.map(|(read, window)| read.missing_ns(window))
+        both.map(|(read, window)| missing_ns(*read, *window))
             .max()
             .unwrap_or(0)
     }
@@ -137,34 +136,23 @@ impl SegmentTimes {
     /// always read.
     fn needs(
         &self,
-        window: OwnWindow,
+        window: Edges,
         reach_ns: Option<i64>,
         newest_at_copy: Option<usize>,
     ) -> Vec<Need> {
         let last = self.begins.len().saturating_sub(1);
         let always = newest_at_copy.unwrap_or(last).min(last);
+        let after = |ns: i64| window.to_ns.saturating_add(ns).saturating_add(UNWRITTEN_NS);
+        let begin_ns = |segment: usize| Some(own_ns(self.begins.get(segment)?.as_ref()?));
         let need = |segment: usize| {
-            let end = self.begins.get(segment + 1).copied().flatten();
-            let is_before = end.zip(window.from_ns);
-            let is_before = is_before.is_some_and(|(end, from_ns)| own_ns(&end) < from_ns);
-            let least_ns = self.least_ns[segment];
-            let is_after = least_ns.zip(window.to_ns);
-            let is_after = is_after
-                .is_some_and(|(least_ns, to_ns)| least_ns > to_ns.saturating_add(UNWRITTEN_NS));
-            if segment >= always {
-                return Need::Needed;
-            }
-            if is_before || is_after {
-                return Need::NotNeeded;
-            }
-            let begin_ns = self.begins[segment].as_ref().map(own_ns);
-            let limit_ns = window.to_ns.zip(reach_ns);
-            let limit_ns = limit_ns.map(|(to_ns, reach_ns)| {
-                to_ns.saturating_add(reach_ns).saturating_add(UNWRITTEN_NS)
-            });
-            match begin_ns.zip(limit_ns) {
-                Some((begin_ns, limit_ns)) if begin_ns > limit_ns => Need::BeyondReach,
-                _ => Need::Needed,
+            let is_before = begin_ns(segment + 1).is_some_and(|end_ns| end_ns < window.from_ns);
+            let is_after = self.least_ns[segment].is_some_and(|least_ns| least_ns > after(0));
+            let is_beyond = begin_ns(segment).zip(reach_ns);
+            match is_beyond.is_some_and(|(begin_ns, reach_ns)| begin_ns > after(reach_ns)) {
+                _ if segment >= always => Need::Needed,
+                _ if is_before || is_after => Need::NotNeeded,
+                true => Need::BeyondReach,
+                false => Need::Needed,
             }
         };
         (0..self.begins.len()).map(need).collect()
@@ -263,9 +251,9 @@ mod tests {
 
     /// The need for each segment, a letter each; all times in seconds.
     fn needed(times: &SegmentTimes, window: (i64, i64), reach: Option<i64>) -> String {
-        let window = OwnWindow {
-            from_ns: Some(SECOND_NS * window.0),
-            to_ns: Some(SECOND_NS * window.1),
+        let window = Edges {
+            from_ns: SECOND_NS * window.0,
+            to_ns: SECOND_NS * window.1,
         };
         let reach_ns = reach.map(|reach| SECOND_NS * reach);
         let letter = |need: &Need| match need {

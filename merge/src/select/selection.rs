@@ -7,6 +7,7 @@ use crate::clock::time_map::TimeMap;
 use crate::event::edges::{Edges, Lies};
 use crate::event::own_record::is_left_out;
 use crate::fragment::recording::Recording;
+use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
 use crate::link::aliases::aliases;
 use crate::link::{AskedIds, Collector};
@@ -14,7 +15,7 @@ use crate::pass::chunk::Chunk;
 use crate::pass::first_pass::Visitor;
 use crate::pass::source::Source;
 use crate::pass::visit::visit_mut;
-use crate::select::filter::{Filter, FilterReport};
+use crate::select::filter::FilterReport;
 use crate::select::marker::Marker;
 use crate::select::segments::UnreadSegments;
 use crate::select::window::{WindowReport, in_own_times, of_recordings};
@@ -23,7 +24,7 @@ use crate::summary::summary_builder::SummaryBuilder;
 use crate::{Error, EventOptions, Runs};
 use sa_format::Phase;
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What is asked for.
 pub(crate) struct Asked<'a, 'l> {
@@ -40,14 +41,6 @@ pub(crate) struct Asked<'a, 'l> {
     pub(crate) progress: &'a Progress,
 }
 
-/// What became of it.
-pub(crate) enum Selected {
-    /// Everything is shown.
-    All,
-    /// Only some events are.
-    Some(Box<Selection>),
-}
-
 /// What is shown, if not everything.
 #[derive(Default)]
 pub(crate) struct Selection {
@@ -55,16 +48,16 @@ pub(crate) struct Selection {
     pub(crate) filter: Option<FilterReport>,
 }
 
-/// Narrows sources and chunks to what the options ask for.
+/// Narrows sources and chunks to what the options ask for; `None` if that is everything.
 pub(crate) fn select(
     asked: &Asked<'_, '_>,
     recordings: &[Recording],
     summaries: &[ChunkSummary],
     sources: &mut [Source<'_>],
     chunks: &mut [Chunk],
-) -> Result<Selected, Error> {
+) -> Result<Option<Selection>, Error> {
     if !asked.events.is_part() {
-        return Ok(Selected::All);
+        return Ok(None);
     }
     let filter = &asked.events.filter;
     // An id may be told before the window.
@@ -84,31 +77,29 @@ pub(crate) fn select(
     let mut cut = 0;
     if !filter.is_empty() || chunks.iter().any(|chunk| chunk.halves) {
         let plan = Plan::new(recordings, summaries, asked.maps);
-        let filter = with_aliases(filter, &request_aliases);
+        let mut filter = filter.clone();
+        filter.requests.extend_from_slice(&request_aliases);
         let marker = Marker::new(&filter, edges, &plan)?;
-        let folders = asked.folders;
-        let marked = marker.mark(sources, chunks, asked.progress, folders)?;
+        let mark = |folder: &Path| marker.mark(sources, chunks, asked.progress, folder);
+        let (_, marked) = in_first(asked.folders, mark)?;
         cut = marked.cut;
         if let Some(links) = asked.links.filter(|_| marked.has_others) {
             links.only_link(AskedIds::new(&filter.requests));
         }
     }
+    let count = recount(sources, chunks, lens, asked);
+    let all: u64 = summaries.iter().map(ChunkSummary::events).sum();
+    let shown: u64 = sources.iter().map(|source| source.summary.events()).sum();
+    if let Some(window) = &mut selection.window {
+        window.spans_cut = count.cut + cut;
+        window.events_left_out = all - shown - count.filtered;
+    }
     selection.filter = (!filter.is_empty()).then(|| FilterReport {
         filter: filter.clone(),
         request_aliases,
-        ..FilterReport::default()
+        events_left_out: count.filtered,
     });
-    let count = recount(sources, chunks, lens, asked);
-    let all: u64 = summaries.iter().map(ChunkSummary::events).sum();
-    tell(&count, all, cut, sources, &mut selection);
-    Ok(Selected::Some(Box::new(selection)))
-}
-
-/// The same filter by more ids of requests.
-fn with_aliases(filter: &Filter, aliases: &[String]) -> Filter {
-    let mut filter = filter.clone();
-    filter.requests.extend_from_slice(aliases);
-    filter
+    Ok(Some(selection))
 }
 
 /// Places the window: returns its report, its edges on the axis of the run, and those in each recording's times, warped where they are.
@@ -183,16 +174,4 @@ fn count(source: &Source<'_>, chunk: &Chunk, links: Option<&Collector<'_>>) -> S
     });
     count.summary = builder.finish();
     count
-}
-
-/// Tells of what is left out: `all` events were there, and `cut` spans with an end of their own cross an edge.
-fn tell(count: &ShownCount, all: u64, cut: u64, sources: &[Source<'_>], selection: &mut Selection) {
-    let shown: u64 = sources.iter().map(|source| source.summary.events()).sum();
-    if let Some(window) = &mut selection.window {
-        window.spans_cut = count.cut + cut;
-        window.events_left_out = all - shown - count.filtered;
-    }
-    if let Some(filter) = &mut selection.filter {
-        filter.events_left_out = count.filtered;
-    }
 }

@@ -1,9 +1,15 @@
 //! An event that means something only together with others.
 
 use crate::base::begun_spans::Half;
+use crate::event::flow::trace_id;
+use crate::event::json::scan_object;
+use crate::event::line::Event;
+use crate::event::patch::Target;
 use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
 use crate::store::sorter::{Record, long_at, word_at};
+use sa_format::Phase;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A thread of a recording, by its number among all that have events: there are many mates.
 pub(crate) type ThreadNumber = u32;
@@ -98,34 +104,61 @@ impl Record for GroupEvent {
     fn store(&self, out: &mut Vec<u8>) {
         self.whole.store(out);
         out.extend_from_slice(&self.at_ns.to_le_bytes());
-        let (at, labels) = (self.at, self.labels);
-        for word in [at.chunk, at.nth, labels.category, labels.name, self.row] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
+        self.at.store(out);
+        self.labels.store(out);
+        out.extend_from_slice(&self.row.to_le_bytes());
         let flags = u8::from(self.wanted) | u8::from(self.inside) << 1;
         out.extend_from_slice(&[self.role as u8, flags, 0]);
     }
 
     fn load(bytes: &[u8]) -> Self {
-        let roles = [
-            GroupRole::Begin,
-            GroupRole::Within,
-            GroupRole::End,
-            GroupRole::Start,
-        ];
-        let role = usize::from(bytes[45]);
-        let [chunk, nth, category, name, row] = [25, 29, 33, 37, 41].map(|at| word_at(bytes, at));
         GroupEvent {
             whole: GroupKey::load(bytes),
             at_ns: long_at(bytes, 17).cast_signed(),
-            at: EventRef { chunk, nth },
-            labels: Labels { category, name },
-            row,
-            role: roles.get(role).copied().unwrap_or(GroupRole::Next),
+            at: EventRef::load(bytes, 25),
+            labels: Labels::load(bytes, 33),
+            row: word_at(bytes, 41),
+            role: match bytes[45] {
+                0 => GroupRole::Begin,
+                1 => GroupRole::Within,
+                2 => GroupRole::End,
+                3 => GroupRole::Start,
+                _ => GroupRole::Next,
+            },
             wanted: bytes[46] & 1 == 1,
             inside: bytes[46] & 2 == 2,
         }
     }
+}
+
+/// What the event belongs to and its role in it, if it belongs to any other; flows only if `flows`.
+pub(crate) fn whole(
+    event: &Event<'_>,
+    target: &Target,
+    row: ThreadNumber,
+    flows: bool,
+) -> Option<(GroupKey, GroupRole)> {
+    let role = match event.phase {
+        Phase::Begin if event.is_unfinished() => return None,
+        Phase::Begin => return Some((GroupKey::Thread(row), GroupRole::Begin)),
+        Phase::End => return Some((GroupKey::Thread(row), GroupRole::End)),
+        Phase::AsyncBegin => GroupRole::Begin,
+        Phase::AsyncInstant => GroupRole::Within,
+        Phase::AsyncEnd => GroupRole::End,
+        Phase::FlowStart if flows => GroupRole::Start,
+        Phase::FlowStep | Phase::FlowEnd if flows => GroupRole::Next,
+        _ => return None,
+    };
+    let (id, _) = trace_id(event, target.ordinal)?;
+    let fields = scan_object(event.line)?;
+    let category = xxh3_64_with_seed(fields.cat.of(event.line), 0);
+    let whole = match role {
+        GroupRole::Start | GroupRole::Next => {
+            GroupKey::Flow(id, xxh3_64_with_seed(fields.name.of(event.line), category))
+        }
+        _ => GroupKey::Async(id, category),
+    };
+    Some((whole, role))
 }
 
 #[cfg(test)]

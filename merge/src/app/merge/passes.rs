@@ -29,7 +29,7 @@ use crate::pass::history::Histories;
 use crate::pass::source::{Source, sources};
 use crate::pass::visit::ChunkView;
 use crate::select::segments::UnreadSegments;
-use crate::select::selection::{Asked, Selected, select};
+use crate::select::selection::{Asked, select};
 use crate::summary::chunk_summary::ChunkSummary;
 use crate::write::copy::TraceCopy;
 use crate::write::job::Job;
@@ -227,12 +227,9 @@ impl<'a> Merge<'a> {
         let (recordings, summaries) = (self.recordings, &found.summaries);
         let (sources, chunks) = (&mut found.sources, &mut found.chunks);
         let selected = || select(&asked, recordings, summaries, sources, chunks);
-        match self.pool.install(selected)? {
-            Selected::Some(selection) => {
-                (report.window, report.filter) = (selection.window, selection.filter);
-                found.summaries = by_recording(self.recordings, &mut found.sources);
-            }
-            Selected::All => {}
+        if let Some(selection) = self.pool.install(selected)? {
+            (report.window, report.filter) = (selection.window, selection.filter);
+            found.summaries = by_recording(self.recordings, &mut found.sources);
         }
         Ok(())
     }

@@ -1,13 +1,16 @@
 //! The window in each recording's own time, before more than the headers of its segments is known.
 
-use super::{SegmentTimes, first_event};
+use super::SegmentTimes;
 use crate::clock::axis::{Axis, ns};
 use crate::clock::clocks::Clocks;
 use crate::clock::draft::RecordedClock;
 use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
+use crate::event::era::{days_of, doubted};
+use crate::event::scan::{Part, line_start};
 use crate::fragment::liveness::wall_clock;
 use crate::fragment::recording::{Recording, UNWRITTEN_NS};
+use crate::summary::summarize::{summarize, summarize_era};
 use crate::{ClockBy, ClockOptions, Error, Moment, Window};
 use rayon::prelude::*;
 use sa_format::{Anchor, FragmentHeader};
@@ -17,31 +20,10 @@ use std::time::Duration;
 /// Time in ns by which wall clocks may be off in addition to what the anchors show.
 const WALL_PAD_NS: i64 = 1_000_000_000;
 
-/// A window in a recording's own time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OwnWindow {
-    /// Its begin; `None` if it has none.
-    pub(super) from_ns: Option<i64>,
-    /// Its end; `None` if it has none.
-    pub(super) to_ns: Option<i64>,
-}
-
-impl OwnWindow {
-    fn of(edges: &Edges) -> OwnWindow {
-        OwnWindow {
-            from_ns: (edges.from_ns != i64::MIN).then_some(edges.from_ns),
-            to_ns: (edges.to_ns != i64::MAX).then_some(edges.to_ns),
-        }
-    }
-
-    /// Returns how far another window extends beyond this one, at most; 0 if it does not.
-    pub(super) fn missing_ns(&self, edges: &Edges) -> i64 {
-        let before = self
-            .from_ns
-            .map_or(0, |ns| ns.saturating_sub(edges.from_ns));
-        let after = self.to_ns.map_or(0, |ns| edges.to_ns.saturating_sub(ns));
-        before.max(after).max(0)
-    }
+/// Returns how far a window extends beyond the one that was read for, at most; 0 if it does not. Both are in a recording's own time.
+pub(super) fn missing_ns(read: Edges, window: Edges) -> i64 {
+    let before = read.from_ns.saturating_sub(window.from_ns);
+    before.max(window.to_ns.saturating_sub(read.to_ns)).max(0)
 }
 
 /// A host since its last boot: its recordings share a clock.
@@ -57,7 +39,7 @@ pub(super) fn last_windows(
     recordings: &[Recording],
     times: &[SegmentTimes],
     last: Duration,
-) -> Vec<OwnWindow> {
+) -> Vec<Edges> {
     let mut newest: BTreeMap<Boot<'_>, i64> = BTreeMap::new();
     for (recording, times) in recordings.iter().zip(times) {
         if let (Some(header), Some(own_ns)) = (recording.header(), times.newest_ns()) {
@@ -72,9 +54,9 @@ pub(super) fn last_windows(
             let from_ns = newest_ns.saturating_sub(ns(last));
             from_ns.checked_add(header.monotonic_offset_ns)
         });
-        OwnWindow {
-            from_ns,
-            to_ns: None,
+        Edges {
+            from_ns: from_ns.unwrap_or(i64::MIN),
+            ..Edges::OPEN
         }
     };
     recordings.iter().map(window).collect()
@@ -89,8 +71,8 @@ pub(super) fn windows(
     times: &[SegmentTimes],
     window: &Window,
     options: &ClockOptions,
-) -> Result<(Vec<OwnWindow>, Vec<Option<i64>>), Error> {
-    let first_ns = |recording: &Recording| first_event::first_ns(recording, options.keep_times);
+) -> Result<(Vec<Edges>, Vec<Option<i64>>), Error> {
+    let first_ns = |recording: &Recording| first_ns(recording, options.keep_times);
     let firsts_ns: Vec<Option<i64>> = recordings.par_iter().map(first_ns).collect();
     let anchors: Vec<Vec<Anchor>> = times
         .iter()
@@ -101,7 +83,7 @@ pub(super) fn windows(
     let clocks = Clocks::new(&of_clocks, options, None);
     let maps = clocks.maps(recordings);
     let Some(axis) = Axis::of_firsts(&firsts_ns, &maps, &clocks) else {
-        return Ok((vec![OwnWindow::default(); recordings.len()], firsts_ns));
+        return Ok((vec![Edges::OPEN; recordings.len()], firsts_ns));
     };
     let edges = axis.place_edges(window)?;
     let pad_ns = pad_ns(recordings, times, window);
@@ -113,8 +95,8 @@ pub(super) fn windows(
             && header.is_some_and(|header| !clocks.is_placed(header))
     };
     let own = |(recording, map): (&Recording, &TimeMap)| match is_unplaced(recording) {
-        true => OwnWindow::default(),
-        false => OwnWindow::of(&padded(edges.moved(|ns| map.back(ns)), pad_ns)),
+        true => Edges::OPEN,
+        false => padded(edges.moved(|ns| map.back(ns)), pad_ns),
     };
     let windows = recordings.iter().zip(&maps).map(own).collect();
     Ok((windows, firsts_ns))
@@ -177,4 +159,41 @@ fn pad_ns(recordings: &[Recording], times: &[SegmentTimes], window: &Window) -> 
         .map(|(least, most)| most.saturating_sub(*least));
     let widest = widths.max().unwrap_or(0).min(i64::MAX / 8);
     WALL_PAD_NS + 2 * widest
+}
+
+/// Number of bytes of the first segment that are read for it.
+const FRONT_BYTES: usize = 1 << 20;
+
+/// Returns the begin of the first event in a recording's own time, as far as its first lines, the headers of its segments, and the spans that are open in
+/// its ring show it. All of a recording in one segment is read for it.
+pub(super) fn first_ns(recording: &Recording, keeps_times: bool) -> Option<i64> {
+    let bytes = recording.fragments.first()?.content.bytes();
+    let end = match bytes.len() {
+        len if len <= FRONT_BYTES || recording.fragments.len() == 1 => len,
+        _ => line_start(bytes, FRONT_BYTES, 0),
+    };
+    let part = Part {
+        start: 0,
+        end,
+        trusted: false,
+    };
+    let mut summary = summarize(bytes, &[part]);
+    let days = || days_of(bytes, part);
+    let range_ns = summary.range_ns().filter(|_| !keeps_times);
+    let era = range_ns.and_then(|range_ns| doubted(range_ns, &summary.anchors, days));
+    if let Some(era) = era {
+        summary = summarize_era(bytes, &[part], Some(era));
+    }
+    let slots = recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
+    let lanes = recording.ring.iter().flat_map(|(ring, _)| &ring.lanes);
+    let open = slots.flat_map(|slot| &slot.open);
+    let open = open.chain(lanes.map(|lane| &lane.span));
+    let open = open.filter_map(|span| i64::try_from(span.start_ns).ok());
+    let headers = recording
+        .fragments
+        .iter()
+        .filter_map(|fragment| fragment.header.as_ref());
+    let begun = headers.filter_map(|header| i64::try_from(header.open_ns?).ok());
+    let first = summary.range_ns().map(|(first_ns, _)| first_ns);
+    open.chain(begun).chain(first).min()
 }

@@ -64,19 +64,16 @@ impl Record for OrderedEvent {
     fn store(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.ts_ns.to_le_bytes());
         out.extend_from_slice(&self.start.to_le_bytes());
-        for word in [self.at.chunk, self.at.nth, self.len, self.target] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
+        self.at.store(out);
+        out.extend_from_slice(&self.len.to_le_bytes());
+        out.extend_from_slice(&self.target.to_le_bytes());
     }
 
     fn load(bytes: &[u8]) -> Self {
         OrderedEvent {
             ts_ns: long_at(bytes, 0).cast_signed(),
             start: long_at(bytes, 8),
-            at: EventRef {
-                chunk: word_at(bytes, 16),
-                nth: word_at(bytes, 20),
-            },
+            at: EventRef::load(bytes, 16),
             len: word_at(bytes, 24),
             target: word_at(bytes, 28),
         }
