@@ -1,7 +1,6 @@
 //! A merge from its inputs to its report; snapshots and surveys.
 
 pub(crate) mod bar;
-mod changes;
 pub(crate) mod losses;
 pub(crate) mod merge;
 pub(crate) mod report;

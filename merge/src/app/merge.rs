@@ -2,8 +2,8 @@
 
 mod passes;
 
-use crate::app::changes::{CHANGED, add_changes};
 use crate::app::report::Report;
+use crate::app::report::sources::{CHANGED, add_changes};
 use crate::app::validate::describe;
 use crate::base::progress::Progress;
 use crate::event::damage::Kind;
@@ -62,7 +62,8 @@ pub(crate) struct ReadyTrace<'a> {
     pub(crate) folders: &'a [PathBuf],
 }
 
-/// Merges fragments; `read` is called with the trace before it is written.
+/// Merges fragments; `read` is called with the trace before it is written. Probes the inputs, plans what to read of them, indexes it, decides about it, and
+/// writes the trace.
 ///
 /// # Errors
 /// As [`merge`], and those of `read`.
@@ -75,61 +76,7 @@ pub(crate) fn run<T>(
     if outcome == Outcome::Trace {
         refuse_split(options)?;
     }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(workers(options.threads))
-        .build();
-    let pool = pool.map_err(|error| Error::Usage(format!("threads: {error}")))?;
-    let of_run = RunOf {
-        outcome,
-        options,
-        progress,
-        pool: &pool,
-    };
-    merge_read(&of_run, &mut read)
-}
-
-/// Most workers if nobody says how many: each has memory of its own, and all of them together are to have little.
-const WORKERS: usize = 16;
-
-/// Most workers for each core that somebody may ask for: more only take memory.
-const WORKERS_OF_CORE: usize = 4;
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
-}
-
-/// Most workers that a merge takes, however many [`Options::threads`] asks for: four for each core.
-pub fn most_threads() -> usize {
-    cores().saturating_mul(WORKERS_OF_CORE)
-}
-
-/// How many workers there are, of as many as were asked for; 0 is one for each core.
-fn workers(asked: usize) -> usize {
-    match asked {
-        0 => cores().min(WORKERS),
-        asked => asked.min(most_threads()),
-    }
-}
-
-/// What a merge is asked to do.
-struct RunOf<'a> {
-    outcome: Outcome,
-    options: &'a Options,
-    progress: &'a Progress,
-    pool: &'a ThreadPool,
-}
-
-/// Probes the inputs, plans what to read of them, indexes it, decides about it, and writes the trace.
-fn merge_read<T>(
-    of_run: &RunOf<'_>,
-    read: &mut impl FnMut(&ReadyTrace<'_>) -> Result<T, Error>,
-) -> Result<(T, Report), Error> {
-    let RunOf {
-        outcome,
-        options,
-        progress,
-        pool,
-    } = *of_run;
+    let pool = &thread_pool(options)?;
     let events = &*options.events();
     let mut inputs = input::find(&options.paths, &options.runs);
     let folders = folders(options, &inputs);
@@ -137,10 +84,7 @@ fn merge_read<T>(
         version: env!("CARGO_PKG_VERSION"),
         ..Report::default()
     };
-    let OpenedInputs {
-        mut recordings,
-        foreign,
-    } = open_all(options, &mut inputs, &folders, &mut report)?;
+    let (mut recordings, foreign) = open_all(options, &mut inputs, &folders, &mut report)?;
     let unread =
         pool.install(|| choose_segments(&mut recordings, &events.window, &options.clocks))?;
     let passes = passes(events, outcome);
@@ -168,13 +112,16 @@ fn merge_read<T>(
     let aligned = merge.align(&mut found);
     merge.select(&unread, &aligned, links.as_ref(), &mut found, &mut report)?;
     let decided = merge.decide(&mut found, &aligned, links, &mut report)?;
-    let was_read = read(&merge.ready(&found, &decided, &report))?;
-    match outcome {
-        Outcome::Trace => {
-            let (job, directory) = (merge.job(&found, &decided), inputs.run_directory.as_ref());
-            merge.second_pass(job, directory, &mut report)?;
-        }
-        Outcome::Events => {}
+    let job = merge.job(&found, &decided);
+    let was_read = read(&ReadyTrace {
+        job,
+        report: &report,
+        base_unix_ns: decided.base_unix_ns,
+        pool,
+        folders: &folders,
+    })?;
+    if outcome == Outcome::Trace {
+        merge.second_pass(job, inputs.run_directory.as_ref(), &mut report)?;
     }
     pool.install(|| add_changes(&recordings, &found.sources, &found.chunks, &mut report));
     if options.settle {
@@ -183,20 +130,43 @@ fn merge_read<T>(
     Ok((was_read, report))
 }
 
-/// What there is to merge.
-struct OpenedInputs {
-    recordings: Vec<Recording>,
-    /// Of each that is another profiler's trace.
-    foreign: Vec<ForeignReport>,
+fn thread_pool(options: &Options) -> Result<ThreadPool, Error> {
+    let threads = workers(options.threads);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| Error::Usage(format!("threads: {error}")))
+}
+
+/// Most workers if nobody says how many: each has memory of its own, and all of them together are to have little.
+const WORKERS: usize = 16;
+
+/// Most workers for each core that somebody may ask for: more only take memory.
+const WORKERS_OF_CORE: usize = 4;
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Most workers that a merge takes, however many [`Options::threads`] asks for: four for each core.
+pub fn most_threads() -> usize {
+    cores().saturating_mul(WORKERS_OF_CORE)
+}
+
+/// How many workers there are, of as many as were asked for; 0 is one for each core.
+fn workers(asked: usize) -> usize {
+    match asked {
+        0 => cores().min(WORKERS),
+        asked => asked.min(most_threads()),
+    }
 }
 
 /// Opens what there is to merge, and reads what other profilers wrote; lines that are copied as they stand are nobody's.
+/// Also returns what there is to report of each recording that is another profiler's trace.
 fn open_all(
     options: &Options,
     inputs: &mut Inputs,
     folders: &[PathBuf],
     report: &mut Report,
-) -> Result<OpenedInputs, Error> {
+) -> Result<(Vec<Recording>, Vec<ForeignReport>), Error> {
     let found = match options.is_verbatim() {
         true => foreign::OtherInputs::default(),
         false => foreign::find(inputs, folders)?,
@@ -228,10 +198,7 @@ fn open_all(
     }
     report.left_out.clone_from(&inputs.left_out);
     report.removed_runs = (!inputs.removed.runs.is_empty()).then(|| inputs.removed.clone());
-    Ok(OpenedInputs {
-        recordings,
-        foreign: traces.reports,
-    })
+    Ok((recordings, traces.reports))
 }
 
 /// How often a merge goes over its inputs: blocks are verified, lines are indexed, a part is found, lines are copied.

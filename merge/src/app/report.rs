@@ -1,6 +1,5 @@
 //! What a merge did, for people and for machines.
 
-pub(crate) mod foreign;
 pub(crate) mod other_data;
 pub(crate) mod processes;
 pub(crate) mod sources;
@@ -12,7 +11,7 @@ use crate::event::mend::Repairs;
 use crate::foreign::ForeignReport;
 use crate::fragment::exit::{DeadProcess, Death, Deaths, Exit};
 use crate::fragment::input::LeftOut;
-use crate::link::{LinkReport, LinkedEvents, LooseFlows};
+use crate::link::{LinkReport, LinkedEvents};
 use crate::select::filter::FilterReport;
 use crate::select::window::WindowReport;
 use crate::write::split::SplitTrace;
@@ -20,11 +19,12 @@ use crate::write::split::report::{PartReport, file_name};
 use sa_format::{RemovedRun, RemovedRuns, visible};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::ops::Not;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Rows of which the words say what they lost.
-const LOSSES_SHOWN: usize = 20;
+/// Losses and damaged places that have a line.
+const SHOWN: usize = 20;
 
 /// One fragment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -69,7 +69,7 @@ pub struct ProcessReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
     /// True if this is the trace of a snapshot, and the process was running when it was taken.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "Not::not")]
     pub was_running: bool,
     /// The spans it was killed in.
     #[serde(skip_serializing_if = "is_zero")]
@@ -82,7 +82,7 @@ pub struct ProcessReport {
     /// Threads and lanes, or tracks.
     pub threads: usize,
     /// Whether the preload library recorded a launch of it.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "Not::not")]
     pub seen_by_preload: bool,
     /// What the preload library does not see of it, a sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -282,14 +282,6 @@ impl Report {
         };
     }
 
-    /// The report in words, for a terminal.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = self.write_text(&mut text);
-        text
-    }
-
     /// Returns the processes that did not close their recordings, by how they ended.
     pub fn deaths(&self) -> Deaths {
         let dead = |process: &ProcessReport| {
@@ -311,82 +303,98 @@ impl Report {
             .count()
     }
 
-    fn write_text(&self, text: &mut String) -> std::fmt::Result {
-        self.write_head(text)?;
+    /// The report in words, for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = Text::default();
+        self.add_head(&mut text);
         if let Some(window) = &self.window {
-            writeln!(
-                text,
-                "left out: {} events and {} whole segments {}; {} spans reach into it, marked sa_cut",
-                window.events_left_out,
-                window.segments_left_out,
-                window.words(),
-                window.spans_cut
-            )?;
-            self.write_unread(window, text)?;
+            add_window(window, &mut text);
         }
         if let Some(filter) = &self.filter {
             let (events, words) = (filter.events_left_out, filter.words());
-            writeln!(text, "left out: {events} events by {}", printable(&words))?;
+            text.line(format!(
+                "left out: {events} events by {}",
+                printable(&words)
+            ));
         }
         if let Some(links) = &self.links {
-            write_links(links, text)?;
+            add_links(links, &mut text);
         }
-        if self.unfinished_spans > 0 {
-            writeln!(text, "unfinished spans: {}", self.unfinished_spans)?;
+        text.count("unfinished spans", self.unfinished_spans);
+        self.deaths()
+            .lines()
+            .iter()
+            .for_each(|line| text.line(line));
+        text.count("events lost while recording", self.losses.events);
+        for loss in self.losses.list.iter().take(SHOWN) {
+            text.line(format!("  {}", loss.words()));
         }
-        for line in self.deaths().lines() {
-            writeln!(text, "{line}")?;
-        }
-        if self.losses.events > 0 {
-            writeln!(text, "events lost while recording: {}", self.losses.events)?;
-        }
-        self.write_losses(text)?;
+        text.more(self.losses.list.len() as u64);
         for (process, words) in self.not_visible() {
-            writeln!(text, "reach: {process}: {words}")?;
+            text.line(format!("reach: {process}: {words}"));
         }
-        if self.rows.overlapping_spans > 0 {
-            writeln!(
-                text,
-                "overlapping spans, moved to rows beside their thread: {} on {} rows",
-                self.rows.overlapping_spans, self.rows.added
-            )?;
+        self.add_rows(&mut text);
+        self.add_sources(&mut text);
+        if self.repairs.total > 0 {
+            let (total, kinds) = (self.repairs.total, by_kind(&self.repairs.by_kind));
+            text.line(format!(
+                "repaired, and in the trace: {total} events ({kinds})"
+            ));
         }
-        if self.rows.overlapping_spans_left > 0 {
-            writeln!(
-                text,
-                "spans that viewers drop, for too many others of their thread are open: {}",
-                self.rows.overlapping_spans_left
-            )?;
+        self.damage.add_words(&mut text);
+        text.0
+    }
+
+    fn add_rows(&self, text: &mut Text) {
+        let (spans, rows) = (self.rows.overlapping_spans, self.rows.added);
+        if spans > 0 {
+            text.line(format!(
+                "overlapping spans, moved to rows beside their thread: {spans} on {rows} rows"
+            ));
         }
+        text.count(
+            "spans that viewers drop, for too many others of their thread are open",
+            self.rows.overlapping_spans_left,
+        );
         if let Some(why) = &self.rows.failed {
-            writeln!(
-                text,
+            text.line(format!(
                 "spans that may overlap others of their thread are left there, and viewers drop those that do: {}",
                 printable(why)
-            )?;
+            ));
         }
-        self.write_foreign(text)?;
+    }
+
+    /// What was read of other profilers and what stands aside for it, clocks, and runs that were left out.
+    fn add_sources(&self, text: &mut Text) {
+        for foreign in &self.foreign {
+            text.line(printable(&foreign.words()));
+        }
+        for process in &self.processes {
+            if let Some(trace) = &process.aside_for {
+                let name = printable(process.name.as_deref().unwrap_or_default());
+                let trace = printable(trace);
+                text.line(format!(
+                    "{name}: steps aside, for {trace} has all its kernels"
+                ));
+            }
+        }
         let placements = self.clocks.placements.iter();
         for clock in placements.filter(|clock| clock.method != "shared") {
-            writeln!(text, "{}", printable(&clock.words()))?;
+            text.line(printable(&clock.words()));
         }
         if let Some(why) = &self.clocks.failed {
             let why = printable(why);
-            writeln!(text, "flows tell nothing of the clocks: {why}")?;
+            text.line(format!("flows tell nothing of the clocks: {why}"));
         }
         for left in &self.left_out {
-            writeln!(
-                text,
-                "left out: run {} ({} fragments); see --run, --previous, --all-runs",
-                printable(&left.run),
-                left.fragments
-            )?;
+            let (run, fragments) = (printable(&left.run), left.fragments);
+            text.line(format!(
+                "left out: run {run} ({fragments} fragments); see --run, --previous, --all-runs"
+            ));
         }
         if let Some(removed) = &self.removed_runs {
-            write_removed(removed, text)?;
+            add_removed(removed, text);
         }
-        self.repairs.write(text)?;
-        self.damage.write(text)
     }
 
     /// What the preload library does not see: the process, and a sentence.
@@ -400,104 +408,97 @@ impl Report {
     }
 
     /// Where the trace is, and whose events it has.
-    fn write_head(&self, text: &mut String) -> std::fmt::Result {
-        let output = self
-            .output
-            .path
-            .as_ref()
-            .map_or("standard output".into(), |path| {
-                printable(&path.to_string_lossy())
-            });
-        let output = match self.output.parts.as_slice() {
-            [_, .., last] => format!("{output} to {}", file_name(&last.path)),
-            _ => output,
-        };
+    fn add_head(&self, text: &mut Text) {
+        let path = self.output.path.as_ref();
+        let mut output = path.map_or("standard output".into(), |path| {
+            printable(&path.to_string_lossy())
+        });
+        if let [_, .., last] = self.output.parts.as_slice() {
+            output += &format!(" to {}", file_name(&last.path));
+        }
         let (events, fragments, processes) =
             (self.events.total, self.inputs.len(), self.process_count());
-        writeln!(
-            text,
+        text.line(format!(
             "{output}: {events} events of {processes} processes from {fragments} fragments"
-        )?;
-        self.write_parts(text)?;
+        ));
+        for part in &self.output.parts {
+            let words = part.words(self.output.split_bytes.unwrap_or(u64::MAX));
+            text.line(format!("  {}", printable(&words)));
+        }
+        if !self.output.other_parts.is_empty() {
+            let others = printable(&self.output.other_parts.join(", "));
+            text.line(format!("not parts of this trace: {others}"));
+        }
         for process in &self.processes {
             let name = printable(process.name.as_deref().unwrap_or("(no name)"));
             let main = if process.main { " (main)" } else { "" };
+            // One that stands for a text says nothing.
+            let pid = match process.pid {
+                pid @ 0.. => format!("pid {pid}, "),
+                _ => String::new(),
+            };
+            let (events, threads) = (process.events, process.threads);
             let rows = if process.tracks { "tracks" } else { "threads" };
             let running = match process.was_running {
                 true => ", still running at the snapshot",
                 false => "",
             };
-            writeln!(
-                text,
-                "  {name}{main}: {}{} events, {} {rows}{running}",
-                pid_words(process.pid),
-                process.events,
-                process.threads
-            )?;
+            text.line(format!(
+                "  {name}{main}: {pid}{events} events, {threads} {rows}{running}"
+            ));
         }
-        Ok(())
+    }
+}
+
+/// Lines for a terminal.
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn line(&mut self, line: impl AsRef<str>) {
+        self.0.push_str(line.as_ref());
+        self.0.push('\n');
     }
 
-    /// Whose events are missing, when and why.
-    fn write_losses(&self, text: &mut String) -> std::fmt::Result {
-        for loss in self.losses.list.iter().take(LOSSES_SHOWN) {
-            writeln!(text, "  {}", loss.words())?;
+    /// Adds a line for a count of something, if there is any.
+    fn count(&mut self, what: &str, count: u64) {
+        if count > 0 {
+            self.line(format!("{what}: {count}"));
         }
-        let more = self.losses.list.len().saturating_sub(LOSSES_SHOWN);
+    }
+
+    /// Adds a line for the rest of a list of which only the first ones have lines.
+    fn more(&mut self, count: u64) {
+        let more = count.saturating_sub(SHOWN as u64);
         if more > 0 {
-            writeln!(text, "  and {more} more")?;
+            self.line(format!("  and {more} more"));
         }
-        Ok(())
     }
+}
 
-    fn write_parts(&self, text: &mut String) -> std::fmt::Result {
-        for part in &self.output.parts {
-            let words = part.words(self.output.split_bytes.unwrap_or(u64::MAX));
-            writeln!(text, "  {}", printable(&words))?;
-        }
-        if !self.output.other_parts.is_empty() {
-            let others = printable(&self.output.other_parts.join(", "));
-            writeln!(text, "not parts of this trace: {others}")?;
-        }
-        Ok(())
+fn add_window(window: &WindowReport, text: &mut Text) {
+    text.line(format!(
+        "left out: {} events and {} whole segments {}; {} spans reach into it, marked sa_cut",
+        window.events_left_out,
+        window.segments_left_out,
+        window.words(),
+        window.spans_cut
+    ));
+    if window.bytes_left_out == 0 {
+        return;
     }
-
-    fn write_unread(&self, window: &WindowReport, text: &mut String) -> std::fmt::Result {
-        if window.bytes_left_out == 0 {
-            return Ok(());
-        }
-        let megabytes = window.bytes_left_out / 1_000_000;
-        writeln!(text, "not read, checked or counted: {megabytes} MB")?;
-        if let Some(reach_ns) = window.reach_ns {
-            let reach = std::time::Duration::from_nanos(reach_ns);
-            writeln!(
-                text,
-                "warning: spans that overlap the window were looked for up to {reach:?} after it; see --reach"
-            )?;
-        }
-        if let Some(missing_ns) = window.missing_ns {
-            let missing = std::time::Duration::from_nanos(missing_ns.unsigned_abs());
-            writeln!(
-                text,
-                "warning: {missing:?} of the window are in segments that were not read, because all anchors place it elsewhere than the headers did; merge without a window to see them"
-            )?;
-        }
-        Ok(())
+    let megabytes = window.bytes_left_out / 1_000_000;
+    text.line(format!("not read, checked or counted: {megabytes} MB"));
+    if let Some(reach) = window.reach_ns.map(Duration::from_nanos) {
+        text.line(format!(
+            "warning: spans that overlap the window were looked for up to {reach:?} after it; see --reach"
+        ));
     }
-
-    /// What was read of other profilers, and what stands aside for it.
-    fn write_foreign(&self, text: &mut String) -> std::fmt::Result {
-        for foreign in &self.foreign {
-            writeln!(text, "{}", printable(&foreign.words()))?;
-        }
-        for process in &self.processes {
-            let name = process.name.as_deref().unwrap_or_default();
-            if let Some(trace) = &process.aside_for {
-                let (name, trace) = (printable(name), printable(trace));
-                writeln!(text, "{name}: steps aside, for {trace} has all its kernels")?;
-            }
-        }
-        Ok(())
+    let missing_ns = window.missing_ns.map(i64::unsigned_abs);
+    if let Some(missing) = missing_ns.map(Duration::from_nanos) {
+        text.line(format!(
+            "warning: {missing:?} of the window are in segments that were not read, because all anchors place it elsewhere than the headers did; merge without a window to see them"
+        ));
     }
 }
 
@@ -536,31 +537,19 @@ impl DamageReport {
         });
     }
 
-    fn write(&self, text: &mut String) -> std::fmt::Result {
-        const SHOWN: usize = 20;
-        if self.total == 0 {
-            return Ok(());
+    fn add_words(&self, text: &mut Text) {
+        if self.total > 0 {
+            let kinds = by_kind(&self.by_kind);
+            text.line(format!("damage: {} ({kinds})", self.total));
         }
-        let kinds = by_kind(&self.by_kind);
-        writeln!(text, "damage: {} ({kinds})", self.total)?;
         for damage in self.list.iter().take(SHOWN) {
-            let detail = damage
-                .detail
-                .as_ref()
-                .map_or(String::new(), |detail| format!(" ({detail})"));
-            writeln!(
-                text,
-                "  {}:{}: {}{detail}",
-                printable(&damage.file.to_string_lossy()),
-                damage.offset,
-                damage.kind.name()
-            )?;
+            let (file, kind) = (damage.file.to_string_lossy(), damage.kind.name());
+            let detail = damage.detail.as_ref();
+            let detail = detail.map_or(String::new(), |detail| format!(" ({detail})"));
+            let (file, offset) = (printable(&file), damage.offset);
+            text.line(format!("  {file}:{offset}: {kind}{detail}"));
         }
-        let more = self.total.saturating_sub(SHOWN as u64);
-        if more > 0 {
-            writeln!(text, "  and {more} more")?;
-        }
-        Ok(())
+        text.more(self.total);
     }
 }
 
@@ -572,19 +561,11 @@ impl RepairTotals {
             *self.by_kind.entry(kind.name()).or_default() += count;
         }
     }
-
-    fn write(&self, text: &mut String) -> std::fmt::Result {
-        if self.total == 0 {
-            return Ok(());
-        }
-        let (total, kinds) = (self.total, by_kind(&self.by_kind));
-        writeln!(text, "repaired, and in the trace: {total} events ({kinds})")
-    }
 }
 
 /// The earlier runs that are removed, the last ones by name.
-fn write_removed(removed: &RemovedRuns, text: &mut String) -> std::fmt::Result {
-    const SHOWN: usize = 5;
+fn add_removed(removed: &RemovedRuns, text: &mut Text) {
+    const NAMED: usize = 5;
     let count = removed.older_runs.saturating_add(removed.runs.len() as u64);
     let events = removed.runs.iter().map(|run| run.events);
     let events = events.fold(removed.older_events, u64::saturating_add);
@@ -592,17 +573,13 @@ fn write_removed(removed: &RemovedRuns, text: &mut String) -> std::fmt::Result {
         let about = if run.estimated { "about " } else { "" };
         format!("{} with {about}{} events", printable(&run.run), run.events)
     };
-    let named: Vec<String> = removed.runs.iter().rev().take(SHOWN).map(run).collect();
-    let more = if count > named.len() as u64 {
-        ", …"
-    } else {
-        ""
-    };
-    writeln!(
-        text,
-        "removed to make room: {count} earlier runs with {events} events ({}{more}); SA_PROFILE_OLD_RUNS keeps more",
-        named.join(", ")
-    )
+    let named: Vec<String> = removed.runs.iter().rev().take(NAMED).map(run).collect();
+    let has_more = count > named.len() as u64;
+    text.line(format!(
+        "removed to make room: {count} earlier runs with {events} events ({}{}); SA_PROFILE_OLD_RUNS keeps more",
+        named.join(", "),
+        if has_more { ", …" } else { "" }
+    ));
 }
 
 fn by_kind(counts: &BTreeMap<&'static str, u64>) -> String {
@@ -610,60 +587,36 @@ fn by_kind(counts: &BTreeMap<&'static str, u64>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-fn write_links(links: &LinkReport, text: &mut String) -> std::fmt::Result {
+fn add_links(links: &LinkReport, text: &mut Text) {
     if let Some(why) = &links.failed {
-        writeln!(text, "requests are not linked: {why}")?;
+        text.line(format!("requests are not linked: {why}"));
     }
-    if links.requests_dropped > 0 {
-        let requests = links.requests_dropped;
-        writeln!(
-            text,
-            "requests not linked, for lack of memory (--memory): at least {requests}"
-        )?;
+    let dropped = links.requests_dropped;
+    if dropped > 0 {
+        text.line(format!(
+            "requests not linked, for lack of memory (--memory): at least {dropped}"
+        ));
     }
-    if links.events_cut > 0 {
-        let events = links.events_cut;
-        writeln!(
-            text,
-            "events with more ids of requests than count: {events}"
-        )?;
+    text.count(
+        "events with more ids of requests than count",
+        links.events_cut,
+    );
+    let (requests, events) = (links.requests, links.events);
+    if requests > 0 {
+        text.line(format!(
+            "{requests} requests linked through {events} events"
+        ));
     }
-    if links.requests > 0 {
-        writeln!(
-            text,
-            "{} requests linked through {} events",
-            links.requests, links.events
-        )?;
-    }
-    if links.events_joined > 0 {
-        let events = links.events_joined;
-        writeln!(text, "steps added to flows of the program: {events}")?;
-    }
+    text.count("steps added to flows of the program", links.events_joined);
     for flows in &links.loose_flows {
-        write_loose_flows(flows, text)?;
-    }
-    Ok(())
-}
-
-/// Says which flows lead nowhere.
-fn write_loose_flows(flows: &LooseFlows, text: &mut String) -> std::fmt::Result {
-    let (name, category) = (printable(&flows.name), printable(&flows.category));
-    for (count, what) in [(flows.without_end, "end"), (flows.without_start, "start")] {
-        if count > 0 {
-            writeln!(
-                text,
-                "flows without {what}: {count} named {name:?} in category {category:?}"
-            )?;
+        let (name, category) = (printable(&flows.name), printable(&flows.category));
+        for (count, what) in [(flows.without_end, "end"), (flows.without_start, "start")] {
+            if count > 0 {
+                text.line(format!(
+                    "flows without {what}: {count} named {name:?} in category {category:?}"
+                ));
+            }
         }
-    }
-    Ok(())
-}
-
-/// A pid before other words; one that stands for a text says nothing.
-fn pid_words(pid: i64) -> String {
-    match pid {
-        0.. => format!("pid {pid}, "),
-        _ => String::new(),
     }
 }
 
@@ -673,13 +626,8 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_zero(number: &u64) -> bool {
+pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 #[cfg(test)]

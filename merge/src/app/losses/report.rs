@@ -1,8 +1,8 @@
 //! A loss in a report, and as a sentence.
 
+use crate::app::report::{is_zero, printable};
 use crate::event::loss::GAP;
 use sa_format::loss::Cause;
-use sa_format::visible;
 use serde::Serialize;
 
 /// What one row lost for one cause.
@@ -41,19 +41,6 @@ pub struct LossReport {
     /// Time of the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_ns: Option<i64>,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over a reference"
-)]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-/// A recorded text for a terminal, which must not take any of it for a command.
-fn printable(text: &str) -> String {
-    visible(text).into_owned()
 }
 
 impl LossReport {

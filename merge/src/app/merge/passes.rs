@@ -1,12 +1,11 @@
 //! The passes of a merge over what it has opened.
 
-use super::{ReadyTrace, of_spill};
+use super::of_spill;
 use crate::app::losses::tell_losses;
 use crate::app::report::Report;
-use crate::app::report::foreign::tell_foreign;
 use crate::app::report::other_data::other_data;
 use crate::app::report::processes::{tell_processes, tell_reach, tell_rows};
-use crate::app::report::sources::tell_sources;
+use crate::app::report::sources::{tell_foreign, tell_sources};
 use crate::app::validate::refuse_nonsense;
 use crate::base::access::Access;
 use crate::base::folder::Folder;
@@ -64,7 +63,7 @@ pub(super) struct Decided {
     /// The requests to link, if any shall be.
     links: Option<Links>,
     /// When the trace begins, in ns since 1970, if an anchor of the reference host tells.
-    base_unix_ns: Option<i64>,
+    pub(super) base_unix_ns: Option<i64>,
 }
 
 /// What brings all times to one axis.
@@ -327,25 +326,6 @@ impl<'a> Merge<'a> {
             links: decided.links.as_ref(),
             progress: self.progress,
             verbatim: self.options.is_verbatim(),
-        }
-    }
-
-    /// The trace as it could be written.
-    pub(super) fn ready<'j>(
-        &self,
-        found: &'j FirstPass<'_>,
-        decided: &'j Decided,
-        report: &'j Report,
-    ) -> ReadyTrace<'j>
-    where
-        'a: 'j,
-    {
-        ReadyTrace {
-            job: self.job(found, decided),
-            report,
-            base_unix_ns: decided.base_unix_ns,
-            pool: self.pool,
-            folders: self.folders,
         }
     }
 

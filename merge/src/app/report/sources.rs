@@ -3,12 +3,18 @@
 use crate::app::report::{DamageReport, InputReport, Report};
 use crate::base::folder::Place;
 use crate::event::damage::Kind;
+use crate::foreign::ForeignReport;
 use crate::fragment::assembly::Assembly;
 use crate::fragment::file::Fragment;
+use crate::fragment::foreign_trace::ForeignTrace;
 use crate::fragment::recording::Recording;
+use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::summary::chunk_summary::ChunkSummary;
 use crate::summary::gaps::{Explanations, missing};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Fills in what each input gave and what was wrong with it. `sources` are in the order of the recordings.
 pub(crate) fn tell_sources(
@@ -106,4 +112,83 @@ fn tell_missing(
         let end = recording.fragments[last].content.bytes().len() as u64;
         damage.add(path(last), end, Kind::RingMissing, None);
     }
+}
+
+/// Tells of the traces what the passes over their lines could not know; `told` is of each of them.
+pub(crate) fn tell_foreign(recordings: &[Recording], told: &[ForeignReport], report: &mut Report) {
+    for recording in recordings {
+        if let (Some(foreign), Some(path)) = (&recording.foreign, recording.path()) {
+            tell_of(foreign, path, report);
+        }
+    }
+    report.foreign = told.to_vec();
+}
+
+fn tell_of(foreign: &ForeignTrace, path: &Path, report: &mut Report) {
+    report.damage.add_places(path, &foreign.places, |at| at);
+    report.repairs.add(&foreign.repairs);
+    let damage = report.damage.list.iter();
+    let damage = damage.filter(|damage| damage.file == path);
+    let of_gzip = damage.filter(|damage| damage.kind == Kind::BadGzip).count() as u64;
+    if let Some(input) = report.inputs.iter_mut().find(|input| input.path == path) {
+        input.bytes = foreign.bytes;
+        input.damage += foreign.places.total() + of_gzip;
+    }
+}
+
+/// Text of the damage entry.
+pub(crate) const CHANGED: &str = "truncated or rewritten during the merge";
+
+/// Adds a damage entry for each fragment that was changed. Appending is not a change.
+pub(crate) fn add_changes(
+    recordings: &[Recording],
+    sources: &[Source<'_>],
+    chunks: &[Chunk],
+    report: &mut Report,
+) {
+    let fragments = recordings.iter().enumerate();
+    let fragments = fragments.flat_map(|(recording, of)| {
+        let segments = of.fragments.iter().enumerate();
+        segments.map(move |(segment, fragment)| ((recording, segment), fragment))
+    });
+    let moved: Vec<_> = fragments
+        .filter(|(_, fragment)| fragment.may_have_changed())
+        .collect();
+    if moved.is_empty() {
+        return;
+    }
+    let numbers: BTreeSet<_> = moved.iter().map(|(at, _)| *at).collect();
+    let differing = differing_segments(&numbers, sources, chunks);
+    let has_changed = |(at, fragment): &((usize, usize), &Fragment)| {
+        fragment.content.is_cut()
+            || fragment.watch.removed_lines() > 0
+            || differing.contains(at)
+            || fragment.blocks_have_changed()
+    };
+    let changed: Vec<_> = moved.into_par_iter().filter(has_changed).collect();
+    for (_, fragment) in changed {
+        let what = match fragment.watch.removed_lines() {
+            0 => CHANGED.to_owned(),
+            1 => format!("{CHANGED}; 1 line was no longer an event"),
+            lines => format!("{CHANGED}; {lines} lines were no longer events"),
+        };
+        report
+            .damage
+            .add(&fragment.path, 0, Kind::Changed, Some(what));
+    }
+}
+
+/// Returns the segments, as (recording, segment), in which lines outside of blocks have changed since the first pass.
+fn differing_segments(
+    moved: &BTreeSet<(usize, usize)>,
+    sources: &[Source<'_>],
+    chunks: &[Chunk],
+) -> BTreeSet<(usize, usize)> {
+    let differs = |chunk: &Chunk| {
+        let source = &sources[chunk.source];
+        let at = (source.recording, source.segment?);
+        let differs = moved.contains(&at) && chunk.has_changed(source.bytes);
+        differs.then_some(at)
+    };
+    chunks.par_iter().filter_map(differs).collect()
 }
