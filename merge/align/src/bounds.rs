@@ -19,29 +19,19 @@ pub(super) struct Bounds<'a> {
     pub(super) errors: Vec<Vec<Range>>,
 }
 
-/// An error that changes with time: straight lines between some times of the axis.
+/// An error that changes with time: straight lines between some times of the axis, in their order. One time alone stands for all.
 #[derive(Clone, Debug)]
-pub(super) struct Trend {
-    /// In the order of their times.
-    points: Vec<(i64, i64)>,
-    shift_ns: i64,
-}
+pub(super) struct Trend(Vec<(i64, i64)>);
 
 impl Trend {
     pub(super) fn shift(shift_ns: i64) -> Trend {
-        let points = Vec::new();
-        Trend { points, shift_ns }
+        Trend(vec![(0, shift_ns)])
     }
 
     /// What takes it off.
     pub(super) fn curve(&self) -> Curve {
-        if self.points.is_empty() {
-            return Curve::shift(-self.shift_ns);
-        }
-        let points = self.points.iter();
-        Curve::through(
-            points.map(|(at, error)| (*at, at.saturating_sub(error.saturating_add(self.shift_ns)))),
-        )
+        let points = self.0.iter();
+        Curve::through(points.map(|(at, error)| (*at, at.saturating_sub(*error))))
     }
 }
 
@@ -85,10 +75,7 @@ impl Bounds<'_> {
         points.insert(0, (before.0.saturating_sub(self.grid.width_ns), before.1));
         let behind = points[points.len() - 1];
         points.push((behind.0.saturating_add(self.grid.width_ns), behind.1));
-        Trend {
-            points,
-            shift_ns: 0,
-        }
+        Trend(points)
     }
 
     /// Whether both ends of all its ranges are known, if it has any.
@@ -124,10 +111,7 @@ impl Bounds<'_> {
             let at_ns = self.grid.at_ns(time);
             (at_ns, whole(begin + slope * (at_ns - first_ns) as f64))
         };
-        Trend {
-            points: vec![at(0), at(self.grid.times - 1)],
-            shift_ns: 0,
-        }
+        Trend(vec![at(0), at(self.grid.times - 1)])
     }
 
     /// These trends, each with one shift on top, with which no arrow goes back; `least` tells how long arrows take at least with the trends alone.
@@ -165,9 +149,10 @@ impl Bounds<'_> {
                 .collect(),
         };
         let errors = self.pinned(known)?;
-        let shifted = trends.iter().zip(errors).map(|(trend, error_ns)| Trend {
-            shift_ns: trend.shift_ns + error_ns,
-            ..trend.clone()
+        let shifted = trends.iter().zip(errors).map(|(trend, error_ns)| {
+            let points = trend.0.iter();
+            let shifted = points.map(|(at, error)| (*at, error.saturating_add(error_ns)));
+            Trend(shifted.collect())
         });
         let shifted: Vec<Trend> = shifted.collect();
         let is_good = |(host, trend): (usize, &Trend)| {

@@ -12,6 +12,13 @@ pub struct Curve {
     knots: Vec<(i64, i64)>,
 }
 
+impl Default for Curve {
+    /// Adds nothing.
+    fn default() -> Curve {
+        Curve::shift(0)
+    }
+}
+
 impl Curve {
     /// Adds the same to every time.
     pub fn shift(ns: i64) -> Curve {
@@ -50,33 +57,27 @@ impl Curve {
 
     /// Its value.
     pub fn at(&self, x: i64) -> i64 {
-        let [(x0, y0), (x1, y1)] = match self.line(|knot| knot.0 <= x) {
-            Ok(line) => line,
-            Err(shift) => return clamp(x.saturating_add(shift)),
-        };
-        clamp(line(x, (x0, y0), (x1, y1)))
+        let [from, to] = self.line(|knot| knot.0 <= x);
+        clamp(line(x, from, to))
     }
 
     /// Where its value is `y`, to a ns.
     pub fn back(&self, y: i64) -> i64 {
-        let [(x0, y0), (x1, y1)] = match self.line(|knot| knot.1 <= y) {
-            Ok(line) => line,
-            Err(shift) => return clamp(y.saturating_sub(shift)),
-        };
+        let [(x0, y0), (x1, y1)] = self.line(|knot| knot.1 <= y);
         if y0 == y1 {
             return x0;
         }
         clamp(line(y, (y0, x0), (y1, x1)))
     }
 
-    /// The line that holds, if the knots for which `is_before` are those before it; else what to add.
-    fn line(&self, is_before: impl Fn(&(i64, i64)) -> bool) -> Result<[(i64, i64); 2], i64> {
-        if let Some(shift) = self.as_shift() {
-            return Err(shift);
+    /// Two points of the line that holds, if the knots for which `is_before` are those before it.
+    fn line(&self, is_before: impl Fn(&(i64, i64)) -> bool) -> [(i64, i64); 2] {
+        if let [(x, y)] = *self.knots.as_slice() {
+            return [(x, y), (x + 1, y + 1)];
         }
         let behind = self.knots.partition_point(is_before);
         let first = behind.clamp(1, self.knots.len() - 1) - 1;
-        Ok([self.knots[first], self.knots[first + 1]])
+        [self.knots[first], self.knots[first + 1]]
     }
 
     /// This, and another one of what it gives.

@@ -43,18 +43,19 @@ pub struct End {
     pub at_ns: i64,
 }
 
-/// Something that cannot be before something else on another host: each a boot and when by its monotonic clock.
+/// Something that cannot be before something else on another host: each a host and when by its monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrow {
-    pub(crate) from: (u32, i64),
-    pub(crate) to: (u32, i64),
+    pub(crate) from: (usize, i64),
+    pub(crate) to: (usize, i64),
     /// True if it is one of the two arrows between hosts that ended a collective together.
     pub(crate) is_collective: bool,
 }
 
-impl End {
-    fn place(&self) -> (u32, i64) {
-        (self.boot, self.at_ns)
+impl Arrow {
+    /// The hosts that it leads from and to.
+    pub(crate) fn pair(&self) -> (usize, usize) {
+        (self.from.0, self.to.0)
     }
 }
 
@@ -118,10 +119,11 @@ impl Group {
 }
 
 fn put(from: &End, to: &End, found: &mut impl FnMut(Arrow)) {
+    let place = |end: &End| (end.boot as usize, end.at_ns);
     if from.boot != to.boot {
         found(Arrow {
-            from: from.place(),
-            to: to.place(),
+            from: place(from),
+            to: place(to),
             is_collective: to.role == Role::CollectiveOver,
         });
     }

@@ -44,9 +44,8 @@ pub use readings::{Reading, drift_ns};
 pub use wall::Wall;
 
 use ends::each_arrow;
-use slack::hosts as hosts_of;
 use std::io;
-use tighten::{Tight, Tightening};
+use tighten::Tightening;
 use trace_store::sorter::Sorted;
 
 pub use ends::{End, Role};
@@ -73,7 +72,7 @@ pub struct Hosts {
 }
 
 /// Where a host is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Place {
     /// From its monotonic clock to the axis.
     pub curve: Curve,
@@ -92,7 +91,7 @@ pub struct Place {
 }
 
 /// What puts a host where it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
     /// What its wall clock showed.
     Anchors,
@@ -101,6 +100,7 @@ pub enum By {
     /// Its wall clock, narrowed by flows.
     Both,
     /// Nothing: its times are left alone.
+    #[default]
     Nothing,
 }
 
@@ -180,16 +180,10 @@ impl Hosts {
     /// Where the anchors put each host.
     pub fn place(&self) -> Vec<Place> {
         let place = |(number, curve): (usize, &Option<Curve>)| Place {
-            curve: curve.clone().unwrap_or_else(|| Curve::shift(0)),
+            curve: curve.clone().unwrap_or_default(),
             uncertainty_ns: self.uncertainty_ns(number),
-            by: match curve {
-                Some(_) => By::Anchors,
-                None => By::Nothing,
-            },
-            flows: 0,
-            collectives: 0,
-            contradicting: 0,
-            wall_off_ns: None,
+            by: curve.as_ref().map_or(By::Nothing, |_| By::Anchors),
+            ..Place::default()
         };
         self.by_anchors.iter().enumerate().map(place).collect()
     }
@@ -199,44 +193,18 @@ impl Hosts {
     /// # Errors
     /// If a temporary file cannot be read.
     pub fn place_by_flows(&self, ends: &Sorted<End>) -> io::Result<Vec<Place>> {
-        let mut places = self.place();
         let tight = Tightening::new(self, ends)?.run()?;
-        for (number, tight) in tight.into_iter().enumerate() {
-            if number != self.reference && tight.has_flows {
-                places[number] = self.tightened(number, tight);
-            }
-        }
+        let both = self.place().into_iter().zip(tight);
+        let mut places: Vec<Place> = both.map(|(place, tight)| tight.unwrap_or(place)).collect();
         count(&mut places, ends)?;
         Ok(places)
-    }
-
-    fn tightened(&self, number: usize, tight: Tight) -> Place {
-        let by_anchors = self.by_anchors[number].as_ref();
-        let off = |curve: &Curve| {
-            let (first_ns, last_ns) = self.list[number].events_ns.unwrap_or_default();
-            let at_ns = first_ns + (last_ns - first_ns) / 2;
-            curve.at(at_ns).saturating_sub(tight.curve.at(at_ns))
-        };
-        Place {
-            uncertainty_ns: tight.uncertainty_ns,
-            by: if tight.by_anchors {
-                By::Both
-            } else {
-                By::Flows
-            },
-            flows: 0,
-            collectives: 0,
-            contradicting: 0,
-            wall_off_ns: by_anchors.filter(|_| !tight.by_anchors).map(off),
-            curve: tight.curve,
-        }
     }
 }
 
 /// Counts the collectives and the arrows of each host, and the arrows that go back by more than the clocks may be off.
 fn count(places: &mut [Place], ends: &Sorted<End>) -> io::Result<()> {
     each_arrow(ends, |arrow| {
-        let (from, to) = hosts_of(&arrow);
+        let (from, to) = arrow.pair();
         if arrow.is_collective {
             // There are two arrows between each host and the first one.
             places[to].collectives += u64::from(from < to);

@@ -2,7 +2,7 @@
 
 use super::curve::Curve;
 use super::ends::{Arrow, End, each_arrow};
-use super::slack::{PAIRS, hosts as hosts_of};
+use super::slack::PAIRS;
 use std::collections::BTreeSet;
 use std::io;
 use trace_store::sorter::Sorted;
@@ -30,14 +30,13 @@ impl Seen {
     }
 
     fn add(&mut self, arrow: &Arrow) {
-        let (from, to) = hosts_of(arrow);
-        for (host, at_ns) in [(from, arrow.from.1), (to, arrow.to.1)] {
+        for (host, at_ns) in [arrow.from, arrow.to] {
             let (first, last) = &mut self.times[host];
             keep(first, at_ns, |one, other| one < other);
             keep(last, at_ns, |one, other| one > other);
         }
         if self.pairs.len() < PAIRS {
-            self.pairs.insert((from, to));
+            self.pairs.insert(arrow.pair());
         }
     }
 

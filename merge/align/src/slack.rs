@@ -1,6 +1,5 @@
 //! How much room the tightest arrows between each two hosts leave, over time. However many arrows there are, so much is kept of them and no more.
 
-use super::ends::Arrow;
 use super::solve::OPEN_NS;
 use super::wall::drift_ns;
 use std::collections::BTreeMap;
@@ -137,12 +136,6 @@ impl Slacks {
         let pair = self.pairs.get(&pair);
         pair.is_some_and(|pair| pair.at[time] < OPEN_NS)
     }
-}
-
-/// The hosts of an arrow.
-pub(super) fn hosts(arrow: &Arrow) -> (usize, usize) {
-    let host = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-    (host(arrow.from.0), host(arrow.to.0))
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ impl Known {
         worst.sort_unstable();
         let (mut rings, mut seen): (Vec<Ring>, HashSet<(usize, usize)>) = Default::default();
         for (_, host, time) in worst {
-            let ring = [low.way((host, time)), high.way((host, time))].concat();
+            let ring = [low.ring((host, time)), high.ring((host, time))].concat();
             if !ring.is_empty() && ring.iter().all(|arrow| !seen.contains(arrow)) {
                 seen.extend(&ring);
                 rings.push(ring);

@@ -4,30 +4,18 @@
 //! where they bound it on both sides. Elsewhere its anchors do, and its flows contradict them. Single arrows that cannot be, or that contradict others, are
 //! left out.
 
-use super::Hosts;
 use super::bounds::{Bounds, Trend, error_ns};
 use super::contradiction::LeftOut;
 use super::curve::Curve;
 use super::ends::{End, each_arrow};
 use super::guess::Extremes;
 use super::seen::Seen;
-use super::slack::{Grid, Slacks, hosts as hosts_of};
+use super::slack::{Grid, Slacks};
 use super::solve::{Known, Range, UNKNOWN, is_closed};
 use super::suspects::suspects;
+use super::{By, Hosts, Place};
 use std::io;
 use trace_store::sorter::Sorted;
-
-/// Where flows put a host.
-#[derive(Clone, Debug)]
-pub(super) struct Tight {
-    /// From its monotonic clock to the axis.
-    pub(super) curve: Curve,
-    /// `None` if it may be off by any time.
-    pub(super) uncertainty_ns: Option<i64>,
-    /// Whether any flow leads from or to it, and whether its anchors count.
-    pub(super) has_flows: bool,
-    pub(super) by_anchors: bool,
-}
 
 /// What a host is placed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +49,8 @@ impl<'a> Tightening<'a> {
         })
     }
 
-    /// Where each host is. Whether its anchors are trusted changes twice at most: they are, they are not, they are in any case.
-    pub(super) fn run(mut self) -> io::Result<Vec<Tight>> {
+    /// Where flows put each host; `None` for the reference and without flows. Whether its anchors are trusted changes twice at most: they are, they are not, they are in any case.
+    pub(super) fn run(mut self) -> io::Result<Vec<Option<Place>>> {
         loop {
             let drafts = self.drafts()?;
             let mut slacks = self.slacks(&drafts)?;
@@ -126,7 +114,7 @@ impl<'a> Tightening<'a> {
             let mut extremes = Extremes::default();
             let time = |host: usize, ns: i64| by_anchors(host).map_or(ns, |curve| curve.at(ns));
             each_arrow(self.ends, |arrow| {
-                let (from, to) = hosts_of(&arrow);
+                let (from, to) = arrow.pair();
                 let takes_ns = time(to, arrow.to.1).saturating_sub(time(from, arrow.from.1));
                 extremes.add((from, to), takes_ns);
             })?;
@@ -163,7 +151,7 @@ impl<'a> Tightening<'a> {
         mut found: impl FnMut((usize, usize), (i64, i64), i64),
     ) -> io::Result<()> {
         each_arrow(self.ends, |arrow| {
-            let pair = hosts_of(&arrow);
+            let pair = arrow.pair();
             let times = (
                 drafts[pair.0].at(arrow.from.1),
                 drafts[pair.1].at(arrow.to.1),
@@ -249,7 +237,7 @@ impl<'a> Tightening<'a> {
     }
 
     /// Where each host is. One shift for each, on top of its drift, lets no arrow go back, and is good if it is nearly as certain as what follows the bounds.
-    fn place(&self, bounds: &Bounds<'_>, slacks: &Slacks) -> io::Result<Vec<Tight>> {
+    fn place(&self, bounds: &Bounds<'_>, slacks: &Slacks) -> io::Result<Vec<Option<Place>>> {
         let numbers = 0..bounds.drafts.len();
         let tied = self.tied(slacks);
         let trend = |host: usize| match tied[host] {
@@ -271,20 +259,26 @@ impl<'a> Tightening<'a> {
         })?;
         let shifted = bounds.shifted(&trends, &least);
         let tight = |host: usize| {
-            let has_flows = tied[host];
-            let (curve, uncertainty_ns) = match &shifted {
-                _ if host == self.hosts.reference || !has_flows => {
-                    (Curve::shift(0), self.hosts.uncertainty_ns(host))
-                }
+            let (taken, uncertainty_ns) = match &shifted {
+                _ if host == self.hosts.reference || !tied[host] => return None,
                 Some(trends) => bounds.along(host, &trends[host]),
                 None => bounds.along(host, &bounds.middles(host)),
             };
-            Tight {
-                curve: bounds.drafts[host].then(&curve),
+            let curve = bounds.drafts[host].then(&taken);
+            let by_flows = self.trust[host] == Trust::Flows;
+            let by_anchors = self.hosts.by_anchors[host].as_ref();
+            let off_ns = |by_anchors: &Curve| {
+                let (first_ns, last_ns) = self.hosts.list[host].events_ns.unwrap_or_default();
+                let at_ns = first_ns + (last_ns - first_ns) / 2;
+                by_anchors.at(at_ns).saturating_sub(curve.at(at_ns))
+            };
+            Some(Place {
                 uncertainty_ns,
-                has_flows,
-                by_anchors: self.trust[host] != Trust::Flows,
-            }
+                by: if by_flows { By::Flows } else { By::Both },
+                wall_off_ns: by_anchors.filter(|_| by_flows).map(off_ns),
+                curve,
+                ..Place::default()
+            })
         };
         Ok(numbers.map(tight).collect())
     }

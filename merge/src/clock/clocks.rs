@@ -1,21 +1,21 @@
 //! The clocks of all boots: who is the reference, and what brings the others to it.
 
 use crate::ClockOptions;
-use crate::align::{By, Curve, Hosts, Place, clamp};
+use crate::align::{Curve, End, Hosts, Place, clamp};
 use crate::clock::collective_ends::CollectiveSearch;
-use crate::clock::draft::RecordedClock;
-use crate::clock::draft::hosts;
+use crate::clock::draft::{RecordedClock, hosts};
 use crate::clock::flow_ends::collect;
 use crate::clock::placement::Placement;
 use crate::clock::time_map::TimeMap;
 use crate::fragment::liveness::{Boot, boot};
 use crate::fragment::recording::Recording;
 use crate::pass::visit::ChunkView;
-use crate::store::sorter::Sorter;
+use crate::store::sorter::{Sorted, Sorter};
 use crate::summary::chunk_summary::ChunkSummary;
 use sa_format::FragmentHeader;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,16 +62,14 @@ impl Clocks {
     /// Places the boots of all recordings by all that is known of them.
     pub(crate) fn of(flows: &Flows<'_>, options: &ClockOptions) -> Clocks {
         let recordings = flows.recordings;
-        let known = recordings
-            .iter()
-            .zip(flows.summaries)
-            .filter_map(|(recording, summary)| {
-                Some(RecordedClock {
-                    header: recording.clock_header()?,
-                    anchors: &summary.anchors,
-                    events_ns: summary.range_ns(),
-                })
-            });
+        let known = recordings.iter().zip(flows.summaries);
+        let known = known.filter_map(|(recording, summary)| {
+            Some(RecordedClock {
+                header: recording.clock_header()?,
+                anchors: &summary.anchors,
+                events_ns: summary.range_ns(),
+            })
+        });
         let known: Vec<RecordedClock<'_>> = known.collect();
         Clocks::new(&known, options, Some(flows))
     }
@@ -105,7 +103,7 @@ impl Clocks {
     fn placed(boots: &[Boot], hosts: &Hosts, by: ClockBy, flows: Option<&Flows<'_>>) -> Clocks {
         let mut failed = None;
         let places = match (by, flows) {
-            (ClockBy::None, _) => boots.iter().map(|_| left_alone()).collect(),
+            (ClockBy::None, _) => vec![Place::default(); boots.len()],
             (ClockBy::Flows, Some(flows)) if boots.len() > 1 => {
                 let ends = flows.collect(boots, hosts);
                 let places = ends.and_then(|ends| hosts.place_by_flows(&ends));
@@ -116,19 +114,15 @@ impl Clocks {
             }
             _ => hosts.place(),
         };
-        let placed = boots
-            .iter()
-            .zip(places)
-            .enumerate()
-            .map(|(number, (boot, place))| {
-                let is_reference = number == hosts.reference;
-                let placement = Placement::new(boot, &hosts.list[number], &place, is_reference);
-                (boot.clone(), (placement, place.curve))
-            });
+        let placed = |(number, place): (usize, Place)| {
+            let (boot, is_reference) = (&boots[number], number == hosts.reference);
+            let placement = Placement::new(boot, &hosts.list[number], &place, is_reference);
+            (boot.clone(), (placement, place.curve))
+        };
         let reference = hosts.list.get(hosts.reference);
         let wall = reference.and_then(|host| host.wall.as_ref());
         Clocks {
-            boots: placed.collect(),
+            boots: places.into_iter().enumerate().map(placed).collect(),
             wall: wall.map(|wall| wall.curve.clone()),
             failed,
         }
@@ -182,11 +176,7 @@ impl Clocks {
 }
 
 impl Flows<'_> {
-    fn collect(
-        &self,
-        boots: &[Boot],
-        hosts: &Hosts,
-    ) -> std::io::Result<crate::store::sorter::Sorted<crate::align::End>> {
+    fn collect(&self, boots: &[Boot], hosts: &Hosts) -> io::Result<Sorted<End>> {
         let number = |header: Option<&FragmentHeader>| {
             let number = boots.binary_search(&boot(header?)).ok()?;
             u32::try_from(number).ok()
@@ -202,28 +192,12 @@ impl Flows<'_> {
         let mut ends = Sorter::in_any(self.folders, BYTES);
         collect(&mut ends, self.recordings, &own, self.view)?;
         let collectives = CollectiveSearch {
-            recordings: self.recordings,
-            summaries: self.summaries,
+            flows: self,
             boots: &all,
-            view: self.view,
-            folders: self.folders,
             hosts,
         };
         collectives.collect(&mut ends)?;
         ends.finish()
-    }
-}
-
-/// That of a host whose times are left alone.
-fn left_alone() -> Place {
-    Place {
-        curve: Curve::shift(0),
-        uncertainty_ns: None,
-        by: By::Nothing,
-        flows: 0,
-        collectives: 0,
-        contradicting: 0,
-        wall_off_ns: None,
     }
 }
 

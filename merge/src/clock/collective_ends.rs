@@ -10,18 +10,16 @@ mod device_rows;
 mod pairing;
 
 use crate::align::{End, Hosts, Role, clamp};
+use crate::clock::clocks::Flows;
 use crate::clock::collective_ends::device_rows::DeviceRows;
 use crate::clock::collective_ends::pairing::Pairings;
 use crate::event::collective::{Collective, CollectiveCounts, CollectiveKey};
 use crate::event::line::Event;
-use crate::fragment::recording::Recording;
 use crate::pass::visit::{AtOnce, ChunkView, visit};
 use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
-use crate::summary::chunk_summary::ChunkSummary;
 use sa_format::Phase;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Most bytes of them in memory.
@@ -29,12 +27,9 @@ const BYTES: usize = 8 << 20;
 
 /// The recordings in which collectives are searched for.
 pub(super) struct CollectiveSearch<'a> {
-    pub(super) recordings: &'a [Recording],
-    pub(super) summaries: &'a [ChunkSummary],
+    pub(super) flows: &'a Flows<'a>,
     /// Number of each recording's boot.
     pub(super) boots: &'a [Option<u32>],
-    pub(super) view: ChunkView<'a>,
-    pub(super) folders: &'a [PathBuf],
     /// The hosts, by the numbers of their boots.
     pub(super) hosts: &'a Hosts,
 }
@@ -63,7 +58,7 @@ struct HostEnd {
 impl CollectiveSearch<'_> {
     /// Adds two arrows for each collective and each two of its hosts: neither ends later than the other plus the time of the transfer.
     pub(super) fn collect(&self, ends: &mut Sorter<'_, End>) -> io::Result<()> {
-        let rows = DeviceRows::of(self.recordings, self.summaries, self.boots);
+        let rows = DeviceRows::of(self.flows.recordings, self.flows.summaries, self.boots);
         let (counts, members) = self.members(&rows)?;
         let is_whole = |group: &[Member]| {
             let count = |member: &Member| counts.count(member.key.group, member.rank);
@@ -93,7 +88,7 @@ impl CollectiveSearch<'_> {
     fn members(&self, rows: &DeviceRows) -> io::Result<(CollectiveCounts, Sorted<Member>)> {
         let slices = self.slices(rows)?;
         let mut counts = CollectiveCounts::default();
-        let mut members = Sorter::in_any(self.folders, BYTES);
+        let mut members = Sorter::in_any(self.flows.folders, BYTES);
         slices.each(|slice| {
             let Some(key) = counts.next(slice.key.group, slice.rank) else {
                 return Ok(());
@@ -105,8 +100,8 @@ impl CollectiveSearch<'_> {
 
     /// Returns the slices of collectives that end together, sorted by rank and time.
     fn slices(&self, rows: &DeviceRows) -> io::Result<Sorted<Member>> {
-        let mut slices = Sorter::in_any(self.folders, BYTES);
-        let ChunkView { sources, chunks } = self.view;
+        let mut slices = Sorter::in_any(self.flows.folders, BYTES);
+        let ChunkView { sources, chunks } = self.flows.view;
         let may_have = |number: &usize| {
             let source = &sources[chunks[*number].source];
             rows.is_in(source.recording) && source.summary.phases.contains_key(&Phase::Complete)
@@ -114,7 +109,7 @@ impl CollectiveSearch<'_> {
         let look = |number: usize| {
             let (chunk, mut found) = (&chunks[number], Vec::new());
             let source = &sources[chunk.source];
-            let header = self.recordings[source.recording].clock_header();
+            let header = self.flows.recordings[source.recording].clock_header();
             let offset_ns = header.map_or(0, |header| header.monotonic_offset_ns);
             let boot = self.boots[source.recording];
             chunk.recorded(source.bytes, |event| {
@@ -226,9 +221,9 @@ impl Record for Member {
         out.extend_from_slice(&self.key.group.to_le_bytes());
         out.extend_from_slice(&self.start_ns.to_le_bytes());
         out.extend_from_slice(&self.end_ns.to_le_bytes());
-        out.extend_from_slice(&self.key.nth.to_le_bytes());
-        out.extend_from_slice(&self.rank.to_le_bytes());
-        out.extend_from_slice(&self.boot.to_le_bytes());
+        for word in [self.key.nth, self.rank, self.boot] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
     }
 
     fn load(bytes: &[u8]) -> Self {

@@ -113,17 +113,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The arrows that lead to a bound.
-    pub(super) fn way(&self, node: Node) -> Ring {
-        let mut ring = Ring::new();
-        let mut node = node;
-        while let Some((before, arrow)) = self.before(node) {
-            ring.extend(arrow.map(|arrow| (arrow, node.1)));
-            node = before;
-        }
-        ring
-    }
-
     /// Bounds that lower themselves.
     fn rings(&self) -> Vec<Ring> {
         let mut seen: Vec<Vec<usize>> = self.came.iter().map(|came| vec![0; came.len()]).collect();
@@ -146,7 +135,8 @@ impl<'a> Search<'a> {
         rings
     }
 
-    fn ring(&self, start: Node) -> Ring {
+    /// The arrows that lead to a bound, or once around if it lowers itself.
+    pub(super) fn ring(&self, start: Node) -> Ring {
         let (mut ring, mut node) = (Ring::new(), start);
         while let Some((before, arrow)) = self.before(node) {
             ring.extend(arrow.map(|arrow| (arrow, node.1)));
