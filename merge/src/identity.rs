@@ -4,7 +4,6 @@ mod device_clues;
 mod devices;
 mod duplicate_device;
 pub(crate) mod identities;
-mod npus;
 pub(crate) mod plan;
 pub(crate) mod process;
 pub(crate) mod row_order;

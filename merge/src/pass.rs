@@ -2,7 +2,6 @@
 
 pub(crate) mod by_chunk;
 pub(crate) mod chunk;
-pub(crate) mod end;
 pub(crate) mod eras;
 pub(crate) mod first_pass;
 pub(crate) mod gaps;

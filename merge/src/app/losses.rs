@@ -43,29 +43,6 @@ impl RowLoss<'_> {
     }
 }
 
-/// The losses that a chunk may have events beside, by process and thread; those of a whole process have no thread.
-struct LossRows<'m>(HashMap<(i64, Option<i64>), Vec<&'m RowLoss<'m>>>);
-
-impl<'m> LossRows<'m> {
-    fn of(missing: &'m [RowLoss<'m>], chunk: &Chunk) -> LossRows<'m> {
-        let mut rows: HashMap<_, Vec<_>> = HashMap::new();
-        for missing in missing.iter().filter(|missing| missing.meets(chunk)) {
-            let ((pid, tid), is_of_thread, _) = missing.row;
-            let row = (*pid, is_of_thread.then_some(*tid));
-            rows.entry(row).or_default().push(missing);
-        }
-        LossRows(rows)
-    }
-
-    /// Counts an event for all losses of its row.
-    fn count(&self, event: &Event<'_>) {
-        for row in [(event.pid, Some(event.tid)), (event.pid, None)] {
-            let missing = self.0.get(&row).into_iter().flatten();
-            missing.for_each(|missing| missing.count(event));
-        }
-    }
-}
-
 /// Says of each row what is missing: once the plan is told, which names the processes.
 pub(crate) fn tell_losses(
     ChunkView { sources, chunks }: ChunkView<'_>,
@@ -79,20 +56,29 @@ pub(crate) fn tell_losses(
     }
     chunks.par_iter().for_each(|chunk| {
         let source = &sources[chunk.source];
-        let rows = LossRows::of(&missing[source.recording], chunk);
-        if rows.0.is_empty() {
+        // By process and thread; those of a whole process have no thread.
+        let mut rows: HashMap<_, Vec<&RowLoss<'_>>> = HashMap::new();
+        let missing = missing[source.recording].iter();
+        for missing in missing.filter(|missing| missing.meets(chunk)) {
+            let ((pid, tid), is_of_thread, _) = missing.row;
+            let row = (*pid, is_of_thread.then_some(*tid));
+            rows.entry(row).or_default().push(missing);
+        }
+        if rows.is_empty() {
             return;
         }
         chunk.each(source.bytes, |_, lies, event| {
-            if lies != Lies::Outside && !event.is_metadata() && !is_loss(event) {
-                rows.count(event);
+            if lies == Lies::Outside || event.is_metadata() || is_loss(event) {
+                return;
+            }
+            for row in [(event.pid, Some(event.tid)), (event.pid, None)] {
+                let missing = rows.get(&row).into_iter().flatten();
+                missing.for_each(|missing| missing.count(event));
             }
         });
     });
-    let processes = report.processes.iter().enumerate();
-    let by_pid: HashMap<Id, usize> = processes
-        .map(|(nth, process)| (process.output_pid.into(), nth))
-        .collect();
+    let pids = report.processes.iter().map(|of| of.output_pid.into());
+    let by_pid: HashMap<Id, usize> = pids.zip(0..).collect();
     for (recording, missing) in missing.iter().enumerate() {
         for missing in missing {
             let target = plan.targets[recording].get(&missing.row.0);
@@ -102,14 +88,12 @@ pub(crate) fn tell_losses(
             report.losses.list.push(LossReport { number, ..told });
         }
     }
+    let losses = &mut report.losses;
     let refused = summaries.iter().map(|summary| summary.losses.refused());
-    let all = &mut report.losses.refused_processes;
-    *all = refused.fold(*all, u64::saturating_add);
-    report
-        .losses
-        .list
-        .sort_by_key(|loss| Reverse((loss.processes, loss.events)));
-    report.losses.list.truncate(MOST);
+    losses.refused_processes = refused.fold(losses.refused_processes, u64::saturating_add);
+    let list = &mut losses.list;
+    list.sort_by_key(|loss| Reverse((loss.processes, loss.events)));
+    list.truncate(MOST);
 }
 
 /// Whether it is a loss record; its name may not have been looked for.

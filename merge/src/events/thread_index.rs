@@ -21,7 +21,7 @@ impl ThreadIndex {
     pub(super) fn new(plan: &Plan, beside: &[Target]) -> ThreadIndex {
         let mut threads = Vec::new();
         let mut rows: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
-        for (number, process) in plan.identities.processes.iter().enumerate() {
+        for (number, process) in plan.processes.iter().enumerate() {
             for (key, thread) in &process.threads {
                 let nth = u32::try_from(threads.len()).unwrap_or(u32::MAX);
                 let tids = [thread.output_tid].into_iter();

@@ -39,7 +39,7 @@ pub struct TraceEvents<'a> {
 impl<'a> TraceEvents<'a> {
     pub(super) fn new(trace: &ReadyTrace<'a>) -> TraceEvents<'a> {
         let (job, report) = (trace.job, trace.report);
-        let processes = &job.plan.identities.processes;
+        let processes = &job.plan.processes;
         TraceEvents {
             index: ThreadIndex::new(job.plan, job.overflow.rows()),
             mates: ByChunk::default(),

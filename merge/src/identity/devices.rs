@@ -3,8 +3,7 @@
 use crate::device::group::{VendorGroup, is_plane, is_step_row, packed_pid, xla_work};
 use crate::device::label::is_of_xla;
 use crate::device::row_use::RowUse;
-use crate::identity::device_clues::{Clues, forget_namesakes};
-use crate::identity::npus::npus;
+use crate::identity::device_clues::{Clues, forget_namesakes, npus};
 use crate::identity::process::{DevicePart, Process, ProcessKey, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,13 +38,10 @@ pub(crate) fn give_devices(processes: &mut [Process]) {
     let with_collectives = found.with_collectives(&parts);
     for (number, part) in parts.into_iter().enumerate() {
         let process = &mut processes[number];
-        let is_kineto = process
-            .origin
-            .as_ref()
-            .is_some_and(|origin| origin.is_kineto);
-        let shows_collectives = part
-            .device
-            .is_none_or(|device| !with_collectives.contains(&device));
+        let origin = process.origin.as_ref();
+        let is_kineto = origin.is_some_and(|origin| origin.is_kineto);
+        let has_collectives = |device| with_collectives.contains(&device);
+        let shows_collectives = !part.device.is_some_and(has_collectives);
         give_rows(process, rows[number], is_kineto, shows_collectives);
         process.part = DevicePart {
             is_worker: part.device.is_some() && shows_work(process, part.device == Some(number)),
@@ -56,8 +52,7 @@ pub(crate) fn give_devices(processes: &mut [Process]) {
 
 /// Returns true if a process has rows with the work of a device.
 fn shows_work(process: &Process, is_device: bool) -> bool {
-    let mut threads = process.threads.values().filter(|thread| thread.is_used());
-    threads.any(|thread| match thread.row_use {
+    process.used_threads().any(|thread| match thread.row_use {
         RowUse::Host | RowUse::Regions => false,
         RowUse::ByCategory => thread.categories.has_work(),
         RowUse::Sampled => is_device,
@@ -157,9 +152,8 @@ impl<'a> Found<'a> {
             }
         }
         let hosts = hosts.into_iter();
-        found.hosts = hosts
-            .map(|(key, hosts)| (key, only(clues, &hosts)))
-            .collect();
+        let hosts = hosts.map(|(key, hosts)| (key, only(clues, &hosts)));
+        found.hosts = hosts.collect();
         found
     }
 
@@ -204,18 +198,16 @@ impl<'a> Found<'a> {
 
     /// Returns the device that a process has rows of.
     fn device(&self, number: usize) -> Option<usize> {
-        let mut threads = self.processes[number].threads.values();
+        let mut threads = self.processes[number].used_threads();
         let is_one = match self.rows[number] {
             Rows::Host => false,
             Rows::Vendor(_) => return self.npus[number],
             Rows::Sampled => return self.whole_device(number).or(Some(number)),
             // Tracks count even if nothing was recorded on them.
             Rows::Work if self.clues[number].scope.is_none() => true,
-            Rows::Work | Rows::Xla => threads.any(|thread| thread.is_used()),
+            Rows::Work | Rows::Xla => threads.next().is_some(),
             // Kineto labels GPUs that did nothing, and puts threads of the host that it does not know on the rows of the first.
-            Rows::ByCategory | Rows::Mixed => {
-                threads.any(|thread| thread.is_used() && thread.categories.has_work())
-            }
+            Rows::ByCategory | Rows::Mixed => threads.any(|thread| thread.categories.has_work()),
         };
         is_one.then_some(number)
     }
@@ -247,9 +239,8 @@ impl<'a> Found<'a> {
             None => return None,
         };
         let name = self.processes[number].name.as_deref().unwrap_or("");
-        let mut rests = name
-            .match_indices(&label)
-            .map(|(at, _)| &name[at + label.len()..]);
+        let found = name.match_indices(&label);
+        let mut rests = found.map(|(at, _)| &name[at + label.len()..]);
         let has_label = rests.any(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()));
         let is_named = !clues.is_labelled && clues.label.is_some() || has_label;
         (!is_named && self.rows[number] != Rows::Host).then_some(label)
@@ -284,10 +275,10 @@ impl<'a> Found<'a> {
             let is_communication = self.rows[*number] == Rows::Vendor(VendorGroup::Communication);
             is_communication && has_collectives(&self.processes[*number])
         };
-        let devices = numbers
-            .filter(has_some)
-            .filter_map(|number| parts[number].device);
-        devices.collect()
+        let with_some = numbers.filter(has_some);
+        with_some
+            .filter_map(|number| parts[number].device)
+            .collect()
     }
 }
 
@@ -304,8 +295,8 @@ fn only(clues: &[Clues], hosts: &[usize]) -> Option<usize> {
 
 /// Returns true if a group of communication shows whole collectives, and not only their parts.
 fn has_collectives(process: &Process) -> bool {
-    let mut threads = process.threads.values();
-    threads.any(|thread| thread.is_used() && !is_plane(thread_name(thread)))
+    let mut threads = process.used_threads();
+    threads.any(|thread| !is_plane(thread_name(thread)))
 }
 
 fn thread_name(thread: &Thread) -> &str {
@@ -313,10 +304,8 @@ fn thread_name(thread: &Thread) -> &str {
 }
 
 fn give_rows(process: &mut Process, rows: Rows, is_kineto: bool, shows_collectives: bool) {
-    let is_xla_work = (rows == Rows::Xla).then(|| {
-        let threads = process.threads.values().filter(|thread| thread.is_used());
-        xla_work(threads.map(|thread| thread_name(thread)))
-    });
+    let is_xla_work =
+        (rows == Rows::Xla).then(|| xla_work(process.used_threads().map(thread_name)));
     let has_collectives = has_collectives(process);
     for thread in process.threads.values_mut() {
         let name = thread_name(thread);
@@ -354,9 +343,9 @@ mod tests {
     use crate::event::mend::Repairs;
     use crate::fragment::exit::Exit;
     use crate::fragment::foreign_trace::ForeignTrace;
-    use crate::identity::identities::{Identities, IdentityMember};
+    use crate::identity::identities::{IdentityMember, note_exits, processes};
+    use crate::identity::process::RecordingEnd;
     use crate::identity::row_order::metadata_lines;
-    use crate::pass::end::RecordingEnd;
     use crate::sample::header;
     use crate::summary::chunk_summary::{Activity, ChunkSummary};
     use sa_format::{FragmentHeader, RingKind, TRACK_BASE, TrackRecord};
@@ -449,11 +438,11 @@ mod tests {
             } else {
                 &members[..1]
             };
-            let mut identities = Identities::new(shown);
+            let mut recorded = processes(shown);
             let exit = Exit::Signal("SIGKILL".to_owned());
-            identities.note_exits(&[(7, exit)].into());
+            note_exits(&mut recorded, &[(7, exit)].into());
             let mut merged = ChunkSummary::default();
-            for line in metadata_lines(&identities.processes) {
+            for line in metadata_lines(&recorded) {
                 let line: Value = serde_json::from_str(&line).unwrap();
                 let pid = line["pid"].as_i64().unwrap();
                 merged.threads.insert((pid, pid), ACTIVITY);
@@ -462,7 +451,7 @@ mod tests {
                 }
             }
             let trace = foreign(0, true);
-            let found = Identities::new(&[member(&trace, &merged)]).processes;
+            let found = processes(&[member(&trace, &merged)]);
             let labels = |process: &Process| process.origin.as_ref()?.labels.clone();
             let devices = found.iter().filter(|of| of.part.device.is_some());
             let hosts: Vec<_> = devices.map(|of| (labels(of), of.part.host)).collect();
@@ -505,7 +494,7 @@ mod tests {
         let files = [file(npus), file(gpus), file(merged)];
         let traces = [foreign(0, false), foreign(1, false), foreign(2, true)];
         let members = traces.iter().zip(&files).map(|(of, file)| member(of, file));
-        let found = Identities::new(&members.collect::<Vec<_>>()).processes;
+        let found = processes(&members.collect::<Vec<_>>());
         let count = |is_one: fn(&DevicePart) -> bool| {
             let found = found.iter().filter(|process| is_one(&process.part));
             i64::try_from(found.count()).unwrap()

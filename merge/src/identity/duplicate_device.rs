@@ -33,9 +33,8 @@ pub(crate) fn step_aside(processes: &mut BTreeMap<ProcessKey, Process>) {
                 device.time_ns.0 <= activity.last_ns && activity.first_ns <= device.time_ns.1;
             overlaps && device.label.names(&label)
         };
-        let found = devices
-            .get(&process.pid)
-            .and_then(|devices| devices.iter().find(is_same));
+        let mut of_pid = devices.get(&process.pid).into_iter().flatten();
+        let found = of_pid.find(is_same);
         process.aside = found.map(|device| Box::new(device.aside.clone()));
     }
 }

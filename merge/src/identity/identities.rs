@@ -8,9 +8,8 @@ use crate::fragment::liveness::boot;
 use crate::identity::devices::give_devices;
 use crate::identity::duplicate_device::step_aside;
 use crate::identity::process::{
-    DevicePart, Process, ProcessClock, ProcessKey, ThreadKey, TraceOrigin, TrackGroup,
+    DevicePart, Process, ProcessClock, ProcessKey, RecordingEnd, ThreadKey, TraceOrigin, TrackGroup,
 };
-use crate::pass::end::RecordingEnd;
 use crate::summary::chunk_summary::{Activity, ChunkSummary};
 use sa_format::{FragmentHeader, LANE_BASE, RingKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,94 +26,74 @@ pub(crate) struct IdentityMember<'a> {
     pub(crate) end: RecordingEnd,
 }
 
-/// All processes in the order of the trace.
-#[derive(Debug, Default)]
-pub(crate) struct Identities {
-    pub(crate) processes: Vec<Process>,
-}
-
 /// Largest kernel thread id.
 const MAX_KERNEL_ID: i64 = LANE_BASE as i64;
 /// A clock tick of `start_time` in ns (Linux has 100 a second on every architecture that runs this).
 const TICK_NS: u64 = 10_000_000;
 
-impl Identities {
-    /// Gathers the processes of all recordings, orders them and gives out ids.
-    pub(crate) fn new(members: &[IdentityMember<'_>]) -> Identities {
-        let mut drafts = BTreeMap::new();
-        for (recording, member) in members.iter().enumerate() {
-            gather(recording, member, &mut drafts);
-        }
-        name_groups(&mut drafts);
-        step_aside(&mut drafts);
-        let mut processes: Vec<Process> = drafts.into_values().collect();
-        processes.sort_by(|a, b| order(a).cmp(&order(b)));
-        give_pids(&mut processes);
-        processes.iter_mut().for_each(give_tids);
-        give_devices(&mut processes);
-        Identities { processes }
+/// Gathers the processes of all recordings, in the order of the trace, and gives out ids.
+pub(crate) fn processes(members: &[IdentityMember<'_>]) -> Vec<Process> {
+    let mut drafts = BTreeMap::new();
+    for (recording, member) in members.iter().enumerate() {
+        gather(recording, member, &mut drafts);
     }
+    name_groups(&mut drafts);
+    step_aside(&mut drafts);
+    let mut processes: Vec<Process> = drafts.into_values().collect();
+    processes.sort_by(|a, b| order(a).cmp(&order(b)));
+    give_pids(&mut processes);
+    processes.iter_mut().for_each(give_tids);
+    give_devices(&mut processes);
+    processes
+}
 
-    /// Notes how those processes ended that did not say so themselves, as the caller saw; `exits` are by pid.
-    pub(crate) fn note_exits(&mut self, exits: &BTreeMap<i64, Exit>) {
-        for process in &mut self.processes {
-            let is_end_unreported = process
-                .end
-                .is_some_and(|(_, end)| end != RecordingEnd::Told);
-            let seen = exits.get(&process.pid).filter(|_| is_end_unreported);
-            process.exit = seen.cloned().or(process.exit.take());
-        }
+/// Notes how those processes ended that did not say so themselves, as the caller saw; `exits` are by pid.
+pub(crate) fn note_exits(processes: &mut [Process], exits: &BTreeMap<i64, Exit>) {
+    for process in processes {
+        let end = process.end.map(|(_, end)| end);
+        let is_unreported = end.is_some_and(|end| end != RecordingEnd::Told);
+        let seen = exits.get(&process.pid).filter(|_| is_unreported);
+        process.exit = seen.cloned().or(process.exit.take());
     }
+}
 
-    /// Notes the clock of each process.
-    pub(crate) fn note_clocks(&mut self, clocks: &[Placement]) {
-        for process in &mut self.processes {
-            process.clock = clock(process, clocks);
-        }
+/// Notes the clock of each process.
+pub(crate) fn note_clocks(processes: &mut [Process], clocks: &[Placement]) {
+    for process in processes {
+        process.clock = clock(process, clocks);
     }
+}
 
-    /// For each recording the target of each of its threads.
-    pub(crate) fn targets(
-        &self,
-        members: &[IdentityMember<'_>],
-    ) -> Vec<HashMap<(i64, i64), Target>> {
-        let ordinals: BTreeMap<&ProcessKey, usize> = self
-            .processes
-            .iter()
-            .enumerate()
-            .map(|(ordinal, process)| (&process.key, ordinal))
-            .collect();
-        let target = |recording: usize, member: &IdentityMember<'_>, thread: (i64, i64)| {
-            let key = process_key(member, thread);
-            let process = &self.processes[*ordinals.get(&key)?];
-            // Flow ids of a track are those of the process that recorded it.
-            let ordinal = *ordinals.get(key.recorder()).or(ordinals.get(&key))?;
-            // Those of another profiler are its whole trace's: its flows go from process to process.
-            let scope = member
-                .foreign
-                .map(|foreign| foreign.number + self.processes.len());
-            let ordinal = scope.unwrap_or(ordinal);
-            let tid = process
-                .threads
-                .get(&thread_key(recording, member, thread))?
-                .output_tid;
-            Some((
-                thread,
-                Target {
-                    pid: process.output_pid.into(),
-                    tid: tid.into(),
-                    ordinal: ordinal as u64,
-                },
-            ))
+/// For each recording the target of each of its threads.
+pub(crate) fn targets(
+    processes: &[Process],
+    members: &[IdentityMember<'_>],
+) -> Vec<HashMap<(i64, i64), Target>> {
+    let keys = processes.iter().map(|process| &process.key);
+    let ordinals: BTreeMap<&ProcessKey, usize> = keys.zip(0..).collect();
+    let target = |recording: usize, member: &IdentityMember<'_>, thread: (i64, i64)| {
+        let key = process_key(member, thread);
+        let process = &processes[*ordinals.get(&key)?];
+        // Flow ids of a track are those of the process that recorded it.
+        let ordinal = *ordinals.get(key.recorder()).or(ordinals.get(&key))?;
+        // Those of another profiler are its whole trace's: its flows go from process to process.
+        let scope = member
+            .foreign
+            .map(|foreign| foreign.number + processes.len());
+        let tid = thread_key(recording, member, thread);
+        let target = Target {
+            pid: process.output_pid.into(),
+            tid: process.threads.get(&tid)?.output_tid.into(),
+            ordinal: scope.unwrap_or(ordinal) as u64,
         };
-        let of_member = |(recording, member): (usize, &IdentityMember<'_>)| {
-            let threads = member.summary.threads.keys();
-            threads
-                .filter_map(|thread| target(recording, member, *thread))
-                .collect()
-        };
-        members.iter().enumerate().map(of_member).collect()
-    }
+        Some((thread, target))
+    };
+    let of_member = |(recording, member): (usize, &IdentityMember<'_>)| {
+        let threads = member.summary.threads.keys();
+        let targets = threads.filter_map(|thread| target(recording, member, *thread));
+        targets.collect()
+    };
+    members.iter().enumerate().map(of_member).collect()
 }
 
 impl<'a> IdentityMember<'a> {
@@ -213,15 +192,13 @@ fn gather(
 
 /// A group has the name of the process that recorded it, which another recording of that process may give.
 fn name_groups(drafts: &mut BTreeMap<ProcessKey, Process>) {
-    let names: Vec<_> = drafts
-        .values()
-        .filter(|process| process.tracks.is_some())
-        .filter_map(|group| {
-            let recorder = drafts.get(group.key.recorder())?;
-            let names = (recorder.name.clone(), recorder.fallback_name.clone());
-            Some((group.key.clone(), names))
-        })
-        .collect();
+    let groups = drafts.values().filter(|process| process.tracks.is_some());
+    let names = groups.filter_map(|group| {
+        let recorder = drafts.get(group.key.recorder())?;
+        let names = (recorder.name.clone(), recorder.fallback_name.clone());
+        Some((group.key.clone(), names))
+    });
+    let names: Vec<_> = names.collect();
     for (key, (name, fallback)) in names {
         if let Some(group) = drafts.get_mut(&key) {
             group.name = name.or(group.name.take());
@@ -262,15 +239,13 @@ fn draft(key: ProcessKey, member: &IdentityMember<'_>, pid: i64) -> Process {
 /// Returns the clock of a process. An input that is a merged trace may have several clocks. Their numbers come after the clocks of this merge.
 fn clock(process: &Process, clocks: &[Placement]) -> Option<ProcessClock> {
     let origin = process.origin.as_ref();
+    let of_origin = || origin.and_then(|origin| origin.clock.as_ref());
     let of_boot = match process.key.recorder() {
         ProcessKey::Recorded(host, boot_id, ..) => Some((host, boot_id)),
-        _ => origin
-            .and_then(|origin| origin.clock.as_ref())
-            .map(|(host, boot_id)| (host, boot_id)),
+        _ => of_origin().map(|(host, boot_id)| (host, boot_id)),
     };
-    let number = clocks
-        .iter()
-        .position(|clock| of_boot == Some((&clock.host, &clock.boot_id)));
+    let is_of_boot = |clock: &Placement| of_boot == Some((&clock.host, &clock.boot_id));
+    let number = clocks.iter().position(is_of_boot);
     let own = number.map(|number| ProcessClock {
         number,
         uncertainty_ns: clocks[number].uncertainty_ns,
@@ -295,15 +270,12 @@ fn clock(process: &Process, clocks: &[Placement]) -> Option<ProcessClock> {
 fn origin(member: &IdentityMember<'_>, pid: i64) -> Option<TraceOrigin> {
     let (foreign, hints) = (member.foreign?, &member.summary.hints);
     let place = hints.process_order.get(&pid).copied().unwrap_or(i64::MAX);
+    let labels = hints.labels.get(&pid);
     Some(TraceOrigin {
         name: foreign.name.clone(),
         distinction: foreign.distinction.clone(),
         pid_text: foreign.texts.get(&pid).cloned(),
-        labels: hints
-            .labels
-            .get(&pid)
-            .filter(|text| !text.is_empty())
-            .cloned(),
+        labels: labels.filter(|text| !text.is_empty()).cloned(),
         place: (foreign.number, place),
         is_kineto: foreign.is_kineto,
         is_merged: foreign.is_merged,
@@ -428,9 +400,9 @@ mod tests {
         let lane = i64::from(LANE_BASE);
         let summary = summary(&[(7, 7), (7, 8), (7, lane)]);
         let members = [member(Some(&one), &summary), member(Some(&two), &summary)];
-        let identities = Identities::new(&members);
-        assert_eq!(identities.processes.len(), 1);
-        let targets = identities.targets(&members);
+        let processes = processes(&members);
+        assert_eq!(processes.len(), 1);
+        let targets = targets(&processes, &members);
         assert_eq!(targets[0][&(7, 8)], targets[1][&(7, 8)]);
         assert_ne!(targets[0][&(7, lane)], targets[1][&(7, lane)]);
         assert_eq!(text(&targets[0][&(7, lane)]), ("7".into(), "1".into()));
@@ -446,7 +418,7 @@ mod tests {
         let summary = summary(&[(7, 7)]);
         let name = |headers: [&FragmentHeader; 2]| {
             let members = headers.map(|header| member(Some(header), &summary));
-            let process = Identities::new(&members).processes.remove(0);
+            let process = processes(&members).remove(0);
             process.fallback_name.unwrap()
         };
         assert_eq!(name([&unknown, &known]), "worker-0 fork 7");
@@ -474,15 +446,11 @@ mod tests {
             member(Some(&two), &summary),
             member(None, &summary),
         ];
-        let identities = Identities::new(&members);
-        let mut pids: Vec<u32> = identities
-            .processes
-            .iter()
-            .map(|process| process.output_pid)
-            .collect();
+        let processes = processes(&members);
+        let mut pids: Vec<u32> = processes.iter().map(|process| process.output_pid).collect();
         pids.sort_unstable();
         assert_eq!(pids, [1, 2, 7]);
-        for targets in identities.targets(&members) {
+        for targets in targets(&processes, &members) {
             let main = &targets[&(7, 7)];
             assert_eq!(main.pid, main.tid, "the main thread has the pid");
         }
@@ -492,7 +460,7 @@ mod tests {
     fn pointers_become_small_tids() {
         let summary = summary(&[(9, 0), (9, 139_772_473_715_072), (9, 139_772_473_719_104)]);
         let members = [member(None, &summary)];
-        let targets = Identities::new(&members).targets(&members);
+        let targets = targets(&processes(&members), &members);
         let tids: BTreeSet<_> = targets[0].values().map(|target| text(target).1).collect();
         assert_eq!(tids, BTreeSet::from(["1".into(), "2".into(), "9".into()]));
     }
@@ -516,8 +484,8 @@ mod tests {
         let mut second = summary(&[(9, base)]);
         second.tracks = [((9, base), track("NPU 0", 0))].into();
         let members = [member(Some(&one), &first), member(Some(&two), &second)];
-        let identities = Identities::new(&members);
-        let rows = identities.processes.iter().map(|process| {
+        let processes = processes(&members);
+        let rows = processes.iter().map(|process| {
             let group = process.tracks.as_ref().map(|group| group.name.as_str());
             (process.pid, group)
         });
@@ -530,7 +498,7 @@ mod tests {
                 (7, Some("NPU 1"))
             ]
         );
-        let targets = identities.targets(&members);
+        let targets = targets(&processes, &members);
         let (host, device) = (&targets[0][&(7, 7)], &targets[0][&(7, base)]);
         assert_eq!(
             host.ordinal, device.ordinal,
@@ -549,7 +517,7 @@ mod tests {
             },
         );
         let (a, b) = (summary(&[(7, 7)]), summary(&[(9, 9)]));
-        let identities = Identities::new(&[member(Some(&one), &a), member(Some(&two), &b)]);
-        assert_eq!(identities.processes[0].pid, 9);
+        let processes = processes(&[member(Some(&one), &a), member(Some(&two), &b)]);
+        assert_eq!(processes[0].pid, 9);
     }
 }

@@ -3,14 +3,15 @@
 use crate::clock::time_map::TimeMap;
 use crate::event::patch::Target;
 use crate::fragment::recording::Recording;
-use crate::identity::identities::{Identities, IdentityMember};
-use crate::pass::end::RecordingEnd;
+use crate::identity::identities::{IdentityMember, processes, targets};
+use crate::identity::process::{Process, RecordingEnd};
 use crate::summary::chunk_summary::ChunkSummary;
 use std::collections::HashMap;
 
 /// What the second pass does to each recording's lines.
 pub(crate) struct Plan {
-    pub(crate) identities: Identities,
+    /// All processes in the order of the trace.
+    pub(crate) processes: Vec<Process>,
     pub(crate) targets: Vec<HashMap<(i64, i64), Target>>,
     /// What to add to each recording's times, warped ones where they are, to get the trace's.
     pub(crate) shifts_ns: Vec<i64>,
@@ -36,22 +37,17 @@ impl Plan {
                 end: RecordingEnd::of(recording, summary),
             })
             .collect();
-        let identities = Identities::new(&members);
-        let targets = identities.targets(&members);
-        let first = identities
-            .processes
+        let processes = processes(&members);
+        let first = processes
             .iter()
             .map(|process| process.activity.first_ns)
             .min();
         let base_ns = first.filter(|first| *first != i64::MAX).unwrap_or(0);
-        let shifts_ns = members
-            .iter()
-            .map(|member| member.shift_ns - base_ns)
-            .collect();
+        let shifts = members.iter().map(|member| member.shift_ns - base_ns);
         Plan {
-            identities,
-            targets,
-            shifts_ns,
+            targets: targets(&processes, &members),
+            processes,
+            shifts_ns: shifts.collect(),
             base_ns,
         }
     }

@@ -4,8 +4,8 @@ use crate::device::category::RowCategories;
 use crate::device::row_use::RowUse;
 use crate::fragment::exit::{Death, Exit};
 use crate::fragment::foreign_trace::Distinction;
-use crate::pass::end::RecordingEnd;
-use crate::summary::chunk_summary::Activity;
+use crate::fragment::recording::Recording;
+use crate::summary::chunk_summary::{Activity, ChunkSummary};
 use std::collections::BTreeMap;
 
 /// What makes a process itself.
@@ -187,6 +187,12 @@ pub(crate) struct Process {
 }
 
 impl Process {
+    /// Returns the threads that have anything but metadata.
+    pub(crate) fn used_threads(&self) -> impl Iterator<Item = &Thread> + Clone {
+        let threads = self.threads.values().map(|thread| &**thread);
+        threads.filter(|thread| thread.is_used())
+    }
+
     /// Text of its label if it was killed: `killed`, and by which signal if that is known.
     pub(crate) fn killed_label(&self) -> Option<String> {
         let (_, end) = self.end.filter(|_| self.tracks.is_none())?;
@@ -219,4 +225,53 @@ pub(crate) struct DuplicateOf {
     pub(crate) hardware: ProcessKey,
     /// Where its rows stand.
     pub(crate) place: (usize, i64),
+}
+
+/// How a recording ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RecordingEnd {
+    /// Its process said so, or runs still, or nobody can tell.
+    #[default]
+    Told,
+    /// Without a word, and with no span open.
+    Silent,
+    /// Without a word. It is not known whether spans were open, because its ring is gone or cannot be read.
+    Unknown,
+    /// In so many open spans.
+    Killed(u64),
+    /// With a snapshot, while the process ran on.
+    Running,
+}
+
+impl RecordingEnd {
+    pub(crate) fn of(recording: &Recording, summary: &ChunkSummary) -> RecordingEnd {
+        if summary.was_running {
+            return RecordingEnd::Running;
+        }
+        let is_settled = summary.ended && summary.open.is_some();
+        let was_dead = recording.was_dead && !summary.ended;
+        match summary.open {
+            _ if recording.header().is_none() || !(is_settled || was_dead) => RecordingEnd::Told,
+            None => RecordingEnd::Unknown,
+            Some(0) => RecordingEnd::Silent,
+            Some(open) => RecordingEnd::Killed(open),
+        }
+    }
+
+    /// What the report calls it.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            RecordingEnd::Told | RecordingEnd::Running => None,
+            RecordingEnd::Silent => Some("silent"),
+            RecordingEnd::Unknown => Some("unknown"),
+            RecordingEnd::Killed(_) => Some("killed"),
+        }
+    }
+
+    pub(crate) fn open_spans(self) -> u64 {
+        let RecordingEnd::Killed(open) = self else {
+            return 0;
+        };
+        open
+    }
 }

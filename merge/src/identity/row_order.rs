@@ -82,89 +82,76 @@ fn distinguish(
 
 /// The metadata lines the merge adds, without newlines. They come last: viewers take the last name of a process.
 pub(crate) fn metadata_lines(processes: &[Process]) -> Vec<String> {
-    let hosts: BTreeSet<_> = processes
-        .iter()
-        .filter_map(|process| process.host.as_ref())
-        .collect();
+    let hosts = processes.iter().filter_map(|process| process.host.as_ref());
+    let hosts: BTreeSet<_> = hosts.collect();
     let clocks = processes.iter().filter_map(|process| process.clock);
     let clocks: BTreeSet<usize> = clocks.map(|clock| clock.number).collect();
     let mut lines = Vec::new();
     for ((order, process), name) in processes.iter().enumerate().zip(shown_names(processes)) {
         let pid = process.output_pid;
+        let mut add = |name: &str, args: Value| lines.push(line(pid, pid, name, &args));
         if let Some(name) = name {
-            lines.push(line(pid, pid, "process_name", &json!({ "name": name })));
+            add("process_name", json!({ "name": name }));
         }
-        let mut label = match &process.host {
-            Some(host) if hosts.len() > 1 => format!("pid {} host {host}", process.pid),
-            _ => format!("pid {}", process.pid),
-        };
-        if let Some(origin) = &process.origin {
-            label = origin.label(process.pid);
-        }
-        if let Some(group) = &process.tracks {
-            label = format!("{}, {label}", group.label);
-        }
-        if let Some(aside) = &process.aside {
-            label = format!("{label}, sampled; all kernels in {}", aside.trace);
-        }
-        if let Some(clock) = process.clock.filter(|_| clocks.len() > 1) {
-            label = format!("{label}, {}", clock.label());
-        }
-        if let Some(killed) = process.killed_label() {
-            label = format!("{label}, {killed}");
-        }
-        if process.ring_in_memory {
-            label += ", ring in memory";
-        }
-        lines.push(line(
-            pid,
-            pid,
-            "process_labels",
-            &json!({ "labels": visible(&label) }),
-        ));
-        lines.push(line(
-            pid,
-            pid,
-            "process_sort_index",
-            &json!({ "sort_index": order }),
-        ));
+        let label = process_label(process, hosts.len() > 1, clocks.len() > 1);
+        add("process_labels", json!({ "labels": visible(&label) }));
+        add("process_sort_index", json!({ "sort_index": order }));
         thread_lines(process, &mut lines);
     }
     lines
 }
 
+fn process_label(process: &Process, has_hosts: bool, has_clocks: bool) -> String {
+    let mut label = match (&process.origin, &process.host) {
+        (Some(origin), _) => origin.label(process.pid),
+        (None, Some(host)) if has_hosts => format!("pid {} host {host}", process.pid),
+        _ => format!("pid {}", process.pid),
+    };
+    if let Some(group) = &process.tracks {
+        label = format!("{}, {label}", group.label);
+    }
+    if let Some(aside) = &process.aside {
+        label += &format!(", sampled; all kernels in {}", aside.trace);
+    }
+    if let Some(clock) = process.clock.filter(|_| has_clocks) {
+        label += &format!(", {}", clock.label());
+    }
+    if let Some(killed) = process.killed_label() {
+        label += &format!(", {killed}");
+    }
+    if process.ring_in_memory {
+        label += ", ring in memory";
+    }
+    label
+}
+
 fn thread_lines(process: &Process, lines: &mut Vec<String>) {
-    let (pid, mut order) = (process.output_pid, 0_usize..);
+    let mut order = 0_usize..;
+    let mut add = |tid: u32, name: Option<String>| {
+        let mut add = |name: &str, args: Value| {
+            lines.push(line(process.output_pid, tid, name, &args));
+        };
+        if let Some(name) = name {
+            add("thread_name", json!({ "name": name }));
+        }
+        add("thread_sort_index", json!({ "sort_index": order.next() }));
+    };
     for (_, thread) in sorted_threads(process) {
         let tid = thread.output_tid;
         let is_added = process.tracks.is_some() || thread.text.is_some();
-        if let Some(name) = thread.shown_name().filter(|_| is_added) {
-            let name = json!({ "name": visible(&name) });
-            lines.push(line(pid, tid, "thread_name", &name));
-        }
-        lines.push(sort_line((pid, tid), &mut order));
-        let first = thread.shown_name().unwrap_or_else(|| format!("{tid}"));
+        let name = thread.shown_name().map(|name| visible(&name).into_owned());
+        add(tid, name.clone().filter(|_| is_added));
+        let first = name.unwrap_or_else(|| format!("{tid}"));
         for (tid, number) in thread.overflow.iter().zip(1..) {
-            let name = json!({ "name": format!("{} (overlapping {number})", visible(&first)) });
-            lines.push(line(pid, *tid, "thread_name", &name));
-            lines.push(sort_line((pid, *tid), &mut order));
+            add(*tid, Some(format!("{first} (overlapping {number})")));
         }
     }
 }
 
-fn sort_line((pid, tid): (u32, u32), order: &mut impl Iterator<Item = usize>) -> String {
-    let sort_index = json!({ "sort_index": order.next() });
-    line(pid, tid, "thread_sort_index", &sort_index)
-}
-
 /// Main thread first, then kernel threads, then lanes; those with ids that say nothing by their first event.
 fn sorted_threads(process: &Process) -> Vec<(&ThreadKey, &Thread)> {
-    let mut threads: Vec<_> = process
-        .threads
-        .iter()
-        .map(|(key, thread)| (key, &**thread))
-        .filter(|(_, thread)| thread.is_used())
-        .collect();
+    let threads = process.threads.iter().map(|(key, thread)| (key, &**thread));
+    let mut threads: Vec<_> = threads.filter(|(_, thread)| thread.is_used()).collect();
     threads.sort_by_key(|(key, thread)| {
         let is_main = thread.is_main || thread.name.as_deref() == Some("MainThread");
         let is_lane = matches!(key, ThreadKey::Lane(..));
@@ -183,7 +170,7 @@ fn line(pid: u32, tid: u32, name: &str, args: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::identities::{Identities, IdentityMember};
+    use crate::identity::identities::{IdentityMember, processes};
     use crate::sample::header;
     use crate::summary::chunk_summary::{Activity, ChunkSummary};
 
@@ -208,20 +195,17 @@ mod tests {
             .zip(&summaries)
             .map(|(header, summary)| IdentityMember {
                 scope: 0,
-                end: crate::pass::end::RecordingEnd::default(),
+                end: crate::identity::process::RecordingEnd::default(),
                 header: Some(header),
                 foreign: None,
                 summary,
                 shift_ns: 0,
             })
             .collect();
-        let identities = Identities::new(&members);
-        let names: Vec<_> = shown_names(&identities.processes)
-            .into_iter()
-            .flatten()
-            .collect();
+        let processes = processes(&members);
+        let names: Vec<_> = shown_names(&processes).into_iter().flatten().collect();
         assert_eq!(names, ["worker[1]", "worker[2]", "python3"]);
-        let lines = metadata_lines(&identities.processes);
+        let lines = metadata_lines(&processes);
         assert!(
             lines.contains(
                 &r#"{"ph":"M","pid":1,"tid":1,"name":"process_labels","args":{"labels":"pid 1"}}"#

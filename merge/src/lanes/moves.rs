@@ -59,7 +59,7 @@ impl Overflow {
         match in_first(folders, |folder| Overflow::of(&scan, &suspects, folder)) {
             Ok((_, (mut overflow, added))) => {
                 // Last, so that the processes know of no row that is not there.
-                overflow.rows = targets(&added, &suspects, &mut plan.identities.processes);
+                overflow.rows = targets(&added, &suspects, &mut plan.processes);
                 overflow
             }
             Err(error) => Overflow {

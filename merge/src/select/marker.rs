@@ -92,7 +92,7 @@ impl Marker<'_> {
             .flat_map(|(recording, of)| of.keys().map(move |thread| (recording, *thread)))
             .collect();
         Ok(Marker {
-            pids: chosen(filter, &plan.identities.processes)?,
+            pids: chosen(filter, &plan.processes)?,
             numbers: rows.iter().copied().zip(0..).collect(),
             rows,
             wanted: Wanted::new(filter),

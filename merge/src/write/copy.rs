@@ -93,8 +93,7 @@ impl<'a> TraceCopy<'a> {
     /// What stands behind them.
     pub(crate) fn tail(&self) -> Vec<u8> {
         let mut text = Vec::new();
-        let added =
-            (!self.job.verbatim).then(|| metadata_lines(&self.job.plan.identities.processes));
+        let added = (!self.job.verbatim).then(|| metadata_lines(&self.job.plan.processes));
         for line in added.unwrap_or_default() {
             text.extend_from_slice(b",\n");
             text.extend_from_slice(line.as_bytes());

@@ -17,6 +17,7 @@ use crate::foreign::ForeignReport;
 use crate::fragment::assembly::Assembly;
 use crate::fragment::recording::Recording;
 use crate::fragment::temp_folder::in_first;
+use crate::identity::identities::{note_clocks, note_exits};
 use crate::identity::plan::Plan;
 use crate::lanes::moves::Overflow;
 use crate::link::{Collector, Links};
@@ -243,8 +244,8 @@ impl<'a> Merge<'a> {
         let histories = std::mem::take(&mut found.histories);
         let (sources, summaries) = (&found.sources, &found.summaries);
         let mut plan = Plan::new(self.recordings, summaries, &aligned.maps);
-        plan.identities.note_exits(&self.options.exits);
-        plan.identities.note_clocks(&aligned.clocks.placements());
+        note_exits(&mut plan.processes, &self.options.exits);
+        note_clocks(&mut plan.processes, &aligned.clocks.placements());
         let links = links.map(|links| {
             let maps = self.maps_of_links(&plan, aligned);
             self.pool.install(|| links.finish(&maps))

@@ -1,59 +1,53 @@
 //! Whom the trace shows, and by which clocks → the report.
 
-use super::{ClocksReport, ProcessReport, Report, RowTotals};
+use super::ClocksReport;
+use super::ProcessReport;
+use super::Report;
+use super::RowTotals;
 use crate::clock::clocks::Clocks;
 use crate::event::patch::Id;
 use crate::identity::plan::Plan;
-use crate::identity::process::Process;
+use crate::identity::process::{Process, RecordingEnd};
 use crate::identity::row_order::{metadata_lines, shown_names};
 use crate::lanes::moves::Overflow;
-use crate::pass::end::RecordingEnd;
 use crate::summary::chunk_summary::ChunkSummary;
 
 /// Tells of the processes and clocks of the trace.
 pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) {
     let from_base =
         |ns: i64| (ns.unsigned_abs() <= u64::MAX / 4).then(|| ns.saturating_sub(plan.base_ns));
-    let names = shown_names(&plan.identities.processes);
+    let names = shown_names(&plan.processes);
     let end = |process: &Process| {
         let end = process.end.filter(|_| process.tracks.is_none());
         end.map(|(_, end)| end)
     };
-    let processes = plan
-        .identities
-        .processes
-        .iter()
-        .zip(names)
-        .map(|(process, name)| ProcessReport {
-            name,
-            pid: process.pid,
-            output_pid: process.output_pid,
-            host: process.host.clone(),
-            main: process.main && process.tracks.is_none(),
-            tracks: process.tracks.is_some(),
-            end: end(process).and_then(RecordingEnd::name),
-            exit: process.exit.clone().filter(|_| process.tracks.is_none()),
-            was_running: end(process) == Some(RecordingEnd::Running),
-            open_spans: end(process).map_or(0, RecordingEnd::open_spans),
-            aside_for: process.aside.as_ref().map(|aside| aside.trace.clone()),
-            threads: process
-                .threads
-                .values()
-                .filter(|thread| thread.is_used())
-                .count(),
-            seen_by_preload: false,
-            not_visible: Vec::new(),
-            events: process.activity.events,
-            first_ns: from_base(process.activity.first_ns),
-            last_ns: from_base(process.activity.last_ns),
-        });
+    let processes = plan.processes.iter().zip(names);
+    let processes = processes.map(|(process, name)| ProcessReport {
+        name,
+        pid: process.pid,
+        output_pid: process.output_pid,
+        host: process.host.clone(),
+        main: process.main && process.tracks.is_none(),
+        tracks: process.tracks.is_some(),
+        end: end(process).and_then(RecordingEnd::name),
+        exit: process.exit.clone().filter(|_| process.tracks.is_none()),
+        was_running: end(process) == Some(RecordingEnd::Running),
+        open_spans: end(process).map_or(0, RecordingEnd::open_spans),
+        aside_for: process.aside.as_ref().map(|aside| aside.trace.clone()),
+        threads: process.used_threads().count(),
+        seen_by_preload: false,
+        not_visible: Vec::new(),
+        events: process.activity.events,
+        first_ns: from_base(process.activity.first_ns),
+        last_ns: from_base(process.activity.last_ns),
+    });
     report.processes = processes.collect();
     report.clocks = ClocksReport {
         base_ns: plan.base_ns,
         placements: clocks.placements(),
         failed: clocks.failed.clone(),
     };
-    report.events_added = metadata_lines(&plan.identities.processes).len() as u64;
+    report.events_added = metadata_lines(&plan.processes).len() as u64;
 }
 
 /// Reports what the preload library sees of each process, and what it does not. The processes must be in the report already.
