@@ -44,13 +44,11 @@ mod devices;
 mod span_mates;
 mod thread_index;
 mod trace_events;
-mod trace_process;
 
 pub use crate::reader::placed_event::PlacedEvent;
 pub use crate::reader::trace_thread::TraceThread;
 pub use devices::{Devices, EventUse, Work};
-pub use trace_events::TraceEvents;
-pub use trace_process::TraceProcess;
+pub use trace_events::{TraceEvents, TraceProcess};
 
 use crate::app::merge::{Outcome, run};
 use crate::base::progress::Progress;

@@ -44,8 +44,8 @@ pub use app::bar::Bar;
 pub use app::losses::report::LossReport;
 pub use app::merge::{merge, merge_with, most_threads};
 pub use app::report::{
-    ClocksReport, DamageReport, EventTotals, InputReport, LossTotals, OutputReport, ProcessReport,
-    RepairTotals, Report, RowTotals,
+    ClocksReport, DamageReport, EventTotals, InputReport, LossTotals, ProcessReport, RepairTotals,
+    Report, RowTotals,
 };
 pub use base::duration::{parse_duration, parse_error};
 pub use base::out_of_memory::OrExit;
@@ -71,7 +71,7 @@ pub use select::filter::{Filter, FilterReport};
 pub use select::selection_args::{FilterArgs, SelectionArgs};
 pub use select::window::WindowReport;
 pub use write::output::Unfinished;
-pub use write::split::report::PartReport;
+pub use write::split::report::{OutputReport, PartReport};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

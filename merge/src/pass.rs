@@ -2,9 +2,7 @@
 
 pub(crate) mod by_chunk;
 pub(crate) mod chunk;
-pub(crate) mod eras;
 pub(crate) mod first_pass;
-pub(crate) mod gaps;
 pub(crate) mod history;
 pub(crate) mod labels;
 pub(crate) mod source;

@@ -6,7 +6,7 @@ pub(crate) mod sources;
 
 use crate::app::losses::report::LossReport;
 use crate::clock::placement::Placement;
-use crate::event::damage::{Damage, Kind, LISTED, Places, path_text, path_text_if_some};
+use crate::event::damage::{Damage, Kind, LISTED, Places, path_text};
 use crate::event::mend::Repairs;
 use crate::foreign::ForeignReport;
 use crate::fragment::exit::{DeadProcess, Death, Deaths, Exit};
@@ -14,8 +14,7 @@ use crate::fragment::input::LeftOut;
 use crate::link::{LinkReport, LinkedEvents};
 use crate::select::filter::FilterReport;
 use crate::select::window::WindowReport;
-use crate::write::split::SplitTrace;
-use crate::write::split::report::{PartReport, file_name};
+use crate::write::split::report::{OutputReport, file_name};
 use sa_format::{RemovedRun, RemovedRuns, visible};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -104,26 +103,6 @@ impl ProcessReport {
             last_ns: self.last_ns,
         })
     }
-}
-
-/// Files of a trace.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct OutputReport {
-    /// Path of the trace, or of its first part; absent for the standard output.
-    #[serde(rename = "output", serialize_with = "path_text_if_some")]
-    pub path: Option<PathBuf>,
-    /// Length in bytes, of all parts together.
-    #[serde(rename = "output_bytes")]
-    pub bytes: u64,
-    /// Parts, if the trace was split.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<PartReport>,
-    /// Maximum bytes of text that each part should have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub split_bytes: Option<u64>,
-    /// Names of files next to the parts that are named like parts and do not belong to this trace.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub other_parts: Vec<String>,
 }
 
 /// Numbers of events that came from the inputs, metadata and unfinished spans included.
@@ -268,18 +247,6 @@ impl Report {
             links.events += events.linked;
             links.events_joined += events.joined;
         }
-    }
-
-    /// Tells of the parts of a trace that was split.
-    pub(crate) fn add_parts(&mut self, split: SplitTrace, limit: u64) {
-        self.add_links(split.linked);
-        self.output = OutputReport {
-            bytes: split.parts.iter().map(|part| part.bytes).sum(),
-            path: split.first,
-            parts: split.parts,
-            split_bytes: Some(limit),
-            other_parts: split.others,
-        };
     }
 
     /// Returns the processes that did not close their recordings, by how they ended.

@@ -16,8 +16,8 @@ use std::time::Duration;
 use trace_merge::check::{check, check_stream};
 use trace_merge::survey::find_runs;
 use trace_merge::{
-    Bar, ClockBy, ClockOptions, Error, EventOptions, Layout, Mode, Offset, Options, Output, Report,
-    Runs, SelectionArgs, merge_with, most_threads, parse_error, parse_offset, parse_size,
+    Bar, ClockBy, ClockOptions, Error, EventOptions, Layout, Mode, Offset, Options, Output, Runs,
+    SelectionArgs, merge_with, most_threads, parse_error, parse_offset, parse_size,
 };
 
 /// Heading of the options that few users need; `-h` leaves them out.
@@ -193,12 +193,12 @@ pub(crate) fn run() -> ExitCode {
         .and_then(|options| merge_with(&options, bar.progress()));
     bar.end();
     match result {
-        Ok(report) => finish(&arguments, &report),
-        Err(Error::BrokenPipe) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&error.to_string());
-            ExitCode::from(2)
+        Ok(report) => {
+            let is_bad = arguments.strict && !report.is_clean();
+            tell(&arguments, &report, || report.text(), is_bad)
         }
+        Err(Error::BrokenPipe) => ExitCode::SUCCESS,
+        Err(error) => fail(&error.to_string()),
     }
 }
 
@@ -216,28 +216,18 @@ fn complete(shell: Shell) -> ExitCode {
     clap_complete::generate(shell, &mut command, "trace-merge", &mut script);
     match print(&script) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&format!("standard output: {error}"));
-            ExitCode::from(2)
-        }
+        Err(error) => fail(&format!("standard output: {error}")),
     }
 }
 
 fn run_check(path: &Path, arguments: &Arguments) -> ExitCode {
-    let report = if path == Path::new("-") {
-        check_stream(Path::new("standard input"), io::stdin().lock())
-    } else {
-        check(path)
+    let report = match path == Path::new("-") {
+        true => check_stream(Path::new("standard input"), io::stdin().lock()),
+        false => check(path),
     };
     match report {
-        Ok(report) => match tell(arguments, &report, || report.text()) {
-            Ok(()) => ExitCode::from(u8::from(!report.is_clean())),
-            Err(code) => code,
-        },
-        Err(error) => {
-            say(&format!("{}: {error}", path.display()));
-            ExitCode::from(2)
-        }
+        Ok(report) => tell(arguments, &report, || report.text(), !report.is_clean()),
+        Err(error) => fail(&format!("{}: {error}", path.display())),
     }
 }
 
@@ -316,10 +306,7 @@ fn from_environment(
             "no PATH given, and neither SA_PROFILE_DIR nor SA_PROFILE_OUTPUT is set".to_owned(),
         ));
     };
-    if path
-        .extension()
-        .is_some_and(|extension| extension == "json")
-    {
+    if path.extension().is_some_and(|suffix| suffix == "json") {
         let mut fragments = path.clone().into_os_string();
         fragments.push(".fragments");
         return Ok((fragments.into(), Output::File(path)));
@@ -327,30 +314,23 @@ fn from_environment(
     Ok((path, Output::Default))
 }
 
-fn finish(arguments: &Arguments, report: &Report) -> ExitCode {
-    match tell(arguments, report, || report.text()) {
-        Ok(()) => ExitCode::from(u8::from(arguments.strict && !report.is_clean())),
-        Err(code) => code,
-    }
-}
-
-/// Gives the report in the form that was asked for.
+/// Gives the report in the form that was asked for. Returns 1 if `is_bad`.
 fn tell(
     arguments: &Arguments,
     report: &impl Serialize,
     text: impl FnOnce() -> String,
-) -> Result<(), ExitCode> {
+    is_bad: bool,
+) -> ExitCode {
     match arguments.report {
-        ReportForm::Json => print_json(report).map_err(|error| {
-            say(&format!("report: {error}"));
-            ExitCode::from(2)
-        }),
-        ReportForm::Text if !arguments.quiet => {
-            text().lines().for_each(say_plain);
-            Ok(())
+        ReportForm::Json => {
+            if let Err(error) = print_json(report) {
+                return fail(&format!("report: {error}"));
+            }
         }
-        _ => Ok(()),
+        ReportForm::Text if !arguments.quiet => text().lines().for_each(say_plain),
+        _ => {}
     }
+    ExitCode::from(u8::from(is_bad))
 }
 
 fn print_json(report: &impl Serialize) -> io::Result<()> {
@@ -366,6 +346,12 @@ fn print(bytes: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Says why nothing came of it, and returns 2.
+fn fail(message: &str) -> ExitCode {
+    say(message);
+    ExitCode::from(2)
 }
 
 fn say(message: &str) {

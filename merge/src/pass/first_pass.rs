@@ -1,13 +1,17 @@
 //! The first pass over all chunks: what each holds.
 
 use crate::base::progress::Progress;
+use crate::event::era::{Days, Era, doubted};
+use crate::event::scan::Part;
+use crate::fragment::assembly::Assembly;
 use crate::fragment::recording::Recording;
 use crate::pass::chunk::{Chunk, unproven_sum};
 use crate::pass::history::Histories;
 use crate::pass::source::Source;
-use crate::pass::visit::visit_mut;
+use crate::pass::visit::{AtOnce, visit, visit_mut};
 use crate::summary::chunk_summary::ChunkSummary;
-use crate::summary::summarize::{summarize_objects, summarize_with};
+use crate::summary::gaps::{gap_records, missing};
+use crate::summary::summarize::{summarize, summarize_objects, summarize_with};
 use crate::summary::visitor::ChunkVisitor;
 use std::convert::Infallible;
 
@@ -73,4 +77,85 @@ pub(crate) fn by_recording(
         all.open = all.open.or(open.filter(|_| !all.ended));
     }
     summaries
+}
+
+/// Adds a record for each gap that no loss record explains. `eras` must be known by then (empty if all times are good): a gap has its time from the
+/// events beside it.
+pub(crate) fn add_gaps<'a>(
+    recordings: &'a [Recording],
+    assemblies: &'a [Assembly],
+    eras: &[Option<Era>],
+    summaries: &mut [ChunkSummary],
+    sources: &mut Vec<Source<'a>>,
+    chunks: &mut Vec<Chunk>,
+) {
+    for (number, (recording, assembly)) in recordings.iter().zip(assemblies).enumerate() {
+        let summary = &summaries[number];
+        let missing = missing(assembly, &summary.explained, summary.stopped);
+        if missing.is_empty() {
+            continue;
+        }
+        let era = eras.get(number).copied().flatten();
+        let times = summaries[number].range_ns();
+        let lines = assembly
+            .gap_lines
+            .get_or_init(|| gap_records(recording, &missing, times, era));
+        let all = vec![Part::all_of(lines)];
+        let summary = summarize(lines, &all);
+        let path = recording.path().filter(|_| !lines.is_empty());
+        let Some(path) = path else {
+            // Nothing has a time at which they could stand.
+            let mut of_it = sources.iter_mut();
+            let Some(first) = of_it.find(|source| source.recording == number) else {
+                continue;
+            };
+            for summary in [&mut first.summary, &mut summaries[number]] {
+                summary.lost_events = summary.lost_events.saturating_add(missing.len() as u64);
+            }
+            continue;
+        };
+        summaries[number].append(summary.clone());
+        let mut chunk = Chunk::of(sources.len(), all, &summary);
+        chunk.era = era;
+        chunks.push(chunk);
+        let mut source = Source::of_lines(number, path, lines);
+        source.summary = summary;
+        sources.push(source);
+    }
+}
+
+/// The eras of recordings in which not all events lie. Traces of other profilers have been looked at when they were read.
+pub(crate) fn eras(
+    summaries: &[ChunkSummary],
+    sources: &[Source<'_>],
+    chunks: &[Chunk],
+    is_foreign: impl Fn(usize) -> bool,
+) -> Vec<Option<Era>> {
+    let era = |(recording, summary): (usize, &ChunkSummary)| {
+        let days = || days(recording, sources, chunks);
+        let range_ns = summary.range_ns().filter(|_| !is_foreign(recording))?;
+        doubted(range_ns, &summary.anchors, days)
+    };
+    summaries.iter().enumerate().map(era).collect()
+}
+
+/// When the events of a recording began.
+fn days(recording: usize, sources: &[Source<'_>], chunks: &[Chunk]) -> Days {
+    let numbers = 0..chunks.len();
+    let of_it = numbers.filter(|number| sources[chunks[*number].source].recording == recording);
+    let look = |number: usize| {
+        let (chunk, mut days) = (&chunks[number], Days::default());
+        chunk.recorded(sources[chunk.source].bytes, |event| {
+            if !event.is_metadata() {
+                days.see(event.ts_ns);
+            }
+        });
+        days
+    };
+    let mut all = Days::default();
+    let Ok(()) = visit(of_it, AtOnce::Many, look, |days| {
+        all = std::mem::take(&mut all).append(days);
+        Ok::<(), Infallible>(())
+    });
+    all
 }

@@ -1,5 +1,6 @@
 //! The second pass: copies every line and replaces only its times and ids.
 
+use crate::Error;
 use crate::event::own_record::is_left_out;
 use crate::event::scan::{Found, scan_part};
 use crate::event::verbatim::{object, write_verbatim};
@@ -8,13 +9,16 @@ use crate::identity::row_order::metadata_lines;
 use crate::link::{LinkedEvents, Links, Lookup};
 use crate::pass::chunk::Chunk;
 use crate::write::job::Job;
-use crate::write::sink::{Scratch, Sink, document_head, document_tail};
+use crate::write::output::{Destination, refuse_inputs};
+use crate::write::sink::{Length, Scratch, Sink, SinkTarget};
 use crate::write::split::portion::Portion;
 use crate::write::timeline::order::TimeOrder;
 use crate::write::timeline::scribe::Scribe;
 use crate::write::whole_events::{fit_turn, keep_whole_events};
+use rayon::ThreadPool;
 use serde_json::Value;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
@@ -41,8 +45,25 @@ pub(crate) struct TraceCopy<'a> {
 }
 
 impl<'a> TraceCopy<'a> {
+    /// Writes the trace, or its part, and returns its length and the number of flow events that link requests.
+    pub(crate) fn write(
+        &self,
+        destination: &Destination,
+        target: SinkTarget,
+        pool: &ThreadPool,
+    ) -> Result<(Length, LinkedEvents), Error> {
+        refuse_inputs(destination, self.job.recordings)?;
+        let sink = Sink::new(target, destination.gzip);
+        let linked = self.run(&sink, pool.current_num_threads());
+        let path = destination.path.as_deref().unwrap_or(Path::new(""));
+        let length = sink
+            .finish()
+            .map_err(|source| Error::of_write(path, source))?;
+        Ok((length, linked))
+    }
+
     /// Hands the whole trace, or its part, to the sink, which keeps the first error. Gives the number of flow events that link requests.
-    pub(crate) fn run(&self, sink: &Sink, threads: usize) -> LinkedEvents {
+    fn run(&self, sink: &Sink, threads: usize) -> LinkedEvents {
         let mut scratch = Scratch::default();
         scratch.text = self.head();
         if !sink.put(0, &mut scratch, false) {
@@ -87,7 +108,7 @@ impl<'a> TraceCopy<'a> {
         if let Some(portion) = self.portion {
             data["part"] = portion.other_data();
         }
-        document_head(&data)
+        format!("{{\"displayTimeUnit\":\"ns\",\"otherData\":{data},\"traceEvents\":[").into_bytes()
     }
 
     /// What stands behind them.
@@ -98,7 +119,7 @@ impl<'a> TraceCopy<'a> {
             text.extend_from_slice(b",\n");
             text.extend_from_slice(line.as_bytes());
         }
-        text.extend_from_slice(document_tail());
+        text.extend_from_slice(b"\n]}\n"); // no empty object: viewers count it as an error
         text
     }
 
@@ -123,14 +144,10 @@ impl<'a> TraceCopy<'a> {
         }
         let mut text = Vec::new();
         for (turn, number) in wanted.iter().enumerate() {
-            let shows_any = match self.portion {
-                Some(_) => {
-                    self.copy(*number, None, &mut text)?;
-                    !text.is_empty()
-                }
-                None => self.job.chunks[*number].events > 0,
-            };
-            if shows_any {
+            if self.portion.is_some() {
+                self.copy(*number, None, &mut text)?;
+            }
+            if !text.is_empty() || self.portion.is_none() && self.job.chunks[*number].events > 0 {
                 return Ok(Some(turn));
             }
         }
@@ -221,9 +238,8 @@ impl<'a> TraceCopy<'a> {
         let chunk = &self.job.chunks[number];
         let source = &self.job.sources[chunk.source];
         let mut writer = self.job.writer(number, lookup, out)?;
-        let view = self
-            .portion
-            .map(|portion| portion.view(source.recording, number));
+        let portion = self.portion;
+        let view = portion.map(|portion| portion.view(source.recording, number));
         let partial = view.and_then(|mut view| (!view.holds(chunk)).then_some(view));
         if let Some(mut view) = partial {
             chunk.each(source.bytes, |nth, lies, event| {
@@ -268,14 +284,10 @@ impl<'a> TraceCopy<'a> {
     /// Lets go of the pages that were copied.
     fn release(&self, chunk: &Chunk) {
         let source = &self.job.sources[chunk.source];
-        let (Some(fragment), Some(start), Some(end)) = (
-            source.fragment(self.job.recordings),
-            chunk.parts.first(),
-            chunk.parts.last(),
-        ) else {
-            return;
-        };
-        fragment.content.release(start.start, end.end);
+        let ends = chunk.parts.first().zip(chunk.parts.last());
+        if let Some((fragment, (first, last))) = source.fragment(self.job.recordings).zip(ends) {
+            fragment.content.release(first.start, last.end);
+        }
     }
 }
 

@@ -2,17 +2,16 @@
 
 mod draft;
 mod parts;
-mod unfinished;
 
+pub use draft::Unfinished;
 pub(crate) use parts::part_places;
-pub use unfinished::Unfinished;
 
 use crate::base::access::Access;
 use crate::base::file_id::FileId;
 use crate::base::folder::{Folder, Place};
 use crate::fragment::recording::Recording;
 use crate::write::sink::SinkTarget;
-use crate::{Error, Output};
+use crate::{Error, Options, Output};
 use draft::OutputDraft;
 use rustix::fs::FileType;
 use rustix::process::geteuid;
@@ -27,46 +26,50 @@ const MAX_LINKS: u32 = 40;
 /// Where a trace is being written.
 pub(crate) struct Destination {
     /// As it was named; `None` for the standard output.
-    path: Option<PathBuf>,
+    pub(crate) path: Option<PathBuf>,
     /// What takes the name of a file at the end; a device or pipe is written as it is.
     draft: Option<OutputDraft>,
-    gzip: bool,
+    /// True if the trace is compressed.
+    pub(crate) gzip: bool,
+}
+
+/// What the name of a trace and its access follow from.
+#[derive(Clone, Copy)]
+pub(crate) struct OutputTarget<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) default_directory: Option<&'a Folder>,
+    /// Who may read it.
+    pub(crate) access: Access,
 }
 
 impl Destination {
-    /// Opens the destination; `gzip` tells whether the trace is compressed whatever its name, and `access` who may read it.
-    pub(crate) fn open(
-        output: &Output,
-        gzip: bool,
-        default_directory: Option<&Folder>,
-        access: Access,
-    ) -> Result<(Destination, SinkTarget), Error> {
-        let (path, opened) = match output {
+    /// Opens the destination of a trace that is one file.
+    pub(crate) fn open(target: OutputTarget<'_>) -> Result<(Destination, SinkTarget), Error> {
+        let (gzip, access) = (target.options.gzip, target.access);
+        match &target.options.output {
             Output::Stdout => {
                 let destination = Destination {
                     path: None,
                     draft: None,
                     gzip,
                 };
-                return Ok((destination, SinkTarget::Stream(Box::new(io::stdout()))));
+                Ok((destination, SinkTarget::Stream(Box::new(io::stdout()))))
             }
-            Output::File(path) => (path.clone(), open_named(path, access)),
+            Output::File(path) => Destination::new(path.clone(), gzip, open_named(path, access)),
             // In a run directory anything may have been planted: it is replaced like any old trace.
             Output::Default => {
-                let place = default_place(gzip, default_directory)?;
-                (place.path().to_owned(), replace(&place, access))
+                let place = default_place(gzip, target.default_directory)?;
+                Destination::part(&place, gzip, access)
             }
-        };
-        Destination::new(path, gzip, opened)
+        }
     }
 
     /// Gives the trace its name; the path, unless it is the standard output.
     pub(crate) fn finish(self) -> Result<Option<PathBuf>, Error> {
         if let Some(draft) = self.draft {
-            let path = draft.place().path().to_owned();
-            draft
-                .publish()
-                .map_err(|source| Error::Write { path, source })?;
+            let path = draft.place.path().to_owned();
+            let published = draft.publish();
+            published.map_err(|source| Error::Write { path, source })?;
         }
         Ok(self.path)
     }
@@ -100,10 +103,8 @@ impl Destination {
     pub(crate) fn finish_all(destinations: Vec<Destination>) -> Result<(), Error> {
         let mut named = Vec::new();
         for destination in destinations {
-            let place = destination
-                .draft
-                .as_ref()
-                .map(|draft| draft.place().clone());
+            let draft = destination.draft.as_ref();
+            let place = draft.map(|draft| draft.place.clone());
             match destination.finish() {
                 Ok(_) => named.extend(place),
                 Err(error) => {
@@ -117,23 +118,13 @@ impl Destination {
         Ok(())
     }
 
-    /// The path that will be written.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
-    }
-
     /// Which file it is written to or replaces, if there is one.
     pub(crate) fn replaced(&self) -> Option<FileId> {
         if let Some(draft) = &self.draft {
-            return draft.place().led_to().ok();
+            return draft.place.led_to().ok();
         }
         let there = fs::metadata(self.path.as_ref()?).ok()?;
         Some(FileId::of(&there))
-    }
-
-    /// Whether the trace is compressed.
-    pub(crate) fn is_gzip(&self) -> bool {
-        self.gzip
     }
 }
 
@@ -153,7 +144,7 @@ pub(crate) fn refuse_inputs(
     if recordings.iter().any(of_recording) {
         return Err(Error::Usage(format!(
             "{}: the output is one of the inputs",
-            destination.path().unwrap_or(Path::new("")).display()
+            destination.path.clone().unwrap_or_default().display()
         )));
     }
     Ok(())
@@ -164,19 +155,16 @@ fn default_place(gzip: bool, directory: Option<&Folder>) -> Result<Place, Error>
     let directory =
         directory.ok_or_else(|| Error::Usage("no output: name one with -o".to_owned()))?;
     let name = sa_format::TRACE_FILE;
-    Ok(match gzip {
-        true => directory.place(format!("{name}.gz")),
-        false => directory.place(name),
-    })
+    let suffix = if gzip { ".gz" } else { "" };
+    Ok(directory.place(format!("{name}{suffix}")))
 }
 
 /// The folder of the file that a trace goes to; none if that is a device, a pipe or the standard output.
 pub(crate) fn folder(output: &Output, default_directory: Option<&Folder>) -> Option<PathBuf> {
+    let in_folder = |folder: &Folder| folder_of(&folder.path().join("x")).to_owned();
     let path = match output {
         Output::Stdout => return None,
-        Output::Default => {
-            return default_directory.map(|folder| folder_of(&folder.path().join("x")).to_owned());
-        }
+        Output::Default => return default_directory.map(in_folder),
         Output::File(path) => path,
     };
     let there = fs::metadata(path).ok();

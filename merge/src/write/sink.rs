@@ -3,7 +3,6 @@
 mod gzip;
 
 use gzip::GzipChunk;
-use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -131,17 +130,6 @@ impl Sink {
         }
         Ok(turn.length)
     }
-}
-
-/// Returns everything before the first event.
-pub(crate) fn document_head(other_data: &Value) -> Vec<u8> {
-    format!("{{\"displayTimeUnit\":\"ns\",\"otherData\":{other_data},\"traceEvents\":[")
-        .into_bytes()
-}
-
-/// Returns everything after the last event. No empty object: viewers count it as an error.
-pub(crate) fn document_tail() -> &'static [u8] {
-    b"\n]}\n"
 }
 
 #[cfg(test)]

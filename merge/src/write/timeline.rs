@@ -5,5 +5,3 @@ pub(crate) mod order;
 pub(crate) mod scribe;
 
 mod notes;
-mod ordered_event;
-mod targets;

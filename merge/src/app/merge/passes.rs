@@ -22,9 +22,9 @@ use crate::identity::plan::Plan;
 use crate::lanes::moves::Overflow;
 use crate::link::{Collector, Links};
 use crate::pass::chunk::{Chunk, chunks};
-use crate::pass::eras::eras;
-use crate::pass::first_pass::{by_recording, first_pass};
-use crate::pass::gaps::add_gaps;
+
+use crate::pass::first_pass::{add_gaps, by_recording, eras, first_pass};
+
 use crate::pass::history::Histories;
 use crate::pass::source::{Source, sources};
 use crate::pass::visit::ChunkView;
@@ -33,9 +33,8 @@ use crate::select::selection::{Asked, select};
 use crate::summary::chunk_summary::ChunkSummary;
 use crate::write::copy::TraceCopy;
 use crate::write::job::Job;
-use crate::write::output::{Destination, refuse_inputs};
-use crate::write::sink::Sink;
-use crate::write::split::{PartsTarget, write_parts};
+use crate::write::output::{Destination, OutputTarget};
+use crate::write::split::write_parts;
 use crate::write::timeline::order::TimeOrder;
 use crate::{ClockBy, Error, EventOptions, Layout, Options};
 use rayon::ThreadPool;
@@ -343,30 +342,21 @@ impl<'a> Merge<'a> {
             order: order.as_ref(),
             portion: None,
         };
-        let access = self.access(default_directory);
+        let target = OutputTarget {
+            options: self.options,
+            default_directory,
+            access: self.access(default_directory),
+        };
         if let Layout::Parts { bytes: limit } = self.events.layout {
-            let target = PartsTarget {
-                options: self.options,
-                default_directory,
-                access,
-            };
-            let split = write_parts(&copy, limit, target, self.pool)?;
-            report.add_parts(split, limit);
+            let (output, linked) = write_parts(&copy, limit, target, self.pool)?;
+            report.add_links(linked);
+            report.output = output;
             return Ok(());
         }
-        let (destination, target) = Destination::open(
-            &self.options.output,
-            self.options.gzip,
-            default_directory,
-            access,
-        )?;
-        refuse_inputs(&destination, self.recordings)?;
+        let (destination, sink) = Destination::open(target)?;
         self.progress.expect_rest(bytes_of(job.chunks));
-        let sink = Sink::new(target, destination.is_gzip());
-        report.add_links(copy.run(&sink, self.pool.current_num_threads()));
-        let path = destination.path().map(Path::to_owned).unwrap_or_default();
-        let finished = sink.finish();
-        let length = finished.map_err(|source| Error::of_write(&path, source))?;
+        let (length, linked) = copy.write(&destination, sink, self.pool)?;
+        report.add_links(linked);
         report.output.bytes = length.bytes;
         report.output.path = destination.finish()?;
         Ok(())

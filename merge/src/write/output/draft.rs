@@ -3,23 +3,25 @@
 //! Until then it has none, so that a merge that is killed leaves nothing behind. Where the file system has no such files, or no `/proc`
 //! leads to them, it has a temporary name beside the one that it is to get.
 
-use super::unfinished::unfinished;
 use crate::base::access::Access;
 use crate::base::folder::Place;
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Temporary names that are tried.
 const TRIES: u64 = 1000;
 
 /// A file on its way to a name; gone when dropped before.
 pub(super) struct OutputDraft {
-    place: Place,
+    /// The place that it is to take.
+    pub(super) place: Place,
     body: Body,
 }
 
@@ -60,11 +62,6 @@ impl OutputDraft {
         match &self.body {
             Body::Unnamed(file) | Body::Temporary(file, _) => file,
         }
-    }
-
-    /// The place that it is to take.
-    pub(super) fn place(&self) -> &Place {
-        &self.place
     }
 
     /// Gives it its name, in place of what has it.
@@ -151,6 +148,42 @@ fn beside<T>(
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
+}
+
+type Names = Mutex<BTreeSet<Place>>;
+
+/// Nothing is kept before a program asks for it. A name whose file is gone stays: names are used once.
+static NAMES: OnceLock<Names> = OnceLock::new();
+
+/// The names, if they are kept; whoever gives a file a name, or takes one away, holds this meanwhile.
+fn unfinished() -> Option<MutexGuard<'static, BTreeSet<Place>>> {
+    NAMES.get().map(lock)
+}
+
+fn lock(names: &'static Names) -> MutexGuard<'static, BTreeSet<Place>> {
+    names.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The files that merges of this process have under temporary names, for programs that a signal ends.
+///
+/// In a process that has none, merges wait for nobody.
+#[derive(Clone, Copy, Debug)]
+pub struct Unfinished(&'static Names);
+
+impl Unfinished {
+    /// Keeps the names from now on; to be called before the first merge.
+    pub fn track() -> Unfinished {
+        Unfinished(NAMES.get_or_init(Names::default))
+    }
+
+    /// Removes the files and calls `end`, which should end the process: until it returns no trace gets its name.
+    pub fn abandon(self, end: impl FnOnce()) {
+        let names = lock(self.0);
+        for name in names.iter() {
+            let _ = name.remove(); // perhaps it is gone already
+        }
+        end();
+    }
 }
 
 #[cfg(test)]

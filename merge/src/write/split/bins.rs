@@ -76,9 +76,8 @@ impl Bins {
     pub(crate) fn divided(&self, sums: &Sums, most_bytes: u64, last_ns: i64) -> Option<Bins> {
         let width = |number: usize| {
             let end = self.begin_ns(number + 1).min(last_ns.saturating_add(1));
-            end.saturating_sub(self.begins_ns[number])
-                .max(0)
-                .unsigned_abs()
+            let width = end.saturating_sub(self.begins_ns[number]);
+            width.max(0).unsigned_abs()
         };
         let is_large = |number: &usize| {
             let has_begin = self.begins_ns[*number] != i64::MIN;
@@ -100,6 +99,14 @@ impl Bins {
 }
 
 impl Amount {
+    /// One event with so many bytes of text.
+    pub(crate) fn of(bytes: usize) -> Amount {
+        Amount {
+            bytes: bytes as u64,
+            events: 1,
+        }
+    }
+
     pub(crate) fn add(&mut self, other: Amount) {
         self.bytes += other.bytes;
         self.events += other.events;
@@ -122,33 +129,18 @@ impl Sums {
 
     /// Adds an event; one without an end is never over.
     pub(crate) fn add(&mut self, begin: usize, end: Option<usize>, bytes: usize) {
-        let amount = Amount {
-            bytes: bytes as u64,
-            events: 1,
-        };
+        let amount = Amount::of(bytes);
         self.begun[begin].add(amount);
         if let Some(end) = end {
             self.ended[end].add(amount);
         }
     }
 
-    /// Adds an event without a time.
-    pub(crate) fn add_timeless(&mut self, bytes: usize) {
-        self.timeless.add(Amount {
-            bytes: bytes as u64,
-            events: 1,
-        });
-    }
-
     /// The sums of both.
     pub(crate) fn joined(mut self, other: Sums) -> Sums {
-        let add = |to: &mut Vec<Amount>, from: Vec<Amount>| {
-            for (to, from) in to.iter_mut().zip(from) {
-                to.add(from);
-            }
-        };
-        add(&mut self.begun, other.begun);
-        add(&mut self.ended, other.ended);
+        let begun = self.begun.iter_mut().zip(other.begun);
+        let ended = self.ended.iter_mut().zip(other.ended);
+        begun.chain(ended).for_each(|(to, from)| to.add(from));
         self.timeless.add(other.timeless);
         self
     }

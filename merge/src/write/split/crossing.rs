@@ -45,10 +45,7 @@ impl Crossing {
     /// Records that an event of a chunk is written to several parts, although its time places it in `own`.
     fn add(&mut self, chunk: usize, shown: ShownEvent, own: usize, bytes: usize) {
         for part in shown.parts.clone().filter(|part| *part != own) {
-            self.more[part].add(Amount {
-                bytes: bytes as u64,
-                events: 1,
-            });
+            self.more[part].add(Amount::of(bytes));
         }
         self.of_chunks.entry(chunk).or_default().push(shown);
     }
@@ -72,6 +69,7 @@ struct CrossingHalf {
 }
 
 /// Puts halves together. Only those without their other half, and spans that cross a cut, are remembered.
+#[derive(Default)]
 struct Pairing<'a> {
     /// The begin of each part.
     parts_ns: &'a [i64],
@@ -102,14 +100,9 @@ pub(super) fn find_crossing(job: &Job<'_>, stretches: &[PartStretch]) -> Crossin
     for (begin, end) in pairing.finish() {
         let [first, last] = [begin, end].map(|half| part(&parts_ns, half.at_ns));
         for (half, own) in [(begin, first), (end, last)] {
-            let parts = first..=last;
-            let nth = half.nth;
-            crossing.add(
-                half.chunk,
-                ShownEvent { nth, parts },
-                own,
-                half.bytes + MARK + WHOLE_TIMES + LONGER,
-            );
+            let (nth, parts) = (half.nth, first..=last);
+            let bytes = half.bytes + MARK + WHOLE_TIMES + LONGER;
+            crossing.add(half.chunk, ShownEvent { nth, parts }, own, bytes);
         }
     }
     for shown in crossing.of_chunks.values_mut() {
@@ -169,9 +162,7 @@ impl<'a> Pairing<'a> {
     fn new(parts_ns: &'a [i64]) -> Pairing<'a> {
         Pairing {
             parts_ns,
-            begins: HashMap::new(),
-            ends: HashMap::new(),
-            crossing: Vec::new(),
+            ..Pairing::default()
         }
     }
 

@@ -57,8 +57,8 @@ fn measure(job: &Job<'_>, most_bytes: u64) -> Result<(Bins, Sums), Error> {
     let times = ranges.iter().flat_map(|(first, last)| [*first, *last]);
     let mut bins = Bins::new(times.collect());
     loop {
-        let sums =
-            sums(job, &bins).map_err(|source| Error::of_write(&std::env::temp_dir(), source))?;
+        let sums = sums(job, &bins);
+        let sums = sums.map_err(|source| Error::of_write(&std::env::temp_dir(), source))?;
         match bins.divided(&sums, most_bytes, last_ns) {
             Some(finer) => bins = finer,
             None => return Ok((bins, sums)),
@@ -78,7 +78,7 @@ fn sums(job: &Job<'_>, bins: &Bins) -> io::Result<Sums> {
             text.clear();
             job.measure(number, &mut text, |event, begin_ns, bytes| {
                 if event.is_in_every_part() {
-                    return sums.add_timeless(bytes);
+                    return sums.timeless.add(Amount::of(bytes));
                 }
                 let end_ns = begin_ns.saturating_add(event.dur_ns);
                 let end = (!event.is_unfinished()).then(|| bins.find(end_ns));

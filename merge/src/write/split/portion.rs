@@ -19,12 +19,10 @@ pub(crate) struct Portion<'a> {
     pub(crate) number: usize,
     /// How many there are.
     pub(crate) of: usize,
-    /// Where it begins and ends, in ns from the trace's base.
-    edges: Edges,
-    /// The same in each recording's own time.
+    /// Its edges in ns from the trace's base, and its events, those that cross its edges included.
+    stretch: PartStretch,
+    /// Where it begins and ends in each recording's own time.
     of_recordings: Vec<Edges>,
-    /// Events in it; those that cross its edges included.
-    events: u64,
     crossing: &'a Crossing,
 }
 
@@ -71,7 +69,7 @@ impl View {
 
 impl Portion<'_> {
     pub(super) fn new<'a>(
-        stretch: &PartStretch,
+        stretch: PartStretch,
         number: usize,
         of: usize,
         shifts_ns: &[i64],
@@ -80,22 +78,18 @@ impl Portion<'_> {
         Portion {
             number,
             of,
-            edges: stretch.edges,
+            stretch,
             of_recordings: of_recordings(stretch.edges, shifts_ns),
-            events: stretch.events,
             crossing,
         }
     }
 
     /// What it shows of a chunk.
     pub(crate) fn view(&self, recording: usize, chunk: usize) -> View {
+        let kept = self.crossing.kept(chunk, self.number);
         View {
             edges: self.of_recordings[recording],
-            kept: self
-                .crossing
-                .kept(chunk, self.number)
-                .into_iter()
-                .peekable(),
+            kept: kept.into_iter().peekable(),
         }
     }
 
@@ -106,7 +100,7 @@ impl Portion<'_> {
             "of": self.of,
             "from_ns": self.begin_ns(),
             "to_ns": self.end_ns(),
-            "events": self.events,
+            "events": self.stretch.events,
         })
     }
 
@@ -115,17 +109,18 @@ impl Portion<'_> {
             path: path.to_owned(),
             bytes: length.bytes,
             text_bytes: length.text_bytes,
-            events: self.events,
+            events: self.stretch.events,
             from_ns: self.begin_ns(),
             to_ns: self.end_ns(),
         }
     }
 
     fn begin_ns(&self) -> i64 {
-        self.edges.from_ns.max(0)
+        self.stretch.edges.from_ns.max(0)
     }
 
     fn end_ns(&self) -> Option<i64> {
-        (self.edges.to_ns != i64::MAX).then_some(self.edges.to_ns)
+        let to_ns = self.stretch.edges.to_ns;
+        (to_ns != i64::MAX).then_some(to_ns)
     }
 }

@@ -1,9 +1,29 @@
-//! What a merge says of the parts of its trace.
+//! What a merge says of the files of its trace.
 
-use crate::event::damage::path_text;
+use crate::event::damage::{path_text, path_text_if_some};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Files of a trace.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct OutputReport {
+    /// Path of the trace, or of its first part; absent for the standard output.
+    #[serde(rename = "output", serialize_with = "path_text_if_some")]
+    pub path: Option<PathBuf>,
+    /// Length in bytes, of all parts together.
+    #[serde(rename = "output_bytes")]
+    pub bytes: u64,
+    /// Parts, if the trace was split.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartReport>,
+    /// Maximum bytes of text that each part should have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_bytes: Option<u64>,
+    /// Names of files next to the parts that are named like parts and do not belong to this trace.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_parts: Vec<String>,
+}
 
 /// One part of a trace that was split.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -1,7 +1,6 @@
 //! What is noted of the events of one chunk.
 
-use super::ordered_event::OrderedEvent;
-use super::targets::Targets;
+use super::order::{OrderedEvent, Targets};
 use crate::event::edges::Lies;
 use crate::event::line::{Event, parse_canonical};
 use crate::event::own_record::is_left_out;

@@ -1,8 +1,6 @@
 //! Writes the events of a sorted trace.
 
-use super::order::TimeOrder;
-use super::ordered_event::OrderedEvent;
-use super::targets::index;
+use super::order::{OrderedEvent, TimeOrder, index};
 use crate::base::time_cache::Stamp;
 use crate::event::line::{Event, parse, parse_again, parse_canonical};
 use crate::event::patch::Target;
