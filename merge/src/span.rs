@@ -3,5 +3,4 @@
 pub(crate) mod group_key;
 pub(crate) mod groups;
 pub(crate) mod lane_events;
-pub(crate) mod span_half;
 pub(crate) mod thread_scan;

@@ -2,17 +2,16 @@
 
 use super::thread_index::ThreadIndex;
 use crate::event::edges::Lies;
-use crate::event::line::Event;
-use crate::event::patch::Target;
 use crate::pass::by_chunk::{ByChunk, OfEvent};
 use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
 use crate::pass::visit::{AtOnce, visit};
-use crate::span::group_key::{GroupRole, whole};
-use crate::span::span_half::{ArgsPlace, Side, SpanHalf, join};
+use crate::span::group_key::{GroupEvent, whole};
+use crate::span::groups::{Joined, join};
+use crate::span::lane_events::ArgsPlace;
 use crate::store::sorter::{Record, Sorter, long_at};
 use crate::write::job::Job;
-use sa_format::Phase;
+use sa_format::Phase::{AsyncBegin, AsyncEnd, Begin, End};
 use std::io;
 use std::path::Path;
 
@@ -30,13 +29,13 @@ pub(super) fn span_mates(
         found.into_iter().try_for_each(|half| halves.push(half))
     })?;
     let mut mates = Sorter::new(folder);
-    join(&halves.finish()?, |begin, end| {
-        let Some(end) = end else { return Ok(()) };
+    join(&halves.finish()?, |joined| {
+        let Joined::Span(begin, Some(end)) = joined else {
+            return Ok(());
+        };
         for (half, other) in [(begin, end), (end, begin)] {
-            mates.push(SpanMate {
-                at: half.at,
-                other_ns: other.start,
-            })?;
+            let (at, other_ns) = (half.at, other.at_ns);
+            mates.push(SpanMate { at, other_ns })?;
         }
         Ok(())
     })?;
@@ -44,7 +43,7 @@ pub(super) fn span_mates(
 }
 
 /// The begins and ends in a chunk.
-fn of_chunk(job: &Job<'_>, index: &ThreadIndex, number: usize) -> Vec<SpanHalf> {
+fn of_chunk(job: &Job<'_>, index: &ThreadIndex, number: usize) -> Vec<GroupEvent<ArgsPlace>> {
     let mut halves = Vec::new();
     let (chunk, Ok(chunk_number)) = (&job.chunks[number], u32::try_from(number)) else {
         return halves;
@@ -53,50 +52,27 @@ fn of_chunk(job: &Job<'_>, index: &ThreadIndex, number: usize) -> Vec<SpanHalf> 
     let recording = source.recording;
     let (targets, shift_ns) = (&job.plan.targets[recording], job.plan.shifts_ns[recording]);
     chunk.each(source.bytes, |nth, lies, event| {
-        if lies == Lies::Outside
-            || !matches!(
-                event.phase,
-                Phase::Begin | Phase::End | Phase::AsyncBegin | Phase::AsyncEnd
-            )
-        {
-            return;
-        }
         let thread = (event.pid, event.tid);
-        let place = index.of(recording, thread).zip(targets.get(&thread));
-        halves.extend(place.and_then(|(row, target)| {
-            let start = event.ts_ns.saturating_add(shift_ns);
-            let at = EventRef {
-                chunk: chunk_number,
-                nth,
-            };
-            half(event, row.thread, target, at, start)
-        }));
+        let place = || index.of(recording, thread).zip(targets.get(&thread));
+        let half = || {
+            let (row, target) = place()?;
+            let (whole, role) = whole(event, target, row.thread, false)?;
+            let chunk = chunk_number;
+            Some(GroupEvent {
+                whole,
+                at_ns: event.ts_ns.saturating_add(shift_ns),
+                at: EventRef { chunk, nth },
+                labels: Labels::of(event),
+                role,
+                more: ArgsPlace::default(),
+            })
+        };
+        let is_half = matches!(event.phase, Begin | End | AsyncBegin | AsyncEnd);
+        if is_half && lies != Lies::Outside {
+            halves.extend(half());
+        }
     });
     halves
-}
-
-/// What half of a span an event is, if it is one and has another half.
-fn half(
-    event: &Event<'_>,
-    thread: u32,
-    target: &Target,
-    at: EventRef,
-    start: i64,
-) -> Option<SpanHalf> {
-    let (row, role) = whole(event, target, thread, false)?;
-    let side = match role {
-        GroupRole::Begin => Side::Begin,
-        GroupRole::End => Side::End,
-        GroupRole::Within | GroupRole::Start | GroupRole::Next => return None,
-    };
-    Some(SpanHalf {
-        row,
-        start,
-        side,
-        at,
-        labels: Labels::of(event),
-        args: ArgsPlace::default(),
-    })
 }
 
 /// When the other half of the span is that an event begins or ends.

@@ -1,6 +1,6 @@
 //! Which flow events lie in spans that are shown. A viewer ties a flow event to the span around it, and takes one without a span for an error.
 
-use crate::span::group_key::{GroupEvent, GroupKey, ThreadNumber};
+use crate::span::group_key::{Choice, GroupEvent, GroupKey, ThreadNumber};
 use crate::span::groups::ShownSpan;
 use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ pub(crate) struct Spot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Span { end_ns: i64 },
-    Flow(GroupEvent),
+    Flow(GroupEvent<Choice>),
 }
 
 impl Spot {
@@ -26,9 +26,9 @@ impl Spot {
         Spot { row, at_ns, what }
     }
 
-    pub(crate) fn of_flow(event: GroupEvent) -> Spot {
+    pub(crate) fn of_flow(event: GroupEvent<Choice>) -> Spot {
         Spot {
-            row: event.row,
+            row: event.more.row,
             at_ns: event.at_ns,
             what: What::Flow(event),
         }
@@ -39,7 +39,7 @@ impl Spot {
 pub(crate) fn covered(
     spots: &Sorted<Spot>,
     others: &HashSet<u64>,
-    covered: &mut Sorter<'_, GroupEvent>,
+    covered: &mut Sorter<'_, GroupEvent<Choice>>,
 ) -> io::Result<()> {
     let (mut on, mut until_ns) = (None, i64::MIN);
     spots.each(|Spot { row, at_ns, what }| {
@@ -59,7 +59,7 @@ pub(crate) fn covered(
 }
 
 impl Record for Spot {
-    const BYTES: usize = 13 + GroupEvent::BYTES;
+    const BYTES: usize = 13 + GroupEvent::<Choice>::BYTES;
 
     fn store(&self, out: &mut Vec<u8>) {
         let start = out.len();
@@ -94,20 +94,22 @@ mod tests {
     use crate::pass::labels::Labels;
     use crate::span::group_key::GroupRole;
 
-    fn flow(row: ThreadNumber, at_ns: i64, nth: u32) -> GroupEvent {
+    fn flow(row: ThreadNumber, at_ns: i64, nth: u32) -> GroupEvent<Choice> {
         GroupEvent {
             whole: GroupKey::Flow(5, 6),
             at_ns,
             at: EventRef { chunk: 1, nth },
-            row,
             labels: Labels::default(),
             role: if nth.is_multiple_of(2) {
                 GroupRole::Start
             } else {
                 GroupRole::Next
             },
-            wanted: true,
-            inside: true,
+            more: Choice {
+                row,
+                wanted: true,
+                inside: true,
+            },
         }
     }
 

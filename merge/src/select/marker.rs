@@ -14,9 +14,9 @@ use crate::pass::source::Source;
 use crate::pass::visit::visit_mut;
 use crate::select::filter::{Filter, Wanted, chosen};
 use crate::select::flow_enclosure::{Spot, covered};
-use crate::span::group_key::{GroupEvent, GroupKey, GroupRole, ThreadNumber, whole};
-use crate::span::groups::{GroupMatcher, ShownSpan};
-use crate::store::sorter::{Sorted, Sorter};
+use crate::span::group_key::{Choice, GroupEvent, GroupKey, GroupRole, ThreadNumber, whole};
+use crate::span::groups::show_groups;
+use crate::store::sorter::Sorter;
 use crate::summary::thread::RecordedThread;
 use sa_format::Phase;
 use std::collections::{HashMap, HashSet};
@@ -49,7 +49,7 @@ pub(crate) struct Marked {
 #[derive(Default)]
 struct ScannedChunk {
     mask: Mask,
-    mates: Vec<GroupEvent>,
+    mates: Vec<GroupEvent<Choice>>,
     spots: Vec<Spot>,
     names: Vec<MetadataEvent>,
     used: HashSet<ThreadNumber>,
@@ -66,12 +66,12 @@ struct MetadataEvent {
 
 impl ScannedChunk {
     /// Adds an event that belongs to others. One of a flow counts only in the window, and where events are asked for only in a span that is shown.
-    fn add(&mut self, mate: GroupEvent, only_in_spans: bool) {
+    fn add(&mut self, mate: GroupEvent<Choice>, only_in_spans: bool) {
         let is_of_flow = matches!(mate.role, GroupRole::Start | GroupRole::Next);
         match is_of_flow {
-            true if !mate.inside => {}
+            true if !mate.more.inside => {}
             true if only_in_spans => self.spots.push(Spot::of_flow(mate)),
-            true if !mate.wanted => {}
+            true if !mate.more.wanted => {}
             _ => self.mates.push(mate),
         }
     }
@@ -137,11 +137,11 @@ impl Marker<'_> {
             let mut new_spots = looked.spots.into_iter();
             new_spots.try_for_each(|spot| spots.push(spot))
         })?;
-        let mut show = |mate: &GroupEvent| {
+        let mut show = |mate: &GroupEvent<Choice>| {
             set(chunks, mate.at);
-            all.used.insert(mate.row);
+            all.used.insert(mate.more.row);
         };
-        let cut = pair(&mates.finish()?, self.edges, &mut show, |span| {
+        let cut = show_groups(&mates.finish()?, self.edges, &mut show, |span| {
             match self.filter.is_of_events() {
                 true => spots.push(Spot::of_span(span)),
                 false => Ok(()),
@@ -149,7 +149,7 @@ impl Marker<'_> {
         })?;
         let mut flows = Sorter::new(folder);
         covered(&spots.finish()?, &all.other_flows, &mut flows)?;
-        pair(&flows.finish()?, self.edges, &mut show, |_| Ok(()))?;
+        show_groups(&flows.finish()?, self.edges, &mut show, |_| Ok(()))?;
         self.mark_names(&all.names, &all.used, chunks);
         Ok(Marked {
             cut,
@@ -210,13 +210,15 @@ impl Marker<'_> {
                     role,
                     at_ns,
                     at,
-                    row,
                     labels: match whole {
                         GroupKey::Thread(_) => Labels::of(event),
                         _ => Labels::default(),
                     },
-                    wanted,
-                    inside,
+                    more: Choice {
+                        row,
+                        wanted,
+                        inside,
+                    },
                 },
                 self.filter.is_of_events(),
             ),
@@ -268,17 +270,4 @@ fn set(chunks: &mut [Chunk], at: EventRef) {
     if let Some(mask) = chunk.and_then(|chunk| chunk.shown.mask.as_mut()) {
         mask.set(at.nth as usize);
     }
-}
-
-/// Calls `show` with what is shown of those that belong together, and `cover` with their spans; gives how many cross an edge.
-fn pair(
-    mates: &Sorted<GroupEvent>,
-    edges: Edges,
-    show: impl FnMut(&GroupEvent),
-    cover: impl FnMut(ShownSpan) -> io::Result<()>,
-) -> io::Result<u64> {
-    let mut pairs = GroupMatcher::new(edges, show, cover);
-    mates.each(|mate| pairs.take(mate))?;
-    pairs.leave()?;
-    Ok(pairs.cut)
 }

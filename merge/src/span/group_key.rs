@@ -37,48 +37,30 @@ pub(crate) enum GroupKey {
     Flow(u64, u64),
 }
 
-impl GroupKey {
-    /// Bytes of a stored key.
-    pub(super) const BYTES: usize = 17;
-
-    pub(super) fn store(self, out: &mut Vec<u8>) {
-        let (kind, [id, key]) = match self {
-            GroupKey::Thread(row) => (0, [u64::from(row), 0]),
-            GroupKey::Async(id, key) => (1, [id, key]),
-            GroupKey::Flow(id, key) => (2, [id, key]),
-        };
-        for word in [id, key] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
-        out.push(kind);
-    }
-
-    pub(super) fn load(bytes: &[u8]) -> GroupKey {
-        let (id, key) = (long_at(bytes, 0), long_at(bytes, 8));
-        match bytes[16] {
-            0 => GroupKey::Thread(word_at(bytes, 0)),
-            1 => GroupKey::Async(id, key),
-            _ => GroupKey::Flow(id, key),
-        }
-    }
-}
-
 /// An event that belongs to others. Its order is that of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct GroupEvent {
+pub(crate) struct GroupEvent<T> {
     pub(crate) whole: GroupKey,
     pub(crate) at_ns: i64,
     pub(crate) at: EventRef,
-    pub(crate) row: ThreadNumber,
-    /// What name and category are told by, of the begin and the end of a thread's span.
+    /// What name and category are told by, of begins and ends that these tell apart.
     pub(crate) labels: Labels,
     pub(crate) role: GroupRole,
-    /// Whether the filter asks for it, and whether it lies in the window.
+    /// The rest of what is known of it.
+    pub(crate) more: T,
+}
+
+/// What a filter or a window has to know of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Choice {
+    pub(crate) row: ThreadNumber,
+    /// Set if the filter asks for it.
     pub(crate) wanted: bool,
+    /// Set if it is in the window.
     pub(crate) inside: bool,
 }
 
-impl Half for GroupEvent {
+impl<T> Half for GroupEvent<T> {
     type Place = EventRef;
 
     fn time_ns(&self) -> i64 {
@@ -93,40 +75,65 @@ impl Half for GroupEvent {
         self.labels.name != 0
     }
 
-    fn can_end(&self, begin: &GroupEvent) -> bool {
+    fn can_end(&self, begin: &Self) -> bool {
         self.labels.end(begin.labels)
     }
 }
 
-impl Record for GroupEvent {
-    const BYTES: usize = 48;
+impl<T: Record> Record for GroupEvent<T> {
+    const BYTES: usize = 42 + T::BYTES;
 
     fn store(&self, out: &mut Vec<u8>) {
-        self.whole.store(out);
-        out.extend_from_slice(&self.at_ns.to_le_bytes());
+        let (kind, [id, key]) = match self.whole {
+            GroupKey::Thread(row) => (0, [u64::from(row), 0]),
+            GroupKey::Async(id, key) => (1, [id, key]),
+            GroupKey::Flow(id, key) => (2, [id, key]),
+        };
+        for word in [id, key, self.at_ns.cast_unsigned()] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
         self.at.store(out);
         self.labels.store(out);
-        out.extend_from_slice(&self.row.to_le_bytes());
-        let flags = u8::from(self.wanted) | u8::from(self.inside) << 1;
-        out.extend_from_slice(&[self.role as u8, flags, 0]);
+        out.extend_from_slice(&[kind, self.role as u8]);
+        self.more.store(out);
     }
 
     fn load(bytes: &[u8]) -> Self {
+        let (id, key) = (long_at(bytes, 0), long_at(bytes, 8));
         GroupEvent {
-            whole: GroupKey::load(bytes),
-            at_ns: long_at(bytes, 17).cast_signed(),
-            at: EventRef::load(bytes, 25),
-            labels: Labels::load(bytes, 33),
-            row: word_at(bytes, 41),
-            role: match bytes[45] {
+            whole: match bytes[40] {
+                0 => GroupKey::Thread(word_at(bytes, 0)),
+                1 => GroupKey::Async(id, key),
+                _ => GroupKey::Flow(id, key),
+            },
+            at_ns: long_at(bytes, 16).cast_signed(),
+            at: EventRef::load(bytes, 24),
+            labels: Labels::load(bytes, 32),
+            role: match bytes[41] {
                 0 => GroupRole::Begin,
                 1 => GroupRole::Within,
                 2 => GroupRole::End,
                 3 => GroupRole::Start,
                 _ => GroupRole::Next,
             },
-            wanted: bytes[46] & 1 == 1,
-            inside: bytes[46] & 2 == 2,
+            more: T::load(&bytes[42..]),
+        }
+    }
+}
+
+impl Record for Choice {
+    const BYTES: usize = 6;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.row.to_le_bytes());
+        out.extend_from_slice(&[u8::from(self.wanted), u8::from(self.inside)]);
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        Choice {
+            row: word_at(bytes, 0),
+            wanted: bytes[4] == 1,
+            inside: bytes[5] == 1,
         }
     }
 }
@@ -178,20 +185,22 @@ mod tests {
                 whole: wholes[nth as usize % 3],
                 at_ns: -7,
                 at: EventRef { chunk: 7, nth },
-                row: 3,
                 labels: Labels {
                     category: 9,
                     name: nth,
                 },
                 role,
-                wanted: nth > 2,
-                inside: nth > 1,
+                more: Choice {
+                    row: 3,
+                    wanted: nth > 2,
+                    inside: nth > 1,
+                },
             };
             let mut bytes = Vec::new();
             stored.store(&mut bytes);
             assert_eq!(
                 bytes.len(),
-                GroupEvent::BYTES,
+                GroupEvent::<Choice>::BYTES,
                 "docs/decisions/0036 says how many"
             );
             assert_eq!(GroupEvent::load(&bytes), stored);

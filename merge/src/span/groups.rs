@@ -1,120 +1,108 @@
-//! Events that mean something only together: begins and ends of spans, and the arrows of a flow. They are shown or left out together.
+//! Events that mean something only together: begins and ends of spans, and the arrows of a flow.
 
 use crate::base::begun_spans::BegunSpans;
 use crate::event::edges::Edges;
-use crate::span::group_key::{GroupEvent, GroupKey, GroupRole, ThreadNumber};
+use crate::span::group_key::{Choice, GroupEvent, GroupKey, GroupRole, ThreadNumber};
+use crate::store::sorter::{Record, Sorted};
 use std::io;
 
 /// A span that is shown, on its row.
 pub(crate) type ShownSpan = (ThreadNumber, (i64, i64));
 
-/// Tells which of the events that belong together are shown. They come in their order.
-pub(crate) struct GroupMatcher<S, C> {
-    edges: Edges,
-    /// Called with what is shown.
-    show: S,
-    /// Called with the spans that are.
-    cover: C,
-    whole: Option<GroupKey>,
-    /// Begins without an end so far.
-    open: BegunSpans<GroupEvent>,
-    /// The start of a flow that leads nowhere so far.
-    start: Option<GroupEvent>,
-    goes_on: bool,
-    /// Spans that cross an edge of the window.
-    pub(crate) cut: u64,
+/// What events that belong together are.
+pub(crate) enum Joined<'a, T> {
+    /// A begin, and its end if it has one.
+    Span(&'a GroupEvent<T>, Option<&'a GroupEvent<T>>),
+    /// An end without a begin.
+    End(&'a GroupEvent<T>),
+    /// Any other event, and the begins that have no end so far.
+    Other(&'a GroupEvent<T>, &'a BegunSpans<GroupEvent<T>>),
 }
 
-impl<S, C> GroupMatcher<S, C>
-where
-    S: FnMut(&GroupEvent),
-    C: FnMut(ShownSpan) -> io::Result<()>,
-{
-    pub(crate) fn new(edges: Edges, show: S, cover: C) -> GroupMatcher<S, C> {
-        GroupMatcher {
-            edges,
-            show,
-            cover,
-            whole: None,
-            open: BegunSpans::default(),
-            start: None,
-            goes_on: false,
-            cut: 0,
+/// Finds the end of each begun span, as [`BegunSpans`] says, and calls `found` with what comes of the events.
+pub(crate) fn join<T: Record>(
+    events: &Sorted<GroupEvent<T>>,
+    mut found: impl FnMut(Joined<'_, T>) -> io::Result<()>,
+) -> io::Result<()> {
+    let (mut whole, mut open) = (None, BegunSpans::default());
+    events.each(|event| {
+        if whole.replace(event.whole) != Some(event.whole) {
+            open.drain()
+                .try_for_each(|begin| found(Joined::Span(&begin, None)))?;
         }
-    }
-
-    /// Takes the next one.
-    pub(crate) fn take(&mut self, mate: GroupEvent) -> io::Result<()> {
-        if self.whole.replace(mate.whole) != Some(mate.whole) {
-            self.leave()?;
-        }
-        match mate.role {
-            GroupRole::Begin => self.begin(mate)?,
-            GroupRole::End => self.end(&mate)?,
-            GroupRole::Within => {
-                let is_within = |begin: &GroupEvent| begin.wanted;
-                if mate.inside && (mate.wanted || self.open.iter().any(is_within)) {
-                    (self.show)(&mate);
-                }
+        match event.role {
+            GroupRole::Begin => {
+                let first = open.begin(event);
+                first.map_or(Ok(()), |first| found(Joined::Span(&first, None)))
             }
-            GroupRole::Start => (self.start, self.goes_on) = (Some(mate), false),
-            GroupRole::Next => self.arrow(&mate),
+            GroupRole::End => match open.end(&event) {
+                Some(begin) => found(Joined::Span(&begin, Some(&event))),
+                None => found(Joined::End(&event)),
+            },
+            GroupRole::Within | GroupRole::Start | GroupRole::Next => {
+                found(Joined::Other(&event, &open))
+            }
+        }
+    })?;
+    open.drain()
+        .try_for_each(|begin| found(Joined::Span(&begin, None)))
+}
+
+/// Calls `show` with the events that are shown, together or not at all, and `cover` with their spans. Returns the number of spans that cross an edge.
+pub(crate) fn show_groups(
+    events: &Sorted<GroupEvent<Choice>>,
+    edges: Edges,
+    mut show: impl FnMut(&GroupEvent<Choice>),
+    mut cover: impl FnMut(ShownSpan) -> io::Result<()>,
+) -> io::Result<u64> {
+    let mut cut = 0;
+    // The start of a flow that leads nowhere so far, and a flow that has led somewhere.
+    let mut start: Option<GroupEvent<Choice>> = None;
+    let mut goes_on: Option<GroupKey> = None;
+    join(events, |joined| {
+        match joined {
+            // A begin without an end stands for itself.
+            Joined::Span(begin, end) => {
+                let reaches = end.map_or(begin.more.inside, |end| {
+                    begin.at_ns <= edges.to_ns && end.at_ns >= edges.from_ns
+                });
+                if !begin.more.wanted || !reaches {
+                    return Ok(());
+                }
+                show(begin);
+                if let Some(end) = end {
+                    show(end);
+                    cut += u64::from(begin.at_ns < edges.from_ns || end.at_ns > edges.to_ns);
+                }
+                let end_ns = end.map_or(i64::MAX, |end| end.at_ns);
+                cover((begin.more.row, (begin.at_ns, end_ns)))?;
+            }
+            // So does an end without a begin.
+            Joined::End(end) if end.more.wanted && end.more.inside => show(end),
+            Joined::End(_) => {}
+            Joined::Other(event, open) => match event.role {
+                GroupRole::Start => (start, goes_on) = (Some(*event), None),
+                // Only arrows that have both their ends are shown.
+                GroupRole::Next => {
+                    if let Some(start) = start.take().filter(|start| start.whole == event.whole) {
+                        show(&start);
+                        goes_on = Some(event.whole);
+                    }
+                    if goes_on == Some(event.whole) {
+                        show(event);
+                    }
+                }
+                _ => {
+                    let is_within = || open.iter().any(|begin| begin.more.wanted);
+                    if event.more.inside && (event.more.wanted || is_within()) {
+                        show(event);
+                    }
+                }
+            },
         }
         Ok(())
-    }
-
-    /// Ends what waits for more of its whole.
-    pub(crate) fn leave(&mut self) -> io::Result<()> {
-        (self.start, self.goes_on) = (None, false);
-        for begin in self.open.drain().collect::<Vec<_>>() {
-            self.span(&begin, None)?;
-        }
-        Ok(())
-    }
-
-    fn begin(&mut self, begin: GroupEvent) -> io::Result<()> {
-        let first = self.open.begin(begin);
-        first.map_or(Ok(()), |first| self.span(&first, None))
-    }
-
-    /// An end without a begin stands for itself.
-    fn end(&mut self, end: &GroupEvent) -> io::Result<()> {
-        match self.open.end(end) {
-            Some(begin) => self.span(&begin, Some(end))?,
-            None if end.wanted && end.inside => (self.show)(end),
-            None => {}
-        }
-        Ok(())
-    }
-
-    /// Shows a span if it is wanted and reaches into the window. A begin without an end stands for itself.
-    fn span(&mut self, begin: &GroupEvent, end: Option<&GroupEvent>) -> io::Result<()> {
-        let reaches = end.map_or(begin.inside, |end| {
-            begin.at_ns <= self.edges.to_ns && end.at_ns >= self.edges.from_ns
-        });
-        if !begin.wanted || !reaches {
-            return Ok(());
-        }
-        (self.show)(begin);
-        if let Some(end) = end {
-            (self.show)(end);
-            let crosses = begin.at_ns < self.edges.from_ns || end.at_ns > self.edges.to_ns;
-            self.cut += u64::from(crosses);
-        }
-        let end_ns = end.map_or(i64::MAX, |end| end.at_ns);
-        (self.cover)((begin.row, (begin.at_ns, end_ns)))
-    }
-
-    /// Shows the arrows of a flow that have both their ends.
-    fn arrow(&mut self, next: &GroupEvent) {
-        if let Some(start) = self.start.take() {
-            (self.show)(&start);
-            self.goes_on = true;
-        }
-        if self.goes_on {
-            (self.show)(next);
-        }
-    }
+    })?;
+    Ok(cut)
 }
 
 #[cfg(test)]
@@ -122,43 +110,41 @@ mod tests {
     use super::*;
     use crate::pass::chunk::EventRef;
     use crate::pass::labels::Labels;
+    use crate::store::sorter::Sorter;
 
     const ROW: ThreadNumber = 3;
 
-    fn mate(whole: GroupKey, (role, wanted): (GroupRole, bool), nth: u32) -> GroupEvent {
+    fn mate(whole: GroupKey, (role, wanted): (GroupRole, bool), nth: u32) -> GroupEvent<Choice> {
         GroupEvent {
             whole,
             role,
             at_ns: i64::from(nth),
-            row: ROW,
             at: EventRef { chunk: 7, nth },
             labels: Labels::default(),
-            wanted,
-            inside: true,
+            more: Choice {
+                row: ROW,
+                wanted,
+                inside: true,
+            },
         }
     }
 
     /// The numbers of those that are shown, and the spans; one event in each ns.
-    fn found(mates: &[GroupEvent], edges: Edges) -> (Vec<u32>, Vec<(i64, i64)>) {
+    fn found(mates: &[GroupEvent<Choice>], edges: Edges) -> (Vec<u32>, Vec<(i64, i64)>) {
         let (mut shown, mut spans) = (Vec::new(), Vec::new());
         let cover = |(_, span)| {
             spans.push(span);
             Ok(())
         };
-        let mut pairs =
-            GroupMatcher::new(edges, |mate: &GroupEvent| shown.push(mate.at.nth), cover);
-        mates
-            .iter()
-            .try_for_each(|mate| pairs.take(*mate))
-            .and_then(|()| pairs.leave())
-            .unwrap();
+        let events = Sorted::Memory(mates.to_vec());
+        show_groups(&events, edges, |mate| shown.push(mate.at.nth), cover).unwrap();
         shown.sort_unstable();
         (shown, spans)
     }
 
     fn numbers(whole: GroupKey, roles: &[(GroupRole, bool)]) -> Vec<u32> {
         let mates = roles.iter().zip(0..);
-        let mates: Vec<GroupEvent> = mates.map(|(role, nth)| mate(whole, *role, nth)).collect();
+        let mates: Vec<GroupEvent<_>> = mates.map(|(role, nth)| mate(whole, *role, nth)).collect();
         found(&mates, Edges::OPEN).0
     }
 
@@ -192,7 +178,7 @@ mod tests {
             },
             ..mate(GroupKey::Thread(ROW), (*role, *label == 1), nth)
         };
-        let mates: Vec<GroupEvent> = labels.iter().zip(0..).map(one).collect();
+        let mates: Vec<GroupEvent<_>> = labels.iter().zip(0..).map(one).collect();
         assert_eq!(found(&mates, Edges::OPEN), (vec![0, 2], vec![(0, 2)]));
     }
 
@@ -218,12 +204,58 @@ mod tests {
         ] {
             let edges = Edges { from_ns, to_ns };
             let inside = |nth: u32| (from_ns..=to_ns).contains(&i64::from(nth));
-            let one = |(role, nth)| GroupEvent {
-                inside: inside(nth),
-                ..mate(whole, (role, true), nth)
+            let one = |(role, nth)| {
+                let mut one = mate(whole, (role, true), nth);
+                one.more.inside = inside(nth);
+                one
             };
-            let mates: Vec<GroupEvent> = mates.clone().map(one).collect();
+            let mates: Vec<GroupEvent<_>> = mates.clone().map(one).collect();
             assert_eq!(found(&mates, edges).0, expected, "{edges:?}");
         }
+    }
+
+    /// Joins halves by row, phase, time and name. Returns the row of each begin, when it was, and when it ended.
+    fn joined(halves: &[(u32, GroupRole, i64, u32)]) -> Vec<(GroupKey, i64, Option<i64>)> {
+        let folder = std::env::temp_dir();
+        let mut sorter = Sorter::new(&folder);
+        for ((row, side, start, name), nth) in halves.iter().zip(0..) {
+            let half = GroupEvent {
+                at_ns: *start,
+                labels: Labels {
+                    category: 1,
+                    name: *name,
+                },
+                ..mate(GroupKey::Thread(*row), (*side, true), nth)
+            };
+            sorter.push(half).unwrap();
+        }
+        let mut found = Vec::new();
+        join(&sorter.finish().unwrap(), |joined| {
+            if let Joined::Span(begin, end) = joined {
+                found.push((begin.whole, begin.at_ns, end.map(|end| end.at_ns)));
+            }
+            Ok(())
+        })
+        .unwrap();
+        found.sort_unstable();
+        found
+    }
+
+    const B: GroupRole = GroupRole::Begin;
+    const E: GroupRole = GroupRole::End;
+
+    #[test]
+    fn halves_of_one_row_belong_together() {
+        let halves = [
+            (0, B, 1, 7),
+            (1, B, 2, 7),
+            (0, B, 3, 7),
+            (0, E, 4, 0),
+            (1, E, 5, 7),
+            (2, E, 6, 7),
+        ];
+        let [first, second] = [0, 1].map(GroupKey::Thread);
+        let expected = [(first, 1, None), (first, 3, Some(4)), (second, 2, Some(5))];
+        assert_eq!(joined(&halves), expected);
     }
 }

@@ -2,10 +2,14 @@
 
 use crate::base::span_stack::UNFINISHED;
 use crate::event::flow::binds_to_next;
+use crate::event::json::scan_object;
 use crate::event::line::Event;
+use crate::event::whole::has_members;
 use crate::pass::chunk::EventRef;
-use crate::span::group_key::GroupKey;
-use crate::span::span_half::{ArgsPlace, Side, SpanHalf, join};
+use crate::pass::labels::Labels;
+use crate::pass::source::Source;
+use crate::span::group_key::{GroupEvent, GroupKey, GroupRole};
+use crate::span::groups::{Joined, join};
 use crate::span::thread_scan::ThreadScan;
 use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
 use crate::summary::thread::RecordedThread;
@@ -17,7 +21,7 @@ use std::path::Path;
 /// What an event of a thread is.
 enum LanePart {
     Whole(LaneEvent),
-    Half(SpanHalf),
+    Half(GroupEvent<ArgsPlace>),
 }
 
 /// All that happens on the threads that `rows` numbers; what is too much for memory goes to files in `folder`.
@@ -29,23 +33,34 @@ pub(crate) fn lane_events(
     let (mut events, mut halves) = (Sorter::new(folder), Sorter::new(folder));
     let part = |thread: RecordedThread, at: EventRef, event: &Event<'_>| {
         let (row, shift_ns) = (*rows.get(&thread)?, scan.shifts_ns[thread.0]);
-        let Some(half) = SpanHalf::of(event, row, at, shift_ns) else {
-            return LaneEvent::of(event, row, at, shift_ns).map(LanePart::Whole);
+        let role = match event.phase {
+            Phase::Begin => GroupRole::Begin,
+            Phase::End => GroupRole::End,
+            _ => return LaneEvent::of(event, row, at, shift_ns).map(LanePart::Whole),
         };
         let source = scan.chunks[at.chunk as usize].source;
-        let args = match half.side {
-            Side::Begin => ArgsPlace::default(),
-            Side::End => ArgsPlace::of(event, source, &scan.sources[source]),
-        };
-        Some(LanePart::Half(SpanHalf { args, ..half }))
+        Some(LanePart::Half(GroupEvent {
+            whole: GroupKey::Thread(row),
+            at_ns: event.ts_ns + shift_ns,
+            at,
+            labels: Labels::of(event),
+            role,
+            more: match role {
+                GroupRole::End => ArgsPlace::of(event, source, &scan.sources[source]),
+                _ => ArgsPlace::default(),
+            },
+        }))
     };
     scan.each(rows.keys().copied(), part, |part| match part {
         LanePart::Half(half) => halves.push(half),
         LanePart::Whole(event) => events.push(event),
     })?;
-    join(&halves.finish()?, |begin, end| match begin.row {
-        GroupKey::Thread(row) => events.push(LaneEvent::begun(row, begin, end)),
-        GroupKey::Async(..) | GroupKey::Flow(..) => Ok(()),
+    join(&halves.finish()?, |joined| match joined {
+        Joined::Span(begin, end) => match begin.whole {
+            GroupKey::Thread(row) => events.push(LaneEvent::begun(row, begin, end)),
+            GroupKey::Async(..) | GroupKey::Flow(..) => Ok(()),
+        },
+        Joined::End(_) | Joined::Other(..) => Ok(()),
     })?;
     events.finish()
 }
@@ -108,17 +123,21 @@ impl LaneEvent {
     }
 
     /// A begun span, and what ends it. A begin and an end at the same time become a complete span, because a viewer would process the end first.
-    fn begun(row: u32, begin: &SpanHalf, end: Option<&SpanHalf>) -> LaneEvent {
-        let end_now = end.filter(|end| end.start == begin.start);
+    fn begun(
+        row: u32,
+        begin: &GroupEvent<ArgsPlace>,
+        end: Option<&GroupEvent<ArgsPlace>>,
+    ) -> LaneEvent {
+        let end_now = end.filter(|end| end.at_ns == begin.at_ns);
         LaneEvent {
             row,
-            start: begin.start,
+            start: begin.at_ns,
             kind: end_now.map_or(LaneEventKind::Begin, |_| LaneEventKind::Complete),
             longest: 0,
             at: begin.at,
-            end: end.map_or(UNFINISHED, |end| end.start),
+            end: end.map_or(UNFINISHED, |end| end.at_ns),
             end_at: end.map(|end| end.at),
-            end_args: end_now.map(|end| end.args).unwrap_or_default(),
+            end_args: end_now.map(|end| end.more).unwrap_or_default(),
         }
     }
 }
@@ -168,9 +187,63 @@ impl Record for LaneEvent {
     }
 }
 
+/// The place of args in the bytes of a source. Without args, or if they are empty, the length is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ArgsPlace {
+    /// Number of the source.
+    source: u32,
+    len: u32,
+    start: u64,
+}
+
+impl ArgsPlace {
+    /// Finds the args of an event whose line is part of the bytes of the source with this number.
+    fn of(event: &Event<'_>, number: usize, source: &Source<'_>) -> ArgsPlace {
+        // Of most lines only the front was scanned, up to the time.
+        let fields = scan_object(event.line).unwrap_or(event.fields);
+        let args = fields.args.of(event.line);
+        if !has_members(args) {
+            return ArgsPlace::default();
+        }
+        ArgsPlace {
+            source: u32::try_from(number).unwrap_or(u32::MAX),
+            len: u32::try_from(args.len()).unwrap_or(0),
+            start: (args.as_ptr().addr() - source.bytes.as_ptr().addr()) as u64,
+        }
+    }
+
+    /// Returns the args as a JSON object. They may be anything if the source was overwritten, and are empty if it has become too short.
+    pub(crate) fn text<'a>(self, sources: &[Source<'a>]) -> &'a [u8] {
+        let bytes = sources.get(self.source as usize).map(|source| source.bytes);
+        let start = usize::try_from(self.start).unwrap_or(usize::MAX);
+        let rest = bytes.and_then(|bytes| bytes.get(start..));
+        rest.and_then(|rest| rest.get(..self.len as usize))
+            .unwrap_or_default()
+    }
+}
+
+impl Record for ArgsPlace {
+    const BYTES: usize = 16;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.source.to_le_bytes());
+        out.extend_from_slice(&self.len.to_le_bytes());
+        out.extend_from_slice(&self.start.to_le_bytes());
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        ArgsPlace {
+            source: word_at(bytes, 0),
+            len: word_at(bytes, 4),
+            start: long_at(bytes, 8),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::line::parse;
 
     #[test]
     fn a_mark_comes_back_from_a_file_as_it_was() {
@@ -202,4 +275,21 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn args_are_found_again_in_their_source() {
+        let bytes = br#"{"ph":"E","ts":1,"pid":1,"args":{"k":1}}
+{"ph":"E","ts":1,"pid":1,"args":{ }}"#;
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        let source = |bytes| Source::of_lines(0, Path::new(""), bytes);
+        let whole = source(bytes);
+        let mut place = || ArgsPlace::of(&parse(lines.next().unwrap()).unwrap(), 1, &whole);
+        let (full, empty) = (place(), place());
+        let text = |place: ArgsPlace, len| place.text(&[source(b""), source(&bytes[..len])]);
+        assert_eq!(text(full, bytes.len()), br#"{"k":1}"#);
+        assert_eq!(text(full, 35), b"");
+        assert_eq!(text(empty, bytes.len()), b"");
+    }
+
+    use crate::pass::chunk::EventRef;
 }
