@@ -1,7 +1,6 @@
 //! Rows for spans that overlap others of their thread.
 
 pub(crate) mod assign;
-pub(crate) mod candidates;
 pub(crate) mod moves;
 pub(crate) mod outcasts;
 pub(crate) mod rows;

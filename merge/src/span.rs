@@ -3,4 +3,3 @@
 pub(crate) mod group_key;
 pub(crate) mod groups;
 pub(crate) mod lane_events;
-pub(crate) mod thread_scan;

@@ -5,6 +5,7 @@ use crate::fragment::foreign_trace::FRONT_BYTES;
 use crate::fragment::input::Inputs;
 use crate::fragment::recording::Recording;
 use crate::{Error, Options, Runs};
+use std::path::{Path, PathBuf};
 
 /// How much of its first line is quoted, in characters.
 const QUOTED: usize = 40;
@@ -14,39 +15,25 @@ const NAMED: usize = 8;
 
 /// Why there is nothing to merge.
 pub(crate) fn describe(options: &Options, inputs: &Inputs) -> String {
-    let mut words: Vec<String> = inputs
-        .unreadable
-        .iter()
-        .map(|(path, why)| format!("{}: {why}", path.display()))
-        .collect();
-    words.extend(
-        inputs
-            .files
-            .iter()
-            .map(|file| format!("{}: cannot be read", file.place.path().display())),
-    );
+    let unreadable = inputs.unreadable.iter();
+    let unreadable = unreadable.map(|(path, why)| format!("{}: {why}", path.display()));
+    let files = inputs.files.iter().map(|file| file.place.path().display());
+    let unread = files.map(|path| format!("{path}: cannot be read"));
+    let mut words: Vec<String> = unreadable.chain(unread).collect();
     if words.is_empty() {
-        let paths: Vec<_> = options
-            .paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
         let run = match &options.runs {
             Runs::Named(run) => format!(" of run {run}"),
             Runs::Previous => " of a previous run".to_owned(),
             Runs::Newest | Runs::All | Runs::InPlace => String::new(),
         };
-        words.push(format!("no fragments{run} found in {}", paths.join(", ")));
+        let paths = joined(options.paths.iter().map(PathBuf::as_path));
+        words.push(format!("no fragments{run} found in {paths}"));
     }
     if !inputs.left_out.is_empty() {
-        let runs: Vec<_> = inputs
-            .left_out
-            .iter()
-            .map(|left| left.run.as_str())
-            .collect();
+        let runs = inputs.left_out.iter().map(|left| left.run.as_str());
+        let runs = runs.collect::<Vec<_>>().join(", ");
         words.push(format!(
-            "there are other runs ({}); see --run, --previous, --all-runs",
-            runs.join(", ")
+            "there are other runs ({runs}); see --run, --previous, --all-runs"
         ));
     }
     words.join("; ")
@@ -54,10 +41,8 @@ pub(crate) fn describe(options: &Options, inputs: &Inputs) -> String {
 
 /// Inputs without one event, header or name are no trace at all.
 pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Result<(), Error> {
-    let known = recordings
-        .iter()
-        .any(|recording| recording.header().is_some());
-    if known || report.events.total > 0 {
+    let mut headers = recordings.iter().filter_map(Recording::header);
+    if headers.next().is_some() || report.events.total > 0 {
         return Ok(());
     }
     let is_empty = |recording: &Recording| match &recording.foreign {
@@ -65,13 +50,13 @@ pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Resu
         None => recording.fragments.iter().all(|of| of.bytes() == 0),
     };
     if report.damage.total == 0 {
-        return match recordings.iter().all(is_empty) {
-            true => Err(Error::NothingUsable(empty(recordings))),
-            false => Ok(()),
-        };
+        if !recordings.iter().all(is_empty) {
+            return Ok(());
+        }
+        let paths = joined(recordings.iter().filter_map(Recording::path));
+        return Err(Error::NothingUsable(format!("nothing in {paths}")));
     }
-    let kinds = report.damage.by_kind.keys().map(ToString::to_string);
-    let kinds: Vec<_> = kinds.collect();
+    let kinds: Vec<&str> = report.damage.by_kind.keys().copied().collect();
     let mut unlike = recordings.iter().filter_map(unlike_a_trace);
     let mut words: Vec<_> = unlike.by_ref().take(NAMED).collect();
     let more = unlike.count();
@@ -89,20 +74,14 @@ pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Resu
 fn unlike_a_trace(recording: &Recording) -> Option<String> {
     let fragment = recording.fragments.first()?;
     let front = match &recording.foreign {
-        Some(foreign) => &foreign.front,
-        None if fragment.content.is_cut() => {
-            let path = fragment.path.display();
-            return Some(format!(
-                "{path}: changed while it was merged: it was cut short"
-            ));
-        }
-        None => fragment.content.bytes(),
+        Some(foreign) => Some(foreign.front.as_slice()),
+        None => (!fragment.content.is_cut()).then(|| fragment.content.bytes()),
     };
-    Some(format!(
-        "{}: expected a fragment or a Chrome trace, found {}",
-        fragment.path.display(),
-        describe_content(front)
-    ))
+    let words = match front.map(describe_content) {
+        Some(found) => format!("expected a fragment or a Chrome trace, found {found}"),
+        None => "changed while it was merged: it was cut short".to_owned(),
+    };
+    Some(format!("{}: {words}", fragment.path.display()))
 }
 
 /// What bytes that are no trace look like.
@@ -129,11 +108,10 @@ fn describe_content(bytes: &[u8]) -> String {
     }
 }
 
-/// Words for inputs in which nothing is.
-fn empty(recordings: &[Recording]) -> String {
-    let paths = recordings.iter().filter_map(Recording::path);
+/// Paths, one after the other.
+fn joined<'a>(paths: impl Iterator<Item = &'a Path>) -> String {
     let paths: Vec<_> = paths.map(|path| path.display().to_string()).collect();
-    format!("nothing in {}", paths.join(", "))
+    paths.join(", ")
 }
 
 #[cfg(test)]

@@ -1,18 +1,20 @@
 //! The clocks of all boots: who is the reference, and what brings the others to it.
 
 use crate::ClockOptions;
-use crate::align::{Curve, End, Hosts, Place, clamp};
+use crate::align::{Curve, End, Hosts, Place, Role, clamp};
 use crate::clock::collective_ends::CollectiveSearch;
 use crate::clock::draft::{RecordedClock, hosts};
-use crate::clock::flow_ends::collect;
 use crate::clock::placement::Placement;
 use crate::clock::time_map::TimeMap;
+use crate::event::flow;
+use crate::event::line::Event;
 use crate::fragment::liveness::{Boot, boot};
 use crate::fragment::recording::Recording;
-use crate::pass::visit::ChunkView;
+use crate::pass::labels::Labels;
+use crate::pass::visit::{AtOnce, ChunkView, visit};
 use crate::store::sorter::{Sorted, Sorter};
 use crate::summary::chunk_summary::ChunkSummary;
-use sa_format::FragmentHeader;
+use sa_format::{FragmentHeader, Phase};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -199,6 +201,52 @@ impl Flows<'_> {
         collectives.collect(&mut ends)?;
         ends.finish()
     }
+}
+
+/// Reads the chunks that may have ends once more, and adds these to `sorter`. `boots` has the boot of each recording.
+fn collect(
+    sorter: &mut Sorter<'_, End>,
+    recordings: &[Recording],
+    boots: &[Option<u32>],
+    ChunkView { sources, chunks }: ChunkView<'_>,
+) -> io::Result<()> {
+    let may_have = |number: &usize| {
+        let source = &sources[chunks[*number].source];
+        boots[source.recording].is_some()
+            && source.summary.phases.keys().any(|phase| phase.is_flow())
+    };
+    let look = |number: usize| {
+        let (chunk, mut ends) = (&chunks[number], Vec::new());
+        let source = &sources[chunk.source];
+        let header = recordings[source.recording].clock_header();
+        let offset_ns = header.map_or(0, |header| header.monotonic_offset_ns);
+        chunk.recorded(source.bytes, |event| {
+            ends.extend(end_of(&event, boots[source.recording], offset_ns));
+        });
+        ends
+    };
+    let numbers = (0..chunks.len()).filter(may_have);
+    visit(numbers, AtOnce::Few, look, |ends| {
+        ends.into_iter().try_for_each(|end| sorter.push(end))
+    })
+}
+
+fn end_of(event: &Event<'_>, boot: Option<u32>, offset_ns: i64) -> Option<End> {
+    let role = match event.phase {
+        Phase::FlowStart => Role::Start,
+        Phase::FlowStep => Role::Step,
+        Phase::FlowEnd => Role::End,
+        _ => return None,
+    };
+    let id = flow::global_id(event)?;
+    let labels = Labels::of(event); // viewers tell flows apart by them, too
+    let labels = u64::from(labels.name) << 32 | u64::from(labels.category);
+    Some(End {
+        flow: id ^ labels.rotate_left(7),
+        role,
+        boot: boot?,
+        at_ns: clamp(event.ts_ns.saturating_sub(clamp(offset_ns))),
+    })
 }
 
 #[cfg(test)]

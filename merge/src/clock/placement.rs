@@ -92,31 +92,20 @@ impl Placement {
                 words.push_str(&more);
             }
         };
-        let ppm = self.drift_ppm;
+        let (ppm, steps) = (self.drift_ppm, self.steps);
         add(ppm != 0.0, format!("drift {ppm:+} ppm"));
-        add(
-            self.steps > 0,
-            format!("wall clock set {} times", self.steps),
-        );
-        add(
-            self.flows > 0,
-            format!("{} flows from and to other hosts", self.flows),
-        );
-        let against = self.contradicting_flows;
-        add(
-            against > 0,
-            format!("of which {against} go back in time all the same"),
-        );
-        add(
-            self.collectives > 0,
-            format!("{} collectives with other hosts", self.collectives),
-        );
+        add(steps > 0, format!("wall clock set {steps} times"));
+        let (flows, against) = (self.flows, self.contradicting_flows);
+        add(flows > 0, format!("{flows} flows from and to other hosts"));
+        let words_against = format!("of which {against} go back in time all the same");
+        add(against > 0, words_against);
+        let collectives = self.collectives;
+        let words_with = format!("{collectives} collectives with other hosts");
+        add(collectives > 0, words_with);
         if let Some(ns) = self.wall_off_ns {
             let side = if ns < 0 { "behind" } else { "ahead" };
-            add(
-                true,
-                format!("its wall clock was {} {side}", duration(ns.unsigned_abs())),
-            );
+            let off = duration(ns.unsigned_abs());
+            add(true, format!("its wall clock was {off} {side}"));
         }
         words
     }

@@ -1,15 +1,18 @@
 //! The spans of threads that overlap, spread over rows, one thread after the other.
 
 use crate::event::patch::Target;
-use crate::identity::process::{Process, Thread};
-use crate::lanes::candidates::LaneCandidate;
+use crate::identity::plan::Plan;
+use crate::identity::process::Process;
 use crate::lanes::outcasts::OutcastRange;
 use crate::lanes::rows::LaneRows;
 use crate::pass::by_chunk::OfEvent;
 use crate::pass::chunk::EventRef;
+use crate::pass::history::Histories;
 use crate::span::lane_events::{ArgsPlace, LaneEvent, LaneEventKind};
 use crate::store::sorter::{Reader, Record, Sorted, Sorter, word_at};
-use std::collections::{BTreeSet, HashMap};
+use crate::summary::chunk_summary::ChunkSummary;
+use crate::summary::thread::RecordedThread;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
 
@@ -143,17 +146,18 @@ pub(crate) fn targets(
     let mut targets: Vec<Target> = added.iter().map(beside).collect();
     let mut of_process: HashMap<u32, Vec<usize>> = HashMap::new();
     for (number, target) in targets.iter().enumerate() {
-        of_process
-            .entry(target.pid.number())
-            .or_default()
-            .push(number);
+        let rows = of_process.entry(target.pid.number());
+        rows.or_default().push(number);
     }
     for process in processes {
         let Some(rows) = of_process.get(&process.output_pid) else {
             continue;
         };
         let free = free_ids(process, rows.len());
-        let mut threads = by_id(process);
+        // A row is looked up in them, and there may be many of both.
+        let threads = process.threads.values_mut();
+        let threads = threads.map(|thread| (thread.output_tid, thread));
+        let mut threads: HashMap<u32, _> = threads.collect();
         for (row, free) in rows.iter().zip(free) {
             let tid = &mut targets[*row].tid;
             if let Some(thread) = threads.get_mut(&tid.number()) {
@@ -163,14 +167,6 @@ pub(crate) fn targets(
         }
     }
     targets
-}
-
-/// A row is looked up in them, and there may be many of both.
-fn by_id(process: &mut Process) -> HashMap<u32, &mut Thread> {
-    let threads = process.threads.values_mut();
-    threads
-        .map(|thread| (thread.output_tid, &mut **thread))
-        .collect()
 }
 
 fn free_ids(process: &Process, count: usize) -> Vec<u32> {
@@ -250,4 +246,59 @@ impl Record for Move {
             end_args: ArgsPlace::load(&bytes[13..]),
         }
     }
+}
+
+/// A row of the trace on which spans may overlap, with the threads that are shown on it.
+pub(crate) struct LaneCandidate {
+    pub(crate) target: Target,
+    pub(crate) places: Vec<RecordedThread>,
+}
+
+impl LaneCandidate {
+    fn new(target: &Target) -> LaneCandidate {
+        LaneCandidate {
+            target: target.clone(),
+            places: Vec::new(),
+        }
+    }
+}
+
+/// Returns the rows on which spans may overlap, in a fixed order.
+pub(crate) fn suspects(
+    summaries: &[ChunkSummary],
+    histories: Histories,
+    plan: &Plan,
+    shifts_ns: &[i64],
+) -> Vec<LaneCandidate> {
+    let overlaps = histories.into_overlaps();
+    if overlaps.is_empty() {
+        return Vec::new(); // lines as they stand, or nothing that lasts
+    }
+    let mut rows: BTreeMap<(&[u8], &[u8]), LaneCandidate> = BTreeMap::new();
+    for (recording, targets) in plan.targets.iter().enumerate() {
+        for (thread, target) in targets {
+            let row = rows.entry((&target.pid, &target.tid));
+            let row = row.or_insert_with(|| LaneCandidate::new(target));
+            row.places.push((recording, *thread));
+        }
+    }
+    let is_one = |row: &LaneCandidate| {
+        let has_spans = |place: &&RecordedThread| overlaps.contains_key(*place);
+        let with_spans: Vec<&RecordedThread> = row.places.iter().filter(has_spans).collect();
+        with_spans.iter().any(|place| overlaps[*place]) || meet(&with_spans, summaries, shifts_ns)
+    };
+    rows.into_values().filter(is_one).collect()
+}
+
+/// Whether some of the threads that are shown on one row have events at the same time: whatever they are, for it is rare, and what an
+/// unfinished span reaches is known of no range.
+fn meet(places: &[&RecordedThread], summaries: &[ChunkSummary], shifts_ns: &[i64]) -> bool {
+    let range = |place: &&RecordedThread| {
+        let activity = summaries[place.0].threads.get(&place.1)?;
+        let activity = activity.shifted(shifts_ns[place.0]);
+        Some((activity.first_ns, activity.last_ns))
+    };
+    let mut ranges: Vec<(i64, i64)> = places.iter().filter_map(range).collect();
+    ranges.sort_unstable();
+    ranges.windows(2).any(|two| two[0].1 >= two[1].0)
 }

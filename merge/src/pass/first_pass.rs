@@ -82,14 +82,13 @@ pub(crate) fn by_recording(
 /// Adds a record for each gap that no loss record explains. `eras` must be known by then (empty if all times are good): a gap has its time from the
 /// events beside it.
 pub(crate) fn add_gaps<'a>(
-    recordings: &'a [Recording],
-    assemblies: &'a [Assembly],
+    recordings: impl Iterator<Item = (&'a Recording, &'a Assembly)>,
     eras: &[Option<Era>],
     summaries: &mut [ChunkSummary],
     sources: &mut Vec<Source<'a>>,
     chunks: &mut Vec<Chunk>,
 ) {
-    for (number, (recording, assembly)) in recordings.iter().zip(assemblies).enumerate() {
+    for (number, (recording, assembly)) in recordings.enumerate() {
         let summary = &summaries[number];
         let missing = missing(assembly, &summary.explained, summary.stopped);
         if missing.is_empty() {
@@ -97,13 +96,11 @@ pub(crate) fn add_gaps<'a>(
         }
         let era = eras.get(number).copied().flatten();
         let times = summaries[number].range_ns();
-        let lines = assembly
-            .gap_lines
-            .get_or_init(|| gap_records(recording, &missing, times, era));
+        let records = || gap_records(recording, &missing, times, era);
+        let lines = assembly.gap_lines.get_or_init(records);
         let all = vec![Part::all_of(lines)];
         let summary = summarize(lines, &all);
-        let path = recording.path().filter(|_| !lines.is_empty());
-        let Some(path) = path else {
+        let Some(path) = recording.path().filter(|_| !lines.is_empty()) else {
             // Nothing has a time at which they could stand.
             let mut of_it = sources.iter_mut();
             let Some(first) = of_it.find(|source| source.recording == number) else {

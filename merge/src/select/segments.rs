@@ -11,7 +11,7 @@ use crate::event::edges::Edges;
 use crate::fragment::file::Fragment;
 use crate::fragment::recording::{Recording, UNWRITTEN_NS};
 use crate::{ClockOptions, Error, Window};
-use own_window::missing_ns;
+use own_window::{last_windows, missing_ns, windows};
 use rayon::prelude::*;
 use sa_format::Anchor;
 
@@ -32,11 +32,10 @@ pub(crate) struct UnreadSegments {
 
 impl UnreadSegments {
     /// Returns how far a window, in the own times of the recordings, extends beyond what was read for it; 0 if it does not.
-    pub(crate) fn missing_ns(&self, windows: &[Edges]) -> i64 {
+    pub(crate) fn missing_ns(&self, windows: impl Iterator<Item = Edges>) -> i64 {
         let both = self.windows.iter().zip(windows);
-        both.map(|(read, window)| missing_ns(*read, *window))
-            .max()
-            .unwrap_or(0)
+        let missing = both.map(|(read, window)| missing_ns(*read, window));
+        missing.max().unwrap_or(0)
     }
 }
 
@@ -56,11 +55,8 @@ pub(crate) fn choose_segments(
     let times: Vec<SegmentTimes> = recordings.par_iter().map(SegmentTimes::of).collect();
     let mut unread = UnreadSegments::default();
     (unread.windows, unread.firsts_ns) = match *window {
-        Window::Last(last) => {
-            let windows = own_window::last_windows(recordings, &times, last);
-            (windows, Vec::new())
-        }
-        _ => own_window::windows(recordings, &times, window, clocks)?,
+        Window::Last(last) => (last_windows(recordings, &times, last), Vec::new()),
+        _ => windows(recordings, &times, window, clocks)?,
     };
     let reach_ns = window.reach().map(ns);
     let all = recordings.iter_mut().zip(&times).zip(&unread.windows);
@@ -70,10 +66,11 @@ pub(crate) fn choose_segments(
             unread.reach_ns = reach_ns.map(i64::unsigned_abs);
         }
         let needed: Vec<bool> = needs.iter().map(|need| *need == Need::Needed).collect();
-        let skipped = recording.fragments.iter().zip(&needed);
-        for (fragment, _) in skipped.filter(|(_, needed)| !**needed) {
-            unread.segments += 1;
-            unread.bytes += fragment.bytes();
+        for (fragment, needed) in recording.fragments.iter().zip(&needed) {
+            if !needed {
+                unread.segments += 1;
+                unread.bytes += fragment.bytes();
+            }
         }
         recording.keep_segments(&needed);
     }
@@ -105,10 +102,8 @@ impl SegmentTimes {
         let begin = |fragment: &Fragment| fragment.begin.filter(|_| fragment.header.is_some());
         let mut begins: Vec<Option<Anchor>> = recording.fragments.iter().map(begin).collect();
         drop_disordered(&mut begins);
-        let headers = || {
-            let fragments = recording.fragments.iter();
-            fragments.map(|fragment| fragment.header.as_ref())
-        };
+        let fragments = recording.fragments.iter();
+        let headers = || fragments.clone().map(|fragment| fragment.header.as_ref());
         // The newest segment has the greatest of all.
         let late_ns = headers().flatten().filter_map(|header| header.late_ns);
         let late_ns = late_ns.max().map_or(0, signed);
@@ -162,10 +157,8 @@ impl SegmentTimes {
 /// Drops anchors that contradict others. No checksum protects the first lines of a segment: an anchor that is later than one of a later segment, and
 /// that one, are not used.
 fn drop_disordered(begins: &mut [Option<Anchor>]) {
-    let times: Vec<Option<i64>> = begins
-        .iter()
-        .map(|begin| begin.as_ref().map(own_ns))
-        .collect();
+    let times = begins.iter().map(|begin| begin.as_ref().map(own_ns));
+    let times: Vec<Option<i64>> = times.collect();
     let mut latest = None;
     for (begin, at_ns) in begins.iter_mut().zip(&times) {
         *begin = begin.filter(|_| *at_ns >= latest);

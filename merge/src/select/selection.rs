@@ -18,7 +18,7 @@ use crate::pass::visit::visit_mut;
 use crate::select::filter::FilterReport;
 use crate::select::marker::Marker;
 use crate::select::segments::UnreadSegments;
-use crate::select::window::{WindowReport, in_own_times, of_recordings};
+use crate::select::window::{WindowReport, of_recordings};
 use crate::summary::chunk_summary::ChunkSummary;
 use crate::summary::summary_builder::SummaryBuilder;
 use crate::{Error, EventOptions, Runs};
@@ -114,7 +114,9 @@ fn place(
     };
     let axis = axis.begun_by(&unread.firsts_ns, maps);
     let edges = axis.edges(window)?;
-    let missing_ns = unread.missing_ns(&in_own_times(axis.place_edges(window)?, maps));
+    let placed = axis.place_edges(window)?;
+    let own = maps.iter().map(|map| placed.moved(|ns| map.back(ns)));
+    let missing_ns = unread.missing_ns(own);
     let report = WindowReport {
         reach_ns: unread.reach_ns,
         missing_ns: (missing_ns > 0).then_some(missing_ns),

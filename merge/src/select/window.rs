@@ -2,7 +2,6 @@
 
 use crate::Window;
 use crate::clock::axis::ns;
-use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
 use serde::Serialize;
 use std::time::Duration;
@@ -33,12 +32,6 @@ pub struct WindowReport {
     pub events_left_out: u64,
     /// Spans that cross an edge. They are cut there, and have `"sa_cut":true` and their whole times in their args.
     pub spans_cut: u64,
-}
-
-/// The edges in each recording's own time.
-pub(crate) fn in_own_times(edges: Edges, maps: &[TimeMap]) -> Vec<Edges> {
-    let own = |map: &TimeMap| edges.moved(|ns| map.back(ns));
-    maps.iter().map(own).collect()
 }
 
 /// The edges in each recording's time, if it is only shifted.
@@ -82,19 +75,14 @@ impl WindowReport {
     pub(crate) fn words(&self) -> String {
         let seconds = |ns: i64| {
             let sign = if ns < 0 { "-" } else { "" };
-            format!(
-                "{sign}{}s",
-                Duration::from_nanos(ns.unsigned_abs()).as_secs_f64()
-            )
+            let length = Duration::from_nanos(ns.unsigned_abs());
+            format!("{sign}{}s", length.as_secs_f64())
         };
         match (self.last_ns, self.from_ns, self.to_ns) {
             (Some(last_ns), ..) => format!("before the last {:?}", Duration::from_nanos(last_ns)),
             (_, Some(from), Some(to)) => {
-                format!(
-                    "outside of {} to {} from the start",
-                    seconds(from),
-                    seconds(to)
-                )
+                let (from, to) = (seconds(from), seconds(to));
+                format!("outside of {from} to {to} from the start")
             }
             (_, Some(from), None) => format!("before {} from the start", seconds(from)),
             (_, None, Some(to)) => format!("after {} from the start", seconds(to)),

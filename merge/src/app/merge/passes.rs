@@ -135,14 +135,9 @@ impl<'a> Merge<'a> {
             found = self.first_pass(&eras, links.as_ref())?;
         }
         // A gap has its time from the events next to it, of which no damaged one is left.
-        add_gaps(
-            self.recordings,
-            self.assemblies,
-            &eras,
-            &mut found.summaries,
-            &mut found.sources,
-            &mut found.chunks,
-        );
+        let (sources, chunks) = (&mut found.sources, &mut found.chunks);
+        let all = self.recordings.iter().zip(self.assemblies);
+        add_gaps(all, &eras, &mut found.summaries, sources, chunks);
         Ok((found, links))
     }
 
@@ -285,12 +280,10 @@ impl<'a> Merge<'a> {
     fn maps_of_links(&self, plan: &Plan, aligned: &Aligned) -> Vec<TimeMap> {
         let warp = |map: &TimeMap| map.warp.clone().filter(|_| !self.events.is_part());
         let warps = aligned.maps.iter().map(warp);
-        let both = warps.zip(&plan.shifts_ns);
-        both.map(|(warp, shift_ns)| TimeMap {
-            warp,
-            shift_ns: *shift_ns,
-        })
-        .collect()
+        let shifts_ns = plan.shifts_ns.iter().copied();
+        let maps = warps.zip(shifts_ns);
+        maps.map(|(warp, shift_ns)| TimeMap { warp, shift_ns })
+            .collect()
     }
 
     /// The order of the events by time, if that is asked for: without it there is no trace then.

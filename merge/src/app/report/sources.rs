@@ -29,9 +29,8 @@ pub(crate) fn tell_sources(
         let own;
         (own, rest) = rest.split_at(rest.partition_point(|source| source.recording == number));
         let first_input = report.inputs.len();
-        report
-            .inputs
-            .extend(recording.fragments.iter().map(input_report));
+        let inputs = recording.fragments.iter().map(input_report);
+        report.inputs.extend(inputs);
         for source in own {
             let offset = |at| source.file_offset(at);
             let places = &source.summary.places;
@@ -54,11 +53,8 @@ pub(crate) fn tell_sources(
         report.losses.events = report.losses.events.saturating_add(summary.lost_events);
         report.unfinished_spans += summary.unfinished;
         for (phase, count) in &summary.phases {
-            *report
-                .events
-                .by_phase
-                .entry(char::from(phase.byte()))
-                .or_default() += count;
+            let phase = char::from(phase.byte());
+            *report.events.by_phase.entry(phase).or_default() += count;
         }
     }
 }
@@ -98,11 +94,9 @@ fn tell_missing(
         damage.add(ring_path, 0, Kind::BadRing, Some(why.clone()));
     }
     if let Some((ring, _)) = &recording.ring {
-        let slots = ring.bad_slots.iter().map(|offset| (offset, "slot"));
-        let texts = ring
-            .bad_texts
-            .iter()
-            .map(|offset| (offset, "text of an open span"));
+        let (slots, texts) = (ring.bad_slots.iter(), ring.bad_texts.iter());
+        let slots = slots.map(|offset| (offset, "slot"));
+        let texts = texts.map(|offset| (offset, "text of an open span"));
         for (offset, what) in slots.chain(texts) {
             damage.add(ring_path, *offset, Kind::BadRing, Some(what.to_owned()));
         }
@@ -172,9 +166,8 @@ pub(crate) fn add_changes(
             1 => format!("{CHANGED}; 1 line was no longer an event"),
             lines => format!("{CHANGED}; {lines} lines were no longer events"),
         };
-        report
-            .damage
-            .add(&fragment.path, 0, Kind::Changed, Some(what));
+        let damage = &mut report.damage;
+        damage.add(&fragment.path, 0, Kind::Changed, Some(what));
     }
 }
 

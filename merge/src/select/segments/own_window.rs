@@ -74,12 +74,17 @@ pub(super) fn windows(
 ) -> Result<(Vec<Edges>, Vec<Option<i64>>), Error> {
     let first_ns = |recording: &Recording| first_ns(recording, options.keep_times);
     let firsts_ns: Vec<Option<i64>> = recordings.par_iter().map(first_ns).collect();
-    let anchors: Vec<Vec<Anchor>> = times
-        .iter()
-        .map(|times| times.anchors().copied().collect())
-        .collect();
+    let anchors = times.iter().map(|times| times.anchors().copied().collect());
+    let anchors: Vec<Vec<Anchor>> = anchors.collect();
     let of_clocks = recordings.iter().zip(&anchors).zip(&firsts_ns);
-    let of_clocks: Vec<RecordedClock<'_>> = of_clocks.filter_map(recorded_clock).collect();
+    let of_clocks = of_clocks.filter_map(|((recording, anchors), first_ns)| {
+        Some(RecordedClock {
+            header: recording.header()?,
+            anchors,
+            events_ns: first_ns.map(|first_ns| (first_ns, first_ns)),
+        })
+    });
+    let of_clocks: Vec<RecordedClock<'_>> = of_clocks.collect();
     let clocks = Clocks::new(&of_clocks, options, None);
     let maps = clocks.maps(recordings);
     let Some(axis) = Axis::of_firsts(&firsts_ns, &maps, &clocks) else {
@@ -121,16 +126,6 @@ fn padded(edges: Edges, pad_ns: i64) -> Edges {
     }
 }
 
-fn recorded_clock<'a>(
-    ((recording, anchors), first_ns): ((&'a Recording, &'a Vec<Anchor>), &Option<i64>),
-) -> Option<RecordedClock<'a>> {
-    Some(RecordedClock {
-        header: recording.header()?,
-        anchors,
-        events_ns: first_ns.map(|first_ns| (first_ns, first_ns)),
-    })
-}
-
 /// Returns how far the window may move once all anchors of what is read are known: not at all if only one monotonic clock matters. If clocks were set
 /// between the anchors that are known here, it may move further, and the report says so.
 fn pad_ns(recordings: &[Recording], times: &[SegmentTimes], window: &Window) -> i64 {
@@ -154,9 +149,8 @@ fn pad_ns(recordings: &[Recording], times: &[SegmentTimes], window: &Window) -> 
     if !are_several(recordings) && !moments.iter().flatten().any(is_wall) {
         return 0;
     }
-    let widths = walls
-        .values()
-        .map(|(least, most)| most.saturating_sub(*least));
+    let walls = walls.values();
+    let widths = walls.map(|(least, most)| most.saturating_sub(*least));
     let widest = widths.max().unwrap_or(0).min(i64::MAX / 8);
     WALL_PAD_NS + 2 * widest
 }
@@ -189,10 +183,8 @@ pub(super) fn first_ns(recording: &Recording, keeps_times: bool) -> Option<i64> 
     let open = slots.flat_map(|slot| &slot.open);
     let open = open.chain(lanes.map(|lane| &lane.span));
     let open = open.filter_map(|span| i64::try_from(span.start_ns).ok());
-    let headers = recording
-        .fragments
-        .iter()
-        .filter_map(|fragment| fragment.header.as_ref());
+    let fragments = recording.fragments.iter();
+    let headers = fragments.filter_map(|fragment| fragment.header.as_ref());
     let begun = headers.filter_map(|header| i64::try_from(header.open_ns?).ok());
     let first = summary.range_ns().map(|(first_ns, _)| first_ns);
     open.chain(begun).chain(first).min()
