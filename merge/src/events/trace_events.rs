@@ -43,7 +43,7 @@ impl<'a> TraceEvents<'a> {
         let (job, report) = (trace.job, trace.report);
         let processes = &job.plan.processes;
         TraceEvents {
-            index: ThreadIndex::new(job.plan, job.overflow.rows()),
+            index: ThreadIndex::new(job.plan, &job.overflow.rows),
             mates: ByChunk::default(),
             processes: trace_processes(processes, &report.processes),
             devices: Devices::new(processes, &report.processes),

@@ -24,7 +24,8 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub(crate) struct Overflow {
     moves: ByChunk<Move>,
-    rows: Vec<Target>,
+    /// All rows, by their number.
+    pub(crate) rows: Vec<Target>,
     /// The spans that move, and those for which there was no row.
     pub(crate) spans: u64,
     pub(crate) left: u64,
@@ -88,11 +89,6 @@ impl Overflow {
             ..Overflow::default()
         };
         Ok((overflow, spread.added))
-    }
-
-    /// All rows, by their number.
-    pub(crate) fn rows(&self) -> &[Target] {
-        &self.rows
     }
 
     /// Returns the args of the end of a span that is written as a complete one. An error says in itself where the file is.

@@ -232,6 +232,6 @@ fn replace(place: &Place, access: Access) -> io::Result<Opened> {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));
     }
     let draft = OutputDraft::open(place, access)?;
-    let file = draft.file().try_clone()?;
+    let file = draft.file.try_clone()?;
     Ok((SinkTarget::File(file), Some(draft)))
 }

@@ -11,6 +11,7 @@ mod crossing;
 mod cut;
 
 use crate::link::LinkedEvents;
+use crate::select::window::of_recordings;
 use crate::write::copy::TraceCopy;
 use crate::write::output::{Destination, OutputTarget, part_places};
 use crate::{Error, Layout, Options, Output};
@@ -45,8 +46,12 @@ pub(crate) fn write_parts(
     let frame_bytes = copy.head().len() + HEAD_BYTES + copy.tail().len();
     let (stretches, crossing) = pool.install(|| cut(job, frame_bytes as u64, limit))?;
     let shifts_ns = &job.plan.shifts_ns;
-    let portion = |(number, stretch): (usize, &PartStretch)| {
-        Portion::new(*stretch, number, stretches.len(), shifts_ns, &crossing)
+    let portion = |(number, stretch): (usize, &PartStretch)| Portion {
+        number,
+        of: stretches.len(),
+        stretch: *stretch,
+        of_recordings: of_recordings(stretch.edges, shifts_ns),
+        crossing: &crossing,
     };
     let portions: Vec<Portion<'_>> = stretches.iter().enumerate().map(portion).collect();
     job.progress.expect_rest(rest(copy, &portions));

@@ -70,7 +70,7 @@ pub(crate) fn tell_reach(summaries: &[ChunkSummary], plan: &Plan, report: &mut R
 pub(crate) fn tell_rows(overflow: &Overflow, report: &mut Report) {
     report.rows = RowTotals {
         overlapping_spans: overflow.spans,
-        added: overflow.rows().len(),
+        added: overflow.rows.len(),
         overlapping_spans_left: overflow.left,
         failed: overflow.failure.clone(),
     };

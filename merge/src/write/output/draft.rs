@@ -22,12 +22,9 @@ const TRIES: u64 = 1000;
 pub(super) struct OutputDraft {
     /// The place that it is to take.
     pub(super) place: Place,
-    body: Body,
-}
-
-enum Body {
-    Unnamed(File),
-    Temporary(File, TemporaryName),
+    pub(super) file: File,
+    /// The name that it has until then; `None` if it has none.
+    temporary: Option<TemporaryName>,
 }
 
 /// A temporary name, which is taken away when dropped.
@@ -38,7 +35,7 @@ impl OutputDraft {
     pub(super) fn open(place: &Place, access: Access) -> io::Result<OutputDraft> {
         // Whoever refuses a file without a name either takes a named one or says why nothing can be written here.
         match unnamed(place, access) {
-            Ok(file) => Ok(OutputDraft::new(place, Body::Unnamed(file))),
+            Ok(file) => Ok(OutputDraft::new(place, file, None)),
             Err(_) => OutputDraft::temporary(place, access),
         }
     }
@@ -49,18 +46,14 @@ impl OutputDraft {
         if let Some(names) = &mut names {
             names.extend(temporary.0.clone());
         }
-        Ok(OutputDraft::new(place, Body::Temporary(file, temporary)))
+        Ok(OutputDraft::new(place, file, Some(temporary)))
     }
 
-    fn new(place: &Place, body: Body) -> OutputDraft {
-        let place = place.clone();
-        OutputDraft { place, body }
-    }
-
-    /// The file.
-    pub(super) fn file(&self) -> &File {
-        match &self.body {
-            Body::Unnamed(file) | Body::Temporary(file, _) => file,
+    fn new(place: &Place, file: File, temporary: Option<TemporaryName>) -> OutputDraft {
+        OutputDraft {
+            place: place.clone(),
+            file,
+            temporary,
         }
     }
 
@@ -68,9 +61,9 @@ impl OutputDraft {
     pub(super) fn publish(self) -> io::Result<()> {
         // A signal that ends the process waits until the second name is gone.
         let mut names = unfinished();
-        match self.body {
-            Body::Unnamed(file) => name(&file, &self.place),
-            Body::Temporary(_, temporary) => {
+        match self.temporary {
+            None => name(&self.file, &self.place),
+            Some(temporary) => {
                 if let (Some(names), Some(name)) = (&mut names, &temporary.0) {
                     names.remove(name);
                 }
@@ -197,7 +190,7 @@ mod tests {
     fn drafts(path: &Path) -> impl Iterator<Item = OutputDraft> {
         let (place, access) = (Place::named(path).unwrap(), Access::OWN);
         let unnamed = unnamed(&place, access).ok();
-        let unnamed = unnamed.map(|file| OutputDraft::new(&place, Body::Unnamed(file)));
+        let unnamed = unnamed.map(|file| OutputDraft::new(&place, file, None));
         unnamed
             .into_iter()
             .chain([OutputDraft::temporary(&place, access).unwrap()])
@@ -213,7 +206,7 @@ mod tests {
     }
 
     fn publish(draft: OutputDraft) -> io::Result<()> {
-        draft.file().write_all(b"whole")?;
+        (&draft.file).write_all(b"whole")?;
         draft.publish()
     }
 
@@ -270,7 +263,7 @@ mod tests {
     fn either_kind_is_for_its_owner_whatever_the_umask() {
         let folder = tempfile::tempdir().unwrap();
         for draft in drafts(&folder.path().join("out")) {
-            let mode = draft.file().metadata().unwrap().permissions().mode();
+            let mode = draft.file.metadata().unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
         }
     }

@@ -3,7 +3,7 @@
 //! A begin without its end would be drawn to the end of its part, and an end without its begin not at all. So both are shown in each part that the
 //! span reaches into; what has one half alone is where that is.
 
-use super::bins::{Amount, MARK, PartStretch, WHOLE_TIMES};
+use super::bins::{MARK, PartStretch, WHOLE_TIMES};
 use crate::event::edges::Lies;
 use crate::event::line::Event;
 use crate::event::patch::Target;
@@ -17,11 +17,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The halves of spans that reach into other parts, of each chunk: which events they are and the parts they reach into.
 #[derive(Default)]
-pub(crate) struct Crossing {
-    of_chunks: HashMap<usize, Vec<ShownEvent>>,
-    /// What they add to each part, beside what is there by its time.
-    more: Vec<Amount>,
-}
+pub(crate) struct Crossing(HashMap<usize, Vec<ShownEvent>>);
 
 /// An event that is in some parts, wherever it lies.
 struct ShownEvent {
@@ -32,22 +28,9 @@ struct ShownEvent {
 impl Crossing {
     /// The numbers of a chunk's events that are in that part wherever they lie, ascending.
     pub(super) fn kept(&self, chunk: usize, part: usize) -> Vec<u32> {
-        let shown = self.of_chunks.get(&chunk).into_iter().flatten();
+        let shown = self.0.get(&chunk).into_iter().flatten();
         let kept = shown.filter(|shown| shown.parts.contains(&part));
         kept.map(|shown| shown.nth).collect()
-    }
-
-    /// What is added to a part.
-    pub(super) fn more(&self, part: usize) -> Amount {
-        self.more.get(part).copied().unwrap_or_default()
-    }
-
-    /// Records that an event of a chunk is written to several parts, although its time places it in `own`.
-    fn add(&mut self, chunk: usize, shown: ShownEvent, own: usize, bytes: usize) {
-        for part in shown.parts.clone().filter(|part| *part != own) {
-            self.more[part].add(Amount::of(bytes));
-        }
-        self.of_chunks.entry(chunk).or_default().push(shown);
     }
 }
 
@@ -79,12 +62,10 @@ struct Pairing<'a> {
     crossing: Vec<(CrossingHalf, CrossingHalf)>,
 }
 
-/// Finds the halves of spans that cross a cut. Nothing is read if the trace has no such spans.
-pub(super) fn find_crossing(job: &Job<'_>, stretches: &[PartStretch]) -> Crossing {
-    let mut crossing = Crossing {
-        of_chunks: HashMap::new(),
-        more: vec![Amount::default(); stretches.len()],
-    };
+/// Finds the halves of spans that cross a cut, and adds them to the parts that have them although their times are in others. Nothing is read if the trace has
+/// no such spans.
+pub(super) fn find_crossing(job: &Job<'_>, stretches: &mut [PartStretch]) -> Crossing {
+    let mut crossing = Crossing::default();
     if stretches.len() < 2 {
         return crossing;
     }
@@ -101,11 +82,15 @@ pub(super) fn find_crossing(job: &Job<'_>, stretches: &[PartStretch]) -> Crossin
         let [first, last] = [begin, end].map(|half| part(&parts_ns, half.at_ns));
         for (half, own) in [(begin, first), (end, last)] {
             let (nth, parts) = (half.nth, first..=last);
-            let bytes = half.bytes + MARK + WHOLE_TIMES + LONGER;
-            crossing.add(half.chunk, ShownEvent { nth, parts }, own, bytes);
+            for part in parts.clone().filter(|part| *part != own) {
+                stretches[part].bytes += (half.bytes + MARK + WHOLE_TIMES + LONGER) as u64;
+                stretches[part].events += 1;
+            }
+            let shown = crossing.0.entry(half.chunk).or_default();
+            shown.push(ShownEvent { nth, parts });
         }
     }
-    for shown in crossing.of_chunks.values_mut() {
+    for shown in crossing.0.values_mut() {
         shown.sort_unstable_by_key(|shown| shown.nth);
     }
     crossing

@@ -34,12 +34,7 @@ pub(super) fn cut(
         if stretches.len() > MOST_PARTS {
             return Err(too_many(&sums, frame_bytes, limit, stretches.len()));
         }
-        let crossing = find_crossing(job, &stretches);
-        for (number, stretch) in stretches.iter_mut().enumerate() {
-            let more = crossing.more(number);
-            stretch.bytes += more.bytes;
-            stretch.events += more.events;
-        }
+        let crossing = find_crossing(job, &mut stretches);
         let longest = stretches.iter().map(|stretch| stretch.bytes).max();
         let excess = longest.unwrap_or(0).saturating_sub(limit);
         if excess == 0 || round == ROUNDS {

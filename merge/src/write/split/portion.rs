@@ -6,7 +6,6 @@ use super::report::PartReport;
 use crate::event::edges::{Edges, Lies};
 use crate::event::line::Event;
 use crate::pass::chunk::Chunk;
-use crate::select::window::of_recordings;
 use crate::write::sink::Length;
 use serde_json::{Value, json};
 use std::iter::Peekable;
@@ -20,10 +19,10 @@ pub(crate) struct Portion<'a> {
     /// How many there are.
     pub(crate) of: usize,
     /// Its edges in ns from the trace's base, and its events, those that cross its edges included.
-    stretch: PartStretch,
+    pub(super) stretch: PartStretch,
     /// Where it begins and ends in each recording's own time.
-    of_recordings: Vec<Edges>,
-    crossing: &'a Crossing,
+    pub(super) of_recordings: Vec<Edges>,
+    pub(super) crossing: &'a Crossing,
 }
 
 /// What a part shows of a chunk.
@@ -68,22 +67,6 @@ impl View {
 }
 
 impl Portion<'_> {
-    pub(super) fn new<'a>(
-        stretch: PartStretch,
-        number: usize,
-        of: usize,
-        shifts_ns: &[i64],
-        crossing: &'a Crossing,
-    ) -> Portion<'a> {
-        Portion {
-            number,
-            of,
-            stretch,
-            of_recordings: of_recordings(stretch.edges, shifts_ns),
-            crossing,
-        }
-    }
-
     /// What it shows of a chunk.
     pub(crate) fn view(&self, recording: usize, chunk: usize) -> View {
         let kept = self.crossing.kept(chunk, self.number);

@@ -112,9 +112,13 @@ impl<'a> Notes<'a> {
             return;
         }
         let target = shown.row.map_or(own, |row| self.first_row + row);
-        let entry = OrderedEvent::new(ts_ns, at, line, target);
-        self.entries
-            .push(entry.marked(is_cut, shown.form == Form::Whole));
+        self.entries.push(OrderedEvent {
+            ts_ns,
+            at,
+            start: line.0 as u64,
+            len: u32::try_from(line.1).unwrap_or(0),
+            target: OrderedEvent::marked(target, is_cut, shown.form == Form::Whole),
+        });
     }
 
     #[inline]

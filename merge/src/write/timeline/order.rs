@@ -98,7 +98,7 @@ impl<'a> Targets<'a> {
             |targets: &'a HashMap<(i64, i64), Target>| targets.iter().map(&mut of_thread).collect();
         let of_threads = job.plan.targets.iter().map(of_recording).collect();
         let first_row = u32::try_from(list.len()).unwrap_or(u32::MAX);
-        list.extend(job.overflow.rows());
+        list.extend(&job.overflow.rows);
         Targets {
             list,
             of_threads,
@@ -123,29 +123,13 @@ pub(crate) struct OrderedEvent {
     pub(super) start: u64,
     pub(super) len: u32,
     /// Which of the targets, whether it is cut, and whether it is written as a complete span.
-    target: u32,
+    pub(super) target: u32,
 }
 
 impl OrderedEvent {
-    pub(super) fn new(
-        ts_ns: i64,
-        at: EventRef,
-        (start, len): (usize, usize),
-        target: u32,
-    ) -> OrderedEvent {
-        OrderedEvent {
-            ts_ns,
-            at,
-            start: start as u64,
-            len: u32::try_from(len).unwrap_or(0),
-            target,
-        }
-    }
-
-    /// Marks the event as one that crosses an edge of the window, or as a begin that is written as a complete span.
-    pub(super) fn marked(mut self, is_cut: bool, is_whole: bool) -> OrderedEvent {
-        self.target |= (u32::from(is_cut) * CUT) | (u32::from(is_whole) * WHOLE);
-        self
+    /// Numbers a target, and marks the event as one that crosses an edge of the window, or as a begin that is written as a complete span.
+    pub(super) fn marked(target: u32, is_cut: bool, is_whole: bool) -> u32 {
+        target | (u32::from(is_cut) * CUT) | (u32::from(is_whole) * WHOLE)
     }
 
     pub(super) fn is_whole(&self) -> bool {
