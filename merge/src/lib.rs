@@ -68,7 +68,7 @@ pub use reader::snapshot::{SnapshotReport, snapshot};
 #[doc(inline)]
 pub use reader::{follow, survey};
 pub use select::filter::{Filter, FilterReport};
-pub use select::selection_args::{FilterArgs, SelectionArgs};
+pub use select::selection_args::SelectionArgs;
 pub use select::window::WindowReport;
 pub use write::output::Unfinished;
 pub use write::split::report::{OutputReport, PartReport};

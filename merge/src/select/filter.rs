@@ -7,6 +7,7 @@ use crate::event::line::Event;
 use crate::identity::process::Process;
 use crate::identity::row_order::shown_names;
 use crate::link::{AskedIds, IdKey, ids_in};
+use clap::Args;
 use memchr::memmem;
 use serde::Serialize;
 use std::collections::HashSet;
@@ -14,20 +15,37 @@ use std::collections::HashSet;
 /// Most ids of requests that are searched for in a line before it is read.
 const SEARCHED: usize = 8;
 
-/// Which events are shown: those that match one of each kind that is given.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+/// Which events are shown, whenever they were: those that match one of each kind that is given. These are arguments of a command line, too.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[group(id = "filter", multiple = true)]
+#[command(next_help_heading = "Filters (an event must match one value of each option given)")]
 pub struct Filter {
     /// Process ids, as recorded or as in the whole trace.
+    #[arg(id = "pid", long, value_name = "N", help = PID)]
     pub pids: Vec<i64>,
     /// Processes by their names: a glob of the whole name, or text that is part of it.
+    #[arg(id = "process", long, value_name = "NAME", help = PROCESS)]
     pub processes: Vec<String>,
     /// Events by their names: a glob of the whole name, or the name.
+    #[arg(id = "name", long, value_name = "GLOB", help = NAME)]
     pub names: Vec<String>,
     /// Categories, of which an event may have several.
+    #[arg(
+        id = "cat",
+        long,
+        value_name = "NAME",
+        help = "Only events of this category"
+    )]
     pub categories: Vec<String>,
     /// Request ids, of which an event may have several in its args; what engines add to one does not matter.
+    #[arg(id = "request", long, value_name = "ID", help = REQUEST)]
     pub requests: Vec<String>,
 }
+
+const PID: &str = "Only this process, by its recorded id or the one in the trace";
+const PROCESS: &str = "Only processes with this in their names; 'Worker*' is a pattern";
+const NAME: &str = "Only events of this name, or pattern such as 'execute_*'";
+const REQUEST: &str = "Only events with the id of this request, or a longer form of it";
 
 /// What a filter leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -11,7 +11,7 @@ pub struct SelectionArgs {
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
-    filter: FilterArgs,
+    filter: Filter,
 }
 
 #[derive(Args, Clone, Debug, Default)]
@@ -36,34 +36,12 @@ struct WindowArgs {
     reach: Option<Duration>,
 }
 
-/// The arguments of a command line that choose events by what they are, whenever they were.
-#[derive(Args, Clone, Debug, Default)]
-#[group(id = "filter", multiple = true)]
-#[command(next_help_heading = "Filters (an event must match one value of each option given)")]
-pub struct FilterArgs {
-    /// Only this process, by its recorded id or the one in the trace
-    #[arg(long, value_name = "N")]
-    pid: Vec<i64>,
-    /// Only processes with this in their names; 'Worker*' is a pattern
-    #[arg(long, value_name = "NAME")]
-    process: Vec<String>,
-    /// Only events of this name, or pattern such as 'execute_*'
-    #[arg(long, value_name = "GLOB")]
-    name: Vec<String>,
-    /// Only events of this category
-    #[arg(long, value_name = "NAME")]
-    cat: Vec<String>,
-    /// Only events with the id of this request, or a longer form of it
-    #[arg(long, value_name = "ID")]
-    request: Vec<String>,
-}
-
 impl SelectionArgs {
     /// Returns the options that show these events.
     pub fn events(&self) -> EventOptions {
         EventOptions {
             window: self.window.window(),
-            filter: self.filter.filter(),
+            filter: self.filter.clone(),
             ..EventOptions::default()
         }
     }
@@ -81,19 +59,6 @@ impl WindowArgs {
             },
             (None, None) if from.is_none() && to.is_none() => Window::WholeRun,
             (None, None) => Window::Between { from, to, reach },
-        }
-    }
-}
-
-impl FilterArgs {
-    /// Returns the filter that these arguments describe.
-    pub fn filter(&self) -> Filter {
-        Filter {
-            pids: self.pid.clone(),
-            processes: self.process.clone(),
-            names: self.name.clone(),
-            categories: self.cat.clone(),
-            requests: self.request.clone(),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::unfinished::Unfinished;
 use crate::write_tables::write_tables;
 use clap::Args;
 use std::path::PathBuf;
-use trace_merge::{Error, EventOptions, FilterArgs, Mode, Options, Progress, Runs};
+use trace_merge::{Error, EventOptions, Filter, Mode, Options, Progress, Runs};
 
 /// Writes the tables of a run as Parquet.
 #[derive(Args, Clone, Debug)]
@@ -38,7 +38,7 @@ pub struct TablesArgs {
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
     #[command(flatten)]
-    filter: FilterArgs,
+    filter: Filter,
 }
 
 impl TablesArgs {
@@ -93,7 +93,7 @@ impl TablesArgs {
         Options {
             runs: self.runs.clone(),
             mode: Mode::Events(EventOptions {
-                filter: self.filter.filter(),
+                filter: self.filter.clone(),
                 ..EventOptions::default()
             }),
             threads: self.threads,
@@ -119,7 +119,7 @@ mod tests {
         let line = read(&["out", "--to", "t", "--process", "Worker*", "--host-id", "3"]);
         let tables = line.unwrap().tables;
         assert_eq!((&tables.to, tables.host_id), (&PathBuf::from("t"), Some(3)));
-        assert_eq!(tables.filter.filter().processes, ["Worker*"]);
+        assert_eq!(tables.filter.processes, ["Worker*"]);
         assert!(read(&["out"]).is_err());
         assert!(read(&["out", "--to", "t", "--host-id", "16777216"]).is_err());
         let asked = read(&["--to", "t"]).unwrap().tables;
