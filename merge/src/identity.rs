@@ -2,7 +2,6 @@
 
 mod device_clues;
 mod devices;
-mod duplicate_device;
 pub(crate) mod identities;
 pub(crate) mod plan;
 pub(crate) mod process;

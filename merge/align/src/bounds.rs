@@ -136,17 +136,13 @@ impl Bounds<'_> {
             let both = left.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1)))?;
             (both.0 <= both.1).then(|| vec![both])
         };
+        let hosts = trends.iter().enumerate().map(range);
+        let arrows = least.least();
+        let arrows = arrows.map(|((from, to), least_ns)| (from, to, vec![least_ns]));
         let known = Known {
             change_ns: 0,
-            hosts: trends
-                .iter()
-                .enumerate()
-                .map(range)
-                .collect::<Option<_>>()?,
-            arrows: least
-                .least()
-                .map(|((from, to), least_ns)| (from, to, vec![least_ns]))
-                .collect(),
+            hosts: hosts.collect::<Option<_>>()?,
+            arrows: arrows.collect(),
         };
         let errors = self.pinned(known)?;
         let shifted = trends.iter().zip(errors).map(|(trend, error_ns)| {

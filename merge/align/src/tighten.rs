@@ -106,10 +106,8 @@ impl<'a> Tightening<'a> {
             self.hosts.by_anchors[number].as_ref().filter(|_| trusts)
         };
         let numbers = 0..self.hosts.list.len();
-        let mut shifts: Vec<Option<i64>> = numbers
-            .clone()
-            .map(|one| by_anchors(one).map(|_| 0))
-            .collect();
+        let shifts = numbers.clone().map(|one| by_anchors(one).map(|_| 0));
+        let mut shifts: Vec<Option<i64>> = shifts.collect();
         if shifts.iter().any(Option::is_none) {
             let mut extremes = Extremes::default();
             let time = |host: usize, ns: i64| by_anchors(host).map_or(ns, |curve| curve.at(ns));

@@ -86,12 +86,9 @@ impl Wall {
 
 /// The clock that was so far ahead when. Where nobody read it, it goes on as fast as the monotonic one.
 fn curve(points: &[(i64, i64)]) -> Curve {
-    let before = points
-        .first()
-        .map(|(at, ahead)| (at.saturating_sub(BEYOND_NS), *ahead));
-    let behind = points
-        .last()
-        .map(|(at, ahead)| (at.saturating_add(BEYOND_NS), *ahead));
+    let beyond = |ns: i64| move |(at, ahead): &(i64, i64)| (at.saturating_add(ns), *ahead);
+    let before = points.first().map(beyond(-BEYOND_NS));
+    let behind = points.last().map(beyond(BEYOND_NS));
     let all = before.iter().chain(points).chain(&behind);
     Curve::through(all.map(|(at, ahead)| (*at, at.saturating_add(*ahead))))
 }

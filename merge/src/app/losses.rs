@@ -28,13 +28,6 @@ struct RowLoss<'a> {
 }
 
 impl RowLoss<'_> {
-    fn count(&self, event: &Event<'_>) {
-        let range = self.loss.first_ns..=self.loss.last_ns;
-        if range.contains(&event.ts_ns) {
-            self.left.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
     fn meets(&self, chunk: &Chunk) -> bool {
         let times = chunk.times_ns();
         times.is_some_and(|(first_ns, last_ns)| {
@@ -72,8 +65,11 @@ pub(crate) fn tell_losses(
                 return;
             }
             for row in [(event.pid, Some(event.tid)), (event.pid, None)] {
-                let missing = rows.get(&row).into_iter().flatten();
-                missing.for_each(|missing| missing.count(event));
+                for RowLoss { loss, left, .. } in rows.get(&row).into_iter().flatten() {
+                    if (loss.first_ns..=loss.last_ns).contains(&event.ts_ns) {
+                        left.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
             }
         });
     });

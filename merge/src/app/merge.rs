@@ -53,9 +53,11 @@ pub(crate) enum Outcome {
 }
 
 /// A trace of which all is found and decided: it could be written.
+#[derive(Clone, Copy)]
 pub(crate) struct ReadyTrace<'a> {
     pub(crate) job: Job<'a>,
     pub(crate) report: &'a Report,
+    /// When it begins, in ns since 1970, if an anchor of the reference host tells.
     pub(crate) base_unix_ns: Option<i64>,
     pub(crate) pool: &'a ThreadPool,
     /// Where temporary files may be.

@@ -13,8 +13,7 @@ use crate::align::{End, Hosts, Role, clamp};
 use crate::clock::clocks::Flows;
 use crate::clock::collective_ends::device_rows::DeviceRows;
 use crate::clock::collective_ends::pairing::Pairings;
-use crate::event::collective::{Collective, CollectiveCounts, CollectiveKey};
-use crate::event::line::Event;
+use crate::event::collective::{CollectiveCounts, CollectiveKey};
 use crate::pass::visit::{AtOnce, ChunkView, visit};
 use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
 use sa_format::Phase;
@@ -115,7 +114,15 @@ impl CollectiveSearch<'_> {
             chunk.recorded(source.bytes, |event| {
                 let slice = boot.and_then(|boot| {
                     let (rank, collective) = rows.collective(source.recording, &event)?;
-                    Some(slice(&event, rank, collective, (boot, offset_ns)))
+                    let (group, nth) = (collective.group, 0);
+                    let start_ns = clamp(event.ts_ns.saturating_sub(clamp(offset_ns)));
+                    Some(Member {
+                        key: CollectiveKey { group, nth },
+                        boot,
+                        rank,
+                        start_ns,
+                        end_ns: clamp(start_ns.saturating_add(event.dur_ns)),
+                    })
                 });
                 found.extend(slice);
             });
@@ -126,23 +133,6 @@ impl CollectiveSearch<'_> {
             found.into_iter().try_for_each(|slice| slices.push(slice))
         })?;
         slices.finish()
-    }
-}
-
-fn slice(
-    event: &Event<'_>,
-    rank: u32,
-    collective: Collective,
-    (boot, offset_ns): (u32, i64),
-) -> Member {
-    let start_ns = clamp(event.ts_ns.saturating_sub(clamp(offset_ns)));
-    let group = collective.group;
-    Member {
-        key: CollectiveKey { group, nth: 0 },
-        boot,
-        rank,
-        start_ns,
-        end_ns: clamp(start_ns.saturating_add(event.dur_ns)),
     }
 }
 

@@ -47,9 +47,7 @@ pub struct Devices {
 impl Devices {
     /// Collects the devices of all processes of a trace.
     pub(super) fn new(processes: &[Process], reports: &[ProcessReport]) -> Devices {
-        let threads = processes
-            .iter()
-            .flat_map(|process| process.threads.values());
+        let threads = processes.iter().flat_map(|of| of.threads.values());
         let parts: Vec<DevicePart> = processes.iter().map(|of| of.part.clone()).collect();
         let with_device = parts.iter().filter(|part| part.device.is_some());
         let times = reports.iter().map(|of| of.first_ns.zip(of.last_ns));

@@ -76,7 +76,7 @@ fn of_chunk(job: &Job<'_>, index: &ThreadIndex, number: usize) -> Vec<GroupEvent
 }
 
 /// When the other half of the span is that an event begins or ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SpanMate {
     pub(super) at: EventRef,
     pub(super) other_ns: i64,

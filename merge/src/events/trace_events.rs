@@ -17,23 +17,17 @@ use crate::pass::visit::{AtOnce, visit};
 use crate::reader::placed_event::{PlacedEvent, mended};
 use crate::reader::trace_thread::TraceThread;
 use crate::summary::thread::thread_kind;
-use crate::write::job::Job;
 use crate::{Error, Report};
-use rayon::ThreadPool;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// All events, in parallel and in bounded memory, as often as they are asked for.
 pub struct TraceEvents<'a> {
-    job: Job<'a>,
+    trace: ReadyTrace<'a>,
     index: ThreadIndex,
     /// Of begins and ends that were matched.
     mates: ByChunk<SpanMate>,
-    folders: &'a [PathBuf],
-    pool: &'a ThreadPool,
-    report: &'a Report,
-    base_unix_ns: Option<i64>,
     processes: Vec<TraceProcess<'a>>,
     devices: Devices,
 }
@@ -47,22 +41,18 @@ impl<'a> TraceEvents<'a> {
             mates: ByChunk::default(),
             processes: trace_processes(processes, &report.processes),
             devices: Devices::new(processes, &report.processes),
-            folders: trace.folders,
-            pool: trace.pool,
-            job,
-            report,
-            base_unix_ns: trace.base_unix_ns,
+            trace: *trace,
         }
     }
 
     /// What was found: damage, losses, clocks, windows. What a merge does after it has decided everything is not in it, such as where the trace is.
     pub fn report(&self) -> &'a Report {
-        self.report
+        self.trace.report
     }
 
     /// When the trace begins, in ns since 1970 by the reference host's wall clock; `None` where no recorder noted that.
     pub fn base_unix_ns(&self) -> Option<i64> {
-        self.base_unix_ns
+        self.trace.base_unix_ns
     }
 
     /// The processes in the order of the trace.
@@ -89,10 +79,10 @@ impl<'a> TraceEvents<'a> {
     /// If there is no room for temporary files.
     pub fn match_spans(&mut self) -> Result<(), Error> {
         let mates = |folder: &Path| {
-            self.pool
-                .install(|| span_mates(&self.job, &self.index, folder))
+            let pool = self.trace.pool;
+            pool.install(|| span_mates(&self.trace.job, &self.index, folder))
         };
-        let (_, mates) = in_first(self.folders, mates)?;
+        let (_, mates) = in_first(self.trace.folders, mates)?;
         self.mates = mates;
         Ok(())
     }
@@ -109,8 +99,8 @@ impl<'a> TraceEvents<'a> {
         of_event: impl Fn(&mut T, &PlacedEvent<'_>) + Send + Sync,
         mut merge: impl FnMut(T) -> Result<(), Error> + Send,
     ) -> Result<(), Error> {
-        let chunks = self.job.chunks;
-        let progress = self.job.progress;
+        let chunks = self.trace.job.chunks;
+        let progress = self.trace.job.progress;
         progress.expect_more(chunks.iter().map(Chunk::len).sum());
         let look = |number: usize| {
             let mut found = begin();
@@ -120,19 +110,18 @@ impl<'a> TraceEvents<'a> {
         };
         let of_read = |error| Error::of_temporary(Path::new(""), error);
         let merge = |found: io::Result<T>| merge(found.map_err(of_read)?);
-        self.pool
-            .install(|| visit(0..chunks.len(), AtOnce::Many, look, merge))
+        let pool = self.trace.pool;
+        pool.install(|| visit(0..chunks.len(), AtOnce::Many, look, merge))
     }
 
     /// Calls `found` with the events of a chunk.
     fn of_chunk(&self, number: usize, mut found: impl FnMut(&PlacedEvent<'_>)) -> io::Result<()> {
-        let chunk = &self.job.chunks[number];
-        let source = &self.job.sources[chunk.source];
-        let shift_ns = self.job.plan.shifts_ns[source.recording];
-        let (mut moved, mut mates) = (
-            self.job.overflow.of_chunk(number, self.job.sources)?,
-            self.mates.of_chunk(number)?,
-        );
+        let job = &self.trace.job;
+        let chunk = &job.chunks[number];
+        let source = &job.sources[chunk.source];
+        let shift_ns = job.plan.shifts_ns[source.recording];
+        let mut moved = job.overflow.of_chunk(number, job.sources)?;
+        let mut mates = self.mates.of_chunk(number)?;
         // The thread of the last event of each kind of threads.
         let mut recent = [None; 64];
         let mut of_thread = |thread: (i64, i64)| {
@@ -198,7 +187,7 @@ pub(super) fn trace_processes<'a>(
     let keys = processes.iter().map(|process| &process.key);
     let numbers: BTreeMap<&ProcessKey, usize> = keys.zip(0..).collect();
     let of = |((process, report), number): ((&'a Process, &'a ProcessReport), usize)| {
-        let recorder = process.key.recorder();
+        let (recorder, origin) = (process.key.recorder(), process.origin.as_ref());
         let boot_id = match recorder {
             ProcessKey::Recorded(_, boot_id, ..) => Some(boot_id.as_str()),
             _ => None,
@@ -206,11 +195,8 @@ pub(super) fn trace_processes<'a>(
         TraceProcess {
             report,
             recorder: numbers.get(recorder).copied().unwrap_or(number),
-            profiler: process.origin.as_ref().map(|origin| origin.name.as_str()),
-            labels: process
-                .origin
-                .as_ref()
-                .and_then(|origin| origin.labels.as_deref()),
+            profiler: origin.map(|origin| origin.name.as_str()),
+            labels: origin.and_then(|origin| origin.labels.as_deref()),
             boot_id: boot_id.filter(|boot_id| !boot_id.is_empty()),
             run: process.run.as_deref(),
             clock: process.clock.map(|clock| clock.number),

@@ -5,8 +5,8 @@ use crate::event::patch::Target;
 use crate::fragment::exit::Exit;
 use crate::fragment::foreign_trace::ForeignTrace;
 use crate::fragment::liveness::boot;
+use crate::identity::device_clues::step_aside;
 use crate::identity::devices::give_devices;
-use crate::identity::duplicate_device::step_aside;
 use crate::identity::process::{
     DevicePart, Process, ProcessClock, ProcessKey, RecordingEnd, ThreadKey, TraceOrigin, TrackGroup,
 };
@@ -77,9 +77,8 @@ pub(crate) fn targets(
         // Flow ids of a track are those of the process that recorded it.
         let ordinal = *ordinals.get(key.recorder()).or(ordinals.get(&key))?;
         // Those of another profiler are its whole trace's: its flows go from process to process.
-        let scope = member
-            .foreign
-            .map(|foreign| foreign.number + processes.len());
+        let trace = member.foreign.map(|foreign| foreign.number);
+        let scope = trace.map(|number| number + processes.len());
         let tid = thread_key(recording, member, thread);
         let target = Target {
             pid: process.output_pid.into(),
@@ -147,9 +146,8 @@ fn gather(
     for (&(pid, tid), activity) in threads {
         let key = process_key(member, (pid, tid));
         let track = member.summary.tracks.get(&(pid, tid));
-        let process = drafts
-            .entry(key.clone())
-            .or_insert_with(|| draft(key, member, pid));
+        let process = drafts.entry(key.clone());
+        let process = process.or_insert_with(|| draft(key, member, pid));
         if let Some(header) = member.naming(pid) {
             process.main |= header.main;
             let end = (member.summary.last_ns().unwrap_or(i64::MIN), member.end);
@@ -255,12 +253,10 @@ fn clock(process: &Process, clocks: &[Placement]) -> Option<ProcessClock> {
         return own;
     };
     let uncertainty_ns = own.map_or(Some(0), |own| own.uncertainty_ns);
+    let before = merged.number.saturating_add(1);
+    let before = before.saturating_mul(clocks.len().max(1));
     Some(ProcessClock {
-        number: merged
-            .number
-            .saturating_add(1)
-            .saturating_mul(clocks.len().max(1))
-            .saturating_add(number.unwrap_or(0)),
+        number: before.saturating_add(number.unwrap_or(0)),
         uncertainty_ns: uncertainty_ns
             .zip(merged.uncertainty_ns)
             .map(|(own, merged)| own.saturating_add(merged)),
@@ -283,19 +279,9 @@ fn origin(member: &IdentityMember<'_>, pid: i64) -> Option<TraceOrigin> {
     })
 }
 
-/// Where a process stands: that of another profiler's trace, that among tracks, whether it is none of the main ones, start, pid.
-type ProcessOrder<'a> = (
-    Option<(usize, i64)>,
-    Option<(u32, &'a str)>,
-    bool,
-    i64,
-    i64,
-    &'a ProcessKey,
-);
-
 /// Main process first, then by start; a process without a header starts with its first event. Tracks come next, those of one device together, and
 /// last other profilers' traces, one after the other and each as it asks for, and behind their rows what steps aside for them.
-fn order(process: &Process) -> ProcessOrder<'_> {
+fn order(process: &Process) -> impl Ord {
     let tracks = process.tracks.as_ref();
     let origin = process.origin.as_ref().map(|origin| origin.place);
     (

@@ -38,10 +38,7 @@ impl Plan {
             })
             .collect();
         let processes = processes(&members);
-        let first = processes
-            .iter()
-            .map(|process| process.activity.first_ns)
-            .min();
+        let first = processes.iter().map(|of| of.activity.first_ns).min();
         let base_ns = first.filter(|first| *first != i64::MAX).unwrap_or(0);
         let shifts = members.iter().map(|member| member.shift_ns - base_ns);
         Plan {

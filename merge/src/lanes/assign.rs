@@ -192,7 +192,7 @@ pub(crate) enum Form {
 }
 
 /// An event that moves or changes its form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Move {
     pub(crate) at: EventRef,
     row: u32,
@@ -254,15 +254,6 @@ pub(crate) struct LaneCandidate {
     pub(crate) places: Vec<RecordedThread>,
 }
 
-impl LaneCandidate {
-    fn new(target: &Target) -> LaneCandidate {
-        LaneCandidate {
-            target: target.clone(),
-            places: Vec::new(),
-        }
-    }
-}
-
 /// Returns the rows on which spans may overlap, in a fixed order.
 pub(crate) fn suspects(
     summaries: &[ChunkSummary],
@@ -278,7 +269,10 @@ pub(crate) fn suspects(
     for (recording, targets) in plan.targets.iter().enumerate() {
         for (thread, target) in targets {
             let row = rows.entry((&target.pid, &target.tid));
-            let row = row.or_insert_with(|| LaneCandidate::new(target));
+            let row = row.or_insert_with(|| LaneCandidate {
+                target: target.clone(),
+                places: Vec::new(),
+            });
             row.places.push((recording, *thread));
         }
     }

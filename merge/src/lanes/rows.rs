@@ -18,6 +18,7 @@ fn rank(open: &LaneSpan) -> Option<u64> {
 }
 
 /// The rows of one thread, each with the spans that are open on it.
+#[derive(Default)]
 pub(crate) struct LaneRows {
     rows: Vec<SpanStack<u64>>,
     /// Open spans on all of them.
@@ -27,22 +28,14 @@ pub(crate) struct LaneRows {
     last: usize,
 }
 
-impl Default for LaneRows {
-    fn default() -> Self {
-        LaneRows {
-            rows: vec![SpanStack::default()],
-            open: 0,
-            placed: 0,
-            last: 0,
-        }
-    }
-}
-
 impl LaneRows {
     /// Returns the row for a span, or `None` if there is none left. A span that does not move stays on row 0. One that moves goes to the row of its parent if
     /// that moved, too. Otherwise it gets the first empty row. A row with only unfinished spans counts as empty. Spans have to be added in the order in which
     /// viewers process them: sorted by begin, and the longest first if several begin together.
     pub(crate) fn place(&mut self, (start, end): Span, moves: bool) -> Option<usize> {
+        if self.rows.is_empty() {
+            self.rows.push(SpanStack::default());
+        }
         for row in &mut self.rows {
             while row.pop_ended(start).is_some() {
                 self.open -= 1;

@@ -15,22 +15,13 @@ pub(crate) trait OfEvent: Record {
 }
 
 /// Records of events in the order of these, and where those of each chunk begin.
+#[derive(Default)]
 pub(crate) struct ByChunk<R> {
     records: Sorted<R>,
     /// One more than there are chunks; empty if there are no records.
     starts: Vec<u64>,
     /// Where the file is, if there is one.
     folder: PathBuf,
-}
-
-impl<R> Default for ByChunk<R> {
-    fn default() -> Self {
-        ByChunk {
-            records: Sorted::default(),
-            starts: Vec::new(),
-            folder: PathBuf::new(),
-        }
-    }
 }
 
 impl<R: OfEvent> ByChunk<R> {

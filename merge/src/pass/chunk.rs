@@ -19,16 +19,13 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// An event by its chunk and its number among the chunk's events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct EventRef {
     pub(crate) chunk: u32,
     pub(crate) nth: u32,
 }
 
 impl EventRef {
-    /// The reference to no event.
-    pub(crate) const NONE: EventRef = EventRef { chunk: 0, nth: 0 };
-
     /// Appends it to a stored record, in 8 bytes.
     pub(crate) fn store(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.chunk.to_le_bytes());
@@ -189,10 +186,8 @@ impl Chunk {
 
     /// Narrows it to the window; one that has nothing in it has no parts left, unless the other half of a span in it may be elsewhere.
     pub(crate) fn narrow(&mut self, edges: Edges) {
-        let is_outside =
-            |(first_ns, last_ns): (i64, i64)| last_ns < edges.from_ns || first_ns > edges.to_ns;
         self.shown.edges = (!(self.range_ns.is_some() && self.is_within(edges))).then_some(edges);
-        if !self.timeless && !self.halves && self.range_ns.is_none_or(is_outside) {
+        if !self.halves && !self.reaches(edges) {
             self.parts.clear();
         }
     }

@@ -48,14 +48,19 @@ pub(crate) fn first_pass(
         progress.add(chunk.len(), summary.events());
         (summary, sum)
     };
-    let Ok(()) = visit_mut(sources, chunks, look, |of, (mut summary, sum)| {
-        of.chunk.note(&summary);
-        of.chunk.unproven_sum = Some(sum);
-        let nestings = std::mem::take(&mut summary.nestings);
-        histories.append(of.source.recording, nestings);
-        of.source.summary.append(summary);
-        Ok::<(), Infallible>(())
-    });
+    let Ok(()) = visit_mut(
+        sources,
+        chunks,
+        look,
+        |chunk, source, (mut summary, sum)| {
+            chunk.note(&summary);
+            chunk.unproven_sum = Some(sum);
+            let nestings = std::mem::take(&mut summary.nestings);
+            histories.append(source.recording, nestings);
+            source.summary.append(summary);
+            Ok::<(), Infallible>(())
+        },
+    );
     histories
 }
 

@@ -58,12 +58,6 @@ pub(crate) fn visit<T: Send, E>(
     }
 }
 
-/// A chunk and its source, which may be changed.
-pub(crate) struct Visited<'c, 'a> {
-    pub(crate) chunk: &'c mut Chunk,
-    pub(crate) source: &'c mut Source<'a>,
-}
-
 /// The same for all chunks, which `merge` may change, and their sources.
 ///
 /// # Errors
@@ -72,7 +66,7 @@ pub(crate) fn visit_mut<'a, T: Send, E>(
     sources: &mut [Source<'a>],
     chunks: &mut [Chunk],
     look: impl Fn(usize, &Chunk, &Source<'a>) -> T + Sync,
-    mut merge: impl FnMut(Visited<'_, 'a>, T) -> Result<(), E>,
+    mut merge: impl FnMut(&mut Chunk, &mut Source<'a>, T) -> Result<(), E>,
 ) -> Result<(), E> {
     let step = AtOnce::Many.chunks();
     for (nth, chunks) in chunks.chunks_mut(step).enumerate() {
@@ -84,7 +78,7 @@ pub(crate) fn visit_mut<'a, T: Send, E>(
         };
         for (chunk, found) in chunks.iter_mut().zip(found) {
             let source = &mut sources[chunk.source];
-            merge(Visited { chunk, source }, found)?;
+            merge(chunk, source, found)?;
         }
     }
     Ok(())
@@ -109,17 +103,16 @@ impl ThreadScan<'_> {
     ) -> io::Result<()> {
         let mut threads: BTreeMap<usize, Vec<(i64, i64)>> = BTreeMap::new();
         places.for_each(|(recording, thread)| threads.entry(recording).or_default().push(thread));
-        let sets: BTreeMap<usize, ThreadSet> = threads
-            .into_iter()
-            .map(|(recording, threads)| (recording, threads.into_iter().collect()))
-            .collect();
+        let set =
+            |(recording, threads): (usize, Vec<_>)| (recording, threads.into_iter().collect());
+        let sets: BTreeMap<usize, ThreadSet> = threads.into_iter().map(set).collect();
         let may_hold = |chunk: &Chunk| {
             let set = sets.get(&self.sources[chunk.source].recording);
             set.is_some_and(|set| chunk.threads.meets(*set))
         };
-        let numbers: Vec<usize> = (0..self.chunks.len())
-            .filter(|number| may_hold(&self.chunks[*number]))
-            .collect();
+        let numbers = 0..self.chunks.len();
+        let numbers = numbers.filter(|number| may_hold(&self.chunks[*number]));
+        let numbers: Vec<usize> = numbers.collect();
         let lens = numbers.iter().map(|number| self.chunks[*number].len());
         self.progress.expect_more(lens.sum());
         let look = |number: usize| {

@@ -126,9 +126,9 @@ impl Marker<'_> {
                 self.look(number, chunk, source)
             })
         };
-        visit_mut(sources, chunks, look, |of, looked| {
+        visit_mut(sources, chunks, look, |chunk, _, looked| {
             let Some(looked) = looked else { return Ok(()) };
-            of.chunk.shown.mask = Some(looked.mask);
+            chunk.shown.mask = Some(looked.mask);
             all.names.extend(looked.names);
             all.used.extend(looked.used);
             all.other_flows.extend(looked.other_flows);

@@ -149,12 +149,12 @@ fn recount(
         source.summary.forget_events();
     }
     let look = |_, chunk: &Chunk, source: &Source<'_>| count(source, chunk, asked.links);
-    let Ok(()) = visit_mut(sources, chunks, look, |of, count| {
+    let Ok(()) = visit_mut(sources, chunks, look, |chunk, source, count| {
         asked.progress.add(lens.next().unwrap_or(0), 0);
-        of.chunk.events = count.summary.events();
+        chunk.events = count.summary.events();
         all.cut += count.cut;
         all.filtered += count.filtered;
-        of.source.summary.add_events(count.summary);
+        source.summary.add_events(count.summary);
         Ok::<(), Infallible>(())
     });
     all

@@ -163,7 +163,7 @@ impl Record for LaneEvent {
             out.extend_from_slice(&time.to_le_bytes());
         }
         self.at.store(out);
-        self.end_at.unwrap_or(EventRef::NONE).store(out);
+        self.end_at.unwrap_or_default().store(out);
         out.extend_from_slice(&[self.kind as u8, u8::from(self.end_at.is_some())]);
         self.end_args.store(out);
     }

@@ -165,10 +165,19 @@ impl<'a> TraceCopy<'a> {
                 Ok(done)
             });
         } else {
-            self.take_chunks(work, |chunk, out| {
-                let done = self.copy_one(chunk, lookup.as_mut(), out)?;
-                remove_invalid(self.fragment(chunk).into_iter(), out);
-                Ok(done)
+            self.take_chunks(work, |number, out| {
+                let (chunk, fragment) = (&self.job.chunks[number], self.fragment(number));
+                match self.job.verbatim {
+                    true => self.copy_verbatim(chunk, out),
+                    false => self.copy(number, lookup.as_mut(), out)?,
+                }
+                // Lets go of the pages that were copied.
+                let ends = chunk.parts.first().zip(chunk.parts.last());
+                if let Some((fragment, (first, last))) = fragment.zip(ends) {
+                    fragment.content.release(first.start, last.end);
+                }
+                remove_invalid(fragment.into_iter(), out);
+                Ok(chunk.len())
             });
         }
         lookup.map_or_else(LinkedEvents::default, |lookup| lookup.written)
@@ -212,23 +221,7 @@ impl<'a> TraceCopy<'a> {
         source.fragment(self.job.recordings)
     }
 
-    /// Writes what is wanted to `out`; gives how many bytes of the inputs that was.
-    fn copy_one(
-        &self,
-        number: usize,
-        lookup: Option<&mut Lookup<'a>>,
-        out: &mut Vec<u8>,
-    ) -> io::Result<u64> {
-        let chunk = &self.job.chunks[number];
-        if self.job.verbatim {
-            self.copy_verbatim(chunk, out);
-        } else {
-            self.copy(number, lookup, out)?;
-        }
-        self.release(chunk);
-        Ok(chunk.len())
-    }
-
+    /// Writes what is wanted of a chunk to `out`.
     fn copy(
         &self,
         number: usize,
@@ -278,15 +271,6 @@ impl<'a> TraceCopy<'a> {
                     }
                 }
             });
-        }
-    }
-
-    /// Lets go of the pages that were copied.
-    fn release(&self, chunk: &Chunk) {
-        let source = &self.job.sources[chunk.source];
-        let ends = chunk.parts.first().zip(chunk.parts.last());
-        if let Some((fragment, (first, last))) = source.fragment(self.job.recordings).zip(ends) {
-            fragment.content.release(first.start, last.end);
         }
     }
 }

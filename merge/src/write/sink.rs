@@ -31,6 +31,7 @@ pub(crate) struct Length {
     pub(crate) bytes: u64,
 }
 
+#[derive(Default)]
 struct SinkTurn {
     /// Number of the chunk that may place itself now.
     index: usize,
@@ -55,11 +56,8 @@ impl Sink {
             SinkTarget::Stream(stream) => (None, Some(stream)),
         };
         let turn = SinkTurn {
-            index: 0,
-            length: Length::default(),
-            failure: None,
-            crc: flate2::Crc::new(),
             stream,
+            ..SinkTurn::default()
         };
         Sink {
             compress,

@@ -145,7 +145,12 @@ impl<'a> EventWriter<'a, '_, '_> {
         let target = place.target.unwrap_or(target);
         let is_across = lies == Lies::Across;
         place.with(event, |event| {
-            let shown = WrittenEvent::new(event, self.chunk.cut(event), is_across);
+            let (whole, cut) = (event, self.chunk.cut(event));
+            let shown = WrittenEvent {
+                whole,
+                cut,
+                is_across,
+            };
             write(&shown, target, self.shift_ns, &mut self.stamp, self.out);
         });
         if let Some(linker) = self.linker.as_mut().filter(|_| links) {
@@ -167,26 +172,14 @@ impl<'a> EventWriter<'a, '_, '_> {
 
 /// An event, and what the trace shows of it.
 pub(crate) struct WrittenEvent<'e, 'a> {
-    whole: &'e Event<'a>,
+    pub(crate) whole: &'e Event<'a>,
     /// The part within a window, if the event crosses its edge.
-    cut: Option<Event<'a>>,
+    pub(crate) cut: Option<Event<'a>>,
     /// True if it is a span that crosses an edge of the window or of a part of the trace.
-    is_across: bool,
+    pub(crate) is_across: bool,
 }
 
-impl<'e, 'a> WrittenEvent<'e, 'a> {
-    pub(crate) fn new(
-        whole: &'e Event<'a>,
-        cut: Option<Event<'a>>,
-        is_across: bool,
-    ) -> WrittenEvent<'e, 'a> {
-        WrittenEvent {
-            whole,
-            cut,
-            is_across,
-        }
-    }
-
+impl<'a> WrittenEvent<'_, 'a> {
     pub(crate) fn event(&self) -> &Event<'a> {
         self.cut.as_ref().unwrap_or(self.whole)
     }

@@ -152,7 +152,14 @@ pub(crate) fn add_changes(
         return;
     }
     let numbers: BTreeSet<_> = moved.iter().map(|(at, _)| *at).collect();
-    let differing = differing_segments(&numbers, sources, chunks);
+    // Segments in which lines outside of blocks have changed since the first pass.
+    let differing = chunks.par_iter().filter_map(|chunk| {
+        let source = &sources[chunk.source];
+        let at = (source.recording, source.segment?);
+        let differs = numbers.contains(&at) && chunk.has_changed(source.bytes);
+        differs.then_some(at)
+    });
+    let differing: BTreeSet<_> = differing.collect();
     let has_changed = |(at, fragment): &((usize, usize), &Fragment)| {
         fragment.content.is_cut()
             || fragment.watch.removed_lines() > 0
@@ -169,19 +176,4 @@ pub(crate) fn add_changes(
         let damage = &mut report.damage;
         damage.add(&fragment.path, 0, Kind::Changed, Some(what));
     }
-}
-
-/// Returns the segments, as (recording, segment), in which lines outside of blocks have changed since the first pass.
-fn differing_segments(
-    moved: &BTreeSet<(usize, usize)>,
-    sources: &[Source<'_>],
-    chunks: &[Chunk],
-) -> BTreeSet<(usize, usize)> {
-    let differs = |chunk: &Chunk| {
-        let source = &sources[chunk.source];
-        let at = (source.recording, source.segment?);
-        let differs = moved.contains(&at) && chunk.has_changed(source.bytes);
-        differs.then_some(at)
-    };
-    chunks.par_iter().filter_map(differs).collect()
 }

@@ -64,6 +64,7 @@ impl<'a> Pairings<'a> {
 }
 
 /// Two hosts in one group of collectives.
+#[derive(Default)]
 struct HostPair {
     /// The last collectives, the newest first.
     recent: VecDeque<(HostEnd, HostEnd)>,
@@ -72,19 +73,10 @@ struct HostPair {
     shifted: Vec<[Fit; 2]>,
 }
 
-impl Default for HostPair {
-    fn default() -> HostPair {
-        HostPair {
-            recent: VecDeque::new(),
-            unshifted: Fit::default(),
-            shifted: vec![[Fit::default(); 2]; SHIFTS],
-        }
-    }
-}
-
 impl HostPair {
     fn add(&mut self, one: HostEnd, other: HostEnd, hosts: &Hosts) {
         self.unshifted.add(one, other, hosts);
+        self.shifted.resize(self.recent.len(), [Fit::default(); 2]);
         for ((older_one, older_other), fits) in self.recent.iter().zip(&mut self.shifted) {
             fits[0].add(one, *older_other, hosts);
             fits[1].add(*older_one, other, hosts);

@@ -145,8 +145,13 @@ impl<'a, 'l> Scribe<'a, 'l> {
         if is_alike {
             self.fronts[kind].keep(&event, || Alike::of(&event, line.target));
         }
-        let mut write_event = |event: &Event<'_>| {
-            let shown = WrittenEvent::new(event, line.chunk.cut(event), entry.is_cut());
+        let mut write_event = |whole: &Event<'_>| {
+            let (cut, is_across) = (line.chunk.cut(whole), entry.is_cut());
+            let shown = WrittenEvent {
+                whole,
+                cut,
+                is_across,
+            };
             write(&shown, line.target, line.shift_ns, &mut self.stamp, out);
         };
         match entry.is_whole() {
