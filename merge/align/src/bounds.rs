@@ -19,7 +19,7 @@ pub(super) struct Bounds<'a> {
     pub(super) errors: Vec<Vec<Range>>,
 }
 
-/// An error that changes with time: straight lines between some times of the axis, in their order. One time alone stands for all.
+/// An error that changes with time: straight lines between some times of the axis, in their order. A single point is a constant error.
 #[derive(Clone, Debug)]
 pub(super) struct Trend(Vec<(i64, i64)>);
 

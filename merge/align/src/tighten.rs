@@ -49,7 +49,8 @@ impl<'a> Tightening<'a> {
         })
     }
 
-    /// Where flows put each host; `None` for the reference and without flows. Whether its anchors are trusted changes twice at most: they are, they are not, they are in any case.
+    /// Where flows put each host; `None` for the reference and without flows. The trust in the anchors of a host changes at most twice: they are trusted, then they
+    /// are not, and then they are in any case.
     pub(super) fn run(mut self) -> io::Result<Vec<Option<Place>>> {
         loop {
             let drafts = self.drafts()?;

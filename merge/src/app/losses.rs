@@ -49,7 +49,7 @@ pub(crate) fn tell_losses(
     }
     chunks.par_iter().for_each(|chunk| {
         let source = &sources[chunk.source];
-        // By process and thread; those of a whole process have no thread.
+        // By process and thread; a loss of a whole process has no thread.
         let mut rows: HashMap<_, Vec<&RowLoss<'_>>> = HashMap::new();
         let missing = missing[source.recording].iter();
         for missing in missing.filter(|missing| missing.meets(chunk)) {

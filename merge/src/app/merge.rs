@@ -57,7 +57,7 @@ pub(crate) enum Outcome {
 pub(crate) struct ReadyTrace<'a> {
     pub(crate) job: Job<'a>,
     pub(crate) report: &'a Report,
-    /// When it begins, in ns since 1970, if an anchor of the reference host tells.
+    /// Time at which it begins, in ns since 1970, if there is an anchor of the reference host.
     pub(crate) base_unix_ns: Option<i64>,
     pub(crate) pool: &'a ThreadPool,
     /// Where temporary files may be.
@@ -153,7 +153,7 @@ pub fn most_threads() -> usize {
     cores().saturating_mul(WORKERS_OF_CORE)
 }
 
-/// How many workers there are, of as many as were asked for; 0 is one for each core.
+/// Returns the number of workers if this many are asked for; 0 asks for one for each core.
 fn workers(asked: usize) -> usize {
     match asked {
         0 => cores().min(WORKERS),

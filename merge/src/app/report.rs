@@ -331,7 +331,7 @@ impl Report {
         }
     }
 
-    /// What was read of other profilers and what stands aside for it, clocks, and runs that were left out.
+    /// Adds what was read of other profilers, the devices that step aside for it, clocks, and runs that were left out.
     fn add_sources(&self, text: &mut Text) {
         for foreign in &self.foreign {
             text.line(printable(&foreign.words()));
@@ -399,7 +399,7 @@ impl Report {
         for process in &self.processes {
             let name = printable(process.name.as_deref().unwrap_or("(no name)"));
             let main = if process.main { " (main)" } else { "" };
-            // One that stands for a text says nothing.
+            // A pid that replaces a text says nothing.
             let pid = match process.pid {
                 pid @ 0.. => format!("pid {pid}, "),
                 _ => String::new(),
@@ -434,7 +434,7 @@ impl Text {
         }
     }
 
-    /// Adds a line for the rest of a list of which only the first ones have lines.
+    /// Adds a line for the rest of a list whose first entries have lines.
     fn more(&mut self, count: u64) {
         let more = count.saturating_sub(SHOWN as u64);
         if more > 0 {

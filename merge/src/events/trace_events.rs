@@ -161,13 +161,13 @@ impl<'a> TraceEvents<'a> {
 /// A process, or a group of tracks that one recorded, such as the streams of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceProcess<'a> {
-    /// What a merge says of it: name, ids, host, how it ended, its first and last time.
+    /// The report of a merge about it: name, ids, host, how it ended, its first and last time.
     pub report: &'a ProcessReport,
-    /// The process that recorded it, by its number: itself, but for a group of tracks.
+    /// The number of the process that recorded it: itself, except for a group of tracks.
     pub recorder: usize,
     /// The trace of another profiler that it comes from.
     pub profiler: Option<&'a str>,
-    /// What that trace says of it beside its name, such as `NPU 3` or `GPU 0, pid 4711`.
+    /// The labels in that trace, such as `NPU 3` or `GPU 0, pid 4711`.
     pub labels: Option<&'a str>,
     /// The boot of its host, where its header names it: a host that was started anew has other clocks.
     pub boot_id: Option<&'a str>,
@@ -175,7 +175,7 @@ pub struct TraceProcess<'a> {
     pub run: Option<&'a str>,
     /// The clock of its times: processes with the same number share one. `None` for a trace that is the only input and has no clock.
     pub clock: Option<usize>,
-    /// What its times may be off against those of the reference host, in ns; `None` where nothing tells. Times of one host have no error between them.
+    /// Maximum error of its times against the clock of the reference host, in ns; `None` if it is unknown. Times of one host have no error between them.
     pub clock_uncertainty_ns: Option<u64>,
 }
 

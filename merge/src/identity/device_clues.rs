@@ -1,4 +1,5 @@
-//! Clues that a process of another profiler gives about the device whose rows it has.
+//! Clues that a process of another profiler gives about the device whose rows it has, and what follows from them: which groups of rows show the same NPU, and
+//! which of our rows step aside.
 
 use crate::device::category::RowCategories;
 use crate::device::group::{VendorGroup, packed_pid, vendor_group};
@@ -116,7 +117,7 @@ fn scope(origin: &TraceOrigin, notes: &LabelNotes<'_>) -> Option<u64> {
     Some(xxh3_64(scope.as_bytes()))
 }
 
-/// A scope, the owner of a group and the number of an NPU. `None` stands for any, and `Some(None)` for groups that do not say it.
+/// A scope, the owner of a group and the number of an NPU. `None` means any, and `Some(None)` groups that do not say it.
 type GroupKey = (Option<u64>, Option<Option<i64>>, Option<Option<u32>>);
 
 /// Groups with work that may be of the same NPU.
@@ -176,7 +177,7 @@ pub(super) fn npus(clues: &[Clues]) -> Vec<Option<usize>> {
     numbered.map(npu).collect()
 }
 
-/// Returns what to look up for a group: those that say the same or nothing, or any if it does not say it itself.
+/// Returns the keys to look up for a group: groups that say the same or nothing, or all groups if it does not say it itself.
 fn may_be<T: Copy>(of: Option<T>) -> [Option<Option<T>>; 2] {
     match of {
         Some(_) => [Some(of), Some(None)],

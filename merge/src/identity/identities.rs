@@ -74,9 +74,9 @@ pub(crate) fn targets(
     let target = |recording: usize, member: &IdentityMember<'_>, thread: (i64, i64)| {
         let key = process_key(member, thread);
         let process = &processes[*ordinals.get(&key)?];
-        // Flow ids of a track are those of the process that recorded it.
+        // Flow ids of a track belong to the process that recorded it.
         let ordinal = *ordinals.get(key.recorder()).or(ordinals.get(&key))?;
-        // Those of another profiler are its whole trace's: its flows go from process to process.
+        // Flow ids of another profiler belong to its whole trace, because its flows go from process to process.
         let trace = member.foreign.map(|foreign| foreign.number);
         let scope = trace.map(|number| number + processes.len());
         let tid = thread_key(recording, member, thread);

@@ -230,14 +230,14 @@ pub(crate) struct DuplicateOf {
 /// How a recording ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RecordingEnd {
-    /// Its process said so, or runs still, or nobody can tell.
+    /// Its process said that it ended, or still runs, or this is unknown.
     #[default]
     Told,
     /// Without a word, and with no span open.
     Silent,
     /// Without a word. It is not known whether spans were open, because its ring is gone or cannot be read.
     Unknown,
-    /// In so many open spans.
+    /// Without a word, in this number of open spans.
     Killed(u64),
     /// With a snapshot, while the process ran on.
     Running,
@@ -258,7 +258,7 @@ impl RecordingEnd {
         }
     }
 
-    /// What the report calls it.
+    /// Returns its name in the report.
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
             RecordingEnd::Told | RecordingEnd::Running => None,

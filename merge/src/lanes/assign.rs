@@ -1,4 +1,4 @@
-//! The spans of threads that overlap, spread over rows, one thread after the other.
+//! The threads whose spans may overlap, and their spans, spread over rows, one thread after the other.
 
 use crate::event::patch::Target;
 use crate::identity::plan::Plan;
@@ -284,8 +284,8 @@ pub(crate) fn suspects(
     rows.into_values().filter(is_one).collect()
 }
 
-/// Whether some of the threads that are shown on one row have events at the same time: whatever they are, for it is rare, and what an
-/// unfinished span reaches is known of no range.
+/// Returns true if some of the threads that are shown on one row have events at the same time. All events count, because this is rare, and because the range of
+/// a thread does not show how far its unfinished spans extend.
 fn meet(places: &[&RecordedThread], summaries: &[ChunkSummary], shifts_ns: &[i64]) -> bool {
     let range = |place: &&RecordedThread| {
         let activity = summaries[place.0].threads.get(&place.1)?;

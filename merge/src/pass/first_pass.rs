@@ -1,4 +1,5 @@
-//! The first pass over all chunks: what each holds.
+//! The first pass over all chunks: what each holds, the eras of recordings with events far from all others, and a loss record for each gap that no record of
+//! its recorder explains.
 
 use crate::base::progress::Progress;
 use crate::event::era::{Days, Era, doubted};
@@ -85,7 +86,7 @@ pub(crate) fn by_recording(
 }
 
 /// Adds a record for each gap that no loss record explains. `eras` must be known by then (empty if all times are good): a gap has its time from the
-/// events beside it.
+/// events next to it.
 pub(crate) fn add_gaps<'a>(
     recordings: impl Iterator<Item = (&'a Recording, &'a Assembly)>,
     eras: &[Option<Era>],
@@ -106,7 +107,7 @@ pub(crate) fn add_gaps<'a>(
         let all = vec![Part::all_of(lines)];
         let summary = summarize(lines, &all);
         let Some(path) = recording.path().filter(|_| !lines.is_empty()) else {
-            // Nothing has a time at which they could stand.
+            // Nothing has a time that the records could have.
             let mut of_it = sources.iter_mut();
             let Some(first) = of_it.find(|source| source.recording == number) else {
                 continue;
@@ -126,7 +127,7 @@ pub(crate) fn add_gaps<'a>(
     }
 }
 
-/// The eras of recordings in which not all events lie. Traces of other profilers have been looked at when they were read.
+/// Returns the era of each recording with events outside of it. Traces of other profilers were checked when they were read.
 pub(crate) fn eras(
     summaries: &[ChunkSummary],
     sources: &[Source<'_>],

@@ -84,11 +84,11 @@ pub(crate) fn visit_mut<'a, T: Send, E>(
     Ok(())
 }
 
-/// What there is to look at.
+/// The chunks to scan.
 pub(crate) struct ThreadScan<'a> {
     pub(crate) sources: &'a [Source<'a>],
     pub(crate) chunks: &'a [Chunk],
-    /// What to add to each recording's times to get the trace's.
+    /// Shift from the times of each recording to the times of the trace.
     pub(crate) shifts_ns: &'a [i64],
     pub(crate) progress: &'a Progress,
 }

@@ -15,7 +15,7 @@ use std::collections::HashSet;
 /// Most ids of requests that are searched for in a line before it is read.
 const SEARCHED: usize = 8;
 
-/// Which events are shown, whenever they were: those that match one of each kind that is given. These are arguments of a command line, too.
+/// A filter of events, whenever they were: an event is shown if it matches one value of each kind that is given. These are also arguments of a command line.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[group(id = "filter", multiple = true)]
 #[command(next_help_heading = "Filters (an event must match one value of each option given)")]
@@ -190,7 +190,7 @@ const NAMED: usize = 10;
 /// The output pids of the processes that are asked for, as text.
 ///
 /// # Errors
-/// If there is none.
+/// If there is no such process.
 pub(crate) fn chosen(filter: &Filter, processes: &[Process]) -> Result<HashSet<Box<[u8]>>, Error> {
     let names = shown_names(processes);
     let patterns = filter.processes.iter().map(|name| Pattern::new(name));

@@ -45,7 +45,7 @@ pub(crate) struct Marked {
     pub(crate) has_others: bool,
 }
 
-/// What was found in a chunk, or in several.
+/// Events and threads of a chunk, or of several.
 #[derive(Default)]
 struct ScannedChunk {
     mask: Mask,
@@ -53,7 +53,7 @@ struct ScannedChunk {
     spots: Vec<Spot>,
     names: Vec<MetadataEvent>,
     used: HashSet<ThreadNumber>,
-    /// The flows, by their ids in the trace, that stand for requests beside those that are asked for.
+    /// Ids in the trace of flows of other requests than the filter asks for.
     other_flows: HashSet<u64>,
 }
 
@@ -102,7 +102,7 @@ impl Marker<'_> {
         })
     }
 
-    /// Marks what each chunk shows; gives what became of it. What is too much for memory goes to files in `folder`.
+    /// Marks the events that each chunk shows. If they need too much memory, they are sorted in files in `folder`.
     ///
     /// Looks at some chunks after the others, so that what each holds is put together and forgotten.
     pub(crate) fn mark(
@@ -222,7 +222,7 @@ impl Marker<'_> {
                 },
                 self.filter.is_of_events(),
             ),
-            // It stands for itself; a span may cover events of flows.
+            // An event by itself; a span may cover events of flows.
             None if wanted && inside => {
                 looked.mask.set(at.nth as usize);
                 looked.used.insert(row);

@@ -43,14 +43,14 @@ pub(crate) struct GroupEvent<T> {
     pub(crate) whole: GroupKey,
     pub(crate) at_ns: i64,
     pub(crate) at: EventRef,
-    /// What name and category are told by, of begins and ends that these tell apart.
+    /// Hashes of its name and category, if they decide which end belongs to which begin.
     pub(crate) labels: Labels,
     pub(crate) role: GroupRole,
     /// The rest of what is known of it.
     pub(crate) more: T,
 }
 
-/// What a filter or a window has to know of an event.
+/// The part of an event in a filter or a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Choice {
     pub(crate) row: ThreadNumber,
@@ -138,7 +138,7 @@ impl Record for Choice {
     }
 }
 
-/// What the event belongs to and its role in it, if it belongs to any other; flows only if `flows`.
+/// Returns the group of an event and its role there, if it belongs to other events. Flows are groups only if `flows` is true.
 pub(crate) fn whole(
     event: &Event<'_>,
     target: &Target,

@@ -9,7 +9,7 @@ use std::io;
 /// A span that is shown, on its row.
 pub(crate) type ShownSpan = (ThreadNumber, (i64, i64));
 
-/// What events that belong together are.
+/// A step in the matching of events that belong together.
 pub(crate) enum Joined<'a, T> {
     /// A begin, and its end if it has one.
     Span(&'a GroupEvent<T>, Option<&'a GroupEvent<T>>),
@@ -61,7 +61,7 @@ pub(crate) fn show_groups(
     let mut goes_on: Option<GroupKey> = None;
     join(events, |joined| {
         match joined {
-            // A begin without an end stands for itself.
+            // A begin without an end is shown by itself.
             Joined::Span(begin, end) => {
                 let reaches = end.map_or(begin.more.inside, |end| {
                     begin.at_ns <= edges.to_ns && end.at_ns >= edges.from_ns

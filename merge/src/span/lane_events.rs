@@ -78,7 +78,7 @@ pub(crate) enum LaneEventKind {
     Point,
 }
 
-/// A place in the time of a thread. Its order is that of the fields.
+/// A place in the time of a thread, ordered by its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LaneEvent {
     /// Which of the threads.
@@ -97,7 +97,7 @@ pub(crate) struct LaneEvent {
 }
 
 impl LaneEvent {
-    /// What an event is on its lane, which is the `row`th; `None` if nothing happens there.
+    /// Returns the event as a place on its row; `None` if nothing happens there.
     fn of(event: &Event<'_>, row: u32, at: EventRef, shift_ns: i64) -> Option<LaneEvent> {
         let start = event.ts_ns + shift_ns;
         let (kind, end) = match event.phase {

@@ -33,12 +33,12 @@ pub(crate) struct Destination {
     pub(crate) gzip: bool,
 }
 
-/// What the name of a trace and its access follow from.
+/// Options and folder that decide the name of a trace, and its access.
 #[derive(Clone, Copy)]
 pub(crate) struct OutputTarget<'a> {
     pub(crate) options: &'a Options,
     pub(crate) default_directory: Option<&'a Folder>,
-    /// Who may read it.
+    /// Access to the files.
     pub(crate) access: Access,
 }
 

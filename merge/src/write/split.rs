@@ -21,7 +21,7 @@ use portion::Portion;
 use rayon::ThreadPool;
 use report::OutputReport;
 
-/// How much longer the head of a part may be than that of the whole trace.
+/// Maximum number of bytes by which the head of a part is longer than the head of the whole trace.
 const HEAD_BYTES: usize = 200;
 
 /// Refuses to write parts to the standard output.

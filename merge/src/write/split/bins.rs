@@ -99,7 +99,7 @@ impl Bins {
 }
 
 impl Amount {
-    /// One event with so many bytes of text.
+    /// Returns one event with this length of text.
     pub(crate) fn of(bytes: usize) -> Amount {
         Amount {
             bytes: bytes as u64,

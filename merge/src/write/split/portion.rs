@@ -18,9 +18,9 @@ pub(crate) struct Portion<'a> {
     pub(crate) number: usize,
     /// How many there are.
     pub(crate) of: usize,
-    /// Its edges in ns from the trace's base, and its events, those that cross its edges included.
+    /// Its edges in ns from the trace's base, and its events, including events that cross its edges.
     pub(super) stretch: PartStretch,
-    /// Where it begins and ends in each recording's own time.
+    /// Its edges in each recording's own time.
     pub(super) of_recordings: Vec<Edges>,
     pub(super) crossing: &'a Crossing,
 }

@@ -1,4 +1,4 @@
-//! What a merge says of the files of its trace.
+//! The report of a merge about the files of its trace.
 
 use crate::event::damage::{path_text, path_text_if_some};
 use serde::Serialize;

@@ -77,12 +77,12 @@ pub(super) fn index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// Where events go, by number.
+/// Targets of events, by number.
 pub(super) struct Targets<'a> {
     pub(super) list: Vec<&'a Target>,
     /// For each recording.
     pub(super) of_threads: Vec<HashMap<(i64, i64), u32>>,
-    /// The first of the rows beside threads.
+    /// Number of the first row next to a thread.
     pub(super) first_row: u32,
 }
 
@@ -112,14 +112,14 @@ const CUT: u32 = 1 << 31;
 /// The bit that says that the event is a begin that is written as a complete span.
 const WHOLE: u32 = 1 << 30;
 
-/// An event of the trace. Those of one time keep the order in which an unsorted trace has them.
+/// An event of the trace. Events with the same time keep the order that they have in an unsorted trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OrderedEvent {
     /// When, in the trace; metadata comes first.
     pub(super) ts_ns: i64,
     /// Which chunk it is in, and which of its events it is.
     pub(super) at: EventRef,
-    /// Where its line begins in the chunk's source.
+    /// Offset of its line in the chunk's source.
     pub(super) start: u64,
     pub(super) len: u32,
     /// Which of the targets, whether it is cut, and whether it is written as a complete span.
