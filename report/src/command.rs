@@ -5,7 +5,7 @@ mod export_arg;
 mod page_file;
 mod whole_file;
 
-use crate::export::{export_files, stacks};
+use crate::export::{export_nat, stacks};
 use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
 use crate::screen::{self, NameOrder, Table};
@@ -50,7 +50,7 @@ pub struct ReportArgs {
     /// One table as CSV
     #[arg(long, value_enum, value_name = "TABLE")]
     csv: Option<Table>,
-    /// Stacks (collapsed, speedscope, callgrind), or files (nat=FOLDER, msserviceprofiler=FOLDER)
+    /// Stacks (collapsed, speedscope, callgrind), or NeMo Agent Toolkit's files (nat=FOLDER)
     #[arg(long, value_name = "FORMAT[=FOLDER]", value_parser = parse_export, conflicts_with_all = ["json", "csv", "names", "bottlenecks"])]
     export: Option<Export>,
     /// The whole report as one page that needs no network, for a browser [default FILE: report.html]
@@ -111,8 +111,8 @@ impl ReportArgs {
     /// # Errors
     /// As [`read`](crate::read()), and if they cannot be written.
     pub fn answer(&self, progress: &Progress) -> Result<Answer, Error> {
-        if let Some(Export::Files(format, folder)) = &self.export {
-            let files = || export_files(&self.options(), *format, progress);
+        if let Some(Export::Nat(folder)) = &self.export {
+            let files = || export_nat(&self.options(), progress);
             return export_arg::write(folder, files).map(Answer::Written);
         }
         if let Some(path) = &self.html {

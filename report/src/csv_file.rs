@@ -58,11 +58,6 @@ pub(crate) fn float(value: f64) -> String {
     format!("{value:?}")
 }
 
-/// A value, or nothing.
-pub(crate) fn maybe(value: Option<impl ToString>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,24 +1,15 @@
-//! A run in the formats of others: its stacks for flame graphs and viewers of profiles, its requests and steps as the tables of other profilers.
+//! A run in the formats of others: its stacks for flame graphs and viewers of profiles, its requests as the files of NeMo Agent Toolkit.
 
-mod batch_span;
-mod cache_state;
-mod call_span;
 mod callgrind;
-mod msserviceprofiler;
 mod nat;
-mod records;
-mod span_end;
 mod speedscope;
-mod trace_clock;
 
-use crate::options::ReportOptions;
-use crate::read::read_and;
+pub use nat::export_nat;
+
 use crate::table::run_report::RunReport;
 use crate::table::stack_time::path;
 use clap::ValueEnum;
-use records::ExportRecords;
-use trace_merge::events::PlacedEvent;
-use trace_merge::{Error, Options, Progress};
+use trace_merge::Error;
 
 /// A format of stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,32 +31,6 @@ pub fn stacks(report: &RunReport, format: StackFormat) -> Result<String, Error> 
         StackFormat::Collapsed => Ok(collapsed(report)),
         StackFormat::Speedscope => speedscope::json(report),
         StackFormat::Callgrind => Ok(callgrind::text(report)),
-    }
-}
-
-/// The files of another profiler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FilesFormat {
-    /// Those of NeMo Agent Toolkit's profiler.
-    Nat,
-    /// Those of msServiceProfiler.
-    Msserviceprofiler,
-}
-
-/// Reads a run as [`read`](crate::read()) does, and gives the files that the other profiler would write of it.
-///
-/// # Errors
-/// As [`read`](crate::read()).
-pub fn export_files(
-    options: &Options,
-    format: FilesFormat,
-    progress: &Progress,
-) -> Result<Vec<ExportFile>, Error> {
-    let report_options = ReportOptions::default();
-    let (report, records) = read_and(options, &report_options, progress, ExportRecords::read)?;
-    match format {
-        FilesFormat::Nat => nat::files(&report, &records),
-        FilesFormat::Msserviceprofiler => msserviceprofiler::files(&report, &records),
     }
 }
 
@@ -92,15 +57,4 @@ pub struct ExportFile {
     pub name: &'static str,
     /// Its whole text.
     pub text: String,
-}
-
-impl ExportFile {
-    fn new(name: &'static str, text: String) -> ExportFile {
-        ExportFile { name, text }
-    }
-}
-
-/// Returns an arg of an event that is a whole number.
-fn count(event: &PlacedEvent<'_>, name: &str) -> Option<u64> {
-    serde_json::from_slice(event.arg(name)?).ok()
 }

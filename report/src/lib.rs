@@ -39,7 +39,7 @@ mod table;
 static BYTES: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 
 pub use condition::{Condition, parse_condition};
-pub use export::{ExportFile, FilesFormat, StackFormat, export_files, stacks};
+pub use export::{ExportFile, StackFormat, export_nat, stacks};
 pub use fold::run_diff::compare;
 pub use options::{NamesBy, ReportOptions, Slo, parse_slo};
 pub use page::page;

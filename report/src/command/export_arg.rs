@@ -1,7 +1,7 @@
 //! `--export`: to which format, and for a format of several files to which folder.
 
 use super::whole_file::{ReadyFile, Replaced};
-use crate::export::{ExportFile, FilesFormat, StackFormat};
+use crate::export::{ExportFile, StackFormat};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -12,24 +12,22 @@ use trace_merge::Error;
 pub(super) enum Export {
     /// Stacks, to be printed.
     Stacks(StackFormat),
-    /// Files, to be written to this folder.
-    Files(FilesFormat, PathBuf),
+    /// The files of NeMo Agent Toolkit, to be written to this folder.
+    Nat(PathBuf),
 }
 
 /// Reads `speedscope`, or `nat=FOLDER`.
 pub(super) fn parse_export(text: &str) -> Result<Export, String> {
-    let expected = || {
-        format!(
-            "expected collapsed, speedscope, callgrind, nat=FOLDER or msserviceprofiler=FOLDER, found {text:?}"
-        )
-    };
+    let stacks = |format| StackFormat::from_str(format, false).map(Export::Stacks);
     let found = match text.split_once('=') {
-        None => StackFormat::from_str(text, false).map(Export::Stacks),
-        Some((_, "")) => return Err(expected()),
-        Some((format, folder)) => FilesFormat::from_str(format, false)
-            .map(|format| Export::Files(format, PathBuf::from(folder))),
+        None => stacks(text).ok(),
+        Some((format, folder)) if format == "nat" && !folder.is_empty() => {
+            Some(Export::Nat(PathBuf::from(folder)))
+        }
+        Some(_) => None,
     };
-    found.map_err(|_| expected())
+    let expected = "expected collapsed, speedscope, callgrind or nat=FOLDER";
+    found.ok_or_else(|| format!("{expected}, found {text:?}"))
 }
 
 /// Writes files to a folder, which is made where there is none. Says where they are. Whether it can be written is known before `files` are; if that fails, no folder and no file is new.
@@ -77,7 +75,7 @@ mod tests {
     fn formats_have_a_folder_or_none() {
         let stacks = Ok(Export::Stacks(StackFormat::Callgrind));
         assert_eq!(parse_export("callgrind"), stacks);
-        let files = Export::Files(FilesFormat::Nat, PathBuf::from("out/a=b"));
+        let files = Export::Nat(PathBuf::from("out/a=b"));
         assert_eq!(parse_export("nat=out/a=b"), Ok(files));
         for wrong in ["", "nat", "nat=", "callgrind=out", "gprof", "gprof=out"] {
             let words = parse_export(wrong).unwrap_err();

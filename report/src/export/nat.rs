@@ -1,54 +1,308 @@
-//! The files of [NeMo Agent Toolkit](https://github.com/NVIDIA/NeMo-Agent-Toolkit)'s profiler (1.9.0), from what this one recorded.
+//! The files of [NeMo Agent Toolkit](https://github.com/NVIDIA/NeMo-Agent-Toolkit)'s profiler (1.9.0), from the requests of a report and from spans of agents.
 
-mod call;
-mod example;
-mod levels;
-mod nested_stack;
-mod optimization;
-mod patterns;
-mod simple_stack;
-mod spikes;
-mod standardized;
-mod step;
-mod traces;
+mod calls;
 
 use super::ExportFile;
-use super::records::ExportRecords;
-use crate::table::run_report::RunReport;
-use call::Call;
-use example::examples;
+use crate::csv_file::{CsvFile, float};
+use crate::intervals::{of_mean_by_nat, of_rate_by_nat};
+use crate::options::ReportOptions;
+use crate::quantiles::Quantiles;
+use crate::read::read_and;
+use calls::{Call, CallKind, CallTokens, agent_spans, calls_of_requests};
 use serde_json::{Value, json};
-use trace_merge::Error;
+use std::collections::HashMap;
+use trace_merge::events::TraceEvents;
+use trace_merge::{Error, Options, Progress};
 
-/// Its four files.
-pub(super) fn files(report: &RunReport, records: &ExportRecords) -> Result<Vec<ExportFile>, Error> {
-    let (examples, clock) = (examples(&report.request, &records.calls), records.clock);
-    let mut calls: Vec<&Call> = examples.iter().flat_map(|example| &example.calls).collect();
-    calls.retain(|call| call.end_ns.is_some());
-    calls.sort_by_key(|call| call.start_ns);
-    let metrics = json!({
-        "simple_stack_analysis": simple_stack::json(&calls),
-        "nested_stack_analysis": nested_stack::json(&examples, clock),
-        "concurrency_spike_analysis": spikes::json(&calls, clock),
-        "prefix_span_analysis": patterns::json(&examples),
-    });
-    let table = standardized::csv(&examples, clock)?;
+/// The columns of NAT 1.9.0 with `compute_llm_metrics` and `csv_exclude_io_text`.
+const COLUMNS: [&str; 20] = [
+    "event_type",
+    "event_timestamp",
+    "example_number",
+    "prompt_tokens",
+    "completion_tokens",
+    "total_tokens",
+    "llm_name",
+    "tool_name",
+    "function_name",
+    "function_id",
+    "parent_function_name",
+    "parent_function_id",
+    "UUID",
+    "framework",
+    "NOVA-Event-ID",
+    "NOVA-Requests-Remaining-In-Event",
+    "NOVA-Time-To-Next-Event",
+    "NOVA-Time-To-Event-End",
+    "NOVA-Predicted-OSL",
+    "NOVA-Time-To-Session-End",
+];
+
+/// The name and the id of the function around a call that has none.
+const ROOT: (&str, &str) = ("root", "root");
+
+/// Reads a run as [`read`](crate::read()) does, and returns NAT's files of it.
+///
+/// # Errors
+/// The errors of [`read`](crate::read()).
+pub fn export_nat(options: &Options, progress: &Progress) -> Result<Vec<ExportFile>, Error> {
+    let also = |events: &TraceEvents<'_>| {
+        let begin_ns = events.base_unix_ns();
+        let begin_ns = begin_ns.unwrap_or(events.report().clocks.base_ns);
+        Ok((agent_spans(events)?, begin_ns))
+    };
+    let (report, (spans, begin_ns)) = read_and(options, &ReportOptions::default(), progress, also)?;
+    let requests = calls_of_requests(&report.request, spans);
+    let steps: Vec<Vec<Step<'_>>> = requests.iter().map(|calls| steps(calls)).collect();
+    let seconds = |ns: i64| (i128::from(begin_ns) + i128::from(ns)) as f64 / 1e9;
     Ok(vec![
-        ExportFile::new("standardized_data_all.csv", table),
-        of_json(
+        ExportFile {
+            name: "standardized_data_all.csv",
+            text: table(&steps, seconds)?,
+        },
+        json_file(
             "all_requests_profiler_traces.json",
-            &traces::json(&examples, clock),
+            &traces(&steps, seconds),
         )?,
-        of_json(
-            "inference_optimization.json",
-            &optimization::json(&examples),
-        )?,
-        of_json("workflow_profiling_metrics.json", &metrics)?,
+        json_file("inference_optimization.json", &optimization(&requests))?,
     ])
 }
 
-fn of_json(name: &'static str, value: &Value) -> Result<ExportFile, Error> {
+fn json_file(name: &'static str, value: &Value) -> Result<ExportFile, Error> {
     let text = serde_json::to_string_pretty(value);
     let text = text.map_err(|error| Error::Usage(format!("JSON: {error}")))?;
-    Ok(ExportFile::new(name, text + "\n"))
+    Ok(ExportFile {
+        name,
+        text: text + "\n",
+    })
+}
+
+/// The begin or the end of a call.
+struct Step<'a> {
+    call: &'a Call,
+    at_ns: i64,
+    is_end: bool,
+    /// The id of the call around it.
+    parent: &'a str,
+    /// Name and id of the innermost function that contains the call. A function contains itself.
+    function: (&'a str, &'a str),
+    /// Name and id of the function that contains that one.
+    outer: (&'a str, &'a str),
+}
+
+impl Step<'_> {
+    /// Returns its name in the tables, such as `LLM_START`.
+    fn event_type(&self) -> String {
+        let end = if self.is_end { "END" } else { "START" };
+        format!("{}_{end}", self.call.kind.word())
+    }
+
+    fn is_llm_start(&self) -> bool {
+        self.call.kind == CallKind::Llm && !self.is_end
+    }
+
+    /// Returns the tokens of the prompt, of the part that a cache had, and of the answer. Only an end has them.
+    fn tokens(&self) -> [u64; 3] {
+        let CallTokens {
+            prompt,
+            cached,
+            completion,
+        } = self.call.tokens;
+        [prompt, cached, completion].map(|n| n.filter(|_| self.is_end).unwrap_or(0))
+    }
+}
+
+/// Returns the steps of a request in the order of time. Steps at the same time are ordered so that calls nest: ends before begins, inner ends before outer ends, and
+/// outer begins before inner begins.
+fn steps(calls: &[Call]) -> Vec<Step<'_>> {
+    let (mut depths, mut functions) = (Vec::<i64>::new(), Vec::<Option<usize>>::new());
+    let name = |at: Option<usize>| at.map_or(ROOT, |at| (&calls[at].name, &calls[at].uuid));
+    let mut steps = Vec::new();
+    for (at, call) in calls.iter().enumerate() {
+        let depth = call.parent.map_or(0, |parent| depths[parent] + 1);
+        let around = call.parent.and_then(|parent| functions[parent]);
+        let (function, outer) = match call.kind {
+            CallKind::Function => (Some(at), around),
+            CallKind::Llm | CallKind::Tool => {
+                let parent = around.and_then(|function| calls[function].parent);
+                (around, parent.and_then(|parent| functions[parent]))
+            }
+        };
+        depths.push(depth);
+        functions.push(function);
+        let step = |at_ns, is_end| Step {
+            call,
+            at_ns,
+            is_end,
+            parent: name(call.parent).1,
+            function: name(function),
+            outer: name(outer),
+        };
+        steps.push(((call.start_ns, 1, depth), step(call.start_ns, false)));
+        if let Some((from_ns, to_ns)) = call.time() {
+            let rank = if from_ns == to_ns { 2 } else { 0 };
+            steps.push(((to_ns, rank, -depth), step(to_ns, true)));
+        }
+    }
+    steps.sort_by_key(|(order, _)| *order);
+    steps.into_iter().map(|(_, step)| step).collect()
+}
+
+/// Returns `standardized_data_all.csv`: a row for each step.
+fn table(requests: &[Vec<Step<'_>>], seconds: impl Fn(i64) -> f64) -> Result<String, Error> {
+    let mut file = CsvFile::new(&COLUMNS)?;
+    for (number, steps) in requests.iter().enumerate() {
+        let mut starts_ns: HashMap<&str, Vec<i64>> = HashMap::new();
+        for step in steps.iter().filter(|step| step.is_llm_start()) {
+            let of_function = starts_ns.entry(step.function.0).or_default();
+            of_function.push(step.at_ns);
+        }
+        let end_ns = steps.last().map_or(0, |step| step.at_ns);
+        for step in steps {
+            let starts_ns = starts_ns
+                .get(step.function.0)
+                .map_or(&[][..], Vec::as_slice);
+            let later = &starts_ns[starts_ns.partition_point(|ns| *ns <= step.at_ns)..];
+            let until_ms = |ns: i64| float((ns - step.at_ns) as f64 / 1e6);
+            let until = |ns: Option<&i64>| ns.map_or(float(-1.0), |ns| until_ms(*ns));
+            let name_of = |kind| match step.call.kind == kind {
+                true => step.call.name.clone(),
+                false => String::new(),
+            };
+            let [prompt, _, completion] = step.tokens();
+            let answer = step.call.tokens.completion.filter(|_| step.is_llm_start());
+            file.put([
+                step.event_type(),
+                float(seconds(step.at_ns)),
+                number.to_string(),
+                prompt.to_string(),
+                completion.to_string(),
+                prompt.saturating_add(completion).to_string(),
+                name_of(CallKind::Llm),
+                name_of(CallKind::Tool),
+                step.function.0.to_owned(),
+                step.function.1.to_owned(),
+                step.outer.0.to_owned(),
+                step.outer.1.to_owned(),
+                step.call.uuid.clone(),
+                String::new(),
+                step.function.0.to_owned(),
+                float(later.len() as f64),
+                until(later.first()),
+                until(later.last()),
+                answer.map_or_else(String::new, |tokens| float(tokens as f64)),
+                until_ms(end_ns),
+            ])?;
+        }
+    }
+    file.finish()
+}
+
+/// Returns `all_requests_profiler_traces.json`: the steps of each request.
+fn traces(requests: &[Vec<Step<'_>>], seconds: impl Fn(i64) -> f64) -> Value {
+    let of_step = |step: &Step<'_>| {
+        let [prompt, cached, completion] = step.tokens();
+        json!({
+            "parent_id": step.parent,
+            "function_ancestry": {
+                "function_id": step.function.1,
+                "function_name": step.function.0,
+                "parent_id": step.outer.1,
+                "parent_name": step.outer.0,
+            },
+            "payload": {
+                "event_type": step.event_type(),
+                "event_timestamp": seconds(step.at_ns),
+                "span_event_timestamp": step.is_end.then(|| seconds(step.call.start_ns)),
+                "framework": null,
+                "name": step.call.name,
+                "tags": null,
+                "metadata": step.is_end.then(|| json!({})),
+                "data": {"input": null, "output": null, "chunk": null, "payload": null},
+                "usage_info": {
+                    "token_usage": {
+                        "prompt_tokens": prompt,
+                        "completion_tokens": completion,
+                        "cached_tokens": cached,
+                        "reasoning_tokens": 0,
+                        "total_tokens": prompt.saturating_add(completion),
+                    },
+                    "num_llm_calls": 0,
+                    "seconds_between_calls": 0,
+                },
+                "UUID": step.call.uuid,
+            },
+        })
+    };
+    let of_request = |(number, steps): (usize, &Vec<Step<'_>>)| {
+        let steps: Vec<Value> = steps.iter().map(of_step).collect();
+        json!({"request_number": number, "intermediate_steps": steps})
+    };
+    requests.iter().enumerate().map(of_request).collect()
+}
+
+/// Returns `inference_optimization.json`: run times, latencies and throughput, with the intervals of their means.
+fn optimization(requests: &[Vec<Call>]) -> Value {
+    // A request ended if all of its calls did.
+    let whole = requests.iter().filter_map(|calls| {
+        let times: Option<Vec<(i64, i64)>> = calls.iter().map(Call::time).collect();
+        let (starts, ends): (Vec<i64>, Vec<i64>) = times?.into_iter().unzip();
+        Some((starts.into_iter().min()?, ends.into_iter().max()?))
+    });
+    let whole: Vec<(i64, i64)> = whole.collect();
+    let durations = |times: &mut dyn Iterator<Item = (i64, i64)>| {
+        Quantiles::of(
+            times
+                .map(|(from_ns, to_ns)| to_ns.saturating_sub(from_ns))
+                .collect(),
+        )
+    };
+    let run_times = durations(&mut whole.iter().copied());
+    let calls = requests.iter().flatten();
+    let models = calls.filter(|call| call.kind == CallKind::Llm);
+    let latencies = durations(&mut models.filter_map(Call::time));
+    json!({
+        "confidence_intervals": {
+            "workflow_run_time_confidence_intervals": of_times(&run_times),
+            "llm_latency_confidence_intervals": of_times(&latencies),
+            "throughput_estimate_confidence_interval": throughput(&whole),
+        },
+        // Prompts are not recorded.
+        "common_prefixes": null,
+        "token_uniqueness": null,
+        "workflow_runtimes": (run_times.n > 0).then(|| percentiles(&run_times)),
+        "dynamo_metrics": null,
+    })
+}
+
+/// Returns the figures of times in seconds, if there are any times.
+fn of_times(times: &Quantiles) -> Option<Value> {
+    let seconds = |within: [f64; 2]| within.map(|ns| ns / 1e9);
+    let intervals = of_mean_by_nat(times).map(|all| all.map(seconds));
+    let figures = with_intervals(times.n, times.mean_ns / 1e9, intervals, percentiles(times));
+    (times.n > 0).then_some(figures)
+}
+
+/// Returns the figures of the requests that ended, per second between the first begin and the last end.
+fn throughput(whole: &[(i64, i64)]) -> Option<Value> {
+    let from_ns = whole.iter().map(|(from_ns, _)| *from_ns).min()?;
+    let to_ns = whole.iter().map(|(_, to_ns)| *to_ns).max()?;
+    let n = whole.len() as u64;
+    let rate = n as f64 / ((to_ns - from_ns) as f64 / 1e9);
+    let none = json!({"p90": null, "p95": null, "p99": null});
+    let figures = with_intervals(n, rate, of_rate_by_nat(rate, n), none);
+    (to_ns > from_ns).then_some(figures)
+}
+
+fn with_intervals(n: u64, mean: f64, within: Option<[[f64; 2]; 3]>, mut figures: Value) -> Value {
+    figures["n"] = json!(n);
+    figures["mean"] = json!(mean);
+    figures["ninetieth_interval"] = json!(within.map(|[p90, ..]| p90));
+    figures["ninety_fifth_interval"] = json!(within.map(|[_, p95, _]| p95));
+    figures["ninety_ninth_interval"] = json!(within.map(|[.., p99]| p99));
+    figures
+}
+
+fn percentiles(of: &Quantiles) -> Value {
+    json!({"p90": of.p90_ns / 1e9, "p95": of.p95_ns / 1e9, "p99": of.p99_ns / 1e9})
 }

@@ -12,7 +12,7 @@ mod growth;
 mod hostile;
 mod idle;
 mod load;
-mod msserviceprofiler_files;
+mod msserviceprofiler;
 mod nat_files;
 mod oracle;
 mod out_of_memory;

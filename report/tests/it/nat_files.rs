@@ -4,11 +4,11 @@ use crate::golden::{fixture, report};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use trace_merge::{Options, Progress};
-use trace_report::{ConfidenceOf, FilesFormat, export_files};
+use trace_report::{ConfidenceOf, export_nat};
 
 fn exported(input: &str) -> BTreeMap<&'static str, String> {
     let options = Options::new([fixture(input)]);
-    let found = export_files(&options, FilesFormat::Nat, &Progress::default()).unwrap();
+    let found = export_nat(&options, &Progress::default()).unwrap();
     found
         .into_iter()
         .map(|file| (file.name, file.text))
@@ -116,63 +116,10 @@ fn intervals_and_percentiles_are_those_of_nat() {
     );
 }
 
+/// Each call has its own end. NAT gives the latencies 2.25 s on average, since it takes the last begin of any call.
 #[test]
-fn where_calls_nest_the_metrics_are_those_of_nat() {
-    let name = "workflow_profiling_metrics.json";
-    let mut found = json_of(&exported("nat-nested.json"), name);
-    let mut expected = golden_json(name);
-    // NAT lists what was under way in no order.
-    for of in [&mut found, &mut expected] {
-        let spikes = of["concurrency_spike_analysis"]["spike_intervals"].as_array_mut();
-        for spike in spikes.unwrap() {
-            let uuids = spike["active_uuids"].as_array_mut().unwrap();
-            uuids.sort_by_key(ToString::to_string);
-        }
-    }
-    assert_near(&found, &expected, "metrics");
-}
-
-/// By the parents that args name, each call with its own end. NAT gives the root of 10 s a subtree of 13 s, and of the latencies 2.25 s on average.
-#[test]
-fn calls_that_overlap_are_not_parents_of_each_other() {
+fn latencies_of_calls_that_overlap_are_their_own() {
     let files = exported("nat-overlap.json");
-    let metrics = json_of(&files, "workflow_profiling_metrics.json");
-    let nodes = &metrics["nested_stack_analysis"]["node_metrics"];
-    let expected = [
-        ("r0-wf", 3.0, 10.0),
-        ("r0-l1", 4.0, 4.0),
-        ("r0-l2", 4.0, 4.0),
-        ("r0-l3", 2.0, 2.0),
-        ("z-first", 2.0, 2.0),
-        ("a-second", 2.0, 2.0),
-    ];
-    assert_eq!(nodes.as_object().unwrap().len(), expected.len());
-    for (uuid, self_s, subtree_s) in expected {
-        assert_near(&nodes[uuid]["self_time"], &json!(self_s), uuid);
-        assert_near(&nodes[uuid]["subtree_time"], &json!(subtree_s), uuid);
-    }
-    let of_name = &metrics["simple_stack_analysis"]["LLM:llm-a"];
-    let figures = [
-        "usage_count",
-        "avg_duration",
-        "max_concurrency",
-        "bottleneck_score",
-    ];
-    let figures = figures.map(|figure| of_name[figure].as_f64().unwrap());
-    for (found, expected) in figures.into_iter().zip([5.0, 2.8, 2.0, 5.6]) {
-        assert!((found - expected).abs() < 1e-9, "{of_name}");
-    }
-    let patterns = metrics["prefix_span_analysis"]["patterns"]
-        .as_array()
-        .unwrap();
-    let of: Vec<_> = patterns
-        .iter()
-        .map(|of| of["average_duration"].as_f64().unwrap())
-        .collect();
-    assert!(
-        of.len() == 2 && (of[0] - 6.0).abs() < 1e-9 && (of[1] - 2.8).abs() < 1e-9,
-        "{of:?}"
-    );
     let optimization = json_of(&files, "inference_optimization.json");
     let latency = &optimization["confidence_intervals"]["llm_latency_confidence_intervals"];
     assert_near(&latency["mean"], &json!(2.8), "latency");
@@ -255,8 +202,6 @@ fn a_trace_without_requests_has_empty_files() {
         (throughput, &found["workflow_runtimes"]),
         (&Value::Null, &Value::Null)
     );
-    let metrics = json_of(&files, "workflow_profiling_metrics.json");
-    assert_eq!(metrics["simple_stack_analysis"], json!({}));
 }
 
 /// A call of a model knows the tokens of its answer when it ends.
@@ -270,7 +215,7 @@ fn an_end_says_how_many_tokens_an_answer_has() {
     let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
     std::fs::write(file.path(), json!({"traceEvents": lines}).to_string()).unwrap();
     let options = Options::new([file.path().to_owned()]);
-    let files = export_files(&options, FilesFormat::Nat, &Progress::default()).unwrap();
+    let files = export_nat(&options, &Progress::default()).unwrap();
     let table = files
         .iter()
         .find(|file| file.name == "standardized_data_all.csv");
@@ -281,5 +226,42 @@ fn an_end_says_how_many_tokens_an_answer_has() {
     assert_eq!(
         (&*end["prompt_tokens"], &*end["completion_tokens"]),
         ("5", "9")
+    );
+}
+
+/// Ids that are not of one call alone get the request's in front, and a call is not its own parent by any way.
+#[test]
+fn hostile_ids_join_no_other_calls() {
+    let call = |request: &str, ts: u64, id: &str, parent: &str| json!({"ph": "X", "pid": 1, "tid": 1, "ts": ts, "dur": 10, "cat": "function", "name": id, "args": {"request_id": request, "span_id": id, "parent_id": parent}});
+    let lines = [
+        call("r", 0, "a", "c"),
+        call("r", 100, "b", "a"),
+        call("r", 200, "b", "a"),
+        call("r", 300, "c", "c"),
+        call("s", 900, "a", "nobody"),
+    ];
+    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
+    std::fs::write(file.path(), json!({"traceEvents": lines}).to_string()).unwrap();
+    let options = Options::new([file.path().to_owned()]);
+    let files = export_nat(&options, &Progress::default()).unwrap();
+    let files = files.into_iter().map(|file| (file.name, file.text));
+    let traces = json_of(&files.collect(), "all_requests_profiler_traces.json");
+    let requests = traces.as_array().unwrap().iter();
+    let steps = requests.flat_map(|request| request["intermediate_steps"].as_array().unwrap());
+    let begins = steps.filter(|step| step["payload"]["event_type"] == "FUNCTION_START");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let found: Vec<_> = begins
+        .map(|step| (text(&step["payload"]["UUID"]), text(&step["parent_id"])))
+        .collect();
+    let expected = [
+        ("r/a", "root"),
+        ("b", "r/a"),
+        ("r/2", "r/a"),
+        ("c", "root"),
+        ("s/a", "root"),
+    ];
+    assert_eq!(
+        found,
+        expected.map(|(id, parent)| (id.to_owned(), parent.to_owned()))
     );
 }

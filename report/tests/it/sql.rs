@@ -56,7 +56,7 @@ impl Run {
     }
 
     /// The merge's trace of a fixture: Perfetto drops overlapping spans, which there have rows of their own.
-    fn of_fixture(name: &str) -> Run {
+    pub(crate) fn of_fixture(name: &str) -> Run {
         let folder = TempDir::new().unwrap();
         let mut options = Options::new([fixture(name)]);
         options.output = Output::File(folder.path().join("trace.json"));
@@ -85,7 +85,7 @@ impl Run {
     }
 
     /// What recorders left, and the merge's trace of it.
-    fn of_fragments(fragments: impl IntoIterator<Item = (u32, Vec<u8>)>) -> Run {
+    pub(crate) fn of_fragments(fragments: impl IntoIterator<Item = (u32, Vec<u8>)>) -> Run {
         let folder = TempDir::new().unwrap();
         let to = folder.path().join("fragments");
         std::fs::create_dir(&to).unwrap();
@@ -194,7 +194,7 @@ impl Run {
         self.folder.path().join("trace.json")
     }
 
-    fn tables(&self) -> PathBuf {
+    pub(crate) fn tables(&self) -> PathBuf {
         let to = self.folder.path().join("tables");
         if !to.exists() {
             let tables = TablesOptions {
@@ -241,7 +241,7 @@ fn rows_of(tables: &Path, test: &str, engine: &str) -> Option<Rows> {
 }
 
 /// Returns the rows of some statements, in an engine; nothing (said loudly) where it cannot be had.
-fn answers(
+pub(crate) fn answers(
     tables: &Path,
     test: &str,
     engine: &str,

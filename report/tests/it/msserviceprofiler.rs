@@ -1,128 +1,120 @@
-//! The tables of msServiceProfiler: the columns that its documentation lists, and the figures of the report.
+//! The statements of `examples/msserviceprofiler`: the columns that msServiceProfiler's documentation lists, and the figures of the report.
 
-use crate::golden::{fixture, report};
+use crate::golden::fixture;
+use crate::sql::{Run, answers};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::Path;
-use trace_merge::{Options, Progress};
-use trace_report::{FilesFormat, export_files};
 
-type Row = BTreeMap<String, String>;
+const STATEMENTS: [(&str, &str); 4] = [
+    (
+        "request",
+        include_str!("../../../examples/msserviceprofiler/request.sql"),
+    ),
+    (
+        "batch",
+        include_str!("../../../examples/msserviceprofiler/batch.sql"),
+    ),
+    (
+        "kvcache",
+        include_str!("../../../examples/msserviceprofiler/kvcache.sql"),
+    ),
+    (
+        "forward",
+        include_str!("../../../examples/msserviceprofiler/forward.sql"),
+    ),
+];
 
-/// The columns of each table, in their order, and its rows.
-struct Tables(BTreeMap<&'static str, (Vec<String>, Vec<Row>)>);
+/// The rows of each statement.
+struct Files(BTreeMap<&'static str, Vec<Value>>);
 
-impl Tables {
-    fn of(input: &Path) -> Tables {
-        let options = Options::new([input.to_owned()]);
-        let found = export_files(
-            &options,
-            FilesFormat::Msserviceprofiler,
-            &Progress::default(),
-        );
-        let found = found.unwrap().into_iter().map(|file| {
-            let mut table = csv::Reader::from_reader(file.text.as_bytes());
-            let columns = table.headers().unwrap().iter().map(str::to_owned).collect();
-            let rows = table.deserialize().map(Result::unwrap).collect();
-            (file.name, (columns, rows))
-        });
-        Tables(found.collect())
+impl Files {
+    /// Runs the statements in DuckDB; `None` (with a message) where it cannot be installed.
+    fn of(run: &Run, test: &str) -> Option<Files> {
+        let texts = STATEMENTS.map(|(_, text)| text);
+        let rows = answers(&run.tables(), test, "duckdb", &texts)?;
+        let names = STATEMENTS.map(|(name, _)| name);
+        Some(Files(names.into_iter().zip(rows).collect()))
     }
 
-    fn of_lines(lines: &[Value]) -> Tables {
-        let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-        let text = json!({ "traceEvents": lines }).to_string();
-        std::fs::write(file.path(), text).unwrap();
-        Tables::of(file.path())
-    }
-
-    fn rows(&self, name: &str) -> &[Row] {
-        &self.0[name].1
-    }
-
-    /// The cells of some columns, a line for each row.
+    /// Returns the cells of some columns, a line for each row.
     fn cells(&self, name: &str, columns: &[&str]) -> Vec<String> {
-        let cells = |row: &Row| {
-            columns
-                .iter()
-                .map(|column| row[*column].clone())
-                .collect::<Vec<_>>()
+        let cell = |value: &Value| match value {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            number => number.as_f64().unwrap().to_string(),
         };
-        self.rows(name)
-            .iter()
-            .map(|row| cells(row).join(" "))
-            .collect()
+        let line = |row: &Value| {
+            let cells = columns.iter().map(|column| cell(&row[column]));
+            cells.collect::<Vec<_>>().join(" ")
+        };
+        self.0[name].iter().map(line).collect()
     }
 }
 
-/// As the tables of its documentation list them.
 #[test]
 fn columns_are_those_of_the_documentation() {
-    let tables = Tables::of(&fixture("serving.json"));
     let expected = [
         (
-            "request.csv",
+            "request",
             "http_rid start_datetime recv_token_size reply_token_size execution_time(ms) queue_wait_time(ms) first_token_latency(ms) cache_hit_rate start_time(ms)",
         ),
         (
-            "batch.csv",
+            "batch",
             "name res_list start_datetime end_datetime during_time(ms) batch_type prof_id batch_size prefill_batch_size decode_batch_size total_blocks used_blocks free_blocks blocks_allocated blocks_freed kvcache_usage_rate prefill_scheduled_tokens decode_scheduled_tokens total_scheduled_tokens dp_rank start_time(ms) end_time(ms) accepted_ratio accepted_ratio_per_pos",
         ),
         (
-            "kvcache.csv",
+            "kvcache",
             "rid name start_time total_blocks used_blocks free_blocks blocks_allocated blocks_freed device_kvcache_left kvcache_usage_rate",
         ),
         (
-            "forward.csv",
+            "forward",
             "name relative_start_time(ms) start_datetime end_datetime during_time(ms) bubble_time(ms) batch_size batch_type forward_iter dp_rank prof_id hostname start_time(ms) end_time(ms)",
         ),
     ];
-    assert_eq!(tables.0.len(), expected.len());
-    for (name, columns) in expected {
-        assert_eq!(tables.0[name].0.join(" "), columns, "{name}");
+    for ((name, text), (expected_name, columns)) in STATEMENTS.into_iter().zip(expected) {
+        // A column is the last word of each line after the last SELECT.
+        let select = text.rsplit_once("\nSELECT\n").unwrap().1;
+        let select = select.split_once("\nFROM ").unwrap().0;
+        let named = |line: &str| {
+            let word = line.rsplit_once(' ').unwrap().1;
+            word.trim_matches([',', '"']).to_owned()
+        };
+        let found: Vec<String> = select.lines().map(named).collect();
+        assert_eq!((name, found.join(" ").as_str()), (expected_name, columns));
     }
 }
 
 #[test]
 fn requests_are_those_of_the_report() {
-    let (tables, report) = (
-        Tables::of(&fixture("serving.json")),
-        report(fixture("serving.json")),
-    );
+    let run = Run::of_fixture("serving.json");
+    let Some(files) = Files::of(&run, "requests_are_those_of_the_report") else {
+        return;
+    };
     let text = std::fs::read(fixture("serving.expected.json")).unwrap();
     let expected: Value = serde_json::from_slice(&text).unwrap();
-    let rows = tables.rows("request.csv");
+    let (rows, report) = (&files.0["request"], run.report());
     assert_eq!(rows.len(), report.request.len());
     for (row, request) in rows.iter().zip(&report.request) {
         assert_eq!(row["http_rid"], request.request_id());
-        let number = |column: &str| -> f64 { row[column].parse().unwrap() };
         let of = &expected["per_request"][request.request_id()];
-        let figures = [
-            ("execution_time(ms)", "e2el_ms"),
-            ("first_token_latency(ms)", "ttft_ms"),
-            ("queue_wait_time(ms)", "queue_ms"),
-            ("cache_hit_rate", "kv_efficiency"),
-        ];
-        for (column, figure) in figures {
-            let expected = of[figure].as_f64().unwrap();
-            let found = number(column);
+        let arrival_ms = request.arrival_ns().unwrap() as f64 / 1e6;
+        for (column, expected) in [
+            ("execution_time(ms)", of["e2el_ms"].as_f64().unwrap()),
+            ("first_token_latency(ms)", of["ttft_ms"].as_f64().unwrap()),
+            ("queue_wait_time(ms)", of["queue_ms"].as_f64().unwrap()),
+            ("cache_hit_rate", of["kv_efficiency"].as_f64().unwrap()),
+            ("start_time(ms)", arrival_ms),
+        ] {
+            let found = row[column].as_f64().unwrap();
             assert!(
                 (found - expected).abs() < 1e-6,
                 "{column} {found} {expected}"
             );
         }
-        assert_eq!(
-            Some(row["recv_token_size"].parse().unwrap()),
-            request.prompt_tokens()
-        );
-        assert_eq!(
-            Some(row["reply_token_size"].parse().unwrap()),
-            request.output_tokens()
-        );
-        let arrival_ms = request.arrival_ns().unwrap() as f64 / 1e6;
-        assert!((number("start_time(ms)") - arrival_ms).abs() < 1e-6);
-        // Nothing tells of the wall clock.
-        assert_eq!(row["start_datetime"], "");
+        assert_eq!(row["recv_token_size"], json!(request.prompt_tokens()));
+        assert_eq!(row["reply_token_size"], json!(request.output_tokens()));
+        // Nothing says what the wall clock was.
+        assert_eq!(row["start_datetime"], Value::Null);
     }
 }
 
@@ -154,7 +146,10 @@ fn two_steps() -> Vec<Value> {
 
 #[test]
 fn batches_have_their_requests_tokens_and_blocks() {
-    let tables = Tables::of_lines(&two_steps());
+    let run = Run::of_lines(&two_steps());
+    let Some(files) = Files::of(&run, "batches_have_their_requests_tokens_and_blocks") else {
+        return;
+    };
     let columns = [
         "name",
         "prof_id",
@@ -169,7 +164,7 @@ fn batches_have_their_requests_tokens_and_blocks() {
         "batchFrameworkProcessing 1 0.5 Prefill,Decode 2 10",
         "modelExec 2 2 Prefill,Decode 2 10",
     ];
-    assert_eq!(tables.cells("batch.csv", &columns), expected);
+    assert_eq!(files.cells("batch", &columns), expected);
     let columns = [
         "total_blocks",
         "used_blocks",
@@ -184,8 +179,9 @@ fn batches_have_their_requests_tokens_and_blocks() {
         "100 20 80 -5 5 0.2",
         "     ",
     ];
-    assert_eq!(tables.cells("batch.csv", &columns), expected);
-    let listed: Value = serde_json::from_str(&tables.rows("batch.csv")[0]["res_list"]).unwrap();
+    assert_eq!(files.cells("batch", &columns), expected);
+    let listed = files.0["batch"][0]["res_list"].as_str().unwrap();
+    let listed: Value = serde_json::from_str(listed).unwrap();
     assert_eq!(listed, json!([{"rid": "a"}, {"rid": "b\"'"}]));
     let columns = [
         "start_time",
@@ -193,12 +189,13 @@ fn batches_have_their_requests_tokens_and_blocks() {
         "blocks_allocated",
         "kvcache_usage_rate",
     ];
-    let expected = ["0 0  0", "1.4 25 25 0.25", "12.5 20 -5 0.2"];
-    assert_eq!(tables.cells("kvcache.csv", &columns), expected);
+    let expected = ["0.0 0  0", "1.4 25 25 0.25", "12.5 20 -5 0.2"];
+    assert_eq!(files.cells("kvcache", &columns), expected);
 }
 
 #[test]
 fn the_model_runs_where_a_recorder_says_so_and_else_in_steps() {
+    let test = "the_model_runs_where_a_recorder_says_so_and_else_in_steps";
     let columns = [
         "relative_start_time(ms)",
         "during_time(ms)",
@@ -208,17 +205,24 @@ fn the_model_runs_where_a_recorder_says_so_and_else_in_steps() {
         "forward_iter",
         "start_time(ms)",
     ];
-    let tables = Tables::of_lines(&two_steps());
+    let Some(files) = Files::of(&Run::of_lines(&two_steps()), test) else {
+        return;
+    };
     let expected = ["0 10 3 2 Prefill 1 2", "13 2  2 Prefill,Decode 2 15"];
-    assert_eq!(tables.cells("forward.csv", &columns), expected);
+    assert_eq!(files.cells("forward", &columns), expected);
+    let forward = |pid: u64, tid: u64, ts: u64, dur: u64| json!({"ph": "X", "pid": pid, "tid": tid, "ts": ts, "dur": dur, "name": "gpu_model_runner: forward"});
     let mut lines = two_steps();
-    lines.push(json!({"ph": "X", "pid": 2, "tid": 2, "ts": 3_000, "dur": 4_000, "name": "gpu_model_runner: forward"}));
-    let tables = Tables::of_lines(&lines);
-    assert_eq!(
-        tables.cells("forward.csv", &columns),
-        ["0 4  2 Prefill 1 3"]
-    );
-    assert_eq!(tables.rows("batch.csv").len(), 4);
+    lines.push(forward(2, 2, 3_000, 4_000));
+    let files = Files::of(&Run::of_lines(&lines), test).unwrap();
+    assert_eq!(files.cells("forward", &columns), ["0 4  2 Prefill 1 3"]);
+    assert_eq!(files.0["batch"].len(), 4);
+    // A worker that looks into its steps does not hide one that does not. Threads of a process may run at once.
+    let mut lines = two_steps();
+    lines.extend([forward(3, 3, 3_000, 4_000), forward(3, 4, 4_000, 1_000)]);
+    let files = Files::of(&Run::of_lines(&lines), test).unwrap();
+    let columns = ["prof_id", "start_time(ms)", "bubble_time(ms)"];
+    let expected = ["2 2 3", "3 3 0", "3 4 ", "2 15 "];
+    assert_eq!(files.cells("forward", &columns), expected);
 }
 
 /// What a recorder writes (FORMAT.md §2): its host, and what its clock is on the wall.
@@ -230,41 +234,28 @@ const FRAGMENT: &str = r#"{"ph":"M","pid":4711,"tid":4711,"name":"sa_fragment","
 
 #[test]
 fn a_recorded_run_has_dates_and_hosts() {
-    let folder = tempfile::TempDir::new().unwrap();
-    let path = folder.path().join("trace.4711.jsonl");
-    std::fs::write(&path, FRAGMENT).unwrap();
-    let tables = Tables::of(&path);
+    let run = Run::of_fragments([(4711, FRAGMENT.as_bytes().to_vec())]);
+    let Some(files) = Files::of(&run, "a_recorded_run_has_dates_and_hosts") else {
+        return;
+    };
     let columns = ["start_datetime", "end_datetime", "prof_id", "hostname"];
     let expected = "2026-11-21 08:15:02.123457 2026-11-21 08:15:02.124957 4711 node-3";
-    assert_eq!(tables.cells("forward.csv", &columns), [expected]);
-    let ms: f64 = tables.rows("forward.csv")[0]["start_time(ms)"]
-        .parse()
-        .unwrap();
+    assert_eq!(files.cells("forward", &columns), [expected]);
+    let ms = files.0["forward"][0]["start_time(ms)"].as_f64().unwrap();
     assert!((ms - 1_795_248_902_123.457).abs() < 1e-2, "{ms}");
-}
-
-/// A worker that looks into its steps does not hide one that does not. Threads of a process may run at once.
-#[test]
-fn each_process_has_forwards_or_steps() {
-    let mut lines = two_steps();
-    let span = |pid: u64, tid: u64, name: &str, ts: u64, dur: u64| json!({"ph": "X", "pid": pid, "tid": tid, "ts": ts, "dur": dur, "name": name});
-    lines.push(span(3, 3, "gpu_model_runner: forward", 3_000, 4_000));
-    lines.push(span(3, 4, "gpu_model_runner: forward", 4_000, 1_000));
-    let tables = Tables::of_lines(&lines);
-    let columns = ["prof_id", "start_time(ms)", "bubble_time(ms)"];
-    let expected = ["2 2 3", "3 3 0", "3 4 ", "2 15 "];
-    assert_eq!(tables.cells("forward.csv", &columns), expected);
 }
 
 /// A recorder writes the ends of some spans as events of their own, with what it knows only then.
 #[test]
 fn an_end_says_what_was_in_a_batch() {
-    let tables = Tables::of_lines(&[
+    let run = Run::of_lines(&[
         json!({"ph": "B", "pid": 1, "tid": 1, "ts": 0, "name": "scheduler.schedule"}),
         json!({"ph": "E", "pid": 1, "tid": 1, "ts": 10, "name": "scheduler.schedule", "args": {"prefill_requests": 3, "decode_requests": 0}}),
         json!({"ph": "B", "pid": 1, "tid": 1, "ts": 20, "name": "scheduler.schedule"}),
         json!({"ph": "E", "pid": 1, "tid": 1, "ts": 30, "args": {"tokens": 0}}),
     ]);
-    let cells = tables.cells("batch.csv", &["start_time(ms)", "batch_size"]);
-    assert_eq!(cells, ["0 3"]);
+    if let Some(files) = Files::of(&run, "an_end_says_what_was_in_a_batch") {
+        let cells = files.cells("batch", &["start_time(ms)", "batch_size"]);
+        assert_eq!(cells, ["0 3"]);
+    }
 }
