@@ -77,11 +77,11 @@ fn unlike_a_trace(recording: &Recording) -> Option<String> {
         Some(foreign) => Some(foreign.front.as_slice()),
         None => (!fragment.content.is_cut()).then(|| fragment.content.bytes()),
     };
-    let words = match front.map(describe_content) {
-        Some(found) => format!("expected a fragment or a Chrome trace, found {found}"),
-        None => "changed while it was merged: it was cut short".to_owned(),
-    };
-    Some(format!("{}: {words}", fragment.path.display()))
+    let path = fragment.path.display();
+    Some(match front.map(describe_content) {
+        Some(found) => format!("{path}: expected a fragment or a Chrome trace, found {found}"),
+        None => format!("{path}: changed while it was merged: it was cut short"),
+    })
 }
 
 /// What bytes that are no trace look like.

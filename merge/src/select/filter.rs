@@ -21,13 +21,28 @@ const SEARCHED: usize = 8;
 #[command(next_help_heading = "Filters (an event must match one value of each option given)")]
 pub struct Filter {
     /// Process ids, as recorded or as in the whole trace.
-    #[arg(id = "pid", long, value_name = "N", help = PID)]
+    #[arg(
+        id = "pid",
+        long,
+        value_name = "N",
+        help = "Only this process, by its recorded id or the one in the trace"
+    )]
     pub pids: Vec<i64>,
     /// Processes by their names: a glob of the whole name, or text that is part of it.
-    #[arg(id = "process", long, value_name = "NAME", help = PROCESS)]
+    #[arg(
+        id = "process",
+        long,
+        value_name = "NAME",
+        help = "Only processes with this in their names; 'Worker*' is a pattern"
+    )]
     pub processes: Vec<String>,
     /// Events by their names: a glob of the whole name, or the name.
-    #[arg(id = "name", long, value_name = "GLOB", help = NAME)]
+    #[arg(
+        id = "name",
+        long,
+        value_name = "GLOB",
+        help = "Only events of this name, or pattern such as 'execute_*'"
+    )]
     pub names: Vec<String>,
     /// Categories, of which an event may have several.
     #[arg(
@@ -38,14 +53,14 @@ pub struct Filter {
     )]
     pub categories: Vec<String>,
     /// Request ids, of which an event may have several in its args; what engines add to one does not matter.
-    #[arg(id = "request", long, value_name = "ID", help = REQUEST)]
+    #[arg(
+        id = "request",
+        long,
+        value_name = "ID",
+        help = "Only events with the id of this request, or a longer form of it"
+    )]
     pub requests: Vec<String>,
 }
-
-const PID: &str = "Only this process, by its recorded id or the one in the trace";
-const PROCESS: &str = "Only processes with this in their names; 'Worker*' is a pattern";
-const NAME: &str = "Only events of this name, or pattern such as 'execute_*'";
-const REQUEST: &str = "Only events with the id of this request, or a longer form of it";
 
 /// What a filter leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -55,15 +55,12 @@ impl ForeignReport {
         if let Some(doubt) = &self.doubt {
             words += &format!("; {doubt}");
         }
-        let counts = [
-            ("spans of the chip that could not be placed", self.unplaced),
-            (
-                "ends of launch arrows before their start, reversed",
-                self.early_arrows,
-            ),
-        ];
-        for (what, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
-            words += &format!("; {what}: {count}");
+        let (unplaced, reversed) = (self.unplaced, self.early_arrows);
+        if unplaced > 0 {
+            words += &format!("; spans of the chip that could not be placed: {unplaced}");
+        }
+        if reversed > 0 {
+            words += &format!("; ends of launch arrows before their start, reversed: {reversed}");
         }
         if !self.left_out.is_empty() {
             words += &format!("; left out: {}", self.left_out.join(", "));

@@ -131,8 +131,13 @@ impl Deaths {
 
     /// Says which processes ended by themselves and left spans open; `None` if there is none.
     pub fn exited_words(&self) -> Option<String> {
-        let how = ["itself", "themselves", " with spans open"];
-        self.group_words(DeathKind::Exited, "ended by", how)
+        let (group, names) = self.group(DeathKind::Exited)?;
+        let themselves = if group.len() == 1 {
+            "itself"
+        } else {
+            "themselves"
+        };
+        Some(format!("ended by {themselves} with spans open: {names}"))
     }
 
     /// Says which processes ended with no span open, or it is not known whether they left any open. Returns a line for each kind that there is.
@@ -148,23 +153,24 @@ impl Deaths {
             ),
         ];
         let words = |(kind, spans)| {
-            let how = ["its recording", "their recordings", spans];
-            self.group_words(kind, "ended without closing", how)
+            let (group, names) = self.group(kind)?;
+            let recordings = if group.len() == 1 {
+                "its recording"
+            } else {
+                "their recordings"
+            };
+            Some(format!(
+                "ended without closing {recordings}{spans}: {names}"
+            ))
         };
         kinds.into_iter().filter_map(words).collect()
     }
 
-    /// Names the processes that ended in one way, with the words for one process or for several.
-    fn group_words(
-        &self,
-        kind: DeathKind,
-        ended: &str,
-        [one, several, spans]: [&str; 3],
-    ) -> Option<String> {
+    /// Returns the processes that ended in one way, and their names; `None` if there are none.
+    fn group(&self, kind: DeathKind) -> Option<(Vec<&DeadProcess>, String)> {
         let group = self.of_kind(kind);
-        let what = if group.len() == 1 { one } else { several };
-        let names = || listed(&group, NAMED);
-        (!group.is_empty()).then(|| format!("{ended} {what}{spans}: {}", names()))
+        let names = listed(&group, NAMED);
+        (!group.is_empty()).then_some((group, names))
     }
 
     /// Returns all that there is to say, a line for each kind of end.
