@@ -127,7 +127,7 @@ pub(crate) struct NamedEvent<'a> {
 }
 
 impl<'a> NamedEvent<'a> {
-    /// Returns an event of now.
+    /// Returns an event that happens now.
     pub(crate) fn new(
         phase: u8,
         category: &'a str,

@@ -116,7 +116,8 @@ impl SpanGuard {
             if args.is_empty() || !SlotWriter::has_args(open.depth, open.args) {
                 return open.close(writer, end_ns, args);
             }
-            writer.add_last_args(&mut open.depth, &mut open.args, |text, first| {
+            // The span ends now, so readers of the ring need not find them.
+            writer.extend_args(&mut open.depth, &mut open.args, |text, first| {
                 value::raw_after(text, first, args);
             });
             open.close(writer, end_ns, &[]);

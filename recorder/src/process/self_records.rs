@@ -87,7 +87,7 @@ impl Process {
         if pending.is_none_or(|pending| pending.loss().is_none()) {
             return;
         }
-        // Before the lock on what is pending: to make room is to give up lines of slot 0, which takes that.
+        // Before the lock on what is pending: to make room is to give up lines of slot 0, which takes that. The line then finds this room.
         if !self.make_room(self.ring.own_slot(), MAX_RECORD_BYTES) {
             return;
         }
@@ -97,6 +97,7 @@ impl Process {
         let Some(loss) = pending.loss() else { return };
         self.open_horizon.note(loss.first_ns);
         let line = loss.line(self.pid, slot.index, GENERATION);
+        debug_assert!(line.len() as u64 <= MAX_RECORD_BYTES);
         if self.tell_in_turn(&line, |end| pending.tell_by(end)) {
             pending.clear();
         }

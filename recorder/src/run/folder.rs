@@ -79,7 +79,7 @@ pub(crate) fn fragments_folder(config: &Config, directory: &Dir) -> io::Result<D
     directory.create_folder(FRAGMENTS_DIR, folder_mode(config.mode))
 }
 
-/// Stores a small JSON file, which replaces an older one in one step. The file is locked until it is closed.
+/// Stores a small JSON file, which replaces an older one in one step. The file is locked until it is closed, which matters for the run file alone.
 pub(crate) fn store(
     directory: &Dir,
     name: &str,

@@ -118,7 +118,7 @@ pub(crate) fn enter_anew(
     Ok((run, entrance.fragments()?))
 }
 
-/// A process that is about to record in a run directory.
+/// How a process that is about to record finds its run in a directory.
 struct Entrance<'a> {
     config: &'a Config,
     identity: &'a Identity,

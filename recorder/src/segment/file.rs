@@ -111,11 +111,10 @@ impl Segment {
         fd::try_lock(self.file);
         self.hold();
         self.closed = false;
-        let status = self.status();
-        status.map_or_else(
-            || Err(io::Error::from_raw_os_error(libc::EBADF)),
-            |status| Ok(status.size),
-        )
+        match fd::status(self.file)? {
+            status if status.id == self.id => Ok(status.size),
+            _ => Err(io::Error::from_raw_os_error(libc::EBADF)),
+        }
     }
 
     /// Appends whole lines behind its `size` bytes, below `end` of which blocks may be reserved.
@@ -170,7 +169,7 @@ impl Segment {
         fd::close_if(self.file, self.id);
     }
 
-    /// Closes it: nothing goes on.
+    /// Closes it for good, and no child of a fork has to close it any more.
     pub(crate) fn end(&mut self) {
         fork_fds::let_go_if(fork_fds::FRAGMENT, self.file);
         self.close();

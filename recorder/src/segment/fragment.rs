@@ -47,7 +47,7 @@ pub(crate) fn create_files<R>(
         made.map(|fragment| (fragment, ring))
             .inspect_err(|_| remove_ring(folder, stem, kind))
     };
-    // An earlier process left segments of this name, even if the first one and the ring are gone.
+    // An earlier process may have left segments of this name, even if the first one and the ring are gone.
     if has_segment(&folder.names().unwrap_or_default(), &short) {
         return make(&long);
     }

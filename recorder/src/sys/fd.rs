@@ -143,7 +143,7 @@ pub(crate) fn write_vectored(fd: RawFd, parts: &[&[u8]]) -> io::Result<usize> {
     })
 }
 
-/// Appends a whole text. A short write is an error.
+/// Writes a whole text into an empty file. A short write is an error.
 pub(crate) fn write_whole(fd: RawFd, text: &[u8]) -> io::Result<()> {
     if text.len() as u64 > file_size_limit() {
         return Err(Error::from_raw_os_error(libc::EFBIG));

@@ -20,7 +20,7 @@ pub trait Value {
     /// Appends the value as JSON, on one line. Anything else is replaced with `null` and counted as `bad_value`.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Most bytes that [`Value::write`] appends. There is room for so many when it is called; an argument without room is left out, and counted.
+    /// Most bytes that [`Value::write`] appends. There is room for so many when it is called; an argument without room is left out, and counted. By default it is 48, which is enough for any number.
     #[inline]
     fn most_bytes(&self) -> usize {
         NUMBER_BYTES

@@ -193,7 +193,7 @@ impl EventWriter {
         self.publish();
     }
 
-    /// Updates the prefix to the second of an event. An event on another row only moves it forward, because the thread's own events come in order.
+    /// Updates the prefix to the second of an event. An event on another row only moves it forward: if it began earlier, the next event of the thread would move it back.
     #[inline(always)]
     fn enter_second(&mut self, row: Option<u32>, ts_ns: u64) {
         let part = ts_ns.wrapping_sub(self.second_ns);

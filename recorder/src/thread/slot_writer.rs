@@ -225,7 +225,7 @@ impl SlotWriter {
         add: impl FnOnce(&mut Vec<u8>, bool),
     ) {
         let old = piece.len as usize;
-        if self.add_last_args(depth, piece, add) {
+        if self.extend_args(depth, piece, add) {
             let area = self.slot.text_area(*depth as usize);
             if let Some((entry, area)) = self.entry(*depth).zip(area) {
                 let args = self.text.get(piece.range()).unwrap_or_default();
@@ -234,8 +234,8 @@ impl SlotWriter {
         }
     }
 
-    /// Appends to the args of a span that ends now, so that readers of the ring need not find them. Returns true if the args are in the text.
-    pub(crate) fn add_last_args(
+    /// Appends to the args of a span, but does not show them to readers of the ring. Returns true if the args are in the text.
+    pub(crate) fn extend_args(
         &mut self,
         depth: &mut u32,
         piece: &mut Piece,

@@ -1,6 +1,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::*;
+use crate::event::track::Track;
 use crate::process::open_spans::close_stack;
 use crate::thread::event_writer::{Body, Name};
 use crate::thread::thread_state;
@@ -201,4 +202,44 @@ fn the_first_span_beyond_the_stack_is_counted_while_it_is_open() {
     drop(below);
     recorder.finish();
     assert_eq!(recorder.dropped(), 0);
+}
+
+/// A row that is not the thread's has lines of the same form, whatever second the thread's own events are in.
+#[test]
+fn events_of_another_row_have_their_own_times() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let directory = tempfile::tempdir().unwrap();
+    let recorder = record(directory.path(), false);
+    let now_ns = crate::now_ns();
+    let (row, pid) = (4_000_000_001, std::process::id());
+    let track = Track::of_thread(row).unwrap();
+    let times_ns = [now_ns, 5_007, now_ns / 2, now_ns + 3_000_000_000, now_ns];
+    for ts_ns in times_ns {
+        let args = crate::Args::new().with("n", 1);
+        track.duration(Level::E2e, "test", "row", ts_ns, 40, &args);
+        track.instant(Level::E2e, "test", "row", ts_ns, &crate::Args::new());
+        SpanId::begin(Level::E2e, "test", "own").end();
+    }
+    recorder.finish();
+    let files = std::fs::read_dir(directory.path().join("fragments")).unwrap();
+    let files = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
+    let text = String::from_utf8_lossy(&files.collect::<Vec<_>>().concat()).into_owned();
+    let lines = text.lines().filter(|line| line.contains("\"row\""));
+    let expected = times_ns.into_iter().flat_map(|ns| {
+        let at = format!(
+            r#""pid":{pid},"tid":{row},"ts":{}.{:03}"#,
+            ns / 1000,
+            ns % 1000
+        );
+        [
+            format!(r#"{{"ph":"X",{at},"dur":0.040,"name":"row","cat":"test","args":{{"n":1}}}}"#),
+            format!(r#"{{"ph":"i",{at},"s":"t","name":"row","cat":"test"}}"#),
+        ]
+    });
+    assert_eq!(lines.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    // The thread's own events are still in its own time.
+    let own = text.lines().filter(|line| line.contains("\"own\""));
+    let starts = own.filter_map(|line| crate::text::line::line_start_ns(line.as_bytes()));
+    let late = starts.filter(|ns| *ns >= now_ns && *ns < now_ns + 2_000_000_000);
+    assert_eq!(late.count(), times_ns.len());
 }
