@@ -23,7 +23,7 @@ type Order = (bool, u64);
 /// The flows that programs draw for the requests that are kept.
 #[derive(Default)]
 struct OwnFlows {
-    /// The flows of each request that has any, by the request's place in the order of links.
+    /// The flow that starts first for each request that has any. A request has several entries if several of its ids have flows.
     by_request: Vec<(Order, OwnFlow)>,
     /// The keys of the threads of flows that are drawn on several.
     threads: HashedSet,
@@ -49,7 +49,7 @@ pub(super) fn resolve(
             // Flows are sorted by their keys, as the ids are.
             let request = (false, flow.key);
             while single.next_if(|id| *id < request).is_some() {}
-            single.next_if_eq(&request)
+            single.peek().filter(|id| **id == request).copied()
         });
         if let Some(request) = request {
             own.add(request, &flow, parts);
@@ -155,7 +155,14 @@ impl OwnFlows {
             let keys = parts.iter().map(|part| flow.on(part.thread));
             self.threads.extend(keys);
         }
-        self.by_request.push((request, flow));
+        match self.by_request.last_mut() {
+            Some((last, first)) if *last == request => {
+                if flow.order() < first.order() {
+                    *first = flow;
+                }
+            }
+            _ => self.by_request.push((request, flow)),
+        }
     }
 }
 
@@ -173,8 +180,7 @@ fn ordered(requests: &RequestMap, roots: &HashedMap<u64>) -> Vec<(Order, u32)> {
 /// Makes the links.
 fn link(requests: RequestMap, ids: &[(Order, u32)], own: OwnFlows) -> LinkTable {
     let mut flows = own.by_request;
-    flows
-        .par_sort_unstable_by_key(|(request, flow)| (*request, flow.start_ns, flow.id, flow.style));
+    flows.par_sort_unstable_by_key(|(request, flow)| (*request, flow.order()));
     let mut flows = flows.into_iter().peekable();
     let mut table = LinkTable {
         threads: own.threads,

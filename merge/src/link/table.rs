@@ -140,6 +140,11 @@ impl LinkTable {
 }
 
 impl OwnFlow {
+    /// Returns the order in which flows of one request are preferred.
+    pub(super) fn order(&self) -> (i64, u64, Style) {
+        (self.start_ns, self.id, self.style)
+    }
+
     /// Returns the key of the flow on a thread.
     pub(super) fn on(&self, thread: u64) -> u64 {
         hash([self.id, u64::from(self.style.0), thread])

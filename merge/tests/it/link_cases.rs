@@ -255,7 +255,13 @@ fn an_arrow_leads_to_the_programs_flow_unless_that_starts_in_the_first_span() {
 
 #[test]
 fn flows_that_do_not_meet_are_named_and_the_request_keeps_its_arrows() {
-    let (api, engine) = (Process::new(10), Process::new(20));
+    // Whichever category is met first.
+    for (api, engine) in [(10, 20), (20, 10)] {
+        flows_do_not_meet(Process::new(api), Process::new(engine));
+    }
+}
+
+fn flows_do_not_meet(api: Process, engine: Process) {
     let (on, far) = (api.main_thread(), engine.main_thread());
     let id = r#""request_id":"r""#;
     let flow = |on: On, phase: &str, at_ms| on.flow(phase, ms(at_ms), "global", xxh3_64(b"r"));
