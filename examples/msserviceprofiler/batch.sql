@@ -1,9 +1,7 @@
 /* batch.csv: a row for each batch that an engine put together, and for each step that a worker ran. */
-WITH moment AS (
-  SELECT upid, pid, NULLIF(host, 'unknown') AS hostname, base_unix_ns IS NOT NULL AS is_wall, COALESCE(base_unix_ns, base_ns, 0) AS begin_ns
-  FROM process
-  LEFT JOIN (SELECT host, MIN(base_unix_ns) AS base_unix_ns FROM clock GROUP BY host) USING (host)
-  LEFT JOIN (SELECT host, MIN(int_value) AS base_ns FROM metadata WHERE name = 'base_ns' GROUP BY host) USING (host)
+WITH origin AS (
+  SELECT unix_ns, COALESCE(unix_ns, own_ns, 0) AS begin_ns
+  FROM (SELECT MIN(base_unix_ns) AS unix_ns FROM clock), (SELECT MIN(int_value) AS own_ns FROM metadata WHERE name = 'base_ns')
 ), fact AS (
   SELECT arg_set_id,
     COALESCE(MAX(int_value) FILTER (key = 'args.prefill_requests'), MAX(int_value) FILTER (key = 'args.prefill')) AS prefill_requests,
@@ -12,7 +10,9 @@ WITH moment AS (
     MAX(int_value) FILTER (key = 'args.decode_tokens') AS decode_tokens,
     MAX(int_value) FILTER (key = 'args.tokens') AS tokens,
     LIST({'rid': COALESCE(string_value, CAST(int_value AS VARCHAR))} ORDER BY CAST(NULLIF(REGEXP_EXTRACT(key, '\[(\d+)\]', 1), '') AS INTEGER))
-      FILTER (flat_key IN ('args.request_id', 'args.request_ids')) AS requests
+      FILTER (flat_key = 'args.request_ids') AS listed,
+    LIST({'rid': COALESCE(string_value, CAST(int_value AS VARCHAR))}) FILTER (flat_key = 'args.request_id') AS one,
+    COALESCE(one, listed) AS requests
   FROM args GROUP BY arg_set_id
 ), named AS (
   SELECT *, LTRIM(REGEXP_EXTRACT(name, '[^.:]*$')) AS call, CASE
@@ -21,7 +21,7 @@ WITH moment AS (
     WHEN name LIKE '%model_runner: forward' THEN 'forward' END AS work
   FROM slice WHERE dur >= 0
 ), span AS (
-  SELECT named.id, track_id, work, ts, ts + dur AS end_ts, COALESCE(thread.upid, track.upid) AS upid, fact.* EXCLUDE arg_set_id,
+  SELECT named.id, track_id, work, ts, TRY(ts + dur) AS end_ts, COALESCE(thread.upid, track.upid) AS upid, fact.* EXCLUDE (arg_set_id, one, listed),
     COALESCE(end_ts <= MAX(end_ts) OVER (PARTITION BY track_id, work ORDER BY ts, dur DESC, named.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), FALSE) AS is_inside
   FROM named
   JOIN track ON track.id = track_id
@@ -33,27 +33,28 @@ WITH moment AS (
   FROM span
 ), outermost AS (
   /* A call of the same kind inside another one is the same work, and may know more of it. */
-  SELECT track_id, work, ANY_VALUE(upid) AS upid, MIN(ts) AS ts, MAX(end_ts) AS end_ts, FIRST(prefill_requests ORDER BY ts, end_ts DESC) FILTER (prefill_requests IS NOT NULL) AS prefill_requests,
-    FIRST(decode_requests ORDER BY ts, end_ts DESC) FILTER (decode_requests IS NOT NULL) AS decode_requests,
-    FIRST(prefill_tokens ORDER BY ts, end_ts DESC) FILTER (prefill_tokens IS NOT NULL) AS prefill_tokens,
-    FIRST(decode_tokens ORDER BY ts, end_ts DESC) FILTER (decode_tokens IS NOT NULL) AS decode_tokens,
-    FIRST(tokens ORDER BY ts, end_ts DESC) FILTER (tokens IS NOT NULL) AS tokens,
-    FIRST(requests ORDER BY ts, end_ts DESC) FILTER (requests IS NOT NULL) AS requests
+  SELECT track_id, work, ANY_VALUE(upid) AS upid, MIN(ts) AS ts, MAX(end_ts) AS end_ts, FIRST(prefill_requests ORDER BY ts, end_ts DESC, id) FILTER (prefill_requests IS NOT NULL) AS prefill_requests,
+    FIRST(decode_requests ORDER BY ts, end_ts DESC, id) FILTER (decode_requests IS NOT NULL) AS decode_requests,
+    FIRST(prefill_tokens ORDER BY ts, end_ts DESC, id) FILTER (prefill_tokens IS NOT NULL) AS prefill_tokens,
+    FIRST(decode_tokens ORDER BY ts, end_ts DESC, id) FILTER (decode_tokens IS NOT NULL) AS decode_tokens,
+    FIRST(tokens ORDER BY ts, end_ts DESC, id) FILTER (tokens IS NOT NULL) AS tokens,
+    FIRST(requests ORDER BY ts, end_ts DESC, id) FILTER (requests IS NOT NULL) AS requests
   FROM numbered GROUP BY track_id, work, nth
 ), sized AS (
-  SELECT *, COALESCE(LEN(requests), prefill_requests + decode_requests) AS size, CASE
-    WHEN decode_requests > 0 AND prefill_requests > 0 THEN 'Prefill,Decode' WHEN prefill_requests > 0 THEN 'Prefill' WHEN decode_requests > 0 THEN 'Decode' END AS type
+  SELECT *, COALESCE(LEN(requests), TRY(prefill_requests + decode_requests)) AS size, CASE
+    WHEN decode_requests > 0 AND prefill_requests > 0 THEN 'Prefill,Decode' WHEN prefill_requests > 0 AND decode_requests = 0 THEN 'Prefill' WHEN decode_requests > 0 AND prefill_requests = 0 THEN 'Decode' END AS type
   FROM outermost
 ), cache AS (
   SELECT upid, ts,
-    CAST(ROUND(MAX(value) FILTER (track.name = 'kv_blocks used')) AS BIGINT) AS used_blocks,
-    CAST(ROUND(MAX(value) FILTER (track.name = 'kv_blocks free')) AS BIGINT) AS free_blocks,
+    CAST(ROUND(ARG_MAX(value, counter.id) FILTER (track.name = 'kv_blocks used')) AS BIGINT) AS used_blocks,
+    CAST(ROUND(ARG_MAX(value, counter.id) FILTER (track.name = 'kv_blocks free')) AS BIGINT) AS free_blocks,
     used_blocks + free_blocks AS total_blocks,
-    COALESCE(used_blocks / NULLIF(total_blocks, 0), MAX(value) FILTER (track.name = 'kv_cache used_percent') / 100, 0) AS used
+    COALESCE(CASE WHEN total_blocks = 0 THEN 0 ELSE used_blocks / total_blocks END, ARG_MAX(value, counter.id) FILTER (track.name = 'kv_cache used_percent') / 100) AS used
   FROM counter
   JOIN track ON track.id = track_id
-  WHERE track.name IN ('kv_blocks used', 'kv_blocks free', 'kv_cache used_percent')
+  WHERE track.name IN ('kv_blocks used', 'kv_blocks free', 'kv_cache used_percent') AND value BETWEEN 0 AND 4294967295
   GROUP BY upid, ts
+  HAVING used IS NOT NULL
 ), batch AS (
   SELECT sized.*, cache.* EXCLUDE (upid, ts), previous.free_blocks - cache.free_blocks AS taken
   FROM (SELECT *, work = 'schedule' AS is_engine FROM sized WHERE work = 'step' OR work = 'schedule' AND COALESCE(size, 1) > 0 AND COALESCE(tokens, 1) > 0) AS sized
@@ -63,8 +64,8 @@ WITH moment AS (
 SELECT
   CASE WHEN is_engine THEN 'batchFrameworkProcessing' ELSE 'modelExec' END AS name,
   TO_JSON(requests) AS res_list,
-  CASE WHEN is_wall THEN STRFTIME(MAKE_TIMESTAMP((begin_ns + ts) // 1000), '%Y-%m-%d %H:%M:%S.%f') END AS start_datetime,
-  CASE WHEN is_wall THEN STRFTIME(MAKE_TIMESTAMP((begin_ns + end_ts) // 1000), '%Y-%m-%d %H:%M:%S.%f') END AS end_datetime,
+  CASE WHEN unix_ns IS NOT NULL THEN STRFTIME(MAKE_TIMESTAMP((begin_ns + ts) // 1000), '%Y-%m-%d %H:%M:%S.%f') END AS start_datetime,
+  CASE WHEN unix_ns IS NOT NULL THEN STRFTIME(MAKE_TIMESTAMP((begin_ns + end_ts) // 1000), '%Y-%m-%d %H:%M:%S.%f') END AS end_datetime,
   (end_ts - ts) / 1e6 AS "during_time(ms)",
   type AS batch_type,
   pid AS prof_id,
@@ -79,12 +80,13 @@ SELECT
   used AS kvcache_usage_rate,
   prefill_tokens AS prefill_scheduled_tokens,
   decode_tokens AS decode_scheduled_tokens,
-  prefill_tokens + decode_tokens AS total_scheduled_tokens,
+  TRY(prefill_tokens + decode_tokens) AS total_scheduled_tokens,
   NULL AS dp_rank,
   (begin_ns + ts) / 1e6 AS "start_time(ms)",
   (begin_ns + end_ts) / 1e6 AS "end_time(ms)",
   NULL AS accepted_ratio,
   NULL AS accepted_ratio_per_pos
 FROM batch
-LEFT JOIN moment USING (upid)
+LEFT JOIN (SELECT upid, pid FROM process) USING (upid)
+CROSS JOIN origin
 ORDER BY ts, upid, work;

@@ -1,15 +1,13 @@
 /* request.csv: a row for each request, in the order of arrival. */
-WITH moment AS (
-  SELECT upid, pid, NULLIF(host, 'unknown') AS hostname, base_unix_ns IS NOT NULL AS is_wall, COALESCE(base_unix_ns, base_ns, 0) AS begin_ns
-  FROM process
-  LEFT JOIN (SELECT host, MIN(base_unix_ns) AS base_unix_ns FROM clock GROUP BY host) USING (host)
-  LEFT JOIN (SELECT host, MIN(int_value) AS base_ns FROM metadata WHERE name = 'base_ns' GROUP BY host) USING (host)
+WITH origin AS (
+  SELECT unix_ns, COALESCE(unix_ns, own_ns, 0) AS begin_ns
+  FROM (SELECT MIN(base_unix_ns) AS unix_ns FROM clock), (SELECT MIN(int_value) AS own_ns FROM metadata WHERE name = 'base_ns')
 ), begun AS (
   SELECT *, COALESCE(arrival_ns, queued_ns) AS start_ns FROM request
 )
 SELECT
   request_id AS http_rid,
-  CASE WHEN is_wall THEN STRFTIME(MAKE_TIMESTAMP((begin_ns + start_ns) // 1000), '%Y-%m-%d %H:%M:%S.%f') END AS start_datetime,
+  CASE WHEN unix_ns IS NOT NULL THEN STRFTIME(MAKE_TIMESTAMP((begin_ns + start_ns) // 1000), '%Y-%m-%d %H:%M:%S.%f') END AS start_datetime,
   prompt_tokens AS recv_token_size,
   output_tokens AS reply_token_size,
   e2e_us / 1000 AS "execution_time(ms)",
@@ -18,5 +16,5 @@ SELECT
   cached_tokens / NULLIF(prompt_tokens, 0) AS cache_hit_rate,
   (begin_ns + start_ns) / 1e6 AS "start_time(ms)"
 FROM begun
-LEFT JOIN moment USING (upid)
+CROSS JOIN origin
 ORDER BY start_ns, request_id;

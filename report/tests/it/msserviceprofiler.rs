@@ -259,3 +259,39 @@ fn an_end_says_what_was_in_a_batch() {
         assert_eq!(cells, ["0 3"]);
     }
 }
+
+/// Threads of a process run steps of their own, and counters that say nothing of a cache, or nothing that can be, are no rows.
+#[test]
+fn steps_of_two_threads_are_two_and_odd_counters_are_none() {
+    let step = |tid: u64, ts: u64, dur: u64, args: Value| json!({"ph": "X", "pid": 2, "tid": tid, "ts": ts, "dur": dur, "name": "Worker.execute_model", "args": args});
+    let counter = |ts: u64, args: Value| json!({"ph": "C", "pid": 1, "tid": 1, "ts": ts, "name": "kv_blocks", "args": args});
+    let all = u64::MAX / 2;
+    let run = Run::of_lines(&[
+        step(2, 0, 100, json!({"prefill_requests": 1})),
+        step(
+            3,
+            10,
+            20,
+            json!({"request_id": "a", "request_ids": ["b", "c"]}),
+        ),
+        step(
+            2,
+            200,
+            5,
+            json!({"prefill_requests": all, "decode_requests": all, "prefill_tokens": all, "decode_tokens": all}),
+        ),
+        counter(1, json!({"used": 5})),
+        counter(2, json!({"used": 1e30, "free": 3})),
+        counter(3, json!({"used": -1, "free": 3})),
+        counter(4, json!({"used": 1, "free": 3})),
+    ]);
+    let test = "steps_of_two_threads_are_two_and_odd_counters_are_none";
+    let Some(files) = Files::of(&run, test) else {
+        return;
+    };
+    let columns = ["start_time(ms)", "batch_size", "batch_type", "res_list"];
+    let expected = ["0   ", r#"0.01 1  [{"rid":"a"}]"#, "0.2  Prefill,Decode "];
+    assert_eq!(files.cells("batch", &columns), expected);
+    let columns = ["start_time", "used_blocks", "kvcache_usage_rate"];
+    assert_eq!(files.cells("kvcache", &columns), ["0.004 1 0.25"]);
+}

@@ -49,8 +49,8 @@ pub(super) struct AgentSpan {
     call: Call,
 }
 
-/// A span whose end is an event of its own: its thread or its async id, its begin and its end.
-type SpanKey = (Result<u64, usize>, i64, i64);
+/// A span whose end is an event of its own: its thread or its async id, its begin, its end and its name.
+type SpanKey = (Result<u64, usize>, i64, i64, String);
 
 #[derive(Default)]
 struct Found {
@@ -100,15 +100,16 @@ impl Found {
         let key = |start_ns, end_ns| {
             let is_async = matches!(event.phase, Phase::AsyncBegin | Phase::AsyncEnd);
             let id = event.id().filter(|_| is_async);
-            (id.ok_or(event.thread), start_ns, end_ns)
+            let name = event.name().into_owned();
+            (id.ok_or(event.thread), start_ns, end_ns, name)
         };
         match event.phase {
             Phase::Complete | Phase::Begin | Phase::AsyncBegin => {
-                let end = event.other_ns.map(|end_ns| key(event.ts_ns, end_ns));
+                let end = || event.other_ns.map(|end_ns| key(event.ts_ns, end_ns));
                 let span = AgentSpan::of(event);
-                self.spans.extend(span.map(|span| (span, end)));
+                self.spans.extend(span.map(|span| (span, end())));
             }
-            Phase::End | Phase::AsyncEnd => {
+            Phase::End | Phase::AsyncEnd if !event.args().is_empty() => {
                 let tokens = CallTokens::of(event);
                 let start_ns = event.other_ns.filter(|_| tokens != CallTokens::default());
                 let end = start_ns.map(|start_ns| (key(start_ns, event.ts_ns), tokens));
@@ -150,7 +151,10 @@ pub(super) fn agent_spans(events: &TraceEvents<'_>) -> Result<Vec<AgentSpan>, Er
         Ok(())
     })?;
     let ended = |(mut span, key): (AgentSpan, Option<SpanKey>)| {
-        let end = key.and_then(|key| all.ends.get(&key)).copied();
+        // An end may have no name.
+        let unnamed = |key: SpanKey| (key.0, key.1, key.2, String::new());
+        let find = |key: SpanKey| all.ends.get(&key).or_else(|| all.ends.get(&unnamed(key)));
+        let end = key.and_then(find).copied();
         let (begin, end) = (span.call.tokens, end.unwrap_or_default());
         span.call.tokens = CallTokens {
             prompt: end.prompt.or(begin.prompt),
@@ -160,7 +164,8 @@ pub(super) fn agent_spans(events: &TraceEvents<'_>) -> Result<Vec<AgentSpan>, Er
         span
     };
     let mut spans: Vec<AgentSpan> = all.spans.into_iter().map(ended).collect();
-    spans.sort_by_key(|span| (span.call.start_ns, Reverse(span.call.end_ns)));
+    let end_ns = |call: &Call| call.end_ns.unwrap_or(i64::MAX);
+    spans.sort_by_key(|span| (span.call.start_ns, Reverse(end_ns(&span.call))));
     Ok(spans)
 }
 
@@ -223,7 +228,7 @@ fn of_request(request: &Request) -> Option<Vec<Call>> {
     Some(whole.into_iter().chain([of_engine]).collect())
 }
 
-/// Returns the calls of agents, in the order of their begins. Parents come from the args, never from times. An id that several requests use gets the id of its
+/// Returns the calls of agents, in the order of their begins. A parent is the call that args name, if it comes earlier in this order. An id that several requests use gets the id of its
 /// request as a prefix.
 fn of_spans(spans: Vec<AgentSpan>, shared: &HashSet<String>) -> Vec<Call> {
     let mut positions: HashMap<String, usize> = HashMap::new();
