@@ -77,7 +77,7 @@ pub(crate) fn show_groups(
                 let end_ns = end.map_or(i64::MAX, |end| end.at_ns);
                 cover((begin.more.row, (begin.at_ns, end_ns)))?;
             }
-            // So does an end without a begin.
+            // An end without a begin is shown, too.
             Joined::End(end) if end.more.wanted && end.more.inside => show(end),
             Joined::End(_) => {}
             Joined::Other(event, open) => match event.role {

@@ -2,6 +2,7 @@
 
 use super::content_sum::ContentSum;
 use super::gzip::{is_gzip, unpack};
+use crate::base::file_id::FileId;
 use crate::error::Error;
 use crate::fragment::file::{Content, Fragment, read_header};
 use crate::fragment::input::{Input, Inputs, is_fragment};
@@ -87,7 +88,10 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<TraceCandidate
             return Ok(None);
         };
         failure = unpacked.failure;
-        fragment = Fragment::of(fragment.path, fragment.id, fragment.access, content);
+        let id = file
+            .metadata()
+            .map_or(fragment.id, |status| FileId::of(&status));
+        fragment = Fragment::of(fragment.path, id, fragment.access, content);
     }
     Ok(Some(TraceCandidate {
         fragment,

@@ -1,5 +1,6 @@
 //! What stands in a document beside its events: whose it is, and what its times count from.
 
+use crate::event::mend::from_slice;
 use serde_json::Value;
 
 /// The name of the tool in traces that a merge wrote.
@@ -35,9 +36,8 @@ impl DocumentMembers {
     pub(super) fn take(&mut self, key: &[u8], value: &[u8]) {
         let is_short = value.len() <= MOST_BYTES;
         let value = || {
-            serde_json::from_slice::<Value>(value)
-                .ok()
-                .filter(|_| is_short)
+            let value = is_short.then_some(value)?;
+            from_slice::<Value>(value)
         };
         let field = |name: &str| value().and_then(|value| value.get(name).cloned());
         match key {

@@ -248,6 +248,12 @@ fn finish(
     let Fragment {
         path, id, access, ..
     } = draft.file.fragment;
-    let fragment = Fragment::of(path, id, access, Content::open(file)?);
+    // Whatever the lines are, no recorder of ours wrote them.
+    let fragment = Fragment {
+        header: None,
+        removal: None,
+        begin: None,
+        ..Fragment::of(path, id, access, Content::open(file)?)
+    };
     Ok((Recording::of_foreign(fragment, foreign), report))
 }

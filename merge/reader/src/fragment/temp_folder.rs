@@ -14,7 +14,10 @@ pub fn in_first<'f, T>(
     mut work: impl FnMut(&'f Path) -> io::Result<T>,
 ) -> Result<(PathBuf, T), Error> {
     let done = store::in_first(folders, |folder| {
-        let done = work(folder).map_err(|error| named_temporary(folder, error))?;
+        let done = work(folder).map_err(|error| match Error::placed(error) {
+            Ok(placed) => io::Error::other(placed),
+            Err(error) => named_temporary(folder, error),
+        })?;
         Ok((folder.to_owned(), done))
     });
     done.map_err(|error| Error::of_temporary(Path::new(""), error))

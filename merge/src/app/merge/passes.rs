@@ -22,9 +22,7 @@ use crate::identity::plan::Plan;
 use crate::lanes::moves::Overflow;
 use crate::link::{Collector, Links};
 use crate::pass::chunk::{Chunk, chunks};
-
 use crate::pass::first_pass::{add_gaps, by_recording, eras, first_pass};
-
 use crate::pass::history::Histories;
 use crate::pass::source::{Source, sources};
 use crate::pass::visit::ChunkView;

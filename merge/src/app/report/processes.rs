@@ -1,9 +1,6 @@
 //! Whom the trace shows, and by which clocks → the report.
 
-use super::ClocksReport;
-use super::ProcessReport;
-use super::Report;
-use super::RowTotals;
+use super::{ClocksReport, ProcessReport, Report, RowTotals};
 use crate::clock::clocks::Clocks;
 use crate::event::patch::Id;
 use crate::identity::plan::Plan;
