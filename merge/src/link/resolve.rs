@@ -202,3 +202,49 @@ fn link(requests: RequestMap, ids: &[(Order, u32)], own: OwnFlows) -> LinkTable 
     table.slots = requests.into_slots();
     table
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::batch::{Batch, FoundId, ListedId};
+    use crate::link::mention::{EventPlace, Mention};
+    use crate::link::program::styles::Style;
+
+    #[test]
+    fn of_several_flows_of_a_request_the_one_that_starts_first_counts() {
+        let (key, family) = (7, 7);
+        let flow = |style, start_ns| ProgramFlow {
+            key,
+            id: 5,
+            style: Style(style),
+            thread: 1,
+            clock: 0,
+            start_ns,
+            end_ns: i64::MAX,
+            has_our_start: start_ns < i64::MAX,
+            has_our_rest: true,
+        };
+        for (starts_ns, first) in [([i64::MAX, 100], 1), ([200, 100], 1), ([100, 200], 0)] {
+            let mention = Mention {
+                ts_ns: 10,
+                place: EventPlace(4),
+                thread: 1,
+                end_ns: 20,
+            };
+            let mut batch = Batch::default();
+            let found = FoundId {
+                id: ListedId { key, family },
+                forms: (0, 0),
+                reach: RequestReach::of(mention),
+            };
+            batch.requests.insert(key, found);
+            let mut requests = RequestMap::new(1 << 20);
+            requests.add(&batch, 0, |_| ());
+            let flows = Sorted::Memory(vec![flow(0, starts_ns[0]), flow(1, starts_ns[1])]);
+            let maps = [TimeMap::shift(0)];
+            let table = resolve(requests, &flows, &maps, &mut LooseCounts::default()).unwrap();
+            let own = table.find(key).unwrap().own.unwrap();
+            assert_eq!(own.style, Style(first), "{starts_ns:?}");
+        }
+    }
+}
