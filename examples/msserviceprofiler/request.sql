@@ -1,8 +1,5 @@
 /* request.csv: a row for each request, in the order of arrival. */
-WITH origin AS (
-  SELECT unix_ns, COALESCE(unix_ns, own_ns, 0) AS begin_ns
-  FROM (SELECT MIN(base_unix_ns) AS unix_ns FROM clock), (SELECT MIN(int_value) AS own_ns FROM metadata WHERE name = 'base_ns')
-), begun AS (
+WITH begun AS (
   SELECT *, COALESCE(arrival_ns, queued_ns) AS start_ns FROM request
 )
 SELECT

@@ -5,23 +5,25 @@ use crate::sql::{Run, answers};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// Returns a statement with the views that it needs.
+macro_rules! statement {
+    ($name:literal) => {
+        concat!(
+            include_str!("../../../examples/msserviceprofiler/views.sql"),
+            include_str!(concat!(
+                "../../../examples/msserviceprofiler/",
+                $name,
+                ".sql"
+            ))
+        )
+    };
+}
+
 const STATEMENTS: [(&str, &str); 4] = [
-    (
-        "request",
-        include_str!("../../../examples/msserviceprofiler/request.sql"),
-    ),
-    (
-        "batch",
-        include_str!("../../../examples/msserviceprofiler/batch.sql"),
-    ),
-    (
-        "kvcache",
-        include_str!("../../../examples/msserviceprofiler/kvcache.sql"),
-    ),
-    (
-        "forward",
-        include_str!("../../../examples/msserviceprofiler/forward.sql"),
-    ),
+    ("request", statement!("request")),
+    ("batch", statement!("batch")),
+    ("kvcache", statement!("kvcache")),
+    ("forward", statement!("forward")),
 ];
 
 /// The rows of each statement.
