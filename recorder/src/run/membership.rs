@@ -91,6 +91,7 @@ pub(crate) fn enter(
     warnings: &mut Vec<String>,
 ) -> io::Result<(Run, Dir)> {
     let mut entrance = Entrance::new(config, identity, warnings)?;
+    let fragments = entrance.fragments()?; // who cannot record begins no run that others would join
     let run = match announced::begin(&mut entrance)? {
         Some(run) => run,
         None => match entrance.given() {
@@ -98,7 +99,7 @@ pub(crate) fn enter(
             None => entrance.join_or_start()?,
         },
     };
-    Ok((run, entrance.fragments()?))
+    Ok((run, fragments))
 }
 
 /// Finds or starts the run of a recording that begins anew; makes the directories. The main process begins a new run. Any other one joins what the
@@ -113,9 +114,10 @@ pub(crate) fn enter_anew(
     warnings: &mut Vec<String>,
 ) -> io::Result<(Run, Dir)> {
     let mut entrance = Entrance::new(config, identity, warnings)?;
+    let fragments = entrance.fragments()?;
     entrance.wait_for_turn();
     let run = entrance.anew(before)?;
-    Ok((run, entrance.fragments()?))
+    Ok((run, fragments))
 }
 
 /// How a process that is about to record finds its run in a directory.
@@ -351,6 +353,18 @@ fn civil_date(days: u64) -> (u64, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::config;
+
+    #[test]
+    fn a_process_that_cannot_record_begins_no_run() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("fragments"), "in the way").unwrap();
+        let lookup = |name: &str| (name == config::DIR).then(|| directory.path().into());
+        let (config, identity) = (Config::from_lookup(lookup).unwrap(), Identity::read());
+        enter(&config, &identity, &mut Vec::new()).unwrap_err();
+        enter_anew(&config, &identity, None, &mut Vec::new()).unwrap_err();
+        assert!(!directory.path().join(RUN_FILE).exists());
+    }
 
     #[test]
     fn dates() {

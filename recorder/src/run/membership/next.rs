@@ -18,7 +18,7 @@ pub(super) fn read(directory: &Dir) -> Option<RunFile> {
     parse(&opened.ok()?.0)
 }
 
-/// Whether the same main process is to begin `next` that has `run`.
+/// Returns true if the main process of `run` is to begin `next`: all but the id of the run is the same.
 pub(super) fn is_after(next: &RunFile, run: &RunFile) -> bool {
     let of_main = RunFile {
         run: next.run.clone(),
