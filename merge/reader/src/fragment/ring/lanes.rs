@@ -42,9 +42,12 @@ impl RingReader<'_> {
     pub(super) fn lanes(&mut self, more: &Chain, slots: &[Slot]) -> Vec<OpenLane> {
         let (source, table, areas) = (self.source, self.head.lanes, self.head.texts);
         let of_group = self.head.lane_count.checked_div(areas.lanes_count);
+        let mut last = None;
         let in_table = (0..self.head.lane_count).map(|index| EntryPlace {
             at: table + u64::from(index) * layout::OPEN_ENTRY_BYTES as u64,
-            text: of_group.map_or(Area::NONE, |of_group| text(source, areas, index, of_group)),
+            text: of_group.map_or(Area::NONE, |of_group| {
+                text(source, areas, (index, of_group), &mut last)
+            }),
         });
         let in_table = in_table.take_while(|place| place.at < source.len());
         let mut lanes = Vec::new();
@@ -68,13 +71,26 @@ fn is_closed(entry: &OpenEntry, slots: &[Slot]) -> bool {
     closing.is_some_and(|slot| entry.is_closed_at(slot.head))
 }
 
-/// Returns the area of the text of a lane's span, which the directory entry of the lane's group leads to. It has no bytes if there is no text.
-fn text(source: &dyn RingBytes, areas: layout::TextAreas, lane: u32, of_group: u32) -> Area {
+/// A group of lanes, and the offset and size of its texts.
+type Group = (u32, Option<(u64, u64)>);
+
+/// Returns the area of the text of a lane's span, which the directory entry of the lane's group leads to. It has no bytes if there is no text. The entry is
+/// read once for all lanes of a group: `last` has the last one.
+fn text(
+    source: &dyn RingBytes,
+    areas: layout::TextAreas,
+    (lane, of_group): (u32, u32),
+    last: &mut Option<Group>,
+) -> Area {
     let bytes = u64::from(areas.lane_bytes);
-    let place = || {
+    let mut place = || {
         let group = lane.checked_div(of_group)?;
-        let at = u64::from(group) * layout::DIRECTORY_ENTRY_BYTES as u64;
-        let (offset, size) = read_entry(source, group, u64::from(areas.lanes_offset) + at)?;
+        if last.is_none_or(|(last, _)| last != group) {
+            let at = u64::from(group) * layout::DIRECTORY_ENTRY_BYTES as u64;
+            let at = u64::from(areas.lanes_offset) + at;
+            *last = Some((group, read_entry(source, group, at)));
+        }
+        let (offset, size) = (*last)?.1?;
         let within = u64::from(lane % of_group) * bytes;
         let is_inside = offset != 0 && within + bytes <= size;
         offset.checked_add(within).filter(|_| is_inside)
