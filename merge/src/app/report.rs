@@ -3,6 +3,9 @@
 pub(crate) mod other_data;
 pub(crate) mod processes;
 pub(crate) mod sources;
+mod words;
+
+pub(crate) use words::printable;
 
 use crate::app::losses::report::LossReport;
 use crate::clock::placement::Placement;
@@ -14,16 +17,12 @@ use crate::fragment::input::LeftOut;
 use crate::link::{LinkReport, LinkedEvents};
 use crate::select::filter::FilterReport;
 use crate::select::window::WindowReport;
-use crate::write::split::report::{OutputReport, file_name};
-use sa_format::{RemovedRun, RemovedRuns, visible};
+use crate::write::split::report::OutputReport;
+use sa_format::RemovedRuns;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Not;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// Losses and damaged places that have a line.
-const SHOWN: usize = 20;
 
 /// One fragment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -269,204 +268,6 @@ impl Report {
             .filter(|process| !process.tracks)
             .count()
     }
-
-    /// The report in words, for a terminal.
-    pub fn text(&self) -> String {
-        let mut text = Text::default();
-        self.add_head(&mut text);
-        if let Some(window) = &self.window {
-            add_window(window, &mut text);
-        }
-        if let Some(filter) = &self.filter {
-            let (events, words) = (filter.events_left_out, filter.words());
-            text.line(format!(
-                "left out: {events} events by {}",
-                printable(&words)
-            ));
-        }
-        if let Some(links) = &self.links {
-            add_links(links, &mut text);
-        }
-        text.count("unfinished spans", self.unfinished_spans);
-        self.deaths()
-            .lines()
-            .iter()
-            .for_each(|line| text.line(line));
-        text.count("events lost while recording", self.losses.events);
-        for loss in self.losses.list.iter().take(SHOWN) {
-            text.line(format!("  {}", loss.words()));
-        }
-        text.more(self.losses.list.len() as u64);
-        for (process, words) in self.not_visible() {
-            text.line(format!("reach: {process}: {words}"));
-        }
-        self.add_rows(&mut text);
-        self.add_sources(&mut text);
-        if self.repairs.total > 0 {
-            let (total, kinds) = (self.repairs.total, by_kind(&self.repairs.by_kind));
-            text.line(format!(
-                "repaired, and in the trace: {total} events ({kinds})"
-            ));
-        }
-        self.damage.add_words(&mut text);
-        text.0
-    }
-
-    fn add_rows(&self, text: &mut Text) {
-        let (spans, rows) = (self.rows.overlapping_spans, self.rows.added);
-        if spans > 0 {
-            text.line(format!(
-                "overlapping spans, moved to rows beside their thread: {spans} on {rows} rows"
-            ));
-        }
-        text.count(
-            "spans that viewers drop, for too many others of their thread are open",
-            self.rows.overlapping_spans_left,
-        );
-        if let Some(why) = &self.rows.failed {
-            text.line(format!(
-                "spans that may overlap others of their thread are left there, and viewers drop those that do: {}",
-                printable(why)
-            ));
-        }
-    }
-
-    /// Adds what was read of other profilers, the devices that step aside for it, clocks, and runs that were left out.
-    fn add_sources(&self, text: &mut Text) {
-        for foreign in &self.foreign {
-            text.line(printable(&foreign.words()));
-        }
-        for process in &self.processes {
-            if let Some(trace) = &process.aside_for {
-                let name = printable(process.name.as_deref().unwrap_or_default());
-                let trace = printable(trace);
-                text.line(format!(
-                    "{name}: steps aside, for {trace} has all its kernels"
-                ));
-            }
-        }
-        let placements = self.clocks.placements.iter();
-        for clock in placements.filter(|clock| clock.method != "shared") {
-            text.line(printable(&clock.words()));
-        }
-        if let Some(why) = &self.clocks.failed {
-            let why = printable(why);
-            text.line(format!("flows tell nothing of the clocks: {why}"));
-        }
-        for left in &self.left_out {
-            let (run, fragments) = (printable(&left.run), left.fragments);
-            text.line(format!(
-                "left out: run {run} ({fragments} fragments); see --run, --previous, --all-runs"
-            ));
-        }
-        if let Some(removed) = &self.removed_runs {
-            add_removed(removed, text);
-        }
-    }
-
-    /// What the preload library does not see: the process, and a sentence.
-    pub fn not_visible(&self) -> impl Iterator<Item = (String, String)> {
-        self.processes.iter().flat_map(|process| {
-            let name = printable(process.name.as_deref().unwrap_or("(no name)"));
-            let whose = format!("{name} (pid {})", process.pid);
-            let words = process.not_visible.iter();
-            words.map(move |words| (whose.clone(), printable(words)))
-        })
-    }
-
-    /// Where the trace is, and whose events it has.
-    fn add_head(&self, text: &mut Text) {
-        let path = self.output.path.as_ref();
-        let mut output = path.map_or("standard output".into(), |path| {
-            printable(&path.to_string_lossy())
-        });
-        if let [_, .., last] = self.output.parts.as_slice() {
-            output += &format!(" to {}", file_name(&last.path));
-        }
-        let (events, fragments, processes) =
-            (self.events.total, self.inputs.len(), self.process_count());
-        text.line(format!(
-            "{output}: {events} events of {processes} processes from {fragments} fragments"
-        ));
-        for part in &self.output.parts {
-            let words = part.words(self.output.split_bytes.unwrap_or(u64::MAX));
-            text.line(format!("  {}", printable(&words)));
-        }
-        if !self.output.other_parts.is_empty() {
-            let others = printable(&self.output.other_parts.join(", "));
-            text.line(format!("not parts of this trace: {others}"));
-        }
-        for process in &self.processes {
-            let name = printable(process.name.as_deref().unwrap_or("(no name)"));
-            let main = if process.main { " (main)" } else { "" };
-            // A pid that replaces a text says nothing.
-            let pid = match process.pid {
-                pid @ 0.. => format!("pid {pid}, "),
-                _ => String::new(),
-            };
-            let (events, threads) = (process.events, process.threads);
-            let rows = if process.tracks { "tracks" } else { "threads" };
-            let running = match process.was_running {
-                true => ", still running at the snapshot",
-                false => "",
-            };
-            text.line(format!(
-                "  {name}{main}: {pid}{events} events, {threads} {rows}{running}"
-            ));
-        }
-    }
-}
-
-/// Lines for a terminal.
-#[derive(Default)]
-struct Text(String);
-
-impl Text {
-    fn line(&mut self, line: impl AsRef<str>) {
-        self.0.push_str(line.as_ref());
-        self.0.push('\n');
-    }
-
-    /// Adds a line for a count of something, if there is any.
-    fn count(&mut self, what: &str, count: u64) {
-        if count > 0 {
-            self.line(format!("{what}: {count}"));
-        }
-    }
-
-    /// Adds a line for the rest of a list whose first entries have lines.
-    fn more(&mut self, count: u64) {
-        let more = count.saturating_sub(SHOWN as u64);
-        if more > 0 {
-            self.line(format!("  and {more} more"));
-        }
-    }
-}
-
-fn add_window(window: &WindowReport, text: &mut Text) {
-    text.line(format!(
-        "left out: {} events and {} whole segments {}; {} spans reach into it, marked sa_cut",
-        window.events_left_out,
-        window.segments_left_out,
-        window.words(),
-        window.spans_cut
-    ));
-    if window.bytes_left_out == 0 {
-        return;
-    }
-    let megabytes = window.bytes_left_out / 1_000_000;
-    text.line(format!("not read, checked or counted: {megabytes} MB"));
-    if let Some(reach) = window.reach_ns.map(Duration::from_nanos) {
-        text.line(format!(
-            "warning: spans that overlap the window were looked for up to {reach:?} after it; see --reach"
-        ));
-    }
-    let missing_ns = window.missing_ns.map(i64::unsigned_abs);
-    if let Some(missing) = missing_ns.map(Duration::from_nanos) {
-        text.line(format!(
-            "warning: {missing:?} of the window are in segments that were not read, because all anchors place it elsewhere than the headers did; merge without a window to see them"
-        ));
-    }
 }
 
 impl DamageReport {
@@ -503,21 +304,6 @@ impl DamageReport {
             detail,
         });
     }
-
-    fn add_words(&self, text: &mut Text) {
-        if self.total > 0 {
-            let kinds = by_kind(&self.by_kind);
-            text.line(format!("damage: {} ({kinds})", self.total));
-        }
-        for damage in self.list.iter().take(SHOWN) {
-            let (file, kind) = (damage.file.to_string_lossy(), damage.kind.name());
-            let detail = damage.detail.as_ref();
-            let detail = detail.map_or(String::new(), |detail| format!(" ({detail})"));
-            let (file, offset) = (printable(&file), damage.offset);
-            text.line(format!("  {file}:{offset}: {kind}{detail}"));
-        }
-        text.more(self.total);
-    }
 }
 
 impl RepairTotals {
@@ -530,104 +316,7 @@ impl RepairTotals {
     }
 }
 
-/// The earlier runs that are removed, the last ones by name.
-fn add_removed(removed: &RemovedRuns, text: &mut Text) {
-    const NAMED: usize = 5;
-    let count = removed.older_runs.saturating_add(removed.runs.len() as u64);
-    let events = removed.runs.iter().map(|run| run.events);
-    let events = events.fold(removed.older_events, u64::saturating_add);
-    let run = |run: &RemovedRun| {
-        let about = if run.estimated { "about " } else { "" };
-        format!("{} with {about}{} events", printable(&run.run), run.events)
-    };
-    let named: Vec<String> = removed.runs.iter().rev().take(NAMED).map(run).collect();
-    let has_more = count > named.len() as u64;
-    text.line(format!(
-        "removed to make room: {count} earlier runs with {events} events ({}{}); SA_PROFILE_OLD_RUNS keeps more",
-        named.join(", "),
-        if has_more { ", …" } else { "" }
-    ));
-}
-
-fn by_kind(counts: &BTreeMap<&'static str, u64>) -> String {
-    let words = counts.iter().map(|(kind, count)| format!("{kind} {count}"));
-    words.collect::<Vec<_>>().join(", ")
-}
-
-fn add_links(links: &LinkReport, text: &mut Text) {
-    if let Some(why) = &links.failed {
-        text.line(format!("requests are not linked: {why}"));
-    }
-    let dropped = links.requests_dropped;
-    if dropped > 0 {
-        text.line(format!(
-            "requests not linked, for lack of memory (--memory): at least {dropped}"
-        ));
-    }
-    text.count(
-        "events with more ids of requests than count",
-        links.events_cut,
-    );
-    let (requests, events) = (links.requests, links.events);
-    if requests > 0 {
-        text.line(format!(
-            "{requests} requests linked through {events} events"
-        ));
-    }
-    text.count("steps added to flows of the program", links.events_joined);
-    for flows in &links.loose_flows {
-        let (name, category) = (printable(&flows.name), printable(&flows.category));
-        for (count, what) in [(flows.without_end, "end"), (flows.without_start, "start")] {
-            if count > 0 {
-                text.line(format!(
-                    "flows without {what}: {count} named {name:?} in category {category:?}"
-                ));
-            }
-        }
-    }
-}
-
-/// A recorded text for a terminal, which must not take any of it for a command.
-pub(crate) fn printable(text: &str) -> String {
-    visible(text).into_owned()
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_commands_no_terminal() {
-        assert_eq!(printable("wörker-0"), "wörker-0");
-        assert_eq!(
-            printable("a\u{1b}[2J\n\u{9b}"),
-            "a<U+001B>[2J<U+000A><U+009B>"
-        );
-    }
-
-    #[test]
-    fn words_say_what_was_lost() {
-        let mut report = Report {
-            unfinished_spans: 1,
-            ..Report::default()
-        };
-        (report.events.total, report.losses.events) = (5, 2);
-        for offset in 0..25 {
-            report
-                .damage
-                .add(Path::new("f"), offset, Kind::BadJson, None);
-        }
-        let text = report.text();
-        assert!(
-            text.contains("damage: 25 (bad_json 25)") && text.contains("and 5 more"),
-            "{text}"
-        );
-        assert!(text.contains("events lost while recording: 2"), "{text}");
-        assert!(!report.is_clean());
-    }
 }
