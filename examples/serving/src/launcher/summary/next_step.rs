@@ -26,7 +26,7 @@ pub(super) fn report_command(run: &Path) -> String {
 fn cargo_command(manifest: &Path, here: &Path) -> String {
     let profile = match cfg!(debug_assertions) {
         true => "",
-        false => " --release",
+        false => " --profile demo",
     };
     let workspace = manifest.parent().map(Path::to_owned).unwrap_or_default();
     let place = match here.starts_with(workspace) {
