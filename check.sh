@@ -355,6 +355,7 @@ fi
 unset WHEEL
 python_profile=dev
 if [ -n "$full" ]; then
+  export NOTEBOOK=1
   python_profile=dist
   step 'python wheels' python_wheels
 fi

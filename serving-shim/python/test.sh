@@ -12,6 +12,7 @@ Needs Rust, Python 3.10 or later with venv, and once a network, for pip.
   PYTHON    in the environment: the interpreter, by default python3
   SA_CARGO_PROFILE  in the environment: what is built, by default dist, as wheels for others are
   WHEEL     in the environment: a wheel to test instead of one built here
+  NOTEBOOK  in the environment: 1 installs the packages for the example of notebooks (400 MB), once
 
 Exit 0: passed. 3: an environment cannot be set up here (not where CI is set: there that is a failure). Else: failed.
 TEXT
@@ -45,13 +46,14 @@ setup() {
     unavailable "pip: $(tail -n 1 "$work/setup.log")"
 }
 
-# Packages for the notebook example: 400 MB, installed once and not for each environment. Without it the test of the example is skipped by name.
+# Packages for the notebook example, installed once and not for each environment. Without them the test of the example is skipped by name.
 # Only the last rename makes the folder visible, so that a killed install leaves nothing half done.
 notebook_packages() {
   local requirements=$here/requirements-notebook.txt tag site folder
   tag=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_config_var("SOABI"))')
   folder=$work/notebook-$tag-$(cksum < "$requirements" | cut -d ' ' -f 1)
   if [ ! -d "$folder" ]; then
+    [ -n "${NOTEBOOK:-}" ] || return 0
     rm -rf "$work"/notebook-"$tag"-*
     "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: --target "$folder.new" -r "$requirements" > "$work/notebook.log" 2>&1 &&
       mv "$folder.new" "$folder" || { echo "-- no packages for the example of notebooks: $(tail -n 1 "$work/notebook.log")" >&2; return 0; }
