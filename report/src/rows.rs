@@ -25,10 +25,7 @@ mod tests {
         let mut names = BTreeSet::new();
         for column in R::COLUMNS {
             assert!(names.insert(column.name), "{} {}", R::TABLE, column.name);
-            let is_us = matches!(
-                column.getter,
-                Getter::Us(_) | Getter::OptionalUs(_) | Getter::OptionalRealUs(_)
-            );
+            let is_us = matches!(column.getter, Getter::Us(_) | Getter::RealUs(_));
             assert_eq!(column.name.ends_with("_us"), is_us, "{}", column.name);
         }
     }

@@ -1,25 +1,21 @@
 //! Columns of the tables of the report.
 
 use crate::quantiles::Quantiles;
-use std::borrow::Cow;
+use serde::Serialize;
 
-/// The way a column gets its value from a row, which also gives the type of the column.
+/// The way a column gets its value from a row, which also gives the type of the column. Each value may be unknown.
 #[derive(Debug)]
 pub enum Getter<R> {
-    /// A whole number: a count, or a time in ns from the start of the trace.
-    Int(fn(&R) -> i64),
-    /// A whole number that may be unknown.
-    OptionalInt(fn(&R) -> Option<i64>),
+    /// A whole number, such as a time in ns from the start of the trace.
+    Int(fn(&R) -> Option<i64>),
+    /// A count.
+    Count(fn(&R) -> Option<u64>),
     /// A duration in ns. The column has it in µs.
-    Us(fn(&R) -> i64),
-    /// A duration in ns that may be unknown.
-    OptionalUs(fn(&R) -> Option<i64>),
-    /// A duration in ns that may be unknown and is computed, such as a mean.
-    OptionalRealUs(fn(&R) -> Option<f64>),
+    Us(fn(&R) -> Option<i64>),
+    /// A duration in ns that is computed, such as a mean.
+    RealUs(fn(&R) -> Option<f64>),
     /// A text.
-    Text(fn(&R) -> Cow<'_, str>),
-    /// A text that may be unknown.
-    OptionalText(fn(&R) -> Option<&str>),
+    Text(fn(&R) -> Option<&str>),
     /// A process, by its number among [`Recorded::processes`](crate::Recorded::processes). In Parquet there is a column for its name, and another one for its
     /// `upid`, which is called as given here.
     Process(&'static str, fn(&R) -> Option<usize>),
@@ -35,7 +31,8 @@ pub struct FigureColumn<R> {
 }
 
 /// The value of a column in a row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum FigureValue<'a> {
     /// Unknown.
     Null,
@@ -44,7 +41,7 @@ pub enum FigureValue<'a> {
     /// A floating-point number.
     Real(f64),
     /// A text.
-    Text(Cow<'a, str>),
+    Text(&'a str),
     /// A process, by its number.
     Process(usize),
 }
@@ -60,34 +57,53 @@ pub trait TableRow: Sized + 'static {
     fn process(&self) -> Option<usize>;
 }
 
-pub(super) const fn column<R>(name: &'static str, getter: Getter<R>) -> FigureColumn<R> {
+const fn column<R>(name: &'static str, getter: Getter<R>) -> FigureColumn<R> {
     FigureColumn { name, getter }
+}
+
+pub(super) const fn int<R>(name: &'static str, get: fn(&R) -> Option<i64>) -> FigureColumn<R> {
+    column(name, Getter::Int(get))
+}
+
+pub(super) const fn count<R>(name: &'static str, get: fn(&R) -> Option<u64>) -> FigureColumn<R> {
+    column(name, Getter::Count(get))
+}
+
+pub(super) const fn us<R>(name: &'static str, get: fn(&R) -> Option<i64>) -> FigureColumn<R> {
+    column(name, Getter::Us(get))
+}
+
+pub(super) const fn real_us<R>(name: &'static str, get: fn(&R) -> Option<f64>) -> FigureColumn<R> {
+    column(name, Getter::RealUs(get))
+}
+
+pub(super) const fn text<R>(name: &'static str, get: fn(&R) -> Option<&str>) -> FigureColumn<R> {
+    column(name, Getter::Text(get))
+}
+
+/// Returns a column of processes, and the name of the column with their `upid`.
+pub(super) const fn process<R>(
+    name: &'static str,
+    upid: &'static str,
+    get: fn(&R) -> Option<usize>,
+) -> FigureColumn<R> {
+    column(name, Getter::Process(upid, get))
 }
 
 impl<R> FigureColumn<R> {
     /// Returns the value in a row.
     pub fn value<'r>(&self, row: &'r R) -> FigureValue<'r> {
-        let us = |ns: i64| FigureValue::Real(ns as f64 / 1e3);
-        match &self.getter {
-            Getter::Int(get) => FigureValue::Int(get(row)),
-            Getter::OptionalInt(get) => get(row).map_or(FigureValue::Null, FigureValue::Int),
-            Getter::Us(get) => us(get(row)),
-            Getter::OptionalUs(get) => get(row).map_or(FigureValue::Null, us),
-            Getter::OptionalRealUs(get) => {
-                get(row).map_or(FigureValue::Null, |ns| FigureValue::Real(ns / 1e3))
-            }
-            Getter::Text(get) => FigureValue::Text(get(row)),
-            Getter::OptionalText(get) => {
-                get(row).map_or(FigureValue::Null, |text| FigureValue::Text(Cow::from(text)))
-            }
-            Getter::Process(_, get) => get(row).map_or(FigureValue::Null, FigureValue::Process),
-        }
+        let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let value = match &self.getter {
+            Getter::Int(get) => get(row).map(FigureValue::Int),
+            Getter::Count(get) => get(row).map(|n| FigureValue::Int(count(n))),
+            Getter::Us(get) => get(row).map(|ns| FigureValue::Real(ns as f64 / 1e3)),
+            Getter::RealUs(get) => get(row).map(|ns| FigureValue::Real(ns / 1e3)),
+            Getter::Text(get) => get(row).map(FigureValue::Text),
+            Getter::Process(_, get) => get(row).map(FigureValue::Process),
+        };
+        value.unwrap_or(FigureValue::Null)
     }
-}
-
-/// Returns a count as columns have it.
-pub(super) fn count(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// Returns a figure of a distribution, if it has values.

@@ -1,6 +1,7 @@
 //! Devices.
 
-use super::column::{FigureColumn, Getter, TableRow, column, count, figure};
+use super::column::{FigureColumn, TableRow, count, figure, int, process, real_us, us};
+use crate::quantiles::Quantiles;
 use crate::table::device_idle::DeviceIdle;
 use crate::table::device_time::DeviceTime;
 use crate::table::run_report::RunReport;
@@ -27,72 +28,40 @@ impl DeviceRow {
         };
         report.timed().map(row).collect()
     }
+
+    /// Returns a figure of the launch delays, if any is known.
+    fn delay<T>(&self, get: fn(&Quantiles) -> T) -> Option<T> {
+        figure(&self.time.launch_delay, get)
+    }
 }
 
 impl TableRow for DeviceRow {
     const TABLE: &'static str = "device";
     const COLUMNS: &'static [FigureColumn<DeviceRow>] = &[
-        column(
-            "process",
-            Getter::Process("upid", |row| Some(row.time.process)),
-        ),
-        column("is_worker", Getter::Int(|row| row.time.is_runner.into())),
-        column("worker", Getter::Process("worker_upid", |row| row.worker)),
-        column("engine", Getter::Process("engine_upid", |row| row.engine)),
-        column("slices", Getter::Int(|row| count(row.time.slices))),
-        column(
-            "short_slices",
-            Getter::Int(|row| count(row.time.short_slices)),
-        ),
-        column("from_ns", Getter::Int(|row| row.time.from_ns)),
-        column("wall_us", Getter::Us(|row| row.time.wall_ns)),
-        column("busy_us", Getter::Us(|row| row.time.busy_ns)),
-        column(
-            "idle_us",
-            Getter::Us(|row| row.time.wall_ns - row.time.busy_ns),
-        ),
-        column(
-            "communication_us",
-            Getter::Us(|row| row.time.communication_ns),
-        ),
-        column(
-            "exposed_communication_us",
-            Getter::Us(|row| row.time.exposed_communication_ns),
-        ),
-        column("longest_gap_us", Getter::Us(|row| row.time.longest_gap_ns)),
-        column(
-            "longest_gap_at_ns",
-            Getter::Int(|row| row.time.longest_gap_at_ns),
-        ),
-        column(
-            "launches",
-            Getter::Int(|row| count(row.time.launch_delay.n)),
-        ),
-        column(
-            "launch_delay_mean_us",
-            Getter::OptionalRealUs(|row| figure(&row.time.launch_delay, |of| of.mean_ns)),
-        ),
-        column(
-            "launch_delay_p50_us",
-            Getter::OptionalRealUs(|row| figure(&row.time.launch_delay, |of| of.p50_ns)),
-        ),
-        column(
-            "launch_delay_p90_us",
-            Getter::OptionalRealUs(|row| figure(&row.time.launch_delay, |of| of.p90_ns)),
-        ),
-        column(
-            "launch_delay_p99_us",
-            Getter::OptionalRealUs(|row| figure(&row.time.launch_delay, |of| of.p99_ns)),
-        ),
-        column(
-            "launch_delay_max_us",
-            Getter::OptionalUs(|row| figure(&row.time.launch_delay, |of| of.max_ns)),
-        ),
-        column(
-            "early_slices",
-            Getter::Int(|row| count(row.time.early_slices)),
-        ),
-        column("early_us", Getter::Us(|row| row.time.early_ns)),
+        process("process", "upid", |row| Some(row.time.process)),
+        int("is_worker", |row| Some(row.time.is_runner.into())),
+        process("worker", "worker_upid", |row| row.worker),
+        process("engine", "engine_upid", |row| row.engine),
+        count("slices", |row| Some(row.time.slices)),
+        count("short_slices", |row| Some(row.time.short_slices)),
+        int("from_ns", |row| Some(row.time.from_ns)),
+        us("wall_us", |row| Some(row.time.wall_ns)),
+        us("busy_us", |row| Some(row.time.busy_ns)),
+        us("idle_us", |row| Some(row.time.wall_ns - row.time.busy_ns)),
+        us("communication_us", |row| Some(row.time.communication_ns)),
+        us("exposed_communication_us", |row| {
+            Some(row.time.exposed_communication_ns)
+        }),
+        us("longest_gap_us", |row| Some(row.time.longest_gap_ns)),
+        int("longest_gap_at_ns", |row| Some(row.time.longest_gap_at_ns)),
+        count("launches", |row| Some(row.time.launch_delay.n)),
+        real_us("launch_delay_mean_us", |row| row.delay(|of| of.mean_ns)),
+        real_us("launch_delay_p50_us", |row| row.delay(|of| of.p50_ns)),
+        real_us("launch_delay_p90_us", |row| row.delay(|of| of.p90_ns)),
+        real_us("launch_delay_p99_us", |row| row.delay(|of| of.p99_ns)),
+        us("launch_delay_max_us", |row| row.delay(|of| of.max_ns)),
+        count("early_slices", |row| Some(row.time.early_slices)),
+        us("early_us", |row| Some(row.time.early_ns)),
     ];
 
     fn process(&self) -> Option<usize> {

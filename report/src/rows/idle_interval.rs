@@ -1,8 +1,7 @@
 //! Idle intervals of devices.
 
-use super::column::{FigureColumn, Getter, TableRow, column};
+use super::column::{FigureColumn, TableRow, int, process, text, us};
 use crate::table::device_idle::IdleCause;
-use std::borrow::Cow;
 
 /// A time in which a device was idle for one cause. A gap between two slices may have several intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,14 +21,11 @@ pub struct IdleInterval {
 impl TableRow for IdleInterval {
     const TABLE: &'static str = "idle";
     const COLUMNS: &'static [FigureColumn<IdleInterval>] = &[
-        column(
-            "process",
-            Getter::Process("upid", |idle| Some(idle.process)),
-        ),
-        column("cause", Getter::Text(|idle| Cow::from(idle.cause.name()))),
-        column("start_ns", Getter::Int(|idle| idle.start_ns)),
-        column("dur_us", Getter::Us(|idle| idle.dur_ns)),
-        column("gap_start_ns", Getter::Int(|idle| idle.gap_start_ns)),
+        process("process", "upid", |idle| Some(idle.process)),
+        text("cause", |idle| Some(idle.cause.name())),
+        int("start_ns", |idle| Some(idle.start_ns)),
+        us("dur_us", |idle| Some(idle.dur_ns)),
+        int("gap_start_ns", |idle| Some(idle.gap_start_ns)),
     ];
 
     fn process(&self) -> Option<usize> {

@@ -1,7 +1,6 @@
 //! Steps.
 
-use super::column::{FigureColumn, Getter, TableRow, column, count};
-use std::borrow::Cow;
+use super::column::{FigureColumn, TableRow, count, int, process, text, us};
 use std::sync::Arc;
 
 /// The kind of process that recorded a step.
@@ -47,26 +46,14 @@ impl StepRole {
 impl TableRow for StepRow {
     const TABLE: &'static str = "step";
     const COLUMNS: &'static [FigureColumn<StepRow>] = &[
-        column(
-            "process",
-            Getter::Process("upid", |step| Some(step.process)),
-        ),
-        column("role", Getter::Text(|step| Cow::from(step.role.name()))),
-        column("name", Getter::OptionalText(|step| step.name.as_deref())),
-        column("start_ns", Getter::Int(|step| step.start_ns)),
-        column("dur_us", Getter::OptionalUs(|step| step.dur_ns)),
-        column(
-            "requests",
-            Getter::OptionalInt(|step| step.requests.map(count)),
-        ),
-        column(
-            "prefill_tokens",
-            Getter::OptionalInt(|step| step.prefill_tokens.map(count)),
-        ),
-        column(
-            "decode_tokens",
-            Getter::OptionalInt(|step| step.decode_tokens.map(count)),
-        ),
+        process("process", "upid", |step| Some(step.process)),
+        text("role", |step| Some(step.role.name())),
+        text("name", |step| step.name.as_deref()),
+        int("start_ns", |step| Some(step.start_ns)),
+        us("dur_us", |step| step.dur_ns),
+        count("requests", |step| step.requests),
+        count("prefill_tokens", |step| step.prefill_tokens),
+        count("decode_tokens", |step| step.decode_tokens),
     ];
 
     fn process(&self) -> Option<usize> {

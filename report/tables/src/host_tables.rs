@@ -250,13 +250,15 @@ impl HostContext<'_> {
                 TrackKind::Global => "global",
                 TrackKind::Counter => "counter",
             };
+            let name = track.name.as_ref();
+            let name = name.map(|name| String::from_utf8_lossy(name.data()));
             let upid = match track.kind {
                 TrackKind::Thread | TrackKind::Global => Cell::Null,
                 _ => Cell::Long(self.upids[process]),
             };
             [
                 Cell::Long(track.id),
-                track.name.clone().map_or(Cell::Null, Cell::Text),
+                name.as_deref().into(),
                 Cell::text(kind),
                 track.row.map(|row| self.utid(process, row as usize)).into(),
                 upid,

@@ -1,6 +1,7 @@
 //! Tables as Parquet files.
 
 pub(crate) mod arg_table;
+mod cells;
 mod hybrid;
 mod lazy_file;
 pub(crate) mod plain_table;

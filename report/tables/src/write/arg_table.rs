@@ -2,6 +2,7 @@
 //!
 //! Within a row group the rows of one key stand together, in the order of their slices: values of one key are alike, so they compress several times better.
 
+use super::cells::Nullable;
 use super::lazy_file::LazyFile;
 use super::table_file::{Coding, Column, ROWS, Values};
 use super::text_column::TextColumn;
@@ -47,11 +48,9 @@ struct Columns {
     flat_keys: TextColumn,
     keys: TextColumn,
     kinds: TextColumn,
-    ints: Vec<i64>,
-    int_levels: Vec<i16>,
+    ints: Nullable<i64>,
     texts: TextColumn,
-    reals: Vec<f64>,
-    real_levels: Vec<i16>,
+    reals: Nullable<f64>,
 }
 
 /// Takes args in the order of their slices. Its memory is kept for the next row group and the next process.
@@ -177,9 +176,7 @@ impl<'a> ArgTable<'a> {
         let columns = &mut self.columns;
         columns.ids.clear();
         columns.ints.clear();
-        columns.int_levels.clear();
         columns.reals.clear();
-        columns.real_levels.clear();
         // As Perfetto names them.
         let kinds = ["int", "bool", "real", "string"];
         let [int, bool, real, string] = kinds.map(|kind| columns.kinds.number(kind.as_bytes()));
@@ -205,11 +202,9 @@ impl<'a> ArgTable<'a> {
                 Value::Text(start, end) => (string, None, None, Some(&self.texts[start..end])),
             };
             columns.kinds.push(Some(kind), 1);
-            columns.int_levels.push(i16::from(int.is_some()));
-            columns.ints.extend(int);
+            columns.ints.push(int);
             columns.texts.push_text(text);
-            columns.real_levels.push(i16::from(real.is_some()));
-            columns.reals.extend(real);
+            columns.reals.push(real);
         }
     }
 
@@ -222,9 +217,9 @@ impl<'a> ArgTable<'a> {
             Values::Texts(&mut columns.flat_keys),
             Values::Texts(&mut columns.keys),
             Values::Texts(&mut columns.kinds),
-            Values::SomeLongs(&columns.ints, &columns.int_levels),
+            Values::SomeLongs(&columns.ints),
             Values::Texts(&mut columns.texts),
-            Values::SomeDoubles(&columns.reals, &columns.real_levels),
+            Values::SomeDoubles(&columns.reals),
         ];
         self.file.write(self.rows.len(), values)?;
         self.rows.clear();

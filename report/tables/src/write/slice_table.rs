@@ -1,5 +1,6 @@
 //! The table `slice` of a process.
 
+use super::cells::Nullable;
 use super::lazy_file::LazyFile;
 use super::table_file::{Coding, Column, ROWS, Values};
 use super::text_column::TextColumn;
@@ -41,29 +42,6 @@ pub(crate) struct SliceRow {
     pub(crate) cpu_ns: Option<i64>,
 }
 
-/// Longs of which some are null.
-#[derive(Default)]
-struct SomeLongs {
-    values: Vec<i64>,
-    levels: Vec<i16>,
-}
-
-impl SomeLongs {
-    fn push(&mut self, value: Option<i64>) {
-        self.levels.push(i16::from(value.is_some()));
-        self.values.extend(value);
-    }
-
-    fn clear(&mut self) {
-        self.values.clear();
-        self.levels.clear();
-    }
-
-    fn values(&self) -> Values<'_> {
-        Values::SomeLongs(&self.values, &self.levels)
-    }
-}
-
 /// Takes slices in the order of their begins. Its memory is kept for the next row group and the next process.
 pub(crate) struct SliceTable<'a> {
     names: &'a [TextPair],
@@ -77,9 +55,9 @@ pub(crate) struct SliceTable<'a> {
     /// The numbers that categories and names of this row group have in their columns.
     numbers: HashedMap<(Option<u32>, Option<u32>)>,
     depth: Vec<i32>,
-    parent: SomeLongs,
-    args: SomeLongs,
-    cpu: SomeLongs,
+    parent: Nullable<i64>,
+    args: Nullable<i64>,
+    cpu: Nullable<i64>,
 }
 
 impl<'a> SliceTable<'a> {
@@ -96,9 +74,9 @@ impl<'a> SliceTable<'a> {
             name: TextColumn::default(),
             numbers: HashedMap::default(),
             depth: Vec::new(),
-            parent: SomeLongs::default(),
-            args: SomeLongs::default(),
-            cpu: SomeLongs::default(),
+            parent: Nullable::default(),
+            args: Nullable::default(),
+            cpu: Nullable::default(),
         }
     }
 
@@ -150,9 +128,9 @@ impl<'a> SliceTable<'a> {
             Values::Texts(&mut self.category),
             Values::Texts(&mut self.name),
             Values::Words(&self.depth),
-            self.parent.values(),
-            self.args.values(),
-            self.cpu.values(),
+            Values::SomeLongs(&self.parent),
+            Values::SomeLongs(&self.args),
+            Values::SomeLongs(&self.cpu),
         ];
         self.file.write(self.id.len(), columns)?;
         for longs in [&mut self.id, &mut self.ts, &mut self.dur, &mut self.track] {

@@ -1,23 +1,22 @@
 //! A table of few rows, written at once.
 
-use super::table_file::{Column, ROWS, TableFile, Values};
-use super::text_column::TextColumn;
-use parquet::basic::Type;
-use parquet::data_type::ByteArray;
+use super::cells::Cells;
+use super::table_file::{Column, ROWS, TableFile};
 use parquet::errors::Result;
 use std::path::Path;
+use trace_report::FigureValue;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
     Null,
     Long(i64),
-    Text(ByteArray),
+    Text(String),
 }
 
 impl Cell {
     pub(crate) fn text(text: &str) -> Cell {
-        Cell::Text(ByteArray::from(text))
+        Cell::Text(text.to_owned())
     }
 }
 
@@ -41,37 +40,18 @@ pub(crate) fn write<const N: usize>(
 ) -> Result<()> {
     let mut file = TableFile::create(path, columns)?;
     for rows in rows.chunks(ROWS) {
-        let long = |cell: &Cell| match cell {
-            Cell::Long(value) => Some(*value),
-            _ => None,
-        };
-        let longs: Vec<Vec<i64>> = (0..N)
-            .map(|nth| rows.iter().filter_map(|row| long(&row[nth])).collect())
-            .collect();
-        let levels: Vec<Vec<i16>> = (0..N)
-            .map(|nth| {
-                let is_there = |row: &[Cell; N]| i16::from(row[nth] != Cell::Null);
-                rows.iter().map(is_there).collect()
-            })
-            .collect();
-        let mut texts: [TextColumn; N] = std::array::from_fn(|_| TextColumn::default());
+        let mut cells: Vec<Cells> = columns.iter().map(Cells::of).collect();
         for row in rows {
-            for (cell, texts) in row.iter().zip(&mut texts) {
-                texts.push_text(match cell {
-                    Cell::Text(text) => Some(text.data()),
-                    _ => None,
+            for (cells, cell) in cells.iter_mut().zip(row) {
+                cells.push(match cell {
+                    Cell::Null => FigureValue::Null,
+                    Cell::Long(value) => FigureValue::Int(*value),
+                    Cell::Text(text) => FigureValue::Text(text),
                 });
             }
         }
-        let values = texts.iter_mut().zip(0..);
-        let values = values.map(
-            |(texts, nth)| match (columns[nth].kind, columns[nth].is_null) {
-                (Type::BYTE_ARRAY, _) => Values::Texts(texts),
-                (_, true) => Values::SomeLongs(&longs[nth], &levels[nth]),
-                _ => Values::Longs(&longs[nth]),
-            },
-        );
-        file.write(rows.len(), values.collect())?;
+        let values = cells.iter_mut().map(Cells::values).collect();
+        file.write(rows.len(), values)?;
     }
     file.finish()
 }

@@ -1,5 +1,6 @@
 //! A table as a file: row groups of columns, each with the encoding that suits it.
 
+use super::cells::Nullable;
 use super::text_column::TextColumn;
 use parquet::basic::{
     Compression, ConvertedType, Encoding, LogicalType, Repetition, Type, ZstdLevel,
@@ -85,10 +86,10 @@ impl Column {
 /// The values of a column in a row group. Where some are null, levels say of each row whether it has one: 1, or 0.
 pub(crate) enum Values<'a> {
     Longs(&'a [i64]),
-    SomeLongs(&'a [i64], &'a [i16]),
+    SomeLongs(&'a Nullable<i64>),
     Words(&'a [i32]),
     Doubles(&'a [f64]),
-    SomeDoubles(&'a [f64], &'a [i16]),
+    SomeDoubles(&'a Nullable<f64>),
     Texts(&'a mut TextColumn),
 }
 
@@ -132,7 +133,7 @@ impl TableFile {
             };
             let next = group.next_column()?;
             let mut writer = next.ok_or_else(|| ParquetError::General("no column".to_owned()))?;
-            put(writer.untyped(), column, rows, &values)?;
+            put(writer.untyped(), column, &values)?;
             writer.close()?;
         }
         group.close()?;
@@ -144,34 +145,28 @@ impl TableFile {
     }
 }
 
-fn put(
-    writer: &mut ColumnWriter<'_>,
-    column: &Column,
-    rows: usize,
-    values: &Values<'_>,
-) -> Result<()> {
+fn put(writer: &mut ColumnWriter<'_>, column: &Column, values: &Values<'_>) -> Result<()> {
     match (writer, values) {
         (ColumnWriter::Int64ColumnWriter(writer), Values::Longs(values)) => {
-            let levels = column.is_null.then(|| vec![1; rows]);
-            writer.write_batch(values, levels.as_deref(), None)?;
+            writer.write_batch(values, None, None)?
         }
-        (ColumnWriter::Int64ColumnWriter(writer), Values::SomeLongs(values, levels)) => {
-            writer.write_batch(values, Some(levels), None)?;
+        (ColumnWriter::Int64ColumnWriter(writer), Values::SomeLongs(longs)) => {
+            writer.write_batch(&longs.values, Some(&longs.levels), None)?
         }
         (ColumnWriter::Int32ColumnWriter(writer), Values::Words(values)) => {
-            writer.write_batch(values, None, None)?;
+            writer.write_batch(values, None, None)?
         }
         (ColumnWriter::DoubleColumnWriter(writer), Values::Doubles(values)) => {
-            writer.write_batch(values, None, None)?;
+            writer.write_batch(values, None, None)?
         }
-        (ColumnWriter::DoubleColumnWriter(writer), Values::SomeDoubles(values, levels)) => {
-            writer.write_batch(values, Some(levels), None)?;
+        (ColumnWriter::DoubleColumnWriter(writer), Values::SomeDoubles(doubles)) => {
+            writer.write_batch(&doubles.values, Some(&doubles.levels), None)?
         }
         _ => {
             let why = format!("column {}: values of another type", column.name);
             return Err(ParquetError::General(why));
         }
-    }
+    };
     Ok(())
 }
 
