@@ -17,10 +17,11 @@ mod whole_run;
 
 pub use figures::Figures;
 pub use histogram::{Histogram, LiveQuantiles};
+pub use live_names::LiveName;
 pub use live_reader::LiveReader;
 pub use live_stats::{
-    LiveBehind, LiveDevice, LiveEngine, LiveName, LiveProcess, LiveRecorded, LiveRequest,
-    LiveState, LiveStats, LiveWindow,
+    LiveBehind, LiveDevice, LiveEngine, LiveProcess, LiveRecorded, LiveRequest, LiveState,
+    LiveStats, LiveWindow,
 };
 pub use prometheus::prometheus;
 

@@ -83,7 +83,7 @@ pub(super) fn each_figure(
     tokens: &[i64],
     mut at: impl FnMut(Option<i64>, &dyn Fn(&mut Figures)),
 ) {
-    at(request.arrival_ns().or(request.queued_ns()), &|figures| {
+    at(request.begin_ns(), &|figures| {
         figures.arrived += 1;
     });
     let durations: [(Option<i64>, Option<i64>, Of); 7] = [
@@ -98,11 +98,9 @@ pub(super) fn each_figure(
         (request.scheduled_ns(), request.queue_ns(), |to| {
             &mut to.queue
         }),
-        (
-            request.engine_first_token_ns().or(request.first_token_ns()),
-            request.prefill_ns(),
-            |to| &mut to.prefill,
-        ),
+        (request.any_first_token_ns(), request.prefill_ns(), |to| {
+            &mut to.prefill
+        }),
         (request.last_token_ns(), request.decode_ns(), |to| {
             &mut to.decode
         }),

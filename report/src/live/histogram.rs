@@ -3,86 +3,40 @@
 use serde::{Serialize, Serializer};
 use sketches_ddsketch::{Config, DDSketch};
 
-const MS: i64 = 1_000_000;
-
 /// Largest relative error of a value that the sketch returns.
 const ERROR: f64 = 0.005;
 /// Enough bins for every duration of at least 1 ns, so that the sketch never merges two of them.
 const MOST_BINS: u32 = 35 * 128;
 
+const MS: i64 = 1_000_000;
+
+/// Returns bounds in ns, from bounds in ms.
+const fn ns<const N: usize>(mut bounds: [i64; N]) -> [i64; N] {
+    let mut nth = 0;
+    while nth < N {
+        bounds[nth] *= MS;
+        nth += 1;
+    }
+    bounds
+}
+
 /// vLLM's bounds of its `time_to_first_token_seconds`.
-pub(super) const TTFT_BOUNDS: [i64; 22] = [
-    MS,
-    5 * MS,
-    10 * MS,
-    20 * MS,
-    40 * MS,
-    60 * MS,
-    80 * MS,
-    100 * MS,
-    250 * MS,
-    500 * MS,
-    750 * MS,
-    1_000 * MS,
-    2_500 * MS,
-    5_000 * MS,
-    7_500 * MS,
-    10_000 * MS,
-    20_000 * MS,
-    40_000 * MS,
-    80_000 * MS,
-    160_000 * MS,
-    640_000 * MS,
-    2_560_000 * MS,
-];
+pub(super) const TTFT_BOUNDS: [i64; 22] = ns([
+    1, 5, 10, 20, 40, 60, 80, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000, 20_000,
+    40_000, 80_000, 160_000, 640_000, 2_560_000,
+]);
 
 /// vLLM's bounds of its `time_per_output_token_seconds` and `inter_token_latency_seconds`.
-pub(super) const TOKEN_BOUNDS: [i64; 19] = [
-    10 * MS,
-    25 * MS,
-    50 * MS,
-    75 * MS,
-    100 * MS,
-    150 * MS,
-    200 * MS,
-    300 * MS,
-    400 * MS,
-    500 * MS,
-    750 * MS,
-    1_000 * MS,
-    2_500 * MS,
-    5_000 * MS,
-    7_500 * MS,
-    10_000 * MS,
-    20_000 * MS,
-    40_000 * MS,
-    80_000 * MS,
-];
+pub(super) const TOKEN_BOUNDS: [i64; 19] = ns([
+    10, 25, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000, 20_000,
+    40_000, 80_000,
+]);
 
 /// vLLM's bounds of its `e2e_request_latency_seconds`, and of the phases of a request.
-pub(super) const REQUEST_BOUNDS: [i64; 21] = [
-    300 * MS,
-    500 * MS,
-    800 * MS,
-    1_000 * MS,
-    1_500 * MS,
-    2_000 * MS,
-    2_500 * MS,
-    5_000 * MS,
-    10_000 * MS,
-    15_000 * MS,
-    20_000 * MS,
-    30_000 * MS,
-    40_000 * MS,
-    50_000 * MS,
-    60_000 * MS,
-    120_000 * MS,
-    240_000 * MS,
-    480_000 * MS,
-    960_000 * MS,
-    1_920_000 * MS,
-    7_680_000 * MS,
-];
+pub(super) const REQUEST_BOUNDS: [i64; 21] = ns([
+    300, 500, 800, 1_000, 1_500, 2_000, 2_500, 5_000, 10_000, 15_000, 20_000, 30_000, 40_000,
+    50_000, 60_000, 120_000, 240_000, 480_000, 960_000, 1_920_000, 7_680_000,
+]);
 
 /// The distribution of durations.
 #[derive(Clone)]
@@ -99,7 +53,7 @@ pub struct Histogram {
 }
 
 /// Figures of a distribution. Quantiles are linear between the two nearest ranks, as in a report, and within 0.5 % of the exact ones.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LiveQuantiles {
     /// Number of durations.
     pub n: u64,

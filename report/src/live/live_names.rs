@@ -2,10 +2,14 @@
 
 use crate::gather::name_keys::NameKey;
 use crate::table::row_kind::RowKind;
+use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// Names that are told apart; those beyond are counted together.
 const MOST: usize = 4_096;
+/// Names that are shown.
+const NAMES: usize = 50;
 
 /// The slices of one name.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,10 +33,27 @@ impl NameSum {
     }
 }
 
+/// A name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveName {
+    /// What its slices lie on.
+    pub row: RowKind,
+    /// Its category.
+    pub category: String,
+    /// The name.
+    pub name: String,
+    /// Slices.
+    pub ncall: u64,
+    /// Their durations, together.
+    pub total_ns: i64,
+    /// The longest.
+    pub max_ns: i64,
+}
+
 /// All names.
 #[derive(Debug, Default)]
 pub(super) struct LiveNames {
-    sums: HashMap<(u8, String, String), (RowKind, NameSum)>,
+    sums: HashMap<(RowKind, String, String), NameSum>,
     /// Those of names for which there was no room.
     pub(super) others: NameSum,
 }
@@ -43,13 +64,11 @@ impl LiveNames {
         if sum.ncall == 0 {
             return;
         }
-        let key = (name.row_kind as u8, name.category, name.name);
+        let key = (name.row_kind, name.category, name.name);
         if self.sums.len() >= MOST && !self.sums.contains_key(&key) {
             return self.others.add(sum);
         }
-        let known = self.sums.entry(key);
-        let (_, known) = known.or_insert((name.row_kind, NameSum::default()));
-        known.add(sum);
+        self.sums.entry(key).or_default().add(sum);
     }
 
     /// How many there are.
@@ -57,20 +76,30 @@ impl LiveNames {
         self.sums.len()
     }
 
-    /// The names with the most time.
-    pub(super) fn top(&self, most: usize) -> Vec<(RowKind, &str, &str, NameSum)> {
-        let sums = self.sums.iter();
-        let mut all: Vec<_> = sums
-            .map(|((_, category, name), (kind, sum))| {
-                (*kind, category.as_str(), name.as_str(), *sum)
-            })
-            .collect();
-        all.sort_by_key(|(kind, category, name, sum)| {
-            (std::cmp::Reverse(sum.total_ns), *kind, *category, *name)
-        });
-        all.truncate(most);
-        all
+    /// Returns the names with the most time.
+    pub(super) fn top(&self) -> Vec<LiveName> {
+        let name =
+            |((row, category, name), sum): (&(RowKind, String, String), &NameSum)| LiveName {
+                row: *row,
+                category: category.clone(),
+                name: name.clone(),
+                ncall: sum.ncall,
+                total_ns: sum.total_ns,
+                max_ns: sum.max_ns,
+            };
+        top_names(self.sums.iter().map(name))
     }
+}
+
+/// Returns the names with the most time.
+pub(super) fn top_names(names: impl Iterator<Item = LiveName>) -> Vec<LiveName> {
+    fn order(of: &LiveName) -> (Reverse<i64>, RowKind, &str, &str) {
+        (Reverse(of.total_ns), of.row, &of.category, &of.name)
+    }
+    let mut names: Vec<LiveName> = names.collect();
+    names.sort_by(|one, other| order(one).cmp(&order(other)));
+    names.truncate(NAMES);
+    names
 }
 
 #[cfg(test)]
@@ -90,7 +119,7 @@ mod tests {
             names.add(keys.into_keys().remove(0), sum);
         }
         assert_eq!((names.len(), names.others.ncall), (MOST, 10));
-        let top = names.top(2);
-        assert_eq!((top[0].2, top[1].2), ("name 4095", "name 4094"));
+        let top = names.top();
+        assert_eq!((&*top[0].name, &*top[1].name), ("name 4095", "name 4094"));
     }
 }

@@ -133,13 +133,15 @@ impl LiveReader {
 
     /// How the run stands.
     pub fn stats(&self) -> LiveStats {
-        let mut stats = self.followed();
+        let stats = self.followed();
         match &self.whole {
-            Some(Ok(whole)) => whole.replace(&mut stats),
-            Some(Err(why)) => stats.not_final = Some(why.clone()),
-            None => {}
+            Some(Ok(whole)) => whole.completed(stats),
+            Some(Err(why)) => LiveStats {
+                not_final: Some(why.clone()),
+                ..stats
+            },
+            None => stats,
         }
-        stats
     }
 
     /// Returns the moments that figures count back from. A run does not look idle because recorders hold events back, or because this reader has not caught up.

@@ -4,22 +4,21 @@ use super::figures::Figures;
 use super::histogram::LiveQuantiles;
 use super::last_seconds::LastSeconds;
 use super::live_fold::LiveFold;
+use super::live_names::LiveName;
 use super::live_requests::RequestSums;
+use crate::table::batching::Batching;
 use crate::table::request::{Request, RequestStatus};
-use crate::table::row_kind::RowKind;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The version of what is written as JSON.
 const SCHEMA: u32 = 1;
-/// Names that are told.
-pub(super) const NAMES: usize = 50;
-
 /// Whether a run goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LiveState {
     /// There is no run in the directory yet.
+    #[default]
     Waiting,
     /// It goes on.
     Live,
@@ -28,7 +27,7 @@ pub enum LiveState {
 }
 
 /// All figures of a run. Times are ns.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct LiveStats {
     /// 1.
     pub schema: u32,
@@ -122,7 +121,7 @@ pub struct LiveBehind {
 }
 
 /// The figures of some seconds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LiveWindow {
     /// How many.
     pub seconds: u64,
@@ -157,7 +156,7 @@ pub struct LiveWindow {
 }
 
 /// What the counters of an engine say.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LiveEngine {
     /// Its name, process id and host.
     pub name: String,
@@ -227,23 +226,6 @@ pub struct LiveRequest {
     pub output_tokens: Option<u64>,
 }
 
-/// A name.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LiveName {
-    /// What its slices lie on.
-    pub row: RowKind,
-    /// Its category.
-    pub category: String,
-    /// The name.
-    pub name: String,
-    /// Slices.
-    pub ncall: u64,
-    /// Their durations, together.
-    pub total_ns: i64,
-    /// The longest.
-    pub max_ns: i64,
-}
-
 /// A process, or a group of tracks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveProcess {
@@ -287,6 +269,15 @@ pub(super) struct ProcessName {
     pub(super) has_tracks: bool,
 }
 
+/// Name, id and host of a process.
+pub(super) type Called = (String, u32, String);
+
+impl ProcessName {
+    fn called(&self) -> Called {
+        (self.name.clone(), self.pid, self.host.clone())
+    }
+}
+
 impl LiveStats {
     /// Those of what was folded. What only the reader knows is left open.
     pub(super) fn of(
@@ -299,15 +290,6 @@ impl LiveStats {
         let end_ns = moments.windows_end_ns;
         LiveStats {
             schema: SCHEMA,
-            state: LiveState::Waiting,
-            is_final: false,
-            not_final: None,
-            run: String::new(),
-            realtime_ns: 0,
-            last_event_realtime_ns: None,
-            no_event_for_ns: None,
-            recorded: LiveRecorded::default(),
-            behind: LiveBehind::default(),
             unfinished: sums.unfinished,
             mixed: sums.mixed,
             last_10_s: LiveWindow::of(&sums.last, end_ns, 10),
@@ -316,11 +298,11 @@ impl LiveStats {
             device: devices(fold, &sums, processes, end_ns),
             latest: sums.latest.iter().map(request).collect(),
             slowest: sums.slowest.iter().map(request).collect(),
-            names: names(fold),
+            names: fold.names.top(),
             names_of: fold.names.len(),
             other_slices: fold.names.others.ncall,
-            process: Vec::new(),
             requests: sums.all,
+            ..LiveStats::default()
         }
     }
 
@@ -377,54 +359,37 @@ pub(super) fn live_request(request: &Request, now_ns: i64) -> LiveRequest {
     }
 }
 
-fn names(fold: &LiveFold) -> Vec<LiveName> {
-    let top = fold.names.top(NAMES).into_iter();
-    top.map(|(row, category, name, sum)| LiveName {
-        row,
-        category: category.to_owned(),
-        name: name.to_owned(),
-        ncall: sum.ncall,
-        total_ns: sum.total_ns,
-        max_ns: sum.max_ns,
-    })
-    .collect()
+/// Returns an engine, and the steps that it counted.
+pub(super) fn live_engine((name, pid, host): Called, of: &Batching) -> LiveEngine {
+    LiveEngine {
+        name,
+        pid,
+        host,
+        steps: of.steps,
+        prefill_tokens: of.prefill_tokens,
+        decode_tokens: of.decode_tokens,
+        ..LiveEngine::default()
+    }
 }
 
 fn engines(fold: &LiveFold, processes: &[ProcessName]) -> Vec<LiveEngine> {
-    let steps = fold.batchings.clone().finish();
-    let mut of: BTreeMap<usize, LiveEngine> = BTreeMap::new();
-    let mut engine = |number: usize, put: &dyn Fn(&mut LiveEngine)| {
-        let Some(process) = processes.get(number) else {
-            return;
-        };
-        put(of.entry(number).or_insert_with(|| LiveEngine {
-            name: process.name.clone(),
-            pid: process.pid,
-            host: process.host.clone(),
-            running: None,
-            waiting: None,
-            kv_used: None,
-            steps: 0,
-            prefill_tokens: 0,
-            decode_tokens: 0,
-        }));
-    };
-    for step in steps {
-        engine(step.process, &|engine| {
-            engine.steps = step.steps;
-            engine.prefill_tokens = step.prefill_tokens;
-            engine.decode_tokens = step.decode_tokens;
-        });
+    let counted = fold.batchings.clone().finish().into_iter();
+    let mut steps: BTreeMap<usize, Batching> = counted.map(|of| (of.process, of)).collect();
+    for process in fold.levels.keys() {
+        steps.entry(*process as usize).or_default();
     }
-    for (process, levels) in &fold.levels {
+    let engine = |(number, steps): (usize, Batching)| {
+        let levels = fold.levels.get(&u32::try_from(number).ok()?);
+        let levels = levels.copied().unwrap_or_default();
         let level = |known: Option<(i64, u32)>| known.map(|(_, value)| value);
-        engine(*process as usize, &|engine| {
-            engine.running = level(levels.running);
-            engine.waiting = level(levels.waiting);
-            engine.kv_used = level(levels.kv_used).map(|share| f64::from(share) / 1e3);
-        });
-    }
-    of.into_values().collect()
+        Some(LiveEngine {
+            running: level(levels.running),
+            waiting: level(levels.waiting),
+            kv_used: level(levels.kv_used).map(|share| f64::from(share) / 1e3),
+            ..live_engine(processes.get(number)?.called(), &steps)
+        })
+    };
+    steps.into_iter().filter_map(engine).collect()
 }
 
 fn devices(

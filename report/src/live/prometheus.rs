@@ -1,9 +1,56 @@
 //! The figures in Prometheus' text format, version 0.0.4.
 
 use super::histogram::Histogram;
-use super::live_stats::{LiveState, LiveStats};
+use super::live_names::LiveName;
+use super::live_stats::{LiveEngine, LiveState, LiveStats};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
+
+/// The name of each metric, and what it is.
+const HELP: &str = "
+run_info: The run that is followed.
+run_live: Whether a process of the run lives.
+processes: Processes of the run, by what has become of them.
+events_total: Events that were read.
+read_bytes_total: Bytes that were read of fragments.
+lost_events_total: Events that recorders lost, by cause.
+unread_bytes: Bytes that are written and were not read.
+behind_seconds: For how long the most belated fragment has not been read to its end.
+skipped: What could not be read, by kind; less of it where it was written again.
+requests_arrived_total: Requests that arrived, counted when they have ended.
+requests_ended_total: Requests that ended, by how.
+requests_finished_reason_total: Requests that ended, by the reason that they gave.
+requests_unfinished: Requests without an end so far.
+preemptions_total: Preemptions of requests that ended.
+prompt_tokens_total: Tokens of the prompts of requests that ended.
+cached_tokens_total: Those of them that the cache had.
+output_tokens_total: Tokens of the answers of requests that ended.
+time_to_first_token_seconds: From arrival until the first part of the answer left; for an answer in one piece, until its first token.
+engine_time_to_first_token_seconds: From the queue to the first token in the engine.
+inter_token_latency_seconds: Time between two tokens of a request, or between two outputs where a frontend lists those of each step.
+request_time_per_output_token_seconds: Time per output token behind the first, of a request.
+e2e_request_latency_seconds: From arrival to the end.
+request_queue_time_seconds: From the queue to the first schedule.
+request_prefill_time_seconds: From the first schedule to the first token.
+request_decode_time_seconds: From the first token to the last one.
+num_requests_running: Requests in the batch of an engine.
+num_requests_waiting: Requests that wait for one.
+kv_cache_usage_ratio: Share of the room for keys and values that is used.
+engine_steps_total: Steps of an engine.
+engine_prefill_tokens_total: Tokens of prompts in its steps.
+engine_decode_tokens_total: Tokens of answers in its steps.
+device_busy_seconds_total: Time in which anything ran on a device, or in a step of a worker without one.
+slices_total: Slices of the names with the most time.
+slice_seconds_total: Time of the slices of the names with the most time.
+";
+
+/// Returns what a metric is.
+fn help(name: &str) -> &'static str {
+    let mut lines = HELP.lines().filter_map(|line| line.split_once(": "));
+    lines
+        .find(|(of, _)| *of == name)
+        .map_or("", |(_, help)| help)
+}
 
 /// The figures as metrics: those of [`LiveReader::counters`](super::live_reader::LiveReader::counters), whose sums never become smaller. Each begins with `sa_profile_`;
 /// histograms have vLLM's names and buckets behind that.
@@ -44,21 +91,29 @@ impl Exposition {
         );
     }
 
+    /// Begins a metric other than a histogram. The name of a sum that never becomes smaller ends in `_total`.
+    fn begin(&mut self, name: &str) {
+        let kind = match name.ends_with("_total") {
+            true => "counter",
+            false => "gauge",
+        };
+        self.head(name, kind, help(name));
+    }
+
     /// A metric of one sample.
-    fn one(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
-        self.head(name, kind, help);
+    fn one(&mut self, name: &str, value: impl Display) {
+        self.begin(name);
         self.sample(name, &[], value);
     }
 
     /// A metric of a sample for each value of one label.
     fn by<'a>(
         &mut self,
-        head: [&str; 3],
+        name: &str,
         label: &str,
         values: impl IntoIterator<Item = (&'a str, u64)>,
     ) {
-        let [name, kind, help] = head;
-        self.head(name, kind, help);
+        self.begin(name);
         for (text, value) in values {
             self.sample(name, &[(label, text)], value);
         }
@@ -77,239 +132,87 @@ impl Exposition {
     }
 
     fn recorded(&mut self, stats: &LiveStats) {
-        let recorded = &stats.recorded;
-        self.head("run_info", "gauge", "The run that is followed.");
+        let (recorded, behind) = (&stats.recorded, &stats.behind);
+        self.begin("run_info");
         if !stats.run.is_empty() {
             self.sample("run_info", &[("run", &stats.run)], 1);
         }
-        let is_live = u8::from(stats.state == LiveState::Live);
-        self.one(
-            "run_live",
-            "gauge",
-            "Whether a process of the run lives.",
-            is_live,
-        );
-        self.by(
-            [
-                "processes",
-                "gauge",
-                "Processes of the run, by what has become of them.",
-            ],
-            "state",
-            [
-                ("alive", recorded.alive),
-                ("ended", recorded.ended),
-                ("died", recorded.died),
-            ],
-        );
-        self.one(
-            "events_total",
-            "counter",
-            "Events that were read.",
-            recorded.events,
-        );
-        self.one(
-            "read_bytes_total",
-            "counter",
-            "Bytes that were read of fragments.",
-            recorded.bytes,
-        );
-        self.by(
-            [
-                "lost_events_total",
-                "counter",
-                "Events that recorders lost, by cause.",
-            ],
-            "cause",
-            by_text(&recorded.lost),
-        );
-        let behind = &stats.behind;
-        self.one(
-            "unread_bytes",
-            "gauge",
-            "Bytes that are written and were not read.",
-            behind.unread_bytes,
-        );
-        self.one(
-            "behind_seconds",
-            "gauge",
-            "For how long the most belated fragment has not been read to its end.",
-            behind.behind_ns as f64 / 1e9,
-        );
-        self.by(
-            [
-                "skipped",
-                "gauge",
-                "What could not be read, by kind; less of it where it was written again.",
-            ],
-            "kind",
-            [
-                ("block", behind.damaged_blocks),
-                ("line", behind.damaged_lines),
-                ("event", behind.skipped_events),
-                ("segment", behind.skipped_segments),
-                ("byte", behind.missing_bytes),
-                ("time", behind.out_of_time),
-                ("file", behind.unreadable_files),
-                ("late", behind.late_moments),
-            ],
-        );
+        self.one("run_live", u8::from(stats.state == LiveState::Live));
+        let states = [
+            ("alive", recorded.alive),
+            ("ended", recorded.ended),
+            ("died", recorded.died),
+        ];
+        self.by("processes", "state", states);
+        self.one("events_total", recorded.events);
+        self.one("read_bytes_total", recorded.bytes);
+        self.by("lost_events_total", "cause", by_text(&recorded.lost));
+        self.one("unread_bytes", behind.unread_bytes);
+        self.one("behind_seconds", behind.behind_ns as f64 / 1e9);
+        let skipped = [
+            ("block", behind.damaged_blocks),
+            ("line", behind.damaged_lines),
+            ("event", behind.skipped_events),
+            ("segment", behind.skipped_segments),
+            ("byte", behind.missing_bytes),
+            ("time", behind.out_of_time),
+            ("file", behind.unreadable_files),
+            ("late", behind.late_moments),
+        ];
+        self.by("skipped", "kind", skipped);
     }
 
     fn requests(&mut self, stats: &LiveStats) {
         let requests = &stats.requests;
-        self.one(
-            "requests_arrived_total",
-            "counter",
-            "Requests that arrived, counted when they have ended.",
-            requests.arrived,
-        );
-        self.by(
-            [
-                "requests_ended_total",
-                "counter",
-                "Requests that ended, by how.",
-            ],
-            "status",
-            [
-                ("ok", requests.ok),
-                ("aborted", requests.aborted),
-                ("failed", requests.failed),
-            ],
-        );
-        self.by(
-            [
-                "requests_finished_reason_total",
-                "counter",
-                "Requests that ended, by the reason that they gave.",
-            ],
-            "reason",
-            by_text(&requests.reasons),
-        );
-        self.one(
-            "requests_unfinished",
-            "gauge",
-            "Requests without an end so far.",
-            stats.unfinished,
-        );
-        let sums = [
-            (
-                "preemptions_total",
-                "Preemptions of requests that ended.",
-                requests.preemptions,
-            ),
-            (
-                "prompt_tokens_total",
-                "Tokens of the prompts of requests that ended.",
-                requests.prompt_tokens,
-            ),
-            (
-                "cached_tokens_total",
-                "Those of them that the cache had.",
-                requests.cached_tokens,
-            ),
-            (
-                "output_tokens_total",
-                "Tokens of the answers of requests that ended.",
-                requests.output_tokens,
-            ),
+        self.one("requests_arrived_total", requests.arrived);
+        let statuses = [
+            ("ok", requests.ok),
+            ("aborted", requests.aborted),
+            ("failed", requests.failed),
         ];
-        for (name, help, value) in sums {
-            self.one(name, "counter", help, value);
-        }
+        self.by("requests_ended_total", "status", statuses);
+        let reasons = by_text(&requests.reasons);
+        self.by("requests_finished_reason_total", "reason", reasons);
+        self.one("requests_unfinished", stats.unfinished);
+        self.one("preemptions_total", requests.preemptions);
+        self.one("prompt_tokens_total", requests.prompt_tokens);
+        self.one("cached_tokens_total", requests.cached_tokens);
+        self.one("output_tokens_total", requests.output_tokens);
     }
 
     fn durations(&mut self, stats: &LiveStats) {
         let requests = &stats.requests;
         let histograms = [
-            (
-                "time_to_first_token_seconds",
-                "From arrival until the first part of the answer left; for an answer in one piece, until its first token.",
-                &requests.ttft,
-            ),
-            (
-                "engine_time_to_first_token_seconds",
-                "From the queue to the first token in the engine.",
-                &requests.engine_ttft,
-            ),
-            (
-                "inter_token_latency_seconds",
-                "Time between two tokens of a request, or between two outputs where a frontend lists those of each step.",
-                &requests.itl,
-            ),
-            (
-                "request_time_per_output_token_seconds",
-                "Time per output token behind the first, of a request.",
-                &requests.tpot,
-            ),
-            (
-                "e2e_request_latency_seconds",
-                "From arrival to the end.",
-                &requests.e2e,
-            ),
-            (
-                "request_queue_time_seconds",
-                "From the queue to the first schedule.",
-                &requests.queue,
-            ),
-            (
-                "request_prefill_time_seconds",
-                "From the first schedule to the first token.",
-                &requests.prefill,
-            ),
-            (
-                "request_decode_time_seconds",
-                "From the first token to the last one.",
-                &requests.decode,
-            ),
+            ("time_to_first_token_seconds", &requests.ttft),
+            ("engine_time_to_first_token_seconds", &requests.engine_ttft),
+            ("inter_token_latency_seconds", &requests.itl),
+            ("request_time_per_output_token_seconds", &requests.tpot),
+            ("e2e_request_latency_seconds", &requests.e2e),
+            ("request_queue_time_seconds", &requests.queue),
+            ("request_prefill_time_seconds", &requests.prefill),
+            ("request_decode_time_seconds", &requests.decode),
         ];
-        for (name, help, of) in histograms {
-            self.histogram(name, help, of);
+        for (name, of) in histograms {
+            self.histogram(name, help(name), of);
         }
     }
 
     fn engines(&mut self, stats: &LiveStats) {
-        type Value = fn(&super::live_stats::LiveEngine) -> Option<f64>;
-        let metrics: [(&str, &str, &str, Value); 6] = [
-            (
-                "num_requests_running",
-                "gauge",
-                "Requests in the batch of an engine.",
-                |of| of.running.map(f64::from),
-            ),
-            (
-                "num_requests_waiting",
-                "gauge",
-                "Requests that wait for one.",
-                |of| of.waiting.map(f64::from),
-            ),
-            (
-                "kv_cache_usage_ratio",
-                "gauge",
-                "Share of the room for keys and values that is used.",
-                |of| of.kv_used,
-            ),
-            (
-                "engine_steps_total",
-                "counter",
-                "Steps of an engine.",
-                |of| Some(of.steps as f64),
-            ),
-            (
-                "engine_prefill_tokens_total",
-                "counter",
-                "Tokens of prompts in its steps.",
-                |of| Some(of.prefill_tokens as f64),
-            ),
-            (
-                "engine_decode_tokens_total",
-                "counter",
-                "Tokens of answers in its steps.",
-                |of| Some(of.decode_tokens as f64),
-            ),
+        type Value = fn(&LiveEngine) -> Option<f64>;
+        let metrics: [(&str, Value); 6] = [
+            ("num_requests_running", |of| of.running.map(f64::from)),
+            ("num_requests_waiting", |of| of.waiting.map(f64::from)),
+            ("kv_cache_usage_ratio", |of| of.kv_used),
+            ("engine_steps_total", |of| Some(of.steps as f64)),
+            ("engine_prefill_tokens_total", |of| {
+                Some(of.prefill_tokens as f64)
+            }),
+            ("engine_decode_tokens_total", |of| {
+                Some(of.decode_tokens as f64)
+            }),
         ];
-        for (name, kind, help, value) in metrics {
-            self.head(name, kind, help);
+        for (name, value) in metrics {
+            self.begin(name);
             let mut rows = Rows::new("engine");
             for engine in &stats.engine {
                 // A row without this value has its place among those of its name as well.
@@ -322,49 +225,30 @@ impl Exposition {
     }
 
     fn devices(&mut self, stats: &LiveStats) {
-        self.head(
-            "device_busy_seconds_total",
-            "counter",
-            "Time in which anything ran on a device, or in a step of a worker without one.",
-        );
-        let mut rows = Rows::new("device");
+        let (name, mut rows) = ("device_busy_seconds_total", Rows::new("device"));
+        self.begin(name);
         for device in &stats.device {
             let labels = rows.labels(&device.name, device.pid, &device.host);
-            self.sample(
-                "device_busy_seconds_total",
-                &as_labels(&labels),
-                seconds(device.busy_ns),
-            );
+            self.sample(name, &as_labels(&labels), seconds(device.busy_ns));
         }
     }
 
     fn names(&mut self, stats: &LiveStats) {
-        let metrics = [
-            ("slices_total", "Slices of the names with the most time."),
-            (
-                "slice_seconds_total",
-                "Time of the slices of the names with the most time.",
-            ),
+        type Value = fn(&LiveName) -> f64;
+        let metrics: [(&str, Value); 2] = [
+            ("slices_total", |of| of.ncall as f64),
+            ("slice_seconds_total", |of| seconds(of.total_ns)),
         ];
-        for (name, help) in metrics {
+        for (name, value) in metrics {
             // Which names these are changes while the run goes on.
-            self.head(name, "counter", help);
+            self.begin(name);
             for slice in &stats.names {
-                let row = match slice.row {
-                    crate::table::row_kind::RowKind::Thread => "thread",
-                    crate::table::row_kind::RowKind::Async => "async",
-                    crate::table::row_kind::RowKind::Track => "track",
-                    crate::table::row_kind::RowKind::Region => "region",
-                };
                 let labels = [
-                    ("row", row),
+                    ("row", slice.row.name()),
                     ("category", &slice.category),
                     ("name", &slice.name),
                 ];
-                match name {
-                    "slices_total" => self.sample(name, &labels, slice.ncall),
-                    _ => self.sample(name, &labels, seconds(slice.total_ns)),
-                }
+                self.sample(name, &labels, value(slice));
             }
         }
     }

@@ -1,16 +1,15 @@
 //! A run that is over, read as a whole: the figures of its report.
 
-use super::figures::Figures;
 use super::histogram::{Histogram, TOKEN_BOUNDS};
+use super::live_names::{LiveName, top_names};
 use super::live_requests::RequestSums;
 use super::live_stats::{
-    LiveBehind, LiveDevice, LiveEngine, LiveName, LiveRequest, LiveStats, NAMES, live_request,
+    Called, LiveBehind, LiveDevice, LiveEngine, LiveRecorded, LiveStats, live_engine, live_request,
 };
 use crate::options::ReportOptions;
 use crate::read::{Streams, fold};
 use crate::table::name_time::NameTime;
 use crate::table::run_report::RunReport;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 use trace_merge::{Error, Options, Progress, Runs, events};
@@ -20,25 +19,9 @@ const MOST_EVENTS: u64 = 20_000_000;
 /// Threads that read it: others may need the machine.
 const THREADS: usize = 2;
 
-/// The figures of a report.
+/// The figures of a report. Those that a report does not have are left open.
 #[derive(Debug)]
-pub(super) struct WholeRun {
-    requests: Figures,
-    unfinished: u64,
-    mixed: u64,
-    latest: Vec<LiveRequest>,
-    slowest: Vec<LiveRequest>,
-    engine: Vec<LiveEngine>,
-    device: Vec<LiveDevice>,
-    names: Vec<LiveName>,
-    names_of: usize,
-    events: u64,
-    lost: BTreeMap<String, u64>,
-    damaged: u64,
-}
-
-/// What a process of a report is called, its id and its host.
-type Called = (String, u32, String);
+pub(super) struct WholeRun(LiveStats);
 
 impl WholeRun {
     /// Reads a run of a directory. What rings of killed processes hold is in it, and what is good of damaged blocks.
@@ -86,7 +69,8 @@ impl WholeRun {
                 .map(|request| live_request(request, newest_ns))
                 .collect()
         };
-        WholeRun {
+        WholeRun(LiveStats {
+            is_final: true,
             unfinished: sums.unfinished,
             mixed: report.requests.mixed,
             latest: listed(&sums.latest),
@@ -96,44 +80,53 @@ impl WholeRun {
             device,
             names: names(report.names),
             names_of,
-            events: report.recorded.events,
-            lost,
-            damaged: report.recorded.damaged,
-        }
+            recorded: LiveRecorded {
+                events: report.recorded.events,
+                lost,
+                ..LiveRecorded::default()
+            },
+            behind: LiveBehind {
+                damaged_lines: report.recorded.damaged,
+                ..LiveBehind::default()
+            },
+            ..LiveStats::default()
+        })
     }
 
-    /// Puts these figures in the place of those that were read as the run went on.
-    pub(super) fn replace(&self, stats: &mut LiveStats) {
-        stats.is_final = true;
-        stats.requests = self.requests.clone();
-        stats.unfinished = self.unfinished;
-        stats.mixed = self.mixed;
-        stats.latest.clone_from(&self.latest);
-        stats.slowest.clone_from(&self.slowest);
-        stats.names.clone_from(&self.names);
-        (stats.names_of, stats.other_slices) = (self.names_of, 0);
-        let live = std::mem::replace(&mut stats.engine, self.engine.clone());
+    /// Returns these figures. What a report does not have is taken from `live`, which was read as the run went on.
+    pub(super) fn completed(&self, live: LiveStats) -> LiveStats {
+        let mut stats = self.0.clone();
         for engine in &mut stats.engine {
             let is_same = |one: &&LiveEngine| (&one.name, one.pid) == (&engine.name, engine.pid);
-            if let Some(live) = live.iter().find(is_same) {
+            if let Some(live) = live.engine.iter().find(is_same) {
                 engine.running = live.running;
                 engine.waiting = live.waiting;
                 engine.kv_used = live.kv_used;
             }
         }
-        let live = std::mem::replace(&mut stats.device, self.device.clone());
         for device in &mut stats.device {
             let is_same = |one: &&LiveDevice| (&one.name, one.pid) == (&device.name, device.pid);
-            if let Some(live) = live.iter().find(is_same) {
+            if let Some(live) = live.device.iter().find(is_same) {
                 (device.busy_10_s, device.busy_60_s) = (live.busy_10_s, live.busy_60_s);
             }
         }
-        stats.recorded.events = self.events;
-        stats.recorded.lost.clone_from(&self.lost);
-        stats.behind = LiveBehind {
-            damaged_lines: self.damaged,
-            ..LiveBehind::default()
-        };
+        LiveStats {
+            schema: live.schema,
+            state: live.state,
+            run: live.run,
+            realtime_ns: live.realtime_ns,
+            last_event_realtime_ns: live.last_event_realtime_ns,
+            no_event_for_ns: live.no_event_for_ns,
+            recorded: LiveRecorded {
+                events: stats.recorded.events,
+                lost: stats.recorded.lost,
+                ..live.recorded
+            },
+            last_10_s: live.last_10_s,
+            last_60_s: live.last_60_s,
+            process: live.process,
+            ..stats
+        }
     }
 }
 
@@ -146,22 +139,9 @@ fn called(report: &RunReport, process: usize) -> Called {
 }
 
 fn engines(report: &RunReport) -> Vec<LiveEngine> {
-    let batching = report.batching.iter();
-    batching
-        .map(|of| {
-            let (name, pid, host) = called(report, of.process);
-            LiveEngine {
-                name,
-                pid,
-                host,
-                running: None,
-                waiting: None,
-                kv_used: None,
-                steps: of.steps,
-                prefill_tokens: of.prefill_tokens,
-                decode_tokens: of.decode_tokens,
-            }
-        })
+    let engines = report.batching.iter();
+    engines
+        .map(|of| live_engine(called(report, of.process), of))
         .collect()
 }
 
@@ -199,14 +179,8 @@ fn names(of: Vec<NameTime>) -> Vec<LiveName> {
         total_ns: (of.duration.mean_ns * of.duration.n as f64).round() as i64,
         max_ns: of.duration.max_ns,
     };
-    let mut names: Vec<LiveName> = of.into_iter().map(name).collect();
-    names.retain(|name| name.ncall > 0);
-    names.sort_by(|one, other| {
-        let place = |of: &LiveName| (Reverse(of.total_ns), of.row);
-        (place(one), &one.category, &one.name).cmp(&(place(other), &other.category, &other.name))
-    });
-    names.truncate(NAMES);
-    names
+    let counted = of.into_iter().filter(|of| of.duration.n > 0);
+    top_names(counted.map(name))
 }
 
 #[cfg(test)]
@@ -229,7 +203,7 @@ mod tests {
         std::fs::write(dir.path().join("trace.7.jsonl"), lines).unwrap();
         let whole = WholeRun::read(dir.path(), "r").unwrap();
         assert_eq!(
-            whole.lost,
+            whole.0.recorded.lost,
             BTreeMap::from([("disk_full".to_owned(), u64::MAX)])
         );
     }

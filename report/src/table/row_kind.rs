@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 /// What a row of the trace stands for. Slices of one name are counted apart on each kind: a launch and its kernel are often called alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RowKind {
     /// A thread: what stands there kept it busy, or blocked it.
+    #[default]
     Thread,
     /// A lane of async work, such as a request: what stands there may only have waited.
     Async,
