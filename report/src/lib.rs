@@ -66,7 +66,7 @@ pub use table::name_time::NameTime;
 pub use table::rank_time::RankTime;
 pub use table::recorded::{Recorded, RecordedProcess};
 pub use table::request::prefixes::{Prefix, Prefixes, TokenQuantiles};
-pub use table::request::{Request, RequestStatus, RequestTimes, RequestTokens};
+pub use table::request::{Request, RequestStatus};
 pub use table::request_parts::{PhaseSequence, Phases};
 pub use table::request_parts::{RequestPart, RequestParts};
 pub use table::request_summary::{Goodput, OutOfOrder, RequestSummary};

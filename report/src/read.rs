@@ -435,10 +435,10 @@ fn put_edges(
         put(from_ns, to_ns, begin, end, device.process)?;
     }
     for request in requests {
-        let from_ns = request.arrival_ns().or(request.queued_ns());
-        let to_ns = request.finished_ns().unwrap_or(i64::MAX);
-        let (begin, end) = (EdgeKind::RequestBegin, EdgeKind::RequestEnd);
-        put(from_ns.unwrap_or(i64::MAX), to_ns, begin, end, 0)?;
+        if let Some((from_ns, to_ns)) = request.under_way_ns(i64::MAX) {
+            let (begin, end) = (EdgeKind::RequestBegin, EdgeKind::RequestEnd);
+            put(from_ns, to_ns, begin, end, 0)?;
+        }
     }
     for loss in recorded.losses.iter().filter(|loss| loss.changed == 0) {
         let is_its = |process: &RecordedProcess| {

@@ -69,9 +69,7 @@ impl<'a> StackTree<'a> {
             process,
             row_kind: key.row_kind,
             name: key.name.clone(),
-            ncall: 0,
-            ttot_ns: 0,
-            tsub_ns: 0,
+            ..StackTime::default()
         });
         self.key_of.push(slice.key);
         self.children.insert(child, number);

@@ -3,7 +3,6 @@
 use super::launches::LaunchedSlices;
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::{Edge, EdgeKind};
-use crate::quantiles::Quantiles;
 use crate::table::device_time::DeviceTime;
 use std::io;
 
@@ -104,19 +103,9 @@ impl Sweep {
         Sweep {
             time: DeviceTime {
                 process: slice.device as usize,
-                is_runner: false,
-                slices: 0,
-                short_slices: 0,
-                early_slices: 0,
-                early_ns: 0,
-                launch_delay: Quantiles::default(),
                 from_ns,
-                wall_ns: 0,
-                busy_ns: 0,
-                communication_ns: 0,
-                exposed_communication_ns: 0,
-                longest_gap_ns: 0,
                 longest_gap_at_ns: from_ns,
+                ..DeviceTime::default()
             },
             all: Union::new(from_ns),
             communication: Union::new(from_ns),

@@ -179,19 +179,17 @@ pub(crate) fn idle_causes(
     roles: &Roles<'_>,
     sink: Option<IntervalSink<'_, '_>>,
 ) -> io::Result<FoundIdle> {
-    let Some(IntervalSink { rows, sorter }) = sink else {
-        let sweep = sweep_of(edges, roles, None)?;
-        return Ok(sweep.finish().0);
-    };
-    let store = IntervalStore::new(sorter);
-    let sweep = sweep_of(edges, roles, Some(&store))?;
-    let (found, waits) = sweep.finish();
+    let sink = sink.map(|sink| (IntervalStore::new(sink.sorter), sink.rows));
+    let (store, rows) = sink.unzip();
+    let (found, waits) = sweep_of(edges, roles, store.as_ref())?.finish();
     let wait = |device: u32, nth: u32| {
         let waits = waits.get(&(device as usize));
         let cause = waits.and_then(|waits| waits.get(nth as usize));
         cause.copied().unwrap_or(IdleCause::Unknown)
     };
-    store.into_inner().put(wait, rows)?;
+    if let (Some(store), Some(rows)) = (store, rows) {
+        store.into_inner().put(wait, rows)?;
+    }
     Ok(found)
 }
 
@@ -278,7 +276,7 @@ impl<'s, 'f> Sweep<'s, 'f> {
         let (mut gaps, mut waits) = (Vec::new(), Waits::new());
         for device in &mut self.devices {
             // A step that has no end settles nothing.
-            device.step_ends(device.feed.worker);
+            device.end_wait(device.feed.worker, IdleCause::Sampling);
             device.settle_unsure();
             gaps.push(std::mem::take(&mut device.gaps));
             let intervals = device.intervals.take();
@@ -346,14 +344,14 @@ impl<'s, 'f> Sweep<'s, 'f> {
                 *open = open.saturating_sub(1);
                 if *open == 0 && activity == Activity::Step {
                     for number in touched {
-                        self.devices[*number].step_ends(process);
+                        self.devices[*number].end_wait(process, IdleCause::Sampling);
                     }
                 }
             }
             EdgeKind::Launch => {
                 state.has_launched = true;
                 for number in touched {
-                    self.devices[*number].launches(process);
+                    self.devices[*number].end_wait(process, IdleCause::LaunchGap);
                 }
             }
             EdgeKind::LossBegin => state.losses += 1,
@@ -395,8 +393,13 @@ impl<'s, 'f> DeviceState<'s, 'f> {
         }
     }
 
-    /// Records idle time in the intervals, if they are wanted.
-    fn record(&mut self, cause: Option<IdleCause>, start_ns: i64, ns: i64) {
+    /// Counts idle time with a cause, or without one in a wait after a launch.
+    fn add(&mut self, cause: Option<IdleCause>, start_ns: i64, ns: i64) {
+        match cause {
+            Some(cause) => self.causes[cause as usize] += ns,
+            None => self.behind_launch_ns += ns,
+        }
+        self.gaps.count(cause, ns);
         if let Some(intervals) = &mut self.intervals {
             intervals.add(cause, start_ns, ns);
         }
@@ -452,9 +455,7 @@ impl<'s, 'f> DeviceState<'s, 'f> {
         }
         let mut waited_for = BTreeMap::new();
         if cause == Some(IdleCause::OtherRank) {
-            let others = self.feed.others.iter();
-            let in_step = others.filter(|other| run.processes[**other].is(Activity::Step));
-            waited_for.extend(in_step.map(|other| (*other, ns)));
+            waited_for.extend(self.others_in_step(run).map(|(other, _)| (other, ns)));
         }
         match cause {
             Some(cause) if uncertainty_ns > 0 => {
@@ -469,16 +470,9 @@ impl<'s, 'f> DeviceState<'s, 'f> {
                 unsure.uncertainty_ns = unsure.uncertainty_ns.max(uncertainty_ns);
                 add(&mut unsure.waited_for, waited_for);
             }
-            Some(cause) => {
-                self.gaps.count(Some(cause), ns);
-                self.record(Some(cause), now_ns - ns, ns);
-                self.causes[cause as usize] += ns;
+            cause => {
+                self.add(cause, now_ns - ns, ns);
                 add(&mut self.waited_for, waited_for);
-            }
-            None => {
-                self.gaps.count(None, ns);
-                self.record(None, now_ns - ns, ns);
-                self.behind_launch_ns += ns;
             }
         }
     }
@@ -494,12 +488,16 @@ impl<'s, 'f> DeviceState<'s, 'f> {
         } else {
             IdleCause::Unknown
         };
-        self.gaps.count(Some(cause), unsure.ns);
-        self.record(Some(cause), unsure.start_ns, unsure.ns);
-        self.causes[cause as usize] += unsure.ns;
+        self.add(Some(cause), unsure.start_ns, unsure.ns);
         if is_sure {
             add(&mut self.waited_for, unsure.waited_for);
         }
+    }
+
+    /// Returns the other workers of its engine that are in a step, and what their clocks may be off.
+    fn others_in_step(&self, run: &RunState) -> impl Iterator<Item = (usize, i64)> {
+        let others = self.other_clocks_ns.iter().map(|(other, ns)| (*other, *ns));
+        others.filter(|(other, _)| run.processes[*other].is(Activity::Step))
     }
 
     /// Returns the uncertainty between its worker's clock and the clocks that a cause was seen by, in ns.
@@ -508,9 +506,7 @@ impl<'s, 'f> DeviceState<'s, 'f> {
             IdleCause::NotRecorded if worker.losses > 0 => 0,
             IdleCause::Gc if worker.is(Activity::Gc) => 0,
             IdleCause::OtherRank => {
-                let others = self.other_clocks_ns.iter();
-                let in_step = others.filter(|(other, _)| run.processes[**other].is(Activity::Step));
-                let greatest = in_step.map(|(_, ns)| *ns).max();
+                let greatest = self.others_in_step(run).map(|(_, ns)| ns).max();
                 greatest.unwrap_or(0).max(self.engine_clock_ns)
             }
             IdleCause::NotRecorded
@@ -571,15 +567,11 @@ impl<'s, 'f> DeviceState<'s, 'f> {
 
     /// What it waits for in the engine, while its worker is in no step.
     fn cause_in(&self, engine: &ProcessState, run: &RunState) -> IdleCause {
-        let is_other_in_step = || {
-            let mut others = self.feed.others.iter();
-            others.any(|other| run.processes[*other].is(Activity::Step))
-        };
         if engine.is(Activity::Schedule) {
             IdleCause::Scheduling
         } else if engine.is(Activity::Output) {
             IdleCause::Output
-        } else if is_other_in_step() {
+        } else if self.others_in_step(run).next().is_some() {
             IdleCause::OtherRank
         } else if engine.is(Activity::Dispatch) {
             IdleCause::Ipc
@@ -601,29 +593,14 @@ impl<'s, 'f> DeviceState<'s, 'f> {
         }
     }
 
-    /// The worker launches: idle time before that lay between launches.
-    fn launches(&mut self, process: usize) {
+    /// Ends a wait after a launch, if `process` is its worker. The cause is known now: a launch gap if another launch follows, and sampling if the step ends.
+    fn end_wait(&mut self, process: usize, cause: IdleCause) {
         if process == self.feed.worker {
-            let ns = std::mem::take(&mut self.behind_launch_ns);
-            self.causes[IdleCause::LaunchGap as usize] += ns;
-            self.gaps.settle(self.feed.device, IdleCause::LaunchGap);
-            self.end_wait(IdleCause::LaunchGap);
-        }
-    }
-
-    /// The worker's step ends: idle time before that lay behind its last launch.
-    fn step_ends(&mut self, process: usize) {
-        if process == self.feed.worker {
-            let ns = std::mem::take(&mut self.behind_launch_ns);
-            self.causes[IdleCause::Sampling as usize] += ns;
-            self.gaps.settle(self.feed.device, IdleCause::Sampling);
-            self.end_wait(IdleCause::Sampling);
-        }
-    }
-
-    fn end_wait(&mut self, cause: IdleCause) {
-        if let Some(intervals) = &mut self.intervals {
-            intervals.end_wait(cause);
+            self.causes[cause as usize] += std::mem::take(&mut self.behind_launch_ns);
+            self.gaps.settle(self.feed.device, cause);
+            if let Some(intervals) = &mut self.intervals {
+                intervals.end_wait(cause);
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::SliceRecord;
 use crate::gather::value_record::ValueRecord;
 use crate::nest::NestedSlice;
-use crate::quantiles::{Ascending, Quantiles};
+use crate::quantiles::Ascending;
 use crate::table::name_time::NameTime;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,17 +33,8 @@ impl<'a> NameTimes<'a> {
             row_kind: key.row_kind,
             category: key.category.clone(),
             name: key.name.clone(),
-            ncall: 0,
-            ncall_outermost: 0,
-            ttot_ns: 0,
-            tsub_ns: 0,
-            tavg_ns: 0.0,
-            ttot_cpu_ns: None,
-            tsub_cpu_ns: None,
-            duration: Quantiles::default(),
-            max_concurrency: None,
             unfinished: *unfinished,
-            crossing: 0,
+            ..NameTime::default()
         };
         NameTimes {
             times: keys.iter().zip(unfinished).map(of_key).collect(),

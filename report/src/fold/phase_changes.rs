@@ -39,7 +39,7 @@ impl PhaseChanges {
     pub(crate) fn phases(mut self, request: &Request) -> Option<Vec<(&'static str, i64)>> {
         let (queued_ns, end_ns) = (request.queued_ns()?, request.last_token_ns()?);
         request.finished_ns()?;
-        let first_token_ns = request.engine_first_token_ns().or(request.first_token_ns());
+        let first_token_ns = request.any_first_token_ns();
         let is_scheduled = self
             .known
             .iter()

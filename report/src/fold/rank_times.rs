@@ -32,13 +32,8 @@ pub(crate) fn rank_times(
             RankTime {
                 process: device.process,
                 engine: device.engine,
-                collectives: 0,
-                undecided: 0,
                 uncertainty_ns: Some(0),
-                last: 0,
-                outlier: 0,
-                late_ns: 0,
-                waited_ns: 0,
+                ..RankTime::default()
             },
         );
     }

@@ -73,11 +73,7 @@ impl Times {
 
 /// Returns how many requests were under way while each one was, including itself: the mean over its time, rounded. Returns 0 for one without such a time.
 fn levels(requests: &[Request]) -> Vec<u32> {
-    let time_of = |request: &Request| {
-        let from_ns = request.arrival_ns().or(request.queued_ns())?;
-        let to_ns = request.finished_ns().unwrap_or(i64::MAX);
-        (from_ns < to_ns).then_some((from_ns, to_ns))
-    };
+    let time_of = |request: &Request| request.under_way_ns(i64::MAX);
     let times = requests.iter().filter_map(time_of);
     let begins = Times::new(times.clone().map(|(from_ns, _)| from_ns).collect());
     let ends = Times::new(times.map(|(_, to_ns)| to_ns).collect());

@@ -36,15 +36,8 @@ pub(crate) fn spikes(requests: &[Request], load: &[LoadLevel], last_ns: i64) -> 
     }
 }
 
-/// When a request was under way.
-fn time_of(request: &Request, last_ns: i64) -> Option<(i64, i64)> {
-    let from_ns = request.arrival_ns().or(request.queued_ns())?;
-    let to_ns = request.finished_ns().unwrap_or(last_ns);
-    (from_ns < to_ns).then_some((from_ns, to_ns))
-}
-
 fn spike_times(requests: &[Request], level: &LoadLevel, last_ns: i64) -> Vec<SpikeTime> {
-    let times = requests.iter().filter_map(|of| time_of(of, last_ns));
+    let times = requests.iter().filter_map(|of| of.under_way_ns(last_ns));
     let mut begins: Vec<i64> = times.clone().map(|(from_ns, _)| from_ns).collect();
     let mut ends: Vec<i64> = times.map(|(_, to_ns)| to_ns).collect();
     begins.sort_unstable();
@@ -81,7 +74,8 @@ fn spike_times(requests: &[Request], level: &LoadLevel, last_ns: i64) -> Vec<Spi
 
 fn told(time: SpikeTime, requests: &[Request]) -> Spike {
     let is_in = |request: &&Request| {
-        time_of(request, time.end_ns)
+        request
+            .under_way_ns(time.end_ns)
             .is_some_and(|(from_ns, to_ns)| from_ns < time.end_ns && to_ns > time.start_ns)
     };
     let (inside, others): (Vec<&Request>, Vec<&Request>) = requests.iter().partition(is_in);

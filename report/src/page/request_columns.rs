@@ -33,8 +33,7 @@ impl<'a> RequestColumns<'a> {
         for request in requests {
             columns.id.push(request.request_id());
             columns.status.push(request.status());
-            let arrival_ns = request.arrival_ns().or(request.queued_ns());
-            columns.arrival_us.push(us(arrival_ns));
+            columns.arrival_us.push(us(request.begin_ns()));
             columns.ttft_us.push(us(request.ttft_ns()));
             columns.tpot_us.push(us(request.tpot_ns()));
             columns.e2e_us.push(us(request.e2e_ns()));

@@ -4,7 +4,7 @@ use crate::quantiles::Quantiles;
 use serde::Serialize;
 
 /// How busy a device was, or another group of tracks: between the begin of its first slice and the end of its last one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceTime {
     /// It, by its number among [`Recorded::processes`](crate::Recorded::processes).
     pub process: usize,

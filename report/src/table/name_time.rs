@@ -5,7 +5,7 @@ use crate::table::row_kind::RowKind;
 use serde::Serialize;
 
 /// What the slices of one name took. The columns are those of [yappi](https://github.com/sumerc/yappi), on the wall clock.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NameTime {
     /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes), if each is counted by itself.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How a device came to the collectives of its engine. A collective is the nth of its kind and communicator on each device.
 ///
 /// The clocks of two hosts are compared only where they are more apart than both may be off.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RankTime {
     /// The device, by its number among the processes.
     pub process: usize,

@@ -4,7 +4,7 @@ pub(crate) mod optional;
 pub(crate) mod prefixes;
 
 use crate::options::Slo;
-use optional::{OptionalNs, OptionalTokens};
+use optional::Optional;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -34,126 +34,34 @@ impl RequestStatus {
     }
 }
 
-/// Moments of a request, in ns from the start of the trace. A moment that the trace lacks is `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RequestTimes {
-    /// When the request reached the kernel of the frontend's host; where that is not known, when the application got it.
-    pub arrival_ns: Option<i64>,
-    /// When the application got the request: the begin of its HTTP span, else of its first span.
-    pub received_ns: Option<i64>,
-    /// When the frontend had read the request and began to preprocess it: vLLM's own figures begin here.
-    pub read_ns: Option<i64>,
-    /// When the request was ready for the engine.
-    pub preprocessed_ns: Option<i64>,
-    /// When the engine put the request into its queue.
-    pub queued_ns: Option<i64>,
-    /// When the request was first scheduled.
-    pub scheduled_ns: Option<i64>,
-    /// When the engine saw the first token.
-    pub engine_first_token_ns: Option<i64>,
-    /// When the frontend saw the first token.
-    pub first_token_ns: Option<i64>,
-    /// When the first part of the answer left the frontend.
-    pub first_chunk_ns: Option<i64>,
-    /// When the last token was seen; where tokens are not recorded, when the engine ended the request.
-    pub last_token_ns: Option<i64>,
-    /// When the frontend took in the last output: vLLM's own E2E ends here.
-    pub answered_ns: Option<i64>,
-    /// When the span ended that began at the arrival.
-    pub finished_ns: Option<i64>,
-}
-
-/// Token counts of a request. A count that the trace lacks is `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RequestTokens {
-    /// Tokens of the prompt.
-    pub prompt: Option<u64>,
-    /// Tokens of the prompt that the cache had.
-    pub cached: Option<u64>,
-    /// Tokens of the answer.
-    pub output: Option<u64>,
-}
-
 /// One request, in a compact form because a run may have millions of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    request_id: Box<str>,
-    status: RequestStatus,
+    pub(crate) request_id: Box<str>,
+    pub(crate) status: RequestStatus,
     // A pointer to a fat pointer is half as large as that.
-    reason: Option<Arc<String>>,
-    arrival_ns: OptionalNs,
-    received_ns: OptionalNs,
-    read_ns: OptionalNs,
-    preprocessed_ns: OptionalNs,
-    queued_ns: OptionalNs,
-    scheduled_ns: OptionalNs,
-    engine_first_token_ns: OptionalNs,
-    first_token_ns: OptionalNs,
-    first_chunk_ns: OptionalNs,
-    last_token_ns: OptionalNs,
-    answered_ns: OptionalNs,
-    finished_ns: OptionalNs,
-    prompt_tokens: OptionalTokens,
-    cached_tokens: OptionalTokens,
-    output_tokens: OptionalTokens,
-    preemptions: u32,
-    /// Its process; `u32::MAX` if unknown.
-    process: u32,
-    preempted_ns: i64,
+    pub(crate) reason: Option<Arc<String>>,
+    pub(crate) arrival_ns: Optional<i64>,
+    pub(crate) received_ns: Optional<i64>,
+    pub(crate) read_ns: Optional<i64>,
+    pub(crate) preprocessed_ns: Optional<i64>,
+    pub(crate) queued_ns: Optional<i64>,
+    pub(crate) scheduled_ns: Optional<i64>,
+    pub(crate) engine_first_token_ns: Optional<i64>,
+    pub(crate) first_token_ns: Optional<i64>,
+    pub(crate) first_chunk_ns: Optional<i64>,
+    pub(crate) last_token_ns: Optional<i64>,
+    pub(crate) answered_ns: Optional<i64>,
+    pub(crate) finished_ns: Optional<i64>,
+    pub(crate) prompt_tokens: Optional<u64>,
+    pub(crate) cached_tokens: Optional<u64>,
+    pub(crate) output_tokens: Optional<u64>,
+    pub(crate) preemptions: u32,
+    pub(crate) process: Optional<u32>,
+    pub(crate) preempted_ns: i64,
 }
 
 impl Request {
-    /// Creates a request that was never preempted and has no reason.
-    pub fn new(
-        request_id: &str,
-        status: RequestStatus,
-        times: RequestTimes,
-        tokens: RequestTokens,
-    ) -> Request {
-        Request {
-            request_id: request_id.into(),
-            status,
-            reason: None,
-            arrival_ns: times.arrival_ns.into(),
-            received_ns: times.received_ns.into(),
-            read_ns: times.read_ns.into(),
-            preprocessed_ns: times.preprocessed_ns.into(),
-            queued_ns: times.queued_ns.into(),
-            scheduled_ns: times.scheduled_ns.into(),
-            engine_first_token_ns: times.engine_first_token_ns.into(),
-            first_token_ns: times.first_token_ns.into(),
-            first_chunk_ns: times.first_chunk_ns.into(),
-            last_token_ns: times.last_token_ns.into(),
-            answered_ns: times.answered_ns.into(),
-            finished_ns: times.finished_ns.into(),
-            prompt_tokens: tokens.prompt.into(),
-            cached_tokens: tokens.cached.into(),
-            output_tokens: tokens.output.into(),
-            preemptions: 0,
-            process: u32::MAX,
-            preempted_ns: 0,
-        }
-    }
-
-    /// Sets the reason why the request ended.
-    pub(crate) fn with_reason(self, reason: Option<Arc<String>>) -> Request {
-        Request { reason, ..self }
-    }
-
-    /// Sets how often the request was preempted, and for how long in total.
-    pub(crate) fn with_preemptions(self, preemptions: u64, preempted_ns: i64) -> Request {
-        Request {
-            preemptions: u32::try_from(preemptions).unwrap_or(u32::MAX),
-            preempted_ns,
-            ..self
-        }
-    }
-
-    /// Sets the process that it came to.
-    pub(crate) fn with_process(self, process: u32) -> Request {
-        Request { process, ..self }
-    }
-
     /// Sets the id.
     pub fn with_id(self, request_id: &str) -> Request {
         Request {
@@ -169,7 +77,7 @@ impl Request {
 
     /// Returns the process that it came to, by its number among the processes: its frontend, or its engine if no frontend recorded it.
     pub fn process(&self) -> Option<usize> {
-        (self.process != u32::MAX).then_some(self.process as usize)
+        self.process.get().map(|process| process as usize)
     }
 
     /// Returns how it ended.
@@ -182,95 +90,77 @@ impl Request {
         self.reason.as_ref().map(|reason| reason.as_str())
     }
 
-    /// Returns its moments.
-    pub fn times(&self) -> RequestTimes {
-        RequestTimes {
-            arrival_ns: self.arrival_ns(),
-            received_ns: self.received_ns(),
-            read_ns: self.read_ns(),
-            preprocessed_ns: self.preprocessed_ns(),
-            queued_ns: self.queued_ns(),
-            scheduled_ns: self.scheduled_ns(),
-            engine_first_token_ns: self.engine_first_token_ns(),
-            first_token_ns: self.first_token_ns(),
-            first_chunk_ns: self.first_chunk_ns(),
-            last_token_ns: self.last_token_ns(),
-            answered_ns: self.answered_ns(),
-            finished_ns: self.finished_ns(),
-        }
-    }
-
-    /// Returns [`RequestTimes::arrival_ns`].
+    /// Returns when the request reached the kernel of the frontend's host; where that is not known, when the application got it.
     pub fn arrival_ns(&self) -> Option<i64> {
         self.arrival_ns.get()
     }
 
-    /// Returns [`RequestTimes::received_ns`].
+    /// Returns when the application got the request: the begin of its HTTP span, else of its first span.
     pub fn received_ns(&self) -> Option<i64> {
         self.received_ns.get()
     }
 
-    /// Returns [`RequestTimes::read_ns`].
+    /// Returns when the frontend had read the request and began to preprocess it: vLLM's own figures begin here.
     pub fn read_ns(&self) -> Option<i64> {
         self.read_ns.get()
     }
 
-    /// Returns [`RequestTimes::preprocessed_ns`].
+    /// Returns when the request was ready for the engine.
     pub fn preprocessed_ns(&self) -> Option<i64> {
         self.preprocessed_ns.get()
     }
 
-    /// Returns [`RequestTimes::queued_ns`].
+    /// Returns when the engine put the request into its queue.
     pub fn queued_ns(&self) -> Option<i64> {
         self.queued_ns.get()
     }
 
-    /// Returns [`RequestTimes::scheduled_ns`].
+    /// Returns when the request was first scheduled.
     pub fn scheduled_ns(&self) -> Option<i64> {
         self.scheduled_ns.get()
     }
 
-    /// Returns [`RequestTimes::engine_first_token_ns`].
+    /// Returns when the engine saw the first token.
     pub fn engine_first_token_ns(&self) -> Option<i64> {
         self.engine_first_token_ns.get()
     }
 
-    /// Returns [`RequestTimes::first_token_ns`].
+    /// Returns when the frontend saw the first token.
     pub fn first_token_ns(&self) -> Option<i64> {
         self.first_token_ns.get()
     }
 
-    /// Returns [`RequestTimes::first_chunk_ns`].
+    /// Returns when the first part of the answer left the frontend.
     pub fn first_chunk_ns(&self) -> Option<i64> {
         self.first_chunk_ns.get()
     }
 
-    /// Returns [`RequestTimes::last_token_ns`].
+    /// Returns when the last token was seen; where tokens are not recorded, when the engine ended the request.
     pub fn last_token_ns(&self) -> Option<i64> {
         self.last_token_ns.get()
     }
 
-    /// Returns [`RequestTimes::answered_ns`].
+    /// Returns when the frontend took in the last output: vLLM's own E2E ends here.
     pub fn answered_ns(&self) -> Option<i64> {
         self.answered_ns.get()
     }
 
-    /// Returns [`RequestTimes::finished_ns`].
+    /// Returns when the span ended that began at the arrival.
     pub fn finished_ns(&self) -> Option<i64> {
         self.finished_ns.get()
     }
 
-    /// Returns [`RequestTokens::prompt`].
+    /// Returns the number of tokens of the prompt.
     pub fn prompt_tokens(&self) -> Option<u64> {
         self.prompt_tokens.get()
     }
 
-    /// Returns [`RequestTokens::cached`].
+    /// Returns the number of tokens of the prompt that the cache had.
     pub fn cached_tokens(&self) -> Option<u64> {
         self.cached_tokens.get()
     }
 
-    /// Returns [`RequestTokens::output`].
+    /// Returns the number of tokens of the answer.
     pub fn output_tokens(&self) -> Option<u64> {
         self.output_tokens.get()
     }
@@ -301,22 +191,22 @@ impl Request {
 
     /// Returns the time from arrival to the end.
     pub fn e2e_ns(&self) -> Option<i64> {
-        between(self.arrival_ns, self.finished_ns)
+        between(self.arrival_ns(), self.finished_ns())
     }
 
     /// Returns the time from when the application got the request to the end.
     pub fn application_e2e_ns(&self) -> Option<i64> {
-        between(self.received_ns, self.finished_ns)
+        between(self.received_ns(), self.finished_ns())
     }
 
     /// Returns the time to first token: from arrival until the first part of the answer left; for an answer in one piece, until its first token.
     pub fn ttft_ns(&self) -> Option<i64> {
-        between(self.arrival_ns, self.ttft_end_ns().into())
+        between(self.arrival_ns(), self.ttft_end_ns())
     }
 
     /// Returns the same time, from when the application got the request.
     pub fn application_ttft_ns(&self) -> Option<i64> {
-        between(self.received_ns, self.ttft_end_ns().into())
+        between(self.received_ns(), self.ttft_end_ns())
     }
 
     /// Returns when the time to first token ends: when the first part of a streamed answer left, else at the first token in the frontend.
@@ -332,54 +222,59 @@ impl Request {
 
     /// Returns the time from the queue to the first token in the engine, which depends on the engine alone.
     pub fn engine_ttft_ns(&self) -> Option<i64> {
-        between(self.queued_ns, self.engine_first_token_ns)
+        between(self.queued_ns(), self.engine_first_token_ns())
     }
 
     /// Returns the time from the queue to the first schedule.
     pub fn queue_ns(&self) -> Option<i64> {
-        between(self.queued_ns, self.scheduled_ns)
+        between(self.queued_ns(), self.scheduled_ns())
     }
 
     /// Returns the time from the first schedule to the first token.
     pub fn prefill_ns(&self) -> Option<i64> {
-        between(self.scheduled_ns, self.any_first_token_ns())
+        between(self.scheduled_ns(), self.any_first_token_ns())
     }
 
     /// Returns the time from the first token to the last one.
     pub fn decode_ns(&self) -> Option<i64> {
-        between(self.any_first_token_ns(), self.last_token_ns)
+        between(self.any_first_token_ns(), self.last_token_ns())
     }
 
     /// Returns the time per output token after the first, as the clients of vLLM and SGLang compute it. A request with one token has none.
     pub fn tpot_ns(&self) -> Option<i64> {
         let more = i64::try_from(self.output_tokens()?.checked_sub(1)?).ok()?;
-        between(self.first_token_ns, self.finished_ns)?.checked_div(more)
+        between(self.first_token_ns(), self.finished_ns())?.checked_div(more)
     }
 
     /// Returns true if moments are in an impossible order, for example because the clocks of two hosts differ. The figures between such moments are missing.
     pub fn is_out_of_order(&self) -> bool {
         let first_token_ns = self.any_first_token_ns();
         let pairs = [
-            (self.queued_ns, self.scheduled_ns),
-            (self.queued_ns, self.engine_first_token_ns),
-            (self.scheduled_ns, first_token_ns),
-            (first_token_ns, self.last_token_ns),
-            (self.received_ns, self.first_token_ns),
-            (self.first_token_ns, self.finished_ns),
+            (self.queued_ns(), self.scheduled_ns()),
+            (self.queued_ns(), self.engine_first_token_ns()),
+            (self.scheduled_ns(), first_token_ns),
+            (first_token_ns, self.last_token_ns()),
+            (self.received_ns(), self.first_token_ns()),
+            (self.first_token_ns(), self.finished_ns()),
         ];
-        let is_backward = |(from, to): &(OptionalNs, OptionalNs)| {
-            from.get()
-                .zip(to.get())
-                .is_some_and(|(from_ns, to_ns)| to_ns < from_ns)
-        };
-        pairs.iter().any(is_backward)
+        let mut known = pairs.into_iter().filter_map(|(from, to)| from.zip(to));
+        known.any(|(from_ns, to_ns)| to_ns < from_ns)
+    }
+
+    /// Returns when it arrived, or else when the engine put it into its queue.
+    pub(crate) fn begin_ns(&self) -> Option<i64> {
+        self.arrival_ns().or(self.queued_ns())
+    }
+
+    /// Returns the time from its begin to its end, or to `last_ns` if its end is not in the trace. `None` if that is no time.
+    pub(crate) fn under_way_ns(&self, last_ns: i64) -> Option<(i64, i64)> {
+        let (from_ns, to_ns) = (self.begin_ns()?, self.finished_ns().unwrap_or(last_ns));
+        (from_ns < to_ns).then_some((from_ns, to_ns))
     }
 
     /// Returns when the engine saw the first token, or else when the frontend did.
-    fn any_first_token_ns(&self) -> OptionalNs {
-        self.engine_first_token_ns()
-            .or(self.first_token_ns())
-            .into()
+    pub(crate) fn any_first_token_ns(&self) -> Option<i64> {
+        self.engine_first_token_ns().or(self.first_token_ns())
     }
 
     /// Returns the parts of the time from arrival to end, each with its name. A part whose end is not in the trace is one with the next.
@@ -415,7 +310,7 @@ impl Request {
             (has_read, "IPC", self.queued_ns()),
             (!has_read, "frontend", self.queued_ns()),
             (true, "queue", self.scheduled_ns()),
-            (true, "prefill", self.any_first_token_ns().get()),
+            (true, "prefill", self.any_first_token_ns()),
             (true, "decode", self.last_token_ns()),
             (has_answer, "return", self.answered_ns()),
             (true, "answer", Some(finished_ns)),
@@ -434,7 +329,7 @@ impl Request {
 }
 
 /// Returns the time between two moments, if they are known and in order.
-fn between(from: OptionalNs, to: OptionalNs) -> Option<i64> {
-    let ns = to.get()?.saturating_sub(from.get()?);
+fn between(from: Option<i64>, to: Option<i64>) -> Option<i64> {
+    let ns = to?.saturating_sub(from?);
     (ns >= 0).then_some(ns)
 }

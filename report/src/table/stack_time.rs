@@ -4,7 +4,7 @@ use super::row_kind::RowKind;
 use serde::Serialize;
 
 /// A name below the names that were open around it on its row: a node of a tree of all stacks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StackTime {
     /// The name around it, by its number among these; `None` of the outermost one.
     pub parent: Option<usize>,

@@ -1,45 +1,43 @@
 //! Numbers that may be missing, in no more room than the numbers themselves: a run may have millions of requests.
 
-/// A time in ns, if it is known.
+use std::fmt;
+
+/// A number, if it is known.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OptionalNs(i64);
+pub(crate) struct Optional<T>(T);
 
-/// A number of tokens, if it is known.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OptionalTokens(u64);
+/// A number with a value that stands for a missing one.
+pub(crate) trait Number: Copy + PartialEq {
+    /// The value of a missing number.
+    const MISSING: Self;
+}
 
-impl OptionalNs {
-    pub(crate) fn get(self) -> Option<i64> {
-        (self.0 != i64::MIN).then_some(self.0)
+impl Number for i64 {
+    const MISSING: i64 = i64::MIN;
+}
+
+impl Number for u64 {
+    const MISSING: u64 = u64::MAX;
+}
+
+impl Number for u32 {
+    const MISSING: u32 = u32::MAX;
+}
+
+impl<T: Number> Optional<T> {
+    pub(crate) fn get(self) -> Option<T> {
+        (self.0 != T::MISSING).then_some(self.0)
     }
 }
 
-impl OptionalTokens {
-    pub(crate) fn get(self) -> Option<u64> {
-        (self.0 != u64::MAX).then_some(self.0)
+impl<T: Number> From<Option<T>> for Optional<T> {
+    fn from(number: Option<T>) -> Optional<T> {
+        Optional(number.unwrap_or(T::MISSING))
     }
 }
 
-impl From<Option<i64>> for OptionalNs {
-    fn from(ns: Option<i64>) -> OptionalNs {
-        OptionalNs(ns.unwrap_or(i64::MIN))
-    }
-}
-
-impl From<Option<u64>> for OptionalTokens {
-    fn from(tokens: Option<u64>) -> OptionalTokens {
-        OptionalTokens(tokens.unwrap_or(u64::MAX))
-    }
-}
-
-impl std::fmt::Debug for OptionalNs {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.get().fmt(f)
-    }
-}
-
-impl std::fmt::Debug for OptionalTokens {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<T: Number + fmt::Debug> fmt::Debug for Optional<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.get().fmt(f)
     }
 }
