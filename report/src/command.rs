@@ -6,6 +6,7 @@ mod page_file;
 mod whole_file;
 
 use crate::export::{export_nat, stacks};
+use crate::formats::pretty_json;
 use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
 use crate::screen::{self, NameOrder, Table};
@@ -147,10 +148,7 @@ impl ReportArgs {
             return stacks(report, format);
         }
         if self.json {
-            let json = serde_json::to_string_pretty(report);
-            return json
-                .map(|json| json + "\n")
-                .map_err(|error| Error::Usage(format!("JSON: {error}")));
+            return pretty_json(report);
         }
         let order = match self.sort {
             SortBy::Tsub => NameOrder::Tsub,

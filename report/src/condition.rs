@@ -3,6 +3,7 @@
 use crate::quantiles::Quantiles;
 use crate::table::metric::Metric;
 use crate::table::run_diff::RunDiff;
+use clap::ValueEnum;
 use trace_merge::parse_duration;
 
 /// A condition such as `p95(ttft) > +5%`: what is compared, how, and with what.
@@ -21,7 +22,7 @@ enum Subject {
     OutputTokensPerSecond,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Statistic {
     Mean,
     P50,
@@ -42,15 +43,6 @@ enum Limit {
 }
 
 impl Statistic {
-    const NAMES: [(&str, Statistic); 6] = [
-        ("mean", Statistic::Mean),
-        ("p50", Statistic::P50),
-        ("p90", Statistic::P90),
-        ("p95", Statistic::P95),
-        ("p99", Statistic::P99),
-        ("max", Statistic::Max),
-    ];
-
     fn of(self, figures: &Quantiles) -> Option<f64> {
         let value = match self {
             Statistic::Mean => figures.mean_ns,
@@ -96,8 +88,7 @@ fn subject(text: &str) -> Option<Subject> {
         _ => {}
     }
     let (statistic, metric) = text.strip_suffix(')')?.split_once('(')?;
-    let mut names = Statistic::NAMES.into_iter();
-    let (_, statistic) = names.find(|(name, _)| *name == statistic.trim())?;
+    let statistic = Statistic::from_str(statistic.trim(), false).ok()?;
     let mut metrics = Metric::ALL.into_iter();
     let metric = metrics.find(|of| of.name() == metric.trim())?;
     Some(Subject::Figure(statistic, metric))

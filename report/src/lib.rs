@@ -14,9 +14,9 @@
 
 pub mod command;
 mod condition;
-mod csv_file;
 mod export;
 mod fold;
+mod formats;
 mod gather;
 mod intervals;
 pub mod live;
@@ -60,7 +60,7 @@ pub use table::device_idle::{DeviceIdle, HostTime, IdleCause, IdleTime, IdleToge
 pub use table::device_time::DeviceTime;
 pub use table::device_time::StreamTime;
 pub use table::finding::{CostOf, Finding, Unrecognized};
-pub use table::load_level::{LoadKind, LoadLevel};
+pub use table::load_level::LoadLevel;
 pub use table::metric::Metric;
 pub use table::name_time::NameTime;
 pub use table::rank_time::RankTime;

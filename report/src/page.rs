@@ -3,28 +3,16 @@
 mod request_columns;
 mod stacks;
 
+use crate::formats::json;
 use crate::screen::{cause_words, request_figures};
 use crate::statements::statement;
-use crate::table::device_idle::LongGap;
-use crate::table::device_idle::{DeviceIdle, IdleCause};
-use crate::table::device_time::DeviceTime;
-use crate::table::device_time::StreamTime;
-use crate::table::finding::{Finding, Unrecognized};
-use crate::table::load_level::LoadLevel;
-use crate::table::name_time::NameTime;
-use crate::table::rank_time::RankTime;
-use crate::table::recorded::Recorded;
-use crate::table::request::prefixes::Prefixes;
-use crate::table::request_parts::Phases;
-use crate::table::request_parts::RequestParts;
-use crate::table::request_summary::{RequestFigure, RequestSummary};
+use crate::table::device_idle::IdleCause;
+use crate::table::finding::Unrecognized;
 use crate::table::run_report::RunReport;
-use crate::table::sizing::Sizing;
-use crate::table::slow_step::SlowStep;
-use crate::table::timeline::Timeline;
 use request_columns::RequestColumns;
-use serde::Serialize;
-use stacks::{PageStack, page_stacks};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use stacks::page_stacks;
 use std::collections::BTreeMap;
 use trace_merge::Error;
 
@@ -67,39 +55,54 @@ const SQL: [&str; 8] = [
 const NAMES: usize = 500;
 
 /// What the scripts of the page draw.
-#[derive(Serialize)]
 struct PageData<'a> {
+    report: &'a RunReport,
     /// What was reported on, in the words of the one who asked.
     title: &'a str,
     /// What `sa-profile open` takes for it, as a shell reads it.
     opens: Option<&'a str>,
-    version: &'static str,
-    recorded: &'a Recorded,
-    findings: &'a [Finding],
-    /// Sentences about the kinds of events that no name is known for.
-    unrecognized: Vec<String>,
-    requests: &'a RequestSummary,
-    request_figures: Vec<RequestFigure<'a>>,
-    request_parts: &'a RequestParts,
-    phases: &'a Phases,
-    sizing: &'a [Sizing],
-    prefixes: &'a Prefixes,
-    request: RequestColumns<'a>,
-    load: &'a [LoadLevel],
-    device: &'a [DeviceTime],
-    worker: &'a [DeviceTime],
-    stream: &'a [StreamTime],
-    idle: &'a [DeviceIdle],
-    rank: &'a [RankTime],
-    slow_steps: &'a [SlowStep],
-    long_gaps: &'a [LongGap],
-    timeline: &'a Timeline,
-    stacks: Vec<PageStack<'a>>,
-    names: &'a [NameTime],
-    names_of: usize,
-    /// The name of each cause, and what it says.
-    causes: BTreeMap<IdleCause, (&'static str, &'static str)>,
-    sql: BTreeMap<&'static str, &'static str>,
+}
+
+impl Serialize for PageData<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let report = self.report;
+        let unrecognized = report.unrecognized.iter().map(Unrecognized::sentence);
+        let parts = report.request_parts.parts.iter();
+        let order = parts.map(|part| part.name.clone()).collect();
+        let names = &report.names[..NAMES.min(report.names.len())];
+        // The name of each cause, and what it says.
+        let causes = IdleCause::ALL.map(|cause| (cause, cause_words(cause)));
+        let sql = SQL.map(|name| (name, statement(name)));
+        let mut data = serializer.serialize_map(None)?;
+        data.serialize_entry("title", self.title)?;
+        data.serialize_entry("opens", &self.opens)?;
+        data.serialize_entry("version", env!("CARGO_PKG_VERSION"))?;
+        data.serialize_entry("recorded", &report.recorded)?;
+        data.serialize_entry("findings", &report.findings)?;
+        data.serialize_entry("unrecognized", &unrecognized.collect::<Vec<_>>())?;
+        data.serialize_entry("requests", &report.requests)?;
+        data.serialize_entry("request_figures", &request_figures(report))?;
+        data.serialize_entry("request_parts", &report.request_parts)?;
+        data.serialize_entry("phases", &report.phases)?;
+        data.serialize_entry("sizing", &report.sizing)?;
+        data.serialize_entry("prefixes", &report.prefixes)?;
+        data.serialize_entry("request", &RequestColumns::of(&report.request, order))?;
+        data.serialize_entry("load", &report.load)?;
+        data.serialize_entry("device", &report.device)?;
+        data.serialize_entry("worker", &report.worker)?;
+        data.serialize_entry("stream", &report.stream)?;
+        data.serialize_entry("idle", &report.idle)?;
+        data.serialize_entry("rank", &report.rank)?;
+        data.serialize_entry("slow_steps", &report.slow_steps)?;
+        data.serialize_entry("long_gaps", &report.long_gaps)?;
+        data.serialize_entry("timeline", &report.timeline)?;
+        data.serialize_entry("stacks", &page_stacks(&report.stacks))?;
+        data.serialize_entry("names", names)?;
+        data.serialize_entry("names_of", &report.names.len())?;
+        data.serialize_entry("causes", &BTreeMap::from(causes))?;
+        data.serialize_entry("sql", &BTreeMap::from(sql))?;
+        data.end()
+    }
 }
 
 /// Returns true if a file that begins like this is such a page, whichever version wrote it.
@@ -113,54 +116,13 @@ pub(crate) fn is_page(front: &[u8]) -> bool {
 /// # Errors
 /// None that is known of: it is written to memory.
 pub fn page(report: &RunReport, title: &str, opens: Option<&str>) -> Result<String, Error> {
-    let order = report.request_parts.parts.iter();
     let data = PageData {
+        report,
         title,
         opens,
-        version: env!("CARGO_PKG_VERSION"),
-        recorded: &report.recorded,
-        findings: &report.findings,
-        unrecognized: report
-            .unrecognized
-            .iter()
-            .map(Unrecognized::sentence)
-            .collect(),
-        requests: &report.requests,
-        request_figures: request_figures(report),
-        request_parts: &report.request_parts,
-        phases: &report.phases,
-        sizing: &report.sizing,
-        prefixes: &report.prefixes,
-        request: RequestColumns::of(
-            &report.request,
-            order.map(|part| part.name.clone()).collect(),
-        ),
-        load: &report.load,
-        device: &report.device,
-        worker: &report.worker,
-        stream: &report.stream,
-        idle: &report.idle,
-        rank: &report.rank,
-        slow_steps: &report.slow_steps,
-        long_gaps: &report.long_gaps,
-        timeline: &report.timeline,
-        stacks: page_stacks(&report.stacks),
-        names: &report.names[..NAMES.min(report.names.len())],
-        names_of: report.names.len(),
-        causes: IdleCause::ALL
-            .into_iter()
-            .map(|cause| (cause, cause_words(cause)))
-            .collect(),
-        sql: SQL
-            .into_iter()
-            .filter_map(|name| Some((name, statement(name)?)))
-            .collect(),
     };
-    let data = serde_json::to_string(&data);
     // No text of the trace ends the script that it stands in.
-    let data = data
-        .map_err(|error| Error::Usage(format!("JSON: {error}")))?
-        .replace('<', "\\u003c");
+    let data = json(&data)?.replace('<', "\\u003c");
     let script = format!("(() => {{\n'use strict';\n{}}})();", SCRIPTS.join("\n"));
     let parts = [
         ("/* styles */", STYLES.join("\n")),

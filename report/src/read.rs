@@ -30,9 +30,7 @@ use crate::gather::slice_record::SliceRecord;
 use crate::gather::step_record::StepRecord;
 use crate::options::ReportOptions;
 use crate::rows::RowSink;
-use crate::table::device_idle::DeviceIdle;
 use crate::table::device_time::DeviceTime;
-use crate::table::rank_time::RankTime;
 use crate::table::recorded::{Recorded, RecordedProcess};
 use crate::table::request::Request;
 use crate::table::run_report::RunReport;
@@ -185,24 +183,6 @@ struct DeviceTables {
     counts: CollectiveCounts,
 }
 
-impl DeviceTables {
-    /// Returns the workers whose devices are not recorded, and the devices.
-    fn workers_and_devices(&self) -> (Vec<DeviceTime>, Vec<DeviceTime>) {
-        let all = self.device.iter().cloned();
-        all.partition(|of| of.is_runner)
-    }
-
-    /// Returns how the devices came to their collectives.
-    fn ranks(&self, devices: &[DeviceIdle], recorded: &Recorded) -> io::Result<Vec<RankTime>> {
-        let context = RankContext {
-            counts: &self.counts,
-            devices,
-            recorded,
-        };
-        rank_times(&self.collectives, &context)
-    }
-}
-
 impl Run<'_> {
     fn tables(&self, gathered: Gathered<'_>, mut streams: Streams<'_>) -> io::Result<RunReport> {
         let mut recorded = recorded(self.events, self.devices, gathered.unfinished.iter().sum());
@@ -250,8 +230,15 @@ impl Run<'_> {
         let ends = request.iter().filter_map(|request| request.finished_ns());
         let last_ns = ends.max().unwrap_or(0);
         let load = load_levels(&edges, last_ns)?;
-        let (worker, device) = of_devices.workers_and_devices();
-        let rank = of_devices.ranks(&idle.devices, &recorded)?;
+        let ranks = RankContext {
+            counts: &of_devices.counts,
+            devices: &idle.devices,
+            recorded: &recorded,
+        };
+        let rank = rank_times(&of_devices.collectives, &ranks)?;
+        let (streams, threads) = (of_devices.streams, self.events.threads());
+        let stream = streams.finish(&of_devices.device, threads);
+        let (worker, device) = of_devices.device.into_iter().partition(|of| of.is_runner);
         let mut report = RunReport {
             schema: SCHEMA,
             crash: crash(&recorded.processes, gathered.open),
@@ -269,9 +256,7 @@ impl Run<'_> {
             request,
             load,
             batching: gathered.batchings.finish(),
-            stream: of_devices
-                .streams
-                .finish(&of_devices.device, self.events.threads()),
+            stream,
             device,
             worker,
             idle: idle.devices,

@@ -2,6 +2,7 @@
 
 use crate::condition::{Condition, parse_condition};
 use crate::fold::run_diff::compare;
+use crate::formats::pretty_json;
 use crate::options::ReportOptions;
 use crate::read::read;
 use crate::screen;
@@ -69,9 +70,7 @@ impl DiffArgs {
             failures.extend(held);
         }
         let text = match self.json {
-            true => serde_json::to_string_pretty(&diff)
-                .map(|json| json + "\n")
-                .map_err(|error| Error::Usage(format!("JSON: {error}")))?,
+            true => pretty_json(&diff)?,
             false => screen::diff_text(&diff),
         };
         Ok(Comparison { text, failures })

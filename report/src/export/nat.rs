@@ -3,7 +3,7 @@
 mod calls;
 
 use super::ExportFile;
-use crate::csv_file::{CsvFile, float};
+use crate::formats::{csv, pretty_json, text_cell};
 use crate::intervals::{of_mean_by_nat, of_rate_by_nat};
 use crate::options::ReportOptions;
 use crate::quantiles::Quantiles;
@@ -69,12 +69,8 @@ pub fn export_nat(options: &Options, progress: &Progress) -> Result<Vec<ExportFi
 }
 
 fn json_file(name: &'static str, value: &Value) -> Result<ExportFile, Error> {
-    let text = serde_json::to_string_pretty(value);
-    let text = text.map_err(|error| Error::Usage(format!("JSON: {error}")))?;
-    Ok(ExportFile {
-        name,
-        text: text + "\n",
-    })
+    let text = pretty_json(value)?;
+    Ok(ExportFile { name, text })
 }
 
 /// The begin or the end of a call.
@@ -150,7 +146,7 @@ fn steps(calls: &[Call]) -> Vec<Step<'_>> {
 
 /// Returns `standardized_data_all.csv`: a row for each step.
 fn table(requests: &[Vec<Step<'_>>], seconds: impl Fn(i64) -> f64) -> Result<String, Error> {
-    let mut file = CsvFile::new(&COLUMNS)?;
+    let mut rows = Vec::new();
     for (number, steps) in requests.iter().enumerate() {
         let mut starts_ns: HashMap<&str, Vec<i64>> = HashMap::new();
         for step in steps.iter().filter(|step| step.is_llm_start()) {
@@ -171,7 +167,7 @@ fn table(requests: &[Vec<Step<'_>>], seconds: impl Fn(i64) -> f64) -> Result<Str
             };
             let [prompt, _, completion] = step.tokens();
             let answer = step.call.tokens.completion.filter(|_| step.is_llm_start());
-            file.put([
+            let row = [
                 step.event_type(),
                 float(seconds(step.at_ns)),
                 number.to_string(),
@@ -192,10 +188,25 @@ fn table(requests: &[Vec<Step<'_>>], seconds: impl Fn(i64) -> f64) -> Result<Str
                 until(later.last()),
                 answer.map_or_else(String::new, |tokens| float(tokens as f64)),
                 until_ms(end_ns),
-            ])?;
+            ];
+            rows.push(row.map(cell));
         }
     }
-    file.finish()
+    csv(COLUMNS, rows)
+}
+
+/// Returns a cell of a number as it is, and of a text as one that is no formula.
+fn cell(text: String) -> String {
+    let is_of_number = |byte: u8| byte.is_ascii_digit() || b"+-.e".contains(&byte);
+    match text.bytes().all(is_of_number) && text.parse::<f64>().is_ok() {
+        true => text,
+        false => text_cell(&text).into_owned(),
+    }
+}
+
+/// Returns a number with a point in it, as Python writes one.
+fn float(value: f64) -> String {
+    format!("{value:?}")
 }
 
 /// Returns `all_requests_profiler_traces.json`: the steps of each request.
@@ -305,4 +316,33 @@ fn with_intervals(n: u64, mean: f64, within: Option<[[f64; 2]; 3]>, mut figures:
 
 fn percentiles(of: &Quantiles) -> Value {
     json!({"p90": of.p90_ns / 1e9, "p95": of.p95_ns / 1e9, "p99": of.p99_ns / 1e9})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_no_formula_and_a_number_stays_one() {
+        let cells = [
+            "=HYPERLINK(1)",
+            "+1+cmd",
+            "-2+3",
+            "@SUM(1)",
+            "\t=1",
+            "\r=1",
+            "-",
+            "-inf",
+            "-1.5",
+            "+1e5",
+            "1=1",
+            "'=1",
+            "",
+        ];
+        let rows = cells.map(|text| [cell(text.to_owned())]);
+        assert_eq!(
+            csv(["a"], rows).unwrap(),
+            "a\n'=HYPERLINK(1)\n'+1+cmd\n'-2+3\n'@SUM(1)\n'\t=1\n\"'\r=1\"\n'-\n'-inf\n-1.5\n+1e5\n1=1\n'=1\n\"\"\n"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! Stacks for speedscope, by its [schema](https://www.speedscope.app/file-format-schema.json).
 
+use crate::formats;
 use crate::table::run_report::RunReport;
 use crate::table::stack_time::path;
 use serde_json::{Value, json};
@@ -46,7 +47,5 @@ pub(super) fn json(report: &RunReport) -> Result<String, Error> {
         "shared": {"frames": frames},
         "profiles": profiles.into_iter().map(profile).collect::<Vec<_>>(),
     });
-    let text = serde_json::to_string(&file);
-    text.map(|text| text + "\n")
-        .map_err(|error| Error::Usage(format!("JSON: {error}")))
+    Ok(formats::json(&file)? + "\n")
 }

@@ -4,9 +4,9 @@ use crate::table::activity::Activity;
 use crate::table::device_idle::IdleCause;
 use crate::table::device_time::DeviceTime;
 use crate::table::finding::{CostOf, Finding, Unrecognized};
-use crate::table::load_level::LoadKind;
 use crate::table::run_report::RunReport;
 use crate::table::stack_time::StackTime;
+use crate::table::timeline::SeriesKind;
 use std::collections::BTreeMap;
 
 /// Thresholds of the rules, as shares. Where each comes from is in docs/time.md.
@@ -149,7 +149,7 @@ fn has_steps(report: &RunReport) -> bool {
 
 /// Returns what devices wait for.
 fn idle(report: &RunReport) -> Vec<Finding> {
-    let has_steps = has_steps(report);
+    let (has_steps, recorded) = (has_steps(report), &report.recorded);
     let finding = |cause: IdleCause| {
         let (rule, seen, advice) = rule(cause)?;
         // Traces of other profilers show launches, and may show no steps.
@@ -161,23 +161,14 @@ fn idle(report: &RunReport) -> Vec<Finding> {
             true => seen.replace("devices", "workers"),
             false => seen.to_owned(),
         };
-        let waits = report
-            .idle
-            .iter()
-            .filter_map(|device| Some((device, device.waited_for.first()?)));
-        let longest = waits.max_by_key(|(_, wait)| wait.ns);
         let name = |process| report.recorded.process_name(process);
-        match (cause, longest) {
+        match (cause, report.longest_wait()) {
             (IdleCause::OtherRank, Some((device, wait))) => evidence.push_str(&format!(
                 ": {} waited {:.1} ms for {}{}",
                 name(device.process),
                 wait.ns as f64 / 1e6,
                 name(wait.process),
-                clock_words(
-                    report
-                        .recorded
-                        .greatest_uncertainty_ns([device.worker, wait.process])
-                )
+                clock_words(recorded.greatest_uncertainty_ns([device.worker, wait.process]))
             )),
             (IdleCause::Gc, _) => evidence.extend(most_gc(report)),
             _ => {
@@ -287,7 +278,7 @@ fn uneven_devices(report: &RunReport) -> Option<Finding> {
 fn uneven_engines(report: &RunReport) -> Option<Finding> {
     let mut loads: BTreeMap<usize, f64> = BTreeMap::new();
     for level in &report.load {
-        let is_load = matches!(level.of, LoadKind::Running | LoadKind::Waiting);
+        let is_load = matches!(level.of, SeriesKind::Running | SeriesKind::Waiting);
         if let Some(engine) = level.process.filter(|_| is_load) {
             // An engine counts only while it has steps; the rest of the run it has nothing.
             let share = level.wall_ns as f64 / report.recorded.wall_ns.max(1) as f64;
@@ -334,18 +325,11 @@ fn requests(report: &RunReport) -> Vec<Finding> {
             advice: "more sequences in a batch if keys and values have room; else more replicas",
         });
     }
-    let preempted = report
-        .request
-        .iter()
-        .filter(|request| request.preemptions() > 0)
-        .count() as f64;
-    let preempted_ns: f64 = report
-        .request
-        .iter()
-        .map(|of| of.preempted_ns() as f64)
-        .sum();
+    let all = report.request.iter();
+    let preempted = all.clone().filter(|of| of.preemptions() > 0).count() as f64;
+    let preempted_ns: f64 = all.clone().map(|of| of.preempted_ns() as f64).sum();
     // Of those whose whole time is known.
-    let ended = report.request.iter().filter(|of| of.e2e_ns().is_some());
+    let ended = all.filter(|of| of.e2e_ns().is_some());
     let ended_ns: f64 = ended.map(|of| of.preempted_ns() as f64).sum();
     let (cost, of) = match summary.e2e.n {
         0 => (preempted / n, CostOf::Requests),
@@ -461,11 +445,8 @@ fn crash(report: &RunReport) -> Option<Finding> {
     const NAMED: usize = 3;
     let crash = report.crash.as_ref()?;
     let name = |process: usize| {
-        let pid = report
-            .recorded
-            .processes
-            .get(process)
-            .map_or(0, |of| of.pid);
+        let known = report.recorded.processes.get(process);
+        let pid = known.map_or(0, |of| of.pid);
         format!("{} (pid {pid})", report.recorded.process_name(process))
     };
     let mut evidence = format!("{} died first", name(crash.process));

@@ -1,7 +1,8 @@
 //! Edges in the order of time → how much there was to do.
 
 use crate::gather::edge::{Edge, EdgeKind};
-use crate::table::load_level::{LoadKind, LoadLevel};
+use crate::table::load_level::LoadLevel;
+use crate::table::timeline::SeriesKind;
 use std::collections::BTreeMap;
 use std::io;
 use trace_store::sorter::Sorted;
@@ -28,10 +29,10 @@ impl Level {
         }
     }
 
-    fn finish(self, of: LoadKind, process: Option<usize>) -> Option<LoadLevel> {
+    fn finish(self, of: SeriesKind, process: Option<usize>) -> Option<LoadLevel> {
         let wall_ns: i64 = self.ns_at.values().sum();
         let unit = match of {
-            LoadKind::KvUsedPercent => 0.1,
+            SeriesKind::KvUsedPercent => 0.1,
             _ => 1.0,
         };
         let at = |share: f64| {
@@ -63,18 +64,15 @@ impl Level {
 
 /// The levels of requests, and of each engine. That of all requests ends with the last end of one at `last_ns`.
 pub(crate) fn load_levels(edges: &Sorted<Edge>, last_ns: i64) -> io::Result<Vec<LoadLevel>> {
-    let mut levels: BTreeMap<(LoadKind, Option<usize>), Level> = BTreeMap::new();
+    let mut levels: BTreeMap<(SeriesKind, Option<usize>), Level> = BTreeMap::new();
     edges.each(|edge| {
-        let mut set = |of, value| {
+        if let Some(of) = edge.kind.level() {
             let level = levels.entry((of, Some(edge.of as usize))).or_default();
-            level.set(edge.ns, value);
-        };
+            level.set(edge.ns, edge.value);
+        }
         match edge.kind {
-            EdgeKind::Running => set(LoadKind::Running, edge.value),
-            EdgeKind::Waiting => set(LoadKind::Waiting, edge.value),
-            EdgeKind::KvUsed => set(LoadKind::KvUsedPercent, edge.value),
             EdgeKind::RequestBegin | EdgeKind::RequestEnd => {
-                let level = levels.entry((LoadKind::UnderWay, None)).or_default();
+                let level = levels.entry((SeriesKind::UnderWay, None)).or_default();
                 let now = match edge.kind {
                     EdgeKind::RequestBegin => level.now.saturating_add(1),
                     _ => level.now.saturating_sub(1),

@@ -360,7 +360,8 @@ mod tests {
     use crate::fold::spikes::spikes;
     use crate::gather::request_args::RequestArgs;
     use crate::gather::request_moment::MomentKind;
-    use crate::table::load_level::{LoadKind, LoadLevel};
+    use crate::table::load_level::LoadLevel;
+    use crate::table::timeline::SeriesKind;
     use std::cmp::Reverse;
 
     /// Number of requests in the test; a million with `SA_PROFILE_FULL=1`.
@@ -441,7 +442,7 @@ mod tests {
         assert_eq!(request_parts(requests).n, n);
         assert!(!sizings(requests, None).is_empty());
         let level = LoadLevel {
-            of: LoadKind::UnderWay,
+            of: SeriesKind::UnderWay,
             process: None,
             wall_ns: 1,
             mean: 1.0,

@@ -1,8 +1,9 @@
 //! Requests → the times in which there were unusually many.
 
-use crate::table::load_level::{LoadKind, LoadLevel};
+use crate::table::load_level::LoadLevel;
 use crate::table::request::Request;
 use crate::table::spike::{Spike, Spikes};
+use crate::table::timeline::SeriesKind;
 use std::cmp::Reverse;
 
 /// Spikes that are told, the longest.
@@ -21,7 +22,7 @@ struct SpikeTime {
 /// All spikes. They begin above the level's p90 and end at its p50, so that one request more or less is no spike of its own.
 pub(crate) fn spikes(requests: &[Request], load: &[LoadLevel], last_ns: i64) -> Spikes {
     let mut levels = load.iter();
-    let Some(level) = levels.find(|level| level.of == LoadKind::UnderWay) else {
+    let Some(level) = levels.find(|level| level.of == SeriesKind::UnderWay) else {
         return Spikes::default();
     };
     let mut times = spike_times(requests, level, last_ns);

@@ -186,11 +186,20 @@ impl TimelineFold {
 
     fn take(&mut self, edge: &Edge, end_ns: i64) {
         let process = edge.of as usize;
-        let value = f64::from(edge.value);
+        if let Some(of) = edge.kind.level() {
+            let unit = if of == SeriesKind::KvUsedPercent {
+                10.0
+            } else {
+                1.0
+            };
+            self.put(
+                (of, Some(process)),
+                edge.ns,
+                f64::from(edge.value) / unit,
+                true,
+            );
+        }
         match edge.kind {
-            EdgeKind::Running => self.set(SeriesKind::Running, process, edge.ns, value),
-            EdgeKind::Waiting => self.set(SeriesKind::Waiting, process, edge.ns, value),
-            EdgeKind::KvUsed => self.set(SeriesKind::KvUsedPercent, process, edge.ns, value / 10.0),
             EdgeKind::RequestBegin => self.add_request(edge.ns.min(end_ns), 1.0),
             EdgeKind::RequestEnd => self.add_request(edge.ns.min(end_ns), -1.0),
             EdgeKind::DeviceBegin | EdgeKind::GapEnd => {
@@ -254,10 +263,6 @@ impl TimelineFold {
             let level = self.levels.entry(key).or_insert_with(|| Level::new(&parts));
             level.set(&parts, ns, value, is_known);
         }
-    }
-
-    fn set(&mut self, of: SeriesKind, process: usize, ns: i64, value: f64) {
-        self.put((of, Some(process)), ns, value, true);
     }
 
     fn set_busy(&mut self, process: usize, ns: i64, percent: f64, is_known: bool) {

@@ -8,7 +8,9 @@ use super::open_span::{MOST_OPEN, OpenSpan};
 use super::process_ids::ProcessIds;
 use super::prompt_blocks::{self, Prompt};
 use super::reasons::Reasons;
-use super::request_moment::{OfProcess, RequestEvent, RequestMoment, RequestToken, ids, moments};
+use super::request_moment::{
+    OfProcess, RequestEvent, RequestMoment, RequestToken, ids, is_instant, moments,
+};
 use super::request_output::{Pauses, RequestOutput, outputs};
 use super::row::row;
 use super::slice_record::SliceRecord;
@@ -34,13 +36,6 @@ pub(crate) struct ChunkContext<'a> {
     pub(crate) devices: &'a Devices,
     /// The number of each process's run. Beyond the last one it is 0.
     pub(crate) runs: &'a [u64],
-}
-
-/// A span that may tell what a process does.
-struct ActivitySpan {
-    process: usize,
-    end_ns: i64,
-    key: u32,
 }
 
 /// What was found in a chunk.
@@ -108,15 +103,9 @@ impl ChunkFacts {
             process: number(process),
             run: context.runs.get(process).copied().unwrap_or(0),
         };
-        if name == prompt_blocks::NAME
-            && matches!(
-                event.phase,
-                Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant
-            )
-        {
-            return self
-                .prompts
-                .extend(prompt_blocks::prompt(event, of_process));
+        if name == prompt_blocks::NAME && is_instant(event.phase) {
+            let prompt = prompt_blocks::prompt(event, of_process);
+            return self.prompts.extend(prompt);
         }
         let (requests, moments_found, tokens) =
             (&mut self.requests, &mut self.moments, &mut self.tokens);
@@ -200,39 +189,31 @@ impl ChunkFacts {
             }
             (EventUse::Region, _) => {}
             (EventUse::Host, RowKind::Async) => self.take_batch(event, process, end_ns, key),
-            (EventUse::Host, _) => self.take_host_span(
-                context,
-                event,
-                ActivitySpan {
-                    process,
-                    end_ns,
-                    key,
-                },
-            ),
+            (EventUse::Host, _) => {
+                let span = (process, end_ns, key);
+                self.take_launch(context.devices, event, span);
+                self.take_activity(context.devices, event, span);
+            }
         }
     }
 
-    fn take_host_span(
+    /// Takes a span in which a process may launch work.
+    fn take_launch(
         &mut self,
-        context: &ChunkContext<'_>,
+        devices: &Devices,
         event: &PlacedEvent<'_>,
-        span: ActivitySpan,
+        (process, end_ns, key): (usize, i64, u32),
     ) {
-        let (devices, process) = (context.devices, span.process);
-        let has_device = devices.has_device(process);
-        // Kineto shows threads of the host that it does not know under a GPU.
-        let is_runner = !has_device && devices.device(process).is_none();
-        let key = self.keys.of(span.key);
+        let key = self.keys.of(key);
         let may_launch = devices.may_launch(process, &key.category);
-        if has_device && key.is_launch {
+        if devices.has_device(process) && key.is_launch {
             self.edge(event.ts_ns, EdgeKind::Launch, process, 0);
         }
         if may_launch {
-            let dur_ns = Some(span.end_ns - event.ts_ns);
+            let dur_ns = Some(end_ns - event.ts_ns);
             let ends = LaunchEnd::of_args(devices, event, process, dur_ns);
             self.launch_ends.extend(ends);
         }
-        self.take_activity(event, span, is_runner);
     }
 
     /// Returns the number of the key under which a slice is counted.
@@ -303,12 +284,12 @@ impl ChunkFacts {
     }
 
     /// Takes what a process does. The steps of a runner, a worker without a device, stand for the work of one.
-    fn take_activity(&mut self, event: &PlacedEvent<'_>, span: ActivitySpan, is_runner: bool) {
-        let ActivitySpan {
-            process,
-            end_ns,
-            key,
-        } = span;
+    fn take_activity(
+        &mut self,
+        devices: &Devices,
+        event: &PlacedEvent<'_>,
+        (process, end_ns, key): (usize, i64, u32),
+    ) {
         let ids = match self.keys.of(key).tells_requests {
             true => ids(event),
             false => Vec::new(),
@@ -332,6 +313,8 @@ impl ChunkFacts {
             step.requests = number(ids.len());
             self.steps.push(step);
         }
+        // Kineto shows threads of the host that it does not know under a GPU.
+        let is_runner = !devices.has_device(process) && devices.device(process).is_none();
         if is_runner && matches!(activity, Activity::Step | Activity::Sample) {
             let times = (event.ts_ns, end_ns);
             let slice = DeviceSlice::new(number(process), times, number(event.thread));

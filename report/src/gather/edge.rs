@@ -1,6 +1,7 @@
 //! A change of what the processes or devices of a run do, while all of them are sorted by time.
 
 use crate::table::activity::Activity;
+use crate::table::timeline::SeriesKind;
 use trace_store::sorter::{Record, long_at, word_at};
 
 /// What changes. At one time, ends come before begins.
@@ -47,6 +48,16 @@ pub(crate) struct Edge {
 const BEGIN: u8 = 64;
 
 impl EdgeKind {
+    /// Returns the level of an engine that such an edge sets, if it sets one.
+    pub(crate) fn level(self) -> Option<SeriesKind> {
+        match self {
+            EdgeKind::Running => Some(SeriesKind::Running),
+            EdgeKind::Waiting => Some(SeriesKind::Waiting),
+            EdgeKind::KvUsed => Some(SeriesKind::KvUsedPercent),
+            _ => None,
+        }
+    }
+
     fn code(self) -> u8 {
         match self {
             EdgeKind::End(activity) => activity as u8,

@@ -87,10 +87,7 @@ pub(crate) struct RequestToken {
 impl MomentKind {
     /// Returns the kind of an event with this name, if it says anything of a request.
     fn of(name: &str, phase: Phase) -> Option<MomentKind> {
-        let is_span = !matches!(
-            phase,
-            Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant
-        );
+        let is_span = !is_instant(phase);
         if matches!(phase, Phase::End | Phase::AsyncEnd) {
             let is_of_request = name == "request" || name.starts_with("http.");
             return is_of_request.then_some(MomentKind::SpanEnd);
@@ -197,6 +194,14 @@ pub(crate) struct OfProcess {
     pub(crate) run: u64,
 }
 
+/// Returns true for the phases of events that take no time.
+pub(super) fn is_instant(phase: Phase) -> bool {
+    matches!(
+        phase,
+        Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant
+    )
+}
+
 /// Calls `found` with what an event says of each request, and the request's id.
 pub(crate) fn moments(
     event: &PlacedEvent<'_>,
@@ -206,12 +211,7 @@ pub(crate) fn moments(
     mut found: impl FnMut(RequestEvent, String),
 ) {
     let is_token = matches!(name, "request.token" | "token");
-    if is_token
-        && matches!(
-            event.phase,
-            Phase::Instant | Phase::LegacyInstant | Phase::AsyncInstant
-        )
-    {
+    if is_token && is_instant(event.phase) {
         for id in ids(event) {
             let token = RequestToken {
                 request: request_key(&id, run),

@@ -46,7 +46,7 @@ pub(super) struct LiveRequests {
 }
 
 /// The events with one id that are not folded yet. A token takes 24 bytes, far less than its keys and values take in the engine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct OpenId {
     id: String,
     moments: Vec<RequestMoment>,
@@ -186,9 +186,7 @@ impl LiveRequests {
             }
         } else if self.outputs.len() > MOST {
             let outputs = self.outputs.iter();
-            let mut oldest: Vec<_> = outputs.map(|(of, last)| (last.at, *of)).collect();
-            oldest.sort_unstable();
-            for (_, of) in oldest.into_iter().take(MOST / 10) {
+            for of in oldest_tenth(outputs.map(|(of, last)| (last.at, *of))) {
                 self.outputs.remove(&of);
             }
         }
@@ -247,9 +245,7 @@ impl LiveRequests {
     /// Folds the ids without an event for the longest time.
     fn make_room(&mut self) {
         let open = self.open.iter();
-        let mut oldest: Vec<_> = open.map(|(of, open)| (open.last_event_at, *of)).collect();
-        oldest.sort_unstable();
-        for (_, request) in oldest.into_iter().take(MOST / 10) {
+        for request in oldest_tenth(open.map(|(of, open)| (open.last_event_at, *of))) {
             self.fold_one(request);
         }
     }
@@ -288,16 +284,21 @@ impl LiveRequests {
     pub(super) fn sums(&self) -> RequestSums {
         let mut sums = self.sums.clone();
         for open in self.open.values() {
-            let (mut moments, mut tokens) = (open.moments.clone(), open.tokens.clone());
-            moments.sort();
-            tokens.sort();
-            for life in Lives::all(&moments, &tokens) {
+            for life in open.clone().lives() {
                 sums.take_life(&life, &open.id, &self.reasons);
             }
         }
         sums.sort();
         sums
     }
+}
+
+/// Returns the tenth that had nothing happen for the longest time.
+fn oldest_tenth(all: impl Iterator<Item = (Instant, u64)>) -> Vec<u64> {
+    let mut all: Vec<(Instant, u64)> = all.collect();
+    all.sort_unstable();
+    let tenth = all.into_iter().take(MOST / 10);
+    tenth.map(|(_, of)| of).collect()
 }
 
 /// Folds the requests of an id that ended before `old_ns`, except for its last request. Returns the end of the last one folded.

@@ -44,6 +44,11 @@ pub(super) fn share(part: f64, whole: f64) -> String {
     }
 }
 
+/// Returns the cells of a table's head, which `|` separates.
+pub(super) fn cells(head: &str) -> Vec<String> {
+    head.split('|').map(str::to_owned).collect()
+}
+
 /// Rows of cells with aligned columns: figures in these columns to the right, words in the others to the left.
 pub(super) fn table(rows: &[Vec<String>], figures: std::ops::Range<usize>) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -1,6 +1,6 @@
 //! What holds most: names by their time and how many there were at once, and stacks by their own time.
 
-use super::amount::{duration, grouped, share, table};
+use super::amount::{cells, duration, grouped, share, table};
 use super::names::shown;
 use crate::table::name_time::NameTime;
 use crate::table::run_report::RunReport;
@@ -30,8 +30,7 @@ fn put_names(report: &RunReport, top: usize, out: &mut String) {
     out.push_str(
         "names      by score: the mean duration, times the most that there were at once\n",
     );
-    let head = ["name", "ncall", "mean", "p95", "p99", "at once", "score"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells("name|ncall|mean|p95|p99|at once|score")];
     for name in names.into_iter().take(top) {
         rows.push(vec![
             shown(&name.name),
@@ -53,8 +52,7 @@ fn put_stacks(report: &RunReport, top: usize, out: &mut String) {
     out.push_str(
         "stacks     by tsub, the time without what lies in them; share is of the run's wall time\n",
     );
-    let head = ["tsub", "share", "ttot", "ncall", "process", "stack"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells("tsub|share|ttot|ncall|process|stack")];
     for stack in order.into_iter().take(top) {
         rows.push(vec![
             duration(stack.tsub_ns as f64),

@@ -1,6 +1,6 @@
 //! How busy the devices were.
 
-use super::amount::{duration, grouped, share, table};
+use super::amount::{cells, duration, grouped, share, table};
 use crate::table::device_time::DeviceTime;
 use crate::table::device_time::StreamTime;
 use crate::table::run_report::RunReport;
@@ -23,18 +23,9 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     out.push_str(&format!(
         "devices    {shown} of {of}; communication is exposed where nothing else runs; short slices took less time than their launch\n"
     ));
-    let head = [
-        "",
-        "slices",
-        "busy",
-        "communication",
-        "exposed",
-        "longest gap",
-        "which began at",
-        "launch delay",
-        "short",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells(
+        "|slices|busy|communication|exposed|longest gap|which began at|launch delay|short",
+    )];
     for device in report.device.iter().take(LISTED) {
         let wall_ns = device.wall_ns as f64;
         rows.push(vec![
@@ -74,8 +65,7 @@ fn put_workers(report: &RunReport, out: &mut String) {
         return;
     }
     let (shown, of) = (report.worker.len().min(LISTED), report.worker.len());
-    let head = ["", "steps", "in them", "longest gap", "which began at"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells("|steps|in them|longest gap|which began at")];
     rows.extend(report.worker.iter().take(LISTED).map(|worker| {
         vec![
             name(report, worker),
@@ -100,10 +90,7 @@ fn put_streams(report: &RunReport, out: &mut String) {
     if streams.len() <= devices && !has_queue && !has_replays {
         return;
     }
-    let head = [
-        "", "stream", "slices", "busy", "replays", "queue", "longest",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells("|stream|slices|busy|replays|queue|longest")];
     let mut shown: Vec<&StreamTime> = streams.iter().collect();
     shown.sort_by_key(|stream| Reverse(stream.busy_ns));
     shown.truncate(LISTED);

@@ -1,9 +1,8 @@
 //! Two runs side by side.
 
-use super::amount::{duration, grouped, share, table};
+use super::amount::{cells, duration, grouped, share, table};
 use super::idle;
-use super::names::shown;
-use crate::table::row_kind::RowKind;
+use super::names::of_kind;
 use crate::table::run_diff::{MetricDiff, NameDiff, NameFigures, RunDiff};
 
 /// Names that are shown: those whose time changed most.
@@ -18,10 +17,6 @@ pub fn diff_text(diff: &RunDiff) -> String {
     out
 }
 
-fn rows(head: &[&str]) -> Vec<Vec<String>> {
-    vec![head.iter().map(|cell| (*cell).to_owned()).collect()]
-}
-
 fn put_requests(diff: &RunDiff, out: &mut String) {
     if diff.runs != (1, 1) {
         let (one, other) = diff.runs;
@@ -30,7 +25,7 @@ fn put_requests(diff: &RunDiff, out: &mut String) {
         ));
     }
     let (one, other) = diff.requests;
-    let rate = |rate: Option<f64>| rate.map_or_else(|| "–".to_owned(), |rate| format!("{rate:.1}"));
+    let rate = |rate: Option<f64>| or_dash(rate.map(|rate| format!("{rate:.1}")));
     out.push_str(&format!(
         "requests   {} and {}; {} and {} a second; {} and {} output tokens a second\n",
         grouped(one),
@@ -44,20 +39,7 @@ fn put_requests(diff: &RunDiff, out: &mut String) {
         out.push('\n');
         return;
     }
-    let head = [
-        "",
-        "mean",
-        "",
-        "p95",
-        "",
-        "p99",
-        "",
-        "change",
-        "95 % interval",
-        "p",
-        "",
-    ];
-    let mut lines = rows(&head);
+    let mut lines = vec![cells("|mean||p95||p99||change|95 % interval|p|")];
     for of in &diff.metrics {
         let mut line = vec![of.metric.name().to_owned()];
         let (one, other) = (&of.one, &of.other);
@@ -81,39 +63,33 @@ fn put_requests(diff: &RunDiff, out: &mut String) {
     out.push_str("  the change is of the mean; both tests have to tell the runs apart: the interval (bootstrap) and p (Mann-Whitney)\n\n");
 }
 
+fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "–".to_owned())
+}
+
 fn figure(n: u64, ns: f64) -> String {
-    match n {
-        0 => "–".to_owned(),
-        _ => duration(ns),
-    }
+    or_dash((n > 0).then(|| duration(ns)))
+}
+
+/// Returns by how many percent a ratio is more than 1.
+fn percent(ratio: f64) -> String {
+    format!("{:+.1}", 100.0 * (ratio - 1.0))
 }
 
 fn change(ratio: Option<f64>) -> String {
-    ratio.map_or_else(
-        || "–".to_owned(),
-        |ratio| format!("{:+.1} %", 100.0 * (ratio - 1.0)),
-    )
+    or_dash(ratio.map(|ratio| percent(ratio) + " %"))
 }
 
 fn interval(of: &MetricDiff) -> String {
-    of.ratio_interval.map_or_else(
-        || "–".to_owned(),
-        |(low, high)| {
-            format!(
-                "{:+.1} to {:+.1} %",
-                100.0 * (low - 1.0),
-                100.0 * (high - 1.0)
-            )
-        },
-    )
+    let words = |(low, high)| format!("{} to {} %", percent(low), percent(high));
+    or_dash(of.ratio_interval.map(words))
 }
 
 fn probability(of: &MetricDiff) -> String {
-    match of.p_value {
-        None => "–".to_owned(),
-        Some(p) if p < 0.001 => "< 0.001".to_owned(),
-        Some(p) => format!("{p:.3}"),
-    }
+    or_dash(of.p_value.map(|p| match p < 0.001 {
+        true => "< 0.001".to_owned(),
+        false => format!("{p:.3}"),
+    }))
 }
 
 fn verdict(of: &MetricDiff) -> &'static str {
@@ -130,7 +106,7 @@ fn put_idle(diff: &RunDiff, out: &mut String) {
         return;
     }
     out.push_str("idle       share of the devices' time, what grew most first\n");
-    let mut lines = rows(&["", "first", "second", "change", ""]);
+    let mut lines = vec![cells("|first|second|change|")];
     for of in &diff.idle {
         let (name, meaning) = idle::words(of.cause);
         lines.push(vec![
@@ -151,24 +127,16 @@ fn put_names(diff: &RunDiff, out: &mut String) {
         "names      {n} of {} whose time by itself (tsub) changed most\n",
         grouped(diff.names.len() as u64)
     ));
-    let mut lines = rows(&[
-        "name", "ncall", "", "tsub", "", "more", "mean", "", "p95", "", "",
-    ]);
+    let mut lines = vec![cells("name|ncall||tsub||more|mean||p95||")];
     lines.extend(diff.names.iter().take(NAMES).map(name_row));
     out.push_str(&table(&lines, 1..10));
 }
 
 fn name_row(name: &NameDiff) -> Vec<String> {
-    let kind = match name.row_kind {
-        RowKind::Thread => "",
-        RowKind::Async => " [async]",
-        RowKind::Track => " [track]",
-        RowKind::Region => " [region]",
-    };
     let pair = |of: &dyn Fn(&NameFigures) -> String| {
-        [name.one, name.other].map(|figures| figures.as_ref().map_or_else(|| "–".to_owned(), of))
+        [name.one, name.other].map(|figures| or_dash(figures.as_ref().map(of)))
     };
-    let mut row = vec![format!("{}{kind}", shown(&name.name))];
+    let mut row = vec![of_kind(&name.name, name.row_kind)];
     row.extend(pair(&|of| grouped(of.ncall)));
     row.extend(pair(&|of| duration(of.tsub_ns as f64)));
     let more_ns = name.more_ns();

@@ -1,6 +1,6 @@
 //! Why the devices were idle, and what the host did meanwhile.
 
-use super::amount::{duration, grouped, share, table};
+use super::amount::{cells, duration, grouped, share, table};
 use super::names::shown;
 use super::recorded::clock_note;
 use crate::table::activity::Activity;
@@ -71,8 +71,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         ),
     };
     out.push_str(&format!("idle       {line}; what was waited for:\n"));
-    let head = ["", "each", "of idle", "", "most on"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells("|each|of idle||most on")];
     for (cause, ns) in causes(&report.idle) {
         let (name, meaning) = words(cause);
         rows.push(vec![
@@ -116,11 +115,7 @@ fn most(report: &RunReport, cause: IdleCause) -> String {
 
 /// Which workers the devices of others waited for.
 fn put_ranks(report: &RunReport, out: &mut String) {
-    let waits = report.idle.iter().filter_map(|device| {
-        let wait = device.waited_for.first()?;
-        Some((device, wait))
-    });
-    if let Some((device, wait)) = waits.max_by_key(|(_, wait)| wait.ns) {
+    if let Some((device, wait)) = report.longest_wait() {
         let name = |process| shown(&report.recorded.process_name(process));
         let processes = [device.worker, wait.process];
         out.push_str(&format!(
@@ -135,8 +130,7 @@ fn put_ranks(report: &RunReport, out: &mut String) {
 
 /// What the host did: how much of it the devices hid, and how much they waited for.
 fn put_host(report: &RunReport, n: u64, out: &mut String) {
-    let head = ["host", "calls", "total", "mean", "exposed", "hidden", ""];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells("host|calls|total|mean|exposed|hidden|")];
     for of in Activity::ALL {
         let host = report.idle.iter().flat_map(|device| &device.host);
         let host = host.filter(|host| host.activity == of);

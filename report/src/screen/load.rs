@@ -1,24 +1,24 @@
 //! How much there was to do.
 
-use super::amount::{counted, duration, grouped, share, table};
+use super::amount::{cells, counted, duration, grouped, share, table};
 use super::names::shown;
-use crate::table::load_level::{LoadKind, LoadLevel};
+use crate::table::load_level::LoadLevel;
 use crate::table::metric::Metric;
 use crate::table::run_report::RunReport;
 use crate::table::sizing::{Sizing, SizingRefusal};
+use crate::table::timeline::SeriesKind;
 
 pub(super) fn put(report: &RunReport, out: &mut String) {
     if report.load.is_empty() {
         return;
     }
     out.push_str("load       levels weighted by time: half of the time they were at most p50\n");
-    let head = ["", "mean", "p50", "p90", "p99", "max"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells("|mean|p50|p90|p99|max")];
     for level in &report.load {
         let figures = [level.mean, level.p50, level.p90, level.p99, level.max];
         let mut row = vec![name(report, level)];
         row.extend(figures.map(|figure| match level.of {
-            LoadKind::KvUsedPercent => format!("{figure:.1} %"),
+            SeriesKind::KvUsedPercent => format!("{figure:.1} %"),
             _ => format!("{figure:.1}"),
         }));
         rows.push(row);
@@ -34,10 +34,10 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
 
 fn name(report: &RunReport, level: &LoadLevel) -> String {
     let of = match level.of {
-        LoadKind::UnderWay => "requests under way",
-        LoadKind::Running => "running in",
-        LoadKind::Waiting => "waiting in",
-        LoadKind::KvUsedPercent => "KV cache of",
+        SeriesKind::UnderWay => "requests under way",
+        SeriesKind::Running => "running in",
+        SeriesKind::Waiting => "waiting in",
+        _ => "KV cache of",
     };
     match level.process {
         Some(process) => format!("{of} {}", shown(&report.recorded.process_name(process))),
@@ -48,7 +48,7 @@ fn name(report: &RunReport, level: &LoadLevel) -> String {
 /// Little's law: the mean number of requests is their rate times their mean time. What is over are requests without an end.
 fn put_little(report: &RunReport, out: &mut String) {
     let mut levels = report.load.iter();
-    let Some(level) = levels.find(|level| level.of == LoadKind::UnderWay) else {
+    let Some(level) = levels.find(|level| level.of == SeriesKind::UnderWay) else {
         return;
     };
     let e2e = &report.requests.e2e;

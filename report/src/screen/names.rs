@@ -1,6 +1,6 @@
 //! The time of each name.
 
-use super::amount::{duration, grouped, share, table};
+use super::amount::{cells, duration, grouped, share, table};
 use crate::table::name_time::NameTime;
 use crate::table::row_kind::RowKind;
 use crate::table::run_report::RunReport;
@@ -43,14 +43,12 @@ pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
     let (of, shown_count) = (grouped(names.len() as u64), grouped(shown as u64));
     let mut out =
         format!("names      {shown_count} of {of} by {by}; share is of the run's wall time\n");
-    let head = [
-        "name", "process", "of", "ncall", "tsub", "share", "on CPU", "ttot", "tavg", "p50", "p99",
-        "max",
-    ];
     let has_cpu = names.iter().any(|name| name.tsub_cpu_ns.is_some());
     let by_process = names.iter().any(|name| name.process.is_some());
     let by_group = names.iter().any(|name| name.group.is_some());
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells(
+        "name|process|of|ncall|tsub|share|on CPU|ttot|tavg|p50|p99|max",
+    )];
     rows.extend(names.iter().take(shown).map(|name| row(report, name)));
     if !has_cpu {
         rows.iter_mut().for_each(|row| drop(row.remove(6)));
@@ -76,12 +74,7 @@ fn row(report: &RunReport, name: &NameTime) -> Vec<String> {
         false => format!("{}/{}", grouped(name.ncall), grouped(name.ncall_outermost)),
     };
     vec![
-        match name.row_kind {
-            RowKind::Thread => shown(&name.name),
-            RowKind::Async => format!("{} [async]", shown(&name.name)),
-            RowKind::Track => format!("{} [track]", shown(&name.name)),
-            RowKind::Region => format!("{} [region]", shown(&name.name)),
-        },
+        of_kind(&name.name, name.row_kind),
         process.map(|process| shown(&process)).unwrap_or_default(),
         name.group.as_deref().map(shown).unwrap_or_default(),
         calls,
@@ -96,6 +89,14 @@ fn row(report: &RunReport, name: &NameTime) -> Vec<String> {
         duration(name.duration.p99_ns),
         duration(name.duration.max_ns as f64),
     ]
+}
+
+/// Returns a name for a terminal, with the kind of its rows unless they are threads.
+pub(super) fn of_kind(name: &str, kind: RowKind) -> String {
+    match kind {
+        RowKind::Thread => shown(name),
+        kind => format!("{} [{}]", shown(name), kind.name()),
+    }
 }
 
 /// A recorded text for a terminal, not too long for a table.

@@ -1,6 +1,6 @@
 //! What prompts have in common.
 
-use super::amount::{counted, grouped, share, table};
+use super::amount::{cells, counted, grouped, share, table};
 use super::names::shown;
 use crate::gather::prompt_blocks::MOST_BLOCKS;
 use crate::table::request::prefixes::{Prefix, Prefixes};
@@ -72,16 +72,6 @@ fn put_prefixes(report: &RunReport, out: &mut String) {
     if of.prefixes.is_empty() {
         return;
     }
-    let head = [
-        "shared prefix",
-        "prompts",
-        "tokens",
-        "own",
-        "saves",
-        "of all",
-        "cache had",
-        "in",
-    ];
     let row = |prefix: &Prefix| {
         vec![
             prefix.prefix.clone(),
@@ -94,7 +84,9 @@ fn put_prefixes(report: &RunReport, out: &mut String) {
             shown(&report.recorded.process_name(prefix.engine)),
         ]
     };
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells(
+        "shared prefix|prompts|tokens|own|saves|of all|cache had|in",
+    )];
     rows.extend(of.prefixes.iter().take(PREFIXES).map(row));
     out.push_str(&table(&rows, 1..7));
     let more = of.shared.saturating_sub(PREFIXES as u64);

@@ -1,6 +1,6 @@
 //! Which rank came last to collectives.
 
-use super::amount::{duration, grouped, share, table};
+use super::amount::{cells, duration, grouped, share, table};
 use super::names::shown;
 use super::recorded::uncertainty;
 use crate::table::run_report::RunReport;
@@ -25,17 +25,9 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         "ranks      {} of {n}: who began collectives last, and for how long the others waited for it{clocks}\n",
         n.min(LISTED)
     ));
-    let head = [
-        "",
-        "collectives",
-        "last",
-        "outlier",
-        "alone late by",
-        "waited",
-        "undecided",
-        "clocks",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells(
+        "|collectives|last|outlier|alone late by|waited|undecided|clocks",
+    )];
     for rank in report.rank.iter().take(LISTED) {
         rows.push(vec![
             shown(&report.recorded.process_name(rank.process)),

@@ -1,6 +1,6 @@
 //! The requests.
 
-use super::amount::{counted, duration, grouped, share, table};
+use super::amount::{cells, counted, duration, grouped, share, table};
 use super::names::shown;
 use super::recorded::clock_note;
 use crate::intervals::of_mean;
@@ -72,11 +72,7 @@ pub(crate) fn request_figures(report: &RunReport) -> Vec<RequestFigure<'_>> {
 
 /// Adds a row for each figure that the trace has.
 fn put_figures(report: &RunReport, out: &mut String) {
-    let mut rows = vec![
-        ["", "n", "mean", "p50", "p90", "p99", "max", ""]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
+    let mut rows = vec![cells("|n|mean|p50|p90|p99|max|")];
     let figures = request_figures(report);
     let (known, absent): (Vec<_>, Vec<_>) = figures.iter().partition(|one| one.quantiles.n > 0);
     rows.extend(known.into_iter().map(row));
@@ -122,14 +118,7 @@ fn put_parts(parts: &RequestParts, out: &mut String) {
             duration(slowest_ns as f64),
         ]
     };
-    let head = [
-        "where it goes",
-        "mean",
-        "share",
-        "the p99 one",
-        "the slowest",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells("where it goes|mean|share|the p99 one|the slowest")];
     for part in &parts.parts {
         rows.push(line(&part.name, part.mean_ns, part.p99_ns, part.slowest_ns));
     }
@@ -143,8 +132,7 @@ fn put_phases(phases: &Phases, out: &mut String) {
     if phases.sequences.len() < 2 {
         return;
     }
-    let head = ["phases", "n", "share", "mean", ""];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells("phases|n|share|mean|")];
     for of in phases.sequences.iter().take(SEQUENCES) {
         let times: Vec<String> = of.phase_mean_ns.iter().map(|ns| duration(*ns)).collect();
         rows.push(vec![

@@ -1,6 +1,6 @@
 //! The longest requests, steps and gaps, with what was in them.
 
-use super::amount::{duration, table};
+use super::amount::{cells, duration, table};
 use super::idle::words;
 use super::names::shown;
 use crate::table::request::Request;
@@ -40,8 +40,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         let (start, dur) = (duration(start_ns as f64), duration(dur_ns as f64));
         [start, dur]
     };
-    let head = ["", "at", "took", "of", "most of it"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![cells("|at|took|of|most of it")];
     rows.extend(slowest_requests(report));
     for step in report.slow_steps.iter().take(SHOWN) {
         let [at, took] = time(step.start_ns, step.dur_ns);

@@ -1,9 +1,11 @@
 //! The tables of a report as CSV. The columns are the members of the JSON, with the names of processes instead of their numbers.
 
-use crate::csv_file::text_cell;
+use crate::formats::{csv, csv_failed, text_cell};
 use crate::rows::{DeviceRow, FigureValue, TableRow};
+use crate::table::metric::Metric;
 use crate::table::recorded::Recorded;
 use crate::table::run_report::RunReport;
+use crate::table::sizing::{Sizing, SizingFit, SizingPoint, SizingRefusal};
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -73,7 +75,7 @@ pub fn table_csv(report: &RunReport, table: Table) -> Result<String, Error> {
         Table::Rank => listed(&report.rank),
         Table::Load => listed(&report.load),
         Table::Phases => listed(&report.phases.sequences),
-        Table::Sizing => listed(&report.sizing).map(|rows| points(&rows)),
+        Table::Sizing => listed(report.sizing.iter().flat_map(points)),
         Table::Prefixes => listed(&report.prefixes.prefixes),
         Table::Spikes => listed(&report.spikes.longest),
         Table::SlowSteps => listed(&report.slow_steps),
@@ -81,34 +83,28 @@ pub fn table_csv(report: &RunReport, table: Table) -> Result<String, Error> {
         Table::Stacks => listed(&report.stacks),
         Table::Timeline => Ok(values(report)),
     };
-    let failed = |error: &dyn std::fmt::Display| Error::Usage(format!("CSV: {error}"));
-    let rows = rows.map_err(|error| failed(&error))?;
-    csv(&rows, &report.recorded).map_err(|error| failed(&error))
+    members_csv(&rows.map_err(csv_failed)?, &report.recorded)
 }
 
 /// Returns rows as CSV, with the columns in their order.
 fn rows_csv<R: TableRow>(rows: &[R], recorded: &Recorded) -> Result<String, Error> {
-    let failed = |error: &dyn std::fmt::Display| Error::Usage(format!("CSV: {error}"));
     let cell = |value: FigureValue<'_>| match value {
         FigureValue::Null => String::new(),
         FigureValue::Int(value) => value.to_string(),
         FigureValue::Real(value) => value.to_string(),
-        FigureValue::Text(text) => text_cell(&text).into_owned(),
+        FigureValue::Text(text) => text_cell(text).into_owned(),
         FigureValue::Process(number) => text_cell(&recorded.process_name(number)).into_owned(),
     };
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let names = R::COLUMNS.iter().map(|column| column.name);
-    writer.write_record(names).map_err(|error| failed(&error))?;
-    for row in rows {
-        let cells = R::COLUMNS.iter().map(|column| cell(column.value(row)));
-        writer.write_record(cells).map_err(|error| failed(&error))?;
-    }
-    let bytes = writer.into_inner().map_err(|error| failed(&error))?;
-    String::from_utf8(bytes).map_err(|error| failed(&error))
+    let columns = R::COLUMNS.iter();
+    let cells = |row| columns.clone().map(move |column| cell(column.value(row)));
+    csv(
+        columns.clone().map(|column| column.name),
+        rows.iter().map(cells),
+    )
 }
 
-fn listed(rows: &[impl Serialize]) -> serde_json::Result<Vec<Value>> {
-    rows.iter().map(serde_json::to_value).collect()
+fn listed(rows: impl IntoIterator<Item: Serialize>) -> serde_json::Result<Vec<Value>> {
+    rows.into_iter().map(serde_json::to_value).collect()
 }
 
 /// The rows in a member of a device's row, each with the device.
@@ -122,25 +118,24 @@ fn within(device: &Value, member: &str) -> Vec<Value> {
     .collect()
 }
 
-/// The points of each time, with the line through them.
-fn points(rows: &[Value]) -> Vec<Value> {
-    let of_row = |row: &Value| {
-        let points = row["points"].as_array().into_iter().flatten();
-        let joined = points.map(|point| {
-            let members = [point, &row["fit"]]
-                .into_iter()
-                .filter_map(Value::as_object);
-            let mut joined: Map<String, Value> = members
-                .flatten()
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect();
-            joined.insert("of".to_owned(), row["of"].clone());
-            joined.insert("refused".to_owned(), row["refused"].clone());
-            Value::Object(joined)
-        });
-        joined.collect::<Vec<_>>()
-    };
-    rows.iter().flat_map(of_row).collect()
+/// A point of a time, with the line through all of its points.
+#[derive(Serialize)]
+struct PointRow<'a> {
+    of: Metric,
+    #[serde(flatten)]
+    point: &'a SizingPoint,
+    #[serde(flatten)]
+    fit: Option<SizingFit>,
+    refused: Option<SizingRefusal>,
+}
+
+fn points(of: &Sizing) -> impl Iterator<Item = PointRow<'_>> {
+    of.points.iter().map(|point| PointRow {
+        of: of.of,
+        point,
+        fit: of.fit,
+        refused: of.refused,
+    })
 }
 
 /// The values of all series, with when each part of the time begins.
@@ -159,8 +154,8 @@ fn values(report: &RunReport) -> Vec<Value> {
     rows
 }
 
-/// Rows of what has one value, with every member that any of them has.
-fn csv(rows: &[Value], recorded: &Recorded) -> Result<String, Box<dyn std::error::Error>> {
+/// Returns rows of what has one value as CSV, with every member that any of them has.
+fn members_csv(rows: &[Value], recorded: &Recorded) -> Result<String, Error> {
     const PROCESSES: [&str; 4] = ["device", "process", "worker", "engine"];
     let rows: Vec<&Map<String, Value>> = rows.iter().filter_map(Value::as_object).collect();
     let is_single = |value: &Value| !value.is_array() && !value.is_object();
@@ -169,19 +164,19 @@ fn csv(rows: &[Value], recorded: &Recorded) -> Result<String, Box<dyn std::error
         .filter(|(_, value)| is_single(value))
         .map(|(name, _)| name)
         .collect();
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(&columns)?;
-    for row in rows {
-        writer.write_record(columns.iter().map(|name| match row.get(*name) {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text_cell(text).into_owned(),
-            Some(value) => {
-                let number = value.as_u64().and_then(|of| usize::try_from(of).ok());
-                let process = number.filter(|_| PROCESSES.contains(&name.as_str()));
-                let name = |of| text_cell(&recorded.process_name(of)).into_owned();
-                process.map_or_else(|| value.to_string(), name)
-            }
-        }))?;
-    }
-    Ok(String::from_utf8(writer.into_inner()?)?)
+    let cell = |row: &Map<String, Value>, name: &String| match row.get(name) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text_cell(text).into_owned(),
+        Some(value) => {
+            let number = value.as_u64().and_then(|of| usize::try_from(of).ok());
+            let process = number.filter(|_| PROCESSES.contains(&name.as_str()));
+            let name = |of| text_cell(&recorded.process_name(of)).into_owned();
+            process.map_or_else(|| value.to_string(), name)
+        }
+    };
+    let cells = |row: &Map<String, Value>| {
+        let cells = columns.iter().map(|name| cell(row, name));
+        cells.collect::<Vec<_>>()
+    };
+    csv(&columns, rows.into_iter().map(cells))
 }

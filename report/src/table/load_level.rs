@@ -1,26 +1,13 @@
 //! How much there was to do.
 
+use super::timeline::SeriesKind;
 use serde::Serialize;
-
-/// What a level is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LoadKind {
-    /// Requests between arrival and end.
-    UnderWay,
-    /// Requests in the batches of an engine.
-    Running,
-    /// Requests that wait in an engine.
-    Waiting,
-    /// Used room for keys and values of an engine, in percent.
-    KvUsedPercent,
-}
 
 /// How high a level was, weighted by time: half of the time it was at most `p50`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadLevel {
-    /// What it is of.
-    pub of: LoadKind,
+    /// What it is of: requests under way, running or waiting, or the used room for keys and values.
+    pub of: SeriesKind,
     /// The engine, by its number among the processes; of all requests none.
     pub process: Option<usize>,
     /// From the first time at which it is known to the last, in ns.

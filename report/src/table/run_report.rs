@@ -3,8 +3,7 @@
 use super::batching::Batching;
 use super::confidence::Confidence;
 use super::crash::Crash;
-use super::device_idle::LongGap;
-use super::device_idle::{DeviceIdle, IdleCause, IdleTogether};
+use super::device_idle::{DeviceIdle, IdleCause, IdleTogether, LongGap, RankWait};
 use super::device_time::DeviceTime;
 use super::device_time::StreamTime;
 use super::finding::{Finding, Unrecognized};
@@ -96,6 +95,13 @@ impl RunReport {
     /// The devices, and the workers whose device is not recorded, in the order of `idle`.
     pub(crate) fn timed(&self) -> impl Iterator<Item = &DeviceTime> {
         self.device.iter().chain(&self.worker)
+    }
+
+    /// Returns the longest time that a device waited for another worker.
+    pub(crate) fn longest_wait(&self) -> Option<(&DeviceIdle, &RankWait)> {
+        let idle = self.idle.iter();
+        let waits = idle.filter_map(|device| Some((device, device.waited_for.first()?)));
+        waits.max_by_key(|(_, wait)| wait.ns)
     }
 
     /// The device that waited for a cause clearly longer than the mean one.
