@@ -4,7 +4,7 @@ use crate::fold::crashes::crash;
 use crate::fold::device_times::device_times;
 use crate::fold::findings::{findings, unrecognized};
 use crate::fold::gathered::{Gathered, ROW_BYTES, SLICE_BYTES, VALUE_BYTES};
-use crate::fold::idle_causes::{IntervalSink, Roles, idle_causes};
+use crate::fold::idle_causes::{Roles, idle_causes};
 use crate::fold::launches::{LaunchDelays, LaunchedSlices, early_words, launches};
 use crate::fold::load_levels::load_levels;
 use crate::fold::name_times::NameTimes;
@@ -224,9 +224,8 @@ impl Run<'_> {
             has_requests: !request.is_empty(),
             recorded: &recorded,
         };
-        let sorter = Sorter::in_any(self.folders, ROW_BYTES);
-        let sink = streams.rows.map(|rows| IntervalSink { rows, sorter });
-        let idle = idle_causes(&edges, &roles, sink)?;
+        let records = Sorter::in_any(self.folders, ROW_BYTES);
+        let idle = idle_causes(&edges, &roles, records, streams.rows)?;
         let ends = request.iter().filter_map(|request| request.finished_ns());
         let last_ns = ends.max().unwrap_or(0);
         let load = load_levels(&edges, last_ns)?;

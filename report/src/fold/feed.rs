@@ -4,7 +4,7 @@ use crate::gather::process_ids::ProcessIds;
 use std::collections::BTreeSet;
 
 /// The processes behind a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Feed {
     pub(super) device: usize,
     pub(super) worker: usize,

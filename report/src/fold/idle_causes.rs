@@ -14,7 +14,6 @@ use crate::table::device_idle::{
 };
 use crate::table::recorded::Recorded;
 use idle_intervals::{IdleIntervals, IdleRecord, IntervalStore};
-use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -70,7 +69,8 @@ impl ProcessState {
 }
 
 /// A device while the edges come.
-struct DeviceState<'s, 'f> {
+#[derive(Default)]
+struct DeviceState {
     feed: Feed,
     is_open: bool,
     is_idle: bool,
@@ -80,19 +80,14 @@ struct DeviceState<'s, 'f> {
     is_launch_known: bool,
     /// Up to when its time is counted.
     counted_ns: i64,
-    /// Idle time in a step behind a launch: before the next launch if one comes, else behind the last.
-    behind_launch_ns: i64,
     /// Idle time up to now whose cause was seen by another clock.
     unsure: Option<UnsureTime>,
     /// Maximum error of the clocks of its engine and of the other workers against its worker's clock, in ns.
     engine_clock_ns: i64,
     other_clocks_ns: BTreeMap<usize, i64>,
-    causes: CauseTimes,
     waited_for: BTreeMap<usize, i64>,
     host: [(u64, i64, i64); ACTIVITIES],
-    gaps: LongGaps,
-    /// The intervals, if they are wanted.
-    intervals: Option<IdleIntervals<'s, 'f>>,
+    intervals: IdleIntervals,
 }
 
 /// Idle time whose cause was seen in a process with another clock. It counts for that cause only if it is longer than the uncertainty.
@@ -157,12 +152,6 @@ pub(crate) struct Roles<'a> {
     pub(crate) recorded: &'a Recorded,
 }
 
-/// The sink that idle intervals are put into, and room to sort them.
-pub(crate) struct IntervalSink<'a, 'f> {
-    pub(crate) rows: &'a mut dyn RowSink,
-    pub(crate) sorter: Sorter<'f, IdleRecord>,
-}
-
 /// The idle time of all devices.
 pub(crate) struct FoundIdle {
     pub(crate) devices: Vec<DeviceIdle>,
@@ -170,35 +159,14 @@ pub(crate) struct FoundIdle {
     pub(crate) together: IdleTogether,
 }
 
-/// The causes of the waits after launches, by device.
-type Waits = BTreeMap<usize, Vec<IdleCause>>;
-
-/// Returns why each device was idle, the longest gaps of all, and how long all were idle at once.
+/// Returns why each device was idle, the longest gaps of all, and how long all were idle at once. Puts the idle intervals into `rows`; `records` has room to sort
+/// them.
 pub(crate) fn idle_causes(
     edges: &Sorted<Edge>,
     roles: &Roles<'_>,
-    sink: Option<IntervalSink<'_, '_>>,
+    records: Sorter<'_, IdleRecord>,
+    rows: Option<&mut (dyn RowSink + '_)>,
 ) -> io::Result<FoundIdle> {
-    let sink = sink.map(|sink| (IntervalStore::new(sink.sorter), sink.rows));
-    let (store, rows) = sink.unzip();
-    let (found, waits) = sweep_of(edges, roles, store.as_ref())?.finish();
-    let wait = |device: u32, nth: u32| {
-        let waits = waits.get(&(device as usize));
-        let cause = waits.and_then(|waits| waits.get(nth as usize));
-        cause.copied().unwrap_or(IdleCause::Unknown)
-    };
-    if let (Some(store), Some(rows)) = (store, rows) {
-        store.into_inner().put(wait, rows)?;
-    }
-    Ok(found)
-}
-
-/// Returns the state after all edges.
-fn sweep_of<'s, 'f>(
-    edges: &Sorted<Edge>,
-    roles: &Roles<'_>,
-    store: Option<&'s RefCell<IntervalStore<'f>>>,
-) -> io::Result<Sweep<'s, 'f>> {
     let (mut engines, mut workers, mut callers) =
         (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     edges.each(|edge| {
@@ -211,11 +179,8 @@ fn sweep_of<'s, 'f>(
         };
         Ok(())
     })?;
-    let mut sweep = Sweep::new(
-        feeds(&roles.recorders, &engines, &workers, roles.ids),
-        roles,
-        store,
-    );
+    let feeds = feeds(&roles.recorders, &engines, &workers, roles.ids);
+    let mut sweep = Sweep::new(feeds, roles, IntervalStore::new(records));
     for caller in callers {
         sweep.run.processes[caller].has_calls = true;
     }
@@ -223,7 +188,7 @@ fn sweep_of<'s, 'f>(
         sweep.take(&edge);
         Ok(())
     })?;
-    Ok(sweep)
+    sweep.finish(rows)
 }
 
 /// Adds up times by process.
@@ -233,21 +198,18 @@ fn add(times: &mut BTreeMap<usize, i64>, more: BTreeMap<usize, i64>) {
     }
 }
 
-struct Sweep<'s, 'f> {
+struct Sweep<'f> {
     run: RunState,
+    store: IntervalStore<'f>,
     together: Together,
-    devices: Vec<DeviceState<'s, 'f>>,
+    devices: Vec<DeviceState>,
     /// The devices by their processes, and those that a process bears on.
     of_device: BTreeMap<usize, usize>,
     touched_by: Vec<Vec<usize>>,
 }
 
-impl<'s, 'f> Sweep<'s, 'f> {
-    fn new(
-        feeds: Vec<Feed>,
-        roles: &Roles<'_>,
-        store: Option<&'s RefCell<IntervalStore<'f>>>,
-    ) -> Sweep<'s, 'f> {
+impl<'f> Sweep<'f> {
+    fn new(feeds: Vec<Feed>, roles: &Roles<'_>, store: IntervalStore<'f>) -> Sweep<'f> {
         let mut touched_by = vec![Vec::new(); roles.processes];
         for (number, feed) in feeds.iter().enumerate() {
             let behind = [Some(feed.worker), feed.engine].into_iter().flatten();
@@ -260,9 +222,10 @@ impl<'s, 'f> Sweep<'s, 'f> {
             of_device: feeds.iter().map(|feed| feed.device).zip(0..).collect(),
             devices: feeds
                 .into_iter()
-                .map(|feed| DeviceState::new(feed, roles.recorded, store))
+                .map(|feed| DeviceState::new(feed, roles.recorded))
                 .collect(),
             touched_by,
+            store,
             together: Together::default(),
             run: RunState {
                 processes: vec![ProcessState::default(); roles.processes],
@@ -271,23 +234,32 @@ impl<'s, 'f> Sweep<'s, 'f> {
         }
     }
 
-    /// Returns what was found, and the causes of the waits of each device.
-    fn finish(mut self) -> (FoundIdle, Waits) {
-        let (mut gaps, mut waits) = (Vec::new(), Waits::new());
+    /// Returns what was found, and puts the intervals into `rows`.
+    fn finish(mut self, mut rows: Option<&mut (dyn RowSink + '_)>) -> io::Result<FoundIdle> {
         for device in &mut self.devices {
             // A step that has no end settles nothing.
             device.end_wait(device.feed.worker, IdleCause::Sampling);
-            device.settle_unsure();
-            gaps.push(std::mem::take(&mut device.gaps));
-            let intervals = device.intervals.take();
-            waits.extend(intervals.map(|of| (device.feed.device, of.finish())));
+            device.settle_unsure(&mut self.store);
+            device.intervals.flush(&mut self.store);
         }
-        let found = FoundIdle {
-            devices: self.devices.into_iter().map(DeviceState::finish).collect(),
-            long_gaps: LongGaps::of_all(gaps.into_iter()),
+        let (devices, of_device) = (self.devices, self.of_device);
+        let mut causes = vec![[0; IdleCause::ALL.len()]; devices.len()];
+        let mut gaps = LongGaps::default();
+        self.store.finish()?.each(|record| {
+            let number = of_device[&record.process()];
+            let interval = record.interval(&devices[number].intervals);
+            causes[number][interval.cause as usize] += interval.dur_ns;
+            gaps.take(&interval);
+            rows.as_mut().map_or(Ok(()), |rows| rows.idle(&interval))
+        })?;
+        let devices = devices.into_iter().zip(causes);
+        Ok(FoundIdle {
+            devices: devices
+                .map(|(device, causes)| device.finish(causes))
+                .collect(),
+            long_gaps: gaps.finish(),
             together: self.together.found,
-        };
-        (found, waits)
+        })
     }
 
     fn take(&mut self, edge: &Edge) {
@@ -301,13 +273,13 @@ impl<'s, 'f> Sweep<'s, 'f> {
                 if let Some(number) = self.of_device.get(&of) {
                     self.together.take(edge);
                     let device = &mut self.devices[*number];
-                    device.count(edge.ns, &self.run);
-                    device.take(edge);
+                    device.count(edge.ns, &self.run, &mut self.store);
+                    device.take(edge, &mut self.store);
                 }
             }
             EdgeKind::RequestBegin | EdgeKind::RequestEnd => {
                 for device in &mut self.devices {
-                    device.count(edge.ns, &self.run);
+                    device.count(edge.ns, &self.run, &mut self.store);
                 }
                 let is_begin = edge.kind == EdgeKind::RequestBegin;
                 self.run.requests = self.run.requests.map(|requests| match is_begin {
@@ -324,7 +296,7 @@ impl<'s, 'f> Sweep<'s, 'f> {
         let process = edge.of as usize;
         let touched = &self.touched_by[process];
         for number in touched {
-            self.devices[*number].count(edge.ns, &self.run);
+            self.devices[*number].count(edge.ns, &self.run, &mut self.store);
         }
         let state = &mut self.run.processes[process];
         state.note_hand_over(edge);
@@ -363,65 +335,34 @@ impl<'s, 'f> Sweep<'s, 'f> {
     }
 }
 
-impl<'s, 'f> DeviceState<'s, 'f> {
-    fn new(
-        feed: Feed,
-        recorded: &Recorded,
-        store: Option<&'s RefCell<IntervalStore<'f>>>,
-    ) -> DeviceState<'s, 'f> {
-        let device = u32::try_from(feed.device).unwrap_or(u32::MAX);
+impl DeviceState {
+    fn new(feed: Feed, recorded: &Recorded) -> DeviceState {
         let uncertainty_ns = |process: usize| recorded.uncertainty_ns(feed.worker, process);
         let others = feed.others.iter();
         DeviceState {
-            unsure: None,
             engine_clock_ns: feed.engine.map_or(0, uncertainty_ns),
             other_clocks_ns: others
                 .map(|other| (*other, uncertainty_ns(*other)))
                 .collect(),
+            intervals: IdleIntervals::new(feed.device),
             feed,
-            is_open: false,
-            is_idle: false,
-            is_launched: false,
-            is_launch_known: false,
-            counted_ns: 0,
-            behind_launch_ns: 0,
-            causes: [0; IdleCause::ALL.len()],
-            waited_for: BTreeMap::new(),
-            host: [(0, 0, 0); ACTIVITIES],
-            gaps: LongGaps::default(),
-            intervals: store.map(|store| IdleIntervals::new(store, device)),
-        }
-    }
-
-    /// Counts idle time with a cause, or without one in a wait after a launch.
-    fn add(&mut self, cause: Option<IdleCause>, start_ns: i64, ns: i64) {
-        match cause {
-            Some(cause) => self.causes[cause as usize] += ns,
-            None => self.behind_launch_ns += ns,
-        }
-        self.gaps.count(cause, ns);
-        if let Some(intervals) = &mut self.intervals {
-            intervals.add(cause, start_ns, ns);
+            ..DeviceState::default()
         }
     }
 
     /// Takes a change of its own.
-    fn take(&mut self, edge: &Edge) {
+    fn take(&mut self, edge: &Edge, store: &mut IntervalStore<'_>) {
         match edge.kind {
             EdgeKind::DeviceBegin => self.is_open = true,
             EdgeKind::DeviceEnd => self.is_open = false,
             EdgeKind::GapBegin => {
                 (self.is_idle, self.is_launched) = (true, false);
                 self.is_launch_known = edge.value > 0;
-                self.gaps.begin(edge.ns);
-                if let Some(intervals) = &mut self.intervals {
-                    intervals.begin_gap(edge.ns);
-                }
+                self.intervals.begin_gap(edge.ns, store);
             }
             EdgeKind::GapEnd => {
                 self.is_idle = false;
-                self.settle_unsure();
-                self.gaps.end(self.feed.device, edge.ns);
+                self.settle_unsure(store);
             }
             EdgeKind::Launched => self.is_launched = true,
             _ => {}
@@ -429,7 +370,7 @@ impl<'s, 'f> DeviceState<'s, 'f> {
     }
 
     /// Counts the time up to `now_ns`, in which nothing changed.
-    fn count(&mut self, now_ns: i64, run: &RunState) {
+    fn count(&mut self, now_ns: i64, run: &RunState, store: &mut IntervalStore<'_>) {
         let ns = now_ns.saturating_sub(self.counted_ns);
         self.counted_ns = now_ns;
         if !self.is_open || ns == 0 {
@@ -451,7 +392,7 @@ impl<'s, 'f> DeviceState<'s, 'f> {
         let uncertainty_ns = cause.map_or(0, |cause| self.uncertainty_ns(cause, worker, run));
         let is_same = |unsure: &UnsureTime| Some(unsure.cause) == cause && uncertainty_ns > 0;
         if !self.unsure.as_ref().is_some_and(is_same) {
-            self.settle_unsure();
+            self.settle_unsure(store);
         }
         let mut waited_for = BTreeMap::new();
         if cause == Some(IdleCause::OtherRank) {
@@ -471,14 +412,14 @@ impl<'s, 'f> DeviceState<'s, 'f> {
                 add(&mut unsure.waited_for, waited_for);
             }
             cause => {
-                self.add(cause, now_ns - ns, ns);
+                self.intervals.add(cause, (now_ns - ns, now_ns), store);
                 add(&mut self.waited_for, waited_for);
             }
         }
     }
 
     /// Counts the time whose cause was seen by another clock, as unknown if it is no longer than the uncertainty.
-    fn settle_unsure(&mut self) {
+    fn settle_unsure(&mut self, store: &mut IntervalStore<'_>) {
         let Some(unsure) = self.unsure.take() else {
             return;
         };
@@ -488,7 +429,9 @@ impl<'s, 'f> DeviceState<'s, 'f> {
         } else {
             IdleCause::Unknown
         };
-        self.add(Some(cause), unsure.start_ns, unsure.ns);
+        let end_ns = unsure.start_ns + unsure.ns;
+        self.intervals
+            .add(Some(cause), (unsure.start_ns, end_ns), store);
         if is_sure {
             add(&mut self.waited_for, unsure.waited_for);
         }
@@ -596,16 +539,12 @@ impl<'s, 'f> DeviceState<'s, 'f> {
     /// Ends a wait after a launch, if `process` is its worker. The cause is known now: a launch gap if another launch follows, and sampling if the step ends.
     fn end_wait(&mut self, process: usize, cause: IdleCause) {
         if process == self.feed.worker {
-            self.causes[cause as usize] += std::mem::take(&mut self.behind_launch_ns);
-            self.gaps.settle(self.feed.device, cause);
-            if let Some(intervals) = &mut self.intervals {
-                intervals.end_wait(cause);
-            }
+            self.intervals.end_wait(cause);
         }
     }
 
-    fn finish(self) -> DeviceIdle {
-        let causes = IdleCause::ALL.into_iter().zip(self.causes);
+    fn finish(self, causes: CauseTimes) -> DeviceIdle {
+        let causes = IdleCause::ALL.into_iter().zip(causes);
         let mut causes: Vec<IdleTime> = causes
             .filter(|(_, ns)| *ns > 0)
             .map(|(cause, ns)| IdleTime { cause, ns })

@@ -1,10 +1,10 @@
 //! The idle time of devices while it is counted → intervals with one cause each, sorted beyond memory.
 
-use crate::rows::{IdleInterval, RowSink};
+use crate::gather::chunk_facts::number;
+use crate::rows::IdleInterval;
 use crate::table::device_idle::IdleCause;
-use std::cell::RefCell;
 use std::io;
-use trace_store::sorter::{Record, Sorter, long_at, word_at};
+use trace_store::sorter::{Record, Sorted, Sorter, long_at, word_at};
 
 /// An interval while all of them are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +54,27 @@ impl Record for IdleRecord {
     }
 }
 
+impl IdleRecord {
+    /// Returns the number of the device's process.
+    pub(crate) fn process(&self) -> usize {
+        self.device as usize
+    }
+
+    /// Returns the interval, after the causes of all waits of its device are known.
+    pub(crate) fn interval(&self, of_device: &IdleIntervals) -> IdleInterval {
+        IdleInterval {
+            process: self.process(),
+            cause: match self.cause {
+                RecordedCause::Known(number) => IdleCause::ALL[number as usize],
+                RecordedCause::OfWait(number) => of_device.waits[number as usize],
+            },
+            start_ns: self.start_ns,
+            dur_ns: self.end_ns - self.start_ns,
+            gap_start_ns: self.gap_start_ns,
+        }
+    }
+}
+
 /// The intervals of all devices. A failure to store one is kept until the end.
 pub(crate) struct IntervalStore<'f> {
     sorter: Sorter<'f, IdleRecord>,
@@ -61,11 +82,11 @@ pub(crate) struct IntervalStore<'f> {
 }
 
 impl<'f> IntervalStore<'f> {
-    pub(crate) fn new(sorter: Sorter<'f, IdleRecord>) -> RefCell<IntervalStore<'f>> {
-        RefCell::new(IntervalStore {
+    pub(crate) fn new(sorter: Sorter<'f, IdleRecord>) -> IntervalStore<'f> {
+        IntervalStore {
             sorter,
             failure: None,
-        })
+        }
     }
 
     fn push(&mut self, record: IdleRecord) {
@@ -74,33 +95,16 @@ impl<'f> IntervalStore<'f> {
         }
     }
 
-    /// Puts all intervals into `sink`. `waits` has the causes of the waits of each device.
-    pub(crate) fn put(
-        self,
-        waits: impl Fn(u32, u32) -> IdleCause,
-        sink: &mut dyn RowSink,
-    ) -> io::Result<()> {
-        if let Some(failure) = self.failure {
-            return Err(failure);
-        }
-        self.sorter.finish()?.each(|record| {
-            sink.idle(&IdleInterval {
-                process: record.device as usize,
-                cause: match record.cause {
-                    RecordedCause::Known(number) => IdleCause::ALL[number as usize],
-                    RecordedCause::OfWait(number) => waits(record.device, number),
-                },
-                start_ns: record.start_ns,
-                dur_ns: record.end_ns - record.start_ns,
-                gap_start_ns: record.gap_start_ns,
-            })
-        })
+    /// Returns all intervals in the order of their devices and times.
+    pub(crate) fn finish(self) -> io::Result<Sorted<IdleRecord>> {
+        self.failure.map_or(Ok(()), Err)?;
+        self.sorter.finish()
     }
 }
 
 /// The idle time of one device.
-pub(crate) struct IdleIntervals<'s, 'f> {
-    store: &'s RefCell<IntervalStore<'f>>,
+#[derive(Default)]
+pub(crate) struct IdleIntervals {
     device: u32,
     gap_start_ns: i64,
     /// The interval that may go on.
@@ -111,41 +115,42 @@ pub(crate) struct IdleIntervals<'s, 'f> {
     is_waiting: bool,
 }
 
-impl<'s, 'f> IdleIntervals<'s, 'f> {
-    pub(crate) fn new(store: &'s RefCell<IntervalStore<'f>>, device: u32) -> IdleIntervals<'s, 'f> {
+impl IdleIntervals {
+    pub(crate) fn new(device: usize) -> IdleIntervals {
         IdleIntervals {
-            store,
-            device,
-            gap_start_ns: 0,
-            open: None,
-            waits: Vec::new(),
-            is_waiting: false,
+            device: number(device),
+            ..IdleIntervals::default()
         }
     }
 
     /// Begins a gap.
-    pub(crate) fn begin_gap(&mut self, start_ns: i64) {
-        self.flush();
+    pub(crate) fn begin_gap(&mut self, start_ns: i64, store: &mut IntervalStore<'_>) {
+        self.flush(store);
         self.gap_start_ns = start_ns;
     }
 
     /// Adds idle time with a cause, or without one in a wait after a launch.
-    pub(crate) fn add(&mut self, cause: Option<IdleCause>, start_ns: i64, ns: i64) {
+    pub(crate) fn add(
+        &mut self,
+        cause: Option<IdleCause>,
+        (start_ns, end_ns): (i64, i64),
+        store: &mut IntervalStore<'_>,
+    ) {
         let cause = match cause {
             Some(cause) => RecordedCause::Known(cause as u32),
             None => {
                 self.is_waiting = true;
-                RecordedCause::OfWait(u32::try_from(self.waits.len()).unwrap_or(u32::MAX))
+                RecordedCause::OfWait(number(self.waits.len()))
             }
         };
         match &mut self.open {
-            Some(open) if open.cause == cause && open.end_ns == start_ns => open.end_ns += ns,
+            Some(open) if open.cause == cause && open.end_ns == start_ns => open.end_ns = end_ns,
             _ => {
-                self.flush();
+                self.flush(store);
                 self.open = Some(IdleRecord {
                     device: self.device,
                     start_ns,
-                    end_ns: start_ns + ns,
+                    end_ns,
                     gap_start_ns: self.gap_start_ns,
                     cause,
                 });
@@ -160,15 +165,81 @@ impl<'s, 'f> IdleIntervals<'s, 'f> {
         }
     }
 
-    /// Stores the last interval, and returns the causes of the waits.
-    pub(crate) fn finish(mut self) -> Vec<IdleCause> {
-        self.flush();
-        self.waits
+    /// Stores the last interval.
+    pub(crate) fn flush(&mut self, store: &mut IntervalStore<'_>) {
+        self.open
+            .take()
+            .into_iter()
+            .for_each(|record| store.push(record));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::long_gaps::{LongGaps, SHOWN};
+    use crate::table::device_idle::LongGap;
+
+    /// Returns the longest gaps of what `add` adds, and the number of waits.
+    fn long_gaps(
+        add: impl FnOnce(&mut IdleIntervals, &mut IntervalStore<'_>),
+    ) -> (Vec<LongGap>, usize) {
+        let folders = [std::env::temp_dir()];
+        let mut store = IntervalStore::new(Sorter::in_any(&folders, 1 << 20));
+        let (mut intervals, mut gaps) = (IdleIntervals::new(3), LongGaps::default());
+        add(&mut intervals, &mut store);
+        intervals.flush(&mut store);
+        let each = |record: IdleRecord| {
+            gaps.take(&record.interval(&intervals));
+            Ok(())
+        };
+        store.finish().unwrap().each(each).unwrap();
+        (gaps.finish(), intervals.waits.len())
     }
 
-    fn flush(&mut self) {
-        if let Some(record) = self.open.take() {
-            self.store.borrow_mut().push(record);
-        }
+    /// Two gaps behind the launches of a step, of which one ends before the next launch and one lies across the end of the step.
+    #[test]
+    fn time_behind_a_launch_has_the_cause_that_follows() {
+        let (found, _) = long_gaps(|intervals, store| {
+            intervals.begin_gap(0, store);
+            intervals.add(None, (0, 9), store);
+            intervals.begin_gap(10, store);
+            intervals.add(None, (10, 12), store);
+            intervals.end_wait(IdleCause::Sampling);
+            intervals.add(Some(IdleCause::Ipc), (12, 13), store);
+            intervals.begin_gap(20, store);
+            intervals.add(None, (20, 25), store);
+            intervals.end_wait(IdleCause::LaunchGap);
+        });
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|gap| (gap.dur_ns, gap.cause, gap.cause_ns))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (9, IdleCause::Sampling, 9),
+                (5, IdleCause::LaunchGap, 5),
+                (3, IdleCause::Sampling, 2)
+            ]
+        );
+    }
+
+    /// A step that never ends, with a million gaps behind one launch.
+    #[test]
+    fn many_gaps_wait_for_one_cause() {
+        let (found, waits) = long_gaps(|intervals, store| {
+            for ns in 1..1_000_000 {
+                let start_ns = ns * 1_000_000;
+                intervals.begin_gap(start_ns, store);
+                intervals.add(None, (start_ns, start_ns + ns), store);
+            }
+            intervals.end_wait(IdleCause::LaunchGap);
+        });
+        assert_eq!(waits, 1);
+        assert_eq!(
+            (found.len(), found[0].dur_ns, found[9].dur_ns),
+            (SHOWN, 999_999, 999_990)
+        );
     }
 }
