@@ -24,3 +24,4 @@ pub(crate) mod spikes;
 pub(crate) mod steps;
 pub(crate) mod stream_times;
 pub(crate) mod timeline;
+pub(crate) mod value_sorter;

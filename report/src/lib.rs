@@ -14,6 +14,7 @@
 
 pub mod command;
 mod condition;
+mod covered;
 mod export;
 mod fold;
 mod formats;

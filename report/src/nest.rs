@@ -1,5 +1,6 @@
 //! Slices of one row inside each other: what each took by itself.
 
+use crate::covered::Covered;
 use crate::gather::slice_record::SliceRecord;
 use crate::stack_tree::StackTree;
 use std::io;
@@ -26,9 +27,8 @@ pub(crate) struct NestedSlice {
 /// An open slice and the time of its children so far.
 struct OpenSlice {
     slice: SliceRecord,
-    /// How much of it slices in it cover, and up to where.
-    covered_ns: i64,
-    covered_to_ns: i64,
+    /// The part of it that slices in it cover.
+    covered: Covered,
     /// The CPU time of the slices in it.
     covered_cpu_ns: i64,
     is_outermost: bool,
@@ -39,13 +39,9 @@ struct OpenSlice {
 
 impl OpenSlice {
     fn cover(&mut self, slice: &SliceRecord) {
-        let (from_ns, to_ns) = (
-            slice.start_ns.max(self.covered_to_ns),
-            slice.end_ns.0.min(self.slice.end_ns.0),
-        );
-        self.covered_ns += (to_ns - from_ns).max(0);
+        let end_ns = slice.end_ns.0.min(self.slice.end_ns.0);
+        self.covered.add(slice.start_ns, end_ns);
         self.covered_cpu_ns = self.covered_cpu_ns.saturating_add(slice.cpu_ns.max(0));
-        self.covered_to_ns = self.covered_to_ns.max(to_ns);
     }
 }
 
@@ -84,8 +80,7 @@ pub(crate) fn nest(
         keys[key] += 1;
         let value = OpenSlice {
             slice,
-            covered_ns: 0,
-            covered_to_ns: slice.start_ns,
+            covered: Covered::new(slice.start_ns),
             covered_cpu_ns: 0,
             is_outermost: keys[key] == 1,
             is_crossing,
@@ -114,7 +109,7 @@ fn close(
     keys[key as usize] -= 1;
     let start_ns = top.slice.start_ns;
     let dur_ns = top.slice.end_ns.0 - start_ns;
-    let self_ns = dur_ns - top.covered_ns;
+    let self_ns = dur_ns - top.covered.ns;
     let cpu_ns = top.slice.cpu_ns;
     if let Some(node) = top.node {
         stacks.count(node, key, dur_ns, self_ns);

@@ -5,7 +5,7 @@ use crate::fold::device_times::device_times;
 use crate::fold::findings::{findings, unrecognized};
 use crate::fold::gathered::{Gathered, ROW_BYTES, SLICE_BYTES, VALUE_BYTES};
 use crate::fold::idle_causes::{Roles, idle_causes};
-use crate::fold::launches::{LaunchDelays, LaunchedSlices, early_words, launches};
+use crate::fold::launches::{LaunchedSlices, early_words, launches};
 use crate::fold::load_levels::load_levels;
 use crate::fold::name_times::NameTimes;
 use crate::fold::rank_times::{RankContext, rank_times};
@@ -20,6 +20,7 @@ use crate::fold::spikes::spikes;
 use crate::fold::steps::steps;
 use crate::fold::stream_times::StreamTimes;
 use crate::fold::timeline::{Parts, TimelineFold};
+use crate::fold::value_sorter::ValueSorter;
 use crate::gather::chunk_facts::{ChunkContext, ChunkFacts, number};
 use crate::gather::collective_record::CollectiveRecord;
 use crate::gather::device_slice::DeviceSlice;
@@ -310,7 +311,7 @@ impl Run<'_> {
         let host = |device: u32| number(self.devices.host(device as usize));
         let launches = launches(launch_ends, host, self.sorter(), edges)?;
         let (mut counts, mut collectives) = (CollectiveCounts::default(), self.sorter());
-        let mut delays = LaunchDelays::new(self.sorter());
+        let mut delays = ValueSorter::new(self.sorter());
         let mut streams = StreamTimes::default();
         let mut device = device_times(
             &LaunchedSlices {
@@ -323,13 +324,17 @@ impl Run<'_> {
                 gap.edges(is_foreign).try_for_each(|edge| edges.push(edge))
             },
             |slice| {
-                delays.take(slice)?;
+                if let Some(queue_ns) = slice.queue_ns() {
+                    delays.push(slice.device, queue_ns)?;
+                }
                 streams.take(slice);
                 put_collective(&mut collectives, &mut counts, slice)
             },
         )?;
-        delays.put(&mut device)?;
+        let delays = delays.finish()?;
         for device in &mut device {
+            let delay = delays.get(device.process);
+            device.launch_delay = delay.copied().unwrap_or_default();
             device.is_runner = self.devices.device(device.process).is_none();
         }
         device.sort_by_key(|device| device.is_runner);

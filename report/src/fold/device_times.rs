@@ -1,41 +1,18 @@
 //! Slices on tracks → how busy each device was.
 
 use super::launches::LaunchedSlices;
+use crate::covered::Covered;
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::table::device_time::DeviceTime;
 use std::io;
 
-/// Intervals that come by their begins: how much they cover together.
-#[derive(Clone, Copy, Debug)]
-struct Union {
-    covered_ns: i64,
-    to_ns: i64,
-}
-
-impl Union {
-    fn new(from_ns: i64) -> Union {
-        Union {
-            covered_ns: 0,
-            to_ns: from_ns,
-        }
-    }
-
-    /// Adds one; gives the gap before it.
-    fn add(&mut self, start_ns: i64, end_ns: i64) -> i64 {
-        let gap_ns = (start_ns - self.to_ns).max(0);
-        self.covered_ns += (end_ns - start_ns.max(self.to_ns)).max(0);
-        self.to_ns = self.to_ns.max(end_ns);
-        gap_ns
-    }
-}
-
 /// A device while its slices come.
 struct Sweep {
     time: DeviceTime,
-    all: Union,
-    communication: Union,
-    others: Union,
+    all: Covered,
+    communication: Covered,
+    others: Covered,
 }
 
 /// A time in which nothing ran on a device.
@@ -107,9 +84,9 @@ impl Sweep {
                 longest_gap_at_ns: from_ns,
                 ..DeviceTime::default()
             },
-            all: Union::new(from_ns),
-            communication: Union::new(from_ns),
-            others: Union::new(from_ns),
+            all: Covered::new(from_ns),
+            communication: Covered::new(from_ns),
+            others: Covered::new(from_ns),
         }
     }
 
@@ -140,9 +117,9 @@ impl Sweep {
     fn finish(self) -> DeviceTime {
         DeviceTime {
             wall_ns: self.all.to_ns - self.time.from_ns,
-            busy_ns: self.all.covered_ns,
-            communication_ns: self.communication.covered_ns,
-            exposed_communication_ns: self.all.covered_ns - self.others.covered_ns,
+            busy_ns: self.all.ns,
+            communication_ns: self.communication.ns,
+            exposed_communication_ns: self.all.ns - self.others.ns,
             ..self.time
         }
     }

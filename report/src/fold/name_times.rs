@@ -1,10 +1,10 @@
 //! Slices → the time of each name.
 
+use super::value_sorter::ValueSorter;
 use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::SliceRecord;
 use crate::gather::value_record::ValueRecord;
 use crate::nest::NestedSlice;
-use crate::quantiles::Ascending;
 use crate::table::name_time::NameTime;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +14,7 @@ use trace_store::sorter::{Sorted, Sorter};
 /// The names while slices come.
 pub(crate) struct NameTimes<'a> {
     times: Vec<NameTime>,
-    durations: Sorter<'a, ValueRecord>,
+    durations: ValueSorter<'a>,
     /// Their slices in the order of time, with the key as the row, if it is asked how many there were at once.
     by_time: Option<Sorter<'a, SliceRecord>>,
 }
@@ -38,7 +38,7 @@ impl<'a> NameTimes<'a> {
         };
         NameTimes {
             times: keys.iter().zip(unfinished).map(of_key).collect(),
-            durations,
+            durations: ValueSorter::new(durations),
             by_time,
         }
     }
@@ -70,15 +70,15 @@ impl<'a> NameTimes<'a> {
                 cpu_ns: -1,
             })?;
         }
-        self.durations.push(ValueRecord {
-            of: slice.key.into(),
-            ns: slice.dur_ns,
-        })
+        self.durations.push(slice.key, slice.dur_ns)
     }
 
     /// All names, that with the most time by itself first.
     pub(crate) fn finish(mut self) -> io::Result<Vec<NameTime>> {
-        put_durations(&mut self.times, &self.durations.finish()?)?;
+        let durations = self.durations.finish()?;
+        for (time, duration) in self.times.iter_mut().zip(durations) {
+            time.duration = duration;
+        }
         if let Some(by_time) = self.by_time {
             put_concurrency(&mut self.times, &by_time.finish()?)?;
         }
@@ -99,34 +99,6 @@ impl<'a> NameTimes<'a> {
         });
         Ok(times)
     }
-}
-
-/// How the durations of each name are distributed.
-fn put_durations(times: &mut [NameTime], durations: &Sorted<ValueRecord>) -> io::Result<()> {
-    let mut numbers = 0..times.len();
-    let mut current: Option<(usize, Ascending)> = None;
-    durations.each(|ValueRecord { of, ns }| {
-        while current
-            .as_ref()
-            .is_none_or(|(number, _)| *number as u64 != of)
-        {
-            let Some(number) = numbers.next() else {
-                return Ok(());
-            };
-            let of_next = Ascending::new(times[number].ncall);
-            if let Some((number, done)) = current.replace((number, of_next)) {
-                times[number].duration = done.finish();
-            }
-        }
-        if let Some((_, of_key)) = &mut current {
-            of_key.take(ns);
-        }
-        Ok(())
-    })?;
-    if let Some((number, done)) = current {
-        times[number].duration = done.finish();
-    }
-    Ok(())
 }
 
 /// How many slices of each name there were at once. One that begins as another ends is not beside it.

@@ -1,21 +1,7 @@
 //! Requests → where their time goes.
 
-use crate::table::request::{Request, RequestStatus};
+use crate::table::request::{PARTS, Request, RequestStatus};
 use crate::table::request_parts::{RequestPart, RequestParts};
-
-/// The parts in the order of the way.
-const ORDER: [&str; 10] = [
-    "socket",
-    "HTTP",
-    "preprocess",
-    "IPC",
-    "frontend",
-    "queue",
-    "prefill",
-    "decode",
-    "return",
-    "answer",
-];
 
 /// Where the time of answered requests goes.
 pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {
@@ -53,7 +39,7 @@ pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {
     }
     sums.sort_by_key(|(name, _)| {
         let first = name.split(" + ").next().unwrap_or_default();
-        (ORDER.iter().position(|part| *part == first), name.len())
+        (PARTS.iter().position(|part| *part == first), name.len())
     });
     let n = known.len() as f64;
     let part = |(name, sum): (String, i128)| RequestPart {

@@ -6,13 +6,14 @@ pub(crate) mod lives;
 pub(crate) mod prefixes;
 
 use super::phase_sequences::PhaseSequences;
+use super::value_sorter::ValueSorter;
 use crate::gather::chunk_facts::ChunkFacts;
 use crate::gather::reasons::Reasons;
 use crate::gather::request_moment::{RequestMoment, RequestToken};
 use crate::gather::request_name::NamePiece;
 use crate::gather::request_output::{Pauses, RequestOutput};
 use crate::gather::value_record::ValueRecord;
-use crate::quantiles::{Ascending, Quantiles};
+use crate::quantiles::Quantiles;
 use crate::table::request::Request;
 use crate::table::request_parts::Phases;
 use life::Life;
@@ -121,8 +122,7 @@ impl<'f> RequestRecords<'f> {
         let (moments, tokens) = (self.moments.finish()?, self.tokens.finish()?);
         let names = self.names.finish()?;
         let mut gaps = Gaps {
-            gaps,
-            n: 0,
+            gaps: ValueSorter::new(gaps),
             runs,
             listing: self.listing.iter().map(|of| run(runs, *of)).collect(),
             pauses: self.pauses,
@@ -294,8 +294,7 @@ fn run(runs: &[u64], process: u32) -> u64 {
 
 /// Collects the times between two tokens of a request, for all requests.
 struct Gaps<'s, 'f> {
-    gaps: Sorter<'f, ValueRecord>,
-    n: u64,
+    gaps: ValueSorter<'f>,
     /// Run of each process.
     runs: &'s [u64],
     /// The runs in which a frontend listed the outputs of its steps. They include every token, so recorded tokens would count twice.
@@ -306,9 +305,8 @@ struct Gaps<'s, 'f> {
 
 impl Gaps<'_, '_> {
     fn push(&mut self, ns: i64) -> io::Result<()> {
-        self.n += 1;
         self.sink.gap(ns);
-        self.gaps.push(ValueRecord { of: 0, ns })
+        self.gaps.push(0, ns)
     }
 
     /// Takes the recorded tokens of one request.
@@ -341,12 +339,8 @@ impl Gaps<'_, '_> {
     }
 
     fn finish(self) -> io::Result<Quantiles> {
-        let mut ascending = Ascending::new(self.n);
-        self.gaps.finish()?.each(|gap| {
-            ascending.take(gap.ns);
-            Ok(())
-        })?;
-        Ok(ascending.finish())
+        let gaps = self.gaps.finish()?;
+        Ok(gaps.first().copied().unwrap_or_default())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Slices of devices → how busy each stream was, and how long its queue.
 
+use crate::covered::Covered;
 use crate::gather::device_slice::DeviceSlice;
-use crate::table::device_time::DeviceTime;
-use crate::table::device_time::StreamTime;
+use crate::table::device_time::{DeviceTime, StreamTime};
 use std::collections::{BTreeMap, VecDeque};
 use trace_merge::events::TraceThread;
 
@@ -14,8 +14,7 @@ const LONGEST: usize = 65_536;
 struct Stream {
     slices: u64,
     replays: u64,
-    busy_ns: i64,
-    busy_to_ns: Option<i64>,
+    busy: Option<Covered>,
     launched: u64,
     queued_ns: i64,
     /// The last launch of those that came.
@@ -53,9 +52,8 @@ impl StreamTimes {
 impl Stream {
     fn take(&mut self, slice: &DeviceSlice) {
         let (start_ns, end_ns) = (slice.start_ns, slice.end_ns.0);
-        let counted_to_ns = self.busy_to_ns.unwrap_or(start_ns);
-        self.busy_ns += (end_ns - start_ns.max(counted_to_ns)).max(0);
-        self.busy_to_ns = Some(end_ns.max(counted_to_ns));
+        let busy = self.busy.get_or_insert(Covered::new(start_ns));
+        busy.add(start_ns, end_ns);
         self.slices += 1;
         self.replays += u64::from(slice.is_replay);
         if let Some(launch_ns) = slice.launch_ns() {
@@ -85,7 +83,7 @@ impl Stream {
             name,
             slices: self.slices,
             replays: self.replays,
-            busy_ns: self.busy_ns,
+            busy_ns: self.busy.map_or(0, |busy| busy.ns),
             mean_queue: is_known.then(|| self.queued_ns as f64 / device.wall_ns.max(1) as f64),
             max_queue: is_known.then_some(self.max_queue),
         }
@@ -111,7 +109,7 @@ mod tests {
         for (launch_ns, start_ns, end_ns) in slices {
             stream.take(&slice(launch_ns, start_ns, end_ns));
         }
-        assert_eq!((stream.slices, stream.replays, stream.busy_ns), (4, 1, 38));
+        assert_eq!((stream.slices, stream.replays, stream.busy.map_or(0, |busy| busy.ns)), (4, 1, 38));
         assert_eq!((stream.max_queue, stream.queued_ns), (3, 10 + 19 + 28 + 15));
     }
 }

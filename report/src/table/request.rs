@@ -34,6 +34,20 @@ impl RequestStatus {
     }
 }
 
+/// The parts of the time of a request, in order.
+pub(crate) const PARTS: [&str; 10] = [
+    "socket",
+    "HTTP",
+    "preprocess",
+    "IPC",
+    "frontend",
+    "queue",
+    "prefill",
+    "decode",
+    "return",
+    "answer",
+];
+
 /// One request, in a compact form because a run may have millions of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
@@ -304,20 +318,21 @@ impl Request {
         let socket = self.received_ns().filter(|ns| *ns > arrival_ns);
         let (has_read, has_answer) = (self.read_ns().is_some(), self.answered_ns().is_some());
         let ends = [
-            (socket.is_some(), "socket", socket),
-            (has_read, "HTTP", self.read_ns()),
-            (has_read, "preprocess", self.preprocessed_ns()),
-            (has_read, "IPC", self.queued_ns()),
-            (!has_read, "frontend", self.queued_ns()),
-            (true, "queue", self.scheduled_ns()),
-            (true, "prefill", self.any_first_token_ns()),
-            (true, "decode", self.last_token_ns()),
-            (has_answer, "return", self.answered_ns()),
-            (true, "answer", Some(finished_ns)),
+            (socket.is_some(), socket),
+            (has_read, self.read_ns()),
+            (has_read, self.preprocessed_ns()),
+            (has_read, self.queued_ns()),
+            (!has_read, self.queued_ns()),
+            (true, self.scheduled_ns()),
+            (true, self.any_first_token_ns()),
+            (true, self.last_token_ns()),
+            (has_answer, self.answered_ns()),
+            (true, Some(finished_ns)),
         ];
         let mut from_ns = arrival_ns;
-        let ends = ends.into_iter().filter(|(is_part, ..)| *is_part);
-        Some(ends.map(move |(_, name, end_ns)| {
+        let ends = PARTS.into_iter().zip(ends);
+        let ends = ends.filter(|(_, (is_part, _))| *is_part);
+        Some(ends.map(move |(name, (_, end_ns))| {
             let dur_ns = end_ns.map(|end_ns| {
                 // Moments of two clocks may seem to be in another order.
                 let end_ns = end_ns.min(finished_ns).max(from_ns);

@@ -305,7 +305,7 @@ impl<'f, 'a> ProcessTables<'f, 'a> {
         let id = self.next_sample;
         self.next_sample += 1;
         let row = [id, sample.ts_ns, self.tracks[track].id];
-        self.files.samples.push(row, Some(sample.value))
+        self.files.samples.push(row, Some(sample.value()))
     }
 
     fn thread_track(&mut self, row: u32) -> usize {

@@ -81,9 +81,16 @@ impl<'a> ReportTables<'a> {
         tables[host].push(row, &self.processes)
     }
 
-    /// Records a failure, and returns an error in its place.
-    fn record_failure(&mut self, put: Result<()>) -> io::Result<()> {
-        put.map_err(|failure| {
+    /// Adds a row to a stream. Keeps the failure if that fails, and returns an error in its place.
+    fn put<R: TableRow>(
+        &mut self,
+        stream: fn(&mut Self) -> &mut Vec<RowTable>,
+        row: &R,
+    ) -> io::Result<()> {
+        let mut tables = std::mem::take(stream(self));
+        let added = self.add_row(&mut tables, row);
+        *stream(self) = tables;
+        added.map_err(|failure| {
             self.failure = Some(failure);
             io::ErrorKind::Other.into()
         })
@@ -98,16 +105,10 @@ impl RowSink for ReportTables<'_> {
     }
 
     fn step(&mut self, step: &StepRow) -> io::Result<()> {
-        let mut tables = std::mem::take(&mut self.steps);
-        let put = self.add_row(&mut tables, step);
-        self.steps = tables;
-        self.record_failure(put)
+        self.put(|tables| &mut tables.steps, step)
     }
 
     fn idle(&mut self, interval: &IdleInterval) -> io::Result<()> {
-        let mut tables = std::mem::take(&mut self.idle);
-        let put = self.add_row(&mut tables, interval);
-        self.idle = tables;
-        self.record_failure(put)
+        self.put(|tables| &mut tables.idle, interval)
     }
 }

@@ -107,7 +107,7 @@ impl ArgReader {
         let mut scanner = Scanner::lenient(args, 0);
         scanner.space();
         // What is not well formed has no args.
-        if scanner.peek() != b'{' || self.object(&mut scanner, Path::Root, 0, keys).is_none() {
+        if scanner.peek() != b'{' || self.members(&mut scanner, Path::Root, 0, keys).is_none() {
             self.found.clear();
         }
         self.leave_last();
@@ -125,58 +125,41 @@ impl ArgReader {
         }
     }
 
-    fn object(
+    /// Reads the members of an object, or the elements of a list.
+    fn members(
         &mut self,
         scanner: &mut Scanner<'_>,
         of: Path<'_>,
         hash: u64,
         keys: &Texts,
     ) -> Option<()> {
+        let is_object = scanner.peek() == b'{';
+        let end = if is_object { b'}' } else { b']' };
         scanner.at += 1;
         scanner.space();
-        if scanner.peek() == b'}' {
-            scanner.at += 1;
-            return Some(());
-        }
-        loop {
-            let start = scanner.at + 1;
-            scanner.string()?;
-            let key = &scanner.bytes[start..scanner.at - 1];
-            scanner.space();
-            scanner.expect(b':')?;
-            scanner.space();
-            let hash = xxh3_64_with_seed(key, hash);
-            self.value(scanner, Path::Member(&of, key), hash, keys)?;
-            scanner.space();
-            if scanner.peek() != b',' {
-                return scanner.expect(b'}');
-            }
-            scanner.at += 1;
-            scanner.space();
-        }
-    }
-
-    fn list(
-        &mut self,
-        scanner: &mut Scanner<'_>,
-        of: Path<'_>,
-        hash: u64,
-        keys: &Texts,
-    ) -> Option<()> {
-        scanner.at += 1;
-        scanner.space();
-        if scanner.peek() == b']' {
+        if scanner.peek() == end {
             scanner.at += 1;
             return Some(());
         }
         let mut number = 0_usize;
         loop {
-            let hash = hash.rotate_left(32) ^ xxh3_64(&number.to_le_bytes());
-            self.value(scanner, Path::Element(&of, number), hash, keys)?;
+            let (path, hash) = if is_object {
+                let start = scanner.at + 1;
+                scanner.string()?;
+                let key = &scanner.bytes[start..scanner.at - 1];
+                scanner.space();
+                scanner.expect(b':')?;
+                scanner.space();
+                (Path::Member(&of, key), xxh3_64_with_seed(key, hash))
+            } else {
+                let hash = hash.rotate_left(32) ^ xxh3_64(&number.to_le_bytes());
+                (Path::Element(&of, number), hash)
+            };
+            self.value(scanner, path, hash, keys)?;
             number += 1;
             scanner.space();
             if scanner.peek() != b',' {
-                return scanner.expect(b']');
+                return scanner.expect(end);
             }
             scanner.at += 1;
             scanner.space();
@@ -194,8 +177,7 @@ impl ArgReader {
         let value = match scanner.peek() {
             // A checksum vouches for a line without that anybody has looked at its args.
             b'{' | b'[' if path.depth() > MAX_DEPTH => return None,
-            b'{' => return self.object(scanner, path, hash, keys),
-            b'[' => return self.list(scanner, path, hash, keys),
+            b'{' | b'[' => return self.members(scanner, path, hash, keys),
             b'"' => {
                 scanner.string()?;
                 self.text(scanner.bytes, start + 1, scanner.at - 1)

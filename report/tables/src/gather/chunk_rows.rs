@@ -235,7 +235,7 @@ impl ChunkRows {
                 counter,
                 ts_ns: event.ts_ns,
                 at: self.entries.len() as u64,
-                value,
+                bits: value.to_bits(),
             });
             // Samples are told apart by their place, too.
             write_entry(&mut self.entries, None, None, here.as_ref());

@@ -162,8 +162,9 @@ fn unzigzag(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
 }
 
+/// Writes seven bits a byte, the lowest first.
 #[inline]
-fn write_number(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn write_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number.to_le_bytes()[0] | 0x80);
         number >>= 7;

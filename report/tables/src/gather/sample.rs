@@ -1,40 +1,25 @@
 //! A value of a counter while all of them are sorted.
 
-use std::cmp::Ordering;
 use trace_store::sorter::{Record, long_at, word_at};
 
-/// A value of one series at a time.
-#[derive(Clone, Copy, Debug)]
+/// A value of one series at a time. Samples have the order of their processes, times and events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Sample {
     pub(crate) process: u32,
-    /// The counter's name by its number.
-    pub(crate) counter: u32,
     pub(crate) ts_ns: i64,
     /// In the order of the events.
     pub(crate) at: u64,
-    pub(crate) value: f64,
+    /// The counter's name by its number.
+    pub(crate) counter: u32,
+    /// The bits of the value.
+    pub(crate) bits: u64,
 }
 
-impl Ord for Sample {
-    fn cmp(&self, other: &Sample) -> Ordering {
-        let order = |sample: &Sample| (sample.process, sample.ts_ns, sample.at);
-        order(self).cmp(&order(other))
+impl Sample {
+    pub(crate) fn value(&self) -> f64 {
+        f64::from_bits(self.bits)
     }
 }
-
-impl PartialOrd for Sample {
-    fn partial_cmp(&self, other: &Sample) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Sample {
-    fn eq(&self, other: &Sample) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Sample {}
 
 impl Record for Sample {
     const BYTES: usize = 32;
@@ -42,7 +27,7 @@ impl Record for Sample {
     fn store(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.ts_ns.to_le_bytes());
         out.extend_from_slice(&self.at.to_le_bytes());
-        out.extend_from_slice(&self.value.to_le_bytes());
+        out.extend_from_slice(&self.bits.to_le_bytes());
         out.extend_from_slice(&self.process.to_le_bytes());
         out.extend_from_slice(&self.counter.to_le_bytes());
     }
@@ -51,7 +36,7 @@ impl Record for Sample {
         Sample {
             ts_ns: long_at(bytes, 0).cast_signed(),
             at: long_at(bytes, 8),
-            value: f64::from_bits(long_at(bytes, 16)),
+            bits: long_at(bytes, 16),
             process: word_at(bytes, 24),
             counter: word_at(bytes, 28),
         }
@@ -69,7 +54,7 @@ mod tests {
             counter: 4,
             ts_ns: -5,
             at: 1 << 40,
-            value: -2.5,
+            bits: (-2.5_f64).to_bits(),
         };
         let mut bytes = Vec::new();
         sample.store(&mut bytes);

@@ -1,6 +1,8 @@
 //! Parquet's [hybrid of runs and packed numbers](https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE): a number that comes often in a row
 //! stands there once, others in as few bits as the largest one needs.
 
+use crate::gather::entry::write_number;
+
 /// Numbers are packed eight at a time.
 const GROUP: usize = 8;
 
@@ -40,7 +42,7 @@ impl Hybrid {
             return;
         }
         self.pack();
-        self.header((count as u64) << 1);
+        write_number(&mut self.bytes, (count as u64) << 1);
         let bytes = number.to_le_bytes();
         let len = self.width.div_ceil(8) as usize;
         self.bytes.extend_from_slice(&bytes[..len]);
@@ -59,7 +61,7 @@ impl Hybrid {
             return;
         }
         let groups = (self.packed.len() / GROUP) as u64;
-        self.header(groups << 1 | 1);
+        write_number(&mut self.bytes, groups << 1 | 1);
         let (mut bits, mut count) = (0_u64, 0);
         for number in self.packed.drain(..) {
             bits |= u64::from(number) << count;
@@ -70,15 +72,6 @@ impl Hybrid {
                 count -= 8;
             }
         }
-    }
-
-    /// Seven bits a byte, the lowest first.
-    fn header(&mut self, mut header: u64) {
-        while header >= 0x80 {
-            self.bytes.push(header.to_le_bytes()[0] | 0x80);
-            header >>= 7;
-        }
-        self.bytes.push(header.to_le_bytes()[0]);
     }
 }
 

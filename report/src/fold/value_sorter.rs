@@ -1,0 +1,69 @@
+//! Values that belong to several things → how those of each are distributed.
+
+use crate::gather::value_record::ValueRecord;
+use crate::quantiles::{Ascending, Quantiles};
+use std::io;
+use trace_store::sorter::Sorter;
+
+/// Sorts values beyond memory, such as the durations of each name.
+pub(crate) struct ValueSorter<'f> {
+    sorter: Sorter<'f, ValueRecord>,
+    /// The number of values of each thing.
+    counts: Vec<u64>,
+}
+
+impl<'f> ValueSorter<'f> {
+    pub(crate) fn new(sorter: Sorter<'f, ValueRecord>) -> ValueSorter<'f> {
+        ValueSorter {
+            sorter,
+            counts: Vec::new(),
+        }
+    }
+
+    /// Takes a value of the thing with this number.
+    pub(crate) fn push(&mut self, of: u32, ns: i64) -> io::Result<()> {
+        let number = of as usize;
+        if number >= self.counts.len() {
+            self.counts.resize(number + 1, 0);
+        }
+        self.counts[number] += 1;
+        self.sorter.push(ValueRecord { of: of.into(), ns })
+    }
+
+    /// Returns the distributions by number. Things behind the last one with a value are not in it.
+    pub(crate) fn finish(self) -> io::Result<Vec<Quantiles>> {
+        let sorted = self.sorter.finish()?;
+        let mut values = sorted.reader();
+        let mut distribution = |count: u64| {
+            let mut ascending = Ascending::new(count);
+            for _ in 0..count {
+                values
+                    .next()?
+                    .into_iter()
+                    .for_each(|of| ascending.take(of.ns));
+            }
+            Ok(ascending.finish())
+        };
+        self.counts.into_iter().map(&mut distribution).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thing_has_its_own_values() {
+        let folders = [std::env::temp_dir()];
+        let mut values = ValueSorter::new(Sorter::in_any(&folders, 1 << 10));
+        for (of, ns) in [(3, 5), (0, -2), (3, 1), (0, 4), (3, 3)] {
+            values.push(of, ns).unwrap();
+        }
+        let found = values.finish().unwrap();
+        let found: Vec<_> = found
+            .iter()
+            .map(|of| (of.n, of.min_ns, of.max_ns))
+            .collect();
+        assert_eq!(found, [(2, -2, 4), (0, 0, 0), (0, 0, 0), (3, 1, 5)]);
+    }
+}
