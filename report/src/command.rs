@@ -10,7 +10,7 @@ use crate::formats::pretty_json;
 use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
 use crate::screen::{self, NameOrder, Table};
-use crate::table::run_report::RunReport;
+use crate::table::RunReport;
 use clap::{Args, ValueEnum};
 pub use diff_args::{Comparison, DiffArgs};
 use export_arg::{Export, parse_export};

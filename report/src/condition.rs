@@ -1,8 +1,7 @@
 //! What makes a comparison fail.
 
 use crate::quantiles::Quantiles;
-use crate::table::metric::Metric;
-use crate::table::run_diff::RunDiff;
+use crate::table::{Metric, RunDiff};
 use clap::ValueEnum;
 use trace_merge::parse_duration;
 

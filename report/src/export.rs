@@ -6,8 +6,7 @@ mod speedscope;
 
 pub use nat::export_nat;
 
-use crate::table::run_report::RunReport;
-use crate::table::stack_time::path;
+use crate::table::{RunReport, path};
 use clap::ValueEnum;
 use trace_merge::Error;
 

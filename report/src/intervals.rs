@@ -2,7 +2,7 @@
 
 use crate::poisson;
 use crate::quantiles::Quantiles;
-use crate::table::confidence::{IntervalMethod, Intervals};
+use crate::table::{IntervalMethod, Intervals};
 
 /// The quantiles of Student's t for 1 to 28 degrees of freedom: what lies within them on both sides is 90, 95 and 99 %.
 const STUDENT: [[f64; 28]; 3] = [

@@ -25,7 +25,7 @@ pub(crate) use requests::request_figures;
 pub use short::short;
 pub use tables_csv::{Table, table_csv};
 
-use crate::table::run_report::RunReport;
+use crate::table::RunReport;
 
 /// How many names the screen has.
 const NAMES: usize = 12;

@@ -3,8 +3,7 @@
 use crate::gather::name_keys::NameKey;
 use crate::gather::row::thread_of;
 use crate::gather::slice_record::SliceRecord;
-use crate::table::row_kind::RowKind;
-use crate::table::stack_time::StackTime;
+use crate::table::{RowKind, StackTime};
 use trace_store::hashed_map::HashedMap;
 
 /// Stacks that are told apart. What comes later counts for the deepest one that is known.

@@ -6,7 +6,7 @@ use crate::formats::pretty_json;
 use crate::options::ReportOptions;
 use crate::read::read;
 use crate::screen;
-use crate::table::run_report::RunReport;
+use crate::table::RunReport;
 use clap::Args;
 use std::path::PathBuf;
 use trace_merge::{Error, Mode, Options, Progress, Runs, SelectionArgs};

@@ -2,7 +2,7 @@
 
 use super::whole_file::{ReadyFile, Replaced};
 use crate::page::page;
-use crate::table::run_report::RunReport;
+use crate::table::RunReport;
 use std::path::{Path, PathBuf};
 use trace_merge::Error;
 

@@ -1,7 +1,6 @@
 //! Calls in the [format of callgrind](https://valgrind.org/docs/manual/cl-format.html).
 
-use crate::table::run_report::RunReport;
-use crate::table::stack_time::subtrees_ns;
+use crate::table::{RunReport, subtrees_ns};
 use std::collections::BTreeMap;
 
 /// What is called from a function: calls, and the time of all that they did.

@@ -1,8 +1,7 @@
 //! Stacks for speedscope, by its [schema](https://www.speedscope.app/file-format-schema.json).
 
 use crate::formats;
-use crate::table::run_report::RunReport;
-use crate::table::stack_time::path;
+use crate::table::{RunReport, path};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use trace_merge::Error;

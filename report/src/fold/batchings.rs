@@ -1,7 +1,7 @@
 //! Counters of steps → what each engine put into its steps.
 
 use crate::gather::step_record::{StepSpeculation, StepTokens};
-use crate::table::batching::Batching;
+use crate::table::Batching;
 use std::collections::BTreeMap;
 
 /// A longer time between two steps is a pause: nobody recorded, or nothing ran.

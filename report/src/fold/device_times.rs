@@ -4,7 +4,7 @@ use super::launches::LaunchedSlices;
 use crate::covered::Covered;
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::{Edge, EdgeKind};
-use crate::table::device_time::DeviceTime;
+use crate::table::DeviceTime;
 use std::io;
 
 /// A device while its slices come.

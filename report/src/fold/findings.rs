@@ -1,12 +1,9 @@
 //! A report → what stands out in it.
 
-use crate::table::activity::Activity;
-use crate::table::device_idle::IdleCause;
-use crate::table::device_time::DeviceTime;
-use crate::table::finding::{CostOf, Finding, Unrecognized};
-use crate::table::run_report::RunReport;
-use crate::table::stack_time::StackTime;
-use crate::table::timeline::SeriesKind;
+use crate::table::{
+    Activity, CostOf, DeviceTime, Finding, IdleCause, RunReport, SeriesKind, StackTime,
+    Unrecognized,
+};
 use std::collections::BTreeMap;
 
 /// Thresholds of the rules, as shares. Where each comes from is in docs/time.md.

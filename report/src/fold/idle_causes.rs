@@ -7,12 +7,9 @@ use super::long_gaps::{CauseTimes, LongGaps};
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::process_ids::ProcessIds;
 use crate::rows::RowSink;
-use crate::table::activity::Activity;
-use crate::table::device_idle::LongGap;
-use crate::table::device_idle::{
-    DeviceIdle, HostTime, IdleCause, IdleTime, IdleTogether, RankWait,
+use crate::table::{
+    Activity, DeviceIdle, HostTime, IdleCause, IdleTime, IdleTogether, LongGap, RankWait, Recorded,
 };
-use crate::table::recorded::Recorded;
 use idle_intervals::{IdleIntervals, IdleRecord, IntervalStore};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,7 +3,7 @@
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::launch_end::LaunchEnd;
-use crate::table::device_time::DeviceTime;
+use crate::table::DeviceTime;
 use std::collections::BTreeMap;
 use std::io;
 use trace_store::sorter::{Record, Sorted, Sorter, long_at, word_at};

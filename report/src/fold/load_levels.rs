@@ -1,8 +1,7 @@
 //! Edges in the order of time → how much there was to do.
 
 use crate::gather::edge::{Edge, EdgeKind};
-use crate::table::load_level::LoadLevel;
-use crate::table::timeline::SeriesKind;
+use crate::table::{LoadLevel, SeriesKind};
 use std::collections::BTreeMap;
 use std::io;
 use trace_store::sorter::Sorted;

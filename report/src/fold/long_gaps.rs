@@ -1,7 +1,7 @@
 //! Idle intervals → the longest gaps, each with what was waited for most.
 
 use crate::rows::IdleInterval;
-use crate::table::device_idle::{IdleCause, LongGap};
+use crate::table::{IdleCause, LongGap};
 use std::cmp::Reverse;
 
 /// Gaps that a report has.

@@ -5,7 +5,7 @@ use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::SliceRecord;
 use crate::gather::value_record::ValueRecord;
 use crate::nest::NestedSlice;
-use crate::table::name_time::NameTime;
+use crate::table::NameTime;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;

@@ -1,6 +1,6 @@
 //! When a request changed its phase in an engine.
 
-use crate::table::request::Request;
+use crate::table::Request;
 
 /// Phases of a sequence; what follows is cut off.
 pub(crate) const MOST_PHASES: usize = 8;

@@ -1,7 +1,7 @@
 //! The phases of requests → in which order they follow each other.
 
 use super::phase_changes::MOST_PHASES;
-use crate::table::request_parts::{PhaseSequence, Phases};
+use crate::table::{PhaseSequence, Phases};
 use std::collections::BTreeMap;
 
 /// Requests of one sequence.

@@ -2,9 +2,7 @@
 
 use crate::gather::collective_record::CollectiveRecord;
 use crate::statistics::is_last_apart;
-use crate::table::device_idle::DeviceIdle;
-use crate::table::rank_time::RankTime;
-use crate::table::recorded::Recorded;
+use crate::table::{DeviceIdle, RankTime, Recorded};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;

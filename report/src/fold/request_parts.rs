@@ -1,7 +1,6 @@
 //! Requests → where their time goes.
 
-use crate::table::request::{PARTS, Request, RequestStatus};
-use crate::table::request_parts::{RequestPart, RequestParts};
+use crate::table::{PARTS, Request, RequestPart, RequestParts, RequestStatus};
 
 /// Where the time of answered requests goes.
 pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {

@@ -3,8 +3,7 @@
 use super::requests::FoldedRequests;
 use crate::options::Slo;
 use crate::quantiles::Quantiles;
-use crate::table::request::{Request, RequestStatus};
-use crate::table::request_summary::{Goodput, OutOfOrder, RequestSummary};
+use crate::table::{Goodput, OutOfOrder, Request, RequestStatus, RequestSummary};
 
 /// Number of ids that are named as examples.
 const NAMED: usize = 5;

@@ -14,8 +14,7 @@ use crate::gather::request_name::NamePiece;
 use crate::gather::request_output::{Pauses, RequestOutput};
 use crate::gather::value_record::ValueRecord;
 use crate::quantiles::Quantiles;
-use crate::table::request::Request;
-use crate::table::request_parts::Phases;
+use crate::table::{Phases, Request};
 use life::Life;
 use lives::Lives;
 use std::collections::BTreeSet;
@@ -354,8 +353,7 @@ mod tests {
     use crate::fold::spikes::spikes;
     use crate::gather::request_args::RequestArgs;
     use crate::gather::request_moment::MomentKind;
-    use crate::table::load_level::LoadLevel;
-    use crate::table::timeline::SeriesKind;
+    use crate::table::{LoadLevel, SeriesKind};
     use std::cmp::Reverse;
 
     /// Number of requests in the test; a million with `SA_PROFILE_FULL=1`.

@@ -2,13 +2,10 @@
 
 use crate::quantiles::Quantiles;
 use crate::statistics::{mann_whitney, ratio_interval};
-use crate::table::device_idle::IdleCause;
-use crate::table::metric::Metric;
-use crate::table::name_time::NameTime;
-use crate::table::request::RequestStatus;
-use crate::table::row_kind::RowKind;
-use crate::table::run_diff::{IdleDiff, MetricDiff, NameDiff, NameFigures, RunDiff};
-use crate::table::run_report::RunReport;
+use crate::table::{
+    IdleCause, IdleDiff, Metric, MetricDiff, NameDiff, NameFigures, NameTime, RequestStatus,
+    RowKind, RunDiff, RunReport,
+};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

@@ -2,9 +2,7 @@
 
 use crate::options::Slo;
 use crate::quantiles::Quantiles;
-use crate::table::metric::Metric;
-use crate::table::request::{Request, RequestStatus};
-use crate::table::sizing::{Sizing, SizingFit, SizingPoint, SizingRefusal};
+use crate::table::{Metric, Request, RequestStatus, Sizing, SizingFit, SizingPoint, SizingRefusal};
 
 /// The times that are looked at.
 const METRICS: [Metric; 4] = [Metric::EngineTtft, Metric::Ttft, Metric::Tpot, Metric::E2e];

@@ -7,9 +7,7 @@ use crate::gather::slice_record::SliceRecord;
 use crate::gather::step_record::StepRecord;
 use crate::nest::nest;
 use crate::stack_tree::StackTree;
-use crate::table::name_time::NameTime;
-use crate::table::slow_step::SlowStep;
-use crate::table::stack_time::StackTime;
+use crate::table::{NameTime, SlowStep, StackTime};
 use std::io;
 use trace_store::sorter::Sorted;
 

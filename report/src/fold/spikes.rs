@@ -1,9 +1,6 @@
 //! Requests → the times in which there were unusually many.
 
-use crate::table::load_level::LoadLevel;
-use crate::table::request::Request;
-use crate::table::spike::{Spike, Spikes};
-use crate::table::timeline::SeriesKind;
+use crate::table::{LoadLevel, Request, SeriesKind, Spike, Spikes};
 use std::cmp::Reverse;
 
 /// Spikes that are told, the longest.

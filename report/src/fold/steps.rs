@@ -101,8 +101,7 @@ mod tests {
     use crate::gather::name_keys::{NameKeys, NamePlace};
     use crate::gather::step_record::StepTokens;
     use crate::rows::IdleInterval;
-    use crate::table::recorded::Recorded;
-    use crate::table::row_kind::RowKind;
+    use crate::table::{Recorded, RowKind};
 
     #[derive(Default)]
     struct Kept(Vec<StepRow>);

@@ -2,7 +2,7 @@
 
 use crate::covered::Covered;
 use crate::gather::device_slice::DeviceSlice;
-use crate::table::device_time::{DeviceTime, StreamTime};
+use crate::table::{DeviceTime, StreamTime};
 use std::collections::{BTreeMap, VecDeque};
 use trace_merge::events::TraceThread;
 
@@ -109,7 +109,14 @@ mod tests {
         for (launch_ns, start_ns, end_ns) in slices {
             stream.take(&slice(launch_ns, start_ns, end_ns));
         }
-        assert_eq!((stream.slices, stream.replays, stream.busy.map_or(0, |busy| busy.ns)), (4, 1, 38));
+        assert_eq!(
+            (
+                stream.slices,
+                stream.replays,
+                stream.busy.map_or(0, |busy| busy.ns)
+            ),
+            (4, 1, 38)
+        );
         assert_eq!((stream.max_queue, stream.queued_ns), (3, 10 + 19 + 28 + 15));
     }
 }

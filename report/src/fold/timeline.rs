@@ -1,8 +1,7 @@
 //! Edges in the order of time, and tokens → what changed while the run went on.
 
 use crate::gather::edge::{Edge, EdgeKind};
-use crate::table::activity::Activity;
-use crate::table::timeline::{Series, SeriesKind, Timeline};
+use crate::table::{Activity, Series, SeriesKind, Timeline};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use trace_store::sorter::Sorted;

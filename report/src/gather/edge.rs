@@ -1,7 +1,6 @@
 //! A change of what the processes or devices of a run do, while all of them are sorted by time.
 
-use crate::table::activity::Activity;
-use crate::table::timeline::SeriesKind;
+use crate::table::{Activity, SeriesKind};
 use trace_store::sorter::{Record, long_at, word_at};
 
 /// What changes. At one time, ends come before begins.

@@ -1,8 +1,7 @@
 //! What slices are counted as.
 
 use super::edge::EdgeKind;
-use crate::table::activity::Activity;
-use crate::table::row_kind::RowKind;
+use crate::table::{Activity, RowKind};
 use std::collections::HashSet;
 use trace_merge::collective::is_communication;
 use trace_store::hashed_map::HashedMap;

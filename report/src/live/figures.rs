@@ -1,7 +1,7 @@
 //! The figures of requests, of all or of those of a time.
 
 use super::histogram::{Histogram, REQUEST_BOUNDS, TOKEN_BOUNDS, TTFT_BOUNDS};
-use crate::table::request::{Request, RequestStatus};
+use crate::table::{Request, RequestStatus};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

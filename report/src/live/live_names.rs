@@ -1,7 +1,7 @@
 //! How often and how long names were at work.
 
 use crate::gather::name_keys::NameKey;
-use crate::table::row_kind::RowKind;
+use crate::table::RowKind;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;

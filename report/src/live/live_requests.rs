@@ -8,7 +8,7 @@ use crate::gather::chunk_facts::ChunkFacts;
 use crate::gather::reasons::Reasons;
 use crate::gather::request_moment::{RequestMoment, RequestToken};
 use crate::gather::request_output::{Pauses, RequestOutput};
-use crate::table::request::{Request, RequestStatus};
+use crate::table::{Request, RequestStatus};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 

@@ -6,8 +6,7 @@ use super::last_seconds::LastSeconds;
 use super::live_fold::LiveFold;
 use super::live_names::LiveName;
 use super::live_requests::RequestSums;
-use crate::table::batching::Batching;
-use crate::table::request::{Request, RequestStatus};
+use crate::table::{Batching, Request, RequestStatus};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

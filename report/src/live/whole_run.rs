@@ -8,8 +8,7 @@ use super::live_stats::{
 };
 use crate::options::ReportOptions;
 use crate::read::{Streams, fold};
-use crate::table::name_time::NameTime;
-use crate::table::run_report::RunReport;
+use crate::table::{NameTime, RunReport};
 use std::collections::BTreeMap;
 use std::path::Path;
 use trace_merge::{Error, Options, Progress, Runs, events};

@@ -1,6 +1,6 @@
 //! The requests of a page: columns, so that 100,000 of them are a few MB.
 
-use crate::table::request::{Request, RequestStatus};
+use crate::table::{Request, RequestStatus};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The stacks of a page: those that are wide enough to be seen.
 
-use crate::table::stack_time::{StackTime, subtrees_ns};
+use crate::table::{StackTime, subtrees_ns};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ pub(super) fn page_stacks(stacks: &[StackTime]) -> Vec<PageStack<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::row_kind::RowKind;
+    use crate::table::RowKind;
 
     #[test]
     fn what_is_too_narrow_goes_with_all_in_it() {

@@ -2,9 +2,7 @@
 
 use super::column::{FigureColumn, TableRow, count, figure, int, process, real_us, us};
 use crate::quantiles::Quantiles;
-use crate::table::device_idle::DeviceIdle;
-use crate::table::device_time::DeviceTime;
-use crate::table::run_report::RunReport;
+use crate::table::{DeviceIdle, DeviceTime, RunReport};
 
 /// A device, or a worker whose device is not recorded: how busy it was, and who feeds it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Idle intervals of devices.
 
 use super::column::{FigureColumn, TableRow, int, process, text, us};
-use crate::table::device_idle::IdleCause;
+use crate::table::IdleCause;
 
 /// A time in which a device was idle for one cause. A gap between two slices may have several intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

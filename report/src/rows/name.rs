@@ -1,7 +1,7 @@
 //! Names.
 
 use super::column::{FigureColumn, TableRow, count, figure, process, real_us, text, us};
-use crate::table::name_time::NameTime;
+use crate::table::NameTime;
 
 impl TableRow for NameTime {
     const TABLE: &'static str = "name";

@@ -1,7 +1,7 @@
 //! Requests.
 
 use super::column::{FigureColumn, TableRow, count, int, process, text, us};
-use crate::table::request::Request;
+use crate::table::Request;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 

@@ -1,7 +1,7 @@
 //! The seam through which rows leave the fold.
 
 use super::{IdleInterval, StepRow};
-use crate::table::recorded::Recorded;
+use crate::table::Recorded;
 use std::io;
 
 /// Receives the rows of tables that are too long to be kept in memory, while a run is folded. The rows of a table come in the order of their processes and

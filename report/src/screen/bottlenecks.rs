@@ -2,9 +2,7 @@
 
 use super::amount::{cells, duration, grouped, share, table};
 use super::names::shown;
-use crate::table::name_time::NameTime;
-use crate::table::run_report::RunReport;
-use crate::table::stack_time::{StackTime, path};
+use crate::table::{NameTime, RunReport, StackTime, path};
 use std::cmp::Reverse;
 
 /// Names of a stack that are shown: the innermost.

@@ -1,9 +1,7 @@
 //! How busy the devices were.
 
 use super::amount::{cells, duration, grouped, share, table};
-use crate::table::device_time::DeviceTime;
-use crate::table::device_time::StreamTime;
-use crate::table::run_report::RunReport;
+use crate::table::{DeviceTime, RunReport, StreamTime};
 use std::cmp::Reverse;
 
 /// Devices that are listed; the others are counted.

@@ -3,7 +3,7 @@
 use super::amount::{cells, duration, grouped, share, table};
 use super::idle;
 use super::names::of_kind;
-use crate::table::run_diff::{MetricDiff, NameDiff, NameFigures, RunDiff};
+use crate::table::{MetricDiff, NameDiff, NameFigures, RunDiff};
 
 /// Names that are shown: those whose time changed most.
 const NAMES: usize = 15;

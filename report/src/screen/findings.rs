@@ -1,8 +1,7 @@
 //! What stands out.
 
 use super::amount::duration;
-use crate::table::finding::CostOf;
-use crate::table::run_report::RunReport;
+use crate::table::{CostOf, RunReport};
 use sa_format::visible;
 
 /// How many are shown: the costliest.

@@ -3,9 +3,7 @@
 use super::amount::{cells, duration, grouped, share, table};
 use super::names::shown;
 use super::recorded::clock_note;
-use crate::table::activity::Activity;
-use crate::table::device_idle::{DeviceIdle, IdleCause};
-use crate::table::run_report::RunReport;
+use crate::table::{Activity, DeviceIdle, IdleCause, RunReport};
 
 /// The name of a cause, and what it says.
 pub(crate) fn words(cause: IdleCause) -> (&'static str, &'static str) {

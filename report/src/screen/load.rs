@@ -2,11 +2,7 @@
 
 use super::amount::{cells, counted, duration, grouped, share, table};
 use super::names::shown;
-use crate::table::load_level::LoadLevel;
-use crate::table::metric::Metric;
-use crate::table::run_report::RunReport;
-use crate::table::sizing::{Sizing, SizingRefusal};
-use crate::table::timeline::SeriesKind;
+use crate::table::{LoadLevel, Metric, RunReport, SeriesKind, Sizing, SizingRefusal};
 
 pub(super) fn put(report: &RunReport, out: &mut String) {
     if report.load.is_empty() {

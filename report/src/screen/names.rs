@@ -1,9 +1,7 @@
 //! The time of each name.
 
 use super::amount::{cells, duration, grouped, share, table};
-use crate::table::name_time::NameTime;
-use crate::table::row_kind::RowKind;
-use crate::table::run_report::RunReport;
+use crate::table::{NameTime, RowKind, RunReport};
 use sa_format::visible;
 use std::cmp::Reverse;
 

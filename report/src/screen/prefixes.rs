@@ -3,8 +3,7 @@
 use super::amount::{cells, counted, grouped, share, table};
 use super::names::shown;
 use crate::gather::prompt_blocks::MOST_BLOCKS;
-use crate::table::request::prefixes::{Prefix, Prefixes};
-use crate::table::run_report::RunReport;
+use crate::table::{Prefix, Prefixes, RunReport};
 
 /// Prefixes that are shown.
 const PREFIXES: usize = 5;

@@ -3,7 +3,7 @@
 use super::amount::{cells, duration, grouped, share, table};
 use super::names::shown;
 use super::recorded::uncertainty;
-use crate::table::run_report::RunReport;
+use crate::table::RunReport;
 
 /// Ranks that are listed; the others are counted.
 const LISTED: usize = 16;

@@ -1,7 +1,7 @@
 //! What was recorded and what is missing: before the figures that it touches.
 
 use super::amount::{counted, duration, grouped};
-use crate::table::recorded::{Recorded, RecordedProcess};
+use crate::table::{Recorded, RecordedProcess};
 use sa_format::visible;
 use trace_merge::DeathKind;
 

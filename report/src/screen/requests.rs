@@ -4,10 +4,7 @@ use super::amount::{cells, counted, duration, grouped, share, table};
 use super::names::shown;
 use super::recorded::clock_note;
 use crate::intervals::of_mean;
-use crate::table::request_parts::Phases;
-use crate::table::request_parts::RequestParts;
-use crate::table::request_summary::{OutOfOrder, RequestFigure, RequestSummary};
-use crate::table::run_report::RunReport;
+use crate::table::{OutOfOrder, Phases, RequestFigure, RequestParts, RequestSummary, RunReport};
 
 /// From so many requests on, the screen does not say how little their means say.
 const MANY: u64 = 30;

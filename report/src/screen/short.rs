@@ -3,9 +3,7 @@
 use super::amount::{duration, grouped, share};
 use super::names::shown;
 use crate::quantiles::Quantiles;
-use crate::table::name_time::NameTime;
-use crate::table::row_kind::RowKind;
-use crate::table::run_report::RunReport;
+use crate::table::{NameTime, RowKind, RunReport};
 
 /// Findings that are mentioned.
 const CAUSES: usize = 3;

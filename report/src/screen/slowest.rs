@@ -3,8 +3,7 @@
 use super::amount::{cells, duration, table};
 use super::idle::words;
 use super::names::shown;
-use crate::table::request::Request;
-use crate::table::run_report::RunReport;
+use crate::table::{Request, RunReport};
 use std::cmp::Reverse;
 
 /// Lines of each kind.

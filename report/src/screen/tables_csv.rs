@@ -2,10 +2,7 @@
 
 use crate::formats::{csv, csv_failed, text_cell};
 use crate::rows::{DeviceRow, FigureValue, TableRow};
-use crate::table::metric::Metric;
-use crate::table::recorded::Recorded;
-use crate::table::run_report::RunReport;
-use crate::table::sizing::{Sizing, SizingFit, SizingPoint, SizingRefusal};
+use crate::table::{Metric, Recorded, RunReport, Sizing, SizingFit, SizingPoint, SizingRefusal};
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! Requests and their calls, as NeMo Agent Toolkit sees a run: what agents recorded of a request, else what the report has of it.
 
 use crate::gather::request_moment::ids;
-use crate::table::request::Request;
+use crate::table::Request;
 use sa_format::Phase;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -2,7 +2,7 @@
 
 use crate::gather::chunk_facts::number;
 use crate::rows::IdleInterval;
-use crate::table::device_idle::IdleCause;
+use crate::table::IdleCause;
 use std::io;
 use trace_store::sorter::{Record, Sorted, Sorter, long_at, word_at};
 
@@ -178,7 +178,7 @@ impl IdleIntervals {
 mod tests {
     use super::*;
     use crate::fold::long_gaps::{LongGaps, SHOWN};
-    use crate::table::device_idle::LongGap;
+    use crate::table::LongGap;
 
     /// Returns the longest gaps of what `add` adds, and the number of waits.
     fn long_gaps(

@@ -1,8 +1,7 @@
 //! The figures of all requests → how little their means may say.
 
 use crate::intervals::{of_mean, of_rate};
-use crate::table::confidence::{Confidence, ConfidenceOf};
-use crate::table::request_summary::RequestSummary;
+use crate::table::{Confidence, ConfidenceOf, RequestSummary};
 
 /// One of each figure that any request has. Times between tokens have none: those of one request are not independent of each other.
 pub(crate) fn confidences(summary: &RequestSummary) -> Vec<Confidence> {

@@ -4,7 +4,7 @@ use crate::fold::phase_changes::{PhaseChange, PhaseChanges};
 use crate::gather::reasons::Reasons;
 use crate::gather::request_args::RequestArgs;
 use crate::gather::request_moment::{MomentKind, RequestMoment, RequestToken};
-use crate::table::request::{Request, RequestStatus};
+use crate::table::{Request, RequestStatus};
 
 /// Everything that the processes recorded of one request. It takes moments in order of time.
 #[derive(Clone, Debug, Default)]

@@ -6,8 +6,7 @@
 use super::Scheduling;
 use crate::gather::prompt_blocks::{Prompt, PromptBlock};
 use crate::quantiles::Quantiles;
-use crate::table::recorded::RecordedProcess;
-use crate::table::request::prefixes::{Prefix, Prefixes, TokenQuantiles};
+use crate::table::{Prefix, Prefixes, RecordedProcess, TokenQuantiles};
 use std::collections::HashMap;
 use std::io;
 use trace_store::sorter::{Record, Sorted, Sorter, long_at, word_at};

@@ -3,7 +3,7 @@
 use crate::gather::name_keys::NameKey;
 use crate::gather::step_record::StepRecord;
 use crate::nest::NestedSlice;
-use crate::table::slow_step::{InStep, SlowStep};
+use crate::table::{InStep, SlowStep};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
