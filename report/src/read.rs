@@ -9,14 +9,15 @@ use crate::fold::launches::{LaunchedSlices, early_words, launches};
 use crate::fold::load_levels::load_levels;
 use crate::fold::name_times::NameTimes;
 use crate::fold::rank_times::{RankContext, rank_times};
+use crate::fold::recorded::{ends, recorded};
 use crate::fold::request_parts::request_parts;
 use crate::fold::request_summary::summary;
 use crate::fold::requests::TokenSink;
 use crate::fold::requests::confidences::confidences;
 use crate::fold::requests::prefixes::{HashedPrompts, prefixes};
 use crate::fold::sizings::sizings;
-use crate::fold::slices::{SliceContext, SliceTables, slice_tables};
 use crate::fold::spikes::spikes;
+use crate::fold::steps::in_steps::InSteps;
 use crate::fold::steps::steps;
 use crate::fold::stream_times::StreamTimes;
 use crate::fold::timeline::{Parts, TimelineFold};
@@ -29,14 +30,18 @@ use crate::gather::launch_end::LaunchEnd;
 use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::SliceRecord;
 use crate::gather::step_record::StepRecord;
+use crate::nest::nest;
 use crate::options::ReportOptions;
 use crate::rows::RowSink;
-use crate::table::{DeviceTime, Recorded, RecordedProcess, Request, RunReport};
+use crate::stack_tree::StackTree;
+use crate::table::{
+    DeviceTime, NameTime, Recorded, RecordedProcess, Request, RunReport, SlowStep, StackTime,
+};
 use std::io;
 use std::path::PathBuf;
 use trace_merge::collective::CollectiveCounts;
 use trace_merge::events::{self, Devices, PlacedEvent, TraceEvents, TraceProcess};
-use trace_merge::{Error, Exit, Options, Progress, Report};
+use trace_merge::{Error, Options, Progress, Report};
 use trace_store::sorter::{Record, Sorted, Sorter};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -191,7 +196,8 @@ impl Run<'_> {
         let (sorted, rows) = (gathered.steps.finish()?, streams.rows.as_deref_mut());
         let slow_steps = steps(&sorted, &keys, rows)?;
         let slices = gathered.slices.finish()?;
-        let of_slices = self.slice_tables(&keys, &gathered.unfinished, slow_steps, &slices)?;
+        let (names, stacks, slow_steps) =
+            self.slice_tables(&keys, &gathered.unfinished, slow_steps, &slices)?;
         drop((slices, keys));
         let (first_ns, end_ns) = ends(self.events).unwrap_or_default();
         let mut tokens = Tokens {
@@ -258,11 +264,11 @@ impl Run<'_> {
             worker,
             idle: idle.devices,
             idle_together: idle.together,
-            slow_steps: of_slices.slow_steps,
+            slow_steps,
             long_gaps: idle.long_gaps,
             timeline: tokens.timeline.finish(&edges, end_ns)?,
-            stacks: of_slices.stacks,
-            names: of_slices.names,
+            stacks,
+            names,
         };
         report.findings = findings(&report);
         report.unrecognized = unrecognized(&report);
@@ -285,17 +291,19 @@ impl Run<'_> {
         unfinished: &[u64],
         slow_steps: Vec<StepRecord>,
         slices: &Sorted<SliceRecord>,
-    ) -> io::Result<SliceTables> {
+    ) -> io::Result<(Vec<NameTime>, Vec<StackTime>, Vec<SlowStep>)> {
         let is_counted = self.options.concurrency;
         let by_time = is_counted.then(|| Sorter::in_any(self.folders, SLICE_BYTES));
-        let names = NameTimes::new(keys, unfinished, self.sorter(), by_time);
+        let mut names = NameTimes::new(keys, unfinished, self.sorter(), by_time);
         let threads = self.events.threads().iter();
-        let context = SliceContext {
-            keys,
-            processes: &threads.map(|thread| thread.process).collect::<Vec<_>>(),
-            slow_steps,
-        };
-        slice_tables(slices, names, context)
+        let processes: Vec<usize> = threads.map(|thread| thread.process).collect();
+        let mut stacks = StackTree::new(keys, &processes);
+        let mut in_steps = InSteps::new(slow_steps);
+        nest(slices, &mut stacks, |slice| {
+            in_steps.take(&slice);
+            names.take(&slice)
+        })?;
+        Ok((names.finish()?, stacks.finish(), in_steps.finish(keys)))
     }
 
     /// Adds the gaps to the edges.
@@ -443,101 +451,4 @@ fn put_edges(
 fn runs(events: &TraceEvents<'_>) -> Vec<u64> {
     let run = |process: &TraceProcess<'_>| process.run.map_or(0, |run| xxh3_64(run.as_bytes()));
     events.processes().iter().map(run).collect()
-}
-
-/// Returns when the first event begins, and when the last one ends; of a window the part that was asked for, whatever reaches into it.
-fn ends(events: &TraceEvents<'_>) -> Option<(i64, i64)> {
-    let processes = events.processes().iter();
-    let first_ns = processes
-        .clone()
-        .filter_map(|process| process.report.first_ns);
-    let last_ns = processes.filter_map(|process| process.report.last_ns);
-    let all = first_ns.min().zip(last_ns.max())?;
-    let report = events.report();
-    let window = report.window.as_ref();
-    Some(window.map_or(all, |window| window.within(report.clocks.base_ns, all)))
-}
-
-/// What the report stands on.
-fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: u64) -> Recorded {
-    let report = events.report();
-    let of = |(number, process): (usize, &TraceProcess<'_>)| RecordedProcess {
-        name: process.report.name.clone(),
-        pid: process.report.pid,
-        host: process.report.host.clone(),
-        is_tracks: devices.is_rows(number),
-        device: devices.device(number),
-        device_name: device_name(events, number),
-        end: process
-            .report
-            .end
-            .or_else(|| killed_label(process).map(|_| "killed")),
-        exit: process
-            .report
-            .exit
-            .clone()
-            .or_else(|| killed_label(process).flatten()),
-        open_spans: process.report.open_spans,
-        last_ns: process.report.last_ns,
-        was_running: process.report.was_running,
-        events: process.report.events,
-        clock: process.clock,
-        clock_uncertainty_ns: process.clock_uncertainty_ns,
-    };
-    let processes = events.processes();
-    let (first_ns, last_ns) = ends(events).unwrap_or_default();
-    Recorded {
-        wall_ns: last_ns.saturating_sub(first_ns),
-        events: report.events.total,
-        unfinished,
-        lost_events: report.losses.events,
-        losses: report.losses.list.clone(),
-        damaged: report.damage.total,
-        refused_processes: report.losses.refused_processes,
-        cautions: cautions(report),
-        processes: processes.iter().enumerate().map(of).collect(),
-    }
-}
-
-/// Returns a name for a device whose process name does not contain its label: the label, and the process that launched its work.
-fn device_name(events: &TraceEvents<'_>, number: usize) -> Option<String> {
-    let devices = events.devices();
-    let label = devices.label(number)?;
-    let host = devices.host(number);
-    let name = events.processes()[host].report.name.as_deref();
-    let is_device = devices.device(number) == Some(number);
-    is_device.then(|| name.map_or(label.to_owned(), |name| format!("{label} · {name}")))
-}
-
-/// Returns how a process was killed, as the label says that a merge gives it in the trace: `killed`, or `killed by SIGKILL`.
-fn killed_label(process: &TraceProcess<'_>) -> Option<Option<Exit>> {
-    let mut labels = process.labels?.split(',').map(str::trim);
-    let killed = labels.find_map(|label| label.strip_prefix("killed"))?;
-    let signal = killed.strip_prefix(" by ");
-    Some(signal.map(|signal| Exit::Signal(signal.to_owned())))
-}
-
-/// Other reasons to read the figures with care.
-fn cautions(report: &Report) -> Vec<String> {
-    let mut words = Vec::new();
-    if report.rows.overlapping_spans_left > 0 {
-        let spans = report.rows.overlapping_spans_left;
-        words.push(format!(
-            "{spans} spans overlap others of their row, so self times there are bounds"
-        ));
-    }
-    if let Some(why) = &report.rows.failed {
-        words.push(format!(
-            "overlapping spans have no rows of their own: {why}"
-        ));
-    }
-    for process in &report.processes {
-        if let Some(trace) = &process.aside_for {
-            let name = process.name.as_deref().unwrap_or("a device");
-            words.push(format!(
-                "{name} is sampled, and counts only where {trace} has no kernels of the same device"
-            ));
-        }
-    }
-    words
 }

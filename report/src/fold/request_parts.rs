@@ -1,12 +1,10 @@
 //! Requests → where their time goes.
 
-use crate::table::{PARTS, Request, RequestPart, RequestParts, RequestStatus};
+use crate::table::{PARTS, Request, RequestPart, RequestParts};
 
 /// Where the time of answered requests goes.
 pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {
-    let answered = requests
-        .iter()
-        .filter(|request| request.status() == RequestStatus::Ok);
+    let answered = requests.iter().filter(|request| request.is_ok());
     let mut known: Vec<(i64, &Request)> = answered
         .filter_map(|request| Some((request.e2e_ns()?, request)))
         .collect();
@@ -19,18 +17,13 @@ pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {
     let nth = (known.len() * 99).div_ceil(100).max(1) - 1;
     let (p99_ns, p99) = known[nth];
     let of = |request: &Request, name: &str| {
-        let parts = request.parts().unwrap_or_default();
-        parts
-            .iter()
-            .find(|part| part.0 == name)
-            .map_or(0, |part| part.1)
+        let mut parts = request.parts().unwrap_or_default().into_iter();
+        let part = parts.find(|(of, _)| of == name);
+        part.map_or(0, |(_, ns)| ns)
     };
     let mut sums: Vec<(String, i128)> = Vec::new();
-    for (name, ns) in known
-        .iter()
-        .filter_map(|(_, request)| request.parts())
-        .flatten()
-    {
+    let parts = known.iter().filter_map(|(_, request)| request.parts());
+    for (name, ns) in parts.flatten() {
         match sums.iter_mut().find(|(other, _)| *other == name) {
             Some((_, sum)) => *sum += i128::from(ns),
             None => sums.push((name, i128::from(ns))),

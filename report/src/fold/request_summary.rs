@@ -14,41 +14,26 @@ pub(crate) fn summary(folded: &FoldedRequests, slo: Option<Slo>) -> RequestSumma
     let of = |figure: fn(&Request) -> Option<i64>| {
         Quantiles::of(requests.iter().filter_map(figure).collect())
     };
-    let count = |status| {
-        requests
-            .iter()
-            .filter(|request| request.status() == status)
-            .count() as u64
+    let number = |is_one: &dyn Fn(&Request) -> bool| {
+        let found = requests.iter().filter(|request| is_one(request));
+        found.count() as u64
     };
-    let first_ns = requests
-        .iter()
-        .filter_map(|request| request.arrival_ns().or(request.queued_ns()))
-        .min();
-    let last_ns = requests
-        .iter()
-        .filter_map(|request| request.finished_ns())
-        .max();
-    let wall_ns = first_ns
-        .zip(last_ns)
-        .map(|(first_ns, last_ns)| last_ns - first_ns);
-    let seconds = wall_ns
-        .filter(|wall_ns| *wall_ns > 0)
-        .map(|wall_ns| wall_ns as f64 / 1e9);
+    let count = |status| number(&|request| request.status() == status);
+    let first_ns = requests.iter().filter_map(Request::begin_ns).min();
+    let last_ns = requests.iter().filter_map(Request::finished_ns).max();
+    let wall_ns = first_ns.zip(last_ns).map(|(first, last)| last - first);
+    let seconds = wall_ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9);
+    let per_s = |number: u64| seconds.map(|seconds| number as f64 / seconds);
     let ok = count(RequestStatus::Ok);
-    let answered = requests
-        .iter()
-        .filter(|request| request.status() == RequestStatus::Ok);
-    let output = answered.filter_map(|request| request.output_tokens());
+    let output = requests.iter().filter(|request| request.is_ok());
+    let output = output.filter_map(Request::output_tokens);
     let output = output.fold(0, u64::saturating_add);
     let goodput = slo.map(|slo| {
-        let good = requests
-            .iter()
-            .filter(|request| request.keeps(&slo))
-            .count() as u64;
+        let requests = number(&|request| request.keeps(&slo));
         Goodput {
             slo,
-            requests: good,
-            requests_per_s: seconds.map(|seconds| good as f64 / seconds),
+            requests,
+            requests_per_s: per_s(requests),
         }
     });
     RequestSummary {
@@ -58,10 +43,8 @@ pub(crate) fn summary(folded: &FoldedRequests, slo: Option<Slo>) -> RequestSumma
         aborted: count(RequestStatus::Aborted),
         failed: count(RequestStatus::Failed),
         unfinished: count(RequestStatus::Unfinished),
-        requests_per_s: seconds.map(|seconds| ok as f64 / seconds),
-        output_tokens_per_s: seconds
-            .filter(|_| output > 0)
-            .map(|seconds| output as f64 / seconds),
+        requests_per_s: per_s(ok),
+        output_tokens_per_s: per_s(output).filter(|_| output > 0),
         queue: of(Request::queue_ns),
         ttft: of(Request::ttft_ns),
         engine_ttft: of(Request::engine_ttft_ns),

@@ -3,8 +3,8 @@
 use crate::quantiles::Quantiles;
 use crate::statistics::{mann_whitney, ratio_interval};
 use crate::table::{
-    IdleCause, IdleDiff, Metric, MetricDiff, NameDiff, NameFigures, NameTime, RequestStatus,
-    RowKind, RunDiff, RunReport,
+    IdleCause, IdleDiff, Metric, MetricDiff, NameDiff, NameFigures, NameTime, RowKind, RunDiff,
+    RunReport,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl<'a> Side<'a> {
     /// A figure of each request that was answered.
     fn values(self, of: Metric) -> Vec<i64> {
         let requests = self.0.iter().flat_map(|run| &run.request);
-        let answered = requests.filter(|request| request.status() == RequestStatus::Ok);
+        let answered = requests.filter(|request| request.is_ok());
         answered.filter_map(|request| of.of(request)).collect()
     }
 

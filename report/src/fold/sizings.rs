@@ -2,7 +2,7 @@
 
 use crate::options::Slo;
 use crate::quantiles::Quantiles;
-use crate::table::{Metric, Request, RequestStatus, Sizing, SizingFit, SizingPoint, SizingRefusal};
+use crate::table::{Metric, Request, Sizing, SizingFit, SizingPoint, SizingRefusal};
 
 /// The times that are looked at.
 const METRICS: [Metric; 4] = [Metric::EngineTtft, Metric::Ttft, Metric::Tpot, Metric::E2e];
@@ -20,7 +20,7 @@ pub(crate) fn sizings(requests: &[Request], slo: Option<Slo>) -> Vec<Sizing> {
     let levels = levels(requests);
     let of = |metric: &Metric| {
         let answered = requests.iter().zip(&levels);
-        let answered = answered.filter(|(request, _)| request.status() == RequestStatus::Ok);
+        let answered = answered.filter(|(request, _)| request.is_ok());
         let answered = answered.filter(|(_, level)| **level > 0);
         let values: Vec<(u32, i64)> = answered
             .filter_map(|(request, level)| Some((*level, metric.of(request)?)))

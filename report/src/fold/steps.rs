@@ -1,6 +1,6 @@
 //! Steps in the order of their processes and start times → each step once, and the longest ones.
 
-pub(super) mod in_steps;
+pub(crate) mod in_steps;
 
 use crate::gather::name_keys::NameKey;
 use crate::gather::step_record::StepRecord;

@@ -8,6 +8,7 @@ use super::open_span::{MOST_OPEN, OpenSpan};
 use super::process_ids::ProcessIds;
 use super::prompt_blocks::{self, Prompt};
 use super::reasons::Reasons;
+use super::request_args::rounded_ns;
 use super::request_moment::{
     OfProcess, RequestEvent, RequestMoment, RequestToken, ids, is_instant, moments,
 };
@@ -362,14 +363,6 @@ fn speculation(event: &PlacedEvent<'_>, process: usize) -> Option<StepSpeculatio
 )]
 fn rounded(value: f64) -> u32 {
     value.round() as u32
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "what is beyond all bounds is the bound"
-)]
-fn rounded_ns(us: f64) -> i64 {
-    (us * 1e3).round() as i64
 }
 
 /// Returns the number of a process as records have it.

@@ -44,7 +44,28 @@ pub(crate) struct Edge {
     pub(crate) value: u32,
 }
 
+/// The kinds without an activity, in the order of their codes.
+const PLAIN: [EdgeKind; 16] = [
+    EdgeKind::LossEnd,
+    EdgeKind::RequestEnd,
+    EdgeKind::GapEnd,
+    EdgeKind::DeviceEnd,
+    EdgeKind::Running,
+    EdgeKind::Waiting,
+    EdgeKind::KvUsed,
+    EdgeKind::LossBegin,
+    EdgeKind::RequestBegin,
+    EdgeKind::DeviceBegin,
+    EdgeKind::GapBegin,
+    EdgeKind::StepHanded,
+    EdgeKind::SampleHanded,
+    EdgeKind::SampleBegun,
+    EdgeKind::Launch,
+    EdgeKind::Launched,
+];
+/// The first codes of begins, and of the kinds without an activity.
 const BEGIN: u8 = 64;
+const FIRST_PLAIN: u8 = 128;
 
 impl EdgeKind {
     /// Returns the level of an engine that such an edge sets, if it sets one.
@@ -60,47 +81,21 @@ impl EdgeKind {
     fn code(self) -> u8 {
         match self {
             EdgeKind::End(activity) => activity as u8,
-            EdgeKind::LossEnd => 32,
-            EdgeKind::RequestEnd => 33,
-            EdgeKind::GapEnd => 34,
-            EdgeKind::DeviceEnd => 35,
-            EdgeKind::Running => 36,
-            EdgeKind::Waiting => 37,
-            EdgeKind::KvUsed => 38,
             EdgeKind::Begin(activity) => BEGIN + activity as u8,
-            EdgeKind::LossBegin => 96,
-            EdgeKind::RequestBegin => 97,
-            EdgeKind::DeviceBegin => 98,
-            EdgeKind::GapBegin => 99,
-            EdgeKind::Launch => 100,
-            EdgeKind::Launched => 101,
-            EdgeKind::StepHanded => 102,
-            EdgeKind::SampleHanded => 103,
-            EdgeKind::SampleBegun => 104,
+            plain => {
+                let codes = PLAIN.into_iter().zip(FIRST_PLAIN..);
+                let mut codes = codes.filter(|(kind, _)| *kind == plain);
+                codes.next().map_or(u8::MAX, |(_, code)| code)
+            }
         }
     }
 
     fn of_code(code: u8) -> EdgeKind {
         let activity = |code: u8| Activity::ALL[usize::from(code) % Activity::ALL.len()];
         match code {
-            32 => EdgeKind::LossEnd,
-            33 => EdgeKind::RequestEnd,
-            34 => EdgeKind::GapEnd,
-            35 => EdgeKind::DeviceEnd,
-            36 => EdgeKind::Running,
-            37 => EdgeKind::Waiting,
-            38 => EdgeKind::KvUsed,
-            96 => EdgeKind::LossBegin,
-            97 => EdgeKind::RequestBegin,
-            98 => EdgeKind::DeviceBegin,
-            99 => EdgeKind::GapBegin,
-            100 => EdgeKind::Launch,
-            101 => EdgeKind::Launched,
-            102 => EdgeKind::StepHanded,
-            103 => EdgeKind::SampleHanded,
-            104 => EdgeKind::SampleBegun,
-            ended if ended < BEGIN => EdgeKind::End(activity(ended)),
-            begun => EdgeKind::Begin(activity(begun - BEGIN)),
+            FIRST_PLAIN.. => PLAIN[usize::from(code - FIRST_PLAIN) % PLAIN.len()],
+            BEGIN.. => EdgeKind::Begin(activity(code - BEGIN)),
+            _ => EdgeKind::End(activity(code)),
         }
     }
 }

@@ -72,9 +72,17 @@ impl RequestArgs {
 }
 
 /// Returns an arg of an event that is a time in µs.
-#[expect(clippy::cast_possible_truncation, reason = "a number of ns below 2^63")]
 pub(super) fn ns(event: &PlacedEvent<'_>, name: &str) -> Option<i64> {
     let us: f64 = serde_json::from_slice(event.arg(name)?).ok()?;
     let is_plausible = (0.0..=MOST_US).contains(&us);
-    is_plausible.then(|| (1e3 * us).round() as i64)
+    is_plausible.then(|| rounded_ns(us))
+}
+
+/// Returns a time in whole ns.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "what is beyond all bounds is the bound"
+)]
+pub(super) fn rounded_ns(us: f64) -> i64 {
+    (us * 1e3).round() as i64
 }

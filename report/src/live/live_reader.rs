@@ -1,9 +1,7 @@
 //! Follows a run, and says how it stands.
 
 use super::live_fold::LiveFold;
-use super::live_stats::{
-    LiveBehind, LiveMoments, LiveProcess, LiveRecorded, LiveState, LiveStats, ProcessName,
-};
+use super::live_stats::{LiveBehind, LiveMoments, LiveProcess, LiveRecorded, LiveState, LiveStats};
 use super::whole_run::WholeRun;
 use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
 use crate::options::NamesBy;
@@ -161,7 +159,11 @@ impl LiveReader {
     fn followed(&self) -> LiveStats {
         let run = self.follower.run();
         let moments = self.moments();
-        let mut stats = LiveStats::of(&self.folded.fold, &names(run), moments);
+        let mut stats = LiveStats::of(
+            &self.folded.fold,
+            live_processes(run, moments.now_ns),
+            moments,
+        );
         stats.state = match (run.processes().is_empty(), self.ended.is_some()) {
             (true, _) => LiveState::Waiting,
             (_, true) => LiveState::Ended,
@@ -177,11 +179,6 @@ impl LiveReader {
         let last_event = newest_ns.filter(|_| is_current);
         stats.no_event_for_ns =
             last_event.map(|ns| moments.now_ns.saturating_sub(ns).unsigned_abs());
-        stats.process = run
-            .processes()
-            .iter()
-            .map(|process| live_process(run, process, moments.now_ns))
-            .collect();
         stats.recorded = recorded(run.processes());
         stats.behind = behind(&self.last, &self.folded.fold);
         stats
@@ -246,20 +243,28 @@ impl Folded {
     }
 }
 
-fn names(run: &FollowedRun) -> Vec<ProcessName> {
+fn live_processes(run: &FollowedRun, now_ns: i64) -> Vec<LiveProcess> {
     let processes = run.processes();
     let with_tracks = processes.iter().filter(|process| process.is_tracks);
     let with_tracks: BTreeSet<usize> = with_tracks.map(|process| process.recorder).collect();
-    let numbered = processes.iter().enumerate();
-    numbered
-        .map(|(number, process)| ProcessName {
-            name: shown_name(run, process),
-            pid: process.header.pid,
-            host: process.header.host.clone(),
-            is_tracks: process.is_tracks,
-            has_tracks: with_tracks.contains(&number),
-        })
-        .collect()
+    let process = |(number, process): (usize, &FollowedProcess)| LiveProcess {
+        name: shown_name(run, process),
+        pid: process.header.pid,
+        host: process.header.host.clone(),
+        is_tracks: process.is_tracks,
+        has_tracks: with_tracks.contains(&number),
+        state: match processes[process.recorder].end {
+            FollowedEnd::Alive | FollowedEnd::Running => "alive",
+            FollowedEnd::Ended => "ended",
+            FollowedEnd::Died => "died",
+        },
+        events: process.events,
+        bytes: process.bytes,
+        idle_ns: process.last_ns.map(|last_ns| (now_ns - last_ns).max(0)),
+        clock_uncertainty_ns: process.clock_uncertainty_ns,
+        lost: process.lost.clone(),
+    };
+    processes.iter().enumerate().map(process).collect()
 }
 
 /// A group of tracks is called as in the trace (FORMAT.md §2.6).
@@ -270,26 +275,6 @@ fn shown_name(run: &FollowedRun, process: &FollowedProcess) -> String {
             format!("{} · {}", process.label(), recorder.label())
         }
         false => process.label().into_owned(),
-    }
-}
-
-fn live_process(run: &FollowedRun, process: &FollowedProcess, now_ns: i64) -> LiveProcess {
-    let end = run.processes()[process.recorder].end;
-    LiveProcess {
-        name: shown_name(run, process),
-        pid: process.header.pid,
-        host: process.header.host.clone(),
-        is_tracks: process.is_tracks,
-        state: match end {
-            FollowedEnd::Alive | FollowedEnd::Running => "alive",
-            FollowedEnd::Ended => "ended",
-            FollowedEnd::Died => "died",
-        },
-        events: process.events,
-        bytes: process.bytes,
-        idle_ns: process.last_ns.map(|last_ns| (now_ns - last_ns).max(0)),
-        clock_uncertainty_ns: process.clock_uncertainty_ns,
-        lost: process.lost.clone(),
     }
 }
 

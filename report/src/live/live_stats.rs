@@ -236,6 +236,9 @@ pub struct LiveProcess {
     pub host: String,
     /// Whether it is a group of tracks.
     pub is_tracks: bool,
+    /// True if it recorded tracks.
+    #[serde(skip)]
+    pub(super) has_tracks: bool,
     /// `alive`, `ended` or `died`.
     pub state: &'static str,
     /// Events that were read.
@@ -259,19 +262,10 @@ pub(super) struct LiveMoments {
     pub(super) windows_end_ns: i64,
 }
 
-/// What a process is called, by its number, and whether it is a group of tracks.
-pub(super) struct ProcessName {
-    pub(super) name: String,
-    pub(super) pid: u32,
-    pub(super) host: String,
-    pub(super) is_tracks: bool,
-    pub(super) has_tracks: bool,
-}
-
 /// Name, id and host of a process.
 pub(super) type Called = (String, u32, String);
 
-impl ProcessName {
+impl LiveProcess {
     fn called(&self) -> Called {
         (self.name.clone(), self.pid, self.host.clone())
     }
@@ -281,7 +275,7 @@ impl LiveStats {
     /// Those of what was folded. What only the reader knows is left open.
     pub(super) fn of(
         fold: &LiveFold,
-        processes: &[ProcessName],
+        processes: Vec<LiveProcess>,
         moments: LiveMoments,
     ) -> LiveStats {
         let sums = fold.requests.sums();
@@ -293,8 +287,9 @@ impl LiveStats {
             mixed: sums.mixed,
             last_10_s: LiveWindow::of(&sums.last, end_ns, 10),
             last_60_s: LiveWindow::of(&sums.last, end_ns, 60),
-            engine: engines(fold, processes),
-            device: devices(fold, &sums, processes, end_ns),
+            engine: engines(fold, &processes),
+            device: devices(fold, &sums, &processes, end_ns),
+            process: processes,
             latest: sums.latest.iter().map(request).collect(),
             slowest: sums.slowest.iter().map(request).collect(),
             names: fold.names.top(),
@@ -371,7 +366,7 @@ pub(super) fn live_engine((name, pid, host): Called, of: &Batching) -> LiveEngin
     }
 }
 
-fn engines(fold: &LiveFold, processes: &[ProcessName]) -> Vec<LiveEngine> {
+fn engines(fold: &LiveFold, processes: &[LiveProcess]) -> Vec<LiveEngine> {
     let counted = fold.batchings.clone().finish().into_iter();
     let mut steps: BTreeMap<usize, Batching> = counted.map(|of| (of.process, of)).collect();
     for process in fold.levels.keys() {
@@ -394,7 +389,7 @@ fn engines(fold: &LiveFold, processes: &[ProcessName]) -> Vec<LiveEngine> {
 fn devices(
     fold: &LiveFold,
     sums: &RequestSums,
-    processes: &[ProcessName],
+    processes: &[LiveProcess],
     end_ns: i64,
 ) -> Vec<LiveDevice> {
     let busy = |device: u32, seconds: i64| {

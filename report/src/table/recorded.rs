@@ -96,18 +96,8 @@ impl RecordedProcess {
 impl Recorded {
     /// Returns the uncertainty between the times of two processes, in ns; `i64::MAX` if unknown.
     pub fn uncertainty_ns(&self, one: usize, other: usize) -> i64 {
-        let clocks = [one, other].map(|number| {
-            let process = self.processes.get(number);
-            process.map(|process| (process.clock, process.clock_uncertainty_ns))
-        });
-        match clocks {
-            [Some((Some(one), one_ns)), Some((Some(other), other_ns))] if one != other => {
-                let both = one_ns.zip(other_ns);
-                let sum = both.map(|(one_ns, other_ns)| one_ns.saturating_add(other_ns));
-                sum.map_or(i64::MAX, |ns| i64::try_from(ns).unwrap_or(i64::MAX))
-            }
-            _ => 0,
-        }
+        let known = self.greatest_uncertainty_ns([one, other]);
+        known.map_or(i64::MAX, |ns| i64::try_from(ns).unwrap_or(i64::MAX))
     }
 
     /// Returns the greatest uncertainty between the times of some processes, in ns: 0 if they share a clock, `None` if unknown.

@@ -99,6 +99,11 @@ impl Request {
         self.status
     }
 
+    /// Returns true if it was answered.
+    pub(crate) fn is_ok(&self) -> bool {
+        self.status == RequestStatus::Ok
+    }
+
     /// Returns why it ended, in vLLM's terms.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_ref().map(|reason| reason.as_str())
@@ -197,7 +202,7 @@ impl Request {
         let tpot_ns = self
             .tpot_ns()
             .or((self.output_tokens() == Some(1)).then_some(0));
-        self.status == RequestStatus::Ok
+        self.is_ok()
             && within(slo.ttft_ns, self.ttft_ns())
             && within(slo.tpot_ns, tpot_ns)
             && within(slo.e2e_ns, self.e2e_ns())

@@ -259,7 +259,7 @@ mod tests {
         let new = NewTables::begin(&options(to, force), host(name, id))?;
         for table in TABLES {
             let path = new.file(table, &Partition::of(name), "all");
-            write(&path, &COLUMNS, &[[Cell::Long(id.into())]]).unwrap();
+            write(&path, &COLUMNS, [[Cell::Long(id.into())]]).unwrap();
         }
         new.publish()
     }

@@ -163,40 +163,24 @@ impl HostContext<'_> {
     /// Writes the tables of a host. What belongs to no process is with the first host.
     pub(crate) fn write(&self, host: &Host, is_first: bool) -> Result<()> {
         let path = |table: &str| self.new.file(table, &host.partition, "all");
-        let of_processes = |of: &dyn Fn(usize) -> Vec<[Cell; 5]>| {
-            host.processes
-                .iter()
-                .flat_map(|number| of(*number))
-                .collect::<Vec<_>>()
-        };
-        let processes = host.processes.iter().map(|number| self.process(*number));
-        write(&path("process"), &PROCESS, &processes.collect::<Vec<_>>())?;
-        write(
-            &path("thread"),
-            &THREAD,
-            &of_processes(&|number| self.threads(number)),
-        )?;
-        write(
-            &path("track"),
-            &TRACK,
-            &of_processes(&|number| self.tracks(number)),
-        )?;
-        write(&path("clock"), &CLOCK, &self.clocks(host))?;
+        let numbers = || host.processes.iter().copied();
+        let processes = numbers().map(|number| self.process(number));
+        write(&path("process"), &PROCESS, processes)?;
+        let threads = numbers().flat_map(|number| self.threads(number));
+        write(&path("thread"), &THREAD, threads)?;
+        let tracks = numbers().flat_map(|number| self.tracks(number));
+        write(&path("track"), &TRACK, tracks)?;
+        write(&path("clock"), &CLOCK, self.clocks(host))?;
         let report = self.events.report();
-        let losses: Vec<[Cell; 5]> = report
-            .losses
-            .list
-            .iter()
-            .filter_map(|loss| {
-                let is_ours = |number: usize| host.processes.contains(&number);
-                let is_ours = loss.number.map_or(is_first, is_ours);
-                is_ours.then(|| self.loss(loss))
-            })
-            .collect();
-        write(&path("loss"), &LOSS, &losses)?;
+        let is_ours = |loss: &&LossReport| {
+            let number = loss.number;
+            number.map_or(is_first, |number| host.processes.contains(&number))
+        };
+        let losses = report.losses.list.iter().filter(is_ours);
+        write(&path("loss"), &LOSS, losses.map(|loss| self.loss(loss)))?;
         let damage = if is_first { damage(report) } else { Vec::new() };
-        write(&path("damage"), &DAMAGE, &damage)?;
-        write(&path("metadata"), &METADATA, &self.metadata(report))
+        write(&path("damage"), &DAMAGE, damage)?;
+        write(&path("metadata"), &METADATA, self.metadata(report))
     }
 
     fn process(&self, number: usize) -> [Cell; 13] {

@@ -340,7 +340,7 @@ impl<'a> Run<'a> {
         let points = points.finish().map_err(of_temporary)?;
         edges(&points, |edge| sorted.push(edge)).map_err(of_temporary)?;
         drop(points);
-        let sorted = sorted.finish().map_err(of_temporary)?;
+        let sorted: Sorted<FlowEdge> = sorted.finish().map_err(of_temporary)?;
         // The slices of each process have the ids from one on up to another.
         let mut ends: Vec<(i64, usize)> = Vec::new();
         let mut before = 0;
@@ -351,27 +351,19 @@ impl<'a> Run<'a> {
         ends.sort_unstable();
         let mut table: PlainTable<3> = PlainTable::new(&FLOW);
         let (mut of, mut nth) = (None, 0);
-        let mut failure = None;
-        let each = sorted.each(|edge: FlowEdge| {
+        let mut edges = sorted.reader();
+        while let Some(edge) = edges.next().map_err(of_temporary)? {
             let at = ends.partition_point(|(end, _)| *end <= edge.slice_out);
             let number = ends[at].1;
             let host = &self.hosts[self.host_of[number]];
             if of.replace(number) != Some(number) {
-                failure = failure.take().or(table.finish().err());
+                table.finish().map_err(of_file)?;
                 table.begin(self.new.file("flow", &host.partition, &file_name(number)));
             }
             let row = [host.id.row(nth), edge.slice_out, edge.slice_in];
             nth += 1;
-            failure = failure.take().or(table.push(row, None).err());
-            match failure {
-                Some(_) => Err(io::ErrorKind::Other.into()),
-                None => Ok(()),
-            }
-        });
-        if let Some(error) = failure {
-            return Err(of_file(error));
+            table.push(row, None).map_err(of_file)?;
         }
-        each.map_err(of_temporary)?;
         table.finish().map_err(of_file)?;
         Ok(nth)
     }

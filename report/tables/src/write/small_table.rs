@@ -36,9 +36,10 @@ impl From<Option<&str>> for Cell {
 pub(crate) fn write<const N: usize>(
     path: &Path,
     columns: &'static [Column; N],
-    rows: &[[Cell; N]],
+    rows: impl IntoIterator<Item = [Cell; N]>,
 ) -> Result<()> {
     let mut file = TableFile::create(path, columns)?;
+    let rows: Vec<[Cell; N]> = rows.into_iter().collect();
     for rows in rows.chunks(ROWS) {
         let mut cells: Vec<Cells> = columns.iter().map(Cells::of).collect();
         for row in rows {
