@@ -95,10 +95,8 @@ fn subject(text: &str) -> Option<Subject> {
 
 fn limit(text: &str, is_duration: bool) -> Option<Limit> {
     let number = |text: &str| {
-        text.trim()
-            .parse::<f64>()
-            .ok()
-            .filter(|number| number.is_finite())
+        let number = text.trim().parse::<f64>().ok();
+        number.filter(|number| number.is_finite())
     };
     if let Some(percent) = text.strip_suffix('%') {
         return Some(Limit::Relative(number(percent)? / 100.0));

@@ -21,10 +21,8 @@ pub(crate) fn crash(processes: &[RecordedProcess], open: Vec<OpenSpan>) -> Optio
     if death.is_orderly() {
         return None;
     }
-    let mut spans: Vec<OpenSpan> = open
-        .into_iter()
-        .filter(|span| span.process == process)
-        .collect();
+    let mut spans = open;
+    spans.retain(|span| span.process == process);
     spans.sort_by_key(|span| span.start_ns);
     let ids: BTreeSet<&String> = spans.iter().flat_map(|span| &span.request_ids).collect();
     // A process that SIGTERM ended is listed last, even if it ended first.

@@ -410,10 +410,8 @@ fn gc(report: &RunReport) -> Option<Finding> {
 
 /// Steps with a prompt that make others wait for their next token.
 fn stalled(report: &RunReport) -> Option<Finding> {
-    let stalls = report
-        .batching
-        .iter()
-        .filter_map(|of| Some((of, of.stall()?)));
+    let batchings = report.batching.iter();
+    let stalls = batchings.filter_map(|of| Some((of, of.stall()?)));
     let worst = stalls.max_by(|one, other| one.1.1.total_cmp(&other.1.1));
     let (batching, (more_ns, stalled)) = worst?;
     // A share of the time in which tokens come, which is a share of the whole.
@@ -454,38 +452,27 @@ fn crash(report: &RunReport) -> Option<Finding> {
     if let Some(at_ns) = crash.last_ns {
         evidence += &format!(", at {:.3} s", at_ns as f64 / 1e9);
     }
-    evidence += &crash
-        .step
-        .as_ref()
-        .map_or_else(String::new, |step| format!(", in step {step}"));
+    if let Some(step) = &crash.step {
+        evidence += &format!(", in step {step}");
+    }
     if let Some(span) = crash.spans.last() {
         evidence += &format!(", in {}", span.name);
     }
     if crash.requests > 0 {
-        let ids: Vec<&str> = crash
-            .request_ids
-            .iter()
-            .take(NAMED)
-            .map(String::as_str)
-            .collect();
-        let more = if crash.requests > ids.len() as u64 {
-            ", …"
-        } else {
-            ""
-        };
-        let of = if crash.requests == 1 {
-            "request"
-        } else {
-            "requests"
-        };
-        evidence += &format!(", with {} {of} ({}{more})", crash.requests, ids.join(", "));
+        let ids = crash.request_ids.iter().take(NAMED).map(String::as_str);
+        let ids: Vec<&str> = ids.collect();
+        let is_more = crash.requests > ids.len() as u64;
+        let more = if is_more { ", …" } else { "" };
+        let plural = if crash.requests == 1 { "" } else { "s" };
+        let (requests, ids) = (crash.requests, ids.join(", "));
+        evidence += &format!(", with {requests} request{plural} ({ids}{more})");
     }
     for (nth, next) in crash.followed_by.iter().take(NAMED).enumerate() {
         evidence += if nth == 0 { "; then " } else { ", " };
         evidence += &name(next.process);
-        evidence += &next
-            .after_ns
-            .map_or_else(String::new, |ns| format!(" {:.3} s later", ns as f64 / 1e9));
+        if let Some(ns) = next.after_ns {
+            evidence += &format!(" {:.3} s later", ns as f64 / 1e9);
+        }
     }
     for before in crash.maybe_before.iter().take(NAMED) {
         let seconds = before.before_ns as f64 / 1e9;

@@ -1,101 +1,21 @@
 //! Edges in the order of time → what each device waited for while it was idle.
 
+mod device_state;
 mod idle_intervals;
+mod process_state;
 
 use super::feed::{Feed, feeds};
-use super::long_gaps::{CauseTimes, LongGaps};
+use super::long_gaps::LongGaps;
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::process_ids::ProcessIds;
 use crate::rows::RowSink;
-use crate::table::{
-    Activity, DeviceIdle, HostTime, IdleCause, IdleTime, IdleTogether, LongGap, RankWait, Recorded,
-};
-use idle_intervals::{IdleIntervals, IdleRecord, IntervalStore};
-use std::cmp::Reverse;
+use crate::table::{Activity, DeviceIdle, IdleCause, IdleTogether, LongGap, Recorded};
+use device_state::DeviceState;
+use idle_intervals::{IdleRecord, IntervalStore};
+use process_state::{ProcessState, RunState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use trace_store::sorter::{Sorted, Sorter};
-
-const ACTIVITIES: usize = Activity::ALL.len();
-
-/// What a process does at some time.
-#[derive(Clone, Debug, Default)]
-struct ProcessState {
-    /// How many spans of each activity are open.
-    open: [u32; ACTIVITIES],
-    losses: u32,
-    /// As a worker: when its last step began, and when it last began a step or sampling.
-    step_ns: Option<i64>,
-    sample_ns: Option<i64>,
-    /// As an engine: when it last gave a step to its workers, and the sampling after one.
-    step_handed_ns: Option<i64>,
-    sample_handed_ns: Option<i64>,
-    /// True if it has calls that give out steps. If not, a batch is given out when it begins.
-    has_calls: bool,
-    /// Whether it launched anything since its step began.
-    has_launched: bool,
-    running: Option<u32>,
-    waiting: Option<u32>,
-}
-
-impl ProcessState {
-    fn is(&self, activity: Activity) -> bool {
-        self.open[activity as usize] > 0
-    }
-
-    /// Notes when work was given out or begun.
-    fn note_hand_over(&mut self, edge: &Edge) {
-        let now = Some(edge.ns);
-        match edge.kind {
-            EdgeKind::Begin(Activity::Step) if self.is(Activity::Step) => {}
-            EdgeKind::Begin(Activity::Step) => (self.step_ns, self.sample_ns) = (now, now),
-            EdgeKind::SampleBegun => self.sample_ns = now,
-            EdgeKind::StepHanded => self.step_handed_ns = now,
-            EdgeKind::SampleHanded => self.sample_handed_ns = now,
-            EdgeKind::Begin(Activity::Batch) if !self.has_calls => self.step_handed_ns = now,
-            _ => {}
-        }
-    }
-
-    /// Returns true if the engine waits for something that this worker has not begun.
-    fn is_behind(&self, engine: &ProcessState) -> bool {
-        let is_out = engine.is(Activity::Batch) || engine.is(Activity::Dispatch);
-        let is_step_behind = self.step_ns < engine.step_handed_ns;
-        is_out && (is_step_behind || self.sample_ns < engine.sample_handed_ns)
-    }
-}
-
-/// A device while the edges come.
-#[derive(Default)]
-struct DeviceState {
-    feed: Feed,
-    is_open: bool,
-    is_idle: bool,
-    /// True if the slice that ends the gap was launched already.
-    is_launched: bool,
-    /// True if another profiler recorded that launch.
-    is_launch_known: bool,
-    /// Up to when its time is counted.
-    counted_ns: i64,
-    /// Idle time up to now whose cause was seen by another clock.
-    unsure: Option<UnsureTime>,
-    /// Maximum error of the clocks of its engine and of the other workers against its worker's clock, in ns.
-    engine_clock_ns: i64,
-    other_clocks_ns: BTreeMap<usize, i64>,
-    waited_for: BTreeMap<usize, i64>,
-    host: [(u64, i64, i64); ACTIVITIES],
-    intervals: IdleIntervals,
-}
-
-/// Idle time whose cause was seen in a process with another clock. It counts for that cause only if it is longer than the uncertainty.
-#[derive(Debug)]
-struct UnsureTime {
-    cause: IdleCause,
-    start_ns: i64,
-    ns: i64,
-    uncertainty_ns: i64,
-    waited_for: BTreeMap<usize, i64>,
-}
 
 /// Time in which at least one device was open, and the part of it in which no open device had anything to do.
 #[derive(Default)]
@@ -126,14 +46,6 @@ impl Together {
             _ => {}
         }
     }
-}
-
-/// The processes and the requests at some time.
-#[derive(Default)]
-struct RunState {
-    processes: Vec<ProcessState>,
-    /// Requests that are under way; `None` where the trace names none.
-    requests: Option<u64>,
 }
 
 /// Who is who among the processes.
@@ -186,13 +98,6 @@ pub(crate) fn idle_causes(
         Ok(())
     })?;
     sweep.finish(rows)
-}
-
-/// Adds up times by process.
-fn add(times: &mut BTreeMap<usize, i64>, more: BTreeMap<usize, i64>) {
-    for (process, ns) in more {
-        *times.entry(process).or_default() += ns;
-    }
 }
 
 struct Sweep<'f> {
@@ -328,247 +233,6 @@ impl<'f> Sweep<'f> {
             EdgeKind::Running => state.running = Some(edge.value),
             EdgeKind::Waiting => state.waiting = Some(edge.value),
             _ => {}
-        }
-    }
-}
-
-impl DeviceState {
-    fn new(feed: Feed, recorded: &Recorded) -> DeviceState {
-        let uncertainty_ns = |process: usize| recorded.uncertainty_ns(feed.worker, process);
-        let others = feed.others.iter();
-        DeviceState {
-            engine_clock_ns: feed.engine.map_or(0, uncertainty_ns),
-            other_clocks_ns: others
-                .map(|other| (*other, uncertainty_ns(*other)))
-                .collect(),
-            intervals: IdleIntervals::new(feed.device),
-            feed,
-            ..DeviceState::default()
-        }
-    }
-
-    /// Takes a change of its own.
-    fn take(&mut self, edge: &Edge, store: &mut IntervalStore<'_>) {
-        match edge.kind {
-            EdgeKind::DeviceBegin => self.is_open = true,
-            EdgeKind::DeviceEnd => self.is_open = false,
-            EdgeKind::GapBegin => {
-                (self.is_idle, self.is_launched) = (true, false);
-                self.is_launch_known = edge.value > 0;
-                self.intervals.begin_gap(edge.ns, store);
-            }
-            EdgeKind::GapEnd => {
-                self.is_idle = false;
-                self.settle_unsure(store);
-            }
-            EdgeKind::Launched => self.is_launched = true,
-            _ => {}
-        }
-    }
-
-    /// Counts the time up to `now_ns`, in which nothing changed.
-    fn count(&mut self, now_ns: i64, run: &RunState, store: &mut IntervalStore<'_>) {
-        let ns = now_ns.saturating_sub(self.counted_ns);
-        self.counted_ns = now_ns;
-        if !self.is_open || ns == 0 {
-            return;
-        }
-        let worker = &run.processes[self.feed.worker];
-        let engine = self.feed.engine.map(|engine| &run.processes[engine]);
-        for activity in Activity::ALL {
-            if worker.is(activity) || engine.is_some_and(|engine| engine.is(activity)) {
-                let (_, total_ns, exposed_ns) = &mut self.host[activity as usize];
-                *total_ns += ns;
-                *exposed_ns += if self.is_idle { ns } else { 0 };
-            }
-        }
-        if !self.is_idle {
-            return;
-        }
-        let cause = self.cause(worker, engine, run);
-        let uncertainty_ns = cause.map_or(0, |cause| self.uncertainty_ns(cause, worker, run));
-        let is_same = |unsure: &UnsureTime| Some(unsure.cause) == cause && uncertainty_ns > 0;
-        if !self.unsure.as_ref().is_some_and(is_same) {
-            self.settle_unsure(store);
-        }
-        let mut waited_for = BTreeMap::new();
-        if cause == Some(IdleCause::OtherRank) {
-            waited_for.extend(self.others_in_step(run).map(|(other, _)| (other, ns)));
-        }
-        match cause {
-            Some(cause) if uncertainty_ns > 0 => {
-                let unsure = self.unsure.get_or_insert(UnsureTime {
-                    cause,
-                    start_ns: now_ns - ns,
-                    ns: 0,
-                    uncertainty_ns: 0,
-                    waited_for: BTreeMap::new(),
-                });
-                unsure.ns += ns;
-                unsure.uncertainty_ns = unsure.uncertainty_ns.max(uncertainty_ns);
-                add(&mut unsure.waited_for, waited_for);
-            }
-            cause => {
-                self.intervals.add(cause, (now_ns - ns, now_ns), store);
-                add(&mut self.waited_for, waited_for);
-            }
-        }
-    }
-
-    /// Counts the time whose cause was seen by another clock, as unknown if it is no longer than the uncertainty.
-    fn settle_unsure(&mut self, store: &mut IntervalStore<'_>) {
-        let Some(unsure) = self.unsure.take() else {
-            return;
-        };
-        let is_sure = unsure.ns > unsure.uncertainty_ns;
-        let cause = if is_sure {
-            unsure.cause
-        } else {
-            IdleCause::Unknown
-        };
-        let end_ns = unsure.start_ns + unsure.ns;
-        self.intervals
-            .add(Some(cause), (unsure.start_ns, end_ns), store);
-        if is_sure {
-            add(&mut self.waited_for, unsure.waited_for);
-        }
-    }
-
-    /// Returns the other workers of its engine that are in a step, and what their clocks may be off.
-    fn others_in_step(&self, run: &RunState) -> impl Iterator<Item = (usize, i64)> {
-        let others = self.other_clocks_ns.iter().map(|(other, ns)| (*other, *ns));
-        others.filter(|(other, _)| run.processes[*other].is(Activity::Step))
-    }
-
-    /// Returns the uncertainty between its worker's clock and the clocks that a cause was seen by, in ns.
-    fn uncertainty_ns(&self, cause: IdleCause, worker: &ProcessState, run: &RunState) -> i64 {
-        match cause {
-            IdleCause::NotRecorded if worker.losses > 0 => 0,
-            IdleCause::Gc if worker.is(Activity::Gc) => 0,
-            IdleCause::OtherRank => {
-                let greatest = self.others_in_step(run).map(|(_, ns)| ns).max();
-                greatest.unwrap_or(0).max(self.engine_clock_ns)
-            }
-            IdleCause::NotRecorded
-            | IdleCause::Gc
-            | IdleCause::Worker
-            | IdleCause::Scheduling
-            | IdleCause::Output
-            | IdleCause::Ipc
-            | IdleCause::Frontend
-            | IdleCause::NotSchedulable => self.engine_clock_ns,
-            _ => 0,
-        }
-    }
-
-    /// What it waits for; `None` in a step behind a launch, where what follows tells.
-    fn cause(
-        &self,
-        worker: &ProcessState,
-        engine: Option<&ProcessState>,
-        run: &RunState,
-    ) -> Option<IdleCause> {
-        let of_either = |is: &dyn Fn(&ProcessState) -> bool| is(worker) || engine.is_some_and(is);
-        Some(if of_either(&|process| process.losses > 0) {
-            IdleCause::NotRecorded
-        } else if self.is_launched {
-            IdleCause::LaunchDelay
-        } else if of_either(&|process| process.is(Activity::Gc)) {
-            IdleCause::Gc
-        } else if worker.is(Activity::KvTransfer) {
-            IdleCause::KvTransfer
-        } else if worker.is(Activity::Sample) {
-            IdleCause::Sampling
-        } else if worker.is(Activity::Step) {
-            match worker.has_launched {
-                true => return None,
-                false => IdleCause::Preparing,
-            }
-        } else if run.requests == Some(0) {
-            IdleCause::NoRequest
-        } else {
-            match engine {
-                None if self.is_launch_known => IdleCause::LaunchGap,
-                None => IdleCause::Unknown,
-                Some(engine) if self.has_other_engine() && worker.is_behind(engine) => {
-                    IdleCause::Worker
-                }
-                Some(engine) => self.cause_in(engine, run),
-            }
-        })
-    }
-
-    /// Returns true if its engine is another process than its worker.
-    fn has_other_engine(&self) -> bool {
-        self.feed
-            .engine
-            .is_some_and(|engine| engine != self.feed.worker)
-    }
-
-    /// What it waits for in the engine, while its worker is in no step.
-    fn cause_in(&self, engine: &ProcessState, run: &RunState) -> IdleCause {
-        if engine.is(Activity::Schedule) {
-            IdleCause::Scheduling
-        } else if engine.is(Activity::Output) {
-            IdleCause::Output
-        } else if self.others_in_step(run).next().is_some() {
-            IdleCause::OtherRank
-        } else if engine.is(Activity::Dispatch) {
-            IdleCause::Ipc
-        } else {
-            match (engine.running, engine.waiting) {
-                (Some(0), Some(0)) if run.requests.is_none() => IdleCause::NoRequest,
-                (Some(0), Some(0)) => IdleCause::Frontend,
-                (Some(0), Some(_)) => IdleCause::NotSchedulable,
-                _ => IdleCause::Engine,
-            }
-        }
-    }
-
-    /// A process behind it begins something.
-    fn called(&mut self, process: usize, activity: Activity) {
-        let is_behind = process == self.feed.worker || Some(process) == self.feed.engine;
-        if is_behind && self.is_open {
-            self.host[activity as usize].0 += 1;
-        }
-    }
-
-    /// Ends a wait after a launch, if `process` is its worker. The cause is known now: a launch gap if another launch follows, and sampling if the step ends.
-    fn end_wait(&mut self, process: usize, cause: IdleCause) {
-        if process == self.feed.worker {
-            self.intervals.end_wait(cause);
-        }
-    }
-
-    fn finish(self, causes: CauseTimes) -> DeviceIdle {
-        let causes = IdleCause::ALL.into_iter().zip(causes);
-        let mut causes: Vec<IdleTime> = causes
-            .filter(|(_, ns)| *ns > 0)
-            .map(|(cause, ns)| IdleTime { cause, ns })
-            .collect();
-        causes.sort_by_key(|time| Reverse(time.ns));
-        let waited_for = self.waited_for.into_iter();
-        let mut waited_for: Vec<RankWait> = waited_for
-            .map(|(process, ns)| RankWait { process, ns })
-            .collect();
-        waited_for.sort_by_key(|wait| Reverse(wait.ns));
-        let host = Activity::ALL.into_iter().zip(self.host);
-        DeviceIdle {
-            process: self.feed.device,
-            worker: self.feed.worker,
-            engine: self.feed.engine,
-            idle_ns: causes.iter().map(|time| time.ns).sum(),
-            causes,
-            waited_for,
-            host: host
-                .filter(|(_, (calls, total_ns, _))| *calls > 0 || *total_ns > 0)
-                .map(|(activity, (calls, total_ns, exposed_ns))| HostTime {
-                    activity,
-                    calls,
-                    total_ns,
-                    exposed_ns,
-                })
-                .collect(),
         }
     }
 }

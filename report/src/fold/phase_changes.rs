@@ -26,10 +26,8 @@ pub(crate) struct PhaseChanges {
 impl PhaseChanges {
     pub(crate) fn add(&mut self, ts_ns: i64, change: PhaseChange) {
         // One that runs may be scheduled in each step.
-        let runs_on = self
-            .known
-            .last()
-            .is_some_and(|(last_ns, last)| *last == change && *last_ns <= ts_ns);
+        let last = self.known.last();
+        let runs_on = last.is_some_and(|(last_ns, last)| *last == change && *last_ns <= ts_ns);
         if !runs_on && self.known.len() < MOST_CHANGES {
             self.known.push((ts_ns, change));
         }
@@ -40,10 +38,8 @@ impl PhaseChanges {
         let (queued_ns, end_ns) = (request.queued_ns()?, request.last_token_ns()?);
         request.finished_ns()?;
         let first_token_ns = request.any_first_token_ns();
-        let is_scheduled = self
-            .known
-            .iter()
-            .any(|(_, change)| *change == PhaseChange::Runs);
+        let mut changes = self.known.iter();
+        let is_scheduled = changes.any(|(_, change)| *change == PhaseChange::Runs);
         self.known.push((queued_ns, PhaseChange::Queued));
         self.known
             .extend(first_token_ns.map(|ns| (ns, PhaseChange::FirstToken)));

@@ -84,7 +84,7 @@ impl Histogram {
             sum_ns: 0,
             bounds_ns,
             counts: vec![0; bounds_ns.len() + 1],
-            sketch: DDSketch::new(sketch_config()),
+            sketch: DDSketch::new(Config::new(ERROR, MOST_BINS, 0.5)),
         }
     }
 
@@ -160,10 +160,6 @@ impl Serialize for Histogram {
         };
         json.serialize(serializer)
     }
-}
-
-fn sketch_config() -> Config {
-    Config::new(ERROR, MOST_BINS, 0.5)
 }
 
 /// Returns the number of the bucket that a duration belongs to.

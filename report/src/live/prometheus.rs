@@ -68,9 +68,6 @@ pub fn prometheus(stats: &LiveStats) -> String {
 #[derive(Default)]
 struct Exposition(String);
 
-/// The labels of a sample.
-type Labels<'a> = &'a [(&'a str, &'a str)];
-
 impl Exposition {
     /// Begins a metric.
     fn head(&mut self, name: &str, kind: &str, help: &str) {
@@ -78,11 +75,11 @@ impl Exposition {
         let _ = writeln!(self.0, "# TYPE sa_profile_{name} {kind}");
     }
 
-    fn sample(&mut self, name: &str, labels: Labels<'_>, value: impl Display) {
+    fn sample<T: AsRef<str>>(&mut self, name: &str, labels: &[(&str, T)], value: impl Display) {
         let _ = write!(self.0, "sa_profile_{name}");
         for (number, (label, text)) in labels.iter().enumerate() {
             let before = if number == 0 { '{' } else { ',' };
-            let _ = write!(self.0, "{before}{label}=\"{}\"", escaped(text));
+            let _ = write!(self.0, "{before}{label}=\"{}\"", escaped(text.as_ref()));
         }
         let _ = writeln!(
             self.0,
@@ -103,7 +100,7 @@ impl Exposition {
     /// A metric of one sample.
     fn one(&mut self, name: &str, value: impl Display) {
         self.begin(name);
-        self.sample(name, &[], value);
+        self.sample::<&str>(name, &[], value);
     }
 
     /// A metric of a sample for each value of one label.
@@ -127,8 +124,8 @@ impl Exposition {
             self.sample(&bucket, &[("le", &seconds(*bound).to_string())], below);
         }
         self.sample(&bucket, &[("le", "+Inf")], of.n);
-        self.sample(&format!("{name}_sum"), &[], seconds(of.sum_ns));
-        self.sample(&format!("{name}_count"), &[], of.n);
+        self.sample::<&str>(&format!("{name}_sum"), &[], seconds(of.sum_ns));
+        self.sample::<&str>(&format!("{name}_count"), &[], of.n);
     }
 
     fn recorded(&mut self, stats: &LiveStats) {
@@ -218,7 +215,7 @@ impl Exposition {
                 // A row without this value has its place among those of its name as well.
                 let labels = rows.labels(&engine.name, engine.pid, &engine.host);
                 if let Some(value) = value(engine) {
-                    self.sample(name, &as_labels(&labels), value);
+                    self.sample(name, &labels, value);
                 }
             }
         }
@@ -229,7 +226,7 @@ impl Exposition {
         self.begin(name);
         for device in &stats.device {
             let labels = rows.labels(&device.name, device.pid, &device.host);
-            self.sample(name, &as_labels(&labels), seconds(device.busy_ns));
+            self.sample(name, &labels, seconds(device.busy_ns));
         }
     }
 
@@ -281,13 +278,6 @@ impl Rows {
         }
         labels
     }
-}
-
-fn as_labels<'a>(labels: &'a [(&'a str, String)]) -> Vec<(&'a str, &'a str)> {
-    let labels = labels.iter();
-    labels
-        .map(|(label, text)| (*label, text.as_str()))
-        .collect()
 }
 
 fn by_text(values: &BTreeMap<String, u64>) -> impl Iterator<Item = (&str, u64)> {

@@ -60,12 +60,8 @@ fn put_little(report: &RunReport, out: &mut String) {
 
 /// Times with unusually many requests, and whether those took longer.
 fn put_spikes(report: &RunReport, out: &mut String) {
-    let Some(longest) = report
-        .spikes
-        .longest
-        .iter()
-        .max_by_key(|spike| spike.dur_ns)
-    else {
+    let spikes = report.spikes.longest.iter();
+    let Some(longest) = spikes.max_by_key(|spike| spike.dur_ns) else {
         return;
     };
     out.push_str(&format!(

@@ -13,10 +13,8 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         return;
     }
     let n = report.rank.len();
-    let is_uncertain = report
-        .rank
-        .iter()
-        .any(|rank| rank.uncertainty_ns != Some(0));
+    let mut ranks = report.rank.iter();
+    let is_uncertain = ranks.any(|rank| rank.uncertainty_ns != Some(0));
     let clocks = match is_uncertain {
         true => "; undecided where the difference is within the clocks' uncertainty",
         false => "",

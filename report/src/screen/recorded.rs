@@ -13,29 +13,17 @@ pub(super) fn put(recorded: &Recorded, out: &mut String) {
     // Several processes may have rows of one device.
     let is_first = |(number, one): &(usize, &RecordedProcess)| one.device == Some(*number);
     let tracks = numbered.filter(is_first).count() as u64;
-    let processes = recorded
-        .processes
-        .iter()
-        .filter(|one| !one.is_tracks)
-        .count() as u64;
-    let mut line = format!(
-        "recorded   {}, {}, {}",
-        counted(processes, "process", "processes"),
+    let processes = recorded.processes.iter().filter(|one| !one.is_tracks);
+    let mut parts = vec![
+        counted(processes.count() as u64, "process", "processes"),
         duration(recorded.wall_ns as f64),
         counted(recorded.events, "event", "events"),
-    );
+    ];
     if tracks > 0 {
-        line.push_str(&format!(
-            ", {}",
-            counted(
-                tracks,
-                "device or group of tracks",
-                "devices or groups of tracks"
-            )
-        ));
+        let many = "devices or groups of tracks";
+        parts.push(counted(tracks, "device or group of tracks", many));
     }
-    out.push_str(&line);
-    out.push('\n');
+    out.push_str(&format!("recorded   {}\n", parts.join(", ")));
     let missing = missing(recorded);
     match missing.is_empty() {
         true => out.push_str("missing    no known losses\n"),
@@ -100,27 +88,23 @@ fn put_ends(recorded: &Recorded, out: &mut String) {
 
 /// Describes the missing data, in a few words for each kind.
 fn missing(recorded: &Recorded) -> Vec<String> {
-    let mut missing = Vec::new();
-    if recorded.lost_events > 0 {
-        missing.push(format!(
-            "{} lost",
-            counted(recorded.lost_events, "event", "events")
-        ));
-    }
-    if recorded.refused_processes > 0 {
-        let processes = counted(recorded.refused_processes, "process", "processes");
-        missing.push(format!("{processes} recorded nothing"));
-    }
-    if recorded.damaged > 0 {
-        missing.push(counted(recorded.damaged, "damaged place", "damaged places"));
-    }
-    if recorded.unfinished > 0 {
-        missing.push(format!(
-            "{} without an end, whose time counts nowhere",
-            counted(recorded.unfinished, "span", "spans")
-        ));
-    }
-    missing
+    let counts = [
+        (recorded.lost_events, ["event", "events"], " lost"),
+        (
+            recorded.refused_processes,
+            ["process", "processes"],
+            " recorded nothing",
+        ),
+        (recorded.damaged, ["damaged place", "damaged places"], ""),
+        (
+            recorded.unfinished,
+            ["span", "spans"],
+            " without an end, whose time counts nowhere",
+        ),
+    ];
+    let missing = counts.into_iter().filter(|(n, ..)| *n > 0);
+    let words = |(n, [one, many], what): (u64, [&str; 2], &str)| counted(n, one, many) + what;
+    missing.map(words).collect()
 }
 
 /// Returns an uncertainty in words.

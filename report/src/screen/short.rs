@@ -3,7 +3,7 @@
 use super::amount::{duration, grouped, share};
 use super::names::shown;
 use crate::quantiles::Quantiles;
-use crate::table::{NameTime, RowKind, RunReport};
+use crate::table::{Finding, NameTime, RowKind, RunReport};
 
 /// Findings that are mentioned.
 const CAUSES: usize = 3;
@@ -46,18 +46,12 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     } else if !report.worker.is_empty() {
         lines.push(("devices", "none recorded".to_owned()));
     }
-    let causes: Vec<String> = report
-        .findings
-        .iter()
-        .take(CAUSES)
-        .map(|finding| {
-            format!(
-                "{} ({:.0} %)",
-                finding.rule.replace('_', " "),
-                100.0 * finding.cost
-            )
-        })
-        .collect();
+    let words = |of: &Finding| {
+        let rule = of.rule.replace('_', " ");
+        format!("{rule} ({:.0} %)", 100.0 * of.cost)
+    };
+    let causes = report.findings.iter().take(CAUSES).map(words);
+    let causes: Vec<String> = causes.collect();
     if !causes.is_empty() {
         lines.push(("findings", causes.join(", ")));
     }

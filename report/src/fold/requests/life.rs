@@ -194,11 +194,10 @@ impl Life {
     pub(crate) fn end_ns(&self) -> Option<i64> {
         match self.arrival() {
             Some(span) => span.end_ns,
-            None => self
-                .processes
-                .iter()
-                .filter_map(|(_, of)| of.finished_ns)
-                .max(),
+            None => {
+                let processes = self.processes.iter();
+                processes.filter_map(|(_, of)| of.finished_ns).max()
+            }
         }
     }
 
@@ -227,10 +226,8 @@ impl Life {
     /// Returns the times of its tokens as the frontend recorded them, or else the process with the most tokens.
     pub(crate) fn tokens(&self) -> &[i64] {
         let frontend = self.arrival().map(|span| span.process);
-        let noted = self
-            .processes
-            .iter()
-            .filter(|(_, of)| !of.tokens.is_empty());
+        let processes = self.processes.iter();
+        let noted = processes.filter(|(_, of)| !of.tokens.is_empty());
         let by = |(process, of): &&(u32, InProcess)| (Some(*process) == frontend, of.tokens.len());
         noted.max_by_key(by).map_or(&[], |(_, of)| &of.tokens)
     }
