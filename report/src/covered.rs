@@ -1,4 +1,4 @@
-//! How much of the time several intervals cover together.
+//! The time that intervals cover together.
 
 /// The union of intervals, which come by their begins.
 #[derive(Clone, Copy, Debug)]

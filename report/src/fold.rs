@@ -9,7 +9,6 @@ pub(crate) mod gathered;
 pub(crate) mod idle_causes;
 pub(crate) mod launches;
 pub(crate) mod load_levels;
-mod long_gaps;
 pub(crate) mod name_times;
 mod phase_changes;
 mod phase_sequences;

@@ -35,7 +35,8 @@ use crate::options::ReportOptions;
 use crate::rows::RowSink;
 use crate::stack_tree::StackTree;
 use crate::table::{
-    DeviceTime, NameTime, Recorded, RecordedProcess, Request, RunReport, SlowStep, StackTime,
+    DeviceIdle, DeviceTime, NameTime, RankTime, Recorded, RecordedProcess, Request, RunReport,
+    SlowStep, StackTime,
 };
 use std::io;
 use std::path::PathBuf;
@@ -186,6 +187,18 @@ struct DeviceTables {
     counts: CollectiveCounts,
 }
 
+impl DeviceTables {
+    /// Returns how the devices came to their collectives.
+    fn ranks(&self, devices: &[DeviceIdle], recorded: &Recorded) -> io::Result<Vec<RankTime>> {
+        let context = RankContext {
+            counts: &self.counts,
+            devices,
+            recorded,
+        };
+        rank_times(&self.collectives, &context)
+    }
+}
+
 impl Run<'_> {
     fn tables(&self, gathered: Gathered<'_>, mut streams: Streams<'_>) -> io::Result<RunReport> {
         let mut recorded = recorded(self.events, self.devices, gathered.unfinished.iter().sum());
@@ -233,12 +246,7 @@ impl Run<'_> {
         let ends = request.iter().filter_map(|request| request.finished_ns());
         let last_ns = ends.max().unwrap_or(0);
         let load = load_levels(&edges, last_ns)?;
-        let ranks = RankContext {
-            counts: &of_devices.counts,
-            devices: &idle.devices,
-            recorded: &recorded,
-        };
-        let rank = rank_times(&of_devices.collectives, &ranks)?;
+        let rank = of_devices.ranks(&idle.devices, &recorded)?;
         let (streams, threads) = (of_devices.streams, self.events.threads());
         let stream = streams.finish(&of_devices.device, threads);
         let (worker, device) = of_devices.device.into_iter().partition(|of| of.is_runner);

@@ -2,16 +2,17 @@
 
 mod device_state;
 mod idle_intervals;
+mod long_gaps;
 mod process_state;
 
 use super::feed::{Feed, feeds};
-use super::long_gaps::LongGaps;
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::process_ids::ProcessIds;
 use crate::rows::RowSink;
 use crate::table::{Activity, DeviceIdle, IdleCause, IdleTogether, LongGap, Recorded};
 use device_state::DeviceState;
 use idle_intervals::{IdleRecord, IntervalStore};
+use long_gaps::LongGaps;
 use process_state::{ProcessState, RunState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -1,4 +1,4 @@
-//! What the merge knows of a run → what the report stands on.
+//! The merge's report → what was recorded, and what is missing.
 
 use crate::table::{Recorded, RecordedProcess};
 use trace_merge::events::{Devices, TraceEvents, TraceProcess};
@@ -17,7 +17,7 @@ pub(crate) fn ends(events: &TraceEvents<'_>) -> Option<(i64, i64)> {
     Some(window.map_or(all, |window| window.within(report.clocks.base_ns, all)))
 }
 
-/// Returns what the report stands on.
+/// Returns what was recorded.
 pub(crate) fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: u64) -> Recorded {
     let report = events.report();
     let of = |(number, process): (usize, &TraceProcess<'_>)| {

@@ -1,4 +1,4 @@
-//! Values that belong to several things → how those of each are distributed.
+//! Values with the numbers of names, devices or other things → a distribution for each number.
 
 use crate::gather::value_record::ValueRecord;
 use crate::quantiles::{Ascending, Quantiles};
@@ -30,7 +30,7 @@ impl<'f> ValueSorter<'f> {
         self.sorter.push(ValueRecord { of: of.into(), ns })
     }
 
-    /// Returns the distributions by number. Things behind the last one with a value are not in it.
+    /// Returns the distributions by number, up to the last number that has a value.
     pub(crate) fn finish(self) -> io::Result<Vec<Quantiles>> {
         let sorted = self.sorter.finish()?;
         let mut values = sorted.reader();

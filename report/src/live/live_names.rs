@@ -36,7 +36,7 @@ impl NameSum {
 /// A name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveName {
-    /// What its slices lie on.
+    /// The kind of its rows.
     pub row: RowKind,
     /// Its category.
     pub category: String,

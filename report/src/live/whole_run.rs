@@ -18,7 +18,7 @@ const MOST_EVENTS: u64 = 20_000_000;
 /// Threads that read it: others may need the machine.
 const THREADS: usize = 2;
 
-/// The figures of a report. Those that a report does not have are left open.
+/// The figures of a report. Figures that only a live run has are empty.
 #[derive(Debug)]
 pub(super) struct WholeRun(LiveStats);
 
@@ -92,7 +92,7 @@ impl WholeRun {
         })
     }
 
-    /// Returns these figures. What a report does not have is taken from `live`, which was read as the run went on.
+    /// Returns these figures, and takes the ones that only a live run has from `live`.
     pub(super) fn completed(&self, live: LiveStats) -> LiveStats {
         let mut stats = self.0.clone();
         for engine in &mut stats.engine {

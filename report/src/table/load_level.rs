@@ -6,7 +6,7 @@ use serde::Serialize;
 /// How high a level was, weighted by time: half of the time it was at most `p50`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadLevel {
-    /// What it is of: requests under way, running or waiting, or the used room for keys and values.
+    /// The kind of the level: requests under way, running or waiting, or the used room for keys and values.
     pub of: SeriesKind,
     /// The engine, by its number among the processes; of all requests none.
     pub process: Option<usize>,

@@ -1,9 +1,9 @@
 //! A device while the edges come: what it waits for in each part of its idle time.
 
 use super::idle_intervals::{IdleIntervals, IntervalStore};
+use super::long_gaps::CauseTimes;
 use super::process_state::{ACTIVITIES, ProcessState, RunState};
 use crate::fold::feed::Feed;
-use crate::fold::long_gaps::CauseTimes;
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::table::{Activity, DeviceIdle, HostTime, IdleCause, IdleTime, RankWait, Recorded};
 use std::cmp::Reverse;
@@ -177,7 +177,7 @@ impl DeviceState {
         }
     }
 
-    /// What it waits for; `None` in a step behind a launch, where what follows tells.
+    /// Returns the cause of the wait. `None` in a step after a launch, because the next launch or the end of the step decides.
     fn cause(
         &self,
         worker: &ProcessState,
@@ -221,7 +221,7 @@ impl DeviceState {
             .is_some_and(|engine| engine != self.feed.worker)
     }
 
-    /// What it waits for in the engine, while its worker is in no step.
+    /// Returns the cause in the engine, while the worker is outside a step.
     fn cause_in(&self, engine: &ProcessState, run: &RunState) -> IdleCause {
         if engine.is(Activity::Schedule) {
             IdleCause::Scheduling
@@ -241,7 +241,7 @@ impl DeviceState {
         }
     }
 
-    /// A process behind it begins something.
+    /// Counts a call of its worker or its engine.
     pub(super) fn called(&mut self, process: usize, activity: Activity) {
         let is_behind = process == self.feed.worker || Some(process) == self.feed.engine;
         if is_behind && self.is_open {

@@ -177,7 +177,7 @@ impl IdleIntervals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fold::long_gaps::{LongGaps, SHOWN};
+    use crate::fold::idle_causes::long_gaps::{LongGaps, SHOWN};
     use crate::table::LongGap;
 
     /// Returns the longest gaps of what `add` adds, and the number of waits.
@@ -197,7 +197,7 @@ mod tests {
         (gaps.finish(), intervals.waits.len())
     }
 
-    /// Two gaps behind the launches of a step, of which one ends before the next launch and one lies across the end of the step.
+    /// Two gaps after the launches of a step: one ends before the next launch, and one goes on after the end of the step.
     #[test]
     fn time_behind_a_launch_has_the_cause_that_follows() {
         let (found, _) = long_gaps(|intervals, store| {
@@ -225,7 +225,7 @@ mod tests {
         );
     }
 
-    /// A step that never ends, with a million gaps behind one launch.
+    /// A step without an end, and a million gaps after one launch.
     #[test]
     fn many_gaps_wait_for_one_cause() {
         let (found, waits) = long_gaps(|intervals, store| {

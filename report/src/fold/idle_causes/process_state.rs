@@ -1,14 +1,14 @@
-//! What the processes of a run do at some time.
+//! The processes of a run at some time.
 
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::table::Activity;
 
 pub(super) const ACTIVITIES: usize = Activity::ALL.len();
 
-/// What a process does at some time.
+/// The state of a process at some time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProcessState {
-    /// How many spans of each activity are open.
+    /// Number of open spans of each activity.
     pub(super) open: [u32; ACTIVITIES],
     pub(super) losses: u32,
     /// As a worker: when its last step began, and when it last began a step or sampling.
@@ -19,7 +19,7 @@ pub(super) struct ProcessState {
     pub(super) sample_handed_ns: Option<i64>,
     /// True if it has calls that give out steps. If not, a batch is given out when it begins.
     pub(super) has_calls: bool,
-    /// Whether it launched anything since its step began.
+    /// True if it launched anything after its step began.
     pub(super) has_launched: bool,
     pub(super) running: Option<u32>,
     pub(super) waiting: Option<u32>,
@@ -44,7 +44,7 @@ impl ProcessState {
         }
     }
 
-    /// Returns true if the engine waits for something that this worker has not begun.
+    /// Returns true if the engine gave this worker a step, or the sampling after it, and the worker did not begin.
     pub(super) fn is_behind(&self, engine: &ProcessState) -> bool {
         let is_out = engine.is(Activity::Batch) || engine.is(Activity::Dispatch);
         let is_step_behind = self.step_ns < engine.step_handed_ns;

@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Optional<T>(T);
 
-/// A number with a value that stands for a missing one.
+/// A type of numbers with one value that means "missing".
 pub(crate) trait Number: Copy + PartialEq {
     /// The value of a missing number.
     const MISSING: Self;

@@ -2,9 +2,8 @@
 //!
 //! Within a row group the rows of one key stand together, in the order of their slices: values of one key are alike, so they compress several times better.
 
-use super::cells::Nullable;
 use super::lazy_file::LazyFile;
-use super::table_file::{Coding, Column, ROWS, Values};
+use super::table_file::{Coding, Column, Nullable, ROWS, Values};
 use super::text_column::TextColumn;
 use crate::gather::entry::{ArgKey, ArgValue, Entry};
 use crate::gather::texts::TextPair;

@@ -1,29 +1,9 @@
 //! The cells of a column while a row group is gathered.
 
-use super::table_file::{Column, Values};
+use super::table_file::{Column, Nullable, Values};
 use super::text_column::TextColumn;
 use parquet::basic::Type;
 use trace_report::FigureValue;
-
-/// Values of which some are null.
-#[derive(Default)]
-pub(crate) struct Nullable<T> {
-    pub(super) values: Vec<T>,
-    /// For each row 1 if it has a value, and 0 if it has none.
-    pub(super) levels: Vec<i16>,
-}
-
-impl<T> Nullable<T> {
-    pub(super) fn push(&mut self, value: Option<T>) {
-        self.levels.push(value.is_some().into());
-        self.values.extend(value);
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.values.clear();
-        self.levels.clear();
-    }
-}
 
 /// The cells of a column of any type.
 pub(super) enum Cells {
@@ -49,7 +29,7 @@ impl Cells {
             (Cells::Doubles(doubles), FigureValue::Real(value)) => doubles.push(Some(value)),
             (Cells::Doubles(doubles), _) => doubles.push(None),
             (Cells::Texts(texts), FigureValue::Text(text)) => {
-                texts.push_text(Some(text.as_bytes()))
+                texts.push_text(Some(text.as_bytes()));
             }
             (Cells::Texts(texts), _) => texts.push_text(None),
         }

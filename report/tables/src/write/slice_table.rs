@@ -1,8 +1,7 @@
 //! The table `slice` of a process.
 
-use super::cells::Nullable;
 use super::lazy_file::LazyFile;
-use super::table_file::{Coding, Column, ROWS, Values};
+use super::table_file::{Coding, Column, Nullable, ROWS, Values};
 use super::text_column::TextColumn;
 use crate::gather::texts::{NOT_KEPT, TextPair};
 use parquet::errors::Result;

@@ -1,6 +1,5 @@
 //! A table as a file: row groups of columns, each with the encoding that suits it.
 
-use super::cells::Nullable;
 use super::text_column::TextColumn;
 use parquet::basic::{
     Compression, ConvertedType, Encoding, LogicalType, Repetition, Type, ZstdLevel,
@@ -80,6 +79,26 @@ impl Column {
             is_null: true,
             ..self
         }
+    }
+}
+
+/// Values, some of them null.
+#[derive(Default)]
+pub(crate) struct Nullable<T> {
+    values: Vec<T>,
+    /// For each row 1 if it has a value, and 0 if it has none.
+    levels: Vec<i16>,
+}
+
+impl<T> Nullable<T> {
+    pub(super) fn push(&mut self, value: Option<T>) {
+        self.levels.push(value.is_some().into());
+        self.values.extend(value);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.values.clear();
+        self.levels.clear();
     }
 }
 

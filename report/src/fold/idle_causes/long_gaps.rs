@@ -19,7 +19,7 @@ pub(crate) struct LongGaps {
 }
 
 impl LongGaps {
-    /// Takes an interval. Those of one gap follow each other.
+    /// Takes an interval. The intervals of a gap come one after another.
     pub(crate) fn take(&mut self, idle: &IdleInterval) {
         let place = (idle.process, idle.gap_start_ns);
         let is_next = |(process, start_ns, _): &mut _| (*process, *start_ns) != place;
