@@ -4,7 +4,7 @@
 //! two flows of one id, of which nobody knows what belongs together.
 
 use std::io;
-use trace_store::sorter::{Record, Sorted, long_at, word_at};
+use trace_store::sorter::{Record, Sorted};
 
 /// Most steps of one flow that are looked at.
 const STEPS: usize = 64;
@@ -129,31 +129,7 @@ fn put(from: &End, to: &End, found: &mut impl FnMut(Arrow)) {
     }
 }
 
-impl Record for End {
-    const BYTES: usize = 21;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.flow.to_le_bytes());
-        out.extend_from_slice(&self.at_ns.to_le_bytes());
-        out.extend_from_slice(&self.boot.to_le_bytes());
-        out.push(self.role as u8);
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        End {
-            flow: long_at(bytes, 0),
-            at_ns: long_at(bytes, 8).cast_signed(),
-            boot: word_at(bytes, 16),
-            role: match bytes[20] {
-                0 => Role::Start,
-                1 => Role::Step,
-                2 => Role::End,
-                3 => Role::Collective,
-                _ => Role::CollectiveOver,
-            },
-        }
-    }
-}
+impl Record for End {}
 
 #[cfg(test)]
 mod tests {
@@ -210,21 +186,5 @@ mod tests {
             end(1, Role::End, 2, 30),
         ];
         assert_eq!(arrows(&ends), []);
-    }
-
-    #[test]
-    fn an_end_comes_back_from_a_file_as_it_was() {
-        for role in [
-            Role::Start,
-            Role::Step,
-            Role::End,
-            Role::Collective,
-            Role::CollectiveOver,
-        ] {
-            let end = end(u64::MAX - 3, role, 77, -5);
-            let mut bytes = Vec::new();
-            end.store(&mut bytes);
-            assert_eq!((bytes.len(), End::load(&bytes)), (End::BYTES, end));
-        }
     }
 }

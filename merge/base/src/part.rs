@@ -4,7 +4,6 @@ use std::ops::Range;
 
 /// A range of a file cut at newlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
 pub struct Part {
     /// First byte.
     pub start: usize,

@@ -8,7 +8,7 @@
 //! checks each row. All of them report to `report`.
 //!
 //! Memory does not grow with the trace: the text is mapped, spans and arrows are sorted in 4 MiB of memory and temporary files, and one row is checked at a
-//! time. The files are in `TMPDIR` and take up to 98 bytes for each event, 196 for each arrow event, and the text itself if it is compressed or piped.
+//! time. The files are in `TMPDIR` and take up to 112 bytes for each event, 224 for each arrow event, and the text itself if it is compressed or piped.
 //!
 //! ```
 //! use std::path::Path;

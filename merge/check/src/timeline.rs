@@ -7,7 +7,7 @@ use crate::report::{Findings, Rule};
 use std::io;
 use std::path::Path;
 use trace_base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
-use trace_store::sorter::{Record, Sorter, long_at};
+use trace_store::sorter::{Record, Sorter};
 
 /// Spans that are open on a row and can get an end. Perfetto has the same limit.
 const DEPTH: usize = 512;
@@ -76,32 +76,7 @@ impl Item {
     }
 }
 
-impl Record for Item {
-    const BYTES: usize = 49;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        let [ts, rank] = [self.ts, self.rank].map(i64::cast_unsigned);
-        let words = [self.row, ts, rank, self.offset, self.name, self.category];
-        out.extend(words.into_iter().flat_map(u64::to_le_bytes));
-        out.push(self.kind as u8);
-    }
-
-    fn load(bytes: &[u8]) -> Item {
-        use Kind::{AsyncEnd, Begin, Bind, BindNext, End, Reach, Span, Start};
-        let kinds = [End, AsyncEnd, Span, Begin, Bind, BindNext, Start, Reach];
-        let [row, ts, rank, offset, name, category] =
-            std::array::from_fn(|word| long_at(bytes, 8 * word));
-        Item {
-            row,
-            ts: ts.cast_signed(),
-            rank: rank.cast_signed(),
-            offset,
-            name,
-            category,
-            kind: kinds[usize::from(bytes[48])],
-        }
-    }
-}
+impl Record for Item {}
 
 /// Collects what events do, and checks it when all are known.
 pub(crate) struct Timeline<'f>(Sorter<'f, Item>);

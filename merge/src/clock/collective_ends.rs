@@ -15,7 +15,7 @@ use crate::clock::collective_ends::device_rows::DeviceRows;
 use crate::clock::collective_ends::pairing::Pairings;
 use crate::event::collective::{CollectiveCounts, CollectiveKey};
 use crate::pass::visit::{AtOnce, ChunkView, visit};
-use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
+use crate::store::sorter::{Record, Sorted, Sorter};
 use sa_format::Phase;
 use std::collections::BTreeMap;
 use std::io;
@@ -204,28 +204,4 @@ fn put(
     Ok(())
 }
 
-impl Record for Member {
-    const BYTES: usize = 36;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.key.group.to_le_bytes());
-        out.extend_from_slice(&self.start_ns.to_le_bytes());
-        out.extend_from_slice(&self.end_ns.to_le_bytes());
-        for word in [self.key.nth, self.rank, self.boot] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        Member {
-            key: CollectiveKey {
-                group: long_at(bytes, 0),
-                nth: word_at(bytes, 24),
-            },
-            start_ns: long_at(bytes, 8).cast_signed(),
-            end_ns: long_at(bytes, 16).cast_signed(),
-            rank: word_at(bytes, 28),
-            boot: word_at(bytes, 32),
-        }
-    }
-}
+impl Record for Member {}

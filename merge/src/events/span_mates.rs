@@ -2,14 +2,14 @@
 
 use super::thread_index::ThreadIndex;
 use crate::event::edges::Lies;
-use crate::pass::by_chunk::{ByChunk, OfEvent};
+use crate::pass::by_chunk::OfEvent;
 use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
 use crate::pass::visit::{AtOnce, visit};
 use crate::span::group_key::{GroupEvent, whole};
 use crate::span::groups::{Joined, join};
 use crate::span::lane_events::ArgsPlace;
-use crate::store::sorter::{Record, Sorter, long_at};
+use crate::store::sorter::{Record, Sorted, Sorter};
 use crate::write::job::Job;
 use sa_format::Phase::{AsyncBegin, AsyncEnd, Begin, End};
 use std::io;
@@ -20,7 +20,7 @@ pub(super) fn span_mates(
     job: &Job<'_>,
     index: &ThreadIndex,
     folder: &Path,
-) -> io::Result<ByChunk<SpanMate>> {
+) -> io::Result<Sorted<SpanMate>> {
     let mut halves = Sorter::new(folder);
     let chunks = job.chunks;
     let numbers = (0..chunks.len()).filter(|number| chunks[*number].halves);
@@ -39,7 +39,7 @@ pub(super) fn span_mates(
         }
         Ok(())
     })?;
-    ByChunk::new(mates.finish()?, chunks.len(), folder)
+    mates.finish()
 }
 
 /// The begins and ends in a chunk.
@@ -88,37 +88,4 @@ impl OfEvent for SpanMate {
     }
 }
 
-impl Record for SpanMate {
-    const BYTES: usize = 16;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.other_ns.to_le_bytes());
-        self.at.store(out);
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        SpanMate {
-            at: EventRef::load(bytes, 8),
-            other_ns: long_at(bytes, 0).cast_signed(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mate_comes_back_from_a_file_as_it_was() {
-        let mate = SpanMate {
-            at: EventRef { chunk: 3, nth: 70 },
-            other_ns: -5,
-        };
-        let mut bytes = Vec::new();
-        mate.store(&mut bytes);
-        assert_eq!(
-            (bytes.len(), SpanMate::load(&bytes)),
-            (SpanMate::BYTES, mate)
-        );
-    }
-}
+impl Record for SpanMate {}

@@ -11,15 +11,15 @@ use crate::event::own_record::is_left_out;
 use crate::fragment::temp_folder::in_first;
 use crate::identity::process::{Process, ProcessKey};
 use crate::lanes::assign::Form;
-use crate::pass::by_chunk::ByChunk;
+use crate::pass::by_chunk::OfChunk;
 use crate::pass::chunk::Chunk;
 use crate::pass::visit::{AtOnce, visit};
 use crate::reader::placed_event::{PlacedEvent, mended};
 use crate::reader::trace_thread::TraceThread;
+use crate::store::sorter::Sorted;
 use crate::summary::thread::thread_kind;
 use crate::{Error, Report};
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
 
 /// All events, in parallel and in bounded memory, as often as they are asked for.
@@ -27,7 +27,7 @@ pub struct TraceEvents<'a> {
     trace: ReadyTrace<'a>,
     index: ThreadIndex,
     /// Of begins and ends that were matched.
-    mates: ByChunk<SpanMate>,
+    mates: Sorted<SpanMate>,
     processes: Vec<TraceProcess<'a>>,
     devices: Devices,
 }
@@ -38,7 +38,7 @@ impl<'a> TraceEvents<'a> {
         let processes = &job.plan.processes;
         TraceEvents {
             index: ThreadIndex::new(job.plan, &job.overflow.rows),
-            mates: ByChunk::default(),
+            mates: Sorted::default(),
             processes: trace_processes(processes, &report.processes),
             devices: Devices::new(processes, &report.processes),
             trace: *trace,
@@ -92,36 +92,34 @@ impl<'a> TraceEvents<'a> {
     /// does not depend on the number of threads.
     ///
     /// # Errors
-    /// The first one of `merge`, or a temporary file that cannot be read.
+    /// The first one of `merge`.
     pub fn fold<T: Send>(
         &self,
         begin: impl Fn() -> T + Send + Sync,
         of_event: impl Fn(&mut T, &PlacedEvent<'_>) + Send + Sync,
-        mut merge: impl FnMut(T) -> Result<(), Error> + Send,
+        merge: impl FnMut(T) -> Result<(), Error> + Send,
     ) -> Result<(), Error> {
         let chunks = self.trace.job.chunks;
         let progress = self.trace.job.progress;
         progress.expect_more(chunks.iter().map(Chunk::len).sum());
         let look = |number: usize| {
             let mut found = begin();
-            self.of_chunk(number, |event| of_event(&mut found, event))?;
+            self.of_chunk(number, |event| of_event(&mut found, event));
             progress.add(chunks[number].len(), 0);
-            Ok(found)
+            found
         };
-        let of_read = |error| Error::of_temporary(Path::new(""), error);
-        let merge = |found: io::Result<T>| merge(found.map_err(of_read)?);
         let pool = self.trace.pool;
         pool.install(|| visit(0..chunks.len(), AtOnce::Many, look, merge))
     }
 
     /// Calls `found` with the events of a chunk.
-    fn of_chunk(&self, number: usize, mut found: impl FnMut(&PlacedEvent<'_>)) -> io::Result<()> {
+    fn of_chunk(&self, number: usize, mut found: impl FnMut(&PlacedEvent<'_>)) {
         let job = &self.trace.job;
         let chunk = &job.chunks[number];
         let source = &job.sources[chunk.source];
         let shift_ns = job.plan.shifts_ns[source.recording];
-        let mut moved = job.overflow.of_chunk(number, job.sources)?;
-        let mut mates = self.mates.of_chunk(number)?;
+        let mut moved = job.overflow.of_chunk(number, job.sources);
+        let mut mates = OfChunk::new(&self.mates, number);
         // The thread of the last event of each kind of threads.
         let mut recent = [None; 64];
         let mut of_thread = |thread: (i64, i64)| {
@@ -154,7 +152,6 @@ impl<'a> TraceEvents<'a> {
                 false => tell(event),
             });
         });
-        Ok(())
     }
 }
 

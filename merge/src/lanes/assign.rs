@@ -9,12 +9,14 @@ use crate::pass::by_chunk::OfEvent;
 use crate::pass::chunk::EventRef;
 use crate::pass::history::Histories;
 use crate::span::lane_events::{ArgsPlace, LaneEvent, LaneEventKind};
-use crate::store::sorter::{Reader, Record, Sorted, Sorter, word_at};
+use crate::store::sorter::{Record, Sorter};
 use crate::summary::chunk_summary::ChunkSummary;
 use crate::summary::thread::RecordedThread;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
+use std::iter::Peekable;
 use std::path::Path;
+use std::slice::Iter;
 
 /// Ends of flows that wait for the next span; the others of a thread stay where they are.
 const WAITING: usize = 1 << 16;
@@ -32,9 +34,8 @@ pub(crate) struct LaneAssignment<'a> {
     /// How many rows there were before this thread's.
     before: usize,
     waiting: Vec<EventRef>,
-    /// The spans that leave their thread's own row: the ranges after the next one, and the next one.
-    outcasts: Reader<'a, OutcastRange>,
-    next_outcasts: Option<OutcastRange>,
+    /// The spans that leave their thread's own row.
+    outcasts: Peekable<Iter<'a, OutcastRange>>,
     /// The greatest end of the ranges so far.
     outcasts_end: u64,
     /// The number of the next span.
@@ -42,13 +43,8 @@ pub(crate) struct LaneAssignment<'a> {
 }
 
 impl<'a> LaneAssignment<'a> {
-    pub(crate) fn new(
-        folder: &'a Path,
-        outcasts: &'a Sorted<OutcastRange>,
-    ) -> io::Result<LaneAssignment<'a>> {
-        let mut outcasts = outcasts.reader();
-        let next_outcasts = outcasts.next()?;
-        Ok(LaneAssignment {
+    pub(crate) fn new(folder: &'a Path, outcasts: &'a [OutcastRange]) -> LaneAssignment<'a> {
+        LaneAssignment {
             moves: Sorter::new(folder),
             added: Vec::new(),
             spans: 0,
@@ -57,11 +53,10 @@ impl<'a> LaneAssignment<'a> {
             rows: LaneRows::default(),
             before: 0,
             waiting: Vec::new(),
-            outcasts,
-            next_outcasts,
+            outcasts: outcasts.iter().peekable(),
             outcasts_end: 0,
             next_span: 0,
-        })
+        }
     }
 
     pub(crate) fn take(&mut self, event: LaneEvent) -> io::Result<()> {
@@ -85,7 +80,7 @@ impl<'a> LaneAssignment<'a> {
     }
 
     fn place(&mut self, event: &LaneEvent) -> io::Result<()> {
-        let is_outcast = self.is_outcast()?;
+        let is_outcast = self.is_outcast();
         let row = self.rows.place((event.start, event.end), is_outcast);
         self.left += u64::from(row.is_none());
         let row = row.unwrap_or(0);
@@ -112,14 +107,13 @@ impl<'a> LaneAssignment<'a> {
     }
 
     /// Returns true if the next span leaves its thread's own row.
-    fn is_outcast(&mut self) -> io::Result<bool> {
+    fn is_outcast(&mut self) -> bool {
         let number = self.next_span;
         self.next_span += 1;
-        while let Some(range) = self.next_outcasts.filter(|range| range.first <= number) {
+        while let Some(range) = self.outcasts.next_if(|range| range.first <= number) {
             self.outcasts_end = self.outcasts_end.max(range.end);
-            self.next_outcasts = self.outcasts.next()?;
         }
-        Ok(number < self.outcasts_end)
+        number < self.outcasts_end
     }
 
     fn put(&mut self, at: EventRef, row: usize) -> io::Result<()> {
@@ -224,29 +218,7 @@ impl OfEvent for Move {
     }
 }
 
-impl Record for Move {
-    const BYTES: usize = 13 + ArgsPlace::BYTES;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        self.at.store(out);
-        out.extend_from_slice(&self.row.to_le_bytes());
-        out.push(self.form as u8);
-        self.end_args.store(out);
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        Move {
-            at: EventRef::load(bytes, 0),
-            row: word_at(bytes, 8),
-            form: match bytes[12] {
-                0 => Form::Recorded,
-                1 => Form::Whole,
-                _ => Form::Omitted,
-            },
-            end_args: ArgsPlace::load(&bytes[13..]),
-        }
-    }
-}
+impl Record for Move {}
 
 /// A row of the trace on which spans may overlap, with the threads that are shown on it.
 pub(crate) struct LaneCandidate {

@@ -9,7 +9,7 @@ use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
 use crate::lanes::assign::{Form, LaneAssignment, LaneCandidate, Move, suspects, targets};
 use crate::lanes::outcasts::{OutcastFinder, OutcastRange};
-use crate::pass::by_chunk::{ByChunk, OfChunk};
+use crate::pass::by_chunk::{OfChunk, find};
 use crate::pass::chunk::EventRef;
 use crate::pass::history::Histories;
 use crate::pass::source::Source;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// The events that move, and where to.
 #[derive(Default)]
 pub(crate) struct Overflow {
-    moves: ByChunk<Move>,
+    moves: Sorted<Move>,
     /// All rows, by their number.
     pub(crate) rows: Vec<Target>,
     /// The spans that move, and those for which there was no row.
@@ -79,11 +79,11 @@ impl Overflow {
             .flat_map(|(row, suspect)| suspect.places.iter().map(move |place| (*place, row)));
         let events = lane_events(scan, &places.collect(), folder)?;
         let outcasts = outcasts(&events, folder)?;
-        let mut spread = LaneAssignment::new(folder, &outcasts)?;
+        let mut spread = LaneAssignment::new(folder, &outcasts);
         events.each(|event| spread.take(event))?;
         drop(events);
         let overflow = Overflow {
-            moves: ByChunk::new(spread.moves.finish()?, scan.chunks.len(), folder)?,
+            moves: spread.moves.finish()?,
             spans: spread.spans,
             left: spread.left,
             ..Overflow::default()
@@ -91,27 +91,19 @@ impl Overflow {
         Ok((overflow, spread.added))
     }
 
-    /// Returns the args of the end of a span that is written as a complete one. An error says in itself where the file is.
-    pub(crate) fn end_args<'a>(
-        &self,
-        begin: EventRef,
-        sources: &[Source<'a>],
-    ) -> io::Result<&'a [u8]> {
-        let found = self.moves.find(begin)?;
-        Ok(found.map_or(&[], |found| found.end_args.text(sources)))
+    /// Returns the args of the end of a span that is written as a complete one.
+    pub(crate) fn end_args<'a>(&self, begin: EventRef, sources: &[Source<'a>]) -> &'a [u8] {
+        let found = find(&self.moves, begin);
+        found.map_or(&[], |found| found.end_args.text(sources))
     }
 
-    /// Returns how the events of one chunk of these sources are written. An error says in itself where the file is.
-    pub(crate) fn of_chunk<'a>(
-        &'a self,
-        number: usize,
-        sources: &'a [Source<'a>],
-    ) -> io::Result<Moved<'a>> {
-        Ok(Moved {
-            moves: self.moves.of_chunk(number)?,
+    /// Returns how the events of one chunk of these sources are written.
+    pub(crate) fn of_chunk<'a>(&'a self, number: usize, sources: &'a [Source<'a>]) -> Moved<'a> {
+        Moved {
+            moves: OfChunk::new(&self.moves, number),
             overflow: self,
             sources,
-        })
+        }
     }
 }
 
@@ -151,7 +143,7 @@ impl Shown<'_> {
 
 /// The events of a chunk that move, asked for in their order.
 pub(crate) struct Moved<'a> {
-    moves: OfChunk<Move>,
+    moves: OfChunk<'a, Move>,
     overflow: &'a Overflow,
     sources: &'a [Source<'a>],
 }
@@ -182,37 +174,29 @@ impl<'a> Moved<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sorter::{Record, Sorted};
 
     #[test]
     fn moves_are_found_by_their_chunk_and_number() {
         let one = |chunk, nth, row, form| Move::new(EventRef { chunk, nth }, row, form);
-        let mut moves = vec![
+        let moves = vec![
             one(0, 3, Some(1), Form::Recorded),
             one(2, 0, Some(0), Form::Whole),
             one(2, 1, Some(1), Form::Omitted),
             one(2, 4, None, Form::Whole),
             one(2, 9, Some(0), Form::Recorded),
         ];
-        for one in &mut moves {
-            let mut bytes = Vec::new();
-            one.store(&mut bytes);
-            assert_eq!(bytes.len(), Move::BYTES);
-            *one = Move::load(&bytes);
-        }
         let target = |tid: u32| Target {
             pid: 1.into(),
             tid: tid.into(),
             ordinal: 0,
         };
-        let moves = ByChunk::new(Sorted::Memory(moves), 3, Path::new("")).unwrap();
         let overflow = Overflow {
-            moves,
+            moves: Sorted::Memory(moves),
             rows: vec![target(5), target(6)],
             ..Overflow::default()
         };
         let tids = |chunk: usize| {
-            let mut moved = overflow.of_chunk(chunk, &[]).unwrap();
+            let mut moved = overflow.of_chunk(chunk, &[]);
             let next = |_| match moved.next() {
                 Shown {
                     form: Form::Omitted,

@@ -8,7 +8,7 @@
 
 use crate::base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
 use crate::lanes::rows::OPEN;
-use crate::store::sorter::{Record, Sorted, Sorter, long_at};
+use crate::store::sorter::{Record, Sorted, Sorter};
 use crate::summary::nesting::Span;
 use std::collections::VecDeque;
 use std::io;
@@ -29,22 +29,7 @@ pub(crate) struct OutcastRange {
     pub(crate) end: u64,
 }
 
-impl Record for OutcastRange {
-    const BYTES: usize = 16;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        for number in [self.first, self.end] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        OutcastRange {
-            first: long_at(bytes, 0),
-            end: long_at(bytes, 8),
-        }
-    }
-}
+impl Record for OutcastRange {}
 
 /// A span on the thread's own row.
 #[derive(Clone, Copy, Debug)]

@@ -93,48 +93,7 @@ impl DroppedRequest {
     }
 }
 
-fn store<const N: usize>(numbers: [u64; N], out: &mut Vec<u8>) {
-    numbers
-        .iter()
-        .for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
-}
-
-fn load<const N: usize>(bytes: &[u8]) -> [u64; N] {
-    let (numbers, _) = bytes.as_chunks::<8>();
-    let numbers = numbers.first_chunk::<N>().copied().unwrap_or([[0; 8]; N]);
-    numbers.map(u64::from_le_bytes)
-}
-
-fn bit(is_set: bool, bit: u64) -> u64 {
-    if is_set { bit } else { 0 }
-}
-
 impl Record for ProgramFlow {
-    const BYTES: usize = 48;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        let bits = bit(self.has_our_start, 1 << 31) | bit(self.has_our_rest, 1 << 30);
-        let numbers = u64::from(self.clock) << 32 | u64::from(self.style.0) | bits;
-        let [start_ns, end_ns] = [self.start_ns, self.end_ns].map(i64::cast_unsigned);
-        store([self.key, self.id, numbers, self.thread], out);
-        store([start_ns, end_ns], out);
-    }
-
-    fn load(bytes: &[u8]) -> ProgramFlow {
-        let [key, id, numbers, thread, start_ns, end_ns] = load(bytes);
-        ProgramFlow {
-            key,
-            id,
-            style: style_of(numbers & ((1 << 30) - 1)),
-            thread,
-            clock: u32::try_from(numbers >> 32).unwrap_or(u32::MAX),
-            start_ns: start_ns.cast_signed(),
-            end_ns: end_ns.cast_signed(),
-            has_our_start: numbers & 1 << 31 != 0,
-            has_our_rest: numbers & 1 << 30 != 0,
-        }
-    }
-
     /// Makes what a thread draws of a flow one record.
     fn join(&mut self, next: &ProgramFlow) -> bool {
         let is_same = (self.flow(), self.thread) == (next.flow(), next.thread);
@@ -146,23 +105,6 @@ impl Record for ProgramFlow {
 }
 
 impl Record for FlowPhases {
-    const BYTES: usize = 16;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        let phases = u64::from(self.has_start) << 1 | u64::from(self.has_other);
-        store([self.key, u64::from(self.style.0) << 2 | phases], out);
-    }
-
-    fn load(bytes: &[u8]) -> FlowPhases {
-        let [key, numbers] = load(bytes);
-        FlowPhases {
-            key,
-            style: style_of(numbers >> 2),
-            has_start: numbers & 2 != 0,
-            has_other: numbers & 1 != 0,
-        }
-    }
-
     fn join(&mut self, next: &FlowPhases) -> bool {
         let is_same = self.key == next.key;
         if is_same {
@@ -173,21 +115,6 @@ impl Record for FlowPhases {
 }
 
 impl Record for DroppedRequest {
-    const BYTES: usize = 24;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        store([self.family, self.place.0, self.is_chain.into()], out);
-    }
-
-    fn load(bytes: &[u8]) -> DroppedRequest {
-        let [family, place, is_chain] = load(bytes);
-        DroppedRequest {
-            family,
-            place: EventPlace(place),
-            is_chain: is_chain != 0,
-        }
-    }
-
     /// Makes the ids of a request one.
     fn join(&mut self, next: &DroppedRequest) -> bool {
         let is_same = self.family == next.family;
@@ -196,10 +123,6 @@ impl Record for DroppedRequest {
         }
         is_same
     }
-}
-
-fn style_of(number: u64) -> Style {
-    Style(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -227,32 +150,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_aside_comes_back() {
-        fn same<R: Record + Copy + std::fmt::Debug + PartialEq>(record: R) {
-            let mut bytes = Vec::new();
-            record.store(&mut bytes);
-            assert_eq!((bytes.len(), R::load(&bytes)), (R::BYTES, record));
-        }
-        for has_our_start in [false, true] {
-            same(ProgramFlow {
-                key: 9,
-                id: 1 << 63,
-                style: Style(255),
-                thread: 3,
-                clock: u32::MAX,
-                start_ns: -9,
-                end_ns: i64::MAX,
-                has_our_start,
-                has_our_rest: !has_our_start,
-            });
-        }
-        let mut dropped = DroppedRequest::new(u64::MAX, &RequestReach::NONE);
-        same(dropped);
-        dropped.is_chain = true;
-        same(dropped);
-    }
-
-    #[test]
     fn phases_of_one_flow_become_one() {
         let phases = |key, has_start| FlowPhases {
             key,
@@ -263,11 +160,5 @@ mod tests {
         let mut both = phases(4, false);
         assert!(both.join(&phases(4, true)) && !both.join(&phases(5, true)));
         assert!(both.has_start && both.has_other);
-        let mut bytes = Vec::new();
-        both.store(&mut bytes);
-        assert_eq!(
-            (bytes.len(), FlowPhases::load(&bytes)),
-            (FlowPhases::BYTES, both)
-        );
     }
 }

@@ -7,7 +7,6 @@ use crate::event::event_mask::Shown;
 use crate::event::line::Event;
 use crate::event::scan::{Found, PART_BYTES, Part, cut, rescan_part, scan_part};
 use crate::pass::source::{Source, SourceParts};
-use crate::store::sorter::word_at;
 use crate::store::spill_vec::{Spill, Together};
 use crate::summary::chunk_summary::ChunkSummary;
 use crate::summary::thread::ThreadSet;
@@ -23,22 +22,6 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 pub(crate) struct EventRef {
     pub(crate) chunk: u32,
     pub(crate) nth: u32,
-}
-
-impl EventRef {
-    /// Appends it to a stored record, in 8 bytes.
-    pub(crate) fn store(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.chunk.to_le_bytes());
-        out.extend_from_slice(&self.nth.to_le_bytes());
-    }
-
-    /// Reads the one at `at` in a stored record.
-    pub(crate) fn load(bytes: &[u8], at: usize) -> EventRef {
-        EventRef {
-            chunk: word_at(bytes, at),
-            nth: word_at(bytes, at + 4),
-        }
-    }
 }
 
 /// A few parts of one source: what a worker takes at a time.

@@ -3,7 +3,6 @@
 use crate::base::number::unquoted;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
-use crate::store::sorter::word_at;
 use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -25,20 +24,6 @@ impl Labels {
         Labels {
             category: hash(fields.cat.of(event.line)),
             name: hash(fields.name.of(event.line)),
-        }
-    }
-
-    /// Appends them to a stored record, in 8 bytes.
-    pub(crate) fn store(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.category.to_le_bytes());
-        out.extend_from_slice(&self.name.to_le_bytes());
-    }
-
-    /// Reads those at `at` in a stored record.
-    pub(crate) fn load(bytes: &[u8], at: usize) -> Labels {
-        Labels {
-            category: word_at(bytes, at),
-            name: word_at(bytes, at + 4),
         }
     }
 

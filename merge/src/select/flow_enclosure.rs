@@ -2,7 +2,7 @@
 
 use crate::span::group_key::{Choice, GroupEvent, GroupKey, ThreadNumber};
 use crate::span::groups::ShownSpan;
-use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
+use crate::store::sorter::{Record, Sorted, Sorter};
 use std::collections::HashSet;
 use std::io;
 
@@ -58,34 +58,7 @@ pub(crate) fn covered(
     })
 }
 
-impl Record for Spot {
-    const BYTES: usize = 13 + GroupEvent::<Choice>::BYTES;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        let start = out.len();
-        out.push(u8::from(matches!(self.what, What::Flow(_))));
-        out.extend_from_slice(&self.row.to_le_bytes());
-        out.extend_from_slice(&self.at_ns.to_le_bytes());
-        match self.what {
-            What::Span { end_ns } => out.extend_from_slice(&end_ns.to_le_bytes()),
-            What::Flow(event) => event.store(out),
-        }
-        out.resize(start + Spot::BYTES, 0);
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        Spot {
-            row: word_at(bytes, 1),
-            at_ns: long_at(bytes, 5).cast_signed(),
-            what: match bytes[0] {
-                0 => What::Span {
-                    end_ns: long_at(bytes, 13).cast_signed(),
-                },
-                _ => What::Flow(GroupEvent::load(&bytes[13..])),
-            },
-        }
-    }
-}
+impl Record for Spot {}
 
 #[cfg(test)]
 mod tests {
@@ -129,28 +102,10 @@ mod tests {
         let mut nothing = Sorter::new(&folder);
         covered(&spots, &HashSet::from([5]), &mut nothing).unwrap();
         assert_eq!(nothing.finish().unwrap().len(), 0, "of another request");
-        let mut mates = Vec::new();
-        let all = found.finish().unwrap();
-        all.read(0..all.len(), &mut mates).unwrap();
         assert_eq!(
-            mates,
+            *found.finish().unwrap(),
             [flow(1, 10, 1), flow(2, 10, 4), flow(1, 19, 2)],
             "in the order of the flow"
         );
-    }
-
-    #[test]
-    fn a_spot_is_stored_whole() {
-        let spots = [
-            Spot::of_span((7, (-3, i64::MAX))),
-            Spot::of_flow(flow(3, 10, 4)),
-            Spot::of_flow(flow(3, 10, 5)),
-        ];
-        for spot in spots {
-            let mut bytes = Vec::new();
-            spot.store(&mut bytes);
-            assert_eq!(bytes.len(), Spot::BYTES);
-            assert_eq!(Spot::load(&bytes), spot);
-        }
     }
 }

@@ -7,7 +7,7 @@ use crate::event::line::Event;
 use crate::event::patch::Target;
 use crate::pass::chunk::EventRef;
 use crate::pass::labels::Labels;
-use crate::store::sorter::{Record, long_at, word_at};
+use crate::store::sorter::Record;
 use sa_format::Phase;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -80,63 +80,9 @@ impl<T> Half for GroupEvent<T> {
     }
 }
 
-impl<T: Record> Record for GroupEvent<T> {
-    const BYTES: usize = 42 + T::BYTES;
+impl<T: Record> Record for GroupEvent<T> {}
 
-    fn store(&self, out: &mut Vec<u8>) {
-        let (kind, [id, key]) = match self.whole {
-            GroupKey::Thread(row) => (0, [u64::from(row), 0]),
-            GroupKey::Async(id, key) => (1, [id, key]),
-            GroupKey::Flow(id, key) => (2, [id, key]),
-        };
-        for word in [id, key, self.at_ns.cast_unsigned()] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
-        self.at.store(out);
-        self.labels.store(out);
-        out.extend_from_slice(&[kind, self.role as u8]);
-        self.more.store(out);
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        let (id, key) = (long_at(bytes, 0), long_at(bytes, 8));
-        GroupEvent {
-            whole: match bytes[40] {
-                0 => GroupKey::Thread(word_at(bytes, 0)),
-                1 => GroupKey::Async(id, key),
-                _ => GroupKey::Flow(id, key),
-            },
-            at_ns: long_at(bytes, 16).cast_signed(),
-            at: EventRef::load(bytes, 24),
-            labels: Labels::load(bytes, 32),
-            role: match bytes[41] {
-                0 => GroupRole::Begin,
-                1 => GroupRole::Within,
-                2 => GroupRole::End,
-                3 => GroupRole::Start,
-                _ => GroupRole::Next,
-            },
-            more: T::load(&bytes[42..]),
-        }
-    }
-}
-
-impl Record for Choice {
-    const BYTES: usize = 6;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.row.to_le_bytes());
-        out.extend_from_slice(&[u8::from(self.wanted), u8::from(self.inside)]);
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        Choice {
-            row: word_at(bytes, 0),
-            wanted: bytes[4] == 1,
-            inside: bytes[5] == 1,
-        }
-    }
-}
+impl Record for Choice {}
 
 /// Returns the group of an event and its role there, if it belongs to other events. Flows are groups only if `flows` is true.
 pub(crate) fn whole(
@@ -168,42 +114,4 @@ pub(crate) fn whole(
     Some((whole, role))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mate_is_stored_whole() {
-        use GroupRole::{Begin, End, Next, Start, Within};
-        let wholes = [
-            GroupKey::Thread(9),
-            GroupKey::Async(1, 2),
-            GroupKey::Flow(3, 4),
-        ];
-        for (role, nth) in [Begin, Within, End, Start, Next].into_iter().zip(0..) {
-            let stored = GroupEvent {
-                whole: wholes[nth as usize % 3],
-                at_ns: -7,
-                at: EventRef { chunk: 7, nth },
-                labels: Labels {
-                    category: 9,
-                    name: nth,
-                },
-                role,
-                more: Choice {
-                    row: 3,
-                    wanted: nth > 2,
-                    inside: nth > 1,
-                },
-            };
-            let mut bytes = Vec::new();
-            stored.store(&mut bytes);
-            assert_eq!(
-                bytes.len(),
-                GroupEvent::<Choice>::BYTES,
-                "docs/decisions/0036 says how many"
-            );
-            assert_eq!(GroupEvent::load(&bytes), stored);
-        }
-    }
-}
+const _: () = assert!(size_of::<GroupEvent<Choice>>() == 64); // docs/decisions/0036 says how many bytes

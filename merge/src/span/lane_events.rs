@@ -11,7 +11,7 @@ use crate::pass::source::Source;
 use crate::pass::visit::ThreadScan;
 use crate::span::group_key::{GroupEvent, GroupKey, GroupRole};
 use crate::span::groups::{Joined, join};
-use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
+use crate::store::sorter::{Record, Sorted, Sorter};
 use crate::summary::thread::RecordedThread;
 use sa_format::Phase;
 use std::collections::HashMap;
@@ -154,38 +154,7 @@ fn is_of_thread(event: &Event<'_>) -> bool {
     !matches!(scope.as_deref(), Some("p" | "g"))
 }
 
-impl Record for LaneEvent {
-    const BYTES: usize = 46 + ArgsPlace::BYTES;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.row.to_le_bytes());
-        for time in [self.start, self.longest, self.end] {
-            out.extend_from_slice(&time.to_le_bytes());
-        }
-        self.at.store(out);
-        self.end_at.unwrap_or_default().store(out);
-        out.extend_from_slice(&[self.kind as u8, u8::from(self.end_at.is_some())]);
-        self.end_args.store(out);
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        LaneEvent {
-            row: word_at(bytes, 0),
-            start: long_at(bytes, 4).cast_signed(),
-            longest: long_at(bytes, 12).cast_signed(),
-            end: long_at(bytes, 20).cast_signed(),
-            at: EventRef::load(bytes, 28),
-            end_at: (bytes[45] == 1).then(|| EventRef::load(bytes, 36)),
-            kind: match bytes[44] {
-                0 => LaneEventKind::Complete,
-                1 => LaneEventKind::Begin,
-                2 => LaneEventKind::Next,
-                _ => LaneEventKind::Point,
-            },
-            end_args: ArgsPlace::load(&bytes[46..]),
-        }
-    }
-}
+impl Record for LaneEvent {}
 
 /// The place of args in the bytes of a source. Without args, or if they are empty, the length is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -222,59 +191,12 @@ impl ArgsPlace {
     }
 }
 
-impl Record for ArgsPlace {
-    const BYTES: usize = 16;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.source.to_le_bytes());
-        out.extend_from_slice(&self.len.to_le_bytes());
-        out.extend_from_slice(&self.start.to_le_bytes());
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        ArgsPlace {
-            source: word_at(bytes, 0),
-            len: word_at(bytes, 4),
-            start: long_at(bytes, 8),
-        }
-    }
-}
+impl Record for ArgsPlace {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::event::line::parse;
-
-    #[test]
-    fn a_mark_comes_back_from_a_file_as_it_was() {
-        let at = |chunk, nth| EventRef { chunk, nth };
-        let kinds = [
-            LaneEventKind::Complete,
-            LaneEventKind::Begin,
-            LaneEventKind::Next,
-            LaneEventKind::Point,
-        ];
-        for kind in kinds {
-            for end_at in [None, Some(at(0, 0)), Some(at(u32::MAX, 5))] {
-                let mark = LaneEvent {
-                    row: 7,
-                    start: -3,
-                    kind,
-                    longest: i64::MIN,
-                    at: at(1 << 20, 9),
-                    end: i64::MAX,
-                    end_at,
-                    end_args: ArgsPlace::load(&[5; ArgsPlace::BYTES]),
-                };
-                let mut bytes = Vec::new();
-                mark.store(&mut bytes);
-                assert_eq!(
-                    (bytes.len(), LaneEvent::load(&bytes)),
-                    (LaneEvent::BYTES, mark)
-                );
-            }
-        }
-    }
 
     #[test]
     fn args_are_found_again_in_their_source() {
@@ -290,6 +212,4 @@ mod tests {
         assert_eq!(text(full, 35), b"");
         assert_eq!(text(empty, bytes.len()), b"");
     }
-
-    use crate::pass::chunk::EventRef;
 }

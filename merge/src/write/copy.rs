@@ -17,7 +17,6 @@ use crate::write::timeline::scribe::Scribe;
 use crate::write::whole_events::{fit_turn, keep_whole_events};
 use rayon::ThreadPool;
 use serde_json::Value;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -70,16 +69,9 @@ impl<'a> TraceCopy<'a> {
             return LinkedEvents::default();
         }
         let wanted = self.wanted();
-        let first_turn = match self.first_turn(&wanted) {
-            Ok(turn) => turn,
-            Err(failure) => {
-                sink.fail(failure);
-                return LinkedEvents::default();
-            }
-        };
         let work = CopyWork {
             wanted: &wanted,
-            first_turn,
+            first_turn: self.first_turn(&wanted),
             next: AtomicUsize::new(0),
             sink,
         };
@@ -138,20 +130,19 @@ impl<'a> TraceCopy<'a> {
     }
 
     /// Returns the turn of the first chunk that shows anything.
-    fn first_turn(&self, wanted: &[usize]) -> io::Result<Option<usize>> {
+    fn first_turn(&self, wanted: &[usize]) -> Option<usize> {
         if self.order.is_some() {
-            return Ok((!wanted.is_empty()).then_some(0));
+            return (!wanted.is_empty()).then_some(0);
         }
-        let mut text = Vec::new();
-        for (turn, number) in wanted.iter().enumerate() {
-            if self.portion.is_some() {
-                self.copy(*number, None, &mut text)?;
+        let shows_any = |number: &usize| match self.portion {
+            Some(_) => {
+                let mut text = Vec::new();
+                self.copy(*number, None, &mut text);
+                !text.is_empty()
             }
-            if !text.is_empty() || self.portion.is_none() && self.job.chunks[*number].events > 0 {
-                return Ok(Some(turn));
-            }
-        }
-        Ok(None)
+            None => self.job.chunks[*number].events > 0,
+        };
+        wanted.iter().position(shows_any)
     }
 
     /// Takes chunks until there are none left, or the trace cannot be written. Gives the number of flow events that link requests.
@@ -160,16 +151,16 @@ impl<'a> TraceCopy<'a> {
         if let Some(order) = self.order {
             let mut scribe = Scribe::new(&self.job, order, lookup.as_mut());
             self.take_chunks(work, |piece, out| {
-                let done = scribe.piece(piece, out)?;
+                let done = scribe.piece(piece, out);
                 remove_invalid(scribe.fragments_of_piece(), out);
-                Ok(done)
+                done
             });
         } else {
             self.take_chunks(work, |number, out| {
                 let (chunk, fragment) = (&self.job.chunks[number], self.fragment(number));
                 match self.job.verbatim {
                     true => self.copy_verbatim(chunk, out),
-                    false => self.copy(number, lookup.as_mut(), out)?,
+                    false => self.copy(number, lookup.as_mut(), out),
                 }
                 // Lets go of the pages that were copied.
                 let ends = chunk.parts.first().zip(chunk.parts.last());
@@ -177,18 +168,14 @@ impl<'a> TraceCopy<'a> {
                     fragment.content.release(first.start, last.end);
                 }
                 remove_invalid(fragment.into_iter(), out);
-                Ok(chunk.len())
+                chunk.len()
             });
         }
         lookup.map_or_else(LinkedEvents::default, |lookup| lookup.written)
     }
 
     /// Takes chunks, or pieces, of which `copy` writes each and gives how many bytes of the inputs that was.
-    fn take_chunks(
-        &self,
-        work: &CopyWork<'_>,
-        mut copy: impl FnMut(usize, &mut Vec<u8>) -> io::Result<u64>,
-    ) {
+    fn take_chunks(&self, work: &CopyWork<'_>, mut copy: impl FnMut(usize, &mut Vec<u8>) -> u64) {
         let mut scratch = Scratch::default();
         loop {
             let turn = work.next.fetch_add(1, Ordering::Relaxed);
@@ -196,13 +183,7 @@ impl<'a> TraceCopy<'a> {
                 return;
             };
             scratch.text.clear();
-            let done = match copy(number, &mut scratch.text) {
-                Ok(done) => done,
-                Err(failure) => {
-                    work.sink.fail(failure);
-                    return;
-                }
-            };
+            let done = copy(number, &mut scratch.text);
             let removed = fit_turn(turn, work.first_turn, &mut scratch.text);
             if let Some(fragment) = self.fragment(number).filter(|_| removed > 0) {
                 fragment.watch.add_removed(removed);
@@ -222,15 +203,10 @@ impl<'a> TraceCopy<'a> {
     }
 
     /// Writes what is wanted of a chunk to `out`.
-    fn copy(
-        &self,
-        number: usize,
-        lookup: Option<&mut Lookup<'a>>,
-        out: &mut Vec<u8>,
-    ) -> io::Result<()> {
+    fn copy(&self, number: usize, lookup: Option<&mut Lookup<'a>>, out: &mut Vec<u8>) {
         let chunk = &self.job.chunks[number];
         let source = &self.job.sources[chunk.source];
-        let mut writer = self.job.writer(number, lookup, out)?;
+        let mut writer = self.job.writer(number, lookup, out);
         let portion = self.portion;
         let view = portion.map(|portion| portion.view(source.recording, number));
         let partial = view.and_then(|mut view| (!view.holds(chunk)).then_some(view));
@@ -249,7 +225,6 @@ impl<'a> TraceCopy<'a> {
         } else {
             chunk.each(source.bytes, |_, lies, event| writer.event(event, lies));
         }
-        Ok(())
     }
 
     fn copy_verbatim(&self, chunk: &Chunk, out: &mut Vec<u8>) {

@@ -10,7 +10,6 @@ use crate::link::{Links, Lookup};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::write::writer::EventWriter;
-use std::io;
 
 /// What the second pass writes: all that was found and decided.
 #[derive(Clone, Copy)]
@@ -36,11 +35,11 @@ impl<'a> Job<'a> {
         number: usize,
         out: &mut Vec<u8>,
         mut found: impl FnMut(&Event<'_>, i64, usize),
-    ) -> io::Result<()> {
+    ) {
         let chunk = &self.chunks[number];
         let source = &self.sources[chunk.source];
         let mut lookup = self.links.and_then(Links::lookup);
-        let mut writer = self.writer(number, lookup.as_mut(), out)?;
+        let mut writer = self.writer(number, lookup.as_mut(), out);
         chunk.each(source.bytes, |_, lies, event| {
             let start = writer.out.len();
             writer.event(event, lies);
@@ -51,7 +50,6 @@ impl<'a> Job<'a> {
                 found(event, event.ts_ns.saturating_add(writer.shift_ns), bytes);
             }
         });
-        Ok(())
     }
 
     /// Writes the events of a chunk.
@@ -60,23 +58,23 @@ impl<'a> Job<'a> {
         number: usize,
         lookup: Option<&'l mut Lookup<'a>>,
         out: &'o mut Vec<u8>,
-    ) -> io::Result<EventWriter<'a, 'l, 'o>> {
+    ) -> EventWriter<'a, 'l, 'o> {
         let chunk: &'a Chunk = &self.chunks[number];
         let source = &self.sources[chunk.source];
         let shift_ns = self.plan.shifts_ns[source.recording];
         let links = self.links.zip(lookup);
         let linker =
             |(links, lookup): (&'a Links, _)| links.linker(lookup, chunk, source, shift_ns);
-        Ok(EventWriter {
+        EventWriter {
             chunk,
             targets: &self.plan.targets[source.recording],
             shift_ns,
             recent: [None; 64],
             stamp: Stamp::default(),
-            moved: self.overflow.of_chunk(number, self.sources)?,
+            moved: self.overflow.of_chunk(number, self.sources),
             linker: links.and_then(linker),
             out,
-        })
+        }
     }
 
     /// Times of the events of each chunk that is read, in ns from the trace's base.

@@ -1,17 +1,9 @@
 //! Sorts more records than memory shall hold: sorted runs of them lie in temporary files without a name, which vanish with the
 //! process however it ends.
 
-mod reader;
-mod record;
-mod sorted;
-
-pub use reader::Reader;
-pub use record::{Record, long_at, word_at};
-pub use sorted::Sorted;
-
+use crate::records::{RecordFile, Records};
 use crate::temporary::in_first;
 use rayon::slice::ParallelSliceMut;
-use sorted::{BATCH, RunWriter};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -24,9 +16,19 @@ const BUFFER_BYTES: usize = 4 << 20;
 const PARALLEL: usize = 1 << 20;
 /// Runs of one size before they become one.
 const RUNS: usize = 32;
-/// Most bytes of records that are read ahead of all runs that become one, as far as a few of each are not more.
-const MERGED_BYTES: usize = 512 << 10;
-const LEAST: u64 = 16;
+/// Records that are written at a time while runs become one.
+const BATCH: usize = 1024;
+
+/// Something that has an order. In a temporary file it is as it is in memory.
+pub trait Record: Ord + Copy + Send + 'static {
+    /// Takes in the one that comes next in the order, if the two are to be one; tells whether they are. The order must not change by it.
+    fn join(&mut self, _next: &Self) -> bool {
+        false
+    }
+}
+
+/// Records in their order: in memory while they are few, else in a temporary file without a name.
+pub type Sorted<R> = Records<R>;
 
 /// Takes records in any order.
 pub struct Sorter<'f, R> {
@@ -38,21 +40,21 @@ pub struct Sorter<'f, R> {
     runs: Vec<(u32, Sorted<R>)>,
 }
 
-impl<'f, R: Record + Send> Sorter<'f, R> {
+impl<'f, R: Record> Sorter<'f, R> {
     /// One whose files are in `folder`, and that holds at most 4 MiB of records.
     pub fn new(folder: &'f Path) -> Sorter<'f, R> {
-        Sorter::with_capacity(vec![folder], BUFFER_BYTES / R::BYTES)
+        Sorter::with_capacity(vec![folder], BUFFER_BYTES / size_of::<R>())
     }
 
     /// One whose files are in `folder`, and that holds at most `bytes` of records.
     pub fn with_memory(folder: &'f Path, bytes: usize) -> Sorter<'f, R> {
-        Sorter::with_capacity(vec![folder], (bytes / R::BYTES).max(2))
+        Sorter::with_capacity(vec![folder], (bytes / size_of::<R>()).max(2))
     }
 
     /// One whose files are in any of `folders`, and that holds at most `bytes` of records.
     pub fn in_any(folders: &'f [PathBuf], bytes: usize) -> Sorter<'f, R> {
         let folders = folders.iter().map(PathBuf::as_path).collect();
-        Sorter::with_capacity(folders, (bytes / R::BYTES).max(2))
+        Sorter::with_capacity(folders, (bytes / size_of::<R>()).max(2))
     }
 
     fn with_capacity(folders: Vec<&'f Path>, capacity: usize) -> Sorter<'f, R> {
@@ -123,7 +125,7 @@ impl<'f, R: Record + Send> Sorter<'f, R> {
     }
 }
 
-fn sort<R: Record + Send>(records: &mut Vec<R>) {
+fn sort<R: Record>(records: &mut Vec<R>) {
     match records.len() < PARALLEL {
         true => records.sort_unstable(),
         false => records.par_sort_unstable(),
@@ -133,37 +135,38 @@ fn sort<R: Record + Send>(records: &mut Vec<R>) {
 
 /// Makes a run of records that are in order.
 fn write<R: Record>(records: &[R], folder: &Path) -> io::Result<Sorted<R>> {
-    let mut writer = RunWriter::new(folder)?;
-    records.iter().try_for_each(|record| writer.push(record))?;
-    writer.finish()
+    let mut file = RecordFile::new(folder)?;
+    file.append(records)?;
+    file.finish()
 }
 
 /// Makes one run of several. Records that are to be one are joined.
 fn merge<R: Record>(runs: &[Sorted<R>], folder: &Path) -> io::Result<Sorted<R>> {
-    let most = MERGED_BYTES / R::BYTES / runs.len();
-    let most = (most as u64).clamp(LEAST, BATCH);
-    let readers = runs.iter().map(|run| Reader::new(run, 0..run.len(), most));
-    let mut readers: Vec<Reader<'_, R>> = readers.collect();
+    let mut rests: Vec<_> = runs.iter().map(|run| run.iter().copied()).collect();
     // The first record of each run that has any left.
     let mut heads = BinaryHeap::new();
-    for (number, reader) in readers.iter_mut().enumerate() {
-        heads.extend(reader.next()?.map(|record| Reverse((record, number))));
+    for (number, rest) in rests.iter_mut().enumerate() {
+        heads.extend(rest.next().map(|record| Reverse((record, number))));
     }
-    let (mut writer, mut last) = (RunWriter::new(folder)?, None::<R>);
+    let mut file = RecordFile::new(folder)?;
+    let mut batch: Vec<R> = Vec::with_capacity(BATCH);
     while let Some(mut head) = heads.peek_mut() {
         let Reverse((record, number)) = *head;
-        match readers[number].next()? {
+        match rests[number].next() {
             Some(next) => head.0.0 = next,
             None => drop(PeekMut::pop(head)),
         }
-        if !last.as_mut().is_some_and(|last| last.join(&record))
-            && let Some(whole) = last.replace(record)
-        {
-            writer.push(&whole)?;
+        if batch.last_mut().is_some_and(|last| last.join(&record)) {
+            continue;
         }
+        if batch.len() == BATCH {
+            file.append(&batch)?;
+            batch.clear();
+        }
+        batch.push(record);
     }
-    last.iter().try_for_each(|whole| writer.push(whole))?;
-    writer.finish()
+    file.append(&batch)?;
+    file.finish()
 }
 
 #[cfg(test)]

@@ -2,101 +2,19 @@
 //!
 //! The file has no name and is written before it is mapped, so nobody changes or truncates it. Where no folder takes it, or the disk is full,
 //! what is left stays in memory.
-#![expect(
-    unsafe_code,
-    reason = "records of a mapped file are read where they are, as those in memory"
-)]
 
+use crate::records::{RecordFile, Records};
 use crate::temporary::{in_first, named_temporary};
-use memmap2::Mmap;
-use std::fs::File;
 use std::io;
-use std::mem::{offset_of, size_of, take};
+use std::mem::{size_of, take};
 use std::ops::{Deref, Range};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use trace_base::part::Part;
 
 /// Bytes of records that are in memory before they go to the file.
 const MEMORY_BYTES: usize = 1 << 20;
 /// Bytes of records that a [`Writer`] holds.
 const WRITER_BYTES: usize = 1 << 14;
-
-/// A record that can be read where it lies in a file.
-///
-/// # Safety
-/// [`Flat::store`] must append exactly the bytes that the record has in memory; those of its padding may be any.
-pub unsafe trait Flat: Copy {
-    /// Appends its bytes.
-    fn store(&self, bytes: &mut Vec<u8>);
-    /// Reads what was stored.
-    fn load(bytes: &[u8]) -> Self;
-
-    /// Appends the bytes of several.
-    fn store_all(records: &[Self], bytes: &mut Vec<u8>) {
-        records.iter().for_each(|record| record.store(bytes));
-    }
-}
-
-// SAFETY: `start`, `end` and `trusted` in this order without gaps, as asserted below, and then padding; `true` is one byte that is 1.
-unsafe impl Flat for Part {
-    fn store(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(&self.start.to_ne_bytes());
-        bytes.extend_from_slice(&self.end.to_ne_bytes());
-        bytes.push(u8::from(self.trusted));
-        bytes.resize(bytes.len() + size_of::<usize>() - 1, 0);
-    }
-
-    fn load(bytes: &[u8]) -> Part {
-        let word = |nth: usize| {
-            let word = bytes[nth * size_of::<usize>()..].first_chunk().copied();
-            word.map_or(0, usize::from_ne_bytes)
-        };
-        Part {
-            start: word(0),
-            end: word(1),
-            trusted: bytes[2 * size_of::<usize>()] == 1,
-        }
-    }
-}
-
-const _: () = assert!(
-    offset_of!(Part, start) == 0
-        && offset_of!(Part, end) == size_of::<usize>()
-        && offset_of!(Part, trusted) == 2 * size_of::<usize>()
-        && size_of::<Part>() == 3 * size_of::<usize>()
-);
-
-// SAFETY: an array of numbers, one after the other.
-unsafe impl<const N: usize> Flat for [u64; N] {
-    fn store(&self, bytes: &mut Vec<u8>) {
-        let words = self.iter().flat_map(|word| word.to_ne_bytes());
-        bytes.extend(words);
-    }
-
-    fn load(bytes: &[u8]) -> [u64; N] {
-        std::array::from_fn(|nth| {
-            let word = bytes[nth * size_of::<u64>()..].first_chunk().copied();
-            word.map_or(0, u64::from_ne_bytes)
-        })
-    }
-}
-
-// SAFETY: a byte.
-unsafe impl Flat for u8 {
-    fn store(&self, bytes: &mut Vec<u8>) {
-        bytes.push(*self);
-    }
-
-    fn load(bytes: &[u8]) -> u8 {
-        bytes[0]
-    }
-
-    fn store_all(records: &[u8], bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(records);
-    }
-}
 
 /// Takes records of several threads.
 pub struct Spill<'f, T> {
@@ -107,20 +25,18 @@ pub struct Spill<'f, T> {
 
 struct Taken<T> {
     /// The file, and the folder that it is in.
-    file: Option<(File, PathBuf)>,
-    /// Records in the file; the others follow them.
-    filed: usize,
+    file: Option<(RecordFile<T>, PathBuf)>,
+    /// Records that follow those in the file.
     memory: Vec<T>,
     /// Whether the file takes no more.
     full: bool,
 }
 
-impl<'f, T: Flat> Spill<'f, T> {
+impl<'f, T: Copy + 'static> Spill<'f, T> {
     /// One whose file is in the first of these folders that takes it.
     pub fn new(folders: &'f [PathBuf]) -> Spill<'f, T> {
         let taken = Taken {
             file: None,
-            filed: 0,
             memory: Vec::new(),
             full: false,
         };
@@ -133,7 +49,8 @@ impl<'f, T: Flat> Spill<'f, T> {
     /// Adds records one after the other; gives their numbers.
     pub fn append(&self, records: &[T]) -> Range<usize> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let start = taken.filed + taken.memory.len();
+        let filed = taken.file.as_ref().map_or(0, |(file, _)| file.len());
+        let start = filed + taken.memory.len();
         taken.memory.extend_from_slice(records);
         if taken.memory.len() * size_of::<T>() >= MEMORY_BYTES && !taken.full {
             taken.full = taken.write(self.folders).is_err();
@@ -148,62 +65,33 @@ impl<'f, T: Flat> Spill<'f, T> {
     pub fn finish(self) -> io::Result<Spilled<T>> {
         let taken = self.taken.into_inner();
         let mut taken = taken.unwrap_or_else(PoisonError::into_inner);
-        let map = taken.map()?;
+        let filed = taken.file.map(|(file, folder)| {
+            let filed = file.finish();
+            filed.map_err(|error| named_temporary(&folder, error))
+        });
         taken.memory.shrink_to_fit();
         Ok(Spilled {
-            map,
-            filed: taken.filed,
+            filed: filed.transpose()?.unwrap_or_default(),
             memory: taken.memory,
         })
     }
 }
 
-impl<T: Flat> Taken<T> {
-    /// Maps the file, if there is one; what cannot be mapped is read into memory.
-    fn map(&mut self) -> io::Result<Option<Mmap>> {
-        let Some((file, folder)) = self.file.take() else {
-            return Ok(None);
-        };
-        // SAFETY: the file has no name, and nobody writes it any more (module doc).
-        if let Ok(map) = unsafe { Mmap::map(&file) } {
-            return Ok(Some(map));
-        }
-        let read = self.read_back(&file);
-        read.map_err(|error| named_temporary(&folder, error))?;
-        Ok(None)
-    }
-
-    /// Brings all that is in the file back to memory.
-    fn read_back(&mut self, file: &File) -> io::Result<()> {
-        let mut bytes = vec![0; self.filed * size_of::<T>()];
-        file.read_exact_at(&mut bytes, 0)?;
-        let filed = bytes.chunks_exact(size_of::<T>()).map(T::load);
-        self.memory = filed.chain(self.memory.drain(..)).collect();
-        self.filed = 0;
-        Ok(())
-    }
-
+impl<T: Copy + 'static> Taken<T> {
     /// Brings what is in memory to the file.
     fn write(&mut self, folders: &[PathBuf]) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(self.memory.len() * size_of::<T>());
-        T::store_all(&self.memory, &mut bytes);
-        let at = self.filed as u64 * size_of::<T>() as u64;
-        if let Some((file, _)) = &self.file {
-            file.write_all_at(&bytes, at)?;
+        if let Some((file, _)) = &mut self.file {
+            file.append(&self.memory)?;
         } else {
-            self.file = Some(in_first(folders, |folder| begun(folder, &bytes))?);
+            self.file = Some(in_first(folders, |folder| {
+                let mut file = RecordFile::new(folder)?;
+                file.append(&self.memory)?;
+                Ok((file, folder.to_owned()))
+            })?);
         }
-        self.filed += self.memory.len();
         self.memory.clear();
         Ok(())
     }
-}
-
-/// A file with these bytes.
-fn begun(folder: &Path, bytes: &[u8]) -> io::Result<(File, PathBuf)> {
-    let file = tempfile::tempfile_in(folder)?;
-    file.write_all_at(bytes, 0)?;
-    Ok((file, folder.to_owned()))
 }
 
 /// Takes the records of one list in portions.
@@ -216,7 +104,7 @@ pub struct Writer<'s, 'f, T> {
 /// Where the records of a list are, in order.
 pub type List = Vec<Range<usize>>;
 
-impl<'s, 'f, T: Flat> Writer<'s, 'f, T> {
+impl<'s, 'f, T: Copy + 'static> Writer<'s, 'f, T> {
     /// One that hands its records to `spill`.
     pub fn new(spill: &'s Spill<'f, T>) -> Writer<'s, 'f, T> {
         Writer {
@@ -256,33 +144,23 @@ impl<'s, 'f, T: Flat> Writer<'s, 'f, T> {
 
 /// Records that were taken.
 pub struct Spilled<T> {
-    map: Option<Mmap>,
-    /// Records in the file; the others follow them.
-    filed: usize,
+    filed: Records<T>,
+    /// Records that follow those in the file.
     memory: Vec<T>,
 }
 
-impl<T: Flat> Spilled<T> {
+impl<T: Copy> Spilled<T> {
     /// What was added at this number, and all behind it that lies with it in the file or in memory: at least what was added together.
     pub fn rest(&self, number: usize) -> &[T] {
-        let end = match number < self.filed {
-            true => self.filed,
-            false => self.filed + self.memory.len(),
-        };
-        self.get(number.min(end)..end)
+        match number.checked_sub(self.filed.len()) {
+            Some(at) => self.memory.get(at..).unwrap_or_default(),
+            None => &self.filed[number..],
+        }
     }
 
     /// Some of them that were added together or one after the other by nobody else.
     pub fn get(&self, numbers: Range<usize>) -> &[T] {
-        if numbers.start >= self.filed {
-            return &self.memory[numbers.start - self.filed..numbers.end - self.filed];
-        }
-        let map = self.map.as_deref().unwrap_or_default();
-        let bytes = &map[numbers.start * size_of::<T>()..numbers.end * size_of::<T>()];
-        // SAFETY: the bytes are those of records (`Flat`), which were written one behind the other from the start of the file, and a mapping
-        // starts at a page.
-        let (_, records, _) = unsafe { bytes.align_to::<T>() };
-        records
+        &self.rest(numbers.start)[..numbers.len()]
     }
 
     /// The records of a list.
@@ -291,7 +169,7 @@ impl<T: Flat> Spilled<T> {
     }
 
     fn range(&self, range: Range<usize>) -> impl Iterator<Item = T> + '_ {
-        let middle = self.filed.clamp(range.start, range.end);
+        let middle = self.filed.len().clamp(range.start, range.end);
         let (filed, rest) = (self.get(range.start..middle), self.get(middle..range.end));
         filed.iter().chain(rest).copied()
     }
@@ -323,9 +201,8 @@ impl<T> From<Vec<T>> for Together<T> {
     fn from(memory: Vec<T>) -> Together<T> {
         let numbers = 0..memory.len();
         let of = Spilled {
-            map: None,
-            filed: 0,
-            memory,
+            filed: Records::Memory(memory),
+            memory: Vec::new(),
         };
         Together {
             of: Arc::new(of),
@@ -334,7 +211,7 @@ impl<T> From<Vec<T>> for Together<T> {
     }
 }
 
-impl<T: Flat> Deref for Together<T> {
+impl<T: Copy> Deref for Together<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -345,6 +222,7 @@ impl<T: Flat> Deref for Together<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trace_base::part::Part;
 
     fn part(number: usize) -> Part {
         Part {
@@ -372,7 +250,7 @@ mod tests {
                 let some = [part(1), part(3)];
                 let together = spill.append(&some);
                 let spilled = Arc::new(spill.finish().unwrap());
-                assert_eq!(spilled.map.is_some(), filed, "{count}");
+                assert_eq!(!spilled.filed.is_empty(), filed, "{count}");
                 for (of, list) in lists.iter().enumerate() {
                     let numbers = (0..count).filter(|number| number % 7 % 2 == of);
                     assert!(spilled.list(list).eq(numbers.map(part)), "{count}");
@@ -396,41 +274,18 @@ mod tests {
         let filed = spill.append(&parts);
         {
             let mut taken = spill.taken.lock().unwrap();
-            assert_eq!((taken.filed, taken.memory.len()), (parts.len(), 0));
-            // Nothing can be written to it any more.
-            let (file, folder) = taken.file.take().unwrap();
-            let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
-            taken.file = Some((File::open(path).unwrap(), folder));
+            let (file, _) = taken.file.as_mut().unwrap();
+            assert_eq!(file.len(), parts.len());
+            file.refuse_more();
+            assert!(taken.memory.is_empty());
         }
         let rest = spill.append(&parts);
         let more = spill.append(&parts[..7]);
         assert!(spill.taken.lock().unwrap().full);
         let spilled = Arc::new(spill.finish().unwrap());
-        assert!(spilled.map.is_some() && spilled.filed == parts.len());
+        assert_eq!(spilled.filed.len(), parts.len());
         for (numbers, expected) in [(filed, &parts[..]), (rest, &parts), (more, &parts[..7])] {
             assert_eq!(*Together::new(&spilled, numbers), *expected);
         }
-    }
-
-    #[test]
-    fn what_cannot_be_mapped_is_read() {
-        let parts: Vec<Part> = (0..100).map(part).collect();
-        let (filed, memory) = parts.split_at(60);
-        let mut bytes = Vec::new();
-        filed.iter().for_each(|part| part.store(&mut bytes));
-        let file = tempfile::tempfile().unwrap();
-        file.write_all_at(&bytes, 0).unwrap();
-        let mut taken = Taken {
-            file: None,
-            filed: filed.len(),
-            memory: memory.to_vec(),
-            full: true,
-        };
-        taken.read_back(&file).unwrap();
-        assert!(taken.filed == 0 && taken.memory == parts);
-        let stretch: [u64; 7] = [1, 2, 3, u64::MAX, 5, 6, 7];
-        let mut bytes = Vec::new();
-        stretch.store(&mut bytes);
-        assert_eq!(<[u64; 7]>::load(&bytes), stretch);
     }
 }

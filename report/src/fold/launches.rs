@@ -6,7 +6,7 @@ use crate::gather::launch_end::LaunchEnd;
 use crate::table::DeviceTime;
 use std::collections::BTreeMap;
 use std::io;
-use trace_store::sorter::{Record, Sorted, Sorter, long_at, word_at};
+use trace_store::sorter::{Record, Sorted, Sorter};
 
 /// Maximum number of calls with the same key.
 const MOST_CALLS: usize = 65_536;
@@ -75,8 +75,7 @@ impl LaunchedSlices<'_> {
         &self,
         mut found: impl FnMut(DeviceSlice) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut launches = self.launches.reader();
-        let mut next = launches.next()?;
+        let mut launches = self.launches.iter().peekable();
         // The last launch on each stream that leads to a slice with the current start time.
         let (mut at_once, mut current) = (BTreeMap::<u32, Launch>::new(), None);
         self.slices.each(|mut slice| {
@@ -84,11 +83,11 @@ impl LaunchedSlices<'_> {
             if current.replace(place) != Some(place) {
                 at_once.clear();
             }
-            while let Some(launch) = next.take_if(|next| (next.device, next.start_ns) <= place) {
+            while let Some(launch) = launches.next_if(|next| (next.device, next.start_ns) <= place)
+            {
                 if (launch.device, launch.start_ns) == place {
-                    at_once.insert(launch.stream, launch);
+                    at_once.insert(launch.stream, *launch);
                 }
-                next = launches.next()?;
             }
             let last = at_once.get(&slice.stream);
             if let Some(launch) = last.filter(|_| slice.queue_ns().is_none()) {
@@ -101,27 +100,7 @@ impl LaunchedSlices<'_> {
     }
 }
 
-impl Record for Launch {
-    const BYTES: usize = 32;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.start_ns.to_le_bytes());
-        out.extend_from_slice(&self.launch_ns.to_le_bytes());
-        out.extend_from_slice(&self.dur_ns.to_le_bytes());
-        out.extend_from_slice(&self.device.to_le_bytes());
-        out.extend_from_slice(&self.stream.to_le_bytes());
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        Launch {
-            start_ns: long_at(bytes, 0).cast_signed(),
-            launch_ns: long_at(bytes, 8).cast_signed(),
-            dur_ns: long_at(bytes, 16).cast_signed(),
-            device: word_at(bytes, 24),
-            stream: word_at(bytes, 28),
-        }
-    }
-}
+impl Record for Launch {}
 
 /// Returns a caution if slices of devices begin before their launch.
 pub(crate) fn early_words(devices: &[DeviceTime]) -> Option<String> {

@@ -19,8 +19,10 @@ use life::Life;
 use lives::Lives;
 use std::collections::BTreeSet;
 use std::io;
+use std::iter::Peekable;
 use std::path::PathBuf;
-use trace_store::sorter::{Reader, Record, Sorted, Sorter};
+use std::slice::Iter;
+use trace_store::sorter::Sorter;
 
 /// Memory for each kind of record. Further records go to temporary files.
 const BYTES: usize = 8 << 20;
@@ -128,7 +130,7 @@ impl<'f> RequestRecords<'f> {
             sink,
         };
         let mut requests = Requests {
-            names: Peeked::new(names.reader())?,
+            names: names.iter().peekable(),
             reasons: &self.reasons,
             sequences: PhaseSequences::default(),
             scheduling: Scheduling {
@@ -137,21 +139,20 @@ impl<'f> RequestRecords<'f> {
                 ..Scheduling::default()
             },
             // A vector that grows is there twice for a moment.
-            requests: Vec::with_capacity(ids(&moments)?),
+            requests: Vec::with_capacity(ids(&moments)),
             name: Vec::new(),
             mixed: 0,
         };
-        let mut moments = Peeked::new(moments.reader())?;
-        let mut tokens = Peeked::new(tokens.reader())?;
+        let (mut moments, mut tokens) = (moments.iter().peekable(), tokens.iter().peekable());
         while let Some(request) = [
-            moments.next.map(|moment| moment.request),
-            tokens.next.map(|token| token.request),
+            moments.peek().map(|moment| moment.request),
+            tokens.peek().map(|token| token.request),
         ]
         .into_iter()
         .flatten()
         .min()
         {
-            requests.begin(request)?;
+            requests.begin(request);
             each_life(request, &mut moments, &mut tokens, |life| {
                 requests.take(life, &mut gaps)
             })?;
@@ -175,34 +176,30 @@ impl<'f> RequestRecords<'f> {
 }
 
 /// Returns the number of ids that have moments.
-fn ids(moments: &Sorted<RequestMoment>) -> io::Result<usize> {
-    let (mut last, mut n) = (None, 0);
-    moments.each(|moment| {
-        n += usize::from(last.replace(moment.request) != Some(moment.request));
-        Ok(())
-    })?;
-    Ok(n)
+fn ids(moments: &[RequestMoment]) -> usize {
+    let ids = moments.chunk_by(|one, next| one.request == next.request);
+    ids.count()
 }
 
 /// Reads the moments and tokens with one id, and calls `found` with each request that used it.
 fn each_life(
     request: u64,
-    moments: &mut Peeked<'_, RequestMoment>,
-    tokens: &mut Peeked<'_, RequestToken>,
+    moments: &mut Peekable<Iter<'_, RequestMoment>>,
+    tokens: &mut Peekable<Iter<'_, RequestToken>>,
     mut found: impl FnMut(Life) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut lives = Lives::default();
     loop {
-        let moment = moments.next.filter(|of| of.request == request);
-        let token = tokens.next.filter(|of| of.request == request);
+        let moment = moments.peek().filter(|of| of.request == request);
+        let token = tokens.peek().filter(|of| of.request == request);
         match (moment, token) {
             (Some(moment), token) if token.is_none_or(|token| moment.ts_ns <= token.ns) => {
-                lives.take(&moment).map_or(Ok(()), &mut found)?;
-                moments.step()?;
+                lives.take(moment).map_or(Ok(()), &mut found)?;
+                moments.next();
             }
             (_, Some(token)) => {
-                lives.token(&token);
-                tokens.step()?;
+                lives.token(token);
+                tokens.next();
             }
             (_, None) => break,
         }
@@ -210,27 +207,9 @@ fn each_life(
     lives.end().map_or(Ok(()), found)
 }
 
-/// A reader of sorted records that shows the next one.
-struct Peeked<'a, R> {
-    reader: Reader<'a, R>,
-    next: Option<R>,
-}
-
-impl<'a, R: Record> Peeked<'a, R> {
-    fn new(mut reader: Reader<'a, R>) -> io::Result<Peeked<'a, R>> {
-        let next = reader.next()?;
-        Ok(Peeked { reader, next })
-    }
-
-    fn step(&mut self) -> io::Result<()> {
-        self.next = self.reader.next()?;
-        Ok(())
-    }
-}
-
 /// Makes requests of lives.
 struct Requests<'a> {
-    names: Peeked<'a, NamePiece>,
+    names: Peekable<Iter<'a, NamePiece>>,
     reasons: &'a Reasons,
     sequences: PhaseSequences,
     scheduling: Scheduling,
@@ -242,15 +221,13 @@ struct Requests<'a> {
 
 impl Requests<'_> {
     /// Reads the id of a request. Ids of requests before it are skipped.
-    fn begin(&mut self, request: u64) -> io::Result<()> {
+    fn begin(&mut self, request: u64) {
         self.name.clear();
-        while let Some(piece) = self.names.next.filter(|piece| piece.request <= request) {
+        while let Some(piece) = self.names.next_if(|piece| piece.request <= request) {
             if piece.request == request {
                 self.name.extend_from_slice(piece.bytes());
             }
-            self.names.step()?;
         }
-        Ok(())
     }
 
     fn take(&mut self, mut life: Life, gaps: &mut Gaps<'_, '_>) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use super::chunk_facts::number;
 use sa_format::Phase;
 use trace_merge::events::{Devices, PlacedEvent};
-use trace_store::sorter::{Record, long_at, word_at};
+use trace_store::sorter::Record;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Args that number launches in traces of other profilers: a call and its work have the same number.
@@ -83,49 +83,4 @@ impl LaunchEnd {
     }
 }
 
-impl Record for LaunchEnd {
-    const BYTES: usize = 33;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.key.to_le_bytes());
-        out.extend_from_slice(&self.ns.to_le_bytes());
-        out.extend_from_slice(&self.dur_ns.to_le_bytes());
-        out.extend_from_slice(&self.device.to_le_bytes());
-        out.extend_from_slice(&self.stream.to_le_bytes());
-        out.push(u8::from(self.is_work));
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        LaunchEnd {
-            key: long_at(bytes, 0),
-            ns: long_at(bytes, 8).cast_signed(),
-            dur_ns: long_at(bytes, 16).cast_signed(),
-            device: word_at(bytes, 24),
-            stream: word_at(bytes, 28),
-            is_work: bytes[32] != 0,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_end_comes_back_from_a_file_as_it_was() {
-        let end = LaunchEnd {
-            key: 3 << 40,
-            is_work: true,
-            ns: -7,
-            dur_ns: -1,
-            device: 9,
-            stream: 11,
-        };
-        let mut bytes = Vec::new();
-        end.store(&mut bytes);
-        assert_eq!(
-            (bytes.len(), LaunchEnd::load(&bytes)),
-            (LaunchEnd::BYTES, end)
-        );
-    }
-}
+impl Record for LaunchEnd {}

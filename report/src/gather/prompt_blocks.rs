@@ -2,7 +2,7 @@
 
 use super::request_moment::{OfProcess, ids, request_key};
 use trace_merge::events::PlacedEvent;
-use trace_store::sorter::{Record, long_at, word_at};
+use trace_store::sorter::Record;
 
 /// The event that has them.
 pub(crate) const NAME: &str = "request.prompt_blocks";
@@ -57,25 +57,7 @@ pub(crate) struct PromptBlock {
     pub(crate) nth: u32,
 }
 
-impl Record for PromptBlock {
-    const BYTES: usize = 20;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.process.to_le_bytes());
-        out.extend_from_slice(&self.hash.to_le_bytes());
-        out.extend_from_slice(&self.prompt.to_le_bytes());
-        out.extend_from_slice(&self.nth.to_le_bytes());
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        PromptBlock {
-            process: word_at(bytes, 0),
-            hash: long_at(bytes, 4),
-            prompt: word_at(bytes, 12),
-            nth: word_at(bytes, 16),
-        }
-    }
-}
+impl Record for PromptBlock {}
 
 /// The prompt of an event of this name, and the hashes of its blocks; `None` if it lacks an arg, or has more blocks than tokens or more hashes than blocks.
 pub(crate) fn prompt(event: &PlacedEvent<'_>, of_process: OfProcess) -> Option<(Prompt, Vec<u64>)> {

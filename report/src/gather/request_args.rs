@@ -2,7 +2,6 @@
 
 use super::reasons::Reasons;
 use trace_merge::events::PlacedEvent;
-use trace_store::sorter::{long_at, word_at};
 
 /// Longest plausible time, in µs.
 const MOST_US: f64 = 9e15;
@@ -20,8 +19,6 @@ pub(crate) struct RequestArgs {
 }
 
 impl RequestArgs {
-    pub(crate) const BYTES: usize = 36;
-
     pub(crate) fn of(event: &PlacedEvent<'_>, is_http: bool, reasons: &mut Reasons) -> RequestArgs {
         let number = |name| -> Option<u64> {
             let number = serde_json::from_slice(event.arg(name)?).ok();
@@ -48,25 +45,6 @@ impl RequestArgs {
         self.output_tokens = self.output_tokens.max(other.output_tokens);
         if other.reason != 0 {
             self.reason = other.reason;
-        }
-    }
-
-    pub(super) fn store(&self, out: &mut Vec<u8>) {
-        for number in [self.prompt_tokens, self.cached_tokens, self.output_tokens] {
-            out.extend_from_slice(&number.unwrap_or(u64::MAX).to_le_bytes());
-        }
-        out.extend_from_slice(&self.waited_ns.to_le_bytes());
-        out.extend_from_slice(&self.reason.to_le_bytes());
-    }
-
-    pub(super) fn load(bytes: &[u8]) -> RequestArgs {
-        let number = |at| Some(long_at(bytes, at)).filter(|number| *number != u64::MAX);
-        RequestArgs {
-            prompt_tokens: number(0),
-            cached_tokens: number(8),
-            output_tokens: number(16),
-            waited_ns: long_at(bytes, 24).cast_signed(),
-            reason: word_at(bytes, 32),
         }
     }
 }

@@ -6,7 +6,7 @@ use sa_format::Phase;
 use serde_json::value::RawValue;
 use std::cmp::Reverse;
 use trace_merge::events::PlacedEvent;
-use trace_store::sorter::{Record, long_at, word_at};
+use trace_store::sorter::Record;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The kind of a moment. Moments of a request at the same time are in this order.
@@ -39,23 +39,6 @@ pub(crate) enum MomentKind {
     /// The end of a span, recorded as an event of its own. It may have args that the begin could not have.
     SpanEnd,
 }
-
-/// All kinds, by the number under which they are stored.
-const KINDS: [MomentKind; 13] = [
-    MomentKind::Http,
-    MomentKind::Request,
-    MomentKind::Preprocess,
-    MomentKind::Queued,
-    MomentKind::Prompt,
-    MomentKind::Preempted,
-    MomentKind::Scheduled,
-    MomentKind::Resumed,
-    MomentKind::FirstToken,
-    MomentKind::FirstChunk,
-    MomentKind::Finished,
-    MomentKind::Answered,
-    MomentKind::SpanEnd,
-];
 
 /// One event of one request. Sorted, the moments of a request are together and in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,50 +117,9 @@ impl RequestMoment {
     }
 }
 
-impl Record for RequestMoment {
-    const BYTES: usize = 33 + RequestArgs::BYTES;
+impl Record for RequestMoment {}
 
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.request.to_le_bytes());
-        out.extend_from_slice(&self.ts_ns.to_le_bytes());
-        out.extend_from_slice(&self.end_ns.0.to_le_bytes());
-        out.extend_from_slice(&self.process.to_le_bytes());
-        out.extend_from_slice(&self.tag.to_le_bytes());
-        out.push(self.kind as u8);
-        self.args.store(out);
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        let kind = KINDS.get(usize::from(bytes[32]));
-        RequestMoment {
-            request: long_at(bytes, 0),
-            ts_ns: long_at(bytes, 8).cast_signed(),
-            end_ns: Reverse(long_at(bytes, 16).cast_signed()),
-            process: word_at(bytes, 24),
-            tag: word_at(bytes, 28),
-            kind: kind.copied().unwrap_or(MomentKind::SpanEnd),
-            args: RequestArgs::load(&bytes[33..]),
-        }
-    }
-}
-
-impl Record for RequestToken {
-    const BYTES: usize = 20;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.request.to_le_bytes());
-        out.extend_from_slice(&self.ns.to_le_bytes());
-        out.extend_from_slice(&self.process.to_le_bytes());
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        RequestToken {
-            request: long_at(bytes, 0),
-            ns: long_at(bytes, 8).cast_signed(),
-            process: word_at(bytes, 16),
-        }
-    }
-}
+impl Record for RequestToken {}
 
 /// A moment or a token.
 pub(crate) enum RequestEvent {
@@ -233,7 +175,7 @@ pub(crate) fn moments(
     let answered_ns = end_ns.and(answered_ns).map(|ns| ts_ns.saturating_add(ns));
     let end_ns = answered_ns.or(end_ns).unwrap_or(i64::MAX);
     let tag = match kind {
-        MomentKind::Http => word_at(&xxh3_64(name.as_bytes()).to_le_bytes(), 0),
+        MomentKind::Http => u32::try_from(xxh3_64(name.as_bytes()) & 0xffff_ffff).unwrap_or(0),
         _ => 0,
     };
     for id in ids(event) {
@@ -268,25 +210,4 @@ fn id(written: &[u8]) -> Option<String> {
     let number = || serde_json::from_slice::<u64>(written).ok();
     let text = serde_json::from_slice(written).ok();
     text.or_else(|| Some(number()?.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_are_stored_by_their_number() {
-        for (number, kind) in KINDS.into_iter().enumerate() {
-            assert_eq!(kind as usize, number);
-            let moment = RequestMoment {
-                kind,
-                end_ns: Reverse(7),
-                ..RequestMoment::of_prompt(1, 2, -3, 4)
-            };
-            let mut bytes = Vec::new();
-            moment.store(&mut bytes);
-            assert_eq!(bytes.len(), RequestMoment::BYTES);
-            assert_eq!(RequestMoment::load(&bytes), moment);
-        }
-    }
 }

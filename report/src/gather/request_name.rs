@@ -1,6 +1,6 @@
 //! The ids of requests, in pieces of a fixed size, so that they are sorted like the requests' moments.
 
-use trace_store::sorter::{Record, long_at, word_at};
+use trace_store::sorter::Record;
 
 /// Bytes of an id in one piece. vLLM's ids have 41, so they fit.
 const PIECE: usize = 43;
@@ -16,26 +16,6 @@ pub(crate) struct NamePiece {
 }
 
 impl Record for NamePiece {
-    const BYTES: usize = 13 + PIECE;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.request.to_le_bytes());
-        out.extend_from_slice(&self.nth.to_le_bytes());
-        out.push(self.len);
-        out.extend_from_slice(&self.bytes);
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        let mut piece = [0; PIECE];
-        piece.copy_from_slice(&bytes[13..13 + PIECE]);
-        NamePiece {
-            request: long_at(bytes, 0),
-            nth: word_at(bytes, 8),
-            len: bytes[12],
-            bytes: piece,
-        }
-    }
-
     fn join(&mut self, next: &Self) -> bool {
         self == next
     }

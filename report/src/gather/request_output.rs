@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_merge::events::PlacedEvent;
-use trace_store::sorter::{Record, long_at, word_at};
+use trace_store::sorter::Record;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// End of the name of the span that lists the outputs of a step.
@@ -52,27 +52,7 @@ impl Pauses {
     }
 }
 
-impl Record for RequestOutput {
-    const BYTES: usize = 32;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.of.to_le_bytes());
-        out.extend_from_slice(&self.engine_ns.to_le_bytes());
-        out.extend_from_slice(&self.ts_ns.to_le_bytes());
-        out.extend_from_slice(&self.process.to_le_bytes());
-        out.extend_from_slice(&self.tokens.to_le_bytes());
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        RequestOutput {
-            of: long_at(bytes, 0),
-            engine_ns: long_at(bytes, 8).cast_signed(),
-            ts_ns: long_at(bytes, 16).cast_signed(),
-            process: word_at(bytes, 24),
-            tokens: word_at(bytes, 28),
-        }
-    }
-}
+impl Record for RequestOutput {}
 
 /// Returns the outputs that a span with this name lists. If steps before it were not recorded, it is added to `pauses`.
 pub(crate) fn outputs(

@@ -1,7 +1,7 @@
 //! Steps while all of them are sorted.
 
 use std::cmp::Reverse;
-use trace_store::sorter::{Record, long_at, word_at};
+use trace_store::sorter::Record;
 
 /// The tokens of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,31 +92,4 @@ impl StepRecord {
     }
 }
 
-impl Record for StepRecord {
-    const BYTES: usize = 52;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.process.to_le_bytes());
-        out.extend_from_slice(&self.start_ns.to_le_bytes());
-        out.extend_from_slice(&self.end_ns.0.to_le_bytes());
-        out.extend_from_slice(&self.row.to_le_bytes());
-        out.extend_from_slice(&self.key.to_le_bytes());
-        out.extend_from_slice(&self.requests.to_le_bytes());
-        out.extend_from_slice(&self.prefill_tokens.to_le_bytes());
-        out.extend_from_slice(&self.decode_tokens.to_le_bytes());
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        StepRecord {
-            process: word_at(bytes, 0),
-            is_engine: word_at(bytes, 28) == NO_KEY,
-            start_ns: long_at(bytes, 4).cast_signed(),
-            end_ns: Reverse(long_at(bytes, 12).cast_signed()),
-            row: long_at(bytes, 20),
-            key: word_at(bytes, 28),
-            requests: word_at(bytes, 32),
-            prefill_tokens: long_at(bytes, 36),
-            decode_tokens: long_at(bytes, 44),
-        }
-    }
-}
+impl Record for StepRecord {}

@@ -1,7 +1,7 @@
 //! Arrows: which slices they lead from and to.
 
 use std::io;
-use trace_store::sorter::{Record, Sorted, long_at};
+use trace_store::sorter::{Record, Sorted};
 
 /// What an event does with an arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,39 +25,7 @@ pub(crate) struct FlowPoint {
     pub(crate) slice_ns: i64,
 }
 
-impl Record for FlowPoint {
-    const BYTES: usize = 49;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        for long in [
-            self.arrow,
-            self.ts_ns.cast_unsigned(),
-            self.rank.cast_unsigned(),
-            self.at,
-            self.slice.cast_unsigned(),
-            self.slice_ns.cast_unsigned(),
-        ] {
-            out.extend_from_slice(&long.to_le_bytes());
-        }
-        out.push(self.step as u8);
-    }
-
-    fn load(bytes: &[u8]) -> FlowPoint {
-        FlowPoint {
-            arrow: long_at(bytes, 0),
-            ts_ns: long_at(bytes, 8).cast_signed(),
-            rank: long_at(bytes, 16).cast_signed(),
-            at: long_at(bytes, 24),
-            slice: long_at(bytes, 32).cast_signed(),
-            slice_ns: long_at(bytes, 40).cast_signed(),
-            step: match bytes[48] {
-                0 => Step::Start,
-                1 => Step::Through,
-                _ => Step::End,
-            },
-        }
-    }
-}
+impl Record for FlowPoint {}
 
 /// An edge from a slice to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,21 +34,7 @@ pub(crate) struct FlowEdge {
     pub(crate) slice_in: i64,
 }
 
-impl Record for FlowEdge {
-    const BYTES: usize = 16;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.slice_out.to_le_bytes());
-        out.extend_from_slice(&self.slice_in.to_le_bytes());
-    }
-
-    fn load(bytes: &[u8]) -> FlowEdge {
-        FlowEdge {
-            slice_out: long_at(bytes, 0).cast_signed(),
-            slice_in: long_at(bytes, 8).cast_signed(),
-        }
-    }
-}
+impl Record for FlowEdge {}
 
 /// Calls `found` with each edge. A step leads on from itself, an end does not; what has not started leads nowhere. Of two slices Perfetto takes the one
 /// that began first for the one that the arrow leaves.
@@ -147,17 +101,7 @@ mod tests {
         ];
         points.sort_unstable();
         let mut found = Vec::new();
-        let stored: Vec<FlowPoint> = points
-            .iter()
-            .map(|point| {
-                let mut bytes = Vec::new();
-                point.store(&mut bytes);
-                assert_eq!(bytes.len(), FlowPoint::BYTES);
-                FlowPoint::load(&bytes)
-            })
-            .collect();
-        assert_eq!(stored, points);
-        edges(&Sorted::Memory(stored), |edge| {
+        edges(&Sorted::Memory(points), |edge| {
             found.push((edge.slice_out, edge.slice_in));
             Ok(())
         })

@@ -305,13 +305,8 @@ impl<'a> Run<'a> {
         let firsts = (first(0), first(1));
         let first_row = u32::try_from(self.rows.of_process(number).start).unwrap_or(0);
         let mut tables = ProcessTables::new(&gathered.shared, files, upid, first_row, firsts);
-        let items = gathered.items.read_from(|item| item.process < wanted);
-        let mut items = items.map_err(of_temporary)?;
-        while let Some(item) = items.next().map_err(of_temporary)? {
-            if item.process != wanted {
-                break;
-            }
-            tables.take(&item).map_err(of_file)?;
+        for item in of_process(&gathered.items, wanted, |item| item.process) {
+            tables.take(item).map_err(of_file)?;
             let found = tables.take_points();
             if found.len() > 0 {
                 let mut points = lock(points);
@@ -320,14 +315,8 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        drop(items);
-        let samples = gathered.samples.read_from(|sample| sample.process < wanted);
-        let mut samples = samples.map_err(of_temporary)?;
-        while let Some(sample) = samples.next().map_err(of_temporary)? {
-            if sample.process != wanted {
-                break;
-            }
-            tables.take_sample(&sample).map_err(of_file)?;
+        for sample in of_process(&gathered.samples, wanted, |sample| sample.process) {
+            tables.take_sample(sample).map_err(of_file)?;
         }
         tables.finish().map_err(of_file)
     }
@@ -408,6 +397,12 @@ impl<'a> Run<'a> {
             source,
         }
     }
+}
+
+/// Returns the records of a process from those in order.
+fn of_process<R>(records: &[R], wanted: u32, process: impl Fn(&R) -> u32) -> &[R] {
+    let from = &records[records.partition_point(|record| process(record) < wanted)..];
+    &from[..from.partition_point(|record| process(record) == wanted)]
 }
 
 fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -8,7 +8,7 @@ use crate::device::category::is_launch_arrow;
 use crate::event::flow::trace_id;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
-use crate::store::sorter::{Record, Sorter, long_at};
+use crate::store::sorter::{Record, Sorter};
 use sa_format::Phase;
 use std::fs::File;
 use std::io;
@@ -49,25 +49,7 @@ impl ArrowEnd {
     }
 }
 
-impl Record for ArrowEnd {
-    const BYTES: usize = 25;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.key.to_le_bytes());
-        out.extend_from_slice(&self.ns.to_le_bytes());
-        out.extend_from_slice(&self.at.to_le_bytes());
-        out.push(u8::from(self.is_end));
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        ArrowEnd {
-            key: long_at(bytes, 0),
-            ns: long_at(bytes, 8).cast_signed(),
-            at: long_at(bytes, 16),
-            is_end: bytes[24] != 0,
-        }
-    }
-}
+impl Record for ArrowEnd {}
 
 /// Collects launch arrows while lines are written.
 pub(super) struct EarlyArrows<'f> {

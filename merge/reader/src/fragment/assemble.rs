@@ -2,7 +2,7 @@
 
 use crate::base::progress::Progress;
 use crate::fragment::assembly::Assembly;
-use crate::fragment::blocks::{Piece, Stretch};
+use crate::fragment::blocks::Piece;
 use crate::fragment::file::Fragment;
 use crate::fragment::file_watch::BlockSums;
 use crate::fragment::recording::Recording;
@@ -24,7 +24,10 @@ pub fn assemble_all(
     let (lists, pieces) = split_all(recordings, folders, progress)?;
     let parts = Spill::new(folders);
     let assemble = |(recording, lists): (&Recording, &Vec<List>)| {
-        let of = |segment: usize| pieces.list(&lists[segment]).map(Piece::of_stretch);
+        let of = |segment: usize| {
+            let pieces = pieces.list(&lists[segment]);
+            pieces.map(|(start, end, piece)| (start..end, piece))
+        };
         recording.assemble_to(&parts, lists.len(), of)
     };
     let assembled = recordings.par_iter().zip(&lists).map(assemble);
@@ -36,12 +39,15 @@ pub fn assemble_all(
     Ok(assemblies)
 }
 
+/// Start and end of a piece, and what it is.
+type FiledPiece = (usize, usize, Piece);
+
 /// The pieces of all fragments, and which are those of each fragment of each recording.
 fn split_all(
     recordings: &[Recording],
     folders: &[PathBuf],
     progress: &Progress,
-) -> io::Result<(Vec<Vec<List>>, Spilled<Stretch>)> {
+) -> io::Result<(Vec<Vec<List>>, Spilled<FiledPiece>)> {
     let pieces = Spill::new(folders);
     let split = |fragment: &Fragment| {
         let mut writer = Writer::new(&pieces);
@@ -49,7 +55,7 @@ fn split_all(
         let mut sums = BlockSums::default();
         fragment.pieces(count, |range, piece| {
             sums.add(&range, piece);
-            writer.push(piece.stretch(&range));
+            writer.push((range.start, range.end, piece));
         });
         let _ = fragment.watch.blocks.set(sums.sum()); // the first ones are those that count
         writer.end()

@@ -17,46 +17,6 @@ pub enum Piece {
     Broken(BlockHeader),
 }
 
-/// A piece and where it is, in numbers that all fit into a file: start and end, and of a block its kind, slot, generation, position, length and sum.
-pub(crate) type Stretch = [u64; 7];
-
-impl Piece {
-    /// How it is noted in a file.
-    pub fn stretch(self, range: &Range<usize>) -> Stretch {
-        let [start, end] = [range.start, range.end].map(|at| at as u64);
-        let (kind, header) = match self {
-            Piece::Plain => return [start, end, 0, 0, 0, 0, 0],
-            Piece::Complete(header) => (1, header),
-            Piece::Broken(header) => (2, header),
-        };
-        let stream = u64::from(header.slot) << 32 | u64::from(header.generation);
-        let BlockHeader { from, len, sum, .. } = header;
-        [start, end, kind, stream, from, len, sum]
-    }
-
-    /// What was noted.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the offsets are of mapped bytes, and two numbers of 32 bits are in one"
-    )]
-    pub(crate) fn of_stretch(stretch: Stretch) -> (Range<usize>, Piece) {
-        let [start, end, kind, stream, from, len, sum] = stretch;
-        let header = BlockHeader {
-            slot: (stream >> 32) as u32,
-            generation: stream as u32,
-            from,
-            len,
-            sum,
-        };
-        let piece = match kind {
-            0 => Piece::Plain,
-            1 => Piece::Complete(header),
-            _ => Piece::Broken(header),
-        };
-        (start as usize..end as usize, piece)
-    }
-}
-
 /// Bytes after which it is told how far the splitting is.
 const STRETCH: usize = 1 << 20;
 
@@ -317,9 +277,6 @@ mod tests {
             split_range(&bytes, 0..bytes.len(), count, |range, piece| {
                 pieces.push((range, piece));
             });
-            assert!(pieces.iter().all(|(range, piece)| {
-                Piece::of_stretch(piece.stretch(range)) == (range.clone(), *piece)
-            }));
             assert_eq!(stretches.iter().sum::<usize>(), bytes.len());
             assert!(stretches.len() <= 1 + bytes.len() / STRETCH);
             let longest = pieces.iter().filter(|(_, piece)| *piece != Piece::Plain);

@@ -7,7 +7,6 @@ use crate::event::edges::Edges;
 use crate::pass::chunk::Chunk;
 use crate::write::job::Job;
 use rayon::prelude::*;
-use std::io;
 
 /// Most parts: each is an open file until all are whole.
 const MOST_PARTS: usize = 500;
@@ -26,7 +25,7 @@ pub(super) fn cut(
     frame_bytes: u64,
     limit: u64,
 ) -> Result<(Vec<PartStretch>, Crossing), Error> {
-    let (bins, sums) = measure(job, limit / FINENESS)?;
+    let (bins, sums) = measure(job, limit / FINENESS);
     let mut room = limit;
     let mut round = 1;
     loop {
@@ -46,28 +45,27 @@ pub(super) fn cut(
 }
 
 /// Measures the text of the trace in bins, and again in smaller ones where more than `most_bytes` begin in one.
-fn measure(job: &Job<'_>, most_bytes: u64) -> Result<(Bins, Sums), Error> {
+fn measure(job: &Job<'_>, most_bytes: u64) -> (Bins, Sums) {
     let ranges = job.ranges_ns();
     let last_ns = ranges.iter().map(|(_, last)| *last).max().unwrap_or(0);
     let times = ranges.iter().flat_map(|(first, last)| [*first, *last]);
     let mut bins = Bins::new(times.collect());
     loop {
         let sums = sums(job, &bins);
-        let sums = sums.map_err(|source| Error::of_write(&std::env::temp_dir(), source))?;
         match bins.divided(&sums, most_bytes, last_ns) {
             Some(finer) => bins = finer,
-            None => return Ok((bins, sums)),
+            None => return (bins, sums),
         }
     }
 }
 
-fn sums(job: &Job<'_>, bins: &Bins) -> io::Result<Sums> {
+fn sums(job: &Job<'_>, bins: &Bins) -> Sums {
     let bytes: u64 = job.chunks.iter().map(Chunk::len).sum();
     job.progress.expect_rest(2 * bytes);
     // Few shares: each has sums of its own.
     let share = job.chunks.len() / (4 * rayon::current_num_threads());
     let numbers = (0..job.chunks.len()).into_par_iter();
-    let measured = numbers.with_min_len(share.max(1)).try_fold(
+    let measured = numbers.with_min_len(share.max(1)).fold(
         || (Vec::new(), Sums::new(bins)),
         |(mut text, mut sums), number| {
             text.clear();
@@ -78,13 +76,13 @@ fn sums(job: &Job<'_>, bins: &Bins) -> io::Result<Sums> {
                 let end_ns = begin_ns.saturating_add(event.dur_ns);
                 let end = (!event.is_unfinished()).then(|| bins.find(end_ns));
                 sums.add(bins.find(begin_ns), end, bytes);
-            })?;
+            });
             job.progress.add(job.chunks[number].len(), 0);
-            Ok((text, sums))
+            (text, sums)
         },
     );
-    let sums = measured.map(|measured| measured.map(|(_, sums)| sums));
-    sums.try_reduce(|| Sums::new(bins), |one, other| Ok(one.joined(other)))
+    let sums = measured.map(|(_, sums)| sums);
+    sums.reduce(|| Sums::new(bins), Sums::joined)
 }
 
 /// The stretches: each as long as it may be, at least one bin in which something begins.

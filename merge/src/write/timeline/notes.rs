@@ -12,7 +12,6 @@ use crate::pass::chunk::{Chunk, EventRef};
 use crate::summary::thread::thread_kind;
 use crate::write::job::Job;
 use std::collections::HashMap;
-use std::io;
 
 /// A thread, and which of the targets its events have, if they have any.
 type Known = ((i64, i64), Option<u32>);
@@ -38,16 +37,16 @@ pub(super) fn entries(
     targets: &Targets<'_>,
     number: usize,
     chunk: &Chunk,
-) -> io::Result<Vec<OrderedEvent>> {
+) -> Vec<OrderedEvent> {
     let source = &job.sources[chunk.source];
     let mut notes = Notes {
-        number: u32::try_from(number).map_err(io::Error::other)?,
+        number: u32::try_from(number).unwrap_or(u32::MAX),
         bytes: source.bytes,
         shift_ns: job.plan.shifts_ns[source.recording],
         of_threads: &targets.of_threads[source.recording],
         first_row: targets.first_row,
         recent: [None; 64],
-        moved: job.overflow.of_chunk(number, job.sources)?,
+        moved: job.overflow.of_chunk(number, job.sources),
         nth: 0,
         entries: Vec::with_capacity(usize::try_from(chunk.events).unwrap_or(0)),
     };
@@ -59,7 +58,7 @@ pub(super) fn entries(
             notes.event(cut.as_ref().unwrap_or(event), lies);
         });
     }
-    Ok(notes.entries)
+    notes.entries
 }
 
 impl<'a> Notes<'a> {

@@ -1,26 +1,23 @@
 //! The events of a trace in the order of their times.
 
 use super::notes::entries;
-use crate::Error;
 use crate::event::patch::Target;
 use crate::pass::chunk::{Chunk, EventRef};
 use crate::pass::visit::{AtOnce, visit};
-use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
+use crate::store::sorter::{Record, Sorted, Sorter};
 use crate::write::job::Job;
 use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Events of a piece.
-const PIECE: u64 = 8192;
+const PIECE: usize = 8192;
 
 /// The events of a trace in their order.
 pub(crate) struct TimeOrder<'a> {
     /// In memory as far as it goes.
     order: Sorted<OrderedEvent>,
     pub(super) targets: Targets<'a>,
-    /// Where the temporary files are.
-    folder: PathBuf,
     /// Length of the chunks that they are in.
     bytes: u64,
 }
@@ -35,7 +32,7 @@ impl<'a> TimeOrder<'a> {
         let look = |number: usize| entries(job, &targets, number, &job.chunks[number]);
         let mut done = job.chunks.iter().map(Chunk::len);
         visit(0..job.chunks.len(), AtOnce::Few, look, |entries| {
-            entries?
+            entries
                 .into_iter()
                 .try_for_each(|entry| sorter.push(entry))?;
             job.progress.add(done.next().unwrap_or(0), 0);
@@ -45,14 +42,13 @@ impl<'a> TimeOrder<'a> {
         Ok(TimeOrder {
             order,
             targets,
-            folder: folder.to_owned(),
             bytes,
         })
     }
 
     /// How many pieces of them there are, of which a worker takes one at a time.
     pub(crate) fn pieces(&self) -> usize {
-        usize::try_from(self.order.len().div_ceil(PIECE)).unwrap_or(usize::MAX)
+        self.order.len().div_ceil(PIECE)
     }
 
     /// A piece's share of the chunks; all of them together have their whole length.
@@ -62,14 +58,10 @@ impl<'a> TimeOrder<'a> {
         u64::try_from(until(number + 1) - until(number)).unwrap_or(0)
     }
 
-    /// The events of one piece. An error says in itself where the file is.
-    pub(super) fn piece(&self, number: usize) -> io::Result<Vec<OrderedEvent>> {
-        let start = number as u64 * PIECE;
-        let range = start..self.order.len().min(start + PIECE);
-        let mut entries = Vec::new();
-        let named = |error| io::Error::other(Error::of_temporary(&self.folder, error));
-        self.order.read(range, &mut entries).map_err(named)?;
-        Ok(entries)
+    /// Returns the events of one piece.
+    pub(super) fn piece(&self, number: usize) -> &[OrderedEvent] {
+        let rest = &self.order[number * PIECE..];
+        &rest[..rest.len().min(PIECE)]
     }
 }
 
@@ -146,24 +138,4 @@ impl OrderedEvent {
     }
 }
 
-impl Record for OrderedEvent {
-    const BYTES: usize = 32;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.ts_ns.to_le_bytes());
-        out.extend_from_slice(&self.start.to_le_bytes());
-        self.at.store(out);
-        out.extend_from_slice(&self.len.to_le_bytes());
-        out.extend_from_slice(&self.target.to_le_bytes());
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        OrderedEvent {
-            ts_ns: long_at(bytes, 0).cast_signed(),
-            start: long_at(bytes, 8),
-            at: EventRef::load(bytes, 16),
-            len: word_at(bytes, 24),
-            target: word_at(bytes, 28),
-        }
-    }
-}
+impl Record for OrderedEvent {}

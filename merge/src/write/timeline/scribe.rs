@@ -12,7 +12,6 @@ use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::write::job::Job;
 use crate::write::writer::{Alike, WrittenEvent, write};
-use std::io;
 
 /// Kinds of targets of which the last fronts are kept.
 const KINDS: usize = 64;
@@ -60,24 +59,21 @@ impl<'a, 'l> Scribe<'a, 'l> {
     }
 
     /// Appends the events of one piece and returns its share of the chunks' bytes. Events whose lines were overwritten are left out.
-    ///
-    /// # Errors
-    /// If the order of the events or the args of ends cannot be read.
-    pub(crate) fn piece(&mut self, number: usize, out: &mut Vec<u8>) -> io::Result<u64> {
+    pub(crate) fn piece(&mut self, number: usize, out: &mut Vec<u8>) -> u64 {
         self.sources.clear();
-        for entry in self.order.piece(number)? {
+        for entry in self.order.piece(number) {
             let start = out.len();
-            self.note_source(number, &entry);
+            self.note_source(number, entry);
             let end_args = match entry.is_whole() {
-                true => self.job.overflow.end_args(entry.at, self.job.sources)?,
+                true => self.job.overflow.end_args(entry.at, self.job.sources),
                 false => &[],
             };
-            if self.entry(&entry, end_args, out).is_none() {
+            if self.entry(entry, end_args, out).is_none() {
                 out.truncate(start);
-                self.note_removed(&entry);
+                self.note_removed(entry);
             }
         }
-        Ok(self.order.bytes_of_piece(number))
+        self.order.bytes_of_piece(number)
     }
 
     /// Returns the fragments that have events in the last piece.

@@ -4,7 +4,7 @@ use crate::gather::chunk_facts::number;
 use crate::rows::IdleInterval;
 use crate::table::IdleCause;
 use std::io;
-use trace_store::sorter::{Record, Sorted, Sorter, long_at, word_at};
+use trace_store::sorter::{Record, Sorted, Sorter};
 
 /// An interval while all of them are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,36 +23,7 @@ enum RecordedCause {
     OfWait(u32),
 }
 
-impl Record for IdleRecord {
-    const BYTES: usize = 33;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        let (is_known, number) = match self.cause {
-            RecordedCause::Known(number) => (1, number),
-            RecordedCause::OfWait(number) => (0, number),
-        };
-        out.extend_from_slice(&self.device.to_le_bytes());
-        out.extend_from_slice(&self.start_ns.to_le_bytes());
-        out.extend_from_slice(&self.end_ns.to_le_bytes());
-        out.extend_from_slice(&self.gap_start_ns.to_le_bytes());
-        out.extend_from_slice(&number.to_le_bytes());
-        out.push(is_known);
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        let number = word_at(bytes, 28);
-        IdleRecord {
-            device: word_at(bytes, 0),
-            start_ns: long_at(bytes, 4).cast_signed(),
-            end_ns: long_at(bytes, 12).cast_signed(),
-            gap_start_ns: long_at(bytes, 20).cast_signed(),
-            cause: match bytes[32] {
-                0 => RecordedCause::OfWait(number),
-                _ => RecordedCause::Known(number),
-            },
-        }
-    }
-}
+impl Record for IdleRecord {}
 
 impl IdleRecord {
     /// Returns the number of the device's process.

@@ -9,7 +9,7 @@ use crate::quantiles::Quantiles;
 use crate::table::{Prefix, Prefixes, RecordedProcess, TokenQuantiles};
 use std::collections::HashMap;
 use std::io;
-use trace_store::sorter::{Record, Sorted, Sorter, long_at, word_at};
+use trace_store::sorter::{Record, Sorted, Sorter};
 
 /// Prefixes that a report has.
 const MOST_PREFIXES: usize = 100;
@@ -26,26 +26,7 @@ pub(crate) struct SharedBlock {
     is_repeated: u32,
 }
 
-impl Record for SharedBlock {
-    const BYTES: usize = 24;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        for word in [self.prompt, self.nth, self.requests, self.is_repeated] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
-        out.extend_from_slice(&self.hash.to_le_bytes());
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        SharedBlock {
-            prompt: word_at(bytes, 0),
-            nth: word_at(bytes, 4),
-            requests: word_at(bytes, 8),
-            is_repeated: word_at(bytes, 12),
-            hash: long_at(bytes, 16),
-        }
-    }
-}
+impl Record for SharedBlock {}
 
 /// The prompts whose blocks have hashes.
 pub(crate) struct HashedPrompts<'a> {

@@ -1,7 +1,7 @@
 //! An event of a slice or flow while all of them are sorted.
 
 use std::cmp::Ordering;
-use trace_store::sorter::{Record, long_at, word_at};
+use trace_store::sorter::Record;
 
 /// What an event does. Perfetto takes the events of one time in this order: ends (`E`), then whole spans, the longest first, then all others as they stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,23 +26,6 @@ pub(crate) enum Act {
     FlowIn,
     FlowInNext,
 }
-
-const ACTS: [Act; 14] = [
-    Act::EndArgs,
-    Act::End,
-    Act::Span,
-    Act::Begin,
-    Act::Instant,
-    Act::ProcessInstant,
-    Act::GlobalInstant,
-    Act::AsyncBegin,
-    Act::AsyncInstant,
-    Act::AsyncEnd,
-    Act::FlowOut,
-    Act::FlowStep,
-    Act::FlowIn,
-    Act::FlowInNext,
-];
 
 /// The duration of a slice without an end.
 pub(crate) const NO_END: i64 = -1;
@@ -102,64 +85,4 @@ impl PartialEq for Item {
 
 impl Eq for Item {}
 
-impl Record for Item {
-    const BYTES: usize = 38;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        let mut bytes = [0; Item::BYTES];
-        let longs = [
-            self.ts_ns.cast_unsigned(),
-            self.dur_ns.cast_unsigned(),
-            self.at,
-        ];
-        for (to, long) in bytes.chunks_exact_mut(8).zip(longs) {
-            to.copy_from_slice(&long.to_le_bytes());
-        }
-        let words = [self.process, self.row, self.name];
-        for (to, word) in bytes[24..].chunks_exact_mut(4).zip(words) {
-            to.copy_from_slice(&word.to_le_bytes());
-        }
-        (bytes[36], bytes[37]) = (self.act as u8, u8::from(self.is_bound));
-        out.extend_from_slice(&bytes);
-    }
-
-    fn load(bytes: &[u8]) -> Item {
-        Item {
-            ts_ns: long_at(bytes, 0).cast_signed(),
-            dur_ns: long_at(bytes, 8).cast_signed(),
-            at: long_at(bytes, 16),
-            process: word_at(bytes, 24),
-            row: word_at(bytes, 28),
-            name: word_at(bytes, 32),
-            act: ACTS[usize::from(bytes[36]) % ACTS.len()],
-            is_bound: bytes[37] == 1,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_act_is_read_as_it_was_stored() {
-        for (number, act) in ACTS.into_iter().enumerate() {
-            assert_eq!(act as usize, number);
-            let item = Item {
-                process: 3,
-                act,
-                is_bound: number % 2 == 1,
-                row: NO_ROW,
-                name: 9,
-                ts_ns: -7,
-                dur_ns: NO_END,
-                at: 1 << 40,
-            };
-            let mut bytes = Vec::new();
-            item.store(&mut bytes);
-            assert_eq!(bytes.len(), Item::BYTES);
-            let found = Item::load(&bytes);
-            assert_eq!(format!("{found:?}"), format!("{item:?}"));
-        }
-    }
-}
+impl Record for Item {}

@@ -1,0 +1,225 @@
+//! Records as they are in memory: in a vector, or in a mapped temporary file.
+//!
+//! The file has no name and is written before it is mapped, so nobody changes or truncates it. It holds the bytes that the records have in this
+//! process, and no other one reads it.
+#![expect(
+    unsafe_code,
+    reason = "records of a mapped file are read where they are, as those in memory"
+)]
+
+use memmap2::{Mmap, MmapOptions};
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+/// Records in one piece.
+pub enum Records<T> {
+    /// In memory.
+    Memory(Vec<T>),
+    /// In a temporary file.
+    Mapped(Mapped<T>),
+}
+
+/// Records in a mapped temporary file.
+pub struct Mapped<T> {
+    map: Mmap,
+    of: PhantomData<T>,
+}
+
+impl<T> Default for Records<T> {
+    fn default() -> Self {
+        Records::Memory(Vec::new())
+    }
+}
+
+impl<T> Deref for Records<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        match self {
+            Records::Memory(records) => records,
+            Records::Mapped(mapped) => {
+                // SAFETY: a `RecordFile` made the map, of whole records that are `Copy` and hold no borrowed reference. The map begins at a page,
+                // which is aligned for any record.
+                let (_, records, _) = unsafe { mapped.map.align_to::<T>() };
+                records
+            }
+        }
+    }
+}
+
+impl<T: Copy> Records<T> {
+    /// Calls `found` with each record.
+    ///
+    /// # Errors
+    /// If `found` fails.
+    pub fn each(&self, found: impl FnMut(T) -> io::Result<()>) -> io::Result<()> {
+        self.iter().copied().try_for_each(found)
+    }
+
+    /// Calls `found` with each group of adjacent records with the same key.
+    ///
+    /// # Errors
+    /// If `found` fails.
+    pub fn each_group<K: PartialEq>(
+        &self,
+        key: impl Fn(&T) -> K,
+        found: impl FnMut(&[T]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.chunk_by(|one, next| key(one) == key(next))
+            .try_for_each(found)
+    }
+}
+
+/// A temporary file that takes records.
+pub(crate) struct RecordFile<T> {
+    file: File,
+    len: usize,
+    of: PhantomData<T>,
+}
+
+impl<T: Copy + 'static> RecordFile<T> {
+    /// Creates an empty file in `folder`.
+    pub(crate) fn new(folder: &Path) -> io::Result<RecordFile<T>> {
+        Ok(RecordFile {
+            file: tempfile::tempfile_in(folder)?,
+            len: 0,
+            of: PhantomData,
+        })
+    }
+
+    /// Returns the number of records in the file.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Writes records after the others. If that fails, the file contains what it contained before.
+    pub(crate) fn append(&mut self, records: &[T]) -> io::Result<()> {
+        let (file, from) = (self.file.as_raw_fd(), records.as_ptr().cast::<u8>());
+        let at = self.len * size_of::<T>();
+        all_bytes(size_of_val(records), |done, rest| {
+            let from = from.wrapping_add(done).cast();
+            // SAFETY: `rest` bytes of `records` follow `from`. Some may be padding, which only the kernel reads.
+            unsafe { libc::pwrite64(file, from, rest, offset(at + done)) }
+        })?;
+        self.len += records.len();
+        Ok(())
+    }
+
+    /// Maps the records. Where no file can be mapped, reads them.
+    pub(crate) fn finish(self) -> io::Result<Records<T>> {
+        let bytes = self.len * size_of::<T>();
+        if bytes == 0 {
+            return Ok(Records::default());
+        }
+        // SAFETY: nobody else can open the file, which has no name, and it is not written any more.
+        match unsafe { MmapOptions::new().len(bytes).map(&self.file) } {
+            Ok(map) => Ok(Records::Mapped(Mapped {
+                map,
+                of: PhantomData,
+            })),
+            Err(_) => self.read_back(),
+        }
+    }
+
+    fn read_back(&self) -> io::Result<Records<T>> {
+        let mut records: Vec<T> = Vec::with_capacity(self.len);
+        let (file, to) = (self.file.as_raw_fd(), records.as_mut_ptr().cast::<u8>());
+        all_bytes(self.len * size_of::<T>(), |done, rest| {
+            let to = to.wrapping_add(done).cast();
+            // SAFETY: the vector has room for `rest` bytes from `to` on.
+            unsafe { libc::pread64(file, to, rest, offset(done)) }
+        })?;
+        // SAFETY: these are the bytes of so many records, as `append` wrote them.
+        unsafe { records.set_len(self.len) };
+        Ok(Records::Memory(records))
+    }
+}
+
+/// Repeats a call that gets the bytes done and those left, and returns how many more it did, until none is left.
+fn all_bytes(bytes: usize, mut call: impl FnMut(usize, usize) -> isize) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes {
+        match usize::try_from(call(done, bytes - done)) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(more) => done += more,
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error => return Err(error),
+            },
+        }
+    }
+    Ok(())
+}
+
+/// Returns an offset as the system takes it, which refuses those below 0.
+fn offset(at: usize) -> libc::off64_t {
+    libc::off64_t::try_from(at).unwrap_or(-1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl<T> RecordFile<T> {
+        /// Makes all further writes fail.
+        pub(crate) fn refuse_more(&mut self) {
+            let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+            self.file = File::open(path).unwrap();
+        }
+    }
+
+    /// A record with padding and values that not all bytes are.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Odd {
+        Empty,
+        Number(u64),
+        Pair(Option<u32>, bool),
+    }
+
+    const ODD: [Odd; 4] = [
+        Odd::Pair(Some(7), true),
+        Odd::Empty,
+        Odd::Number(u64::MAX),
+        Odd::Pair(None, false),
+    ];
+
+    #[test]
+    fn records_come_back_from_a_file_as_they_were() {
+        let mut file = RecordFile::new(&std::env::temp_dir()).unwrap();
+        file.append(&ODD).unwrap();
+        file.append(&ODD[1..2]).unwrap();
+        assert_eq!(file.len(), 5);
+        let expected = [&ODD[..], &ODD[1..2]].concat();
+        assert_eq!(*file.read_back().unwrap(), expected);
+        let records = file.finish().unwrap();
+        assert!(matches!(records, Records::Mapped(_)));
+        assert_eq!(*records, expected);
+        let empty = RecordFile::<Odd>::new(&std::env::temp_dir()).unwrap();
+        assert_eq!(*empty.finish().unwrap(), []);
+    }
+
+    #[test]
+    fn what_the_file_does_not_take_is_not_in_it() {
+        let mut file = RecordFile::new(&std::env::temp_dir()).unwrap();
+        file.append(&ODD).unwrap();
+        file.refuse_more();
+        file.append(&ODD).unwrap_err();
+        assert_eq!(*file.finish().unwrap(), ODD);
+    }
+
+    #[test]
+    fn groups_are_of_adjacent_records() {
+        let (records, mut groups) = (Records::Memory(vec![1, 3, 2, 5]), Vec::new());
+        let found = |group: &[i32]| {
+            groups.push(group.to_vec());
+            Ok(())
+        };
+        records.each_group(|number| number % 2, found).unwrap();
+        assert_eq!(groups, [vec![1, 3], vec![2], vec![5]]);
+    }
+}
