@@ -3,8 +3,7 @@
 //! A flow is an arrow from its start to each step and each end: what it starts is never before it. Two steps say nothing of each other, and a flow with two starts is
 //! two flows of one id, of which nobody knows what belongs together.
 
-use std::io;
-use trace_store::sorter::{Record, Sorted};
+use trace_store::sorter::Record;
 
 /// Most steps of one flow that are looked at.
 const STEPS: usize = 64;
@@ -60,60 +59,17 @@ impl Arrow {
 }
 
 /// Calls `found` with each arrow from host to host.
-pub(crate) fn each_arrow(ends: &Sorted<End>, mut found: impl FnMut(Arrow)) -> io::Result<()> {
-    let mut group = Group::default();
-    ends.each(|end| {
-        if group.flow != Some(end.flow) {
-            group.finish(&mut found);
-            group = Group {
-                flow: Some(end.flow),
-                ..Group::default()
-            };
-        }
-        group.take(&end, &mut found);
-        Ok(())
-    })?;
-    group.finish(&mut found);
-    Ok(())
-}
-
-/// One flow.
-#[derive(Default)]
-struct Group {
-    flow: Option<u64>,
-    start: Option<End>,
-    has_many_starts: bool,
-    steps: Vec<End>,
-    /// The first of its ends, and how many there are.
-    end: Option<End>,
-    ends: usize,
-}
-
-impl Group {
-    fn take(&mut self, end: &End, found: &mut impl FnMut(Arrow)) {
-        match (end.role, self.start) {
-            (Role::Start | Role::Collective, None) => self.start = Some(*end),
-            (Role::Start | Role::Collective, Some(_)) => self.has_many_starts = true,
-            (Role::Step, _) if self.steps.len() < STEPS => self.steps.push(*end),
-            (Role::Step, _) => {}
-            (Role::End | Role::CollectiveOver, _) => {
-                self.end.get_or_insert(*end);
-                self.ends += 1;
-            }
-        }
-        if let (false, Some(start), true) = (self.has_many_starts, self.start, !end.role.is_start())
-        {
-            put(&start, end, found);
-        }
-    }
-
-    /// Of several ends each may belong to another step.
-    fn finish(&self, found: &mut impl FnMut(Arrow)) {
-        if self.has_many_starts || self.start.is_none() || self.ends != 1 {
-            return;
-        }
-        for (step, end) in self.steps.iter().zip(self.end.iter().cycle()) {
-            put(step, end, found);
+pub(crate) fn each_arrow(ends: &[End], mut found: impl FnMut(Arrow)) {
+    for flow in ends.chunk_by(|one, next| one.flow == next.flow) {
+        let (starts, rest) = flow.split_at(flow.partition_point(|end| end.role.is_start()));
+        let [start] = starts else { continue };
+        rest.iter().for_each(|end| put(start, end, &mut found));
+        let steps = rest.partition_point(|end| end.role == Role::Step);
+        let (steps, ends) = rest.split_at(steps);
+        // Of several ends each may belong to another step.
+        if let [end] = ends {
+            let steps = steps.iter().take(STEPS);
+            steps.for_each(|step| put(step, end, &mut found));
         }
     }
 }
@@ -150,7 +106,7 @@ mod tests {
         let mut sorter = Sorter::new(std::path::Path::new("."));
         ends.iter().for_each(|end| sorter.push(*end).unwrap());
         let sorted = sorter.finish().unwrap();
-        each_arrow(&sorted, |arrow| found.push((arrow.from.1, arrow.to.1))).unwrap();
+        each_arrow(&sorted, |arrow| found.push((arrow.from.1, arrow.to.1)));
         found
     }
 

@@ -44,9 +44,7 @@ pub use readings::{Reading, drift_ns};
 pub use wall::Wall;
 
 use ends::each_arrow;
-use std::io;
 use tighten::Tightening;
-use trace_store::sorter::Sorted;
 
 pub use ends::{End, Role};
 
@@ -189,20 +187,17 @@ impl Hosts {
     }
 
     /// Where anchors and flows put each host.
-    ///
-    /// # Errors
-    /// If a temporary file cannot be read.
-    pub fn place_by_flows(&self, ends: &Sorted<End>) -> io::Result<Vec<Place>> {
-        let tight = Tightening::new(self, ends)?.run()?;
+    pub fn place_by_flows(&self, ends: &[End]) -> Vec<Place> {
+        let tight = Tightening::new(self, ends).run();
         let both = self.place().into_iter().zip(tight);
         let mut places: Vec<Place> = both.map(|(place, tight)| tight.unwrap_or(place)).collect();
-        count(&mut places, ends)?;
-        Ok(places)
+        count(&mut places, ends);
+        places
     }
 }
 
 /// Counts the collectives and the arrows of each host, and the arrows that go back by more than the clocks may be off.
-fn count(places: &mut [Place], ends: &Sorted<End>) -> io::Result<()> {
+fn count(places: &mut [Place], ends: &[End]) {
     each_arrow(ends, |arrow| {
         let (from, to) = arrow.pair();
         if arrow.is_collective {

@@ -4,8 +4,6 @@ use super::curve::Curve;
 use super::ends::{Arrow, End, each_arrow};
 use super::slack::PAIRS;
 use std::collections::BTreeSet;
-use std::io;
-use trace_store::sorter::Sorted;
 
 /// The first times, and the last ones, that are kept of a host.
 const KEPT: usize = 8;
@@ -20,13 +18,13 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn of(ends: &Sorted<End>, hosts: usize) -> io::Result<Seen> {
+    pub(super) fn of(ends: &[End], hosts: usize) -> Seen {
         let mut seen = Seen {
             times: vec![(Vec::new(), Vec::new()); hosts],
             pairs: BTreeSet::new(),
         };
-        each_arrow(ends, |arrow| seen.add(&arrow))?;
-        Ok(seen)
+        each_arrow(ends, |arrow| seen.add(&arrow));
+        seen
     }
 
     fn add(&mut self, arrow: &Arrow) {

@@ -14,8 +14,6 @@ use super::slack::{Grid, Slacks};
 use super::solve::{Known, Range, UNKNOWN, is_closed};
 use super::suspects::suspects;
 use super::{By, Hosts, Place};
-use std::io;
-use trace_store::sorter::Sorted;
 
 /// What a host is placed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,31 +28,31 @@ enum Trust {
 
 pub(super) struct Tightening<'a> {
     hosts: &'a Hosts,
-    ends: &'a Sorted<End>,
+    ends: &'a [End],
     trust: Vec<Trust>,
     seen: Seen,
 }
 
 impl<'a> Tightening<'a> {
-    pub(super) fn new(hosts: &'a Hosts, ends: &'a Sorted<End>) -> io::Result<Self> {
+    pub(super) fn new(hosts: &'a Hosts, ends: &'a [End]) -> Self {
         let trust = |number: usize| match hosts.by_anchors[number] {
             Some(_) => Trust::Anchors,
             None => Trust::Flows,
         };
-        Ok(Tightening {
-            seen: Seen::of(ends, hosts.list.len())?,
+        Tightening {
+            seen: Seen::of(ends, hosts.list.len()),
             hosts,
             ends,
             trust: (0..hosts.list.len()).map(trust).collect(),
-        })
+        }
     }
 
     /// Where flows put each host; `None` for the reference and without flows. The trust in the anchors of a host changes at most twice: they are trusted, then they
     /// are not, and then they are in any case.
-    pub(super) fn run(mut self) -> io::Result<Vec<Option<Place>>> {
+    pub(super) fn run(mut self) -> Vec<Option<Place>> {
         loop {
-            let drafts = self.drafts()?;
-            let mut slacks = self.slacks(&drafts)?;
+            let drafts = self.drafts();
+            let mut slacks = self.slacks(&drafts);
             let may_be = |host: usize| self.trust[host] == Trust::Anchors;
             let speaks = |host: usize| self.trust[host] != Trust::AnchorsInAnyCase;
             let (hosts, reference) = (self.trust.len(), self.hosts.reference);
@@ -101,7 +99,7 @@ impl<'a> Tightening<'a> {
     }
 
     /// Where each host is before flows tighten it: where its anchors put it, else roughly.
-    fn drafts(&self) -> io::Result<Vec<Curve>> {
+    fn drafts(&self) -> Vec<Curve> {
         let by_anchors = |number: usize| {
             let trusts = self.trust[number] != Trust::Flows;
             self.hosts.by_anchors[number].as_ref().filter(|_| trusts)
@@ -116,25 +114,25 @@ impl<'a> Tightening<'a> {
                 let (from, to) = arrow.pair();
                 let takes_ns = time(to, arrow.to.1).saturating_sub(time(from, arrow.from.1));
                 extremes.add((from, to), takes_ns);
-            })?;
+            });
             extremes.guess(&mut shifts);
         }
         let draft = |number: usize| {
             let rough = || Curve::shift(shifts[number].unwrap_or(0));
             by_anchors(number).cloned().unwrap_or_else(rough)
         };
-        Ok(numbers.map(draft).collect())
+        numbers.map(draft).collect()
     }
 
-    fn slacks(&self, drafts: &[Curve]) -> io::Result<Slacks> {
+    fn slacks(&self, drafts: &[Curve]) -> Slacks {
         let over = self.seen.over_ns(drafts).unwrap_or_default();
         let hosts = (0..drafts.len()).filter(|host| self.seen.has_arrows(*host));
         let rows = hosts.count().max(self.seen.pairs.len());
         let mut slacks = Slacks::new(Grid::over(over, rows, self.drifts()));
         self.each_placed(drafts, |pair, times, allowed_ns| {
             slacks.add((pair, times), allowed_ns);
-        })?;
-        Ok(slacks)
+        });
+        slacks
     }
 
     /// How many clocks' drifts are in the error of one host relative to another one: a draft that bends, as the readings of wall clocks do, adds its own.
@@ -148,7 +146,7 @@ impl<'a> Tightening<'a> {
         &self,
         drafts: &[Curve],
         mut found: impl FnMut((usize, usize), (i64, i64), i64),
-    ) -> io::Result<()> {
+    ) {
         each_arrow(self.ends, |arrow| {
             let pair = arrow.pair();
             let times = (
@@ -236,7 +234,7 @@ impl<'a> Tightening<'a> {
     }
 
     /// Where each host is. One shift for each, on top of its drift, lets no arrow go back, and is good if it is nearly as certain as what follows the bounds.
-    fn place(&self, bounds: &Bounds<'_>, slacks: &Slacks) -> io::Result<Vec<Option<Place>>> {
+    fn place(&self, bounds: &Bounds<'_>, slacks: &Slacks) -> Vec<Option<Place>> {
         let numbers = 0..bounds.drafts.len();
         let tied = self.tied(slacks);
         let trend = |host: usize| match tied[host] {
@@ -255,7 +253,7 @@ impl<'a> Tightening<'a> {
                 let takes_ns = takes_ns.saturating_add(from_ns).saturating_sub(to_ns);
                 least.add((from, to), takes_ns);
             }
-        })?;
+        });
         let shifted = bounds.shifted(&trends, &least);
         let tight = |host: usize| {
             let (taken, uncertainty_ns) = match &shifted {
@@ -279,6 +277,6 @@ impl<'a> Tightening<'a> {
                 ..Place::default()
             })
         };
-        Ok(numbers.map(tight).collect())
+        numbers.map(tight).collect()
     }
 }

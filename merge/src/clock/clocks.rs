@@ -108,7 +108,7 @@ impl Clocks {
             (ClockBy::None, _) => vec![Place::default(); boots.len()],
             (ClockBy::Flows, Some(flows)) if boots.len() > 1 => {
                 let ends = flows.collect(boots, hosts);
-                let places = ends.and_then(|ends| hosts.place_by_flows(&ends));
+                let places = ends.map(|ends| hosts.place_by_flows(&ends));
                 places.unwrap_or_else(|error| {
                     failed = Some(error.to_string());
                     hosts.place()
@@ -226,9 +226,7 @@ fn collect(
         ends
     };
     let numbers = (0..chunks.len()).filter(may_have);
-    visit(numbers, AtOnce::Few, look, |ends| {
-        ends.into_iter().try_for_each(|end| sorter.push(end))
-    })
+    sorter.extend(visit(numbers, AtOnce::Few, look).flatten())
 }
 
 fn end_of(event: &Event<'_>, boot: Option<u32>, offset_ns: i64) -> Option<End> {

@@ -59,28 +59,33 @@ impl CollectiveSearch<'_> {
     pub(super) fn collect(&self, ends: &mut Sorter<'_, End>) -> io::Result<()> {
         let rows = DeviceRows::of(self.flows.recordings, self.flows.summaries, self.boots);
         let (counts, members) = self.members(&rows)?;
+        // If ranks have different numbers of collectives, or if two say that they are the same one, it is unknown which collectives belong together.
         let is_whole = |group: &[Member]| {
             let count = |member: &Member| counts.count(member.key.group, member.rank);
             let is_paired = group.iter().all(|member| count(member) == count(&group[0]));
             is_paired && !rows.has_same(group.iter().map(|member| member.rank))
         };
-        let mut pairings = Pairings::new(self.hosts);
-        each_collective(&members, is_whole, |key, hosts| {
-            for (one, other) in pairs(hosts) {
-                pairings.add(key.group, one, other);
+        for group in members.chunk_by(|one, next| one.key.group == next.key.group) {
+            let collectives = || {
+                let all = group.chunk_by(|one, next| one.key == next.key);
+                let whole = all.filter(|members| is_whole(members));
+                whole.flat_map(|members| pairs(members[0].key, &host_ends(members)))
+            };
+            let mut pairings = Pairings::default();
+            for (_, one, other) in collectives() {
+                pairings.add(one, other, self.hosts);
             }
-            Ok(())
-        })?;
-        let certain = pairings.finish();
-        each_collective(&members, is_whole, |key, hosts| {
-            for (one, other) in pairs(hosts) {
-                if certain.contains(&(key.group, (one.boot, other.boot))) {
-                    put(key, one, other, ends)?;
-                    put(key, other, one, ends)?;
-                }
+            let certain = pairings.certain();
+            let is_certain =
+                |one: HostEnd, other: HostEnd| certain.contains(&(one.boot, other.boot));
+            for (key, one, other) in
+                collectives().filter(|(_, one, other)| is_certain(*one, *other))
+            {
+                put(key, one, other, ends)?;
+                put(key, other, one, ends)?;
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
     /// Returns the parts of all ranks, sorted by collective.
@@ -129,27 +134,9 @@ impl CollectiveSearch<'_> {
             found
         };
         let numbers = (0..chunks.len()).filter(may_have);
-        visit(numbers, AtOnce::Few, look, |found| {
-            found.into_iter().try_for_each(|slice| slices.push(slice))
-        })?;
+        slices.extend(visit(numbers, AtOnce::Few, look).flatten())?;
         slices.finish()
     }
-}
-
-/// Calls `found` with each collective, and when its hosts ended it. Skips groups that are not whole: if ranks have different numbers of collectives, or if two
-/// say that they are the same one, it is unknown which collectives belong together.
-fn each_collective(
-    members: &Sorted<Member>,
-    is_whole: impl Fn(&[Member]) -> bool,
-    mut found: impl FnMut(CollectiveKey, &[HostEnd]) -> io::Result<()>,
-) -> io::Result<()> {
-    members.each_group(
-        |member| member.key,
-        |group| match is_whole(group) {
-            true => found(group[0].key, &host_ends(group)),
-            false => Ok(()),
-        },
-    )
 }
 
 fn host_ends(members: &[Member]) -> Vec<HostEnd> {
@@ -170,10 +157,14 @@ fn host_ends(members: &[Member]) -> Vec<HostEnd> {
     hosts.into_values().collect()
 }
 
-/// Pairs the first host with each other one. Bounds between any two hosts follow from these, and all pairs of many hosts would be too many.
-fn pairs(hosts: &[HostEnd]) -> impl Iterator<Item = (HostEnd, HostEnd)> {
+/// Pairs the first host of a collective with each other one. Bounds between any two hosts follow from these, and all pairs of many hosts would be too many.
+fn pairs(
+    key: CollectiveKey,
+    hosts: &[HostEnd],
+) -> impl Iterator<Item = (CollectiveKey, HostEnd, HostEnd)> + use<> {
+    let others: Vec<HostEnd> = hosts.iter().skip(1).copied().collect();
     let first = hosts.first().copied().into_iter().cycle();
-    first.zip(hosts.iter().skip(1).copied())
+    first.zip(others).map(move |(one, other)| (key, one, other))
 }
 
 /// Adds an arrow: all of the first host's ranks end before the first of the other's ends plus the transfer.

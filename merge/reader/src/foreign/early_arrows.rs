@@ -76,60 +76,21 @@ impl<'f> EarlyArrows<'f> {
 
     /// Reverses the arrows that end before they begin, and returns the number of early ends. If an arrow has several, the first one becomes the start.
     pub(super) fn reverse(self, file: &File) -> io::Result<u64> {
-        let (mut reversed, mut arrow) = (0, None::<Arrow>);
-        self.ends.finish()?.each(|end| {
-            match &mut arrow {
-                Some(arrow) if arrow.start.key == end.key => arrow.add(end),
-                _ => {
-                    let last = arrow.replace(Arrow::of(end));
-                    reversed += last.map_or(Ok(0), |last| last.reverse(file))?;
-                }
+        let (ends, mut reversed) = (self.ends.finish()?, 0);
+        for arrow in ends.chunk_by(|one, next| one.key == next.key) {
+            // Without a start, or with several, it is unclear which ends belong together.
+            let starts = arrow.partition_point(|end| !end.is_end);
+            let ([start], ends) = arrow.split_at(starts) else {
+                continue;
+            };
+            let early = &ends[..ends.partition_point(|end| end.ns < start.ns)];
+            if let Some(first) = early.first() {
+                file.write_all_at(b"s", first.at)?;
+                file.write_all_at(b"t", start.at)?;
+                reversed += early.len() as u64;
             }
-            Ok(())
-        })?;
-        Ok(reversed + arrow.map_or(Ok(0), |last| last.reverse(file))?)
-    }
-}
-
-/// A launch arrow while its ends are read.
-struct Arrow {
-    /// The start, or the first end of an arrow without one.
-    start: ArrowEnd,
-    /// False if there is no start, or several: then it is unclear which ends belong together.
-    is_one: bool,
-    /// The first end before the start.
-    early: Option<ArrowEnd>,
-    /// The number of ends before the start.
-    early_ends: u64,
-}
-
-impl Arrow {
-    fn of(start: ArrowEnd) -> Arrow {
-        Arrow {
-            start,
-            is_one: !start.is_end,
-            early: None,
-            early_ends: 0,
         }
-    }
-
-    /// Adds a start or end that comes later in the order.
-    fn add(&mut self, end: ArrowEnd) {
-        self.is_one &= end.is_end;
-        if end.ns < self.start.ns {
-            self.early.get_or_insert(end);
-            self.early_ends += 1;
-        }
-    }
-
-    /// Reverses the arrow if it has an early end. Returns the number of early ends, which is 0 if it is unclear.
-    fn reverse(self, file: &File) -> io::Result<u64> {
-        let Some(early) = self.early.filter(|_| self.is_one) else {
-            return Ok(0);
-        };
-        file.write_all_at(b"s", early.at)?;
-        file.write_all_at(b"t", self.start.at)?;
-        Ok(self.early_ends)
+        Ok(reversed)
     }
 }
 

@@ -19,47 +19,21 @@ const SHIFTS: usize = 128;
 /// Two hosts, by their numbers.
 type Pair = (u32, u32);
 
-/// Compares the hosts of collectives, which must come sorted by group and number.
-pub(super) struct Pairings<'a> {
-    hosts: &'a Hosts,
-    group: u64,
-    /// The pairs of this group.
-    pairs: BTreeMap<Pair, HostPair>,
-    found: BTreeSet<(u64, Pair)>,
-}
+/// Compares the hosts of a group's collectives, which must come sorted by number.
+#[derive(Default)]
+pub(super) struct Pairings(BTreeMap<Pair, HostPair>);
 
-impl<'a> Pairings<'a> {
-    pub(super) fn new(hosts: &'a Hosts) -> Pairings<'a> {
-        Pairings {
-            hosts,
-            group: 0,
-            pairs: BTreeMap::new(),
-            found: BTreeSet::new(),
-        }
-    }
-
+impl Pairings {
     /// Adds a collective of two hosts.
-    pub(super) fn add(&mut self, group: u64, one: HostEnd, other: HostEnd) {
-        if self.group != group {
-            self.finish_group();
-            self.group = group;
-        }
-        let pair = self.pairs.entry((one.boot, other.boot)).or_default();
-        pair.add(one, other, self.hosts);
+    pub(super) fn add(&mut self, one: HostEnd, other: HostEnd, hosts: &Hosts) {
+        let pair = self.0.entry((one.boot, other.boot)).or_default();
+        pair.add(one, other, hosts);
     }
 
-    /// Returns the groups, and the pairs of hosts that run the same collectives of it.
-    pub(super) fn finish(mut self) -> BTreeSet<(u64, Pair)> {
-        self.finish_group();
-        self.found
-    }
-
-    fn finish_group(&mut self) {
-        for (pair, hosts) in std::mem::take(&mut self.pairs) {
-            if hosts.is_certain() {
-                self.found.insert((self.group, pair));
-            }
-        }
+    /// Returns the pairs of hosts that run the same collectives.
+    pub(super) fn certain(self) -> BTreeSet<Pair> {
+        let certain = self.0.into_iter().filter(|(_, pair)| pair.is_certain());
+        certain.map(|(pair, _)| pair).collect()
     }
 }
 
@@ -165,11 +139,11 @@ mod tests {
     }
 
     fn is_certain_of(hosts: &Hosts, ends: impl Iterator<Item = [[i64; 2]; 2]>) -> bool {
-        let mut pairings = Pairings::new(hosts);
+        let mut pairings = Pairings::default();
         for [one, other] in ends {
-            pairings.add(7, end(0, one), end(1, other));
+            pairings.add(end(0, one), end(1, other), hosts);
         }
-        pairings.finish().contains(&(7, (0, 1)))
+        pairings.certain().contains(&(0, 1))
     }
 
     /// Returns the time of a collective in a loop without a fixed period.
