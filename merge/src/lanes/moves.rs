@@ -108,14 +108,15 @@ impl Overflow {
 }
 
 /// Finds the spans that leave their threads' own rows.
-fn outcasts(events: &Sorted<LaneEvent>, folder: &Path) -> io::Result<Sorted<OutcastRange>> {
+fn outcasts(events: &[LaneEvent], folder: &Path) -> io::Result<Sorted<OutcastRange>> {
     let mut finder = OutcastFinder::new(folder);
-    events.each(|event| match event.kind {
-        LaneEventKind::Complete | LaneEventKind::Begin => {
-            finder.add(event.row, (event.start, event.end))
-        }
-        LaneEventKind::Next | LaneEventKind::Point => Ok(()),
-    })?;
+    for row in events.chunk_by(|one, next| one.row == next.row) {
+        let is_span = |event: &&LaneEvent| {
+            matches!(event.kind, LaneEventKind::Complete | LaneEventKind::Begin)
+        };
+        let spans = row.iter().filter(is_span);
+        finder.add_thread(spans.map(|event| (event.start, event.end)))?;
+    }
     finder.finish()
 }
 

@@ -3,20 +3,19 @@
 //! Two spans clash if one begins during the other and ends after it. One of them has to move, together with its children. The finder picks the one with
 //! fewer children. Usually that is a short span that ends a little too late, not the call stack that begins during it.
 //!
-//! In: the spans of a thread, sorted by begin. Out: the numbers of the spans that move. All others nest on the thread's own row. A queue holds the spans
-//! that follow, so that the finder can count the children of a span when it begins.
+//! In: the spans of a thread, sorted by begin. Out: the numbers of the spans that move. All others nest on the thread's own row. The finder looks
+//! ahead, so that it can count the children of a span when it begins.
 
 use crate::base::span_stack::{OpenSpan, SpanStack, UNFINISHED};
 use crate::lanes::rows::OPEN;
 use crate::store::sorter::{Record, Sorted, Sorter};
 use crate::summary::nesting::Span;
-use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 
-/// Maximum length of the queue, and so the maximum number of children that are counted.
-const QUEUE: usize = 1 << 14;
-/// Number of queued spans that may be compared for each span that is placed. Without this limit, spans that all clash would take quadratic time.
+/// Maximum number of later spans that are looked at, and so the maximum number of children that are counted.
+const AHEAD: usize = 1 << 14;
+/// Number of later spans that may be compared for each span that is placed. Without this limit, spans that all clash would take quadratic time.
 const COMPARED: usize = 16;
 /// Maximum number of open spans on other rows. Their children move with them.
 const AWAY: usize = 512;
@@ -42,11 +41,9 @@ struct OwnSpan {
 /// Finds the spans that move from the rows of their threads.
 pub(crate) struct OutcastFinder<'f> {
     outcasts: Sorter<'f, OutcastRange>,
-    thread: u32,
-    /// Spans that still have to be placed, and the number of the first one.
-    queue: VecDeque<Span>,
+    /// Number of the next span.
     next: u64,
-    /// Number of queued spans that may still be compared.
+    /// Number of later spans that may still be compared.
     comparisons: usize,
     /// Open spans of the thread's own row. Unfinished ones are left out: they neither clash with a later span nor are they a parent.
     own: SpanStack<OwnSpan>,
@@ -62,48 +59,34 @@ impl<'f> OutcastFinder<'f> {
     pub(crate) fn new(folder: &'f Path) -> OutcastFinder<'f> {
         OutcastFinder {
             outcasts: Sorter::new(folder),
-            thread: 0,
-            queue: VecDeque::new(),
             next: 0,
-            comparisons: QUEUE,
+            comparisons: AHEAD,
             own: SpanStack::default(),
             count: 0,
             away: SpanStack::default(),
         }
     }
 
-    /// Adds the next span of a thread. All spans of one thread have to be added together.
-    pub(crate) fn add(&mut self, thread: u32, span: Span) -> io::Result<()> {
-        if thread != self.thread {
-            self.finish_thread()?;
-            self.thread = thread;
-        }
-        self.queue.push_back(span);
-        match self.queue.len() > QUEUE {
-            true => self.place_first(),
-            false => Ok(()),
-        }
-    }
-
-    /// Returns the spans that move, sorted. Ranges may overlap.
-    pub(crate) fn finish(mut self) -> io::Result<Sorted<OutcastRange>> {
-        self.finish_thread()?;
-        self.outcasts.finish()
-    }
-
-    fn finish_thread(&mut self) -> io::Result<()> {
-        while !self.queue.is_empty() {
-            self.place_first()?;
+    /// Adds all spans of a thread, sorted by begin.
+    pub(crate) fn add_thread(
+        &mut self,
+        mut spans: impl Iterator<Item = Span> + Clone,
+    ) -> io::Result<()> {
+        while let Some(span) = spans.next() {
+            self.place(span, spans.clone())?;
         }
         (self.own, self.away) = (SpanStack::default(), SpanStack::default());
-        self.comparisons = QUEUE;
+        self.comparisons = AHEAD;
         Ok(())
     }
 
-    fn place_first(&mut self) -> io::Result<()> {
-        let Some(span) = self.queue.pop_front() else {
-            return Ok(());
-        };
+    /// Returns the spans that move, sorted. Ranges may overlap.
+    pub(crate) fn finish(self) -> io::Result<Sorted<OutcastRange>> {
+        self.outcasts.finish()
+    }
+
+    /// Places a span that the `later` ones follow.
+    fn place(&mut self, span: Span, later: impl Iterator<Item = Span>) -> io::Result<()> {
         let (number, (start, end)) = (self.next, span);
         self.next += 1;
         self.comparisons += COMPARED;
@@ -111,7 +94,7 @@ impl<'f> OutcastFinder<'f> {
         while self.away.pop_ended(start).is_some() {}
         let stays = match self.own.first_before(end) {
             _ if self.parent_is_away(end) => false,
-            Some(depth) => self.casts_out(depth, span)?,
+            Some(depth) => self.casts_out(depth, span, later)?,
             None => true,
         };
         match stays {
@@ -162,11 +145,16 @@ impl<'f> OutcastFinder<'f> {
     }
 
     /// Moves the spans from a depth on to another row if the new span stays instead of them. Returns true if it does.
-    fn casts_out(&mut self, depth: usize, span: Span) -> io::Result<bool> {
+    fn casts_out(
+        &mut self,
+        depth: usize,
+        span: Span,
+        later: impl Iterator<Item = Span>,
+    ) -> io::Result<bool> {
         let Some(outcast) = self.own.get(depth).copied() else {
             return Ok(false);
         };
-        if span.1 == UNFINISHED || !self.outweighs(span, &outcast) {
+        if span.1 == UNFINISHED || !self.outweighs(span, &outcast, later) {
             return Ok(false);
         }
         // All spans that the row has had since are children of the outcast.
@@ -191,12 +179,17 @@ impl<'f> OutcastFinder<'f> {
 
     /// Returns true if a new span has more children than an open one. If the numbers are equal or too large to be counted, the longer span outweighs the other
     /// one. A new span that also clashes with a later one needs more children: if it moves, both clashes are resolved.
-    fn outweighs(&mut self, (start, end): Span, open: &OpenSpan<OwnSpan>) -> bool {
+    fn outweighs(
+        &mut self,
+        (start, end): Span,
+        open: &OpenSpan<OwnSpan>,
+        later: impl Iterator<Item = Span>,
+    ) -> bool {
         let in_open = self.count - open.value.before - 1;
         let is_longer = end - start > open.end_ns - open.start_ns;
-        let (mut in_new, mut clashes) = (0, false);
+        let (mut in_new, mut clashes, mut compared) = (0, false, 0);
         let wins_tie = |in_new: u64, clashes: bool| in_new == in_open && !clashes && is_longer;
-        for next in &self.queue {
+        for next in later.take(AHEAD) {
             if next.0 >= end {
                 return wins_tie(in_new, clashes);
             }
@@ -204,13 +197,14 @@ impl<'f> OutcastFinder<'f> {
                 return is_longer;
             }
             self.comparisons -= 1;
+            compared += 1;
             in_new += u64::from(next.1 <= end);
             clashes |= next.1 > end && next.1 != UNFINISHED;
             if in_new > in_open {
                 return true;
             }
         }
-        match self.queue.len() < QUEUE {
+        match compared < AHEAD {
             true => wins_tie(in_new, clashes),
             false => is_longer,
         }
@@ -227,10 +221,8 @@ mod tests {
     fn outcasts(threads: &[&[Span]]) -> Vec<u64> {
         let folder = std::env::temp_dir();
         let mut finder = OutcastFinder::new(&folder);
-        for (spans, thread) in threads.iter().zip(0..) {
-            for span in *spans {
-                finder.add(thread, *span).unwrap();
-            }
+        for spans in threads {
+            finder.add_thread(spans.iter().copied()).unwrap();
         }
         let mut found = Vec::new();
         let add = |range: OutcastRange| {
@@ -349,7 +341,7 @@ mod tests {
     /// More children than the finder counts: the longer span stays.
     #[test]
     fn of_two_spans_with_very_many_children_the_shorter_one_moves() {
-        let count = QUEUE as i64 + 1_000;
+        let count = AHEAD as i64 + 1_000;
         let children =
             |from: i64, count: i64| (0..count).map(move |nth| (from + 2 * nth, from + 2 * nth + 1));
         let mut spans = vec![(0, 2 * count + 3)];
@@ -442,11 +434,13 @@ mod tests {
         for (count, span) in cases {
             let mut finder = OutcastFinder::new(&folder);
             for start in 0..count {
-                finder.add(0, span(start)).unwrap();
-                assert!(finder.queue.len() <= QUEUE && finder.away.len() <= AWAY);
-                assert!(finder.own.len() <= OPEN);
+                let later = (start + 1..count).map(span);
+                finder.place(span(start), later).unwrap();
+                assert!(finder.away.len() <= AWAY && finder.own.len() <= OPEN);
             }
-            finder.add(0, (1_000_000, 9_000_000)).unwrap();
+            finder
+                .add_thread([(1_000_000, 9_000_000)].into_iter())
+                .unwrap();
             finder.finish().unwrap();
         }
     }
