@@ -10,7 +10,6 @@ use crate::pass::source::Source;
 use crate::pass::visit::{AtOnce, visit};
 use memchr::{memchr, memmem};
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 
 /// What every name of a client's id begins with.
 const NEEDLE: &[u8] = b"\"external_";
@@ -45,11 +44,10 @@ pub(crate) fn aliases(
             found.0
         };
         let mut found = BTreeSet::new();
-        let Ok(()) = visit(0..chunks.len(), AtOnce::Many, look, |mut of_chunk| {
+        for mut of_chunk in visit(0..chunks.len(), AtOnce::Many, look) {
             found.append(&mut of_chunk);
             limit(&mut found);
-            Ok::<(), Infallible>(())
-        });
+        }
         new = found;
         all.extend(new.iter().cloned());
     }

@@ -3,6 +3,7 @@
 use super::args::form::{MAX_FORMS, family, forms};
 use super::args::ids::RequestId;
 use super::mention::{Mention, RequestReach};
+use super::program::first_spans::FirstSpan;
 use super::records::{FlowPhases, ProgramFlow};
 use std::collections::hash_map::Entry;
 use trace_store::hashed_map::HashedMap;
@@ -31,6 +32,8 @@ pub(super) struct Batch {
     pub(super) flows: HashedMap<ProgramFlow>,
     /// The other flows.
     pub(super) phases: HashedMap<FlowPhases>,
+    /// The first spans of requests in the last chunk.
+    pub(super) first_spans: Vec<FirstSpan>,
 }
 
 /// An id, and where its events are.
@@ -76,6 +79,7 @@ impl Batch {
         self.clients.clear();
         self.flows.clear();
         self.phases.clear();
+        self.first_spans.clear();
     }
 
     /// Adds an event with an id. Ids of different scopes are different requests.

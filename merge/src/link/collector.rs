@@ -5,7 +5,7 @@ use super::asked_ids::AskedIds;
 use super::batch::Batch;
 use super::gather::Scratch;
 use super::links::{LinkReport, Links};
-use super::program::first_spans::FirstSpanLog;
+use super::program::first_spans::FirstSpan;
 use super::program::loose_flows::LooseCounts;
 use super::program::styles::Styles;
 use super::records::{DroppedRequest, FlowPhases, ProgramFlow};
@@ -24,6 +24,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Maximum bytes of records in memory before they go to a temporary file.
 const FLOW_BYTES: usize = 16 << 20;
 const PHASE_BYTES: usize = 2 << 20;
+const FIRST_SPAN_BYTES: usize = 2 << 20;
 const DROPPED_BYTES: usize = 2 << 20;
 
 /// The meaning of ids and times in a recording.
@@ -49,7 +50,7 @@ pub(crate) struct Collector<'f> {
     only: OnceLock<AskedIds>,
     pub(super) styles: Styles,
     /// Absent if no recording is ours: only our recorder draws flows for requests.
-    pub(super) first_spans: Option<FirstSpanLog<'f>>,
+    pub(super) any_ours: bool,
     /// Memory of chunks that were read, to be used again.
     scratch: Mutex<Vec<Scratch>>,
 }
@@ -60,6 +61,7 @@ struct Pools<'f> {
     dropped: Sorter<'f, DroppedRequest>,
     flows: Sorter<'f, ProgramFlow>,
     phases: Sorter<'f, FlowPhases>,
+    first_spans: Sorter<'f, FirstSpan>,
     /// The first error of a temporary file. Nothing is taken after that.
     failure: Option<io::Error>,
 }
@@ -94,13 +96,14 @@ impl<'f> Collector<'f> {
         let any_ours = origins.iter().any(|origin| origin.is_ours);
         Collector {
             origins,
-            first_spans: any_ours.then(|| FirstSpanLog::new(folders)),
+            any_ours,
             folders,
             pools: Mutex::new(Pools {
                 requests: RequestMap::new(bound_bytes),
                 dropped: Sorter::in_any(folders, DROPPED_BYTES),
                 flows: Sorter::in_any(folders, FLOW_BYTES),
                 phases: Sorter::in_any(folders, PHASE_BYTES),
+                first_spans: Sorter::in_any(folders, FIRST_SPAN_BYTES),
                 failure: None,
             }),
             cut: AtomicU64::new(0),
@@ -194,7 +197,7 @@ impl<'f> Collector<'f> {
             },
             origins: self.origins,
             table,
-            first_spans: self.first_spans.map(FirstSpanLog::finish).transpose()?,
+            first_spans: pools.first_spans.finish()?,
         })
     }
 }
@@ -208,11 +211,9 @@ impl Pools<'_> {
             }
         });
         dropped?;
-        for flow in found.flows.values() {
-            self.flows.push(*flow)?;
-        }
-        let mut phases = found.phases.values();
-        phases.try_for_each(|phases| self.phases.push(*phases))
+        self.flows.extend(found.flows.values().copied())?;
+        self.phases.extend(found.phases.values().copied())?;
+        self.first_spans.extend(found.first_spans.iter().copied())
     }
 }
 

@@ -115,7 +115,7 @@ impl<'a> Gather<'a, '_> {
         let Scratch {
             batch, first_spans, ..
         } = &mut self.scratch;
-        let is_span = mention.is_span() && collector.first_spans.is_some();
+        let is_span = mention.is_span() && collector.any_ours;
         if let Some(list) = self.ids.read(event, start, &mut self.hits, &mut self.lists) {
             if is_span && list.is_first_on(mention) {
                 let ids = list.ids.iter();
@@ -243,10 +243,11 @@ impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
     }
 
     fn merge(mut self) {
+        let Scratch {
+            batch, first_spans, ..
+        } = &mut self.scratch;
+        first_spans.move_to(&mut batch.first_spans);
         self.flush();
-        if let Some(log) = &self.collector.first_spans {
-            log.add(self.chunk, &mut self.scratch.first_spans);
-        }
         self.collector.add_cut(self.ids.cut);
         self.collector.take_back(self.scratch);
     }

@@ -2,13 +2,13 @@
 
 use super::args::candidates::{Hits, offset};
 use super::collector::Origin;
-use super::mention::EventPlace;
-use super::program::first_spans::{FirstSpan, FirstSpanLinks, FirstSpans, at_line};
+use super::program::first_spans::{FirstSpan, FirstSpanLinks, in_source};
 use super::program::loose_flows::LooseFlows;
 use super::table::{LinkTable, LinkedEvents, Lookup};
 use super::write::{Aim, Linker};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
+use crate::store::sorter::Sorted;
 use serde::Serialize;
 
 /// The requests that the merge has linked.
@@ -46,7 +46,7 @@ fn is_zero(number: &u64) -> bool {
 pub(crate) struct Links {
     pub(super) origins: Vec<Origin>,
     pub(super) table: LinkTable,
-    pub(super) first_spans: Option<FirstSpans>,
+    pub(super) first_spans: Sorted<FirstSpan>,
     pub(crate) report: LinkReport,
 }
 
@@ -80,8 +80,8 @@ impl Links {
         let mut aim = self.of_source(chunk, source, shift_ns);
         aim.reads_ids = hits.is_some() && !table.times.is_empty();
         aim.hits = hits.unwrap_or_else(|| Hits::new(source.bytes, &[]));
-        let place = EventPlace::new(chunk.source, offset(source.bytes, line), false);
-        let first_spans = at_line(self.first_spans_of(chunk), place);
+        let start = offset(source.bytes, line);
+        let first_spans = in_source(&self.first_spans, chunk.source, start..start + 1);
         aim.first_spans = FirstSpanLinks::find(first_spans, table);
         let has_any = aim.reads_ids || table.has_leads || !aim.first_spans.is_empty();
         linker.aim(aim);
@@ -102,7 +102,10 @@ impl Links {
         let moved = [shown[0].saturating_sub(1), shown[1]].map(|ns| ns.saturating_add(shift_ns));
         let mut aim = self.of_source(chunk, source, shift_ns);
         aim.reads_ids = self.table.times.meet(moved.into());
-        aim.first_spans = FirstSpanLinks::find(self.first_spans_of(chunk), &self.table);
+        let end = chunk.parts.last().map_or(0, |part| part.end);
+        let offsets = chunk.parts.first().map_or(end, |part| part.start)..end;
+        let first_spans = in_source(&self.first_spans, chunk.source, offsets);
+        aim.first_spans = FirstSpanLinks::find(first_spans, &self.table);
         let has_any = aim.reads_ids || !aim.first_spans.is_empty();
         has_any.then(|| Linker::new(lookup, aim))
     }
@@ -117,10 +120,5 @@ impl Links {
             reads_ids: true,
             first_spans: FirstSpanLinks::default(),
         }
-    }
-
-    fn first_spans_of(&self, chunk: &Chunk) -> &[FirstSpan] {
-        let all = self.first_spans.as_ref();
-        all.map_or(&[], |all| all.of_chunk(chunk))
     }
 }

@@ -5,18 +5,20 @@
 
 use crate::link::mention::{EventPlace, Mention};
 use crate::link::table::{Link, LinkTable};
-use crate::pass::chunk::Chunk;
-use crate::store::spill_vec::{Spill, Spilled};
-use std::collections::HashMap;
+use crate::store::sorter::Record;
 use std::collections::hash_map::Entry;
-use std::io;
 use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use trace_store::hashed_map::HashedMap;
 
-/// The place of a span and the key of a request.
-pub(crate) type FirstSpan = [u64; 2];
+/// The first span of a request on a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FirstSpan {
+    pub(crate) place: EventPlace,
+    /// Key of the request.
+    pub(crate) request: u64,
+}
+
+impl Record for FirstSpan {}
 
 /// The first spans of the chunk that is being read.
 #[derive(Default)]
@@ -30,7 +32,8 @@ impl ChunkFirstSpans {
     /// Takes a span of a request.
     #[inline(always)]
     pub(crate) fn see(&mut self, request: u64, mention: &Mention) {
-        let span = [mention.place.0, request];
+        let place = mention.place;
+        let span = FirstSpan { place, request };
         match self.known.entry(request ^ mention.thread) {
             Entry::Occupied(mut known) => {
                 let (ts_ns, at) = known.get_mut();
@@ -46,75 +49,21 @@ impl ChunkFirstSpans {
             }
         }
     }
-}
 
-/// Takes the first spans of all chunks, in any order.
-pub(crate) struct FirstSpanLog<'f> {
-    spans: Spill<'f, FirstSpan>,
-    chunks: Mutex<HashMap<(usize, usize), Range<usize>>>,
-}
-
-/// Returns what identifies a chunk: its source and its first byte.
-fn key(chunk: &Chunk) -> (usize, usize) {
-    (
-        chunk.source,
-        chunk.parts.first().map_or(0, |part| part.start),
-    )
-}
-
-impl<'f> FirstSpanLog<'f> {
-    pub(crate) fn new(folders: &'f [PathBuf]) -> FirstSpanLog<'f> {
-        FirstSpanLog {
-            spans: Spill::new(folders),
-            chunks: Mutex::default(),
-        }
-    }
-
-    /// Takes the first spans of a chunk, and leaves none there.
-    pub(crate) fn add(&self, chunk: &Chunk, found: &mut ChunkFirstSpans) {
-        if found.spans.is_empty() {
-            return;
-        }
-        found.spans.sort(); // nearly in order
-        let numbers = self.spans.append(&found.spans);
-        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
-        chunks.insert(key(chunk), numbers);
-        drop(chunks);
-        found.known.clear();
-        found.spans.clear();
-    }
-
-    /// Ends the first pass.
-    pub(crate) fn finish(self) -> io::Result<FirstSpans> {
-        Ok(FirstSpans {
-            spans: self.spans.finish()?,
-            chunks: self
-                .chunks
-                .into_inner()
-                .unwrap_or_else(PoisonError::into_inner),
-        })
+    /// Moves the spans of the chunk to those of a batch.
+    pub(crate) fn move_to(&mut self, spans: &mut Vec<FirstSpan>) {
+        spans.append(&mut self.spans);
+        self.known.clear();
     }
 }
 
-/// The first spans of all chunks, to be looked up in the second pass.
-pub(crate) struct FirstSpans {
-    spans: Spilled<FirstSpan>,
-    chunks: HashMap<(usize, usize), Range<usize>>,
-}
-
-impl FirstSpans {
-    /// Returns those of a chunk, sorted by place.
-    pub(crate) fn of_chunk(&self, chunk: &Chunk) -> &[FirstSpan] {
-        let numbers = self.chunks.get(&key(chunk)).cloned();
-        numbers.map_or(&[], |numbers| self.spans.get(numbers))
-    }
-}
-
-/// Returns the spans at the place of a line, finished or not.
-pub(crate) fn at_line(spans: &[FirstSpan], place: EventPlace) -> &[FirstSpan] {
-    let start = spans.partition_point(|span| span[0] < place.0);
-    let end = spans.partition_point(|span| span[0] <= place.0 | 1);
-    &spans[start..end]
+/// Returns the spans at these offsets of a source from those sorted by place.
+pub(crate) fn in_source(spans: &[FirstSpan], source: usize, offsets: Range<usize>) -> &[FirstSpan] {
+    let before = |offset: usize| {
+        let place = EventPlace::new(source, offset, false);
+        spans.partition_point(|span| span.place < place)
+    };
+    &spans[before(offsets.start)..before(offsets.end)]
 }
 
 /// The links of first spans for whose requests the program draws a flow, sorted by place. They are asked for in nearly this order.
@@ -130,11 +79,11 @@ pub(crate) struct FirstSpanLinks {
 impl FirstSpanLinks {
     /// Looks all links up at once, so that the waits for memory overlap.
     pub(crate) fn find(spans: &[FirstSpan], table: &LinkTable) -> FirstSpanLinks {
-        let slots = spans.iter().map(|[_, request]| table.slots.get(request));
+        let slots = spans.iter().map(|span| table.slots.get(&span.request));
         let slots: Vec<_> = slots.map(Option::<&u32>::copied).collect();
-        let link = |([place, _], slot): (&FirstSpan, Option<u32>)| {
+        let link = |(span, slot): (&FirstSpan, Option<u32>)| {
             let link = table.link_at(slot?)?;
-            link.own.is_some().then_some((*place, *link))
+            link.own.is_some().then_some((span.place.0, *link))
         };
         let found = spans.iter().zip(slots);
         FirstSpanLinks {
@@ -189,6 +138,11 @@ mod tests {
         }
     }
 
+    fn span((place, request): (u64, u64)) -> FirstSpan {
+        let place = EventPlace(place);
+        FirstSpan { place, request }
+    }
+
     fn first(found: &ChunkFirstSpans) -> Vec<FirstSpan> {
         let mut spans = found.spans.clone();
         spans.sort_unstable();
@@ -208,7 +162,7 @@ mod tests {
         ] {
             found.see(request, &mention(ts_ns, place, thread));
         }
-        assert_eq!(first(&found), [[1, 2], [2, 1], [4, 1]]);
+        assert_eq!(first(&found), [(1, 2), (2, 1), (4, 1)].map(span));
     }
 
     /// Returns links of requests 1 and 2, for which the program draws a flow, and of request 3, for which it draws none.
@@ -239,13 +193,13 @@ mod tests {
     fn places_are_found_in_any_order() {
         let of_place = |at: u64| {
             [
-                [10 * at, 1],
-                [10 * at, 2],
-                [10 * at + 5, 3],
-                [10 * at + 7, 4],
+                (10 * at, 1),
+                (10 * at, 2),
+                (10 * at + 5, 3),
+                (10 * at + 7, 4),
             ]
         };
-        let spans: Vec<FirstSpan> = (0..100).flat_map(of_place).collect();
+        let spans: Vec<FirstSpan> = (0..100).flat_map(of_place).map(span).collect();
         let mut links = FirstSpanLinks::find(&spans, &table());
         let ascending = 0..1010;
         let jumps = [900, 30, 35, 30, 990, 0, 500, 1000, 2000, 10];
@@ -260,8 +214,19 @@ mod tests {
 
     #[test]
     fn a_line_has_the_spans_of_its_place_finished_or_not() {
-        let spans = [[2, 1], [4, 1], [4, 2], [5, 3], [6, 4]];
-        assert_eq!(at_line(&spans, EventPlace(4)), [[4, 1], [4, 2], [5, 3]]);
-        assert_eq!(at_line(&spans, EventPlace(8)), [[0; 2]; 0]);
+        let span = |offset: usize, is_unfinished: bool, request: u64| FirstSpan {
+            place: EventPlace::new(3, offset, is_unfinished),
+            request,
+        };
+        let spans = [
+            span(1, false, 1),
+            span(2, false, 1),
+            span(2, false, 2),
+            span(2, true, 3),
+            span(3, false, 4),
+        ];
+        assert_eq!(in_source(&spans, 3, 2..3), &spans[1..4]);
+        assert_eq!(in_source(&spans, 3, 4..5), []);
+        assert_eq!(in_source(&spans, 4, 0..9), []);
     }
 }
