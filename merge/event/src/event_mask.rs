@@ -20,18 +20,13 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Adds the next event; gives its number.
+    /// Adds the next event, which is not shown.
     #[inline]
-    pub fn push(&mut self, shown: bool) -> usize {
-        let number = self.len;
-        if number.is_multiple_of(64) {
+    pub fn push(&mut self) {
+        if self.len.is_multiple_of(64) {
             self.words.push(0);
         }
         self.len += 1;
-        if shown {
-            self.set(number);
-        }
-        number
     }
 
     /// Shows an event that was added.
@@ -55,37 +50,16 @@ impl Shown {
         self.edges.is_none() && self.mask.is_none()
     }
 
-    /// Goes through the events from the first one on.
+    /// Where the event of this number lies: one that is not marked outside, and one that is marked not.
     #[inline]
-    pub fn reader(&self) -> Reader<'_> {
-        Reader {
-            shown: self,
-            next: 0,
-        }
-    }
-}
-
-/// Tells of each event of a chunk, in their order, whether it is shown.
-pub struct Reader<'a> {
-    shown: &'a Shown,
-    next: usize,
-}
-
-impl Reader<'_> {
-    /// Where the next event lies: one that is not marked outside, and one that is marked not.
-    #[inline]
-    pub fn next(&mut self, event: &Event<'_>) -> Lies {
-        let edges = self.shown.edges;
+    pub fn lies(&self, number: usize, event: &Event<'_>) -> Lies {
+        let edges = self.edges;
         let lies = edges.map_or(Lies::Inside, |edges| edges.lies(event));
-        let Some(mask) = &self.shown.mask else {
-            return lies;
-        };
-        let number = self.next;
-        self.next += 1;
-        match lies {
-            _ if !mask.get(number) => Lies::Outside,
-            Lies::Outside => Lies::Across, // the begin or the end of a span that reaches into the window
-            lies => lies,
+        match (&self.mask, lies) {
+            (Some(mask), _) if !mask.get(number) => Lies::Outside,
+            // The begin or the end of a span that reaches into the window.
+            (Some(_), Lies::Outside) => Lies::Across,
+            (_, lies) => lies,
         }
     }
 }
@@ -97,9 +71,14 @@ mod tests {
     #[test]
     fn a_mask_keeps_its_bits() {
         let mut mask = Mask::default();
-        let numbers: Vec<usize> = (0..200).map(|number| mask.push(number % 3 == 0)).collect();
+        for number in 0..200 {
+            mask.push();
+            if number % 3 == 0 {
+                mask.set(number);
+            }
+        }
         mask.set(64);
-        for number in numbers {
+        for number in 0..200 {
             let expected = number % 3 == 0 || number == 64;
             assert_eq!(mask.get(number), expected, "{number}");
         }

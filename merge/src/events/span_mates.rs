@@ -25,9 +25,7 @@ pub(super) fn span_mates(
     let chunks = job.chunks;
     let numbers = (0..chunks.len()).filter(|number| chunks[*number].halves);
     let look = |number: usize| of_chunk(job, index, number);
-    visit(numbers, AtOnce::Few, look, |found| {
-        found.into_iter().try_for_each(|half| halves.push(half))
-    })?;
+    halves.extend(visit(numbers, AtOnce::Few, look).flatten())?;
     let mut mates = Sorter::new(folder);
     join(&halves.finish()?, |joined| {
         let Joined::Span(begin, Some(end)) = joined else {

@@ -109,7 +109,7 @@ impl<'a> TraceEvents<'a> {
             found
         };
         let pool = self.trace.pool;
-        pool.install(|| visit(0..chunks.len(), AtOnce::Many, look, merge))
+        pool.install(|| visit(0..chunks.len(), AtOnce::Many, look).try_for_each(merge))
     }
 
     /// Calls `found` with the events of a chunk.

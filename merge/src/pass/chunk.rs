@@ -145,10 +145,10 @@ impl Chunk {
     /// Calls `found` with each of its events, and the number of each, which counts those that are not shown, and whether it is.
     #[inline]
     pub(crate) fn each<'a>(&self, bytes: &'a [u8], mut found: impl FnMut(u32, Lies, &Event<'a>)) {
-        let (mut shown, mut nth) = (self.shown.reader(), 0);
+        let mut nth = 0;
         self.recorded(bytes, |event| {
             let event = self.warped(event);
-            let lies = shown.next(&event);
+            let lies = self.shown.lies(nth as usize, &event);
             found(nth, lies, &event);
             nth += 1;
         });

@@ -155,10 +155,5 @@ fn days(recording: usize, sources: &[Source<'_>], chunks: &[Chunk]) -> Days {
         });
         days
     };
-    let mut all = Days::default();
-    let Ok(()) = visit(of_it, AtOnce::Many, look, |days| {
-        all = std::mem::take(&mut all).append(days);
-        Ok::<(), Infallible>(())
-    });
-    all
+    visit(of_it, AtOnce::Many, look).fold(Days::default(), Days::append)
 }

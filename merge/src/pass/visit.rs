@@ -9,7 +9,6 @@ use crate::pass::source::Source;
 use crate::summary::thread::{RecordedThread, ThreadSet};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::io;
 
 /// All chunks, and the sources of their bytes.
 #[derive(Clone, Copy)]
@@ -37,28 +36,22 @@ impl AtOnce {
     }
 }
 
-/// Looks at the chunks of these numbers, and hands to `merge` what was found in each.
-///
-/// # Errors
-/// The first one of `merge`.
-pub(crate) fn visit<T: Send, E>(
+/// Looks at the chunks of these numbers, and returns what was found in each, in their order.
+pub(crate) fn visit<T: Send>(
     numbers: impl IntoIterator<Item = usize>,
     at_once: AtOnce,
     look: impl Fn(usize) -> T + Sync,
-    mut merge: impl FnMut(T) -> Result<(), E>,
-) -> Result<(), E> {
+) -> impl Iterator<Item = T> {
     let mut numbers = numbers.into_iter();
-    loop {
+    let batches = std::iter::from_fn(move || {
         let some: Vec<usize> = numbers.by_ref().take(at_once.chunks()).collect();
-        if some.is_empty() {
-            return Ok(());
-        }
-        let found: Vec<T> = some.par_iter().map(|number| look(*number)).collect();
-        found.into_iter().try_for_each(&mut merge)?;
-    }
+        let found = some.par_iter().map(|number| look(*number));
+        (!some.is_empty()).then(|| found.collect::<Vec<T>>())
+    });
+    batches.flatten()
 }
 
-/// The same for all chunks, which `merge` may change, and their sources.
+/// Looks at all chunks, and hands to `merge` what was found in each. It may change them and their sources.
 ///
 /// # Errors
 /// The first one of `merge`.
@@ -94,13 +87,12 @@ pub(crate) struct ThreadScan<'a> {
 }
 
 impl ThreadScan<'_> {
-    /// Calls `found` in order with what `of_event` makes of the events that are shown, of some threads and perhaps of others.
+    /// Returns in order what `of_event` makes of the events that are shown, of some threads and perhaps of others.
     pub(crate) fn each<T: Send>(
         &self,
         places: impl Iterator<Item = RecordedThread>,
         of_event: impl Fn(RecordedThread, EventRef, &Event<'_>) -> Option<T> + Sync,
-        mut found: impl FnMut(T) -> io::Result<()>,
-    ) -> io::Result<()> {
+    ) -> impl Iterator<Item = T> {
         let mut threads: BTreeMap<usize, Vec<(i64, i64)>> = BTreeMap::new();
         places.for_each(|(recording, thread)| threads.entry(recording).or_default().push(thread));
         let set =
@@ -115,13 +107,11 @@ impl ThreadScan<'_> {
         let numbers: Vec<usize> = numbers.collect();
         let lens = numbers.iter().map(|number| self.chunks[*number].len());
         self.progress.expect_more(lens.sum());
-        let look = |number: usize| {
+        let look = move |number: usize| {
             self.progress.add(self.chunks[number].len(), 0);
             self.of_chunk(number, &of_event)
         };
-        visit(numbers, AtOnce::Few, look, |made| {
-            made.into_iter().try_for_each(&mut found)
-        })
+        visit(numbers, AtOnce::Few, look).flatten()
     }
 
     fn of_chunk<T>(
@@ -145,31 +135,15 @@ impl ThreadScan<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn what_is_found_comes_in_order() {
-        let mut found = Vec::new();
-        let Ok(()) = visit(
-            0..1000,
-            AtOnce::Few,
-            |number| 2 * number,
-            |double| {
-                found.push(double);
-                Ok::<(), Infallible>(())
-            },
-        );
-        assert_eq!(found, (0..2000).step_by(2).collect::<Vec<_>>());
-        let mut merged = 0;
-        let failed = visit(
-            0..1000,
-            AtOnce::Many,
-            |number| number,
-            |number| {
-                merged += 1;
-                if number == 20 { Err(number) } else { Ok(()) }
-            },
-        );
-        assert_eq!((failed, merged), (Err(20), 21));
+        let found = visit(0..1000, AtOnce::Few, |number| 2 * number);
+        assert!(found.eq((0..2000).step_by(2)));
+        let looked = AtomicUsize::new(0);
+        let look = |_| looked.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(visit(0..1000, AtOnce::Many, look).take(20).count(), 20);
+        assert!(looked.into_inner() < 1000, "no more than was asked for");
     }
 }

@@ -162,7 +162,7 @@ impl Marker<'_> {
         let mut looked = ScannedChunk::default();
         let chunk_number = u32::try_from(number).unwrap_or(u32::MAX);
         chunk.each(source.bytes, |nth, lies, event| {
-            looked.mask.push(false);
+            looked.mask.push();
             let at = EventRef {
                 chunk: chunk_number,
                 nth,

@@ -51,10 +51,12 @@ pub(crate) fn lane_events(
             },
         }))
     };
-    scan.each(rows.keys().copied(), part, |part| match part {
-        LanePart::Half(half) => halves.push(half),
-        LanePart::Whole(event) => events.push(event),
-    })?;
+    for part in scan.each(rows.keys().copied(), part) {
+        match part {
+            LanePart::Half(half) => halves.push(half),
+            LanePart::Whole(event) => events.push(event),
+        }?;
+    }
     join(&halves.finish()?, |joined| match joined {
         Joined::Span(begin, end) => match begin.whole {
             GroupKey::Thread(row) => events.push(LaneEvent::begun(row, begin, end)),

@@ -78,6 +78,15 @@ impl<'f, R: Record> Sorter<'f, R> {
         Ok(())
     }
 
+    /// Takes several records.
+    ///
+    /// # Errors
+    /// If a temporary file cannot be written.
+    pub fn extend(&mut self, records: impl IntoIterator<Item = R>) -> io::Result<()> {
+        let mut records = records.into_iter();
+        records.try_for_each(|record| self.push(record))
+    }
+
     /// Writes what is in memory as a run.
     fn spill(&mut self) -> io::Result<()> {
         sort(&mut self.buffer);

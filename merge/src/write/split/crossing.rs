@@ -11,7 +11,6 @@ use crate::pass::visit::{AtOnce, visit};
 use crate::span::group_key::{GroupKey, GroupRole, whole};
 use crate::write::job::Job;
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::ops::RangeInclusive;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -74,10 +73,7 @@ pub(super) fn find_crossing(job: &Job<'_>, stretches: &mut [PartStretch]) -> Cro
     let numbers = (0..job.chunks.len()).filter(|number| job.chunks[*number].halves);
     let look = |number: usize| of_chunk(job, number, &parts_ns);
     let mut pairing = Pairing::new(&parts_ns);
-    let Ok(()) = visit(numbers, AtOnce::Many, look, |found| {
-        pairing.append(found);
-        Ok::<(), Infallible>(())
-    });
+    visit(numbers, AtOnce::Many, look).for_each(|found| pairing.append(found));
     for (begin, end) in pairing.finish() {
         let [first, last] = [begin, end].map(|half| part(&parts_ns, half.at_ns));
         for (half, own) in [(begin, first), (end, last)] {

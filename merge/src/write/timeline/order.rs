@@ -31,13 +31,10 @@ impl<'a> TimeOrder<'a> {
         let mut sorter = Sorter::with_memory(folder, memory);
         let look = |number: usize| entries(job, &targets, number, &job.chunks[number]);
         let mut done = job.chunks.iter().map(Chunk::len);
-        visit(0..job.chunks.len(), AtOnce::Few, look, |entries| {
-            entries
-                .into_iter()
-                .try_for_each(|entry| sorter.push(entry))?;
+        for entries in visit(0..job.chunks.len(), AtOnce::Few, look) {
+            sorter.extend(entries)?;
             job.progress.add(done.next().unwrap_or(0), 0);
-            Ok::<(), io::Error>(())
-        })?;
+        }
         let order = sorter.finish()?;
         Ok(TimeOrder {
             order,
