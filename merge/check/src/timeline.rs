@@ -93,16 +93,12 @@ impl Timeline<'_> {
 
     /// Checks all rows.
     pub(crate) fn finish(self, findings: &mut Findings<'_>) -> io::Result<()> {
-        let (mut row, mut key) = (Row::default(), 0);
-        self.0.finish()?.each(|item| {
-            if item.row != key {
-                std::mem::take(&mut row).finish(findings);
-                key = item.row;
-            }
-            row.add(&item, findings);
-            Ok(())
-        })?;
-        row.finish(findings);
+        let items = self.0.finish()?;
+        for items in items.chunk_by(|one, next| one.row == next.row) {
+            let mut row = Row::default();
+            items.iter().for_each(|item| row.add(item, findings));
+            row.finish(findings);
+        }
         Ok(())
     }
 }

@@ -35,38 +35,18 @@ pub enum Error {
     BrokenPipe,
 }
 
-impl From<TemporaryError> for Error {
-    fn from(TemporaryError { folder, source }: TemporaryError) -> Error {
+impl Error {
+    /// Returns the error of a temporary file in    /// Returns the error of a temporary file in `folder`, unless `source` names another one.
+    pub fn of_temporary(folder: &Path, source: io::Error) -> Error {
+        let (folder, source) = match source.downcast() {
+            Ok(TemporaryError { folder, source }) => (folder, source),
+            Err(source) => (folder.to_owned(), source),
+        };
         Error::Temporary { folder, source }
     }
-}
 
-impl Error {
-    /// Returns the error in `source` that has a place of its own.
-    ///
-    /// # Errors
-    /// `source` if it has none.
-    pub fn placed(source: io::Error) -> Result<Error, io::Error> {
-        let temporary = |source: io::Error| source.downcast::<TemporaryError>();
-        source
-            .downcast::<Error>()
-            .or_else(|source| temporary(source).map(Error::from))
-    }
-
-    /// Returns the error of a temporary file in `folder`, unless `source` is an error with a place of its own.
-    pub fn of_temporary(folder: &Path, source: io::Error) -> Error {
-        Error::placed(source).unwrap_or_else(|source| Error::Temporary {
-            folder: folder.to_owned(),
-            source,
-        })
-    }
-
-    /// Returns the error of a trace that could not be written, unless `source` is an error with a place of its own.
+    /// Returns the error of a trace that could not be written.
     pub fn of_write(path: &Path, source: io::Error) -> Error {
-        let source = match Error::placed(source) {
-            Ok(error) => return error,
-            Err(source) => source,
-        };
         if source.kind() == io::ErrorKind::BrokenPipe {
             return Error::BrokenPipe;
         }

@@ -82,8 +82,7 @@ impl<'a> TraceEvents<'a> {
             let pool = self.trace.pool;
             pool.install(|| span_mates(&self.trace.job, &self.index, folder))
         };
-        let (_, mates) = in_first(self.trace.folders, mates)?;
-        self.mates = mates;
+        self.mates = in_first(self.trace.folders, mates)?;
         Ok(())
     }
 

@@ -56,7 +56,7 @@ impl Overflow {
             return Overflow::default();
         }
         match in_first(folders, |folder| Overflow::of(&scan, &suspects, folder)) {
-            Ok((_, (mut overflow, added))) => {
+            Ok((mut overflow, added)) => {
                 // Last, so that the processes know of no row that is not there.
                 overflow.rows = targets(&added, &suspects, &mut plan.processes);
                 overflow
@@ -80,7 +80,7 @@ impl Overflow {
         let events = lane_events(scan, &places.collect(), folder)?;
         let outcasts = outcasts(&events, folder)?;
         let mut spread = LaneAssignment::new(folder, &outcasts);
-        events.each(|event| spread.take(event))?;
+        events.iter().try_for_each(|event| spread.take(*event))?;
         drop(events);
         let overflow = Overflow {
             moves: spread.moves.finish()?,

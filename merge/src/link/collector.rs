@@ -180,18 +180,16 @@ impl<'f> Collector<'f> {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         pools.failure.map_or(Ok(()), Err)?;
-        let (mut loose, mut requests_dropped) = (LooseCounts::default(), 0);
-        let mut table = resolve(pools.requests, &pools.flows.finish()?, maps, &mut loose)?;
+        let mut loose = LooseCounts::default();
+        let mut table = resolve(pools.requests, &pools.flows.finish()?, maps, &mut loose);
         table.styles = self.styles.into_texts();
-        pools.dropped.finish()?.each(|request| {
-            requests_dropped += u64::from(request.is_chain);
-            Ok(())
-        })?;
-        loose.add_local(&pools.phases.finish()?)?;
+        let dropped = pools.dropped.finish()?;
+        let chains = dropped.iter().filter(|request| request.is_chain);
+        loose.add_local(&pools.phases.finish()?);
         Ok(Links {
             report: LinkReport {
                 requests: table.requests,
-                requests_dropped,
+                requests_dropped: chains.count() as u64,
                 loose_flows: loose.report(&table.styles),
                 ..LinkReport::default()
             },

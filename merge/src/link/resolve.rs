@@ -6,10 +6,8 @@ use super::records::ProgramFlow;
 use super::requests::RequestMap;
 use super::table::{LinkTable, OwnFlow};
 use crate::clock::time_map::TimeMap;
-use crate::store::sorter::Sorted;
 use rayon::slice::ParallelSliceMut;
 use std::collections::hash_map::Entry;
-use std::io;
 use trace_store::hashed_map::{HashedMap, HashedSet};
 
 /// The number of rounds in which chains of ids are shortened. Each halves them, so an id leads to its request over at most eight others.
@@ -32,16 +30,16 @@ struct OwnFlows {
 /// Makes the links of all requests, and counts the flows of the program that lead nowhere. `maps` bring the times of each clock to the trace's.
 pub(super) fn resolve(
     mut requests: RequestMap,
-    flows: &Sorted<ProgramFlow>,
+    flows: &[ProgramFlow],
     maps: &[TimeMap],
     loose: &mut LooseCounts,
-) -> io::Result<LinkTable> {
+) -> LinkTable {
     requests.place(maps);
-    let roots = roots(&requests, &flow_keys(&requests, flows)?);
+    let roots = roots(&requests, &flow_keys(&requests, flows));
     let ids = ordered(&requests, &roots);
     let mut single = ids.iter().map(|id| id.0).peekable();
     let mut own = OwnFlows::default();
-    flows.each_group(ProgramFlow::flow, |parts| {
+    for parts in flows.chunk_by(|one, next| one.flow() == next.flow()) {
         let flow = whole(parts, maps);
         loose.add(flow.style, flow.has_our_start, flow.has_our_rest);
         let request = roots.get(&flow.key).map(|root| (true, *root));
@@ -54,16 +52,14 @@ pub(super) fn resolve(
         if let Some(request) = request {
             own.add(request, &flow, parts);
         }
-        Ok(())
-    })?;
-    Ok(link(requests, &ids, own))
+    }
+    link(requests, &ids, own)
 }
 
 /// Returns the keys of flows that are drawn for a shorter form of an id or for a client's id, if no event has that form or id.
-fn flow_keys(requests: &RequestMap, flows: &Sorted<ProgramFlow>) -> io::Result<HashedSet> {
-    let mut drawn = HashedSet::default();
+fn flow_keys(requests: &RequestMap, flows: &[ProgramFlow]) -> HashedSet {
     if flows.is_empty() {
-        return Ok(drawn);
+        return HashedSet::default();
     }
     let slots = requests.keys().map(|(_, slot)| slot);
     let forms = slots.flat_map(|slot| requests.forms(slot));
@@ -71,16 +67,12 @@ fn flow_keys(requests: &RequestMap, flows: &Sorted<ProgramFlow>) -> io::Result<H
     let others = forms.chain(clients).copied();
     let mut others: Vec<u64> = others.filter(|key| !requests.has(*key)).collect();
     if others.is_empty() {
-        return Ok(drawn);
+        return HashedSet::default();
     }
     others.par_sort_unstable();
-    flows.each(|flow| {
-        if others.binary_search(&flow.key).is_ok() {
-            drawn.insert(flow.key);
-        }
-        Ok(())
-    })?;
-    Ok(drawn)
+    let keys = flows.iter().map(|flow| flow.key);
+    keys.filter(|key| others.binary_search(key).is_ok())
+        .collect()
 }
 
 /// Returns the request of each id, if several ids mean this request: the best of their names. An event must have that name, or a flow be drawn for it.
@@ -240,9 +232,9 @@ mod tests {
             batch.requests.insert(key, found);
             let mut requests = RequestMap::new(1 << 20);
             requests.add(&batch, 0, |_| ());
-            let flows = Sorted::Memory(vec![flow(0, starts_ns[0]), flow(1, starts_ns[1])]);
+            let flows = [flow(0, starts_ns[0]), flow(1, starts_ns[1])];
             let maps = [TimeMap::shift(0)];
-            let table = resolve(requests, &flows, &maps, &mut LooseCounts::default()).unwrap();
+            let table = resolve(requests, &flows, &maps, &mut LooseCounts::default());
             let own = table.find(key).unwrap().own.unwrap();
             assert_eq!(own.style, Style(first), "{starts_ns:?}");
         }

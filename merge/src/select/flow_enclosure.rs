@@ -2,7 +2,7 @@
 
 use crate::span::group_key::{Choice, GroupEvent, GroupKey, ThreadNumber};
 use crate::span::groups::ShownSpan;
-use crate::store::sorter::{Record, Sorted, Sorter};
+use crate::store::sorter::{Record, Sorter};
 use std::collections::HashSet;
 use std::io;
 
@@ -37,25 +37,24 @@ impl Spot {
 
 /// Adds the flow events that lie in spans to `covered`, but those of `others`.
 pub(crate) fn covered(
-    spots: &Sorted<Spot>,
+    spots: &[Spot],
     others: &HashSet<u64>,
     covered: &mut Sorter<'_, GroupEvent<Choice>>,
 ) -> io::Result<()> {
-    let (mut on, mut until_ns) = (None, i64::MIN);
-    spots.each(|Spot { row, at_ns, what }| {
-        if on.replace(row) != Some(row) {
-            until_ns = i64::MIN;
+    for row in spots.chunk_by(|one, next| one.row == next.row) {
+        let mut until_ns = i64::MIN;
+        for spot in row {
+            match spot.what {
+                What::Span { end_ns } => until_ns = until_ns.max(end_ns),
+                What::Flow(event) if spot.at_ns < until_ns => match event.whole {
+                    GroupKey::Flow(id, _) if others.contains(&id) => {}
+                    _ => covered.push(event)?,
+                },
+                What::Flow(_) => {}
+            }
         }
-        match what {
-            What::Span { end_ns } => until_ns = until_ns.max(end_ns),
-            What::Flow(event) if at_ns < until_ns => match event.whole {
-                GroupKey::Flow(id, _) if others.contains(&id) => {}
-                _ => covered.push(event)?,
-            },
-            What::Flow(_) => {}
-        }
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
 impl Record for Spot {}

@@ -81,7 +81,7 @@ pub(crate) fn select(
         filter.requests.extend_from_slice(&request_aliases);
         let marker = Marker::new(&filter, edges, &plan)?;
         let mark = |folder: &Path| marker.mark(sources, chunks, asked.progress, folder);
-        let (_, marked) = in_first(asked.folders, mark)?;
+        let marked = in_first(asked.folders, mark)?;
         cut = marked.cut;
         if let Some(links) = asked.links.filter(|_| marked.has_others) {
             links.only_link(AskedIds::new(&filter.requests));

@@ -3,7 +3,7 @@
 use crate::base::begun_spans::BegunSpans;
 use crate::event::edges::Edges;
 use crate::span::group_key::{Choice, GroupEvent, GroupKey, GroupRole, ThreadNumber};
-use crate::store::sorter::{Record, Sorted};
+use crate::store::sorter::Record;
 use std::io;
 
 /// A span that is shown, on its row.
@@ -21,36 +21,35 @@ pub(crate) enum Joined<'a, T> {
 
 /// Finds the end of each begun span, as [`BegunSpans`] says, and calls `found` with what comes of the events.
 pub(crate) fn join<T: Record>(
-    events: &Sorted<GroupEvent<T>>,
+    events: &[GroupEvent<T>],
     mut found: impl FnMut(Joined<'_, T>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let (mut whole, mut open) = (None, BegunSpans::default());
-    events.each(|event| {
-        if whole.replace(event.whole) != Some(event.whole) {
-            open.drain()
-                .try_for_each(|begin| found(Joined::Span(&begin, None)))?;
+    for whole in events.chunk_by(|one, next| one.whole == next.whole) {
+        let mut open = BegunSpans::default();
+        for event in whole {
+            match event.role {
+                GroupRole::Begin => {
+                    let first = open.begin(*event);
+                    first.map_or(Ok(()), |first| found(Joined::Span(&first, None)))
+                }
+                GroupRole::End => match open.end(event) {
+                    Some(begin) => found(Joined::Span(&begin, Some(event))),
+                    None => found(Joined::End(event)),
+                },
+                GroupRole::Within | GroupRole::Start | GroupRole::Next => {
+                    found(Joined::Other(event, &open))
+                }
+            }?;
         }
-        match event.role {
-            GroupRole::Begin => {
-                let first = open.begin(event);
-                first.map_or(Ok(()), |first| found(Joined::Span(&first, None)))
-            }
-            GroupRole::End => match open.end(&event) {
-                Some(begin) => found(Joined::Span(&begin, Some(&event))),
-                None => found(Joined::End(&event)),
-            },
-            GroupRole::Within | GroupRole::Start | GroupRole::Next => {
-                found(Joined::Other(&event, &open))
-            }
-        }
-    })?;
-    open.drain()
-        .try_for_each(|begin| found(Joined::Span(&begin, None)))
+        open.drain()
+            .try_for_each(|begin| found(Joined::Span(&begin, None)))?;
+    }
+    Ok(())
 }
 
 /// Calls `show` with the events that are shown, together or not at all, and `cover` with their spans. Returns the number of spans that cross an edge.
 pub(crate) fn show_groups(
-    events: &Sorted<GroupEvent<Choice>>,
+    events: &[GroupEvent<Choice>],
     edges: Edges,
     mut show: impl FnMut(&GroupEvent<Choice>),
     mut cover: impl FnMut(ShownSpan) -> io::Result<()>,
@@ -136,8 +135,7 @@ mod tests {
             spans.push(span);
             Ok(())
         };
-        let events = Sorted::Memory(mates.to_vec());
-        show_groups(&events, edges, |mate| shown.push(mate.at.nth), cover).unwrap();
+        show_groups(mates, edges, |mate| shown.push(mate.at.nth), cover).unwrap();
         shown.sort_unstable();
         (shown, spans)
     }

@@ -60,19 +60,6 @@ impl<T: Copy> Records<T> {
     pub fn each(&self, found: impl FnMut(T) -> io::Result<()>) -> io::Result<()> {
         self.iter().copied().try_for_each(found)
     }
-
-    /// Calls `found` with each group of adjacent records with the same key.
-    ///
-    /// # Errors
-    /// If `found` fails.
-    pub fn each_group<K: PartialEq>(
-        &self,
-        key: impl Fn(&T) -> K,
-        found: impl FnMut(&[T]) -> io::Result<()>,
-    ) -> io::Result<()> {
-        self.chunk_by(|one, next| key(one) == key(next))
-            .try_for_each(found)
-    }
 }
 
 /// A temporary file that takes records.
@@ -210,16 +197,5 @@ mod tests {
         file.refuse_more();
         file.append(&ODD).unwrap_err();
         assert_eq!(*file.finish().unwrap(), ODD);
-    }
-
-    #[test]
-    fn groups_are_of_adjacent_records() {
-        let (records, mut groups) = (Records::Memory(vec![1, 3, 2, 5]), Vec::new());
-        let found = |group: &[i32]| {
-            groups.push(group.to_vec());
-            Ok(())
-        };
-        records.each_group(|number| number % 2, found).unwrap();
-        assert_eq!(groups, [vec![1, 3], vec![2], vec![5]]);
     }
 }

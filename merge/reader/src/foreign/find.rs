@@ -83,7 +83,7 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<TraceCandidate
         let Ok(file) = input.place.open_regular(input.named) else {
             return Ok(None);
         };
-        let (_, unpacked) = in_first(folders, |folder| unpack(&file, folder))?;
+        let unpacked = in_first(folders, |folder| unpack(&file, folder))?;
         let Ok(content) = Content::open(unpacked.file) else {
             return Ok(None);
         };

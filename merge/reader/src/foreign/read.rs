@@ -110,16 +110,16 @@ fn draft<'f>(
     let is_log = strace::is_log(content.bytes());
     // If it is read again, it must still be what was read first.
     let first_sum = Cell::new(None);
-    let (folder, (lines, read)) = in_first(how.folders, |folder| {
+    let (folder, lines, read) = in_first(how.folders, |folder| {
         let read_in = |first| {
             let mut lines = Lines::new(folder, first)?;
             let (read, sum) = read_content(content, is_log, &mut lines)?;
             first_sum.set(first_sum.get().or(Some(sum)));
-            Ok((lines, read))
+            Ok((folder, lines, read))
         };
-        let (lines, read) = read_in(FirstReading::default())?;
-        match lines.first_reading(how.keeps_times) {
-            first if first == FirstReading::default() => Ok((lines, read)),
+        let done = read_in(FirstReading::default())?;
+        match done.1.first_reading(how.keeps_times) {
+            first if first == FirstReading::default() => Ok(done),
             first => read_in(first),
         }
     })?;
@@ -144,7 +144,7 @@ fn draft<'f>(
         origin,
         joined,
         unplaced: log.map_or(0, |log| log.unplaced),
-        folder,
+        folder: folder.to_owned(),
         has_changed,
     })
 }

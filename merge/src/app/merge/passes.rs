@@ -291,8 +291,7 @@ impl<'a> Merge<'a> {
         };
         let memory = usize::try_from(memory).unwrap_or(usize::MAX);
         let of_job = |folder: &Path| self.pool.install(|| TimeOrder::of(job, memory, folder));
-        let (_, order) = in_first(self.folders, of_job)?;
-        Ok(Some(order))
+        in_first(self.folders, of_job).map(Some)
     }
 
     /// Who may read the trace: those who may read all that it is made of.

@@ -2,9 +2,7 @@
 
 use super::styles::{Style, name_and_category};
 use crate::link::records::FlowPhases;
-use crate::store::sorter::Sorted;
 use serde::Serialize;
-use std::io;
 
 /// Flows of one name and category that viewers draw no arrow for, because some of their events are missing or have another name, category or id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -38,11 +36,10 @@ impl LooseCounts {
     }
 
     /// Adds the flows of single processes.
-    pub(crate) fn add_local(&mut self, flows: &Sorted<FlowPhases>) -> io::Result<()> {
-        flows.each(|flow| {
+    pub(crate) fn add_local(&mut self, flows: &[FlowPhases]) {
+        for flow in flows {
             self.add(flow.style, flow.has_start, flow.has_other);
-            Ok(())
-        })
+        }
     }
 
     /// Returns the counts of each style that has any. The style with most of them comes first.
