@@ -49,9 +49,9 @@ pub(super) fn pieces(drafts: &[TraceDraft]) -> Vec<PiecePlace> {
     let piece = |draft| {
         let draft: &TraceDraft = draft;
         TracePiece {
-            path: &draft.file.fragment.path,
+            path: &draft.fragment.path,
             pids: &draft.lines.pids,
-            rank: draft.members.rank,
+            rank: draft.foreign.rank,
             origin: &draft.origin,
             time: draft.lines.time.map(|(first_ns, end_ns)| PieceTime {
                 first_ns,

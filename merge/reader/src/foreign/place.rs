@@ -6,32 +6,18 @@ use super::offset::Offset;
 use super::pieces::PiecePlace;
 use crate::base::file_id::FileId;
 use crate::error::Error;
-use sa_format::{Anchor, FragmentHeader};
 use std::fs;
-
-/// Where a trace's times belong.
-#[derive(Default)]
-pub(super) struct TracePlace {
-    /// Whose clock they are of.
-    pub(super) clock: Option<FragmentHeader>,
-    pub(super) anchors: Vec<Anchor>,
-    /// For machines.
-    pub(super) method: &'static str,
-    /// The same in words.
-    pub(super) words: String,
-    pub(super) offset_ns: i64,
-}
 
 /// Places all traces.
 ///
 /// # Errors
 /// If one cannot be, or an offset is of none of them.
 pub(super) fn place(
-    drafts: &[TraceDraft<'_>],
+    drafts: &mut [TraceDraft<'_>],
     pieces: &[PiecePlace],
     axis: ReferenceClock,
     offsets: &[Offset],
-) -> Result<Vec<TracePlace>, Error> {
+) -> Result<(), Error> {
     // A piece goes where the first one goes.
     let offset = |(draft, piece): (&TraceDraft, &PiecePlace)| {
         of(draft, offsets).or_else(|| of(&drafts[piece.first], offsets))
@@ -48,16 +34,14 @@ pub(super) fn place(
     let is_one = pieces.iter().all(|piece| piece.first == pieces[0].first);
     let axis = with_first_wall(axis, drafts, is_one);
     let is_alone = is_one && axis.start_ns.is_none() && axis.reference.is_none();
-    let placed = drafts.iter().zip(of_drafts);
-    let placed = placed.map(|(draft, offset_ns)| one(draft, offset_ns, &axis, is_alone));
-    let mut placed = placed.collect::<Result<Vec<_>, Error>>()?;
-    for (number, piece) in pieces.iter().enumerate() {
-        if piece.first != number {
-            let clock = placed[piece.first].clock.clone();
-            placed[number].clock = clock;
-        }
+    for (draft, offset_ns) in drafts.iter_mut().zip(of_drafts) {
+        one(draft, offset_ns, &axis, is_alone)?;
     }
-    Ok(placed)
+    for (number, piece) in pieces.iter().enumerate() {
+        let clock = drafts[piece.first].foreign.clock.clone();
+        drafts[number].foreign.clock = clock;
+    }
+    Ok(())
 }
 
 /// Without fragments the first trace that knows the time is what the others are brought to.
@@ -69,7 +53,7 @@ fn with_first_wall(
     let is_wall = |draft: &&TraceDraft| matches!(draft.origin, TimeOrigin::Wall(..));
     let wall = drafts.iter().find(is_wall).filter(|_| !axis.lacks_wall);
     let first = wall.or(drafts.first().filter(|_| !is_one));
-    let reference = || first.map(|draft| own(&draft.name));
+    let reference = || first.map(|draft| own(&draft.foreign.name));
     axis.reference = axis.reference.or_else(reference);
     let start_ns = || Some(wall?.lines.time?.0);
     axis.start_ns = axis.start_ns.or_else(start_ns);
@@ -84,68 +68,52 @@ fn of(draft: &TraceDraft<'_>, offsets: &[Offset]) -> Option<i64> {
 fn is_of(offset: &Offset, draft: &TraceDraft<'_>) -> bool {
     let is_same_file = || {
         let metadata = fs::metadata(&offset.path);
-        metadata.is_ok_and(|metadata| FileId::of(&metadata) == draft.file.fragment.id)
+        metadata.is_ok_and(|metadata| FileId::of(&metadata) == draft.fragment.id)
     };
-    offset.path == draft.file.fragment.path || is_same_file()
+    offset.path == draft.fragment.path || is_same_file()
 }
 
 fn one(
-    draft: &TraceDraft<'_>,
+    draft: &mut TraceDraft<'_>,
     offset_ns: Option<i64>,
     axis: &ReferenceClock,
     is_alone: bool,
-) -> Result<TracePlace, Error> {
+) -> Result<(), Error> {
+    let time = draft.lines.time;
+    let offset_ns = offset_ns.filter(|_| time.is_some());
     let added_ns = offset_ns.unwrap_or(0);
-    let Some(time) = draft.lines.time else {
-        return Ok(unplaced("it has no event with a time"));
-    };
-    let mut wall_anchors = Vec::new();
-    let (clock, method, words) = match (&draft.origin, offset_ns) {
-        (TimeOrigin::Wall(base_ns, by), _) if !axis.lacks_wall => {
-            wall_anchors = anchors(time, base_ns.saturating_add(added_ns));
-            (
-                own(&draft.name),
-                "wall_clock",
-                format!("placed by its {by}"),
-            )
+    let own = || own(&draft.foreign.name);
+    let (clock, method, words) = match (time, &draft.origin, offset_ns) {
+        (None, ..) => (None, "none", "it has no event with a time".to_owned()),
+        (Some(time), TimeOrigin::Wall(base_ns, by), _) if !axis.lacks_wall => {
+            draft.anchors = anchors(time, base_ns.saturating_add(added_ns));
+            (Some(own()), "wall_clock", format!("placed by its {by}"))
         }
-        (TimeOrigin::Host(header), _) => {
+        (_, TimeOrigin::Host(header), _) => {
             let clock = behind(header, added_ns.saturating_sub(header.monotonic_offset_ns));
             let words = format!("its clock is the monotonic one of {}", header.host);
-            (clock, "host_clock", words)
+            (Some(clock), "host_clock", words)
         }
-        (_, Some(offset_ns)) => {
-            let clock = axis.reference.clone().unwrap_or_else(|| own(&draft.name));
+        (.., Some(offset_ns)) => {
+            let clock = axis.reference.clone().unwrap_or_else(own);
             let words = "placed by --offset alone".to_owned();
-            (behind(&clock, offset_ns), "offset", words)
+            (Some(behind(&clock, offset_ns)), "offset", words)
         }
         _ if is_alone => {
-            return Ok(unplaced(
-                "it is the only input, so its clock does not matter",
-            ));
+            let words = "it is the only input, so its clock does not matter";
+            (None, "none", words.to_owned())
         }
-        (_, None) => return Err(refusal(draft, time.0, axis)),
+        (Some(time), _, None) => return Err(refusal(draft, time.0, axis)),
     };
-    Ok(TracePlace {
-        clock: Some(clock),
-        anchors: wall_anchors,
-        method,
-        words,
-        offset_ns: added_ns,
-    })
-}
-
-fn unplaced(words: &str) -> TracePlace {
-    TracePlace {
-        method: "none",
-        words: words.to_owned(),
-        ..TracePlace::default()
-    }
+    draft.foreign.clock = clock;
+    let report = &mut draft.report;
+    (report.method, report.clock, report.offset_ns) = (method, words, added_ns);
+    Ok(())
 }
 
 /// Says what was expected and found, and what would place the trace if it began with the others.
 fn refusal(draft: &TraceDraft<'_>, first_ns: i64, axis: &ReferenceClock) -> Error {
-    let path = draft.file.fragment.path.display();
+    let path = draft.fragment.path.display();
     let found = match &draft.origin {
         TimeOrigin::Unknown(found) => found.clone(),
         TimeOrigin::Wall(_, by) => format!(

@@ -10,19 +10,20 @@ use super::members::{DocumentMembers, MERGED};
 use super::names::{distinctions, file_names};
 use super::offset::Offset;
 use super::pieces::{PiecePlace, pieces};
-use super::place::{self, TracePlace};
+use super::place::place;
 use super::report::ForeignReport;
 use super::strace::StraceLog;
 use super::{join, strace};
 use crate::error::Error;
 use crate::fragment::file::{Content, Fragment};
-use crate::fragment::foreign_trace::{Distinction, FRONT_BYTES, ForeignTrace};
+use crate::fragment::foreign_trace::{FRONT_BYTES, ForeignTrace};
 use crate::fragment::recording::Recording;
 use crate::fragment::temp_folder::in_first;
 use sa_format::Record;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
+use std::mem::take;
 use std::path::PathBuf;
 
 /// What was read of traces of other profilers.
@@ -77,22 +78,16 @@ pub fn read(
         }
         drafts.push(draft(candidate, name, recordings, how)?);
     }
+    let changed = drafts.iter().filter(|draft| draft.has_changed);
+    traces.changed = changed.map(|draft| draft.fragment.path.clone()).collect();
     let pieces = pieces(&drafts);
     let reference = ReferenceClock::of(recordings);
-    let placed = place::place(&drafts, &pieces, reference, how.offsets)?;
-    let whole = whole_traces(&drafts, &pieces);
-    let all = drafts.into_iter().zip(placed).zip(&pieces);
-    for (number, ((draft, placed), piece)) in all.enumerate() {
-        let folder = draft.folder.clone();
-        if draft.has_changed {
-            traces.changed.push(draft.file.fragment.path.clone());
-        }
-        let finished = finish(draft, placed, &whole[piece.first]);
-        let (recording, mut report) =
-            finished.map_err(|error| Error::of_temporary(&folder, error))?;
-        let is_first = piece.first == number;
-        report.continues = (!is_first).then(|| whole[piece.first].path.clone());
-        report.doubt.clone_from(&piece.doubt);
+    place(&mut drafts, &pieces, reference, how.offsets)?;
+    name_pieces(&mut drafts, &pieces);
+    for draft in drafts {
+        let folder = draft.folder;
+        let finished = finish(draft).map_err(|error| Error::of_temporary(folder, error));
+        let (recording, report) = finished?;
         traces.recordings.push(recording);
         traces.reports.push(report);
     }
@@ -134,18 +129,33 @@ fn draft<'f>(
         Some(log) => join::join(log, recordings),
         None => (BTreeMap::new(), TimeOrigin::of(&members, lines.time)),
     };
-    Ok(TraceDraft {
-        file: candidate,
+    let foreign = ForeignTrace {
         name,
-        front,
-        lines,
-        form,
-        members,
-        origin,
+        rank: members.rank,
         joined,
+        is_merged: members.tool == Some(MERGED),
+        bytes: candidate.bytes,
+        front,
+        ..ForeignTrace::default()
+    };
+    let report = ForeignReport {
+        path: candidate.fragment.path.clone(),
+        form,
+        packed: candidate.is_packed,
+        tool: members.tool,
         unplaced: log.map_or(0, |log| log.unplaced),
-        folder: folder.to_owned(),
+        left_out: members.left_out,
+        ..ForeignReport::default()
+    };
+    Ok(TraceDraft {
+        fragment: candidate.fragment,
+        lines,
+        folder,
+        origin,
+        anchors: Vec::new(),
         has_changed,
+        foreign,
+        report,
     })
 }
 
@@ -175,79 +185,48 @@ fn read_content(
     Ok((read, sum.finish()))
 }
 
-/// Names and number that all pieces of a trace share.
-struct WholeTrace {
-    number: usize,
-    path: PathBuf,
-    name: String,
-    distinction: Option<Distinction>,
-}
-
-/// The trace that each of them begins; the entries of further pieces are not used.
-fn whole_traces(drafts: &[TraceDraft<'_>], pieces: &[PiecePlace]) -> Vec<WholeTrace> {
-    let firsts = || (0..drafts.len()).filter(|number| pieces[*number].first == *number);
-    let ranks = firsts().map(|number| {
-        let draft = &drafts[number];
-        (draft.file.fragment.path.as_path(), draft.members.rank)
+/// Gives all pieces of a trace the number and the names of the first one.
+fn name_pieces(drafts: &mut [TraceDraft<'_>], pieces: &[PiecePlace]) {
+    let firsts = (0..drafts.len()).filter(|number| pieces[*number].first == *number);
+    let firsts: Vec<usize> = firsts.collect();
+    let ranks = firsts.iter().map(|number| {
+        let draft = &drafts[*number];
+        (draft.fragment.path.as_path(), draft.foreign.rank)
     });
-    let mut distinctions = distinctions(&ranks.collect::<Vec<_>>());
-    let whole = |number: usize| WholeTrace {
-        number,
-        path: drafts[number].file.fragment.path.clone(),
-        name: drafts[number].name.clone(),
-        distinction: firsts()
-            .position(|first| first == number)
-            .and_then(|nth| distinctions[nth].take()),
-    };
-    (0..drafts.len()).map(whole).collect()
+    let distinctions = distinctions(&ranks.collect::<Vec<_>>());
+    for (first, distinction) in firsts.into_iter().zip(distinctions) {
+        let name = drafts[first].foreign.name.clone();
+        let path = drafts[first].fragment.path.clone();
+        let all = pieces.iter().enumerate();
+        for (number, piece) in all.filter(|(_, piece)| piece.first == first) {
+            let TraceDraft {
+                foreign, report, ..
+            } = &mut drafts[number];
+            (foreign.number, foreign.name) = (first, name.clone());
+            foreign.distinction.clone_from(&distinction);
+            report.continues = (number != first).then(|| path.clone());
+            report.doubt.clone_from(&piece.doubt);
+        }
+    }
 }
 
 /// Writes what places the times, and opens the file as a recording.
-fn finish(
-    draft: TraceDraft<'_>,
-    placed: TracePlace,
-    whole: &WholeTrace,
-) -> io::Result<(Recording, ForeignReport)> {
-    let mut lines = draft.lines;
-    for anchor in &placed.anchors {
+fn finish(draft: TraceDraft<'_>) -> io::Result<(Recording, ForeignReport)> {
+    let (mut lines, mut foreign, mut report) = (draft.lines, draft.foreign, draft.report);
+    for anchor in &draft.anchors {
         lines.made(anchor.line(0).trim_ascii_end())?;
     }
-    let is_merged = draft.members.tool == Some(MERGED);
-    let has_kineto = lines.rows.values().any(|row| row.is_kineto());
-    let foreign = ForeignTrace {
-        name: whole.name.clone(),
-        distinction: whole.distinction.clone(),
-        rank: draft.members.rank,
-        number: whole.number,
-        clock: placed.clock,
-        joined: draft.joined,
-        texts: std::mem::take(&mut lines.texts),
-        rows: std::mem::take(&mut lines.rows),
-        is_kineto: has_kineto && !is_merged,
-        is_merged,
-        places: std::mem::take(&mut lines.places),
-        repairs: std::mem::take(&mut lines.repairs),
-        bytes: draft.file.bytes,
-        front: draft.front,
-    };
+    foreign.rows = take(&mut lines.rows);
+    let has_kineto = foreign.rows.values().any(|row| row.is_kineto());
+    foreign.is_kineto = has_kineto && !foreign.is_merged;
+    foreign.texts = take(&mut lines.texts);
+    foreign.places = take(&mut lines.places);
+    foreign.repairs = take(&mut lines.repairs);
     let (file, early_arrows) = lines.finish()?;
-    let report = ForeignReport {
-        path: draft.file.fragment.path.clone(),
-        form: draft.form,
-        packed: draft.file.is_packed,
-        tool: draft.members.tool,
-        method: placed.method,
-        clock: placed.words,
-        offset_ns: placed.offset_ns,
-        unplaced: draft.unplaced,
-        early_arrows,
-        left_out: draft.members.left_out,
-        continues: None,
-        doubt: None,
-    };
+    report.early_arrows = early_arrows;
     let Fragment {
         path, id, access, ..
-    } = draft.file.fragment;
+    } = draft.fragment;
     // Whatever the lines are, no recorder of ours wrote them.
     let fragment = Fragment {
         header: None,

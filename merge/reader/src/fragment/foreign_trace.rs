@@ -19,6 +19,7 @@ pub struct Distinction {
 }
 
 /// What a recording that was another profiler's trace is, beside its lines.
+#[derive(Default)]
 pub struct ForeignTrace {
     /// What it is called in labels and reports.
     pub name: String,
