@@ -45,7 +45,7 @@ pub use app::losses::report::LossReport;
 pub use app::merge::{merge, merge_with, most_threads};
 pub use app::report::{
     ClocksReport, DamageReport, EventTotals, InputReport, LossTotals, ProcessReport, RepairTotals,
-    Report, RowTotals,
+    Report,
 };
 pub use base::duration::{parse_duration, parse_error};
 pub use base::out_of_memory::OrExit;
@@ -62,6 +62,7 @@ pub use foreign::{ForeignReport, Offset, parse_offset};
 pub use fragment::exit::{DeadProcess, Death, DeathKind, Deaths, Exit, first_killed};
 pub use fragment::input::{LeftOut, Runs};
 pub use fragment::{blocks, ring};
+pub use lanes::assign::RowTotals;
 pub use link::{LinkReport, LooseFlows};
 pub use reader::error::Error;
 pub use reader::snapshot::{SnapshotReport, snapshot};

@@ -1,6 +1,6 @@
 //! An event: its line, and where in it the members stand.
 
-use crate::json::{Fields, Scanner, scan_object};
+use crate::json::{Fields, Members, Scanner, scan_object};
 use sa_format::Phase;
 use trace_base::number;
 
@@ -124,6 +124,24 @@ impl<'a> Event<'a> {
         (found, scanner.at)
     }
 
+    /// Returns true for an instant that viewers draw on its process or on all of them, instead of its thread.
+    pub fn is_instant_of_process(&self) -> bool {
+        let is_instant = matches!(self.phase, Phase::Instant | Phase::LegacyInstant);
+        is_instant && matches!(self.scope(), b"\"p\"" | b"\"g\"")
+    }
+
+    /// Returns the scope of an instant as JSON, or nothing if it has no scope.
+    fn scope(&self) -> &'a [u8] {
+        // Recorders write the scope after the time, or after the phase.
+        for end in [self.fields.ts.end, self.fields.ph.end] {
+            if let Some(after) = self.line[end..].strip_prefix(br#","s":"#) {
+                return after.get(..3).unwrap_or_default();
+            }
+        }
+        let scope = Members::of(self.line).find(|(key, _)| *key == b"s");
+        scope.map_or(&[], |(_, value)| value)
+    }
+
     /// Tells whether it is an unfinished span (FORMAT.md §2).
     #[inline]
     pub fn is_unfinished(&self) -> bool {
@@ -136,6 +154,22 @@ impl<'a> Event<'a> {
 mod tests {
     use super::*;
     use crate::line::parse_canonical;
+
+    #[test]
+    fn instants_of_processes_are_told_from_those_of_threads() {
+        for (members, is_so) in [
+            (r#""ph":"i","s":"p","pid":1,"ts":1"#, true),
+            (r#""ph":"i","pid":1,"ts":1,"s":"g""#, true),
+            (r#""ph":"I","pid":1,"s":"g","ts":1"#, true),
+            (r#""ph":"i","pid":1,"ts":1,"s":"t""#, false),
+            (r#""ph":"i","pid":1,"ts":1,"args":{"s":"p"}"#, false),
+            (r#""ph":"B","pid":1,"ts":1,"s":"p""#, false),
+        ] {
+            let line = format!("{{{members}}}");
+            let event = crate::line::parse(line.as_bytes()).unwrap();
+            assert_eq!(event.is_instant_of_process(), is_so, "{members}");
+        }
+    }
 
     #[test]
     fn members_in_order_are_found_and_others_are_not() {

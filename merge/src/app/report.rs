@@ -8,12 +8,14 @@ mod words;
 pub(crate) use words::printable;
 
 use crate::app::losses::report::LossReport;
+use crate::base::number::is_zero;
 use crate::clock::placement::Placement;
 use crate::event::damage::{Damage, Kind, LISTED, Places, path_text};
 use crate::event::mend::Repairs;
 use crate::foreign::ForeignReport;
 use crate::fragment::exit::{DeadProcess, Death, Deaths, Exit};
 use crate::fragment::input::LeftOut;
+use crate::lanes::assign::RowTotals;
 use crate::link::{LinkReport, LinkedEvents};
 use crate::select::filter::FilterReport;
 use crate::select::window::WindowReport;
@@ -113,21 +115,6 @@ pub struct EventTotals {
     /// Number of events of each phase.
     #[serde(rename = "events_by_phase")]
     pub by_phase: BTreeMap<char, u64>,
-}
-
-/// Numbers of spans that overlap others of their thread without nesting, so that viewers would drop them.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct RowTotals {
-    /// Spans on rows next to their thread, including spans in them that do not overlap.
-    pub overlapping_spans: u64,
-    /// Rows that were added.
-    #[serde(rename = "rows_added")]
-    pub added: usize,
-    /// Spans that stay on their thread, because they overlap more others at once than a thread may have rows. Viewers drop them.
-    pub overlapping_spans_left: u64,
-    /// Reason why all spans stay on their threads, although some may overlap: there was no room for temporary files.
-    #[serde(rename = "rows_failed", skip_serializing_if = "Option::is_none")]
-    pub failed: Option<String>,
 }
 
 /// Damaged places.
@@ -314,9 +301,4 @@ impl RepairTotals {
             *self.by_kind.entry(kind.name()).or_default() += count;
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-pub(crate) fn is_zero(number: &u64) -> bool {
-    *number == 0
 }

@@ -12,6 +12,7 @@ use crate::span::lane_events::{ArgsPlace, LaneEvent, LaneEventKind};
 use crate::store::sorter::{Record, Sorter};
 use crate::summary::chunk_summary::ChunkSummary;
 use crate::summary::thread::RecordedThread;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::iter::Peekable;
@@ -21,14 +22,27 @@ use std::slice::Iter;
 /// Ends of flows that wait for the next span; the others of a thread stay where they are.
 const WAITING: usize = 1 << 16;
 
+/// Numbers of spans that overlap others of their thread without nesting, so that viewers would drop them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RowTotals {
+    /// Spans on rows next to their thread, including spans in them that do not overlap.
+    pub overlapping_spans: u64,
+    /// Rows that were added.
+    #[serde(rename = "rows_added")]
+    pub added: usize,
+    /// Spans that stay on their thread, because they overlap more others at once than a thread may have rows. Viewers drop them.
+    pub overlapping_spans_left: u64,
+    /// Reason why all spans stay on their threads, although some may overlap: there was no room for temporary files.
+    #[serde(rename = "rows_failed", skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
 /// Spreads the spans of threads over as many rows as they need, one thread after the other.
 pub(crate) struct LaneAssignment<'a> {
     pub(crate) moves: Sorter<'a, Move>,
     /// The rows that were added, with the thread they are beside.
     pub(crate) added: Vec<u32>,
-    /// Spans that move, and those that fit on no row.
-    pub(crate) spans: u64,
-    pub(crate) left: u64,
+    pub(crate) totals: RowTotals,
     current: u32,
     rows: LaneRows,
     /// How many rows there were before this thread's.
@@ -47,8 +61,7 @@ impl<'a> LaneAssignment<'a> {
         LaneAssignment {
             moves: Sorter::new(folder),
             added: Vec::new(),
-            spans: 0,
-            left: 0,
+            totals: RowTotals::default(),
             current: 0,
             rows: LaneRows::default(),
             before: 0,
@@ -82,9 +95,9 @@ impl<'a> LaneAssignment<'a> {
     fn place(&mut self, event: &LaneEvent) -> io::Result<()> {
         let is_outcast = self.is_outcast();
         let row = self.rows.place((event.start, event.end), is_outcast);
-        self.left += u64::from(row.is_none());
+        self.totals.overlapping_spans_left += u64::from(row.is_none());
         let row = row.unwrap_or(0);
-        self.spans += u64::from(row > 0);
+        self.totals.overlapping_spans += u64::from(row > 0);
         while self.before + row > self.added.len() {
             self.added.push(self.current);
         }

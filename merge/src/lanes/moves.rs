@@ -7,7 +7,9 @@ use crate::event::patch::Target;
 use crate::event::whole::as_whole;
 use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
-use crate::lanes::assign::{Form, LaneAssignment, LaneCandidate, Move, suspects, targets};
+use crate::lanes::assign::{
+    Form, LaneAssignment, LaneCandidate, Move, RowTotals, suspects, targets,
+};
 use crate::lanes::outcasts::{OutcastFinder, OutcastRange};
 use crate::pass::by_chunk::{OfChunk, find};
 use crate::pass::chunk::EventRef;
@@ -26,18 +28,14 @@ pub(crate) struct Overflow {
     moves: Sorted<Move>,
     /// All rows, by their number.
     pub(crate) rows: Vec<Target>,
-    /// The spans that move, and those for which there was no row.
-    pub(crate) spans: u64,
-    pub(crate) left: u64,
-    /// Why nothing moves, if something should.
-    pub(crate) failure: Option<String>,
+    pub(crate) totals: RowTotals,
 }
 
 impl Overflow {
     /// Looks for such spans and gives their rows ids, which `plan` then knows. What is too much for memory goes to files in the first of
     /// `folders` that takes them. If none does, all spans stay where they are: a trace in which a viewer drops some is worth more than none.
     pub(crate) fn find(
-        ChunkView { sources, chunks }: ChunkView<'_>,
+        view: ChunkView<'_>,
         summaries: &[ChunkSummary],
         histories: Histories,
         plan: &mut Plan,
@@ -46,8 +44,7 @@ impl Overflow {
     ) -> Overflow {
         let shifts_ns = plan.shifts_ns.clone();
         let scan = ThreadScan {
-            sources,
-            chunks,
+            view,
             shifts_ns: &shifts_ns,
             progress,
         };
@@ -61,10 +58,11 @@ impl Overflow {
                 overflow.rows = targets(&added, &suspects, &mut plan.processes);
                 overflow
             }
-            Err(error) => Overflow {
-                failure: Some(error.to_string()),
-                ..Overflow::default()
-            },
+            Err(error) => {
+                let mut overflow = Overflow::default();
+                overflow.totals.failed = Some(error.to_string());
+                overflow
+            }
         }
     }
 
@@ -84,8 +82,10 @@ impl Overflow {
         drop(events);
         let overflow = Overflow {
             moves: spread.moves.finish()?,
-            spans: spread.spans,
-            left: spread.left,
+            totals: RowTotals {
+                added: spread.added.len(),
+                ..spread.totals
+            },
             ..Overflow::default()
         };
         Ok((overflow, spread.added))

@@ -2,7 +2,6 @@
 
 use super::table::OwnFlow;
 use crate::clock::time_map::TimeMap;
-use crate::event::json::Members;
 use crate::event::line::Event;
 use sa_format::Phase;
 use xxhash_rust::xxh3::xxh3_64;
@@ -185,23 +184,9 @@ pub(super) fn hash(parts: [u64; 3]) -> u64 {
 pub(super) fn binds(event: &Event<'_>) -> bool {
     match event.phase {
         Phase::Complete | Phase::Begin => true,
-        Phase::Instant | Phase::LegacyInstant => !matches!(scope(event), b"\"p\"" | b"\"g\""),
+        Phase::Instant | Phase::LegacyInstant => !event.is_instant_of_process(),
         _ => false,
     }
-}
-
-/// Returns the scope of an instant as JSON, or nothing if it has no scope.
-fn scope<'a>(event: &Event<'a>) -> &'a [u8] {
-    let line = event.line;
-    // Recorders write the scope after the time, or after the phase.
-    for end in [event.fields.ts.end, event.fields.ph.end] {
-        if let Some(after) = line[end..].strip_prefix(br#","s":"#) {
-            return after.get(..3).unwrap_or_default();
-        }
-    }
-    let mut members = Members::of(line);
-    let scope = members.find(|(key, _)| *key == b"s");
-    scope.map_or(&[], |(_, value)| value)
 }
 
 #[cfg(test)]

@@ -17,6 +17,28 @@ pub(crate) struct ChunkView<'a> {
     pub(crate) chunks: &'a [Chunk],
 }
 
+impl ChunkView<'_> {
+    /// Returns what `of_event` makes of the events of a chunk that are shown.
+    pub(crate) fn shown<T>(
+        self,
+        number: usize,
+        of_event: impl Fn(RecordedThread, EventRef, &Event<'_>) -> Option<T>,
+    ) -> Vec<T> {
+        let (chunk, mut made) = (&self.chunks[number], Vec::new());
+        let source = &self.sources[chunk.source];
+        let Ok(number) = u32::try_from(number) else {
+            return made;
+        };
+        chunk.each(source.bytes, |nth, lies, event| {
+            if lies != Lies::Outside {
+                let place = (source.recording, (event.pid, event.tid));
+                made.extend(of_event(place, EventRef { chunk: number, nth }, event));
+            }
+        });
+        made
+    }
+}
+
 /// Chunks that are looked at before what was found is put together.
 #[derive(Clone, Copy)]
 pub(crate) enum AtOnce {
@@ -79,8 +101,7 @@ pub(crate) fn visit_mut<'a, T: Send, E>(
 
 /// The chunks to scan.
 pub(crate) struct ThreadScan<'a> {
-    pub(crate) sources: &'a [Source<'a>],
-    pub(crate) chunks: &'a [Chunk],
+    pub(crate) view: ChunkView<'a>,
     /// Shift from the times of each recording to the times of the trace.
     pub(crate) shifts_ns: &'a [i64],
     pub(crate) progress: &'a Progress,
@@ -93,42 +114,26 @@ impl ThreadScan<'_> {
         places: impl Iterator<Item = RecordedThread>,
         of_event: impl Fn(RecordedThread, EventRef, &Event<'_>) -> Option<T> + Sync,
     ) -> impl Iterator<Item = T> {
+        let ChunkView { sources, chunks } = self.view;
         let mut threads: BTreeMap<usize, Vec<(i64, i64)>> = BTreeMap::new();
         places.for_each(|(recording, thread)| threads.entry(recording).or_default().push(thread));
         let set =
             |(recording, threads): (usize, Vec<_>)| (recording, threads.into_iter().collect());
         let sets: BTreeMap<usize, ThreadSet> = threads.into_iter().map(set).collect();
         let may_hold = |chunk: &Chunk| {
-            let set = sets.get(&self.sources[chunk.source].recording);
+            let set = sets.get(&sources[chunk.source].recording);
             set.is_some_and(|set| chunk.threads.meets(*set))
         };
-        let numbers = 0..self.chunks.len();
-        let numbers = numbers.filter(|number| may_hold(&self.chunks[*number]));
+        let numbers = 0..chunks.len();
+        let numbers = numbers.filter(|number| may_hold(&chunks[*number]));
         let numbers: Vec<usize> = numbers.collect();
-        let lens = numbers.iter().map(|number| self.chunks[*number].len());
+        let lens = numbers.iter().map(|number| chunks[*number].len());
         self.progress.expect_more(lens.sum());
         let look = move |number: usize| {
-            self.progress.add(self.chunks[number].len(), 0);
-            self.of_chunk(number, &of_event)
+            self.progress.add(chunks[number].len(), 0);
+            self.view.shown(number, &of_event)
         };
         visit(numbers, AtOnce::Few, look).flatten()
-    }
-
-    fn of_chunk<T>(
-        &self,
-        number: usize,
-        of_event: &impl Fn(RecordedThread, EventRef, &Event<'_>) -> Option<T>,
-    ) -> Vec<T> {
-        let (chunk, mut made) = (&self.chunks[number], Vec::new());
-        let (source, number) = (&self.sources[chunk.source], u32::try_from(number));
-        let Ok(number) = number else { return made };
-        chunk.each(source.bytes, |nth, lies, event| {
-            if lies != Lies::Outside {
-                let place = (source.recording, (event.pid, event.tid));
-                made.extend(of_event(place, EventRef { chunk: number, nth }, event));
-            }
-        });
-        made
     }
 }
 

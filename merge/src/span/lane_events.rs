@@ -38,7 +38,7 @@ pub(crate) fn lane_events(
             Phase::End => GroupRole::End,
             _ => return LaneEvent::of(event, row, at, shift_ns).map(LanePart::Whole),
         };
-        let source = scan.chunks[at.chunk as usize].source;
+        let source = scan.view.chunks[at.chunk as usize].source;
         Some(LanePart::Half(GroupEvent {
             whole: GroupKey::Thread(row),
             at_ns: event.ts_ns + shift_ns,
@@ -46,7 +46,7 @@ pub(crate) fn lane_events(
             labels: Labels::of(event),
             role,
             more: match role {
-                GroupRole::End => ArgsPlace::of(event, source, &scan.sources[source]),
+                GroupRole::End => ArgsPlace::of(event, source, &scan.view.sources[source]),
                 _ => ArgsPlace::default(),
             },
         }))
@@ -106,7 +106,7 @@ impl LaneEvent {
             Phase::Complete => (LaneEventKind::Complete, start + event.dur_ns),
             Phase::FlowEnd if binds_to_next(event) => (LaneEventKind::Next, start),
             Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => (LaneEventKind::Point, start),
-            Phase::Instant | Phase::LegacyInstant if is_of_thread(event) => {
+            Phase::Instant | Phase::LegacyInstant if !event.is_instant_of_process() => {
                 (LaneEventKind::Point, start)
             }
             _ => return None,
@@ -142,18 +142,6 @@ impl LaneEvent {
             end_args: end_now.map(|end| end.more).unwrap_or_default(),
         }
     }
-}
-
-/// Tells whether an instant is drawn on its thread's row.
-fn is_of_thread(event: &Event<'_>) -> bool {
-    #[derive(serde::Deserialize)]
-    struct InstantScope<'a> {
-        #[serde(borrow)]
-        s: Option<std::borrow::Cow<'a, str>>,
-    }
-    let scope = serde_json::from_slice::<InstantScope<'_>>(event.line).ok();
-    let scope = scope.and_then(|scoped| scoped.s);
-    !matches!(scope.as_deref(), Some("p" | "g"))
 }
 
 impl Record for LaneEvent {}

@@ -4,7 +4,7 @@ use super::of_spill;
 use crate::app::losses::tell_losses;
 use crate::app::report::Report;
 use crate::app::report::other_data::other_data;
-use crate::app::report::processes::{tell_processes, tell_reach, tell_rows};
+use crate::app::report::processes::{tell_processes, tell_reach};
 use crate::app::report::sources::{tell_foreign, tell_sources};
 use crate::app::validate::refuse_nonsense;
 use crate::base::access::Access;
@@ -252,7 +252,7 @@ impl<'a> Merge<'a> {
             Overflow::find(view, summaries, histories, &mut plan, folders, progress)
         };
         let overflow = self.pool.install(find);
-        tell_rows(&overflow, report);
+        report.rows = overflow.totals.clone();
         tell_processes(&plan, &aligned.clocks, report);
         if self.options.is_verbatim() {
             (report.events_added, report.clocks.base_ns) = (0, 0);

@@ -1,12 +1,11 @@
 //! Whom the trace shows, and by which clocks → the report.
 
-use super::{ClocksReport, ProcessReport, Report, RowTotals};
+use super::{ClocksReport, ProcessReport, Report};
 use crate::clock::clocks::Clocks;
 use crate::event::patch::Id;
 use crate::identity::plan::Plan;
 use crate::identity::process::{Process, RecordingEnd};
 use crate::identity::row_order::{metadata_lines, shown_names};
-use crate::lanes::moves::Overflow;
 use crate::summary::chunk_summary::ChunkSummary;
 
 /// Tells of the processes and clocks of the trace.
@@ -61,14 +60,4 @@ pub(crate) fn tell_reach(summaries: &[ChunkSummary], plan: &Plan, report: &mut R
             }
         }
     }
-}
-
-/// Reports the spans that are on rows next to their thread.
-pub(crate) fn tell_rows(overflow: &Overflow, report: &mut Report) {
-    report.rows = RowTotals {
-        overlapping_spans: overflow.spans,
-        added: overflow.rows.len(),
-        overlapping_spans_left: overflow.left,
-        failed: overflow.failure.clone(),
-    };
 }
