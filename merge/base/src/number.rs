@@ -105,6 +105,12 @@ pub fn micros(text: &[u8]) -> Option<Micros> {
     Micros::of_ps(if negative { -ps } else { ps })
 }
 
+/// Returns true for 0, which reports leave out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+pub fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// The text without the quotes of a string.
 #[inline]
 pub fn unquoted(text: &[u8]) -> &[u8] {

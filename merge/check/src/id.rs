@@ -4,6 +4,7 @@
 //! are. Texts and combinations of values become hashes of 64 bits.
 
 use trace_base::number::unquoted;
+use trace_event::flow::member_value;
 use trace_event::json::{Fields, last_member};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -37,7 +38,7 @@ pub(crate) fn thread_row(pid: u64, tid: u64) -> u64 {
 
 /// Returns the key of the arrow to which `s`, `t` or `f` belongs, or `None` without a valid id.
 pub(crate) fn arrow(text: &[u8], fields: &Fields) -> Option<u64> {
-    let id = flow_id(value(fields.id.of(text)))?;
+    let id = flow_id(member_value(fields.id.of(text)))?;
     let words = [fields.cat, fields.name].map(|field| word(field.of(text)));
     Some(key(RowKind::Arrow, [id, words[0], words[1]]))
 }
@@ -58,10 +59,10 @@ fn flow_id(value: &[u8]) -> Option<u64> {
 /// Returns the key of the row of an async event, or `None` without a valid id. An `id` comes before the `global` one in `id2`. A `local` one is scoped to its
 /// process.
 pub(crate) fn async_row(text: &[u8], fields: &Fields, pid: u64) -> Option<u64> {
-    let id2 = value(fields.id2.of(text));
+    let id2 = member_value(fields.id2.of(text));
     let category = word(fields.cat.of(text));
     let all = [
-        async_id(value(fields.id.of(text))),
+        async_id(member_value(fields.id.of(text))),
         async_id(member(id2, b"global")),
     ];
     if let Some(id) = all.into_iter().flatten().next() {
@@ -86,12 +87,6 @@ pub(crate) fn word(value: &[u8]) -> u64 {
         [b'"', first, ..] if *first != b'"' => xxh3_64(value).max(1),
         _ => 0,
     }
-}
-
-/// Returns the value of a member that begins with its key.
-fn value(member: &[u8]) -> &[u8] {
-    let colon = memchr::memchr(b':', member).map_or(member.len(), |at| at + 1);
-    member[colon..].trim_ascii()
 }
 
 /// Returns the last value of `key` in an object, or an empty text.

@@ -7,6 +7,7 @@ use sa_format::visible;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use trace_event::damage::path_text;
 use trace_event::json::Scanner;
 
 /// Places that are kept for each rule.
@@ -260,8 +261,4 @@ impl CheckReport {
         }
         text
     }
-}
-
-fn path_text<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&path.to_string_lossy())
 }

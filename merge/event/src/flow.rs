@@ -105,7 +105,7 @@ fn id2_value<'a>(event: &Event<'a>) -> Option<&'a [u8]> {
 }
 
 /// What follows the colon of `"id": value`; the key holds no colon.
-pub(crate) fn member_value(member: &[u8]) -> &[u8] {
+pub fn member_value(member: &[u8]) -> &[u8] {
     let colon = memchr::memchr(b':', member).map_or(member.len(), |at| at + 1);
     member[colon..].trim_ascii()
 }

@@ -6,6 +6,7 @@ use super::program::first_spans::{FirstSpan, FirstSpanLinks, in_source};
 use super::program::loose_flows::LooseFlows;
 use super::table::{LinkTable, LinkedEvents, Lookup};
 use super::write::{Aim, Linker};
+use crate::base::number::is_zero;
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::store::sorter::Sorted;
@@ -34,11 +35,6 @@ pub struct LinkReport {
     /// Why no request is linked, where a temporary file could not be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// What the second pass needs to know.

@@ -24,6 +24,7 @@ const CLIENT_BYTES: usize = 64;
 const NONE: u32 = u32::MAX;
 
 /// The ids of requests, by key.
+#[derive(Default)]
 pub(super) struct RequestMap {
     slots: HashedMap<u32>,
     ids: Vec<KnownId>,
@@ -50,12 +51,8 @@ struct KnownId {
 impl RequestMap {
     pub(super) fn new(bound_bytes: usize) -> RequestMap {
         RequestMap {
-            slots: HashedMap::default(),
-            ids: Vec::new(),
-            forms: Vec::new(),
-            clients: HashedMap::default(),
             bound_bytes,
-            halvings: 0,
+            ..RequestMap::default()
         }
     }
 

@@ -1,6 +1,7 @@
 //! A loss in a report, and as a sentence.
 
-use crate::app::report::{is_zero, printable};
+use crate::app::report::printable;
+use crate::base::number::is_zero;
 use crate::event::loss::GAP;
 use sa_format::loss::Cause;
 use serde::Serialize;

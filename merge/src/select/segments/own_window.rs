@@ -8,12 +8,12 @@ use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
 use crate::event::era::{days_of, doubted};
 use crate::event::scan::{Part, line_start};
-use crate::fragment::liveness::wall_clock;
+use crate::fragment::liveness::{Boot, boot, wall_clock};
 use crate::fragment::recording::{Recording, UNWRITTEN_NS};
 use crate::summary::summarize::{summarize, summarize_era};
 use crate::{ClockBy, ClockOptions, Error, Moment, Window};
 use rayon::prelude::*;
-use sa_format::{Anchor, FragmentHeader};
+use sa_format::Anchor;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -26,13 +26,6 @@ pub(super) fn missing_ns(read: Edges, window: Edges) -> i64 {
     before.max(window.to_ns.saturating_sub(read.to_ns)).max(0)
 }
 
-/// A host since its last boot: its recordings share a clock.
-type Boot<'a> = (&'a str, &'a str);
-
-fn boot(header: &FragmentHeader) -> Boot<'_> {
-    (&header.host, &header.boot_id)
-}
-
 /// Returns the last `last` of every recording. The run ends with its last event, which is not known yet: the newest segment began before it, or little
 /// after.
 pub(super) fn last_windows(
@@ -40,7 +33,7 @@ pub(super) fn last_windows(
     times: &[SegmentTimes],
     last: Duration,
 ) -> Vec<Edges> {
-    let mut newest: BTreeMap<Boot<'_>, i64> = BTreeMap::new();
+    let mut newest: BTreeMap<Boot, i64> = BTreeMap::new();
     for (recording, times) in recordings.iter().zip(times) {
         if let (Some(header), Some(own_ns)) = (recording.header(), times.newest_ns()) {
             let at_ns = own_ns.saturating_sub(header.monotonic_offset_ns);
@@ -129,7 +122,7 @@ fn padded(edges: Edges, pad_ns: i64) -> Edges {
 /// Returns how far the window may move once all anchors of what is read are known: not at all if only one monotonic clock matters. If clocks were set
 /// between the anchors that are known here, it may move further, and the report says so.
 fn pad_ns(recordings: &[Recording], times: &[SegmentTimes], window: &Window) -> i64 {
-    let mut walls: BTreeMap<Boot<'_>, (i64, i64)> = BTreeMap::new();
+    let mut walls: BTreeMap<Boot, (i64, i64)> = BTreeMap::new();
     for (recording, times) in recordings.iter().zip(times) {
         let Some(header) = recording.header() else {
             continue;
