@@ -218,5 +218,5 @@ fn count(places: &mut [Place], ends: &[End]) {
             places[host].flows += 1;
             places[host].contradicting += u64::from(is_against);
         }
-    })
+    });
 }

@@ -156,7 +156,7 @@ impl<'a> Tightening<'a> {
             let from_ns = self.promise_ns(pair.0, times.0);
             let to_ns = self.promise_ns(pair.1, times.1);
             found(pair, times, from_ns.saturating_add(to_ns));
-        })
+        });
     }
 
     /// What a host may be off at a time of the axis by its anchors.

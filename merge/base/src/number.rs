@@ -106,7 +106,6 @@ pub fn micros(text: &[u8]) -> Option<Micros> {
 }
 
 /// Returns true for 0, which reports leave out.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 pub fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -50,7 +50,7 @@ impl Shown {
         self.edges.is_none() && self.mask.is_none()
     }
 
-    /// Where the event of this number lies: one that is not marked outside, and one that is marked not.
+    /// Returns where the event of this number is. An event that is not marked is outside, and a marked one is not.
     #[inline]
     pub fn lies(&self, number: usize, event: &Event<'_>) -> Lies {
         let edges = self.edges;

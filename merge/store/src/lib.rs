@@ -1,7 +1,7 @@
 //! What is too much for memory: sorting, vectors and files that are mapped.
 //!
 //! In: records of a fixed size, in any order ([`sorter`]) or as they come ([`spill_vec`]), and files that others may cut short ([`content`]). Out: the
-//! records in their order, as a slice, and bytes that stay readable. Beside them stand maps whose keys are hashes ([`hashed_map`]).
+//! records in their order, as a slice, and bytes that stay readable. The crate also has maps whose keys are hashes ([`hashed_map`]).
 //!
 //! Temporary files have no name, so they vanish with the process however it ends. They lie in the first of some folders that takes them
 //! ([`in_first`]); what goes wrong there is a [`TemporaryError`], which names the folder.

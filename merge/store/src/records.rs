@@ -97,7 +97,7 @@ impl<T: Copy + 'static> RecordFile<T> {
         Ok(())
     }
 
-    /// Maps the records. Where no file can be mapped, reads them.
+    /// Maps the records, or reads them if the file cannot be mapped.
     pub(crate) fn finish(self) -> io::Result<Records<T>> {
         let bytes = self.len * size_of::<T>();
         if bytes == 0 {
@@ -121,7 +121,7 @@ impl<T: Copy + 'static> RecordFile<T> {
             // SAFETY: the vector has room for `rest` bytes from `to` on.
             unsafe { libc::pread64(file, to, rest, offset(done)) }
         })?;
-        // SAFETY: these are the bytes of so many records, as `append` wrote them.
+        // SAFETY: `append` wrote the bytes of all these records.
         unsafe { records.set_len(self.len) };
         Ok(Records::Memory(records))
     }

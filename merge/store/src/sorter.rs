@@ -21,7 +21,7 @@ const BATCH: usize = 1024;
 
 /// Something that has an order. In a temporary file it is as it is in memory.
 pub trait Record: Ord + Copy + Send + 'static {
-    /// Takes in the one that comes next in the order, if the two are to be one; tells whether they are. The order must not change by it.
+    /// Adds the next record to this one and returns true if both are to be one. This must not change the order.
     fn join(&mut self, _next: &Self) -> bool {
         false
     }

@@ -20,7 +20,7 @@ pub(super) struct TraceDraft<'f> {
     pub(super) anchors: Vec<Anchor>,
     /// Set if another program changed the file while it was read.
     pub(super) has_changed: bool,
-    /// What is known of it so far.
+    /// Facts that are known so far, for the recording and for its report.
     pub(super) foreign: ForeignTrace,
     pub(super) report: ForeignReport,
 }

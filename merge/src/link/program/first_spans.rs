@@ -50,7 +50,7 @@ impl ChunkFirstSpans {
         }
     }
 
-    /// Moves the spans of the chunk to those of a batch.
+    /// Moves the chunk's spans to a batch.
     pub(crate) fn move_to(&mut self, spans: &mut Vec<FirstSpan>) {
         spans.append(&mut self.spans);
         self.known.clear();
