@@ -33,18 +33,15 @@ impl<'f> ValueSorter<'f> {
     /// Returns the distributions by number, up to the last number that has a value.
     pub(crate) fn finish(self) -> io::Result<Vec<Quantiles>> {
         let sorted = self.sorter.finish()?;
-        let mut values = sorted.reader();
-        let mut distribution = |count: u64| {
+        let mut values = sorted.iter();
+        let distribution = |count: u64| {
             let mut ascending = Ascending::new(count);
-            for _ in 0..count {
-                values
-                    .next()?
-                    .into_iter()
-                    .for_each(|of| ascending.take(of.ns));
-            }
-            Ok(ascending.finish())
+            (0..count)
+                .zip(&mut values)
+                .for_each(|(_, value)| ascending.take(value.ns));
+            ascending.finish()
         };
-        self.counts.into_iter().map(&mut distribution).collect()
+        Ok(self.counts.into_iter().map(distribution).collect())
     }
 }
 

@@ -340,8 +340,7 @@ impl<'a> Run<'a> {
         ends.sort_unstable();
         let mut table: PlainTable<3> = PlainTable::new(&FLOW);
         let (mut of, mut nth) = (None, 0);
-        let mut edges = sorted.reader();
-        while let Some(edge) = edges.next().map_err(of_temporary)? {
+        for edge in sorted.iter() {
             let at = ends.partition_point(|(end, _)| *end <= edge.slice_out);
             let number = ends[at].1;
             let host = &self.hosts[self.host_of[number]];
