@@ -21,8 +21,7 @@ use crate::process::visits::Visits;
 use crate::ring::file::Ring;
 use crate::ring::open_horizon::OpenHorizon;
 use crate::run::config::{Config, Levels};
-use crate::run::folder::{Folder, folder_mode};
-use crate::run::identity::Identity;
+use crate::run::identity;
 use crate::run::membership::{self as run, Before, ProcessName, Run};
 use crate::segment::fragment;
 use crate::segment::names::Names;
@@ -36,7 +35,7 @@ use crate::sys::variable;
 use crate::sys::wait::PATIENCE_NS;
 use crate::text::record::process_name_line;
 use sa_format::loss::Cause;
-use sa_format::{FragmentHeader, RingKind, VERSION};
+use sa_format::{FragmentHeader, VERSION};
 
 /// Room for what the start allocates; the C library keeps so much for the thread that has looked for it.
 const START_BYTES: usize = 96 << 10;
@@ -144,7 +143,7 @@ impl Process {
             _ if config.paused => InForce::new(Levels::NONE),
             _ => InForce::new(config.levels),
         };
-        let identity = Identity::read();
+        let identity = identity::read();
         let directory = config.paths.directory.clone();
         let at = |error: io::Error| {
             if let Origin::Fork(parent) = origin {
@@ -156,7 +155,7 @@ impl Process {
         };
         let (run, folder) = match origin {
             Origin::Fork(parent) => {
-                let folder = Folder::of(&config.paths).create(folder_mode(config.mode));
+                let folder = config.paths.create_fragments(config.mode);
                 (parent.run.of_child(), folder.map_err(at)?)
             }
             Origin::First => run::enter(&config, &identity, &mut warnings).map_err(at)?,
@@ -174,7 +173,7 @@ impl Process {
 
     fn make(
         config: Config,
-        identity: Identity,
+        identity: FragmentHeader,
         run: Run,
         folder: &sys::dir::Dir,
         (in_force, name): (InForce, ProcessName),
@@ -184,24 +183,12 @@ impl Process {
         let header = FragmentHeader {
             version: VERSION,
             nonce: format!("{nonce:016x}"),
-            segment: 0,
             run: run.id.clone(),
             main: run.main,
-            host: identity.host,
-            boot_id: identity.boot_id,
-            pid_ns: identity.pid_ns,
-            time_ns: identity.time_ns,
-            monotonic_offset_ns: identity.monotonic_offset_ns,
-            pid,
-            start_time: identity.start_time,
-            exe: identity.exe,
-            script: identity.script,
             forked_from: name.forked_from.clone(),
-            ring: RingKind::File,
             page_bytes: u32::try_from(sys::page_bytes()).unwrap_or(0),
             levels: Some(in_force.levels().list()),
-            open_ns: None,
-            late_ns: None,
+            ..identity
         };
         let epochs = EpochWords::of_process()?;
         let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed) + 1;

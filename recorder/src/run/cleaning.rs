@@ -5,30 +5,28 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::{Duration, UNIX_EPOCH};
 
 use crate::run::config::{Config, is_folder_name};
-use crate::run::folder::{fragments_folder, has_segment};
-use crate::run::identity::Identity;
+use crate::run::folder::has_segment;
 use crate::run::owner::{is_owned, read_header};
 use crate::run::previous::{self, UNKNOWN_RUN};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
-use crate::sys::fd;
+use crate::sys::fd::{self, Status};
 use sa_format::{FragmentHeader, RING_SUFFIX, is_ring_name, segment_name, stem_and_segment};
 
 /// A ring without a fragment, and a fragment without a header, may be those of a process that is just starting.
-const STARTING: Duration = Duration::from_secs(60);
+const STARTING_NS: u64 = 60_000_000_000;
 
 /// Cleans the directory for the new run `run`; gives the words to say if earlier runs had to be removed. What cannot be moved stays: a later
 /// cleaning tries again.
 pub(crate) fn clean(
     config: &Config,
-    identity: &Identity,
+    identity: &FragmentHeader,
     directory: &Dir,
     run: &str,
 ) -> Option<String> {
-    let fragments = fragments_folder(config, directory).ok()?;
+    let fragments = config.paths.open_fragments().ok()?;
     let names = fragments.names().ok()?;
     for (stem, segments) in by_stem(&names) {
         if let Some(header) = abandoned(&fragments, (stem, &segments), identity, run) {
@@ -61,14 +59,14 @@ fn by_stem(names: &[OsString]) -> BTreeMap<&str, Vec<u32>> {
 fn abandoned(
     fragments: &Dir,
     (stem, segments): (&str, &[u32]),
-    identity: &Identity,
+    identity: &FragmentHeader,
     run: &str,
 ) -> Option<Option<FragmentHeader>> {
     let mut found = None;
     let mut nameless = Vec::new();
     for segment in segments {
         let name = segment_name(stem, *segment);
-        let Ok((file, status)) = fragments.open_linked(OsStr::new(&name)) else {
+        let Ok((file, status)) = fragments.open_linked(&name) else {
             continue;
         };
         match read_header(&file) {
@@ -80,20 +78,18 @@ fn abandoned(
                 found = Some(header);
             }
             None if status.links > 1 => return None,
-            None => nameless.push(file),
+            None => nameless.push((file, status)),
         }
     }
     // Its owner has the lock of the newest segment, which may be newer than the names.
     let next = segment_name(stem, segments.last()?.checked_add(1)?);
-    if fragments.has(OsStr::new(&next)) {
-        return None;
-    }
-    if found.is_none() && nameless.is_empty() {
+    if fragments.has(&next) || found.is_none() && nameless.is_empty() {
         return None;
     }
     // The age first: taking the lock here would keep a process from it that has just made the file.
-    let left = |file: OwnedFd| file.try_clone().is_ok_and(is_old) && fd::try_lock(file.as_raw_fd());
-    (found.is_some() || nameless.into_iter().all(left)).then_some(found)
+    let is_left =
+        |(file, status): &(OwnedFd, Status)| is_old(status) && fd::try_lock(file.as_raw_fd());
+    (found.is_some() || nameless.iter().all(is_left)).then_some(found)
 }
 
 /// The folder of a fragment's run; a name that could be none is not used.
@@ -110,23 +106,15 @@ fn run_of(header: Option<&FragmentHeader>) -> &str {
 fn remove_orphan(fragments: &Dir, name: &OsStr, names: &[OsString]) {
     let text = name.to_string_lossy();
     let stem = text.strip_suffix(RING_SUFFIX).unwrap_or(&text);
-    let old = || {
-        fragments
-            .open_file(name, libc::O_RDONLY)
-            .is_ok_and(|(file, _)| is_old(file))
-    };
-    if !has_segment(names, stem) && old() {
+    let opened = || fragments.open_file(name);
+    if !has_segment(names, stem) && opened().is_ok_and(|(_, status)| is_old(&status)) {
         let _ = fragments.remove(name); // only tidying
     }
 }
 
-/// Whether nobody has written the file for so long that no process is about to start with it.
-fn is_old(file: OwnedFd) -> bool {
-    let now = UNIX_EPOCH + Duration::from_nanos(clock::realtime_ns());
-    let metadata = std::fs::File::from(file).metadata();
-    let written = metadata.and_then(|metadata| metadata.modified());
-    let age = written.ok().and_then(|time| now.duration_since(time).ok());
-    age.is_some_and(|age| age > STARTING)
+/// Returns true if nobody has written the file for so long that no process is about to start with it.
+fn is_old(status: &Status) -> bool {
+    clock::realtime_ns().saturating_sub(status.modified_ns) > STARTING_NS
 }
 
 #[cfg(test)]
@@ -134,10 +122,12 @@ pub(crate) mod testing {
     //! A run directory made by hand.
 
     use super::*;
+    use crate::run::identity;
     use crate::text::record::metadata_line;
     use sa_format::{RingKind, VERSION};
     use std::fs::{self, File};
     use std::path::PathBuf;
+    use std::time::Duration;
 
     pub(crate) struct Ground(tempfile::TempDir);
 
@@ -182,13 +172,13 @@ pub(crate) mod testing {
         }
 
         pub(crate) fn forget(&self, old_runs: usize) -> Option<String> {
-            let host = Identity::read().host;
+            let host = identity::read().host;
             previous::forget_old_runs(&self.config(old_runs), &host, &self.directory())
         }
 
         /// The same where nobody says how many runs to keep.
         pub(crate) fn forget_by_default(&self) -> Option<String> {
-            let host = Identity::read().host;
+            let host = identity::read().host;
             let config = Config {
                 old_runs: None,
                 ..self.config(0)
@@ -197,34 +187,22 @@ pub(crate) mod testing {
         }
 
         pub(crate) fn clean(&self) {
-            let _ = clean(&self.config(1), &Identity::read(), &self.directory(), "new");
+            let _ = clean(&self.config(1), &identity::read(), &self.directory(), "new");
         }
     }
 
     /// The header of a process of this host that is gone.
     pub(crate) fn header(run: &str) -> FragmentHeader {
-        let identity = Identity::read();
+        let identity = identity::read();
         FragmentHeader {
             version: VERSION,
             nonce: "0123456789abcdef".to_owned(),
-            segment: 0,
             run: run.to_owned(),
             main: true,
-            host: identity.host,
-            boot_id: identity.boot_id,
-            pid_ns: identity.pid_ns,
-            time_ns: 0,
-            monotonic_offset_ns: 0,
-            pid: identity.pid,
             start_time: identity.start_time + 1,
-            exe: "host".to_owned(),
-            script: None,
-            forked_from: None,
             ring: RingKind::File,
             page_bytes: 4096,
-            levels: None,
-            open_ns: None,
-            late_ns: None,
+            ..identity
         }
     }
 }
@@ -233,6 +211,7 @@ pub(crate) mod testing {
 mod tests {
     use super::testing::{Ground, header};
     use super::*;
+    use crate::run::identity;
 
     #[test]
     fn a_locked_fragment_of_another_boot_or_namespace_stays() {
@@ -278,7 +257,7 @@ mod tests {
         ] {
             let ground = Ground::new();
             let live = FragmentHeader {
-                start_time: Identity::read().start_time,
+                start_time: identity::read().start_time,
                 ..header("old")
             };
             let names = ["s3.jsonl", "s4.jsonl", "ring"].map(|end| format!("trace.5.{end}"));
@@ -292,7 +271,7 @@ mod tests {
             if grown {
                 drop(ground.write("fragments/trace.5.s6.jsonl", Some(&live), 0));
             }
-            let identity = Identity::read();
+            let identity = identity::read();
             let directory = ground.directory();
             let fragments = directory.open_folder("fragments").unwrap();
             let segments = ("trace.5", &[3, 4, 5][..]);

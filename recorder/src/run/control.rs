@@ -2,32 +2,21 @@
 //!
 //! There is no watch on it (inotify). A user has 128 of those, and its descriptor would be one more whose number the host may close and take.
 
-use std::ffi::OsStr;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::run::folder::store;
-use crate::sys;
-use crate::sys::dir::Dir;
-use crate::sys::fd::{self, FileId};
+use crate::sys::dir::{Dir, user};
+use crate::sys::fd::{self, Status};
 use sa_format::control::{CONTROL_FILE, Control, MAX_CONTROL_BYTES};
-
-/// What changes when the file is replaced or written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    id: FileId,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
 
 /// The control file of one run.
 #[derive(Debug)]
 pub(crate) struct Watch {
     path: PathBuf,
     runs: Vec<String>,
-    seen: Option<Stamp>,
+    /// Status of the file when it was read last; it changes when the file is replaced or written.
+    seen: Option<Status>,
     /// The newest control that was read.
     id: String,
 }
@@ -45,9 +34,9 @@ impl Watch {
 
     /// The control, if it is another one than before: one system call where nothing changed.
     pub(crate) fn look(&mut self) -> Option<Control> {
-        let stamp = stamp(&self.path).filter(|stamp| self.seen != Some(*stamp))?;
-        let text = fd::read_start(&self.path, stamp.id, MAX_CONTROL_BYTES + 1).ok()?;
-        self.seen = Some(stamp);
+        let status = status_of_usable(&self.path).filter(|status| self.seen != Some(*status))?;
+        let text = read(&self.path, status)?;
+        self.seen = Some(status);
         let control = Control::parse(&text)?;
         let is_new = self.runs.contains(&control.run) && control.id != self.id;
         is_new.then(|| {
@@ -68,32 +57,27 @@ impl Watch {
     }
 }
 
-/// The stamp of a plain, short file of this user with a single link; `None` for anything else.
-fn stamp(path: &Path) -> Option<Stamp> {
-    let status = std::fs::symlink_metadata(path).ok()?;
-    let usable = status.is_file()
-        && status.uid() == sys::dir::user()
-        && status.nlink() == 1
-        && status.size() <= MAX_CONTROL_BYTES as u64;
-    usable.then(|| Stamp {
-        id: FileId {
-            device: status.dev(),
-            inode: status.ino(),
-        },
-        size: status.size(),
-        modified: (status.mtime(), status.mtime_nsec()),
-        changed: (status.ctime(), status.ctime_nsec()),
-    })
+/// Returns the status of a plain, short file of this user with a single link; `None` for anything else.
+fn status_of_usable(path: &Path) -> Option<Status> {
+    let status = fd::status_of(path).ok()?;
+    let is_usable = status.is_regular()
+        && status.owner == user()
+        && status.links == 1
+        && status.size <= MAX_CONTROL_BYTES as u64;
+    is_usable.then_some(status)
+}
+
+fn read(path: &Path, status: Status) -> Option<Vec<u8>> {
+    fd::read_start(path, status.id, MAX_CONTROL_BYTES + 1).ok()
 }
 
 /// Removes the control of another run than `run`.
-pub(crate) fn forget_others(directory: &Path, run: &str, open: &Dir) {
-    let path = directory.join(CONTROL_FILE);
-    let text =
-        stamp(&path).and_then(|stamp| fd::read_start(&path, stamp.id, MAX_CONTROL_BYTES + 1).ok());
+pub(crate) fn forget_others(run: &str, directory: &Dir) {
+    let path = directory.path().join(CONTROL_FILE);
+    let text = status_of_usable(&path).and_then(|status| read(&path, status));
     let control = text.and_then(|text| Control::parse(&text));
     if control.is_some_and(|control| control.run != run) {
-        let _ = open.remove(OsStr::new(CONTROL_FILE)); // nobody obeys it
+        let _ = directory.remove(CONTROL_FILE); // nobody obeys it
     }
 }
 
@@ -175,11 +159,11 @@ mod tests {
         let path = dir.path().join(CONTROL_FILE);
         for (run, stays) in [("new", true), ("old", false)] {
             fs::write(&path, control(1, run).text()).unwrap();
-            forget_others(dir.path(), "new", &Dir::open_path(dir.path()).unwrap());
+            forget_others("new", &Dir::open_path(dir.path()).unwrap());
             assert_eq!(path.exists(), stays, "{run}");
         }
         fs::write(&path, "the user's own\n").unwrap();
-        forget_others(dir.path(), "new", &Dir::open_path(dir.path()).unwrap());
+        forget_others("new", &Dir::open_path(dir.path()).unwrap());
         assert!(path.exists());
     }
 }

@@ -1,60 +1,41 @@
-//! The folder of the fragments, by name: opened anew each time, for what may stand there later is trusted as little as at the start.
+//! The files of a run directory: the folder of the fragments, and small files of JSON.
+//!
+//! The folder is opened anew each time: what has its name later is trusted as little as at the start.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::PathBuf;
 
-use crate::run::config::{Config, RunPaths};
+use crate::run::config::RunPaths;
 use crate::sys;
 use crate::sys::dir::Dir;
 use crate::sys::fd;
+use crate::sys::read;
 use sa_format::{FRAGMENTS_DIR, stem_and_segment};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-/// Where the fragments are.
-#[derive(Clone, Debug)]
-pub(crate) struct Folder {
-    /// The run directory, which the user named.
-    directory: PathBuf,
-    /// The folder in it, if it is not the directory itself.
-    name: Option<&'static str>,
-}
+/// Longest small file that is read.
+const MOST_BYTES: usize = 64 << 10;
 
-impl Folder {
-    /// The folder that a configuration names.
-    pub(crate) fn of(paths: &RunPaths) -> Folder {
-        Folder {
-            directory: paths.directory.clone(),
-            name: (paths.fragments != paths.directory).then_some(FRAGMENTS_DIR),
-        }
-    }
-
-    /// Opens it; a link in its place, or another user's folder, is refused.
-    pub(crate) fn open(&self) -> io::Result<Dir> {
+impl RunPaths {
+    /// Opens the folder of the fragments; a link in its place, or another user's folder, is refused.
+    pub(crate) fn open_fragments(&self) -> io::Result<Dir> {
         let directory = Dir::open_path(&self.directory)?;
-        match self.name {
-            Some(name) => directory.open_folder(name),
-            None => Ok(directory),
+        if self.fragments == self.directory {
+            return Ok(directory);
         }
+        directory.open_folder(FRAGMENTS_DIR)
     }
 
-    /// The path of a file in it.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        let folder = match self.name {
-            Some(name) => self.directory.join(name),
-            None => self.directory.clone(),
-        };
-        folder.join(name)
-    }
-
-    /// Opens it, making what is missing.
-    pub(crate) fn create(&self, mode: u32) -> io::Result<Dir> {
+    /// Opens the folder of the fragments, making what is missing; files in it have this mode.
+    pub(crate) fn create_fragments(&self, mode: u32) -> io::Result<Dir> {
+        let mode = folder_mode(mode);
         let directory = Dir::create_path(&self.directory, mode)?;
-        match self.name {
-            Some(name) => directory.create_folder(name, mode),
-            None => Ok(directory),
+        if self.fragments == self.directory {
+            return Ok(directory);
         }
+        directory.create_folder(FRAGMENTS_DIR, mode)
     }
 }
 
@@ -71,12 +52,15 @@ pub(crate) fn has_segment(names: &[OsString], stem: &str) -> bool {
     })
 }
 
-/// Opens the fragments folder, making it if needed.
-pub(crate) fn fragments_folder(config: &Config, directory: &Dir) -> io::Result<Dir> {
-    if config.paths.fragments == config.paths.directory {
-        return Dir::open_path(&config.paths.directory);
-    }
-    directory.create_folder(FRAGMENTS_DIR, folder_mode(config.mode))
+/// Loads a small JSON file; `None` if it cannot be opened or does not hold a `T`.
+pub(crate) fn load<T: DeserializeOwned>(directory: &Dir, name: &str) -> Option<T> {
+    parse(&directory.open_file(name).ok()?.0)
+}
+
+/// Parses an open JSON file.
+pub(crate) fn parse<T: DeserializeOwned>(file: &OwnedFd) -> Option<T> {
+    let text = read::rest(file, MOST_BYTES).ok()?;
+    serde_json::from_slice(&text).ok()
 }
 
 /// Stores a small JSON file, which replaces an older one in one step. The file is locked until it is closed, which matters for the run file alone.
@@ -94,7 +78,7 @@ pub(crate) fn store(
     let written = fd::write_whole(file.as_raw_fd(), &text);
     let stored = written.and_then(|()| directory.replace(&temporary, name));
     if stored.is_err() {
-        let _ = directory.remove(OsStr::new(&temporary)); // only tidying
+        let _ = directory.remove(&temporary); // only tidying
     }
     stored.map(|()| file)
 }

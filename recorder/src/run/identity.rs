@@ -5,42 +5,28 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::sys::read;
+use sa_format::FragmentHeader;
 
 /// What is read of a file of the kernel at most.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The identity of the calling process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    pub(crate) host: String,
-    pub(crate) boot_id: String,
-    pub(crate) pid_ns: u64,
-    pub(crate) time_ns: u64,
-    pub(crate) monotonic_offset_ns: i64,
-    pub(crate) pid: u32,
-    pub(crate) start_time: u64,
-    pub(crate) exe: String,
-    pub(crate) script: Option<String>,
-}
-
-impl Identity {
-    /// Reads the identity of the calling process.
-    pub(crate) fn read() -> Identity {
-        let pid = std::process::id();
-        let exe = fs::read_link("/proc/self/exe")
-            .map(|path| file_name(&path))
-            .unwrap_or_default();
-        Identity {
-            host: text("/proc/sys/kernel/hostname"),
-            boot_id: text("/proc/sys/kernel/random/boot_id"),
-            pid_ns: namespace("pid"),
-            time_ns: namespace("time"),
-            monotonic_offset_ns: time_offset_ns("monotonic"),
-            pid,
-            start_time: start_time(pid).unwrap_or(0),
-            script: script(&exe),
-            exe,
-        }
+/// Returns a header with the identity of the calling process. What depends on the recording has its default.
+pub(crate) fn read() -> FragmentHeader {
+    let pid = std::process::id();
+    let exe = fs::read_link("/proc/self/exe")
+        .map(|path| file_name(&path))
+        .unwrap_or_default();
+    FragmentHeader {
+        host: text("/proc/sys/kernel/hostname"),
+        boot_id: text("/proc/sys/kernel/random/boot_id"),
+        pid_ns: namespace("pid"),
+        time_ns: namespace("time"),
+        monotonic_offset_ns: time_offset_ns("monotonic"),
+        pid,
+        start_time: start_time(pid).unwrap_or(0),
+        script: script(&exe),
+        exe,
+        ..FragmentHeader::default()
     }
 }
 
@@ -172,7 +158,7 @@ mod tests {
 
     #[test]
     fn this_process_is_alive_and_its_own_ancestor() {
-        let identity = Identity::read();
+        let identity = read();
         assert_eq!(start_time(identity.pid), Some(identity.start_time));
         assert!(identity.start_time > 0 && identity.pid_ns > 0 && !identity.boot_id.is_empty());
         assert!(is_ancestor(identity.pid, identity.pid) && is_ancestor(1, identity.pid));

@@ -3,7 +3,7 @@
 pub(crate) mod announced;
 mod next;
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
@@ -12,13 +12,12 @@ use std::time::Duration;
 use crate::run::cleaning;
 use crate::run::config::Config;
 use crate::run::control;
-use crate::run::folder::{folder_mode, fragments_folder, store};
-use crate::run::identity::{self, Identity};
-use crate::run::owner::{is_owned, may_live, read_header};
+use crate::run::folder::{folder_mode, parse, store};
+use crate::run::identity;
+use crate::run::owner::{is_owned, may_live, read_header, run_file};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
-use crate::sys::read;
 use sa_format::{FragmentHeader, RUN_FILE, RunFile, is_fragment_name};
 
 /// How long the other process may take that is setting the directory up.
@@ -87,19 +86,18 @@ impl Run {
 /// When the directory cannot be made, or something in it is not ours to touch.
 pub(crate) fn enter(
     config: &Config,
-    identity: &Identity,
+    identity: &FragmentHeader,
     warnings: &mut Vec<String>,
 ) -> io::Result<(Run, Dir)> {
-    let mut entrance = Entrance::new(config, identity, warnings)?;
-    let fragments = entrance.fragments()?; // who cannot record begins no run that others would join
-    let run = match announced::begin(&mut entrance)? {
-        Some(run) => run,
-        None => match entrance.given() {
-            Some(run) => run,
-            None => entrance.join_or_start()?,
-        },
-    };
-    Ok((run, fragments))
+    enter_as(config, identity, warnings, |entrance| {
+        if let Some(run) = announced::begin(entrance)? {
+            return Ok(run);
+        }
+        match entrance.given() {
+            Some(run) => Ok(run),
+            None => entrance.join_or_start(),
+        }
+    })
 }
 
 /// Finds or starts the run of a recording that begins anew; makes the directories. The main process begins a new run. Any other one joins what the
@@ -109,46 +107,48 @@ pub(crate) fn enter(
 /// As [`enter`].
 pub(crate) fn enter_anew(
     config: &Config,
-    identity: &Identity,
+    identity: &FragmentHeader,
     before: Option<&Before>,
     warnings: &mut Vec<String>,
 ) -> io::Result<(Run, Dir)> {
-    let mut entrance = Entrance::new(config, identity, warnings)?;
-    let fragments = entrance.fragments()?;
-    entrance.wait_for_turn();
-    let run = entrance.anew(before)?;
+    enter_as(config, identity, warnings, |entrance| {
+        entrance.wait_for_turn();
+        entrance.anew(before)
+    })
+}
+
+/// Makes the directories, and then lets `find_run` find or start the run.
+fn enter_as(
+    config: &Config,
+    identity: &FragmentHeader,
+    warnings: &mut Vec<String>,
+    find_run: impl FnOnce(&mut Entrance<'_>) -> io::Result<Run>,
+) -> io::Result<(Run, Dir)> {
+    let directory = Dir::create_path(&config.paths.directory, folder_mode(config.mode))?;
+    let fragments = config.paths.create_fragments(config.mode)?; // who cannot record begins no run that others would join
+    let run = find_run(&mut Entrance {
+        config,
+        identity,
+        warnings,
+        directory,
+        fragments: &fragments,
+        is_alone: None,
+    })?;
     Ok((run, fragments))
 }
 
 /// How a process that is about to record finds its run in a directory.
 struct Entrance<'a> {
     config: &'a Config,
-    identity: &'a Identity,
+    identity: &'a FragmentHeader,
     warnings: &'a mut Vec<String>,
     directory: Dir,
+    fragments: &'a Dir,
     /// True if no other process can set the directory up at the same time; `None` before the process has waited for its turn.
     is_alone: Option<bool>,
 }
 
-impl<'a> Entrance<'a> {
-    fn new(
-        config: &'a Config,
-        identity: &'a Identity,
-        warnings: &'a mut Vec<String>,
-    ) -> io::Result<Entrance<'a>> {
-        Ok(Entrance {
-            directory: Dir::create_path(&config.paths.directory, folder_mode(config.mode))?,
-            config,
-            identity,
-            warnings,
-            is_alone: None,
-        })
-    }
-
-    fn fragments(&self) -> io::Result<Dir> {
-        fragments_folder(self.config, &self.directory)
-    }
-
+impl Entrance<'_> {
     /// Waits for a short time while another process sets the directory up.
     fn wait_for_turn(&mut self) {
         if self.is_alone.is_none() {
@@ -193,30 +193,22 @@ impl<'a> Entrance<'a> {
 
     /// Returns true if the directory has a fragment of the run that passes `is_such`.
     fn has_member(&self, run: &str, is_such: impl Fn(&OwnedFd, &FragmentHeader) -> bool) -> bool {
-        let is_member = |fragments: &Dir, name: &OsStr| {
-            let (file, _) = fragments.open_file(name, libc::O_RDONLY).ok()?;
+        let is_member = |name: &OsString| {
+            let (file, _) = self.fragments.open_file(name).ok()?;
             let header = read_header(&file)?;
             Some(header.run == run && is_such(&file, &header))
         };
-        let Ok(fragments) = self.fragments() else {
-            return false;
-        };
         // A fragment may continue in a segment that was made after the names were read, so they are read twice.
         (0..2).any(|_| {
-            let names = fragments.names().unwrap_or_default();
-            names.iter().any(|name| {
-                is_fragment_name(&name.to_string_lossy())
-                    && is_member(&fragments, name) == Some(true)
-            })
+            let mut names = self.fragments.names().unwrap_or_default();
+            names.retain(|name| is_fragment_name(&name.to_string_lossy()));
+            names.iter().any(|name| is_member(name) == Some(true))
         })
     }
 
     fn join_or_start(&mut self) -> io::Result<Run> {
         self.wait_for_turn();
-        match self
-            .directory
-            .open_file(OsStr::new(RUN_FILE), libc::O_RDONLY)
-        {
+        match self.directory.open_file(RUN_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(io::Error::new(error.kind(), format!("{RUN_FILE}: {error}"))),
             Ok((file, _)) => {
@@ -232,13 +224,16 @@ impl<'a> Entrance<'a> {
     /// one step.
     fn begin(&mut self, id: String) -> io::Result<Run> {
         let (config, identity, directory) = (self.config, self.identity, &self.directory);
-        let file = next::run_file(identity, &id, identity.pid);
-        let file = store(directory, RUN_FILE, config.mode, &file)?;
+        let run = RunFile {
+            run: id.clone(),
+            ..run_file(identity)
+        };
+        let file = store(directory, RUN_FILE, config.mode, &run)?;
         let lock = fd::status(file.as_raw_fd())?.id;
         next::forget(directory);
         if self.is_alone == Some(true) {
             let removed = cleaning::clean(config, identity, directory, &id);
-            control::forget_others(&config.paths.directory, &id, directory);
+            control::forget_others(&id, directory);
             self.warnings.extend(removed);
         }
         Ok(Run {
@@ -282,7 +277,11 @@ impl<'a> Entrance<'a> {
             && let Some(pid) = config.main_pid.filter(of_main)
         {
             // The main process is alive and has not begun a run in this directory.
-            let main = next::run_file(identity, "", pid);
+            let main = RunFile {
+                main_pid: pid,
+                start_time: identity::start_time(pid).unwrap_or(0),
+                ..run_file(identity)
+            };
             return next::join(config, &self.directory, &main, None);
         }
         let ahead = next::read(&self.directory)
@@ -302,23 +301,14 @@ impl Drop for Entrance<'_> {
 }
 
 /// Returns the run that a live main process has in this directory. Takes the lock for a moment if it is free.
-fn live_run(directory: &Dir, identity: &Identity) -> Option<RunFile> {
-    let (file, _) = directory
-        .open_file(OsStr::new(RUN_FILE), libc::O_RDONLY)
-        .ok()?;
-    held_run(&file, identity)
+fn live_run(directory: &Dir, identity: &FragmentHeader) -> Option<RunFile> {
+    held_run(&directory.open_file(RUN_FILE).ok()?.0, identity)
 }
 
 /// Reads an open run file. Returns `None` unless the file is locked and the process that it names may be alive.
-fn held_run(file: &OwnedFd, identity: &Identity) -> Option<RunFile> {
+fn held_run(file: &OwnedFd, identity: &FragmentHeader) -> Option<RunFile> {
     let is_held = !fd::try_lock(file.as_raw_fd());
     parse(file).filter(|run| is_held && may_live(run, identity))
-}
-
-/// Reads a run file.
-fn parse(file: &OwnedFd) -> Option<RunFile> {
-    let text = read::rest(file, 64 << 10).ok()?;
-    serde_json::from_slice(&text).ok()
 }
 
 /// Makes up a run id: the time in UTC as `YYYYMMDD-HHMMSS`, a dash, and 8 random hex digits. For launchers that set `SA_PROFILE_RUN`.
@@ -360,7 +350,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("fragments"), "in the way").unwrap();
         let lookup = |name: &str| (name == config::DIR).then(|| directory.path().into());
-        let (config, identity) = (Config::from_lookup(lookup).unwrap(), Identity::read());
+        let (config, identity) = (Config::from_lookup(lookup).unwrap(), identity::read());
         enter(&config, &identity, &mut Vec::new()).unwrap_err();
         enter_anew(&config, &identity, None, &mut Vec::new()).unwrap_err();
         assert!(!directory.path().join(RUN_FILE).exists());

@@ -2,18 +2,18 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::run::identity::{self, Identity};
+use crate::run::identity;
 use crate::sys::{fd, read};
 use sa_format::{FragmentHeader, Record, RunFile};
 
 /// Returns true if the process that a locked run file names may be alive. If the process cannot be seen, only the lock counts. If it can be seen, the
 /// lock is not enough, because a forked child may hold the lock of a dead parent.
-pub(crate) fn may_live(owner: &RunFile, identity: &Identity) -> bool {
+pub(crate) fn may_live(owner: &RunFile, identity: &FragmentHeader) -> bool {
     !is_visible(owner, identity) || identity::start_time(owner.main_pid) == Some(owner.start_time)
 }
 
 /// Returns true if `/proc` of this process would show the other one. An identity that was read without `/proc` is all zeros, which match by accident.
-fn is_visible(owner: &RunFile, identity: &Identity) -> bool {
+fn is_visible(owner: &RunFile, identity: &FragmentHeader) -> bool {
     owner.host == identity.host
         && owner.boot_id == identity.boot_id
         && owner.pid_ns == identity.pid_ns
@@ -23,17 +23,20 @@ fn is_visible(owner: &RunFile, identity: &Identity) -> bool {
 }
 
 /// Whether a live process owns the fragment. Takes its lock for a moment if nobody has it.
-pub(crate) fn is_owned(file: &OwnedFd, header: &FragmentHeader, identity: &Identity) -> bool {
-    let header = header.clone();
-    let owner = RunFile {
-        run: header.run,
+pub(crate) fn is_owned(file: &OwnedFd, header: &FragmentHeader, identity: &FragmentHeader) -> bool {
+    !fd::try_lock(file.as_raw_fd()) && may_live(&run_file(header), identity)
+}
+
+/// Returns the run file of a run whose main process has this header.
+pub(crate) fn run_file(header: &FragmentHeader) -> RunFile {
+    RunFile {
+        run: header.run.clone(),
         main_pid: header.pid,
         start_time: header.start_time,
-        host: header.host,
-        boot_id: header.boot_id,
+        host: header.host.clone(),
+        boot_id: header.boot_id.clone(),
         pid_ns: header.pid_ns,
-    };
-    !fd::try_lock(file.as_raw_fd()) && may_live(&owner, identity)
+    }
 }
 
 /// The header of an open fragment, if its first line is one.
@@ -49,21 +52,17 @@ mod tests {
 
     #[test]
     fn a_lock_counts_unless_its_process_is_seen_to_be_gone() {
-        let here = Identity::read();
-        let nowhere = Identity {
+        let here = identity::read();
+        let nowhere = FragmentHeader {
             host: String::new(),
             boot_id: String::new(),
             pid_ns: 0,
             start_time: 0,
             ..here.clone()
         };
-        let of = |identity: &Identity, start_time| RunFile {
-            run: "r".to_owned(),
-            main_pid: identity.pid,
+        let of = |identity: &FragmentHeader, start_time| RunFile {
             start_time,
-            host: identity.host.clone(),
-            boot_id: identity.boot_id.clone(),
-            pid_ns: identity.pid_ns,
+            ..run_file(identity)
         };
         let gone = here.start_time + 1;
         let other_boot = RunFile {

@@ -5,15 +5,14 @@
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
-use std::time::{Duration, SystemTime};
 
 use crate::run::config::Config;
 use crate::run::folder::{folder_mode, has_segment};
 use crate::run::owner::read_header;
 use crate::run::removed::Removed;
+use crate::sys::clock;
 use crate::sys::dir::Dir;
+use crate::sys::fd::Status;
 use sa_format::{
     FragmentHeader, PREVIOUS_DIR, RING_SUFFIX, is_fragment_name, is_ring_name, segment_name,
     stem_and_segment,
@@ -24,7 +23,7 @@ pub(crate) const UNKNOWN_RUN: &str = "unknown";
 /// Such fragments kept for each previous run that is kept.
 const UNKNOWN_FRAGMENTS: usize = 8;
 /// By default the runs of so long are kept, at most so many of so many bytes.
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const DAY_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
 const MOST_RUNS: usize = 20;
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -42,7 +41,7 @@ pub(crate) fn move_aside(
         .create_folder(PREVIOUS_DIR, mode)?
         .create_folder(run, mode)?;
     let ring = with(stem, RING_SUFFIX);
-    let has_ring = fragments.open_file(&ring, libc::O_RDONLY).is_ok();
+    let has_ring = fragments.open_file(&ring).is_ok();
     let long = format!("{stem}.{}", suffix(header));
     let is_taken = segments
         .iter()
@@ -84,10 +83,7 @@ fn suffix(header: Option<&FragmentHeader>) -> String {
 
 /// A fragment of this host, or a segment of one.
 struct Old {
-    written: SystemTime,
-    bytes: u64,
-    /// What it takes of the disk: room that a killed process had reserved, too.
-    disk_bytes: u64,
+    status: Status,
     name: OsString,
 }
 
@@ -107,20 +103,24 @@ impl OldRun {
         let rings = names
             .iter()
             .filter(|name| is_ring_name(&name.to_string_lossy()));
-        let ring = |name: &OsString| Old::of(folder.open_linked(name).ok()?.0, name.clone());
-        let ring_bytes = rings.filter_map(ring).map(|ring| ring.disk_bytes).sum();
+        let ring_bytes = |name| Some(folder.open_linked(name).ok()?.1.disk_bytes);
+        let ring_bytes = rings.filter_map(ring_bytes).sum();
         names.retain(|name| is_fragment_name(&name.to_string_lossy()));
         names.sort_unstable();
         // Reading each header of each run would take the host's time at every start. Of a run whose first one is of this host all are, nearly always.
         let first = names.first().and_then(|name| folder.open_linked(name).ok());
         let header = first.and_then(|(file, _)| read_header(&file));
         let is_ours = header.is_some_and(|header| header.host == host);
-        let look = |name: OsString| match is_ours {
-            true => Old::of(folder.open_linked(&name).ok()?.0, name),
+        let old = |name: OsString| match is_ours {
+            true => Some(Old {
+                status: folder.open_linked(&name).ok()?.1,
+                name,
+            }),
             false => of_host(&folder, name, host),
         };
-        let mut fragments: Vec<Old> = names.into_iter().filter_map(look).collect();
-        fragments.sort_by(|a, b| (b.written, &b.name).cmp(&(a.written, &a.name)));
+        let mut fragments: Vec<Old> = names.into_iter().filter_map(old).collect();
+        let age = |old: &Old| (old.status.modified_ns, old.name.clone());
+        fragments.sort_by_cached_key(|old| Reverse(age(old)));
         Some(OldRun {
             name,
             folder,
@@ -130,12 +130,14 @@ impl OldRun {
     }
 
     /// When the run last wrote anything. The folder's own time would be that of the move, which many runs may share.
-    fn last_written(&self) -> Option<SystemTime> {
-        self.fragments.first().map(|fragment| fragment.written)
+    fn last_written_ns(&self) -> Option<u64> {
+        let newest = self.fragments.first();
+        newest.map(|fragment| fragment.status.modified_ns)
     }
 
     fn disk_bytes(&self) -> u64 {
-        let fragments = self.fragments.iter().map(|fragment| fragment.disk_bytes);
+        let fragments = self.fragments.iter();
+        let fragments = fragments.map(|fragment| fragment.status.disk_bytes);
         fragments.sum::<u64>().saturating_add(self.ring_bytes)
     }
 
@@ -148,12 +150,12 @@ impl OldRun {
         let files = gone.iter().filter_map(|old| {
             let (file, _) = self.folder.open_linked(&old.name).ok()?;
             let has_ring = self.folder.has(&ring_of(&old.name));
-            Some((file, old.bytes, has_ring))
+            Some((file, old.status.size, has_ring))
         });
         removed.tell(&self.name.to_string_lossy(), files);
         for Old { name, .. } in &gone {
             let ring = ring_of(name);
-            if self.folder.open_file(&ring, libc::O_RDONLY).is_ok() {
+            if self.folder.open_file(&ring).is_ok() {
                 let _ = self.folder.remove(&ring); // only tidying
             }
             let _ = self.folder.remove(name); // only tidying
@@ -167,25 +169,13 @@ impl OldRun {
     }
 }
 
-impl Old {
-    fn of(file: OwnedFd, name: OsString) -> Option<Old> {
-        let metadata = std::fs::File::from(file).metadata().ok()?;
-        Some(Old {
-            written: metadata.modified().ok()?,
-            bytes: metadata.len(),
-            disk_bytes: metadata.blocks().saturating_mul(512),
-            name,
-        })
-    }
-}
-
 /// A fragment of this host; `None` for anything else.
 fn of_host(folder: &Dir, name: OsString, host: &str) -> Option<Old> {
     let (file, status) = folder.open_linked(&name).ok()?;
     let header = read_header(&file);
     let elsewhere = header.as_ref().is_some_and(|header| header.host != host);
     let not_ours = header.is_none() && status.links > 1;
-    (!elsewhere && !not_ours).then(|| Old::of(file, name))?
+    (!elsewhere && !not_ours).then_some(Old { status, name })
 }
 
 /// Keeps the `SA_PROFILE_OLD_RUNS` runs that were written last, or those of the last day; fragments of no known run are bounded, but no run that could
@@ -202,7 +192,7 @@ pub(crate) fn forget_old_runs(config: &Config, host: &str, directory: &Dir) -> O
         let kept = config.old_runs.unwrap_or(1);
         run.keep_newest(kept.saturating_mul(UNKNOWN_FRAGMENTS), host, &mut removed);
     }
-    runs.sort_by_key(|run| Reverse(run.last_written()));
+    runs.sort_by_key(|run| Reverse(run.last_written_ns()));
     let kept = config.old_runs.unwrap_or_else(|| young(&runs));
     for run in runs.into_iter().skip(kept) {
         run.remove(&previous, host, &mut removed);
@@ -212,9 +202,10 @@ pub(crate) fn forget_old_runs(config: &Config, host: &str, directory: &Dir) -> O
 
 /// How many of the runs, the newest first, are of the last day and not too many together. The newest one stays in any case.
 fn young(runs: &[OldRun]) -> usize {
+    let now_ns = clock::realtime_ns();
     let is_young = |run: &OldRun| {
-        let age = run.last_written().map(|written| written.elapsed());
-        age.is_none_or(|age| age.unwrap_or_default() < DAY) // one in the future is young
+        let written_ns = run.last_written_ns();
+        written_ns.is_none_or(|written_ns| now_ns.saturating_sub(written_ns) < DAY_NS) // one in the future is young
     };
     let mut bytes = 0u64;
     let stays = |(number, run): &(usize, &OldRun)| {
@@ -230,6 +221,7 @@ mod tests {
     use crate::run::cleaning::testing::{Ground, header};
     use sa_format::RemovedRuns;
     use std::fs;
+    use std::time::{Duration, SystemTime};
 
     #[test]
     fn the_runs_written_last_stay_whenever_they_were_moved() {
@@ -305,7 +297,7 @@ mod tests {
         )
         .unwrap();
         let previous = ground.directory().open_folder(PREVIOUS_DIR).unwrap();
-        let host = crate::run::identity::Identity::read().host;
+        let host = crate::run::identity::read().host;
         let run = OldRun::open(&previous, "run-01".into(), &host).unwrap();
         assert!(run.disk_bytes() >= 1 << 20, "{}", run.disk_bytes());
         // What the ring holds is not counted.

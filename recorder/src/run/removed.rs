@@ -2,19 +2,17 @@
 //!
 //! The host waits while this counts. So only the front of long fragments is read, and their events are estimated.
 
-use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read;
 use std::os::fd::OwnedFd;
 
-use crate::run::folder::store;
+use crate::run::folder::{load, store};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::read;
+use crate::text::event_count::is_metadata;
 use sa_format::{REMOVED_FILE, RemovedRun, RemovedRuns};
 
 /// Bytes that a cleaning reads to count events.
-const COUNTED_BYTES: u64 = 4 << 20;
+const COUNTED_BYTES: usize = 4 << 20;
 /// Bytes of a line, where nothing was counted.
 const LINE_BYTES: u64 = 120;
 /// Runs that are named.
@@ -23,10 +21,6 @@ const NAMED: usize = 64;
 const SAID: usize = 3;
 /// After so long a removal is said again.
 const AGAIN_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
-/// Longest file that is read.
-const MOST_BYTES: usize = 64 << 10;
-/// What records of the recorder and names begin with.
-const METADATA: &[u8] = br#"{"ph":"M""#;
 
 /// What a cleaning removes.
 pub(crate) struct Removed<'a> {
@@ -36,7 +30,7 @@ pub(crate) struct Removed<'a> {
     runs: Vec<RemovedRun>,
     /// Whether others were removed not long ago: then it has been said.
     was_said: bool,
-    bytes_left: u64,
+    bytes_left: usize,
 }
 
 impl<'a> Removed<'a> {
@@ -63,7 +57,7 @@ impl<'a> Removed<'a> {
         for (file, bytes, has_ring) in files {
             removed.fragments += 1;
             removed.bytes += bytes;
-            let (events, is_exact) = self.events(file, bytes);
+            let (events, is_exact) = self.events(&file, bytes);
             removed.events += events;
             removed.estimated |= !is_exact || has_ring;
         }
@@ -74,21 +68,15 @@ impl<'a> Removed<'a> {
     }
 
     /// The events of a file, and whether they were counted to its end.
-    fn events(&mut self, file: OwnedFd, bytes: u64) -> (u64, bool) {
-        let (mut reader, mut counter) = (File::from(file), Counter::default());
-        let mut buffer = [0; 8192];
-        while self.bytes_left > 0 {
-            let Ok(len @ 1..) = reader.read(&mut buffer) else {
-                break;
-            };
-            counter.take(&buffer[..len]);
-            self.bytes_left = self.bytes_left.saturating_sub(len as u64);
-        }
-        match counter.bytes {
-            read if read >= bytes => (counter.events, true),
+    fn events(&mut self, file: &OwnedFd, bytes: u64) -> (u64, bool) {
+        let text = read::rest(file, self.bytes_left).unwrap_or_default();
+        self.bytes_left -= text.len();
+        let events = events_in(&text);
+        match text.len() as u64 {
+            read if read >= bytes => (events, true),
             0 => (bytes / LINE_BYTES, false),
             read => {
-                let events = u128::from(counter.events) * u128::from(bytes) / u128::from(read);
+                let events = u128::from(events) * u128::from(bytes) / u128::from(read);
                 (u64::try_from(events).unwrap_or(u64::MAX), false)
             }
         }
@@ -96,7 +84,7 @@ impl<'a> Removed<'a> {
 
     /// Adds a run to the file. Where that cannot be written, it is said all the same.
     fn write(&mut self, run: &RemovedRun) {
-        let mut all = listed(self.directory).unwrap_or_default();
+        let mut all: RemovedRuns = load(self.directory, REMOVED_FILE).unwrap_or_default();
         if let Some(last) = all.runs.last().filter(|_| self.runs.is_empty()) {
             self.was_said = clock::realtime_ns().saturating_sub(last.realtime_ns) < AGAIN_NS;
         }
@@ -134,37 +122,11 @@ impl<'a> Removed<'a> {
     }
 }
 
-/// Counts the events in the bytes of a file.
-#[derive(Default)]
-struct Counter {
-    events: u64,
-    bytes: u64,
-    /// Bytes of the line so far, and how many of them are as those of metadata.
-    line: usize,
-    alike: usize,
-}
-
-impl Counter {
-    fn take(&mut self, bytes: &[u8]) {
-        self.bytes += bytes.len() as u64;
-        for byte in bytes {
-            if *byte == b'\n' {
-                self.events += u64::from(self.line > 0 && self.alike < METADATA.len());
-                (self.line, self.alike) = (0, 0);
-                continue;
-            }
-            let is_alike = self.line == self.alike && METADATA.get(self.line) == Some(byte);
-            self.alike += usize::from(is_alike);
-            self.line += 1;
-        }
-    }
-}
-
-/// What the file says.
-fn listed(directory: &Dir) -> Option<RemovedRuns> {
-    let opened = directory.open_file(OsStr::new(REMOVED_FILE), libc::O_RDONLY);
-    let text = read::rest(&opened.ok()?.0, MOST_BYTES).ok()?;
-    serde_json::from_slice(&text).ok()
+/// Returns the number of lines that are not metadata. A line that was cut short does not count.
+fn events_in(text: &[u8]) -> u64 {
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
+    let is_event = |line: &&[u8]| line.len() > 1 && line.ends_with(b"\n") && !is_metadata(line);
+    lines.filter(is_event).count() as u64
 }
 
 #[cfg(test)]
@@ -180,12 +142,6 @@ mod tests {
             "{\"ph\":\"i\"}\n{\"ph\"\n",
             "{\"name\":\"torn"
         );
-        for step in 1..20 {
-            let mut counter = Counter::default();
-            text.as_bytes()
-                .chunks(step)
-                .for_each(|part| counter.take(part));
-            assert_eq!((counter.events, counter.bytes), (3, text.len() as u64));
-        }
+        assert_eq!(events_in(text.as_bytes()), 3);
     }
 }

@@ -1,6 +1,5 @@
 //! Where a fragment goes on: its newest segment, and the step from one to the next. Whoever holds the lock on it writes.
 
-use std::ffi::OsStr;
 use std::io;
 use std::sync::atomic::Ordering;
 
@@ -8,11 +7,11 @@ use crate::ring::counters::Counters;
 use crate::ring::file::Ring;
 use crate::ring::loss::stopped_line;
 use crate::ring::open_horizon::{OpenHorizon, earliest_unwritten_ns};
-use crate::run::folder::{Folder, folder_mode};
+use crate::run::config::{Config, RunPaths};
 use crate::segment::block::{Block, LEAD_BYTES};
 use crate::segment::bound::{Bound, Removed};
 use crate::segment::contents::Contents;
-use crate::segment::file::{Doomed, Found, Segment, cause_of};
+use crate::segment::file::{Doomed, Segment, cause_of};
 use crate::segment::names::Names;
 use crate::segment::preamble::{SegmentBegin, preamble};
 use crate::sys::clock;
@@ -35,9 +34,9 @@ const TAKEN_NAMES: u32 = 64;
 /// The newest segment and what stands behind it.
 #[derive(Debug)]
 pub(crate) struct ActiveSegment {
-    folder: Folder,
-    stem: String,
+    paths: RunPaths,
     mode: u32,
+    stem: String,
     header: FragmentHeader,
     pub(crate) segment: Segment,
     /// What the segment holds.
@@ -94,23 +93,22 @@ struct Stopped {
 }
 
 impl ActiveSegment {
-    /// Makes segment 0 in the open folder.
+    /// Makes segment 0 in the open folder of the fragments.
     pub(crate) fn create(
-        open: &Dir,
-        folder: Folder,
+        folder: &Dir,
+        config: &Config,
         stem: &str,
         header: FragmentHeader,
-        mode: u32,
-        bound: Bound,
     ) -> io::Result<ActiveSegment> {
+        let (mode, bound) = (config.mode, Bound::new(config.max_bytes, config.keep));
         let text = preamble(&header, 0, SegmentBegin::now(), bound.removed(), &[]);
         Ok(ActiveSegment {
-            segment: Segment::create(open, stem, 0, &text, mode)?,
-            folder,
-            stem: stem.to_owned(),
+            segment: Segment::create(folder, stem, 0, &text, mode)?,
+            paths: config.paths.clone(),
             mode,
+            stem: stem.to_owned(),
             header,
-            contents: begun(),
+            contents: Contents::begun_at(clock::now_ns()),
             bound,
             failed: None,
             turn_after_ns: 0,
@@ -179,18 +177,9 @@ impl ActiveSegment {
 
     /// The segment's size, after making sure that the number is still our file and the file still has its name; else opens it again or starts another.
     fn look(&mut self, source: &Source<'_>) -> io::Result<u64> {
-        match self.segment.look() {
-            Found::Here(size) => Ok(size),
-            Found::Closed => Err(io::Error::from_raw_os_error(libc::EBADF)),
-            Found::Away => {
-                let path = self.folder.file(&self.segment.name);
-                match self.segment.reopen(&path) {
-                    Err(error) if fd::is_gone(&error) => self.restart(source),
-                    reopened => reopened,
-                }
-            }
-            Found::Removed => self.restart(source),
-            Found::Unknown(error) => Err(error),
+        match self.segment.look(&self.paths.fragments)? {
+            Some(size) => Ok(size),
+            None => self.restart(source),
         }
     }
 
@@ -219,18 +208,15 @@ impl ActiveSegment {
             return Err(self.stop(size));
         };
         let begin = source.segment_begin(block);
-        let begun = self.folder.open();
-        let begun = begun.and_then(|folder| {
-            Ok((
-                self.begin(source, &folder, number + 1, (begin, &turn.removed))?,
-                folder,
-            ))
+        let begun = self.paths.open_fragments().and_then(|folder| {
+            let segment = self.begin(source, &folder, number + 1, (begin, &turn.removed))?;
+            Ok((segment, folder))
         });
         match begun {
             Ok((segment, folder)) => {
                 std::mem::replace(&mut self.segment, segment).close();
                 self.segment.hold();
-                self.contents = begun_at(now_ns);
+                self.contents = Contents::begun_at(now_ns);
                 self.turn_after_ns = 0;
                 for number in self.bound.take(turn, number, full) {
                     self.remove(&folder, number);
@@ -275,7 +261,7 @@ impl ActiveSegment {
 
     /// Starts the segment anew after somebody removed it, counting what was in it and in others that are gone with it; gives its size.
     fn restart(&mut self, source: &Source<'_>) -> io::Result<u64> {
-        let folder = self.folder.create(folder_mode(self.mode))?;
+        let folder = self.paths.create_fragments(self.mode)?;
         let about = (SegmentBegin::now(), self.bound.removed());
         let segment = self.begin(source, &folder, self.segment.number, about)?;
         std::mem::replace(&mut self.segment, segment).close();
@@ -284,12 +270,12 @@ impl ActiveSegment {
             self.stop(self.segment.size);
         }
         let stem = &self.stem;
-        let is_there = |number| folder.has(OsStr::new(&segment_name(stem, number)));
+        let is_there = |number| folder.has(segment_name(stem, number));
         let events = self.contents.events + self.bound.forget(is_there);
         if events > 0 {
             source.lost.add(Cause::FragmentRemoved, events);
         }
-        self.contents = begun();
+        self.contents = Contents::begun_at(clock::now_ns());
         Ok(self.segment.size)
     }
 
@@ -360,27 +346,13 @@ impl ActiveSegment {
 
     /// Removes the ring's file.
     pub(crate) fn remove_ring(&self, ring: FileId) {
-        let Ok(folder) = self.folder.open() else {
-            return;
-        };
         let name = format!("{}{RING_SUFFIX}", self.stem);
-        let same = folder
-            .open_file(OsStr::new(&name), libc::O_RDONLY)
-            .is_ok_and(|(_, status)| status.id == ring);
-        if same {
-            let _ = folder.remove(OsStr::new(&name)); // a ring that stays is settled by the next merge
+        if let Ok(folder) = self.paths.open_fragments()
+            && let Ok((_, status)) = folder.open_file(&name)
+            && status.id == ring
+        {
+            let _ = folder.remove(&name); // a ring that stays is settled by the next merge
         }
-    }
-}
-
-fn begun() -> Contents {
-    begun_at(clock::now_ns())
-}
-
-fn begun_at(began_ns: u64) -> Contents {
-    Contents {
-        began_ns,
-        ..Contents::default()
     }
 }
 

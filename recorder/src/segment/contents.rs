@@ -15,6 +15,14 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
+    /// Returns the contents of a segment that begins at this time.
+    pub(crate) fn begun_at(began_ns: u64) -> Contents {
+        Contents {
+            began_ns,
+            ..Contents::default()
+        }
+    }
+
     /// Counts a block that was written: its slot and the position it ends at, unless it has none, and its events.
     pub(crate) fn add(&mut self, block: Option<(u32, u64)>, events: u64) {
         self.events += events;

@@ -1,6 +1,5 @@
 //! One file of a fragment: made, looked at before each write, and closed. The host may close its number or remove it at any time.
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
@@ -16,7 +15,7 @@ use sa_format::segment_name;
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) number: u32,
-    pub(crate) name: String,
+    name: String,
     file: RawFd,
     id: FileId,
     /// The last known size.
@@ -28,20 +27,6 @@ pub(crate) struct Segment {
     pub(crate) torn: bool,
     /// The host closed our descriptor, and it is not open again yet.
     closed: bool,
-}
-
-/// What a look at a segment finds.
-pub(crate) enum Found {
-    /// It is there, and so large.
-    Here(u64),
-    /// The host has just closed its number.
-    Closed,
-    /// Its number is not open any more.
-    Away,
-    /// Somebody removed it.
-    Removed,
-    /// The kernel does not say.
-    Unknown(io::Error),
 }
 
 impl Segment {
@@ -62,7 +47,7 @@ impl Segment {
         fd::try_lock(file.as_raw_fd());
         let whole = fd::write_whole(file.as_raw_fd(), text).and(id);
         let id = whole.inspect_err(|_| {
-            let _ = folder.remove(OsStr::new(&name)); // a segment without a header helps nobody
+            let _ = folder.remove(&name); // a segment without a header helps nobody
             fork_fds::let_go(fork_fds::NEXT);
         })?;
         let file = fd::into_number(file);
@@ -92,21 +77,28 @@ impl Segment {
         status.filter(|status| status.id == self.id)
     }
 
-    /// Makes sure that the number is still our file and the file still has its name.
-    pub(crate) fn look(&mut self) -> Found {
-        match fd::status(self.file) {
-            Ok(status) if status.id == self.id && status.links > 0 => Found::Here(status.size),
-            Ok(status) if status.id == self.id => Found::Removed,
-            Err(error) if fd::is_gone(&error) => Found::Removed,
-            Err(error) if error.raw_os_error() != Some(libc::EBADF) => Found::Unknown(error),
+    /// Returns the size, after making sure that the number is still our file and the file still has its name; `None` if somebody removed it. If the host
+    /// has closed the number, the first look fails, and the next one opens the file again.
+    pub(crate) fn look(&mut self, folder: &Path) -> io::Result<Option<u64>> {
+        let size = match fd::status(self.file) {
+            Ok(status) if status.id == self.id => {
+                return Ok((status.links > 0).then_some(status.size));
+            }
+            Err(error) if error.raw_os_error() != Some(libc::EBADF) => Err(error),
             // The host is closing everything, and about to open its own: our numbers must not come between them.
-            _ if !std::mem::replace(&mut self.closed, true) => Found::Closed,
-            _ => Found::Away,
+            _ if !std::mem::replace(&mut self.closed, true) => {
+                Err(io::Error::from_raw_os_error(libc::EBADF))
+            }
+            _ => self.reopen(&folder.join(&self.name)),
+        };
+        match size {
+            Err(error) if fd::is_gone(&error) => Ok(None),
+            size => size.map(Some),
         }
     }
 
     /// Opens the file by its path after the host closed our descriptor; gives its size.
-    pub(crate) fn reopen(&mut self, path: &Path) -> io::Result<u64> {
+    fn reopen(&mut self, path: &Path) -> io::Result<u64> {
         self.file = fd::open_again(path, self.id)?;
         fd::try_lock(self.file);
         self.hold();
@@ -188,8 +180,7 @@ pub(crate) struct Doomed {
 impl Doomed {
     /// Removes a segment's name. `None` if that was all: it could not be opened, or there is no place where it is noted for the child of a fork.
     pub(crate) fn remove(folder: &Dir, name: &str, place: Option<usize>) -> Option<Doomed> {
-        let name = OsStr::new(name);
-        let opened = place.map(|_| folder.open_file(name, libc::O_RDONLY).ok());
+        let opened = place.map(|_| folder.open_file(name).ok());
         let _ = folder.remove(name); // gone already is as good
         let (file, status) = opened.flatten()?;
         let (file, id) = (fd::into_number(file), status.id);

@@ -1,6 +1,5 @@
 //! The fragment of a process: its segments one after the other, and what happens when the host, the disk or a limit gets in the way.
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -8,9 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::run::config::Config;
-use crate::run::folder::{Folder, has_segment};
+use crate::run::folder::has_segment;
 use crate::segment::active_segment::ActiveSegment;
-use crate::segment::bound::Bound;
 use crate::segment::file::Doomed;
 use crate::segment::tally::Tally;
 use crate::sys::dir::Dir;
@@ -43,9 +41,18 @@ pub(crate) fn create_files<R>(
     let long = format!("{short}.{}", header.nonce);
     let make = |stem: &str| {
         let (ring, kind) = create_ring(folder, stem, config.mode, &lay_out)?;
-        let made = create_fragment(folder, config, stem, header, kind);
-        made.map(|fragment| (fragment, ring))
-            .inspect_err(|_| remove_ring(folder, stem, kind))
+        let header = FragmentHeader {
+            ring: kind,
+            ..header.clone()
+        };
+        let active = ActiveSegment::create(folder, config, stem, header);
+        let fragment = Fragment {
+            path: folder.path().join(segment_name(stem, 0)),
+            active: Mutex::new(active.inspect_err(|_| remove_ring(folder, stem, kind))?),
+            writes_line: AtomicBool::new(false),
+            tally: Mutex::default(),
+        };
+        Ok((fragment, ring))
     };
     // An earlier process may have left segments of this name, even if the first one and the ring are gone.
     if has_segment(&folder.names().unwrap_or_default(), &short) {
@@ -92,35 +99,8 @@ fn is_refusal(error: &io::Error) -> bool {
 
 fn remove_ring(folder: &Dir, stem: &str, kind: RingKind) {
     if kind == RingKind::File {
-        let _ = folder.remove(OsStr::new(&format!("{stem}{RING_SUFFIX}"))); // gone already is as good
+        let _ = folder.remove(format!("{stem}{RING_SUFFIX}")); // gone already is as good
     }
-}
-
-fn create_fragment(
-    folder: &Dir,
-    config: &Config,
-    stem: &str,
-    header: &FragmentHeader,
-    kind: RingKind,
-) -> io::Result<Fragment> {
-    let header = FragmentHeader {
-        ring: kind,
-        ..header.clone()
-    };
-    let bound = Bound::new(config.max_bytes, config.keep);
-    Ok(Fragment {
-        path: folder.path().join(segment_name(stem, 0)),
-        active: Mutex::new(ActiveSegment::create(
-            folder,
-            Folder::of(&config.paths),
-            stem,
-            header,
-            config.mode,
-            bound,
-        )?),
-        writes_line: AtomicBool::new(false),
-        tally: Mutex::default(),
-    })
 }
 
 impl Fragment {

@@ -1,13 +1,13 @@
 //! Directories by descriptor: nothing is followed, nothing of a foreign owner is touched.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Error, ErrorKind};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use super::entries;
-use super::fd::{self, Status, check};
+use super::fd::{self, Status, c_name, check};
 use super::sleep::sleep;
 use crate::sys::clock;
 
@@ -97,33 +97,20 @@ impl Dir {
         Ok(fd)
     }
 
-    /// Opens an existing plain file of ours with a single link; anything else in its place is refused.
-    pub(crate) fn open_file(
-        &self,
-        name: &OsStr,
-        flags: libc::c_int,
-    ) -> io::Result<(OwnedFd, Status)> {
-        self.open_plain(name, flags, 1)
+    /// Opens an existing plain file of ours with a single link for reading; anything else in its place is refused.
+    pub(crate) fn open_file(&self, name: impl AsRef<OsStr>) -> io::Result<(OwnedFd, Status)> {
+        self.open_plain(name.as_ref(), 1)
     }
 
     /// Opens a plain file of ours for reading that may have more names than this one, as a segment has that a snapshot shares. It may be any file
     /// of ours that somebody has linked here: only its name may be changed.
-    pub(crate) fn open_linked(&self, name: &OsStr) -> io::Result<(OwnedFd, Status)> {
-        self.open_plain(name, libc::O_RDONLY, u64::MAX)
+    pub(crate) fn open_linked(&self, name: impl AsRef<OsStr>) -> io::Result<(OwnedFd, Status)> {
+        self.open_plain(name.as_ref(), u64::MAX)
     }
 
-    fn open_plain(
-        &self,
-        name: &OsStr,
-        flags: libc::c_int,
-        most_links: u64,
-    ) -> io::Result<(OwnedFd, Status)> {
-        let fd = open_at(
-            self.fd.as_raw_fd(),
-            name,
-            flags | libc::O_NOFOLLOW | libc::O_NONBLOCK,
-            0,
-        )?;
+    fn open_plain(&self, name: &OsStr, most_links: u64) -> io::Result<(OwnedFd, Status)> {
+        let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let fd = open_at(self.fd.as_raw_fd(), name, flags, 0)?;
         let status = fd::status(fd.as_raw_fd())?;
         if !status.is_regular() || status.owner != user() || status.links > most_links {
             return Err(refused(
@@ -163,16 +150,12 @@ impl Dir {
                 flags,
             )
         };
-        if done < 0 {
-            Err(Error::last_os_error())
-        } else {
-            Ok(())
-        }
+        check(done)
     }
 
     /// Removes a file (never what a symlink points to).
-    pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
-        self.unlink(name, 0)
+    pub(crate) fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        self.unlink(name.as_ref(), 0)
     }
 
     /// Removes an empty folder.
@@ -196,9 +179,11 @@ impl Dir {
     }
 
     /// Whether there is anything of this name, be it a link to nowhere.
-    pub(crate) fn has(&self, name: &OsStr) -> bool {
-        let Ok(name) = c_name(name) else { return false };
-        fd::stat_at(self.fd.as_raw_fd(), &name, libc::AT_SYMLINK_NOFOLLOW).is_ok()
+    pub(crate) fn has(&self, name: impl AsRef<OsStr>) -> bool {
+        let Ok(name) = c_name(name.as_ref()) else {
+            return false;
+        };
+        fd::status_at(self.fd.as_raw_fd(), &name, libc::AT_SYMLINK_NOFOLLOW).is_ok()
     }
 
     /// The path it was opened by.
@@ -299,10 +284,6 @@ fn refused(name: &str, why: &str) -> Error {
     Error::new(ErrorKind::PermissionDenied, format!("{name} {why}"))
 }
 
-fn c_name(name: &OsStr) -> io::Result<CString> {
-    CString::new(name.as_bytes()).map_err(|_| Error::from_raw_os_error(libc::EINVAL))
-}
-
 /// Opens the file at a path, seen from the directory `dir`.
 pub(super) fn open_at(
     dir: libc::c_int,
@@ -313,7 +294,6 @@ pub(super) fn open_at(
     let name = c_name(path)?;
     // SAFETY: the name is a C string; the mode is read only with O_CREAT.
     let fd = unsafe { libc::openat(dir, name.as_ptr(), flags | libc::O_CLOEXEC, mode) };
-    check(fd)?;
     // SAFETY: a new descriptor that nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    unsafe { fd::owned(fd) }
 }

@@ -1,6 +1,6 @@
 //! Descriptors: kept out of the host's way (512 and up), and checked before use, since a host may close and reuse any number.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::io::{self, Error};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -39,14 +39,20 @@ pub(crate) struct FileId {
     pub(crate) inode: u64,
 }
 
-/// What `fstat` says of a descriptor.
-#[derive(Clone, Copy, Debug)]
+/// What the kernel says of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
     pub(crate) id: FileId,
     pub(crate) size: u64,
+    /// Size of its blocks on the disk, including reserved blocks beyond its end.
+    pub(crate) disk_bytes: u64,
     pub(crate) mode: u32,
     pub(crate) owner: u32,
     pub(crate) links: u64,
+    /// Time of the last change of its contents, in ns since 1970.
+    pub(crate) modified_ns: u64,
+    /// Time of the last change of its contents or attributes, in ns since 1970.
+    changed_ns: u64,
 }
 
 impl Status {
@@ -58,24 +64,20 @@ impl Status {
 
 /// Returns the status of a descriptor number.
 pub(crate) fn status(fd: RawFd) -> io::Result<Status> {
-    let stat = stat_at(fd, c"", libc::AT_EMPTY_PATH)?;
-    Ok(Status {
-        id: FileId {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-        },
-        size: u64::try_from(stat.st_size).unwrap_or(0),
-        mode: stat.st_mode,
-        owner: stat.st_uid,
-        links: links_of(&stat),
-    })
+    status_at(fd, c"", libc::AT_EMPTY_PATH)
+}
+
+/// Returns the status of whatever has this path, even if it is a link.
+pub(crate) fn status_of(path: &Path) -> io::Result<Status> {
+    let path = c_name(path.as_os_str())?;
+    status_at(libc::AT_FDCWD, &path, libc::AT_SYMLINK_NOFOLLOW)
 }
 
 /// Asks the kernel for the status of a path, seen from the directory `dir`.
 ///
 /// Another preloaded library may replace the C library's `fstat` and `stat`, and crash if it is called after its own destructor, as libfaketime does. The
 /// recorder writes its last lines that late, so it makes the system call itself.
-pub(super) fn stat_at(dir: RawFd, path: &CStr, flags: libc::c_int) -> io::Result<libc::stat> {
+pub(super) fn status_at(dir: RawFd, path: &CStr, flags: libc::c_int) -> io::Result<Status> {
     let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the path is a C string, and the buffer is the kernel's stat on every 64-bit Linux; a bad number is an error.
     let done = unsafe {
@@ -87,11 +89,24 @@ pub(super) fn stat_at(dir: RawFd, path: &CStr, flags: libc::c_int) -> io::Result
             flags,
         )
     };
-    if done < 0 {
-        return Err(Error::last_os_error());
-    }
+    check(done)?;
     // SAFETY: zeroed before and filled by the kernel.
-    Ok(unsafe { stat.assume_init() })
+    let stat = unsafe { stat.assume_init() };
+    let number = |value: i64| u64::try_from(value).unwrap_or(0);
+    let time_ns = |seconds, ns| number(seconds).saturating_mul(1_000_000_000) + number(ns);
+    Ok(Status {
+        id: FileId {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        },
+        size: number(stat.st_size),
+        disk_bytes: number(stat.st_blocks).saturating_mul(512),
+        mode: stat.st_mode,
+        owner: stat.st_uid,
+        links: links_of(&stat),
+        modified_ns: time_ns(stat.st_mtime, stat.st_mtime_nsec),
+        changed_ns: time_ns(stat.st_ctime, stat.st_ctime_nsec),
+    })
 }
 
 /// The link count, whose type differs between architectures.
@@ -239,9 +254,8 @@ fn file_system(fd: RawFd) -> Option<i64> {
 pub(crate) fn memory_file() -> io::Result<OwnedFd> {
     // SAFETY: the name is a C string.
     let fd = unsafe { libc::memfd_create(c"sa-profile".as_ptr(), libc::MFD_CLOEXEC) };
-    check(fd)?;
     // SAFETY: a new descriptor that nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    unsafe { owned(fd) }
 }
 
 /// Opens a file that we know for appending, by its path.
@@ -273,9 +287,8 @@ pub(crate) fn read_start(path: &Path, id: FileId, bytes: usize) -> io::Result<Ve
 pub(super) fn read_whole(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the path is a C string.
     let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    check(fd)?;
     // SAFETY: a new descriptor that nobody else owns.
-    let file = unsafe { OwnedFd::from_raw_fd(fd) };
+    let file = unsafe { owned(fd) }?;
     // SAFETY: the room is valid for its length.
     let read = unsafe { libc::read(file.as_raw_fd(), room.as_mut_ptr().cast(), room.len()) };
     usize::try_from(read).map_err(|_| Error::last_os_error())
@@ -284,7 +297,7 @@ pub(super) fn read_whole(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
 /// Opens a file that we know, by its path; what else lies there is let go again. One number is taken for a moment, and the host may close and
 /// use it meanwhile, so that nothing is closed without a look.
 fn open_known(path: &Path, id: FileId, flags: libc::c_int) -> io::Result<RawFd> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
+    let path = c_name(path.as_os_str())?;
     let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
     // SAFETY: the path is a C string.
     let low = unsafe { libc::open(path.as_ptr(), flags | libc::O_NOCTTY) };
@@ -318,10 +331,26 @@ pub(crate) fn close_if(fd: RawFd, id: FileId) {
     }
 }
 
-pub(super) fn check(result: libc::c_int) -> io::Result<()> {
-    if result < 0 {
+/// Returns the error of a system call if its result is one.
+pub(super) fn check(result: impl Into<i64>) -> io::Result<()> {
+    if result.into() < 0 {
         Err(Error::last_os_error())
     } else {
         Ok(())
     }
+}
+
+/// Returns the descriptor that a system call has opened, or its error.
+///
+/// # Safety
+/// Unless it is negative, `fd` is an open descriptor that nobody else owns.
+pub(super) unsafe fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
+    check(fd)?;
+    // SAFETY: as the caller guarantees.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Returns a name or path as the C library takes it.
+pub(super) fn c_name(name: &OsStr) -> io::Result<CString> {
+    CString::new(name.as_bytes()).map_err(|_| Error::from_raw_os_error(libc::EINVAL))
 }

@@ -50,8 +50,8 @@ pub(crate) fn is_only_one(others: u32) -> bool {
 /// How many threads there are, as the links of their directory say it: two, and one for each. Opens nothing: the number of the host's next file stays
 /// free. `None` where that is no directory of Linux or gVisor.
 fn threads() -> Option<u32> {
-    let found = fd::stat_at(libc::AT_FDCWD, c"/proc/self/task", 0).ok()?;
-    let threads = u32::try_from(found.st_nlink).ok()?.checked_sub(2)?;
+    let found = fd::status_at(libc::AT_FDCWD, c"/proc/self/task", 0).ok()?;
+    let threads = u32::try_from(found.links).ok()?.checked_sub(2)?;
     (threads > 0).then_some(threads)
 }
 

@@ -1,21 +1,22 @@
 //! A run that a process has announced to its children, in their environment, before it has recorded anything itself. They may record first, and end
 //! first.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 
-use super::{Entrance, Run, live_run, new_run_id, parse};
+use super::{Entrance, Run, live_run, new_run_id};
 use crate::run::config::{self, Config};
-use crate::run::identity::Identity;
+use crate::run::folder::load;
+use crate::run::identity;
 use crate::sys::dir::Dir;
 use crate::sys::variable;
-use sa_format::RUN_FILE;
+use sa_format::{RUN_FILE, RunFile};
 
 /// The variables of a run that this process will begin with its first event. Empty if it belongs to one already, or will join one that is live here. Writes nothing.
 pub(crate) fn announce(config: &Config) -> Vec<(&'static str, OsString)> {
     let is_given = config.run.is_some();
     let directory = Dir::open_path(&config.paths.directory);
-    let is_live = |directory: Dir| live_run(&directory, &Identity::read()).is_some();
+    let is_live = |directory: Dir| live_run(&directory, &identity::read()).is_some();
     if is_given || directory.is_ok_and(is_live) {
         return Vec::new();
     }
@@ -46,7 +47,5 @@ pub(super) fn begin(entrance: &mut Entrance<'_>) -> io::Result<Option<Run>> {
 }
 
 fn has_begun(directory: &Dir, id: &str) -> bool {
-    let opened = directory.open_file(OsStr::new(RUN_FILE), libc::O_RDONLY);
-    let run = opened.ok().and_then(|(file, _)| parse(&file));
-    run.is_some_and(|run| run.run == id)
+    load::<RunFile>(directory, RUN_FILE).is_some_and(|run| run.run == id)
 }

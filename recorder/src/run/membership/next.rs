@@ -2,20 +2,17 @@
 //!
 //! All of them were told to begin anew, each by its own message. The first one must not find itself in the run that is about to end.
 
-use std::ffi::OsStr;
 use std::io;
 
-use super::{Run, new_run_id, parse};
+use super::{Run, new_run_id};
 use crate::run::config::Config;
-use crate::run::folder::store;
-use crate::run::identity::{self, Identity};
+use crate::run::folder::{load, store};
 use crate::sys::dir::Dir;
 use sa_format::{NEXT_RUN_FILE, RunFile};
 
-/// What the file says.
+/// Returns the contents of the file.
 pub(super) fn read(directory: &Dir) -> Option<RunFile> {
-    let opened = directory.open_file(OsStr::new(NEXT_RUN_FILE), libc::O_RDONLY);
-    parse(&opened.ok()?.0)
+    load(directory, NEXT_RUN_FILE)
 }
 
 /// Returns true if the main process of `run` is to begin `next`: all but the id of the run is the same.
@@ -54,22 +51,5 @@ pub(super) fn join(
 
 /// Removes the file: the run has begun, or will not.
 pub(super) fn forget(directory: &Dir) {
-    let _ = directory.remove(OsStr::new(NEXT_RUN_FILE)); // mostly there is none
-}
-
-/// Returns the run file of a live process of this machine.
-pub(super) fn run_file(identity: &Identity, run: &str, pid: u32) -> RunFile {
-    let start_time = if pid == identity.pid {
-        identity.start_time
-    } else {
-        identity::start_time(pid).unwrap_or(0)
-    };
-    RunFile {
-        run: run.to_owned(),
-        main_pid: pid,
-        start_time,
-        host: identity.host.clone(),
-        boot_id: identity.boot_id.clone(),
-        pid_ns: identity.pid_ns,
-    }
+    let _ = directory.remove(NEXT_RUN_FILE); // mostly there is none
 }
