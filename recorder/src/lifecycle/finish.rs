@@ -28,10 +28,7 @@ impl Process {
     /// Flushes every slot for a thread of the host, which waits at most `patience_ns` even if the file system hangs.
     pub(crate) fn flush_within(&self, patience_ns: u64) {
         let end_ns = clock::now_ns() + patience_ns;
-        let flush = move |process: &Process| process.flush_until(end_ns);
-        if self.on_errand(end_ns, flush).is_err() {
-            flush(self);
-        }
+        self.on_errand_or_here(end_ns, move |process| process.flush_until(end_ns));
     }
 
     /// Flushes every slot, waiting until `end_ns` for whoever is writing; returns true if all are empty then.
@@ -60,9 +57,7 @@ impl Process {
             process.finish_files(idle, end_ns);
             process.fragment.close_removed(); // the helper has gone, and the host may live on
         };
-        if self.on_errand(end_ns + REST_NS, finish).is_err() {
-            finish(self);
-        }
+        self.on_errand_or_here(end_ns + REST_NS, finish);
         self.say_what_hangs();
         self.is_over.store(true, Ordering::Release);
     }

@@ -1,7 +1,6 @@
 //! A new recording in a process that may have one already: ends that one, begins the other, and gives back what the first one held.
 
 use std::ffi::OsString;
-use std::fmt;
 
 use crate::process::mask;
 use crate::process::pending::Pending;
@@ -9,7 +8,7 @@ use crate::process::reclaim;
 use crate::process::start::{self, Origin};
 use crate::process::starting::Starting;
 use crate::process::state::Process;
-use crate::run::config::{self, Config};
+use crate::run::config::{Config, DIR, LEVEL, OUTPUT};
 use crate::run::membership::Before;
 use crate::sys::clock;
 use crate::sys::wait::PATIENCE_NS;
@@ -17,34 +16,19 @@ use crate::text::name::cut_name;
 use crate::thread::thread_state;
 
 /// Why no new recording began.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// None of the variables that turn recording on is set; what was recorded before goes on.
+    #[error("nothing asks for recording: expected {DIR}, {OUTPUT} or {LEVEL}")]
     NotAsked,
     /// Another thread is starting the recorder, or this call came from within the recorder; what was recorded before goes on.
+    #[error("another thread is starting the recorder")]
     Busy,
     /// The files cannot be made; what was recorded before has ended.
+    #[error("{0}")]
     Files(String),
 }
-
-impl fmt::Display for StartError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StartError::NotAsked => write!(
-                out,
-                "nothing asks for recording: expected {}, {} or {}",
-                config::DIR,
-                config::OUTPUT,
-                config::LEVEL
-            ),
-            StartError::Busy => out.write_str("another thread is starting the recorder"),
-            StartError::Files(error) => out.write_str(error),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
 
 /// Ends the recording of this process, if it has one, and begins the one that the lookup asks for.
 pub(crate) fn start_with(
@@ -55,7 +39,10 @@ pub(crate) fn start_with(
     let _alone = Starting::take(PATIENCE_NS).ok_or(StartError::Busy)?;
     reclaim::reap(thread_state::are_out_of);
     let old = reclaim::existing();
-    let pending = Pending::set(config.clone());
+    let pending = Pending::set(Config {
+        warnings: Vec::new(), // said here, not again in a child
+        ..config.clone()
+    });
     let mut before = old.as_deref().map(end);
     if let (Some(before), Some(name)) = (&mut before, name) {
         cut_name(name).clone_into(&mut before.name.own);

@@ -65,6 +65,16 @@ impl Process {
         let process = own.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
         run(end_ns, move || work(&process))
     }
+
+    /// Does the work as [`Process::on_errand`] does, or on the calling thread where there may be no other.
+    pub(crate) fn on_errand_or_here<R: Send + 'static>(
+        &self,
+        end_ns: u64,
+        work: impl Fn(&Process) -> R + Copy + Send + 'static,
+    ) -> Option<R> {
+        let done = self.on_errand(end_ns, work);
+        done.unwrap_or_else(|_| Some(work(self)))
+    }
 }
 
 /// Notes that the calling thread ends by `pthread_exit`, or as that does.

@@ -85,10 +85,8 @@ pub(crate) fn flush_within(slot: &'static Slot, process: &Process, end_ns: u64) 
         return Outcome::Busy;
     }
     let flush = move |process: &Process| try_flush(slot, process, Extent::All);
-    match process.on_errand(end_ns, flush) {
-        Ok(outcome) => outcome.unwrap_or(Outcome::Busy),
-        Err(_) => flush(process),
-    }
+    let outcome = process.on_errand_or_here(end_ns, flush);
+    outcome.unwrap_or(Outcome::Busy)
 }
 
 /// Flushes what a slot has published, waiting until `end_ns` for whoever is writing.

@@ -23,7 +23,8 @@ struct Shell {
 #[derive(Debug)]
 pub(crate) struct ProcessRef {
     process: &'static Process,
-    count: Count,
+    /// Number of users of its shell, this one included.
+    users: &'static AtomicU32,
 }
 
 impl ProcessRef {
@@ -38,9 +39,17 @@ impl ProcessRef {
 
 impl Clone for ProcessRef {
     fn clone(&self) -> ProcessRef {
-        let users = self.count.0;
-        users.fetch_add(1, Ordering::SeqCst);
-        Count(users).of(self.process)
+        self.users.fetch_add(1, Ordering::SeqCst);
+        ProcessRef {
+            process: self.process,
+            users: self.users,
+        }
+    }
+}
+
+impl Drop for ProcessRef {
+    fn drop(&mut self) {
+        self.users.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -58,45 +67,21 @@ pub(crate) fn last() -> Option<ProcessRef> {
         let at = CURRENT.load(Ordering::SeqCst);
         // SAFETY: a non-null pointer came from `Box::leak`.
         let shell: &'static Shell = unsafe { at.as_ref() }?;
-        let user = shell.count();
+        shell.users.fetch_add(1, Ordering::SeqCst);
         // Only what is counted before this second look is sure to stay.
         if CURRENT.load(Ordering::SeqCst) == at {
-            // SAFETY: who frees recorders spares the current one, and what was counted while it was current.
-            let process = unsafe { shell.process.load(Ordering::SeqCst).as_ref() }?;
-            return Some(user.of(process));
+            // SAFETY: the current shell has a recorder, and who frees recorders spares it, and what was counted while it was current.
+            let process = unsafe { &*shell.process.load(Ordering::SeqCst) };
+            let users = &shell.users;
+            return Some(ProcessRef { process, users });
         }
+        shell.users.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// The recorder of this process if it has one, be it one that has ended.
 pub(crate) fn existing() -> Option<ProcessRef> {
     last().filter(|process| process.is_own())
-}
-
-/// One more user of a shell.
-#[derive(Debug)]
-struct Count(&'static AtomicU32);
-
-impl Shell {
-    fn count(&'static self) -> Count {
-        self.users.fetch_add(1, Ordering::SeqCst);
-        Count(&self.users)
-    }
-}
-
-impl Count {
-    fn of(self, process: &'static Process) -> ProcessRef {
-        ProcessRef {
-            process,
-            count: self,
-        }
-    }
-}
-
-impl Drop for Count {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
 }
 
 /// Makes a recorder the current one. One thread at a time comes here.

@@ -96,17 +96,13 @@ fn start_alone() -> Option<ProcessRef> {
         return None;
     }
     let parent = reclaim::last();
-    let copy = |config: &Config| Config {
-        warnings: Vec::new(),
-        ..config.clone()
-    };
     let (config, before) = match (pending::pending(), &parent) {
         // The parent was beginning anew when it forked: the child goes with it.
         (Some(config), parent) => (
-            Some(copy(&config)),
+            Some(config),
             (parent.as_deref()).map(|parent| parent.before(parent.name_of_fork())),
         ),
-        (None, Some(parent)) => (Some(copy(&parent.config)), None),
+        (None, Some(parent)) => (Some(parent.config.clone()), None),
         (None, None) => (Config::from_lookup(variable), None),
     };
     let Some(config) = config else {

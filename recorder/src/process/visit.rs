@@ -55,10 +55,7 @@ impl Process {
             && (self.config.threads == Threads::Never || !survives_a_kill(&self.ring))
         {
             let end_ns = now_ns + wait::PATIENCE_NS;
-            let rounds = move |process: &Process| process.make_rounds(now_ns);
-            if self.on_errand(end_ns, rounds).is_err() {
-                rounds(self);
-            }
+            self.on_errand_or_here(end_ns, move |process| process.make_rounds(now_ns));
         }
     }
 
@@ -67,12 +64,8 @@ impl Process {
         if errand::is_hanging() || !self.switches.is_late(0) {
             return;
         }
-        let follow = |process: &Process| {
-            process.switches.follow(process);
-        };
-        if self.on_errand(now_ns + wait::PATIENCE_NS, follow).is_err() {
-            follow(self);
-        }
+        let follow = |process: &Process| process.switches.follow(process);
+        self.on_errand_or_here(now_ns + wait::PATIENCE_NS, follow);
     }
 
     /// The calling thread's ring is full in a process without a helper.
