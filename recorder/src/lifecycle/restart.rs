@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 
 use crate::process::mask;
-use crate::process::pending::Pending;
 use crate::process::reclaim;
 use crate::process::start::{self, Origin};
-use crate::process::starting::Starting;
+use crate::process::starting::{Pending, Starting};
 use crate::process::state::Process;
 use crate::run::config::{Config, DIR, LEVEL, OUTPUT};
 use crate::run::membership::Before;

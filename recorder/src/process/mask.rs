@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::process::pending;
+use crate::process::starting;
 use crate::run::config::Levels;
 use crate::sys::clock;
 use sa_format::Level;
@@ -98,7 +98,7 @@ pub(crate) fn is_off() -> bool {
 /// Makes the child of a fork look anew: with its parent's recording switched off, nothing else would start the child's own recorder, which may be
 /// switched on later. Async-signal-safe.
 pub(crate) unsafe extern "C" fn look_again_in_child() {
-    if MASK.load(Ordering::Relaxed) != ENDED || pending::is_under_way() {
+    if MASK.load(Ordering::Relaxed) != ENDED || starting::is_under_way() {
         MASK.store(UNKNOWN, Ordering::Relaxed);
     }
 }

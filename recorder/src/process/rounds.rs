@@ -1,7 +1,11 @@
-//! What a process records from time to time: losses each second, and an anchor every five.
+//! What a process records from time to time: losses each second, and an anchor every five. And when the threads that record come by to do so.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::process::state::Process;
 use crate::segment::preamble::anchor_line;
+use crate::sys::clock;
 
 const ANCHOR_NS: u64 = 5_000_000_000;
 const LOSSES_NS: u64 = 1_000_000_000;
@@ -35,6 +39,29 @@ impl Rounds {
         if now_ns >= self.next_anchor_ns {
             process.tell(&anchor_line(process.pid));
             self.next_anchor_ns = now_ns + ANCHOR_NS;
+        }
+    }
+}
+
+/// When threads come by.
+#[derive(Debug)]
+pub(crate) struct Visits {
+    pub(super) began_ns: u64,
+    pub(super) next_ns: AtomicU64,
+    /// How often a ring was full so far that it was flushed.
+    pub(super) full: AtomicU32,
+    /// What a helper would tell from time to time, where there may be none.
+    pub(super) rounds: Mutex<Rounds>,
+}
+
+impl Default for Visits {
+    fn default() -> Visits {
+        let now_ns = clock::now_ns();
+        Visits {
+            began_ns: now_ns,
+            next_ns: AtomicU64::new(0),
+            full: AtomicU32::new(0),
+            rounds: Mutex::new(Rounds::new(now_ns)),
         }
     }
 }

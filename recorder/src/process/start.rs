@@ -12,12 +12,11 @@ use std::sync::{Mutex, OnceLock};
 use crate::process::async_ids::AsyncIds;
 use crate::process::errand;
 use crate::process::mask;
-use crate::process::pending;
 use crate::process::reclaim::{self, ProcessRef};
-use crate::process::starting::Starting;
+use crate::process::rounds::Visits;
+use crate::process::starting::{self, Starting};
 use crate::process::state::Process;
 use crate::process::switch::{InForce, Switches};
-use crate::process::visits::Visits;
 use crate::ring::file::Ring;
 use crate::ring::open_horizon::OpenHorizon;
 use crate::run::config::{Config, Levels};
@@ -96,15 +95,13 @@ fn start_alone() -> Option<ProcessRef> {
         return None;
     }
     let parent = reclaim::last();
-    let (config, before) = match (pending::pending(), &parent) {
-        // The parent was beginning anew when it forked: the child goes with it.
-        (Some(config), parent) => (
-            Some(config),
-            (parent.as_deref()).map(|parent| parent.before(parent.name_of_fork())),
-        ),
-        (None, Some(parent)) => (Some(parent.config.clone()), None),
-        (None, None) => (Config::from_lookup(variable), None),
-    };
+    let pending = starting::pending();
+    // A parent that was beginning anew when it forked: the child goes with it.
+    let parent_before = pending.as_ref().and(parent.as_deref());
+    let before = parent_before.map(|parent| parent.before(parent.name_of_fork()));
+    let config = pending
+        .or_else(|| Some(parent.as_ref()?.config.clone()))
+        .or_else(|| Config::from_lookup(variable));
     let Some(config) = config else {
         mask::turn_off();
         return None;
@@ -118,7 +115,7 @@ fn start_alone() -> Option<ProcessRef> {
         mask::turn_off();
         sys::warn_once(&error);
     }
-    pending::forget_pending();
+    starting::forget_pending();
     reclaim::existing()
 }
 

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use crate::process::async_ids::AsyncIds;
+use crate::process::rounds::Visits;
 use crate::process::switch::{InForce, Switches};
-use crate::process::visits::Visits;
 use crate::ring::counters::Counters;
 use crate::ring::file::Ring;
 use crate::ring::lanes::Lanes;
