@@ -10,7 +10,7 @@ use crate::event::track::{Track, TrackProcess};
 use crate::lifecycle::restart;
 use crate::process::reclaim::{self, ProcessRef};
 use crate::process::start;
-use crate::run::config::{self, Config, Levels};
+use crate::run::config::{Config, Levels, exported_variables};
 use crate::run::membership as run;
 use crate::sys::variable;
 use crate::sys::wait::PATIENCE_NS;
@@ -73,12 +73,8 @@ impl Recorder {
         let Some(process) = reclaim::existing() else {
             return Vec::new();
         };
-        let mut all = config::exported_paths(variable, &process.config.paths);
-        all.push((config::RUN, process.run.id.clone().into()));
-        if process.run.main_pid != 0 {
-            all.push((config::MAIN_PID, process.run.main_pid.to_string().into()));
-        }
-        all
+        let (paths, run) = (&process.config.paths, &process.run);
+        exported_variables(variable, paths, &run.id, run.main_pid)
     }
 
     /// The variables that make child processes members of this process's run, though it has recorded nothing yet: its first event begins that run. Afterwards those of

@@ -1,5 +1,7 @@
 //! Blocks: lines reach a fragment in blocks, each with a header line and a checksum (FORMAT.md §2.2).
 
+use serde::Deserialize;
+use std::io::Write;
 use std::ops::Range;
 use twox_hash::XxHash3_64;
 
@@ -43,93 +45,58 @@ impl BlockHeader {
         self.from..self.from.saturating_add(self.len)
     }
 
-    /// Parses a block header line (without its newline); `None` if it is not exactly one.
+    /// Parses a block header line (without its newline); `None` if it is not exactly as [`BlockHeader::write`] writes it.
     pub fn parse(line: &[u8]) -> Option<BlockHeader> {
-        let mut rest = Cursor(line.strip_prefix(BLOCK_START)?);
-        let pid = rest.number()?;
-        rest.literal(br#","tid":"#)?;
-        if rest.number()? != pid {
+        if !line.starts_with(BLOCK_START) || line.len() > MAX_HEADER_BYTES {
             return None;
         }
-        rest.literal(br#","args":{"slot":"#)?;
-        let slot = u32::try_from(rest.number()?).ok()?;
-        rest.literal(br#","gen":"#)?;
-        let generation = u32::try_from(rest.number()?).ok()?;
-        rest.literal(br#","from":"#)?;
-        let from = rest.number()?;
-        rest.literal(br#","len":"#)?;
-        let len = rest.number()?;
-        rest.literal(br#","sum":""#)?;
-        let sum = rest.hex16()?;
-        rest.literal(br#""}}"#)?;
-        rest.0.is_empty().then_some(BlockHeader {
+        let Line { pid, args } = serde_json::from_slice(line).ok()?;
+        let header = BlockHeader {
+            slot: args.slot,
+            generation: args.generation,
+            from: args.from,
+            len: args.len,
+            sum: u64::from_str_radix(args.sum, 16).ok()?,
+        };
+        let mut written = Vec::with_capacity(MAX_HEADER_BYTES);
+        header.write(pid, &mut written);
+        (written.strip_suffix(b"\n") == Some(line)).then_some(header)
+    }
+
+    /// Appends the header line of a block of process `pid`, with its newline.
+    pub fn write(&self, pid: u32, out: &mut Vec<u8>) {
+        let BlockHeader {
             slot,
             generation,
             from,
             len,
             sum,
-        })
-    }
-
-    /// Appends the header line of a block of process `pid`, with its newline.
-    pub fn write(&self, pid: u32, out: &mut Vec<u8>) {
+        } = self;
         out.extend_from_slice(BLOCK_START);
-        let mut digits = itoa::Buffer::new();
-        let mut put = |key: &[u8], value: u64| {
-            out.extend_from_slice(key);
-            out.extend_from_slice(digits.format(value).as_bytes());
-        };
-        put(b"", u64::from(pid));
-        put(br#","tid":"#, u64::from(pid));
-        put(br#","args":{"slot":"#, u64::from(self.slot));
-        put(br#","gen":"#, u64::from(self.generation));
-        put(br#","from":"#, self.from);
-        put(br#","len":"#, self.len);
-        out.extend_from_slice(br#","sum":""#);
-        out.extend(
-            (0..16)
-                .rev()
-                .map(|nibble| hex_digit(self.sum >> (4 * nibble))),
+        // Writing to a `Vec` cannot fail.
+        let _ = writeln!(
+            out,
+            r#"{pid},"tid":{pid},"args":{{"slot":{slot},"gen":{generation},"from":{from},"len":{len},"sum":"{sum:016x}"}}}}"#
         );
-        out.extend_from_slice(b"\"}}\n");
     }
 }
 
-fn hex_digit(value: u64) -> u8 {
-    b"0123456789abcdef"[(value & 15) as usize]
+/// A block header line.
+#[derive(Deserialize)]
+struct Line<'a> {
+    pid: u32,
+    #[serde(borrow)]
+    args: Args<'a>,
 }
 
-/// Reads literals and numbers off the front of a byte string.
-struct Cursor<'a>(&'a [u8]);
-
-impl Cursor<'_> {
-    fn literal(&mut self, text: &[u8]) -> Option<()> {
-        self.0 = self.0.strip_prefix(text)?;
-        Some(())
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        let digits = self
-            .0
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
-        let text = std::str::from_utf8(&self.0[..digits]).ok()?;
-        self.0 = &self.0[digits..];
-        text.parse().ok()
-    }
-
-    fn hex16(&mut self) -> Option<u64> {
-        let (text, rest) = self.0.split_at_checked(16)?;
-        if !text
-            .iter()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-        {
-            return None;
-        }
-        self.0 = rest;
-        u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok()
-    }
+#[derive(Deserialize)]
+struct Args<'a> {
+    slot: u32,
+    #[serde(rename = "gen")]
+    generation: u32,
+    from: u64,
+    len: u64,
+    sum: &'a str,
 }
 
 #[cfg(test)]

@@ -94,21 +94,6 @@ pub enum SwitchCause {
     Steps,
 }
 
-impl SwitchCause {
-    /// The word that the files have for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            SwitchCause::Paused => "paused",
-            SwitchCause::Start => "start",
-            SwitchCause::Stop => "stop",
-            SwitchCause::Level => "level",
-            SwitchCause::For => "for",
-            SwitchCause::Events => "events",
-            SwitchCause::Steps => "steps",
-        }
-    }
-}
-
 /// The args of an `sa_switch` record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switch {

@@ -41,16 +41,22 @@ pub trait Record: Serialize + DeserializeOwned {
     }
 }
 
+/// A line with args of a known type.
+#[derive(Deserialize)]
+struct Line<'a, A> {
+    #[serde(borrow)]
+    ph: Cow<'a, str>,
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    cat: Cow<'a, str>,
+    #[serde(borrow, default)]
+    s: Cow<'a, str>,
+    args: A,
+}
+
 /// Parses the line of a metadata record: its args; `None` if it is not a record of this name, or its args are not as expected.
 fn parse_metadata<A: DeserializeOwned>(line: &[u8], name: &str) -> Option<A> {
-    #[derive(Deserialize)]
-    struct Line<'a, A> {
-        #[serde(borrow)]
-        ph: Cow<'a, str>,
-        #[serde(borrow)]
-        name: Cow<'a, str>,
-        args: A,
-    }
     let line: Line<'_, A> = serde_json::from_slice(line).ok()?;
     (line.ph == "M" && line.name == name).then_some(line.args)
 }
@@ -117,18 +123,6 @@ pub(crate) fn parse_instant<'a, A: Deserialize<'a>>(
     line: &'a [u8],
     name: &str,
 ) -> Option<(bool, A)> {
-    #[derive(Deserialize)]
-    struct Line<'a, A> {
-        #[serde(borrow)]
-        ph: Cow<'a, str>,
-        #[serde(borrow)]
-        name: Cow<'a, str>,
-        #[serde(borrow)]
-        cat: Cow<'a, str>,
-        #[serde(borrow, default)]
-        s: Cow<'a, str>,
-        args: A,
-    }
     let line: Line<'_, A> = serde_json::from_slice(line).ok()?;
     let is_own = matches!(&*line.ph, "i" | "I") && line.cat == OWN_CATEGORY && line.name == name;
     is_own.then_some((line.s == "t", line.args))

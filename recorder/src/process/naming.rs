@@ -96,10 +96,9 @@ impl Process {
         line.add(br#","args":{"#);
         line.add(args.text());
         line.add(b"}}\n");
-        match line.into_text() {
-            Some(line) if line.len() <= MAX_METADATA_BYTES => self.tell(&line),
-            Some(_) => {}
-            None => leave_out(),
+        let line = line.into_line();
+        if line.len() <= MAX_METADATA_BYTES {
+            self.tell(&line);
         }
     }
 }

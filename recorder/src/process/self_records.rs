@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 use crate::process::flush::append;
 use crate::process::state::Process;
 use crate::ring::counters::Untold;
-use crate::ring::loss::{Loss, MAX_RECORD_BYTES, counted_line};
+use crate::ring::loss::MAX_RECORD_BYTES;
 use crate::ring::open_entry::OpenEntry;
 use crate::ring::slot::{GENERATION, Slot};
 use crate::sys::memory;
 use crate::sys::wait;
-use sa_format::loss::Cause;
+use sa_format::loss::{Cause, CountedLoss};
 
 /// Room for the records of losses.
 const LOSS_BYTES: usize = 4 << 10;
@@ -76,7 +76,8 @@ impl Process {
     pub(crate) fn tell_hidden(&self) {
         if let Some(_turn) = wait::lock(&self.own) {
             let hidden = self.lost.untold(Cause::OpenSpans);
-            self.lost.add_total(hidden.map_or(0, |hidden| hidden.count));
+            self.lost
+                .add_total(hidden.map_or(0, |hidden| hidden.loss.count));
             self.tell_count(Cause::OpenSpans);
         }
     }
@@ -106,43 +107,38 @@ impl Process {
     /// Tells what was counted of a cause, in the same way.
     fn tell_count(&self, cause: Cause) {
         if let Some(untold) = self.lost.untold(cause) {
-            self.tell_untold(cause, &untold, &counted_line(self.pid, cause, &untold));
+            self.tell_untold(&untold, &untold.loss);
         }
     }
 
-    fn tell_untold(&self, cause: Cause, untold: &Untold, line: &[u8]) {
-        let is_told = self.tell_in_turn(line, |end| {
-            self.open_horizon.note(untold.first_ns);
-            self.lost.tell_by(cause, untold, end);
+    /// Tells a loss with the store that publishes its record.
+    fn tell_untold(&self, untold: &Untold, record: &CountedLoss) {
+        let is_told = self.tell_in_turn(&record.line(), |end| {
+            self.open_horizon.note(record.first_ns);
+            self.lost.tell_by(untold, end);
         });
         if is_told {
-            self.lost.told(cause, untold);
+            self.lost.told(untold);
         }
     }
 
     /// Somebody removed the fragment: everything flushed so far went with it.
     fn tell_removed(&self) {
-        let cause = Cause::FragmentRemoved;
-        let Some(untold) = self.lost.untold(cause) else {
+        let Some(untold) = self.lost.untold(Cause::FragmentRemoved) else {
             return;
         };
-        self.lost.add_total(untold.count);
+        self.lost.add_total(untold.loss.count);
         for slot in self.ring.slots() {
-            let first = slot.index == 0;
-            let loss = Loss {
-                cause,
-                tid: 0,
-                from: 0,
-                to: slot.flushed().load(Ordering::Acquire),
-                events: if first { untold.count } else { 0 },
-                first_ns: untold.first_ns,
-                last_ns: untold.last_ns,
+            let flushed = slot.flushed().load(Ordering::Acquire);
+            let mut record = CountedLoss {
+                place: Some((slot.index, GENERATION, 0, flushed)),
+                ..untold.loss
             };
-            let line = loss.line(self.pid, slot.index, GENERATION);
-            if first {
-                self.tell_untold(cause, &untold, &line);
+            if slot.index == 0 {
+                self.tell_untold(&untold, &record);
             } else {
-                self.tell_in_turn(&line, |_| ());
+                record.count = 0;
+                self.tell_in_turn(&record.line(), |_| ());
             }
         }
     }

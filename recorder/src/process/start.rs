@@ -194,7 +194,7 @@ impl Process {
             visits: Visits::default(),
             run,
             pid,
-            lost: ring.counters(),
+            lost: ring.counters(pid),
             ring,
             fragment,
             open_horizon: OpenHorizon::default(),

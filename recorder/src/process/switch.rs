@@ -15,7 +15,7 @@ use crate::run::control::Watch;
 use crate::segment::tally::Tally;
 use crate::sys;
 use crate::sys::clock;
-use crate::sys::memory::{leave_out, look_for_room};
+use crate::sys::memory::look_for_room;
 use crate::sys::wait;
 use crate::text::record::Growing;
 use sa_format::control::{CONTROL_VERSION, Control, Switch, SwitchCause};
@@ -44,15 +44,15 @@ impl InForce {
     pub(crate) fn new(levels: Levels) -> InForce {
         InForce {
             levels: AtomicU32::new(levels.0),
-            until_ns: AtomicU64::new(0),
+            ..InForce::default()
         }
     }
 
     /// What is in force in another process, the parent.
     pub(crate) fn copy(&self) -> InForce {
         InForce {
-            levels: AtomicU32::new(self.levels.load(Ordering::Relaxed)),
             until_ns: AtomicU64::new(self.until_ns.load(Ordering::Relaxed)),
+            ..InForce::new(self.levels())
         }
     }
 
@@ -191,7 +191,8 @@ impl Schedule {
     fn follow(&mut self, process: &Process) -> bool {
         let now_ns = clock::now_ns();
         if now_ns >= self.next_look_ns {
-            self.next_look_ns = now_ns + self.look_ns();
+            let look_ns = if self.counting { COUNTING_NS } else { LOOK_NS };
+            self.next_look_ns = now_ns + look_ns;
             self.look(process);
         }
         if self.counting {
@@ -209,10 +210,6 @@ impl Schedule {
     fn next_ns(&self) -> u64 {
         let due = self.due.first().map_or(u64::MAX, |due| due.at_ns);
         due.min(self.next_look_ns)
-    }
-
-    fn look_ns(&self) -> u64 {
-        if self.counting { COUNTING_NS } else { LOOK_NS }
     }
 
     fn look(&mut self, process: &Process) {
@@ -309,10 +306,7 @@ fn tell(process: &Process, at_ns: u64, due: &Due) {
     };
     let mut line = Growing::default();
     let _ = write_instant(&mut line, place, Switch::NAME, &args); // it takes everything
-    match line.into_text() {
-        Some(line) => process.tell(&line),
-        None => leave_out(),
-    }
+    process.tell(&line.into_line());
 }
 
 /// An instant of wall time on the monotonic clock; 1 for what was before it began.

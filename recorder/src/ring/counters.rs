@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sys::clock;
 use crate::sys::map::Map;
-use sa_format::loss::Cause;
+use sa_format::loss::{Cause, CountedLoss};
 use sa_format::ring as layout;
 
 /// The counts of a process.
@@ -13,27 +13,25 @@ use sa_format::ring as layout;
 pub(crate) struct Counters {
     map: Map,
     at: usize,
+    pid: u32,
     total: AtomicU64,
 }
 
 /// What was counted of one cause and is told by no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Untold {
-    pub(crate) count: u64,
-    pub(crate) first_ns: u64,
-    pub(crate) last_ns: u64,
-    /// What the system answered, by its number; 0 for nothing.
-    pub(crate) error: u32,
+    pub(crate) loss: CountedLoss,
     /// What is told once this is.
     until: u64,
 }
 
 impl Counters {
-    /// The table at byte `at` of a mapping.
-    pub(crate) fn new(map: Map, at: usize) -> Counters {
+    /// Returns the counts of process `pid`, in the table at byte `at` of a mapping.
+    pub(crate) fn new(map: Map, at: usize, pid: u32) -> Counters {
         Counters {
             map,
             at,
+            pid,
             total: AtomicU64::new(0),
         }
     }
@@ -106,32 +104,44 @@ impl Counters {
         let error = self.map.half(self.entry(cause) + layout::COUNT_ERROR_AT);
         let (first_ns, last_ns) = (get(layout::LOSS_FIRST_AT), get(layout::LOSS_LAST_AT));
         Some(Untold {
-            count,
-            first_ns: layout::first_lost(first_ns, last_ns),
-            last_ns,
-            error: match cause {
-                Cause::ChildrenRefused => error.load(Ordering::Relaxed),
-                _ => 0,
+            loss: CountedLoss {
+                pid: self.pid,
+                tid: 0,
+                cause,
+                count,
+                first_ns: layout::first_lost(first_ns, last_ns),
+                last_ns,
+                place: None,
+                error: match cause {
+                    Cause::ChildrenRefused => error.load(Ordering::Relaxed),
+                    _ => 0,
+                },
             },
             until,
         })
     }
 
     /// Says that the record that ends at this position of slot 0 tells it: once it is published.
-    pub(crate) fn tell_by(&self, cause: Cause, untold: &Untold, position: u64) {
-        let set = |at, value| self.word(cause, at).store(value, Ordering::Release);
+    pub(crate) fn tell_by(&self, untold: &Untold, position: u64) {
+        let set = |at, value| {
+            self.word(untold.loss.cause, at)
+                .store(value, Ordering::Release)
+        };
         set(layout::COUNT_NEXT_AT, untold.until);
         set(layout::LOSS_TOLD_AT, position);
     }
 
     /// Notes that the record is published.
-    pub(crate) fn told(&self, cause: Cause, untold: &Untold) {
+    pub(crate) fn told(&self, untold: &Untold) {
+        let CountedLoss {
+            cause, first_ns, ..
+        } = untold.loss;
         let set = |at, value| self.word(cause, at).store(value, Ordering::Release);
         set(layout::COUNT_TOLD_AT, untold.until);
         set(layout::LOSS_TOLD_AT, 0);
         // What is counted from now on begins later.
         let first = self.word(cause, layout::LOSS_FIRST_AT);
-        let _ = first.compare_exchange(untold.first_ns, 0, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = first.compare_exchange(first_ns, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
@@ -144,7 +154,7 @@ mod tests {
     fn counters() -> Counters {
         let file = fd::memory_file().unwrap();
         fd::resize(file.as_raw_fd(), 4096).unwrap();
-        Counters::new(Map::shared(file.as_raw_fd(), 0, 4096).unwrap(), 1024)
+        Counters::new(Map::shared(file.as_raw_fd(), 0, 4096).unwrap(), 1024, 1)
     }
 
     #[test]
@@ -153,26 +163,27 @@ mod tests {
         counters.count(Cause::Signal);
         counters.count(Cause::Clamped);
         counters.count_refused_child(13);
-        let count = |cause| counters.untold(cause).map(|untold| untold.count);
+        let count = |cause| counters.untold(cause).map(|untold| untold.loss.count);
         assert_eq!(count(Cause::Busy), None);
         assert_eq!(
             counters.total(),
             1,
             "clamped events and children are not lost"
         );
-        let refused = counters.untold(Cause::ChildrenRefused).unwrap();
+        let refused = counters.untold(Cause::ChildrenRefused).unwrap().loss;
         assert_eq!((refused.count, refused.error), (1, 13));
         let signal = counters.untold(Cause::Signal).unwrap();
-        assert!(signal.first_ns > 0 && signal.first_ns <= signal.last_ns);
-        counters.tell_by(Cause::Signal, &signal, 99);
+        let last_ns = signal.loss.last_ns;
+        assert!((1..=last_ns).contains(&signal.loss.first_ns));
+        counters.tell_by(&signal, 99);
         counters.count(Cause::Signal); // while it is told
-        counters.told(Cause::Signal, &signal);
+        counters.told(&signal);
         assert_eq!(count(Cause::Signal), Some(1));
-        let again = counters.untold(Cause::Signal).unwrap();
+        let again = counters.untold(Cause::Signal).unwrap().loss;
         assert_eq!(
             again.first_ns, again.last_ns,
             "its first time is that of none before"
         );
-        assert!(again.first_ns >= signal.last_ns);
+        assert!(again.first_ns >= last_ns);
     }
 }

@@ -170,8 +170,8 @@ impl Ring {
     }
 
     /// The losses without a position.
-    pub(crate) fn counters(&self) -> Counters {
-        Counters::new(self.header, COUNTS_AT)
+    pub(crate) fn counters(&self, pid: u32) -> Counters {
+        Counters::new(self.header, COUNTS_AT, pid)
     }
 
     /// Takes a slot for a thread: one whose thread has ended, else a new one.

@@ -1,6 +1,5 @@
 //! What could not be kept: counted by cause, reported in the trace.
 
-use crate::ring::counters::Untold;
 use crate::text::event_count::{self, is_metadata};
 use crate::text::line::{line_start_ns, number_after};
 use sa_format::LANE_BASE;
@@ -77,21 +76,6 @@ impl Loss {
 fn thread_of(line: &[u8]) -> u32 {
     let tid = number_after(line, br#""tid":"#).and_then(|tid| u32::try_from(tid).ok());
     tid.filter(|tid| *tid < LANE_BASE).unwrap_or(0)
-}
-
-/// Returns the record of events that never had a position as a line.
-pub(crate) fn counted_line(pid: u32, cause: Cause, untold: &Untold) -> Vec<u8> {
-    let loss = CountedLoss {
-        pid,
-        tid: 0,
-        cause,
-        count: untold.count,
-        first_ns: untold.first_ns,
-        last_ns: untold.last_ns,
-        place: None,
-        error: untold.error,
-    };
-    loss.line()
 }
 
 /// Returns the record that no further events are kept as a line. Later losses are recorded as far as they can be counted.

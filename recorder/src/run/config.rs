@@ -1,7 +1,7 @@
 //! Environment → [`Config`]. Comes in: a lookup function; goes out: data. The only place that names the variables.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use sa_format::{DEFAULT_DIRECTORY, Level};
 
@@ -31,6 +31,7 @@ pub(crate) const START: &str = "SA_PROFILE_START";
 pub(crate) const THREADS: &str = "SA_PROFILE_THREADS";
 
 const LEVEL_WORDS: &str = "e2e, kernel, verbose";
+const KEEP_WORDS: [(&str, Keep); 2] = [("last", Keep::Last), ("first", Keep::First)];
 const DEFAULT_MAX_MB: u32 = 4096;
 /// A bound of fewer segments than four would throw away most of what it allows with each of them.
 const LEAST_MAX_MB: u32 = 4;
@@ -166,13 +167,10 @@ impl Config {
             return None;
         }
         let paths = variables.paths(directory, output);
-        let is_paused = |text: &str| text.eq_ignore_ascii_case("paused").then_some(true);
-        let paused = variables.parse(START, "\"paused\"", is_paused).is_some();
-        let threads = variables.parse(THREADS, "0 or 1", |text| match text {
-            "0" => Some(Threads::Never),
-            "1" => Some(Threads::AtOnce),
-            _ => None,
-        });
+        let paused = variables.choice(START, "\"paused\"", &[("paused", ())]);
+        let paused = paused.is_some();
+        let threads = [("0", Threads::Never), ("1", Threads::AtOnce)];
+        let threads = variables.choice(THREADS, "0 or 1", &threads);
         let threads = threads.unwrap_or_default();
         if paused && threads == Threads::Never {
             variables.warnings.push(format!(
@@ -187,9 +185,9 @@ impl Config {
             main_pid: variables.number(MAIN_PID),
             old_runs: variables.number(OLD_RUNS).map(|runs| runs as usize),
             max_bytes: variables.max_bytes(),
-            keep: variables.keep(),
+            keep: (variables.choice(KEEP, "last or first", &KEEP_WORDS)).unwrap_or_default(),
             mode: variables.mode().unwrap_or(0o600),
-            cpu: variables.switch(CPU),
+            cpu: variables.choice(CPU, "0 or 1", &[("0", false), ("1", true)]) == Some(true),
             threads,
             warnings: variables.warnings,
         })
@@ -222,6 +220,16 @@ impl Variables<'_> {
     ) -> Option<T> {
         let text = self.text(name)?;
         parse(&text).or_else(|| self.warn(name, expected, &text))
+    }
+
+    /// Returns what the word in a variable means, whatever its case.
+    fn choice<T: Copy>(&mut self, name: &str, expected: &str, words: &[(&str, T)]) -> Option<T> {
+        self.parse(name, expected, |text| {
+            let choice = words
+                .iter()
+                .find(|(word, _)| word.eq_ignore_ascii_case(text));
+            choice.map(|(_, value)| *value)
+        })
     }
 
     fn warn<T>(&mut self, name: &str, expected: &str, found: &str) -> Option<T> {
@@ -264,8 +272,7 @@ impl Variables<'_> {
     }
 
     fn run_id(&mut self) -> Option<String> {
-        let is_id = |run: &str| is_folder_name(run) && run.len() <= 128;
-        let id = |run: &str| is_id(run).then(|| run.to_owned());
+        let id = |run: &str| (is_folder_name(run) && run.len() <= 128).then(|| run.to_owned());
         self.parse(RUN, "up to 128 letters, digits, '.', '_' or '-'", id)
     }
 
@@ -283,15 +290,6 @@ impl Variables<'_> {
         u64::from(mebibytes.max(LEAST_MAX_MB)) << 20
     }
 
-    fn keep(&mut self) -> Keep {
-        let keep = |text: &str| match text.to_ascii_lowercase().as_str() {
-            "last" => Some(Keep::Last),
-            "first" => Some(Keep::First),
-            _ => None,
-        };
-        self.parse(KEEP, "last or first", keep).unwrap_or_default()
-    }
-
     fn mode(&mut self) -> Option<u32> {
         const USUAL: &str = "read and write for the owner and no execute bits, such as 0640";
         let text = self.text(MODE)?;
@@ -302,15 +300,6 @@ impl Variables<'_> {
             Err(_) => self.warn(MODE, "an octal number", digits),
         }
     }
-
-    fn switch(&mut self, name: &str) -> bool {
-        let switch = |text: &str| match text {
-            "1" => Some(true),
-            "0" => Some(false),
-            _ => None,
-        };
-        self.parse(name, "0 or 1", switch).unwrap_or(false)
-    }
 }
 
 /// Returns true if a run id can name a folder: it has only letters, digits, `.`, `_` and `-`, and does not begin with a dot.
@@ -319,38 +308,37 @@ pub(crate) fn is_folder_name(run: &str) -> bool {
     run.bytes().all(is_plain) && !run.starts_with('.')
 }
 
-/// The variable by which child processes in other working directories find a run that lies at `paths`, which are absolute: the one the user
-/// chose, and its value.
-pub(crate) fn exported_directory(
+/// Returns the variables by which child processes in other working directories find a run at `paths`, which are absolute, and become members of it. The
+/// directory has the variable that the user chose, as `lookup` finds it; where that would be overruled, an empty variable counts as not set.
+pub(crate) fn exported_variables(
     lookup: impl Fn(&str) -> Option<OsString>,
     paths: &RunPaths,
-) -> (&'static str, &Path) {
-    let set = |name| lookup(name).is_some_and(|value| !value.is_empty());
-    if paths.fragments == paths.directory {
+    run: &str,
+    main_pid: u32,
+) -> Vec<(&'static str, OsString)> {
+    let is_set = |name| lookup(name).is_some_and(|value| !value.is_empty());
+    let (name, path) = if paths.fragments == paths.directory {
         (OUTPUT, &paths.trace)
-    } else if set(DIR) || !set(OUTPUT) {
+    } else if is_set(DIR) || !is_set(OUTPUT) {
         (DIR, &paths.directory)
     } else {
         (OUTPUT, &paths.directory)
+    };
+    let mut all = vec![(name, path.into())];
+    if name == OUTPUT && is_set(DIR) {
+        all.push((DIR, OsString::new()));
     }
-}
-
-/// The variables by which child processes find a run at `paths`, where `lookup` is what they would find else. An empty one counts as not set.
-pub(crate) fn exported_paths(
-    lookup: impl Fn(&str) -> Option<OsString>,
-    paths: &RunPaths,
-) -> Vec<(&'static str, OsString)> {
-    let is_overruled = lookup(DIR).is_some_and(|value| !value.is_empty());
-    let (name, path) = exported_directory(lookup, paths);
-    let overruling = (name == OUTPUT && is_overruled).then(|| (DIR, OsString::new()));
-    let mut all = vec![(name, path.as_os_str().to_owned())];
-    all.extend(overruling);
+    all.push((RUN, run.into()));
+    if main_pid != 0 {
+        all.push((MAIN_PID, main_pid.to_string().into()));
+    }
     all
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     fn config(variables: &[(&str, &str)]) -> Option<Config> {
         Config::from_lookup(|name| {
@@ -419,7 +407,7 @@ mod tests {
                 trace: absolute(&paths.trace),
             };
             let lookup = |asked: &str| (asked == name).then(|| OsString::from(value));
-            let (name, path) = exported_directory(lookup, &paths);
+            let (name, path) = exported_variables(lookup, &paths, "r", 1).swap_remove(0);
             assert_eq!((name, path), (exported.0, Path::new(exported.1)));
         }
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::str::FromStr;
 
 use crate::sys::read;
 use sa_format::FragmentHeader;
@@ -45,24 +46,16 @@ fn namespace(kind: &str) -> u64 {
 /// The offset of a clock in this time namespace; 0 in the initial one.
 fn time_offset_ns(clock: &str) -> i64 {
     let offsets = text("/proc/self/timens_offsets");
-    let line = offsets
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>())
-        .find(|words| words.first() == Some(&clock));
-    let number = |at: usize| {
-        line.as_ref()
-            .and_then(|words| words.get(at))
-            .and_then(|word| word.parse::<i64>().ok())
-            .unwrap_or(0)
-    };
-    number(1)
-        .saturating_mul(1_000_000_000)
-        .saturating_add(number(2))
+    let line = offsets.lines().find_map(|line| line.strip_prefix(clock));
+    let words = line.unwrap_or_default().split_whitespace();
+    let mut numbers = words.map(|word| word.parse::<i64>().unwrap_or(0));
+    let mut next = || numbers.next().unwrap_or(0);
+    next().saturating_mul(1_000_000_000).saturating_add(next())
 }
 
 /// Returns the start time of a process in clock ticks since boot, as the initial time namespace sees it; `None` if it is not there.
 pub(crate) fn start_time(pid: u32) -> Option<u64> {
-    let ticks: i64 = stat_field(pid, 22)?.parse().ok()?;
+    let ticks: i64 = stat_number(pid, 22)?;
     let ticks_per_second = 100; // USER_HZ is part of the kernel's ABI
     let offset = time_offset_ns("boottime") / (1_000_000_000 / ticks_per_second);
     u64::try_from(ticks - offset).ok()
@@ -75,30 +68,14 @@ pub(crate) fn sees_processes(own_pid: u32) -> bool {
 
 /// Tells whether `pid` is `ancestor`'s pid or a descendant's of it, as far as this pid namespace shows.
 pub(crate) fn is_ancestor(ancestor: u32, pid: u32) -> bool {
-    let mut at = pid;
-    for _ in 0..128 {
-        if at == ancestor {
-            return true;
-        }
-        let Some(parent) = stat_field(at, 4).and_then(|field| field.parse().ok()) else {
-            return false;
-        };
-        if parent == 0 {
-            return false;
-        }
-        at = parent;
-    }
-    false
+    let parent = |pid: &u32| stat_number(*pid, 4).filter(|parent| *parent != 0);
+    let mut line = std::iter::successors(Some(pid), parent).take(128);
+    line.any(|pid| pid == ancestor)
 }
 
-/// Field `number` (from 1) of `/proc/<pid>/stat`; the second, the name, may hold anything, so fields are counted after it.
-fn stat_field(pid: u32, number: usize) -> Option<String> {
+fn stat_number<T: FromStr>(pid: u32, field: usize) -> Option<T> {
     let stat = read::file(format!("/proc/{pid}/stat"), MOST_BYTES).ok()?;
-    let after_name = stat.iter().rposition(|byte| *byte == b')')?;
-    let rest = String::from_utf8_lossy(stat.get(after_name + 1..)?).into_owned();
-    rest.split_whitespace()
-        .nth(number.checked_sub(3)?)
-        .map(str::to_owned)
+    read::stat_field(&stat, field)?.parse().ok()
 }
 
 /// The script an interpreter runs: the first argument that is a file, or the module after `-m`.

@@ -257,10 +257,8 @@ fn target_of(path: &Path) -> io::Result<Option<PathBuf>> {
 
 /// The owner of the folder that a path lies in.
 fn owner_of_folder(path: &Path) -> Option<u32> {
-    let folder = path.parent()?;
-    let flags = libc::O_PATH | libc::O_DIRECTORY;
-    let folder = open_at(libc::AT_FDCWD, folder.as_os_str(), flags, 0).ok()?;
-    Some(fd::status(folder.as_raw_fd()).ok()?.owner)
+    let folder = c_name(path.parent()?.as_os_str()).ok()?;
+    Some(fd::status_at(libc::AT_FDCWD, &folder, 0).ok()?.owner)
 }
 
 /// Gives a folder we have just made the mode that the umask took from it; what it has from its parent (a shared group's bit) stays. Somebody who may

@@ -39,6 +39,14 @@ pub(crate) fn rest(file: &OwnedFd, most: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Returns a field of `/proc/<pid>/stat`, counted from 1 and not one of the first two. The second one, the name, may hold anything, so fields are counted
+/// after it.
+pub(crate) fn stat_field(stat: &[u8], number: usize) -> Option<&str> {
+    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
+    rest.split_ascii_whitespace().nth(number.checked_sub(3)?)
+}
+
 /// Makes a call again that was interrupted.
 pub(super) fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let mut interruptions = 0;

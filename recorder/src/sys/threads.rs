@@ -22,12 +22,9 @@ impl Count {
         Count::parse(text.get(..read)?)
     }
 
-    /// Reads `/proc/<pid>/stat`. The second field, the name, may hold anything, so fields are counted after it: the state is the third, the count the
-    /// twentieth, and the 52nd how the first thread ended, as `waitpid` says it.
+    /// Reads `/proc/<pid>/stat`: the third field is the state, the twentieth the count, and the 52nd how the first thread ended, as `waitpid` says it.
     fn parse(stat: &[u8]) -> Option<Count> {
-        let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
-        let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
-        let field = |number: usize| rest.split_ascii_whitespace().nth(number - 3);
+        let field = |number| read::stat_field(stat, number);
         let status = field(52).and_then(|status| status.parse::<i32>().ok());
         Some(Count {
             threads: field(20)?.parse().ok()?,

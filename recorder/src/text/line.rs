@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use crate::sys::memory::leave_out;
 use crate::text::event_count::is_metadata;
 use crate::text::record::Growing;
 
@@ -23,10 +22,7 @@ pub(crate) fn begin_line((pid, tid): (u32, u32), ts_ns: u64, names: &[u8], args:
         line.add(b"}");
     }
     line.add(b"}\n");
-    line.into_text().unwrap_or_else(|| {
-        leave_out();
-        Vec::new()
-    })
+    line.into_line()
 }
 
 /// Returns the start of the event in a line, in ns; `None` for metadata.

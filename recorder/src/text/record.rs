@@ -15,10 +15,8 @@ pub(crate) fn track_line<R: Record>(pid: u32, tid: u32, record: &R) -> Vec<u8> {
 
 fn named_line(thread: (u32, u32), name: &str, args: &impl serde::Serialize) -> Vec<u8> {
     let mut line = Growing::default();
-    match write_metadata(&mut line, thread, name, args) {
-        Ok(()) => line.into_text().unwrap_or_default(),
-        Err(_) => Vec::new(),
-    }
+    let _ = write_metadata(&mut line, thread, name, args); // it takes everything
+    line.into_line()
 }
 
 /// Text that remembers when there was no memory for more. It never answers with an error: that would be one more thing on the heap.
@@ -36,9 +34,13 @@ impl Growing {
         }
     }
 
-    /// The text; `None` if some of it is missing.
-    pub(crate) fn into_text(self) -> Option<Vec<u8>> {
-        (!self.is_cut).then_some(self.text)
+    /// Returns the text; an empty one, which is counted, if some of it is missing.
+    pub(crate) fn into_line(self) -> Vec<u8> {
+        if self.is_cut {
+            leave_out();
+            return Vec::new();
+        }
+        self.text
     }
 }
 

@@ -149,11 +149,7 @@ impl Value for f32 {
 
     #[inline(always)]
     fn known(&self) -> Known {
-        if self.is_finite() {
-            Known::Number
-        } else {
-            Known::Json
-        }
+        f64::from(*self).known()
     }
 }
 

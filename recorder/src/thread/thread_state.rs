@@ -61,14 +61,20 @@ thread_local! {
     static RETRY: Cell<(u64, Cause)> = const { Cell::new((0, Cause::Threads)) };
 }
 
+/// Returns the state of the calling thread.
+#[inline(always)]
+fn own() -> Option<&'static ThreadState> {
+    // SAFETY: a thread state is never freed.
+    unsafe { STATE.get().as_ref() }
+}
+
 /// Runs `record` with the calling thread's writer, attaching the thread if needed; `None` if recording is off, has ended, or a signal handler
 /// interrupted the recorder on this thread.
 #[inline(always)]
 pub(crate) fn with<R>(
     record: impl FnOnce(&'static ThreadState, &mut SlotWriter) -> R,
 ) -> Option<R> {
-    // SAFETY: a thread state is never freed.
-    let thread = match unsafe { STATE.get().as_ref() } {
+    let thread = match own() {
         Some(thread) if thread.epochs.is_recording(thread.epoch()) => thread,
         _ => attach(None)?,
     };
@@ -80,16 +86,13 @@ pub(crate) fn with<R>(
 pub(crate) fn with_ready<R>(
     record: impl FnOnce(&'static ThreadState, &mut SlotWriter) -> R,
 ) -> Option<Option<R>> {
-    // SAFETY: a thread state is never freed.
-    let thread = unsafe { STATE.get().as_ref() };
-    let thread = thread.filter(|thread| thread.epochs.is_recording(thread.epoch()))?;
+    let thread = own().filter(|thread| thread.epochs.is_recording(thread.epoch()))?;
     Some(enter(thread, thread.epoch(), record))
 }
 
 /// Runs `record` with the calling thread's writer if it has one.
 pub(crate) fn with_own<R>(record: impl FnOnce(&mut SlotWriter) -> R) -> Option<R> {
-    // SAFETY: a thread state is never freed.
-    let thread = unsafe { STATE.get().as_ref() }?;
+    let thread = own()?;
     with_same(thread, thread.epoch(), record)
 }
 
@@ -235,8 +238,7 @@ fn bind(
     reason = "no state yet, and no state now, are two things"
 )]
 fn own_state() -> Option<Option<&'static ThreadState>> {
-    // SAFETY: a thread state is never freed.
-    let Some(thread) = (unsafe { STATE.get().as_ref() }) else {
+    let Some(thread) = own() else {
         return Some(None);
     };
     if !thread.busy.load(Ordering::Relaxed) {
@@ -348,8 +350,7 @@ unsafe extern "C" fn detach(thread: *mut libc::c_void) {
 /// Names the calling thread, also in the recordings that follow.
 pub(crate) fn set_thread_name(name: &str) {
     let name = cut_name(name);
-    // SAFETY: a thread state is never freed.
-    match unsafe { STATE.get().as_ref() } {
+    match own() {
         Some(thread) if thread.epochs.is_recording(thread.epoch()) => {
             if thread.keep_name(name) {
                 tell_name(name);

@@ -113,7 +113,8 @@ pub fn ns(us: &Value) -> u64 {
 /// When they do not in time.
 pub fn wait_for(dir: &Path, cause: SwitchCause, count: usize) -> Vec<Told> {
     let start = Instant::now();
-    let mark = format!(r#""cause":"{}""#, cause.word());
+    let word = serde_json::to_string(&cause).expect("the word of a cause");
+    let mark = format!(r#""cause":{word}"#);
     while written(dir, &mark) < count {
         assert!(start.elapsed() < DEADLINE, "{cause:?}: {:?}", switches(dir));
         thread::sleep(Duration::from_millis(20));

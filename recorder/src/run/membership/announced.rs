@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io;
 
 use super::{Entrance, Run, live_run, new_run_id};
-use crate::run::config::{self, Config};
+use crate::run::config::{Config, exported_variables};
 use crate::run::folder::load;
 use crate::run::identity;
 use crate::sys::dir::Dir;
@@ -20,10 +20,7 @@ pub(crate) fn announce(config: &Config) -> Vec<(&'static str, OsString)> {
     if is_given || directory.is_ok_and(is_live) {
         return Vec::new();
     }
-    let mut all = config::exported_paths(variable, &config.paths);
-    all.push((config::RUN, new_run_id().into()));
-    all.push((config::MAIN_PID, std::process::id().to_string().into()));
-    all
+    exported_variables(variable, &config.paths, &new_run_id(), std::process::id())
 }
 
 /// Begins the run that this process has announced; `None` if it has announced none, or begun it already before it executed another program. Where the run of another

@@ -25,7 +25,7 @@ fn shown(writer: &SlotWriter) -> usize {
 fn shown_and_hidden() -> (usize, u64) {
     thread_state::with_own(|writer| {
         let hidden = writer.process.lost.untold(Cause::OpenSpans);
-        (shown(writer), hidden.map_or(0, |hidden| hidden.count))
+        (shown(writer), hidden.map_or(0, |hidden| hidden.loss.count))
     })
     .unwrap()
 }
