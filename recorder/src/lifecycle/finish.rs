@@ -97,7 +97,7 @@ impl Process {
         {
             active.segment.give_back_blocks();
             if self.ring.kind == RingKind::File && active.segment.is_in_place() {
-                active.remove_ring(self.ring.descriptor().1);
+                active.remove_ring(self.ring.file.id);
             }
         }
     }

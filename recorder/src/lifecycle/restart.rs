@@ -4,12 +4,13 @@ use std::ffi::OsString;
 
 use crate::process::mask;
 use crate::process::reclaim;
-use crate::process::start::{self, Origin};
+use crate::process::start::Origin;
 use crate::process::starting::{Pending, Starting};
 use crate::process::state::Process;
 use crate::run::config::{Config, DIR, LEVEL, OUTPUT};
 use crate::run::membership::Before;
 use crate::sys::clock;
+use crate::sys::fd::Numbered;
 use crate::sys::wait::PATIENCE_NS;
 use crate::text::name::cut_name;
 use crate::thread::thread_state;
@@ -48,9 +49,9 @@ pub(crate) fn start_with(
     }
     let started = Process::start(config, &Origin::Anew(before.as_ref()));
     drop(pending);
-    if let Some(before) = &before {
-        start::close_lock(before.run.lock);
-    }
+    // This process does not lead the earlier run any more.
+    let lock = before.as_ref().and_then(|before| before.run.lock);
+    lock.into_iter().for_each(Numbered::close);
     drop(old);
     reclaim::reap(thread_state::are_out_of);
     if started.is_err() && before.is_none() {

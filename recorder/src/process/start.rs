@@ -26,7 +26,7 @@ use crate::segment::fragment;
 use crate::segment::names::Names;
 use crate::sys;
 use crate::sys::epoch::EpochWords;
-use crate::sys::fd;
+use crate::sys::fd::Numbered;
 use crate::sys::fork_fds;
 use crate::sys::memory::{self, look_for_room};
 use crate::sys::spin_lock::SpinLock;
@@ -76,11 +76,8 @@ pub(crate) fn current() -> Option<ProcessRef> {
 
 /// Counts one event of a cause in the ring; returns false without a recorder.
 fn count_noted(cause: Cause) -> bool {
-    let process = reclaim::existing();
-    process.is_some_and(|process| {
-        process.lost.count(cause);
-        true
-    })
+    let counted = reclaim::existing().map(|process| process.lost.count(cause));
+    counted.is_some()
 }
 
 /// Starts the recorder, one thread at a time; a start that a fork cut in two is taken over, and one that takes long is not waited for.
@@ -159,7 +156,8 @@ impl Process {
         let lock = run.lock;
         let name = origin.process_name();
         let made = Process::make(config, identity, run, &folder, (in_force, name));
-        let process = made.inspect_err(|_| close_lock(lock)).map_err(at)?;
+        let made = made.inspect_err(|_| lock.into_iter().for_each(Numbered::close));
+        let process = made.map_err(at)?;
         announce(process, &warnings);
         Ok(())
     }
@@ -220,20 +218,15 @@ impl Process {
 /// Makes a recorder the current one, and starts its helper if it needs one already.
 fn announce(process: Box<Process>, warnings: &[String]) {
     process.fragment.lock().segment.hold();
-    let (file, id) = process.ring.descriptor();
-    fork_fds::hold(fork_fds::RING, file, id);
+    fork_fds::hold(fork_fds::RING, process.ring.file);
     match process.run.lock {
-        Some((file, id)) => fork_fds::hold(fork_fds::RUN, file, id),
+        Some(file) => fork_fds::hold(fork_fds::RUN, file),
         None => fork_fds::let_go(fork_fds::RUN),
     }
     let (epochs, epoch) = (process.epochs, process.epoch());
     // Before any thread can find the recorder: its first event is already under what a control asks for.
     process.switches.begin(&process);
-    if let Some(name) =
-        crate::sys::wait::lock(&process.names.process).filter(|name| !name.is_empty())
-    {
-        process.tell(&process_name_line(process.pid, &name));
-    }
+    process.tell(&process_name_line(process.pid, &process.name().own)); // nothing without a name
     reclaim::install(process);
     epochs.recording.store(epoch, Ordering::Release);
     epochs.owner.store(epoch, Ordering::Release);
@@ -251,13 +244,6 @@ fn announce(process: Box<Process>, warnings: &[String]) {
     }
     if !warnings.is_empty() {
         sys::warn_once(&warnings.join("; "));
-    }
-}
-
-/// Closes the lock of a run that this process does not lead any more.
-pub(crate) fn close_lock(lock: Option<(std::os::fd::RawFd, fd::FileId)>) {
-    if let Some((file, id)) = lock {
-        fd::close_if(file, id);
     }
 }
 
@@ -294,15 +280,11 @@ pub(crate) fn absolute(mut config: Config) -> Config {
 pub(crate) fn asked_levels() -> Levels {
     mask::known_levels().unwrap_or_else(|| match reclaim::last() {
         Some(parent) => parent.in_force.levels(), // the child of a fork goes on with them
-        None => environment_levels(),
+        None => match Config::from_lookup(variable) {
+            Some(config) if !config.paused => config.levels,
+            _ => Levels::NONE,
+        },
     })
-}
-
-fn environment_levels() -> Levels {
-    match Config::from_lookup(variable) {
-        Some(config) if !config.paused => config.levels,
-        _ => Levels::NONE,
-    }
 }
 
 /// The levels that are on, after looking at the environment.

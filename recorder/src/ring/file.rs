@@ -11,7 +11,7 @@ use crate::ring::open_entry::{EntryName, OpenEntry};
 use crate::ring::pending::Pending;
 use crate::ring::slot::Slot;
 use crate::ring::text_area::TextArea;
-use crate::sys::fd::{self, FileId};
+use crate::sys::fd::{self, Numbered};
 use crate::sys::map::Map;
 use crate::sys::memory::{boxed, gathered, out_of_memory};
 use crate::sys::page_bytes;
@@ -45,8 +45,7 @@ pub(crate) struct Ring {
     pub(crate) kind: RingKind,
     /// Tells rings of one process's life apart; site numbers hold within it.
     pub(crate) epoch: u32,
-    file: RawFd,
-    id: FileId,
+    pub(crate) file: Numbered,
     header: Map,
     growth: Mutex<Growth>,
     /// The last attempt to take `growth` was given up.
@@ -104,8 +103,10 @@ impl Ring {
         let ring = Ring {
             kind,
             epoch,
-            file: fd::into_number(file),
-            id,
+            file: Numbered {
+                number: fd::into_number(file),
+                id,
+            },
             header,
             growth,
             is_stuck: AtomicBool::new(false),
@@ -211,7 +212,7 @@ impl Ring {
         let (start, front_bytes) = (growth.end, text_bytes() + control_bytes);
         let in_file = self.grow(start, front_bytes + bytes);
         let maps = match in_file {
-            Ok(()) => map_slot(self.file, start, front_bytes, bytes)?,
+            Ok(()) => map_slot(self.file.number, start, front_bytes, bytes)?,
             Err(error) if index == 0 => return Err(error), // it tells what is lost, so it must be where readers look
             Err(_) => memory_slot(front_bytes, bytes)?, // no room in the file: this thread's tail is not kill-safe
         };
@@ -244,10 +245,8 @@ impl Ring {
     }
 
     fn grow(&self, offset: usize, bytes: usize) -> io::Result<()> {
-        if fd::status(self.file)?.id != self.id {
-            return Err(io::Error::from_raw_os_error(libc::EBADF)); // the host closed it and the number is another file's now
-        }
-        reserve(self.file, self.kind, offset, bytes)
+        self.file.status()?;
+        reserve(self.file.number, self.kind, offset, bytes)
     }
 
     /// Enters what is ready and lies at `offset` into a directory.
@@ -372,7 +371,7 @@ impl Ring {
     fn add_part(&self, growth: &mut Growth, bytes: usize) -> Option<(Map, usize)> {
         let offset = growth.end;
         self.grow(offset, bytes).ok()?;
-        let map = Map::shared(self.file, offset, bytes).ok()?;
+        let map = Map::shared(self.file.number, offset, bytes).ok()?;
         growth.end = offset + bytes;
         Some((map, offset))
     }
@@ -422,11 +421,6 @@ impl Ring {
         (0..u32::try_from(LANES + self.more_lanes.len()).unwrap_or(0))
             .filter_map(|lane| Some((lane, self.lane_entry(lane)?)))
     }
-
-    /// The descriptor number and what it must refer to.
-    pub(crate) fn descriptor(&self) -> (RawFd, FileId) {
-        (self.file, self.id)
-    }
 }
 
 impl Drop for Ring {
@@ -444,7 +438,7 @@ impl Drop for Ring {
         }
         self.more_lanes.unmap();
         self.header.unmap();
-        fd::close_if(self.file, self.id);
+        self.file.close();
     }
 }
 

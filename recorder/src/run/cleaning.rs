@@ -18,20 +18,15 @@ use sa_format::{FragmentHeader, RING_SUFFIX, is_ring_name, segment_name, stem_an
 /// A ring without a fragment, and a fragment without a header, may be those of a process that is just starting.
 const STARTING_NS: u64 = 60_000_000_000;
 
-/// Cleans the directory for the new run `run`; gives the words to say if earlier runs had to be removed. What cannot be moved stays: a later
+/// Cleans the directory for a new run, whose main process has this header; gives the words to say if earlier runs had to be removed. What cannot be moved stays: a later
 /// cleaning tries again.
-pub(crate) fn clean(
-    config: &Config,
-    identity: &FragmentHeader,
-    directory: &Dir,
-    run: &str,
-) -> Option<String> {
+pub(crate) fn clean(config: &Config, own: &FragmentHeader, directory: &Dir) -> Option<String> {
     let fragments = config.paths.open_fragments().ok()?;
     let names = fragments.names().ok()?;
     for (stem, segments) in by_stem(&names) {
-        if let Some(header) = abandoned(&fragments, (stem, &segments), identity, run) {
-            let old = (run_of(header.as_ref()), header.as_ref());
-            let _ = previous::move_aside(config, directory, &fragments, (stem, &segments), old); // a later cleaning tries again
+        if let Some(header) = abandoned(&fragments, (stem, &segments), own) {
+            let target = (run_of(header.as_ref()), header.as_ref());
+            let _ = previous::move_aside(config, directory, &fragments, (stem, &segments), target); // a later cleaning tries again
         }
     }
     for name in names
@@ -40,7 +35,7 @@ pub(crate) fn clean(
     {
         remove_orphan(&fragments, name, &names);
     }
-    previous::forget_old_runs(config, &identity.host, directory)
+    previous::forget_old_runs(config, &own.host, directory)
 }
 
 /// The fragments among the names, each with the numbers of its segments.
@@ -59,8 +54,7 @@ fn by_stem(names: &[OsString]) -> BTreeMap<&str, Vec<u32>> {
 fn abandoned(
     fragments: &Dir,
     (stem, segments): (&str, &[u32]),
-    identity: &FragmentHeader,
-    run: &str,
+    own: &FragmentHeader,
 ) -> Option<Option<FragmentHeader>> {
     let mut found = None;
     let mut nameless = Vec::new();
@@ -71,8 +65,8 @@ fn abandoned(
         };
         match read_header(&file) {
             Some(header) => {
-                let stays = header.run == run || header.host != identity.host;
-                if stays || is_owned(&file, &header, identity) {
+                let stays = header.run == own.run || header.host != own.host;
+                if stays || is_owned(&file, &header, own) {
                     return None;
                 }
                 found = Some(header);
@@ -187,7 +181,15 @@ pub(crate) mod testing {
         }
 
         pub(crate) fn clean(&self) {
-            let _ = clean(&self.config(1), &identity::read(), &self.directory(), "new");
+            let _ = clean(&self.config(1), &new_run(), &self.directory());
+        }
+    }
+
+    /// The header of this process as the main one of a new run.
+    pub(crate) fn new_run() -> FragmentHeader {
+        FragmentHeader {
+            run: "new".to_owned(),
+            ..identity::read()
         }
     }
 
@@ -209,7 +211,7 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
-    use super::testing::{Ground, header};
+    use super::testing::{Ground, header, new_run};
     use super::*;
     use crate::run::identity;
 
@@ -271,14 +273,13 @@ mod tests {
             if grown {
                 drop(ground.write("fragments/trace.5.s6.jsonl", Some(&live), 0));
             }
-            let identity = identity::read();
             let directory = ground.directory();
             let fragments = directory.open_folder("fragments").unwrap();
             let segments = ("trace.5", &[3, 4, 5][..]);
             if locked {
                 drop(ground.write("fragments/trace.5.s5.jsonl", Some(&live), 0));
             }
-            let header = abandoned(&fragments, segments, &identity, "new");
+            let header = abandoned(&fragments, segments, &new_run());
             assert_eq!(header.is_some(), moves, "locked {locked} grown {grown}");
             let Some(header) = header else { continue };
             let old = (run_of(header.as_ref()), header.as_ref());

@@ -408,7 +408,7 @@ mod tests {
             };
             let lookup = |asked: &str| (asked == name).then(|| OsString::from(value));
             let (name, path) = exported_variables(lookup, &paths, "r", 1).swap_remove(0);
-            assert_eq!((name, path), (exported.0, Path::new(exported.1)));
+            assert_eq!((name, path), (exported.0, exported.1.into()));
         }
     }
 

@@ -5,7 +5,7 @@ mod next;
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::run::identity;
 use crate::run::owner::{is_owned, may_live, read_header, run_file};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
-use crate::sys::fd::{self, FileId};
+use crate::sys::fd::{self, Numbered};
 use sa_format::{FragmentHeader, RUN_FILE, RunFile, is_fragment_name};
 
 /// How long the other process may take that is setting the directory up.
@@ -30,7 +30,7 @@ pub(crate) struct Run {
     pub(crate) main: bool,
     pub(crate) main_pid: u32,
     /// The locked run file, if this is the main process.
-    pub(crate) lock: Option<(RawFd, FileId)>,
+    pub(crate) lock: Option<Numbered>,
     /// The run that the main process still has: it has yet to begin this one.
     pub(crate) ahead_of: Option<String>,
 }
@@ -224,15 +224,15 @@ impl Entrance<'_> {
     /// one step.
     fn begin(&mut self, id: String) -> io::Result<Run> {
         let (config, identity, directory) = (self.config, self.identity, &self.directory);
-        let run = RunFile {
+        let header = FragmentHeader {
             run: id.clone(),
-            ..run_file(identity)
+            ..identity.clone()
         };
-        let file = store(directory, RUN_FILE, config.mode, &run)?;
-        let lock = fd::status(file.as_raw_fd())?.id;
+        let file = store(directory, RUN_FILE, config.mode, &run_file(&header))?;
+        let id_of_file = fd::status(file.as_raw_fd())?.id;
         next::forget(directory);
         if self.is_alone == Some(true) {
-            let removed = cleaning::clean(config, identity, directory, &id);
+            let removed = cleaning::clean(config, &header, directory);
             control::forget_others(&id, directory);
             self.warnings.extend(removed);
         }
@@ -240,7 +240,10 @@ impl Entrance<'_> {
             id,
             main: true,
             main_pid: identity.pid,
-            lock: Some((file.into_raw_fd(), lock)),
+            lock: Some(Numbered {
+                number: file.into_raw_fd(),
+                id: id_of_file,
+            }),
             ahead_of: None,
         })
     }

@@ -1,12 +1,12 @@
 //! One file of a fragment: made, looked at before each write, and closed. The host may close its number or remove it at any time.
 
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use crate::segment::preallocate::Preallocation;
 use crate::sys::dir::Dir;
-use crate::sys::fd::{self, FileId, Status};
+use crate::sys::fd::{self, Numbered, Status};
 use crate::sys::fork_fds;
 use sa_format::loss::Cause;
 use sa_format::segment_name;
@@ -16,8 +16,7 @@ use sa_format::segment_name;
 pub(crate) struct Segment {
     pub(crate) number: u32,
     name: String,
-    file: RawFd,
-    id: FileId,
+    file: Numbered,
     /// The last known size.
     pub(crate) size: u64,
     /// Bytes of its first lines.
@@ -34,15 +33,16 @@ impl Segment {
     pub(crate) fn create(
         folder: &Dir,
         stem: &str,
-        number: u32,
+        segment: u32,
         text: &[u8],
         mode: u32,
     ) -> io::Result<Segment> {
-        let name = segment_name(stem, number);
+        let name = segment_name(stem, segment);
         let file = folder.create_file(&name, mode, libc::O_RDWR | libc::O_APPEND)?;
         let id = fd::status(file.as_raw_fd()).map(|status| status.id);
         if let Ok(id) = id {
-            fork_fds::hold(fork_fds::NEXT, file.as_raw_fd(), id); // a child that is forked from now on closes it
+            let number = file.as_raw_fd();
+            fork_fds::hold(fork_fds::NEXT, Numbered { number, id }); // a child that is forked from now on closes it
         }
         fd::try_lock(file.as_raw_fd());
         let whole = fd::write_whole(file.as_raw_fd(), text).and(id);
@@ -50,16 +50,16 @@ impl Segment {
             let _ = folder.remove(&name); // a segment without a header helps nobody
             fork_fds::let_go(fork_fds::NEXT);
         })?;
-        let file = fd::into_number(file);
-        fork_fds::hold(fork_fds::NEXT, file, id); // it has another number now
+        let number = fd::into_number(file);
+        let file = Numbered { number, id };
+        fork_fds::hold(fork_fds::NEXT, file); // it has another number now
         Ok(Segment {
-            number,
+            number: segment,
             name,
             file,
-            id,
             size: text.len() as u64,
             preamble_bytes: text.len() as u64,
-            preallocated: Preallocation::of(file, number > 0),
+            preallocated: Preallocation::of(file.number, segment > 0),
             torn: false,
             closed: false,
         })
@@ -67,23 +67,20 @@ impl Segment {
 
     /// Notes it as the segment that the child of a fork must close.
     pub(crate) fn hold(&self) {
-        fork_fds::hold(fork_fds::FRAGMENT, self.file, self.id);
+        fork_fds::hold(fork_fds::FRAGMENT, self.file);
         fork_fds::let_go(fork_fds::NEXT);
     }
 
     /// Returns the status of the file; `None` if the number belongs to another file now.
     fn status(&self) -> Option<Status> {
-        let status = fd::status(self.file).ok();
-        status.filter(|status| status.id == self.id)
+        self.file.status().ok()
     }
 
     /// Returns the size, after making sure that the number is still our file and the file still has its name; `None` if somebody removed it. If the host
     /// has closed the number, the first look fails, and the next one opens the file again.
     pub(crate) fn look(&mut self, folder: &Path) -> io::Result<Option<u64>> {
-        let size = match fd::status(self.file) {
-            Ok(status) if status.id == self.id => {
-                return Ok((status.links > 0).then_some(status.size));
-            }
+        let size = match self.file.status() {
+            Ok(status) => return Ok((status.links > 0).then_some(status.size)),
             Err(error) if error.raw_os_error() != Some(libc::EBADF) => Err(error),
             // The host is closing everything, and about to open its own: our numbers must not come between them.
             _ if !std::mem::replace(&mut self.closed, true) => {
@@ -99,14 +96,11 @@ impl Segment {
 
     /// Opens the file by its path after the host closed our descriptor; gives its size.
     fn reopen(&mut self, path: &Path) -> io::Result<u64> {
-        self.file = fd::open_again(path, self.id)?;
-        fd::try_lock(self.file);
+        self.file = fd::open_again(path, self.file.id)?;
+        fd::try_lock(self.file.number);
         self.hold();
         self.closed = false;
-        match fd::status(self.file)? {
-            status if status.id == self.id => Ok(status.size),
-            _ => Err(io::Error::from_raw_os_error(libc::EBADF)),
-        }
+        Ok(self.file.status()?.size)
     }
 
     /// Appends whole lines behind its `size` bytes, below `end` of which blocks may be reserved.
@@ -123,7 +117,7 @@ impl Segment {
         // Reserving takes time in which the host may close the number.
         if self
             .preallocated
-            .reach(self.file, size, size + wanted as u64, end)
+            .reach(self.file.number, size, size + wanted as u64, end)
         {
             let Some(status) = self.status() else {
                 self.closed = true;
@@ -131,7 +125,8 @@ impl Segment {
             };
             size = status.size;
         }
-        let written = fd::write_vectored(self.file, &parts).map_err(|error| cause_of(&error))?;
+        let written =
+            fd::write_vectored(self.file.number, &parts).map_err(|error| cause_of(&error))?;
         if written == wanted {
             self.torn = false;
             self.size = size + wanted as u64;
@@ -139,7 +134,7 @@ impl Segment {
         }
         // Only this process writes here: what was cut short can be taken back. Where it cannot, the next write ends the torn line.
         let is_ours = self.status().is_some();
-        self.torn |= written > 0 && !(is_ours && fd::set_end(self.file, size).is_ok());
+        self.torn |= written > 0 && !(is_ours && fd::set_end(self.file.number, size).is_ok());
         Err(Cause::DiskFull)
     }
 
@@ -151,19 +146,19 @@ impl Segment {
     /// Gives back the blocks beyond the file's end: nothing more is written.
     pub(crate) fn give_back_blocks(&mut self) {
         if let Some(status) = self.status() {
-            self.preallocated.give_back(self.file, status.size);
+            self.preallocated.give_back(self.file.number, status.size);
         }
     }
 
     /// Closes it: another one goes on, or it is gone.
     pub(crate) fn close(&mut self) {
         self.give_back_blocks();
-        fd::close_if(self.file, self.id);
+        self.file.close();
     }
 
     /// Closes it for good, and no child of a fork has to close it any more.
     pub(crate) fn end(&mut self) {
-        fork_fds::let_go_if(fork_fds::FRAGMENT, self.file);
+        fork_fds::let_go_if(fork_fds::FRAGMENT, self.file.number);
         self.close();
     }
 }
@@ -171,8 +166,7 @@ impl Segment {
 /// A segment without a name, open until somebody has the time to close it: that frees its blocks, which may take long.
 #[derive(Debug)]
 pub(crate) struct Doomed {
-    file: RawFd,
-    id: FileId,
+    file: Numbered,
     /// Where it is noted.
     place: usize,
 }
@@ -183,15 +177,15 @@ impl Doomed {
         let opened = place.map(|_| folder.open_file(name).ok());
         let _ = folder.remove(name); // gone already is as good
         let (file, status) = opened.flatten()?;
-        let (file, id) = (fd::into_number(file), status.id);
-        let place = place?;
-        fork_fds::hold(place, file, id);
-        Some(Doomed { file, id, place })
+        let (number, id) = (fd::into_number(file), status.id);
+        let (file, place) = (Numbered { number, id }, place?);
+        fork_fds::hold(place, file);
+        Some(Doomed { file, place })
     }
 
     /// Closes it.
     pub(crate) fn close(self) {
-        fd::close_if(self.file, self.id);
+        self.file.close();
         fork_fds::let_go(self.place);
     }
 }

@@ -39,6 +39,31 @@ pub(crate) struct FileId {
     pub(crate) inode: u64,
 }
 
+/// A file of ours by the number of its descriptor. The host may close the number at any time, and use it for a file of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbered {
+    pub(crate) number: RawFd,
+    pub(crate) id: FileId,
+}
+
+impl Numbered {
+    /// Returns the status of the file; `EBADF` if the number is not that of our file any more.
+    pub(crate) fn status(self) -> io::Result<Status> {
+        match status(self.number)? {
+            status if status.id == self.id => Ok(status),
+            _ => Err(Error::from_raw_os_error(libc::EBADF)),
+        }
+    }
+
+    /// Closes the number if it still refers to our file.
+    pub(crate) fn close(self) {
+        if self.status().is_ok() {
+            // SAFETY: the number refers to our file.
+            unsafe { libc::close(self.number) };
+        }
+    }
+}
+
 /// What the kernel says of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
@@ -259,7 +284,7 @@ pub(crate) fn memory_file() -> io::Result<OwnedFd> {
 }
 
 /// Opens a file that we know for appending, by its path.
-pub(crate) fn open_again(path: &Path, id: FileId) -> io::Result<RawFd> {
+pub(crate) fn open_again(path: &Path, id: FileId) -> io::Result<Numbered> {
     open_known(path, id, libc::O_RDWR | libc::O_APPEND)
 }
 
@@ -276,9 +301,9 @@ pub(crate) fn read_start(path: &Path, id: FileId, bytes: usize) -> io::Result<Ve
     let file = open_known(path, id, libc::O_RDONLY)?;
     let mut start = vec![0; bytes];
     // SAFETY: the buffer is valid for its length; a number that was closed is an error.
-    let read = unsafe { libc::pread(file, start.as_mut_ptr().cast(), bytes, 0) };
+    let read = unsafe { libc::pread(file.number, start.as_mut_ptr().cast(), bytes, 0) };
     let read = usize::try_from(read).map_err(|_| Error::last_os_error());
-    close_if(file, id);
+    file.close();
     start.truncate(read?);
     Ok(start)
 }
@@ -296,39 +321,37 @@ pub(super) fn read_whole(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
 
 /// Opens a file that we know, by its path; what else lies there is let go again. One number is taken for a moment, and the host may close and
 /// use it meanwhile, so that nothing is closed without a look.
-fn open_known(path: &Path, id: FileId, flags: libc::c_int) -> io::Result<RawFd> {
+fn open_known(path: &Path, id: FileId, flags: libc::c_int) -> io::Result<Numbered> {
     let path = c_name(path.as_os_str())?;
     let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
     // SAFETY: the path is a C string.
-    let low = unsafe { libc::open(path.as_ptr(), flags | libc::O_NOCTTY) };
-    check(low)?;
-    let opened = status(low)?.id;
-    if opened != id {
-        close_if(low, opened);
+    let number = unsafe { libc::open(path.as_ptr(), flags | libc::O_NOCTTY) };
+    check(number)?;
+    let low = Numbered {
+        id: status(number)?.id,
+        number,
+    };
+    if low.id != id {
+        low.close();
         return Err(Error::from_raw_os_error(libc::ESTALE));
     }
-    let away = duplicate_away(low);
-    if away < 0 {
+    let away = Numbered {
+        number: duplicate_away(number),
+        id,
+    };
+    if away.number < 0 {
         return Ok(low);
     }
-    close_if(low, id);
-    if status(away).is_ok_and(|status| status.id == id) {
-        return Ok(away);
+    low.close();
+    match away.status() {
+        Ok(_) => Ok(away),
+        Err(_) => Err(Error::from_raw_os_error(libc::EBADF)), // whatever `away` is, it is the host's
     }
-    Err(Error::from_raw_os_error(libc::EBADF)) // whatever `away` is, it is the host's
 }
 
 /// Gives up ownership: the number is kept as a plain integer because the host may close it under us.
 pub(crate) fn into_number(fd: OwnedFd) -> RawFd {
     move_away(fd).into_raw_fd()
-}
-
-/// Closes a number if it still refers to the file it did.
-pub(crate) fn close_if(fd: RawFd, id: FileId) {
-    if status(fd).is_ok_and(|status| status.id == id) {
-        // SAFETY: the number refers to our file.
-        unsafe { libc::close(fd) };
-    }
 }
 
 /// Returns the error of a system call if its result is one.

@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-use crate::sys::fd::{self, FileId};
+use crate::sys::fd::{FileId, Numbered};
 
 /// Place of the fragment's descriptor.
 pub(crate) const FRAGMENT: usize = 0;
@@ -35,12 +35,12 @@ impl ForkFd {
 static FDS: [ForkFd; 6] = [const { ForkFd::none() }; 6];
 
 /// Notes a descriptor for the child of a later fork.
-pub(crate) fn hold(place: usize, file: RawFd, id: FileId) {
+pub(crate) fn hold(place: usize, file: Numbered) {
     let fd = &FDS[place];
     fd.file.store(-1, Ordering::Release);
-    fd.device.store(id.device, Ordering::Relaxed);
-    fd.inode.store(id.inode, Ordering::Relaxed);
-    fd.file.store(file, Ordering::Release);
+    fd.device.store(file.id.device, Ordering::Relaxed);
+    fd.inode.store(file.id.inode, Ordering::Relaxed);
+    fd.file.store(file.number, Ordering::Release);
 }
 
 /// A place for a removed segment, if one is free.
@@ -63,13 +63,13 @@ pub(crate) fn let_go_if(place: usize, file: RawFd) {
 /// Closes what is held, where the numbers still mean our files. Runs in the child of a fork: async-signal-safe calls only.
 pub(crate) unsafe extern "C" fn close_in_child() {
     for fd in &FDS {
-        let file = fd.file.swap(-1, Ordering::AcqRel);
-        if file >= 0 {
+        let number = fd.file.swap(-1, Ordering::AcqRel);
+        if number >= 0 {
             let id = FileId {
                 device: fd.device.load(Ordering::Relaxed),
                 inode: fd.inode.load(Ordering::Relaxed),
             };
-            fd::close_if(file, id);
+            Numbered { number, id }.close();
         }
     }
 }
