@@ -210,7 +210,7 @@ fn by_stem(names: &[String]) -> BTreeMap<&str, BTreeSet<u32>> {
 
 /// Reads the newest segment that has a header: it says how its process is.
 fn newest(folder: &Path, stem: &str, segments: &BTreeSet<u32>) -> Option<Fragment> {
-    let has_ring = folder.join(format!("{stem}{RING_SUFFIX}")).exists();
+    let has_ring = folder.join(ring_name(stem)).exists();
     let mut newest = segments.iter().rev();
     newest.find_map(|segment| read(&folder.join(segment_name(stem, *segment)), has_ring))
 }

@@ -94,6 +94,11 @@ pub fn segment_name(stem: &str, segment: u32) -> String {
     }
 }
 
+/// The file name of the ring of a fragment with this stem.
+pub fn ring_name(stem: &str) -> String {
+    format!("{stem}{RING_SUFFIX}")
+}
+
 /// The stem, which a fragment's ring has too, and the segment that a fragment's file name says; `None` for any other name.
 pub fn stem_and_segment(name: &str) -> Option<(&str, u32)> {
     let whole = name

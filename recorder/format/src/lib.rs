@@ -28,8 +28,8 @@ pub use control::Level;
 pub use file_name::{
     DEFAULT_DIRECTORY, FRAGMENT_PREFIX, FRAGMENT_SUFFIX, FRAGMENTS_DIR, NEXT_RUN_FILE,
     PREVIOUS_DIR, REMOVED_FILE, RING_SUFFIX, RUN_FILE, RemovedRun, RemovedRuns, RunFile,
-    TRACE_FILE, is_fragment_name, is_ring_name, is_run_folder_name, run_folder_name, segment_name,
-    stem_and_segment,
+    TRACE_FILE, is_fragment_name, is_ring_name, is_run_folder_name, ring_name, run_folder_name,
+    segment_name, stem_and_segment,
 };
 pub use header::{FRAGMENT_START, FragmentHeader, RingKind, VERSION};
 pub use phase::Phase;

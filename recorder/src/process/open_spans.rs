@@ -74,9 +74,7 @@ pub(crate) fn close_all(process: &Process) {
         close_stack(process, slot);
     }
     for open in open_lanes(process) {
-        if open.row == open.lane {
-            name_row(process, open.lane);
-        }
+        name_row(process, open.row);
         let area = process.ring.lane_text(open.lane);
         let line = line(process, open.entry, LANE_BASE + open.row, area, LANE_NAME);
         process.tell_closing(&line, open.entry);
@@ -96,6 +94,7 @@ struct OpenLane {
 /// What is open on lanes, in the order in which it began.
 fn open_lanes(process: &Process) -> Vec<OpenLane> {
     let mut open: Vec<OpenLane> = Vec::new();
+    let lanes = process.lanes.lock();
     for (lane, entry) in process.ring.lane_entries() {
         let start_ns = entry.start().load(Ordering::Acquire);
         if start_ns == 0 {
@@ -109,32 +108,11 @@ fn open_lanes(process: &Process) -> Vec<OpenLane> {
             lane,
             entry,
             start_ns,
-            row: lane,
+            row: lanes.as_ref().map_or(lane, |lanes| lanes.row_of(lane)),
         });
     }
     open.sort_unstable_by_key(|open| open.start_ns); // no two begin at the same time
-    find_rows(&mut open);
     open
-}
-
-fn find_rows(open: &mut [OpenLane]) {
-    let mut by_lane: Vec<(u32, usize)> = Vec::new();
-    if by_lane.try_reserve_exact(open.len()).is_err() {
-        return leave_out(); // each is shown on a row of its own
-    }
-    by_lane.extend(open.iter().enumerate().map(|(at, open)| (open.lane, at)));
-    by_lane.sort_unstable();
-    for at in 0..open.len() {
-        let (before, rest) = open.split_at_mut(at);
-        let Some(own) = rest.first_mut() else {
-            continue;
-        };
-        let parent = own.entry.parent().load(Ordering::Relaxed).checked_sub(1);
-        let found = parent.map(|lane| by_lane.binary_search_by_key(&lane, |(lane, _)| *lane));
-        let parent = found.and_then(|found| by_lane.get(found.ok()?));
-        let parent = parent.and_then(|(_, at)| before.get(*at)); // none that began later
-        own.row = parent.map_or(own.lane, |parent| parent.row);
-    }
 }
 
 /// Names the row of a lane if that is not told yet.

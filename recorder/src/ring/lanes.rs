@@ -5,7 +5,7 @@
 //! span is open directly within a span. What ended within a span ended before it. Nothing begins on a row before the last span there ended.
 //! Clocks of two processors may not keep this order. Such times are moved by the nanoseconds that are missing.
 
-use std::io::Write;
+use std::borrow::Cow;
 use std::sync::Mutex;
 
 use crate::ring::free_lanes::FreeLanes;
@@ -112,9 +112,6 @@ pub(crate) struct Taken {
 /// What the name of a lane ends with that is not `async` and its number, so that nobody takes it for a thread's.
 const MARK: &str = " (async)";
 
-/// Room for the name of a lane by its number.
-pub(crate) type NumberRoom = [u8; 24];
-
 impl LaneName {
     /// A given name, marked as a lane's; without memory for it the lane's number, and that is counted.
     fn new(name: &str) -> LaneName {
@@ -129,16 +126,10 @@ impl LaneName {
     }
 
     /// The name as text.
-    pub(crate) fn text<'a>(&'a self, lane: u32, room: &'a mut NumberRoom) -> &'a str {
+    pub(crate) fn text(&self, lane: u32) -> Cow<'_, str> {
         match self {
-            LaneName::Numbered => {
-                let mut rest = room.as_mut_slice();
-                let _ = write!(rest, "async {lane}"); // it has room
-                let rest = rest.len();
-                let text = room.get(..room.len() - rest).unwrap_or_default();
-                std::str::from_utf8(text).unwrap_or_default()
-            }
-            LaneName::Given(name) => name,
+            LaneName::Numbered => format!("async {lane}").into(),
+            LaneName::Given(name) => name.as_str().into(),
         }
     }
 
@@ -307,6 +298,11 @@ impl Lanes {
             next = lane.child;
         }
         until_ns
+    }
+
+    /// Returns the row on which a lane's span is shown if it ends now.
+    pub(crate) fn row_of(&self, lane: u32) -> u32 {
+        self.lanes.get(lane as usize).map_or(lane, |lane| lane.row)
     }
 
     /// The row of a lane's span, unless something ended or is open there since `start_ns`. A point in time (`u64::MAX`) fits anywhere.

@@ -14,7 +14,7 @@ use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::fd::Status;
 use sa_format::{
-    FragmentHeader, PREVIOUS_DIR, RING_SUFFIX, is_fragment_name, is_ring_name, segment_name,
+    FragmentHeader, PREVIOUS_DIR, is_fragment_name, is_ring_name, ring_name, segment_name,
     stem_and_segment,
 };
 
@@ -40,37 +40,27 @@ pub(crate) fn move_aside(
     let target = directory
         .create_folder(PREVIOUS_DIR, mode)?
         .create_folder(run, mode)?;
-    let ring = with(stem, RING_SUFFIX);
+    let ring = ring_name(stem);
     let has_ring = fragments.open_file(&ring).is_ok();
     let long = format!("{stem}.{}", suffix(header));
-    let is_taken = segments
-        .iter()
-        .any(|segment| target.has(&named(stem, *segment)))
+    let mut names = segments.iter().map(|segment| segment_name(stem, *segment));
+    let is_taken = names.any(|name| target.has(name))
         || (has_ring && target.has(&ring))
         || has_segment(&target.names().unwrap_or_default(), &long); // an interrupted move
     let new_stem = if is_taken { &long } else { stem };
     if has_ring {
-        fragments.move_to(&ring, &target, &with(new_stem, RING_SUFFIX))?;
+        fragments.move_to(&ring, &target, &ring_name(new_stem))?;
     }
-    let mut moves = segments.iter().map(|segment| {
-        fragments.move_to(&named(stem, *segment), &target, &named(new_stem, *segment))
-    });
-    moves.try_for_each(|moved| moved)
-}
-
-fn named(stem: &str, segment: u32) -> OsString {
-    OsString::from(segment_name(stem, segment))
-}
-
-fn with(stem: &str, suffix: &str) -> OsString {
-    OsString::from(format!("{stem}{suffix}"))
+    let mut names = segments
+        .iter()
+        .map(|segment| [stem, new_stem].map(|stem| segment_name(stem, *segment)));
+    names.try_for_each(|[name, new_name]| fragments.move_to(&name, &target, &new_name))
 }
 
 /// The name of the ring of a fragment's segment.
-fn ring_of(name: &OsStr) -> OsString {
+fn ring_of(name: &OsStr) -> String {
     let text = name.to_string_lossy();
-    let stem = stem_and_segment(&text).map_or(&*text, |(stem, _)| stem);
-    with(stem, RING_SUFFIX)
+    ring_name(stem_and_segment(&text).map_or(&*text, |(stem, _)| stem))
 }
 
 /// What makes a taken name a free one: the nonce, so that a move cut in two goes on under the same name.

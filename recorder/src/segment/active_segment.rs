@@ -20,7 +20,7 @@ use crate::sys::fd::{self, FileId};
 use crate::sys::fork_fds;
 use crate::sys::memory::look_for_room;
 use sa_format::loss::Cause;
-use sa_format::{FragmentHeader, MAX_HEADER_BYTES, RING_SUFFIX, segment_name};
+use sa_format::{FragmentHeader, MAX_HEADER_BYTES, ring_name, segment_name};
 
 /// How long a failed write is not repeated.
 const RETRY_NS: u64 = 1_000_000_000;
@@ -346,7 +346,7 @@ impl ActiveSegment {
 
     /// Removes the ring's file.
     pub(crate) fn remove_ring(&self, ring: FileId) {
-        let name = format!("{}{RING_SUFFIX}", self.stem);
+        let name = ring_name(&self.stem);
         if let Ok(folder) = self.paths.open_fragments()
             && let Ok((_, status)) = folder.open_file(&name)
             && status.id == ring

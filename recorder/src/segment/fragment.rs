@@ -15,7 +15,7 @@ use crate::sys::dir::Dir;
 use crate::sys::fd;
 use crate::sys::wait;
 use sa_format::control::SwitchCause;
-use sa_format::{FRAGMENT_PREFIX, FragmentHeader, RING_SUFFIX, RingKind, segment_name};
+use sa_format::{FRAGMENT_PREFIX, FragmentHeader, RingKind, ring_name, segment_name};
 
 /// The fragment of this process.
 #[derive(Debug)]
@@ -76,8 +76,7 @@ fn create_ring<R>(
     mode: u32,
     lay_out: impl Fn(OwnedFd, RingKind) -> io::Result<R>,
 ) -> io::Result<(R, RingKind)> {
-    let name = format!("{stem}{RING_SUFFIX}");
-    let file = folder.create_file(&name, mode, libc::O_RDWR)?;
+    let file = folder.create_file(&ring_name(stem), mode, libc::O_RDWR)?;
     let in_file = fd::holds_shared_maps(file.as_raw_fd()).then(|| lay_out(file, RingKind::File));
     if let Some(Ok(ring)) = in_file {
         return Ok((ring, RingKind::File));
@@ -99,7 +98,7 @@ fn is_refusal(error: &io::Error) -> bool {
 
 fn remove_ring(folder: &Dir, stem: &str, kind: RingKind) {
     if kind == RingKind::File {
-        let _ = folder.remove(format!("{stem}{RING_SUFFIX}")); // gone already is as good
+        let _ = folder.remove(ring_name(stem)); // gone already is as good
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use crate::ring::file::Ring;
-use crate::ring::lanes::{LaneName, Named, NumberRoom};
+use crate::ring::lanes::{LaneName, Named};
 use crate::segment::tracks::Tracks;
 use crate::sys::wait;
 use crate::text::record::{process_name_line, thread_name_line};
@@ -55,6 +55,5 @@ fn thread_names(pid: u32, ring: &Ring, ended: bool) -> Vec<u8> {
 
 /// The metadata line that names a lane.
 pub(crate) fn lane_name_line(pid: u32, lane: u32, name: &LaneName) -> Vec<u8> {
-    let mut room = NumberRoom::default();
-    thread_name_line(pid, LANE_BASE + lane, name.text(lane, &mut room))
+    thread_name_line(pid, LANE_BASE + lane, &name.text(lane))
 }

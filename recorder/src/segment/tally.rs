@@ -2,8 +2,7 @@
 
 use memchr::{memmem, memrchr};
 
-use crate::text::encode::{self, string};
-use crate::text::value::MAX_STRING_BYTES;
+use crate::text::name::write_name;
 use sa_format::control::{Control, Steps, SwitchCause};
 
 /// How every span's line starts.
@@ -38,25 +37,21 @@ impl Tally {
 
     /// Which number was reached.
     pub(crate) fn reached(&self) -> Option<SwitchCause> {
-        if self.events == Some(0) {
-            return Some(SwitchCause::Events);
+        match (self.events, &self.steps) {
+            (Some(0), _) => Some(SwitchCause::Events),
+            (_, Some((_, 0))) => Some(SwitchCause::Steps),
+            _ => None,
         }
-        let steps = self.steps.as_ref();
-        steps
-            .is_some_and(|steps| steps.1 == 0)
-            .then_some(SwitchCause::Steps)
     }
 }
 
 /// Finds the name, and the category if one is asked for, as lines have them.
 fn finder(steps: &Steps) -> memmem::Finder<'static> {
-    let mut text = b"\"name\":".to_vec();
-    encode::name(&mut text, &steps.name, MAX_STRING_BYTES);
-    text.extend_from_slice(b",\"cat\":");
-    if let Some(category) = &steps.category {
-        string(&mut text, category, MAX_STRING_BYTES);
-    }
-    memmem::Finder::new(&text).into_owned()
+    let mut text = Vec::new();
+    let category = steps.category.as_deref();
+    write_name(&mut text, category.unwrap_or_default(), &steps.name);
+    let any_category = text.strip_suffix(b"\"\"").filter(|_| category.is_none());
+    memmem::Finder::new(any_category.unwrap_or(&text)).into_owned()
 }
 
 fn is_of_span(lines: &[u8], at: usize) -> bool {

@@ -123,22 +123,16 @@ impl Dir {
 
     /// Renames within this directory, replacing what is there.
     pub(crate) fn replace(&self, from: &str, to: &str) -> io::Result<()> {
-        self.rename(OsStr::new(from), self, OsStr::new(to), 0)
+        self.rename(from, self, to, 0)
     }
 
     /// Moves a file to another directory; fails if the name is taken there.
-    pub(crate) fn move_to(&self, name: &OsStr, target: &Dir, new_name: &OsStr) -> io::Result<()> {
+    pub(crate) fn move_to(&self, name: &str, target: &Dir, new_name: &str) -> io::Result<()> {
         self.rename(name, target, new_name, libc::RENAME_NOREPLACE)
     }
 
-    fn rename(
-        &self,
-        from: &OsStr,
-        target: &Dir,
-        to: &OsStr,
-        flags: libc::c_uint,
-    ) -> io::Result<()> {
-        let (from, to) = (c_name(from)?, c_name(to)?);
+    fn rename(&self, from: &str, target: &Dir, to: &str, flags: libc::c_uint) -> io::Result<()> {
+        let (from, to) = (c_name(from.as_ref())?, c_name(to.as_ref())?);
         // SAFETY: both names are C strings, both descriptors open.
         let done = unsafe {
             libc::syscall(

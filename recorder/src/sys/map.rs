@@ -25,26 +25,12 @@ impl Map {
 
     /// Maps `bytes` of a file twice in a row, so that any range of up to `bytes` is contiguous.
     pub(crate) fn shared_twice(fd: RawFd, offset: usize, bytes: usize) -> io::Result<Map> {
-        let whole = map_at(
-            ptr::null_mut(),
-            2 * bytes,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )?;
+        let whole = map_anonymous(2 * bytes, libc::MAP_NORESERVE)?;
         for half in 0..2 {
             // SAFETY: within the range just reserved.
             let at = unsafe { whole.base.as_ptr().add(half * bytes) };
-            if let Err(error) = map_at(
-                at.cast(),
-                bytes,
-                libc::MAP_SHARED | libc::MAP_FIXED,
-                fd,
-                offset,
-            ) {
-                whole.unmap();
-                return Err(error);
-            }
+            let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+            map_at(at.cast(), bytes, flags, fd, offset).inspect_err(|_| whole.unmap())?;
         }
         Ok(whole)
     }
@@ -53,13 +39,7 @@ impl Map {
     pub(crate) fn wiped_by_fork() -> io::Result<Map> {
         const WIPE_ON_FORK: libc::c_int = 18;
         let bytes = super::page_bytes();
-        let page = map_at(
-            ptr::null_mut(),
-            bytes,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        )?;
+        let page = map_anonymous(bytes, 0)?;
         // SAFETY: exactly the mapping just made.
         let done = unsafe { libc::madvise(page.base.as_ptr().cast(), bytes, WIPE_ON_FORK) };
         super::fd::check(done)
@@ -209,6 +189,12 @@ fn taken_pages() -> io::Result<usize> {
     pages
         .filter(|pages| *pages > 0)
         .ok_or_else(super::memory::out_of_memory)
+}
+
+/// Maps memory without a file.
+fn map_anonymous(bytes: usize, flags: libc::c_int) -> io::Result<Map> {
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    map_at(ptr::null_mut(), bytes, flags, -1, 0)
 }
 
 fn map_at(

@@ -59,11 +59,7 @@ pub(crate) fn take_noted(cause: Cause) -> u64 {
 
 /// A copy of bytes; without memory for it an empty one, which is counted.
 pub(crate) fn copied(bytes: &[u8]) -> Vec<u8> {
-    let mut copy = Vec::new();
-    if reserve(&mut copy, bytes.len()) {
-        copy.extend_from_slice(bytes);
-    }
-    copy
+    gathered(bytes.iter().copied())
 }
 
 /// Bytes gathered into a text; without memory for them an empty one, which is counted.

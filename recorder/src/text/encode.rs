@@ -2,7 +2,6 @@
 
 use crate::sys::memory::note;
 use sa_format::loss::Cause;
-use sa_format::visible;
 
 /// Text whose start is padded to 64 bytes, so that its copy is a few vector moves instead of a call.
 #[derive(Clone, Debug)]
@@ -314,11 +313,6 @@ fn trimmed(value: u32) -> (u64, usize) {
     ((digits | ZEROS) >> (8 * zeros), zeros as usize)
 }
 
-/// Appends a name as a JSON string, with what nobody sees in it spelled out.
-pub(crate) fn name(out: &mut Vec<u8>, text: &str, bound: usize) {
-    string(out, &visible(text), bound);
-}
-
 /// Appends a JSON string with its quotes; longer text than `bound` bytes is cut at a character, marked and counted.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
     if text.len() <= bound && is_plain(text.as_bytes()) {
@@ -326,11 +320,7 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
         out.extend_from_slice(text.as_bytes());
         return out.push(b'"');
     }
-    let cut = if text.len() <= bound {
-        text.len()
-    } else {
-        text.floor_char_boundary(bound)
-    };
+    let cut = text.floor_char_boundary(bound);
     out.push(b'"');
     let kept = &text.as_bytes()[..cut];
     match kept.strip_suffix(b"\\") {

@@ -10,7 +10,7 @@ use crate::fragment::input::Input;
 use crate::fragment::removal::{Removal, removal};
 use crate::fragment::ring::{Ring, RingBytes, recover};
 pub use crate::store::content::Content;
-use sa_format::{Anchor, FragmentHeader, RING_SUFFIX, Record, VERSION, stem_and_segment};
+use sa_format::{Anchor, FragmentHeader, Record, VERSION, ring_name, stem_and_segment};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -160,7 +160,7 @@ pub(crate) fn header_at(place: &Place, follow: bool) -> Option<FragmentHeader> {
 /// The place of the ring beside a fragment: `<stem>.ring`, without the number of the segment.
 pub fn ring_place(fragment: &Place) -> Option<Place> {
     let (stem, _) = stem_and_segment(fragment.name().to_str()?)?;
-    Some(fragment.beside(format!("{stem}{RING_SUFFIX}")))
+    Some(fragment.beside(ring_name(stem)))
 }
 
 impl RingBytes for File {
