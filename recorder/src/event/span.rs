@@ -8,7 +8,7 @@ use crate::process::mask;
 use crate::process::start;
 use crate::ring::open_entry::EntryName;
 use crate::sys::clock::{now_ns, thread_cpu_ns};
-use crate::sys::memory::{copied, leave_out};
+use crate::sys::memory::{copied, reserve};
 use crate::text::encode::Line;
 use crate::text::name::write_name;
 use crate::text::series;
@@ -378,9 +378,7 @@ pub fn begin(level: Level, category: &str, name: &str) {
     } else {
         thread_state::with(|thread, writer| {
             // A span that is not recorded is remembered too, so that every `end` finds its `begin`.
-            let room = writer.begun.try_reserve(BEGUN_OFF.get().saturating_add(1));
-            if room.is_err() {
-                leave_out();
+            if !reserve(&mut writer.begun, BEGUN_OFF.get().saturating_add(1)) {
                 return false;
             }
             let off = std::iter::repeat_with(|| None).take(BEGUN_OFF.take());

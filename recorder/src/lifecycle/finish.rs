@@ -21,6 +21,8 @@ use crate::thread::thread_state;
 const FINISH_BYTES: usize = 96 << 10;
 /// Room for a sentence on stderr, and for what is made while it is written.
 const SENTENCE_BYTES: usize = 4 << 10;
+/// How long threads that are inside an event are waited for.
+const IDLE_NS: u64 = 50_000_000;
 /// What comes after the last wait for the file.
 const REST_NS: u64 = 200_000_000;
 
@@ -50,7 +52,8 @@ impl Process {
         let of_it = (Ordering::SeqCst, Ordering::Relaxed);
         let _ = (self.epochs.recording).compare_exchange(self.epoch(), 0, of_it.0, of_it.1); // it is 0 in no other case
         sys::barrier_everywhere();
-        let idle = thread_state::wait_until_idle(self.epoch(), 50_000_000);
+        let idle_by_ns = clock::now_ns() + IDLE_NS;
+        let idle = wait::until_true(idle_by_ns, || thread_state::are_out_of(self.epoch()));
         self.wake_helper();
         let end_ns = clock::now_ns() + PATIENCE_NS;
         let finish = move |process: &Process| {
@@ -64,10 +67,7 @@ impl Process {
 
     /// Waits until another thread has finished it.
     pub(crate) fn wait_until_over(&self, end_ns: u64) {
-        let start_ns = clock::now_ns();
-        while !self.is_over.load(Ordering::Acquire) && clock::now_ns() < end_ns {
-            wait::pause(start_ns);
-        }
+        wait::until_true(end_ns, || self.is_over.load(Ordering::Acquire));
     }
 
     /// Closes the fragment, whose owner this process is not any more; unless somebody hangs in it.

@@ -134,12 +134,9 @@ pub(crate) fn wait_until_kept() {
     if keeper == 0 || keeper == thread::tid() {
         return;
     }
-    let start_ns = clock::now_ns();
-    while !IS_KEPT.load(Ordering::Acquire) {
-        if clock::now_ns() > start_ns + LOADING_NS {
-            return KEEPER.store(0, Ordering::Relaxed); // nobody waits again
-        }
-        wait::pause(start_ns);
+    let end_ns = clock::now_ns() + LOADING_NS;
+    if !wait::until_true(end_ns, || IS_KEPT.load(Ordering::Acquire)) {
+        KEEPER.store(0, Ordering::Relaxed); // nobody waits again
     }
 }
 
@@ -216,10 +213,8 @@ impl<R> Errand<R> {
 
     /// Waits until its thread is none of the process any more.
     fn wait_for_its_end(&self) {
-        let (tid, start_ns) = (self.tid.load(Ordering::Relaxed), clock::now_ns());
-        while thread::is_there(tid) && clock::now_ns() < start_ns + ENDING_NS {
-            wait::pause(start_ns);
-        }
+        let tid = self.tid.load(Ordering::Relaxed);
+        wait::until_true(clock::now_ns() + ENDING_NS, || !thread::is_there(tid));
     }
 }
 

@@ -91,13 +91,8 @@ pub(crate) fn flush_within(slot: &'static Slot, process: &Process, end_ns: u64) 
 
 /// Flushes what a slot has published, waiting until `end_ns` for whoever is writing.
 pub(crate) fn flush_until(slot: &Slot, process: &Process, end_ns: u64) -> Outcome {
-    let start_ns = clock::now_ns();
-    loop {
-        match try_flush(slot, process, Extent::All) {
-            Outcome::Busy if clock::now_ns() < end_ns => wait::pause(start_ns),
-            outcome => return outcome,
-        }
-    }
+    let flush = || Some(try_flush(slot, process, Extent::All)).filter(|end| *end != Outcome::Busy);
+    wait::until(end_ns, flush).unwrap_or(Outcome::Busy)
 }
 
 fn flush_to(

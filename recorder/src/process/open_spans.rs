@@ -7,7 +7,7 @@ use crate::process::state::Process;
 use crate::ring::open_entry::{LANE_NAME, OpenEntry, STACK_NAME};
 use crate::ring::slot::Slot;
 use crate::ring::text_area::TextArea;
-use crate::sys::memory::{leave_out, reserve};
+use crate::sys::memory::reserve;
 use crate::text::line::begin_line;
 use crate::text::name::write_name;
 use crate::text::value;
@@ -97,11 +97,7 @@ fn open_lanes(process: &Process) -> Vec<OpenLane> {
     let lanes = process.lanes.lock();
     for (lane, entry) in process.ring.lane_entries() {
         let start_ns = entry.start().load(Ordering::Acquire);
-        if start_ns == 0 {
-            continue;
-        }
-        if open.try_reserve(1).is_err() {
-            leave_out();
+        if start_ns == 0 || !reserve(&mut open, 1) {
             continue;
         }
         open.push(OpenLane {

@@ -18,25 +18,17 @@ impl Starting {
     /// system. So it does where this very thread has it: something is recorded while starting, say by an allocator hook.
     pub(crate) fn take(patience_ns: u64) -> Option<Starting> {
         let me = u64::from(std::process::id()) << 32 | u64::from(sys::thread::tid());
-        let start_ns = clock::now_ns();
-        loop {
-            let other = STARTING.load(Ordering::Acquire);
-            if other == me {
-                return None;
-            }
-            let is_stale = other >> 32 != me >> 32;
-            if (other == 0 || is_stale)
-                && STARTING
-                    .compare_exchange(other, me, Ordering::AcqRel, Ordering::Relaxed)
-                    .is_ok()
-            {
-                return Some(Starting);
-            }
-            if clock::now_ns() > start_ns + patience_ns {
-                return None;
-            }
-            wait::pause(start_ns);
+        if STARTING.load(Ordering::Acquire) == me {
+            return None;
         }
+        let is_free = |other: u64| other == 0 || other >> 32 != me >> 32; // or stale
+        let take = |other: u64| is_free(other).then_some(me);
+        let has_it = || {
+            let taken = STARTING.fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
+            taken.is_ok()
+        };
+        let end_ns = clock::now_ns() + patience_ns;
+        wait::until_true(end_ns, has_it).then(|| Starting) // not `then_some`: a right that is dropped ends that of the other thread
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 
 use crate::ring::free_lanes::FreeLanes;
 use crate::sys::clock;
-use crate::sys::memory::{joined, leave_out};
+use crate::sys::memory::{joined, leave_out, reserve};
 use crate::sys::shared::Shared;
 use crate::sys::wait;
 use crate::text::site::Site;
@@ -148,14 +148,12 @@ impl Named {
             return;
         };
         let at = lane as usize;
-        if names.len() <= at {
-            let missing = at + 1 - names.len();
-            if names.try_reserve(missing).is_err() {
-                return leave_out();
-            }
-            names.resize(at + 1, None);
+        let len = names.len().max(at + 1);
+        let missing = len - names.len();
+        if reserve(&mut names, missing) {
+            names.resize(len, None);
+            names[at] = Some(name.clone());
         }
-        names[at] = Some(name.clone());
     }
 
     /// Gives each named lane with its name; none if somebody keeps them to himself.

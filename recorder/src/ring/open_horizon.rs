@@ -2,19 +2,16 @@
 //! line of a window.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use crate::ring::file::Ring;
-use crate::ring::slot::{Slot, Turn};
+use crate::ring::slot::Slot;
 use crate::sys::clock::now_ns;
-use crate::sys::sleep;
+use crate::sys::wait;
 use crate::text::line::line_start_ns;
 use sa_format::ring::STACK_DEPTH;
 
-/// How often a slot whose lines somebody else is about to write is tried again.
-const TRIES: u32 = 20;
-/// Pause between two tries.
-const PAUSE: Duration = Duration::from_micros(50);
+/// How long a slot is waited for whose lines somebody else is about to write.
+const TURN_NS: u64 = 2_000_000;
 
 /// The longest time between the begin of what was recorded only afterwards, and when it was.
 #[derive(Debug, Default)]
@@ -48,24 +45,14 @@ pub(crate) fn earliest_unwritten_ns(
         let of_slot = match is_current {
             true => earliest_pending_ns(slot),
             false => {
-                let _turn = turn(slot)?;
+                // Whoever has the turn gives it back soon, because the fragment is locked.
+                let _turn = wait::until(now_ns() + TURN_NS, || slot.try_turn())?;
                 earliest_pending_ns(slot)
             }
         };
         earliest_ns = earliest_ns.min(of_slot);
     }
     Some(earliest_ns)
-}
-
-/// Takes the turn of a slot. Whoever has it gives it back soon, because the fragment is locked.
-fn turn(slot: &Slot) -> Option<Turn<'_>> {
-    for _ in 0..TRIES {
-        if let Some(turn) = slot.try_turn() {
-            return Some(turn);
-        }
-        sleep::sleep(PAUSE);
-    }
-    None
 }
 
 /// Returns the earliest start of a slot's lines that are not written yet. The caller has the turn.

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use crate::sys::clock::now_ns;
-use crate::sys::memory::leave_out;
+use crate::sys::memory::reserve;
 use crate::sys::wait;
 use crate::text::record::track_line;
 use sa_format::{TRACK_BASE, TrackRecord};
@@ -27,8 +27,7 @@ impl Tracks {
             return None;
         }
         if new {
-            if known.try_reserve(1).is_err() {
-                leave_out();
+            if !reserve(&mut known, 1) {
                 return None;
             }
             known.push(record);

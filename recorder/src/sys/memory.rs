@@ -17,16 +17,16 @@ pub(crate) fn count_by(count: fn(Cause) -> bool) {
     COUNT.get_or_init(|| count);
 }
 
-/// Makes room for `bytes` more in a text that may not be the only user of memory; counts what will be missing where there is none.
+/// Makes room for `more` in a text or list that may not be the only user of memory; counts what will be missing where there is none.
 #[inline(always)]
-pub(crate) fn reserve(text: &mut Vec<u8>, bytes: usize) -> bool {
-    text.capacity() - text.len() >= bytes || grow(text, bytes)
+pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) -> bool {
+    list.capacity() - list.len() >= more || grow(list, more)
 }
 
 #[cold]
 #[inline(never)]
-fn grow(text: &mut Vec<u8>, bytes: usize) -> bool {
-    let grown = text.try_reserve(bytes).is_ok();
+fn grow<T>(list: &mut Vec<T>, more: usize) -> bool {
+    let grown = list.try_reserve(more).is_ok();
     if !grown {
         leave_out();
     }

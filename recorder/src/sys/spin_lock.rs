@@ -50,14 +50,7 @@ impl<T> SpinLock<T> {
             }
             std::hint::spin_loop();
         }
-        let start_ns = clock::now_ns();
-        while clock::now_ns() < start_ns + PATIENCE_NS {
-            if let Some(guard) = self.try_lock_if_free() {
-                return Some(guard);
-            }
-            wait::pause(start_ns);
-        }
-        None
+        wait::until(clock::now_ns() + PATIENCE_NS, || self.try_lock_if_free())
     }
 
     /// Looks before it asks: a look leaves the cache line with whoever has the lock.

@@ -21,15 +21,25 @@ pub(crate) fn try_lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Takes a lock if it gets free until `end_ns`.
-pub(crate) fn lock_until<T>(lock: &Mutex<T>, end_ns: u64) -> Option<MutexGuard<'_, T>> {
+/// Makes an attempt until one succeeds, or it is `end_ns`; one at least.
+pub(crate) fn until<T>(end_ns: u64, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     let start_ns = clock::now_ns();
     loop {
-        match try_lock(lock) {
+        match attempt() {
             None if clock::now_ns() < end_ns => pause(start_ns),
             outcome => return outcome,
         }
     }
+}
+
+/// Waits until something is true; returns false if it is not by `end_ns`.
+pub(crate) fn until_true(end_ns: u64, is_true: impl Fn() -> bool) -> bool {
+    until(end_ns, || is_true().then_some(())).is_some()
+}
+
+/// Takes a lock if it gets free until `end_ns`.
+pub(crate) fn lock_until<T>(lock: &Mutex<T>, end_ns: u64) -> Option<MutexGuard<'_, T>> {
+    until(end_ns, || try_lock(lock))
 }
 
 /// Takes a lock if it gets free within [`PATIENCE_NS`].

@@ -7,7 +7,7 @@ use crate::process::state::Process;
 use crate::ring::open_entry::{EntryName, LANE_NAME, OpenEntry, STACK_NAME};
 use crate::ring::slot::Slot;
 use crate::sys::cancel::Uncancelled;
-use crate::sys::memory::{copied, leave_out, out_of_memory};
+use crate::sys::memory::{copied, out_of_memory, reserve};
 use crate::thread::event_writer::EventWriter;
 use crate::thread::open_span::{OpenSpan, Piece, SpanIds};
 use sa_format::ring as layout;
@@ -202,8 +202,8 @@ impl SlotWriter {
                 self.slot.ending().store(ending, Ordering::Release);
             }
         }
-        if self.vacant.try_reserve(1).is_err() {
-            return leave_out();
+        if !reserve(&mut self.vacant, 1) {
+            return;
         }
         let at = self.vacant.partition_point(|vacant| vacant.0 < depth);
         self.vacant.insert(at, (depth, text_from));
@@ -283,8 +283,8 @@ impl SlotWriter {
         add: impl FnOnce(&mut Vec<u8>, bool),
     ) {
         if *depth & OWN_ARGS == 0 {
-            if self.own_args.try_reserve(1).is_err() {
-                return leave_out();
+            if !reserve(&mut self.own_args, 1) {
+                return;
             }
             let args = copied(self.text.get(piece.range()).unwrap_or_default());
             *depth |= OWN_ARGS;

@@ -381,20 +381,6 @@ fn tell_name(name: &str) {
     });
 }
 
-/// Waits until no thread is inside an event of a recording that takes no more; false if one still is after `patience_ns`.
-pub(crate) fn wait_until_idle(epoch: u32, patience_ns: u64) -> bool {
-    let end = clock::now_ns() + patience_ns;
-    states().all(|thread| {
-        while thread.is_inside(epoch) {
-            if clock::now_ns() > end {
-                return false;
-            }
-            std::thread::yield_now();
-        }
-        true
-    })
-}
-
 /// Whether no thread is inside an event of a recording that takes no more.
 pub(crate) fn are_out_of(epoch: u32) -> bool {
     states().all(|thread| !thread.is_inside(epoch))

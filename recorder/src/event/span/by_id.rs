@@ -2,7 +2,7 @@
 
 use crate::process::mask;
 use crate::sys::clock::now_ns;
-use crate::sys::memory::leave_out;
+use crate::sys::memory::reserve;
 use crate::text::site::Site;
 use crate::text::value::{self, Args, Value};
 use crate::thread::open_span::OpenSpan;
@@ -30,8 +30,7 @@ fn hold(
         writer.process.lost.count(Cause::TooManyOpen);
         return None;
     }
-    if writer.by_id.open.try_reserve(1).is_err() {
-        leave_out();
+    if !reserve(&mut writer.by_id.open, 1) {
         return None;
     }
     let open = open(writer)?;
