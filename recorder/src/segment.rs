@@ -3,11 +3,9 @@
 pub(crate) mod active_segment;
 pub(crate) mod block;
 pub(crate) mod bound;
-pub(crate) mod contents;
 pub(crate) mod file;
 pub(crate) mod fragment;
 pub(crate) mod names;
 pub(crate) mod preallocate;
 pub(crate) mod preamble;
 pub(crate) mod tally;
-pub(crate) mod tracks;

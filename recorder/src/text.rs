@@ -1,7 +1,6 @@
 //! The text of events and records: numbers, strings and args as JSON, the names of call sites, and whole lines.
 
 pub(crate) mod encode;
-pub(crate) mod event_count;
 pub(crate) mod line;
 pub(crate) mod name;
 pub(crate) mod record;

@@ -10,7 +10,7 @@ use crate::segment::active_segment::ActiveSegment;
 use crate::segment::block::{Block, LEAD_BYTES};
 use crate::sys::clock;
 use crate::sys::wait::{self, PATIENCE_NS};
-use crate::text::event_count;
+use crate::text::line::own_events;
 use sa_format::loss::Cause;
 use sa_format::{BlockHeader, MAX_HEADER_BYTES, block_sum, ring as layout};
 
@@ -219,7 +219,7 @@ pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
     // Now it counts. Not before may anybody tell it: until then the lines are in the ring.
     slot.flushed().store(loss.to, Ordering::Release);
     drop(pending);
-    Some(event_count::own_events(&lines[..end]))
+    Some(own_events(&lines[..end]))
 }
 
 /// Publishes lines in a slot whose owner is the caller and which has room for them.

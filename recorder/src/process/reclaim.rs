@@ -88,20 +88,15 @@ pub(crate) fn existing() -> Option<ProcessRef> {
 pub(crate) fn install(process: Box<Process>) {
     let process = Box::into_raw(process);
     let free = shells().find(|shell| shell.process.load(Ordering::SeqCst).is_null());
-    let shell = match free {
-        Some(shell) => {
-            shell.process.store(process, Ordering::SeqCst);
-            shell
-        }
-        None => add(process),
-    };
+    let shell = free.unwrap_or_else(add);
+    shell.process.store(process, Ordering::SeqCst);
     CURRENT.store(std::ptr::from_ref(shell).cast_mut(), Ordering::SeqCst);
 }
 
-fn add(process: *mut Process) -> &'static Shell {
+fn add() -> &'static Shell {
     let shell = Box::leak(Box::new(Shell {
         users: AtomicU32::new(0),
-        process: AtomicPtr::new(process),
+        process: AtomicPtr::default(),
         next: SHELLS.load(Ordering::Acquire),
     }));
     SHELLS.store(shell, Ordering::Release);

@@ -221,7 +221,7 @@ impl Ring {
             in_file.is_ok() && self.kind == RingKind::File,
             bytes as u64,
             maps,
-            self.pending(index),
+            Pending::new(self.header, LOSSES_AT + index * layout::LOSS_ENTRY_BYTES),
         ));
         let slot = Box::leak(slot.inspect_err(|_| {
             maps.0.unmap();
@@ -236,12 +236,6 @@ impl Ring {
         let used = u32::try_from(index + 1).unwrap_or(0);
         self.used.store(used, Ordering::Release);
         Ok(slot)
-    }
-
-    /// The loss table's entry of a slot.
-    fn pending(&self, slot: usize) -> Pending {
-        let at = LOSSES_AT + slot * layout::LOSS_ENTRY_BYTES;
-        Pending::new(self.header, at)
     }
 
     fn grow(&self, offset: usize, bytes: usize) -> io::Result<()> {

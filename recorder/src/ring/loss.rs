@@ -1,7 +1,6 @@
 //! What could not be kept: counted by cause, reported in the trace.
 
-use crate::text::event_count::{self, is_metadata};
-use crate::text::line::{line_start_ns, number_after};
+use crate::text::line::{events_of, is_metadata, line_start_ns, number_after};
 use sa_format::LANE_BASE;
 use sa_format::loss::{Cause, CountedLoss, LossRecord};
 
@@ -38,7 +37,7 @@ impl Loss {
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty() && !is_metadata(line))
         {
-            loss.events += event_count::event(line);
+            loss.events += events_of(line);
             let at_ns = line_start_ns(line).unwrap_or(now_ns);
             loss.first_ns = if loss.first_ns == 0 {
                 at_ns

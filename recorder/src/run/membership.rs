@@ -237,14 +237,12 @@ impl Entrance<'_> {
             self.warnings.extend(removed);
         }
         Ok(Run {
-            id,
             main: true,
-            main_pid: identity.pid,
             lock: Some(Numbered {
                 number: file.into_raw_fd(),
                 id: id_of_file,
             }),
-            ahead_of: None,
+            ..Run::joined(id, identity.pid)
         })
     }
 

@@ -8,7 +8,7 @@ use crate::run::folder::{load, store};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::read;
-use crate::text::event_count::is_metadata;
+use crate::text::line::is_metadata;
 use sa_format::{REMOVED_FILE, RemovedRun, RemovedRuns};
 
 /// Bytes that a cleaning reads to count events.

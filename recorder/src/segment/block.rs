@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use crate::ring::slot::Slot;
-use crate::segment::contents::Contents;
-use crate::text::event_count;
+use crate::segment::bound::Contents;
+use crate::text::line::events_in;
 
 /// A cache line. Where source and target lie alike in it, the copy into the page cache takes whole ones, and less than half the time.
 pub(crate) const LEAD_BYTES: usize = 64;
@@ -43,8 +43,10 @@ impl<'a> Block<'a> {
         let is_plain = |(slot, from): (&Slot, u64)| {
             slot.index > 0 && from >= slot.named_until.load(Ordering::Relaxed)
         };
-        let events = event_count::events(self.lines, self.of.is_none_or(is_plain));
-        let end = |(slot, from): (&Slot, u64)| (slot.index, from + self.lines.len() as u64);
-        all.add(self.of.map(end), events);
+        let events = events_in(self.lines, self.of.is_none_or(is_plain));
+        all.events += events;
+        if let Some((slot, from)) = self.of {
+            all.reach(slot.index, from + self.lines.len() as u64);
+        }
     }
 }

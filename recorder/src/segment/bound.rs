@@ -1,9 +1,8 @@
-//! The disk space of a process: what its segments hold, which of them go at the bound, and what went with them. Data only, no I/O.
+//! The disk space of a process: what its segments hold, counted while they are written, which of them go at the bound, and what went with them. Data only, no I/O.
 
 use std::collections::VecDeque;
 
 use crate::run::config::Keep;
-use crate::segment::contents::Contents;
 
 /// So many segments the bound is divided into,
 const SEGMENTS: u64 = 16;
@@ -14,6 +13,55 @@ const MOST_SEGMENT_BYTES: u64 = 32 << 20;
 
 /// Below a limit on the size of files a segment ends so much sooner if what came first is kept. There it says that it is full, and what is lost then.
 const FAREWELL_BYTES: u64 = 128 << 10;
+
+/// What one segment holds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contents {
+    /// Bytes on disk.
+    pub(crate) bytes: u64,
+    /// Events, and those that its loss records tell of.
+    pub(crate) events: u64,
+    /// Up to which position it holds each slot, by slot; 0 where it holds nothing of it.
+    pub(crate) reached: Vec<u64>,
+    /// When it was begun, and when it was full.
+    pub(crate) began_ns: u64,
+    pub(crate) ended_ns: u64,
+}
+
+impl Contents {
+    /// Returns the contents of a segment that begins at this time.
+    pub(crate) fn begun_at(began_ns: u64) -> Contents {
+        Contents {
+            began_ns,
+            ..Contents::default()
+        }
+    }
+
+    /// Notes up to which position it holds, or tells of, a slot.
+    pub(crate) fn reach(&mut self, slot: u32, end: u64) {
+        let slot = slot as usize;
+        if self.reached.len() <= slot {
+            self.reached.resize(slot + 1, 0);
+        }
+        self.reached[slot] = self.reached[slot].max(end);
+    }
+
+    /// Joins what was written later.
+    pub(crate) fn append(&mut self, later: &Contents) {
+        self.bytes += later.bytes;
+        self.events += later.events;
+        if self.reached.len() < later.reached.len() {
+            self.reached.resize(later.reached.len(), 0);
+        }
+        for (reached, later) in self.reached.iter_mut().zip(&later.reached) {
+            *reached = (*reached).max(*later);
+        }
+        if self.began_ns == 0 {
+            self.began_ns = later.began_ns;
+        }
+        self.ended_ns = later.ended_ns;
+    }
+}
 
 /// What went with the segments that are removed.
 #[derive(Clone, Debug, Default)]
@@ -141,8 +189,8 @@ mod tests {
             ended_ns: at + 9,
             ..Contents::default()
         };
-        contents.add(Some((2, 100 * at)), 10);
-        contents.add(None, 1);
+        contents.reach(2, 100 * at);
+        contents.events = 11;
         contents
     }
 

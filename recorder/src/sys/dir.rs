@@ -167,9 +167,7 @@ impl Dir {
     pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY;
         let again = open_at(self.fd.as_raw_fd(), OsStr::new("."), flags, 0)?; // from the first entry on
-        let mut names = Vec::new();
-        entries::each(&again, |name| names.push(name.to_owned()))?;
-        Ok(names)
+        entries::names(&again)
     }
 
     /// Whether there is anything of this name, be it a link to nowhere.

@@ -1,7 +1,7 @@
 //! The entries of an open directory, as the kernel gives them. The standard library's reader panics where the host has closed its descriptor, or
 //! where no descriptor may be closed.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Error};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -13,8 +13,9 @@ const LENGTH_AT: usize = 16;
 /// Where its name begins, which ends with a NUL.
 const NAME_AT: usize = 19;
 
-/// Gives each name but `.` and `..`.
-pub(super) fn each(directory: &OwnedFd, mut take: impl FnMut(&OsStr)) -> io::Result<()> {
+/// Returns all names but `.` and `..`.
+pub(super) fn names(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
     let mut room = [0u64; WORDS];
     loop {
         let (fd, place, bytes) = (directory.as_raw_fd(), room.as_mut_ptr(), size_of_val(&room));
@@ -22,13 +23,13 @@ pub(super) fn each(directory: &OwnedFd, mut take: impl FnMut(&OsStr)) -> io::Res
         let filled = unsafe { libc::syscall(libc::SYS_getdents64, fd, place, bytes) };
         let filled = usize::try_from(filled).map_err(|_| Error::last_os_error())?;
         if filled == 0 {
-            return Ok(());
+            return Ok(names);
         }
         // SAFETY: words are bytes, and so many of them were filled.
         let mut rest = unsafe { std::slice::from_raw_parts(place.cast::<u8>(), filled) };
         while let Some((name, after)) = first(rest) {
             if !matches!(name, b"." | b"..") {
-                take(OsStr::from_bytes(name));
+                names.push(OsStr::from_bytes(name).to_owned());
             }
             rest = after;
         }
@@ -56,9 +57,9 @@ mod tests {
             std::fs::write(dir.path().join(name), "").unwrap();
         }
         let open = std::fs::File::open(dir.path()).unwrap().into();
-        let mut found = Vec::new();
-        each(&open, |name| found.push(name.to_str().unwrap().to_owned())).unwrap();
+        let found = names(&open).unwrap();
         assert_eq!(found.len(), made.len());
-        assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), made);
+        let found = found.into_iter().map(|name| name.into_string().unwrap());
+        assert_eq!(found.collect::<BTreeSet<_>>(), made);
     }
 }

@@ -1,5 +1,6 @@
 //! One line on stderr, which is the host's: nothing there may make it wait or die.
 
+use super::thread;
 use std::os::fd::RawFd;
 
 /// Longest line: a pipe that can take anything takes so much at once.
@@ -29,22 +30,15 @@ fn takes_more(fd: RawFd) -> bool {
 /// Writes with the deadly signals blocked in this thread, and takes back those that the write raised.
 fn write_unharmed(fd: RawFd, bytes: &[u8]) {
     let raised_before = pending();
-    let deadly = set_of(&DEADLY);
-    let mut before = set_of(&[]);
-    // SAFETY: both sets are valid; the mask is put back below.
-    if unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const deadly, &raw mut before) } != 0 {
-        return;
-    }
-    // SAFETY: the buffer is valid for its length; a closed descriptor is an error that changes nothing. The caller has seen that there is
-    // room, and the signals of a failing write are blocked.
-    unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
-    for signal in DEADLY {
-        if !contains(&raised_before, signal) {
-            take_back(signal);
-        }
-    }
-    // SAFETY: `before` was filled by the call above.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+    let _ = thread::with_blocked(&set_of(&DEADLY), || {
+        // SAFETY: the buffer is valid for its length; a closed descriptor is an error that changes nothing. The caller has seen that there is
+        // room, and the signals of a failing write are blocked.
+        unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
+        let raised = DEADLY.into_iter();
+        raised
+            .filter(|signal| !contains(&raised_before, *signal))
+            .for_each(take_back);
+    }); // where they cannot be blocked nothing is written
 }
 
 fn take_back(signal: libc::c_int) {

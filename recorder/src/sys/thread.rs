@@ -119,7 +119,12 @@ pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Resu
         run,
     });
     let start = Box::into_raw(start?);
-    let started = signals_blocked(|| create(begin::<F>, start.cast()));
+    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: fills a valid signal set.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    // SAFETY: zeroed and filled above.
+    let all = unsafe { all.assume_init() };
+    let started = with_blocked(&all, || create(begin::<F>, start.cast())).flatten();
     if started.is_err() {
         // SAFETY: no thread has begun that would own it.
         drop(unsafe { Box::from_raw(start) });
@@ -148,20 +153,16 @@ extern "C" fn begin<F: FnOnce()>(start: *mut libc::c_void) -> *mut libc::c_void 
     std::ptr::null_mut()
 }
 
-/// Runs something with every signal of the calling thread blocked.
-fn signals_blocked(run: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+/// Runs something while the calling thread blocks these signals too.
+pub(super) fn with_blocked<R>(signals: &libc::sigset_t, run: impl FnOnce() -> R) -> io::Result<R> {
     let mut before = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: fills a valid signal set.
-    unsafe { libc::sigfillset(all.as_mut_ptr()) };
     // SAFETY: both sets are valid; the calling thread's mask is put back below.
-    let blocked =
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
+    let blocked = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, signals, before.as_mut_ptr()) };
     error_number(blocked)?;
     let done = run();
     // SAFETY: `before` was filled by the call above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-    done
+    Ok(done)
 }
 
 /// Starts a thread that nobody waits for; with the usual stack where ours is too small for what the host's libraries keep in each.

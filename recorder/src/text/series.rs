@@ -67,6 +67,7 @@ impl Member {
     /// Finds the first member of an object's text without its braces.
     pub(crate) fn first(text: &[u8]) -> Member {
         let (mut depth, mut is_in_text, mut value_at) = (0_i32, false, None);
+        let mut len = text.len();
         let mut bytes = text.iter().copied().enumerate();
         while let Some((at, byte)) = bytes.next() {
             match byte {
@@ -79,18 +80,14 @@ impl Member {
                 b'{' | b'[' => depth += 1,
                 b'}' | b']' => depth -= 1,
                 b',' if depth == 0 => {
-                    return Member {
-                        value_at: value_at.unwrap_or(at),
-                        len: at,
-                    };
+                    len = at;
+                    break;
                 }
                 _ => {}
             }
         }
-        Member {
-            value_at: value_at.unwrap_or(text.len()),
-            len: text.len(),
-        }
+        let value_at = value_at.unwrap_or(len);
+        Member { value_at, len }
     }
 }
 

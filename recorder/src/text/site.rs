@@ -2,10 +2,9 @@
 
 mod interned;
 
-use std::collections::TryReserveError;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use crate::sys::memory::{boxed, leave_out};
+use crate::sys::memory::{boxed, leave_out, reserve};
 use crate::text::encode::Padded;
 use crate::text::name::write_name;
 use sa_format::Level;
@@ -46,13 +45,8 @@ impl SiteText {
         if !write_name(&mut plain, category, name) {
             return None;
         }
-        let (with_args, alone) = (b",\"args\":{", b"}\n");
-        let made = surrounded(&plain, with_args)
-            .and_then(|with_args| Ok((with_args, surrounded(&plain, alone)?)));
-        let Ok((with_args, alone)) = made else {
-            leave_out();
-            return None;
-        };
+        let with_args = surrounded(&plain, b",\"args\":{")?;
+        let alone = surrounded(&plain, b"}\n")?;
         Some(SiteText {
             with_args: Padded::leak(with_args),
             alone: Padded::leak(alone),
@@ -61,13 +55,14 @@ impl SiteText {
     }
 }
 
-fn surrounded(plain: &[u8], after: &[u8]) -> Result<Vec<u8>, TryReserveError> {
+fn surrounded(plain: &[u8], after: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
-    text.try_reserve_exact(1 + plain.len() + after.len())?;
-    text.push(b',');
-    text.extend_from_slice(plain);
-    text.extend_from_slice(after);
-    Ok(text)
+    reserve(&mut text, 1 + plain.len() + after.len()).then(|| {
+        text.push(b',');
+        text.extend_from_slice(plain);
+        text.extend_from_slice(after);
+        text
+    })
 }
 
 impl Site {
