@@ -279,12 +279,7 @@ impl OpenSpan {
         let text_from = text_from.min().unwrap_or(u32::MAX);
         let mut own_args = writer.take_own_args(self.depth);
         if mask::stopped_since(self.start_ns) {
-            let text = writer.text.get(self.args.range()).unwrap_or_default();
-            let args = if more_args.is_empty() {
-                text
-            } else {
-                more_args
-            };
+            let args = self.args_of_line(&writer.text, more_args);
             mark_stopped(own_args.get_or_insert_with(|| copied(args)));
         }
         let free_from = writer.pop_any(self.depth, text_from);
@@ -299,16 +294,11 @@ impl OpenSpan {
     fn write(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
         match self.site {
             Some(site) if self.cpu_start_ns == 0 => {
-                let args = if more_args.is_empty() {
-                    writer.text.get(self.args.range()).unwrap_or_default()
-                } else {
-                    more_args
-                };
                 let body = Body {
                     duration_ns: Some(self.duration_ns(end_ns)),
                     middle: b"",
                     name: Name::Site(site.text()),
-                    args,
+                    args: self.args_of_line(&writer.text, more_args),
                 };
                 writer.events.write(b'X', self.start_ns, &body);
                 writer.release(self.args);
@@ -317,22 +307,26 @@ impl OpenSpan {
         }
     }
 
+    /// Returns the args that come later, or else those in the text.
+    #[inline(always)]
+    fn args_of_line<'a>(&self, text: &'a [u8], more_args: &'a [u8]) -> &'a [u8] {
+        if more_args.is_empty() {
+            text.get(self.args.range()).unwrap_or_default()
+        } else {
+            more_args
+        }
+    }
+
     /// Writes a span that was named at run time, or has its thread's CPU time.
     #[inline(never)]
     fn write_general(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
-        let text = &writer.text;
-        let piece = |piece: Piece| text.get(piece.range()).unwrap_or_default();
-        let named = || Name::Text(piece(self.name));
+        let named = || Name::Text(writer.text.get(self.name.range()).unwrap_or_default());
         let mut room = [0; CPU_TIME_BYTES];
         let body = Body {
             duration_ns: Some(self.duration_ns(end_ns)),
             middle: self.cpu_time(&mut room),
             name: self.site.map_or_else(named, |site| Name::Site(site.text())),
-            args: if more_args.is_empty() {
-                piece(self.args)
-            } else {
-                more_args
-            },
+            args: self.args_of_line(&writer.text, more_args),
         };
         writer.events.write(b'X', self.start_ns, &body);
         writer.release(self.args);

@@ -114,11 +114,8 @@ fn open_lanes(process: &Process) -> Vec<OpenLane> {
 /// Names the row of a lane if that is not told yet.
 #[cold]
 pub(crate) fn name_row(process: &Process, lane: u32) {
-    let untold = process
-        .lanes
-        .lock()
-        .and_then(|mut lanes| lanes.untold(lane));
-    if let Some(name) = untold {
+    let lanes = process.lanes.lock();
+    if let Some(name) = lanes.and_then(|mut lanes| lanes.untold(lane)) {
         process.name_lane(lane, &name);
     }
 }

@@ -12,7 +12,6 @@ use crate::process::flush::{self, Extent};
 use crate::process::helper;
 use crate::process::reclaim::{self, ProcessRef};
 use crate::process::state::Process;
-use crate::ring::file::Ring;
 use crate::run::config::Threads;
 use crate::sys::clock;
 use crate::sys::wait;
@@ -52,7 +51,7 @@ impl Process {
         self.follow_within(now_ns);
         if !self.start_helper(now_ns)
             && is_first
-            && (self.config.threads == Threads::Never || !survives_a_kill(&self.ring))
+            && (self.config.threads == Threads::Never || self.ring.kind != RingKind::File)
         {
             let end_ns = now_ns + wait::PATIENCE_NS;
             self.on_errand_or_here(end_ns, move |process| process.make_rounds(now_ns));
@@ -104,8 +103,4 @@ impl Process {
             rounds.make(self, now_ns);
         }
     }
-}
-
-fn survives_a_kill(ring: &Ring) -> bool {
-    ring.kind == RingKind::File
 }

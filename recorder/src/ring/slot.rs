@@ -156,11 +156,8 @@ impl Slot {
 
     /// Takes the turn to flush, unless another thread has it.
     pub(crate) fn try_turn(&self) -> Option<Turn<'_>> {
-        let free = self
-            .turn
-            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok();
-        free.then(|| Turn(self)) // not `then_some`: a turn that is dropped ends that of the other thread
+        let was_taken = self.turn.swap(true, Ordering::Acquire);
+        (!was_taken).then(|| Turn(self)) // not `then_some`: a turn that is dropped ends that of the other thread
     }
 
     /// Returns the open-span stack's entry at `depth`; `None` if the span is deeper than the stack.

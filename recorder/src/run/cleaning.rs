@@ -88,12 +88,9 @@ fn abandoned(
 
 /// The folder of a fragment's run; a name that could be none is not used.
 fn run_of(header: Option<&FragmentHeader>) -> &str {
-    let run = header.map_or("", |header| header.run.as_str());
-    if is_folder_name(run) && !run.is_empty() {
-        run
-    } else {
-        UNKNOWN_RUN
-    }
+    let run = header.map(|header| header.run.as_str());
+    let named = run.filter(|run| is_folder_name(run) && !run.is_empty());
+    named.unwrap_or(UNKNOWN_RUN)
 }
 
 /// Removes a ring whose fragment is gone.

@@ -22,17 +22,13 @@ struct ForkFd {
     inode: AtomicU64,
 }
 
-impl ForkFd {
-    const fn none() -> ForkFd {
-        ForkFd {
-            file: AtomicI32::new(-1),
-            device: AtomicU64::new(0),
-            inode: AtomicU64::new(0),
-        }
+static FDS: [ForkFd; 6] = [const {
+    ForkFd {
+        file: AtomicI32::new(-1),
+        device: AtomicU64::new(0),
+        inode: AtomicU64::new(0),
     }
-}
-
-static FDS: [ForkFd; 6] = [const { ForkFd::none() }; 6];
+}; 6];
 
 /// Notes a descriptor for the child of a later fork.
 pub(crate) fn hold(place: usize, file: Numbered) {

@@ -166,7 +166,7 @@ fn attach(name: Option<&str>) -> Option<&'static ThreadState> {
 
 fn take_state(name: Option<&str>) -> Option<&'static ThreadState> {
     let process = start::current().filter(|process| !process.is_finished())?;
-    let thread = own_state()?;
+    let thread = own_state().ok()?;
     let now_ns = clock::now_ns();
     let (retry_at_ns, cause) = RETRY.get();
     if now_ns < retry_at_ns {
@@ -195,15 +195,9 @@ fn take_state(name: Option<&str>) -> Option<&'static ThreadState> {
     if let Some(name) = name {
         thread.keep_name(name);
     }
-    match thread
-        .name
-        .try_borrow()
-        .ok()
-        .and_then(|name| owned(name.as_deref()?).ok())
-    {
-        Some(name) => tell_name(&name),
-        None => tell_name(&sys::thread::name().unwrap_or_default()),
-    }
+    let given = thread.name.try_borrow().ok();
+    let given = given.and_then(|name| owned(name.as_deref()?).ok());
+    tell_name(&given.unwrap_or_else(|| sys::thread::name().unwrap_or_default()));
     process.visit(); // this may be the second thread
     Some(thread)
 }
@@ -232,31 +226,21 @@ fn bind(
     Ok(thread)
 }
 
-/// The state that the calling thread has already. Nothing at all where a signal handler interrupted an event: its state cannot change hands now.
-#[expect(
-    clippy::option_option,
-    reason = "no state yet, and no state now, are two things"
-)]
-fn own_state() -> Option<Option<&'static ThreadState>> {
-    let Some(thread) = own() else {
-        return Some(None);
-    };
-    if !thread.busy.load(Ordering::Relaxed) {
-        return Some(Some(thread));
+/// Returns the state that the calling thread has already. It is an error where a signal handler interrupted an event: its state cannot change hands now.
+fn own_state() -> Result<Option<&'static ThreadState>, ()> {
+    let is_busy = |thread: &&ThreadState| thread.busy.load(Ordering::Relaxed);
+    match own().filter(is_busy) {
+        None => Ok(own()),
+        // In the child of a fork the interrupted event is the parent's: the child goes on with another thread state.
+        Some(thread) if thread.pid.load(Ordering::Relaxed) != std::process::id() => Ok(None),
+        Some(_) => Err(()),
     }
-    // In the child of a fork the interrupted event is the parent's: the child goes on with another thread state.
-    (thread.pid.load(Ordering::Relaxed) != std::process::id()).then_some(None)
 }
 
 /// Takes a thread state that no thread has, or makes one.
 fn claim(epochs: EpochWords) -> io::Result<&'static ThreadState> {
     let free = states().find(|thread| {
-        let take = (Ordering::Acquire, Ordering::Relaxed);
-        !thread.taken.load(Ordering::Relaxed)
-            && thread
-                .taken
-                .compare_exchange(false, true, take.0, take.1)
-                .is_ok()
+        !thread.taken.load(Ordering::Relaxed) && !thread.taken.swap(true, Ordering::Acquire)
     });
     free.map_or_else(|| add(epochs), Ok)
 }
