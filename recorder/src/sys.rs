@@ -7,7 +7,7 @@ mod entries;
 pub(crate) mod epoch;
 pub(crate) mod fd;
 pub(crate) mod fork_fds;
-#[cfg(all(target_env = "gnu", target_pointer_width = "64"))]
+#[cfg(target_env = "gnu")]
 mod image;
 pub(crate) mod map;
 pub(crate) mod memory;

@@ -110,7 +110,7 @@ impl Process {
         }
         let active = self.fragment.try_lock();
         let (stopped, cause) = active.map_or((false, None), |active| {
-            (active.is_stopped(), active.failure())
+            (active.stopped.is_some(), active.failure())
         });
         let cause = if stopped {
             Cause::DiskBound

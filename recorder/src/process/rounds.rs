@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::process::state::Process;
-use crate::segment::preamble::anchor_line;
 use crate::sys::clock;
+use crate::text::record::metadata_line;
 
 const ANCHOR_NS: u64 = 5_000_000_000;
 const LOSSES_NS: u64 = 1_000_000_000;
@@ -37,7 +37,7 @@ impl Rounds {
             self.next_losses_ns = now_ns + LOSSES_NS;
         }
         if now_ns >= self.next_anchor_ns {
-            process.tell(&anchor_line(process.pid));
+            process.tell(&metadata_line(process.pid, &clock::anchor()));
             self.next_anchor_ns = now_ns + ANCHOR_NS;
         }
     }

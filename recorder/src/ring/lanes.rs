@@ -6,19 +6,14 @@
 //! Clocks of two processors may not keep this order. Such times are moved by the nanoseconds that are missing.
 
 use std::borrow::Cow;
-use std::sync::Mutex;
 
 use crate::ring::free_lanes::FreeLanes;
-use crate::sys::clock;
-use crate::sys::memory::{joined, leave_out, reserve};
+use crate::sys::memory::{joined, leave_out};
 use crate::sys::shared::Shared;
-use crate::sys::wait;
 use crate::text::site::Site;
 
 /// Spans within each other on one row; a viewer drops those deeper than 512.
 const MAX_DEPTH: u32 = 500;
-/// How long the names of lanes are waited for.
-const MOMENT_NS: u64 = 1_000_000;
 
 /// The lanes of a process: which are taken, and how their spans lie in each other.
 #[derive(Debug, Default)]
@@ -38,10 +33,6 @@ pub(crate) enum LaneName {
     /// As whoever opened a span on it asked.
     Given(Shared<String>),
 }
-
-/// What each lane was called last, for who must not wait for the lanes.
-#[derive(Debug, Default)]
-pub(crate) struct Named(Mutex<Vec<Option<LaneName>>>);
 
 #[derive(Debug, Default)]
 struct Lane {
@@ -137,33 +128,6 @@ impl LaneName {
         match self {
             LaneName::Numbered => name.is_none(),
             LaneName::Given(own) => name == own.strip_suffix(MARK),
-        }
-    }
-}
-
-impl Named {
-    /// Notes the name of a lane.
-    pub(crate) fn set(&self, lane: u32, name: &LaneName) {
-        let Some(mut names) = wait::lock(&self.0) else {
-            return;
-        };
-        let at = lane as usize;
-        let len = names.len().max(at + 1);
-        let missing = len - names.len();
-        if reserve(&mut names, missing) {
-            names.resize(len, None);
-            names[at] = Some(name.clone());
-        }
-    }
-
-    /// Gives each named lane with its name; none if somebody keeps them to himself.
-    pub(crate) fn each(&self, mut with: impl FnMut(u32, &LaneName)) {
-        let names = wait::lock_until(&self.0, clock::now_ns() + MOMENT_NS);
-        let names = names.iter().flat_map(|names| names.iter());
-        for (lane, name) in (0..).zip(names) {
-            if let Some(name) = name {
-                with(lane, name);
-            }
         }
     }
 }

@@ -16,7 +16,6 @@ use crate::segment::preamble::{SegmentBegin, preamble};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
-use crate::sys::fork_fds;
 use crate::sys::memory::look_for_room;
 use sa_format::loss::Cause;
 use sa_format::{FragmentHeader, MAX_HEADER_BYTES, ring_name, segment_name};
@@ -46,7 +45,8 @@ pub(crate) struct ActiveSegment {
     /// A new segment that could not be begun is not tried again before.
     turn_after_ns: u64,
     doomed: Vec<Doomed>,
-    stopped: Option<Stopped>,
+    /// Set once nothing more is kept.
+    pub(crate) stopped: Option<Stopped>,
     /// The file is closed for good.
     ended: bool,
     /// Room for the header of a block: what is flushed when memory is gone needs none.
@@ -85,7 +85,7 @@ impl Source<'_> {
 
 /// Nothing but the process's own records is kept any more.
 #[derive(Debug)]
-struct Stopped {
+pub(crate) struct Stopped {
     /// Losses are told again then, and after twice the time.
     tell_at_ns: u64,
     pause_ns: u64,
@@ -100,7 +100,7 @@ impl ActiveSegment {
         header: FragmentHeader,
     ) -> io::Result<ActiveSegment> {
         let (mode, bound) = (config.mode, Bound::new(config.max_bytes, config.keep));
-        let text = preamble(&header, 0, SegmentBegin::now(), bound.removed(), &[]);
+        let text = preamble(&header, 0, SegmentBegin::now(), &bound.removed, &[]);
         Ok(ActiveSegment {
             segment: Segment::create(folder, stem, 0, &text, mode)?,
             paths: config.paths.clone(),
@@ -218,7 +218,8 @@ impl ActiveSegment {
                 self.contents = Contents::begun_at(now_ns);
                 self.turn_after_ns = 0;
                 for number in self.bound.take(turn, number, full) {
-                    self.remove(&folder, number);
+                    let name = segment_name(&self.stem, number); // a newer one tells of it
+                    self.doomed.extend(Doomed::remove(&folder, &name));
                 }
                 Ok(self.segment.size)
             }
@@ -251,17 +252,10 @@ impl ActiveSegment {
         made.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Removes a segment that a newer one tells of.
-    fn remove(&mut self, folder: &Dir, number: u32) {
-        let name = segment_name(&self.stem, number);
-        let place = fork_fds::free_doomed();
-        self.doomed.extend(Doomed::remove(folder, &name, place));
-    }
-
     /// Starts the segment anew after somebody removed it, counting what was in it and in others that are gone with it; gives its size.
     fn restart(&mut self, source: &Source<'_>) -> io::Result<u64> {
         let folder = self.paths.create_fragments(self.mode)?;
-        let about = (SegmentBegin::now(), self.bound.removed());
+        let about = (SegmentBegin::now(), &self.bound.removed);
         let segment = self.begin(source, &folder, self.segment.number, about)?;
         std::mem::replace(&mut self.segment, segment).close();
         self.segment.hold();
@@ -328,11 +322,6 @@ impl ActiveSegment {
             Some(stopped) => (clock::now_ns() < stopped.tell_at_ns).then_some(Cause::DiskBound),
             None => self.failed.map(|(_, cause)| cause),
         }
-    }
-
-    /// Whether nothing more is kept.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.is_some()
     }
 
     /// Closes the file: nothing more is written, and its lock is free.

@@ -78,7 +78,8 @@ pub(crate) struct Bound {
     keep: Keep,
     /// Oldest first, each with its number.
     closed: VecDeque<(u32, Contents)>,
-    removed: Removed,
+    /// What is removed so far.
+    pub(crate) removed: Removed,
 }
 
 /// What a new segment needs: the oldest ones go, and the new one tells of them.
@@ -159,11 +160,6 @@ impl Bound {
             .collect()
     }
 
-    /// What is removed so far.
-    pub(crate) fn removed(&self) -> &Removed {
-        &self.removed
-    }
-
     /// Forgets the segments that somebody else has removed, by `is_there`; gives their events.
     pub(crate) fn forget(&mut self, is_there: impl Fn(u32) -> bool) -> u64 {
         let mut events = 0;
@@ -226,7 +222,7 @@ mod tests {
             assert!(bound.closed_bytes() + MIB <= 4 * MIB);
         }
         assert_eq!(gone, [0, 1, 2]);
-        let Removed { first, contents } = bound.removed();
+        let Removed { first, contents } = &bound.removed;
         assert_eq!((*first, contents.events), (3, 33));
         assert_eq!(contents.reached, [0, 0, 300]);
         assert_eq!((contents.began_ns, contents.ended_ns), (1, 12));
@@ -241,7 +237,7 @@ mod tests {
         };
         let turn = bound.turn(0, &current, MIB).unwrap();
         assert_eq!(bound.take(turn, 0, current), [0]);
-        assert_eq!((bound.removed().first, bound.closed_bytes()), (1, 0));
+        assert_eq!((bound.removed.first, bound.closed_bytes()), (1, 0));
     }
 
     #[test]

@@ -173,7 +173,8 @@ pub(crate) struct Doomed {
 
 impl Doomed {
     /// Removes a segment's name. `None` if that was all: it could not be opened, or there is no place where it is noted for the child of a fork.
-    pub(crate) fn remove(folder: &Dir, name: &str, place: Option<usize>) -> Option<Doomed> {
+    pub(crate) fn remove(folder: &Dir, name: &str) -> Option<Doomed> {
+        let place = fork_fds::free_doomed();
         let opened = place.map(|_| folder.open_file(name).ok());
         let _ = folder.remove(name); // gone already is as good
         let (file, status) = opened.flatten()?;

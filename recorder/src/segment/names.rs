@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use crate::ring::file::Ring;
-use crate::ring::lanes::{LaneName, Named};
+use crate::ring::lanes::LaneName;
 use crate::sys::clock::now_ns;
 use crate::sys::memory::reserve;
 use crate::sys::wait;
@@ -31,8 +31,7 @@ impl Names {
     pub(crate) fn lines(&self, pid: u32, ring: &Ring) -> Vec<u8> {
         let name = wait::try_lock(&self.process).map(|name| name.clone());
         let mut lines = name.map_or_else(Vec::new, |name| process_name_line(pid, &name));
-        self.lanes
-            .each(|lane, name| lines.extend(lane_name_line(pid, lane, name)));
+        lines.extend(self.lanes.lines(pid));
         lines.extend(self.tracks.lines(pid));
         // The kernel gives the tid of an ended thread to another one: that one's name comes after it.
         for ended in [true, false] {
@@ -55,6 +54,38 @@ fn thread_names(pid: u32, ring: &Ring, ended: bool) -> Vec<u8> {
         }
     }
     lines
+}
+
+/// What each lane was called last, for who must not wait for the lanes.
+#[derive(Debug, Default)]
+pub(crate) struct Named(Mutex<Vec<Option<LaneName>>>);
+
+impl Named {
+    /// Notes the name of a lane.
+    pub(crate) fn set(&self, lane: u32, name: &LaneName) {
+        let Some(mut names) = wait::lock(&self.0) else {
+            return;
+        };
+        let at = lane as usize;
+        let len = names.len().max(at + 1);
+        let missing = len - names.len();
+        if reserve(&mut names, missing) {
+            names.resize(len, None);
+            names[at] = Some(name.clone());
+        }
+    }
+
+    /// The names of all named lanes, as lines; none if somebody keeps them to himself.
+    fn lines(&self, pid: u32) -> Vec<u8> {
+        let names = wait::lock_until(&self.0, now_ns() + MOMENT_NS);
+        let names = names.iter().flat_map(|names| names.iter());
+        let named = (0..)
+            .zip(names)
+            .filter_map(|(lane, name)| Some((lane, name.as_ref()?)));
+        named
+            .flat_map(|(lane, name)| lane_name_line(pid, lane, name))
+            .collect()
+    }
 }
 
 /// The metadata line that names a lane.

@@ -8,11 +8,6 @@ use crate::text::record::metadata_line;
 use sa_format::loss::{Cause, LossRecord};
 use sa_format::{Anchor, FragmentHeader, RemovedStreams};
 
-/// Returns an anchor line of now.
-pub(crate) fn anchor_line(pid: u32) -> Vec<u8> {
-    metadata_line(pid, &clock::anchor())
-}
-
 /// The begin of a segment, and how far back the lines of this segment and of later ones may begin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SegmentBegin {

@@ -128,19 +128,14 @@ pub(super) fn status_at(dir: RawFd, path: &CStr, flags: libc::c_int) -> io::Resu
         disk_bytes: number(stat.st_blocks).saturating_mul(512),
         mode: stat.st_mode,
         owner: stat.st_uid,
-        links: links_of(&stat),
+        #[allow(
+            clippy::useless_conversion,
+            reason = "the type is u64 here and u32 on aarch64"
+        )]
+        links: u64::from(stat.st_nlink),
         modified_ns: time_ns(stat.st_mtime, stat.st_mtime_nsec),
         changed_ns: time_ns(stat.st_ctime, stat.st_ctime_nsec),
     })
-}
-
-/// The link count, whose type differs between architectures.
-#[allow(
-    clippy::useless_conversion,
-    reason = "the type is u64 here and u32 on aarch64"
-)]
-fn links_of(stat: &libc::stat) -> u64 {
-    u64::from(stat.st_nlink)
 }
 
 /// Moves a descriptor out of the host's way, close-on-exec; where the limit forbids it, it stays.

@@ -2,7 +2,7 @@
 //! threads of ours. A host may `dlclose` it at any time.
 
 /// Returns true if `dlclose` may unmap this code. Takes no lock.
-#[cfg(all(target_env = "gnu", target_pointer_width = "64", not(miri)))]
+#[cfg(all(target_env = "gnu", not(miri)))]
 pub(crate) fn may_be_unloaded() -> bool {
     use super::image::Image;
 
@@ -20,7 +20,7 @@ pub(crate) fn may_be_unloaded() -> bool {
 }
 
 /// Returns false: other C libraries never unload a library.
-#[cfg(not(all(target_env = "gnu", target_pointer_width = "64", not(miri))))]
+#[cfg(not(all(target_env = "gnu", not(miri))))]
 pub(crate) fn may_be_unloaded() -> bool {
     false
 }

@@ -48,7 +48,7 @@ fn is_from_2_35_on(version: &str) -> bool {
 ///
 /// The image's own hash table is searched. `dlsym` takes the lock that a `dlopen` of the host's holds, which may wait for the calling
 /// thread. A reference that is bound when this library is loaded would make every program need glibc 2.35.
-#[cfg(all(target_env = "gnu", target_pointer_width = "64"))]
+#[cfg(target_env = "gnu")]
 mod linker {
     use crate::sys::image::Image;
 
@@ -62,13 +62,6 @@ mod linker {
         let image = unsafe { Image::at(base) };
         let symbol = image.symbol(c"__rseq_size")?;
         Some(image.read(usize::try_from(symbol.st_value).ok()?))
-    }
-}
-
-#[cfg(all(target_env = "gnu", not(target_pointer_width = "64")))]
-mod linker {
-    pub(super) fn size_of_sequences() -> Option<u32> {
-        None
     }
 }
 

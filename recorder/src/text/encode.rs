@@ -1,5 +1,7 @@
 //! Numbers, strings and times → JSON text in a caller's buffer. No I/O, no allocation, no panic: what does not fit is noticed at the end.
 
+use std::io::Write;
+
 use crate::sys::memory::note;
 use sa_format::loss::Cause;
 
@@ -333,10 +335,7 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
     }
     if cut < text.len() {
         note(Cause::Cut);
-        out.extend_from_slice("…[+".as_bytes());
-        let missing = text.len() - cut;
-        out.extend_from_slice(itoa::Buffer::new().format(missing).as_bytes());
-        out.extend_from_slice(b" bytes]");
+        let _ = write!(out, "…[+{} bytes]", text.len() - cut); // a `Vec` takes everything
     }
     out.push(b'"');
 }
@@ -413,10 +412,7 @@ fn escape(out: &mut Vec<u8>, text: &[u8]) {
             b'\r' => out.extend_from_slice(b"\\r"),
             b'\t' => out.extend_from_slice(b"\\t"),
             control => {
-                const HEX: [u8; 16] = *b"0123456789abcdef";
-                let digit = |half: u8| HEX[usize::from(half & 15)];
-                let escaped = [b'\\', b'u', b'0', b'0', digit(control >> 4), digit(control)];
-                out.extend_from_slice(&escaped);
+                let _ = write!(out, "\\u{control:04x}"); // a `Vec` takes everything
             }
         }
         rest = &rest[at + 1..];

@@ -1,5 +1,7 @@
 //! Arg values → JSON text: integers, floats, booleans, strings, lists of these.
 
+use std::io::Write;
+
 use crate::sys::memory::{note, reserve};
 use crate::text::encode::{SMALL_NUMBERS, small_number, string, string_bytes};
 use sa_format::loss::Cause;
@@ -115,7 +117,6 @@ integers!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
 
 impl Value for f64 {
     fn write(&self, out: &mut Vec<u8>) {
-        use std::io::Write;
         if !self.is_finite() {
             out.extend_from_slice(NULL);
         } else if *self != 0.0 && !(1e-5..1e16).contains(&self.abs()) {
@@ -137,7 +138,6 @@ impl Value for f64 {
 
 impl Value for f32 {
     fn write(&self, out: &mut Vec<u8>) {
-        use std::io::Write;
         // Through its own shortest text, so that 0.1f32 reads 0.1.
         let mut text = [0; NUMBER_BYTES];
         let mut room = text.as_mut_slice();
@@ -211,11 +211,7 @@ impl<T: Value> Value for [T] {
         }
         if self.len() > MAX_LIST {
             note(Cause::Cut);
-            out.push(b',');
-            out.extend_from_slice("\"…[+".as_bytes());
-            let more = self.len() - MAX_LIST;
-            out.extend_from_slice(itoa::Buffer::new().format(more).as_bytes());
-            out.extend_from_slice(b" more]\"");
+            let _ = write!(out, ",\"…[+{} more]\"", self.len() - MAX_LIST); // a `Vec` takes everything
         }
         out.push(b']');
     }
