@@ -15,20 +15,18 @@
 /// ```
 #[macro_export]
 macro_rules! span {
-    (e2e, $($rest:tt)*) => { $crate::__at!(E2e, span, $($rest)*) };
-    (kernel, $($rest:tt)*) => { $crate::__at!(Kernel, span, $($rest)*) };
-    (verbose, $($rest:tt)*) => { $crate::__at!(Verbose, span, $($rest)*) };
-    ($($rest:tt)*) => { $crate::__at!(E2e, span, $($rest)*) };
+    ($($rest:tt)*) => {
+        $crate::__leveled!([$crate::SpanGuard::open, $crate::SpanGuard::off()] $($rest)*)
+    };
 }
 
 /// Opens a span that lives across awaits or threads, on a virtual lane, until the returned [`AsyncSpan`](crate::AsyncSpan) is dropped.
 /// Takes what [`span!`](crate::span!) takes.
 #[macro_export]
 macro_rules! async_span {
-    (e2e, $($rest:tt)*) => { $crate::__at!(E2e, async_span, $($rest)*) };
-    (kernel, $($rest:tt)*) => { $crate::__at!(Kernel, async_span, $($rest)*) };
-    (verbose, $($rest:tt)*) => { $crate::__at!(Verbose, async_span, $($rest)*) };
-    ($($rest:tt)*) => { $crate::__at!(E2e, async_span, $($rest)*) };
+    ($($rest:tt)*) => {
+        $crate::__leveled!([$crate::AsyncSpan::open, $crate::AsyncSpan::off()] $($rest)*)
+    };
 }
 
 /// Records an instant on the calling thread. Takes what [`span!`](crate::span!) takes.
@@ -38,10 +36,9 @@ macro_rules! async_span {
 /// ```
 #[macro_export]
 macro_rules! instant {
-    (e2e, $($rest:tt)*) => { $crate::__at!(E2e, instant, $($rest)*) };
-    (kernel, $($rest:tt)*) => { $crate::__at!(Kernel, instant, $($rest)*) };
-    (verbose, $($rest:tt)*) => { $crate::__at!(Verbose, instant, $($rest)*) };
-    ($($rest:tt)*) => { $crate::__at!(E2e, instant, $($rest)*) };
+    ($($rest:tt)*) => {
+        $crate::__leveled!([$crate::site_instant, ()] $($rest)*)
+    };
 }
 
 /// Records a counter: `counter!(name, series = number, …)`.
@@ -54,57 +51,36 @@ macro_rules! instant {
 #[macro_export]
 macro_rules! counter {
     ($name:literal $(, $key:ident = $value:expr)+ $(,)?) => {
-        $crate::__at!(E2e, counter, "counter", $name $(, $key = $value)+)
+        $crate::__at!([$crate::site_counter, ()] E2e, "counter", $name $(, $key = $value)+)
     };
 }
 
-/// One static site and one call, for each kind of event.
+/// Finds out the level of an event.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __leveled {
+    ($event:tt e2e, $($rest:tt)*) => { $crate::__at!($event E2e, $($rest)*) };
+    ($event:tt kernel, $($rest:tt)*) => { $crate::__at!($event Kernel, $($rest)*) };
+    ($event:tt verbose, $($rest:tt)*) => { $crate::__at!($event Verbose, $($rest)*) };
+    ($event:tt $($rest:tt)*) => { $crate::__at!($event E2e, $($rest)*) };
+}
+
+/// One static site, and one call of a function that records; or a value in its place while the level is off.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __at {
-    ($level:ident, $kind:ident, $category:literal, $name:literal $(, $key:ident = $value:expr)* $(,)?) => {{
+    ([$record:path, $off:expr] $level:ident, $category:literal, $name:literal $(, $key:ident = $value:expr)* $(,)?) => {{
         static SITE: $crate::Site = $crate::Site::new($crate::Level::$level, $category, $name);
         if $crate::__wants($crate::Level::$level) {
             // The values are evaluated first: they may record events of their own.
             match ($(&$value,)*) {
-                ($($key,)*) => $crate::__record!($kind, SITE, |args: &mut $crate::SiteArgs<'_>| {
+                ($($key,)*) => $record(&SITE, |args: &mut $crate::SiteArgs<'_>| {
                     let _ = &args;
                     $(args.add(concat!("\"", stringify!($key), "\":"), $key);)*
                 }),
             }
         } else {
-            $crate::__off!($kind)
+            $off
         }
     }};
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __record {
-    (span, $site:ident, $args:expr) => {
-        $crate::SpanGuard::open(&$site, $args)
-    };
-    (async_span, $site:ident, $args:expr) => {
-        $crate::AsyncSpan::open(&$site, $args)
-    };
-    (instant, $site:ident, $args:expr) => {
-        $crate::site_instant(&$site, $args)
-    };
-    (counter, $site:ident, $args:expr) => {
-        $crate::site_counter(&$site, $args)
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __off {
-    (span) => {
-        $crate::SpanGuard::off()
-    };
-    (async_span) => {
-        $crate::AsyncSpan::off()
-    };
-    ($other:ident) => {
-        ()
-    };
 }
