@@ -63,8 +63,8 @@ impl BlockHeader {
         (written.strip_suffix(b"\n") == Some(line)).then_some(header)
     }
 
-    /// Appends the header line of a block of process `pid`, with its newline.
-    pub fn write(&self, pid: u32, out: &mut Vec<u8>) {
+    /// Appends the header line of a block of process `pid`, with its newline, to a `Vec` or to [`MAX_HEADER_BYTES`] of room.
+    pub fn write(&self, pid: u32, out: &mut impl Write) {
         let BlockHeader {
             slot,
             generation,
@@ -72,8 +72,8 @@ impl BlockHeader {
             len,
             sum,
         } = self;
-        out.extend_from_slice(BLOCK_START);
-        // Writing to a `Vec` cannot fail.
+        // Neither can fail.
+        let _ = out.write_all(BLOCK_START);
         let _ = writeln!(
             out,
             r#"{pid},"tid":{pid},"args":{{"slot":{slot},"gen":{generation},"from":{from},"len":{len},"sum":"{sum:016x}"}}}}"#

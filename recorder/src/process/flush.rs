@@ -1,5 +1,6 @@
 //! Moves published lines from a slot to the fragment, in blocks.
 
+use memchr::{memchr, memrchr};
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
@@ -22,6 +23,8 @@ pub(crate) const STEP_BYTES: usize = 64 << 10;
 const COUNTING_NS: u64 = 50_000_000;
 /// A rest of a step that is not worth a block of its own.
 const SMALL_REST: usize = STEP_BYTES / 4;
+/// Room for the header of a block, and for empty lines before it.
+const HEADER_ROOM: usize = LEAD_BYTES + MAX_HEADER_BYTES;
 /// What fills a step up: empty lines mean nothing.
 static PADDING: [u8; 4096] = [b'\n'; 4096];
 
@@ -101,19 +104,6 @@ fn flush_to(
     mut active: MutexGuard<'_, ActiveSegment>,
     extent: Extent,
 ) -> Outcome {
-    let mut header = std::mem::take(&mut active.header_text);
-    let outcome = flush_blocks(slot, process, &mut active, extent, &mut header);
-    active.header_text = header;
-    outcome
-}
-
-fn flush_blocks(
-    slot: &Slot,
-    process: &Process,
-    active: &mut ActiveSegment,
-    extent: Extent,
-    header: &mut Vec<u8>,
-) -> Outcome {
     let head = slot.head();
     let mut from = slot.flushed().load(Ordering::Relaxed);
     while from < head {
@@ -123,11 +113,21 @@ fn flush_blocks(
         if extent == Extent::Steps && lines.len() < rest {
             break;
         }
-        let len = block_len(lines, rest.saturating_sub(MAX_HEADER_BYTES + LEAD_BYTES));
+        let len = block_len(lines, rest.saturating_sub(HEADER_ROOM));
         let block = &lines[..len];
-        header_of(slot, process.pid, from, block, header);
-        let lead = lead(block, active.segment.size + header.len() as u64);
-        header.splice(0..0, std::iter::repeat_n(b'\n', lead));
+        let header = BlockHeader {
+            slot: slot.index,
+            generation: GENERATION,
+            from,
+            len: len as u64,
+            sum: block_sum(slot.index, GENERATION, from, block),
+        };
+        let mut room = [b'\n'; HEADER_ROOM]; // on the stack: what is flushed when memory is gone needs none
+        let mut rest_of_room = &mut room[LEAD_BYTES..];
+        header.write(process.pid, &mut rest_of_room);
+        let end = HEADER_ROOM - rest_of_room.len();
+        let lead = lead(block, active.segment.size + (end - LEAD_BYTES) as u64);
+        let header = &room[LEAD_BYTES - lead..end];
         let padding = padding(rest, header.len() + len, len < lines.len());
         let block = Block {
             of: Some((slot, from)),
@@ -145,19 +145,6 @@ fn flush_blocks(
         slot.flushed().store(from, Ordering::Release);
     }
     Outcome::Done
-}
-
-/// Writes the header of a block.
-fn header_of(slot: &Slot, pid: u32, from: u64, block: &[u8], header: &mut Vec<u8>) {
-    header.clear();
-    let header_line = BlockHeader {
-        slot: slot.index,
-        generation: GENERATION,
-        from,
-        len: block.len() as u64,
-        sum: block_sum(slot.index, GENERATION, from, block),
-    };
-    header_line.write(pid, header);
 }
 
 /// How much may be written until the file ends at a step.
@@ -192,11 +179,8 @@ fn block_len(lines: &[u8], bound: usize) -> usize {
     let Some(front) = lines.get(..bound) else {
         return lines.len();
     };
-    let last = front.iter().rposition(|byte| *byte == b'\n');
-    let end = last.or_else(|| {
-        let rest = lines[bound..].iter().position(|byte| *byte == b'\n');
-        rest.map(|at| bound + at)
-    });
+    let last = memrchr(b'\n', front);
+    let end = last.or_else(|| Some(bound + memchr(b'\n', &lines[bound..])?));
     end.map_or(lines.len(), |newline| newline + 1)
 }
 
@@ -209,10 +193,8 @@ pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
     let quarter = usize::try_from(slot.bytes / 4)
         .unwrap_or(0)
         .min(lines.len());
-    let end = lines[quarter..]
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .map_or(lines.len(), |at| quarter + at + 1);
+    let newline = memchr(b'\n', &lines[quarter..]);
+    let end = newline.map_or(lines.len(), |at| quarter + at + 1);
     let loss = Loss::of_lines(cause, from, &lines[..end], clock::now_ns());
     let pending = wait::lock(&slot.pending)?;
     pending.add(&loss);

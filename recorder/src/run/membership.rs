@@ -314,15 +314,11 @@ fn held_run(file: &OwnedFd, identity: &FragmentHeader) -> Option<RunFile> {
 
 /// Makes up a run id: the time in UTC as `YYYYMMDD-HHMMSS`, a dash, and 8 random hex digits. For launchers that set `SA_PROFILE_RUN`.
 pub fn new_run_id() -> String {
-    format!("{}-{:08x}", timestamp(), crate::sys::random() & 0xffff_ffff)
-}
-
-/// `YYYYMMDD-HHMMSS` in UTC.
-fn timestamp() -> String {
     let seconds = clock::realtime_ns() / 1_000_000_000;
     let (year, month, day) = civil_date(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
+    let random = crate::sys::random() & 0xffff_ffff;
+    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{random:08x}")
 }
 
 /// The proleptic Gregorian date of a day since 1970-01-01; years run from March so that the leap day comes last.

@@ -8,7 +8,7 @@ use crate::ring::file::Ring;
 use crate::ring::loss::stopped_line;
 use crate::ring::open_horizon::{OpenHorizon, earliest_unwritten_ns};
 use crate::run::config::{Config, RunPaths};
-use crate::segment::block::{Block, LEAD_BYTES};
+use crate::segment::block::Block;
 use crate::segment::bound::{Bound, Contents, Removed};
 use crate::segment::file::{Doomed, Segment, cause_of};
 use crate::segment::names::Names;
@@ -18,7 +18,7 @@ use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
 use crate::sys::memory::look_for_room;
 use sa_format::loss::Cause;
-use sa_format::{FragmentHeader, MAX_HEADER_BYTES, ring_name, segment_name};
+use sa_format::{FragmentHeader, ring_name, segment_name};
 
 /// How long a failed write is not repeated.
 const RETRY_NS: u64 = 1_000_000_000;
@@ -49,8 +49,6 @@ pub(crate) struct ActiveSegment {
     pub(crate) stopped: Option<Stopped>,
     /// The file is closed for good.
     ended: bool,
-    /// Room for the header of a block: what is flushed when memory is gone needs none.
-    pub(crate) header_text: Vec<u8>,
 }
 
 /// What a fragment is written from.
@@ -114,7 +112,6 @@ impl ActiveSegment {
             doomed: Vec::new(),
             stopped: None,
             ended: false,
-            header_text: Vec::with_capacity(MAX_HEADER_BYTES + LEAD_BYTES),
         })
     }
 

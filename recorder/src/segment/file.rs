@@ -126,7 +126,7 @@ impl Segment {
             size = status.size;
         }
         let written =
-            fd::write_vectored(self.file.number, &parts).map_err(|error| cause_of(&error))?;
+            fd::write_vectored(self.file.number, parts).map_err(|error| cause_of(&error))?;
         if written == wanted {
             self.torn = false;
             self.size = size + wanted as u64;

@@ -160,17 +160,10 @@ pub(crate) fn unlock(fd: RawFd) {
     unsafe { libc::flock(fd, libc::LOCK_UN) };
 }
 
-/// Most parts of one append.
-const MOST_PARTS: usize = 4;
-
-/// Gathers up to [`MOST_PARTS`] parts into one append; returns the bytes written.
-pub(crate) fn write_vectored(fd: RawFd, parts: &[&[u8]]) -> io::Result<usize> {
-    let mut slices = [io::IoSlice::new(&[]); MOST_PARTS];
-    let parts = slices.iter_mut().zip(parts);
-    let count = parts
-        .map(|(slice, part)| *slice = io::IoSlice::new(part))
-        .count();
-    let count = libc::c_int::try_from(count).unwrap_or(0);
+/// Gathers a few parts into one append; returns the bytes written.
+pub(crate) fn write_vectored<const N: usize>(fd: RawFd, parts: [&[u8]; N]) -> io::Result<usize> {
+    let slices = parts.map(io::IoSlice::new);
+    let count = libc::c_int::try_from(N).unwrap_or(0);
     again(|| {
         // SAFETY: IoSlice has the layout of iovec, each valid for the call.
         let written = unsafe { libc::writev(fd, slices.as_ptr().cast(), count) };
@@ -183,7 +176,7 @@ pub(crate) fn write_whole(fd: RawFd, text: &[u8]) -> io::Result<()> {
     if text.len() as u64 > file_size_limit() {
         return Err(Error::from_raw_os_error(libc::EFBIG));
     }
-    match write_vectored(fd, &[text])? {
+    match write_vectored(fd, [text])? {
         written if written == text.len() => Ok(()),
         _ => Err(Error::from_raw_os_error(libc::ENOSPC)),
     }
