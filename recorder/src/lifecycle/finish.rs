@@ -134,10 +134,9 @@ impl Process {
 
     /// Counts what a slot holds as lost.
     fn give_up(&self, slot: &Slot, cause: Cause) {
-        while !slot.is_empty() {
-            let Some(events) = flush::drop_oldest(slot, cause) else {
-                break;
-            };
+        while !slot.is_empty()
+            && let Some(events) = flush::drop_oldest(slot, cause)
+        {
             self.lost.add_total(events);
         }
     }

@@ -130,9 +130,8 @@ impl Fragment {
 
     /// Counts the lines of a block that was written.
     pub(crate) fn add_to_count(&self, lines: &[u8]) {
-        if let Some(tally) = wait::try_lock(&self.tally)
-            .as_mut()
-            .and_then(|tally| tally.as_mut())
+        if let Some(mut tally) = wait::try_lock(&self.tally)
+            && let Some(tally) = tally.as_mut()
         {
             tally.add(lines);
         }

@@ -1,9 +1,9 @@
 //! The calling thread's place in the recorder: found in one thread-local load, taken at the first event, given back when the thread ends.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
+use std::io;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence};
-use std::{fmt, io};
 
 use crate::process::errand;
 use crate::process::open_spans;
@@ -24,6 +24,7 @@ use sa_format::loss::Cause;
 /// a thread that comes late looks here whether it may still begin one. A thread's successor gets it. Each lies in cache lines of its own, and in
 /// pairs of them, which processors fetch together: its thread writes there with every event.
 #[repr(align(128))]
+#[derive(Debug)]
 pub(crate) struct ThreadState {
     epochs: EpochWords,
     /// The recording that the state is bound to; [`UNBOUND`] without one.
@@ -39,12 +40,6 @@ pub(crate) struct ThreadState {
     /// The name that the program gave its thread.
     name: RefCell<Option<String>>,
     next: *const ThreadState,
-}
-
-impl fmt::Debug for ThreadState {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("ThreadState").finish_non_exhaustive()
-    }
 }
 
 /// The epoch of a thread state without a writer: no recording has it.
