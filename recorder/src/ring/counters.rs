@@ -123,10 +123,8 @@ impl Counters {
 
     /// Says that the record that ends at this position of slot 0 tells it: once it is published.
     pub(crate) fn tell_by(&self, untold: &Untold, position: u64) {
-        let set = |at, value| {
-            self.word(untold.loss.cause, at)
-                .store(value, Ordering::Release)
-        };
+        let cause = untold.loss.cause;
+        let set = |at, value| self.word(cause, at).store(value, Ordering::Release);
         set(layout::COUNT_NEXT_AT, untold.until);
         set(layout::LOSS_TOLD_AT, position);
     }

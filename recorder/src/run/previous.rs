@@ -139,7 +139,7 @@ impl OldRun {
         let gone: Vec<Old> = gone.collect();
         let files = gone.iter().filter_map(|old| {
             let (file, _) = self.folder.open_linked(&old.name).ok()?;
-            let has_ring = self.folder.has(&ring_of(&old.name));
+            let has_ring = self.folder.has(ring_of(&old.name));
             Some((file, old.status.size, has_ring))
         });
         removed.tell(&self.name.to_string_lossy(), files);

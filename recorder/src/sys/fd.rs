@@ -118,7 +118,10 @@ pub(super) fn status_at(dir: RawFd, path: &CStr, flags: libc::c_int) -> io::Resu
     // SAFETY: zeroed before and filled by the kernel.
     let stat = unsafe { stat.assume_init() };
     let number = |value: i64| u64::try_from(value).unwrap_or(0);
-    let time_ns = |seconds, ns| number(seconds).saturating_mul(1_000_000_000) + number(ns);
+    let time_ns = |seconds, ns| {
+        let whole_ns = number(seconds).saturating_mul(1_000_000_000);
+        whole_ns.saturating_add(number(ns))
+    };
     Ok(Status {
         id: FileId {
             device: stat.st_dev,
