@@ -21,7 +21,7 @@ use crate::thread::thread_state;
 const FINISH_BYTES: usize = 96 << 10;
 /// Room for a sentence on stderr, and for what is made while it is written.
 const SENTENCE_BYTES: usize = 4 << 10;
-/// How long threads that are inside an event are waited for.
+/// Maximum wait for threads that are inside an event.
 const IDLE_NS: u64 = 50_000_000;
 /// What comes after the last wait for the file.
 const REST_NS: u64 = 200_000_000;

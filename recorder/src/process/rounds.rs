@@ -1,4 +1,4 @@
-//! What a process records from time to time: losses each second, and an anchor every five. And when the threads that record come by to do so.
+//! Records that a process repeats: losses each second, and an anchor every five; and the times at which recording threads see to that.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -48,9 +48,9 @@ impl Rounds {
 pub(crate) struct Visits {
     pub(super) began_ns: u64,
     pub(super) next_ns: AtomicU64,
-    /// How often a ring was full so far that it was flushed.
+    /// Number of times that a ring was full and was flushed.
     pub(super) full: AtomicU32,
-    /// What a helper would tell from time to time, where there may be none.
+    /// The rounds of a helper, for a process without one.
     pub(super) rounds: Mutex<Rounds>,
 }
 

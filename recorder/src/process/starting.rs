@@ -1,4 +1,4 @@
-//! Who is starting the recorder, or a new recording: one thread at a time. And the recording that is about to begin in place of another one.
+//! The right to start the recorder or a new recording, which one thread has at a time, and the recording that is about to replace another one.
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -38,10 +38,10 @@ impl Drop for Starting {
     }
 }
 
-/// What the recording that is about to begin was asked for; null while none is.
+/// Configuration of the recording that is about to begin; null if none is.
 static PENDING: AtomicPtr<Config> = AtomicPtr::new(std::ptr::null_mut());
 
-/// What is asked for, for the child of a fork that is made before it is there.
+/// Keeps the configuration of a recording that is about to begin, so that a child that is forked before then finds it.
 pub(crate) struct Pending;
 
 impl Pending {
@@ -61,8 +61,8 @@ impl Drop for Pending {
     }
 }
 
-/// What the recording that is about to begin was asked for. For who starts the recorder: only the child of a fork finds anything,
-/// for in the process that begins it nobody else can start.
+/// Returns the configuration of the recording that is about to begin. Only the thread that starts the recorder may call it. Only the child of a fork finds
+/// one: in the process that begins the recording, nobody else can start.
 pub(crate) fn pending() -> Option<Config> {
     // SAFETY: only who starts the recorder frees it, and that is the calling thread.
     unsafe { PENDING.load(Ordering::Acquire).as_ref() }.cloned()
@@ -73,7 +73,7 @@ pub(crate) fn forget_pending() {
     drop(Pending);
 }
 
-/// Whether a recording is about to begin. Async-signal-safe.
+/// Returns true if a recording is about to begin. Async-signal-safe.
 pub(crate) fn is_under_way() -> bool {
     !PENDING.load(Ordering::Acquire).is_null()
 }

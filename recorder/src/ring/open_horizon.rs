@@ -10,7 +10,7 @@ use crate::sys::wait;
 use crate::text::line::line_start_ns;
 use sa_format::ring::STACK_DEPTH;
 
-/// How long a slot is waited for whose lines somebody else is about to write.
+/// Maximum wait for the turn of a slot, which another thread is flushing.
 const TURN_NS: u64 = 2_000_000;
 
 /// The longest time between the begin of what was recorded only afterwards, and when it was.

@@ -18,8 +18,8 @@ use sa_format::{FragmentHeader, RING_SUFFIX, is_ring_name, segment_name, stem_an
 /// A ring without a fragment, and a fragment without a header, may be those of a process that is just starting.
 const STARTING_NS: u64 = 60_000_000_000;
 
-/// Cleans the directory for a new run, whose main process has this header; gives the words to say if earlier runs had to be removed. What cannot be moved stays: a later
-/// cleaning tries again.
+/// Cleans the directory for a new run, whose main process has this header. Returns a message if earlier runs had to be removed. Fragments that cannot be
+/// moved stay for a later cleaning.
 pub(crate) fn clean(config: &Config, own: &FragmentHeader, directory: &Dir) -> Option<String> {
     let fragments = config.paths.open_fragments().ok()?;
     let names = fragments.names().ok()?;

@@ -11,7 +11,7 @@ use sa_format::FragmentHeader;
 /// What is read of a file of the kernel at most.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Returns a header with the identity of the calling process. What depends on the recording has its default.
+/// Returns a header with the identity of the calling process. The fields that depend on the recording have their defaults.
 pub(crate) fn read() -> FragmentHeader {
     let pid = std::process::id();
     let exe = fs::read_link("/proc/self/exe")

@@ -14,14 +14,14 @@ const MOST_SEGMENT_BYTES: u64 = 32 << 20;
 /// Below a limit on the size of files a segment ends so much sooner if what came first is kept. There it says that it is full, and what is lost then.
 const FAREWELL_BYTES: u64 = 128 << 10;
 
-/// What one segment holds.
+/// The contents of one segment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
     /// Bytes on disk.
     pub(crate) bytes: u64,
-    /// Events, and those that its loss records tell of.
+    /// Number of events, including those that its loss records report.
     pub(crate) events: u64,
-    /// Up to which position it holds each slot, by slot; 0 where it holds nothing of it.
+    /// Position up to which it contains each slot, by slot; 0 for a slot that it does not contain.
     pub(crate) reached: Vec<u64>,
     /// When it was begun, and when it was full.
     pub(crate) began_ns: u64,
@@ -37,7 +37,7 @@ impl Contents {
         }
     }
 
-    /// Notes up to which position it holds, or tells of, a slot.
+    /// Records the position up to which it contains a slot, or reports it as lost.
     pub(crate) fn reach(&mut self, slot: u32, end: u64) {
         let slot = slot as usize;
         if self.reached.len() <= slot {
@@ -78,7 +78,7 @@ pub(crate) struct Bound {
     keep: Keep,
     /// Oldest first, each with its number.
     closed: VecDeque<(u32, Contents)>,
-    /// What is removed so far.
+    /// Everything that was removed so far.
     pub(crate) removed: Removed,
 }
 

@@ -11,7 +11,7 @@ use crate::sys::wait;
 use crate::text::record::{process_name_line, thread_name_line, track_line};
 use sa_format::{LANE_BASE, TRACK_BASE, TrackRecord};
 
-/// How long a lookup may take that is in the way.
+/// Maximum wait for a thread that is looking up a name or track.
 const MOMENT_NS: u64 = 1_000_000;
 /// Most tracks of a process.
 const MAX_TRACKS: usize = 1 << 16;
@@ -56,7 +56,7 @@ fn thread_names(pid: u32, ring: &Ring, ended: bool) -> Vec<u8> {
     lines
 }
 
-/// What each lane was called last, for who must not wait for the lanes.
+/// The last name of each lane, which can be read without waiting for the lanes.
 #[derive(Debug, Default)]
 pub(crate) struct Named(Mutex<Vec<Option<LaneName>>>);
 
@@ -75,7 +75,7 @@ impl Named {
         }
     }
 
-    /// The names of all named lanes, as lines; none if somebody keeps them to himself.
+    /// Returns the names of all named lanes as lines, or nothing if another thread keeps the lock.
     fn lines(&self, pid: u32) -> Vec<u8> {
         let names = wait::lock_until(&self.0, now_ns() + MOMENT_NS);
         let names = names.iter().flat_map(|names| names.iter());
@@ -117,7 +117,7 @@ impl Tracks {
         Some((tid, line.map(|record| track_line(pid, tid, record))))
     }
 
-    /// The records of all tracks, as lines. Who looks a track up has the lock for a moment.
+    /// Returns the records of all tracks as lines. A thread that looks up a track holds the lock for a moment.
     pub(crate) fn lines(&self, pid: u32) -> Vec<u8> {
         let known = wait::lock_until(&self.0, now_ns() + MOMENT_NS);
         let known = known.iter().flat_map(|known| known.iter());

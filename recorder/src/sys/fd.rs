@@ -47,7 +47,7 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
-    /// Returns the status of the file; `EBADF` if the number is not that of our file any more.
+    /// Returns the status of the file, or `EBADF` if the number now belongs to another file.
     pub(crate) fn status(self) -> io::Result<Status> {
         match status(self.number)? {
             status if status.id == self.id => Ok(status),
@@ -64,7 +64,7 @@ impl Numbered {
     }
 }
 
-/// What the kernel says of a file.
+/// The status of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
     pub(crate) id: FileId,

@@ -17,7 +17,7 @@ pub(crate) fn count_by(count: fn(Cause) -> bool) {
     COUNT.get_or_init(|| count);
 }
 
-/// Makes room for `more` in a text or list that may not be the only user of memory; counts what will be missing where there is none.
+/// Makes room for `more` in a text or list when memory may be short. If there is no room, counts one loss and returns false.
 #[inline(always)]
 pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize) -> bool {
     list.capacity() - list.len() >= more || grow(list, more)

@@ -1,4 +1,4 @@
-//! Lines of spans without an end, and what is read of lines: their times, and how many events they stand for.
+//! Writes lines of spans without an end, and reads times and numbers of events from lines.
 
 use std::io::Write;
 
@@ -56,7 +56,7 @@ pub(crate) fn events_in(lines: &[u8], plain: bool) -> u64 {
     lines.split(|byte| *byte == b'\n').map(events_of).sum()
 }
 
-/// The events that one line stands for: none if it is metadata, those that it tells of if it is a loss record.
+/// Counts the events that one line stands for: 0 for metadata, and the reported events for a loss record.
 pub(crate) fn events_of(line: &[u8]) -> u64 {
     if line.is_empty() || is_metadata(line) {
         return 0;
@@ -64,7 +64,7 @@ pub(crate) fn events_of(line: &[u8]) -> u64 {
     told(line).unwrap_or(1)
 }
 
-/// The events of a block that are lost with it, without those that its loss records tell: they are lost already.
+/// Counts the events that are lost with a block. The events that its loss records report are lost already, and do not count.
 pub(crate) fn own_events(lines: &[u8]) -> u64 {
     let of = |line: &[u8]| {
         if told(line).is_some() {
@@ -85,7 +85,7 @@ fn told(line: &[u8]) -> Option<u64> {
     Some(LossRecord::parse(line)?.lost_events())
 }
 
-/// Whether a line is a metadata record.
+/// Returns true if a line is a metadata record.
 pub(crate) fn is_metadata(line: &[u8]) -> bool {
     line.starts_with(br#"{"ph":"M""#)
 }
