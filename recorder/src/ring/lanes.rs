@@ -5,7 +5,7 @@
 //! span is open directly within a span. What ended within a span ended before it. Nothing begins on a row before the last span there ended.
 //! Clocks of two processors may not keep this order. Such times are moved by the nanoseconds that are missing.
 
-use std::borrow::Cow;
+use std::io::Write;
 
 use crate::ring::free_lanes::FreeLanes;
 use crate::sys::memory::{joined, leave_out};
@@ -103,6 +103,9 @@ pub(crate) struct Taken {
 /// What the name of a lane ends with that is not `async` and its number, so that nobody takes it for a thread's.
 const MARK: &str = " (async)";
 
+/// Room for the name of a lane by its number.
+pub(crate) type NumberRoom = [u8; 24];
+
 impl LaneName {
     /// A given name, marked as a lane's; without memory for it the lane's number, and that is counted.
     fn new(name: &str) -> LaneName {
@@ -117,10 +120,16 @@ impl LaneName {
     }
 
     /// The name as text.
-    pub(crate) fn text(&self, lane: u32) -> Cow<'_, str> {
+    pub(crate) fn text<'a>(&'a self, lane: u32, room: &'a mut NumberRoom) -> &'a str {
         match self {
-            LaneName::Numbered => format!("async {lane}").into(),
-            LaneName::Given(name) => name.as_str().into(),
+            LaneName::Numbered => {
+                let mut rest = room.as_mut_slice();
+                let _ = write!(rest, "async {lane}"); // it has room
+                let rest = rest.len();
+                let text = room.get(..room.len() - rest).unwrap_or_default();
+                std::str::from_utf8(text).unwrap_or_default()
+            }
+            LaneName::Given(name) => name,
         }
     }
 

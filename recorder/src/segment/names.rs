@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use crate::ring::file::Ring;
-use crate::ring::lanes::LaneName;
+use crate::ring::lanes::{LaneName, NumberRoom};
 use crate::sys::clock::now_ns;
 use crate::sys::memory::reserve;
 use crate::sys::wait;
@@ -90,7 +90,8 @@ impl Named {
 
 /// The metadata line that names a lane.
 pub(crate) fn lane_name_line(pid: u32, lane: u32, name: &LaneName) -> Vec<u8> {
-    thread_name_line(pid, LANE_BASE + lane, &name.text(lane))
+    let mut room = NumberRoom::default();
+    thread_name_line(pid, LANE_BASE + lane, name.text(lane, &mut room))
 }
 
 /// The tracks of a process, rows of the trace for what happens on no thread of it, in the order of their tids.

@@ -92,10 +92,15 @@ pub(crate) fn status(fd: RawFd) -> io::Result<Status> {
     status_at(fd, c"", libc::AT_EMPTY_PATH)
 }
 
-/// Returns the status of whatever has this path, even if it is a link.
+/// Returns the status of whatever has this path, even if it is a link. Needs no memory.
 pub(crate) fn status_of(path: &Path) -> io::Result<Status> {
-    let path = c_name(path.as_os_str())?;
-    status_at(libc::AT_FDCWD, &path, libc::AT_SYMLINK_NOFOLLOW)
+    const PATH_BYTES: usize = 4096; // PATH_MAX
+    let too_long = || Error::from_raw_os_error(libc::ENAMETOOLONG);
+    let (bytes, mut room) = (path.as_os_str().as_bytes(), [0; PATH_BYTES]);
+    let place = room[..PATH_BYTES - 1].get_mut(..bytes.len());
+    place.ok_or_else(too_long)?.copy_from_slice(bytes);
+    let path = CStr::from_bytes_until_nul(&room).map_err(|_| too_long())?;
+    status_at(libc::AT_FDCWD, path, libc::AT_SYMLINK_NOFOLLOW)
 }
 
 /// Asks the kernel for the status of a path, seen from the directory `dir`.
