@@ -6,7 +6,7 @@ use crate::words::{plural, printable, processes};
 use sa_format::loss::Cause;
 use sa_format::{
     End, FragmentHeader, REMOVED_FILE, RING_SUFFIX, RUN_FILE, Reach, Record, RemovedRuns, RingKind,
-    RunFile, is_ring_name, segment_name, stem_and_segment,
+    RunFile, is_ring_name, ring_name, segment_name, stem_and_segment,
 };
 use sa_recorder::RunPaths;
 use std::collections::{BTreeMap, BTreeSet};
