@@ -1,4 +1,4 @@
-//! What timing adds to a launch: in a process that records, with the simulated runtime, whose kernels take no time here.
+//! The time that timing adds to a launch in a process that records. The kernels of the simulated runtime take no time here.
 //!
 //! `cargo bench -p serving-shim [-- --quick]` prints `RESULT <case> <ns> <ratio>`: ns that a launch takes more than the same launch untimed, on the launching
 //! thread, and that as a multiple of two clock reads. All cases run in turn in the same rounds; the median round counts. `CPU <case> <ns>` is the same in time of the launching
@@ -10,6 +10,7 @@
 use ascend_sys::types::{aclrtFuncHandle, aclrtStream};
 use ascend_sys::{Acl, Library};
 use measure::clock::{floor_ns, thread_cpu_ns, wall_ns};
+use measure::quantile::median;
 use sa_recorder::Recorder;
 use serving_shim::hooks::{self, Seen};
 use serving_shim::{Kind, Launch, flush};
@@ -29,8 +30,7 @@ fn main() {
     if std::env::var_os(CHILD).is_some() {
         return measured(rounds);
     }
-    let scratch =
-        measure::Scratch::new(&std::env::temp_dir(), "launch-bench").expect("a scratch directory");
+    let scratch = measure::scratch().expect("a scratch directory");
     let program = std::env::current_exe().expect("the path of this program");
     let simulator = program.with_file_name("libascendcl.so");
     let status = Command::new(&program)
@@ -146,9 +146,8 @@ fn measured(rounds: usize) {
             npu.settle();
         }
     }
-    let floor = median(&mut floors);
-    let [bare, timed, sampled] =
-        samples.map(|(mut wall, mut cpu)| (median(&mut wall), median(&mut cpu)));
+    let floor = median(&floors);
+    let [bare, timed, sampled] = samples.map(|(wall, cpu)| (median(&wall), median(&cpu)));
     println!(
         "two clock reads {floor:.1} ns, a bare launch {:.0} ns",
         bare.0
@@ -163,9 +162,4 @@ fn measured(rounds: usize) {
         println!("CPU {name} {:.0}", cpu - bare.1);
         println!("CALLS {name} {:.2}", calls as f64 / LAUNCHES as f64 - 1.0);
     }
-}
-
-fn median(samples: &mut [f64]) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    samples[samples.len() / 2]
 }

@@ -10,26 +10,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::MmapRaw;
 
-/// Spans that are complete: those with a step below the count.
+/// Number of complete spans: those with a step below the count.
 #[derive(Debug)]
 pub(crate) struct Acknowledged(MmapRaw);
 
 impl Acknowledged {
-    /// Opens the file of the count, or makes it with 0.
-    pub(crate) fn open(path: &Path) -> Result<Acknowledged, String> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path);
-        let mapping = file.and_then(|file| {
+    /// Opens the count in a directory, or makes it with 0.
+    pub(crate) fn open(directory: &Path) -> Result<Acknowledged, String> {
+        let path = directory.join("acknowledged");
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let mapping = options.open(&path).and_then(|file| {
             file.set_len(size_of::<u64>() as u64)?;
             MmapRaw::map_raw(&file)
         });
-        mapping
-            .map(Acknowledged)
-            .map_err(|error| format!("{}: {error}", path.display()))
+        let mapping = mapping.map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Acknowledged(mapping))
     }
 
     #[inline(always)]
@@ -55,10 +51,9 @@ mod tests {
     #[test]
     fn two_mappings_share_the_count() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("count");
-        let ours = Acknowledged::open(&path).unwrap();
+        let ours = Acknowledged::open(dir.path()).unwrap();
         assert_eq!(ours.load(), 0);
         ours.store(7);
-        assert_eq!(Acknowledged::open(&path).unwrap().load(), 7);
+        assert_eq!(Acknowledged::open(dir.path()).unwrap().load(), 7);
     }
 }

@@ -1,154 +1,163 @@
-//! What one event costs, by kind, recorder and number of threads, and what it leaves on the disk.
-
-mod rows;
+//! The cost of one event by kind, recorder and number of threads, and its bytes on the disk.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use measure::rounds::{self, Body, Plan};
-use measure::{Free, Kind, Peer, warm_page_cache};
+use measure::{Rounds, figures, scratch, warm_page_cache};
+use sa_recorder::Recorder;
 
-use crate::child::{Child, figures};
-use crate::ours::Ours;
-use crate::scene::Scene;
-use crate::series::Series;
-use crate::subject::{self, RUN, Subject};
+use crate::effort::Effort;
+use crate::peer::{Free, Kind, Peer};
+use crate::subject::{self, Subject};
+use crate::table::{self, noisy, number, word};
 
 /// Threads that record at the same time.
 const THREADS: [usize; 3] = [1, 2, 8];
 const WARM_ROUNDS: u32 = 2;
 
-/// What a child repeats.
+/// The task of a child: to repeat one kind of event.
 #[derive(Debug, Args)]
 pub(crate) struct Task {
     subject: Subject,
-    #[arg(value_parser = |word: &str| Kind::find(word).ok_or("no such kind"))]
     kind: Kind,
     threads: usize,
     events: u64,
     rounds: u32,
-    warm: u8,
     directory: PathBuf,
 }
 
-/// One case and what its rounds gave.
+/// A recorder and a kind of event.
 #[derive(Debug)]
 struct Case {
     subject: Subject,
     kind: Kind,
-    threads: usize,
-    /// ns per event and thread.
-    ns: Series,
-    /// The same in pairs of clock reads, round by round.
-    ratio: Series,
-    floor_ns: Series,
-    /// CPU time of all threads per event, until everything is written.
-    cpu_ns: Series,
-    /// Events recorded, and the bytes of the file after a clean end.
-    events: f64,
-    bytes: f64,
-    /// Events that the file has, where they can be counted.
-    found: Option<f64>,
+    /// The rounds with each number of threads.
+    rounds: [Rounds; THREADS.len()],
+    /// Bytes of an event with one thread: the file of our recorder then holds next to nothing else.
+    bytes: Vec<f64>,
 }
 
-/// Every case of the section.
+/// The cases of the sections about single events.
 #[derive(Debug)]
 pub(crate) struct Cost(Vec<Case>);
 
 impl Cost {
-    /// Every case, with nothing measured yet.
     pub(crate) fn new() -> Cost {
         let mut cases = Vec::new();
-        for subject in Subject::RECORDERS {
-            let kinds = match subject {
-                Subject::Ours => &Kind::ALL[..],
-                _ => &Kind::SPANS[..],
-            };
-            for (&kind, threads) in kinds.iter().flat_map(|kind| THREADS.map(|n| (kind, n))) {
-                cases.push(Case {
-                    subject,
-                    kind,
-                    threads,
-                    ns: Series::default(),
-                    ratio: Series::default(),
-                    floor_ns: Series::default(),
-                    cpu_ns: Series::default(),
-                    events: 0.0,
-                    bytes: 0.0,
-                    found: None,
-                });
-            }
+        for &kind in Kind::value_variants() {
+            let subjects = Subject::recorders().iter();
+            let can = |subject: &Subject| *subject == Subject::Ours || Kind::SPANS.contains(&kind);
+            cases.extend(subjects.copied().filter(can).map(|subject| Case {
+                subject,
+                kind,
+                rounds: Default::default(),
+                bytes: Vec::new(),
+            }));
         }
         Cost(cases)
     }
 
     /// Gives every case a turn.
-    pub(crate) fn pass(&mut self, scene: &Scene) -> Result<(), String> {
-        self.0.iter_mut().try_for_each(|case| case.turn(scene))
+    pub(crate) fn pass(&mut self, effort: Effort) -> Result<(), String> {
+        self.0.iter_mut().try_for_each(|case| case.turn(effort))
+    }
+
+    /// Returns the ns of two clock reads, measured next to a span with one argument in one thread.
+    pub(crate) fn floor(&self) -> String {
+        let mut cases = self.0.iter();
+        let case = cases.find(|case| (case.subject, case.kind) == (Subject::Ours, Kind::Span1));
+        case.map_or_else(String::new, |case| noisy(&case.rounds[0].floor_ns))
+    }
+
+    /// Returns the table of our recorder.
+    pub(crate) fn by_kind(&self) -> String {
+        let ours = |case: &&Case| case.subject == Subject::Ours;
+        let rows = self.0.iter().filter(ours).map(|case| {
+            let mut row = vec![case.kind.label().to_owned()];
+            row.extend(case.cells());
+            row
+        });
+        table::markdown(1, &head(&["event"]), rows)
+    }
+
+    /// Returns the table of all recorders.
+    pub(crate) fn by_recorder(&self) -> String {
+        let shared = |case: &&Case| Kind::SPANS.contains(&case.kind);
+        let rows = self.0.iter().filter(shared).map(|case| {
+            let mut row = vec![case.kind.label().to_owned(), case.subject.label()];
+            row.extend(case.cells());
+            row
+        });
+        table::markdown(2, &head(&["event", "recorder"]), rows)
     }
 }
 
+fn head(words: &[&str]) -> Vec<String> {
+    let mut head: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+    for threads in THREADS {
+        let plural = if threads == 1 { "thread" } else { "threads" };
+        head.push(format!("{threads} {plural}: ns"));
+        head.push("× two clock reads".to_owned());
+    }
+    head.push("1 thread: CPU ns until written".to_owned());
+    head.push("bytes".to_owned());
+    head
+}
+
 impl Case {
-    fn turn(&mut self, scene: &Scene) -> Result<(), String> {
-        let effort = &scene.effort;
-        let scratch = scene.scratch("cost")?;
-        let events = match (self.subject, self.kind.writes()) {
-            (_, false) => effort.off_events,
-            (Subject::Ours, true) => effort.events,
-            _ => effort.events.div_ceil(4),
-        };
-        let words = [
-            "cost".to_owned(),
-            self.subject.word(),
-            self.kind.word().to_owned(),
-            self.threads.to_string(),
-            events.to_string(),
-            effort.rounds.to_string(),
-            u8::from(effort.warm).to_string(),
-            scratch.path().display().to_string(),
-        ];
-        let mut child = Child::new(&words)?;
-        if self.subject == Subject::Ours && self.kind != Kind::Off {
-            child = child.recording_in(&scratch.path().join(RUN));
-        }
-        for line in child.lines()? {
-            self.take(&line)
-                .ok_or_else(|| format!("{words:?}: unexpected line {line}"))?;
-        }
-        if (self.kind, self.threads) == (Kind::Span1, 1) {
-            let found = self.subject.finished(scratch.path())?.len();
-            self.found = Some(self.found.unwrap_or(0.0) + found as f64);
+    fn turn(&mut self, effort: Effort) -> Result<(), String> {
+        for (rounds, threads) in self.rounds.iter_mut().zip(THREADS) {
+            let events = match (self.subject, self.kind.writes()) {
+                (_, false) => effort.of(1_000_000, 200_000, 20_000),
+                (Subject::Ours, true) => effort.of(40_000, 20_000, 400),
+                _ => effort.of(10_000, 5_000, 100),
+            };
+            let scratch = scratch()?;
+            let words = [
+                "cost",
+                &word(self.subject),
+                &word(self.kind),
+                &threads.to_string(),
+                &events.to_string(),
+                &effort.of(7, 3, 2).to_string(),
+                &scratch.path().to_string_lossy(),
+            ];
+            let subject = match self.kind {
+                Kind::Off => Subject::Control, // records nothing
+                _ => self.subject,
+            };
+            let lines = subject.child(&words, scratch.path())?.lines()?;
+            rounds.add(&lines)?;
+            let [bytes] = figures(&lines, "DISK")?;
+            if threads == 1 && self.kind.writes() {
+                self.bytes.push(bytes);
+            }
         }
         Ok(())
     }
 
-    fn take(&mut self, line: &str) -> Option<()> {
-        if let Some([ns, floor_ns, cpu_ns]) = figures(line, "ROUND") {
-            self.cpu_ns.push(cpu_ns);
-            self.ns.push(ns);
-            self.floor_ns.push(floor_ns);
-            self.ratio.push(ns / floor_ns);
-        } else {
-            let [events, bytes] = figures(line, "DISK")?;
-            self.events += events;
-            self.bytes += bytes;
-        }
-        Some(())
+    fn cells(&self) -> Vec<String> {
+        let rounds = self.rounds.iter();
+        let times = rounds.flat_map(|rounds| [table::median(&rounds.ns), noisy(&rounds.ratio)]);
+        let cpu = table::median(&self.rounds[0].cpu_ns);
+        let bytes = match self.bytes.is_empty() {
+            true => "–".to_owned(),
+            false => number(measure::quantile::median(&self.bytes)),
+        };
+        times.chain([cpu, bytes]).collect()
     }
 }
 
-/// Runs the rounds and prints lines `ROUND <ns> <floor_ns> <cpu_ns>` and one `DISK <events> <bytes>`.
+/// Runs the rounds, and prints them and a line `DISK <bytes of an event>`.
 pub(crate) fn child(task: &Task) -> Result<(), String> {
     let directory = &task.directory;
-    if task.warm != 0 && task.kind.writes() {
-        warm_page_cache(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    // A child of the tests ends before warm pages could count.
+    if task.kind.writes() && task.events > 1_000 {
+        warm_page_cache(directory)?;
     }
-    if task.subject == Subject::Ours {
-        let recorder = Ours::start();
-        let expected = task.kind != Kind::Off;
-        if recorder.is_enabled() != expected {
-            return Err(format!("{task:?}: recording is on: {}", !expected));
-        }
+    if task.subject == Subject::Ours && Recorder::init().is_enabled() != (task.kind != Kind::Off) {
+        return Err(format!("{task:?}: recording is on or off, and must not be"));
     }
     task.subject.run(directory, task)
 }
@@ -157,7 +166,7 @@ impl subject::Task for &Task {
     fn with(self, peer: impl Peer) -> Result<(), String> {
         let plan = Plan {
             threads: self.threads,
-            spans: self.events,
+            events: self.events,
             warm_rounds: WARM_ROUNDS,
             rounds: self.rounds,
         };
@@ -165,14 +174,11 @@ impl subject::Task for &Task {
             record: &|count| peer.record(self.kind, 0..count, &mut Free),
             settle: &|| peer.settle(),
         };
-        for round in rounds::run(plan, body) {
-            let (ns, floor_ns, cpu_ns) = (round.span_ns, round.floor_ns, round.total_cpu_ns);
-            println!("ROUND {ns} {floor_ns} {cpu_ns}");
-        }
-        let events = if self.kind.writes() { plan.events() } else { 0 };
-        let bytes = peer.finish().map(std::fs::metadata).transpose();
-        let bytes = bytes.map_err(|error| format!("{}: {error}", self.directory.display()))?;
-        println!("DISK {events} {}", bytes.map_or(0, |file| file.len()));
+        rounds::run(plan, body);
+        let file = peer.finish().map(std::fs::metadata).transpose();
+        let file = file.map_err(|error| format!("{}: {error}", self.directory.display()))?;
+        let bytes = file.map_or(0, |file| file.len()) as f64;
+        println!("DISK {}", bytes / plan.total_events() as f64);
         Ok(())
     }
 }

@@ -1,20 +1,19 @@
-//! What a recording process holds: memory, threads, descriptors, files.
+//! The footprint of a recording process: memory, threads, descriptors, disk.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
 use clap::Args;
-use measure::{Free, Kind, Peer};
+use measure::process::kib;
+use measure::quantile::median;
+use measure::{Child, figures, scratch};
+use sa_recorder::Recorder;
 
-use crate::child::{Child, only};
-use crate::ours::Ours;
-use crate::scene::Scene;
-use crate::series::{Series, number, whole};
-use crate::subject::RUN;
-use crate::table::Table;
+use crate::peer::{Free, Kind, Peer};
+use crate::table::{self, whole};
 
 /// Threads that record, and spans that each of them records before the process is looked at.
 const CASES: [(usize, u64); 6] = [
@@ -26,212 +25,121 @@ const CASES: [(usize, u64); 6] = [
     (32, 10_000),
 ];
 
-/// The cases between which the growth per thread is taken.
-const FEW: (usize, u64) = (1, 10_000);
-const MANY: (usize, u64) = (8, 10_000);
-
-/// How many figures a child prints.
-const FIGURES: usize = 8;
-const NAMES: [&str; FIGURES] = [
+const NAMES: [&str; 7] = [
     "resident KiB",
     "proportional KiB",
     "mapped KiB",
     "threads",
     "descriptors",
-    "files",
     "ring KiB",
     "fragment KiB",
 ];
 
-/// What a child does before it looks at itself.
+/// The task of a child: to record, and then to look at itself.
 #[derive(Debug, Args)]
 pub(crate) struct Task {
     threads: usize,
     spans: u64,
-    directory: std::path::PathBuf,
+    directory: PathBuf,
 }
 
-#[derive(Debug)]
-struct Case {
-    threads: usize,
-    spans: u64,
-    /// What recording adds, per figure.
-    more: [Series; FIGURES],
-}
-
-/// Every case of the section.
-#[derive(Debug)]
-pub(crate) struct Footprint(Vec<Case>);
+/// The difference that recording makes in each case, by figure.
+#[derive(Debug, Default)]
+pub(crate) struct Footprint([[Vec<f64>; NAMES.len()]; CASES.len()]);
 
 impl Footprint {
-    pub(crate) fn new() -> Footprint {
-        let cases = CASES.map(|(threads, spans)| Case {
-            threads,
-            spans,
-            more: Default::default(),
-        });
-        Footprint(cases.into())
-    }
-
     /// Gives every case a turn, off and on.
-    pub(crate) fn pass(&mut self, scene: &Scene) -> Result<(), String> {
-        for case in &mut self.0 {
-            let off = case.figures(scene, false)?;
-            let on = case.figures(scene, true)?;
-            for ((more, on), off) in case.more.iter_mut().zip(on).zip(off) {
-                more.push(on - off);
+    pub(crate) fn pass(&mut self) -> Result<(), String> {
+        for (figures, (threads, spans)) in self.0.iter_mut().zip(CASES) {
+            let (off, on) = (run(threads, spans, false)?, run(threads, spans, true)?);
+            for ((figures, on), off) in figures.iter_mut().zip(on).zip(off) {
+                figures.push(on - off);
             }
         }
         Ok(())
     }
 
     pub(crate) fn table(&self) -> String {
-        let head = ["threads that record", "spans of each"]
-            .into_iter()
-            .chain(NAMES);
-        let mut table = Table::new(0, head);
-        for case in &self.0 {
-            let mut row = vec![case.threads.to_string(), whole(case.spans as f64)];
-            row.extend(case.more.iter().map(|more| whole(more.median())));
-            table.row(row);
-        }
-        let mut row = vec!["each further one".to_owned(), whole(MANY.1 as f64)];
-        row.extend((0..FIGURES).map(|figure| number(self.growth(figure))));
-        table.row(row);
-        table.markdown()
-    }
-
-    /// What each thread beyond those of the smaller case adds.
-    fn growth(&self, figure: usize) -> f64 {
-        let median = |wanted: (usize, u64)| {
-            let case = self
-                .0
-                .iter()
-                .find(|case| (case.threads, case.spans) == wanted);
-            case.map_or(0.0, |case| case.more[figure].median())
-        };
-        (median(MANY) - median(FEW)) / (MANY.0 - FEW.0) as f64
+        let head = [&["threads that record", "spans of each"][..], &NAMES].concat();
+        let rows = self.0.iter().zip(CASES).map(|(figures, (threads, spans))| {
+            let mut row = vec![threads.to_string(), whole(spans as f64)];
+            row.extend(figures.iter().map(|figures| whole(median(figures))));
+            row
+        });
+        table::markdown(0, &head, rows)
     }
 }
 
-impl Case {
-    fn figures(&self, scene: &Scene, on: bool) -> Result<[f64; FIGURES], String> {
-        let scratch = scene.scratch("footprint")?;
-        let run = scratch.path().join(RUN);
-        let words = [
-            "footprint".to_owned(),
-            self.threads.to_string(),
-            self.spans.to_string(),
-            run.display().to_string(),
-        ];
-        let mut child = Child::new(&words)?;
-        if on {
-            child = child.recording_in(&run);
-        }
-        only(&child.lines()?, "FOOTPRINT")
+fn run(threads: usize, spans: u64, is_on: bool) -> Result<[f64; NAMES.len()], String> {
+    let scratch = scratch()?;
+    let run = scratch.path().join("run");
+    let (threads, spans) = (threads.to_string(), spans.to_string());
+    let mut child = Child::new(["footprint", &threads, &spans, &run.to_string_lossy()])?;
+    if is_on {
+        child = child.recording_in(&run);
     }
+    figures(&child.lines()?, "FOOTPRINT")
 }
 
 /// Records, and prints `FOOTPRINT` and the figures while all threads are there.
 pub(crate) fn child(task: &Task) -> Result<(), String> {
-    let recorder = Ours::start();
-    let recorded = Barrier::new(task.threads + 1);
-    let looked_at = Barrier::new(task.threads + 1);
+    let recorder = Recorder::init();
+    let barrier = Barrier::new(task.threads + 1);
     let figures = std::thread::scope(|scope| {
         for _ in 0..task.threads {
             scope.spawn(|| {
                 recorder.record(Kind::Span1, 0..task.spans, &mut Free);
-                recorded.wait();
-                looked_at.wait();
+                barrier.wait();
+                barrier.wait(); // lives until the process has looked at itself
             });
         }
-        recorded.wait();
-        let figures = look(&task.directory);
-        looked_at.wait();
+        barrier.wait();
+        let figures = own_figures(&task.directory);
+        barrier.wait();
         figures
     });
     let figures = figures.map_err(|error| format!("the process's own figures: {error}"))?;
-    let texts = figures.map(|figure| figure.to_string());
-    println!("FOOTPRINT {}", texts.join(" "));
+    println!(
+        "FOOTPRINT {}",
+        figures.map(|figure| figure.to_string()).join(" ")
+    );
     Ok(())
 }
 
-fn look(directory: &Path) -> io::Result<[f64; FIGURES]> {
+/// Returns the figures of [`NAMES`] for this process.
+fn own_figures(directory: &Path) -> io::Result<[u64; NAMES.len()]> {
     let status = fs::read_to_string("/proc/self/status")?;
     let rollup = fs::read_to_string("/proc/self/smaps_rollup")?;
-    let descriptors = fs::read_dir("/proc/self/fd")?.count() as f64;
-    let (files, ring, other) = files(directory)?;
     let of = |text: &str, name: &str| {
-        field(text, name).ok_or_else(|| io::Error::other(format!("no field {name}")))
+        kib(text, name).ok_or_else(|| io::Error::other(format!("no field {name}")))
     };
+    let [ring, other] = files_kib(directory)?;
     Ok([
         of(&status, "VmRSS")?,
         of(&rollup, "Pss")?,
         of(&status, "VmSize")?,
         of(&status, "Threads")?,
-        descriptors,
-        files,
+        fs::read_dir("/proc/self/fd")?.count() as u64,
         ring,
         other,
     ])
 }
 
-/// The number after `name:` in a file of `/proc`.
-fn field(text: &str, name: &str) -> Option<f64> {
-    let mut lines = text.lines();
-    let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    value.split_whitespace().next()?.parse().ok()
-}
-
-/// Counts the files below a directory, and the KiB that they take on the disk: rings, and all others.
-fn files(directory: &Path) -> io::Result<(f64, f64, f64)> {
-    let (mut count, mut ring, mut other) = (0.0, 0.0, 0.0);
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((0.0, 0.0, 0.0)),
-        entries => entries?,
-    };
-    for entry in entries {
-        let (entry, metadata) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?)))?;
-        if metadata.is_dir() {
-            let (files, rings, others) = files(&entry)?;
-            (count, ring, other) = (count + files, ring + rings, other + others);
-            continue;
-        }
-        let kib = (metadata.blocks() / 2) as f64;
-        count += 1.0;
-        if entry
-            .extension()
-            .is_some_and(|extension| extension == "ring")
-        {
-            ring += kib;
-        } else {
-            other += kib;
+/// Returns the KiB that rings and other files of a run take on the disk.
+fn files_kib(directory: &Path) -> io::Result<[u64; 2]> {
+    let mut sums = [0; 2];
+    for folder in [directory, &directory.join("fragments")] {
+        let entries = fs::read_dir(folder).into_iter().flatten(); // there is none while recording is off
+        for entry in entries {
+            let entry = entry?;
+            let is_ring = entry.path().extension() == Some("ring".as_ref());
+            let blocks = if entry.path().is_dir() {
+                0
+            } else {
+                entry.metadata()?.blocks()
+            };
+            sums[usize::from(!is_ring)] += blocks / 2;
         }
     }
-    Ok((count, ring, other))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_found_by_their_whole_name() {
-        let status = "VmRSSx:\t1 kB\nVmRSS:\t  2048 kB\nThreads:\t3\n";
-        assert_eq!(field(status, "VmRSS"), Some(2048.0));
-        assert_eq!(field(status, "Threads"), Some(3.0));
-        assert_eq!(field(status, "Rss"), None);
-    }
-
-    #[test]
-    fn rings_count_apart() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("fragments")).unwrap();
-        fs::write(dir.path().join("run"), "x").unwrap();
-        fs::write(dir.path().join("fragments/trace.1.ring"), [1; 10_000]).unwrap();
-        let (count, ring, other) = files(dir.path()).unwrap();
-        assert_eq!(count, 2.0);
-        assert!(ring >= other, "{ring} {other}");
-        assert_eq!(files(&dir.path().join("none")).unwrap().0, 0.0);
-    }
+    Ok(sums)
 }

@@ -1,20 +1,18 @@
-//! What is lost when a process is killed in the middle of recording.
+//! The loss when a process is killed while it records.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use measure::clock::wall_ns;
-use measure::tail::PERIOD_NS;
-use measure::{Beat, Kind, Peer};
+use measure::scratch;
 
 use crate::acknowledged::Acknowledged;
-use crate::child::Child;
-use crate::scene::Scene;
-use crate::series::{number, whole};
-use crate::subject::{self, RUN, Subject};
-use crate::table::Table;
+use crate::effort::Effort;
+use crate::peer::{Beat, Kind, Peer};
+use crate::subject::{self, Subject};
+use crate::table::{self, number, whole, word};
+use crate::tails::{PERIOD_NS, wait_for_turn};
 
 /// The longest that a victim may take to its first span.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The most that a victim records, some GB: it ends by itself where nobody kills it.
 const MOST_SPANS: u64 = 20_000_000;
 
-/// What a victim does until it is killed.
+/// The task of a victim: to record until it is killed.
 #[derive(Debug, Args)]
 pub(crate) struct Task {
     subject: Subject,
@@ -30,161 +28,110 @@ pub(crate) struct Task {
     directory: PathBuf,
 }
 
-/// What kills have shown so far.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Toll {
-    kills: f64,
-    completed: f64,
-    lost: f64,
-    worst: f64,
-    doubled: f64,
-}
-
 #[derive(Debug)]
 struct Case {
     subject: Subject,
     /// From the start of one span to the next, 0 at full speed.
     period_ns: u64,
-    toll: Toll,
+    kills: u64,
+    completed: u64,
+    lost: u64,
+    worst: u64,
 }
 
-/// Every case of the section.
+/// The cases of the section.
 #[derive(Debug)]
 pub(crate) struct Kills(Vec<Case>);
 
 impl Kills {
     pub(crate) fn new() -> Kills {
-        let cases = [0, PERIOD_NS].into_iter().flat_map(|period_ns| {
-            Subject::RECORDERS.map(|subject| Case {
-                subject,
-                period_ns,
-                toll: Toll::default(),
-            })
+        let case = |period_ns, subject| Case {
+            subject,
+            period_ns,
+            kills: 0,
+            completed: 0,
+            lost: 0,
+            worst: 0,
+        };
+        let paces = [0, PERIOD_NS].into_iter();
+        let cases = paces.flat_map(|pace| {
+            let subjects = Subject::recorders().iter();
+            subjects.map(move |&subject| case(pace, subject))
         });
         Kills(cases.collect())
     }
 
     /// Kills one process of each case.
-    pub(crate) fn pass(&mut self, scene: &Scene) -> Result<(), String> {
-        self.0.iter_mut().try_for_each(|case| case.turn(scene))
+    pub(crate) fn pass(&mut self, effort: Effort) -> Result<(), String> {
+        self.0.iter_mut().try_for_each(|case| case.turn(effort))
     }
 
-    /// The table, with the Python recorders' rows after ours.
-    pub(crate) fn table(&self, python: Vec<Vec<String>>) -> String {
-        let head = [
-            "pace",
-            "recorder",
-            "kills",
-            "spans completed",
-            "lost",
-            "lost %",
-            "most in one kill",
-            "doubled",
-        ];
-        let mut table = Table::new(2, head);
-        for case in &self.0 {
-            let pace = if case.period_ns == 0 {
-                "full speed"
-            } else {
+    pub(crate) fn table(&self) -> String {
+        let head = ["pace", "recorder", "kills", "spans completed"];
+        let head = [&head[..], &["lost", "lost %", "most in one kill"]].concat();
+        let rows = self.0.iter().map(|case| {
+            let is_paced = case.period_ns > 0;
+            let pace = if is_paced {
                 "50,000 spans/s"
+            } else {
+                "full speed"
             };
-            let mut row = vec![pace.to_owned(), case.subject.label()];
-            row.extend(case.toll.cells());
-            table.row(row);
-        }
-        for row in python {
-            table.row(row);
-        }
-        table.markdown()
+            vec![
+                pace.to_owned(),
+                case.subject.label(),
+                whole(case.kills as f64),
+                whole(case.completed as f64),
+                whole(case.lost as f64),
+                number(100.0 * case.lost as f64 / case.completed.max(1) as f64),
+                whole(case.worst as f64),
+            ]
+        });
+        table::markdown(2, &head, rows)
     }
 }
 
-impl Toll {
-    /// Adds one kill: the spans acknowledged, and the steps that were found.
-    pub(crate) fn add(&mut self, acknowledged: u64, mut found: Vec<u64>) {
-        found.retain(|&step| step < acknowledged);
-        let all = found.len();
-        found.sort_unstable();
-        found.dedup();
-        let lost = acknowledged as f64 - found.len() as f64;
-        self.kills += 1.0;
-        self.completed += acknowledged as f64;
-        self.lost += lost;
-        self.worst = self.worst.max(lost);
-        self.doubled += (all - found.len()) as f64;
-    }
-
-    pub(crate) fn cells(&self) -> [String; 6] {
-        [
-            whole(self.kills),
-            whole(self.completed),
-            whole(self.lost),
-            number(100.0 * self.lost / self.completed.max(1.0)),
-            whole(self.worst),
-            whole(self.doubled),
-        ]
+/// Returns the longest life of a victim after its first span: at full speed, which fills the disk, and at a pace.
+pub(crate) fn life_ms(effort: Effort, is_paced: bool) -> u64 {
+    match is_paced {
+        false => effort.of(500, 60, 10),
+        true => effort.of(3_000, 300, 20),
     }
 }
 
 impl Case {
-    fn turn(&mut self, scene: &Scene) -> Result<(), String> {
-        let scratch = scene.scratch("kill")?;
-        let words = [
-            "victim".to_owned(),
-            self.subject.word(),
-            self.period_ns.to_string(),
-            scratch.path().display().to_string(),
-        ];
-        let mut child = Child::new(&words)?;
-        if self.subject == Subject::Ours {
-            child = child.recording_in(&scratch.path().join(RUN));
+    fn turn(&mut self, effort: Effort) -> Result<(), String> {
+        let scratch = scratch()?;
+        let directory = scratch.path().to_string_lossy();
+        let (subject, period_ns) = (word(self.subject), self.period_ns.to_string());
+        let words = ["victim", &subject, &period_ns, &directory];
+        let acknowledged = Acknowledged::open(scratch.path())?;
+        let victim = self.subject.child(&words, scratch.path())?;
+        let fail = |error: std::io::Error| format!("{words:?}: {error}");
+        let mut victim = victim.into_command().spawn().map_err(fail)?;
+        let began = Instant::now();
+        while acknowledged.load() == 0 && began.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
         }
-        let life_ms = match self.period_ns {
-            0 => scene.effort.life_ms,
-            _ => scene.effort.paced_life_ms,
-        };
-        let acknowledged = kill(child.into_command(), scratch.path(), life_ms)?;
-        let found = self.subject.finished(scratch.path())?;
-        self.toll.add(acknowledged, found);
+        let life_us = 1_000 * life_ms(effort, self.period_ns > 0);
+        // The last digits of the clock are as good as chance here.
+        std::thread::sleep(Duration::from_micros(wall_ns() % life_us));
+        let has_ended = victim.try_wait().map_err(fail)?.is_some();
+        victim.kill().and_then(|()| victim.wait()).map_err(fail)?;
+        let completed = acknowledged.load();
+        if completed == 0 || has_ended {
+            return Err(format!("{words:?}: ended by itself, or recorded nothing"));
+        }
+        self.add(completed, self.subject.finished(scratch.path())?);
         Ok(())
     }
-}
 
-/// Starts a victim, kills it at a random instant after its first span, and returns how many it acknowledged.
-pub(crate) fn kill(mut victim: Command, directory: &Path, life_ms: u64) -> Result<u64, String> {
-    let acknowledged = Acknowledged::open(&count_file(directory))?;
-    victim.stdout(Stdio::null());
-    let mut process = victim
-        .spawn()
-        .map_err(|error| format!("{victim:?}: {error}"))?;
-    let began = Instant::now();
-    let mut ended = None;
-    while acknowledged.load() == 0 && ended.is_none() && began.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(1));
-        ended = process.try_wait().map_err(|error| error.to_string())?;
+    fn add(&mut self, completed: u64, found: u64) {
+        let lost = completed.saturating_sub(found); // one that is found may not be acknowledged yet
+        self.kills += 1;
+        self.completed += completed;
+        self.lost += lost;
+        self.worst = self.worst.max(lost);
     }
-    if ended.is_none() {
-        std::thread::sleep(Duration::from_micros(chance() % (life_ms * 1_000)));
-        process.kill().map_err(|error| error.to_string())?;
-        process.wait().map_err(|error| error.to_string())?;
-    }
-    match (acknowledged.load(), ended) {
-        (0, _) | (_, Some(_)) => Err(format!("{victim:?}: ended or recorded nothing: {ended:?}")),
-        (spans, None) => Ok(spans),
-    }
-}
-
-/// Where a victim acknowledges its spans.
-pub(crate) fn count_file(directory: &Path) -> PathBuf {
-    directory.join("acknowledged")
-}
-
-/// A number that nobody chose: the clock, scrambled (SplitMix64).
-fn chance() -> u64 {
-    let mut mixed = wall_ns().wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
 }
 
 /// Records until it is killed, at the latest with its parent: a victim that was left alone would fill the disk.
@@ -196,31 +143,28 @@ pub(crate) fn child(task: &Task) -> Result<(), String> {
 
 impl subject::Task for &Task {
     fn with(self, peer: impl Peer) -> Result<(), String> {
-        let mut told = Told {
-            acknowledged: Acknowledged::open(&count_file(&self.directory))?,
+        let mut beat = Acknowledging {
+            acknowledged: Acknowledged::open(&self.directory)?,
             period_ns: self.period_ns,
             turn_ns: wall_ns(),
         };
-        peer.record(Kind::Span1, 0..MOST_SPANS, &mut told);
+        peer.record(Kind::Span1, 0..MOST_SPANS, &mut beat);
         Ok(())
     }
 }
 
 /// Keeps the pace and acknowledges each span.
-struct Told {
+struct Acknowledging {
     acknowledged: Acknowledged,
     period_ns: u64,
     turn_ns: u64,
 }
 
-impl Beat for Told {
+impl Beat for Acknowledging {
     #[inline(always)]
-    fn before(&mut self, _: u64) {
+    fn before(&mut self) {
         if self.period_ns > 0 {
-            self.turn_ns += self.period_ns;
-            while wall_ns() < self.turn_ns {
-                std::hint::spin_loop();
-            }
+            wait_for_turn(&mut self.turn_ns, self.period_ns);
         }
     }
 
@@ -235,10 +179,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_acknowledged_spans_count_and_doubles_are_told() {
-        let mut toll = Toll::default();
-        toll.add(5, vec![0, 1, 1, 3, 7]);
-        toll.add(10, (0..11).collect());
-        assert_eq!(toll.cells(), ["2", "15", "2", "13.3", "2", "1"]);
+    fn only_acknowledged_spans_can_be_lost() {
+        let mut case = Kills::new().0.remove(0);
+        case.add(5, 3);
+        case.add(10, 11);
+        let Case {
+            kills, completed, ..
+        } = case;
+        assert_eq!((kills, completed, case.lost, case.worst), (2, 15, 2, 2));
     }
 }

@@ -1,7 +1,8 @@
 //! Measures what recording costs, next to other recorders, and writes docs/overhead.md: `cargo run --profile dist -p overhead`.
 //!
 //! A recorder is one per process, so every case runs in fresh child processes of this program, and the cases of a section take turns, pass by
-//! pass: what else the machine does weighs on all alike. Each section is a module: its cases, the child's work, and its part of the page.
+//! pass, so that other work of the machine affects all of them. Each section is a module: its cases, the child's work, and its table. The words
+//! around the tables are in `page.txt`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -9,35 +10,73 @@
 )]
 
 mod acknowledged;
-mod child;
 mod cost;
 mod effort;
 mod footprint;
 mod kill;
 mod machine;
-mod options;
-mod ours;
 mod page;
-mod python;
-mod scene;
-mod series;
+mod peer;
 mod start;
 mod subject;
 mod table;
 mod tails;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
-use measure::neighbour;
+use clap::{Parser, Subcommand};
 
-use crate::options::{Options, Work};
+use crate::effort::Effort;
+
+/// Measures what recording costs, next to other recorders, and writes docs/overhead.md.
+#[derive(Debug, Parser)]
+#[command(version, disable_help_subcommand = true)]
+struct Options {
+    /// Measure less, and print the page instead of writing docs/overhead.md: a check, no numbers to quote
+    #[arg(long)]
+    quick: bool,
+    /// Measure next to nothing: for the tests
+    #[arg(long, hide = true)]
+    tiny: bool,
+    /// Write the page here
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(subcommand)]
+    work: Option<Work>,
+}
+
+/// The task of a child process.
+#[derive(Debug, Subcommand)]
+enum Work {
+    #[command(hide = true)]
+    Cost(cost::Task),
+    #[command(hide = true)]
+    Tail(tails::Task),
+    #[command(hide = true)]
+    Start,
+    #[command(hide = true)]
+    Footprint(footprint::Task),
+    #[command(hide = true)]
+    Victim(kill::Task),
+}
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let done = match words.as_slice() {
-        [flag, directory] if flag == neighbour::FLAG => neighbour::child(directory),
-        _ => run(Options::parse()),
+    let options = Options::parse();
+    let done = match options.work {
+        None => {
+            let effort = match (options.tiny, options.quick) {
+                (true, _) => Effort::Tiny,
+                (false, true) => Effort::Quick,
+                (false, false) => Effort::Full,
+            };
+            page::write(effort, options.output)
+        }
+        Some(Work::Cost(task)) => cost::child(&task),
+        Some(Work::Tail(task)) => tails::child(&task),
+        Some(Work::Start) => start::child(),
+        Some(Work::Footprint(task)) => footprint::child(&task),
+        Some(Work::Victim(task)) => kill::child(&task),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -45,16 +84,5 @@ fn main() -> ExitCode {
             eprintln!("overhead: {error}");
             ExitCode::FAILURE
         }
-    }
-}
-
-fn run(options: Options) -> Result<(), String> {
-    match &options.work {
-        None => page::write(&options),
-        Some(Work::Cost(task)) => cost::child(task),
-        Some(Work::Tail(task)) => tails::child(task),
-        Some(Work::Start) => start::child(),
-        Some(Work::Footprint(task)) => footprint::child(task),
-        Some(Work::Victim(task)) => kill::child(task),
     }
 }

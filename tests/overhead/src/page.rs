@@ -1,76 +1,125 @@
-//! The page: everything measured, pass by pass, and written in a fixed order.
+//! The page: everything measured, pass by pass, and written into the words of `page.txt`.
 
-mod output;
-mod text;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 use crate::cost::Cost;
+use crate::effort::Effort;
 use crate::footprint::Footprint;
-use crate::kill::Kills;
-use crate::machine::Machine;
-use crate::options::Options;
-use crate::page::output::Output;
-use crate::python::Python;
-use crate::scene::Scene;
+use crate::kill::{Kills, life_ms};
+use crate::machine;
 use crate::start::Starts;
+use crate::table::{self, whole};
 use crate::tails::Tails;
 
-/// What is measured.
-#[derive(Debug)]
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/overhead.md");
+const WORDS: &str = include_str!("page.txt");
+/// The paragraphs that only some runs have.
+const SHORT: &str =
+    "**A short run, to check the program: these numbers are not to be quoted.**\n\n";
+const BUSY: &str = "**Other programs kept the machine busy during this run.** Times are longer than on a quiet one, and p90 far longer. p10 and the CPU time say more than the median.\n\n";
+
+/// The sections of the page that have figures.
 struct Page {
-    machine: Machine,
     cost: Cost,
-    python: Python,
     tails: Tails,
     starts: Starts,
     footprint: Footprint,
     kills: Kills,
 }
 
-/// Measures everything and writes the page.
-pub(crate) fn write(options: &Options) -> Result<(), String> {
-    let scene = Scene::new(options.effort())?;
-    let output = options.output().map(Output::create).transpose()?;
+/// Measures everything and writes the page. Without an output, only a full run writes docs/overhead.md.
+pub(crate) fn write(effort: Effort, output: Option<PathBuf>) -> Result<(), String> {
+    let output = output.or((effort == Effort::Full).then(|| PAGE.into()));
+    // Made before anything is measured: a run of many minutes must not end with a path that cannot be written.
+    let file = output.as_deref().map(create).transpose()?;
+    let load_before = machine::load_average();
     let mut page = Page {
-        machine: Machine::look(scene.target()),
         cost: Cost::new(),
-        python: Python::new(options, &scene)?,
         tails: Tails::new(),
-        starts: Starts::new(),
-        footprint: Footprint::new(),
+        starts: Starts::default(),
+        footprint: Footprint::default(),
         kills: Kills::new(),
     };
-    let passes = scene.effort.passes;
-    for pass in 0..passes {
-        page.pass(&scene, pass)?;
+    for pass in 0..effort.passes() {
+        page.pass(effort, pass)?;
     }
-    page.machine.finish();
-    let text = page.text(&options.command(), &scene.effort);
-    match output {
-        None => {
-            print!("{text}");
-            Ok(())
-        }
-        Some(output) => output.put(&text),
-    }
+    let text = page.text(effort, &load_before);
+    let (Some(mut file), Some(path)) = (file, output) else {
+        print!("{text}");
+        return Ok(());
+    };
+    let written = file.write_all(text.as_bytes());
+    let done = written.and_then(|()| file.persist(&path).map_err(|error| error.error));
+    done.map(|_| ()).map_err(|error| in_file(&path, &error))
+}
+
+/// Makes the file that gets the name `path` when it is whole.
+fn create(path: &Path) -> Result<NamedTempFile, String> {
+    let folder = path.parent().filter(|folder| folder.exists());
+    let file = NamedTempFile::new_in(folder.unwrap_or(Path::new("/nonexistent")));
+    file.map_err(|error| in_file(path, &error))
+}
+
+fn in_file(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
 }
 
 impl Page {
-    /// One turn of every case: a slow minute of the machine falls on all of them.
-    fn pass(&mut self, scene: &Scene, pass: u32) -> Result<(), String> {
-        let effort = &scene.effort;
-        let tell = |section| scene.tell(section, pass, effort.passes);
-        let share = |all: u32| all / effort.passes + u32::from(pass < all % effort.passes);
-        tell("single events");
-        self.cost.pass(scene)?;
-        tell("Python recorders");
-        self.python.pass(scene, pass)?;
-        tell("tails");
-        (0..share(effort.tail_runs)).try_for_each(|_| self.tails.pass(scene))?;
-        tell("starts");
-        (0..share(effort.starts)).try_for_each(|_| self.starts.pass(scene))?;
-        tell("footprint");
-        self.footprint.pass(scene)?;
-        tell("kills");
-        (0..share(effort.kills)).try_for_each(|_| self.kills.pass(scene))
+    /// Gives every case its turns: a slow minute of the machine falls on all of them.
+    fn pass(&mut self, effort: Effort, pass: u64) -> Result<(), String> {
+        let passes = effort.passes();
+        let turns = |section: &str, all: u64| {
+            eprintln!("overhead: {section}, {}/{passes}", pass + 1);
+            0..all / passes + u64::from(pass < all % passes)
+        };
+        turns("single events", passes).try_for_each(|_| self.cost.pass(effort))?;
+        turns("tails", effort.of(3, 1, 1)).try_for_each(|_| self.tails.pass(effort))?;
+        turns("starts", effort.of(60, 5, 2)).try_for_each(|_| self.starts.pass())?;
+        turns("footprint", passes).try_for_each(|_| self.footprint.pass())?;
+        turns("kills", effort.of(12, 2, 1)).try_for_each(|_| self.kills.pass(effort))
+    }
+
+    /// Returns the whole page.
+    fn text(&self, effort: Effort, load_before: &str) -> String {
+        let short = if effort == Effort::Full { "" } else { SHORT };
+        let busy = if machine::is_busy(load_before) {
+            BUSY
+        } else {
+            ""
+        };
+        let mut page = WORDS.to_owned();
+        for (place, text) in [
+            ("{notes}", format!("{short}{busy}")),
+            ("{machine}", self.machine(load_before)),
+            ("{by kind}", self.cost.by_kind()),
+            ("{by recorder}", self.cost.by_recorder()),
+            ("{tails}", self.tails.table()),
+            ("{starts}", self.starts.table()),
+            ("{footprint}", self.footprint.table()),
+            ("{fast}", whole(life_ms(effort, false) as f64)),
+            ("{paced}", whole(life_ms(effort, true) as f64)),
+            ("{kills}", self.kills.table()),
+        ] {
+            page = page.replace(place, &text);
+        }
+        page
+    }
+
+    fn machine(&self, load_before: &str) -> String {
+        let mut rows = machine::description();
+        for (name, value) in [
+            ("load average before", load_before.to_owned()),
+            ("load average after", machine::load_average()),
+            (
+                "two clock reads, one thread",
+                format!("{} ns", self.cost.floor()),
+            ),
+        ] {
+            rows.push(vec![name.to_owned(), value]);
+        }
+        table::markdown(2, &["measured on", ""], rows)
     }
 }

@@ -1,18 +1,15 @@
-//! What a process pays to start and to end with recording on.
+//! The time that a process takes to start and to end with recording on.
 
-use std::ffi::OsStr;
 use std::time::Instant;
 
 use measure::clock::wall_ns;
-use measure::{Free, Kind, Peer};
+use measure::{Child, figures, scratch};
+use sa_recorder::Recorder;
 
-use crate::child::{Child, only};
-use crate::ours::Ours;
-use crate::scene::Scene;
-use crate::series::Series;
-use crate::table::Table;
+use crate::peer::{Free, Kind, Peer};
+use crate::table::{self, noisy};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Off,
     /// Recording into a directory of its own: it makes the run, and looks for what to clean.
@@ -21,40 +18,29 @@ enum Way {
     Joining,
 }
 
-#[derive(Debug)]
-struct Case {
-    way: Way,
-    init_us: Series,
-    first_us: Series,
-    life_ms: Series,
-    more_ms: Series,
-}
+const WAYS: [(Way, &str); 3] = [
+    (Way::Off, "recording off"),
+    (Way::Main, "on, main process of a new run"),
+    (Way::Joining, "on, joining a run"),
+];
 
-/// Every way to start.
-#[derive(Debug)]
-pub(crate) struct Starts(Vec<Case>);
+/// The figures of each way: µs of `Recorder::init` and of the first span, ms from start to end, and ms more than off.
+#[derive(Debug, Default)]
+pub(crate) struct Starts([[Vec<f64>; 4]; WAYS.len()]);
 
 impl Starts {
-    pub(crate) fn new() -> Starts {
-        let cases = [Way::Off, Way::Main, Way::Joining].map(|way| Case {
-            way,
-            init_us: Series::default(),
-            first_us: Series::default(),
-            life_ms: Series::default(),
-            more_ms: Series::default(),
-        });
-        Starts(cases.into())
-    }
-
     /// Starts a process in each way.
-    pub(crate) fn pass(&mut self, scene: &Scene) -> Result<(), String> {
-        let mut off_ms = 0.0;
-        for case in &mut self.0 {
-            let life_ms = case.turn(scene)?;
-            if matches!(case.way, Way::Off) {
-                off_ms = life_ms;
+    pub(crate) fn pass(&mut self) -> Result<(), String> {
+        let mut off_ms = None;
+        for (figures, (way, _)) in self.0.iter_mut().zip(WAYS) {
+            let [init_us, first_us, life_ms] = start(way)?;
+            let more_ms = life_ms - *off_ms.get_or_insert(life_ms);
+            for (figures, value) in figures
+                .iter_mut()
+                .zip([init_us, first_us, life_ms, more_ms])
+            {
+                figures.push(value);
             }
-            case.more_ms.push(life_ms - off_ms);
         }
         Ok(())
     }
@@ -67,54 +53,41 @@ impl Starts {
             "start to end ms",
             "more than off ms",
         ];
-        let mut table = Table::new(1, head);
-        for case in &self.0 {
-            let (label, more) = match case.way {
-                Way::Off => ("recording off", "–".to_owned()),
-                Way::Main => ("on, main process of a new run", case.more_ms.with_noise()),
-                Way::Joining => ("on, joining a run", case.more_ms.with_noise()),
-            };
-            table.row([
-                label.to_owned(),
-                case.init_us.with_noise(),
-                case.first_us.with_noise(),
-                case.life_ms.with_noise(),
-                more,
-            ]);
-        }
-        table.markdown()
+        let rows = self.0.iter().zip(WAYS).map(|(figures, (way, label))| {
+            let mut row = vec![label.to_owned()];
+            row.extend(figures.iter().map(|figures| noisy(figures)));
+            if way == Way::Off {
+                row[4] = "–".to_owned();
+            }
+            row
+        });
+        table::markdown(1, &head, rows)
     }
 }
 
-impl Case {
-    /// Runs one process, and returns the ms from its start to its end.
-    fn turn(&mut self, scene: &Scene) -> Result<f64, String> {
-        let scratch = scene.scratch("start")?;
-        let mut child = Child::new(&["start"])?;
-        if !matches!(self.way, Way::Off) {
-            child = child.recording_in(scratch.path());
-        }
-        if matches!(self.way, Way::Joining) {
-            let pid = std::process::id().to_string();
-            child = child
-                .variable("SA_PROFILE_RUN", OsStr::new(&sa_recorder::new_run_id()))
-                .variable("SA_PROFILE_MAIN_PID", OsStr::new(&pid));
-        }
-        let began = Instant::now();
-        let lines = child.lines()?;
-        let life_ms = began.elapsed().as_secs_f64() * 1e3;
-        let [init_ns, first_ns] = only(&lines, "START")?;
-        self.init_us.push(init_ns / 1e3);
-        self.first_us.push(first_ns / 1e3);
-        self.life_ms.push(life_ms);
-        Ok(life_ms)
+/// Runs one process, and returns the first three figures.
+fn start(way: Way) -> Result<[f64; 3], String> {
+    let scratch = scratch()?;
+    let mut child = Child::new(["start"])?;
+    if way != Way::Off {
+        child = child.recording_in(scratch.path());
     }
+    if way == Way::Joining {
+        child = child
+            .variable("SA_PROFILE_RUN", sa_recorder::new_run_id())
+            .variable("SA_PROFILE_MAIN_PID", std::process::id().to_string());
+    }
+    let began = Instant::now();
+    let lines = child.lines()?;
+    let life_ms = began.elapsed().as_secs_f64() * 1e3;
+    let [init_ns, first_ns] = figures(&lines, "START")?;
+    Ok([init_ns / 1e3, first_ns / 1e3, life_ms])
 }
 
 /// Starts the recorder, records one span, and prints `START <init_ns> <first_span_ns>`.
 pub(crate) fn child() -> Result<(), String> {
     let began = wall_ns();
-    let recorder = Ours::start();
+    let recorder = Recorder::init();
     let ready = wall_ns();
     recorder.record(Kind::Span1, 0..1, &mut Free);
     println!("START {} {}", ready - began, wall_ns() - ready);

@@ -1,60 +1,61 @@
-//! Tables of the page.
+//! Tables of the page, and numbers as it shows them.
 
-use std::fmt::Write;
+use clap::ValueEnum;
+use measure::quantile::quantile;
 
-/// A Markdown table: the first columns are words, the others numbers.
-#[derive(Debug)]
-pub(crate) struct Table {
-    head: Vec<String>,
+/// Returns a Markdown table whose first `words` columns are words, the others numbers.
+pub(crate) fn markdown<H: AsRef<str>>(
     words: usize,
-    rows: Vec<Vec<String>>,
+    head: &[H],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
+    let head: Vec<&str> = head.iter().map(AsRef::as_ref).collect();
+    let mut text = format!("| {} |\n|", head.join(" | "));
+    for column in 0..head.len() {
+        text.push_str(if column < words { " --- |" } else { " ---: |" });
+    }
+    for row in rows {
+        text.push_str(&format!("\n| {} |", row.join(" | ")));
+    }
+    text
 }
 
-impl Table {
-    /// A table whose first `words` columns are words.
-    pub(crate) fn new<H: Into<String>>(words: usize, head: impl IntoIterator<Item = H>) -> Table {
-        Table {
-            head: head.into_iter().map(Into::into).collect(),
-            words,
-            rows: Vec::new(),
-        }
-    }
+/// Returns the word for a value on a child's command line.
+pub(crate) fn word(value: impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
 
-    /// Adds a row; one that is too short is filled up with `–`, for what was not measured.
-    pub(crate) fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
-        let mut cells: Vec<String> = cells.into_iter().map(Into::into).collect();
-        cells.resize(self.head.len(), "–".to_owned());
-        self.rows.push(cells);
-    }
+/// Returns the median.
+pub(crate) fn median(values: &[f64]) -> String {
+    number(measure::quantile::median(values))
+}
 
-    /// The table in Markdown, with an empty line after it.
-    pub(crate) fn markdown(&self) -> String {
-        let mut text = line(&self.head);
-        text.push('|');
-        for column in 0..self.head.len() {
-            let rule = if column < self.words {
-                " --- |"
-            } else {
-                " ---: |"
-            };
-            text.push_str(rule);
-        }
-        text.push('\n');
-        for row in &self.rows {
-            text.push_str(&line(row));
-        }
-        text.push('\n');
-        text
+/// Returns the median, and in brackets p10–p90.
+pub(crate) fn noisy(values: &[f64]) -> String {
+    let [low, middle, high] = [0.1, 0.5, 0.9].map(|share| number(quantile(values, share)));
+    format!("{middle} ({low}–{high})")
+}
+
+/// Returns a number as the page shows it: two decimals below 10, one below 100, else whole with thousands apart.
+pub(crate) fn number(value: f64) -> String {
+    match value.abs() {
+        size if size < 9.995 => format!("{value:.2}"),
+        size if size < 99.95 => format!("{value:.1}"),
+        _ => whole(value),
     }
 }
 
-fn line(cells: &[String]) -> String {
-    let mut text = String::from("|");
-    for cell in cells {
-        // Writing to a string cannot fail.
-        let _ = write!(text, " {} |", cell.replace('|', "\\|").replace('\n', " "));
+/// Returns a whole number, thousands apart.
+pub(crate) fn whole(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::from(if value <= -0.5 { "-" } else { "" });
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
     }
-    text.push('\n');
     text
 }
 
@@ -64,12 +65,25 @@ mod tests {
 
     #[test]
     fn words_stand_left_and_numbers_right() {
-        let mut table = Table::new(1, ["event", "ns"]);
-        table.row(["a|b", "1.00"]);
-        table.row(["none"]);
-        assert_eq!(
-            table.markdown(),
-            "| event | ns |\n| --- | ---: |\n| a\\|b | 1.00 |\n| none | – |\n\n"
-        );
+        let rows = [vec!["a".to_owned(), "1.00".to_owned()]];
+        let table = "| event | ns |\n| --- | ---: |\n| a | 1.00 |";
+        assert_eq!(markdown(1, &["event", "ns"], rows), table);
+    }
+
+    #[test]
+    fn numbers_have_three_digits_and_more_only_before_the_point() {
+        for (value, text) in [
+            (0.0, "0.00"),
+            (1.934, "1.93"),
+            (9.996, "10.0"),
+            (99.96, "100"),
+            (1_549.6, "1,550"),
+            (-1_234_567.0, "-1,234,567"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+        assert_eq!(whole(-0.2), "0");
+        let series: Vec<f64> = (1..=11).map(f64::from).collect();
+        assert_eq!(noisy(&series), "6.00 (2.00–10.0)");
     }
 }

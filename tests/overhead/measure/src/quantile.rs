@@ -1,6 +1,6 @@
 //! Quantiles.
 
-/// Returns the value below which the share `share` of `values` lies, 0 if there is none.
+/// Returns the quantile `share` of `values`, 0 if there are no values.
 pub fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -3,14 +3,15 @@
 use std::sync::Barrier;
 
 use crate::clock::{floor_ns, process_cpu_ns, thread_cpu_ns, wall_ns};
+use crate::quantile::median;
 
 /// How a child runs its case.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Threads that do the same at the same time.
     pub threads: usize,
-    /// Spans per round and thread.
-    pub spans: u64,
+    /// Events per round and thread.
+    pub events: u64,
     /// Rounds before the measured ones.
     pub warm_rounds: u32,
     /// Measured rounds.
@@ -18,51 +19,38 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The events that it records in all.
-    pub fn events(&self) -> u64 {
-        self.spans * self.threads as u64 * u64::from(self.rounds + self.warm_rounds)
+    /// Returns the number of events that it records in all.
+    pub fn total_events(&self) -> u64 {
+        self.events * self.threads as u64 * u64::from(self.rounds + self.warm_rounds)
     }
 }
 
-/// What one round measured, in ns per span; means over the threads.
-#[derive(Clone, Copy, Debug)]
-pub struct Round {
-    /// Wall time of one span.
-    pub span_ns: f64,
-    /// Two clock reads, mean of before and after.
-    pub floor_ns: f64,
-    /// CPU time of the recording threads.
-    pub cpu_ns: f64,
-    /// The floor in CPU time.
-    pub floor_cpu_ns: f64,
-    /// CPU time of the whole process until everything is written.
-    pub total_cpu_ns: f64,
-}
-
-/// One thread's part of a round, in ns for all its spans.
+/// One thread's part of a round.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    wall_ns: u64,
-    cpu_ns: u64,
+    /// Wall time of one event in ns.
+    ns: f64,
+    /// Two clock reads in ns, mean of before and after.
     floor_ns: f64,
-    /// CPU time of all threads from the case to the end of the rest, floors included.
+    /// CPU time of the whole process from the case until everything is written.
     process_ns: u64,
-    /// The CPU time of this thread's second floor, which lies within it.
+    /// CPU time of this thread's second floor, which is part of `process_ns`.
     floor_cpu_ns: u64,
-    floor_pairs: u64,
 }
 
-/// The loop of a case (it is given the number of spans) and what makes the next round start from rest.
+/// The loop of a case and what makes the next round start from rest.
 #[derive(Clone, Copy)]
 pub struct Body<'a> {
-    /// Does as many spans as it is given.
+    /// Records as many events as it is given.
     pub record: &'a (dyn Fn(u64) + Sync),
-    /// Runs between the rounds.
+    /// Runs between the rounds, in one thread and outside of the timing.
     pub settle: &'a (dyn Fn() + Sync),
 }
 
-/// Runs the rounds of a plan; `settle` runs between them, in one thread and outside of the timing.
-pub fn run(plan: Plan, body: Body<'_>) -> Vec<Round> {
+/// Runs the rounds of a plan and prints a line `ROUND <ns> <floor_ns> <cpu_ns>` for each: wall time of one event and of two clock reads, means
+/// over the threads, and the CPU time of the whole process for an event until everything is written.
+#[expect(clippy::print_stdout, reason = "a child prints its figures")]
+pub fn run(plan: Plan, body: Body<'_>) {
     let barrier = Barrier::new(plan.threads);
     let per_thread: Vec<Vec<Part>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..plan.threads)
@@ -73,23 +61,26 @@ pub fn run(plan: Plan, body: Body<'_>) -> Vec<Round> {
             .map(|parts| parts.expect("a measuring thread does not panic"))
             .collect()
     });
-    (0..plan.rounds as usize)
-        .map(|round| {
-            join(
-                &per_thread
-                    .iter()
-                    .map(|parts| parts[round])
-                    .collect::<Vec<_>>(),
-                plan.spans,
-            )
-        })
-        .collect()
+    let threads = plan.threads as f64;
+    for round in 0..plan.rounds as usize {
+        let sum = |field: fn(&Part) -> f64| -> f64 {
+            per_thread.iter().map(|parts| field(&parts[round])).sum()
+        };
+        let process_ns = sum(|part| part.process_ns as f64) / threads;
+        let cpu_ns = process_ns - sum(|part| part.floor_cpu_ns as f64);
+        println!(
+            "ROUND {} {} {}",
+            sum(|part| part.ns) / threads,
+            sum(|part| part.floor_ns) / threads,
+            cpu_ns / (plan.events as f64 * threads)
+        );
+    }
 }
 
 fn in_thread(plan: Plan, body: Body<'_>, barrier: &Barrier) -> Vec<Part> {
     for _ in 0..plan.warm_rounds {
         barrier.wait();
-        (body.record)(plan.spans);
+        (body.record)(plan.events);
         rest(body, barrier);
     }
     (0..plan.rounds)
@@ -99,27 +90,23 @@ fn in_thread(plan: Plan, body: Body<'_>, barrier: &Barrier) -> Vec<Part> {
 
 fn one_round(plan: Plan, body: Body<'_>, barrier: &Barrier) -> Part {
     // As long as the case itself, so that time slicing of more threads than cores weighs on both alike.
-    let pairs = plan.spans.min(100_000);
+    let pairs = plan.events.min(100_000);
     barrier.wait();
     let before = floor_ns(pairs);
     barrier.wait();
-    let (process, cpu, wall) = (process_cpu_ns(), thread_cpu_ns(), wall_ns());
-    (body.record)(plan.spans);
-    let (wall_ns, cpu_ns) = (wall_ns() - wall, thread_cpu_ns() - cpu);
+    let (process, wall) = (process_cpu_ns(), wall_ns());
+    (body.record)(plan.events);
+    let case_ns = wall_ns() - wall;
     barrier.wait();
     let cpu = thread_cpu_ns();
     let after = floor_ns(pairs);
     let floor_cpu_ns = thread_cpu_ns() - cpu;
     rest(body, barrier);
-    let process_ns = process_cpu_ns() - process;
-    let floor_ns = f64::midpoint(before, after);
     Part {
-        wall_ns,
-        cpu_ns,
-        floor_ns,
-        process_ns,
+        ns: case_ns as f64 / plan.events as f64,
+        floor_ns: f64::midpoint(before, after),
+        process_ns: process_cpu_ns() - process,
         floor_cpu_ns,
-        floor_pairs: pairs,
     }
 }
 
@@ -130,17 +117,59 @@ fn rest(body: Body<'_>, barrier: &Barrier) {
     barrier.wait();
 }
 
-/// Joins the threads' parts of one round, `spans` spans each.
-fn join(parts: &[Part], spans: u64) -> Round {
-    let threads = parts.len() as f64;
-    let all_spans = spans as f64 * threads;
-    let sum = |field: fn(&Part) -> f64| parts.iter().map(field).sum::<f64>();
-    let process_ns = sum(|part| part.process_ns as f64) / threads;
-    Round {
-        span_ns: sum(|part| part.wall_ns as f64) / all_spans,
-        floor_ns: sum(|part| part.floor_ns) / threads,
-        cpu_ns: sum(|part| part.cpu_ns as f64) / all_spans,
-        floor_cpu_ns: sum(|part| part.floor_cpu_ns as f64) / sum(|part| part.floor_pairs as f64),
-        total_cpu_ns: (process_ns - sum(|part| part.floor_cpu_ns as f64)) / all_spans,
+/// The figures of a case, round by round.
+#[derive(Clone, Debug, Default)]
+pub struct Rounds {
+    /// ns of an event.
+    pub ns: Vec<f64>,
+    /// ns of two clock reads in the same round.
+    pub floor_ns: Vec<f64>,
+    /// ns of an event as a multiple of two clock reads.
+    pub ratio: Vec<f64>,
+    /// CPU ns of an event until everything is written.
+    pub cpu_ns: Vec<f64>,
+}
+
+impl Rounds {
+    /// Adds the `ROUND` lines of a child.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such line, or one without three numbers.
+    pub fn add(&mut self, lines: &[String]) -> Result<(), String> {
+        let before = self.ns.len();
+        for line in lines.iter().filter(|line| line.starts_with("ROUND ")) {
+            let [ns, floor_ns, cpu_ns] = crate::figures(std::slice::from_ref(line), "ROUND")?;
+            self.ns.push(ns);
+            self.floor_ns.push(floor_ns);
+            self.ratio.push(ns / floor_ns);
+            self.cpu_ns.push(cpu_ns);
+        }
+        match self.ns.len() > before {
+            true => Ok(()),
+            false => Err(format!("expected rounds, found {lines:?}")),
+        }
+    }
+
+    /// Returns the line `RESULT <name> <ns> <ratio_to_two_clock_reads>`, medians over the rounds.
+    pub fn result(&self, name: &str) -> String {
+        let (ns, ratio) = (median(&self.ns), median(&self.ratio));
+        format!("RESULT {name} {ns:.2} {ratio:.3}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_collected_from_lines() {
+        let mut rounds = Rounds::default();
+        let lines = ["ROUND 30 20 40", "DISK 1 2", "ROUND 50 20 60"].map(str::to_owned);
+        rounds.add(&lines).unwrap();
+        assert_eq!(rounds.ratio, [1.5, 2.5]);
+        assert_eq!(rounds.result("span"), "RESULT span 50.00 2.500");
+        assert!(rounds.add(&["ROUND 1 2".to_owned()]).is_err());
+        assert!(rounds.add(&[]).is_err());
     }
 }

@@ -2,37 +2,23 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use tempfile::TempDir;
 
 /// Bytes that a child writes and removes before it starts: the file's pages then come from memory this machine has touched.
 const WARM_BYTES: usize = 128 << 20;
 
-/// A fresh directory, removed when dropped.
-#[derive(Debug)]
-pub struct Scratch(PathBuf);
-
-impl Scratch {
-    /// Makes the directory of a case below `parent`.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be made.
-    pub fn new(parent: &Path, name: &str) -> Result<Self, String> {
-        let path = parent.join(format!("{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Scratch(path))
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _left_behind_in_the_build_folder = std::fs::remove_dir_all(&self.0);
-    }
+/// Makes a fresh directory in the build folder, which is removed when dropped.
+///
+/// # Errors
+///
+/// If it cannot be made.
+pub fn scratch() -> Result<TempDir, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let folder = program.parent().unwrap_or(Path::new("."));
+    let made = tempfile::Builder::new().prefix("bench-").tempdir_in(folder);
+    made.map_err(|error| format!("{}: {error}", folder.display()))
 }
 
 /// Writes and removes a file in `directory`.
@@ -40,12 +26,15 @@ impl Drop for Scratch {
 /// # Errors
 ///
 /// If it cannot be written.
-pub fn warm_page_cache(directory: &Path) -> std::io::Result<()> {
+pub fn warm_page_cache(directory: &Path) -> Result<(), String> {
     let path = directory.join("warm");
-    let mut file = File::create(&path)?;
-    let chunk = vec![1_u8; 1 << 20];
-    for _ in 0..WARM_BYTES / chunk.len() {
-        file.write_all(&chunk)?;
-    }
-    std::fs::remove_file(path)
+    let write = || -> std::io::Result<()> {
+        let mut file = File::create(&path)?;
+        let chunk = vec![1_u8; 1 << 20];
+        for _ in 0..WARM_BYTES / chunk.len() {
+            file.write_all(&chunk)?;
+        }
+        std::fs::remove_file(&path)
+    };
+    write().map_err(|error| format!("{}: {error}", path.display()))
 }

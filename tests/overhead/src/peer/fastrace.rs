@@ -1,6 +1,7 @@
 //! The crate fastrace with a reporter that writes a line per span.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, BufWriter, Write};
@@ -11,58 +12,48 @@ use fastrace::Span;
 use fastrace::collector::{Config, Reporter, SpanContext, SpanRecord};
 use fastrace::local::LocalSpan;
 
-use super::contract::{Peer, create, each, roots};
-use super::line::{Line, LineArgs, finished_lines, write_line};
-use crate::{Beat, Kind};
+use super::{Beat, Kind, Peer, create, each, roots};
+
+/// A part of the line of every finished span.
+pub(crate) const FINISHED: &str = r#""name":"decode""#;
 
 /// fastrace: a root for each thousand spans, reported by its background thread when the root has ended.
-#[derive(Debug)]
-pub struct Fastrace {
-    path: PathBuf,
-}
+pub(crate) struct Fastrace(PathBuf);
 
 impl Fastrace {
     /// Starts it with a file in `directory`.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be made.
-    pub fn start(directory: &Path) -> Result<Self, String> {
+    pub(crate) fn start(directory: &Path) -> Result<Self, String> {
         let (file, path) = create(directory)?;
         fastrace::set_reporter(LineReporter(BufWriter::new(file)), Config::default());
-        Ok(Fastrace { path })
-    }
-
-    /// Returns the steps of the finished spans in a file, in the order of its lines.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be read.
-    pub fn finished(path: &Path) -> io::Result<Vec<u64>> {
-        finished_lines(path, r#""name":"decode""#)
+        Ok(Fastrace(path))
     }
 }
 
 struct LineReporter(BufWriter<File>);
 
+impl LineReporter {
+    fn write(&mut self, span: &SpanRecord) -> io::Result<()> {
+        let out = &mut self.0;
+        let (ts, dur) = (
+            span.begin_time_unix_ns as f64 / 1e3,
+            span.duration_ns as f64 / 1e3,
+        );
+        write!(
+            out,
+            r#"{{"ph":"X","pid":1,"tid":1,"ts":{ts},"dur":{dur},"name":"{}","cat":"bench","args":"#,
+            span.name
+        )?;
+        let args = span.properties.iter().map(|(key, value)| (key, value));
+        serde_json::to_writer(&mut *out, &args.collect::<BTreeMap<_, _>>())?;
+        out.write_all(b"}\n")
+    }
+}
+
 impl Reporter for LineReporter {
     fn report(&mut self, spans: Vec<SpanRecord>) {
-        for span in spans {
-            let properties = span.properties.iter();
-            let texts = properties.map(|(key, value)| (key.as_ref(), value.as_ref()));
-            let line = Line {
-                ph: "X",
-                pid: 1,
-                tid: 1,
-                ts: span.begin_time_unix_ns as f64 / 1e3,
-                dur: span.duration_ns as f64 / 1e3,
-                name: &span.name,
-                cat: "bench",
-                args: LineArgs::Texts(texts.collect()),
-            };
-            write_line(&mut self.0, &line);
-        }
-        self.0.flush().expect("the disk has room");
+        let written = spans.iter().try_for_each(|span| self.write(span));
+        let written = written.and_then(|()| self.0.flush());
+        written.expect("the disk has room");
     }
 }
 
@@ -99,6 +90,6 @@ impl Peer for Fastrace {
 
     fn finish(self) -> Option<PathBuf> {
         fastrace::flush();
-        Some(self.path)
+        Some(self.0)
     }
 }

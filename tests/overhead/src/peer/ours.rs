@@ -4,25 +4,12 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use measure::peer::{Peer, each};
-use measure::{Beat, Kind};
 use sa_recorder::{FlowId, FlowPhase, Recorder, async_span, counter, flow, instant, span};
 
+use super::{Beat, Kind, Peer, each};
+
 /// `sa-recorder`, as the environment asks for it.
-#[derive(Debug)]
-pub(crate) struct Ours(Recorder);
-
-impl Ours {
-    pub(crate) fn start() -> Ours {
-        Ours(Recorder::init())
-    }
-
-    pub(crate) fn is_enabled(&self) -> bool {
-        self.0.is_enabled()
-    }
-}
-
-impl Peer for Ours {
+impl Peer for Recorder {
     fn record(&self, kind: Kind, steps: Range<u64>, beat: &mut impl Beat) {
         match kind {
             Kind::Span => each(steps, beat, |_| {
@@ -60,12 +47,12 @@ impl Peer for Ours {
     }
 
     fn settle(&self) {
-        self.0.flush();
+        self.flush();
     }
 
     fn finish(self) -> Option<PathBuf> {
-        let fragment = self.0.fragment();
-        self.0.finish();
+        let fragment = self.fragment();
+        Recorder::finish(self);
         fragment
     }
 }

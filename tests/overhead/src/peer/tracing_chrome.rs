@@ -1,7 +1,6 @@
 //! The crate tracing-chrome behind tracing's registry, its guard held until the end.
 
 use std::hint::black_box;
-use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -9,23 +8,20 @@ use std::time::Duration;
 
 use tracing_subscriber::layer::SubscriberExt;
 
-use super::contract::{Peer, create, each};
-use super::line::finished_lines;
-use crate::{Beat, Kind};
+use super::{Beat, Kind, Peer, create, each};
+
+/// A part of the line of every finished span.
+pub(crate) const FINISHED: &str = r#""ph":"E""#;
 
 /// tracing-chrome, writing arguments but no source locations.
-pub struct TracingChrome {
+pub(crate) struct TracingChrome {
     guard: Mutex<tracing_chrome::FlushGuard>,
     path: PathBuf,
 }
 
 impl TracingChrome {
     /// Starts it with a file in `directory`.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be made, or the process has a subscriber already.
-    pub fn start(directory: &Path) -> Result<Self, String> {
+    pub(crate) fn start(directory: &Path) -> Result<Self, String> {
         let (file, path) = create(directory)?;
         let (layer, guard) = tracing_chrome::ChromeLayerBuilder::new()
             .writer(file)
@@ -34,19 +30,8 @@ impl TracingChrome {
             .build();
         tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer))
             .map_err(|error| error.to_string())?;
-        Ok(TracingChrome {
-            guard: Mutex::new(guard),
-            path,
-        })
-    }
-
-    /// Returns the steps of the finished spans in a file.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be read.
-    pub fn finished(path: &Path) -> io::Result<Vec<u64>> {
-        finished_lines(path, r#""ph":"E""#)
+        let guard = Mutex::new(guard);
+        Ok(TracingChrome { guard, path })
     }
 }
 
@@ -66,21 +51,15 @@ impl Peer for TracingChrome {
         }
     }
 
-    /// Its flush is a message to its writer thread, so this waits until the file no longer grows.
+    /// Waits until the file no longer grows, since its flush is only a message to its writer thread.
     fn settle(&self) {
-        self.guard
-            .lock()
-            .expect("nobody panics with the guard")
-            .flush();
+        let guard = self.guard.lock().expect("nobody panics with the guard");
+        guard.flush();
         let bytes = || std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
-        let mut last = bytes();
-        loop {
+        let (mut before, mut now) = (u64::MAX, bytes());
+        while now != before {
             std::thread::sleep(Duration::from_millis(25));
-            let now = bytes();
-            if now == last {
-                return;
-            }
-            last = now;
+            (before, now) = (now, bytes());
         }
     }
 
