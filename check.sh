@@ -385,12 +385,10 @@ if [ -n "$full" ]; then
   step 'what a vLLM request costs' vllm 'what a vLLM request costs' cost # takes ten minutes
   step 'bench record' bench sa-recorder record --quick
   step 'bench merge' bench trace-merge merge --quick
-  step 'bench merge peers' bench trace-merge merge peers
   step 'bench report' bench trace-report report 20
   step 'bench tables' bench trace-tables tables 20
-  step 'bench live' bench sa-profile live --quick
   step 'bench launch' bench serving-shim launch --quick
-  step 'bench switch' bench sa-profile switch --quick
+  step 'bench control' bench sa-profile control --quick
   step 'bench capi' bench sa-profile-capi capi --quick
   step 'python source build' source_build
   step 'wheel for aarch64' wheel_for_aarch64

@@ -5,30 +5,32 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::lines::Counts;
-use crate::{foreign, own, served};
+use crate::{foreign, own};
 
-/// Changes whenever the generators do, so that old files are not taken for new ones.
-const GENERATION: u32 = 3;
+/// Changes whenever the generators do, so that old files are not used for new ones.
+const GENERATION: u32 = 4;
 const FILES: u32 = 8;
 
-/// Which recorder's form an input has.
+/// The program whose form an input has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Ours, with header and blocks.
+    /// Our recorder, with header and blocks.
     Own,
-    /// pypto-serving's.
+    /// pypto-serving.
     Foreign,
-    /// The same, of requests that are served in batches.
-    Served,
+    /// PyTorch's profiler.
+    Kineto,
 }
 
 impl Form {
-    /// The name of the input in results and on the command line.
+    pub(crate) const ALL: [Form; 3] = [Form::Own, Form::Foreign, Form::Kineto];
+
+    /// Returns the name of the input in results and on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Form::Own => "own",
             Form::Foreign => "foreign",
-            Form::Served => "served",
+            Form::Kineto => "kineto",
         }
     }
 }
@@ -40,56 +42,73 @@ pub(crate) struct Input {
     pub(crate) directory: PathBuf,
     pub(crate) files: Vec<PathBuf>,
     pub(crate) bytes: u64,
-    /// Events by phase, as JSON; metadata not counted.
-    pub(crate) counts: serde_json::Value,
+    /// Number of events by phase, without metadata.
+    pub(crate) counts: Counts,
 }
 
 /// Opens the input of `megabytes` MB, generating it if it is not there.
-pub(crate) fn open(form: Form, megabytes: u64) -> io::Result<Input> {
-    let name = format!("merge-bench-{GENERATION}/{}-{megabytes}", form.name());
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let counts_path = directory.join("counts.json");
-    if !counts_path.exists() {
-        generate(form, megabytes, &directory)?;
-    }
-    let counts = serde_json::from_slice(&std::fs::read(&counts_path)?)?;
-    let mut files: Vec<PathBuf> = std::fs::read_dir(directory.join("fragments"))?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<io::Result<_>>()?;
-    files.sort();
-    let mut bytes = 0;
-    for file in &files {
-        bytes += file.metadata()?.len();
-    }
+pub(crate) fn open(form: Form, megabytes: u64) -> Result<Input, String> {
+    let name = format!("{}-{megabytes}", form.name());
+    let bytes = megabytes * 1_000_000 / u64::from(FILES);
+    let (directory, counts) = generated(&name, |fragments| {
+        let mut counts = Counts::new();
+        for index in 0..FILES {
+            let more = match form {
+                Form::Own => own::write(fragments, index, bytes, &mut [])?,
+                Form::Foreign => foreign::write(fragments, index, bytes)?,
+                Form::Kineto => foreign::write_kineto(fragments, index, bytes)?,
+            };
+            more.into_iter()
+                .for_each(|(phase, count)| *counts.entry(phase).or_default() += count);
+        }
+        Ok(counts)
+    })?;
+    let files = files_of(&directory).map_err(|error| error.to_string())?;
+    let lengths = files
+        .iter()
+        .map(|file| file.metadata().map_or(0, |file| file.len()));
     Ok(Input {
         form,
+        bytes: lengths.sum(),
         directory,
         files,
-        bytes,
         counts,
     })
 }
 
-fn generate(form: Form, megabytes: u64, directory: &Path) -> io::Result<()> {
-    eprintln!("generating {megabytes} MB in {}", directory.display());
-    let fragments = directory.join("fragments");
-    std::fs::create_dir_all(&fragments)?;
-    let file_bytes = megabytes * 1_000_000 / u64::from(FILES);
-    let mut counts = Counts::default();
-    for index in 0..FILES {
-        counts.join(match form {
-            Form::Own => own::write(&fragments, index, file_bytes)?,
-            Form::Foreign => foreign::write(&fragments, index, file_bytes)?,
-            Form::Served => served::write(&fragments, index, file_bytes)?,
-        });
-    }
-    // What the kernel still had to write back would weigh on the first rounds.
-    for file in std::fs::read_dir(&fragments)? {
-        File::open(file?.path())?.sync_all()?;
-    }
-    // Last, so that an interrupted generation starts anew.
-    std::fs::write(
-        directory.join("counts.json"),
-        serde_json::to_vec(&counts.0)?,
-    )
+/// Returns the fragments of a run in the order of their names.
+pub(crate) fn files_of(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(directory.join("fragments"))?;
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<_>>()?;
+    files.sort();
+    Ok(files)
+}
+
+/// Returns a run directory and what its generator counted. Generates the run if it is not there.
+pub(crate) fn generated(
+    name: &str,
+    generate: impl FnOnce(&Path) -> io::Result<Counts>,
+) -> Result<(PathBuf, Counts), String> {
+    let name = format!("merge-bench-{GENERATION}/{name}");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let counts_path = directory.join("counts.json");
+    let run = || -> io::Result<Counts> {
+        if !counts_path.exists() {
+            eprintln!("generating {}", directory.display());
+            let fragments = directory.join("fragments");
+            std::fs::create_dir_all(&fragments)?;
+            let counts = generate(&fragments)?;
+            // The kernel would otherwise still write them back during the first rounds.
+            for file in files_of(&directory)? {
+                File::open(file)?.sync_all()?;
+            }
+            // Last, so that an interrupted generation starts anew.
+            std::fs::write(&counts_path, serde_json::to_vec(&counts)?)?;
+        }
+        Ok(serde_json::from_slice(&std::fs::read(&counts_path)?)?)
+    };
+    let counts = run().map_err(|error| format!("generating {}: {error}", directory.display()))?;
+    Ok((directory, counts))
 }

@@ -1,4 +1,4 @@
-//! What both generators need: seeded numbers, times in µs, and a count of what was written.
+//! Tools of the generators: seeded numbers, times in µs, and a count of the events.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Makes the generator of file `index`.
+    /// Returns the generator of file `index`.
     pub(crate) fn new(index: u32) -> Self {
         Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(index) + 1))
     }
@@ -25,10 +25,9 @@ impl Random {
         self.next() % end
     }
 
-    /// Returns one of `words`.
-    pub(crate) fn word<'a>(&mut self, words: &[&'a str]) -> &'a str {
-        let index = usize::try_from(self.below(words.len() as u64)).unwrap_or(0);
-        words[index]
+    /// Returns an index below `end`.
+    pub(crate) fn index(&mut self, end: usize) -> usize {
+        usize::try_from(self.below(end as u64)).unwrap_or(0)
     }
 }
 
@@ -41,20 +40,5 @@ impl fmt::Display for Us {
     }
 }
 
-/// Events written, by phase.
-#[derive(Default)]
-pub(crate) struct Counts(pub(crate) BTreeMap<char, u64>);
-
-impl Counts {
-    /// Counts one event.
-    pub(crate) fn add(&mut self, phase: char) {
-        *self.0.entry(phase).or_default() += 1;
-    }
-
-    /// Adds another file's counts.
-    pub(crate) fn join(&mut self, other: Counts) {
-        for (phase, count) in other.0 {
-            *self.0.entry(phase).or_default() += count;
-        }
-    }
-}
+/// Number of events by phase.
+pub(crate) type Counts = BTreeMap<char, u64>;

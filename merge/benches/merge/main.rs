@@ -1,54 +1,41 @@
-//! How fast a merge is, against `cat` of the same files: `cargo bench -p trace-merge --bench merge [-- [--quick] [--links] [own] [foreign] [served] [sort]]`.
+//! How fast a merge is, against `cat` of the same files:
+//! `cargo bench -p trace-merge --bench merge [-- [--quick] [own] [foreign] [kineto] [sort]]`.
 //!
-//! Generates once 1 GB of our own fragments and 1 GB in pypto-serving's form (8 files each, kept under `target/tmp`), then takes the best of
-//! ten merges and of ten `cat` into a file on the same file system, in turn. Prints a table and, last, lines
-//! `RESULT merge_<input> <MB_per_s> <ratio_to_cat> <peak_anonymous_MB>`. Times are rebased and ids remapped, as in every merge.
-//! `-- peers` measures what else joins fragments, on 100 MB: `RESULT merge_<input>_by_<peer> <MB_per_s> <times_trace_merge>`.
-//! `-- validators` prints `RESULT validate_<input>_<validator> <MB_per_s> <ns_per_line>`.
-//! `-- window [MB]` measures windows of a long run instead, `-- gzip [MB]` compressed traces, `-- split [MB]` traces in parts, `-- events [MB]` what reads events, `-- memory [MB]` the memory that a merge
-//! of as much takes. With `sort`, and where nothing is named, it also measures traces in the order of their times: `RESULT sort …`.
+//! Generates once 1 GB of each input (8 files each, kept under `target/tmp`): our own fragments, those of pypto-serving's recorder, and the
+//! traces that PyTorch's profiler exports. Then it takes the best of ten merges and of ten `cat` into a file on the same file system, in turn,
+//! and prints `RESULT merge_<input> <MB_per_s> <ratio_to_cat> <peak_anonymous_MB>`. `sort` does the same with `--sort`, and prints
+//! `RESULT sort <MB_per_s> <ratio_to_cat> <CPU_s_per_GB> <peak_anonymous_MB>`. Without a name it measures all of these.
 //!
-//! With `--links` it merges in turn with and without links of requests, and prints `RESULT links_<input> <wall_ratio> <CPU_ratio>` of the two too. The
-//! input `served`, requests served in batches of 16, is measured only if it is named.
+//! `-- memory [MB]` prints the memory of a merge of so many MB (8,000 by default): `RESULT memory_<input>_<MB> <peak_anonymous_MiB>`.
+//! `-- window [MB [processes]]` merges ten seconds of a run of 1,000 s and so many MB (2,000 in 8 processes by default):
+//! `RESULT window_<part> <best seconds> <seconds from the disk> <MB not read>`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "the figures are this program's output"
 )]
 
-mod events;
 mod foreign;
-mod gzip;
 mod input;
 mod lines;
-mod long;
 mod measure;
-mod memory;
 mod own;
-mod peers;
-mod process;
-mod served;
-mod sort;
-mod split;
-mod validators;
 mod window;
 
 use std::process::ExitCode;
 
+use ::measure::process::load_average;
+
+use crate::input::Form;
+use crate::measure::Effort;
+
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|word| word != "--bench")
-        .collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let measured = match words.split_first() {
-        Some((&"window", rest)) => window::run(rest),
-        Some((&"gzip", rest)) => gzip::run(rest),
-        Some((&"split", rest)) => split::run(rest),
-        Some((&"events", rest)) => events::run(rest),
-        Some((&"memory", rest)) => memory::run(rest),
-        _ => measure::run(&words),
-    };
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words = words.iter().map(String::as_str);
+    let words: Vec<&str> = words.filter(|word| *word != "--bench").collect();
+    println!("load average before: {}", load_average());
+    let measured = run(&words);
+    println!("load average after:  {}", load_average());
     match measured {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -56,4 +43,48 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn run(words: &[&str]) -> Result<(), String> {
+    let number = |at: usize, default: u64| match words.get(at).map(|word| word.parse()) {
+        None => Ok(default),
+        Some(Ok(number)) => Ok(number),
+        Some(Err(_)) => Err(format!("expected a number, found {}", words[at])),
+    };
+    match words.first() {
+        Some(&"memory") => return measure::memory(number(1, 8_000)?),
+        Some(&"window") => {
+            let processes = u32::try_from(number(2, 8)?).map_err(|error| error.to_string())?;
+            return window::run(number(1, 2_000)?, processes);
+        }
+        _ => {}
+    }
+    let (megabytes, rounds) = match words.contains(&"--quick") {
+        true => (100, 3),
+        false => (1_000, 10),
+    };
+    let effort = Effort { megabytes, rounds };
+    let named: Vec<&str> = words
+        .iter()
+        .copied()
+        .filter(|word| *word != "--quick")
+        .collect();
+    let cases = if named.is_empty() {
+        vec!["own", "foreign", "kineto", "sort"]
+    } else {
+        named
+    };
+    for case in cases {
+        let form = Form::ALL.into_iter().find(|form| form.name() == case);
+        match (form, case) {
+            (Some(form), _) => measure::merge(form, effort)?,
+            (None, "sort") => measure::sort(effort)?,
+            _ => {
+                return Err(format!(
+                    "expected --quick, own, foreign, kineto, sort, memory or window, found {case}"
+                ));
+            }
+        }
+    }
+    Ok(())
 }

@@ -1,17 +1,20 @@
-//! Fragments as our recorder writes them: header, anchors, checksummed blocks of several slots, a clean end.
+//! Fragments as our recorder writes them: header, anchors, checksummed blocks of several slots, flows with ids of their process, a clean end.
 //!
-//! Four pids, each in two pid namespaces, so that half of the processes get another pid in the trace; flows with ids of their process.
+//! Each four of the processes share a pid namespace, so that the others get another pid in the trace. In a long run, requests last up to 3 s
+//! and are recorded only when they end, and one request takes 60 s.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use sa_format::{
     Anchor, BlockHeader, End, FragmentHeader, LANE_BASE, Record, RingKind, VERSION, block_sum,
+    segment_name,
 };
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::lines::{Counts, Random, Us};
-use xxhash_rust::xxh3::xxh3_64;
 
 const KERNELS: [&str; 5] = [
     "qwen3_prefill",
@@ -29,85 +32,161 @@ const STEPS: [&str; 4] = [
 const THREADS: u32 = 4;
 /// Requests that a process serves at a time: with two of them in each step and a new one every sixth, each is in twelve steps.
 const SERVED: usize = 8;
+/// When the first event of a run begins.
 const START_NS: u64 = 81_234_567_891_000;
+/// Length of a step in a short run, and its bytes with everything around it.
+const STEP_NS: u64 = 35_000;
+const STEP_BYTES: u64 = 720;
+const SECOND_NS: u64 = 1_000_000_000;
+const RUN_NS: u64 = 1_000 * SECOND_NS;
+const SEGMENT_BYTES: u64 = 32 << 20;
+const ANCHOR_NS: u64 = 5 * SECOND_NS;
+/// Begin and end of the long request, and the maximum length of the others.
+const LONG_NS: (u64, u64) = (START_NS + 495 * SECOND_NS, START_NS + 555 * SECOND_NS);
+const REQUEST_NS: u64 = 3 * SECOND_NS;
+
+/// A window of a long run, and the number of spans in it.
+pub(crate) struct Window {
+    from_ns: u64,
+    to_ns: u64,
+    pub(crate) spans: u64,
+}
+
+impl Window {
+    /// Returns the window between two seconds of the run.
+    pub(crate) fn new(from_s: u64, to_s: u64) -> Window {
+        Window {
+            from_ns: START_NS + from_s * SECOND_NS,
+            to_ns: START_NS + to_s * SECOND_NS,
+            spans: 0,
+        }
+    }
+}
 
 /// The stream of one slot and the lines that wait for its next block.
 struct Slot {
-    number: u32,
-    tid: u32,
     position: u64,
     block_bytes: usize,
     pending: Vec<u8>,
+    /// The earliest start among the lines that wait.
+    earliest_ns: u64,
 }
 
-/// One process while its fragment is written.
-struct Writer {
+/// One process while its segments are written.
+struct Writer<'a> {
+    directory: &'a Path,
     out: BufWriter<File>,
+    index: u32,
     pid: u32,
+    segment: u32,
+    segment_bytes: u64,
     random: Random,
     now_ns: u64,
     next_flow: u64,
     /// The requests that are served now. Their flows are recorded, as our plugin of vLLM does.
     served: [u64; SERVED],
-    written: u64,
+    slots: Vec<Slot>,
     counts: Counts,
+    windows: &'a mut [Window],
 }
 
-/// Writes fragment `index` of at least `bytes` bytes into `directory`.
-pub(crate) fn write(directory: &Path, index: u32, bytes: u64) -> io::Result<Counts> {
-    let pid = 4_711 + (index % 4) * 10;
-    let nonce = format!("{:016x}", Random::new(index).next());
-    let file = File::create(directory.join(format!("trace.{pid}.{nonce}.jsonl")))?;
-    let mut writer = Writer {
-        out: BufWriter::with_capacity(1 << 20, file),
-        pid,
-        random: Random::new(index),
-        now_ns: START_NS + u64::from(index) * 1_234,
-        next_flow: 1,
-        served: std::array::from_fn(|nth| u64::from(index) << 24 | nth as u64),
-        written: 0,
-        counts: Counts::default(),
+/// Writes the segments of process `index`, of about `bytes` bytes, and counts the spans in the windows. Without windows the run is as short
+/// as a busy process makes it, else it lasts 1,000 s.
+pub(crate) fn write(
+    directory: &Path,
+    index: u32,
+    bytes: u64,
+    windows: &mut [Window],
+) -> io::Result<Counts> {
+    let steps = (bytes / STEP_BYTES).max(1);
+    let (step_ns, request_ns) = match windows.is_empty() {
+        true => (STEP_NS, STEP_NS / 2),
+        false => (RUN_NS / steps, REQUEST_NS),
     };
-    let mut slots: Vec<Slot> = (0..=THREADS).map(|number| Slot::new(number, pid)).collect();
-    writer.start(index, nonce, &mut slots)?;
-    writer.block(&mut slots[0])?;
-    for id in writer.served {
-        writer.arrival(&mut slots[1], writer.now_ns, id)?;
-    }
-    while writer.written < bytes {
-        let thread = 1 + usize::try_from(writer.random.below(u64::from(THREADS))).unwrap_or(0);
-        writer.step(&mut slots[thread])?;
-        if writer.random.below(100_000) == 0 {
-            writer.anchor(&mut slots[0])?;
-            writer.block(&mut slots[0])?;
+    let mut writer = Writer::new(directory, index, windows)?;
+    let mut next_anchor_ns = START_NS + ANCHOR_NS;
+    let mut long = Some(LONG_NS);
+    for _ in 0..steps {
+        writer.step(step_ns, request_ns)?;
+        if let Some((from_ns, to_ns)) = long.take_if(|(_, to_ns)| *to_ns <= writer.now_ns) {
+            let place = (LANE_BASE + 1, from_ns, to_ns - from_ns);
+            let rest = format_args!(r#""name":"http.long","cat":"request""#);
+            writer.event(1, 'X', place, rest)?;
+        }
+        if writer.now_ns >= next_anchor_ns {
+            writer.slots[0].pending = writer.anchor_line();
+            writer.flush()?;
+            next_anchor_ns += ANCHOR_NS;
         }
     }
-    for slot in &mut slots {
-        writer.block(slot)?;
-    }
-    writer.end()?;
-    writer.out.flush()?;
-    Ok(writer.counts)
+    // A last span ends the run.
+    let place = (writer.pid, writer.now_ns - 1_000, 1_000);
+    let rest = format_args!(r#""name":"shutdown","cat":"worker""#);
+    writer.event(1, 'X', place, rest)?;
+    writer.end()
 }
 
-impl Slot {
-    fn new(number: u32, pid: u32) -> Self {
-        Slot {
-            number,
-            tid: pid + number.saturating_sub(1),
+fn create(directory: &Path, index: u32, segment: u32) -> io::Result<BufWriter<File>> {
+    let name = segment_name(&format!("trace.{}.{}", pid(index), nonce(index)), segment);
+    let file = File::create(directory.join(name))?;
+    Ok(BufWriter::with_capacity(1 << 20, file))
+}
+
+fn pid(index: u32) -> u32 {
+    4_711 + (index % 4) * 10
+}
+
+fn nonce(index: u32) -> String {
+    format!("{:016x}", Random::new(index).next())
+}
+
+impl<'a> Writer<'a> {
+    fn new(directory: &'a Path, index: u32, windows: &'a mut [Window]) -> io::Result<Self> {
+        let slot = |_| Slot {
             position: 0,
             block_bytes: 32 << 10,
             pending: Vec::new(),
-        }
-    }
-}
-
-impl Writer {
-    fn start(&mut self, index: u32, nonce: String, slots: &mut [Slot]) -> io::Result<()> {
-        let header = FragmentHeader {
-            version: VERSION,
-            nonce,
+            earliest_ns: u64::MAX,
+        };
+        let mut writer = Writer {
+            directory,
+            out: create(directory, index, 0)?,
+            index,
+            pid: pid(index),
             segment: 0,
+            segment_bytes: 0,
+            random: Random::new(index),
+            now_ns: START_NS,
+            next_flow: 1,
+            served: std::array::from_fn(|nth| u64::from(index) << 24 | nth as u64),
+            slots: (0..=THREADS).map(slot).collect(),
+            counts: Counts::new(),
+            windows,
+        };
+        let header = writer.header().line(writer.pid);
+        writer.put(&header)?;
+        writer.slots[0].pending = writer.anchor_line();
+        for (slot, line) in writer.names() {
+            writer.slots[slot].pending.extend(line);
+        }
+        writer.block(0)?;
+        for id in writer.served {
+            writer.arrival(1, START_NS, id)?;
+        }
+        Ok(writer)
+    }
+
+    fn put(&mut self, text: &[u8]) -> io::Result<()> {
+        self.segment_bytes += text.len() as u64;
+        self.out.write_all(text)
+    }
+
+    fn header(&self) -> FragmentHeader {
+        let (index, goes_on) = (self.index, self.segment > 0);
+        FragmentHeader {
+            version: VERSION,
+            nonce: nonce(index),
+            segment: self.segment,
             run: "20261121-081502-5feceb66".to_owned(),
             main: index == 0,
             host: "node-3".to_owned(),
@@ -120,186 +199,252 @@ impl Writer {
             exe: "python3.11".to_owned(),
             script: Some("serve.py".to_owned()),
             forked_from: None,
-            ring: RingKind::File,
+            ring: RingKind::Heap,
             page_bytes: 4096,
             levels: None,
-            open_ns: None,
-            late_ns: None,
-        };
-        header.write(self.pid, &mut self.out)?;
-        self.anchor(&mut slots[0])?;
-        let pid = self.pid;
-        writeln!(
-            slots[0].pending,
-            r#"{{"ph":"M","pid":{pid},"tid":{pid},"name":"process_name","args":{{"name":"serving-worker-{index}"}}}}"#
-        )?;
-        for slot in &mut slots[1..] {
-            let (tid, number) = (slot.tid, slot.number);
-            writeln!(
-                slot.pending,
-                r#"{{"ph":"M","pid":{pid},"tid":{tid},"name":"thread_name","args":{{"name":"worker-{number}"}}}}"#
-            )?;
+            open_ns: goes_on.then(|| self.open_ns()),
+            late_ns: goes_on.then_some(REQUEST_NS),
         }
-        Ok(())
     }
 
-    fn anchor(&mut self, slot: &mut Slot) -> io::Result<()> {
+    /// The earliest start of what is open or not written yet.
+    fn open_ns(&self) -> u64 {
+        let is_open = (LONG_NS.0..LONG_NS.1).contains(&self.now_ns);
+        let long_ns = if is_open { LONG_NS.0 } else { u64::MAX };
+        let pending = self.slots.iter().map(|slot| slot.earliest_ns);
+        pending.fold(self.now_ns.min(long_ns), u64::min)
+    }
+
+    /// The names in force, and the slot that each is recorded in.
+    fn names(&self) -> Vec<(usize, Vec<u8>)> {
+        let (pid, index) = (self.pid, self.index);
+        let line = |tid: u32, what: &str, name: String| {
+            format!(
+                "{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{tid},\"name\":\"{what}\",\"args\":{{\"name\":\"{name}\"}}}}\n"
+            )
+        };
+        let mut names = vec![(
+            0,
+            line(pid, "process_name", format!("serving-worker-{index}")),
+        )];
+        for (slot, number) in (1..).zip(1..=THREADS) {
+            let name = line(pid + number - 1, "thread_name", format!("worker-{number}"));
+            let lane = line(
+                LANE_BASE + number,
+                "thread_name",
+                format!("requests {number}"),
+            );
+            names.extend([(slot, name), (0, lane)]);
+        }
+        let names = names.into_iter();
+        names
+            .map(|(slot, line)| (slot, line.into_bytes()))
+            .collect()
+    }
+
+    fn anchor_line(&self) -> Vec<u8> {
         let anchor = Anchor {
             monotonic_ns: self.now_ns,
             realtime_ns: 1_795_248_902_123_456_789 + self.now_ns,
             uncertainty_ns: 41,
         };
-        anchor.write(self.pid, &mut slot.pending)
+        anchor.line(self.pid)
     }
 
-    fn end(&mut self) -> io::Result<()> {
-        let end = End {
-            monotonic_ns: self.now_ns,
-            ..End::default()
-        };
-        end.write(self.pid, &mut self.out)
+    fn flush(&mut self) -> io::Result<()> {
+        (0..self.slots.len()).try_for_each(|slot| self.block(slot))
     }
 
-    /// One step of a worker: kernels, the step around them (spans are written when they end), and something beside it.
-    fn step(&mut self, slot: &mut Slot) -> io::Result<()> {
-        let (pid, tid) = (self.pid, slot.tid);
-        self.now_ns += 20_000 + self.random.below(30_000);
-        let start = self.now_ns;
-        for layer in 0..self.random.below(4) {
-            let (ts, dur) = (
-                Us(start + 500 + layer * 4_000),
-                Us(1_500 + self.random.below(2_000)),
-            );
-            let (name, stream) = (self.random.word(&KERNELS), self.random.below(8));
-            writeln!(
-                slot.pending,
-                r#"{{"ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":"{name}","cat":"kernel","args":{{"stream":{stream},"layer":{layer},"host_wall_us":{dur}}}}}"#
-            )?;
-            self.counts.add('X');
-        }
-        let (ts, dur) = (Us(start), Us(17_000 + self.random.below(2_000)));
-        let (name, prefill, decode) = (
-            self.random.word(&STEPS),
-            self.random.below(4),
-            self.random.below(64),
-        );
-        let (first, second) = (self.request(), self.request());
-        writeln!(
+    /// Records an event of a slot: its phase, its place (row, start and duration), and the rest of its line.
+    fn event(
+        &mut self,
+        slot: usize,
+        phase: char,
+        (tid, start_ns, dur_ns): (u32, u64, u64),
+        rest: fmt::Arguments<'_>,
+    ) -> io::Result<()> {
+        *self.counts.entry(phase).or_default() += 1;
+        let (pid, ts) = (self.pid, Us(start_ns));
+        let slot = &mut self.slots[slot];
+        slot.earliest_ns = slot.earliest_ns.min(start_ns);
+        write!(
             slot.pending,
-            r#"{{"ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":"{name}","cat":"worker","args":{{"prefill":{prefill},"decode":{decode},"request_ids":["cmpl-{first:08x}","cmpl-{second:08x}"]}}}}"#
+            r#"{{"ph":"{phase}","pid":{pid},"tid":{tid},"ts":{ts},"#
         )?;
-        self.counts.add('X');
-        self.beside(slot, start)?;
-        if slot.pending.len() >= slot.block_bytes {
+        if phase == 'X' {
+            write!(slot.pending, r#""dur":{},"#, Us(dur_ns))?;
+            for window in &mut *self.windows {
+                let is_in = start_ns <= window.to_ns && start_ns + dur_ns >= window.from_ns;
+                window.spans += u64::from(is_in);
+            }
+        }
+        writeln!(slot.pending, "{rest}}}")
+    }
+
+    /// Records a step of a worker: kernels, the step around them (spans are written when they end), and something next to it.
+    fn step(&mut self, step_ns: u64, request_ns: u64) -> io::Result<()> {
+        let slot = 1 + self.random.index(THREADS as usize);
+        let tid = self.tid(slot);
+        let begin_ns = self.now_ns;
+        self.now_ns += step_ns;
+        for layer in 0..self.random.below(4) {
+            let dur_ns = step_ns / 16 + self.random.below(step_ns / 32);
+            let (name, stream) = (KERNELS[self.random.index(5)], self.random.below(8));
+            let place = (tid, begin_ns + step_ns / 32 + layer * step_ns / 9, dur_ns);
+            let dur = Us(dur_ns);
+            let rest = format_args!(
+                r#""name":"{name}","cat":"kernel","args":{{"stream":{stream},"layer":{layer},"host_wall_us":{dur}}}"#
+            );
+            self.event(slot, 'X', place, rest)?;
+        }
+        let dur_ns = step_ns / 2 + self.random.below(step_ns / 16);
+        let (name, prefill) = (STEPS[self.random.index(4)], self.random.below(4));
+        let (decode, first, second) = (self.random.below(64), self.request(), self.request());
+        let rest = format_args!(
+            r#""name":"{name}","cat":"worker","args":{{"prefill":{prefill},"decode":{decode},"request_ids":["cmpl-{first:08x}","cmpl-{second:08x}"]}}"#
+        );
+        self.event(slot, 'X', (tid, begin_ns, dur_ns), rest)?;
+        self.beside(slot, begin_ns, step_ns, request_ns)?;
+        if self.slots[slot].pending.len() >= self.slots[slot].block_bytes {
             self.block(slot)?;
-            slot.block_bytes = 4_096 + usize::try_from(self.random.below(60_000)).unwrap_or(0);
+            self.slots[slot].block_bytes = 4_096 + self.random.index(60_000);
         }
         Ok(())
     }
 
-    fn beside(&mut self, slot: &mut Slot, start: u64) -> io::Result<()> {
+    fn tid(&self, slot: usize) -> u32 {
+        self.pid + u32::try_from(slot).unwrap_or(1) - 1
+    }
+
+    fn beside(&mut self, slot: usize, at_ns: u64, step_ns: u64, request_ns: u64) -> io::Result<()> {
+        let tid = self.tid(slot);
+        let place = (tid, at_ns + step_ns / 100, 0);
         match self.random.below(6) {
-            0 => self.flow(slot, start, "local"),
-            1 => self.flow(slot, start, "global"),
-            2 => self.counter(slot, start),
-            3 => self.instant(slot, start),
-            4 => self.lane(slot, start),
+            scope @ (0 | 1) => {
+                let scope = if scope == 0 { "local" } else { "global" };
+                let id = self.next_flow;
+                self.next_flow += 1;
+                let end = (tid, at_ns + step_ns * 4 / 9, 0);
+                self.event(
+                    slot,
+                    's',
+                    place,
+                    format_args!(r#""id2":{{"{scope}":"0x{id:x}"}},"name":"request","cat":"flow""#),
+                )?;
+                self.event(
+                    slot,
+                    'f',
+                    end,
+                    format_args!(
+                        r#""id2":{{"{scope}":"0x{id:x}"}},"bp":"e","name":"request","cat":"flow""#
+                    ),
+                )
+            }
+            2 => {
+                let (used, free) = (self.random.below(4_096), self.random.below(4_096));
+                self.event(
+                    slot,
+                    'C',
+                    place,
+                    format_args!(
+                        r#""name":"kv_cache","args":{{"used_blocks":{used},"free_blocks":{free}}}"#
+                    ),
+                )
+            }
+            3 => {
+                let (id, tokens) = (self.request(), self.random.below(512));
+                let rest = format_args!(
+                    r#""s":"t","name":"token \"é\" out","cat":"serving","args":{{"request_id":"cmpl-{id:08x}","tokens":{tokens}}}"#
+                );
+                self.event(slot, 'i', place, rest)
+            }
+            4 => self.lane(slot, request_ns),
             _ => Ok(()),
         }
     }
 
-    fn flow(&mut self, slot: &mut Slot, start: u64, scope: &str) -> io::Result<()> {
-        let (pid, tid, id) = (self.pid, slot.tid, self.next_flow);
-        self.next_flow += 1;
-        let (ts, end) = (Us(start + 100), Us(start + 16_500));
-        writeln!(
-            slot.pending,
-            r#"{{"ph":"s","pid":{pid},"tid":{tid},"ts":{ts},"id2":{{"{scope}":"0x{id:x}"}},"name":"request","cat":"flow"}}"#
-        )?;
-        writeln!(
-            slot.pending,
-            r#"{{"ph":"f","pid":{pid},"tid":{tid},"ts":{end},"id2":{{"{scope}":"0x{id:x}"}},"bp":"e","name":"request","cat":"flow"}}"#
-        )?;
-        self.counts.add('s');
-        self.counts.add('f');
-        Ok(())
-    }
-
-    fn counter(&mut self, slot: &mut Slot, start: u64) -> io::Result<()> {
-        let (pid, tid, ts) = (self.pid, slot.tid, Us(start + 200));
-        let (used, free) = (self.random.below(4_096), self.random.below(4_096));
-        self.counts.add('C');
-        writeln!(
-            slot.pending,
-            r#"{{"ph":"C","pid":{pid},"tid":{tid},"ts":{ts},"name":"kv_cache","args":{{"used_blocks":{used},"free_blocks":{free}}}}}"#
-        )
-    }
-
-    fn instant(&mut self, slot: &mut Slot, start: u64) -> io::Result<()> {
-        let (pid, tid, ts) = (self.pid, slot.tid, Us(start + 300));
-        let (id, tokens) = (self.request(), self.random.below(512));
-        self.counts.add('i');
-        writeln!(
-            slot.pending,
-            r#"{{"ph":"i","pid":{pid},"tid":{tid},"ts":{ts},"s":"t","name":"token \"é\" out","cat":"serving","args":{{"request_id":"cmpl-{id:08x}","tokens":{tokens}}}}}"#
-        )
-    }
-
-    /// A request on a virtual lane.
-    fn lane(&mut self, slot: &mut Slot, start: u64) -> io::Result<()> {
-        let (pid, lane) = (self.pid, LANE_BASE + slot.number);
-        let (ts, dur, id) = (
-            Us(start),
-            Us(self.random.below(19_000)),
-            self.random.next() >> 32,
-        );
-        let place = usize::try_from(self.random.below(SERVED as u64)).unwrap_or(0);
+    /// Records a request on a virtual lane when it ends.
+    fn lane(&mut self, slot: usize, request_ns: u64) -> io::Result<()> {
+        let dur_ns = self.random.below(request_ns.min(self.now_ns - START_NS));
+        let (start_ns, id) = (self.now_ns - dur_ns, self.random.next() >> 32);
+        let place = self.random.index(SERVED);
         self.served[place] = id;
-        self.arrival(slot, start, id)?;
-        self.counts.add('X');
-        writeln!(
-            slot.pending,
-            r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{dur},"name":"http.completions","cat":"request","args":{{"request_id":"cmpl-{id:08x}","max_tokens":24,"stream":true}}}}"#
-        )
+        self.arrival(slot, start_ns, id)?;
+        let lane = LANE_BASE + self.tid(slot) - self.pid + 1;
+        let rest = format_args!(
+            r#""name":"http.completions","cat":"request","args":{{"request_id":"cmpl-{id:08x}","max_tokens":24,"stream":true}}"#
+        );
+        self.event(slot, 'X', (lane, start_ns, dur_ns), rest)
     }
 
-    /// The begin of the flow that stands for a request.
-    fn arrival(&mut self, slot: &mut Slot, start: u64, id: u64) -> io::Result<()> {
-        let (pid, lane, ts) = (self.pid, LANE_BASE + slot.number, Us(start));
+    /// Records the begin of the flow that stands for a request.
+    fn arrival(&mut self, slot: usize, start_ns: u64, id: u64) -> io::Result<()> {
         let flow = xxh3_64(format!("cmpl-{id:08x}").as_bytes());
-        self.counts.add('s');
-        writeln!(
-            slot.pending,
-            r#"{{"ph":"s","pid":{pid},"tid":{lane},"ts":{ts},"id2":{{"global":"{flow:#x}"}},"name":"request","cat":"flow"}}"#
+        let place = (LANE_BASE + self.tid(slot) - self.pid + 1, start_ns, 0);
+        self.event(
+            slot,
+            's',
+            place,
+            format_args!(r#""id2":{{"global":"{flow:#x}"}},"name":"request","cat":"flow""#),
         )
     }
 
-    /// One of those that are served.
+    /// Returns one of the requests that are served.
     fn request(&mut self) -> u64 {
-        let place = usize::try_from(self.random.below(SERVED as u64)).unwrap_or(0);
+        let place = self.random.index(SERVED);
         self.served[place]
     }
 
-    fn block(&mut self, slot: &mut Slot) -> io::Result<()> {
+    /// Writes a slot's block, in the next segment if it does not fit any more.
+    fn block(&mut self, number: usize) -> io::Result<()> {
+        let slot = &mut self.slots[number];
         if slot.pending.is_empty() {
             return Ok(());
         }
+        let (body, from) = (std::mem::take(&mut slot.pending), slot.position);
+        slot.position += body.len() as u64;
+        let index = u32::try_from(number).unwrap_or(0);
         let header = BlockHeader {
-            slot: slot.number,
+            slot: index,
             generation: 0,
-            from: slot.position,
-            len: slot.pending.len() as u64,
-            sum: block_sum(slot.number, 0, slot.position, &slot.pending),
+            from,
+            len: body.len() as u64,
+            sum: block_sum(index, 0, from, &body),
         };
         // The recorder begins a block where source and target lie alike in a cache line.
-        let lead = usize::try_from(self.random.below(64)).unwrap_or(0);
-        let mut line = vec![b'\n'; lead];
+        let mut line = vec![b'\n'; self.random.index(64)];
         header.write(self.pid, &mut line);
-        self.out.write_all(&line)?;
-        self.out.write_all(&slot.pending)?;
-        self.written += line.len() as u64 + header.len;
-        slot.position += header.len;
-        slot.pending.clear();
-        Ok(())
+        let bytes = (line.len() + body.len()) as u64;
+        if self.segment_bytes + bytes > SEGMENT_BYTES {
+            self.next_segment()?;
+        }
+        self.slots[number].earliest_ns = u64::MAX;
+        self.put(&line)?;
+        self.put(&body)
+    }
+
+    fn next_segment(&mut self) -> io::Result<()> {
+        self.out.flush()?;
+        self.out.get_ref().sync_data()?; // a disk that is behind would affect the measurement
+        self.segment += 1;
+        self.segment_bytes = 0;
+        self.out = create(self.directory, self.index, self.segment)?;
+        let mut front = self.header().line(self.pid);
+        front.extend(self.anchor_line());
+        front.extend(self.names().into_iter().flat_map(|(_, line)| line));
+        self.put(&front)
+    }
+
+    /// Writes what is left and a clean end.
+    fn end(mut self) -> io::Result<Counts> {
+        self.flush()?;
+        let end = End {
+            monotonic_ns: self.now_ns,
+            ..End::default()
+        };
+        end.write(self.pid, &mut self.slots[0].pending)?;
+        self.flush()?;
+        self.out.flush()?;
+        Ok(self.counts)
     }
 }

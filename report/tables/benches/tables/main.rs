@@ -3,50 +3,44 @@
 //! Generates once so many MB (1,500 by default, kept under `target/tmp`) of a run, fragments of eight processes as the merge's benchmark has them, and of a
 //! trace, the one of the report's benchmark, which is made into a recording first. Writes the tables of each three times, each time in a process of its own.
 //! Prints for both
-//! `RESULT tables_<input>_<MB> <MB of JSON per CPU s> <peak anonymous MiB> <Parquet as % of the JSON> <CPU as a multiple of reading the events>`, and for each table
-//! and column `RESULT tables_<input>_<table>[_<column>] <MB> <% of the JSON>`.
+//! `RESULT tables_<input>_<MB> <MB of JSON per CPU s> <peak anonymous MiB> <Parquet as % of the JSON> <CPU as a multiple of reading the events>`, and for each
+//! table `RESULT tables_<input>_<table> <MB> <% of the JSON>`.
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 
 #[path = "../../../benches/report/generate.rs"]
 mod generate;
 #[path = "../../../../merge/benches/merge/lines.rs"]
-#[expect(dead_code, reason = "the merge's benchmark uses all of it")]
 mod lines;
 #[path = "../../../../merge/benches/merge/own.rs"]
+#[expect(dead_code, reason = "the merge's benchmark has long runs, too")]
 mod own;
-#[path = "../../../../merge/benches/merge/process.rs"]
-#[expect(dead_code, reason = "the merge's benchmark uses all of it")]
-mod process;
 
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
+
+use measure::Child;
+use measure::process::watched;
 use trace_merge::{Options, Progress, events};
 use trace_tables::{TablesOptions, write_tables};
 
 const ROUNDS: u32 = 3;
 const MEGABYTES: u64 = 1_500;
 const PROCESSES: u32 = 8;
-/// Changes whenever what is generated does.
-const GENERATION: u32 = 1;
-/// Has this program write the tables of one input, so that only this is measured.
+/// Changes whenever the generators do.
+const GENERATION: u32 = 2;
+/// Makes this program write the tables of one input, so that only this is measured.
 const TABLES: &str = "--tables";
-/// Has it read the events, and nothing else.
+/// Makes it read the events, and nothing else.
 const READ: &str = "--read";
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|word| word != "--bench")
-        .collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words = words.iter().map(String::as_str);
+    let words: Vec<&str> = words.filter(|word| *word != "--bench").collect();
     let generated = |megabytes: u64| {
-        let failed = |error| format!("generating: {error}");
-        measure("run", &run(megabytes).map_err(failed)?)?;
-        measure("trace", &generate::trace(megabytes).map_err(failed)?)
+        measure("run", &run(megabytes).map_err(|error| error.to_string())?)?;
+        measure("trace", &generate::trace(megabytes)?)
     };
     let done = match words.as_slice() {
         [TABLES, path, to] => tables(path, to),
@@ -56,9 +50,7 @@ fn main() -> ExitCode {
             Ok(megabytes) => generated(megabytes),
             Err(_) => measure("given", Path::new(word)),
         },
-        _ => Err(format!(
-            "expected a number of MB, a run or a trace, found {words:?}"
-        )),
+        _ => Err(format!("expected MB, a run or a trace, found {words:?}")),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -69,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A run of so many MB, generated if it is not there.
+/// Returns a run of so many MB, generated if it is not there.
 fn run(megabytes: u64) -> io::Result<PathBuf> {
     let folder = format!("tables-run-{GENERATION}-{megabytes}");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
@@ -77,88 +69,63 @@ fn run(megabytes: u64) -> io::Result<PathBuf> {
         let part = folder.with_extension("part");
         std::fs::create_dir_all(&part)?;
         for process in 0..PROCESSES {
-            own::write(&part, process, megabytes * 1_000_000 / u64::from(PROCESSES))?;
+            own::write(
+                &part,
+                process,
+                megabytes * 1_000_000 / u64::from(PROCESSES),
+                &mut [],
+            )?;
         }
         std::fs::rename(&part, &folder)?; // last, so that an interrupted generation starts anew
     }
     Ok(folder)
 }
 
-/// The bytes of a trace, or of the fragments of a run.
-fn json_bytes(path: &Path) -> io::Result<u64> {
+/// Returns the bytes of a file, or of all files below a folder.
+fn bytes_of(path: &Path) -> io::Result<u64> {
     if path.is_file() {
         return Ok(path.metadata()?.len());
     }
     std::fs::read_dir(path)?
-        .map(|entry| json_bytes(&entry?.path()))
+        .map(|entry| bytes_of(&entry?.path()))
         .sum()
 }
 
 fn measure(input: &str, path: &Path) -> Result<(), String> {
-    let json = json_bytes(path).map_err(|error| error.to_string())? as f64;
-    let to = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let of_file = |error: io::Error| error.to_string();
+    let json = bytes_of(path).map_err(of_file)? as f64;
+    let to = measure::scratch()?;
+    let (path, folder) = (path.to_string_lossy(), to.path().to_string_lossy());
     let (mut cpu_s, mut read_cpu_s, mut peak) = (f64::MAX, f64::MAX, 0);
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
     for _ in 0..ROUNDS {
-        let mut command = Command::new(&program);
-        command.arg(TABLES).arg(path).arg(to.path());
-        let used = process::watched(command)?;
+        let used = watched(Child::new([TABLES, &path, &folder])?.into_command())?;
         cpu_s = cpu_s.min(used.cpu_s);
         peak = peak.max(used.peak_anonymous_bytes);
-        let mut command = Command::new(&program);
-        command.arg(READ).arg(path);
-        read_cpu_s = read_cpu_s.min(process::watched(command)?.cpu_s);
+        let used = watched(Child::new([READ, &path])?.into_command())?;
+        read_cpu_s = read_cpu_s.min(used.cpu_s);
     }
-    let files = files(to.path());
-    let whole: u64 = files.iter().map(|(_, _, bytes)| bytes).sum();
     println!(
         "RESULT tables_{input}_{:.0} {:.0} {:.0} {:.2} {:.2}",
         json / 1e6,
         json / 1e6 / cpu_s,
         peak as f64 / f64::from(1 << 20),
-        whole as f64 / json * 100.0,
+        bytes_of(to.path()).map_err(of_file)? as f64 / json * 100.0,
         cpu_s / read_cpu_s
     );
-    let mut parts: BTreeMap<String, u64> = BTreeMap::new();
-    for (table, path, bytes) in files {
-        *parts.entry(table.clone()).or_default() += bytes;
-        let file = File::open(path).map_err(|error| error.to_string())?;
-        let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
-        for group in reader.metadata().row_groups() {
-            for column in group.columns() {
-                let name = format!("{table}_{}", column.column_path().string().replace('"', ""));
-                *parts.entry(name).or_default() += column.compressed_size().unsigned_abs();
-            }
-        }
-    }
-    for (part, bytes) in parts {
-        let percent = bytes as f64 / json * 100.0;
+    for table in std::fs::read_dir(to.path()).map_err(of_file)? {
+        let table = table.map_err(of_file)?;
+        let bytes = bytes_of(&table.path()).map_err(of_file)? as f64;
+        let (name, percent) = (table.file_name(), bytes / json * 100.0);
+        let name = name.to_string_lossy();
         println!(
-            "RESULT tables_{input}_{part} {:.2} {percent:.2}",
-            bytes as f64 / 1e6
+            "RESULT tables_{input}_{name} {:.2} {percent:.2}",
+            bytes / 1e6
         );
     }
     Ok(())
 }
 
-/// The files of all tables: the table, the path, the bytes.
-fn files(folder: &Path) -> Vec<(String, PathBuf, u64)> {
-    let entries = |path: &Path| {
-        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect::<Vec<_>>()
-    };
-    let mut found = Vec::new();
-    for table in entries(folder) {
-        let name = table.file_name().unwrap_or_default().to_string_lossy();
-        for file in entries(&table).iter().flat_map(|host| entries(host)) {
-            let bytes = file.metadata().map_or(0, |metadata| metadata.len());
-            found.push((name.clone().into_owned(), file, bytes));
-        }
-    }
-    found
-}
-
-/// The tables of one input, which must have what was generated.
+/// Writes the tables of one input, which must have what was generated.
 fn tables(path: &str, to: &str) -> Result<(), String> {
     let options = Options::new([PathBuf::from(path)]);
     let tables = TablesOptions {
@@ -174,7 +141,7 @@ fn tables(path: &str, to: &str) -> Result<(), String> {
     }
 }
 
-/// The events of one input, counted.
+/// Counts the events of one input.
 fn read(path: &str) -> Result<(), String> {
     let options = Options {
         settle: false,
