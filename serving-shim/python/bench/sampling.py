@@ -1,11 +1,10 @@
 """What it costs to sample a plain script, next to other profilers: prints a table of CPU and wall time, each over that of the script alone.
 
-usage: sampling.py [--turns N] [--ours] [--peers FOLDER] [--thread]
+usage: sampling.py [--turns N] [--ours] [--peers FOLDER]
 
 Each script but the empty one works for about a second of CPU time, in a process of its own. All ways to run it take turns, in one order and then in the other, and each turn is compared with the script
 alone in the same turn. Printed are the medians of the turns and their quartiles. `--ours` leaves the other profilers out. FOLDER is the `bin` of an environment with viztracer, py-spy and pyinstrument of `bench/requirements.txt`, by default that of this Python.
-py-spy samples from a process of its own; its CPU time counts too. `--thread` prints the CPU time of the thread that samples instead. That is a part of the cost: the threads of the script
-wait for the lock, and find less in the caches.
+py-spy samples from a process of its own; its CPU time counts too.
 """
 
 import argparse
@@ -63,17 +62,6 @@ async def main():
 asyncio.run(main())
 """,
 }
-
-# Prints the CPU time of the thread that samples, in ns, and the wall time of the script.
-TELL = """
-import glob, time
-began = time.monotonic_ns()
-exec(compile(open({script!r}).read(), {script!r}, "exec"))
-wall = time.monotonic_ns() - began
-for folder in glob.glob("/proc/self/task/*"):
-    if open(folder + "/comm").read() == "sa-samples\\n":
-        print(open(folder + "/schedstat").read().split()[0], wall)
-"""
 
 
 class Way:
@@ -137,35 +125,16 @@ def measure(name, text, all_ways, turns, folder):
         print(f"  {way.name:<28} CPU {cpu:<32} {more_ms:>+8.1f} ms   wall {wall:<32} {kib:>10,.0f} KiB", flush=True)
 
 
-def measure_thread(name, text, turns, folder):
-    script, tell = Path(folder) / "script.py", Path(folder) / "tell.py"
-    script.write_text(text)
-    tell.write_text(TELL.format(script=str(script)))
-    shares, costs = [], []
-    for turn in range(turns):
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SA_PROFILE_", "PYTHONPATH"))}
-        ours = {"PYTHONPATH": str(STARTUP), "SA_PROFILE_DIR": f"{folder}/{turn}"}
-        done = subprocess.run([sys.executable, str(tell)], env=inherited | ours, check=True, stdout=subprocess.PIPE, text=True, cwd=folder)
-        cpu_ns, wall_ns = map(int, done.stdout.split())
-        shares.append(cpu_ns / wall_ns)
-        costs.append(cpu_ns / (wall_ns / 10e6) / 1000)
-    print(f"{name}: the thread takes {statistics.median(shares):.2%} of a core, {statistics.median(costs):.0f} us ({min(costs):.0f}-{max(costs):.0f}) each 10 ms", flush=True)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=11, help="how often each is run")
     parser.add_argument("--ours", action="store_true", help="leave the other profilers out")
     parser.add_argument("--peers", default=str(Path(sys.executable).parent), help="where the other profilers' commands are")
-    parser.add_argument("--thread", action="store_true", help="print what the sampling thread itself takes")
     options = parser.parse_args()
     all_ways = [way for way in ways(options.peers) if not (way.missing or options.ours and way.program)]
     for name, text in SCRIPTS.items():
         with tempfile.TemporaryDirectory(prefix="sa-profile-bench-") as folder:
-            if not options.thread:
-                measure(name, text, all_ways, options.turns, folder)
-            elif text:
-                measure_thread(name, text, options.turns, folder)
+            measure(name, text, all_ways, options.turns, folder)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-BENCH = Path(__file__).parents[2] / "bench" / "vllm_serving"
 ROOT = Path(__file__).parents[4]
+CASES = ROOT / "tests" / "vllm" / "cases"
 DOCS, TPQ, SQL_PYTHON = ROOT / "docs", ROOT / "tests" / "perfetto" / "tpq", ROOT / "tests" / "sql" / "python"
 COMMANDS = Path(sys.executable).parent
 
@@ -57,22 +57,22 @@ def in_sa_profile_sql(folder, page, statements):
     return answers
 
 
-with_bench = pytest.mark.skipif(
-    not DOCS.exists() or not BENCH.exists(), reason="SKIPPED the versions of docs/vllm.md: the page and its benchmark are not beside the package"
+with_cases = pytest.mark.skipif(
+    not DOCS.exists() or not CASES.exists(), reason="SKIPPED the versions of docs/vllm.md: the page and its cases are not next to the package"
 )
 
 
 @pytest.fixture
 def versions(monkeypatch):
     """The module that makes the table."""
-    monkeypatch.syspath_prepend(BENCH)
+    monkeypatch.syspath_prepend(CASES)
     before = set(sys.modules)
     yield importlib.import_module("versions")
     for name in set(sys.modules) - before:
         del sys.modules[name]  # `trace` and others have names of the standard library
 
 
-@with_bench
+@with_cases
 def test_the_table_has_the_rows_of_all_columns_in_the_pages_order(versions):
     old = dict(version="0.1", rows=[["a", "first", 3], ["a", "third", None]])
     new = dict(version="0.2", rows=[["a", "third", 0], ["a", "second", 1]])
@@ -85,33 +85,33 @@ def test_the_table_has_the_rows_of_all_columns_in_the_pages_order(versions):
             list(versions.rows_of([old, new], lacking))
 
 
-@with_bench
+@with_cases
 def test_the_table_is_what_is_made_of_it(versions, capsys):
     page = versions.PAGE.read_text()
     versions.table(versions.on_page(page))
     assert capsys.readouterr().out in page
 
 
-@with_bench
+@with_cases
 def test_a_page_without_the_table_is_told_of(versions):
     with pytest.raises(SystemExit, match="the page has no table"):
         versions.on_page("# A page")
 
 
-@with_bench
+@with_cases
 def test_what_was_not_asked_stays_so(versions):
     page = "| process | span, instant, counter or arg | 0.1 |\n| --- | --- | --- |\n| a | b, c | not asked |\n| a | d | not tried |\n"
     assert versions.on_page(page) == [dict(version="0.1", rows=[["a", "d", None]])]
 
 
-@with_bench
+@with_cases
 def test_versions_are_sorted_by_their_numbers(versions):
     assert sorted(["0.11.0rc1", "0.9.1", "0.13.0.post2"], key=versions.number) == ["0.9.1", "0.11.0rc1", "0.13.0.post2"]
 
 
-@with_bench
+@with_cases
 def test_the_table_of_versions_has_each_name_of_the_page(monkeypatch):
-    monkeypatch.syspath_prepend(BENCH)
+    monkeypatch.syspath_prepend(CASES)
     import documented
 
     listed = {name for _, name in documented.names()}

@@ -1,6 +1,6 @@
 """Runs a real vLLM server under load with the plugin, and checks what its trace says against a client's own clock.
 
-    python serving-shim/python/bench/vllm_serving --model DIR [CASE...]
+    python tests/vllm/cases --model DIR [CASE...]
 
 Needs vLLM in this Python (a CPU build will do), sa_profile installed beside it, a model folder (random weights will do),
 and trace-merge on the PATH or in --bin. Prints RESULT lines; exits 1 if a check failed, and says so and exits 0 where vLLM
@@ -17,8 +17,6 @@ is not installed.
     newcomer    README's commands in their order, from `sa-profile run` to a killed worker, against /metrics and a client's clock
     throughput  recording on against off in one live server, interleaved, and recorder CPU-ns for each output token
     cost        recording on against off in one live server: CPU time of each process for each request and each output token, within 10 minutes
-    hooks       CPU time of the plugin alone in each process, for each output token, step and whole request, on stand-ins for vLLM (hooks.py alone needs no vLLM)
-    plain       recording on against a server without the plugin, both live, interleaved
 """
 
 import argparse
@@ -30,7 +28,6 @@ from pathlib import Path
 import account
 import cost
 import counters
-import hooks
 import killed
 import latency
 import metrics
@@ -53,9 +50,7 @@ CASES = {
     "stopped": stopped.run,
     "newcomer": newcomer.run,
     "throughput": throughput.run,
-    "plain": throughput.run_plain,
     "cost": cost.run,
-    "hooks": hooks.run,
 }
 
 DEFAULT = ["newcomer", "latency", "metrics", "counters", "killed", "stopped"]
@@ -90,7 +85,7 @@ def parse():
 def main():
     options = parse()
     if importlib.util.find_spec("vllm") is None:
-        print("SKIPPED vllm_serving: vLLM is not installed in", sys.executable, file=sys.stderr)
+        print("SKIPPED tests/vllm: vLLM is not installed in", sys.executable, file=sys.stderr)
         return 0
     report = Report()
     with tempfile.TemporaryDirectory() as scratch:

@@ -6,7 +6,7 @@ is in no result. Printed are the medians of the turns.
 
 A further role is a whole request in the API server, from its first byte to the end of its streamed answer: with short and long answers, one at a time and several.
 
-    python serving-shim/python/bench/vllm_serving/hooks.py
+    python serving-shim/python/bench/hooks.py
 """
 
 import gc
@@ -17,11 +17,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
-from report import Report
-
-FAKE = Path(__file__).resolve().parents[2] / "tests" / "vllm" / "fake"
+FAKE = Path(__file__).resolve().parents[1] / "tests" / "vllm" / "fake"
 STATES = ("without", "paused", "on")
 ROLES = {"engine": "the engine", "worker": "a worker", "output": "the API server's output processor"}
 REQUESTS = (8, 64, 256)
@@ -74,22 +71,27 @@ class Subject:
         return SystemExit(f"hooks: a process failed: exit {self._process.wait()}")
 
 
-def run(machine, report):
-    """The cost of each role for a step and for each output token of it: paused, and recording."""
-    steps, whole = measure(machine.folder)
+def main():
+    """Prints the cost of each role for a step and for each output token of it: paused, and recording."""
+    with tempfile.TemporaryDirectory() as folder:
+        steps, whole = measure(Path(folder))
     for state in STATES[1:]:
         for role, words in ROLES.items():
             cost = {requests: steps[requests, state, role] for requests in REQUESTS}
             for requests, ns in cost.items():
-                report.result(f"hooks_{role}_{state}_{requests}_requests_cpu_ns_per_output_token", ns / requests, f"{ns:.0f} for each step of {words}")
+                result(f"hooks_{role}_{state}_{requests}_requests_cpu_ns_per_output_token", ns / requests, f"{ns:.0f} for each step of {words}")
             fewest, most = min(cost), max(cost)
             further = (cost[most] - cost[fewest]) / (most - fewest)
-            report.result(f"hooks_{role}_{state}_cpu_ns_per_step", cost[fewest] - fewest * further, f"and {further:.0f} for each token of it")
+            result(f"hooks_{role}_{state}_cpu_ns_per_step", cost[fewest] - fewest * further, f"and {further:.0f} for each token of it")
         for at_once in AT_ONCE:
             short, long = (whole[tokens, at_once, state] / 1000 for tokens in ANSWERS)
             each = (long - short) / (ANSWERS[1] - ANSWERS[0])
             words = f"of {ANSWERS[0]} tokens, {at_once} at a time; {long:.1f} of {ANSWERS[1]}, which is {each:.2f} for each further token"
-            report.result(f"hooks_frontend_request_{state}_{at_once}_at_once_cpu_us", short, words)
+            result(f"hooks_frontend_request_{state}_{at_once}_at_once_cpu_us", short, words)
+
+
+def result(what, value, words):
+    print(f"RESULT {what} {value:.4g} {words}", flush=True)
 
 
 def measure(folder):
@@ -132,11 +134,6 @@ def serve():
         requests = [f"cmpl-0123456789abcdef-{at}-{turn:08x}" for at in range(int(line))]
         messages = roles.messages(requests, TOKENS)
         print(*[part.run(requests, messages, TOKENS) for part in parts], flush=True)
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        run(SimpleNamespace(folder=Path(folder)), Report())
 
 
 if __name__ == "__main__":

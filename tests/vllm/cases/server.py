@@ -28,12 +28,12 @@ class Machine:
         """The path of one of this project's commands."""
         found = self.options.bin / name if self.options.bin else shutil.which(name)
         if not found or not Path(found).exists():
-            sys.exit(f"vllm_serving: {name} is neither in --bin nor on the PATH")
+            sys.exit(f"tests/vllm: {name} is neither in --bin nor on the PATH")
         return str(found)
 
     def tpq(self):
         """The trace processor of the repository's tests, or `None`."""
-        beside = Path(__file__).resolve().parents[4] / "tests/perfetto/tpq"
+        beside = Path(__file__).resolve().parents[3] / "tests/perfetto/tpq"
         path = self.options.tpq or beside
         return str(path) if path.exists() else None
 
@@ -49,7 +49,7 @@ class Machine:
 
     def sql(self, folder, statement):
         """Returns the rows of a statement of `report/sql` over a run. Returns `None` if the repository's tests cannot set up DuckDB here."""
-        setup = Path(__file__).resolve().parents[4] / "tests/sql/python"
+        setup = Path(__file__).resolve().parents[3] / "tests/sql/python"
         python = subprocess.run([setup, "duckdb"], capture_output=True, text=True) if setup.exists() else None
         if python is None or python.returncode != 0:
             return None
@@ -107,7 +107,7 @@ class Server:
             except (urllib.error.URLError, OSError):
                 time.sleep(1)
         self.stop()
-        sys.exit(f"vllm_serving: the server did not start; see {self.log}:\n" + self.log.read_text()[-2000:])
+        sys.exit(f"tests/vllm: the server did not start; see {self.log}:\n" + self.log.read_text()[-2000:])
 
     def __exit__(self, *_error):
         self.stop()
@@ -115,7 +115,7 @@ class Server:
     def _check_patience(self):
         if self._patient and "vllm_patient: in force" not in self.log.read_text():
             self.stop()
-            sys.exit(f"vllm_serving: --patient is not in force; see {self.log}")
+            sys.exit(f"tests/vllm: --patient is not in force; see {self.log}")
 
     def pids(self):
         """The server's processes, by the title or command each has now."""

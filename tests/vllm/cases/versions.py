@@ -1,6 +1,6 @@
 """The table of docs/vllm.md that says what the trace of each version has, from what the case `names` has kept.
 
-    python serving-shim/python/bench/vllm_serving/versions.py KEPT…
+    python tests/vllm/cases/versions.py KEPT…
 
 Each argument is the --keep folder of one version. The page's other versions stay; of a name that the page had not when they ran they say "not asked".
 Rows in a line of one kind of process that are alike share one.

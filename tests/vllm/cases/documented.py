@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[4] / "docs/vllm.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs/vllm.md"
 HEADER = "| process | span, instant or counter | says |"
 # These come with the load, or with what is compiled, and not with the version.
 BY_CHANCE = {"event_loop.stall", "gc.collect", "torch.compile", "triton.compile"}

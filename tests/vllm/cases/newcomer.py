@@ -31,7 +31,7 @@ SERVED_S = 30  # longest wait until `sa-profile serve` has read what was recorde
 SKETCH = 0.005  # relative error of the live quantiles
 FROM_CLIENT, FROM_CLIENT_MS = 0.05, 1.0  # whichever is more
 STOPPED_S, AROUND_S = 3.0, 0.5
-SQL_PYTHON = Path(__file__).resolve().parents[4] / "tests/sql/python"
+SQL_PYTHON = Path(__file__).resolve().parents[3] / "tests/sql/python"
 
 
 class Shell:

@@ -16,7 +16,6 @@ from client import connect, first_of_all, prompt_of
 from server import Server
 
 SETTLE_S = 0.35  # after a switch
-MOVE_S = 2.7  # after a load has moved from one server to another
 GOAL = 0.005
 Z95 = 1.96  # standard deviations of a normal distribution
 LEAST_TURNS = 30  # for an interval
@@ -199,34 +198,6 @@ async def toggle(machine, report, server, folder):
             windows[on].append(await measure(load, processes, options.window))
         comparison.add(windows)
     await load.stop()
-    return comparison
-
-
-def run_plain(machine, report):
-    """Two live servers, one without the plugin; the load goes from one to the other."""
-    report.result("load_average_before", os.getloadavg()[0])
-    folder = machine.folder / "plain"
-    port = machine.options.port
-    with Server(machine, folder, SA_PROFILE_MAX_MB="64") as ours, Server(machine, None, port + 1) as plain:
-        with first_of_all(), busy(machine.options.busy):
-            comparison = asyncio.run(alternate(machine, report, ours, plain))
-    comparison.tell(report, "plain")
-
-
-async def alternate(machine, report, ours, plain):
-    """One server is loaded at a time."""
-    options = machine.options
-    comparison = Comparison(options, report)
-    while comparison.goes_on():
-        windows = {True: [], False: []}
-        for on in (True, False, False, True):
-            server = ours if on else plain
-            load = Load(server.port, options.concurrency, options.tokens)
-            await load.start()
-            await asyncio.sleep(MOVE_S)
-            windows[on].append(await measure(load, server.processes(), options.window))
-            await load.stop()
-        comparison.add(windows)
     return comparison
 
 
