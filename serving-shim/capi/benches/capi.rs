@@ -3,95 +3,27 @@
 //! The calls go through the shared library, loaded as a C program loads it. A recorder is one per process, so every case runs in fresh child
 //! processes of this binary. Prints lines `RESULT <case> <ns> <ratio_to_two_clock_reads>`, medians over the rounds.
 #![expect(unsafe_code, reason = "calls a C library")]
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "the figures are this program's output"
-)]
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::process::ExitCode;
 
-use measure::rounds::{self, Body, Plan};
-use measure::{Child, Rounds, scratch, warm_page_cache};
+use measure::cases::{self, Case, Subject};
 use sa_profile::{Arg, ArgValue, SA_PROFILE_ARG_DOUBLE, SA_PROFILE_ARG_INT, SA_PROFILE_ARG_STRING};
 use sa_profile::{Level, SA_PROFILE_LEVEL_E2E, Span};
 
-/// Marks a child's command line: `FLAG CASE DIRECTORY ROUNDS`.
-const FLAG: &str = "--case-in-child";
 const CATEGORY: *const c_char = c"bench".as_ptr();
 const NAME: *const c_char = c"decode".as_ptr();
 
-/// A measured loop: its name, the loop, and true if a directory turns recording on.
-type Case = (&'static str, fn(&Library, u64), bool);
-
-const CASES: [Case; 4] = [
-    ("capi_span", Library::spans, true),
-    ("capi_span_3args", Library::spans_with_args, true),
-    ("capi_instant", Library::instants, true),
-    ("capi_disabled", Library::spans, false),
+const CASES: [Case<Library>; 4] = [
+    Case::new("capi_span", Library::spans),
+    Case::new("capi_span_3args", Library::spans_with_args),
+    Case::new("capi_instant", Library::instants),
+    Case::silent("capi_disabled", Library::spans, false),
 ];
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let done = match words.as_slice() {
-        [FLAG, name, directory, rounds] => in_child(name, Path::new(directory), rounds),
-        words => measure_all(words.contains(&"--quick")),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("capi: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn measure_all(is_quick: bool) -> Result<(), String> {
-    let (passes, rounds) = if is_quick { (1, "3") } else { (5, "9") };
-    for (name, _, records) in CASES {
-        let mut measured = Rounds::default();
-        for _ in 0..passes {
-            let scratch = scratch()?;
-            let mut child = Child::new([FLAG, name, &scratch.path().to_string_lossy(), rounds])?;
-            if records {
-                child = child.recording_in(&scratch.path().join("run"));
-            }
-            measured.add(&child.lines()?)?;
-        }
-        println!("{}", measured.result(name));
-    }
-    Ok(())
-}
-
-fn in_child(name: &str, directory: &Path, rounds: &str) -> Result<(), String> {
-    let case = CASES.iter().find(|case| case.0 == name);
-    let (_, record, records) = case.ok_or_else(|| format!("no case {name}"))?;
-    let library = Library::load()?;
-    if (library.is_enabled)() != *records {
-        return Err(format!("{name}: recording is on: {}", !records));
-    }
-    warm_page_cache(directory)?;
-    let plan = Plan {
-        threads: 1,
-        events: if *records { 40_000 } else { 2_000_000 },
-        warm_rounds: 3,
-        rounds: rounds
-            .parse()
-            .map_err(|error| format!("{rounds}: {error}"))?,
-    };
-    let body = Body {
-        record: &|count| record(&library, count),
-        settle: &|| (library.flush)(),
-    };
-    rounds::run(plan, body);
-    match (library.dropped)() {
-        0 => Ok(()),
-        dropped => Err(format!("{name}: {dropped} events were dropped")),
-    }
+    cases::run(&CASES)
 }
 
 /// The functions that are measured, looked up by name in the shared library.
@@ -107,9 +39,9 @@ struct Library {
     dropped: extern "C" fn() -> u64,
 }
 
-impl Library {
+impl Subject for Library {
     /// Loads the library that cargo built next to this program.
-    fn load() -> Result<Library, String> {
+    fn start() -> Result<Library, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let path = program.with_file_name("libsa_profile.so");
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
@@ -130,6 +62,20 @@ impl Library {
         })
     }
 
+    fn is_enabled(&self) -> bool {
+        (self.is_enabled)()
+    }
+
+    fn settle(&self) {
+        (self.flush)();
+    }
+
+    fn dropped(&self) -> u64 {
+        (self.dropped)()
+    }
+}
+
+impl Library {
     /// Records spans with one integer argument.
     fn spans(&self, count: u64) {
         for step in 0..count {
