@@ -290,9 +290,9 @@ shape() {
 
 # A short run must write a page with the sections and rows of docs/overhead.md, which a full run wrote.
 overhead_page() {
-  cargo run --release --quiet -p overhead -- --quick --output "$scratch/overhead.md"
+  cargo run --release --quiet -p overhead -- --quick > "$scratch/overhead.md"
   diff <(shape docs/overhead.md) <(shape "$scratch/overhead.md") || {
-    echo 'check.sh: docs/overhead.md (<) has other sections or rows than the program writes (>): cargo run --profile dist -p overhead' >&2
+    echo 'check.sh: docs/overhead.md (<) has other sections or rows than the program prints (>): cargo run --profile dist -p overhead > docs/overhead.md' >&2
     return 1
   }
 }

@@ -47,7 +47,7 @@ impl Cost {
         let mut cases = Vec::new();
         for &kind in Kind::value_variants() {
             let subjects = Subject::recorders().iter();
-            let can = |subject: &Subject| *subject == Subject::Ours || Kind::SPANS.contains(&kind);
+            let can = |subject: &Subject| *subject == Subject::Ours || kind == Kind::Span1;
             cases.extend(subjects.copied().filter(can).map(|subject| Case {
                 subject,
                 kind,
@@ -78,23 +78,23 @@ impl Cost {
             row.extend(case.cells());
             row
         });
-        table::markdown(1, &head(&["event"]), rows)
+        table::markdown(1, &head("event"), rows)
     }
 
     /// Returns the table of all recorders.
     pub(crate) fn by_recorder(&self) -> String {
-        let shared = |case: &&Case| Kind::SPANS.contains(&case.kind);
+        let shared = |case: &&Case| case.kind == Kind::Span1;
         let rows = self.0.iter().filter(shared).map(|case| {
-            let mut row = vec![case.kind.label().to_owned(), case.subject.label()];
+            let mut row = vec![case.subject.label()];
             row.extend(case.cells());
             row
         });
-        table::markdown(2, &head(&["event", "recorder"]), rows)
+        table::markdown(1, &head("recorder"), rows)
     }
 }
 
-fn head(words: &[&str]) -> Vec<String> {
-    let mut head: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+fn head(word: &str) -> Vec<String> {
+    let mut head = vec![word.to_owned()];
     for threads in THREADS {
         let plural = if threads == 1 { "thread" } else { "threads" };
         head.push(format!("{threads} {plural}: ns"));

@@ -1,4 +1,4 @@
-//! Measures what recording costs, next to other recorders, and writes docs/overhead.md: `cargo run --profile dist -p overhead`.
+//! Measures what recording costs, next to other recorders, and prints docs/overhead.md: `cargo run --profile dist -p overhead`.
 //!
 //! A recorder is one per process, so every case runs in fresh child processes of this program, and the cases of a section take turns, pass by
 //! pass, so that other work of the machine affects all of them. Each section is a module: its cases, the child's work, and its table. The words
@@ -22,26 +22,22 @@ mod subject;
 mod table;
 mod tails;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use crate::effort::Effort;
 
-/// Measures what recording costs, next to other recorders, and writes docs/overhead.md.
+/// Measures what recording costs, next to other recorders, and prints docs/overhead.md
 #[derive(Debug, Parser)]
 #[command(version, disable_help_subcommand = true)]
 struct Options {
-    /// Measure less, and print the page instead of writing docs/overhead.md: a check, no numbers to quote
+    /// Measure less: a check, no numbers to quote
     #[arg(long)]
     quick: bool,
     /// Measure next to nothing: for the tests
     #[arg(long, hide = true)]
     tiny: bool,
-    /// Write the page here
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
     #[command(subcommand)]
     work: Option<Work>,
 }
@@ -70,7 +66,7 @@ fn main() -> ExitCode {
                 (false, true) => Effort::Quick,
                 (false, false) => Effort::Full,
             };
-            page::write(effort, options.output)
+            page::print(effort)
         }
         Some(Work::Cost(task)) => cost::child(&task),
         Some(Work::Tail(task)) => tails::child(&task),

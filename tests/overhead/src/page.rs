@@ -1,9 +1,4 @@
-//! The page: everything measured, pass by pass, and written into the words of `page.txt`.
-
-use std::io::Write;
-use std::path::{Path, PathBuf};
-
-use tempfile::NamedTempFile;
+//! The page: everything measured, pass by pass, and printed with the words of `page.txt`.
 
 use crate::cost::Cost;
 use crate::effort::Effort;
@@ -14,7 +9,6 @@ use crate::start::Starts;
 use crate::table::{self, whole};
 use crate::tails::Tails;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/overhead.md");
 const WORDS: &str = include_str!("page.txt");
 /// The paragraphs that only some runs have.
 const SHORT: &str =
@@ -30,11 +24,8 @@ struct Page {
     kills: Kills,
 }
 
-/// Measures everything and writes the page. Without an output, only a full run writes docs/overhead.md.
-pub(crate) fn write(effort: Effort, output: Option<PathBuf>) -> Result<(), String> {
-    let output = output.or((effort == Effort::Full).then(|| PAGE.into()));
-    // Made before anything is measured: a run of many minutes must not end with a path that cannot be written.
-    let file = output.as_deref().map(create).transpose()?;
+/// Measures everything and prints the page.
+pub(crate) fn print(effort: Effort) -> Result<(), String> {
     let load_before = machine::load_average();
     let mut page = Page {
         cost: Cost::new(),
@@ -46,25 +37,8 @@ pub(crate) fn write(effort: Effort, output: Option<PathBuf>) -> Result<(), Strin
     for pass in 0..effort.passes() {
         page.pass(effort, pass)?;
     }
-    let text = page.text(effort, &load_before);
-    let (Some(mut file), Some(path)) = (file, output) else {
-        print!("{text}");
-        return Ok(());
-    };
-    let written = file.write_all(text.as_bytes());
-    let done = written.and_then(|()| file.persist(&path).map_err(|error| error.error));
-    done.map(|_| ()).map_err(|error| in_file(&path, &error))
-}
-
-/// Makes the file that gets the name `path` when it is whole.
-fn create(path: &Path) -> Result<NamedTempFile, String> {
-    let folder = path.parent().filter(|folder| folder.exists());
-    let file = NamedTempFile::new_in(folder.unwrap_or(Path::new("/nonexistent")));
-    file.map_err(|error| in_file(path, &error))
-}
-
-fn in_file(path: &Path, error: &std::io::Error) -> String {
-    format!("{}: {error}", path.display())
+    print!("{}", page.text(effort, &load_before));
+    Ok(())
 }
 
 impl Page {

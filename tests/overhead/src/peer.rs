@@ -21,7 +21,7 @@ const SPANS_PER_ROOT: usize = 1_000;
 
 /// A recorder that a child process can measure.
 pub(crate) trait Peer: Sync {
-    /// Records one event of the kind for each step. Recorders other than ours have the kinds of [`Kind::SPANS`].
+    /// Records one event for each step: of this kind if the recorder is ours, else a span with the step as its argument.
     fn record(&self, kind: Kind, steps: Range<u64>, beat: &mut impl Beat);
     /// Waits until what was recorded is written.
     fn settle(&self) {}
@@ -53,9 +53,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kinds that every recorder has.
-    pub(crate) const SPANS: [Kind; 3] = [Kind::Span, Kind::Span1, Kind::Span3];
-
     /// Returns true if a recorder writes something for it.
     pub(crate) fn writes(self) -> bool {
         !matches!(self, Kind::Off | Kind::Filtered)

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use measureme::file_header::{FILE_EXTENSION, FILE_HEADER_SIZE};
-use measureme::{EventId, EventIdBuilder, PageTag, Profiler, RawEvent, StringId};
+use measureme::{EventIdBuilder, PageTag, Profiler, RawEvent, StringId};
 
 use super::{Beat, Kind, Peer, each};
 
@@ -16,7 +16,6 @@ pub(crate) struct Measureme {
     profiler: Profiler,
     kind: StringId,
     label: StringId,
-    phase: StringId,
     path: PathBuf,
 }
 
@@ -28,7 +27,6 @@ impl Measureme {
         Ok(Measureme {
             kind: profiler.alloc_string("bench"),
             label: profiler.alloc_string("decode"),
-            phase: profiler.alloc_string("prefill"),
             profiler,
             path,
         })
@@ -54,27 +52,14 @@ impl Measureme {
         // The stream of events begins with a header of its own.
         Ok((bytes.saturating_sub(FILE_HEADER_SIZE) / size_of::<RawEvent>()) as u64)
     }
-
-    fn event_id(&self, kind: Kind, step: u64) -> EventId {
-        let builder = EventIdBuilder::new(&self.profiler);
-        let text = |text: &str| self.profiler.alloc_string(text);
-        match kind {
-            Kind::Span => EventId::from_label(self.label),
-            Kind::Span3 => {
-                let share = text(&black_box(0.25).to_string());
-                let args = [text(&step.to_string()), self.phase, share];
-                builder.from_label_and_args(self.label, &args)
-            }
-            _ => builder.from_label_and_arg(self.label, text(&step.to_string())),
-        }
-    }
 }
 
 impl Peer for Measureme {
-    fn record(&self, kind: Kind, steps: Range<u64>, beat: &mut impl Beat) {
+    fn record(&self, _: Kind, steps: Range<u64>, beat: &mut impl Beat) {
         each(steps, beat, |step| {
-            let id = self.event_id(kind, step);
             let profiler = &self.profiler;
+            let text = profiler.alloc_string(step.to_string().as_str());
+            let id = EventIdBuilder::new(profiler).from_label_and_arg(self.label, text);
             black_box(&profiler.start_recording_interval_event(self.kind, id, 1));
         });
     }

@@ -31,21 +31,12 @@ struct Line {
     dur: f64,
     name: &'static str,
     cat: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    args: Option<Args>,
+    args: Args,
 }
 
 #[derive(Serialize)]
-#[serde(untagged)]
-enum Args {
-    Step {
-        step: u64,
-    },
-    Three {
-        step: u64,
-        phase: &'static str,
-        share: f64,
-    },
+struct Args {
+    step: u64,
 }
 
 impl MutexSerde {
@@ -59,7 +50,7 @@ impl MutexSerde {
         })
     }
 
-    fn span(&self, args: Option<Args>) {
+    fn span(&self, args: Args) {
         let start = wall_ns();
         black_box(&args);
         let line = Line {
@@ -79,15 +70,8 @@ impl MutexSerde {
 }
 
 impl Peer for MutexSerde {
-    fn record(&self, kind: Kind, steps: Range<u64>, beat: &mut impl Beat) {
-        match kind {
-            Kind::Span => each(steps, beat, |_| self.span(None)),
-            Kind::Span3 => each(steps, beat, |step| {
-                let (phase, share) = ("prefill", 0.25);
-                self.span(Some(Args::Three { step, phase, share }));
-            }),
-            _ => each(steps, beat, |step| self.span(Some(Args::Step { step }))),
-        }
+    fn record(&self, _: Kind, steps: Range<u64>, beat: &mut impl Beat) {
+        each(steps, beat, |step| self.span(Args { step }));
     }
 
     fn settle(&self) {

@@ -1,7 +1,6 @@
 //! The crate puffin with a sink that writes its frames to a file.
 
 use std::fs::File;
-use std::hint::black_box;
 use std::io::{self, BufReader, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -66,22 +65,13 @@ fn write_frames(mut file: File, messages: &Receiver<Message>) {
 }
 
 impl Peer for Puffin {
-    fn record(&self, kind: Kind, steps: Range<u64>, beat: &mut impl Beat) {
+    fn record(&self, _: Kind, steps: Range<u64>, beat: &mut impl Beat) {
         for steps in roots(steps) {
             {
                 puffin::profile_scope!("root");
-                match kind {
-                    Kind::Span => each(steps, beat, |_| {
-                        puffin::profile_scope!("decode");
-                    }),
-                    Kind::Span3 => each(steps, beat, |step| {
-                        let share = black_box(0.25);
-                        puffin::profile_scope!("decode", format!("{step} prefill {share}"));
-                    }),
-                    _ => each(steps, beat, |step| {
-                        puffin::profile_scope!("decode", step.to_string());
-                    }),
-                }
+                each(steps, beat, |step| {
+                    puffin::profile_scope!("decode", step.to_string());
+                });
             }
             GlobalProfiler::lock().new_frame();
         }

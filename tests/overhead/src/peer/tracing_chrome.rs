@@ -36,19 +36,10 @@ impl TracingChrome {
 }
 
 impl Peer for TracingChrome {
-    fn record(&self, kind: Kind, steps: Range<u64>, beat: &mut impl Beat) {
-        match kind {
-            Kind::Span => each(steps, beat, |_| {
-                black_box(&tracing::info_span!("decode").entered());
-            }),
-            Kind::Span3 => each(steps, beat, |step| {
-                let span = tracing::info_span!("decode", step, phase = "prefill", share = 0.25);
-                black_box(&span.entered());
-            }),
-            _ => each(steps, beat, |step| {
-                black_box(&tracing::info_span!("decode", step).entered());
-            }),
-        }
+    fn record(&self, _: Kind, steps: Range<u64>, beat: &mut impl Beat) {
+        each(steps, beat, |step| {
+            black_box(&tracing::info_span!("decode", step).entered());
+        });
     }
 
     /// Waits until the file no longer grows, since its flush is only a message to its writer thread.
