@@ -4,13 +4,10 @@ Three processes live at once and take turns: without the plugin, with it and rec
 their first step to their last one. What a role costs is its thread CPU time less that of the process without the plugin in the same turn, so the stand-ins' own work
 is in no result. Printed are the medians of the turns.
 
-A further role is a whole request in the API server, from its first byte to the end of its streamed answer: with short and long answers, one at a time and several.
-
     python serving-shim/python/bench/hooks.py
 """
 
 import gc
-import itertools
 import os
 import statistics
 import subprocess
@@ -23,9 +20,6 @@ STATES = ("without", "paused", "on")
 ROLES = {"engine": "the engine", "worker": "a worker", "output": "the API server's output processor"}
 REQUESTS = (8, 64, 256)
 TOKENS, TURNS = 300, 15
-ANSWERS = (2, 48)  # output tokens of a whole request
-AT_ONCE = (1, 16)
-WHOLE_REQUESTS = 64  # of a turn
 SERVE = "--serve"  # makes this program one of the processes
 
 
@@ -44,23 +38,15 @@ class Subject:
 
     def turn(self, requests):
         """CPU ns of a step, by role."""
-        return dict(zip(ROLES, self._ask(requests), strict=True))
-
-    def whole(self, tokens, at_once):
-        """CPU ns of a whole request in the API server."""
-        (found,) = self._ask(tokens, at_once)
-        return found
-
-    def _ask(self, *numbers):
         try:
-            print(*numbers, file=self._process.stdin)
+            print(requests, file=self._process.stdin)
             self._process.stdin.flush()
         except BrokenPipeError:
             raise self._failed() from None
         line = self._process.stdout.readline()
         if not line:
             raise self._failed()
-        return [float(word) for word in line.split()]
+        return dict(zip(ROLES, map(float, line.split()), strict=True))
 
     def end(self):
         self._process.stdin.close()
@@ -74,7 +60,7 @@ class Subject:
 def main():
     """Prints the cost of each role for a step and for each output token of it: paused, and recording."""
     with tempfile.TemporaryDirectory() as folder:
-        steps, whole = measure(Path(folder))
+        steps = measure(Path(folder))
     for state in STATES[1:]:
         for role, words in ROLES.items():
             cost = {requests: steps[requests, state, role] for requests in REQUESTS}
@@ -83,11 +69,6 @@ def main():
             fewest, most = min(cost), max(cost)
             further = (cost[most] - cost[fewest]) / (most - fewest)
             result(f"hooks_{role}_{state}_cpu_ns_per_step", cost[fewest] - fewest * further, f"and {further:.0f} for each token of it")
-        for at_once in AT_ONCE:
-            short, long = (whole[tokens, at_once, state] / 1000 for tokens in ANSWERS)
-            each = (long - short) / (ANSWERS[1] - ANSWERS[0])
-            words = f"of {ANSWERS[0]} tokens, {at_once} at a time; {long:.1f} of {ANSWERS[1]}, which is {each:.2f} for each further token"
-            result(f"hooks_frontend_request_{state}_{at_once}_at_once_cpu_us", short, words)
 
 
 def result(what, value, words):
@@ -95,42 +76,30 @@ def result(what, value, words):
 
 
 def measure(folder):
-    """The medians: of a step, by number of requests, state and role; of a whole request, by its tokens, how many there are at a time, and state."""
+    """The medians of a step, by number of requests, state and role."""
     subjects = {state: Subject(state, folder) for state in STATES}
-    steps, whole = {}, {}
+    steps = {}
     for at in range(TURNS + 1):
         for requests in REQUESTS:
             found = {state: subject.turn(requests) for state, subject in subjects.items()}
             for state in STATES[1:] if at else ():  # the first turn warms up
                 for role in ROLES:
                     steps.setdefault((requests, state, role), []).append(found[state][role] - found["without"][role])
-        for tokens, at_once in itertools.product(ANSWERS, AT_ONCE):
-            found = {state: subject.whole(tokens, at_once) for state, subject in subjects.items()}
-            for state in STATES[1:] if at else ():
-                whole.setdefault((tokens, at_once, state), []).append(found[state] - found["without"])
     for subject in subjects.values():
         subject.end()
-    return [{key: statistics.median(values) for key, values in turns.items()} for turns in (steps, whole)]
+    return {key: statistics.median(values) for key, values in steps.items()}
 
 
 def serve():
-    """Reads a number of requests from each line of stdin, runs them, and prints the ns of a step for each role. Two numbers are the tokens of whole requests and how many run at a
-    time: then it prints the ns of one."""
+    """Reads a number of requests from each line of stdin, runs them, and prints the ns of a step for each role."""
     from sa_profile.vllm import register
 
     register()
     import roles
 
     parts = roles.Engine(), roles.Worker(), roles.OutputProcessor()
-    frontend = roles.Frontend()
     gc.freeze()  # as vLLM does once it has started
     for turn, line in enumerate(sys.stdin):
-        if len(numbers := [int(word) for word in line.split()]) == 2:
-            tokens, at_once = numbers
-            ids = [f"cmpl-0123456789abcdef-{turn:08x}-{at}" for at in range(WHOLE_REQUESTS)]
-            batches = [ids[at : at + at_once] for at in range(0, WHOLE_REQUESTS, at_once)]
-            print(statistics.mean(frontend.run(batch, tokens) for batch in batches), flush=True)
-            continue
         requests = [f"cmpl-0123456789abcdef-{at}-{turn:08x}" for at in range(int(line))]
         messages = roles.messages(requests, TOKENS)
         print(*[part.run(requests, messages, TOKENS) for part in parts], flush=True)
