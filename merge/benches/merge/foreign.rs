@@ -105,13 +105,6 @@ impl Writer {
             );
             self.put(line)?;
         }
-        for number in 0..LANES {
-            let tid = tid(pid, number);
-            let line = format_args!(
-                r#"{{"name":"thread_name","ph":"M","pid":{pid},"tid":{tid},"args":{{"name":"Task-{number}"}}}}"#
-            );
-            self.put(line)?;
-        }
         Ok(())
     }
 

@@ -77,8 +77,8 @@ fn run(words: &[&str]) -> Result<(), String> {
     for case in cases {
         let form = Form::ALL.into_iter().find(|form| form.name() == case);
         match (form, case) {
-            (Some(form), _) => measure::merge(form, effort)?,
-            (None, "sort") => measure::sort(effort)?,
+            (Some(form), _) => measure::merge(form, &[], effort)?,
+            (None, "sort") => measure::merge(Form::Own, &["--sort"], effort)?,
             _ => {
                 return Err(format!(
                     "expected --quick, own, foreign, kineto, sort, memory or window, found {case}"

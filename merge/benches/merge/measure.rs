@@ -21,27 +21,24 @@ pub(crate) struct Effort {
     pub(crate) rounds: usize,
 }
 
-/// Merges an input and prints `RESULT merge_<input> <MB_per_s> <ratio_to_cat> <peak_anonymous_MB>`.
-pub(crate) fn merge(form: Form, effort: Effort) -> Result<(), String> {
+/// Merges an input and prints `RESULT merge_<input> <MB_per_s> <ratio_to_cat> <peak_anonymous_MB>`. With `--sort` it prints
+/// `RESULT sort <MB_per_s> <ratio_to_cat> <CPU_s_per_GB> <peak_anonymous_MB>`.
+pub(crate) fn merge(form: Form, options: &[&str], effort: Effort) -> Result<(), String> {
     let input = input::open(form, effort.megabytes)?;
-    let measured = Measured::new(&input, &[], effort.rounds)?;
-    let (speed, ratio) = (measured.speed, measured.ratio);
-    let peak = measured.usage.peak_anonymous_bytes as f64 / 1e6;
-    println!(
-        "RESULT merge_{} {speed:.0} {ratio:.3} {peak:.1}",
-        form.name()
-    );
-    Ok(())
-}
-
-/// Sorts a trace and prints `RESULT sort <MB_per_s> <ratio_to_cat> <CPU_s_per_GB> <peak_anonymous_MB>`.
-pub(crate) fn sort(effort: Effort) -> Result<(), String> {
-    let input = input::open(Form::Own, effort.megabytes)?;
-    let measured = Measured::new(&input, &["--sort"], effort.rounds)?;
-    let (speed, ratio, usage) = (measured.speed, measured.ratio, measured.usage);
+    let Measured {
+        speed,
+        ratio,
+        usage,
+    } = Measured::new(&input, options, effort.rounds)?;
     let cpu_s = usage.cpu_s / (input.bytes as f64 / 1e9);
     let peak = usage.peak_anonymous_bytes as f64 / 1e6;
-    println!("RESULT sort {speed:.0} {ratio:.3} {cpu_s:.2} {peak:.1}");
+    match options.is_empty() {
+        true => println!(
+            "RESULT merge_{} {speed:.0} {ratio:.3} {peak:.1}",
+            form.name()
+        ),
+        false => println!("RESULT sort {speed:.0} {ratio:.3} {cpu_s:.2} {peak:.1}"),
+    }
     Ok(())
 }
 

@@ -167,7 +167,7 @@ impl<'a> Writer<'a> {
         writer.put(&header)?;
         writer.slots[0].pending = writer.anchor_line();
         for (slot, line) in writer.names() {
-            writer.slots[slot].pending.extend(line);
+            writer.slots[slot].pending.extend(line.into_bytes());
         }
         writer.block(0)?;
         for id in writer.served {
@@ -216,30 +216,20 @@ impl<'a> Writer<'a> {
     }
 
     /// The names in force, and the slot that each is recorded in.
-    fn names(&self) -> Vec<(usize, Vec<u8>)> {
+    fn names(&self) -> Vec<(usize, String)> {
         let (pid, index) = (self.pid, self.index);
         let line = |tid: u32, what: &str, name: String| {
             format!(
-                "{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{tid},\"name\":\"{what}\",\"args\":{{\"name\":\"{name}\"}}}}\n"
+                "{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{tid},\"name\":\"{what}_name\",\"args\":{{\"name\":\"{name}\"}}}}\n"
             )
         };
-        let mut names = vec![(
-            0,
-            line(pid, "process_name", format!("serving-worker-{index}")),
-        )];
-        for (slot, number) in (1..).zip(1..=THREADS) {
-            let name = line(pid + number - 1, "thread_name", format!("worker-{number}"));
-            let lane = line(
-                LANE_BASE + number,
-                "thread_name",
-                format!("requests {number}"),
-            );
-            names.extend([(slot, name), (0, lane)]);
-        }
-        let names = names.into_iter();
-        names
-            .map(|(slot, line)| (slot, line.into_bytes()))
-            .collect()
+        let own = line(pid, "process", format!("serving-worker-{index}"));
+        let slots = (1..).zip(1..=THREADS);
+        let threads = slots.map(|(slot, number)| {
+            let name = format!("worker-{number}");
+            (slot, line(pid + number - 1, "thread", name))
+        });
+        [(0, own)].into_iter().chain(threads).collect()
     }
 
     fn anchor_line(&self) -> Vec<u8> {
@@ -431,7 +421,11 @@ impl<'a> Writer<'a> {
         self.out = create(self.directory, self.index, self.segment)?;
         let mut front = self.header().line(self.pid);
         front.extend(self.anchor_line());
-        front.extend(self.names().into_iter().flat_map(|(_, line)| line));
+        front.extend(
+            self.names()
+                .into_iter()
+                .flat_map(|(_, line)| line.into_bytes()),
+        );
         self.put(&front)
     }
 

@@ -1,6 +1,6 @@
 """What an event costs, next to other recorders: prints ``RESULT <case> <ns> <ratio_to_two_monotonic_ns>``.
 
-usage: span.py [--quick] [--list] [CASE...]
+usage: span.py [--quick] [CASE...]
 
 Thread CPU time of the installed package. Each subject is a process of its own, for recording is on or off in a process as a whole; all of them live at once and take turns, a case a
 turn. A turn measures the floor (two calls of ``time.monotonic_ns``) before and after the case, and the same loop without the event, which is taken off. Printed are the medians of the
@@ -102,7 +102,6 @@ def show(found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few and short turns: seconds instead of minutes")
-    parser.add_argument("--list", action="store_true", help="print the cases, measure nothing")
     parser.add_argument("case", nargs="*", help="measure these alone")
     options = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="sa-profile-bench-"))
@@ -111,11 +110,8 @@ def main():
         subjects = [Subject(name, directory / name) for name in SUBJECTS]
         known = [case for subject in subjects for case in subject.cases]
         if unknown := set(options.case) - set(known):
-            raise SystemExit(f"span.py: no such case: {', '.join(sorted(unknown))}; --list prints them")
-        if options.list:
-            print(*known, sep="\n")
-        else:
-            show(measure(subjects, options.case, *(QUICK if options.quick else FULL)))
+            raise SystemExit(f"span.py: expected cases of {', '.join(known)}, found {', '.join(sorted(unknown))}")
+        show(measure(subjects, options.case, *(QUICK if options.quick else FULL)))
         for subject in subjects:
             subject.end()
         for skipped in dict.fromkeys(reason for subject in subjects for reason in subject.skipped):

@@ -43,17 +43,3 @@ impl Acknowledged {
         unsafe { AtomicU64::from_ptr(self.0.as_mut_ptr().cast()) }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_mappings_share_the_count() {
-        let dir = tempfile::tempdir().unwrap();
-        let ours = Acknowledged::open(dir.path()).unwrap();
-        assert_eq!(ours.load(), 0);
-        ours.store(7);
-        assert_eq!(Acknowledged::open(dir.path()).unwrap().load(), 7);
-    }
-}

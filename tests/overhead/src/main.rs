@@ -45,15 +45,10 @@ struct Options {
 /// The task of a child process.
 #[derive(Debug, Subcommand)]
 enum Work {
-    #[command(hide = true)]
     Cost(cost::Task),
-    #[command(hide = true)]
     Tail(tails::Task),
-    #[command(hide = true)]
     Start,
-    #[command(hide = true)]
     Footprint(footprint::Task),
-    #[command(hide = true)]
     Victim(kill::Task),
 }
 

@@ -201,18 +201,3 @@ fn call_fsync(directory: &Path, has_ended: &AtomicBool) -> io::Result<()> {
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::peer::Control;
-
-    #[test]
-    fn every_event_after_the_first_ones_is_timed() {
-        let mut paced = Paced::new(50);
-        Control.record(Kind::Span, 0..WARM + 50, &mut paced);
-        let times = paced.sorted();
-        assert_eq!(times.len(), 50);
-        assert!(times[0] > 0 && times.is_sorted());
-    }
-}
