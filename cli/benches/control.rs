@@ -125,7 +125,7 @@ fn fragments(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Measures so many switches on and off.
+/// Switches processes on and off, and measures how soon all obey.
 fn switch_all(rounds: usize) {
     let mut found = [
         ("on", Vec::new(), Vec::new()),
@@ -188,7 +188,7 @@ fn obeyed_ns(text: &[u8], id: &str) -> u64 {
     u64::try_from(event.expect("every process records the switch").ts_ns).unwrap()
 }
 
-/// Follows processes that record for so many seconds.
+/// Follows processes that record for a number of seconds.
 fn follow(which: &str, seconds: u64) {
     let scratch = scratch().unwrap();
     let mut serving = Serving::start(scratch.path());

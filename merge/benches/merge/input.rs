@@ -4,11 +4,14 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::lines::Counts;
 use crate::{foreign, own};
 
 /// Changes whenever the generators do, so that old files are not used for new ones.
-const GENERATION: u32 = 4;
+const GENERATION: u32 = 5;
 const FILES: u32 = 8;
 
 /// The program whose form an input has.
@@ -87,14 +90,14 @@ pub(crate) fn files_of(directory: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Returns a run directory and what its generator counted. Generates the run if it is not there.
-pub(crate) fn generated(
+pub(crate) fn generated<C: Serialize + DeserializeOwned>(
     name: &str,
-    generate: impl FnOnce(&Path) -> io::Result<Counts>,
-) -> Result<(PathBuf, Counts), String> {
+    generate: impl FnOnce(&Path) -> io::Result<C>,
+) -> Result<(PathBuf, C), String> {
     let name = format!("merge-bench-{GENERATION}/{name}");
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let counts_path = directory.join("counts.json");
-    let run = || -> io::Result<Counts> {
+    let run = || -> io::Result<C> {
         if !counts_path.exists() {
             eprintln!("generating {}", directory.display());
             let fragments = directory.join("fragments");

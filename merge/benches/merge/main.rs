@@ -6,8 +6,8 @@
 //! and prints `RESULT merge_<input> <MB_per_s> <ratio_to_cat> <peak_anonymous_MB>`. `sort` does the same with `--sort`, and prints
 //! `RESULT sort <MB_per_s> <ratio_to_cat> <CPU_s_per_GB> <peak_anonymous_MB>`. Without a name it measures all of these.
 //!
-//! `-- memory [MB]` prints the memory of a merge of so many MB (8,000 by default): `RESULT memory_<input>_<MB> <peak_anonymous_MiB>`.
-//! `-- window [MB [processes]]` merges ten seconds of a run of 1,000 s and so many MB (2,000 in 8 processes by default):
+//! `-- memory [MB]` prints the memory of a merge of that size (8,000 MB by default): `RESULT memory_<input>_<MB> <peak_anonymous_MiB>`.
+//! `-- window [MB [processes]]` merges ten seconds of a run of 1,000 s (2,000 MB in 8 processes by default):
 //! `RESULT window_<part> <best seconds> <seconds from the disk> <MB not read>`.
 #![expect(
     clippy::print_stdout,
@@ -30,19 +30,12 @@ use crate::input::Form;
 use crate::measure::Effort;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words = words.iter().map(String::as_str);
-    let words: Vec<&str> = words.filter(|word| *word != "--bench").collect();
+    let words = ::measure::words();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     println!("load average before: {}", load_average());
     let measured = run(&words);
     println!("load average after:  {}", load_average());
-    match measured {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("merge: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    ::measure::exit_code(measured)
 }
 
 fn run(words: &[&str]) -> Result<(), String> {

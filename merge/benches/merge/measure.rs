@@ -1,11 +1,12 @@
 //! Merges and `cat` in turn, then memory, CPU time and a check that the merge lost nothing.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use measure::process::{Usage, timed, watched};
+use measure::scratch;
 use serde_json::Value;
 
 use crate::input::{self, Form, Input};
@@ -14,7 +15,7 @@ use crate::lines::Counts;
 /// The most memory that a merge without links of requests may take, however much it merges.
 const MOST_MIB: f64 = 64.0;
 
-/// How much to measure.
+/// Size of an input, and the number of rounds.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort {
     pub(crate) megabytes: u64,
@@ -42,7 +43,7 @@ pub(crate) fn merge(form: Form, options: &[&str], effort: Effort) -> Result<(), 
     Ok(())
 }
 
-/// Merges 1,000 MB and then so many of each input, and prints `RESULT memory_<input>_<MB> <peak_anonymous_MiB>`.
+/// Merges 1,000 MB and then `megabytes` MB of each input, and prints `RESULT memory_<input>_<MB> <peak_anonymous_MiB>`.
 pub(crate) fn memory(megabytes: u64) -> Result<(), String> {
     let mut sizes = vec![megabytes.min(1_000), megabytes];
     sizes.dedup();
@@ -51,8 +52,9 @@ pub(crate) fn memory(megabytes: u64) -> Result<(), String> {
         .flat_map(|form| sizes.iter().map(move |size| (*form, *size)))
     {
         let input = input::open(form, megabytes)?;
-        let merged = Scratch(input.directory.with_extension("merged.json"));
-        let usage = watched(merge_command(&input, &merged.0, &[]))?;
+        let scratch = scratch()?;
+        let merged = scratch.path().join("merged.json");
+        let usage = watched(merge_command(&input, &merged, &[]))?;
         let mib = usage.peak_anonymous_bytes as f64 / f64::from(1 << 20);
         let within = if mib < MOST_MIB { "within" } else { "BEYOND" };
         println!("{}, {megabytes} MB: {within} {MOST_MIB} MiB", form.name());
@@ -72,10 +74,10 @@ struct Measured {
 
 impl Measured {
     fn new(input: &Input, options: &[&str], rounds: usize) -> Result<Measured, String> {
-        let merged = Scratch(input.directory.with_extension("merged.json"));
-        let joined = Scratch(input.directory.with_extension("joined"));
+        let scratch = scratch()?;
+        let [merged, joined] = ["merged.json", "joined"].map(|name| scratch.path().join(name));
         let command = |report: &str| {
-            let mut command = merge_command(input, &merged.0, options);
+            let mut command = merge_command(input, &merged, options);
             command.args(["--report", report]);
             command
         };
@@ -83,9 +85,9 @@ impl Measured {
         let (mut best, mut best_cat) = (Duration::MAX, Duration::MAX);
         for round in 0..rounds {
             eprintln!("{} {options:?} {}/{rounds}", input.form.name(), round + 1);
-            merged.remove()?;
-            best_cat = timed(cat_command(input, &joined.0)?)?.min(best_cat);
-            joined.remove()?;
+            remove(&merged)?;
+            best_cat = timed(cat_command(input, &joined)?)?.min(best_cat);
+            remove(&joined)?;
             best = timed(command("none"))?.min(best);
         }
         let mut usage = Usage {
@@ -93,7 +95,7 @@ impl Measured {
             ..Usage::default()
         };
         for _ in 0..3 {
-            merged.remove()?;
+            remove(&merged)?;
             let used = watched(command("none"))?;
             usage.cpu_s = usage.cpu_s.min(used.cpu_s);
             usage.peak_anonymous_bytes = usage.peak_anonymous_bytes.max(used.peak_anonymous_bytes);
@@ -154,24 +156,10 @@ fn cat_command(input: &Input, output: &Path) -> Result<Command, String> {
     Ok(command)
 }
 
-/// A file that is removed when dropped.
-pub(crate) struct Scratch(pub(crate) PathBuf);
-
-impl Scratch {
-    fn remove(&self) -> Result<(), String> {
-        match std::fs::remove_file(&self.0) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(format!("{}: {error}", self.0.display()))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Err(error) = self.remove() {
-            eprintln!("merge: {error}");
-        }
+/// Removes an output, so that the next one does not pay for it.
+fn remove(path: &Path) -> Result<(), String> {
+    match path.exists() {
+        true => std::fs::remove_file(path).map_err(|error| format!("{}: {error}", path.display())),
+        false => Ok(()),
     }
 }

@@ -36,7 +36,7 @@ const SERVED: usize = 8;
 const START_NS: u64 = 81_234_567_891_000;
 /// Length of a step in a short run, and its bytes with everything around it.
 const STEP_NS: u64 = 35_000;
-const STEP_BYTES: u64 = 720;
+const STEP_BYTES: u64 = 605;
 const SECOND_NS: u64 = 1_000_000_000;
 const RUN_NS: u64 = 1_000 * SECOND_NS;
 const SEGMENT_BYTES: u64 = 32 << 20;
@@ -314,32 +314,18 @@ impl<'a> Writer<'a> {
                 let scope = if scope == 0 { "local" } else { "global" };
                 let id = self.next_flow;
                 self.next_flow += 1;
+                let flow =
+                    format!(r#""id2":{{"{scope}":"0x{id:x}"}},"name":"request","cat":"flow""#);
                 let end = (tid, at_ns + step_ns * 4 / 9, 0);
-                self.event(
-                    slot,
-                    's',
-                    place,
-                    format_args!(r#""id2":{{"{scope}":"0x{id:x}"}},"name":"request","cat":"flow""#),
-                )?;
-                self.event(
-                    slot,
-                    'f',
-                    end,
-                    format_args!(
-                        r#""id2":{{"{scope}":"0x{id:x}"}},"bp":"e","name":"request","cat":"flow""#
-                    ),
-                )
+                self.event(slot, 's', place, format_args!("{flow}"))?;
+                self.event(slot, 'f', end, format_args!(r#""bp":"e",{flow}"#))
             }
             2 => {
                 let (used, free) = (self.random.below(4_096), self.random.below(4_096));
-                self.event(
-                    slot,
-                    'C',
-                    place,
-                    format_args!(
-                        r#""name":"kv_cache","args":{{"used_blocks":{used},"free_blocks":{free}}}"#
-                    ),
-                )
+                let rest = format_args!(
+                    r#""name":"kv_cache","args":{{"used_blocks":{used},"free_blocks":{free}}}"#
+                );
+                self.event(slot, 'C', place, rest)
             }
             3 => {
                 let (id, tokens) = (self.request(), self.random.below(512));
@@ -367,16 +353,12 @@ impl<'a> Writer<'a> {
         self.event(slot, 'X', (lane, start_ns, dur_ns), rest)
     }
 
-    /// Records the begin of the flow that stands for a request.
+    /// Records the start of the flow of a request.
     fn arrival(&mut self, slot: usize, start_ns: u64, id: u64) -> io::Result<()> {
         let flow = xxh3_64(format!("cmpl-{id:08x}").as_bytes());
         let place = (LANE_BASE + self.tid(slot) - self.pid + 1, start_ns, 0);
-        self.event(
-            slot,
-            's',
-            place,
-            format_args!(r#""id2":{{"global":"{flow:#x}"}},"name":"request","cat":"flow""#),
-        )
+        let rest = format_args!(r#""id2":{{"global":"{flow:#x}"}},"name":"request","cat":"flow""#);
+        self.event(slot, 's', place, rest)
     }
 
     /// Returns one of the requests that are served.

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use measure::process::timed;
+use measure::scratch;
 
 use crate::input::{files_of, generated};
 use crate::lines::Counts;
-use crate::measure::{Scratch, check};
+use crate::measure::check;
 use crate::own::{self, Window};
 
 const ROUNDS: u32 = 5;
@@ -20,40 +21,32 @@ const WINDOWS: [(&str, &str, u64, u64); 3] = [
 ];
 
 /// Merges each window, first with nothing of the run in memory, then with what it needs there, and prints
-/// `RESULT window_<name> <best seconds> <seconds from the disk> <MB not read>`. What is found must be what was generated.
+/// `RESULT window_<name> <best seconds> <seconds from the disk> <MB not read>`. Every generated span in the window must be found.
 pub(crate) fn run(megabytes: u64, processes: u32) -> Result<(), String> {
     let name = format!("window-{megabytes}-{processes}");
-    let (directory, counts) = generated(&name, |fragments| {
+    let (directory, counts): (_, [u64; WINDOWS.len()]) = generated(&name, |fragments| {
         let mut windows = WINDOWS.map(|(_, _, from_s, to_s)| Window::new(from_s, to_s));
         for index in 0..processes {
             let bytes = megabytes * 1_000_000 / u64::from(processes);
             own::write(fragments, index, bytes, &mut windows)?;
         }
-        let first_letters = WINDOWS
-            .iter()
-            .map(|(name, ..)| name.chars().next().unwrap_or(' '));
-        Ok(first_letters
-            .zip(windows.map(|window| window.spans))
-            .collect())
+        Ok(windows.map(|window| window.spans))
     })?;
-    let output = Scratch(directory.with_extension("window.json"));
+    let scratch = scratch()?;
+    let output = scratch.path().join("window.json");
     println!("10 s of a run of 1,000 s and {megabytes} MB in {processes} processes");
-    for (name, option, ..) in WINDOWS {
+    for ((name, option, ..), spans) in WINDOWS.into_iter().zip(counts) {
         let command = |report: &str| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_trace-merge"));
             command.args([option, "--report", report, "--output"]);
-            command.arg(&output.0).arg(&directory).stdin(Stdio::null());
+            command.arg(&output).arg(&directory).stdin(Stdio::null());
             command
         };
         forget(&directory)?;
         let cold_s = timed(command("none"))?.as_secs_f64();
-        let spans = counts.get(&name.chars().next().unwrap_or(' ')).copied();
-        let report = check(command("json"), &Counts::from([('X', spans.unwrap_or(0))]))?;
-        let processes = report["processes"].as_array().into_iter().flatten();
-        if processes
-            .into_iter()
-            .any(|process| !process["name"].is_string())
-        {
+        let report = check(command("json"), &Counts::from([('X', spans)]))?;
+        let mut processes = report["processes"].as_array().into_iter().flatten();
+        if processes.any(|process| !process["name"].is_string()) {
             return Err(format!("{option}: a process without a name"));
         }
         let mut best_s = f64::INFINITY;

@@ -24,7 +24,7 @@ const NAMES: [&str; 5] = [
     "mlp_down",
 ];
 
-/// Returns the trace of so many MB; generates it if it is not there.
+/// Returns the trace of a size in MB; generates it if it is not there.
 pub(crate) fn trace(megabytes: u64) -> Result<PathBuf, String> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{megabytes}.json"));
     let generate = || {

@@ -7,6 +7,8 @@ import time
 
 from subject import Case
 
+PID = os.getpid()
+
 
 def cases(name, directory):
     """The cases of a recorder, and what has to be skipped."""
@@ -23,26 +25,12 @@ def cases(name, directory):
     return [Case({"json": "json_dumps_per_line", "viztracer": "viztracer_log_event", "nvtx": "nvtx_annotate"}[name], span)], []
 
 
-class JsonLines:
+class JsonSpan:
     """The recorder that everybody writes first: a line of JSON for each span into a buffered file. A kill loses what is buffered."""
 
-    def __init__(self, path):
-        self.file = path.open("w", encoding="utf-8")
-        self.lock = threading.Lock()
-        self.pid = os.getpid()
-
-    def span(self, name, cat, **args):
-        return JsonSpan(self, name, cat, args)
-
-    def write(self, event):
-        line = json.dumps(event)
-        with self.lock:
-            self.file.write(line + "\n")
-
-
-class JsonSpan:
-    def __init__(self, recorder, name, cat, args):
-        self.recorder = recorder
+    def __init__(self, file, lock, name, cat, **args):
+        self.file = file
+        self.lock = lock
         self.name = name
         self.cat = cat
         self.args = args
@@ -53,24 +41,16 @@ class JsonSpan:
 
     def __exit__(self, *_):
         dur_ns = time.monotonic_ns() - self.start_ns
-        self.recorder.write(
-            {
-                "name": self.name,
-                "cat": self.cat,
-                "ph": "X",
-                "ts": self.start_ns / 1000,
-                "dur": dur_ns / 1000,
-                "pid": self.recorder.pid,
-                "tid": threading.get_native_id(),
-                "args": self.args,
-            }
-        )
+        event = {"name": self.name, "cat": self.cat, "ph": "X", "ts": self.start_ns / 1000, "dur": dur_ns / 1000}
+        line = json.dumps(event | {"pid": PID, "tid": threading.get_native_id(), "args": self.args})
+        with self.lock:
+            self.file.write(line + "\n")
 
 
 def json_lines(directory):
     directory.mkdir(parents=True, exist_ok=True)
-    recorder = JsonLines(directory / "trace.jsonl")
-    return lambda: recorder.span("step", "bench", prefill=1, decode=7)
+    file, lock = (directory / "trace.jsonl").open("w", encoding="utf-8"), threading.Lock()
+    return lambda: JsonSpan(file, lock, "step", "bench", prefill=1, decode=7)
 
 
 def viztracer(directory):

@@ -1,4 +1,4 @@
-"""What the processes of vLLM do in each step, on the tests' stand-ins: each runs requests, and returns the thread CPU ns of a step. Imported once the plugin is registered."""
+"""The work of each process of vLLM in a step, on the tests' stand-ins: each runs requests, and returns the thread CPU ns of a step. Import it when the plugin is registered."""
 
 import asyncio
 import pickle
@@ -16,7 +16,7 @@ now_ns = time.thread_time_ns
 
 
 def messages(ids, tokens):
-    """What an engine without the plugin sends in each step: to the workers, and to the API server."""
+    """The messages of an engine without the plugin in each step: to the workers, and to the API server."""
     scheduler = Scheduler()
     for one in ids:
         scheduler.add_request(Request(EngineCoreRequest(one, PROMPT, tokens)))

@@ -73,36 +73,31 @@ impl Cost {
     /// Returns the table of our recorder.
     pub(crate) fn by_kind(&self) -> String {
         let ours = |case: &&Case| case.subject == Subject::Ours;
-        let rows = self.0.iter().filter(ours).map(|case| {
-            let mut row = vec![case.kind.label().to_owned()];
-            row.extend(case.cells());
-            row
-        });
-        table::markdown(1, &head("event"), rows)
+        let rows = self.0.iter().filter(ours);
+        table(
+            "event",
+            rows.map(|case| (case.kind.label().to_owned(), case)),
+        )
     }
 
     /// Returns the table of all recorders.
     pub(crate) fn by_recorder(&self) -> String {
         let shared = |case: &&Case| case.kind == Kind::Span1;
-        let rows = self.0.iter().filter(shared).map(|case| {
-            let mut row = vec![case.subject.label()];
-            row.extend(case.cells());
-            row
-        });
-        table::markdown(1, &head("recorder"), rows)
+        let rows = self.0.iter().filter(shared);
+        table("recorder", rows.map(|case| (case.subject.label(), case)))
     }
 }
 
-fn head(word: &str) -> Vec<String> {
+fn table<'a>(word: &str, rows: impl Iterator<Item = (String, &'a Case)>) -> String {
     let mut head = vec![word.to_owned()];
     for threads in THREADS {
         let plural = if threads == 1 { "thread" } else { "threads" };
         head.push(format!("{threads} {plural}: ns"));
         head.push("× two clock reads".to_owned());
     }
-    head.push("1 thread: CPU ns until written".to_owned());
-    head.push("bytes".to_owned());
-    head
+    head.extend(["1 thread: CPU ns until written", "bytes"].map(str::to_owned));
+    let rows = rows.map(|(label, case)| [vec![label], case.cells()].concat());
+    table::markdown(1, &head, rows)
 }
 
 impl Case {

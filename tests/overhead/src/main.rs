@@ -54,7 +54,7 @@ enum Work {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let done = match options.work {
+    measure::exit_code(match options.work {
         None => {
             let effort = match (options.tiny, options.quick) {
                 (true, _) => Effort::Tiny,
@@ -68,12 +68,5 @@ fn main() -> ExitCode {
         Some(Work::Start) => start::child(),
         Some(Work::Footprint(task)) => footprint::child(&task),
         Some(Work::Victim(task)) => kill::child(&task),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("overhead: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    })
 }

@@ -9,19 +9,10 @@ use sa_recorder::Recorder;
 use crate::peer::{Free, Kind, Peer};
 use crate::table::{self, noisy};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Off,
-    /// Recording into a directory of its own: it makes the run, and looks for what to clean.
-    Main,
-    /// Recording as a child that a launcher gave the run to.
-    Joining,
-}
-
-const WAYS: [(Way, &str); 3] = [
-    (Way::Off, "recording off"),
-    (Way::Main, "on, main process of a new run"),
-    (Way::Joining, "on, joining a run"),
+/// The ways: true if a directory turns recording on. The process then makes the run, and looks for what to clean.
+const WAYS: [(bool, &str); 2] = [
+    (false, "recording off"),
+    (true, "on, main process of a new run"),
 ];
 
 /// The figures of each way: µs of `Recorder::init` and of the first span, ms from start to end, and ms more than off.
@@ -32,8 +23,8 @@ impl Starts {
     /// Starts a process in each way.
     pub(crate) fn pass(&mut self) -> Result<(), String> {
         let mut off_ms = None;
-        for (figures, (way, _)) in self.0.iter_mut().zip(WAYS) {
-            let [init_us, first_us, life_ms] = start(way)?;
+        for (figures, (is_on, _)) in self.0.iter_mut().zip(WAYS) {
+            let [init_us, first_us, life_ms] = start(is_on)?;
             let more_ms = life_ms - *off_ms.get_or_insert(life_ms);
             for (figures, value) in figures
                 .iter_mut()
@@ -53,10 +44,10 @@ impl Starts {
             "start to end ms",
             "more than off ms",
         ];
-        let rows = self.0.iter().zip(WAYS).map(|(figures, (way, label))| {
+        let rows = self.0.iter().zip(WAYS).map(|(figures, (is_on, label))| {
             let mut row = vec![label.to_owned()];
             row.extend(figures.iter().map(|figures| noisy(figures)));
-            if way == Way::Off {
+            if !is_on {
                 row[4] = "–".to_owned();
             }
             row
@@ -66,16 +57,11 @@ impl Starts {
 }
 
 /// Runs one process, and returns the first three figures.
-fn start(way: Way) -> Result<[f64; 3], String> {
+fn start(is_on: bool) -> Result<[f64; 3], String> {
     let scratch = scratch()?;
     let mut child = Child::new(["start"])?;
-    if way != Way::Off {
+    if is_on {
         child = child.recording_in(scratch.path());
-    }
-    if way == Way::Joining {
-        child = child
-            .variable("SA_PROFILE_RUN", sa_recorder::new_run_id())
-            .variable("SA_PROFILE_MAIN_PID", std::process::id().to_string());
     }
     let began = Instant::now();
     let lines = child.lines()?;

@@ -64,13 +64,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stand_left_and_numbers_right() {
-        let rows = [vec!["a".to_owned(), "1.00".to_owned()]];
-        let table = "| event | ns |\n| --- | ---: |\n| a | 1.00 |";
-        assert_eq!(markdown(1, &["event", "ns"], rows), table);
-    }
-
-    #[test]
     fn numbers_have_three_digits_and_more_only_before_the_point() {
         for (value, text) in [
             (0.0, "0.00"),

@@ -1,10 +1,9 @@
-//! What tables cost: `cargo bench --profile dist -p trace-tables --bench tables [-- MB | PATH]`.
+//! The cost of tables: `cargo bench --profile dist -p trace-tables --bench tables [-- MB | PATH]`.
 //!
-//! Generates once so many MB (1,500 by default, kept under `target/tmp`) of a run, fragments of eight processes as the merge's benchmark has them, and of a
+//! Generates once that many MB (1,500 by default, kept under `target/tmp`) of a run, fragments of eight processes as the merge's benchmark has them, and of a
 //! trace, the one of the report's benchmark, which is made into a recording first. Writes the tables of each three times, each time in a process of its own.
 //! Prints for both
-//! `RESULT tables_<input>_<MB> <MB of JSON per CPU s> <peak anonymous MiB> <Parquet as % of the JSON> <CPU as a multiple of reading the events>`, and for each
-//! table `RESULT tables_<input>_<table> <MB> <% of the JSON>`.
+//! `RESULT tables_<input>_<MB> <MB of JSON per CPU s> <peak anonymous MiB> <Parquet as % of the JSON> <CPU as a multiple of reading the events>`.
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 
 #[path = "../../../benches/report/generate.rs"]
@@ -35,14 +34,13 @@ const TABLES: &str = "--tables";
 const READ: &str = "--read";
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words = words.iter().map(String::as_str);
-    let words: Vec<&str> = words.filter(|word| *word != "--bench").collect();
+    let words = measure::words();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let generated = |megabytes: u64| {
         measure("run", &run(megabytes).map_err(|error| error.to_string())?)?;
         measure("trace", &generate::trace(megabytes)?)
     };
-    let done = match words.as_slice() {
+    measure::exit_code(match words.as_slice() {
         [TABLES, path, to] => tables(path, to),
         [READ, path] => read(path),
         [] => generated(MEGABYTES),
@@ -51,17 +49,10 @@ fn main() -> ExitCode {
             Err(_) => measure("given", Path::new(word)),
         },
         _ => Err(format!("expected MB, a run or a trace, found {words:?}")),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            println!("tables: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    })
 }
 
-/// Returns a run of so many MB, generated if it is not there.
+/// Returns a run of a size in MB; generates it if it is not there.
 fn run(megabytes: u64) -> io::Result<PathBuf> {
     let folder = format!("tables-run-{GENERATION}-{megabytes}");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
@@ -112,16 +103,6 @@ fn measure(input: &str, path: &Path) -> Result<(), String> {
         bytes_of(to.path()).map_err(of_file)? as f64 / json * 100.0,
         cpu_s / read_cpu_s
     );
-    for table in std::fs::read_dir(to.path()).map_err(of_file)? {
-        let table = table.map_err(of_file)?;
-        let bytes = bytes_of(&table.path()).map_err(of_file)? as f64;
-        let (name, percent) = (table.file_name(), bytes / json * 100.0);
-        let name = name.to_string_lossy();
-        println!(
-            "RESULT tables_{input}_{name} {:.2} {percent:.2}",
-            bytes / 1e6
-        );
-    }
     Ok(())
 }
 

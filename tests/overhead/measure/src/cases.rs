@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::process::load_average;
 use crate::rounds::{self, Body, Plan};
-use crate::{Child, Rounds, scratch, warm_page_cache};
+use crate::{Child, Rounds, exit_code, scratch, warm_page_cache, words};
 
 /// Marks a child's command line: `FLAG CASE ROUNDS DIRECTORY`.
 const FLAG: &str = "--case-in-child";
@@ -67,25 +67,17 @@ impl<S> Case<S> {
 
 /// Runs the cases named on the command line, or all, and prints `RESULT <case> <ns_per_event> <ratio_to_two_clock_reads>`, medians over the
 /// rounds. `--quick` measures less.
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
+#[expect(clippy::print_stdout, reason = "it is a program's output")]
 pub fn run<S: Subject>(cases: &[Case<S>]) -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words = words.iter().map(String::as_str);
-    let words: Vec<&str> = words.filter(|word| *word != "--bench").collect();
-    let done = match words.as_slice() {
+    let words = words();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    exit_code(match words.as_slice() {
         [FLAG, name, rounds, directory] => in_child(cases, name, rounds, directory),
         words => {
             println!("load average before: {}", load_average());
             measure_all(cases, words).map(|results| println!("{}", results.join("\n")))
         }
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    })
 }
 
 fn measure_all<S>(cases: &[Case<S>], words: &[&str]) -> Result<Vec<String>, String> {

@@ -9,10 +9,12 @@ pub mod cases;
 mod child;
 pub mod clock;
 pub mod process;
+mod program;
 pub mod quantile;
 pub mod rounds;
 mod scratch;
 
 pub use child::{Child, figures};
+pub use program::{exit_code, words};
 pub use rounds::Rounds;
 pub use scratch::{scratch, warm_page_cache};

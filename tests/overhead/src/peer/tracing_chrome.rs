@@ -1,4 +1,4 @@
-//! The crate tracing-chrome behind tracing's registry, its guard held until the end.
+//! The crate tracing-chrome as a layer of tracing's registry. Its guard is held until the end.
 
 use std::hint::black_box;
 use std::ops::Range;
