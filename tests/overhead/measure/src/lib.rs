@@ -6,15 +6,11 @@
 //! [`process`] runs other programs, and says what they took.
 
 pub mod cases;
-mod child;
 pub mod clock;
 pub mod process;
 mod program;
 pub mod quantile;
 pub mod rounds;
-mod scratch;
 
-pub use child::{Child, figures};
-pub use program::{exit_code, words};
+pub use program::{Child, exit_code, figures, scratch, warm_page_cache, words};
 pub use rounds::Rounds;
-pub use scratch::{scratch, warm_page_cache};
