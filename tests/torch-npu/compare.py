@@ -1,7 +1,7 @@
 """Every slice of a device against what the device really did: its process, device, stream, order, name, launch, arrow, start and end."""
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median, quantiles
 
@@ -11,19 +11,11 @@ from truth import Task
 #: Times in the trace have 3 digits of a µs, at each end.
 ROUNDED_NS = 1.5
 
-#: A record counts the device's clock, of 50 MHz, and so do the events that bound its place.
-TICKS_NS = 40
-
 
 @dataclass
 class Result:
     tasks: int = 0
     slices: int = 0
-    #: Kernels that ran in replays, and their slices.
-    inner: int = 0
-    inner_slices: int = 0
-    #: Slices outside of replays whose times MSPTI has told.
-    by_record: int = 0
     wrong: list[str] = field(default_factory=list)
     start_errors_ns: list[float] = field(default_factory=list)
     end_errors_ns: list[float] = field(default_factory=list)
@@ -31,46 +23,33 @@ class Result:
     #: What of each slice is not its task, but the way between the two events and the task.
     around_ns: list[float] = field(default_factory=list)
 
-    def problems_of_inner(self, device: str) -> list[str]:
-        """`device` is what SA_PROFILE_DEVICE said: with MSPTI each kernel in a replay has a slice, and without it none."""
-        has_records = "mspti" in device
-        expected = self.inner if has_records else 0
-        problems = [] if self.inner_slices == expected else [f"{self.inner_slices} slices of kernels in replays, {expected} were expected"]
-        if has_records != bool(self.by_record) or has_records and not self.inner:
-            problems.append(f"{self.by_record} slices by records of MSPTI, and {self.inner} kernels in replays")
-        return problems
-
     def summary(self) -> str:
         if not self.slices:
             return f"{self.tasks} tasks, no slice"
         start, end = (f"p50 {median(errors) / 1e3:.2f} p99 {quantiles([*errors, errors[-1]], n=100)[98] / 1e3:.2f} µs" for errors in (self.start_errors_ns, self.end_errors_ns))
-        inner = f", {self.inner_slices} of {self.inner} kernels in replays" if self.inner_slices else ""
-        return f"{self.slices} slices of {self.tasks} tasks{inner}; start off by {start}, end by {end}, stated p50 {median(self.uncertainties_ns) / 1e3:.2f} µs; beside the task p50 {median(self.around_ns) / 1e3:.2f} µs"
+        return f"{self.slices} slices of {self.tasks} tasks; start off by {start}, end by {end}, stated p50 {median(self.uncertainties_ns) / 1e3:.2f} µs; beside the task p50 {median(self.around_ns) / 1e3:.2f} µs"
 
 
 def compare(trace: Trace, tasks: list[Task]) -> Result:
-    slices = [slice for slice in trace.slices if not slice.is_in_replay]
-    inner = _by_launch(slice for slice in trace.slices if slice.is_in_replay)
-    result = Result(len(tasks), len(slices), sum(len(task.kernels) for task in tasks), len(trace.slices) - len(slices), sum(slice.is_by_record for slice in slices))
+    result = Result(len(tasks), len(trace.slices))
     arrows, launched = trace.arrows(), _by_thread(tasks)
     matched: dict[tuple, list[tuple[Slice, Task]]] = defaultdict(list)
-    for slice in slices:
+    for slice in trace.slices:
         task = _check_launch(trace, slice, arrows, launched, result)
         if task:
             matched[slice.place].append((slice, task))
             _check_slice(slice, task, result)
-            _check_inner(slice, inner.pop((slice.place[0], slice.launch), []), task, result)
-    result.wrong += [f"{len(left)} kernels in no replay, of launch {launch[1]}" for launch, left in inner.items()]
     for place, pairs in matched.items():
         _check_order(place, pairs, result)
     return result
 
 
-def _by_launch(slices: Iterable[Slice]) -> dict[tuple[int, int], list[Slice]]:
-    launches = defaultdict(list)
-    for slice in slices:
-        launches[slice.place[0], slice.launch].append(slice)
-    return launches
+def problems_of_records(trace: Trace, records: Counter, device: str) -> list[str]:
+    """Each record must be on the row of its stream once if `device`, the value of SA_PROFILE_DEVICE, asks for MSPTI. Otherwise there must be no records."""
+    if "mspti" not in device:
+        return [f"{trace.records.total()} slices by records of MSPTI"] if trace.records else []
+    problems = [f"{what[1]} {what[2]} of {what[0]}: {trace.records[what]} slices by records of MSPTI, not {records[what]}" for what in records | trace.records if trace.records[what] != records[what]]
+    return problems if records else ["MSPTI has no records"]
 
 
 def _by_thread(tasks: list[Task]) -> dict[tuple[int, int], list[Task]]:
@@ -106,11 +85,10 @@ def _check_slice(slice: Slice, task: Task, result: Result) -> None:
     if (slice.place, slice.span.name) != (task.place, task.name):
         result.wrong.append(f"{what} is really {task.name} of {task.place}")
     kernels = [name for entry in slice.span.args.get("kernels", []) for name in _repeated(entry)]
-    of_graph = [kernel.name for kernel in task.kernels]
-    if kernels != _grouped(of_graph):
-        result.wrong.append(f"{what}: its graph has {of_graph}, not {kernels}")
-    _check_times(what, slice, (task.own_begin_ns, task.own_end_ns) if slice.is_by_record else (task.begin_ns, task.end_ns), result)
-    uncertainty = slice.span.args["uncertainty_us"] * 1e3 + (TICKS_NS if slice.is_by_record else 0)
+    if kernels != _grouped(task.kernels):
+        result.wrong.append(f"{what}: its graph has {list(task.kernels)}, not {kernels}")
+    _check_times(what, slice, (task.begin_ns, task.end_ns), result)
+    uncertainty = slice.span.args["uncertainty_us"] * 1e3
     if slice.span.begin_ns > task.own_begin_ns + uncertainty + ROUNDED_NS or slice.span.end_ns < task.own_end_ns - uncertainty - ROUNDED_NS:
         result.wrong.append(f"{what} does not hold its task")
     result.around_ns.append(slice.span.end_ns - slice.span.begin_ns - (task.own_end_ns - task.own_begin_ns))
@@ -120,26 +98,11 @@ def _check_times(what: str, slice: Slice, times_ns: tuple[int, int], result: Res
     uncertainty = slice.span.args["uncertainty_us"] * 1e3
     errors = abs(slice.span.begin_ns - times_ns[0]), abs(slice.span.end_ns - times_ns[1])
     for end, error in zip(("starts", "ends"), errors):
-        if error > uncertainty + ROUNDED_NS + (TICKS_NS if slice.is_by_record else 0):
+        if error > uncertainty + ROUNDED_NS:
             result.wrong.append(f"{what} {end} {error / 1e3:.3f} µs off, with ± {uncertainty / 1e3:.3f} µs stated")
     result.start_errors_ns.append(errors[0])
     result.end_errors_ns.append(errors[1])
     result.uncertainties_ns.append(uncertainty)
-
-
-def _check_inner(replay: Slice, slices: list[Slice], task: Task, result: Result) -> None:
-    """The kernels in a replay, if any has a slice: each has one, in the graph's own stream, inside the replay's."""
-    if not slices:
-        return
-    what = f"{replay.span.name} (launch {replay.launch} of {replay.place})"
-    shown, kernels = sorted(slices, key=lambda slice: slice.span.begin_ns), sorted(task.kernels, key=lambda kernel: kernel.begin_ns)
-    if (names := [(slice.place[1:], slice.span.name) for slice in shown]) != [((kernel.device, kernel.stream), kernel.name) for kernel in kernels]:
-        result.wrong.append(f"{what}: inside it {kernels} ran, not {names}")
-        return
-    for slice, kernel in zip(shown, kernels):
-        _check_times(f"{kernel.name} in {what}", slice, (kernel.begin_ns, kernel.end_ns), result)
-        if slice.span.begin_ns < replay.span.begin_ns - ROUNDED_NS or slice.span.end_ns > replay.span.end_ns + ROUNDED_NS:
-            result.wrong.append(f"{kernel.name} is not inside {what}")
 
 
 def _repeated(entry: str) -> list[str]:
@@ -148,7 +111,7 @@ def _repeated(entry: str) -> list[str]:
     return [name] * int(count or 1)
 
 
-def _grouped(kernels: list[str]) -> list[str]:
+def _grouped(kernels: Sequence[str]) -> list[str]:
     return [name for group in dict.fromkeys(kernels) for name in kernels if name == group]
 
 

@@ -28,16 +28,6 @@ class Slice:
     place: tuple[int, int, int]
     launch: int
 
-    @property
-    def is_by_record(self) -> bool:
-        """Whether MSPTI has told its times."""
-        return self.span.args.get("device_method") == "mspti"
-
-    @property
-    def is_in_replay(self) -> bool:
-        """What MSPTI alone tells of has waited in no queue."""
-        return self.is_by_record and "queue_us" not in self.span.args
-
 
 class Trace:
     def __init__(self, path: Path) -> None:
@@ -47,11 +37,13 @@ class Trace:
         self.damage = content["otherData"]["damage"]
         self._base_ns = int(content["otherData"]["base_ns"])
         self._owners = self._read_owners()
-        streams = self._named("thread_name", re.compile(r"Stream (\d+)"))
+        streams = self._named("thread_name", re.compile(r"Stream (\d+)(?: \(MSPTI\))?(?: \(overlapping \d+\))?$"))
         self._streams = {(event["pid"], event["tid"]): int(found[1]) for event, found in streams}
         spans = [self._span(event) for event in self.events if event["ph"] == "X"]
         launched = [span for span in spans if "launch" in span.args]
         self.slices = [self._slice(span) for span in launched if "uncertainty_us" in span.args]
+        #: Number of MSPTI's records by place, name and number.
+        self.records = Counter(self._record(span) for span in spans if span.args.get("device_method") == "mspti")
         self.hosts = {(span.pid, span.args["launch"]): span for span in launched if "uncertainty_us" not in span.args}
 
     def _named(self, kind: str, pattern: re.Pattern) -> list[tuple[dict, re.Match]]:
@@ -72,8 +64,14 @@ class Trace:
         return Span(event["pid"], event["tid"], self.time_ns(begin), self.time_ns(end), event["name"], event.get("args", {}))
 
     def _slice(self, span: Span) -> Slice:
+        return Slice(span, self._place(span), span.args["launch"])
+
+    def _record(self, span: Span) -> tuple[tuple[int, int, int], str, int]:
+        return self._place(span), span.name, span.args["correlation"]
+
+    def _place(self, span: Span) -> tuple[int, int, int]:
         pid, device = self._owners[span.pid]
-        return Slice(span, (pid, device, self._streams[span.pid, span.tid]), span.args["launch"])
+        return pid, device, self._streams[span.pid, span.tid]
 
     def arrows(self) -> dict[tuple[int, int, float], list[tuple[int, int, float]]]:
         """Where the arrows to each (pid, tid, ns) begin."""

@@ -106,49 +106,60 @@ class Compare(unittest.TestCase):
         self.assertEqual(compare._grouped(("Add", "Relu", "Add")), ["Add", "Add", "Relu"])
 
 
-class InReplay(unittest.TestCase):
-    """A replay of two kernels, whose times MSPTI has told."""
+class Records(unittest.TestCase):
+    """A replay of two kernels, both with a record of MSPTI."""
 
     entries = [
         {"device": 0, "stream": 5, "tid": 7, "launch_ns": BASE_NS + 1_000, "kind": kind, "name": name, "seq": seq, "start_ns": BASE_NS + begin, "end_ns": BASE_NS + end, **graph}
         for kind, name, seq, begin, end, graph in [
             ("event_record", "", 1, 100_000, 100_000, {}),
-            ("kernel", "Add", 2, 101_000, 104_000, {"graph": 1, "graph_stream": 6}),
-            ("kernel", "Relu", 2, 105_000, 108_000, {"graph": 1, "graph_stream": 6}),
+            ("kernel", "Add", 2, 101_000, 104_000, {"graph": 1, "graph_stream": 6, "correlation": 3}),
+            ("kernel", "Relu", 2, 105_000, 108_000, {"graph": 1, "graph_stream": 6, "correlation": 4}),
             ("replay", "", 2, 101_000, 108_000, {"graph": 1}),
             ("event_record", "", 3, 110_000, 110_000, {}),
         ]
     ]
 
-    def wrong(self, change=lambda events, inner: None) -> list[str]:
+    def problems(self, change=lambda events, records: None, device: str = "sim,mspti", entries=entries) -> list[str]:
         content = trace(["aclmdlRIExecuteAsync"])
         events = content["traceEvents"]
         events[4]["args"]["kernels"] = ["Add", "Relu"]
-        events.append({"ph": "M", "pid": 1, "tid": 3, "name": "thread_name", "args": {"name": "Stream 6"}})
-        args = {"launch": 0, "uncertainty_us": 0.5, "device_method": "mspti"}
-        inner = [{"ph": "X", "pid": 1, "tid": 3, "ts": ts, "dur": 3.0, "name": name, "args": dict(args)} for ts, name in [(101.0, "Add"), (105.0, "Relu")]]
-        events += inner
-        change(events, inner)
-        result = compared(self.entries, content)
-        self.assertEqual((result.tasks, result.slices, result.inner), (1, 1, 2))
-        return result.wrong
+        events += [{"ph": "M", "pid": 1, "tid": tid, "name": "thread_name", "args": {"name": name}} for tid, name in [(3, "Stream 6 (MSPTI)"), (4, "Stream 6 (MSPTI) (overlapping 1)")]]
+        records = [
+            {"ph": "X", "pid": 1, "tid": 3 + at, "ts": 130.0 + at, "dur": 3.0, "name": name, "args": {"correlation": 3 + at, "stream": 6, "device_method": "mspti"}}
+            for at, name in enumerate(["Add", "Relu"])
+        ]
+        events += records
+        change(events, records)
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
+            (folder / "truth.42").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+            (folder / "trace.json").write_text(json.dumps(content))
+            shown = merged.Trace(folder / "trace.json")
+            self.assertEqual(compare.compare(shown, truth.read(folder)).wrong, [])
+            return compare.problems_of_records(shown, truth.records(folder), device)
 
     def test_what_is_right_passes(self):
-        self.assertEqual(self.wrong(), [])
-        self.assertEqual(self.wrong(lambda events, inner: inner[0].update(ts=101.5)), [])
+        self.assertEqual(self.problems(), [])
 
-    def test_a_kernel_elsewhere_or_missing_is_found(self):
+    def test_a_record_elsewhere_or_missing_or_twice_is_found(self):
         for change, problem in [
-            (lambda events, inner: inner[0].update(ts=101.6), "Add in aclmdlRIExecuteAsync (launch 0 of (42, 0, 5)) starts 0.600 µs off"),
-            (lambda events, inner: inner[1].update(dur=3.6), "ends 0.600 µs off"),
-            (lambda events, inner: inner[0].update(name="Mul"), "inside it"),
-            (lambda events, inner: inner[0].update(tid=2), "inside it"),
-            (lambda events, inner: events.pop(), "inside it"),
-            (lambda events, inner: inner[0]["args"].update(launch=8), "1 kernels in no replay, of launch 8"),
-            (lambda events, inner: (inner[1].update(ts=108.0), inner[1]["args"].update(uncertainty_us=5.0)), "Relu is not inside"),
+            (lambda events, records: records[0].update(name="Mul"), "Mul 3 of (42, 0, 6): 1 slices by records of MSPTI, not 0"),
+            (lambda events, records: records[0].update(tid=2), "Add 3 of (42, 0, 5): 1 slices"),
+            (lambda events, records: events.pop(), "Relu 4 of (42, 0, 6): 0 slices by records of MSPTI, not 1"),
+            (lambda events, records: records[0]["args"].update(correlation=8), "Add 8 of (42, 0, 6): 1 slices"),
+            (lambda events, records: events.append(records[1]), "Relu 4 of (42, 0, 6): 2 slices by records of MSPTI, not 1"),
         ]:
-            found = self.wrong(change)
+            found = self.problems(change)
             self.assertTrue(any(problem in line for line in found), (problem, found))
+
+    def test_records_that_nobody_asked_for_are_found(self):
+        self.assertEqual(self.problems(device="sim"), ["2 slices by records of MSPTI"])
+
+    def test_where_mspti_has_no_records_that_is_said(self):
+        without = [{key: value for key, value in entry.items() if key != "correlation"} for entry in self.entries]
+        none = lambda events, records: [events.remove(record) for record in records]
+        self.assertEqual(self.problems(none, entries=without), ["MSPTI has no records"])
 
 
 try:

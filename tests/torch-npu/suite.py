@@ -86,7 +86,7 @@ class Suite:
         trace = merged.Trace(folder / "run" / "trace.json")
         result = compare.compare(trace, truth.read(folder))
         print(f"torch-npu: {scenario.name}: {result.summary()}", flush=True)
-        return [*said, *result.wrong, *result.problems_of_inner(scenario.device), *_uncounted(scenario, trace, result), *_absent(scenario, trace)]
+        return [*said, *result.wrong, *compare.problems_of_records(trace, truth.records(folder), scenario.device), *_uncounted(scenario, trace, result), *_absent(scenario, trace)]
 
 
 def _uncounted(scenario: Scenario, trace: merged.Trace, result: compare.Result) -> list[str]:

@@ -1,24 +1,12 @@
 """What the simulated NPU really did, by its own log (ascend-sys/sim/README.md)."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 #: Kinds of tasks that are timed, and what a slice of them is called where the task has no name.
 TIMED = {"kernel": "", "memcpy": "", "hccl": "", "replay": "aclmdlRIExecuteAsync"}
-
-
-@dataclass(frozen=True)
-class Inner:
-    """A kernel or a collective in a replay."""
-
-    device: int
-    #: The graph's own.
-    stream: int
-    name: str
-    begin_ns: int
-    end_ns: int
 
 
 @dataclass(frozen=True)
@@ -36,8 +24,8 @@ class Task:
     #: The task alone.
     own_begin_ns: int
     own_end_ns: int
-    #: The kernels and collectives of a replay, in their order.
-    kernels: tuple[Inner, ...] = ()
+    #: The names of the kernels and collectives of a replay, in their order.
+    kernels: tuple[str, ...] = ()
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -57,18 +45,29 @@ def read(folder: Path) -> list[Task]:
     return tasks
 
 
+def records(folder: Path) -> Counter[tuple[tuple[int, int, int], str, int]]:
+    """Counts the records that MSPTI has, by place, name and number. A kernel of a replay is in the graph's own stream."""
+    found = Counter()
+    for path in folder.glob("truth.*"):
+        entries = map(json.loads, path.read_text().splitlines())
+        for entry in (entry for entry in entries if "correlation" in entry):
+            place = int(path.suffix[1:]), entry["device"], entry.get("graph_stream", entry["stream"])
+            found[place, entry["name"], entry["correlation"]] += 1
+    return found
+
+
 def _of_stream(pid: int, entries: list[dict]) -> list[Task]:
     entries.sort(key=lambda entry: (entry["start_ns"], entry["seq"]))
     kernels = defaultdict(list)
     for entry in entries:
         if "graph" in entry and entry["kind"] in ("kernel", "hccl"):
-            kernels[entry["seq"]].append(Inner(entry["device"], entry["graph_stream"], entry["name"], entry["start_ns"], entry["end_ns"]))
+            kernels[entry["seq"]].append(entry["name"])
     own = [entry for entry in entries if "graph" not in entry or entry["kind"] == "replay"]
     timed = [(before, entry, after) for before, entry, after in zip([{}, *own], own, [*own[1:], {}]) if entry["kind"] in TIMED]
     return [_task(pid, entry, before, after, kernels[entry["seq"]]) for before, entry, after in timed]
 
 
-def _task(pid: int, entry: dict, before: dict, after: dict, kernels: list[Inner]) -> Task:
+def _task(pid: int, entry: dict, before: dict, after: dict, kernels: list[str]) -> Task:
     """Where no event stands beside a task, because it was not timed, its own times."""
     return Task(
         pid=pid,

@@ -32,36 +32,20 @@ impl Soc {
     }
 }
 
-/// The times at which MSPTI reads what the devices did.
+/// MSPTI's idea of the devices' clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mspti {
-    /// Time between two reads of the devices' logs.
-    pub(crate) read_ns: u64,
     /// Time after which the devices' clocks are compared with the host's again.
     pub(crate) anchor_ns: u64,
     /// Error of the comparison, early and late in turn.
     pub(crate) anchor_off_ns: u64,
-    /// True if kernels of a replay are in the stream that it was launched into, not in the graph's own.
-    pub(crate) in_launch_stream: bool,
 }
 
 impl Mspti {
     fn from<F: Fn(&str) -> Option<String>>(of: &Variables<F>) -> Result<Self, Refused> {
-        let in_launch_stream = |value: &str| match value {
-            "graph" => Some(false),
-            "launch" => Some(true),
-            _ => None,
-        };
         Ok(Self {
-            read_ns: of.us("ASCEND_SIM_MSPTI_READ_US", 5000.0)?,
             anchor_ns: of.us("ASCEND_SIM_MSPTI_ANCHOR_US", 7e6)?,
             anchor_off_ns: of.us("ASCEND_SIM_MSPTI_ANCHOR_OFF_US", 15.0)?,
-            in_launch_stream: of.parsed(
-                "ASCEND_SIM_MSPTI_STREAM",
-                false,
-                in_launch_stream,
-                "graph or launch",
-            )?,
         })
     }
 }

@@ -23,8 +23,6 @@ pub(crate) enum Site {
     Hal,
     MsptiSubscribe,
     MsptiEnable,
-    /// A record of MSPTI is dropped.
-    MsptiRecord,
     /// The value becomes the sticky error of the context when the kernel ends.
     Kernel,
     /// The value is what every call gets from this task on.
@@ -33,7 +31,7 @@ pub(crate) enum Site {
     SlowCompletion,
 }
 
-const SITES: [(&str, Site); 21] = [
+const SITES: [(&str, Site); 20] = [
     ("launch", Site::Launch),
     ("launch_host_args", Site::LaunchHostArgs),
     ("stream_create", Site::StreamCreate),
@@ -51,7 +49,6 @@ const SITES: [(&str, Site); 21] = [
     ("hal", Site::Hal),
     ("mspti_subscribe", Site::MsptiSubscribe),
     ("mspti_enable", Site::MsptiEnable),
-    ("mspti_record", Site::MsptiRecord),
     ("kernel", Site::Kernel),
     ("device_lost", Site::DeviceLost),
     ("slow_completion", Site::SlowCompletion),

@@ -8,7 +8,6 @@ use crate::Outcome;
 use crate::clock::{now_ns, realtime_ns};
 use crate::config::{self, config};
 use crate::device::Device;
-use crate::faults::Site;
 use crate::refuse;
 use crate::wait::lock;
 use anchor::Anchor;
@@ -25,6 +24,8 @@ use std::time::Duration;
 mod anchor;
 mod client;
 
+/// Time between two reads of the devices' logs.
+const READ: Duration = Duration::from_millis(5);
 /// The kinds for which the library must have been preloaded.
 const PRELOADED: [msptiActivityKind; 2] = [MSPTI_ACTIVITY_KIND_HCCL, MSPTI_ACTIVITY_KIND_MEMORY];
 
@@ -123,7 +124,7 @@ impl Mspti {
             log: Mutex::default(),
             reader: Mutex::default(),
             subscriber: Mutex::default(),
-            client: Client::new(|| config().faults.value(Site::MsptiRecord).is_some()),
+            client: Client::default(),
             flushed: AtomicBool::new(false),
         }
     }
@@ -229,7 +230,7 @@ impl Mspti {
 
     fn run(&'static self) {
         while !OVER.load(Ordering::Acquire) {
-            thread::sleep(Duration::from_nanos(self.settings.read_ns));
+            thread::sleep(READ);
             self.read();
         }
     }

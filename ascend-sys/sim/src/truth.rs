@@ -55,6 +55,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) end_ns: u64,
     pub(crate) start_ticks: u64,
     pub(crate) end_ticks: u64,
+    /// MSPTI's number of it; 0 if MSPTI has no record of it.
+    pub(crate) correlation: u64,
     /// The graph, and its own stream.
     pub(crate) graph: Option<(u32, i32)>,
 }
@@ -164,6 +166,7 @@ impl Entry<'_> {
             field(key, digits.format(value), line);
         }
         let graph = self.graph.map(|(graph, _)| ("graph", u64::from(graph)));
+        let correlation = Some(("correlation", self.correlation)).filter(|(_, number)| *number > 0);
         if let Some((_, stream)) = self.graph {
             field("graph_stream", digits.format(stream), line);
         }
@@ -176,7 +179,7 @@ impl Entry<'_> {
             ("start_ticks", self.start_ticks),
             ("end_ticks", self.end_ticks),
         ];
-        for (key, value) in numbers.into_iter().chain(graph) {
+        for (key, value) in numbers.into_iter().chain(graph).chain(correlation) {
             field(key, digits.format(value), line);
         }
         line.extend_from_slice(b"}\n");
@@ -219,6 +222,7 @@ mod tests {
             end_ns: u64::MAX,
             start_ticks: 4,
             end_ticks: 5,
+            correlation: 6,
             graph: Some((7, 12)),
         };
         let mut line = Vec::new();
@@ -226,8 +230,12 @@ mod tests {
         let read: serde_json::Value = serde_json::from_slice(&line).unwrap();
         assert_eq!(read["name"], "a\"b\\c\n");
         assert_eq!(
-            (&read["stream"], &read["end_ns"], &read["graph"]),
-            (&(-1).into(), &u64::MAX.into(), &7.into())
+            (&read["stream"], &read["end_ns"]),
+            (&(-1).into(), &u64::MAX.into())
+        );
+        assert_eq!(
+            (&read["graph"], &read["correlation"]),
+            (&7.into(), &6.into())
         );
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
     }

@@ -67,7 +67,7 @@ cases! {
     a_lost_device_hangs_nobody: "fault_of_a_device" ["ASCEND_SIM_FAULTS" = "device_lost:3=507010"] ["ASCEND_SIM_KERNELS" = "k=20000"];
     a_completion_may_be_seen_late: "slow_completion" ["ASCEND_SIM_FAULTS" = "slow_completion:1=300000"];
     records_of_kernels_come_late_and_in_the_clients_buffers: "mspti" ["ASCEND_SIM_KERNELS" = "k=100"];
-    mspti_is_refused_on_demand: "mspti_refused" ["ASCEND_SIM_FAULTS" = "mspti_subscribe:1=6,mspti_enable:1=4,mspti_record:2=1"];
+    mspti_is_refused_on_demand: "mspti_refused" ["ASCEND_SIM_FAULTS" = "mspti_subscribe:1=6,mspti_enable:1=4"];
     launches_stay_inside_the_library: "through_rt_never";
     launches_of_an_old_cann_cross_to_the_rt_level: "through_rt_when_old" ["ASCEND_SIM_OLD" = "1"];
 }

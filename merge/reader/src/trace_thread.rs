@@ -1,5 +1,7 @@
 //! A thread of the trace, as consumers see it.
 
+use crate::device::group::is_of_mspti;
+
 /// A thread, a lane of async work, or a track.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceThread {
@@ -22,5 +24,10 @@ impl TraceThread {
     pub fn label(&self) -> String {
         let name = self.name.clone();
         name.unwrap_or_else(|| format!("tid {}", self.tid))
+    }
+
+    /// Returns true for a row of MSPTI's records, which repeat the work that other rows of a device show.
+    pub fn is_of_mspti(&self) -> bool {
+        self.name.as_deref().is_some_and(is_of_mspti)
     }
 }

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 pub enum EventUse {
     /// The host did it.
     Host,
-    /// It is on a row of a device, and is not work: an annotation repeated there, a step, or something computed from the work.
+    /// It is on a row of a device, and is not work: an annotation repeated there, a step, or something that repeats the work or was computed from it.
     Region,
     /// The device worked.
     Work(Work),

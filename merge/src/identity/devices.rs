@@ -1,6 +1,6 @@
 //! Which processes are rows of a device, which of them are rows of the same one, and who launched what it did.
 
-use crate::device::group::{VendorGroup, is_plane, is_step_row, packed_pid, xla_work};
+use crate::device::group::{VendorGroup, is_of_mspti, is_plane, is_step_row, packed_pid, xla_work};
 use crate::device::label::is_of_xla;
 use crate::device::row_use::RowUse;
 use crate::identity::device_clues::{Clues, forget_namesakes, npus};
@@ -315,6 +315,7 @@ fn give_rows(process: &mut Process, rows: Rows, is_kineto: bool, shows_collectiv
         };
         thread.row_use = match rows {
             Rows::Host => RowUse::Host,
+            Rows::Work | Rows::Sampled if is_of_mspti(name) => RowUse::Regions,
             Rows::Work => RowUse::Work,
             Rows::Xla => regions_unless(
                 is_xla_work.is_some_and(|is_work| is_work(name)),

@@ -189,3 +189,27 @@ fn collectives_place_a_host_that_has_no_wall_clock() {
         );
     }
 }
+
+/// MSPTI has a clock of its own, which may be off by any time.
+#[test]
+fn collectives_on_rows_of_mspti_tell_nothing_of_clocks() {
+    let hosts = [1_000_000, -4_000_000].map(|wall_ns| Host::new(90 * SECOND_NS, 0, wall_ns));
+    for (stream, method, collectives) in [
+        ("Stream 7", "wall_clock_and_collectives", 100),
+        ("Stream 7 (MSPTI)", "wall_clock", 0),
+    ] {
+        let mut simulation = Simulation::new(hosts.to_vec(), 12 * SECOND_NS, 71);
+        simulation.stream = stream;
+        for nth in 0..100 {
+            let at_ns = SECOND_NS + nth * 100_000_000 + simulation.below(30_000_000);
+            for host in 0..2 {
+                let times = (at_ns - simulation.below(2_000_000), at_ns + 90_000);
+                simulation.collective(host, times, usize::try_from(nth).unwrap());
+            }
+        }
+        let merged = Merged::of(&[], &[simulation.write().path()]);
+        let clock = simulation.clock(&merged, 1);
+        assert_eq!(clock["method"], method, "{clock}");
+        assert_eq!(clock["collectives"], collectives, "{clock}");
+    }
+}

@@ -58,6 +58,8 @@ pub(crate) struct Happened {
 pub(crate) struct Simulation {
     pub(crate) hosts: Vec<Host>,
     pub(crate) happened: HashMap<String, Happened>,
+    /// The row of the NPUs that has their collectives.
+    pub(crate) stream: &'static str,
     rng: Rng,
     lines: Vec<Vec<(i64, String)>>,
     length_ns: i64,
@@ -69,6 +71,7 @@ impl Simulation {
             lines: vec![Vec::new(); hosts.len()],
             hosts,
             happened: HashMap::new(),
+            stream: "Stream 7",
             rng: Rng::new(seed),
             length_ns,
         }
@@ -100,10 +103,13 @@ impl Simulation {
     /// An all_reduce on the NPU of a host; `nth` is in its name.
     pub(crate) fn collective(&mut self, host: usize, times: (i64, i64), nth: usize) {
         let track = Simulation::process(host).thread(sa_format::TRACK_BASE);
-        let args = r#""process":"NPU 0","label":"NPU 0","sort_index":0,"thread":"Stream 7""#;
+        let args = format!(
+            r#""process":"NPU 0","label":"NPU 0","sort_index":0,"thread":"{}""#,
+            self.stream
+        );
         let is_first = !self.lines[host].iter().any(|line| line.0 == i64::MIN);
         if is_first {
-            self.lines[host].push((i64::MIN, track.metadata("sa_track", args)));
+            self.lines[host].push((i64::MIN, track.metadata("sa_track", &args)));
         }
         // HCCL numbers the calls in their names.
         let name = format!("hcom_allReduce__952_{nth}_{host}");

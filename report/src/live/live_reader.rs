@@ -211,7 +211,9 @@ impl Batch {
             self.out_of_time += 1;
             return;
         }
-        self.facts.take(&context, event);
+        if !run.threads()[event.thread].is_of_mspti() {
+            self.facts.take(&context, event);
+        }
         self.newest_ns = self.newest_ns.max(end_ns);
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use trace_merge::{Options, Output, Progress, merge};
+use trace_report::live::LiveReader;
 use trace_report::{DeviceTime, IdleCause, ReportOptions, RowKind, RunReport, read, screen};
 
 const CALLS: u64 = 4711;
@@ -599,6 +600,13 @@ fn issue_48_xla_shows_work_once() {
     has(device(&gpu), &[(110_000, 190_000), (1_000_000, 1_090_000)]);
 }
 
+/// A time of a process's clock, in ns from the begin of the traces of [`Npu`].
+fn at(process: &Process, ns: i64) -> u64 {
+    let anchor: Value = serde_json::from_str(&process.anchor(5_000_000_000)).unwrap();
+    let wall_ns = anchor["args"]["realtime_ns"].as_i64().unwrap();
+    u64::try_from(5_000_000_000 + 1_795_248_907_000_000_000 - wall_ns + ns).unwrap()
+}
+
 /// A process that recorded a step, and sampled launches of 50 µs each on a device. Times are in ns from the begin of the traces of [`Npu`].
 fn sampled(process: &Process, host: &str, label: &str, launches_ns: &[i64]) -> Fragment {
     let mut fragment = Fragment::foreign(process.pid);
@@ -606,10 +614,7 @@ fn sampled(process: &Process, host: &str, label: &str, launches_ns: &[i64]) -> F
     fragment.line(&of_host(process.header(0)));
     // 5 s of the process are 1795248907 s since 1970, when the trace begins.
     fragment.line(&process.anchor(5_000_000_000));
-    let anchor: Value = serde_json::from_str(&process.anchor(5_000_000_000)).unwrap();
-    let wall_ns = anchor["args"]["realtime_ns"].as_i64().unwrap();
-    let at =
-        |ns: i64| u64::try_from(5_000_000_000 + 1_795_248_907_000_000_000 - wall_ns + ns).unwrap();
+    let at = |ns: i64| at(process, ns);
     let (step, row) = (process.main_thread(), process.thread(1 << 28));
     let name = format!(r#""name":"worker on {host}""#);
     fragment.line(&step.metadata("process_name", &name));
@@ -642,6 +647,45 @@ fn read_all(paths: &[PathBuf], threads: usize) -> RunReport {
         ..Options::new(paths.to_vec())
     };
     read(&options, &ReportOptions::default(), &Progress::default()).unwrap()
+}
+
+/// Two launches of 50 µs each, and three records of MSPTI, whose clock is 15 µs late. Two records overlap, because the clock was renewed. The device was busy
+/// for 100 µs, not for 135.
+#[test]
+fn records_of_mspti_count_no_work_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let process = Process::new(4711);
+    let mut fragment = sampled(&process, "node-3", "NPU 0", &[20_000, 500_000]);
+    let row = process.thread((1 << 28) + 1);
+    let track = r#""process":"Ascend Hardware NPU 0","label":"NPU 0","sort_index":0,"thread":"Stream 2 (MSPTI)""#;
+    fragment.line(&row.metadata("sa_track", track));
+    for ns in [35_000, 40_000, 515_000] {
+        let args = r#""correlation":7,"stream":2,"device_method":"mspti""#;
+        fragment.line(&row.span(at(&process, ns), 50_000, "MatMulV2", args));
+    }
+    fragment.write_here(&run_folder(folder.path()));
+    let run = [folder.path().join("run")];
+    for report in [read_all(&run, 0), merged(&run)] {
+        has(device(&report), &[(20_000, 70_000), (500_000, 550_000)]);
+        assert_eq!(device(&report).busy_ns, 100_000);
+        let streams: Vec<&str> = report.stream.iter().map(|of| of.name.as_str()).collect();
+        assert_eq!(streams, ["Stream 2"]);
+        let mut names = report.names.iter().filter(|of| of.name == "MatMulV2");
+        let of_records = names.next().unwrap();
+        assert_eq!(
+            (of_records.row_kind, of_records.ncall),
+            (RowKind::Region, 3)
+        );
+    }
+    let mut live = LiveReader::new(&folder.path().join("run/fragments"));
+    live.poll();
+    let stats = live.stats();
+    let busy: Vec<(u64, i64)> = stats
+        .device
+        .iter()
+        .map(|of| (of.slices, of.busy_ns))
+        .collect();
+    assert_eq!(busy, [(2, 100_000)], "{:?}", stats.device);
 }
 
 /// The kernels of a run whose launches we have sampled, and torch_npu has all for a while.

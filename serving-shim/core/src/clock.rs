@@ -39,7 +39,7 @@ struct Kept {
 }
 
 /// Knowledge of a device's clock.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct DeviceClock {
     /// Device and host time to which all others are relative.
     origin: Option<(i64, i64)>,

@@ -29,8 +29,8 @@ const SHORT_SLEEP: Duration = Duration::from_micros(200);
 const LONG_SLEEP: Duration = Duration::from_millis(2);
 /// Sleep of the thread while nothing is under way.
 const IDLE_SLEEP: Duration = Duration::from_secs(1);
-/// ... the same while it waits for records of kernels.
-const KERNEL_SLEEP: Duration = Duration::from_millis(20);
+/// ... the same while MSPTI records, whose buffers must be read.
+const RECORDS_SLEEP: Duration = Duration::from_millis(100);
 
 /// A device of this process.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Device {
             let destroy = || self.pool.destroy(&pending.pair);
             return thread::unnoticed(&self.timing.runtime, destroy);
         }
-        if self.timing.tally.begin_launch(pending.launched.records()) {
+        if self.timing.tally.begin_launch() {
             lock(&self.incoming).push(pending);
             self.wake();
         }
@@ -92,14 +92,17 @@ impl Device {
             self.timing.mspti.tend(&self.timing.runtime);
             let mut resolver = lock(&self.resolver);
             let done = self.pass(&mut resolver, false);
-            resolver.look_for_kernels(false);
-            let (is_idle, waits) = (resolver.is_idle(), resolver.waits_for_kernels());
+            resolver.write_records();
+            let is_idle = resolver.is_idle();
             drop(resolver);
             let longer = (nap * 2).min(LONG_SLEEP);
             nap = if done == 0 { longer } else { SHORT_SLEEP };
             // Not if something has just ended: more may come at once, and each would have to wake the thread.
             if is_idle && done == 0 && !self.timing.gate.is_closed() {
-                self.sleep(if waits { KERNEL_SLEEP } else { IDLE_SLEEP });
+                self.sleep(match self.timing.mspti.is_running() {
+                    true => RECORDS_SLEEP,
+                    false => IDLE_SLEEP,
+                });
             } else {
                 host::park_timeout(nap);
             }
@@ -108,7 +111,7 @@ impl Device {
         self.finish(&mut resolver, false);
         resolver.give_up();
         self.timing.mspti.read_last();
-        resolver.look_for_kernels(true);
+        resolver.write_records();
         drop(resolver);
         self.ended.store(true, Ordering::Release);
     }
@@ -222,7 +225,7 @@ impl Device {
         loop {
             let resolver = lock_until(&self.resolver, end);
             let is_idle = lock(&self.incoming).is_empty()
-                && resolver.is_some_and(|one| one.is_idle() && !one.waits_for_kernels());
+                && resolver.is_some_and(|resolver| resolver.is_idle());
             if is_idle || self.thread.get().is_none() {
                 return true;
             }

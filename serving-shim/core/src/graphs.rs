@@ -1,11 +1,8 @@
 //! The kernels of graphs: what was launched while each of them was captured.
 
-use crate::description::Kind;
 use crate::lock::lock;
-use crate::mspti::Kernel;
 use crate::runtime::Graph;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Maximum number of graphs that are remembered; a serving engine has at most one for each batch size and layer.
@@ -20,65 +17,6 @@ pub(crate) struct Kernels {
     others: u64,
     /// True if launches are missing here, because they were not seen.
     lacks: bool,
-    /// True if it has other work than kernels that were launched one by one.
-    is_mixed: bool,
-    /// Number of kernels that were launched one by one.
-    kernels: u64,
-    /// True if a replay may have records of collectives.
-    pub(crate) has_collectives: bool,
-    /// Number of records of each replay, once it is known: the upper half counts kernels, the lower half collectives.
-    known_records: Known,
-}
-
-/// A number that is not copied: the graph of a copy is captured further.
-#[derive(Debug, Default)]
-struct Known(AtomicU64);
-
-impl Clone for Known {
-    fn clone(&self) -> Known {
-        Known::default()
-    }
-}
-
-/// Number of MSPTI records of what a launch runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RecordCount {
-    pub(crate) kernels: u32,
-    pub(crate) collectives: u32,
-}
-
-impl RecordCount {
-    /// The record of a kernel that was launched by itself.
-    pub(crate) const ONE_KERNEL: RecordCount = RecordCount::new(1, 0);
-
-    pub(crate) const fn new(kernels: u32, collectives: u32) -> RecordCount {
-        RecordCount {
-            kernels,
-            collectives,
-        }
-    }
-
-    /// Counts records.
-    pub(crate) fn of<'a>(records: impl Iterator<Item = &'a Kernel>) -> RecordCount {
-        let mut count = RecordCount::default();
-        for record in records {
-            match record.comm {
-                Some(_) => count.collectives += 1,
-                None => count.kernels += 1,
-            }
-        }
-        count
-    }
-
-    pub(crate) fn sum(self) -> u64 {
-        u64::from(self.kernels) + u64::from(self.collectives)
-    }
-
-    /// Returns how many are missing if these were `found`, kind by kind.
-    pub(crate) fn missing(self, found: RecordCount) -> u64 {
-        let kernels = self.kernels.saturating_sub(found.kernels);
-        u64::from(kernels) + u64::from(self.collectives.saturating_sub(found.collectives))
-    }
 }
 
 /// The kernels of each graph.
@@ -86,40 +24,13 @@ impl RecordCount {
 pub(crate) struct Graphs(Mutex<BTreeMap<usize, Arc<Kernels>>>);
 
 impl Kernels {
-    fn add(&mut self, name: &str, kind: Kind) {
-        match kind {
-            Kind::Kernel => self.kernels += 1,
-            Kind::Collective => self.has_collectives = true,
-            _ => {}
-        }
-        self.is_mixed |= kind != Kind::Kernel; // anything else may run any number of kernels
+    fn add(&mut self, name: &str) {
         let is_full = self.names.len() >= MAX_NAMES;
         match self.names.iter_mut().find(|(known, _)| known == name) {
             Some((_, count)) => *count += 1,
             None if is_full => self.others += 1,
             None => self.names.push((name.to_owned(), 1)),
         }
-    }
-
-    /// Returns the number of kernels that one replay runs, if each of them was launched by itself.
-    pub(crate) fn exact_count(&self) -> Option<u64> {
-        (!self.is_mixed).then(|| self.count())
-    }
-
-    /// Returns the number of records of one replay: the known number, or at least one for each kernel that was launched by itself.
-    pub(crate) fn records(&self) -> RecordCount {
-        let half = |half: u64| u32::try_from(half).unwrap_or(u32::MAX);
-        match self.known_records.0.load(Ordering::Relaxed) {
-            0 => RecordCount::new(half(self.kernels), 0),
-            both => RecordCount::new(half(both >> 32), half(both & u64::from(u32::MAX))),
-        }
-    }
-
-    /// Sets how many records each replay has; `None` if that is no longer known.
-    pub(crate) fn know_records(&self, count: Option<RecordCount>) {
-        let count = count.unwrap_or_default();
-        let both = u64::from(count.kernels) << 32 | u64::from(count.collectives);
-        self.known_records.0.store(both, Ordering::Relaxed);
     }
 
     /// Returns how many launches were captured: one replay runs at least as many kernels.
@@ -155,8 +66,8 @@ impl Graphs {
     }
 
     /// Adds a launch that was captured into a graph.
-    pub(crate) fn add(&self, graph: Graph, name: &str, kind: Kind) {
-        self.change(graph, |kernels| kernels.add(name, kind));
+    pub(crate) fn add(&self, graph: Graph, name: &str) {
+        self.change(graph, |kernels| kernels.add(name));
     }
 
     /// Marks a graph as incomplete: launches were captured into it before the capture was noticed.
@@ -192,7 +103,7 @@ mod tests {
     fn kernels_are_counted_under_the_final_name() {
         let graphs = Graphs::default();
         for name in ["matmul", "add", "matmul"] {
-            graphs.add(Graph(0), name, Kind::Kernel);
+            graphs.add(Graph(0), name);
         }
         graphs.rename(Graph(0), Graph(9));
         let kernels = graphs.kernels(Graph(9)).unwrap();
@@ -205,44 +116,21 @@ mod tests {
     }
 
     #[test]
-    fn records_of_collectives_are_expected_once_it_is_known_how_many_there_are() {
-        let graphs = Graphs::default();
-        for name in ["matmul", "add"] {
-            graphs.add(Graph(1), name, Kind::Kernel);
-        }
-        graphs.add(Graph(1), "HcclAllReduce", Kind::Collective);
-        let graph = graphs.kernels(Graph(1)).unwrap();
-        assert_eq!((graph.count(), graph.exact_count()), (3, None));
-        let of = |kernels, collectives| RecordCount {
-            kernels,
-            collectives,
-        };
-        assert_eq!(graph.records(), of(2, 0));
-        for known in [of(3, 1), of(0, 1), of(u32::MAX, 7)] {
-            graph.know_records(Some(known));
-            assert_eq!(graph.records(), known);
-        }
-        graph.know_records(None);
-        assert_eq!(graph.records(), of(2, 0));
-        assert_eq!(of(4, 2).missing(of(3, 5)), 1, "a collective is no kernel");
-    }
-
-    #[test]
     fn a_graph_that_lacks_kernels_has_no_list() {
         let graphs = Graphs::default();
         graphs.spoil(Graph(1));
-        graphs.add(Graph(1), "matmul", Kind::Kernel);
+        graphs.add(Graph(1), "matmul");
         graphs.rename(Graph(1), Graph(2));
         assert!(graphs.kernels(Graph(2)).is_none());
         graphs.forget(Graph(2));
-        graphs.add(Graph(2), "matmul", Kind::Kernel);
+        graphs.add(Graph(2), "matmul");
         assert!(graphs.kernels(Graph(2)).is_some());
     }
 
     #[test]
     fn many_kernels_are_counted_together() {
         let mut kernels = Kernels::default();
-        (0..100).for_each(|index| kernels.add(&format!("k{index}"), Kind::Kernel));
+        (0..100).for_each(|index| kernels.add(&format!("k{index}")));
         assert_eq!(
             (kernels.count(), kernels.texts().len()),
             (100, MAX_NAMES + 1)

@@ -2,7 +2,6 @@
 
 use crate::description::{Description, Kind};
 use crate::device::Device;
-use crate::graphs::RecordCount;
 use crate::pending::{Launched, Pending};
 use crate::pool::Pair;
 use crate::process;
@@ -114,12 +113,6 @@ impl Launch {
             Kind::Graph(graph) if !is_forked() => shim.graphs.kernels(graph),
             _ => None,
         };
-        let of_graph = kernels.as_ref().map(|one| one.records());
-        let expected = match kind {
-            Kind::Graph(_) => Some(of_graph.unwrap_or_default()),
-            Kind::Kernel => Some(RecordCount::ONE_KERNEL),
-            _ => None,
-        };
         let launched = Launched {
             description,
             args: Args::new(),
@@ -132,7 +125,6 @@ impl Launch {
             returned_ns: 0,
             stands_for,
             kernels,
-            expected: expected.filter(|_| shim.timing.mspti.is_running()),
         };
         Launch(Some(Open {
             shim,

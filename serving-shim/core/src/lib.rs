@@ -20,8 +20,7 @@
 //! counter `launches` shows what became of all of them.
 //!
 //! **Which runtime.** `SA_PROFILE_DEVICE` chooses it: `auto` or `ascend` (the vendor's, if it is there), `sim`, `off`. Without a runtime, launches are
-//! recorded on the host alone. `mspti` adds the vendor's records of kernels: a slice for each of them inside a replay, and the device's own times of a
-//! launch instead of the times of its pair.
+//! recorded on the host alone. `mspti` adds the vendor's records of kernels, including the ones inside replays, on separate rows. The error of their times has no known bound.
 //!
 //! **Cost.** One load while the level `kernel` is off, and four calls of the runtime for a timed launch of the preload library (five in Rust). `cargo bench -p serving-shim` prints the rest.
 
@@ -41,7 +40,6 @@ mod device;
 mod gate;
 mod graphs;
 pub mod hooks;
-mod kernels;
 mod launch;
 mod lock;
 mod mspti;
@@ -49,6 +47,7 @@ mod pending;
 mod place;
 mod pool;
 mod process;
+mod records;
 mod resolver;
 mod row;
 pub mod runtime;
@@ -66,7 +65,7 @@ pub use walls::{Walls, launch_walls};
 use std::time::Duration;
 
 /// Waits until the launches made so far have their slices, at most for `patience`. Returns true if they have. It does not wait for streams: call it after
-/// waiting for these. With MSPTI it also waits for records, which come within a second.
+/// waiting for these. Nor does it wait for MSPTI's records.
 pub fn flush(patience: Duration) -> bool {
     let devices = process::existing_shim().into_iter().flat_map(Shim::devices);
     let flushed = devices.map(|device| device.flush(patience)); // all of them, even if one is late

@@ -1,17 +1,17 @@
-//! MSPTI as a second source of device times: which kernels ran when, including those inside the replay of a graph.
+//! MSPTI, the vendor's log of the devices: which kernels ran when, including those inside the replay of a graph.
 //!
 //! It is used only if nobody else has subscribed to it. The devices' threads read its buffers.
 
 mod buffers;
 mod vendor;
 
-pub(crate) use vendor::{Kernel, Key};
+pub(crate) use vendor::Record;
 
 use crate::gate::is_profiled;
 use crate::lock::{lock, lock_until};
 use crate::runtime::ascend::Runtime;
 use crate::runtime::thread;
-use crate::tally::write_instant;
+use crate::tally::{Fate, Tally, write_instant};
 use buffers::BUFFERS_OF_PROCESS;
 use sa_recorder::{Args, Level, Recorder, host, now_ns};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use vendor::Vendor;
 
 /// Time between two readings.
 const READ_NS: u64 = 100_000_000;
-/// Maximum number of kernels of a device that wait for its thread.
+/// Maximum number of records of a device that wait for its thread.
 const MAX_WAITING: usize = 1 << 18;
 
 /// Time that a thread of the host waits while another one is in a call of MSPTI.
@@ -41,7 +41,7 @@ pub(crate) struct Mspti {
     /// True from the end of the process on: MSPTI is not called any more.
     ended: AtomicBool,
     read_ns: AtomicU64,
-    waiting: Mutex<BTreeMap<u32, Vec<Kernel>>>,
+    waiting: Mutex<BTreeMap<u32, Vec<Record>>>,
     no_room: AtomicU64,
     unreadable: AtomicU64,
 }
@@ -219,9 +219,9 @@ impl Mspti {
             return;
         };
         vendor.flush();
-        let mut read: BTreeMap<u32, Vec<Kernel>> = BTreeMap::new();
-        let unreadable = vendor.read(|kernel| {
-            read.entry(kernel.device).or_default().push(kernel);
+        let mut read: BTreeMap<u32, Vec<Record>> = BTreeMap::new();
+        let unreadable = vendor.read(|record| {
+            read.entry(record.device).or_default().push(record);
         });
         self.unreadable.fetch_add(unreadable, Ordering::Relaxed);
         let mut no_room = BUFFERS_OF_PROCESS.take_refused();
@@ -232,24 +232,33 @@ impl Mspti {
             host::run_at_exit(at_exit); // parts of MSPTI are made with the first records
         }
         let mut waiting = lock(&self.waiting);
-        for (device, kernels) in read {
+        for (device, records) in read {
             let waiting = waiting.entry(device).or_default();
             let room = MAX_WAITING.saturating_sub(waiting.len());
-            no_room += kernels.len().saturating_sub(room) as u64;
-            waiting.extend(kernels.into_iter().take(room));
+            no_room += records.len().saturating_sub(room) as u64;
+            waiting.extend(records.into_iter().take(room));
         }
         self.no_room.fetch_add(no_room, Ordering::Relaxed);
         self.read_ns.store(now_ns(), Ordering::Relaxed);
     }
 
-    /// Returns the kernels of a device that were read since the last call.
-    pub(crate) fn take(&self, device: u32) -> Vec<Kernel> {
+    /// Returns the records of a device that were read since the last call.
+    pub(crate) fn take(&self, device: u32) -> Vec<Record> {
         lock(&self.waiting).remove(&device).unwrap_or_default()
     }
 
-    /// Returns how many records found no room, and how many could not be read, since the last call.
-    pub(crate) fn take_losses(&self) -> (u64, u64) {
-        let losses = [&self.no_room, &self.unreadable];
-        losses.map(|count| count.swap(0, Ordering::Relaxed)).into()
+    /// Counts the records that were lost since the last call.
+    pub(crate) fn count_losses(&self, tally: &Tally) {
+        tally.add(Fate::NoRoom, self.no_room.swap(0, Ordering::Relaxed));
+        let unreadable = self.unreadable.swap(0, Ordering::Relaxed);
+        tally.add(Fate::Unreadable, unreadable);
+    }
+
+    /// Counts the records that no device's thread will write any more, because the process ends.
+    pub(crate) fn count_rest(&self, tally: &Tally) {
+        let waiting = std::mem::take(&mut *lock(&self.waiting));
+        let records = waiting.values().map(Vec::len).sum::<usize>();
+        tally.add(Fate::NoRoom, records as u64);
+        self.count_losses(tally);
     }
 }

@@ -1,7 +1,7 @@
 //! A launch whose device time is not known yet.
 
 use crate::description::Description;
-use crate::graphs::{Kernels, RecordCount};
+use crate::graphs::Kernels;
 use crate::pool::Pair;
 use crate::runtime::Context;
 use sa_recorder::Args;
@@ -36,13 +36,4 @@ pub(crate) struct Launched {
     pub(crate) stands_for: u32,
     /// Kernels of the graph that is replayed: it may be gone when the replay has ended.
     pub(crate) kernels: Option<Arc<Kernels>>,
-    /// Least number of records that MSPTI will have of what it runs; `None` if MSPTI does not record.
-    pub(crate) expected: Option<RecordCount>,
-}
-
-impl Launched {
-    /// Returns the least number of records that are expected of what it runs.
-    pub(crate) fn records(&self) -> u64 {
-        self.expected.map_or(0, RecordCount::sum)
-    }
 }

@@ -63,13 +63,6 @@ pub(crate) fn place(clock: &DeviceClock, times: &Times, row_end_ns: u64) -> Resu
     })
 }
 
-/// Returns the times of the device between which everything inside the pair has run.
-pub(crate) fn held(times: &Times) -> Option<Bounds> {
-    let start = start_on_device(times)?;
-    let length = times.elapsed_ns + elapsed_slack_ns(times.elapsed_ns);
-    Some(Bounds::new(start.low_ns, start.high_ns + length))
-}
-
 /// Returns the bounds of the start on the device. Both its own timestamp and the one of the end, minus the time between them, bound it.
 fn start_on_device(times: &Times) -> Option<Bounds> {
     let elapsed = times.elapsed_ns;

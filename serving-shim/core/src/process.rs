@@ -92,6 +92,7 @@ extern "C" fn at_exit() {
         shim.timing.mspti.end(now_ns() + EXIT_WAIT_NS);
         // A device's thread that was too slow writes no more slices.
         shim.timing.tally.give_up();
+        shim.timing.mspti.count_rest(&shim.timing.tally);
         shim.timing.tally.show();
     }
 }

@@ -2,16 +2,15 @@
 
 use crate::clock::reader::ClockReader;
 use crate::clock::{ClockWasSet, DeviceClock};
-use crate::description::Kind;
-use crate::kernels::{Bracket, Kernels, Shown};
 use crate::pending::{Launched, Pending};
-use crate::place::{Placed, Times, held, place};
+use crate::place::{Placed, Times, place};
 use crate::pool::{Pair, Pool};
+use crate::records::RecordRows;
 use crate::row::Row;
 use crate::runtime::{Code, Context};
 use crate::tally::{Fate, write_instant};
 use crate::timing::Timing;
-use crate::track::DeviceGroup;
+use crate::track::{DeviceGroup, write_slice};
 use sa_recorder::{Args, Level, now_ns};
 use std::sync::Arc;
 
@@ -35,7 +34,8 @@ pub(crate) struct Resolver {
     read_ns: u64,
     readings: u32,
     rows: Vec<Row>,
-    kernels: Kernels,
+    group: DeviceGroup,
+    records: RecordRows,
     /// The driver's number of the device.
     logical: u32,
     /// The context that the calling thread has, if this has entered it.
@@ -50,15 +50,10 @@ struct Ended {
     times: Result<Times, Code>,
 }
 
-fn is_replay(launched: &Launched) -> bool {
-    matches!(launched.description.kind, Kind::Graph(_))
-}
-
 impl Resolver {
     pub(crate) fn new(timing: &'static Timing, pool: Arc<Pool>) -> Resolver {
         let (runtime, user) = (&timing.runtime, pool.user);
         let physical = runtime.physical_device(user).unwrap_or(user);
-        let group = DeviceGroup::new(physical, runtime.is_simulated());
         Resolver {
             timing,
             pool,
@@ -67,7 +62,8 @@ impl Resolver {
             read_ns: 0,
             readings: 0,
             rows: Vec::new(),
-            kernels: Kernels::new(group, &timing.tally),
+            group: DeviceGroup::new(physical, runtime.is_simulated()),
+            records: RecordRows::default(),
             logical: runtime.logical_device(user).cast_unsigned(),
             context: None,
             shown_ns: 0,
@@ -81,7 +77,6 @@ impl Resolver {
             let at = self.rows.iter().position(|row| row.stream_id == id);
             let at = at.unwrap_or_else(|| {
                 self.rows.push(Row::new(id));
-                self.kernels.launched(id);
                 self.rows.len() - 1
             });
             self.rows[at].pending.push_back(pending);
@@ -99,36 +94,12 @@ impl Resolver {
         !self.has(|_| true)
     }
 
-    /// Returns true while it waits for records of kernels.
-    pub(crate) fn waits_for_kernels(&self) -> bool {
-        !self.kernels.is_idle()
-    }
-
-    /// Looks at MSPTI's records. At the `end` no more will come.
-    pub(crate) fn look_for_kernels(&mut self, end: bool) {
-        let first = |row: &Row| {
-            let mut launches = row.pending.iter().map(|one| &one.launched);
-            let replay = launches.find(|one| is_replay(one))?;
-            Some((row.stream_id.cast_unsigned(), replay.asked_ns))
-        };
-        self.kernels
-            .replays_pending(self.rows.iter().filter_map(first));
-        self.kernels.pass(&self.timing.mspti, self.logical, end);
-    }
-
-    /// Ends a launch without a slice, for this reason.
-    fn lose(&mut self, launched: &Launched, reason: Fate) {
-        self.timing.tally.end_launch(reason);
-        self.miss_records(launched);
-    }
-
-    /// Ends the wait for the records of a launch that is not looked for among them.
-    fn miss_records(&mut self, launched: &Launched) {
-        let records = launched.records();
-        self.timing.tally.end_records(records, records);
-        if is_replay(launched) {
-            self.kernels.replay_lost();
-        }
+    /// Writes MSPTI's records of the device that have come since the last call.
+    pub(crate) fn write_records(&mut self) {
+        let Timing { mspti, tally, .. } = self.timing;
+        let records = mspti.take(self.logical);
+        self.records.write(&self.group, records, tally);
+        mspti.count_losses(tally);
     }
 
     /// Notes that the calling thread may have another context than the one that this entered last.
@@ -262,7 +233,7 @@ impl Resolver {
             return None; // it is counted
         }
         let Ok(times) = times else {
-            self.lose(&pending.launched, Fate::RejectedError);
+            self.timing.tally.end_launch(Fate::RejectedError);
             self.pool.destroy(&pending.pair);
             return None;
         };
@@ -274,30 +245,22 @@ impl Resolver {
             place(&self.clock, &times, self.rows[row].end_ns())
         };
         match placed {
-            Ok(placed) => self.show(row, pending.launched, &times, placed),
-            Err(reason) => self.lose(&pending.launched, reason),
+            Ok(placed) => self.show(row, &pending.launched, &placed),
+            Err(reason) => self.timing.tally.end_launch(reason),
         }
         Some(pending.pair)
     }
 
-    /// Writes the slice of a launch, or starts the search for its kernels.
-    fn show(&mut self, row: usize, launched: Launched, times: &Times, placed: Placed) {
-        let Some(track) = self.rows[row].track(&self.kernels.group, &placed) else {
-            return self.lose(&launched, Fate::NoRow);
-        };
-        let shown = Shown {
-            launched,
-            placed,
-            track,
-        };
-        if let Some(between) = held(times)
-            && shown.launched.expected.is_some()
-        {
-            let bracket = Bracket::new(shown, between, self.clock.clone());
-            return self.kernels.add(bracket);
+    /// Writes the slice of a launch.
+    fn show(&mut self, row: usize, launched: &Launched, placed: &Placed) {
+        let track = self.rows[row].track(&self.group, placed);
+        if let Some(track) = track {
+            write_slice(track, launched, placed);
         }
-        shown.write_pair(&self.timing.tally);
-        self.miss_records(&shown.launched);
+        self.timing.tally.end_launch(match track {
+            Some(_) => Fate::Timed,
+            None => Fate::NoRow,
+        });
     }
 
     /// Forgets what is under way without a call: the device is lost, or the process ends.
@@ -327,8 +290,8 @@ impl Resolver {
             row.pending.extend(stays);
             gone.extend(goes);
         }
-        for pending in &gone {
-            self.lose(&pending.launched, Fate::Unresolved);
+        for _ in &gone {
+            self.timing.tally.end_launch(Fate::Unresolved);
         }
         self.write_outstanding();
         gone
@@ -338,7 +301,7 @@ impl Resolver {
     fn write_outstanding(&mut self) {
         let now = now_ns();
         for row in &mut self.rows {
-            row.write_outstanding(&self.kernels.group, now);
+            row.write_outstanding(&self.group, now);
         }
     }
 
@@ -346,7 +309,7 @@ impl Resolver {
     pub(crate) fn write_clock(&mut self) {
         let now = now_ns();
         let device_now = i64::try_from(now).ok().and_then(|now| self.clock.now(now));
-        let Some((track, bounds)) = self.kernels.group.track("clock").zip(device_now) else {
+        let Some((track, bounds)) = self.group.track("clock").zip(device_now) else {
             return;
         };
         let half_us = (bounds.high_ns - bounds.low_ns) as f64 / 2e3;

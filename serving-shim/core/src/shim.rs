@@ -149,7 +149,7 @@ impl Shim {
     fn note_captured(&self, graph: Graph, description: &Description) {
         let Description { kind, name, .. } = description;
         if *kind != Kind::Memcpy {
-            self.graphs.add(graph, &name.shown, *kind);
+            self.graphs.add(graph, &name.shown);
         }
     }
 }

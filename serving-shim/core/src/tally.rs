@@ -54,15 +54,9 @@ fates! {
     NoRow "no_row",
     /// Still under way, or waiting for the clock, when the device was reset, the stream destroyed or the process ended.
     Unresolved "unresolved",
-    /// A kernel with a slice by MSPTI's record.
+    /// A record of MSPTI with a slice.
     Placed "placed",
-    /// A kernel of a replay, or a launch, whose expected record did not come.
-    Missing "missing",
-    /// A record that contradicts the events around its launch.
-    Impossible "impossible",
-    /// A record of no launch that is recorded.
-    OfNoLaunch "of_no_launch",
-    /// A record that found no room in a buffer, in our memory or on a row.
+    /// A record that found no room in a buffer or in our memory, or no row.
     NoRoom "no_room",
     /// A record without times, or anything else that could not be read.
     Unreadable "unreadable",
@@ -84,8 +78,6 @@ pub(crate) struct Tally {
     counts: [AtomicU64; NAMES.len()],
     /// Launches whose pair is in a stream, and which have no slice yet.
     launches: InFlight,
-    /// Records that are expected of these launches.
-    records: InFlight,
     /// Sums of the counts that the trace shows already.
     shown_launches: AtomicU64,
     shown_records: AtomicU64,
@@ -102,12 +94,9 @@ impl Tally {
         self.counts[fate as usize].fetch_add(number, Ordering::Relaxed);
     }
 
-    /// Counts a launch as under way, with this many records. At the end of the process it returns false, and counts them as lost.
-    pub(crate) fn begin_launch(&self, records: u64) -> bool {
-        if !self.records.begin(records) {
-            self.add(Fate::Missing, records);
-        }
-        let is_awaited = self.launches.begin(1);
+    /// Counts a launch as under way. At the end of the process it returns false, and counts it as lost.
+    pub(crate) fn begin_launch(&self) -> bool {
+        let is_awaited = self.launches.begin();
         if !is_awaited {
             self.count(Fate::Unresolved);
         }
@@ -117,22 +106,10 @@ impl Tally {
     /// Ends a launch that is under way. Its fate is counted first, so that an exit misses no launch; it may count one twice.
     pub(crate) fn end_launch(&self, fate: Fate) {
         self.count(fate);
-        if !self.launches.end(1) && fate != Fate::Timed {
-            self.take_back(fate, 1);
+        if !self.launches.end() && fate != Fate::Timed {
+            // [`Tally::give_up`] has counted it too.
+            self.counts[fate as usize].fetch_sub(1, Ordering::Relaxed);
         }
-    }
-
-    /// Ends the wait for records, some of which are missing. These are counted first, as in [`Tally::end_launch`].
-    pub(crate) fn end_records(&self, expected: u64, missing: u64) {
-        self.add(Fate::Missing, missing);
-        if !self.records.end(expected) {
-            self.take_back(Fate::Missing, missing);
-        }
-    }
-
-    /// Takes counts back that [`Tally::give_up`] has counted too.
-    fn take_back(&self, fate: Fate, number: u64) {
-        self.counts[fate as usize].fetch_sub(number, Ordering::Relaxed);
     }
 
     /// Returns true if the launches under way were given up, and so are counted.
@@ -140,15 +117,9 @@ impl Tally {
         self.launches.0.load(Ordering::Acquire) == InFlight::OVER
     }
 
-    /// Returns true if the expected records were given up, and so are counted.
-    pub(crate) fn gave_up_records(&self) -> bool {
-        self.records.0.load(Ordering::Acquire) == InFlight::OVER
-    }
-
     /// Counts everything under way as lost: the process ends.
     pub(crate) fn give_up(&self) {
         self.add(Fate::Unresolved, self.launches.give_up());
-        self.add(Fate::Missing, self.records.give_up());
     }
 
     /// Writes the counts into the trace, if they have changed.
@@ -184,7 +155,7 @@ impl Tally {
     }
 }
 
-/// Number of things under way, until the process ends.
+/// Number of launches under way, until the process ends.
 #[derive(Debug, Default)]
 struct InFlight(AtomicU64);
 
@@ -192,14 +163,14 @@ impl InFlight {
     /// Value from when nobody waits any more.
     const OVER: u64 = u64::MAX;
 
-    /// Adds some. Returns false if nobody waits for them any more.
-    fn begin(&self, number: u64) -> bool {
-        self.change(|in_flight| in_flight + number)
+    /// Adds one. Returns false if nobody waits for it any more.
+    fn begin(&self) -> bool {
+        self.change(|in_flight| in_flight + 1)
     }
 
-    /// Removes some. Returns false if all of them were given up.
-    fn end(&self, number: u64) -> bool {
-        self.change(|in_flight| in_flight.saturating_sub(number))
+    /// Removes one. Returns false if all of them were given up.
+    fn end(&self) -> bool {
+        self.change(|in_flight| in_flight.saturating_sub(1))
     }
 
     fn change(&self, change: impl Fn(u64) -> u64) -> bool {
@@ -233,22 +204,16 @@ mod tests {
     #[test]
     fn what_is_given_up_ends_no_second_time() {
         let tally = Tally::default();
-        assert!(tally.begin_launch(5));
-        tally.end_records(2, 1);
-        tally.give_up();
-        tally.give_up();
-        assert_eq!(
-            count_of(&tally, Fate::Missing),
-            4,
-            "one, and the three left"
-        );
-        tally.end_records(3, 3);
+        assert!(tally.begin_launch() && tally.begin_launch());
         tally.end_launch(Fate::RejectedStale);
-        let counts = [Fate::Missing, Fate::RejectedStale, Fate::Unresolved];
-        assert_eq!(counts.map(|fate| count_of(&tally, fate)), [4, 0, 1]);
-        assert!(!tally.begin_launch(4) && tally.gave_up_launches() && tally.gave_up_records());
-        let counts = [Fate::Missing, Fate::Unresolved];
-        assert_eq!(counts.map(|fate| count_of(&tally, fate)), [8, 2]);
+        tally.give_up();
+        tally.give_up();
+        let counts = || [Fate::RejectedStale, Fate::Unresolved].map(|fate| count_of(&tally, fate));
+        assert_eq!(counts(), [1, 1], "the one that had ended, and the one left");
+        tally.end_launch(Fate::RejectedStale);
+        assert_eq!(counts(), [1, 1]);
+        assert!(!tally.begin_launch() && tally.gave_up_launches());
+        assert_eq!(counts(), [1, 2]);
     }
 
     #[test]

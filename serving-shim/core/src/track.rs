@@ -1,7 +1,6 @@
 //! How the trace shows a launch on its device: a slice on a row, and a flow from the host's span to it. A device is a process, and each of its streams a row.
 
 use crate::description::{Description, Kind};
-use crate::mspti::Kernel;
 use crate::pending::Launched;
 use crate::place::Placed;
 use sa_recorder::{Args, FlowId, FlowPhase, Level, Recorder, Track, TrackProcess};
@@ -54,15 +53,11 @@ impl DeviceGroup {
     }
 }
 
-/// Sources of a slice's times, as the trace names them.
-pub(crate) const EVENT_PAIR: &str = "event_pair";
-pub(crate) const MSPTI: &str = "mspti";
-
-/// Writes the slice of a launch, and its flow.
-pub(crate) fn write_slice(track: Track, launched: &Launched, placed: &Placed, method: &str) {
+/// Writes the slice of a launch by its event pair, and its flow.
+pub(crate) fn write_slice(track: Track, launched: &Launched, placed: &Placed) {
     // A level that was switched off in the meantime leaves out no part of it.
     let track = track.since(launched.asked_ns);
-    let args = slice_args(launched, placed, method);
+    let args = slice_args(launched, placed);
     let Description { kind, name, .. } = &launched.description;
     write(track, *kind, &name.shown, placed, &args);
     if let Some(thread) = Recorder::get().thread_track(launched.tid) {
@@ -71,21 +66,6 @@ pub(crate) fn write_slice(track: Track, launched: &Launched, placed: &Placed, me
         let from = (thread, launched.asked_ns);
         write_flow(launched.flow, from, (track, placed.start_ns));
     }
-}
-
-/// Writes the slice of a kernel or a collective that a launch ran, by MSPTI's record.
-pub(crate) fn write_kernel(track: Track, launched: &Launched, kernel: &Kernel, placed: &Placed) {
-    let args = Args::new().with("launch", launched.id);
-    let (kind, args) = match &kernel.comm {
-        None => (Kind::Kernel, args.with("correlation", kernel.correlation)),
-        Some(comm) => (Kind::Collective, args.with("comm", &**comm)),
-    };
-    let args = args
-        .with("device_wall_us", micros(placed.dur_ns))
-        .with("device_method", MSPTI)
-        .with("uncertainty_us", micros(placed.uncertainty_ns));
-    let track = track.since(launched.asked_ns);
-    write(track, kind, &kernel.name, placed, &args);
 }
 
 /// Writes a slice.
@@ -104,7 +84,7 @@ pub(crate) fn write_flow(flow: u64, from: (Track, u64), to: (Track, u64)) {
     }
 }
 
-fn slice_args(launched: &Launched, placed: &Placed, method: &str) -> Args {
+fn slice_args(launched: &Launched, placed: &Placed) -> Args {
     let mut args = launched.args.clone().with("launch", launched.id);
     let description = &launched.description;
     description.args(|key, value| args.push(key, value));
@@ -114,7 +94,7 @@ fn slice_args(launched: &Launched, placed: &Placed, method: &str) -> Args {
         .with("host_wall_us", micros(host_wall_ns))
         .with("device_wall_us", micros(placed.dur_ns))
         .with("queue_us", micros(queue_ns))
-        .with("device_method", method)
+        .with("device_method", "event_pair")
         .with("host_limited", placed.start_ns < launched.returned_ns)
         .with("uncertainty_us", micros(placed.uncertainty_ns));
     if launched.stands_for > 1 {

@@ -1,19 +1,24 @@
-//! Kernels by MSPTI's records against what the simulated device really did: those in replays, and those that were launched one by one.
+//! Compares MSPTI's records in the trace with what the simulated device really did: each record is on the row of its stream once, and launches are not affected.
 
+use crate::check_places;
 use crate::run::{Run, host, run_to};
 use e2e::host_support::{Merged, Outcome, scratch};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
 use tempfile::TempDir;
+use trace_merge::{Options, Progress};
+use trace_report::ReportOptions;
 
 /// Kernels of a graph, replays of each of two graphs, launches behind each replay.
 const SIZE: [&str; 3] = ["5", "100", "2"];
 const IN_REPLAYS: usize = 2 * 5 * 100;
 const ALONE: usize = 2 * 100 * 2;
 const ALL: usize = IN_REPLAYS + ALONE;
+/// Number of launches with an event pair: replays and single kernels.
+const LAUNCHES: usize = 200 + ALONE;
 
-/// The simulator under its own name and MSPTI's.
+/// A folder with the simulator, under its own name and under MSPTI's.
 struct Simulator(TempDir);
 
 impl Simulator {
@@ -31,25 +36,43 @@ impl Simulator {
         Simulator::new(&["libascendcl.so", "libmspti.so"])
     }
 
-    fn run(&self, mode: &str, device: &str, variables: &[(&str, &str)]) -> Run {
-        self.run_to(mode, device, variables, Outcome::quiet)
+    /// Returns the variables of a program that uses it.
+    fn variables<'a>(
+        &'a self,
+        device: &'a str,
+        more: &[(&'a str, &'a str)],
+    ) -> Vec<(&'a str, String)> {
+        let library = self.0.path().join("libascendcl.so").display().to_string();
+        let own = [
+            ("SA_PROFILE_DEVICE", device.to_owned()),
+            ("SA_PROFILE_SIM_LIBRARY", library),
+        ];
+        let more = more
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned()));
+        own.into_iter().chain(more).collect()
     }
 
+    /// Runs the program, which must end as `end` says.
     fn run_to(
         &self,
-        mode: &str,
+        arguments: &[&str],
         device: &str,
         variables: &[(&str, &str)],
         end: fn(Outcome) -> Outcome,
     ) -> Run {
-        let library = self.0.path().join("libascendcl.so");
-        let library = library.to_str().expect("a path of text");
-        let own = [
-            ("SA_PROFILE_DEVICE", device),
-            ("SA_PROFILE_SIM_LIBRARY", library),
-        ];
-        let all: Vec<(&str, &str)> = own.into_iter().chain(variables.iter().copied()).collect();
-        run_to(&[&[mode], &SIZE[..]].concat(), &all, end)
+        let variables = self.variables(device, variables);
+        let variables: Vec<(&str, &str)> = variables
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        run_to(arguments, &variables, end)
+    }
+
+    /// Runs two graphs in turn, with launches in between.
+    fn replayed(&self, device: &str, variables: &[(&str, &str)]) -> Run {
+        let arguments = [&["replayed"], &SIZE[..]].concat();
+        self.run_to(&arguments, device, variables, Outcome::quiet)
     }
 }
 
@@ -57,224 +80,147 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// A kernel on the device: its row, its name, when it began and how long it took in µs, and how far off that may be.
-#[derive(Debug)]
-struct Kernel {
-    row: String,
-    name: String,
-    at_us: f64,
-    us: f64,
-    uncertainty_us: f64,
-    is_in_a_replay: bool,
-    /// When it was launched on the host, from and to.
-    launched_us: (f64, f64),
-}
+/// The parts of a record that do not depend on its time: stream, name, correlation id, and true for a collective.
+type Key = (u64, String, u64, bool);
 
-impl Kernel {
-    /// Whether a slice can stand for a kernel that ran: in its row, by its name, of its launch.
-    fn can_be(&self, truth: &Kernel) -> bool {
-        let (from, to) = self.launched_us;
-        let is_launch = (from - 0.002..=to + 0.002).contains(&truth.launched_us.0);
-        self.row == truth.row && self.name == truth.name && is_launch
+/// Start and duration of the records with each key in µs, sorted by start.
+type Records = BTreeMap<Key, Vec<(f64, f64)>>;
+
+fn sorted(records: impl Iterator<Item = (Key, (f64, f64))>) -> Records {
+    let mut sorted = Records::new();
+    for (key, times) in records {
+        sorted.entry(key).or_default().push(times);
     }
+    for times in sorted.values_mut() {
+        times.sort_by(|one, other| one.0.total_cmp(&other.0));
+    }
+    sorted
 }
 
-/// The slices by MSPTI's records, in the order of their rows.
-fn by_records(run: &Run) -> Vec<Kernel> {
-    let rows: BTreeMap<String, &str> = run
-        .merged
-        .events()
-        .iter()
-        .filter(|event| event["name"] == "thread_name")
-        .filter_map(|event| Some((row(event), event["args"]["name"].as_str()?)))
-        .collect();
-    let launches = launches(run);
-    let slices = run.slices().into_iter();
-    let slices = slices.filter(|slice| slice["args"]["device_method"] == "mspti");
-    let kernel = |slice: &Value| Kernel {
-        launched_us: launches[&slice["args"]["launch"].as_u64().expect("a launch")],
-        row: stream(rows[&row(slice)]).to_owned(),
-        name: slice["name"].as_str().unwrap_or_default().to_owned(),
-        at_us: number(&slice["ts"]),
-        us: number(&slice["dur"]),
-        uncertainty_us: number(&slice["args"]["uncertainty_us"]),
-        is_in_a_replay: is_in_a_replay(slice),
-    };
-    sorted(slices.map(kernel).collect())
+fn count(records: &Records) -> usize {
+    records.values().map(Vec::len).sum()
 }
 
-/// The host's spans of launches by id: from when to when.
-fn launches(run: &Run) -> BTreeMap<u64, (f64, f64)> {
+/// Returns the names of rows.
+fn rows(run: &Run) -> BTreeMap<String, &str> {
     let events = run.merged.events().iter();
-    let spans = events.filter(|one| one["ph"] == "X" && one["args"]["uncertainty_us"].is_null());
-    let at = |span: &Value| {
-        let (start, dur) = (number(&span["ts"]), number(&span["dur"]));
-        Some((span["args"]["launch"].as_u64()?, (start, start + dur)))
-    };
-    spans.filter_map(at).collect()
-}
-
-/// What MSPTI alone tells of has waited in no queue.
-fn is_in_a_replay(slice: &Value) -> bool {
-    let args = &slice["args"];
-    args["device_method"] == "mspti" && args["queue_us"].is_null()
-}
-
-/// The stream of a row: what overlaps by what is uncertain has a row of its own.
-fn stream(row: &str) -> &str {
-    row.split_once(" (overlapping")
-        .map_or(row, |(stream, _)| stream)
+    let names = events.filter(|event| event["name"] == "thread_name");
+    names
+        .filter_map(|event| Some((row(event), event["args"]["name"].as_str()?)))
+        .collect()
 }
 
 fn row(event: &Value) -> String {
     format!("{} {}", event["pid"], event["tid"])
 }
 
-fn sorted(mut kernels: Vec<Kernel>) -> Vec<Kernel> {
-    kernels.sort_by(|one, other| {
-        let by_row = one.row.cmp(&other.row);
-        by_row.then(one.at_us.total_cmp(&other.at_us))
-    });
-    kernels
+/// Returns the slices of MSPTI's rows.
+fn shown(run: &Run) -> Records {
+    let rows = rows(run);
+    let events = run.merged.events().iter();
+    let slices = events.filter(|event| event["args"]["device_method"] == "mspti");
+    sorted(slices.map(|slice| {
+        let args = &slice["args"];
+        let stream = args["stream"].as_u64().expect("a stream");
+        let name = rows[&row(slice)];
+        // Two of them may overlap if the clock was renewed.
+        let own = name.split(" (overlapping").next();
+        assert_eq!(own, Some(format!("Stream {stream} (MSPTI)").as_str()));
+        assert!(args["launch"].is_null() && args["uncertainty_us"].is_null());
+        let is_collective = args["comm"].is_string();
+        let category = if is_collective { "comm" } else { "kernel" };
+        assert_eq!(
+            (&slice["ph"], &slice["cat"]),
+            (&"X".into(), &category.into())
+        );
+        let key = (
+            stream,
+            slice["name"].as_str().expect("a name").to_owned(),
+            args["correlation"].as_u64().expect("a number"),
+            is_collective,
+        );
+        (key, (number(&slice["ts"]), number(&slice["dur"])))
+    }))
 }
 
-/// The kernels that really ran, and the collectives of graphs; those of graphs in the stream of this member of the truth.
-fn in_truth(run: &Run, graph_stream: &str) -> Vec<Kernel> {
+/// Returns the kernels and collectives that really ran and that MSPTI has numbered.
+fn in_truth(run: &Run) -> Records {
     let base = run.merged.base_ns() as f64;
-    let kernels = run.truth.iter().filter(|task| {
-        task["kind"] == "kernel" || task["kind"] == "hccl" && !task["graph"].is_null()
-    });
-    let kernel = |task: &Value| {
+    let numbered = run.truth.iter().filter(|task| task["correlation"].is_u64());
+    sorted(numbered.map(|task| {
         let stream = match task["graph"].is_null() {
             true => &task["stream"],
-            false => &task[graph_stream],
+            false => &task["graph_stream"],
         };
-        Kernel {
-            row: format!("Stream {stream}"),
-            name: task["name"].as_str().unwrap_or_default().to_owned(),
-            at_us: (number(&task["start_ns"]) - base) / 1e3,
-            us: (number(&task["end_ns"]) - number(&task["start_ns"])) / 1e3,
-            uncertainty_us: 0.0,
-            is_in_a_replay: !task["graph"].is_null(),
-            launched_us: {
-                let at = (number(&task["launch_ns"]) - base) / 1e3;
-                (at, at)
-            },
-        }
-    };
-    sorted(kernels.map(kernel).collect())
-}
-
-/// Holds each slice against the kernel that it stands for; the largest error and the largest stated uncertainty.
-fn assert_same(slices: &[Kernel], truth: &[Kernel]) -> (f64, f64) {
-    assert_eq!(slices.len(), truth.len());
-    let (mut worst, mut stated) = (0f64, 0f64);
-    for (slice, truth) in slices.iter().zip(truth) {
-        assert!(slice.can_be(truth), "{slice:?}, {truth:?}");
-        let error = (slice.at_us - truth.at_us).abs();
-        assert!(
-            error <= slice.uncertainty_us + 0.05,
-            "{error} µs off: {slice:?}, {truth:?}"
+        let key = (
+            stream.as_u64().expect("a stream"),
+            task["name"].as_str().expect("a name").to_owned(),
+            task["correlation"].as_u64().expect("a number"),
+            task["kind"] == "hccl",
         );
-        let off = (slice.us - truth.us).abs();
-        let most = 0.1 + truth.us * 2e-4 + slice.uncertainty_us;
-        assert!(
-            off <= most,
-            "{off} µs longer or shorter: {slice:?}, {truth:?}"
-        );
-        (worst, stated) = (worst.max(error), stated.max(slice.uncertainty_us));
-    }
-    (worst, stated)
+        let (start, end) = (number(&task["start_ns"]), number(&task["end_ns"]));
+        (key, ((start - base) / 1e3, (end - start) / 1e3))
+    }))
 }
 
-/// Of the kernels that ran, those that the slices stand for: in each row in the same order, and as near as that allows.
-fn next_to(slices: &[Kernel], truth: Vec<Kernel>) -> Vec<Kernel> {
-    let rows: BTreeSet<&str> = slices.iter().map(|one| one.row.as_str()).collect();
-    let of = |kernels: &[Kernel], row: &str| -> Vec<usize> {
-        let all = kernels.iter().enumerate();
-        let of_row = all.filter(|(_, one)| one.row == row);
-        of_row.map(|(index, _)| index).collect()
-    };
-    let is_alien = |slice: &&Kernel| !truth.iter().any(|one| slice.can_be(one));
-    let aliens: Vec<&Kernel> = slices.iter().filter(is_alien).collect();
-    assert!(aliens.is_empty(), "of no kernel: {aliens:?}");
-    let mut found = BTreeSet::new();
-    for row in rows {
-        let (shown, ran) = (of(slices, row), of(&truth, row));
-        assert!(shown.len() <= ran.len(), "{row}");
-        // The least distance in all between so many slices and so many kernels.
-        let mut least = vec![vec![0f64; ran.len() + 1]; shown.len() + 1];
-        let away = |i: usize, j: usize| {
-            let (slice, truth) = (&slices[shown[i]], &truth[ran[j]]);
-            match slice.can_be(truth) {
-                true => (slice.at_us - truth.at_us).abs(),
-                false => f64::INFINITY,
-            }
-        };
-        for i in 1..=shown.len() {
-            least[i][i - 1] = f64::INFINITY;
-            for j in i..=ran.len() {
-                least[i][j] = least[i][j - 1].min(least[i - 1][j - 1] + away(i - 1, j - 1));
-            }
+/// Returns each key with its times in the trace and in the truth.
+fn pairs<'a>(
+    shown: &'a Records,
+    truth: &'a Records,
+) -> impl Iterator<Item = (&'a Key, &'a [(f64, f64)], &'a [(f64, f64)])> {
+    shown.iter().map(|(key, times)| {
+        let truth = truth
+            .get(key)
+            .unwrap_or_else(|| panic!("{key:?} never ran"));
+        (key, times.as_slice(), truth.as_slice())
+    })
+}
+
+/// Asserts that every record is on its row once, and counted. Returns the number of records.
+fn assert_all(run: &Run) -> usize {
+    let (shown, truth) = (shown(run), in_truth(run));
+    for (key, shown, truth) in pairs(&shown, &truth) {
+        assert_eq!(shown.len(), truth.len(), "{key:?}");
+    }
+    assert_eq!(count(&shown), count(&truth));
+    assert_eq!(counted(run, "placed"), count(&shown) as u64);
+    assert_eq!(counted(run, "no_room") + counted(run, "unreadable"), 0);
+    count(&shown)
+}
+
+/// Asserts that no record is on a row twice, and that each one ran. Returns the number of records.
+fn assert_some(run: &Run) -> usize {
+    let (shown, truth) = (shown(run), in_truth(run));
+    for (key, shown, truth) in pairs(&shown, &truth) {
+        assert!(shown.len() <= truth.len(), "{key:?}");
+    }
+    count(&shown)
+}
+
+/// Asserts that each record has its true duration. Returns the largest error of a start in µs.
+fn largest_error(run: &Run) -> f64 {
+    let (shown, truth) = (shown(run), in_truth(run));
+    let mut largest = 0f64;
+    for (key, shown, truth) in pairs(&shown, &truth) {
+        for (shown, truth) in shown.iter().zip(truth) {
+            let off = (shown.1 - truth.1).abs();
+            assert!(
+                off <= 0.1 + truth.1 * 2e-4,
+                "{off} µs longer or shorter: {key:?}"
+            );
+            largest = largest.max((shown.0 - truth.0).abs());
         }
-        let (mut i, mut j) = (shown.len(), ran.len());
-        while i > 0 {
-            j -= 1;
-            if j + 1 == i || least[i][j + 1] < least[i][j] {
-                found.insert(ran[j]);
-                i -= 1;
-            }
-        }
     }
-    let kernels = truth.into_iter().enumerate();
-    let kernels = kernels.filter(|(index, _)| found.contains(index));
-    kernels.map(|(_, kernel)| kernel).collect()
+    largest
 }
 
-/// The slices of replays by launch: where they begin and end.
-fn replays(run: &Run) -> BTreeMap<u64, (f64, f64)> {
-    let slices = run.slices().into_iter();
-    let replays = slices.filter(|slice| slice["cat"] == "graph");
-    let at = |slice: &Value| {
-        let (start, dur) = (number(&slice["ts"]), number(&slice["dur"]));
-        (start, start + dur)
-    };
-    let id = |slice: &Value| slice["args"]["launch"].as_u64().expect("a launch");
-    replays.map(|slice| (id(slice), at(slice))).collect()
-}
-
-/// Every kernel of a replay lies in the slice of its launch.
-fn assert_inside(run: &Run) {
-    let replays = replays(run);
-    let slices = run.slices().into_iter();
-    let kernels = slices.filter(|slice| is_in_a_replay(slice));
-    for kernel in kernels {
-        let launch = kernel["args"]["launch"].as_u64().expect("a launch");
-        let (start, end) = replays[&launch];
-        let at = number(&kernel["ts"]);
-        // Times have three decimals.
-        let is_inside = at >= start - 0.0015 && at + number(&kernel["dur"]) <= end + 0.0015;
-        assert!(is_inside, "from {start} to {end}: {kernel}");
-    }
-}
-
-/// Each slice by a record stands for another kernel or collective that really ran, in the row, by the name, of the launch and at the time that it says.
-fn assert_true(run: &Run, graph_stream: &str) {
-    let slices = by_records(run);
-    let in_replays = |mut all: Vec<Kernel>| {
-        all.retain(|one| one.is_in_a_replay);
-        all
-    };
-    let alone = |mut all: Vec<Kernel>| {
-        all.retain(|one| !one.is_in_a_replay);
-        all
-    };
-    for part in [in_replays as fn(Vec<Kernel>) -> Vec<Kernel>, alone] {
-        let (slices, truth) = (part(by_records(run)), part(in_truth(run, graph_stream)));
-        assert_same(&slices, &next_to(&slices, truth));
-    }
-    assert!(slices.len() <= in_truth(run, graph_stream).len());
-    assert_inside(run);
+/// Asserts that each launch has a slice with the times of its pair.
+fn assert_launches(run: &Run) {
+    let slices = run.slices();
+    let is_by_pair = |slice: &&Value| slice["args"]["device_method"] == "event_pair";
+    assert!(slices.iter().all(is_by_pair));
+    assert_eq!((slices.len(), run.phase("s")), (LAUNCHES, LAUNCHES));
+    assert_eq!(run.counted("timed"), LAUNCHES as u64);
 }
 
 fn counted(run: &Run, series: &str) -> u64 {
@@ -282,116 +228,96 @@ fn counted(run: &Run, series: &str) -> u64 {
 }
 
 #[test]
-fn kernels_stand_where_they_ran_inside_replays_and_alone() {
-    let cases: [&[(&str, &str)]; 4] = [
+fn each_record_is_on_the_row_of_its_stream_once() {
+    let cases: [&[(&str, &str)]; 3] = [
         &[],
-        &[("ASCEND_SIM_DRIFT_PPM", "-100")],
         &[
             ("ASCEND_SIM_DRIFT_PPM", "100"),
             ("ASCEND_SIM_CLOCK_OFFSET_S", "7200"),
         ],
-        &[
-            ("ASCEND_SIM_MSPTI_STREAM", "launch"),
-            ("ASCEND_SIM_SOC", "950"),
-        ],
+        &[("ASCEND_SIM_SOC", "950")],
     ];
     for variables in cases {
-        let run = Simulator::whole().run("replayed", "sim,mspti", variables);
-        let stream = match variables.contains(&("ASCEND_SIM_MSPTI_STREAM", "launch")) {
-            true => "stream",
-            false => "graph_stream",
-        };
-        let truth = in_truth(&run, stream);
-        assert_eq!(truth.len(), ALL);
-        let (worst, stated) = assert_same(&by_records(&run), &truth);
-        println!("KERNELS {variables:?}: at most {worst:.2} µs off, {stated:.2} µs stated");
-        assert_eq!(counted(&run, "placed"), ALL as u64);
-        assert_eq!(counted(&run, "missing") + counted(&run, "impossible"), 0);
-        assert_eq!(run.counted("timed"), (200 + ALONE) as u64);
-        assert_eq!(run.phase("s"), 200 + ALONE, "a flow for each launch");
-        assert_eq!(replays(&run).len(), 200);
-        assert_inside(&run);
+        let run = Simulator::whole().replayed("sim,mspti", variables);
+        assert_eq!(assert_all(&run), ALL);
+        assert_launches(&run);
+        let off = largest_error(&run);
+        println!("RECORDS {variables:?}: at most {off:.2} µs off");
+        // 15 µs by the setting, and what a busy machine adds to a reading of the simulated MSPTI.
+        assert!(off < 20_000.0, "{off} µs off");
         assert_eq!(run.merged.named("mspti"), 1, "that it is used is told");
+        let events = run.merged.events().iter();
+        let clocks: Vec<&Value> = events.filter(|one| one["name"] == "MSPTI clock").collect();
+        let is_stated = |clock: &&Value| clock["args"]["uncertainty"] == "unbounded";
+        assert!(clocks.iter().all(is_stated));
+        let rows = rows(&run);
+        let of_mspti = rows.values().filter(|name| name.ends_with(" (MSPTI)"));
+        assert_eq!(clocks.len(), of_mspti.count(), "each row states its bound");
     }
 }
 
-/// Where the clock steps inside a replay, its kernels contradict each other.
 #[test]
-fn a_step_of_the_records_clock_costs_no_more_than_the_replay_that_it_falls_into() {
-    let steps = [("ASCEND_SIM_MSPTI_ANCHOR_US", "60000")];
-    let run = Simulator::whole().run("replayed", "sim,mspti", &steps);
-    let (mut slices, mut truth) = (by_records(&run), in_truth(&run, "graph_stream"));
-    let missing = counted(&run, "missing");
-    assert_eq!(slices.len() as u64 + missing, ALL as u64);
-    let at = |one: &Kernel| one.at_us;
-    let first = truth.iter().map(at).fold(f64::INFINITY, f64::min);
-    let last = truth.iter().map(at).fold(0.0, f64::max);
-    slices.retain(|kernel| kernel.is_in_a_replay);
-    truth.retain(|kernel| kernel.is_in_a_replay);
-    let (worst, stated) = assert_same(&slices, &next_to(&slices, truth));
-    let steps = 1.0 + (last - first) / 60_000.0;
-    println!(
-        "STEPS: at most {worst:.2} µs off, {stated:.2} µs stated, {missing} missing, {steps:.0} steps"
-    );
-    // In each stream a replay of 5 kernels and a launch at most, and as many where a step is not found at once.
-    assert!(
-        missing as f64 <= 100.0 + steps * 24.0,
-        "{missing} by {steps} steps"
-    );
-    assert_inside(&run);
-}
-
-/// Where the clock steps by about the distance of two launches, each record falls between the events of a neighbour, which has another name.
-#[test]
-fn a_step_of_the_records_clock_gives_no_kernel_the_times_of_its_neighbour() {
-    let simulator = Simulator::whole();
-    let library = simulator.0.path().join("libascendcl.so");
-    let variables = [
-        ("SA_PROFILE_DEVICE", "sim,mspti"),
-        ("SA_PROFILE_SIM_LIBRARY", library.to_str().expect("text")),
-        ("ASCEND_SIM_KERNELS", "matmul=8,add=9,paged_attention=10"),
-        ("ASCEND_SIM_MSPTI_ANCHOR_US", "700000"),
-        ("ASCEND_SIM_MSPTI_ANCHOR_OFF_US", "6"),
+fn a_step_of_the_records_clock_harms_nothing_else() {
+    let steps = [
+        ("ASCEND_SIM_MSPTI_ANCHOR_US", "60000"),
+        ("ASCEND_SIM_MSPTI_ANCHOR_OFF_US", "30000"),
     ];
-    let run = run_to(&["in-turn", "50000"], &variables, Outcome::quiet);
-    let slices = by_records(&run);
-    let mut truth = in_truth(&run, "stream");
-    truth.sort_by(|one, other| one.launched_us.0.total_cmp(&other.launched_us.0));
-    let own = |slice: &Kernel| {
-        let before = |one: &Kernel| one.launched_us.0 < slice.launched_us.0 - 0.002;
-        let own = &truth[truth.partition_point(before)];
-        assert!(slice.can_be(own), "{slice:?}, {own:?}");
-        own.us
-    };
-    let is_wrong = |slice: &&Kernel| (slice.us - own(slice)).abs() > 0.5;
-    let wrong: Vec<&Kernel> = slices.iter().filter(is_wrong).collect();
-    println!(
-        "NEIGHBOURS: {} of {} slices have the times of another, {} missing",
-        wrong.len(),
-        slices.len(),
-        counted(&run, "missing")
+    let simulator = Simulator::whole();
+    let run = simulator.run_to(
+        &["paced", "1000", "500"],
+        "sim,mspti",
+        &steps,
+        Outcome::quiet,
     );
-    assert!(wrong.is_empty(), "{:?}", wrong.first());
-    assert!(slices.len() > 5_000, "{}", slices.len());
+    assert_eq!(assert_all(&run), 1000);
+    let (worst, stated) = check_places(&run);
+    println!("STEPS: launches are at most {worst:.2} µs off, {stated:.2} µs stated");
+    assert_eq!((run.slices().len(), run.counted("timed")), (1000, 1000));
+    let truth = in_truth(&run);
+    let off = |(key, shown): (&Key, &Vec<(f64, f64)>)| (shown[0].0 - truth[key][0].0).abs();
+    let far = shown(&run).iter().map(off).filter(|off| *off > 20_000.0);
+    assert!(far.count() > 500, "their clock was off by 30 ms");
 }
 
+/// The report counts the rows of launches and not the rows of MSPTI.
 #[test]
-fn records_that_are_dropped_are_missed_and_counted() {
-    // A round has 14 records: every seventh would be the same one of a graph each time.
-    let variables = [("ASCEND_SIM_FAULTS", "mspti_record:/11=1")];
-    let run = Simulator::whole().run("replayed", "sim,mspti", &variables);
-    let (slices, all) = (by_records(&run).len(), ALL);
-    assert_eq!(slices as u64, counted(&run, "placed"));
-    assert_eq!(counted(&run, "missing"), (all - slices) as u64);
-    assert!(slices >= all * 5 / 7 && slices < all, "{slices}");
-    assert_eq!(run.phase("s"), 200 + ALONE, "each launch has a slice");
-    assert_true(&run, "graph_stream");
+fn the_work_of_a_device_counts_once() {
+    let run = Simulator::whole().replayed("sim,mspti", &[]);
+    let report = trace_report::read(
+        &Options::new([run.directory()]),
+        &ReportOptions::default(),
+        &Progress::default(),
+    );
+    let report = report.expect("a report");
+    let [device] = report.device.as_slice() else {
+        panic!("{:?}", report.device)
+    };
+    let ns = |value: &Value| (number(value) * 1e3).round();
+    let slices = run.slices();
+    let mut launches: Vec<(f64, f64)> = slices
+        .iter()
+        .map(|slice| (ns(&slice["ts"]), ns(&slice["ts"]) + ns(&slice["dur"])))
+        .collect();
+    launches.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (mut busy, mut to) = (0.0, f64::NEG_INFINITY);
+    for (start, end) in launches {
+        busy += (end - start.max(to)).max(0.0);
+        to = to.max(end);
+    }
+    println!(
+        "BUSY: {} ns in the report, {busy} ns by the launches",
+        device.busy_ns
+    );
+    assert_eq!(device.slices, LAUNCHES as u64);
+    assert_eq!(device.busy_ns as f64, busy);
+    let streams = report.stream.iter().map(|stream| stream.name.as_str());
+    assert_eq!(streams.filter(|name| name.contains("MSPTI")).count(), 0);
 }
 
 #[test]
 fn a_profiler_that_has_subscribed_before_is_left_alone() {
-    let mode = "replayed-beside-a-subscriber";
-    let run = Simulator::whole().run_to(mode, "sim,mspti", &[], |outcome| {
+    let arguments = [&["replayed-beside-a-subscriber"], &SIZE[..]].concat();
+    let run = Simulator::whole().run_to(&arguments, "sim,mspti", &[], |outcome| {
         assert!(
             outcome
                 .one_line()
@@ -401,34 +327,33 @@ fn a_profiler_that_has_subscribed_before_is_left_alone() {
     });
     let told = format!("told of {ALL} kernels");
     assert!(run.outcome.stdout.contains(&told), "{:?}", run.outcome);
-    assert_eq!(by_records(&run).len(), 0);
-    assert_eq!(run.counted("timed"), (200 + ALONE) as u64);
+    assert_eq!(count(&shown(&run)), 0);
+    assert_launches(&run);
     assert_eq!(run.merged.named("mspti_unavailable"), 1);
 }
 
 #[test]
 fn mspti_is_given_back_while_another_profiler_is_at_work() {
-    let run = Simulator::whole().run("profiler-first", "sim,mspti", &[]);
+    let simulator = Simulator::whole();
+    let run = simulator.run_to(&["profiler-first"], "sim,mspti", &[], Outcome::quiet);
+    assert_eq!(assert_all(&run), 20);
     let slices = run.slices();
-    let by = |method: &str| {
-        let is_by = |slice: &&&Value| slice["args"]["device_method"] == method;
-        let indices = slices.iter().filter(is_by);
-        let index = |slice: &&Value| slice["args"]["index"].as_u64().expect("an index");
-        indices.map(index).collect::<BTreeSet<u64>>()
-    };
-    assert_eq!(by("mspti"), (10..20).chain(30..40).collect());
-    assert!(by("event_pair").is_empty(), "{:?}", by("event_pair"));
+    let index = |slice: &&Value| slice["args"]["index"].as_u64().expect("an index");
+    let timed: Vec<u64> = slices.iter().map(index).collect();
+    assert_eq!(timed, (10..20).chain(30..40).collect::<Vec<u64>>());
     assert_eq!((run.counted("paused"), run.merged.named("mspti")), (20, 2));
 }
 
 #[test]
 fn beside_msprof_it_is_not_used() {
+    let arguments = [&["replayed"], &SIZE[..]].concat();
     let variables = [("PROFILER_SAMPLECONFIG", "{}")];
-    let run = Simulator::whole().run_to("replayed", "sim,mspti", &variables, |outcome| {
+    let run = Simulator::whole().run_to(&arguments, "sim,mspti", &variables, |outcome| {
         assert!(outcome.one_line().contains("msprof is at work"));
         outcome
     });
-    assert_eq!((by_records(&run).len(), run.merged.named("mspti")), (0, 0));
+    assert_eq!((count(&shown(&run)), run.merged.named("mspti")), (0, 0));
+    assert_launches(&run);
 }
 
 #[test]
@@ -442,9 +367,10 @@ fn without_mspti_launches_have_their_pairs() {
             "libmspti.so is not in LD_PRELOAD",
         ),
     ];
+    let arguments = [&["replayed"], &SIZE[..]].concat();
     for (simulator, variables, why) in cases {
         for device in ["sim,mspti", "sim"] {
-            let run = simulator.run_to("replayed", device, variables, |outcome| outcome);
+            let run = simulator.run_to(&arguments, device, variables, |outcome| outcome);
             let said = &run.outcome.stderr;
             match device {
                 "sim,mspti" => assert!(
@@ -455,184 +381,83 @@ fn without_mspti_launches_have_their_pairs() {
             }
             let told = usize::from(device == "sim,mspti");
             assert_eq!(run.merged.named("mspti_unavailable"), told, "{device}");
-            assert_eq!(by_records(&run).len(), 0);
-            assert_eq!(run.counted("timed"), (200 + ALONE) as u64);
+            assert_eq!(count(&shown(&run)), 0);
+            assert_launches(&run);
         }
     }
 }
 
 #[test]
 fn a_kill_loses_what_was_not_read_yet() {
-    let mode = "replayed-and-killed";
-    let run = Simulator::whole().run_to(mode, "sim,mspti", &[], Outcome::was_killed);
-    let slices = by_records(&run).len();
-    assert!(slices > 0 && slices <= ALL + 5, "{slices}");
-    assert_inside(&run);
+    let arguments = [&["replayed-and-killed"], &SIZE[..]].concat();
+    let run = Simulator::whole().run_to(&arguments, "sim,mspti", &[], Outcome::was_killed);
+    let shown = count(&shown(&run));
+    assert!((ALL..=ALL + 5).contains(&shown), "{shown}");
 }
 
-/// What was launched in a run with collectives, and what became of it.
-#[derive(Debug)]
-struct Told {
-    kernels: usize,
-    collectives: usize,
-    /// In all, with the kernels that were launched one by one.
-    shown: usize,
-    missing: u64,
-}
-
-/// Two graphs of 6 kernels and 3 collectives, 3 replays of each while nothing else runs, and then 40 of each at once. `busy` threads keep the processors from everybody else.
-fn with_collectives(busy: &str, end: &str, variables: &[(&str, &str)]) -> (Run, Told) {
-    let simulator = Simulator::whole();
-    let library = simulator.0.path().join("libascendcl.so");
-    let own = [
-        ("SA_PROFILE_DEVICE", "sim,mspti"),
-        ("SA_PROFILE_SIM_LIBRARY", library.to_str().expect("text")),
-        // MSPTI's clock does not step, however long a busy machine takes.
-        ("ASCEND_SIM_MSPTI_ANCHOR_US", "600000000"),
-    ];
-    let all: Vec<(&str, &str)> = own.into_iter().chain(variables.iter().copied()).collect();
+/// Runs two graphs of 6 kernels and 3 collectives, 40 replays of each, and 2 launches and a collective after each replay. `busy` threads compete for the
+/// processors.
+fn with_collectives(busy: &str, end: &str, variables: &[(&str, &str)]) -> Run {
     let arguments = ["replayed-with-collectives", busy, end, "6", "40", "2"];
-    let run = run_to(&arguments, &all, Outcome::quiet);
-    let by_records = run.slices().into_iter();
-    let by_records = by_records.filter(|slice| slice["args"]["device_method"] == "mspti");
-    let in_replays = by_records.clone().filter(|slice| is_in_a_replay(slice));
-    let (collectives, kernels) =
-        in_replays.partition::<Vec<&Value>, _>(|slice| slice["cat"] == "comm");
-    let told = Told {
-        kernels: kernels.len(),
-        collectives: collectives.len(),
-        shown: by_records.count(),
-        missing: counted(&run, "missing"),
-    };
-    (run, told)
-}
-
-/// All counters as they were told last, by name.
-fn counters(run: &Run) -> BTreeMap<&str, String> {
-    let counters = run.merged.events().iter();
-    let ours = counters.filter(|event| event["ph"] == "C");
-    let of = |event: &'_ Value| {
-        let name = event["name"].as_str()?;
-        matches!(name, "launches" | "kernel records").then(|| event["args"].to_string())
-    };
-    ours.filter_map(|event| Some((event["name"].as_str()?, of(event)?)))
-        .collect()
-}
-
-/// What a run with collectives launched must be in the trace or be counted.
-fn assert_accounted(busy: &str, end: &str, variables: &[(&str, &str)]) -> Told {
-    /// Of each graph: those that overlap, and those that run alone before.
-    const REPLAYS: usize = 40 + 3;
-    const KERNELS: usize = 2 * 6 * REPLAYS;
-    const COLLECTIVES: usize = 2 * 3 * REPLAYS;
-    const LAUNCHES: usize = 2 * 2 * 40;
-    let (run, told) = with_collectives(busy, end, variables);
-    let in_graphs = |kind: &str| {
-        let tasks = run.truth.iter().filter(|task| task["kind"] == kind);
-        tasks.filter(|task| !task["graph"].is_null()).count()
-    };
-    assert_eq!(
-        (in_graphs("kernel"), in_graphs("hccl")),
-        (KERNELS, COLLECTIVES)
-    );
-    let counters = counters(&run);
-    println!("COLLECTIVES beside {busy}, {end} {variables:?}: {told:?}, {counters:?}");
-    assert!(told.kernels <= KERNELS && told.collectives <= COLLECTIVES);
-    let all = KERNELS + COLLECTIVES + LAUNCHES;
-    let accounted = told.shown + usize::try_from(told.missing).unwrap_or(0);
-    // Collectives are expected once a replay of the graph has had their records.
-    let unexpected = COLLECTIVES - told.collectives;
-    // A replay that is just being shown when the process ends may be both.
-    let twice = if end == "gone" { 9 } else { 0 };
-    assert!(
-        (all - unexpected..=all + twice).contains(&accounted),
-        "{accounted} of {all}: {told:?}, {counters:?}"
-    );
-    if end != "gone" {
-        assert_eq!(told.shown as u64, counted(&run, "placed"));
-    }
-    let stream = match variables.contains(&("ASCEND_SIM_MSPTI_STREAM", "launch")) {
-        true => "stream",
-        false => "graph_stream",
-    };
-    assert_true(&run, stream);
-    told
+    Simulator::whole().run_to(&arguments, "sim,mspti", variables, Outcome::quiet)
 }
 
 #[test]
-fn collectives_in_replays_are_shown_or_counted_whatever_the_load() {
-    let cases: [(&str, &[(&str, &str)]); 6] = [
-        ("0", &[]),
-        ("0", &[("ASCEND_SIM_MSPTI_STREAM", "launch")]),
-        ("8", &[]),
-        ("24", &[("ASCEND_SIM_KERNEL_US", "200")]),
-        ("8", &[("ASCEND_SIM_MSPTI_READ_US", "150000")]),
-        ("8", &[("ASCEND_SIM_FAULTS", "mspti_record:/7=1")]),
-    ];
-    for (busy, variables) in cases {
-        let told = assert_accounted(busy, "flushed", variables);
-        // The others overlap before it is known what their graphs have.
-        let least = if busy == "0" { 2 * 3 * 20 } else { 1 };
-        assert!(told.kernels > 0 && told.collectives >= least, "{told:?}");
-    }
+fn collectives_have_their_records_too() {
+    const REPLAYS: usize = 2 * 40;
+    let run = with_collectives("0", "flushed", &[]);
+    assert_eq!(assert_all(&run), REPLAYS * (6 + 3 + 2 + 1));
+    let shown = shown(&run);
+    let collectives = shown
+        .iter()
+        .filter(|((.., is_collective), _)| *is_collective);
+    let collectives: usize = collectives.map(|(_, times)| times.len()).sum();
+    assert_eq!(collectives, REPLAYS * (3 + 1));
 }
 
 #[test]
-fn where_collectives_have_no_records_replays_have_their_kernels() {
+fn where_collectives_have_no_records_kernels_do() {
     let refused = [("ASCEND_SIM_FAULTS", "mspti_enable:2+=6")];
-    let (run, told) = with_collectives("0", "flushed", &refused);
-    assert!(told.kernels > 0 && told.collectives == 0, "{told:?}");
+    let run = with_collectives("0", "flushed", &refused);
+    assert_eq!(assert_all(&run), 2 * 40 * (6 + 2));
     let events = run.merged.events().iter();
     let told = events.filter(|event| event["name"] == "mspti");
     let told: Vec<&Value> = told.map(|event| &event["args"]["collectives"]).collect();
     assert_eq!(told, [false]);
 }
 
+/// The simulator ends the process with another code if MSPTI is called after it has taken itself down.
 #[test]
-fn collectives_are_accounted_for_where_the_process_ends_at_once() {
+fn mspti_is_given_back_where_the_process_ends_at_once() {
     for busy in ["0", "24"] {
-        assert_accounted(busy, "gone", &[]);
+        let run = with_collectives(busy, "gone", &[]);
+        let shown = assert_some(&run);
+        let lost = counted(&run, "no_room") + counted(&run, "unreadable");
+        println!("GONE beside {busy} threads: {shown} records, {lost} lost");
+        assert!(shown > 0);
+        // A device's thread that is late may write more than was counted.
+        let accounted = usize::try_from(counted(&run, "placed") + lost).expect("a count fits");
+        assert!(accounted <= count(&in_truth(&run)), "{accounted}");
     }
 }
 
 #[test]
 fn mspti_is_given_back_while_the_level_is_off_and_taken_again() {
-    const COUNT: u64 = 20;
-    let simulator = Simulator::whole();
-    let library = simulator.0.path().join("libascendcl.so");
-    let variables = [
-        ("SA_PROFILE_DEVICE", "sim,mspti"),
-        ("SA_PROFILE_SIM_LIBRARY", library.to_str().expect("text")),
-    ];
-    let count = COUNT.to_string();
-    let run = run_to(
-        &["replayed-and-switched", &count],
-        &variables,
-        Outcome::quiet,
-    );
+    const COUNT: usize = 20;
+    let arguments = ["replayed-and-switched", &COUNT.to_string()];
+    let run = Simulator::whole().run_to(&arguments, "sim,mspti", &[], Outcome::quiet);
+    let shown = assert_some(&run);
     let slices = run.slices();
-    let of_index = |slice: &&Value| slice["args"]["index"].as_u64();
-    let by_records = slices
+    let index = |slice: &&Value| slice["args"]["index"].as_u64();
+    let waits = slices
         .iter()
-        .filter(|slice| slice["args"]["device_method"] == "mspti");
-    let alone: BTreeSet<u64> = by_records.clone().filter_map(of_index).collect();
-    for part in [0..COUNT, 2 * COUNT..3 * COUNT] {
-        let shown = part.clone().filter(|index| alone.contains(index));
-        assert!(shown.count() > 0, "{part:?} of {alone:?}");
-    }
-    let off = COUNT..2 * COUNT;
-    let all_alone: BTreeSet<u64> = slices.iter().filter_map(of_index).collect();
-    assert!(all_alone.iter().all(|index| !off.contains(index)));
-    let in_replays = by_records.filter(|slice| is_in_a_replay(slice)).count();
-    let alone = alone.iter().filter(|index| **index < 3 * COUNT).count();
-    let lacking = (3 * 2 * COUNT).checked_sub((in_replays + alone) as u64);
-    let missing = counted(&run, "missing");
-    println!("SWITCHED: {in_replays} kernels in replays, {alone} launches, {missing} missing");
-    assert!(
-        lacking.is_some_and(|lacking| lacking <= missing),
-        "{lacking:?}"
-    );
-    assert_true(&run, "graph_stream");
+        .filter_map(index)
+        .filter(|at| *at >= 2_000_000);
+    // A launch and a replay of two kernels each time, in two of three parts; and the launches that waited for MSPTI.
+    let least = 2 * COUNT * (1 + 2);
+    let most = least + waits.count();
+    println!("SWITCHED: {shown} records, of {least} to {most}");
+    assert!((least..=most).contains(&shown), "{shown}");
     assert_eq!(run.merged.named("mspti"), 2, "it is told each time");
 }
 
@@ -642,12 +467,11 @@ fn records_that_find_no_room_are_counted() {
     /// Most that are kept of a device whose launches are not recorded.
     const ROOM: u64 = 1 << 18;
     let simulator = Simulator::whole();
-    let library = simulator.0.path().join("libascendcl.so");
-    let variables = [
-        ("SA_PROFILE_DEVICE", "sim,mspti"),
-        ("SA_PROFILE_SIM_LIBRARY", library.to_str().expect("text")),
-        ("ASCEND_SIM_KERNELS", "add=0"),
-    ];
+    let variables = simulator.variables("sim,mspti", &[("ASCEND_SIM_KERNELS", "add=0")]);
+    let variables: Vec<(&str, &str)> = variables
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
     let dir = scratch();
     let replays = REPLAYS.to_string();
     let arguments = ["replayed-beside-another-device", &replays];
@@ -668,6 +492,5 @@ fn records_that_find_no_room_are_counted() {
         (REPLAYS * 1000 - ROOM..=REPLAYS * 1000).contains(&no_room),
         "{no_room}"
     );
-    assert_eq!(placed + last("missing"), 50);
-    assert!(placed > 0);
+    assert_eq!(placed, 50);
 }

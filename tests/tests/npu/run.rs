@@ -3,7 +3,7 @@
 use e2e::host_support::{Host, Merged, Outcome, scratch};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 const NPU: &str = env!("CARGO_BIN_EXE_npu");
@@ -13,7 +13,7 @@ pub(crate) struct Run {
     pub(crate) outcome: Outcome,
     pub(crate) merged: Merged,
     pub(crate) truth: Vec<Value>,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 fn simulator() -> String {
@@ -57,7 +57,7 @@ pub(crate) fn run_to(
         outcome,
         merged: Merged::newest(&dir.path().join("run")),
         truth: lines(&truth),
-        _dir: dir,
+        dir,
     }
 }
 
@@ -76,6 +76,11 @@ pub(crate) fn bare(arguments: &[&str], variables: &[(&str, &str)]) -> String {
 }
 
 impl Run {
+    /// Returns the directory that it was recorded in.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.dir.path().join("run")
+    }
+
     /// Slices on devices.
     pub(crate) fn slices(&self) -> Vec<&Value> {
         let is_slice =

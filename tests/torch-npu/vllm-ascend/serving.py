@@ -95,11 +95,11 @@ class Serving(suite.Suite):
             problems.append(f"{result.slices} slices of {result.tasks} tasks, {trace.lost} events lost, damage {trace.damage}")
         absent = slices - {slice.span.name for slice in trace.slices}
         problems += [f"not on the device: {', '.join(sorted(absent))}"] if absent else []
-        return [*problems, *result.wrong, *result.problems_of_inner(_device(scenario)), *followed.problems_of(trace, REQUESTS, workers, TOKENS)]
+        return [*problems, *result.wrong, *compare.problems_of_records(trace, truth.records(folder), _device(scenario)), *followed.problems_of(trace, REQUESTS, workers, TOKENS)]
 
 
 def _device(scenario: str) -> str:
-    """What `SA_PROFILE_DEVICE` says: the server's graphs have their kernels, too."""
+    """Returns the value of `SA_PROFILE_DEVICE`: the server's trace has MSPTI's records, too."""
     return "sim,mspti" if scenario == "serve" else "sim"
 
 

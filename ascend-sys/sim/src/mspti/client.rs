@@ -16,9 +16,8 @@ thread_local! {
 }
 
 /// The callbacks, and the buffers.
+#[derive(Default)]
 pub(crate) struct Client {
-    /// Returns true if the next record is dropped.
-    drops: fn() -> bool,
     callbacks: Mutex<Callbacks>,
     current: Mutex<Option<Buffer>>,
     /// Buffers that the client may read, with the number of bytes that are records.
@@ -41,16 +40,6 @@ struct Buffer {
 }
 
 impl Client {
-    pub(super) fn new(drops: fn() -> bool) -> Self {
-        Self {
-            drops,
-            callbacks: Mutex::default(),
-            current: Mutex::default(),
-            readable: Mutex::default(),
-            threads: Mutex::default(),
-        }
-    }
-
     /// Whoever comes last has the callbacks.
     pub(crate) fn register(
         &self,
@@ -67,7 +56,7 @@ impl Client {
         Ok(())
     }
 
-    /// Puts a record into a buffer, or drops it.
+    /// Puts a record into a buffer, if there is room.
     pub(crate) fn take<R: Copy>(&'static self, record: &R) {
         let mut current = lock(&self.current);
         if current.as_ref().is_some_and(Buffer::is_nearly_full)
@@ -75,10 +64,7 @@ impl Client {
         {
             self.give_back_later(full);
         }
-        let buffer = current.get_or_insert_with(|| self.request());
-        if !(self.drops)() {
-            buffer.write(record);
-        }
+        current.get_or_insert_with(|| self.request()).write(record);
     }
 
     fn request(&self) -> Buffer {

@@ -36,15 +36,15 @@ fn execute(stream: &Stream, task: &Task) -> bool {
     }
     let start_ns = now_ns();
     let end_ns = perform(stream, &task.work, start_ns, task);
-    record(stream, task, &task.work, start_ns, end_ns, None);
-    log(
-        stream,
-        task.correlation,
-        &task.work,
-        stream.id,
+    let done = Done {
+        work: &task.work,
+        correlation: task.correlation,
+        graph: None,
         start_ns,
         end_ns,
-    );
+    };
+    record(stream, task, &done);
+    log(stream, &done);
     complete(stream, &task.work, end_ns);
     true
 }
@@ -111,26 +111,15 @@ fn run_graph(stream: &Stream, replay: &Replay, task: &Task) -> u64 {
     for captured in replay.tasks.iter() {
         let start_ns = now_ns();
         let end_ns = perform(stream, &captured.work, start_ns, task);
-        record(
-            stream,
-            task,
-            &captured.work,
+        let done = Done {
+            work: &captured.work,
+            correlation: captured.correlation,
+            graph: Some((replay.model, own_stream(stream, replay, captured))),
             start_ns,
             end_ns,
-            Some((replay.model, own_stream(stream, replay, captured))),
-        );
-        let own_stream = match config().mspti.in_launch_stream {
-            true => stream.id,
-            false => own_stream(stream, replay, captured),
         };
-        log(
-            stream,
-            captured.correlation,
-            &captured.work,
-            own_stream,
-            start_ns,
-            end_ns,
-        );
+        record(stream, task, &done);
+        log(stream, &done);
         complete(stream, &captured.work, end_ns);
     }
     now_ns()
@@ -142,39 +131,46 @@ fn own_stream(stream: &Stream, replay: &Replay, captured: &Captured) -> i32 {
     own.copied().unwrap_or(stream.id)
 }
 
+/// Work that is done.
+struct Done<'a> {
+    work: &'a Work,
+    /// MSPTI's number of it; 0 if it has no record.
+    correlation: u64,
+    /// The graph that it is a part of, and its stream there.
+    graph: Option<(u32, i32)>,
+    start_ns: u64,
+    end_ns: u64,
+}
+
 /// Logs a kernel or a collective of the device, for MSPTI.
-fn log(stream: &Stream, correlation: u64, work: &Work, id: i32, start_ns: u64, end_ns: u64) {
-    let (name, comm) = match work {
+fn log(stream: &Stream, done: &Done<'_>) {
+    let (name, comm) = match done.work {
         Work::Kernel { function, .. } => (function.name.as_str(), None),
         Work::Collective { name, comm, .. } => (*name, Some(Arc::clone(comm))),
         _ => return,
     };
-    if correlation != 0 {
+    if done.correlation != 0 {
         let device = &stream.home.device;
         mspti().ran(Ran {
             device: Arc::clone(device),
-            stream: id,
-            correlation,
+            stream: done.graph.map_or(stream.id, |(_, own)| own),
+            correlation: done.correlation,
             name: name.to_owned(),
             comm,
-            ticks: (device.clock.ticks(start_ns), device.clock.ticks(end_ns)),
+            ticks: (
+                device.clock.ticks(done.start_ns),
+                device.clock.ticks(done.end_ns),
+            ),
         });
     }
 }
 
 /// Writes a line of the truth.
-fn record(
-    stream: &Stream,
-    task: &Task,
-    work: &Work,
-    start_ns: u64,
-    end_ns: u64,
-    graph: Option<(u32, i32)>,
-) {
+fn record(stream: &Stream, task: &Task, done: &Done<'_>) {
     if truth().is_none() {
         return;
     }
-    let (kind, name) = work.names();
+    let (kind, name) = done.work.names();
     let device = &stream.home.device;
     let clock = &device.clock;
     stream.truth.push(&Entry {
@@ -186,10 +182,11 @@ fn record(
         seq: task.seq,
         tid: task.tid,
         launch_ns: task.launch_ns,
-        start_ns,
-        end_ns,
-        start_ticks: clock.ticks(start_ns),
-        end_ticks: clock.ticks(end_ns),
-        graph,
+        start_ns: done.start_ns,
+        end_ns: done.end_ns,
+        start_ticks: clock.ticks(done.start_ns),
+        end_ticks: clock.ticks(done.end_ns),
+        correlation: done.correlation,
+        graph: done.graph,
     });
 }

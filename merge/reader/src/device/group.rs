@@ -82,6 +82,12 @@ pub fn packed_pid(group: i64, device: Option<u32>) -> Option<i64> {
     is_packed.then_some(pid)
 }
 
+/// Returns true if a row of a device that we recorded has the records of MSPTI. They show once more what the rows of the launches show, by a clock without
+/// a known bound.
+pub fn is_of_mspti(thread: &str) -> bool {
+    thread.ends_with(" (MSPTI)") || thread.contains(" (MSPTI) (overlapping ")
+}
+
 /// Returns true if the spans of a row in [`VendorGroup::Hardware`] are iterations, not tasks.
 pub fn is_step_row(thread: &str) -> bool {
     thread.starts_with("Step Trace")
@@ -174,6 +180,16 @@ mod tests {
         assert_eq!(packed_pid(pid | 3, Some(0)), None);
         assert_eq!(packed_pid(pid | 31, None), Some(4711));
         assert_eq!(packed_pid(7, Some(7)), None);
+    }
+
+    #[test]
+    fn rows_of_mspti_are_known_by_their_names() {
+        for name in ["Stream 7 (MSPTI)", "Stream 7 (MSPTI) (overlapping 1)"] {
+            assert!(is_of_mspti(name), "{name}");
+        }
+        for name in ["Stream 7", "Stream 7 (overlapping 1)", "MSPTI", ""] {
+            assert!(!is_of_mspti(name), "{name}");
+        }
     }
 
     #[test]

@@ -21,6 +21,6 @@ pub enum RowUse {
     CollectiveParts,
     /// Sampled launches: work, except while another trace has all kernels.
     Sampled,
-    /// Regions: annotations, steps, or rows computed from the work.
+    /// Regions: annotations, steps, or rows that repeat the work or were computed from it.
     Regions,
 }

@@ -1,6 +1,7 @@
 //! Finds the rows of devices in each recording, and numbers the ranks that the rows belong to.
 
 use crate::device::category::{CategoryUse, category_use};
+use crate::device::group::is_of_mspti;
 use crate::device::label::DeviceLabel;
 use crate::event::collective::Collective;
 use crate::event::json::scan_object;
@@ -25,7 +26,8 @@ pub(super) struct DeviceRows {
 }
 
 impl DeviceRows {
-    /// Finds the rows of recordings that have a boot: our tracks, and all rows of other profilers, whose categories decide later.
+    /// Finds the rows of recordings that have a boot: our tracks, and all rows of other profilers, whose categories decide later. Rows of MSPTI say nothing of
+    /// our clocks.
     pub(super) fn of(
         recordings: &[Recording],
         summaries: &[ChunkSummary],
@@ -43,7 +45,15 @@ impl DeviceRows {
             let mut of_recording = HashMap::new();
             for &(pid, tid) in summary.threads.keys().filter(|_| boots[number].is_some()) {
                 let device = match summary.tracks.get(&(pid, tid)) {
+                    Some(track) if is_of_mspti(&track.thread) => continue,
                     Some(track) => track.process.as_str(),
+                    None if summary
+                        .thread_names
+                        .get(&(pid, tid))
+                        .is_some_and(|name| is_of_mspti(name)) =>
+                    {
+                        continue;
+                    }
                     None if is_foreign => "",
                     None => continue,
                 };

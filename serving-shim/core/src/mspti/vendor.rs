@@ -18,9 +18,9 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::AtomicPtr;
 
-/// A kernel that has run, or a collective.
+/// The record of a kernel or a collective that has run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kernel {
+pub(crate) struct Record {
     /// The driver's number of the device.
     pub(crate) device: u32,
     /// The stream; in a replay perhaps one of the graph's own.
@@ -33,26 +33,6 @@ pub(crate) struct Kernel {
     pub(crate) name: Arc<str>,
     /// The communicator of a collective.
     pub(crate) comm: Option<Arc<str>>,
-    /// Number of the record in the order in which records began to wait for their launch; 0 before.
-    pub(crate) number: u64,
-}
-
-/// Key of a record that waits for its launch: its start, and its number.
-pub(crate) type Key = (i64, u64);
-
-impl Kernel {
-    pub(crate) fn is_collective(&self) -> bool {
-        self.comm.is_some()
-    }
-
-    pub(crate) fn key(&self) -> Key {
-        (self.start_ns, self.number)
-    }
-
-    /// Returns what distinguishes it from the other kernels of a replay. Each replay has it again.
-    pub(crate) fn id(&self) -> (bool, u64) {
-        (self.is_collective(), self.correlation)
-    }
 }
 
 /// The library, and our subscription.
@@ -157,7 +137,7 @@ impl Vendor {
     }
 
     /// Reads all buffers that were given back. Returns how many records could not be read. Only one thread may call it at a time.
-    pub(super) fn read(&mut self, mut take: impl FnMut(Kernel)) -> u64 {
+    pub(super) fn read(&mut self, mut take: impl FnMut(Record)) -> u64 {
         let mut unreadable = 0;
         while let Some(filled) = BUFFERS_OF_PROCESS.filled() {
             unreadable += self.read_one(filled, &mut take);
@@ -166,7 +146,7 @@ impl Vendor {
         unreadable
     }
 
-    fn read_one(&mut self, filled: Filled, take: &mut impl FnMut(Kernel)) -> u64 {
+    fn read_one(&mut self, filled: Filled, take: &mut impl FnMut(Record)) -> u64 {
         let (mut end, mut unreadable) = (0, 0);
         // If the last buffer was not read to its end, MSPTI would start in the middle of this one.
         self.next_record(Filled { valid: 0, ..filled });
@@ -196,7 +176,7 @@ impl Vendor {
 
 impl Names {
     /// Reads the record at the start of `bytes`, if it has the device's times.
-    fn read(&mut self, bytes: &[u8]) -> Option<Kernel> {
+    fn read(&mut self, bytes: &[u8]) -> Option<Record> {
         // Only a record with times is filled, and only then are its texts read.
         let is_timed = |start: u64, end: u64| {
             let (start_ns, end_ns) = (start.cast_signed(), end.cast_signed());
@@ -209,8 +189,8 @@ impl Names {
         is_timed(record.start, record.end).then(|| self.kernel(&record))
     }
 
-    fn kernel(&mut self, record: &msptiActivityKernel) -> Kernel {
-        Kernel {
+    fn kernel(&mut self, record: &msptiActivityKernel) -> Record {
+        Record {
             device: record.device_id,
             stream: record.stream_id,
             start_ns: record.start.cast_signed(),
@@ -218,12 +198,11 @@ impl Names {
             correlation: record.correlation_id,
             name: self.text(record.name, "kernel"),
             comm: None,
-            number: 0,
         }
     }
 
-    fn collective(&mut self, record: &msptiActivityCommunication) -> Kernel {
-        Kernel {
+    fn collective(&mut self, record: &msptiActivityCommunication) -> Record {
+        Record {
             device: record.device_id,
             stream: record.stream_id,
             start_ns: record.start.cast_signed(),
@@ -231,7 +210,6 @@ impl Names {
             correlation: record.correlation_id,
             name: self.text(record.name, "collective"),
             comm: Some(self.text(record.comm_name, "unknown")),
-            number: 0,
         }
     }
 
@@ -303,5 +281,18 @@ mod tests {
         let name = c"allreduce".as_ptr();
         let named = Names::default().text(name, "kernel");
         assert_eq!(&*named, "allreduce");
+    }
+
+    #[test]
+    fn a_record_without_times_is_unreadable() {
+        for kind in [
+            MSPTI_ACTIVITY_KIND_KERNEL,
+            MSPTI_ACTIVITY_KIND_COMMUNICATION,
+        ] {
+            let mut bytes = [0; size_of::<msptiActivityCommunication>()];
+            bytes[..4].copy_from_slice(&kind.to_ne_bytes());
+            assert_eq!(Names::default().read(&bytes), None);
+            assert_eq!(Names::default().read(&bytes[..RECORD - 1]), None);
+        }
     }
 }

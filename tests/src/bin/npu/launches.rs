@@ -28,21 +28,6 @@ pub(crate) fn many(count: u64, streams: u64) {
     end(session);
 }
 
-/// Launches of three kernels in turn into one stream, which rests after every so many.
-pub(crate) fn in_turn(count: u64) {
-    let session = Session::open(1);
-    for index in 0..count {
-        let name = NAMES[usize::try_from(index % 3).unwrap_or(0)];
-        session.launch(name, 0, index, &[]);
-        if index % 50 == 49 {
-            session.synchronize();
-            std::thread::sleep(Duration::from_millis(2));
-        }
-    }
-    println!("launched {count}");
-    end(session);
-}
-
 /// Launches with pauses.
 pub(crate) fn paced(count: u64, pause_us: u64) {
     let session = Session::open(2);

@@ -24,7 +24,6 @@ fn main() -> ExitCode {
     let number = |text: &str| text.parse::<u64>().expect("a number");
     match arguments.as_slice() {
         ["launches", count, streams] => launches::many(number(count), number(streams)),
-        ["in-turn", count] => launches::in_turn(number(count)),
         ["paced", count, pause_us] => launches::paced(number(count), number(pause_us)),
         ["added", count] => launches::added(number(count)),
         ["codes", count] => launches::codes(number(count)),

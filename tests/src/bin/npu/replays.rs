@@ -1,7 +1,7 @@
 //! Graphs that are captured and replayed before the eyes of an interposer, beside launches.
 
 use crate::end;
-use crate::session::Session;
+use crate::session::{Session, await_records};
 use ascend_sys::types::{
     MSPTI_ACTIVITY_KIND_KERNEL, aclmdlRI, msptiActivity, msptiBuffersCallbackCompleteFunc,
 };
@@ -15,8 +15,6 @@ use std::time::{Duration, Instant};
 
 /// How long anything is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Replays of each graph while nothing else runs.
-const ALONE: u64 = 3;
 
 const NAMES: [&str; 3] = ["matmul", "add", "paged_attention"];
 
@@ -52,7 +50,6 @@ pub(crate) fn with_collectives(size: Size, busy: usize, gone: bool) {
         }
         let more = |stream| session.barrier(comm, stream);
         let graphs = captured(&session, size, more);
-        replayed_alone(&session, graphs);
         rounds(&session, graphs, size, more);
         if gone {
             std::process::exit(crate::DONE.into());
@@ -65,11 +62,12 @@ pub(crate) fn with_collectives(size: Size, busy: usize, gone: bool) {
     end(session);
 }
 
-/// The same, and dies: first it waits for the slices, then it launches once more.
+/// The same, and dies: first it waits for the slices and the records, then it replays once more.
 pub(crate) fn killed(size: Size) {
     let session = Session::open(2);
     let graphs = work(&session, size);
     assert!(serving_shim::flush(PATIENCE), "slices");
+    await_records();
     session.replay_timed(graphs[0], 0);
     session.synchronize();
     // SAFETY: raise has no preconditions.
@@ -94,17 +92,6 @@ fn work(session: &Session, size: Size) -> [aclmdlRI; 2] {
     let graphs = captured(session, size, |_| ());
     rounds(session, graphs, size, |_| ());
     graphs
-}
-
-/// Replays each graph a few times while nothing else runs, and waits for the slices.
-fn replayed_alone(session: &Session, graphs: [aclmdlRI; 2]) {
-    for _ in 0..ALONE {
-        for (stream, graph) in graphs.into_iter().enumerate() {
-            session.replay_timed(graph, stream);
-            assert_eq!(session.synchronize(), 0);
-        }
-    }
-    assert!(serving_shim::flush(PATIENCE), "slices");
 }
 
 /// Captures two graphs, one in each stream, with something `more` in it behind every other kernel.

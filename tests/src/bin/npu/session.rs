@@ -7,6 +7,7 @@ use serving_shim::{Kind, Launch, hooks};
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::ptr::{null, null_mut};
+use std::time::Duration;
 
 /// The calls of a program that has one device.
 pub(crate) struct Session {
@@ -22,6 +23,14 @@ const KERNELS: [&str; 4] = ["matmul", "add", "paged_attention", "sim_add_one"];
 
 /// What the profiler is configured with; the simulator does not look into it.
 static PROFILER: u8 = 0;
+
+/// Waits until MSPTI's records of what has run are read, if there are any: that is done every 100 ms.
+pub(crate) fn await_records() {
+    let device = std::env::var("SA_PROFILE_DEVICE").unwrap_or_default();
+    if device.contains("mspti") {
+        std::thread::sleep(Duration::from_millis(400));
+    }
+}
 
 /// `aclInit` was called before, by another thread.
 const REPEATED: i32 = 100_002;
@@ -189,7 +198,8 @@ impl Session {
     /// Takes the device down.
     pub(crate) fn reset(&self) {
         if self.timed {
-            serving_shim::flush(std::time::Duration::from_secs(5));
+            serving_shim::flush(Duration::from_secs(5));
+            await_records();
             serving_shim::hooks::before_reset(self.device);
         }
         let reset = self.acl.lifecycle.aclrtResetDevice.expect("a reset");

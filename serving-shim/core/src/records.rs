@@ -1,0 +1,105 @@
+//! MSPTI's records of a device in the trace: a row for each stream, next to the rows of the launches.
+//!
+//! The times of a record are MSPTI's own: the device's counter, put on the wall clock by one reading that MSPTI renews every 7 s. The vendor states no
+//! bound for the error of that reading, so these rows have none, and nothing here decides which launch a record belongs to.
+
+use crate::description::Kind;
+use crate::mspti::Record;
+use crate::tally::{Fate, Tally};
+use crate::track::DeviceGroup;
+use sa_recorder::{Args, Level, Track, host};
+use std::collections::BTreeMap;
+
+/// The source of these rows' times, as the trace names it.
+const METHOD: &str = "mspti";
+/// The uncertainty of these rows' times, as the trace states it.
+const UNCERTAINTY: &str = "unbounded";
+
+/// The rows of a device for MSPTI's records, by stream.
+#[derive(Debug, Default)]
+pub(crate) struct RecordRows(BTreeMap<u32, Option<Track>>);
+
+impl RecordRows {
+    /// Writes records of the device `group`, each as a slice on the row of its stream.
+    pub(crate) fn write(&mut self, group: &DeviceGroup, mut records: Vec<Record>, tally: &Tally) {
+        if records.is_empty() {
+            return;
+        }
+        records.sort_by_key(|record| record.start_ns);
+        let anchor = host::anchor();
+        let ahead_ns = anchor.realtime_ns.cast_signed() - anchor.monotonic_ns.cast_signed();
+        for record in &records {
+            let Some(start_ns) = on_host(record, ahead_ns) else {
+                tally.count(Fate::Unreadable);
+                continue;
+            };
+            let Some(track) = self.row(group, record.stream, start_ns) else {
+                tally.count(Fate::NoRoom);
+                continue;
+            };
+            write(track, record, start_ns);
+            tally.count(Fate::Placed);
+        }
+    }
+
+    /// Returns the row of a stream, for a record that begins at `start_ns`. A new row begins with an instant that states the uncertainty of its times.
+    fn row(&mut self, group: &DeviceGroup, stream: u32, start_ns: u64) -> Option<Track> {
+        let row = self.0.entry(stream).or_default();
+        let is_new = !row.is_some_and(Track::is_live);
+        let track = group.live_track(row, || format!("Stream {stream} (MSPTI)"))?;
+        // A level that was switched off in the meantime leaves out no part of it.
+        let track = track.since(start_ns);
+        if is_new {
+            let args = Args::new()
+                .with("read_by", METHOD)
+                .with("uncertainty", UNCERTAINTY);
+            track.instant(Level::Kernel, "device", "MSPTI clock", start_ns, &args);
+        }
+        Some(track)
+    }
+}
+
+/// Returns the start of a record on the clock of [`sa_recorder::now_ns`], which the wall clock is ahead of; `None` if it would be before the host's boot.
+fn on_host(record: &Record, ahead_ns: i64) -> Option<u64> {
+    u64::try_from(record.start_ns.checked_sub(ahead_ns)?).ok()
+}
+
+fn write(track: Track, record: &Record, start_ns: u64) {
+    let args = Args::new()
+        .with("correlation", record.correlation)
+        .with("stream", record.stream)
+        .with("device_method", METHOD);
+    let (kind, args) = match &record.comm {
+        None => (Kind::Kernel, args),
+        Some(comm) => (Kind::Collective, args.with("comm", &**comm)),
+    };
+    let dur_ns = record.end_ns.abs_diff(record.start_ns);
+    let (level, category) = (Level::Kernel, kind.category());
+    track.duration(level, category, &record.name, start_ns, dur_ns, &args);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_from_before_the_hosts_boot_has_no_place() {
+        let at = |start_ns: i64| Record {
+            device: 0,
+            stream: 1,
+            start_ns,
+            end_ns: start_ns,
+            correlation: 3,
+            name: "add".into(),
+            comm: None,
+        };
+        for (start_ns, placed) in [
+            (1_000, Some(400)),
+            (600, Some(0)),
+            (599, None),
+            (i64::MIN, None),
+        ] {
+            assert_eq!(on_host(&at(start_ns), 600), placed, "{start_ns}");
+        }
+    }
+}
