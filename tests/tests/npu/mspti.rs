@@ -273,9 +273,9 @@ fn a_step_of_the_records_clock_harms_nothing_else() {
     let (worst, stated) = check_places(&run);
     println!("STEPS: launches are at most {worst:.2} µs off, {stated:.2} µs stated");
     assert_eq!((run.slices().len(), run.counted("timed")), (1000, 1000));
-    let truth = in_truth(&run);
+    let (shown, truth) = (shown(&run), in_truth(&run));
     let off = |(key, shown): (&Key, &Vec<(f64, f64)>)| (shown[0].0 - truth[key][0].0).abs();
-    let far = shown(&run).iter().map(off).filter(|off| *off > 20_000.0);
+    let far = shown.iter().map(off).filter(|off| *off > 20_000.0);
     assert!(far.count() > 500, "their clock was off by 30 ms");
 }
 
@@ -431,6 +431,10 @@ fn where_collectives_have_no_records_kernels_do() {
 fn mspti_is_given_back_where_the_process_ends_at_once() {
     for busy in ["0", "24"] {
         let run = with_collectives(busy, "gone", &[]);
+        let stdout = &run.outcome.stdout;
+        // The exit waits 150 ms for it at most, which may be too short for a busy machine.
+        let given_back = stdout.ends_with("MSPTI is taken: false\n");
+        assert!(given_back || busy != "0", "{stdout}");
         let shown = assert_some(&run);
         let lost = counted(&run, "no_room") + counted(&run, "unreadable");
         println!("GONE beside {busy} threads: {shown} records, {lost} lost");

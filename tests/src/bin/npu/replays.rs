@@ -1,11 +1,11 @@
 //! Graphs that are captured and replayed before the eyes of an interposer, beside launches.
 
 use crate::end;
-use crate::session::{Session, await_records};
+use crate::session::{Session, await_records, is_mspti_taken};
 use ascend_sys::types::{
     MSPTI_ACTIVITY_KIND_KERNEL, aclmdlRI, msptiActivity, msptiBuffersCallbackCompleteFunc,
 };
-use ascend_sys::{Library, Mspti};
+use ascend_sys::{Acl, Library, Mspti};
 use e2e::host_support::switch::{control, store};
 use sa_format::control::SwitchCause;
 use sa_recorder::{Level, Recorder};
@@ -37,6 +37,10 @@ pub(crate) fn replayed(size: Size) {
 /// The same with a collective behind every other kernel of a graph and between the replays, while other threads keep the processors busy.
 /// With `gone` it exits as soon as all has run, with the threads still at it.
 pub(crate) fn with_collectives(size: Size, busy: usize, gone: bool) {
+    if gone {
+        // SAFETY: the handler is a function of this program.
+        assert_eq!(unsafe { libc::atexit(report_mspti) }, 0);
+    }
     let session = Session::open(2);
     let comm = session.communicator();
     let over = AtomicBool::new(false);
@@ -60,6 +64,12 @@ pub(crate) fn with_collectives(size: Size, busy: usize, gone: bool) {
     });
     println!("replayed {} graphs", graphs.len());
     end(session);
+}
+
+/// Prints at the exit whether MSPTI is taken. It is registered first, so it runs after all other handlers.
+extern "C" fn report_mspti() {
+    let acl = Acl::load(&Library::open_simulator().expect("the simulator"));
+    println!("MSPTI is taken: {}", is_mspti_taken(&acl));
 }
 
 /// The same, and dies: first it waits for the slices and the records, then it replays once more.
@@ -148,7 +158,7 @@ pub(crate) fn switched(count: u64) {
             wait_for("MSPTI is taken again", || {
                 session.launch("add", 0, 2_000_000, &[]);
                 session.synchronize();
-                session.has_no_channels()
+                session.is_mspti_taken()
             });
         }
         for index in part * count..(part + 1) * count {

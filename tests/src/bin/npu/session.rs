@@ -24,6 +24,19 @@ const KERNELS: [&str; 4] = ["matmul", "add", "paged_attention", "sim_add_one"];
 /// What the profiler is configured with; the simulator does not look into it.
 static PROFILER: u8 = 0;
 
+/// Returns true if a client of MSPTI has the devices' channels, so that no profiler can start.
+pub(crate) fn is_mspti_taken(acl: &Acl) -> bool {
+    let start = acl.profiler.aclprofStart.expect("a start");
+    // SAFETY: the configuration stays.
+    if unsafe { start((&raw const PROFILER).cast()) } != 0 {
+        return true;
+    }
+    let stop = acl.profiler.aclprofStop.expect("a stop");
+    // SAFETY: as at its start.
+    ok("aclprofStop", unsafe { stop((&raw const PROFILER).cast()) });
+    false
+}
+
 /// Waits until MSPTI's records of what has run are read, if there are any: that is done every 100 ms.
 pub(crate) fn await_records() {
     let device = std::env::var("SA_PROFILE_DEVICE").unwrap_or_default();
@@ -268,17 +281,9 @@ impl Session {
         assert_eq!(code, 0, "a replay");
     }
 
-    /// Whether somebody has the devices' channels, so that no profiler can start.
-    pub(crate) fn has_no_channels(&self) -> bool {
-        let start = self.acl.profiler.aclprofStart.expect("a start");
-        // SAFETY: the configuration stays.
-        if unsafe { start((&raw const PROFILER).cast()) } != 0 {
-            return true;
-        }
-        let stop = self.acl.profiler.aclprofStop.expect("a stop");
-        // SAFETY: as at its start.
-        ok("aclprofStop", unsafe { stop((&raw const PROFILER).cast()) });
-        false
+    /// Returns true if a client of MSPTI has the devices' channels.
+    pub(crate) fn is_mspti_taken(&self) -> bool {
+        is_mspti_taken(&self.acl)
     }
 
     /// Starts another profiler before an interposer's eyes.
