@@ -83,10 +83,13 @@ fn number(value: &Value) -> f64 {
 /// The parts of a record that do not depend on its time: stream, name, correlation id, and true for a collective.
 type Key = (u64, String, u64, bool);
 
-/// Start and duration of the records with each key in µs, sorted by start.
-type Records = BTreeMap<Key, Vec<(f64, f64)>>;
+/// The times of the records with each key, sorted by start.
+type Records = BTreeMap<Key, Vec<Times>>;
 
-fn sorted(records: impl Iterator<Item = (Key, (f64, f64))>) -> Records {
+/// Start and duration in µs.
+type Times = (f64, f64);
+
+fn sorted(records: impl Iterator<Item = (Key, Times)>) -> Records {
     let mut sorted = Records::new();
     for (key, times) in records {
         sorted.entry(key).or_default().push(times);
@@ -167,7 +170,7 @@ fn in_truth(run: &Run) -> Records {
 fn pairs<'a>(
     shown: &'a Records,
     truth: &'a Records,
-) -> impl Iterator<Item = (&'a Key, &'a [(f64, f64)], &'a [(f64, f64)])> {
+) -> impl Iterator<Item = (&'a Key, &'a [Times], &'a [Times])> {
     shown.iter().map(|(key, times)| {
         let truth = truth
             .get(key)
@@ -274,7 +277,7 @@ fn a_step_of_the_records_clock_harms_nothing_else() {
     println!("STEPS: launches are at most {worst:.2} µs off, {stated:.2} µs stated");
     assert_eq!((run.slices().len(), run.counted("timed")), (1000, 1000));
     let (shown, truth) = (shown(&run), in_truth(&run));
-    let off = |(key, shown): (&Key, &Vec<(f64, f64)>)| (shown[0].0 - truth[key][0].0).abs();
+    let off = |(key, shown): (&Key, &Vec<Times>)| (shown[0].0 - truth[key][0].0).abs();
     let far = shown.iter().map(off).filter(|off| *off > 20_000.0);
     assert!(far.count() > 500, "their clock was off by 30 ms");
 }
