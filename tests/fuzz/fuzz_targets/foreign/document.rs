@@ -61,9 +61,12 @@ fn good(value: &Value) -> Option<&Map<String, Value>> {
     let has_length = phase != "X"
         || has_time("dur") && event["dur"].as_f64()? >= 0.0 && event["dur"].to_string() != "-0.0";
     let has_id = !matches!(phase, "s" | "t" | "f" | "b" | "n" | "e")
-        || event.get("id").is_some_and(|id| id.is_string() || id.is_i64());
+        || event
+            .get("id")
+            .is_some_and(|id| id.is_string() || id.is_i64());
     let values = event.get("args").and_then(Value::as_object);
-    let has_values = phase != "C" || values.is_some_and(|values| values.values().any(Value::is_number));
+    let has_values =
+        phase != "C" || values.is_some_and(|values| values.values().any(Value::is_number));
     let is_good = PHASES.contains(&phase)
         && has_id
         && has_values
@@ -78,6 +81,8 @@ fn good(value: &Value) -> Option<&Map<String, Value>> {
 /// What is in a merged trace.
 pub(crate) struct Shown {
     pub(crate) events: u64,
+    /// The number of complete spans among them.
+    pub(crate) complete: u64,
     /// The names of its events, sorted.
     names: Vec<String>,
 }
@@ -91,14 +96,18 @@ struct Document<'a> {
 impl Shown {
     pub(crate) fn read(text: &[u8]) -> Shown {
         let document: Document<'_> = serde_json::from_slice(text).expect("the trace is JSON");
-        let named = document.events.iter().filter_map(|event| {
-            let event: Value = serde_json::from_str(event.get()).ok()?;
-            Some(event["name"].as_str()?.to_owned())
-        });
-        let mut names: Vec<String> = named.collect();
+        let (mut complete, mut names) = (0, Vec::new());
+        for event in &document.events {
+            let Ok(event) = serde_json::from_str::<Value>(event.get()) else {
+                continue;
+            };
+            complete += u64::from(event["ph"] == "X");
+            names.extend(event["name"].as_str().map(str::to_owned));
+        }
         names.sort();
         Shown {
             events: document.events.len() as u64,
+            complete,
             names,
         }
     }

@@ -35,7 +35,12 @@ impl Shown {
             is_sorted: true,
             ..Shown::default()
         };
-        let whole = report.output.path.iter().filter(|_| !plan.is_split).cloned();
+        let whole = report
+            .output
+            .path
+            .iter()
+            .filter(|_| !plan.is_split)
+            .cloned();
         let parts = report.output.parts.iter().map(|part| part.path.clone());
         let paths: Vec<PathBuf> = whole.chain(parts).collect();
         assert!(!paths.is_empty(), "there is a trace");
