@@ -12,8 +12,6 @@ from .env import LEVELS, ProfileConfig
 
 # A span that is not recorded.
 NOTHING = _sa_profile.Nothing()
-# What the functions for call sites know of the recorder of the process.
-shortcut = _sa_profile.Shortcut()
 
 
 class ProfileRecorder:
@@ -21,7 +19,7 @@ class ProfileRecorder:
 
     def __init__(self, config: ProfileConfig, *, process_name: str | None = None, initially_active: bool = True):
         self.config = config
-        self._enabled = config.enabled
+        self.enabled = config.enabled  # False: it never records, not even after start()
         self.pid = os.getpid()
         self.process_name = process_name or _session.default_name()
         self._levels = config.levels
@@ -33,19 +31,9 @@ class ProfileRecorder:
             self._begin(anew=False)
 
     @property
-    def enabled(self) -> bool:
-        """Whether it is to record at all."""
-        return self._enabled
-
-    @enabled.setter
-    def enabled(self, enabled: bool) -> None:
-        self._enabled = enabled
-        shortcut.forget()
-
-    @property
     def active(self) -> bool:
         """Whether it records now."""
-        return self._session == _session.current()
+        return self._session == _sa_profile.session()
 
     def start(self) -> bool:
         """Begins to record, after a stop in a new run: the earlier one stays in ``previous/``. Returns whether it did; a second call does nothing."""
@@ -67,7 +55,7 @@ class ProfileRecorder:
 
     def includes(self, level: str) -> bool:
         """Whether events of a level are recorded now."""
-        return self.active and (level in self._levels or "verbose" in self._levels)
+        return self._session == _sa_profile.session() and (level in self._levels or "verbose" in self._levels)
 
     def span(
         self, name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None
@@ -128,7 +116,6 @@ class ProfileRecorder:
 
     def _join(self, number: int) -> None:
         self._session = number
-        shortcut.forget()
         self._has_begun = True
         self._fragment_file = Path(_sa_profile.fragment() or self._fragment_file)
 

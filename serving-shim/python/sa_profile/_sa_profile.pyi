@@ -1,7 +1,7 @@
 from collections.abc import Callable, Iterable, Sized
 from pathlib import Path
-from types import CodeType, ModuleType, TracebackType
-from typing import Any, Protocol, SupportsIndex, TypedDict, TypeVar, final, type_check_only
+from types import CodeType, TracebackType
+from typing import Any, SupportsIndex, TypedDict, TypeVar, final, type_check_only
 
 from typing_extensions import Self, disjoint_base
 from uuid import UUID
@@ -239,24 +239,6 @@ class Nothing:
         /,
     ) -> None: ...
     def __call__(self, function: _F) -> _F: ...
-
-@type_check_only
-class ProfileSpan(Protocol):
-    def __call__(self, name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None) -> Span | Nothing: ...
-
-@type_check_only
-class ProfileInstant(Protocol):
-    def __call__(self, name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None) -> None: ...
-
-@final
-class Shortcut:
-    def __new__(cls) -> Self: ...
-    def changes(self) -> int: ...
-    def forget(self) -> None: ...
-    def learn(self, changes: int, session: int, levels: list[str], /) -> None: ...
-    def functions(
-        self, module: ModuleType, nothing: Nothing, span: ProfileSpan, instant: ProfileInstant, /
-    ) -> tuple[ProfileSpan, ProfileInstant]: ...
 
 def dict_instant(name: str, category: str, level: str, args: dict[str, Any] | None, /) -> None: ...
 def dict_duration(

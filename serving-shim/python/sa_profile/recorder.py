@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-import types
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import _sa_profile, _session
 from ._configuration import directory_problem
-from .env import DEFAULT_OUTPUT, LEVELS, ProfileConfig, load_profile_config
+from .env import DEFAULT_OUTPUT, ProfileConfig, load_profile_config
 from ._previous_runs import move_to_previous
-from ._profile_recorder import NOTHING, ProfileRecorder, shortcut
+from ._profile_recorder import NOTHING, ProfileRecorder
 from ._stderr import say
 
 _profiler: ProfileRecorder | None = None
@@ -26,7 +25,6 @@ _configured: ProfileConfig | None = None
 def _after_fork_in_child() -> None:
     global _pid
     _pid = os.getpid()
-    shortcut.forget()
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
@@ -44,9 +42,6 @@ def get_profiler(*, process_name: str | None = None, initially_active: bool = Tr
     if process_name is not None and process_name != profiler.process_name:
         profiler._rename(process_name)
     return profiler
-
-
-_own_get_profiler = get_profiler
 
 
 def configure_profiler(
@@ -138,31 +133,19 @@ def _is_place_writable() -> bool:
     return _writable is not None
 
 
-def _span(
+def profile_span(
     name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None
 ) -> _sa_profile.Span | _sa_profile.Nothing:
-    profiler = _find_profiler()
+    """A span of the process's recorder: a context manager. ``args`` is read when it ends."""
+    profiler = get_profiler()
     return profiler.span(name, cat=cat, level=level, args=args) if profiler.enabled else NOTHING
 
 
-def _instant(name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None) -> None:
-    profiler = _find_profiler()
+def profile_instant(name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None) -> None:
+    """An instant of the process's recorder."""
+    profiler = get_profiler()
     if profiler.enabled:
         profiler.instant(name, cat=cat, level=level, args=args)
-
-
-# Of C: they ask Python only where the recorder of the process has changed, and where it cannot be known or the arguments are unusual.
-profile_span, profile_instant = shortcut.functions(sys.modules[__name__], NOTHING, _span, _instant)
-
-
-def _find_profiler() -> ProfileRecorder:
-    """The recorder of this process, of which the two functions learn what they need as long as it is one of ours."""
-    changes = shortcut.changes()
-    profiler = get_profiler()
-    if type(profiler) is ProfileRecorder and get_profiler is _own_get_profiler:
-        levels = [level for level in LEVELS if profiler.config.includes(level)]
-        shortcut.learn(changes, profiler._session if profiler.enabled else 0, levels)
-    return profiler
 
 
 def profile_duration(
@@ -242,7 +225,6 @@ def put_back(stand_in: ProfileRecorder, earlier: Installed) -> None:
 def _put(found: Installed) -> None:
     global _profiler, _profiler_pid
     _profiler, _profiler_pid = found
-    shortcut.forget()
 
 
 def _prepare_run(config: ProfileConfig) -> None:
@@ -257,18 +239,5 @@ def _remove(trace_file: Path) -> None:
         pass  # the next merge replaces it
 
 
-class _Module(types.ModuleType):
-    """This module: who sets its names from outside, as tests do, changes the recorder of the process."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        shortcut.forget()
-
-    def __delattr__(self, name: str) -> None:
-        super().__delattr__(name)
-        shortcut.forget()
-
-
-sys.modules[__name__].__class__ = _Module
 # Where the package lies under several names, each has a recorder.
 _sa_profile.recorders.append(sys.modules[__name__])

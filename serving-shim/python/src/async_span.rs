@@ -171,12 +171,7 @@ impl AsyncSpan {
         let mut text = Scratch::take();
         args(&mut text.0);
         let category = PyString::intern(py, category);
-        let event = Event {
-            named: names::named(level, Some(category.as_any()), name)?,
-            category: Some(category.as_any()),
-            name,
-            args: &text.0,
-        };
+        let event = Event::new(level, Some(category.as_any()), name, &text.0)?;
         let row = self.lock().as_ref().and_then(|span| span.row_since(NOW));
         match row.or_else(|| lane::task_row(py, NOW)) {
             Some(row) => event.instant_on_row_at(row, ts_ns.unwrap_or_else(now_ns)),
@@ -258,12 +253,7 @@ pub(crate) fn open(
     }
     start::prepare_thread(name.py());
     let category = PyString::intern(name.py(), category);
-    let event = Event {
-        named: names::named(level, Some(category.as_any()), name)?,
-        category: Some(category.as_any()),
-        name,
-        args,
-    };
+    let event = Event::new(level, Some(category.as_any()), name, args)?;
     Ok(event.open_on_lane(None, lane, event.unkept_texts().as_ref()))
 }
 

@@ -22,34 +22,12 @@ pub(crate) type Entry = ffi::PyCFunctionFastWithKeywords;
 pub(crate) struct Call<'a, 'py> {
     pub(crate) py: Python<'py>,
     function: &'static str,
-    owner: *mut ffi::PyObject,
     positional: &'a [*mut ffi::PyObject],
     keywords: &'a [*mut ffi::PyObject],
     names: Option<Borrowed<'a, 'py, PyTuple>>,
 }
 
 impl<'a, 'py> Call<'a, 'py> {
-    /// Whether it calls a function of this module, as [`method`] makes them.
-    pub(crate) fn is_of(&self, module: &Py<PyModule>) -> bool {
-        self.owner == module.as_ptr()
-    }
-
-    /// The positional argument, if there is one alone.
-    pub(crate) fn only_positional(&self) -> Option<Borrowed<'a, 'py, PyAny>> {
-        self.all_positional()
-            .next()
-            .filter(|_| self.positional.len() == 1)
-    }
-
-    /// The positional arguments, as many as there are.
-    pub(crate) fn all_positional(
-        &self,
-    ) -> impl ExactSizeIterator<Item = Borrowed<'a, 'py, PyAny>> + '_ {
-        // SAFETY: the interpreter keeps the arguments alive during the call.
-        let borrow = |object: &*mut ffi::PyObject| unsafe { Borrowed::from_ptr(self.py, *object) };
-        self.positional.iter().map(borrow)
-    }
-
     /// The positional arguments, of which there must be `N`.
     #[inline]
     pub(crate) fn positional<const N: usize>(
@@ -113,7 +91,6 @@ impl<'a, 'py> Call<'a, 'py> {
 /// The pointers are those the interpreter passed to a function with the flags of [`add`], and its thread is attached.
 pub(crate) unsafe fn enter(
     function: &'static str,
-    owner: *mut ffi::PyObject,
     arguments: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
@@ -138,7 +115,6 @@ pub(crate) unsafe fn enter(
         let call = Call {
             py,
             function,
-            owner,
             positional,
             keywords,
             names,
@@ -162,40 +138,14 @@ pub(crate) fn add(
     entry: Entry,
     doc: &'static CStr,
 ) -> PyResult<()> {
-    let function = function(module, name, entry, doc)?;
-    module.add(name.to_str().unwrap_or_default(), function)
-}
-
-/// A function of a module that is called by [`Entry`].
-pub(crate) fn function<'py>(
-    module: &Bound<'py, PyModule>,
-    name: &'static CStr,
-    entry: Entry,
-    doc: &'static CStr,
-) -> PyResult<Bound<'py, PyAny>> {
     let module_name = module.name()?;
     let function = definition(name, entry, doc);
     // SAFETY: the definition is never freed, and describes a function of the kind its flags say.
     let function =
         unsafe { ffi::PyCFunction_NewEx(function, std::ptr::null_mut(), module_name.as_ptr()) };
     // SAFETY: a new reference, or null with an error set.
-    unsafe { Bound::from_owned_ptr_or_err(module.py(), function) }
-}
-
-/// A function of a module of Python that is called by [`Entry`], and knows the module.
-pub(crate) fn method<'py>(
-    owner: &Bound<'py, PyModule>,
-    name: &'static CStr,
-    entry: Entry,
-    doc: &'static CStr,
-) -> PyResult<Bound<'py, PyAny>> {
-    let module_name = owner.name()?;
-    let function = definition(name, entry, doc);
-    // SAFETY: as above; the function takes references to the module and its name, by which pickle finds it.
-    let function =
-        unsafe { ffi::PyCFunction_NewEx(function, owner.as_ptr(), module_name.as_ptr()) };
-    // SAFETY: a new reference, or null with an error set.
-    unsafe { Bound::from_owned_ptr_or_err(owner.py(), function) }
+    let function = unsafe { Bound::from_owned_ptr_or_err(module.py(), function) }?;
+    module.add(name.to_str().unwrap_or_default(), function)
 }
 
 fn definition(name: &'static CStr, entry: Entry, doc: &'static CStr) -> *mut ffi::PyMethodDef {
@@ -214,43 +164,14 @@ fn definition(name: &'static CStr, entry: Entry, doc: &'static CStr) -> *mut ffi
 macro_rules! entries {
     ($($entry:ident => $name:literal, $body:path;)*) => {$(
         unsafe extern "C" fn $entry(
-            owner: *mut pyo3::ffi::PyObject,
+            _owner: *mut pyo3::ffi::PyObject,
             arguments: *const *mut pyo3::ffi::PyObject,
             count: pyo3::ffi::Py_ssize_t,
             names: *mut pyo3::ffi::PyObject,
         ) -> *mut pyo3::ffi::PyObject {
             // SAFETY: the interpreter calls it with the convention it was added with.
-            unsafe { $crate::call::enter($name, owner, arguments, count, names, |call| $body(call)) }
+            unsafe { $crate::call::enter($name, arguments, count, names, |call| $body(call)) }
         }
     )*};
 }
 pub(crate) use entries;
-
-/// Runs the body of a function that looks at none of its arguments.
-///
-/// # Safety
-///
-/// The calling thread is attached.
-pub(crate) unsafe fn enter_bare(
-    body: impl FnOnce(Python<'_>) -> *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    // SAFETY: the caller's thread is attached.
-    let py = unsafe { Python::assume_attached() };
-    catch_unwind(AssertUnwindSafe(|| body(py))).unwrap_or_else(|_| py.None().into_ptr())
-}
-
-/// The same for bodies that look at no argument.
-macro_rules! bare_entries {
-    ($($entry:ident => $body:path;)*) => {$(
-        unsafe extern "C" fn $entry(
-            _owner: *mut pyo3::ffi::PyObject,
-            _arguments: *const *mut pyo3::ffi::PyObject,
-            _count: pyo3::ffi::Py_ssize_t,
-            _names: *mut pyo3::ffi::PyObject,
-        ) -> *mut pyo3::ffi::PyObject {
-            // SAFETY: the interpreter calls it with its thread attached.
-            unsafe { $crate::call::enter_bare($body) }
-        }
-    )*};
-}
-pub(crate) use bare_entries;

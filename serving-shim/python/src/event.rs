@@ -16,7 +16,26 @@ pub(crate) struct Event<'a, 'py> {
     pub(crate) args: &'a [u8],
 }
 
-impl<'py> Event<'_, 'py> {
+impl<'a, 'py> Event<'a, 'py> {
+    /// Describes an event. `args` is `"key":value,…`.
+    ///
+    /// # Errors
+    ///
+    /// `TypeError` if the name or the category is not a text.
+    pub(crate) fn new(
+        level: Level,
+        category: Option<&'a Bound<'py, PyAny>>,
+        name: &'a Bound<'py, PyAny>,
+        args: &'a [u8],
+    ) -> PyResult<Event<'a, 'py>> {
+        Ok(Event {
+            named: names::named(level, category, name)?,
+            category,
+            name,
+            args,
+        })
+    }
+
     pub(crate) fn py(&self) -> Python<'py> {
         self.name.py()
     }

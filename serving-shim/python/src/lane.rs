@@ -110,8 +110,9 @@ pub(crate) fn exit_at(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_
 
 /// The same for code that cannot have begun elsewhere, or not at all; whether there was one.
 pub(crate) fn exit_here(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_>) -> bool {
-    if !tasks::are_open() && missed.load(Ordering::Relaxed) == 0 {
-        return exit_thread(owner, end);
+    // Most ends, recorded or not, need not ask which task runs: the answer would change nothing.
+    if !tasks::are_open() && (missed.load(Ordering::Relaxed) == 0 || !is_open_on_thread(owner)) {
+        return exit_thread(owner, end) || take_missed(missed);
     }
     if is_of_gone(py) && tasks::exit_gone(owner, end) {
         return true;
@@ -168,9 +169,9 @@ fn take_missed(missed: &Missed) -> bool {
     taken.is_ok()
 }
 
-/// Whether a span of this owner may be open on the lane of the running code.
-pub(crate) fn is_open(owner: Owner) -> bool {
-    tasks::are_open() || with_thread(|lane| position(lane, owner).is_some()) != Some(false)
+/// Returns true if a span of this owner is open on the thread, outside of tasks.
+fn is_open_on_thread(owner: Owner) -> bool {
+    with_thread(|lane| position(lane, owner).is_some()) == Some(true)
 }
 
 fn exit_thread(owner: Owner, end: End<'_>) -> bool {

@@ -13,7 +13,8 @@ use crate::call::id::{self, Id};
 use crate::call::{self, Call};
 use crate::call::{args, whole};
 use crate::event::Event;
-use crate::{lane, names, start, tasks, value};
+use crate::scratch::Scratch;
+use crate::{lane, names, start, tasks};
 
 /// As the start of what takes no time: it fits on any row.
 pub(crate) const NOW: u64 = u64::MAX;
@@ -23,13 +24,7 @@ fn instant(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     if sa_recorder::__wants(args::level(call)?) {
         let keywords = args::keywords(call)?;
         start::prepare_thread(call.py);
-        let category = keywords.category.as_deref();
-        tell_instant(&Event {
-            named: names::named(keywords.level, category, &name)?,
-            category,
-            name: &name,
-            args: &keywords.text.0,
-        });
+        tell_instant(&keywords.event(&name)?);
     }
     Ok(call.py.None().into_ptr())
 }
@@ -58,13 +53,7 @@ pub(crate) fn tell_counter(level: Level, name: &Bound<'_, PyAny>, series: &[u8])
     }
     start::prepare_thread(name.py());
     let category = Some(intern!(name.py(), "counter").as_any());
-    let event = Event {
-        named: names::named(level, category, name)?,
-        category,
-        name,
-        args: series,
-    };
-    event.counter();
+    Event::new(level, category, name, series)?.counter();
     Ok(())
 }
 
@@ -268,11 +257,7 @@ pub(crate) fn tell_duration(
 
 /// The args that a dict holds.
 pub(crate) fn text_of(dict: Option<&Bound<'_, PyDict>>) -> Args {
-    let mut text = Vec::new();
-    if let Some(dict) = dict {
-        value::push_all(&mut text, dict);
-    }
-    Args::from_text(text)
+    Args::from_text(std::mem::take(&mut Scratch::of(dict).0))
 }
 
 call::entries! {

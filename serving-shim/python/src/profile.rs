@@ -1,16 +1,13 @@
 //! Events of the drop-in profiler, whose args are a dict.
 
-mod shortcut;
-
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use sa_recorder::{Args, Level, Recorder};
+use sa_recorder::{Args, Recorder};
 
-use self::shortcut::Shortcut;
 use crate::event::Event;
 use crate::point::{tell_duration, tell_instant, text_of};
 use crate::scratch::Scratch;
-use crate::{names, start, value};
+use crate::{names, start};
 
 /// Args of an event that has the member `args` though nothing is in it: the recorder writes it where there is any text.
 pub(crate) const NO_ARGS: &[u8] = b" ";
@@ -20,13 +17,6 @@ pub(crate) fn keep_member(args: &mut Vec<u8>) {
     if args.is_empty() {
         args.extend_from_slice(NO_ARGS);
     }
-}
-
-fn push_args(text: &mut Vec<u8>, args: Option<&Bound<'_, PyDict>>) {
-    if let Some(args) = args {
-        value::push_all(text, args);
-    }
-    keep_member(text);
 }
 
 /// An instant.
@@ -42,26 +32,10 @@ fn dict_instant<'py>(
     if !sa_recorder::__wants(level) {
         return Ok(());
     }
-    instant(level, Some(category.as_any()), name.as_any(), args)
-}
-
-/// Records an instant.
-fn instant<'py>(
-    level: Level,
-    category: Option<&Bound<'py, PyAny>>,
-    name: &Bound<'py, PyAny>,
-    args: Option<&Bound<'py, PyDict>>,
-) -> PyResult<()> {
-    let named = names::named(level, category, name)?;
     start::prepare_thread(name.py());
-    let mut text = Scratch::take();
-    push_args(&mut text.0, args);
-    tell_instant(&Event {
-        named,
-        category,
-        name,
-        args: &text.0,
-    });
+    let mut text = Scratch::of(args);
+    keep_member(&mut text.0);
+    tell_instant(&Event::new(level, Some(category), name, &text.0)?);
     Ok(())
 }
 
@@ -78,11 +52,11 @@ fn dict_duration(
 ) -> PyResult<()> {
     let level = names::level_of(level)?;
     if sa_recorder::__wants(level) {
-        let mut text = Vec::new();
-        push_args(&mut text, args);
+        let mut text = Scratch::of(args);
+        keep_member(&mut text.0);
         let name_text = name.to_string_lossy();
         let names = (category, name_text.as_ref());
-        let args = Args::from_text(text);
+        let args = Args::from_text(std::mem::take(&mut text.0));
         tell_duration(name.py(), level, names, (start_ns, dur_ns), &args);
     }
     Ok(())
@@ -99,7 +73,6 @@ fn metadata(name: &str, tid: Option<u64>, args: &Bound<'_, PyDict>) {
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // The drop-in's modules, of which each copy of the package has one.
-    module.add_class::<Shortcut>()?;
     module.add("recorders", PyList::empty(module.py()))?;
     module.add_function(wrap_pyfunction!(dict_instant, module)?)?;
     module.add_function(wrap_pyfunction!(dict_duration, module)?)?;

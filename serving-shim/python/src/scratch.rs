@@ -2,6 +2,11 @@
 
 use std::cell::Cell;
 
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::value;
+
 thread_local! {
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
@@ -15,6 +20,15 @@ pub(crate) struct Scratch(pub(crate) Vec<u8>);
 impl Scratch {
     pub(crate) fn take() -> Scratch {
         Scratch(BUFFER.try_with(Cell::take).unwrap_or_default())
+    }
+
+    /// Returns the args that a dict holds, as text.
+    pub(crate) fn of(args: Option<&Bound<'_, PyDict>>) -> Scratch {
+        let mut text = Scratch::take();
+        if let Some(args) = args {
+            value::push_all(&mut text.0, args);
+        }
+        text
     }
 }
 

@@ -7,11 +7,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use pyo3::ffi;
 use pyo3::prelude::*;
 use sa_recorder::{Config, Level, Levels, Recorder, host};
 
-use crate::call::{self, Call};
 use crate::interpreter::sampling;
 use crate::{names, start};
 
@@ -104,19 +102,9 @@ fn close(py: Python<'_>) {
 }
 
 /// The number of the recording under way.
-#[inline]
-pub(crate) fn number() -> u64 {
+#[pyfunction]
+fn session() -> u64 {
     SESSION.load(Ordering::Relaxed)
-}
-
-fn session(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let [] = call.positional([])?;
-    let number = number().into_pyobject(call.py)?;
-    Ok(number.into_ptr())
-}
-
-call::entries! {
-    session_entry => "session", session;
 }
 
 /// The path of the fragment of the recording under way; in the child of a fork it begins with the question.
@@ -175,12 +163,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(start_with, module)?)?;
     module.add_function(wrap_pyfunction!(finish, module)?)?;
     module.add_function(wrap_pyfunction!(close, module)?)?;
-    call::add(
-        module,
-        c"session",
-        session_entry,
-        c"session()\n--\n\nThe number of the recording under way.",
-    )?;
+    module.add_function(wrap_pyfunction!(session, module)?)?;
     module.add_function(wrap_pyfunction!(recording, module)?)?;
     module.add_function(wrap_pyfunction!(is_under_way, module)?)?;
     module.add_function(wrap_pyfunction!(exports, module)?)?;

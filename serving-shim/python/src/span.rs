@@ -1,34 +1,26 @@
 //! [`Span`]: what a call site records each time it runs, as a context manager and decorator.
 
-mod bound_half;
-mod facts;
 mod nothing;
 mod off;
 pub(crate) mod open;
-mod spare;
-mod with_block;
 
 use std::ffi::CStr;
-use std::sync::atomic::Ordering;
 
-use pyo3::Borrowed;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use sa_recorder::Level;
+use smallvec::SmallVec;
 
-use crate::call::args;
-use crate::call::{self, Call};
+use crate::call::{self, Call, args};
 use crate::event::Event;
 use crate::lane::{self, BEGUN, BEGUN_MISSED, End, Missed};
-use crate::names;
+use crate::names::{self, Named};
 use crate::profile::{self, NO_ARGS};
 use crate::scratch::Scratch;
-use crate::span::facts::{Facts, Text};
-use crate::span::spare::Settled;
-use crate::{session, tasks, value};
+use crate::{session, tasks};
 
 /// A span that can be opened again and again, by threads, tasks and recursion at once.
 ///
@@ -39,13 +31,21 @@ use crate::{session, tasks, value};
 ///         STEP.arg(tokens=8)
 #[pyclass(frozen, module = "sa_profile")]
 pub(crate) struct Span {
-    facts: Settled<Facts>,
+    named: Named,
+    name: Py<PyAny>,
+    category: Option<Py<PyAny>>,
+    /// Args as text. Most spans have so few that the object holds them.
+    args: SmallVec<[u8; 64]>,
+    /// Args that are read when the span ends.
+    dict: Option<Py<PyDict>>,
+    /// True for a span of the drop-in profiler: its event always has the member `args`, and never `error`.
+    is_drop_in: bool,
     missed: Missed,
 }
 
 #[pymethods]
 impl Span {
-    fn __enter__<'py>(slf: Bound<'py, Self>) -> Bound<'py, Self> {
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         Span::enter(&slf);
         slf
     }
@@ -75,68 +75,82 @@ impl Span {
     /// Adds args, any keywords, to the innermost open occurrence of the span in this task or thread.
     #[pyo3(signature = (**args))]
     fn arg(slf: &Bound<'_, Self>, args: Option<&Bound<'_, PyDict>>) {
-        let mut text = Vec::new();
-        if let Some(args) = args {
-            value::push_all(&mut text, args);
-        }
-        lane::add_args(slf.py(), slf.as_ptr().addr(), &text);
+        let text = Scratch::of(args);
+        lane::add_args(slf.py(), slf.as_ptr().addr(), &text.0);
     }
 
     /// What takes the time.
     #[getter]
     fn name(&self, py: Python<'_>) -> Py<PyAny> {
-        self.facts.get().name.clone_ref(py)
+        self.name.clone_ref(py)
     }
 
     /// The category.
     #[getter]
     fn cat(&self, py: Python<'_>) -> PyResult<String> {
-        let category = self.facts.get().category.as_ref();
+        let category = self.category.as_ref();
         names::category_text(category.map(|category| category.bind(py)))
     }
 
     /// The level of detail.
     #[getter]
     fn level(&self) -> &'static str {
-        names::level_name(self.facts.get().named.level())
+        names::level_name(self.named.level())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         Ok(format!(
             "<sa_profile.Span {} ({})>",
-            self.facts.get().name.bind(py).repr()?,
+            self.name.bind(py).repr()?,
             self.cat(py)?
         ))
     }
 }
 
 impl Span {
+    /// Makes a span without args.
+    fn new(
+        level: Level,
+        category: Option<&Bound<'_, PyAny>>,
+        name: &Bound<'_, PyAny>,
+    ) -> PyResult<Span> {
+        Ok(Span {
+            named: names::named(level, category, name)?,
+            name: name.clone().unbind(),
+            category: category.map(|category| category.clone().unbind()),
+            args: SmallVec::new(),
+            dict: None,
+            is_drop_in: false,
+            missed: Missed::new(0),
+        })
+    }
+
     /// Opens it on the lane of the running code.
     pub(crate) fn enter(slf: &Bound<'_, Self>) {
-        let span = slf.get();
-        span.with_event(slf.py(), |event| {
-            lane::enter(event, slf.as_ptr().addr(), &span.missed);
-        });
+        let (span, py) = (slf.get(), slf.py());
+        let event = Event {
+            named: span.named,
+            category: span.category.as_ref().map(|category| category.bind(py)),
+            name: span.name.bind(py),
+            args: &span.args,
+        };
+        lane::enter(&event, slf.as_ptr().addr(), &span.missed);
     }
 
     /// Ends it on the lane of the running code, with the type of the exception that ended it, if one did.
     pub(crate) fn exit(slf: &Bound<'_, Self>, kind: Option<&Bound<'_, PyAny>>) {
         let span = slf.get();
-        let facts = span.facts.get();
         let owner = slf.as_ptr().addr();
-        let error = kind.filter(|_| !facts.is_drop_in);
-        if error.is_none() && facts.dict.is_none() {
-            let none = if facts.is_drop_in { NO_ARGS } else { b"" };
+        let error = kind.filter(|_| !span.is_drop_in);
+        if error.is_none() && span.dict.is_none() {
+            let none = if span.is_drop_in { NO_ARGS } else { b"" };
             return lane::exit(slf.py(), owner, &span.missed, none);
         }
-        let mut args = Scratch::take();
-        if let Some(dict) = &facts.dict {
-            value::push_all(&mut args.0, dict.bind(slf.py()));
-        }
+        let mut args = Scratch::of(span.dict.as_ref().map(|dict| dict.bind(slf.py())));
         if let Some(kind) = error {
             push_error(&mut args.0, kind);
         }
-        if facts.is_drop_in {
+        if span.is_drop_in {
             profile::keep_member(&mut args.0);
         }
         lane::exit(slf.py(), owner, &span.missed, &args.0);
@@ -155,24 +169,6 @@ impl Span {
         if !(is_closed && tasks::are_gone() && tasks::exit_gone(owner, end)) {
             lane::exit_here(slf.py(), owner, &span.missed, end);
         }
-    }
-
-    /// Whether nothing is recorded of it now, and nobody remembers an occurrence of it here.
-    pub(crate) fn is_unrecorded(slf: &Bound<'_, Self>) -> bool {
-        let span = slf.get();
-        !sa_recorder::__wants(span.facts.get().named.level())
-            && span.missed.load(Ordering::Relaxed) == 0
-            && (session::is_unasked() || !lane::is_open(slf.as_ptr().addr()))
-    }
-
-    fn with_event<R>(&self, py: Python<'_>, act: impl FnOnce(&Event<'_, '_>) -> R) -> R {
-        let facts = self.facts.get();
-        act(&Event {
-            named: facts.named,
-            category: facts.category.as_ref().map(|category| category.bind(py)),
-            name: facts.name.bind(py),
-            args: &facts.args,
-        })
     }
 }
 
@@ -200,27 +196,20 @@ pub(crate) fn push_error(args: &mut Vec<u8>, kind: &Bound<'_, PyAny>) {
 }
 
 /// A span whose args are a dict that is read when it ends.
-fn dict_span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let [name, category, level, args, is_drop_in] =
-        call.positional(["name", "category", "level", "args", "is_drop_in"])?;
-    let level = names::level(Some(&level))?;
-    let mut facts = Facts::of(level, Some(&category), &name)?;
-    facts.dict = args.extract()?;
-    facts.is_drop_in = is_drop_in.is_truthy()?;
-    Ok(spare::make(call.py, facts)?.into_ptr())
-}
-
-/// A span of the drop-in profiler, whose args are a dict that is read when it ends.
-pub(crate) fn of_drop_in<'py>(
-    level: Level,
-    category: Option<&Bound<'py, PyAny>>,
-    name: &Bound<'py, PyAny>,
-    args: Option<Borrowed<'_, 'py, PyDict>>,
-) -> PyResult<Bound<'py, Span>> {
-    let mut facts = Facts::of(level, category, name)?;
-    facts.dict = args.map(|args| args.to_owned().unbind());
-    facts.is_drop_in = true;
-    spare::make(name.py(), facts)
+#[pyfunction]
+#[pyo3(signature = (name, category, level, args, is_drop_in, /))]
+fn dict_span(
+    name: &Bound<'_, PyAny>,
+    category: &Bound<'_, PyAny>,
+    level: &str,
+    args: Option<Py<PyDict>>,
+    is_drop_in: bool,
+) -> PyResult<Span> {
+    Ok(Span {
+        dict: args,
+        is_drop_in,
+        ..Span::new(names::level_of(level)?, Some(category), name)?
+    })
 }
 
 fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
@@ -238,9 +227,11 @@ fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
 #[inline(never)]
 fn new_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<*mut ffi::PyObject> {
     let keywords = args::keywords(call)?;
-    let mut facts = Facts::of(keywords.level, keywords.category.as_deref(), name)?;
-    facts.args = Text::from_slice(&keywords.text.0);
-    Ok(spare::make(call.py, facts)?.into_ptr())
+    let span = Span {
+        args: SmallVec::from_slice(&keywords.text.0),
+        ..Span::new(keywords.level, keywords.category.as_deref(), name)?
+    };
+    Ok(Bound::new(call.py, span)?.into_ptr())
 }
 
 /// A span that the calls of a call site share, one at a time, in a process where nothing asks for recording. It has no args.
@@ -250,30 +241,17 @@ fn new_shared_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<*mu
     let category = places.0.and_then(|at| call.keyword(at));
     let level = places.1.and_then(|at| call.keyword(at));
     let level = names::level(level.as_deref())?;
-    let facts = Facts::of(level, category.as_deref(), name)?;
-    let span = spare::make(call.py, facts)?.into_any().unbind();
+    let span = Span::new(level, category.as_deref(), name)?;
+    let span = Bound::new(call.py, span)?.into_any().unbind();
     names::share(call, name, level, places, &span);
     Ok(span.into_ptr())
 }
 
 fn begin(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    enter_named(call, BEGUN, &BEGUN_MISSED)?;
-    Ok(call.py.None().into_ptr())
-}
-
-/// Opens what a call names, for this owner.
-fn enter_named(call: &Call<'_, '_>, owner: usize, missed: &Missed) -> PyResult<()> {
     let [name] = call.positional(["name"])?;
     let keywords = args::keywords(call)?;
-    let category = keywords.category.as_deref();
-    let event = Event {
-        named: names::named(keywords.level, category, &name)?,
-        category,
-        name: &name,
-        args: &keywords.text.0,
-    };
-    lane::enter(&event, owner, missed);
-    Ok(())
+    lane::enter(&keywords.event(&name)?, BEGUN, &BEGUN_MISSED);
+    Ok(call.py.None().into_ptr())
 }
 
 fn end(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
@@ -284,7 +262,6 @@ fn end(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
 
 call::entries! {
     span_entry => "span", span;
-    dict_span_entry => "dict_span", dict_span;
     begin_entry => "begin", begin;
     end_entry => "end", end;
 }
@@ -292,18 +269,15 @@ call::entries! {
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Span>()?;
-    with_block::add(module)?;
     nothing::add(module)?;
     off::add(module)?;
     open::add(module)?;
     module.add_function(wrap_pyfunction!(set_decorator, module)?)?;
+    module.add_function(wrap_pyfunction!(dict_span, module)?)?;
     call::add(module, c"span", span_entry, SPAN)?;
-    call::add(module, c"dict_span", dict_span_entry, DICT_SPAN)?;
     call::add(module, c"begin", begin_entry, BEGIN)?;
     call::add(module, c"end", end_entry, END)
 }
-
-const DICT_SPAN: &CStr = c"dict_span(name, category, level, args, is_drop_in, /)\n--\n\nA span whose args are a dict that is read when it ends.";
 
 const SPAN: &CStr = cr#"span(name, /, *, cat='e2e', level='e2e', **args)
 --

@@ -7,6 +7,7 @@ use sa_recorder::Level;
 
 use crate::call::Call;
 use crate::call::misuse;
+use crate::event::Event;
 use crate::scratch::Scratch;
 use crate::{names, value};
 
@@ -16,6 +17,13 @@ pub(crate) struct Keywords<'a, 'py> {
     pub(crate) level: Level,
     /// `"key":value,…`
     pub(crate) text: Scratch,
+}
+
+impl<'py> Keywords<'_, 'py> {
+    /// Describes the event of this name.
+    pub(crate) fn event<'e>(&'e self, name: &'e Bound<'py, PyAny>) -> PyResult<Event<'e, 'py>> {
+        Event::new(self.level, self.category.as_deref(), name, &self.text.0)
+    }
 }
 
 /// The keywords of a call that takes `cat`, `level` and any other as an arg of the event.

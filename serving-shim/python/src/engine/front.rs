@@ -21,7 +21,7 @@ use crate::event::Event;
 use crate::point::{flow_id, tell_flow};
 use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
-use crate::{lane, names, value};
+use crate::value;
 use admitted::Admitted;
 
 /// Name and category of a request's span, and the name of its flow.
@@ -88,18 +88,8 @@ fn is_recording() -> bool {
 
 /// Opens a span of the API server on the row of the running code.
 fn open<'py>(name: &Bound<'py, PyString>, args: &[u8]) -> PyResult<Bound<'py, OpenSpan>> {
-    let py = name.py();
-    let category = Some(intern!(py, "serving").as_any());
-    let event = Event {
-        named: names::named(Level::E2e, category, name)?,
-        category,
-        name,
-        args,
-    };
-    OpenSpan::open(py, |owner, missed| {
-        lane::enter(&event, owner, missed);
-        Ok(())
-    })
+    let category = Some(intern!(name.py(), "serving").as_any());
+    OpenSpan::open(&Event::new(Level::E2e, category, name, args)?)
 }
 
 #[pymethods]

@@ -16,7 +16,7 @@ use crate::event::Event;
 use crate::point::{flow_phase, tell_counter, tell_flow, text_of};
 use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
-use crate::{lane, names, value};
+use crate::{lane, value};
 
 /// One step, or batch, with its facts.
 #[pyclass(frozen, module = "sa_profile")]
@@ -62,16 +62,7 @@ fn open<'py>(
     category: &Bound<'py, PyAny>,
     args: &[u8],
 ) -> PyResult<Bound<'py, OpenSpan>> {
-    let event = Event {
-        named: names::named(Level::E2e, Some(category), name)?,
-        category: Some(category),
-        name,
-        args,
-    };
-    OpenSpan::open(name.py(), |owner, missed| {
-        lane::enter(&event, owner, missed);
-        Ok(())
-    })
+    OpenSpan::open(&Event::new(Level::E2e, Some(category), name, args)?)
 }
 
 fn push_number(text: &mut Vec<u8>, key: &str, number: u64) {

@@ -13,7 +13,6 @@ use pyo3::types::PyDict;
 use pyo3::{Borrowed, ffi, intern};
 
 use crate::attached::Attached;
-use crate::call::{self, Call};
 use crate::interpreter::lives;
 use crate::span::Span;
 
@@ -102,20 +101,23 @@ fn set_judge(py: Python<'_>, judge: Py<PyAny>, disable: Py<PyAny>) {
     let _ = DISABLE.set(py, disable);
 }
 
-fn started(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let [code, _offset] = call.positional(["code", "offset"])?;
+/// Opens the span of a function that starts: a callback of `sys.monitoring`.
+#[pyfunction]
+#[pyo3(signature = (code, _offset, /), text_signature = "(code, offset, /)")]
+fn function_started(code: &Bound<'_, PyAny>, _offset: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let py = code.py();
     // What is known as a task's coroutine alone is still to be judged.
-    let known = look(call.py, code.as_ptr());
+    let known = look(py, code.as_ptr());
     if let Some(part) = known.filter(|part| part.span.is_some()) {
-        enter(call.py, part);
-        return Ok(call.py.None().into_ptr());
+        enter(py, part);
+        return Ok(py.None());
     }
-    let is_tracked = sent(call.py, judge(&code))?;
-    match look(call.py, code.as_ptr()) {
-        Some(part) if is_tracked => enter(call.py, part),
-        _ => return Ok(disabled(call.py)),
+    let is_tracked = sent(py, judge(code))?;
+    match look(py, code.as_ptr()) {
+        Some(part) if is_tracked => enter(py, part),
+        _ => return Ok(disabled(py)),
     }
-    Ok(call.py.None().into_ptr())
+    Ok(py.None())
 }
 
 /// Passes on what somebody sent to this thread while Python ran for us, such as `KeyboardInterrupt`. Errors of our own are no host's.
@@ -132,12 +134,12 @@ fn sent<T: Default>(py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
 
 fn enter(py: Python<'_>, part: Part) {
     if let Some(span) = part.span {
-        Span::enter(&span.into_bound(py));
+        Span::enter(span.bind(py));
     }
 }
 
 #[cold]
-fn judge(code: &Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
+fn judge(code: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = code.py();
     let Some(judge) = JUDGE.get(py) else {
         return Ok(false);
@@ -151,56 +153,58 @@ fn judge(code: &Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
     judge.bind(py).call1((code, module))?.is_truthy()
 }
 
-fn disabled(py: Python<'_>) -> *mut ffi::PyObject {
+fn disabled(py: Python<'_>) -> Py<PyAny> {
     let disable = DISABLE.get(py).map(|disable| disable.clone_ref(py));
-    disable.unwrap_or_else(|| py.None()).into_ptr()
+    disable.unwrap_or_else(|| py.None())
 }
 
-fn returned(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let [code, _offset, result] = call.positional(["code", "offset", "result"])?;
-    if let Some(part) = look(call.py, code.as_ptr()) {
+/// Ends the span of a function that returns: a callback of `sys.monitoring`.
+#[pyfunction]
+#[pyo3(signature = (code, _offset, result, /), text_signature = "(code, offset, result, /)")]
+fn function_returned(
+    code: &Bound<'_, PyAny>,
+    _offset: &Bound<'_, PyAny>,
+    result: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let py = code.py();
+    if let Some(part) = look(py, code.as_ptr()) {
         if let Some(span) = part.span {
-            Span::exit(&span.into_bound(call.py), None);
+            Span::exit(span.bind(py), None);
         }
         if part.is_root {
-            lives::end(call.py, None, false);
+            lives::end(py, None, false);
         }
         if part.makes_tasks {
             // An error here is nobody's: the task is of a kind that has no such coroutine.
-            sent(call.py, lives::begin(&result))?;
+            sent(py, lives::begin(result))?;
         }
     }
-    Ok(call.py.None().into_ptr())
+    Ok(())
 }
 
-fn unwound(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let [code, _offset, error] = call.positional(["code", "offset", "error"])?;
-    if let Some(part) = look(call.py, code.as_ptr()) {
+/// Ends the span of a function that an exception leaves: a callback of `sys.monitoring`.
+#[pyfunction]
+#[pyo3(signature = (code, _offset, error, /), text_signature = "(code, offset, error, /)")]
+fn function_unwound(code: &Bound<'_, PyAny>, _offset: &Bound<'_, PyAny>, error: &Bound<'_, PyAny>) {
+    let py = code.py();
+    if let Some(part) = look(py, code.as_ptr()) {
         let kind = error.get_type();
-        let is_closed = kind.is(call.py.get_type::<PyGeneratorExit>());
+        let is_closed = kind.is(py.get_type::<PyGeneratorExit>());
         if let Some(span) = part.span {
-            Span::exit_unwound(&span.into_bound(call.py), &kind, is_closed);
+            Span::exit_unwound(span.bind(py), &kind, is_closed);
         }
         if part.is_root {
-            lives::end(call.py, Some(&kind), is_closed);
+            lives::end(py, Some(&kind), is_closed);
         }
     }
-    Ok(call.py.None().into_ptr())
-}
-
-call::entries! {
-    started_entry => "function_started", started;
-    returned_entry => "function_returned", returned;
-    unwound_entry => "function_unwound", unwound;
 }
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let doc = c"A callback of sys.monitoring.";
-    call::add(module, c"function_started", started_entry, doc)?;
-    call::add(module, c"function_returned", returned_entry, doc)?;
-    call::add(module, c"function_unwound", unwound_entry, doc)?;
     for function in [
+        wrap_pyfunction!(function_started, module)?,
+        wrap_pyfunction!(function_returned, module)?,
+        wrap_pyfunction!(function_unwound, module)?,
         wrap_pyfunction!(track_code, module)?,
         wrap_pyfunction!(watch_task_maker, module)?,
         wrap_pyfunction!(watch_root, module)?,

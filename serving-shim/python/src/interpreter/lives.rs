@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::interpreter::calls;
 use crate::lane::{End, Owner};
 use crate::span::push_error;
-use crate::{names, start, task, tasks};
+use crate::{start, task, tasks};
 
 /// The owner of these spans: an address that no object has.
 const LIFE: Owner = 1;
@@ -45,12 +45,7 @@ fn begin_of(task: &Bound<'_, PyAny>) -> PyResult<()> {
     start::prepare_thread(py);
     let (name, category) = (task::coroutine_name(task), PyString::intern(py, "task"));
     let name = PyString::new(py, &name);
-    let event = Event {
-        named: names::named(Level::E2e, Some(category.as_any()), name.as_any())?,
-        category: Some(category.as_any()),
-        name: name.as_any(),
-        args: b"",
-    };
+    let event = Event::new(Level::E2e, Some(category.as_any()), &name, b"")?;
     tasks::enter(task, &event, LIFE);
     Ok(())
 }

@@ -1,55 +1,29 @@
-//! Whether nothing of a level is recorded, asked as cheaply as Python lets us: by functions without an argument.
+//! Functions that say whether a level is off. They have no argument, because a call without one is the cheapest that Python has.
 
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyBool;
 use sa_recorder::Level;
 
-use crate::call::{self, Call};
-
-fn is_off(call: &Call<'_, '_>, level: Level) -> PyResult<*mut ffi::PyObject> {
-    let [] = call.positional([])?;
-    let is_off = PyBool::new(call.py, !sa_recorder::__wants(level));
-    Ok(is_off.to_owned().into_ptr())
+/// Returns true if spans of this level are off.
+#[pyfunction]
+fn is_off_e2e() -> bool {
+    !sa_recorder::__wants(Level::E2e)
 }
 
-fn e2e(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    is_off(call, Level::E2e)
+/// Returns true if spans of this level are off.
+#[pyfunction]
+fn is_off_kernel() -> bool {
+    !sa_recorder::__wants(Level::Kernel)
 }
 
-fn kernel(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    is_off(call, Level::Kernel)
-}
-
-fn verbose(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    is_off(call, Level::Verbose)
-}
-
-call::entries! {
-    e2e_entry => "is_off_e2e", e2e;
-    kernel_entry => "is_off_kernel", kernel;
-    verbose_entry => "is_off_verbose", verbose;
+/// Returns true if spans of this level are off.
+#[pyfunction]
+fn is_off_verbose() -> bool {
+    !sa_recorder::__wants(Level::Verbose)
 }
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let (e2e, kernel, verbose) = (c"is_off_e2e", c"is_off_kernel", c"is_off_verbose");
-    call::add(
-        module,
-        e2e,
-        e2e_entry,
-        c"is_off_e2e()\n--\n\nWhether spans of this level are off.",
-    )?;
-    call::add(
-        module,
-        kernel,
-        kernel_entry,
-        c"is_off_kernel()\n--\n\nWhether spans of this level are off.",
-    )?;
-    call::add(
-        module,
-        verbose,
-        verbose_entry,
-        c"is_off_verbose()\n--\n\nWhether spans of this level are off.",
-    )
+    module.add_function(wrap_pyfunction!(is_off_e2e, module)?)?;
+    module.add_function(wrap_pyfunction!(is_off_kernel, module)?)?;
+    module.add_function(wrap_pyfunction!(is_off_verbose, module)?)
 }

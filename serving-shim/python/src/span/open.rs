@@ -8,11 +8,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sa_recorder::now_ns;
 
-use crate::call::{self, Call};
+use crate::call::{self, Call, args};
 use crate::engine::step::Step;
-use crate::lane::{self, Missed, Owner};
+use crate::event::Event;
+use crate::lane::{self, Missed};
 use crate::scratch::Scratch;
-use crate::span::{enter_named, push_error};
+use crate::span::push_error;
 use crate::value;
 
 /// A span that is open since it was made. Only the thread, or task, that opened it may close it.
@@ -78,24 +79,22 @@ impl OpenSpan {
         lane::exit_at(slf.py(), slf.as_ptr().addr(), &open.missed, end);
     }
 
-    /// One that `enter` opens for this owner.
-    pub(crate) fn open<'py>(
-        py: Python<'py>,
-        enter: impl FnOnce(Owner, &Missed) -> PyResult<()>,
-    ) -> PyResult<Bound<'py, OpenSpan>> {
+    /// Opens one for this event.
+    pub(crate) fn open<'py>(event: &Event<'_, 'py>) -> PyResult<Bound<'py, OpenSpan>> {
         let open = OpenSpan {
             missed: Missed::new(0),
             ended_ns: AtomicU64::new(0),
         };
-        let open = Bound::new(py, open)?;
-        enter(open.as_ptr().addr(), &open.get().missed)?;
+        let open = Bound::new(event.py(), open)?;
+        lane::enter(event, open.as_ptr().addr(), &open.get().missed);
         Ok(open)
     }
 }
 
 fn open_span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let enter = |owner, missed: &Missed| enter_named(call, owner, missed);
-    OpenSpan::open(call.py, enter).map(Bound::into_ptr)
+    let [name] = call.positional(["name"])?;
+    let keywords = args::keywords(call)?;
+    Ok(OpenSpan::open(&keywords.event(&name)?)?.into_ptr())
 }
 
 call::entries! {

@@ -72,7 +72,7 @@ def test_a_finaliser_in_the_args_records_too(program):
     assert len(trace.spans("first")) == 100 and len(trace.spans("last")) == 100
 
 
-def test_more_blocks_than_are_kept_are_open_at_once(program):
+def test_many_blocks_are_open_at_once(program):
     trace = program.record(
         """
         from contextlib import ExitStack
@@ -107,7 +107,7 @@ def test_the_halves_of_a_block_refuse_what_no_block_calls(program):
             with pytest.raises(TypeError):
                 wrong()
         for wrong in (lambda: span.__exit__(kind=KeyError), lambda: span.__exit__.__call__(kind=KeyError)):
-            with pytest.raises(TypeError, match="keywords"):
+            with pytest.raises(TypeError, match="keyword arguments"):
                 wrong()
         half = span.__enter__
         assert half.__self__ is span

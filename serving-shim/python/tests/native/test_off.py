@@ -1,4 +1,4 @@
-"""Spans while nothing is recorded: no object is made for them, and what begins meanwhile is whole."""
+"""Spans while nothing is recorded, and spans during which recording is switched on or off."""
 
 import contextlib
 import inspect
@@ -180,12 +180,9 @@ def ask_in_either_order():
     sa_profile.instant("the recorder looks")
     for number, order in enumerate((("__enter__", "__exit__"), ("__exit__", "__enter__"))):
         span = sa_profile.span("span")
-        found = set()
         for _ in range(3):
             enter, exit = halves(span, order)
-            found.add(enter)
             assert enter() is span and exit(None, None, None) is None
-        assert len(found) == 1, "what does nothing is one function: the span remembers no beginning"
         enter, exit = halves(span, order)
         enter()
         sa_profile.start(f"run-{number}")

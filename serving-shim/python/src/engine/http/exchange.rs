@@ -22,7 +22,7 @@ use crate::point::{start_task_flow, task_duration, tell_duration, tell_instant};
 use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
 use crate::span::push_error;
-use crate::{lane, names, start, task, value};
+use crate::{start, task, value};
 
 /// Key of a request's ASGI scope: the request has its span. A server may be hooked, and its application have a middleware of ours.
 const HAS_SPAN: &str = "sa_profile.has_span";
@@ -155,16 +155,7 @@ fn open_row(scope: &Bound<'_, PyDict>, number: u64, is_of_task: bool) -> PyResul
         return Ok(Row::Shared(AsyncSpan::of(span)));
     }
     let category = Some(intern!(py, CATEGORY).as_any());
-    let event = Event {
-        named: names::named(Level::E2e, category, name)?,
-        category,
-        name,
-        args: &text.0,
-    };
-    let span = OpenSpan::open(py, |owner, missed| {
-        lane::enter(&event, owner, missed);
-        Ok(())
-    })?;
+    let span = OpenSpan::open(&Event::new(Level::E2e, category, name, &text.0)?)?;
     Ok(Row::Task(
         task::current(py).map(Bound::unbind),
         span.unbind(),
@@ -261,12 +252,7 @@ impl Exchange {
         start::prepare_thread(py);
         let category = Some(intern!(py, CATEGORY).as_any());
         let name = intern!(py, "http.first_chunk").as_any();
-        tell_instant(&Event {
-            named: names::named(Level::E2e, category, name)?,
-            category,
-            name,
-            args: &text.0,
-        });
+        tell_instant(&Event::new(Level::E2e, category, name, &text.0)?);
         Ok(())
     }
 
