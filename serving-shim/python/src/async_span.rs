@@ -1,16 +1,14 @@
 //! [`AsyncSpan`] and [`Request`]: spans with a lane of their own, begun here and ended anywhere.
 
-use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use sa_recorder::{
     Args, AsyncSpan as Recorded, FLOW_CATEGORY, FlowId, FlowPhase, Level, Track, now_ns,
 };
 
-use crate::call::{self, Call, args, id, whole};
+use crate::call::{id, whole};
 use crate::event::Event;
 use crate::point::{NOW, text_of};
 use crate::scratch::Scratch;
@@ -257,32 +255,37 @@ pub(crate) fn open(
     Ok(event.open_on_lane(None, lane, event.unkept_texts().as_ref()))
 }
 
-fn async_span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let [name] = call.positional(["name"])?;
-    let (mut category, mut level, mut lane) = (None, None, None);
-    let mut text = Scratch::take();
-    for (key, value) in call.keywords() {
-        let place = match args::name(&key) {
-            Some("cat") => &mut category,
-            Some("level") => &mut level,
-            Some("lane") => &mut lane,
-            _ => {
-                value::push(&mut text.0, &key, &value);
-                continue;
-            }
-        };
-        *place = Some(value).filter(|value| !value.is_none());
-    }
-    let category = names::category(category.as_deref(), names::DEFAULT_CATEGORY)?;
-    let level = names::level(level.as_deref())?;
-    let lane = lane.map(|lane| id::text("lane", &lane)).transpose()?;
+/// Begins a span on a lane of its own, which any thread or task may end.
+///
+/// Arguments:
+///     name: what takes the time.
+///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+///     lane: the name of the row, which gets " (async)" added: a text, an int or a UUID. Spans of one lane that overlap get a row each.
+///     args: any other keywords.
+///
+/// An example::
+///
+///     work = sa_profile.async_span("work", lane="loader", bytes=4096)
+///     work.end()
+#[pyfunction]
+#[pyo3(
+    signature = (name, /, *, cat=None, level=None, lane=None, **args),
+    text_signature = "(name, /, *, cat='e2e', level='e2e', lane=None, **args)"
+)]
+fn async_span(
+    name: &Bound<'_, PyAny>,
+    cat: Option<&Bound<'_, PyAny>>,
+    level: Option<&Bound<'_, PyAny>>,
+    lane: Option<&Bound<'_, PyAny>>,
+    args: Option<&Bound<'_, PyDict>>,
+) -> PyResult<AsyncSpan> {
+    let cat = names::category(cat, names::DEFAULT_CATEGORY)?;
+    let level = names::level(level)?;
+    let lane = lane.map(|lane| id::text("lane", lane)).transpose()?;
     let lane = lane.as_ref().map(|lane| lane.to_string_lossy());
-    let span = open(&name, (&category, level), lane.as_deref(), &text.0)?;
-    Ok(Bound::new(call.py, AsyncSpan::of(span))?.into_ptr())
-}
-
-call::entries! {
-    async_span_entry => "async_span", async_span;
+    let text = Scratch::of(args);
+    let span = open(name, (&cat, level), lane.as_deref(), &text.0)?;
+    Ok(AsyncSpan::of(span))
 }
 
 /// Begins the span of a request, on a lane of its own, which any thread or task may end.
@@ -324,23 +327,6 @@ fn request<'py>(
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<AsyncSpan>()?;
     module.add_class::<Request>()?;
-    call::add(module, c"async_span", async_span_entry, ASYNC_SPAN)?;
+    module.add_function(wrap_pyfunction!(async_span, module)?)?;
     module.add_function(wrap_pyfunction!(request, module)?)
 }
-
-const ASYNC_SPAN: &CStr = cr#"async_span(name, /, *, cat='e2e', level='e2e', lane=None, **args)
---
-
-Begins a span on a lane of its own, which any thread or task may end.
-
-Arguments:
-    name: what takes the time.
-    cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-    lane: what the row is called, with " (async)" behind it: a text, an int or a UUID. Spans of one lane that overlap get a row each.
-    args: any other keywords.
-
-An example::
-
-    work = sa_profile.async_span("work", lane="loader", bytes=4096)
-    work.end()
-"#;

@@ -1,7 +1,6 @@
 //! A value that attached threads share, under the lock that they hold already.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use pyo3::prelude::*;
 
@@ -24,25 +23,4 @@ impl<T> Attached<T> {
             .ok()
             .map(|mut value| act(&mut value))
     }
-}
-
-/// Most calls after which what they dropped is given back.
-const CALLS: u32 = 1024;
-
-/// Gives back from time to time what a call dropped as a `Py`, which may run code. pyo3 does not know of threads that the interpreter attached: it keeps such references until
-/// somebody attaches by it, which nothing does in a program whose threads do nothing but record.
-pub(crate) fn give_back_dropped(_py: Python<'_>) {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    // Two steps, not one: under the interpreter's lock nobody comes between, and one step for all processors would cost five times as much.
-    let count = COUNT.load(Ordering::Relaxed).wrapping_add(1);
-    COUNT.store(count, Ordering::Relaxed);
-    if count.is_multiple_of(CALLS) {
-        attach();
-    }
-}
-
-/// Where the interpreter ends, nobody can attach any more; finalisers still record.
-#[cold]
-fn attach() {
-    let _ = Python::try_attach(|_| ());
 }

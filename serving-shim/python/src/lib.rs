@@ -1,6 +1,6 @@
 //! The extension of the Python package `sa_profile`: the recorder for Python.
 //!
-//! **Data flow.** A call's keywords become JSON text at once (`args`, `value`). Its name finds the text that all events of that name share (`names`).
+//! **Data flow.** A call's keywords become JSON text at once (`scratch`, `value`). Its name finds the text that all events of that name share (`names`).
 //! A span begins and ends on the lane of the running code (`lane`), which is the thread or the asyncio task (`task`, `tasks`). The recorder does the
 //! rest.
 //!
@@ -8,7 +8,7 @@
 //! except while files are written.
 #![expect(
     unsafe_code,
-    reason = "takes the keywords of a call as the interpreter passes them"
+    reason = "asks the interpreter what pyo3 has no safe call for"
 )]
 
 mod async_span;

@@ -3,13 +3,11 @@
 use std::borrow::Cow;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::PyString;
 use sa_recorder::{Level, Site};
 
 use crate::attached::Attached;
-use crate::call::Call;
 
 /// Names that were used last, by the identity of their objects: those of one call site are the same each time.
 const REMEMBERED: usize = 512;
@@ -40,8 +38,6 @@ struct Remembered {
     category: Option<Py<PyAny>>,
     level: Level,
     site: &'static Site,
-    /// What the calls of one call site share, one at a time.
-    shared: Option<Shared>,
 }
 
 impl Remembered {
@@ -55,15 +51,6 @@ impl Remembered {
             && self.category.as_ref().map(Py::as_ptr) == category.map(Bound::as_ptr)
             && self.level == level
     }
-}
-
-/// An object for the calls of one call site, whose keywords have the same names.
-struct Shared {
-    object: Py<PyAny>,
-    names: Option<Py<PyTuple>>,
-    category_at: Option<usize>,
-    level_at: Option<usize>,
-    level: Option<Py<PyAny>>,
 }
 
 static RECENT: Attached<[Option<Remembered>; REMEMBERED]> =
@@ -86,52 +73,6 @@ pub(crate) fn named(
     }
 }
 
-/// The object that the calls of this call site share, if it is remembered and nobody holds it. Nothing of the call is looked at but which objects it passes.
-pub(crate) fn shared(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> Option<Py<PyAny>> {
-    let passed = |at: Option<usize>| at.and_then(|at| call.keyword(at)).map(|it| it.as_ptr());
-    let find = |recent: &mut [Option<Remembered>; REMEMBERED]| {
-        let kept = recent[place(name)].as_ref()?;
-        let shared = kept.shared.as_ref()?;
-        let is_same = kept.name.as_ptr() == name.as_ptr()
-            && shared.names.as_ref().map(Py::as_ptr) == call.names().map(|names| names.as_ptr())
-            && kept.category.as_ref().map(Py::as_ptr) == passed(shared.category_at)
-            && shared.level.as_ref().map(Py::as_ptr) == passed(shared.level_at);
-        (is_same && is_unheld(&shared.object)).then(|| shared.object.clone_ref(call.py))
-    };
-    RECENT.with(call.py, find).flatten()
-}
-
-/// Whether the reference is the only one. Two holders of one span would add args to each other's.
-pub(crate) fn is_unheld<T>(object: &Py<T>) -> bool {
-    // SAFETY: the reference keeps the object alive.
-    let references = unsafe { ffi::Py_REFCNT(object.as_ptr()) };
-    references == 1
-}
-
-/// Remembers an object for the calls of this call site, as long as the name is remembered. It is of this level, and category and level stand at these places.
-pub(crate) fn share(
-    call: &Call<'_, '_>,
-    name: &Bound<'_, PyAny>,
-    level: Level,
-    (category_at, level_at): (Option<usize>, Option<usize>),
-    object: &Py<PyAny>,
-) {
-    let passed = |at: Option<usize>| at.and_then(|at| call.keyword(at));
-    let shared = Shared {
-        object: object.clone_ref(call.py),
-        names: call.names().map(|names| names.to_owned().unbind()),
-        category_at,
-        level_at,
-        level: passed(level_at).map(|level| level.to_owned().unbind()),
-    };
-    let replaced = RECENT.with(call.py, |recent| {
-        let kept = recent[place(name)].as_mut();
-        let kept = kept.filter(|kept| kept.is_of(level, passed(category_at).as_deref(), name));
-        kept.and_then(|kept| kept.shared.replace(shared))
-    });
-    drop(replaced); // after the look: dropping an object may run code
-}
-
 /// Where a name is remembered.
 fn place(name: &Bound<'_, PyAny>) -> usize {
     (name.as_ptr().addr() >> 4) % REMEMBERED
@@ -152,7 +93,6 @@ fn look_up(
         category: category.map(|category| category.clone().unbind()),
         level,
         site,
-        shared: None,
     };
     let replaced = RECENT.with(name.py(), |recent| recent[place(name)].replace(remembered));
     drop(replaced); // after the look: dropping an object may run code

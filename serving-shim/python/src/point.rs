@@ -1,32 +1,48 @@
 //! Events without an extent of their own: instants, counters, flows, and spans told afterwards.
 
-use std::ffi::CStr;
-
 use pyo3::exceptions::PyValueError;
-use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sa_recorder::{Args, FLOW_CATEGORY, FlowId, FlowPhase, Level, flow_at, flow_now, now_ns};
 
 use crate::call::id::{self, Id};
-use crate::call::{self, Call};
-use crate::call::{args, whole};
+use crate::call::{misuse, whole};
 use crate::event::Event;
 use crate::scratch::Scratch;
-use crate::{lane, names, start, tasks};
+use crate::{lane, names, start, tasks, value};
 
 /// As the start of what takes no time: it fits on any row.
 pub(crate) const NOW: u64 = u64::MAX;
 
-fn instant(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let [name] = call.positional(["name"])?;
-    if sa_recorder::__wants(args::level(call)?) {
-        let keywords = args::keywords(call)?;
-        start::prepare_thread(call.py);
-        tell_instant(&keywords.event(&name)?);
+/// A point in time, on the row of the running code.
+///
+/// Arguments:
+///     name: what happened.
+///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+///     args: any other keywords.
+///
+/// An example::
+///
+///     sa_profile.instant("request.queued", cat="scheduler", request_id="cmpl-1", prompt_tokens=12)
+#[pyfunction]
+#[pyo3(
+    signature = (name, /, *, cat=None, level=None, **args),
+    text_signature = "(name, /, *, cat='e2e', level='e2e', **args)"
+)]
+fn instant(
+    name: &Bound<'_, PyAny>,
+    cat: Option<&Bound<'_, PyAny>>,
+    level: Option<&Bound<'_, PyAny>>,
+    args: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    let level = names::level(level)?;
+    if sa_recorder::__wants(level) {
+        let text = Scratch::of(args);
+        start::prepare_thread(name.py());
+        tell_instant(&Event::new(level, cat, name, &text.0)?);
     }
-    Ok(call.py.None().into_ptr())
+    Ok(())
 }
 
 /// Writes an instant on the row of the running code.
@@ -37,13 +53,42 @@ pub(crate) fn tell_instant(event: &Event<'_, '_>) {
     }
 }
 
-fn counter(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let [name] = call.positional(["name"])?;
-    let level = args::level(call)?;
+/// Numbers over time, drawn as a graph.
+///
+/// Arguments:
+///     name: what is counted.
+///     level: level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+///     series: a number for each keyword; a truth counts as 0 or 1. What is not a finite number is left out and counted, and stderr gets one line about it.
+///
+/// An example::
+///
+///     sa_profile.counter("requests", running=3, waiting=1)
+#[pyfunction]
+#[pyo3(
+    signature = (name, /, *, level=None, **series),
+    text_signature = "(name, /, *, level='e2e', **series)"
+)]
+fn counter(
+    name: &Bound<'_, PyAny>,
+    level: Option<&Bound<'_, PyAny>>,
+    series: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    let level = names::level(level)?;
     if sa_recorder::__wants(level) {
-        tell_counter(level, &name, &args::series(call).0)?;
+        let mut text = Scratch::take();
+        for (key, value) in series.into_iter().flatten() {
+            push_series(&mut text.0, &key, &value);
+        }
+        tell_counter(level, name, &text.0)?;
     }
-    Ok(call.py.None().into_ptr())
+    Ok(())
+}
+
+/// Appends a series of a counter, and warns once if its value is not a finite number.
+pub(crate) fn push_series(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
+    if !value::push_series(text, key, value) {
+        misuse::no_number(key, value);
+    }
 }
 
 /// Writes a counter with these series, if there are any.
@@ -260,46 +305,11 @@ pub(crate) fn text_of(dict: Option<&Bound<'_, PyDict>>) -> Args {
     Args::from_text(std::mem::take(&mut Scratch::of(dict).0))
 }
 
-call::entries! {
-    instant_entry => "instant", instant;
-    counter_entry => "counter", counter;
-}
-
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(flow, module)?)?;
     module.add_function(wrap_pyfunction!(duration, module)?)?;
     module.add_function(wrap_pyfunction!(thread_duration, module)?)?;
-    call::add(module, c"instant", instant_entry, INSTANT)?;
-    call::add(module, c"counter", counter_entry, COUNTER)
+    module.add_function(wrap_pyfunction!(instant, module)?)?;
+    module.add_function(wrap_pyfunction!(counter, module)?)
 }
-
-const INSTANT: &CStr = cr#"instant(name, /, *, cat='e2e', level='e2e', **args)
---
-
-A point in time, on the row of the running code.
-
-Arguments:
-    name: what happened.
-    cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-    args: any other keywords.
-
-An example::
-
-    sa_profile.instant("request.queued", cat="scheduler", request_id="cmpl-1", prompt_tokens=12)
-"#;
-
-const COUNTER: &CStr = cr#"counter(name, /, *, level='e2e', **series)
---
-
-Numbers over time, drawn as a graph.
-
-Arguments:
-    name: what is counted.
-    level: level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-    series: a number for each keyword; a truth counts as 0 or 1. What is not a finite number is left out and counted, which is said once on stderr.
-
-An example::
-
-    sa_profile.counter("requests", running=3, waiting=1)
-"#;

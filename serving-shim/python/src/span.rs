@@ -4,9 +4,6 @@ mod nothing;
 mod off;
 pub(crate) mod open;
 
-use std::ffi::CStr;
-
-use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -14,7 +11,6 @@ use pyo3::types::PyDict;
 use sa_recorder::Level;
 use smallvec::SmallVec;
 
-use crate::call::{self, Call, args};
 use crate::event::Event;
 use crate::lane::{self, BEGUN, BEGUN_MISSED, End, Missed};
 use crate::names::{self, Named};
@@ -212,58 +208,80 @@ fn dict_span(
     })
 }
 
-fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let [name] = call.positional(["name"])?;
+/// A span: a context manager and decorator, reusable by threads, tasks and recursion at once.
+///
+/// Arguments:
+///     name: what takes the time.
+///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+///     args: any other keywords; they are read now.
+///
+/// An example::
+///
+///     STEP = sa_profile.span("step", cat="engine")
+///     with STEP:
+///         STEP.arg(tokens=8)
+///     with sa_profile.span("forward", batch=4):
+///         pass
+#[pyfunction]
+#[pyo3(
+    signature = (name, /, *, cat=None, level=None, **args),
+    text_signature = "(name, /, *, cat='e2e', level='e2e', **args)"
+)]
+fn span(
+    name: &Bound<'_, PyAny>,
+    cat: Option<&Bound<'_, PyAny>>,
+    level: Option<&Bound<'_, PyAny>>,
+    args: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Span> {
+    let mut span = Span::new(names::level(level)?, cat, name)?;
     if !session::is_unasked() {
-        return new_span(call, &name);
+        span.args = SmallVec::from_slice(&Scratch::of(args).0);
     }
-    match names::shared(call, &name) {
-        Some(span) => Ok(span.into_ptr()),
-        None => new_shared_span(call, &name),
-    }
+    Ok(span)
 }
 
-// Not inlined, nor the next one: what they need of the stack would cost a call that finds a shared span.
-#[inline(never)]
-fn new_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<*mut ffi::PyObject> {
-    let keywords = args::keywords(call)?;
-    let span = Span {
-        args: SmallVec::from_slice(&keywords.text.0),
-        ..Span::new(keywords.level, keywords.category.as_deref(), name)?
-    };
-    Ok(Bound::new(call.py, span)?.into_ptr())
+/// Begins a span that `end` ends, for code that has no block.
+///
+/// Arguments:
+///     name: what takes the time.
+///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+///     args: any other keywords; they are read now.
+///
+/// An example::
+///
+///     sa_profile.begin("load", cat="model")
+///     load()
+///     sa_profile.end(bytes=4096)
+#[pyfunction]
+#[pyo3(
+    signature = (name, /, *, cat=None, level=None, **args),
+    text_signature = "(name, /, *, cat='e2e', level='e2e', **args)"
+)]
+fn begin(
+    name: &Bound<'_, PyAny>,
+    cat: Option<&Bound<'_, PyAny>>,
+    level: Option<&Bound<'_, PyAny>>,
+    args: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    let text = Scratch::of(args);
+    let event = Event::new(names::level(level)?, cat, name, &text.0)?;
+    lane::enter(&event, BEGUN, &BEGUN_MISSED);
+    Ok(())
 }
 
-/// A span that the calls of a call site share, one at a time, in a process where nothing asks for recording. It has no args.
-#[inline(never)]
-fn new_shared_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<*mut ffi::PyObject> {
-    let places = args::places(call);
-    let category = places.0.and_then(|at| call.keyword(at));
-    let level = places.1.and_then(|at| call.keyword(at));
-    let level = names::level(level.as_deref())?;
-    let span = Span::new(level, category.as_deref(), name)?;
-    let span = Bound::new(call.py, span)?.into_any().unbind();
-    names::share(call, name, level, places, &span);
-    Ok(span.into_ptr())
-}
-
-fn begin(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let [name] = call.positional(["name"])?;
-    let keywords = args::keywords(call)?;
-    lane::enter(&keywords.event(&name)?, BEGUN, &BEGUN_MISSED);
-    Ok(call.py.None().into_ptr())
-}
-
-fn end(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let [] = call.positional([])?;
-    lane::exit(call.py, BEGUN, &BEGUN_MISSED, &args::args(call).0);
-    Ok(call.py.None().into_ptr())
-}
-
-call::entries! {
-    span_entry => "span", span;
-    begin_entry => "begin", begin;
-    end_entry => "end", end;
+/// Ends the innermost span that `begin` began in this task or thread. If there is none, stderr gets one line about it.
+///
+/// Arguments:
+///     args: any keywords, as more args of the span.
+///
+/// An example::
+///
+///     sa_profile.begin("load")
+///     sa_profile.end(bytes=4096)
+#[pyfunction]
+#[pyo3(signature = (**args))]
+fn end(py: Python<'_>, args: Option<&Bound<'_, PyDict>>) {
+    lane::exit(py, BEGUN, &BEGUN_MISSED, &Scratch::of(args).0);
 }
 
 /// Adds what this file offers to the module.
@@ -273,58 +291,8 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     off::add(module)?;
     open::add(module)?;
     module.add_function(wrap_pyfunction!(set_decorator, module)?)?;
+    module.add_function(wrap_pyfunction!(span, module)?)?;
     module.add_function(wrap_pyfunction!(dict_span, module)?)?;
-    call::add(module, c"span", span_entry, SPAN)?;
-    call::add(module, c"begin", begin_entry, BEGIN)?;
-    call::add(module, c"end", end_entry, END)
+    module.add_function(wrap_pyfunction!(begin, module)?)?;
+    module.add_function(wrap_pyfunction!(end, module)?)
 }
-
-const SPAN: &CStr = cr#"span(name, /, *, cat='e2e', level='e2e', **args)
---
-
-A span: a context manager and decorator, reusable by threads, tasks and recursion at once.
-
-Arguments:
-    name: what takes the time.
-    cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-    args: any other keywords; they are read now.
-
-An example::
-
-    STEP = sa_profile.span("step", cat="engine")
-    with STEP:
-        STEP.arg(tokens=8)
-    with sa_profile.span("forward", batch=4):
-        pass
-"#;
-
-const BEGIN: &CStr = cr#"begin(name, /, *, cat='e2e', level='e2e', **args)
---
-
-Begins a span that `end` ends, for code that has no block.
-
-Arguments:
-    name: what takes the time.
-    cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
-    args: any other keywords; they are read now.
-
-An example::
-
-    sa_profile.begin("load", cat="model")
-    load()
-    sa_profile.end(bytes=4096)
-"#;
-
-const END: &CStr = cr#"end(**args)
---
-
-Ends the innermost span that `begin` began in this task or thread. Where there is none, that is said once on stderr.
-
-Arguments:
-    args: any keywords, as more args of the span.
-
-An example::
-
-    sa_profile.begin("load")
-    sa_profile.end(bytes=4096)
-"#;

@@ -116,9 +116,7 @@ pub(crate) fn enter(task: &Bound<'_, PyAny>, event: &Event<'_, '_>, owner: Owner
     }) {
         made = Some(Lane::of(task));
     }
-    if let Some(lane) = made {
-        lane.give_back(task.py()); // after the lock
-    }
+    drop(made); // after the lock: it may run code
 }
 
 /// Opens a span on the lane of a task, which `made` begins if there is none; whether there is one now.
@@ -185,10 +183,10 @@ pub(crate) fn forget() {
 
 /// Ends the innermost span of this owner in a task; whether there was one.
 pub(crate) fn exit(task: &Bound<'_, PyAny>, owner: Owner, end: End<'_>) -> bool {
-    exit_key(task.py(), task.as_ptr().addr(), owner, end)
+    exit_key(task.as_ptr().addr(), owner, end)
 }
 
-fn exit_key(py: Python<'_>, key: usize, owner: Owner, end: End<'_>) -> bool {
+fn exit_key(key: usize, owner: Owner, end: End<'_>) -> bool {
     let mut lanes = lanes();
     let Some(lane) = lanes.of_tasks.get_mut(&key) else {
         return false;
@@ -199,21 +197,11 @@ fn exit_key(py: Python<'_>, key: usize, owner: Owner, end: End<'_>) -> bool {
     let is_empty = lane.open.is_empty();
     let ended = is_empty.then(|| lanes.of_tasks.remove(&key)).flatten();
     drop(lanes);
-    if let Some(lane) = ended {
-        lane.give_back(py); // after the lock
-    }
+    drop(ended); // after the lock: it may run code
     true
 }
 
 impl Lane {
-    /// Gives its task back now, which may run code.
-    fn give_back(self, py: Python<'_>) {
-        match self.task {
-            Holder::Weak(weak) => drop(weak.into_bound(py)),
-            Holder::Strong(task) => drop(task.into_bound(py)),
-        }
-    }
-
     fn of(task: &Bound<'_, PyAny>) -> Lane {
         Lane {
             task: Holder::of(task),
@@ -264,7 +252,7 @@ pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, end: End<'_>) {
         return;
     }
     if let Some((key, _)) = ended.or(holders.first()) {
-        exit_key(py, *key, owner, end);
+        exit_key(*key, owner, end);
     }
 }
 

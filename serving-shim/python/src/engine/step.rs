@@ -9,11 +9,10 @@ use sa_recorder::{AsyncSpan, FlowId, FlowPhase, Level, Value};
 
 use crate::async_span;
 use crate::attached::Attached;
-use crate::call::args;
 use crate::engine::ids::ids_of;
 use crate::engine::scheduled::Scheduled;
 use crate::event::Event;
-use crate::point::{flow_phase, tell_counter, tell_flow, text_of};
+use crate::point::{flow_phase, push_series, tell_counter, tell_flow, text_of};
 use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
 use crate::{lane, value};
@@ -296,7 +295,7 @@ fn count_step(
 fn series(found: &[(&Bound<'_, PyString>, &Bound<'_, PyAny>)]) -> Scratch {
     let mut text = Scratch::take();
     for (key, value) in found {
-        args::push_series(&mut text.0, key, value);
+        push_series(&mut text.0, key, value);
     }
     text
 }

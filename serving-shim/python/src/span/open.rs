@@ -1,20 +1,17 @@
 //! [`OpenSpan`]: a span that begins and ends in two functions, as observers of other people's calls need it.
 
-use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sa_recorder::now_ns;
 
-use crate::call::{self, Call, args};
 use crate::engine::step::Step;
 use crate::event::Event;
 use crate::lane::{self, Missed};
 use crate::scratch::Scratch;
 use crate::span::push_error;
-use crate::value;
+use crate::{names, value};
 
 /// A span that is open since it was made. Only the thread, or task, that opened it may close it.
 #[pyclass(frozen, module = "sa_profile")]
@@ -91,20 +88,24 @@ impl OpenSpan {
     }
 }
 
-fn open_span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let [name] = call.positional(["name"])?;
-    let keywords = args::keywords(call)?;
-    Ok(OpenSpan::open(&keywords.event(&name)?)?.into_ptr())
-}
-
-call::entries! {
-    open_span_entry => "open_span", open_span;
+/// Opens a span, for code that ends it in another function.
+#[pyfunction]
+#[pyo3(
+    signature = (name, /, *, cat=None, level=None, **args),
+    text_signature = "(name, /, *, cat='e2e', level='e2e', **args)"
+)]
+fn open_span<'py>(
+    name: &Bound<'py, PyAny>,
+    cat: Option<&Bound<'py, PyAny>>,
+    level: Option<&Bound<'py, PyAny>>,
+    args: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, OpenSpan>> {
+    let text = Scratch::of(args);
+    OpenSpan::open(&Event::new(names::level(level)?, cat, name, &text.0)?)
 }
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<OpenSpan>()?;
-    call::add(module, c"open_span", open_span_entry, OPEN_SPAN)
+    module.add_function(wrap_pyfunction!(open_span, module)?)
 }
-
-const OPEN_SPAN: &CStr = c"open_span(name, /, *, cat='e2e', level='e2e', **args)\n--\n\nOpens a span, for code that ends it in another function.";

@@ -73,8 +73,7 @@ fn push_new(place: &mut Option<Known>, text: &mut Vec<u8>, key: &Bound<'_, PyStr
     name.write(text);
     text.push(b':');
     if let Some(known) = Known::of(key, &text[from..]) {
-        let before = place.replace(known);
-        drop(before.map(|before| before.key.into_bound(key.py()))); // text: that it goes runs no code
+        *place = Some(known); // dropping the text before runs no code
     }
     true
 }
