@@ -36,7 +36,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the error of a temporary file in    /// Returns the error of a temporary file in `folder`, unless `source` names another one.
+    /// Returns the error of a temporary file in `folder`, unless `source` names another one.
     pub fn of_temporary(folder: &Path, source: io::Error) -> Error {
         let (folder, source) = match source.downcast() {
             Ok(TemporaryError { folder, source }) => (folder, source),

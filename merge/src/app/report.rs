@@ -89,7 +89,7 @@ pub struct ProcessReport {
     pub not_visible: Vec<String>,
     /// Events.
     pub events: u64,
-    /// Time of the first event in the trace, in ns from the base.
+    /// Time of the first event in the trace, in ns from the base. Rows of MSPTI's records do not count here and in `last_ns`: their clock has no bound.
     pub first_ns: Option<i64>,
     /// End of the last event in the trace, in ns from the base.
     pub last_ns: Option<i64>,

@@ -1,6 +1,7 @@
 //! Processes and threads of the trace.
 
 use crate::device::category::RowCategories;
+use crate::device::group::is_of_mspti;
 use crate::device::row_use::RowUse;
 use crate::fragment::exit::{Death, Exit};
 use crate::fragment::foreign_trace::Distinction;
@@ -191,6 +192,19 @@ impl Process {
     pub(crate) fn used_threads(&self) -> impl Iterator<Item = &Thread> + Clone {
         let threads = self.threads.values().map(|thread| &**thread);
         threads.filter(|thread| thread.is_used())
+    }
+
+    /// Returns the times of its events. Rows of MSPTI, whose clock has no bound, count only if there are no others.
+    pub(crate) fn bounded_times_ns(&self) -> (i64, i64) {
+        let is_bounded = |thread: &&Thread| !thread.name.as_deref().is_some_and(is_of_mspti);
+        let mut bounded = Activity::default();
+        self.used_threads()
+            .filter(is_bounded)
+            .for_each(|thread| bounded.add(&thread.activity));
+        match bounded.events {
+            0 => (self.activity.first_ns, self.activity.last_ns),
+            _ => (bounded.first_ns, bounded.last_ns),
+        }
     }
 
     /// Text of its label if it was killed: `killed`, and by which signal if that is known.

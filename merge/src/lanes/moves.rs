@@ -111,11 +111,11 @@ impl Overflow {
 fn outcasts(events: &[LaneEvent], folder: &Path) -> io::Result<Sorted<OutcastRange>> {
     let mut finder = OutcastFinder::new(folder);
     for row in events.chunk_by(|one, next| one.row == next.row) {
-        let is_span = |event: &&LaneEvent| {
-            matches!(event.kind, LaneEventKind::Complete | LaneEventKind::Begin)
+        let span = |event: &LaneEvent| {
+            let is_span = matches!(event.kind, LaneEventKind::Complete | LaneEventKind::Begin);
+            is_span.then_some((event.start, event.end))
         };
-        let spans = row.iter().filter(is_span);
-        finder.add_thread(spans.map(|event| (event.start, event.end)))?;
+        finder.add_thread(row.iter().map(span))?;
     }
     finder.finish()
 }

@@ -17,6 +17,8 @@ use std::path::Path;
 const AHEAD: usize = 1 << 14;
 /// Number of later spans that may be compared for each span that is placed. Without this limit, spans that all clash would take quadratic time.
 const COMPARED: usize = 16;
+/// Number of events that are no spans which count as one comparison.
+const POINTS: usize = 64;
 /// Maximum number of open spans on other rows. Their children move with them.
 const AWAY: usize = 512;
 
@@ -67,13 +69,15 @@ impl<'f> OutcastFinder<'f> {
         }
     }
 
-    /// Adds all spans of a thread, sorted by begin.
+    /// Adds all events of a thread, sorted by begin. Those that are no spans are `None`.
     pub(crate) fn add_thread(
         &mut self,
-        mut spans: impl Iterator<Item = Span> + Clone,
+        mut events: impl Iterator<Item = Option<Span>> + Clone,
     ) -> io::Result<()> {
-        while let Some(span) = spans.next() {
-            self.place(span, spans.clone())?;
+        while let Some(event) = events.next() {
+            if let Some(span) = event {
+                self.place(span, events.clone())?;
+            }
         }
         (self.own, self.away) = (SpanStack::default(), SpanStack::default());
         self.comparisons = AHEAD;
@@ -85,8 +89,8 @@ impl<'f> OutcastFinder<'f> {
         self.outcasts.finish()
     }
 
-    /// Places a span that the `later` ones follow.
-    fn place(&mut self, span: Span, later: impl Iterator<Item = Span>) -> io::Result<()> {
+    /// Places a span that the `later` events follow.
+    fn place(&mut self, span: Span, later: impl Iterator<Item = Option<Span>>) -> io::Result<()> {
         let (number, (start, end)) = (self.next, span);
         self.next += 1;
         self.comparisons += COMPARED;
@@ -149,7 +153,7 @@ impl<'f> OutcastFinder<'f> {
         &mut self,
         depth: usize,
         span: Span,
-        later: impl Iterator<Item = Span>,
+        later: impl Iterator<Item = Option<Span>>,
     ) -> io::Result<bool> {
         let Some(outcast) = self.own.get(depth).copied() else {
             return Ok(false);
@@ -183,19 +187,26 @@ impl<'f> OutcastFinder<'f> {
         &mut self,
         (start, end): Span,
         open: &OpenSpan<OwnSpan>,
-        later: impl Iterator<Item = Span>,
+        later: impl Iterator<Item = Option<Span>>,
     ) -> bool {
         let in_open = self.count - open.value.before - 1;
         let is_longer = end - start > open.end_ns - open.start_ns;
-        let (mut in_new, mut clashes, mut compared) = (0, false, 0);
+        let (mut in_new, mut clashes, mut compared, mut points) = (0, false, 0, 0);
         let wins_tie = |in_new: u64, clashes: bool| in_new == in_open && !clashes && is_longer;
-        for next in later.take(AHEAD) {
-            if next.0 >= end {
-                return wins_tie(in_new, clashes);
+        for next in later {
+            if let Some((start, _)) = next
+                && (start >= end || compared == AHEAD)
+            {
+                break;
             }
             if self.comparisons == 0 {
                 return is_longer;
             }
+            let Some(next) = next else {
+                points += 1;
+                self.comparisons -= usize::from(points % POINTS == 0);
+                continue;
+            };
             self.comparisons -= 1;
             compared += 1;
             in_new += u64::from(next.1 <= end);
@@ -222,7 +233,7 @@ mod tests {
         let folder = std::env::temp_dir();
         let mut finder = OutcastFinder::new(&folder);
         for spans in threads {
-            finder.add_thread(spans.iter().copied()).unwrap();
+            finder.add_thread(spans.iter().copied().map(Some)).unwrap();
         }
         let mut found = Vec::new();
         let add = |range: OutcastRange| {
@@ -434,12 +445,12 @@ mod tests {
         for (count, span) in cases {
             let mut finder = OutcastFinder::new(&folder);
             for start in 0..count {
-                let later = (start + 1..count).map(span);
+                let later = (start + 1..count).map(span).map(Some);
                 finder.place(span(start), later).unwrap();
                 assert!(finder.away.len() <= AWAY && finder.own.len() <= OPEN);
             }
             finder
-                .add_thread([(1_000_000, 9_000_000)].into_iter())
+                .add_thread([Some((1_000_000, 9_000_000))].into_iter())
                 .unwrap();
             finder.finish().unwrap();
         }

@@ -1,7 +1,7 @@
 //! Records as they are in memory: in a vector, or in a mapped temporary file.
 //!
 //! The file has no name and is written before it is mapped, so nobody changes or truncates it. It holds the bytes that the records have in this
-//! process, and no other one reads it.
+//! process, and no other one reads it. A page that the disk does not give back ends the process by SIGBUS.
 #![expect(
     unsafe_code,
     reason = "records of a mapped file are read where they are, as those in memory"
@@ -26,7 +26,7 @@ pub enum Records<T> {
 /// Records in a mapped temporary file.
 pub struct Mapped<T> {
     map: Mmap,
-    of: PhantomData<T>,
+    record: PhantomData<T>,
 }
 
 impl<T> Default for Records<T> {
@@ -66,7 +66,7 @@ impl<T: Copy> Records<T> {
 pub(crate) struct RecordFile<T> {
     file: File,
     len: usize,
-    of: PhantomData<T>,
+    record: PhantomData<T>,
 }
 
 impl<T: Copy + 'static> RecordFile<T> {
@@ -75,7 +75,7 @@ impl<T: Copy + 'static> RecordFile<T> {
         Ok(RecordFile {
             file: tempfile::tempfile_in(folder)?,
             len: 0,
-            of: PhantomData,
+            record: PhantomData,
         })
     }
 
@@ -107,14 +107,17 @@ impl<T: Copy + 'static> RecordFile<T> {
         match unsafe { MmapOptions::new().len(bytes).map(&self.file) } {
             Ok(map) => Ok(Records::Mapped(Mapped {
                 map,
-                of: PhantomData,
+                record: PhantomData,
             })),
             Err(_) => self.read_back(),
         }
     }
 
     fn read_back(&self) -> io::Result<Records<T>> {
-        let mut records: Vec<T> = Vec::with_capacity(self.len);
+        let mut records: Vec<T> = Vec::new();
+        records
+            .try_reserve_exact(self.len)
+            .map_err(|_| io::ErrorKind::OutOfMemory)?;
         let (file, to) = (self.file.as_raw_fd(), records.as_mut_ptr().cast::<u8>());
         all_bytes(self.len * size_of::<T>(), |done, rest| {
             let to = to.wrapping_add(done).cast();

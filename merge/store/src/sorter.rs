@@ -118,7 +118,7 @@ impl<'f, R: Record> Sorter<'f, R> {
     /// All records in their order.
     ///
     /// # Errors
-    /// If a temporary file cannot be written or read.
+    /// If a temporary file cannot be written, or neither mapped nor read.
     pub fn finish(mut self) -> io::Result<Sorted<R>> {
         if self.runs.is_empty() {
             sort(&mut self.buffer);

@@ -2,17 +2,17 @@
 //!
 //! The host waits while this counts. So only the front of long fragments is read, and their events are estimated.
 
+use std::fs::File;
+use std::io::Read;
 use std::os::fd::OwnedFd;
 
 use crate::run::folder::{load, store};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
-use crate::sys::read;
-use crate::text::line::is_metadata;
 use sa_format::{REMOVED_FILE, RemovedRun, RemovedRuns};
 
 /// Bytes that a cleaning reads to count events.
-const COUNTED_BYTES: usize = 4 << 20;
+const COUNTED_BYTES: u64 = 4 << 20;
 /// Bytes of a line, where nothing was counted.
 const LINE_BYTES: u64 = 120;
 /// Runs that are named.
@@ -21,6 +21,8 @@ const NAMED: usize = 64;
 const SAID: usize = 3;
 /// After so long a removal is said again.
 const AGAIN_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
+/// What records of the recorder and names begin with.
+const METADATA: &[u8] = br#"{"ph":"M""#;
 
 /// What a cleaning removes.
 pub(crate) struct Removed<'a> {
@@ -30,7 +32,7 @@ pub(crate) struct Removed<'a> {
     runs: Vec<RemovedRun>,
     /// Whether others were removed not long ago: then it has been said.
     was_said: bool,
-    bytes_left: usize,
+    bytes_left: u64,
 }
 
 impl<'a> Removed<'a> {
@@ -57,7 +59,7 @@ impl<'a> Removed<'a> {
         for (file, bytes, has_ring) in files {
             removed.fragments += 1;
             removed.bytes += bytes;
-            let (events, is_exact) = self.events(&file, bytes);
+            let (events, is_exact) = self.events(file, bytes);
             removed.events += events;
             removed.estimated |= !is_exact || has_ring;
         }
@@ -67,16 +69,23 @@ impl<'a> Removed<'a> {
         }
     }
 
-    /// The events of a file, and whether they were counted to its end.
-    fn events(&mut self, file: &OwnedFd, bytes: u64) -> (u64, bool) {
-        let text = read::rest(file, self.bytes_left).unwrap_or_default();
-        self.bytes_left -= text.len();
-        let events = events_in(&text);
-        match text.len() as u64 {
-            read if read >= bytes => (events, true),
+    /// Returns the number of events in a file, and whether they were counted to its end. The host waits, and may have little memory: nothing of the file is
+    /// kept.
+    fn events(&mut self, file: OwnedFd, bytes: u64) -> (u64, bool) {
+        let (mut reader, mut counter) = (File::from(file), Counter::default());
+        let mut buffer = [0; 8192];
+        while self.bytes_left > 0 {
+            let Ok(len @ 1..) = reader.read(&mut buffer) else {
+                break;
+            };
+            counter.add(&buffer[..len]);
+            self.bytes_left = self.bytes_left.saturating_sub(len as u64);
+        }
+        match counter.bytes {
+            read if read >= bytes => (counter.events, true),
             0 => (bytes / LINE_BYTES, false),
             read => {
-                let events = u128::from(events) * u128::from(bytes) / u128::from(read);
+                let events = u128::from(counter.events) * u128::from(bytes) / u128::from(read);
                 (u64::try_from(events).unwrap_or(u64::MAX), false)
             }
         }
@@ -122,11 +131,30 @@ impl<'a> Removed<'a> {
     }
 }
 
-/// Returns the number of lines that are not metadata. A line that was cut short does not count.
-fn events_in(text: &[u8]) -> u64 {
-    let lines = text.split_inclusive(|byte| *byte == b'\n');
-    let is_event = |line: &&[u8]| line.len() > 1 && line.ends_with(b"\n") && !is_metadata(line);
-    lines.filter(is_event).count() as u64
+/// Counts the lines of a file that are not metadata. A line that was cut short does not count.
+#[derive(Default)]
+struct Counter {
+    events: u64,
+    bytes: u64,
+    /// Length of the line so far, and of its part that is equal to the start of metadata.
+    line: usize,
+    equal: usize,
+}
+
+impl Counter {
+    fn add(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        for byte in bytes {
+            if *byte == b'\n' {
+                self.events += u64::from(self.line > 0 && self.equal < METADATA.len());
+                (self.line, self.equal) = (0, 0);
+                continue;
+            }
+            let is_equal = self.line == self.equal && METADATA.get(self.line) == Some(byte);
+            self.equal += usize::from(is_equal);
+            self.line += 1;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -142,6 +170,12 @@ mod tests {
             "{\"ph\":\"i\"}\n{\"ph\"\n",
             "{\"name\":\"torn"
         );
-        assert_eq!(events_in(text.as_bytes()), 3);
+        for step in 1..20 {
+            let mut counter = Counter::default();
+            text.as_bytes()
+                .chunks(step)
+                .for_each(|part| counter.add(part));
+            assert_eq!((counter.events, counter.bytes), (3, text.len() as u64));
+        }
     }
 }

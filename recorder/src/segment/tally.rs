@@ -20,7 +20,7 @@ impl Tally {
     pub(crate) fn of(control: &Control) -> Option<Tally> {
         let events = control.events;
         let steps = control.steps.as_ref();
-        let steps = steps.map(|steps| (finder(steps), steps.count));
+        let steps = steps.and_then(|steps| Some((finder(steps)?, steps.count)));
         (events.is_some() || steps.is_some()).then_some(Tally { events, steps })
     }
 
@@ -45,13 +45,15 @@ impl Tally {
     }
 }
 
-/// Finds the name, and the category if one is asked for, as lines have them.
-fn finder(steps: &Steps) -> memmem::Finder<'static> {
+/// Returns what finds the name, and the category if one is asked for, as lines have them; `None` if there is no memory for it.
+fn finder(steps: &Steps) -> Option<memmem::Finder<'static>> {
     let mut text = Vec::new();
     let category = steps.category.as_deref();
-    write_name(&mut text, category.unwrap_or_default(), &steps.name);
+    if !write_name(&mut text, category.unwrap_or_default(), &steps.name) {
+        return None;
+    }
     let any_category = text.strip_suffix(b"\"\"").filter(|_| category.is_none());
-    memmem::Finder::new(any_category.unwrap_or(&text)).into_owned()
+    Some(memmem::Finder::new(any_category.unwrap_or(&text)).into_owned())
 }
 
 fn is_of_span(lines: &[u8], at: usize) -> bool {

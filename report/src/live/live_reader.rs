@@ -207,13 +207,14 @@ impl Batch {
         let limit_ns = *self.limit_ns.get_or_insert_with(|| latest_ns(run));
         let end_ns = event.ts_ns.saturating_add(event.dur_ns);
         self.events += 1;
+        if run.threads()[event.thread].is_of_mspti() {
+            return; // its clock has no bound
+        }
         if end_ns > limit_ns {
             self.out_of_time += 1;
             return;
         }
-        if !run.threads()[event.thread].is_of_mspti() {
-            self.facts.take(&context, event);
-        }
+        self.facts.take(&context, event);
         self.newest_ns = self.newest_ns.max(end_ns);
     }
 

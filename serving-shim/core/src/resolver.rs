@@ -94,9 +94,12 @@ impl Resolver {
         !self.has(|_| true)
     }
 
-    /// Writes MSPTI's records of the device that have come since the last call.
+    /// Writes MSPTI's records of the device that have come since the last call, unless the process ends and they are counted.
     pub(crate) fn write_records(&mut self) {
         let Timing { mspti, tally, .. } = self.timing;
+        if tally.gave_up_launches() {
+            return;
+        }
         let records = mspti.take(self.logical);
         self.records.write(&self.group, records, tally);
         mspti.count_losses(tally);

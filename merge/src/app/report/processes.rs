@@ -34,8 +34,8 @@ pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) 
         seen_by_preload: false,
         not_visible: Vec::new(),
         events: process.activity.events,
-        first_ns: from_base(process.activity.first_ns),
-        last_ns: from_base(process.activity.last_ns),
+        first_ns: from_base(process.bounded_times_ns().0),
+        last_ns: from_base(process.bounded_times_ns().1),
     });
     report.processes = processes.collect();
     report.clocks = ClocksReport {
