@@ -1,79 +1,47 @@
 //! The ACL runtime (libacl_rt.so, libascendcl.so), by group.
-#![expect(
-    non_camel_case_types,
-    non_snake_case,
-    reason = "the vendor's names, verbatim"
-)]
-
-use crate::Library;
-
-/// A module for each group: `$module` with what the list `$list` names.
-macro_rules! groups {
-    ($($(#[$doc:meta])* $module:ident $group:ident $list:ident;)*) => {
-        $(
-            $(#[$doc])*
-            pub mod $module {
-                #[allow(unused_imports, reason = "not every group has functions of every type")]
-                use crate::types::*;
-
-                $list! { functions, $(#[$doc])* $group }
-            }
-        )*
-
-        /// All functions of ACL, by group.
-        #[derive(Clone, Copy, Debug)]
-        pub struct Acl {
-            $($(#[$doc])* pub $module: $module::$group,)*
-        }
-
-        impl Acl {
-            /// Looks all functions up in a library.
-            pub fn load(library: &Library) -> Self {
-                Self { $($module: $module::$group::load(library),)* }
-            }
-        }
-    };
-}
 
 groups! {
-    /// Initialisation and versions.
-    init Init for_each_init;
-    /// What begins and ends the use of devices, contexts and streams.
-    lifecycle Lifecycle for_each_lifecycle;
-    /// Devices.
-    device Device for_each_device;
-    /// Contexts.
-    context Context for_each_context;
-    /// Streams.
-    stream Stream for_each_stream;
-    /// What the calling thread did last.
-    thread Thread for_each_thread;
-    /// Waits of the host for the device.
-    synchronize Synchronize for_each_synchronize;
-    /// Events.
-    event Event for_each_event;
-    /// A function of the host's that a stream waits for.
-    host_func HostFunc for_each_host_func;
-    /// Callbacks in a stream, and the threads that run them.
-    report Report for_each_report;
-    /// Binaries and function handles.
-    kernel Kernel for_each_kernel;
-    /// Where kernels get their names.
-    naming Naming for_each_naming;
-    /// Kernel launches.
-    launch Launch for_each_launch;
-    /// Kernel launches with a grid of blocks, of CANN 9.2.
-    simt Simt for_each_simt;
-    /// Graphs: capture and replay.
-    graph Graph for_each_graph;
-    /// Graphs: questions about them.
-    graph_info GraphInfo for_each_graph_info;
-    /// Offline models and single operators.
-    model Model for_each_model;
-    /// Copies.
-    copy Copy for_each_copy;
-    /// Memory.
-    memory Memory for_each_memory;
-    /// The vendor's profiler, of libmsprofiler.so.
-    profiler Profiler for_each_profiler;
+    /// All functions of ACL, by group.
+    Acl {
+        /// Initialisation and versions.
+        init Init for_each_init;
+        /// What begins and ends the use of devices, contexts and streams.
+        lifecycle Lifecycle for_each_lifecycle;
+        /// Devices.
+        device Device for_each_device;
+        /// Contexts.
+        context Context for_each_context;
+        /// Streams.
+        stream Stream for_each_stream;
+        /// What the calling thread did last.
+        thread Thread for_each_thread;
+        /// Waits of the host for the device.
+        synchronize Synchronize for_each_synchronize;
+        /// Events.
+        event Event for_each_event;
+        /// A function of the host's that a stream waits for.
+        host_func HostFunc for_each_host_func;
+        /// Callbacks in a stream, and the threads that run them.
+        report Report for_each_report;
+        /// Binaries and function handles.
+        kernel Kernel for_each_kernel;
+        /// Where kernels get their names.
+        naming Naming for_each_naming;
+        /// Kernel launches.
+        launch Launch for_each_launch;
+        /// Kernel launches with a grid of blocks, of CANN 9.2.
+        simt Simt for_each_simt;
+        /// Graphs: capture and replay.
+        graph Graph for_each_graph;
+        /// Graphs: questions about them.
+        graph_info GraphInfo for_each_graph_info;
+        /// Offline models and single operators.
+        model Model for_each_model;
+        /// Copies.
+        copy Copy for_each_copy;
+        /// Memory.
+        memory Memory for_each_memory;
+        /// The vendor's profiler, of libmsprofiler.so.
+        profiler Profiler for_each_profiler;
+    }
 }

@@ -26,6 +26,11 @@
     unsafe_code,
     reason = "opens shared libraries, and gives their symbols a type"
 )]
+#![expect(
+    non_camel_case_types,
+    non_snake_case,
+    reason = "the vendor's names, verbatim"
+)]
 
 #[macro_use]
 mod table;
@@ -33,10 +38,8 @@ mod table;
 pub mod acl;
 mod candidates;
 pub mod codes;
-pub mod hccl;
 mod library;
 pub mod mspti;
-pub mod rt;
 pub mod types;
 
 pub use acl::Acl;
@@ -49,11 +52,6 @@ pub use mstx::Mstx;
 pub use rt::Rt;
 
 /// The hardware abstraction layer (libascend_hal.so, of the driver): the device clock.
-#[expect(
-    non_camel_case_types,
-    non_snake_case,
-    reason = "the vendor's names, verbatim"
-)]
 pub mod hal {
     use crate::types::*;
 
@@ -61,13 +59,40 @@ pub mod hal {
 }
 
 /// Annotations (libms_tools_ext.so): ranges and marks that a program sets itself.
-#[expect(
-    non_camel_case_types,
-    non_snake_case,
-    reason = "the vendor's names, verbatim"
-)]
 pub mod mstx {
     use crate::types::*;
 
     for_each_mstx! { functions, /** All functions of mstx. */ Mstx }
+}
+
+/// Collectives (libhccl.so), by group.
+pub mod hccl {
+    groups! {
+        /// All functions of HCCL, by group.
+        Hccl {
+            /// Collectives, submitted to a stream.
+            collective Collective for_each_collective;
+            /// Communicators.
+            comm Comm for_each_comm;
+        }
+    }
+}
+
+/// The rt level (libruntime.so), by group.
+pub mod rt {
+    groups! {
+        /// All functions of the rt level, by group.
+        Rt {
+            /// Launches.
+            launch Launch for_each_rt_launch;
+            /// Models.
+            model Model for_each_rt_model;
+            /// Where stubs and binaries get their names.
+            naming Naming for_each_rt_naming;
+            /// What the calling thread did last.
+            thread Thread for_each_rt_thread;
+            /// Events and devices.
+            event Event for_each_rt_event;
+        }
+    }
 }

@@ -3,6 +3,19 @@
 //! `for_each_launch! { callback, anything }` expands to `callback! { [anything] fn aclrtLaunchKernel(func: aclrtFuncHandle, …) -> aclError; … }`. The types
 //! are named as in [`crate::types`], which whoever calls such a macro imports. What stands in a list's comments is in every list the caller sees.
 
+/// Defines a macro for each list, which hands the list to the macro that its caller names.
+macro_rules! lists {
+    ($d:tt $($(#[$doc:meta])* $list:ident { $($functions:tt)* })*) => {$(
+        $(#[$doc])*
+        #[macro_export]
+        macro_rules! $list {
+            ($d callback:ident $d(, $d($d extra:tt)*)?) => {
+                $d callback! { [$d($d($d extra)*)?] $($functions)* }
+            };
+        }
+    )*};
+}
+
 #[macro_use]
 mod device;
 #[macro_use]
@@ -48,6 +61,34 @@ macro_rules! functions {
                     // SAFETY: the table gives each name the signature that the vendor's header does.
                     $($name: unsafe { library.symbol::<$name>(concat!(stringify!($name), "\0")) },)*
                 }
+            }
+        }
+    };
+}
+
+/// Defines a module for each group, with what its list names, and a struct of all groups.
+macro_rules! groups {
+    ($(#[$of:meta])* $all:ident { $($(#[$doc:meta])* $module:ident $group:ident $list:ident;)* }) => {
+        $(
+            $(#[$doc])*
+            pub mod $module {
+                #[allow(unused_imports, reason = "not every group has functions of every type")]
+                use crate::types::*;
+
+                $list! { functions, $(#[$doc])* $group }
+            }
+        )*
+
+        $(#[$of])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $all {
+            $($(#[$doc])* pub $module: $module::$group,)*
+        }
+
+        impl $all {
+            /// Looks all functions up in a library.
+            pub fn load(library: &crate::Library) -> Self {
+                Self { $($module: $module::$group::load(library),)* }
             }
         }
     };

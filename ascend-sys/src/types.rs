@@ -1,6 +1,5 @@
 //! Types and constants, named as in the vendor's headers. Handles are pointers to what only the runtime knows; enums are integers, so that a value of a
 //! newer runtime is no undefined behaviour.
-#![expect(non_camel_case_types, reason = "the vendor's names, verbatim")]
 
 mod constants;
 mod layout;

@@ -1,63 +1,50 @@
 //! Captured graphs (model RI), offline models and single operators.
 
-/// Hands the functions that capture, run, update and destroy a graph to a macro; see [`crate::acl::graph`].
-#[macro_export]
-macro_rules! for_each_graph {
-    ($callback:ident $(, $($extra:tt)*)?) => {
-        $callback! { [$($($extra)*)?]
-            fn aclmdlRICaptureBegin(stream: aclrtStream, mode: aclmdlRICaptureMode) -> aclError;
-            /// Later than CANN 8.5.
-            fn aclmdlRICaptureToModelRIBegin(stream: aclrtStream, model: aclmdlRI, mode: aclmdlRICaptureMode) -> aclError;
-            fn aclmdlRICaptureEnd(stream: aclrtStream, model: *mut aclmdlRI) -> aclError;
-            fn aclmdlRIExecute(model: aclmdlRI, timeout_ms: i32) -> aclError;
-            fn aclmdlRIExecuteAsync(model: aclmdlRI, stream: aclrtStream) -> aclError;
-            fn aclmdlRIDestroy(model: aclmdlRI) -> aclError;
-            /// The kernels that are captured from here on can be updated later.
-            fn aclmdlRICaptureTaskGrpBegin(stream: aclrtStream) -> aclError;
-            fn aclmdlRICaptureTaskGrpEnd(stream: aclrtStream, group: *mut aclrtTaskGrp) -> aclError;
-            /// What is launched from here on changes the group's kernels, and runs nothing.
-            fn aclmdlRICaptureTaskUpdateBegin(stream: aclrtStream, group: aclrtTaskGrp) -> aclError;
-            fn aclmdlRICaptureTaskUpdateEnd(stream: aclrtStream) -> aclError;
-            /// Makes the graph run with the parameters that its tasks were given since.
-            fn aclmdlRIUpdate(model: aclmdlRI) -> aclError;
-        }
-    };
-}
+lists! { $
+    /// Hands the functions that capture, run, update and destroy a graph to a macro; see [`crate::acl::graph`].
+    for_each_graph {
+        fn aclmdlRICaptureBegin(stream: aclrtStream, mode: aclmdlRICaptureMode) -> aclError;
+        /// Later than CANN 8.5.
+        fn aclmdlRICaptureToModelRIBegin(stream: aclrtStream, model: aclmdlRI, mode: aclmdlRICaptureMode) -> aclError;
+        fn aclmdlRICaptureEnd(stream: aclrtStream, model: *mut aclmdlRI) -> aclError;
+        fn aclmdlRIExecute(model: aclmdlRI, timeout_ms: i32) -> aclError;
+        fn aclmdlRIExecuteAsync(model: aclmdlRI, stream: aclrtStream) -> aclError;
+        fn aclmdlRIDestroy(model: aclmdlRI) -> aclError;
+        /// The kernels that are captured from here on can be updated later.
+        fn aclmdlRICaptureTaskGrpBegin(stream: aclrtStream) -> aclError;
+        fn aclmdlRICaptureTaskGrpEnd(stream: aclrtStream, group: *mut aclrtTaskGrp) -> aclError;
+        /// What is launched from here on changes the group's kernels, and runs nothing.
+        fn aclmdlRICaptureTaskUpdateBegin(stream: aclrtStream, group: aclrtTaskGrp) -> aclError;
+        fn aclmdlRICaptureTaskUpdateEnd(stream: aclrtStream) -> aclError;
+        /// Makes the graph run with the parameters that its tasks were given since.
+        fn aclmdlRIUpdate(model: aclmdlRI) -> aclError;
+    }
 
-/// Hands the functions that ask about a graph to a macro; see [`crate::acl::graph_info`].
-#[macro_export]
-macro_rules! for_each_graph_info {
-    ($callback:ident $(, $($extra:tt)*)?) => {
-        $callback! { [$($($extra)*)?]
-            fn aclmdlRICaptureGetInfo(stream: aclrtStream, status: *mut aclmdlRICaptureStatus, model: *mut aclmdlRI) -> aclError;
-            fn aclmdlRICaptureThreadExchangeMode(mode: *mut aclmdlRICaptureMode) -> aclError;
-            /// Later than CANN 8.5.
-            fn aclmdlRIGetId(model: aclmdlRI, id: *mut u32) -> aclError;
-            fn aclmdlRISetName(model: aclmdlRI, name: *const c_char) -> aclError;
-            fn aclmdlRIGetName(model: aclmdlRI, length: u32, name: *mut c_char) -> aclError;
-            /// Later than CANN 8.5.
-            fn aclmdlRIGetStreams(model: aclmdlRI, streams: *mut aclrtStream, count: *mut u32) -> aclError;
-            fn aclmdlRIGetTasksByStream(stream: aclrtStream, tasks: *mut aclmdlRITask, count: *mut u32) -> aclError;
-            fn aclmdlRITaskGetType(task: aclmdlRITask, kind: *mut aclmdlRITaskType) -> aclError;
-            fn aclmdlRITaskGetSeqId(task: aclmdlRITask, id: *mut u32) -> aclError;
-            fn aclmdlRITaskGetParams(task: aclmdlRITask, params: *mut aclmdlRITaskParams) -> aclError;
-            fn aclmdlRIDestroyRegisterCallback(model: aclmdlRI, callback: aclrtCallback, user_data: *mut c_void) -> aclError;
-        }
-    };
-}
+    /// Hands the functions that ask about a graph to a macro; see [`crate::acl::graph_info`].
+    for_each_graph_info {
+        fn aclmdlRICaptureGetInfo(stream: aclrtStream, status: *mut aclmdlRICaptureStatus, model: *mut aclmdlRI) -> aclError;
+        fn aclmdlRICaptureThreadExchangeMode(mode: *mut aclmdlRICaptureMode) -> aclError;
+        /// Later than CANN 8.5.
+        fn aclmdlRIGetId(model: aclmdlRI, id: *mut u32) -> aclError;
+        fn aclmdlRISetName(model: aclmdlRI, name: *const c_char) -> aclError;
+        fn aclmdlRIGetName(model: aclmdlRI, length: u32, name: *mut c_char) -> aclError;
+        /// Later than CANN 8.5.
+        fn aclmdlRIGetStreams(model: aclmdlRI, streams: *mut aclrtStream, count: *mut u32) -> aclError;
+        fn aclmdlRIGetTasksByStream(stream: aclrtStream, tasks: *mut aclmdlRITask, count: *mut u32) -> aclError;
+        fn aclmdlRITaskGetType(task: aclmdlRITask, kind: *mut aclmdlRITaskType) -> aclError;
+        fn aclmdlRITaskGetSeqId(task: aclmdlRITask, id: *mut u32) -> aclError;
+        fn aclmdlRITaskGetParams(task: aclmdlRITask, params: *mut aclmdlRITaskParams) -> aclError;
+        fn aclmdlRIDestroyRegisterCallback(model: aclmdlRI, callback: aclrtCallback, user_data: *mut c_void) -> aclError;
+    }
 
-/// Hands the functions that run offline models and single operators to a macro; see [`crate::acl::model`].
-#[macro_export]
-macro_rules! for_each_model {
-    ($callback:ident $(, $($extra:tt)*)?) => {
-        $callback! { [$($($extra)*)?]
-            fn aclmdlExecute(model: u32, input: *const aclmdlDataset, output: *mut aclmdlDataset) -> aclError;
-            fn aclmdlExecuteV2(model: u32, input: *const aclmdlDataset, output: *mut aclmdlDataset, stream: aclrtStream, config: *const aclmdlExecConfigHandle) -> aclError;
-            fn aclmdlExecuteAsync(model: u32, input: *const aclmdlDataset, output: *mut aclmdlDataset, stream: aclrtStream) -> aclError;
-            fn aclmdlExecuteAsyncV2(model: u32, input: *const aclmdlDataset, output: *mut aclmdlDataset, stream: aclrtStream, config: *const aclmdlExecConfigHandle) -> aclError;
-            fn aclopExecuteV2(op: *const c_char, input_count: c_int, input_desc: *mut *mut aclTensorDesc, inputs: *mut *mut aclDataBuffer, output_count: c_int, output_desc: *mut *mut aclTensorDesc, outputs: *mut *mut aclDataBuffer, attr: *mut aclopAttr, stream: aclrtStream) -> aclError;
-            fn aclopCompileAndExecute(op: *const c_char, input_count: c_int, input_desc: *const *const aclTensorDesc, inputs: *const *const aclDataBuffer, output_count: c_int, output_desc: *const *const aclTensorDesc, outputs: *const *mut aclDataBuffer, attr: *const aclopAttr, engine: aclopEngineType, compile: aclopCompileType, path: *const c_char, stream: aclrtStream) -> aclError;
-            fn aclopCompileAndExecuteV2(op: *const c_char, input_count: c_int, input_desc: *mut *mut aclTensorDesc, inputs: *mut *mut aclDataBuffer, output_count: c_int, output_desc: *mut *mut aclTensorDesc, outputs: *mut *mut aclDataBuffer, attr: *mut aclopAttr, engine: aclopEngineType, compile: aclopCompileType, path: *const c_char, stream: aclrtStream) -> aclError;
-        }
-    };
+    /// Hands the functions that run offline models and single operators to a macro; see [`crate::acl::model`].
+    for_each_model {
+        fn aclmdlExecute(model: u32, input: *const aclmdlDataset, output: *mut aclmdlDataset) -> aclError;
+        fn aclmdlExecuteV2(model: u32, input: *const aclmdlDataset, output: *mut aclmdlDataset, stream: aclrtStream, config: *const aclmdlExecConfigHandle) -> aclError;
+        fn aclmdlExecuteAsync(model: u32, input: *const aclmdlDataset, output: *mut aclmdlDataset, stream: aclrtStream) -> aclError;
+        fn aclmdlExecuteAsyncV2(model: u32, input: *const aclmdlDataset, output: *mut aclmdlDataset, stream: aclrtStream, config: *const aclmdlExecConfigHandle) -> aclError;
+        fn aclopExecuteV2(op: *const c_char, input_count: c_int, input_desc: *mut *mut aclTensorDesc, inputs: *mut *mut aclDataBuffer, output_count: c_int, output_desc: *mut *mut aclTensorDesc, outputs: *mut *mut aclDataBuffer, attr: *mut aclopAttr, stream: aclrtStream) -> aclError;
+        fn aclopCompileAndExecute(op: *const c_char, input_count: c_int, input_desc: *const *const aclTensorDesc, inputs: *const *const aclDataBuffer, output_count: c_int, output_desc: *const *const aclTensorDesc, outputs: *const *mut aclDataBuffer, attr: *const aclopAttr, engine: aclopEngineType, compile: aclopCompileType, path: *const c_char, stream: aclrtStream) -> aclError;
+        fn aclopCompileAndExecuteV2(op: *const c_char, input_count: c_int, input_desc: *mut *mut aclTensorDesc, inputs: *mut *mut aclDataBuffer, output_count: c_int, output_desc: *mut *mut aclTensorDesc, outputs: *mut *mut aclDataBuffer, attr: *mut aclopAttr, engine: aclopEngineType, compile: aclopCompileType, path: *const c_char, stream: aclrtStream) -> aclError;
+    }
 }

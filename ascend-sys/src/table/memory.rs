@@ -1,41 +1,33 @@
 //! Memory, and copies of it.
 
-/// Hands the functions that copy or set memory, or wait for what it holds, to a macro; see [`crate::acl::copy`].
-#[macro_export]
-macro_rules! for_each_copy {
-    ($callback:ident $(, $($extra:tt)*)?) => {
-        $callback! { [$($($extra)*)?]
-            fn aclrtMemcpy(dst: *mut c_void, dst_bytes: usize, src: *const c_void, count: usize, kind: aclrtMemcpyKind) -> aclError;
-            fn aclrtMemcpyAsync(dst: *mut c_void, dst_bytes: usize, src: *const c_void, count: usize, kind: aclrtMemcpyKind, stream: aclrtStream) -> aclError;
-            fn aclrtMemset(memory: *mut c_void, memory_bytes: usize, value: i32, count: usize) -> aclError;
-            fn aclrtMemsetAsync(memory: *mut c_void, memory_bytes: usize, value: i32, count: usize, stream: aclrtStream) -> aclError;
-            fn aclrtMemcpyAsyncWithCondition(dst: *mut c_void, dst_bytes: usize, src: *const c_void, count: usize, kind: aclrtMemcpyKind, stream: aclrtStream) -> aclError;
-            /// `size_count` copies, of as many bytes as `sizes` says.
-            fn aclrtMemcpyBatchAsync(dst: *mut *mut c_void, dst_bytes: *mut usize, src: *mut *mut c_void, sizes: *mut usize, size_count: usize, attributes: *mut aclrtMemcpyBatchAttr, attribute_indexes: *mut usize, attribute_count: usize, failed: *mut usize, stream: aclrtStream) -> aclError;
-            /// The same, before the call returns.
-            fn aclrtMemcpyBatch(dst: *mut *mut c_void, dst_bytes: *mut usize, src: *mut *mut c_void, sizes: *mut usize, size_count: usize, attributes: *mut aclrtMemcpyBatchAttr, attribute_indexes: *mut usize, attribute_count: usize, failed: *mut usize) -> aclError;
-            /// Moves memory into the device's cache, or out of it.
-            fn aclrtCmoAsync(src: *mut c_void, count: usize, kind: aclrtCmoType, stream: aclrtStream) -> aclError;
-            /// Copies `count` bytes, and adds them to what is there, or takes the larger or smaller one.
-            fn aclrtReduceAsync(dst: *mut c_void, src: *const c_void, count: u64, kind: aclrtReduceKind, data_type: aclDataType, stream: aclrtStream, reserve: *mut c_void) -> aclError;
-            fn aclrtValueWrite(memory: *mut c_void, value: u64, flag: u32, stream: aclrtStream) -> aclError;
-            /// The stream waits until there is such a value.
-            fn aclrtValueWait(memory: *mut c_void, value: u64, flag: u32, stream: aclrtStream) -> aclError;
-        }
-    };
-}
+lists! { $
+    /// Hands the functions that copy or set memory, or wait for what it holds, to a macro; see [`crate::acl::copy`].
+    for_each_copy {
+        fn aclrtMemcpy(dst: *mut c_void, dst_bytes: usize, src: *const c_void, count: usize, kind: aclrtMemcpyKind) -> aclError;
+        fn aclrtMemcpyAsync(dst: *mut c_void, dst_bytes: usize, src: *const c_void, count: usize, kind: aclrtMemcpyKind, stream: aclrtStream) -> aclError;
+        fn aclrtMemset(memory: *mut c_void, memory_bytes: usize, value: i32, count: usize) -> aclError;
+        fn aclrtMemsetAsync(memory: *mut c_void, memory_bytes: usize, value: i32, count: usize, stream: aclrtStream) -> aclError;
+        fn aclrtMemcpyAsyncWithCondition(dst: *mut c_void, dst_bytes: usize, src: *const c_void, count: usize, kind: aclrtMemcpyKind, stream: aclrtStream) -> aclError;
+        /// `size_count` copies, of as many bytes as `sizes` says.
+        fn aclrtMemcpyBatchAsync(dst: *mut *mut c_void, dst_bytes: *mut usize, src: *mut *mut c_void, sizes: *mut usize, size_count: usize, attributes: *mut aclrtMemcpyBatchAttr, attribute_indexes: *mut usize, attribute_count: usize, failed: *mut usize, stream: aclrtStream) -> aclError;
+        /// The same, before the call returns.
+        fn aclrtMemcpyBatch(dst: *mut *mut c_void, dst_bytes: *mut usize, src: *mut *mut c_void, sizes: *mut usize, size_count: usize, attributes: *mut aclrtMemcpyBatchAttr, attribute_indexes: *mut usize, attribute_count: usize, failed: *mut usize) -> aclError;
+        /// Moves memory into the device's cache, or out of it.
+        fn aclrtCmoAsync(src: *mut c_void, count: usize, kind: aclrtCmoType, stream: aclrtStream) -> aclError;
+        /// Copies `count` bytes, and adds them to what is there, or takes the larger or smaller one.
+        fn aclrtReduceAsync(dst: *mut c_void, src: *const c_void, count: u64, kind: aclrtReduceKind, data_type: aclDataType, stream: aclrtStream, reserve: *mut c_void) -> aclError;
+        fn aclrtValueWrite(memory: *mut c_void, value: u64, flag: u32, stream: aclrtStream) -> aclError;
+        /// The stream waits until there is such a value.
+        fn aclrtValueWait(memory: *mut c_void, value: u64, flag: u32, stream: aclrtStream) -> aclError;
+    }
 
-/// Hands the functions of memory to a macro; see [`crate::acl::memory`].
-#[macro_export]
-macro_rules! for_each_memory {
-    ($callback:ident $(, $($extra:tt)*)?) => {
-        $callback! { [$($($extra)*)?]
-            fn aclrtMalloc(memory: *mut *mut c_void, bytes: usize, policy: aclrtMemMallocPolicy) -> aclError;
-            fn aclrtFree(memory: *mut c_void) -> aclError;
-            fn aclrtMallocHost(memory: *mut *mut c_void, bytes: usize) -> aclError;
-            fn aclrtFreeHost(memory: *mut c_void) -> aclError;
-            /// What the device has left, and what it has in all.
-            fn aclrtGetMemInfo(kind: aclrtMemAttr, free: *mut usize, total: *mut usize) -> aclError;
-        }
-    };
+    /// Hands the functions of memory to a macro; see [`crate::acl::memory`].
+    for_each_memory {
+        fn aclrtMalloc(memory: *mut *mut c_void, bytes: usize, policy: aclrtMemMallocPolicy) -> aclError;
+        fn aclrtFree(memory: *mut c_void) -> aclError;
+        fn aclrtMallocHost(memory: *mut *mut c_void, bytes: usize) -> aclError;
+        fn aclrtFreeHost(memory: *mut c_void) -> aclError;
+        /// What the device has left, and what it has in all.
+        fn aclrtGetMemInfo(kind: aclrtMemAttr, free: *mut usize, total: *mut usize) -> aclError;
+    }
 }

@@ -195,3 +195,20 @@ pub const HCCL_COMM_NAME_BYTES: usize = 128;
 
 /// The least `halGetAPIVersion` for which `INFO_TYPE_HOST_OSC_FREQUE` is to be trusted.
 pub const HAL_API_WITH_HOST_OSC: i32 = 0x0007_1905;
+
+/// Returns the number of bytes of one element, if the type is known.
+pub const fn hccl_element_bytes(data_type: HcclDataType) -> Option<usize> {
+    Some(match data_type {
+        HCCL_DATA_TYPE_INT8
+        | HCCL_DATA_TYPE_UINT8
+        | HCCL_DATA_TYPE_HIF8..=HCCL_DATA_TYPE_FP8E8M0 => 1,
+        HCCL_DATA_TYPE_INT16
+        | HCCL_DATA_TYPE_UINT16
+        | HCCL_DATA_TYPE_FP16
+        | HCCL_DATA_TYPE_BFP16 => 2,
+        HCCL_DATA_TYPE_INT32 | HCCL_DATA_TYPE_UINT32 | HCCL_DATA_TYPE_FP32 => 4,
+        HCCL_DATA_TYPE_INT64 | HCCL_DATA_TYPE_UINT64 | HCCL_DATA_TYPE_FP64 => 8,
+        HCCL_DATA_TYPE_INT128 => 16,
+        _ => return None,
+    })
+}
