@@ -19,27 +19,43 @@ const CATEGORY: &str = "mstx";
 
 static RANGES: Ranges = Ranges::new();
 
-/// `mstxMarkA`.
-pub(crate) fn mark(real: Option<impl FnOnce()>, message: *const c_char, stream: *mut c_void) {
-    if let Some(real) = real {
+/// `mstxMarkA` and `mstxDomainMarkA`.
+pub(crate) fn mark(
+    real: Option<impl FnOnce()>,
+    domain: Option<*mut c_void>,
+    message: *const c_char,
+    stream: *mut c_void,
+) {
+    if let Some(real) = real.filter(|_| !domain.is_some_and(domain::is_our_own)) {
         real();
     }
     if is_recorded() {
-        unnoticed(|| tell_mark(message, stream, None));
+        let tell = || {
+            let args = args_of(stream, domain);
+            Recorder::get().instant(Level::E2e, CATEGORY, &text(message), &args);
+        };
+        unnoticed(tell);
     }
 }
 
-/// `mstxRangeStartA`.
+/// `mstxRangeStartA` and `mstxDomainRangeStartA`. Returns the id of the range: the vendor's, else one of our own.
 pub(crate) fn range_start(
     real: Option<impl FnOnce() -> u64>,
+    domain: Option<*mut c_void>,
     message: *const c_char,
     stream: *mut c_void,
 ) -> u64 {
+    let real = real.filter(|_| !domain.is_some_and(domain::is_our_own));
     let given = real.map_or(0, |real| real());
     if !is_recorded() {
         return given;
     }
-    unnoticed(|| tell_range(given, message, stream, None)).unwrap_or(given)
+    let begin = || {
+        let span = AsyncSpanId::begin(Level::E2e, CATEGORY, &text(message));
+        span.args(&args_of(stream, domain));
+        RANGES.begin(given, span)
+    };
+    unnoticed(begin).unwrap_or(given)
 }
 
 /// `mstxRangeEnd` and `mstxDomainRangeEnd`.
@@ -61,32 +77,15 @@ fn is_recorded() -> bool {
     sa_recorder::__wants(Level::E2e) && thread::is_whole() && unnoticed(is_on) == Some(true)
 }
 
-fn tell_mark(message: *const c_char, stream: *mut c_void, domain: Option<&str>) {
-    let args = args_of(stream, domain);
-    Recorder::get().instant(Level::E2e, CATEGORY, &text(message), &args);
-}
-
-fn args_of(stream: *mut c_void, domain: Option<&str>) -> Args {
+fn args_of(stream: *mut c_void, domain: Option<*mut c_void>) -> Args {
     let mut args = Args::new();
-    if let Some(domain) = domain {
+    if let Some(domain) = domain.and_then(domain::name_of) {
         args.push("domain", &domain);
     }
     if !stream.is_null() {
         args.push("handle", &format!("{stream:?}"));
     }
     args
-}
-
-/// Begins a range and gives its id: the vendor's, else one of our own.
-fn tell_range(
-    given: u64,
-    message: *const c_char,
-    stream: *mut c_void,
-    domain: Option<&str>,
-) -> u64 {
-    let span = AsyncSpanId::begin(Level::E2e, CATEGORY, &text(message));
-    span.args(&args_of(stream, domain));
-    RANGES.begin(given, span)
 }
 
 fn text<'a>(message: *const c_char) -> Cow<'a, str> {

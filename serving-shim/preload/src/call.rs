@@ -55,74 +55,56 @@ pub(crate) fn launch<'a>(
     what: impl FnOnce() -> Seen,
     name: impl FnOnce() -> Name<'a>,
 ) -> i32 {
-    match call.real {
-        None => call.missing,
-        Some(real) if !observe::may_be_active() => real(),
-        Some(real) => recorded_launch(call.name, thread::frame(), real, what, name),
-    }
-}
-
-/// Apart, so that a call with recording off is one load and a jump.
-#[inline(never)]
-fn recorded_launch<'a>(
-    api: &'static str,
-    frame: usize,
-    real: impl FnOnce() -> i32,
-    what: impl FnOnce() -> Seen,
-    name: impl FnOnce() -> Name<'a>,
-) -> i32 {
-    if !is_recorded(frame) {
-        return real();
-    }
-    let _inside = thread::Inside::new();
-    let open = || {
+    let open = |api| {
         reach::look_once();
         observe::launch(api, &what(), name)
     };
-    let launch = Kept(unnoticed(open).flatten());
-    let result = real();
-    launch.end(|launch| launch.end(result));
-    result
+    record(call, open, |launch, result| launch.end(result))
 }
 
 /// A call in which the host waits for a device: a span of the calling thread.
 #[inline(always)]
 pub(crate) fn wait(call: Call<impl FnOnce() -> i32>, what: impl FnOnce() -> Wait) -> i32 {
+    let open = |api| Some(observe::wait(api, &what()));
+    record(call, open, observe::waited)
+}
+
+/// Makes a call. While it is recorded, `open` gets the function's name before it, and `end` what `open` returned and the call's result after it.
+#[inline(always)]
+fn record<T>(
+    call: Call<impl FnOnce() -> i32>,
+    open: impl FnOnce(&'static str) -> Option<T>,
+    end: impl FnOnce(T, i32),
+) -> i32 {
     match call.real {
         None => call.missing,
         Some(real) if !observe::may_be_active() => real(),
-        Some(real) => recorded_wait(call.name, thread::frame(), real, what),
+        Some(real) => recorded(thread::frame(), real, || open(call.name), end),
     }
 }
 
-/// Apart, as [`recorded_launch`].
+/// Apart, so that a call with recording off is one load and a jump.
 #[inline(never)]
-fn recorded_wait(
-    api: &'static str,
+fn recorded<T>(
     frame: usize,
     real: impl FnOnce() -> i32,
-    what: impl FnOnce() -> Wait,
+    open: impl FnOnce() -> Option<T>,
+    end: impl FnOnce(T, i32),
 ) -> i32 {
     if !is_recorded(frame) {
         return real();
     }
     let _inside = thread::Inside::new();
-    let span = Kept(unnoticed(|| observe::wait(api, &what())));
+    let kept = Kept(unnoticed(open).flatten());
     let result = real();
-    span.end(|span| observe::waited(span, result));
+    kept.end(|kept| end(kept, result));
     result
 }
 
 /// A call before which somebody must know of it.
 #[inline(always)]
 pub(crate) fn tell_before(call: Call<impl FnOnce() -> i32>, what: impl FnOnce()) -> i32 {
-    let Some(real) = call.real else {
-        return call.missing;
-    };
-    if is_told() {
-        unnoticed(what);
-    }
-    real()
+    tell_around(call, || (what, |_| ()))
 }
 
 /// A call after which somebody must know of it, if it succeeded.

@@ -6,12 +6,6 @@
 use std::ffi::CStr;
 
 use ascend_sys::types::*;
-use ascend_sys::{
-    for_each_collective, for_each_copy, for_each_graph, for_each_host_func, for_each_launch,
-    for_each_lifecycle, for_each_model, for_each_mstx, for_each_naming, for_each_profiler,
-    for_each_rt_launch, for_each_rt_model, for_each_rt_naming, for_each_rt_thread,
-    for_each_synchronize, for_each_thread,
-};
 
 use crate::names::Name;
 use crate::observe::{Kind, Seen, Wait, seen};
@@ -271,10 +265,10 @@ macro_rules! observed {
     };
 
     (mstx mstxMarkA $call:ident [message $message:ident] [stream $stream:ident]) => {
-        annotation::mark($call.real, $message, $stream)
+        annotation::mark($call.real, None, $message, $stream)
     };
     (mstx mstxRangeStartA $call:ident [message $message:ident] [stream $stream:ident]) => {
-        annotation::range_start($call.real, $message, $stream)
+        annotation::range_start($call.real, None, $message, $stream)
     };
     (mstx mstxRangeEnd $call:ident [range $range:ident]) => {
         annotation::range_end($call.real, $range)
@@ -286,77 +280,47 @@ macro_rules! observed {
         annotation::domain::destroy($call.real, $domain)
     };
     (mstx mstxDomainMarkA $call:ident [domain $domain:ident] [message $message:ident] [stream $stream:ident]) => {
-        annotation::domain::mark($call.real, $domain, $message, $stream)
+        annotation::mark($call.real, Some($domain), $message, $stream)
     };
     (mstx mstxDomainRangeStartA $call:ident [domain $domain:ident] [message $message:ident] [stream $stream:ident]) => {
-        annotation::domain::range_start($call.real, $domain, $message, $stream)
+        annotation::range_start($call.real, Some($domain), $message, $stream)
     };
     (mstx mstxDomainRangeEnd $call:ident $domain:tt [range $range:ident]) => {
         annotation::range_end($call.real, $range)
     };
 }
 
-for_each_launch! { hooks, ACL launch }
-for_each_rt_launch! { hooks, RT rt_launch }
-for_each_rt_model! { hooks, RT rt_model }
-for_each_graph! { hooks, ACL graph }
-for_each_model! { hooks, OPERATOR model }
-for_each_copy! { hooks, ACL copy }
-for_each_host_func! { hooks, ACL host_func }
-for_each_collective! { hooks, HCCL collective }
-for_each_naming! { hooks, ACL naming }
-for_each_rt_naming! { hooks, RT naming }
-for_each_lifecycle! { hooks, ACL lifecycle }
-for_each_synchronize! { hooks, ACL synchronize }
-for_each_thread! { hooks, ACL thread }
-for_each_rt_thread! { hooks, RT rt_thread }
-for_each_profiler! { hooks, PROFILER profiler }
-for_each_mstx! { hooks, MSTX mstx }
-
-/// The wrappers by table.
-mod lists {
-    use super::*;
-
-    for_each_launch! { listed, LAUNCH }
-    for_each_rt_launch! { listed, RT_LAUNCH }
-    for_each_rt_model! { listed, RT_MODEL }
-    for_each_graph! { listed, GRAPH }
-    for_each_model! { listed, MODEL }
-    for_each_copy! { listed, COPY }
-    for_each_host_func! { listed, HOST_FUNC }
-    for_each_collective! { listed, COLLECTIVE }
-    for_each_naming! { listed, NAMING }
-    for_each_rt_naming! { listed, RT_NAMING }
-    for_each_lifecycle! { listed, LIFECYCLE }
-    for_each_synchronize! { listed, SYNCHRONIZE }
-    for_each_thread! { listed, THREAD }
-    for_each_rt_thread! { listed, RT_THREAD }
-    for_each_profiler! { listed, PROFILER }
-    for_each_mstx! { listed, MSTX }
-}
-
 /// The wrappers of a table.
 type List = &'static [Option<Hook>];
 
-/// All wrappers, and what those are called in sentences by which something is recorded.
-pub(crate) static LISTS: [(Option<&str>, List); 16] = [
-    (Some("kernels"), lists::LAUNCH),
-    (Some("kernels"), lists::RT_LAUNCH),
-    (Some("models"), lists::RT_MODEL),
-    (Some("graph replays"), lists::GRAPH),
-    (Some("models"), lists::MODEL),
-    (Some("copies"), lists::COPY),
-    (Some("waits"), lists::HOST_FUNC),
-    (Some("collectives"), lists::COLLECTIVE),
-    (Some("kernel names"), lists::NAMING),
-    (Some("kernel names"), lists::RT_NAMING),
-    (None, lists::LIFECYCLE),
-    (Some("waits"), lists::SYNCHRONIZE),
-    (None, lists::THREAD),
-    (None, lists::RT_THREAD),
-    (None, lists::PROFILER),
-    (Some("annotations"), lists::MSTX),
-];
+/// Makes the wrappers of each table and lists them. `$recorded` names what they record, if it is recorded.
+macro_rules! tables {
+    ($($table:ident: $family:ident $group:ident $recorded:expr;)*) => {
+        $(ascend_sys::$table! { hooks, $family $group })*
+
+        /// All wrappers by table, with the name of what they record.
+        pub(crate) static LISTS: &[(Option<&str>, List)] = &[$(($recorded, ascend_sys::$table! { listed })),*];
+    };
+}
+
+tables! {
+    for_each_launch: ACL launch Some("kernels");
+    for_each_rt_launch: RT rt_launch Some("kernels");
+    for_each_rt_model: RT rt_model Some("models");
+    for_each_graph: ACL graph Some("graph replays");
+    for_each_model: OPERATOR model Some("models");
+    for_each_copy: ACL copy Some("copies");
+    for_each_host_func: ACL host_func Some("waits");
+    for_each_collective: HCCL collective Some("collectives");
+    for_each_naming: ACL naming Some("kernel names");
+    for_each_rt_naming: RT naming Some("kernel names");
+    for_each_lifecycle: ACL lifecycle None;
+    for_each_synchronize: ACL synchronize Some("waits");
+    for_each_thread: ACL thread None;
+    for_each_rt_thread: RT rt_thread None;
+    for_each_profiler: PROFILER profiler None;
+    for_each_mstx: MSTX mstx Some("annotations");
+}
 
 /// The wrapper of a function.
 pub(crate) fn hook_of(name: &CStr) -> Option<&'static Hook> {

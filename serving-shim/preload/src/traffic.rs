@@ -9,26 +9,8 @@ const MAX_SIZES: usize = 1 << 16;
 
 /// The bytes of `count` elements; 0 for a type not known here.
 pub(crate) fn bytes(count: u64, data_type: HcclDataType) -> u64 {
-    count.saturating_mul(element_bytes(data_type))
-}
-
-const fn element_bytes(data_type: HcclDataType) -> u64 {
-    match data_type {
-        HCCL_DATA_TYPE_INT8
-        | HCCL_DATA_TYPE_UINT8
-        | HCCL_DATA_TYPE_HIF8
-        | HCCL_DATA_TYPE_FP8E4M3
-        | HCCL_DATA_TYPE_FP8E5M2
-        | HCCL_DATA_TYPE_FP8E8M0 => 1,
-        HCCL_DATA_TYPE_INT16
-        | HCCL_DATA_TYPE_UINT16
-        | HCCL_DATA_TYPE_FP16
-        | HCCL_DATA_TYPE_BFP16 => 2,
-        HCCL_DATA_TYPE_INT32 | HCCL_DATA_TYPE_UINT32 | HCCL_DATA_TYPE_FP32 => 4,
-        HCCL_DATA_TYPE_INT64 | HCCL_DATA_TYPE_UINT64 | HCCL_DATA_TYPE_FP64 => 8,
-        HCCL_DATA_TYPE_INT128 => 16,
-        _ => 0,
-    }
+    let each = hccl_element_bytes(data_type).unwrap_or(0);
+    count.saturating_mul(each as u64)
 }
 
 /// The bytes that the items of a batch send and receive together.

@@ -18,21 +18,21 @@ macro_rules! hooks {
 macro_rules! listed {
     (@hook $name:ident) => {
         Some($crate::wrapper::Hook {
-            symbol: &super::$name::REAL,
-            wrapper: || super::$name as *const () as *mut std::ffi::c_void,
+            symbol: &$name::REAL,
+            wrapper: || $name as *const () as *mut std::ffi::c_void,
         })
     };
-    ([$list:ident] $(
+    ([] $(
         $(#[$note:meta])*
         fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty;
     )*) => {
-        pub(super) static $list: &[Option<$crate::wrapper::Hook>] = &[$(
+        &[$(
             $crate::wrapper::by_reach! { $name
                 { $crate::wrapper::listed!(@hook $name) }
                 { $crate::wrapper::listed!(@hook $name) }
                 { None }
             }
-        ),*];
+        ),*]
     };
 }
 

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use super::{is_recorded, tell_mark, tell_range};
+use super::is_recorded;
 use crate::names::{self, Name};
 use crate::thread::{self, unnoticed};
 
@@ -49,36 +49,6 @@ pub(crate) fn destroy(real: Option<impl FnOnce()>, domain: *mut c_void) {
     if let Some(real) = real.filter(|_| !is_our_own(domain)) {
         real();
     }
-}
-
-/// `mstxDomainMarkA`.
-pub(crate) fn mark(
-    real: Option<impl FnOnce()>,
-    domain: *mut c_void,
-    message: *const c_char,
-    stream: *mut c_void,
-) {
-    if let Some(real) = real.filter(|_| !is_our_own(domain)) {
-        real();
-    }
-    if is_recorded() {
-        unnoticed(|| tell_mark(message, stream, name_of(domain).as_deref()));
-    }
-}
-
-/// `mstxDomainRangeStartA`.
-pub(crate) fn range_start(
-    real: Option<impl FnOnce() -> u64>,
-    domain: *mut c_void,
-    message: *const c_char,
-    stream: *mut c_void,
-) -> u64 {
-    let real = real.filter(|_| !is_our_own(domain));
-    let given = real.map_or(0, |real| real());
-    if !is_recorded() {
-        return given;
-    }
-    unnoticed(|| tell_range(given, message, stream, name_of(domain).as_deref())).unwrap_or(given)
 }
 
 /// Remembers a domain's name, and gives its handle: the vendor's, else one of our own.
@@ -149,11 +119,11 @@ fn handle_of(domain: &'static Domain) -> *mut c_void {
     }
 }
 
-fn is_our_own(handle: *mut c_void) -> bool {
+pub(super) fn is_our_own(handle: *mut c_void) -> bool {
     DOMAINS.as_ptr_range().contains(&handle.cast_const().cast())
 }
 
-fn name_of(handle: *mut c_void) -> Option<String> {
+pub(super) fn name_of(handle: *mut c_void) -> Option<String> {
     let mut named = DOMAINS.iter().rev().filter(|domain| {
         let given = domain.given.load(Ordering::Relaxed);
         given == handle && !given.is_null() || ptr::eq(*domain, handle.cast())
