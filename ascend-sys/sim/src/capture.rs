@@ -1,6 +1,5 @@
 //! A capture: what is submitted to a stream, and to those joined to it, becomes a graph. Knows which calls a capture forbids, and which break it.
 
-use crate::Outcome;
 use crate::event::CaptureStatus;
 use crate::graph::{Group, Model};
 use crate::handle::Handle;
@@ -8,6 +7,7 @@ use crate::mspti::mspti;
 use crate::truth;
 use crate::wait::lock;
 use crate::work::{Captured, Work};
+use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::cell::Cell;
@@ -126,10 +126,7 @@ impl Captures {
         captures
             .iter()
             .for_each(|capture| capture.status.invalidate());
-        match captures.is_empty() {
-            true => Ok(()),
-            false => Err(ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT),
-        }
+        fail_if(!captures.is_empty(), ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT)
     }
 
     /// Adds a capture that has begun.
@@ -260,9 +257,7 @@ impl Capture {
         if self.status.is_invalid() {
             return Err(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED);
         }
-        if state.group_broken {
-            return Err(ACL_ERROR_STREAM_TASK_GROUP_INTR);
-        }
+        fail_if(state.group_broken, ACL_ERROR_STREAM_TASK_GROUP_INTR)?;
         let group = make(places);
         state.groups.push(Arc::clone(&group));
         Ok(group)

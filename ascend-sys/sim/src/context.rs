@@ -1,10 +1,10 @@
 //! A context: what a thread must have before it uses a device. Streams belong to one, and so does the error that a failed kernel leaves.
 
-use crate::Outcome;
 use crate::device::Device;
 use crate::handle::Handle;
 use crate::stream::{Home, Stream};
 use crate::wait::lock;
+use crate::{Outcome, outcome};
 use ascend_sys::codes::*;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -62,10 +62,7 @@ impl Context {
 
     fn check(&self) -> Outcome {
         self.device.check()?;
-        match self.error.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            code => Err(code),
-        }
+        outcome(self.error.load(Ordering::Relaxed))
     }
 
     /// Returns what a new stream needs of it.

@@ -1,9 +1,9 @@
 //! A device: its clock, its limited resources, and whether it still answers.
 
-use crate::Outcome;
 use crate::clock::{DeviceClock, now_ns};
 use crate::config::Config;
 use crate::wait::{LOOK, lock};
+use crate::{Outcome, outcome};
 use ascend_sys::codes::*;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -41,10 +41,7 @@ impl Device {
 
     /// Fails once the device is lost.
     pub(crate) fn check(&self) -> Outcome {
-        match self.lost.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            code => Err(code),
-        }
+        outcome(self.lost.load(Ordering::Relaxed))
     }
 
     /// Makes every call fail with this code; 0 makes the device answer again.

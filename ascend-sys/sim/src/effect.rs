@@ -1,6 +1,6 @@
 //! The real effects of tasks on memory: copies, and the simulator's own kernels. Tests compare a program's results with and without a profiler by them.
 
-use crate::Outcome;
+use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
 use std::ffi::c_void;
 
@@ -79,9 +79,7 @@ impl Kind {
 
     /// Reads the arguments at an address.
     pub(crate) fn read(self, args: usize) -> Outcome<Effect> {
-        if args == 0 {
-            return Err(ACL_ERROR_RT_PARAM_INVALID);
-        }
+        fail_if(args == 0, ACL_ERROR_RT_PARAM_INVALID)?;
         let at = |index: usize| {
             let place: *const u64 =
                 std::ptr::with_exposed_provenance(args + index * size_of::<u64>());

@@ -1,10 +1,10 @@
 //! An event: the device's time at a point of a stream. Knows which calls are allowed on which event, and when it has completed.
 
-use crate::Outcome;
 use crate::clock::now_ns;
 use crate::device::Device;
 use crate::handle::Handle;
 use crate::wait::{LOOK, lock, nap};
+use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use records::Records;
@@ -116,10 +116,7 @@ impl Event {
 
     /// Fails for Ex events: resets and the older queries are forbidden on them.
     pub(crate) fn not_ex(&self) -> Outcome {
-        if self.ex {
-            return Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-        }
-        Ok(())
+        fail_if(self.ex, ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
     }
 
     /// Returns the capture that it was recorded in last, while that is under way.
@@ -155,13 +152,9 @@ impl Event {
     /// Returns the device's time at its last record.
     pub(crate) fn ticks(&self) -> Outcome<u64> {
         self.not_captured()?;
-        if !self.is_timed() {
-            return Err(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID);
-        }
+        fail_if(!self.is_timed(), ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID)?;
         let state = lock(&self.state);
-        if !state.records.is_recorded() {
-            return Err(ACL_ERROR_RT_INTERNAL_ERROR);
-        }
+        fail_if(!state.records.is_recorded(), ACL_ERROR_RT_INTERNAL_ERROR)?;
         if !state.records.is_complete() {
             return Err(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID);
         }

@@ -18,7 +18,13 @@ mod rt_launch;
 mod stream;
 mod thread;
 
-use crate::Outcome;
+// What the groups need, in addition to what is defined here.
+use crate::config::config;
+use crate::faults::Site;
+use crate::runtime::runtime;
+use crate::work::Work;
+use crate::{Outcome, context, fail_if, outcome};
+use ascend_sys::acl;
 use ascend_sys::codes::{self, *};
 use ascend_sys::types::*;
 use std::cell::{Cell, RefCell};
@@ -81,13 +87,8 @@ fn guarded(call: impl FnOnce() -> Outcome) -> Outcome {
 
 /// An outcome as ACL and the rt level number it.
 fn code(outcome: Outcome) -> c_int {
-    match outcome {
-        Ok(()) => ACL_SUCCESS,
-        Err(code) => {
-            thread::failed(code);
-            code
-        }
-    }
+    let failed = outcome.inspect_err(|code| thread::failed(*code)).err();
+    failed.unwrap_or(ACL_SUCCESS)
 }
 
 /// An argument of an exported function.
@@ -108,23 +109,6 @@ struct Out<T>(*mut T);
 
 /// A pointer to what a function reads.
 struct In<T>(*const T);
-
-// Derived, these would ask for a `T` that can be copied.
-impl<T> Clone for Out<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Out<T> {}
-
-impl<T> Clone for In<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for In<T> {}
 
 impl<T> Argument for *mut T {
     type Checked = Out<T>;
@@ -161,26 +145,26 @@ plain_arguments! {
 }
 
 impl<T> Out<T> {
-    fn put(self, value: T) -> Outcome {
+    fn put(&self, value: T) -> Outcome {
         self.not_null()?;
         // SAFETY: not null, so writable as `checked` demands.
         unsafe { self.0.write(value) };
         Ok(())
     }
 
-    fn get(self) -> Outcome<T>
+    fn get(&self) -> Outcome<T>
     where
         T: Copy,
     {
         In(self.0.cast_const()).get()
     }
 
-    fn not_null(self) -> Outcome {
+    fn not_null(&self) -> Outcome {
         In(self.0.cast_const()).not_null()
     }
 
     /// The element of a list.
-    fn at(self, index: usize) -> Outcome<T>
+    fn at(&self, index: usize) -> Outcome<T>
     where
         T: Copy,
     {
@@ -189,30 +173,23 @@ impl<T> Out<T> {
     }
 
     /// Writes all of these, one after the other; the program says how many it has room for.
-    fn put_all(self, values: impl Iterator<Item = T>) -> Outcome {
-        let mut place = self;
-        for value in values {
-            place.put(value)?;
-            place = Self(place.0.wrapping_add(1));
-        }
-        Ok(())
+    fn put_all(&self, values: impl Iterator<Item = T>) -> Outcome {
+        let mut places = values.enumerate();
+        places.try_for_each(|(index, value)| Self(self.0.wrapping_add(index)).put(value))
     }
 
     /// The address as a number, for work that runs after the call.
-    fn address(self) -> usize {
+    fn address(&self) -> usize {
         self.0.expose_provenance()
     }
 }
 
 impl<T> In<T> {
-    fn not_null(self) -> Outcome {
-        match self.0.is_null() {
-            true => Err(ACL_ERROR_RT_PARAM_INVALID),
-            false => Ok(()),
-        }
+    fn not_null(&self) -> Outcome {
+        fail_if(self.0.is_null(), ACL_ERROR_RT_PARAM_INVALID)
     }
 
-    fn get(self) -> Outcome<T>
+    fn get(&self) -> Outcome<T>
     where
         T: Copy,
     {
@@ -221,13 +198,13 @@ impl<T> In<T> {
         Ok(unsafe { self.0.read_unaligned() })
     }
 
-    fn address(self) -> usize {
+    fn address(&self) -> usize {
         self.0.expose_provenance()
     }
 }
 
 impl In<c_char> {
-    fn text(self) -> Outcome<String> {
+    fn text(&self) -> Outcome<String> {
         self.not_null()?;
         // SAFETY: not null, so a string of C as `checked` demands.
         let text = unsafe { CStr::from_ptr(self.0) };
@@ -237,10 +214,8 @@ impl In<c_char> {
 
 impl Out<c_char> {
     /// Writes a string of C of at most this many bytes, with its end.
-    fn put_text(self, text: &str, length: usize) -> Outcome {
-        if length == 0 {
-            return Err(ACL_ERROR_RT_PARAM_INVALID);
-        }
+    fn put_text(&self, text: &str, length: usize) -> Outcome {
+        fail_if(length == 0, ACL_ERROR_RT_PARAM_INVALID)?;
         let kept = text.bytes().take(length - 1).chain([0]);
         self.put_all(kept.map(|byte| byte.cast_signed() as c_char))
     }

@@ -3,56 +3,44 @@
 use crate::Outcome;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A place where something can fail or go wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Site {
-    Launch,
-    LaunchHostArgs,
-    StreamCreate,
-    EventCreate,
-    EventRecord,
-    EventQuery,
-    EventElapsed,
-    EventTimestamp,
-    Synchronize,
-    Memcpy,
-    Malloc,
-    CaptureBegin,
-    GraphExecute,
-    Hccl,
-    Hal,
-    MsptiSubscribe,
-    MsptiEnable,
-    /// The value becomes the sticky error of the context when the kernel ends.
-    Kernel,
-    /// The value is what every call gets from this task on.
-    DeviceLost,
-    /// The value is by how many µs the host sees an event's completion late.
-    SlowCompletion,
+/// Defines the places where something can fail, with the names that a fault has for them.
+macro_rules! sites {
+    ($($(#[$doc:meta])* $site:ident = $name:literal,)*) => {
+        /// A place where something can fail or go wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Site {
+            $($(#[$doc])* $site,)*
+        }
+
+        const SITES: &[(&str, Site)] = &[$(($name, Site::$site)),*];
+    };
 }
 
-const SITES: [(&str, Site); 20] = [
-    ("launch", Site::Launch),
-    ("launch_host_args", Site::LaunchHostArgs),
-    ("stream_create", Site::StreamCreate),
-    ("event_create", Site::EventCreate),
-    ("event_record", Site::EventRecord),
-    ("event_query", Site::EventQuery),
-    ("event_elapsed", Site::EventElapsed),
-    ("event_timestamp", Site::EventTimestamp),
-    ("synchronize", Site::Synchronize),
-    ("memcpy", Site::Memcpy),
-    ("malloc", Site::Malloc),
-    ("capture_begin", Site::CaptureBegin),
-    ("graph_execute", Site::GraphExecute),
-    ("hccl", Site::Hccl),
-    ("hal", Site::Hal),
-    ("mspti_subscribe", Site::MsptiSubscribe),
-    ("mspti_enable", Site::MsptiEnable),
-    ("kernel", Site::Kernel),
-    ("device_lost", Site::DeviceLost),
-    ("slow_completion", Site::SlowCompletion),
-];
+sites! {
+    Launch = "launch",
+    LaunchHostArgs = "launch_host_args",
+    StreamCreate = "stream_create",
+    EventCreate = "event_create",
+    EventRecord = "event_record",
+    EventQuery = "event_query",
+    EventElapsed = "event_elapsed",
+    EventTimestamp = "event_timestamp",
+    Synchronize = "synchronize",
+    Memcpy = "memcpy",
+    Malloc = "malloc",
+    CaptureBegin = "capture_begin",
+    GraphExecute = "graph_execute",
+    Hccl = "hccl",
+    Hal = "hal",
+    MsptiSubscribe = "mspti_subscribe",
+    MsptiEnable = "mspti_enable",
+    /// The value becomes the sticky error of the context when the kernel ends.
+    Kernel = "kernel",
+    /// The value is what every call gets from this task on.
+    DeviceLost = "device_lost",
+    /// The value is by how many µs the host sees an event's completion late.
+    SlowCompletion = "slow_completion",
+}
 
 /// Which of the calls, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! A captured graph: its tasks, the groups of kernels that a program may update, and the handles of its tasks.
 
-use crate::Outcome;
 use crate::handle::Handle;
 use crate::wait::lock;
 use crate::work::{Captured, Replay, Work};
+use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::ffi::c_void;
@@ -105,9 +105,7 @@ impl Model {
 
     /// Returns a run of the graph in a context.
     pub(crate) fn replay(&self, context: Handle) -> Outcome<Arc<Replay>> {
-        if context != self.context {
-            return Err(ACL_ERROR_RT_MODEL_CONTEXT);
-        }
+        fail_if(context != self.context, ACL_ERROR_RT_MODEL_CONTEXT)?;
         self.not_capturing()?;
         let mut content = lock(&self.content);
         if let Some(replay) = &content.replay {
@@ -223,9 +221,7 @@ impl Update {
 
     /// Takes a launch: a kernel, and no more of them than the group has. Returns the task's number in the graph.
     pub(crate) fn take(&mut self, work: Work) -> Outcome<u64> {
-        if !work.is_kernel() {
-            return Err(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT);
-        }
+        fail_if(!work.is_kernel(), ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT)?;
         let place = lock(&self.group.places).get(self.updated).copied();
         let place = place.ok_or(ACL_ERROR_STREAM_TASK_GROUP_STATUS)?;
         self.group.model.replace(place, work)?;

@@ -1,7 +1,8 @@
 //! The handles that a program holds: numbers that look like pointers but are never followed, so a stale or invented one is an error and not a crash.
 
+use crate::Outcome;
+use ascend_sys::types::aclError;
 use std::ffi::c_void;
-use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError, RwLock};
 
 const INDEX_SHIFT: u32 = 4;
@@ -15,12 +16,14 @@ const KIND_SHIFT: u32 = GENERATION_SHIFT + GENERATION_BITS;
 pub(crate) struct Handle(usize);
 
 impl Handle {
-    pub(crate) fn of(pointer: *const c_void) -> Self {
-        Self(pointer.addr())
-    }
-
     pub(crate) fn pointer(self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.0)
+    }
+}
+
+impl From<*mut c_void> for Handle {
+    fn from(pointer: *mut c_void) -> Self {
+        Self(pointer.addr())
     }
 }
 
@@ -32,20 +35,22 @@ struct Slot<T> {
 /// The table of all things of one kind that a program holds handles of.
 pub(crate) struct Handles<T> {
     kind: usize,
+    /// The error of a handle that is not in the table.
+    unknown: aclError,
     /// True if handles are used again.
     reuses: bool,
     slots: RwLock<(Vec<Slot<T>>, Vec<usize>)>,
-    of: PhantomData<T>,
 }
 
 impl<T> Handles<T> {
-    /// Makes a table. `kind` (at most 31) distinguishes its handles from the handles of other tables.
-    pub(crate) const fn new(kind: usize) -> Self {
+    /// Makes a table. `kind` (at most 31) distinguishes its handles from the handles of other tables; `unknown` is the error of a handle
+    /// that it does not have.
+    pub(crate) const fn new(kind: usize, unknown: aclError) -> Self {
         Self {
             kind,
+            unknown,
             reuses: false,
             slots: RwLock::new((Vec::new(), Vec::new())),
-            of: PhantomData,
         }
     }
 
@@ -56,7 +61,7 @@ impl<T> Handles<T> {
     }
 
     /// Gives a new thing a handle; the thing may keep it.
-    pub(crate) fn add(&self, make: impl FnOnce(Handle) -> Arc<T>) -> Arc<T> {
+    pub(crate) fn add(&self, make: impl FnOnce(Handle) -> T) -> Arc<T> {
         let mut table = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         let (slots, free) = &mut *table;
         let index = free.pop().unwrap_or_else(|| {
@@ -70,33 +75,32 @@ impl<T> Handles<T> {
         if !self.reuses {
             slot.generation = (slot.generation + 1) % (1 << GENERATION_BITS);
         }
-        let value = make(self.handle(index, slot.generation));
+        let value = Arc::new(make(self.handle(index, slot.generation)));
         slot.value = Some(Arc::clone(&value));
         value
     }
 
     /// Returns the thing with this handle.
-    pub(crate) fn get(&self, handle: Handle) -> Option<Arc<T>> {
+    pub(crate) fn get(&self, handle: impl Into<Handle>) -> Outcome<Arc<T>> {
         let table = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        let (index, generation) = self.place(handle)?;
-        let slot = table.0.get(index)?;
-        slot.value.clone().filter(|_| slot.generation == generation)
+        let (index, generation) = self.place(handle.into())?;
+        let slot = table.0.get(index);
+        let slot = slot.filter(|slot| slot.generation == generation);
+        slot.and_then(|slot| slot.value.clone()).ok_or(self.unknown)
     }
 
     /// Removes and returns the thing with this handle.
-    pub(crate) fn remove(&self, handle: Handle) -> Option<Arc<T>> {
+    pub(crate) fn remove(&self, handle: impl Into<Handle>) -> Outcome<Arc<T>> {
         let mut table = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        let (index, generation) = self.place(handle)?;
+        let (index, generation) = self.place(handle.into())?;
         let (slots, free) = &mut *table;
-        let slot = slots.get_mut(index)?;
-        if slot.generation != generation {
-            return None;
-        }
-        let value = slot.value.take();
+        let slot = slots.get_mut(index);
+        let slot = slot.filter(|slot| slot.generation == generation);
+        let value = slot.and_then(|slot| slot.value.take());
         if value.is_some() {
             free.push(index);
         }
-        value
+        value.ok_or(self.unknown)
     }
 
     /// Returns all things.
@@ -113,10 +117,11 @@ impl<T> Handles<T> {
         Handle(self.kind << KIND_SHIFT | generation << GENERATION_SHIFT | index << INDEX_SHIFT)
     }
 
-    fn place(&self, handle: Handle) -> Option<(usize, usize)> {
+    fn place(&self, handle: Handle) -> Outcome<(usize, usize)> {
         let index = (handle.0 >> INDEX_SHIFT) & ((1 << INDEX_BITS) - 1);
         let generation = (handle.0 >> GENERATION_SHIFT) & ((1 << GENERATION_BITS) - 1);
-        (handle == self.handle(index, generation)).then_some((index, generation))
+        let is_own = handle == self.handle(index, generation);
+        is_own.then_some((index, generation)).ok_or(self.unknown)
     }
 }
 
@@ -124,62 +129,69 @@ impl<T> Handles<T> {
 mod tests {
     use super::*;
 
+    const UNKNOWN: aclError = 107_000;
+
     #[test]
     fn a_handle_finds_its_thing_until_it_is_removed() {
-        let table = Handles::new(3);
+        let table = Handles::new(3, UNKNOWN);
         let mut held = Handle(0);
         table.add(|handle| {
             held = handle;
-            Arc::new("first")
+            "first"
         });
-        assert_eq!(table.get(held).as_deref(), Some(&"first"));
-        assert_eq!(table.remove(held).as_deref(), Some(&"first"));
-        assert_eq!((table.get(held), table.remove(held)), (None, None));
+        assert_eq!(table.get(held).as_deref(), Ok(&"first"));
+        assert_eq!(table.remove(held).as_deref(), Ok(&"first"));
+        assert_eq!(
+            (table.get(held), table.remove(held)),
+            (Err(UNKNOWN), Err(UNKNOWN))
+        );
     }
 
     #[test]
     fn a_stale_handle_does_not_find_what_came_after() {
-        let table = Handles::new(3);
+        let table = Handles::new(3, UNKNOWN);
         let mut handles = Vec::new();
         for value in 0..3 {
             table.add(|handle| {
                 handles.push(handle);
-                Arc::new(value)
+                value
             });
             if value < 2 {
-                table.remove(handles[value]);
+                table.remove(handles[value]).unwrap();
             }
         }
-        assert_eq!((table.get(handles[0]), table.get(handles[1])), (None, None));
-        assert_eq!(table.get(handles[2]).as_deref(), Some(&2));
+        assert_eq!(
+            (table.get(handles[0]), table.get(handles[1])),
+            (Err(UNKNOWN), Err(UNKNOWN))
+        );
+        assert_eq!(table.get(handles[2]).as_deref(), Ok(&2));
         assert_eq!(table.all().len(), 1);
     }
 
     #[test]
     fn a_handle_comes_again_where_that_is_wanted() {
-        let table = Handles::new(3).reused(true);
+        let table = Handles::new(3, UNKNOWN).reused(true);
         let mut handles = Vec::new();
         for value in 0..2 {
             table.add(|handle| {
                 handles.push(handle);
-                Arc::new(value)
+                value
             });
             if value == 0 {
-                table.remove(handles[0]);
+                table.remove(handles[0]).unwrap();
             }
         }
         assert_eq!(handles[0], handles[1]);
-        assert_eq!(table.get(handles[0]).as_deref(), Some(&1));
+        assert_eq!(table.get(handles[0]).as_deref(), Ok(&1));
     }
 
     #[test]
     fn null_other_kinds_and_inventions_are_no_handles() {
-        let (table, other) = (Handles::new(3), Handles::new(4));
+        let (table, other) = (Handles::new(3, UNKNOWN), Handles::new(4, UNKNOWN));
         let mut held = Handle(0);
-        table.add(|_| Arc::new(()));
+        table.add(|_| ());
         other.add(|handle| {
             held = handle;
-            Arc::new(())
         });
         for handle in [
             Handle(0),
@@ -187,7 +199,7 @@ mod tests {
             Handle(usize::MAX),
             Handle(0x7fff_1234_5678),
         ] {
-            assert!(table.get(handle).is_none(), "{handle:?}");
+            assert!(table.get(handle).is_err(), "{handle:?}");
         }
     }
 }

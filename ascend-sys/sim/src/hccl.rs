@@ -26,23 +26,6 @@ impl Comm {
     }
 }
 
-/// Returns the number of bytes of one element.
-pub(crate) fn element_bytes(data_type: HcclDataType) -> Outcome<usize> {
-    Ok(match data_type {
-        HCCL_DATA_TYPE_INT8
-        | HCCL_DATA_TYPE_UINT8
-        | HCCL_DATA_TYPE_HIF8..=HCCL_DATA_TYPE_FP8E8M0 => 1,
-        HCCL_DATA_TYPE_INT16
-        | HCCL_DATA_TYPE_UINT16
-        | HCCL_DATA_TYPE_FP16
-        | HCCL_DATA_TYPE_BFP16 => 2,
-        HCCL_DATA_TYPE_INT32 | HCCL_DATA_TYPE_UINT32 | HCCL_DATA_TYPE_FP32 => 4,
-        HCCL_DATA_TYPE_INT64 | HCCL_DATA_TYPE_UINT64 | HCCL_DATA_TYPE_FP64 => 8,
-        HCCL_DATA_TYPE_INT128 => 16,
-        _ => return Err(ACL_ERROR_INVALID_PARAM),
-    })
-}
-
 /// The effect of one rank alone: its part of the result is what it sends.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
@@ -57,8 +40,8 @@ pub(crate) struct Part {
 impl Part {
     pub(crate) fn effect(self, comm: &Comm) -> Outcome<Effect> {
         let count = usize::try_from(self.count).map_err(|_| ACL_ERROR_INVALID_PARAM)?;
-        let bytes = count.checked_mul(element_bytes(self.data_type)?);
-        let bytes = bytes.ok_or(ACL_ERROR_INVALID_PARAM)?;
+        let each = hccl_element_bytes(self.data_type).ok_or(ACL_ERROR_INVALID_PARAM)?;
+        let bytes = count.checked_mul(each).ok_or(ACL_ERROR_INVALID_PARAM)?;
         if bytes > 0 && (self.send == 0 || self.recv == 0) {
             return Err(ACL_ERROR_INVALID_PARAM);
         }

@@ -6,7 +6,6 @@ use crate::effect::Kind;
 use crate::handle::{Handle, Handles};
 use crate::wait::lock;
 use ascend_sys::codes::*;
-use ascend_sys::types::*;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -39,8 +38,8 @@ impl Function {
 
 /// The binaries and kernels of the process, by id.
 pub(crate) struct Kernels {
-    binaries: Handles<Binary>,
-    functions: Handles<Function>,
+    pub(crate) binaries: Handles<Binary>,
+    pub(crate) functions: Handles<Function>,
     /// Number of runs of each name.
     runs: Mutex<HashMap<String, Arc<AtomicU64>>>,
     /// The kernel of each stub of the rt level.
@@ -53,8 +52,8 @@ impl Kernels {
     /// Makes the tables. `kinds` are the kinds of the handles of binaries and kernels.
     pub(crate) fn new(kinds: (usize, usize)) -> Self {
         Self {
-            binaries: Handles::new(kinds.0),
-            functions: Handles::new(kinds.1),
+            binaries: Handles::new(kinds.0, ACL_ERROR_RT_INVALID_HANDLE),
+            functions: Handles::new(kinds.1, ACL_ERROR_RT_INVALID_HANDLE),
             runs: Mutex::default(),
             stubs: Mutex::default(),
             named: Mutex::default(),
@@ -63,22 +62,10 @@ impl Kernels {
 
     /// Loads a binary.
     pub(crate) fn load(&self) -> Arc<Binary> {
-        self.binaries.add(|handle| {
-            Arc::new(Binary {
-                handle,
-                functions: Mutex::default(),
-            })
+        self.binaries.add(|handle| Binary {
+            handle,
+            functions: Mutex::default(),
         })
-    }
-
-    pub(crate) fn binary(&self, binary: aclrtBinHandle) -> Outcome<Arc<Binary>> {
-        let found = self.binaries.get(Handle::of(binary));
-        found.ok_or(ACL_ERROR_RT_INVALID_HANDLE)
-    }
-
-    pub(crate) fn function(&self, func: aclrtFuncHandle) -> Outcome<Arc<Function>> {
-        let found = self.functions.get(Handle::of(func));
-        found.ok_or(ACL_ERROR_RT_INVALID_HANDLE)
     }
 
     /// Returns the kernel of this name in a binary: the same one each time.
@@ -100,23 +87,20 @@ impl Kernels {
     fn add(&self, name: &str) -> Arc<Function> {
         let (bounds, seed) = config().durations.of(name);
         let runs = Arc::clone(lock(&self.runs).entry(name.to_owned()).or_default());
-        self.functions.add(|handle| {
-            Arc::new(Function {
-                handle,
-                name: name.to_owned(),
-                effect: Kind::of(name),
-                bounds,
-                seed,
-                runs,
-            })
+        self.functions.add(|handle| Function {
+            handle,
+            name: name.to_owned(),
+            effect: Kind::of(name),
+            bounds,
+            seed,
+            runs,
         })
     }
 
     pub(crate) fn unload(&self, binary: &Binary) -> Outcome {
-        let gone = self.binaries.remove(binary.handle);
-        gone.ok_or(ACL_ERROR_RT_INVALID_HANDLE)?;
+        self.binaries.remove(binary.handle)?;
         for (_, function) in lock(&binary.functions).drain() {
-            self.functions.remove(function.handle);
+            self.functions.remove(function.handle)?;
         }
         Ok(())
     }

@@ -39,6 +39,16 @@ mod work;
 /// A result, or the error code that the caller gets.
 type Outcome<T = ()> = Result<T, ascend_sys::types::aclError>;
 
+/// Returns the outcome that has this code.
+fn outcome(code: ascend_sys::types::aclError) -> Outcome {
+    fail_if(code != ascend_sys::codes::ACL_SUCCESS, code)
+}
+
+/// Fails with this code if the condition holds.
+fn fail_if(condition: bool, code: ascend_sys::types::aclError) -> Outcome {
+    if condition { Err(code) } else { Ok(()) }
+}
+
 /// Ends the process: a test with a misspelt fault, or with a call that would break the vendor's libraries, must not pass.
 #[expect(clippy::print_stderr, reason = "nothing else could report it")]
 fn refuse(why: &str) -> ! {

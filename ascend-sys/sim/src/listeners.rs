@@ -1,8 +1,8 @@
 //! Callbacks that programs register for devices, streams, initialisation and its end.
 
-use crate::Outcome;
 use crate::handle::Handle;
 use crate::wait::lock;
+use crate::{Outcome, fail_if, outcome};
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::ffi::c_void;
@@ -38,15 +38,21 @@ fn register<F>(
     list.extend(callback.map(|callback| (name, callback, address)));
 }
 
+/// Returns the callbacks with their data. They are called with the list unlocked, since they may register others.
+fn callbacks<F: Copy>(list: &Mutex<Vec<(String, F, usize)>>) -> Vec<(F, usize)> {
+    let list = lock(list);
+    let parts = list
+        .iter()
+        .map(|(_, callback, address)| (*callback, *address));
+    parts.collect()
+}
+
 /// Keeps such callbacks. Fails if none was removed.
 fn keep<F>(list: &Mutex<Vec<(F, usize)>>, stays: impl Fn(&F) -> bool) -> Outcome {
     let mut list = lock(list);
     let before = list.len();
     list.retain(|(callback, _)| stays(callback));
-    match list.len() < before {
-        true => Ok(()),
-        false => Err(ACL_ERROR_INVALID_PARAM),
-    }
+    fail_if(list.len() == before, ACL_ERROR_INVALID_PARAM)
 }
 
 impl Listeners {
@@ -59,22 +65,14 @@ impl Listeners {
     }
 
     pub(crate) fn device(&self, device: i32, state: aclrtDeviceState) {
-        let called: Vec<_> = lock(&self.devices)
-            .iter()
-            .map(|(_, callback, address)| (*callback, *address))
-            .collect();
-        for (callback, address) in called {
+        for (callback, address) in callbacks(&self.devices) {
             // SAFETY: the one who registered it vouches for it and its data.
             unsafe { callback(device, state, data(address)) };
         }
     }
 
     pub(crate) fn stream(&self, stream: Handle, state: aclrtStreamState) {
-        let called: Vec<_> = lock(&self.streams)
-            .iter()
-            .map(|(_, callback, address)| (*callback, *address))
-            .collect();
-        for (callback, address) in called {
+        for (callback, address) in callbacks(&self.streams) {
             // SAFETY: the one who registered it vouches for it and its data.
             unsafe { callback(stream.pointer(), state, data(address)) };
         }
@@ -110,7 +108,7 @@ impl Listeners {
         let called = lock(&self.finalizes).clone();
         called.into_iter().try_for_each(|(callback, address)| {
             // SAFETY: the one who registered it vouches for it and its data.
-            code(unsafe { callback(data(address)) })
+            outcome(unsafe { callback(data(address)) })
         })
     }
 }
@@ -118,13 +116,5 @@ impl Listeners {
 /// Calls one that was registered after the initialisation.
 pub(crate) fn init_one(callback: OnInit, address: usize) -> Outcome {
     // SAFETY: the one who registered it vouches for it and its data; an empty configuration is readable.
-    code(unsafe { callback(c"".as_ptr(), 0, data(address)) })
-}
-
-fn code(code: aclError) -> Outcome {
-    if code == ACL_SUCCESS {
-        Ok(())
-    } else {
-        Err(code)
-    }
+    outcome(unsafe { callback(c"".as_ptr(), 0, data(address)) })
 }

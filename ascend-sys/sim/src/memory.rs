@@ -1,7 +1,7 @@
 //! Memory: device memory is the host's heap, so a program's copies can be checked.
 
-use crate::Outcome;
 use crate::wait::lock;
+use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
@@ -39,9 +39,7 @@ impl Memory {
 
     /// The address of new memory.
     pub(crate) fn allocate(&self, bytes: usize, place: Place) -> Outcome<usize> {
-        if bytes == 0 {
-            return Err(ACL_ERROR_RT_PARAM_INVALID);
-        }
+        fail_if(bytes == 0, ACL_ERROR_RT_PARAM_INVALID)?;
         let layout =
             Layout::from_size_align(bytes, ALIGN_BYTES).map_err(|_| ACL_ERROR_RT_PARAM_INVALID)?;
         let mut blocks = lock(&self.blocks);
@@ -51,9 +49,7 @@ impl Memory {
         }
         // SAFETY: the layout is of at least one byte.
         let address = unsafe { alloc_zeroed(layout) }.expose_provenance();
-        if address == 0 {
-            return Err(ACL_ERROR_RT_MEMORY_ALLOCATION);
-        }
+        fail_if(address == 0, ACL_ERROR_RT_MEMORY_ALLOCATION)?;
         blocks.device_bytes = device_bytes;
         blocks.by_address.insert(address, (layout, place));
         Ok(address)

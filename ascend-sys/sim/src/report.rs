@@ -1,8 +1,8 @@
 //! Callbacks of the host in a stream: run by the stream's own thread, or by a thread of the program that asks for them.
 
-use crate::Outcome;
 use crate::clock::now_ns;
 use crate::wait::{LOOK, lock, nap};
+use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
@@ -91,9 +91,7 @@ impl Reports {
     /// Lets a thread take the callbacks of a stream.
     pub(crate) fn subscribe(&self, thread: u64, stream: &Subscription) -> Outcome {
         let mut subscribed = lock(&stream.0);
-        if subscribed.is_some() {
-            return Err(ACL_ERROR_RT_STREAM_SUBSCRIBE);
-        }
+        fail_if(subscribed.is_some(), ACL_ERROR_RT_STREAM_SUBSCRIBE)?;
         let mut queues = lock(&self.0);
         *subscribed = Some(Arc::clone(queues.entry(thread).or_default()));
         Ok(())

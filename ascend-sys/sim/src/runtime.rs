@@ -3,7 +3,6 @@
 //! Their types are in modules of their own, which do not know the runtime. It looks things up, makes and destroys them, and handles calls that concern
 //! several of them: `contexts` (with devices), `streams` (with events) and `graphs` (with captures).
 
-use crate::Outcome;
 use crate::capture::Captures;
 use crate::clock::now_ns;
 use crate::config::config;
@@ -11,7 +10,7 @@ use crate::context::{Context, Primary};
 use crate::device::Device;
 use crate::event::Event;
 use crate::graph::{Group, Model, Task};
-use crate::handle::{Handle, Handles};
+use crate::handle::Handles;
 use crate::hccl::Comm;
 use crate::kernel::Kernels;
 use crate::listeners::Listeners;
@@ -19,8 +18,8 @@ use crate::memory::Memory;
 use crate::report::Reports;
 use crate::stream::Stream;
 use crate::truth;
+use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
-use ascend_sys::types::*;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -34,13 +33,13 @@ pub(crate) struct Runtime {
     pub(crate) devices: Vec<Arc<Device>>,
     /// The primary context of each device.
     primaries: Vec<Mutex<Primary>>,
-    contexts: Handles<Context>,
+    pub(crate) contexts: Handles<Context>,
     streams: Handles<Stream>,
-    events: Handles<Event>,
-    models: Handles<Model>,
-    tasks: Handles<Task>,
-    groups: Handles<Group>,
-    comms: Handles<Comm>,
+    pub(crate) events: Handles<Event>,
+    pub(crate) models: Handles<Model>,
+    pub(crate) tasks: Handles<Task>,
+    pub(crate) groups: Handles<Group>,
+    pub(crate) comms: Handles<Comm>,
     pub(crate) kernels: Kernels,
     pub(crate) captures: Captures,
     pub(crate) memory: Memory,
@@ -69,14 +68,14 @@ impl Runtime {
         Self {
             primaries: devices.iter().map(|_| Mutex::default()).collect(),
             devices,
-            contexts: Handles::new(1).reused(config.reuse),
-            streams: Handles::new(2).reused(config.reuse),
-            events: Handles::new(3),
+            contexts: Handles::new(1, ACL_ERROR_RT_CONTEXT_NULL).reused(config.reuse),
+            streams: Handles::new(2, ACL_ERROR_RT_INVALID_HANDLE).reused(config.reuse),
+            events: Handles::new(3, ACL_ERROR_RT_PARAM_INVALID),
             kernels: Kernels::new((4, 5)),
-            models: Handles::new(6),
-            tasks: Handles::new(7),
-            comms: Handles::new(8),
-            groups: Handles::new(9),
+            models: Handles::new(6, ACL_ERROR_RT_PARAM_INVALID),
+            tasks: Handles::new(7, ACL_ERROR_RT_PARAM_INVALID),
+            comms: Handles::new(8, ACL_ERROR_INVALID_PARAM),
+            groups: Handles::new(9, ACL_ERROR_RT_PARAM_INVALID),
             captures: Captures::default(),
             memory: Memory::new(config.memory_bytes),
             listeners: Listeners::default(),
@@ -89,20 +88,8 @@ impl Runtime {
 
     /// Makes a communicator of a device.
     pub(crate) fn new_comm(&self, device: &Device, rank: u32, ranks: u32) -> Outcome<Arc<Comm>> {
-        if rank >= ranks {
-            return Err(ACL_ERROR_INVALID_PARAM);
-        }
-        let new = |handle| Arc::new(Comm::new(handle, device, rank, ranks));
+        fail_if(rank >= ranks, ACL_ERROR_INVALID_PARAM)?;
+        let new = |handle| Comm::new(handle, device, rank, ranks);
         Ok(self.comms.add(new))
-    }
-
-    pub(crate) fn comm(&self, comm: HcclComm) -> Outcome<Arc<Comm>> {
-        let found = self.comms.get(Handle::of(comm));
-        found.ok_or(ACL_ERROR_INVALID_PARAM)
-    }
-
-    pub(crate) fn destroy_comm(&self, comm: HcclComm) -> Outcome {
-        let gone = self.comms.remove(Handle::of(comm));
-        gone.map(drop).ok_or(ACL_ERROR_INVALID_PARAM)
     }
 }

@@ -3,7 +3,6 @@
 //! A launch costs a lock and a push. The executor takes everything that is queued at once, and looks for more for a while before it sleeps. So a host that
 //! launches steadily makes no system call. A waiting host names the task that it waits for, so the executor wakes it once.
 
-use crate::Outcome;
 use crate::capture::Capture;
 use crate::clock::now_ns;
 use crate::config::{Soc, config};
@@ -15,6 +14,7 @@ use crate::report::Subscription;
 use crate::truth::{self, Buffer};
 use crate::wait::{lock, nap};
 use crate::work::Work;
+use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::cell::Cell;
@@ -125,9 +125,7 @@ impl Stream {
     /// Begins an update: launches from now on change a group of a graph.
     pub(crate) fn begin_update(&self, group: Arc<Group>) -> Outcome {
         let mut update = lock(&self.update);
-        if update.is_some() {
-            return Err(ACL_ERROR_STREAM_TASK_GROUP_STATUS);
-        }
+        fail_if(update.is_some(), ACL_ERROR_STREAM_TASK_GROUP_STATUS)?;
         *update = Some(Update::begin(group)?);
         self.updating.store(true, Ordering::Release);
         Ok(())
@@ -147,9 +145,7 @@ impl Stream {
             self.submitted_last(number);
             return Ok(());
         }
-        if self.of_model {
-            return Err(ACL_ERROR_RT_STREAM_MODEL);
-        }
+        fail_if(self.of_model, ACL_ERROR_RT_STREAM_MODEL)?;
         if self.updating.load(Ordering::Acquire)
             && let Some(update) = &mut *lock(&self.update)
         {
@@ -163,9 +159,7 @@ impl Stream {
         let mut queue = lock(&self.queue);
         loop {
             let submitted = self.submitted.load(Ordering::Relaxed);
-            if self.is_closed() {
-                return Err(ACL_ERROR_RT_INVALID_HANDLE);
-            }
+            fail_if(self.is_closed(), ACL_ERROR_RT_INVALID_HANDLE)?;
             if submitted - self.done.load(Ordering::Relaxed) < depth {
                 let seq = submitted + 1;
                 self.push(
@@ -283,9 +277,7 @@ impl Stream {
                 return Ok(());
             }
             self.home.device.check()?;
-            if self.is_closed() {
-                return Err(ACL_ERROR_RT_STREAM_ABORT);
-            }
+            fail_if(self.is_closed(), ACL_ERROR_RT_STREAM_ABORT)?;
             let nap = nap(began_ns, timeout_ms).ok_or(late)?;
             let woken = self.progress.wait_timeout(queue, nap);
             queue = woken.unwrap_or_else(PoisonError::into_inner).0;

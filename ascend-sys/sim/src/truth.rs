@@ -5,6 +5,7 @@
 use crate::config::config;
 use crate::refuse;
 use crate::wait::lock;
+use serde::Serialize;
 use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -41,24 +42,35 @@ pub(crate) struct Truth {
 pub(crate) struct Buffer(Mutex<Vec<u8>>);
 
 /// The content of a line. Times are of CLOCK_MONOTONIC in ns, ticks of the device's clock.
+#[derive(Serialize)]
 pub(crate) struct Entry<'a> {
-    pub(crate) device: i32,
-    pub(crate) physical: u32,
-    /// -1 for none.
-    pub(crate) stream: i32,
     pub(crate) kind: &'static str,
     pub(crate) name: &'a str,
-    pub(crate) seq: u64,
+    pub(crate) device: i32,
+    /// -1 for none.
+    pub(crate) stream: i32,
     pub(crate) tid: i32,
+    pub(crate) physical: u32,
+    pub(crate) seq: u64,
     pub(crate) launch_ns: u64,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) start_ticks: u64,
     pub(crate) end_ticks: u64,
     /// MSPTI's number of it; 0 if MSPTI has no record of it.
+    #[serde(skip_serializing_if = "is_none")]
     pub(crate) correlation: u64,
-    /// The graph, and its own stream.
-    pub(crate) graph: Option<(u32, i32)>,
+    /// The graph that the task belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) graph: Option<u32>,
+    /// The graph's own stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) graph_stream: Option<i32>,
+}
+
+/// Returns true for the correlation of work that has no record.
+fn is_none(correlation: &u64) -> bool {
+    *correlation == 0
 }
 
 /// Returns the truth, if the environment names a file for it. The first call opens the file.
@@ -150,56 +162,9 @@ fn write_out(truth: &Truth, lines: &mut Vec<u8>) {
 }
 
 impl Entry<'_> {
-    fn write(&self, line: &mut Vec<u8>) {
-        let mut digits = itoa::Buffer::new();
-        line.extend_from_slice(b"{\"kind\":\"");
-        line.extend_from_slice(self.kind.as_bytes());
-        line.extend_from_slice(b"\",\"name\":\"");
-        escape(self.name, line);
-        line.push(b'"');
-        let signed = [
-            ("device", self.device),
-            ("stream", self.stream),
-            ("tid", self.tid),
-        ];
-        for (key, value) in signed {
-            field(key, digits.format(value), line);
-        }
-        let graph = self.graph.map(|(graph, _)| ("graph", u64::from(graph)));
-        let correlation = Some(("correlation", self.correlation)).filter(|(_, number)| *number > 0);
-        if let Some((_, stream)) = self.graph {
-            field("graph_stream", digits.format(stream), line);
-        }
-        let numbers = [
-            ("physical", u64::from(self.physical)),
-            ("seq", self.seq),
-            ("launch_ns", self.launch_ns),
-            ("start_ns", self.start_ns),
-            ("end_ns", self.end_ns),
-            ("start_ticks", self.start_ticks),
-            ("end_ticks", self.end_ticks),
-        ];
-        for (key, value) in numbers.into_iter().chain(graph).chain(correlation) {
-            field(key, digits.format(value), line);
-        }
-        line.extend_from_slice(b"}\n");
-    }
-}
-
-fn field(key: &str, value: &str, line: &mut Vec<u8>) {
-    line.extend_from_slice(b",\"");
-    line.extend_from_slice(key.as_bytes());
-    line.extend_from_slice(b"\":");
-    line.extend_from_slice(value.as_bytes());
-}
-
-fn escape(text: &str, line: &mut Vec<u8>) {
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' => line.extend_from_slice(&[b'\\', byte]),
-            0..=0x1f => line.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-            _ => line.push(byte),
-        }
+    fn write(&self, lines: &mut Vec<u8>) {
+        let _ = serde_json::to_writer(&mut *lines, self); // writing to memory does not fail
+        lines.push(b'\n');
     }
 }
 
@@ -223,7 +188,8 @@ mod tests {
             start_ticks: 4,
             end_ticks: 5,
             correlation: 6,
-            graph: Some((7, 12)),
+            graph: Some(7),
+            graph_stream: Some(12),
         };
         let mut line = Vec::new();
         entry.write(&mut line);

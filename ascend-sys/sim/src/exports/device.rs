@@ -1,14 +1,6 @@
 //! Devices and contexts.
 
-use super::{code, exports, timeout};
-use crate::Outcome;
-use crate::config::config;
-use crate::context;
-use crate::faults::Site;
-use crate::runtime::runtime;
-use ascend_sys::acl;
-use ascend_sys::codes::*;
-use ascend_sys::types::*;
+use super::*;
 
 exports! { acl::lifecycle, code;
     fn aclrtSetDevice(device: i32) {
@@ -25,7 +17,7 @@ exports! { acl::lifecycle, code;
 
     fn aclrtDestroyContext(context: aclrtContext) {
         context.not_null()?;
-        runtime().destroy_context(&*runtime().context(context.0)?);
+        runtime().destroy_context(&*runtime().contexts.get(context.0)?);
         Ok(())
     }
 }
@@ -77,7 +69,7 @@ exports! { acl::context, code;
 
     fn aclrtSetCurrentContext(context: aclrtContext) {
         context.not_null()?;
-        context::set(Some(runtime().context(context.0)?));
+        context::set(Some(runtime().contexts.get(context.0)?));
         Ok(())
     }
 

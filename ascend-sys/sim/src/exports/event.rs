@@ -1,15 +1,7 @@
 //! Events.
 
-use super::{code, exports, timeout};
-use crate::Outcome;
-use crate::config::config;
-use crate::context;
+use super::*;
 use crate::event::Event;
-use crate::faults::Site;
-use crate::runtime::runtime;
-use ascend_sys::acl;
-use ascend_sys::codes::*;
-use ascend_sys::types::*;
 use std::sync::Arc;
 
 /// All flags that exist.
@@ -38,7 +30,7 @@ exports! { acl::event, code;
 
     fn aclrtDestroyEvent(event: aclrtEvent) {
         context::current()?;
-        runtime().destroy_event(event.0)
+        runtime().events.remove(event.0).map(|event| event.free())
     }
 
     fn aclrtRecordEvent(event: aclrtEvent, stream: aclrtStream) {
@@ -51,7 +43,7 @@ exports! { acl::event, code;
 
     fn aclrtResetEvent(event: aclrtEvent, stream: aclrtStream) {
         let stream = runtime().stream_here(stream.0)?;
-        runtime().reset(&runtime().event(event.0)?, &stream)
+        runtime().reset(&runtime().events.get(event.0)?, &stream)
     }
 
     fn aclrtQueryEvent(event: aclrtEvent, status: *mut aclrtEventStatus) {
@@ -84,7 +76,7 @@ exports! { acl::event, code;
 
     fn aclrtGetEventId(event: aclrtEvent, id: *mut u32) {
         context::here()?;
-        id.put(runtime().event(event.0)?.hardware_id()?)
+        id.put(runtime().events.get(event.0)?.hardware_id()?)
     }
 
     fn aclrtGetEventAvailNum(count: *mut u32) {
@@ -117,7 +109,7 @@ pub(super) fn create(flags: u32, ex: bool) -> Outcome<aclrtEvent> {
 
 pub(super) fn record(event: aclrtEvent, stream: aclrtStream) -> Outcome {
     let stream = runtime().stream_here(stream)?;
-    let event = runtime().event(event)?;
+    let event = runtime().events.get(event)?;
     config().faults.check(Site::EventRecord)?;
     runtime().record(&event, &stream)
 }
@@ -125,7 +117,7 @@ pub(super) fn record(event: aclrtEvent, stream: aclrtStream) -> Outcome {
 fn queried(event: aclrtEvent) -> Outcome<Arc<Event>> {
     context::here()?;
     config().faults.check(Site::EventQuery)?;
-    runtime().event(event)
+    runtime().events.get(event)
 }
 
 pub(super) fn recorded_status(event: aclrtEvent) -> Outcome<aclrtEventRecordedStatus> {
@@ -138,18 +130,18 @@ pub(super) fn recorded_status(event: aclrtEvent) -> Outcome<aclrtEventRecordedSt
 pub(super) fn elapsed_ms(start: aclrtEvent, end: aclrtEvent) -> Outcome<f32> {
     context::here()?;
     config().faults.check(Site::EventElapsed)?;
-    Event::elapsed_ms(&*runtime().event(start)?, &*runtime().event(end)?)
+    Event::elapsed_ms(&*runtime().events.get(start)?, &*runtime().events.get(end)?)
 }
 
 pub(super) fn timestamp_us(event: aclrtEvent) -> Outcome<u64> {
     context::here()?;
     config().faults.check(Site::EventTimestamp)?;
-    runtime().event(event)?.us()
+    runtime().events.get(event)?.us()
 }
 
 fn synchronize(event: aclrtEvent, timeout_ms: Option<u64>) -> Outcome {
     context::here()?;
     config().faults.check(Site::Synchronize)?;
-    runtime().event(event)?.synchronize(timeout_ms)?;
+    runtime().events.get(event)?.synchronize(timeout_ms)?;
     context::here().map(drop)
 }

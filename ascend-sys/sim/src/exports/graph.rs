@@ -1,19 +1,12 @@
 //! Captured graphs.
 
-use super::{Out, code, exports, timeout};
-use crate::Outcome;
+use super::*;
 use crate::capture::exchange_mode;
-use crate::config::config;
-use crate::context;
-use crate::faults::Site;
 use crate::graph::Model;
 use crate::handle::Handle;
 use crate::runtime::{Runtime, runtime};
 use crate::stream::Stream;
 use crate::wait::lock;
-use ascend_sys::acl;
-use ascend_sys::codes::*;
-use ascend_sys::types::*;
 use std::sync::Arc;
 
 exports! { acl::graph, code;
@@ -22,7 +15,7 @@ exports! { acl::graph, code;
     }
 
     fn aclmdlRICaptureToModelRIBegin(stream: aclrtStream, model: aclmdlRI, mode: aclmdlRICaptureMode) {
-        begin(stream.0, Some(runtime().model(model.0)?), mode)
+        begin(stream.0, Some(runtime().models.get(model.0)?), mode)
     }
 
     fn aclmdlRICaptureEnd(stream: aclrtStream, model: *mut aclmdlRI) {
@@ -41,7 +34,7 @@ exports! { acl::graph, code;
     }
 
     fn aclmdlRIDestroy(model: aclmdlRI) {
-        runtime().destroy_model(&*runtime().model(model.0)?)
+        runtime().destroy_model(&*runtime().models.get(model.0)?)
     }
 
     fn aclmdlRICaptureTaskGrpBegin(stream: aclrtStream) {
@@ -59,7 +52,7 @@ exports! { acl::graph, code;
     }
 
     fn aclmdlRICaptureTaskUpdateBegin(stream: aclrtStream, group: aclrtTaskGrp) {
-        updatable(stream.0)?.begin_update(runtime().group(group.0)?)
+        updatable(stream.0)?.begin_update(runtime().groups.get(group.0)?)
     }
 
     fn aclmdlRICaptureTaskUpdateEnd(stream: aclrtStream) {
@@ -67,7 +60,7 @@ exports! { acl::graph, code;
     }
 
     fn aclmdlRIUpdate(model: aclmdlRI) {
-        runtime().model(model.0)?.update()
+        runtime().models.get(model.0)?.update()
     }
 }
 
@@ -91,23 +84,23 @@ exports! { acl::graph_info, code;
     }
 
     fn aclmdlRIGetId(model: aclmdlRI, id: *mut u32) {
-        id.put(runtime().model(model.0)?.id)
+        id.put(runtime().models.get(model.0)?.id)
     }
 
     fn aclmdlRISetName(model: aclmdlRI, name: *const c_char) {
-        let model = runtime().model(model.0)?;
+        let model = runtime().models.get(model.0)?;
         *lock(&model.name) = name.text()?;
         Ok(())
     }
 
     fn aclmdlRIGetName(model: aclmdlRI, length: u32, name: *mut c_char) {
-        let model = runtime().model(model.0)?;
+        let model = runtime().models.get(model.0)?;
         let own = lock(&model.name).clone();
         name.put_text(&own, length as usize)
     }
 
     fn aclmdlRIGetStreams(model: aclmdlRI, streams: *mut aclrtStream, count: *mut u32) {
-        fill(&runtime().model(model.0)?.streams(), streams, count)
+        fill(&runtime().models.get(model.0)?.streams(), streams, count)
     }
 
     fn aclmdlRIGetTasksByStream(stream: aclrtStream, tasks: *mut aclmdlRITask, count: *mut u32) {
@@ -116,15 +109,15 @@ exports! { acl::graph_info, code;
     }
 
     fn aclmdlRITaskGetType(task: aclmdlRITask, kind: *mut aclmdlRITaskType) {
-        kind.put(runtime().task(task.0)?.kind)
+        kind.put(runtime().tasks.get(task.0)?.kind)
     }
 
     fn aclmdlRITaskGetSeqId(task: aclmdlRITask, id: *mut u32) {
-        id.put(runtime().task(task.0)?.seq)
+        id.put(runtime().tasks.get(task.0)?.seq)
     }
 
     fn aclmdlRITaskGetParams(task: aclmdlRITask, params: *mut aclmdlRITaskParams) {
-        let kind = runtime().task(task.0)?.kind;
+        let kind = runtime().tasks.get(task.0)?.kind;
         params.put(aclmdlRITaskParams {
             kind,
             reserved: [0; 3],
@@ -138,23 +131,17 @@ exports! { acl::graph_info, code;
 
     fn aclmdlRIDestroyRegisterCallback(model: aclmdlRI, callback: aclrtCallback, user_data: *mut c_void) {
         let callback = callback.ok_or(ACL_ERROR_RT_PARAM_INVALID)?;
-        runtime().model(model.0)?.on_destroy(callback, user_data.address());
+        runtime().models.get(model.0)?.on_destroy(callback, user_data.address());
         Ok(())
     }
 }
 
 /// Returns a stream that is neither captured nor owned by a graph.
 fn updatable(stream: aclrtStream) -> Outcome<Arc<Stream>> {
-    if stream.is_null() {
-        return Err(ACL_ERROR_RT_PARAM_INVALID);
-    }
+    fail_if(stream.is_null(), ACL_ERROR_RT_PARAM_INVALID)?;
     let stream = runtime().stream_here(stream)?;
-    if stream.capture().is_some() {
-        return Err(ACL_ERROR_RT_STREAM_CAPTURED);
-    }
-    if stream.of_model {
-        return Err(ACL_ERROR_RT_STREAM_MODEL);
-    }
+    fail_if(stream.capture().is_some(), ACL_ERROR_RT_STREAM_CAPTURED)?;
+    fail_if(stream.of_model, ACL_ERROR_RT_STREAM_MODEL)?;
     Ok(stream)
 }
 
@@ -167,7 +154,7 @@ fn begin(stream: aclrtStream, model: Option<Arc<Model>>, mode: aclmdlRICaptureMo
 
 pub(super) fn execute(model: aclmdlRI, stream: aclrtStream) -> Outcome {
     let context = context::here()?;
-    let model = runtime().model(model)?;
+    let model = runtime().models.get(model)?;
     config().faults.check(Site::GraphExecute)?;
     Runtime::execute(&model, &context, &runtime().stream(&context, stream)?)
 }
@@ -187,8 +174,6 @@ fn fill(handles: &[Handle], to: Out<*mut c_void>, count: Out<u32>) -> Outcome {
     if to.0.is_null() {
         return Ok(());
     }
-    if room < there {
-        return Err(ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY);
-    }
+    fail_if(room < there, ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY)?;
     to.put_all(handles.iter().map(|handle| handle.pointer()))
 }

@@ -1,13 +1,7 @@
 //! The counter of a device, as the driver reads it.
 
-use super::{code, exports};
-use crate::Outcome;
+use super::*;
 use crate::clock::{now_ns, wait_until};
-use crate::config::config;
-use crate::faults::Site;
-use crate::runtime::runtime;
-use ascend_sys::codes::*;
-use ascend_sys::types::*;
 
 /// The driver's code for an unsupported request.
 const NOT_SUPPORTED: i32 = 0xfffe;
@@ -26,9 +20,7 @@ exports! { ascend_sys::hal, code;
 pub(super) fn read(device: u32, module: i32, info: i32) -> Outcome<i64> {
     let config = config();
     config.faults.check(Site::Hal)?;
-    if !config.hal || module != MODULE_TYPE_SYSTEM {
-        return Err(NOT_SUPPORTED);
-    }
+    fail_if(!config.hal || module != MODULE_TYPE_SYSTEM, NOT_SUPPORTED)?;
     let device = runtime().device_by_logical(device)?;
     let half = || wait_until(now_ns() + config.hal_ns / 2, config.spin_ns);
     half();

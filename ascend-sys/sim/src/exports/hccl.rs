@@ -1,37 +1,12 @@
 //! Collectives and communicators.
 
-use super::{Out, exports};
-use crate::Outcome;
-use crate::config::config;
-use crate::context;
-use crate::faults::Site;
+use super::*;
 use crate::hccl::{Part, result};
-use crate::runtime::runtime;
-use crate::work::Work;
-use ascend_sys::codes::*;
 use ascend_sys::hccl;
-use ascend_sys::types::*;
-
-/// Makes the part of one rank: what it sends and receives.
-fn part(
-    send: usize,
-    recv: usize,
-    count: u64,
-    data_type: HcclDataType,
-    gathers: bool,
-) -> Option<Part> {
-    Some(Part {
-        send,
-        recv,
-        count,
-        data_type,
-        gathers,
-    })
-}
 
 exports! { hccl::collective, result;
     fn HcclAllReduce(send: *mut c_void, recv: *mut c_void, count: u64, data_type: HcclDataType, _op: HcclReduceOp, comm: HcclComm, stream: aclrtStream) {
-        submit("HcclAllReduce", comm.0, stream.0, part(send.address(), recv.address(), count, data_type, false))
+        submit("HcclAllReduce", comm.0, stream.0, Some(Part { send: send.address(), recv: recv.address(), count, data_type, gathers: false }))
     }
 
     fn HcclReduceScatter(_send: *mut c_void, _recv: *mut c_void, _count: u64, _data_type: HcclDataType, _op: HcclReduceOp, comm: HcclComm, stream: aclrtStream) {
@@ -43,7 +18,7 @@ exports! { hccl::collective, result;
     }
 
     fn HcclAllGather(send: *mut c_void, recv: *mut c_void, count: u64, data_type: HcclDataType, comm: HcclComm, stream: aclrtStream) {
-        submit("HcclAllGather", comm.0, stream.0, part(send.address(), recv.address(), count, data_type, true))
+        submit("HcclAllGather", comm.0, stream.0, Some(Part { send: send.address(), recv: recv.address(), count, data_type, gathers: true }))
     }
 
     fn HcclBroadcast(_buffer: *mut c_void, _count: u64, _data_type: HcclDataType, _root: u32, comm: HcclComm, stream: aclrtStream) {
@@ -88,9 +63,7 @@ exports! { hccl::collective, result;
 
     fn HcclBatchSendRecv(items: *mut HcclSendRecvItem, item_count: u32, comm: HcclComm, stream: aclrtStream) {
         items.not_null().map_err(|_| ACL_ERROR_INVALID_PARAM)?;
-        if item_count == 0 {
-            return Err(ACL_ERROR_INVALID_PARAM);
-        }
+        fail_if(item_count == 0, ACL_ERROR_INVALID_PARAM)?;
         submit("HcclBatchSendRecv", comm.0, stream.0, None)
     }
 }
@@ -119,19 +92,19 @@ exports! { hccl::comm, result;
     }
 
     fn HcclCommDestroy(comm: HcclComm) {
-        runtime().destroy_comm(comm.0)
+        runtime().comms.remove(comm.0).map(drop)
     }
 
     fn HcclGetCommName(comm: HcclComm, name: *mut c_char) {
-        name.put_text(&runtime().comm(comm.0)?.name, HCCL_COMM_NAME_BYTES)
+        name.put_text(&runtime().comms.get(comm.0)?.name, HCCL_COMM_NAME_BYTES)
     }
 
     fn HcclGetRankId(comm: HcclComm, rank: *mut u32) {
-        rank.put(runtime().comm(comm.0)?.rank)
+        rank.put(runtime().comms.get(comm.0)?.rank)
     }
 
     fn HcclGetRankSize(comm: HcclComm, count: *mut u32) {
-        count.put(runtime().comm(comm.0)?.ranks)
+        count.put(runtime().comms.get(comm.0)?.ranks)
     }
 }
 
@@ -139,7 +112,7 @@ exports! { hccl::comm, result;
 fn submit(name: &'static str, comm: HcclComm, stream: aclrtStream, part: Option<Part>) -> Outcome {
     let context = context::here()?;
     config().faults.check(Site::Hccl)?;
-    let comm = runtime().comm(comm)?;
+    let comm = runtime().comms.get(comm)?;
     let effect = part.map(|part| part.effect(&comm)).transpose()?;
     let stream = runtime().stream(&context, stream)?;
     stream.submit(Work::Collective {

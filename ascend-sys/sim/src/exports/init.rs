@@ -1,14 +1,10 @@
 //! Initialisation, versions, the vendor's profiler.
 
-use super::{LAST_ERROR, code, exports};
+use super::*;
 use crate::config::{Soc, config};
 use crate::listeners::init_one;
 use crate::mspti::mspti;
-use crate::runtime::runtime;
 use crate::truth::truth;
-use ascend_sys::acl;
-use ascend_sys::codes::*;
-use ascend_sys::types::*;
 use std::sync::atomic::Ordering;
 
 /// Number of bytes of a version.
@@ -123,9 +119,7 @@ exports! { acl::profiler, code;
 
     fn aclprofStart(config: *const aclprofConfig) {
         config.not_null()?;
-        if mspti().has_channels() {
-            return Err(ACL_ERROR_FAILURE);
-        }
+        fail_if(mspti().has_channels(), ACL_ERROR_FAILURE)?;
         match runtime().profiling.swap(true, Ordering::Relaxed) {
             true => Err(ACL_ERROR_REPEAT_INITIALIZE),
             false => Ok(()),

@@ -1,18 +1,9 @@
 //! Kernel launches of ACL.
 
 use super::rt_launch::through_rt;
-use super::{code, exports};
-use crate::Outcome;
-use crate::config::config;
-use crate::context;
+use super::*;
 use crate::effect::{Effect, Kind};
-use crate::faults::Site;
 use crate::kernel::Function;
-use crate::runtime::runtime;
-use crate::work::Work;
-use ascend_sys::acl;
-use ascend_sys::codes::*;
-use ascend_sys::types::*;
 use std::sync::Arc;
 
 /// The place of a launch's arguments. Only the simulator's own kernels use them.
@@ -57,9 +48,7 @@ pub(super) fn submit(
     stream: aclrtStream,
 ) -> Outcome {
     let context = context::here()?;
-    if num_blocks == 0 {
-        return Err(ACL_ERROR_RT_PARAM_INVALID);
-    }
+    fail_if(num_blocks == 0, ACL_ERROR_RT_PARAM_INVALID)?;
     let stream = runtime().stream(&context, stream)?;
     let effect = function.effect.map(|kind| args.effect(kind)).transpose()?;
     stream.submit(Work::Kernel { function, effect })
@@ -71,7 +60,12 @@ fn launch(func: aclrtFuncHandle, num_blocks: u32, args: Args, stream: aclrtStrea
     if config().old {
         return through_rt(func, num_blocks, args, stream);
     }
-    submit(runtime().kernels.function(func)?, num_blocks, args, stream)
+    submit(
+        runtime().kernels.functions.get(func)?,
+        num_blocks,
+        args,
+        stream,
+    )
 }
 
 exports! { acl::launch, code;

@@ -1,18 +1,9 @@
 //! Memory and copies.
 
-use super::{Out, code, exports};
-use crate::Outcome;
+use super::*;
 use crate::clock::{now_ns, wait_until};
-use crate::config::config;
-use crate::context;
 use crate::effect::Effect;
-use crate::faults::Site;
 use crate::memory::Place;
-use crate::runtime::runtime;
-use crate::work::Work;
-use ascend_sys::acl;
-use ascend_sys::codes::*;
-use ascend_sys::types::*;
 
 exports! { acl::memory, code;
     fn aclrtMalloc(memory: *mut *mut c_void, bytes: usize, _policy: aclrtMemMallocPolicy) {
@@ -132,9 +123,7 @@ fn allocate(bytes: usize, place: Place) -> Outcome<*mut c_void> {
 }
 
 fn set(dst: usize, room: usize, value: i32, bytes: usize) -> Outcome<Effect> {
-    if dst == 0 || bytes > room {
-        return Err(ACL_ERROR_RT_PARAM_INVALID);
-    }
+    fail_if(dst == 0 || bytes > room, ACL_ERROR_RT_PARAM_INVALID)?;
     let [value, ..] = value.to_le_bytes();
     Ok(Effect::Set { dst, value, bytes })
 }

@@ -1,14 +1,7 @@
 //! Offline models and single operators: one kernel each.
 
 use super::launch::{Args, submit};
-use super::{In, code, exports};
-use crate::Outcome;
-use crate::config::config;
-use crate::context;
-use crate::faults::Site;
-use crate::runtime::runtime;
-use ascend_sys::acl;
-use ascend_sys::types::*;
+use super::*;
 
 exports! { acl::model, code;
     fn aclmdlExecute(model: u32, _input: *const aclmdlDataset, _output: *mut aclmdlDataset) {

@@ -1,9 +1,6 @@
 //! Annotations: ranges have ids, and marks on a stream are tasks of it.
 
-use super::{Argument, In, guarded};
-use crate::runtime::runtime;
-use crate::work::Work;
-use ascend_sys::types::*;
+use super::*;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 

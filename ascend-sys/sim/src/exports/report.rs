@@ -1,12 +1,7 @@
 //! Callbacks of the host in a stream, and marks of a profiler.
 
-use super::{code, exports, timeout};
+use super::*;
 use crate::report::Callback;
-use crate::runtime::runtime;
-use crate::work::Work;
-use ascend_sys::acl;
-use ascend_sys::codes::*;
-use ascend_sys::types::*;
 
 exports! { acl::report, code;
     fn aclrtLaunchCallback(callback: aclrtCallback, user_data: *mut c_void, block: aclrtCallbackBlockType, stream: aclrtStream) {

@@ -1,10 +1,7 @@
 //! Events, models and names of the rt level: other ways to the same things.
 
-use super::{code, event, exports, graph, hal};
-use crate::runtime::runtime;
-use ascend_sys::codes::*;
+use super::*;
 use ascend_sys::rt;
-use ascend_sys::types::*;
 
 exports! { rt::event, code;
     fn rtEventCreateWithFlag(event: *mut rtEvent_t, flag: u32) {

@@ -1,16 +1,10 @@
 //! Launches of the rt level: by programs, and by ACL when an older CANN is simulated.
 
 use super::launch::{Args, submit};
-use super::{In, Out, code, exports};
-use crate::Outcome;
-use crate::config::config;
-use crate::faults::Site;
+use super::*;
 use crate::kernel::Function;
-use crate::runtime::runtime;
-use ascend_sys::codes::*;
 use ascend_sys::rt;
 use ascend_sys::rt::launch::rtLaunchKernelByFuncHandleV3 as ByFuncHandle;
-use ascend_sys::types::*;
 use std::sync::Arc;
 
 /// The beginning of `rtArgsEx_t`, and room for the rest.
@@ -32,7 +26,12 @@ pub(super) fn through_rt(
     let address = match args {
         Args::Host(address) | Args::Device(address) => address,
         Args::Each(_) | Args::Unknown => {
-            return submit(runtime().kernels.function(func)?, num_blocks, args, stream);
+            return submit(
+                runtime().kernels.functions.get(func)?,
+                num_blocks,
+                args,
+                stream,
+            );
         }
     };
     let args = ArgsEx {
@@ -43,7 +42,7 @@ pub(super) fn through_rt(
     };
     let call = by_func_handle();
     // SAFETY: `args` is as the function expects, and lives for the call.
-    let code = unsafe {
+    outcome(unsafe {
         call(
             func,
             num_blocks,
@@ -51,12 +50,7 @@ pub(super) fn through_rt(
             stream,
             std::ptr::null(),
         )
-    };
-    if code == ACL_SUCCESS {
-        Ok(())
-    } else {
-        Err(code)
-    }
+    })
 }
 
 /// The function that a call from another library would reach.
@@ -104,7 +98,7 @@ fn tiled(
 ) -> Outcome {
     let function = runtime()
         .kernels
-        .by_entry(&*runtime().kernels.binary(binary.0)?, key);
+        .by_entry(&*runtime().kernels.binaries.get(binary.0)?, key);
     direct(function, num_blocks, args, stream)
 }
 
@@ -155,15 +149,15 @@ exports! { rt::launch, code;
     }
 
     fn rtLaunchKernelByFuncHandle(func: rtFuncHandle, num_blocks: u32, _args: rtLaunchArgsHandle, stream: rtStream_t) {
-        direct(runtime().kernels.function(func.0)?, num_blocks, Args::Unknown, stream.0)
+        direct(runtime().kernels.functions.get(func.0)?, num_blocks, Args::Unknown, stream.0)
     }
 
     fn rtLaunchKernelByFuncHandleV2(func: rtFuncHandle, num_blocks: u32, _args: rtLaunchArgsHandle, stream: rtStream_t, _cfg: *const rtTaskCfgInfo_t) {
-        direct(runtime().kernels.function(func.0)?, num_blocks, Args::Unknown, stream.0)
+        direct(runtime().kernels.functions.get(func.0)?, num_blocks, Args::Unknown, stream.0)
     }
 
     fn rtLaunchKernelByFuncHandleV3(func: rtFuncHandle, num_blocks: u32, args: *const rtArgsEx_t, stream: rtStream_t, _cfg: *const rtTaskCfgInfo_t) {
-        submit(runtime().kernels.function(func.0)?, num_blocks, inside(args), stream.0)
+        submit(runtime().kernels.functions.get(func.0)?, num_blocks, inside(args), stream.0)
     }
 
     fn rtAicpuKernelLaunchExWithArgs(_kind: u32, op: *const c_char, num_blocks: u32, _args: *const rtAicpuArgsEx_t, _sm_desc: *mut rtSmDesc_t, stream: rtStream_t, _flags: u32) {
@@ -191,18 +185,18 @@ exports! { rt::launch, code;
     }
 
     fn rtsLaunchKernelWithHostArgs(func: rtFuncHandle, num_blocks: u32, stream: rtStream_t, _cfg: *mut rtKernelLaunchCfg_t, args: *mut c_void, _args_size: u32, _place_holders: *mut rtPlaceHolderInfo_t, _place_holder_count: u32) {
-        direct(runtime().kernels.function(func.0)?, num_blocks, Args::Host(args.address()), stream.0)
+        direct(runtime().kernels.functions.get(func.0)?, num_blocks, Args::Host(args.address()), stream.0)
     }
 
     fn rtsLaunchKernelWithConfig(func: rtFuncHandle, num_blocks: u32, stream: rtStream_t, _cfg: *mut rtKernelLaunchCfg_t, _args: rtArgsHandle, _reserve: *mut c_void) {
-        direct(runtime().kernels.function(func.0)?, num_blocks, Args::Unknown, stream.0)
+        direct(runtime().kernels.functions.get(func.0)?, num_blocks, Args::Unknown, stream.0)
     }
 
     fn rtsLaunchKernelWithDevArgs(func: rtFuncHandle, num_blocks: u32, stream: rtStream_t, _cfg: *mut rtKernelLaunchCfg_t, args: *const c_void, _args_size: u32, _reserve: *mut c_void) {
-        direct(runtime().kernels.function(func.0)?, num_blocks, Args::Device(args.address()), stream.0)
+        direct(runtime().kernels.functions.get(func.0)?, num_blocks, Args::Device(args.address()), stream.0)
     }
 
     fn rtsLaunchCpuKernel(func: rtFuncHandle, num_blocks: u32, stream: rtStream_t, _cfg: *const rtKernelLaunchCfg_t, _args: *mut rtCpuKernelArgs_t) {
-        direct(runtime().kernels.function(func.0)?, num_blocks, Args::Unknown, stream.0)
+        direct(runtime().kernels.functions.get(func.0)?, num_blocks, Args::Unknown, stream.0)
     }
 }

@@ -1,15 +1,7 @@
 //! Streams.
 
-use super::{code, exports, timeout};
-use crate::Outcome;
-use crate::config::config;
-use crate::context;
-use crate::faults::Site;
-use crate::runtime::runtime;
+use super::*;
 use crate::stream::Stream;
-use ascend_sys::acl;
-use ascend_sys::codes::*;
-use ascend_sys::types::*;
 use std::sync::Arc;
 
 exports! { acl::stream, code;
@@ -104,7 +96,7 @@ fn create() -> Outcome<aclrtStream> {
 
 fn wait(stream: aclrtStream, event: aclrtEvent) -> Outcome {
     let stream = runtime().stream_here(stream)?;
-    runtime().wait(&runtime().event(event)?, &stream)
+    runtime().wait(&runtime().events.get(event)?, &stream)
 }
 
 /// Returns a stream that the host looks at. Looking at a captured one breaks the capture.
@@ -124,9 +116,7 @@ fn destroyable(stream: aclrtStream) -> Outcome<Arc<Stream>> {
     if context.is_default(&found) || found.of_model {
         return Err(ACL_ERROR_RT_PARAM_INVALID);
     }
-    if found.capture().is_some() {
-        return Err(ACL_ERROR_RT_STREAM_CAPTURED);
-    }
+    fail_if(found.capture().is_some(), ACL_ERROR_RT_STREAM_CAPTURED)?;
     runtime().announce_end(&found);
     Ok(found)
 }

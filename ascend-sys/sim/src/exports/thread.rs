@@ -1,11 +1,8 @@
 //! The last error and the last task of the calling thread.
 
-use super::{called, code, exports};
+use super::*;
 use crate::stream::last_task;
-use ascend_sys::acl;
-use ascend_sys::codes::*;
 use ascend_sys::rt;
-use ascend_sys::types::*;
 use std::cell::Cell;
 
 thread_local! {

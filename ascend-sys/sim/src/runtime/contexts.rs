@@ -4,7 +4,6 @@ use super::Runtime;
 use crate::Outcome;
 use crate::context::{self, Context, Primary};
 use crate::device::Device;
-use crate::handle::Handle;
 use crate::stream::Stream;
 use crate::wait::lock;
 use ascend_sys::codes::*;
@@ -73,13 +72,7 @@ impl Runtime {
     }
 
     pub(crate) fn new_context(&self, device: &Arc<Device>) -> Arc<Context> {
-        let new = |handle| Arc::new(Context::new(handle, device));
-        self.contexts.add(new)
-    }
-
-    pub(crate) fn context(&self, context: aclrtContext) -> Outcome<Arc<Context>> {
-        let found = self.contexts.get(Handle::of(context));
-        found.ok_or(ACL_ERROR_RT_CONTEXT_NULL)
+        self.contexts.add(|handle| Context::new(handle, device))
     }
 
     /// Returns all contexts of a device.
@@ -94,8 +87,7 @@ impl Runtime {
         if stream.is_null() {
             return self.default_stream(context);
         }
-        let found = self.streams.get(Handle::of(stream));
-        let found = found.ok_or(ACL_ERROR_RT_INVALID_HANDLE)?;
+        let found = self.streams.get(stream)?;
         if found.home.context != context.handle {
             return Err(ACL_ERROR_RT_STREAM_CONTEXT);
         }
@@ -135,7 +127,7 @@ impl Runtime {
         for stream in self.streams_of(context) {
             self.announce_end(&stream);
         }
-        self.contexts.remove(context.handle);
+        let _ = self.contexts.remove(context.handle); // another thread may have been faster
         context.end();
         for stream in self.streams_of(context) {
             self.destroy_stream(&stream);

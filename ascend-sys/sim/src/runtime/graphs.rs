@@ -1,33 +1,18 @@
 //! Graphs: captured, run, and destroyed with everything that belongs to them.
 
 use super::Runtime;
-use crate::Outcome;
 use crate::capture::{Capture, valid_mode};
 use crate::context::Context;
 use crate::graph::{Group, Model, Task};
 use crate::handle::Handle;
 use crate::stream::Stream;
 use crate::work::Work;
+use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::sync::Arc;
 
 impl Runtime {
-    pub(crate) fn model(&self, model: aclmdlRI) -> Outcome<Arc<Model>> {
-        let found = self.models.get(Handle::of(model));
-        found.ok_or(ACL_ERROR_RT_PARAM_INVALID)
-    }
-
-    pub(crate) fn group(&self, group: aclrtTaskGrp) -> Outcome<Arc<Group>> {
-        let found = self.groups.get(Handle::of(group));
-        found.ok_or(ACL_ERROR_RT_PARAM_INVALID)
-    }
-
-    pub(crate) fn task(&self, task: aclmdlRITask) -> Outcome<Arc<Task>> {
-        let found = self.tasks.get(Handle::of(task));
-        found.ok_or(ACL_ERROR_RT_PARAM_INVALID)
-    }
-
     /// Begins to capture a stream, into a new graph or at the end of an existing one.
     pub(crate) fn begin_capture(
         &self,
@@ -40,10 +25,8 @@ impl Runtime {
         if context.is_default(stream) {
             return Err(ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT);
         }
-        if stream.capture().is_some() {
-            return Err(ACL_ERROR_RT_STREAM_CAPTURED);
-        }
-        let new = |handle| Arc::new(Model::new(handle, context.handle));
+        fail_if(stream.capture().is_some(), ACL_ERROR_RT_STREAM_CAPTURED)?;
+        let new = |handle| Model::new(handle, context.handle);
         let model = model.unwrap_or_else(|| self.models.add(new));
         model.begin_capture()?;
         let capture = Arc::new(Capture::new(model, mode, stream.handle, context.handle));
@@ -83,7 +66,7 @@ impl Runtime {
     pub(crate) fn end_group(&self, stream: &Stream) -> Outcome<Arc<Group>> {
         let capture = stream.capture().ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
         capture.end_group(stream.handle, |places| {
-            let new = |handle| Arc::new(Group::new(handle, &capture.model, places));
+            let new = |handle| Group::new(handle, &capture.model, places);
             self.groups.add(new)
         })
     }
@@ -97,28 +80,26 @@ impl Runtime {
     /// Returns handles of the tasks that came from the captured stream that `stream` represents.
     pub(crate) fn tasks_of(&self, stream: aclrtStream) -> Outcome<Vec<Handle>> {
         let give = |kind, seq| {
-            let new = |handle| Arc::new(Task { handle, kind, seq });
+            let new = |handle| Task { handle, kind, seq };
             self.tasks.add(new).handle
         };
         let models = self.models.all();
         let mut tasks = models.iter();
-        let own = tasks.find_map(|model| model.tasks_of(Handle::of(stream), give));
+        let own = tasks.find_map(|model| model.tasks_of(stream.into(), give));
         own.ok_or(ACL_ERROR_RT_STREAM_MODEL)
     }
 
     /// Destroys a graph, with its streams, tasks and groups. Runs under way go on.
     pub(crate) fn destroy_model(&self, model: &Model) -> Outcome {
         model.not_capturing()?;
-        if self.models.remove(model.handle).is_none() {
-            return Err(ACL_ERROR_RT_PARAM_INVALID);
-        }
+        self.models.remove(model.handle)?;
         let content = model.take();
         self.destroy_streams(content.streams());
         for task in content.tasks() {
-            self.tasks.remove(task);
+            self.tasks.remove(task)?;
         }
         for group in content.groups() {
-            self.groups.remove(group);
+            self.groups.remove(group)?;
         }
         content.call_back();
         Ok(())

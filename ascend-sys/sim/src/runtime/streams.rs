@@ -1,13 +1,13 @@
 //! Streams and events: made and destroyed, and the records, waits and resets of events in streams.
 
 use super::Runtime;
-use crate::Outcome;
 use crate::capture::Capture;
 use crate::context::Context;
 use crate::event::Event;
 use crate::handle::Handle;
 use crate::stream::Stream;
 use crate::work::Work;
+use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ impl Runtime {
     /// Makes a stream of a context; with `of_model` one that a graph owns.
     pub(crate) fn new_stream(&self, context: &Context, of_model: bool) -> Outcome<Arc<Stream>> {
         let id = context.device.take_stream_id()?;
-        let new = |handle| Arc::new(Stream::new(handle, id, context.home(), of_model));
+        let new = |handle| Stream::new(handle, id, context.home(), of_model);
         Ok(self.streams.add(new))
     }
 
@@ -34,7 +34,7 @@ impl Runtime {
 
     /// Destroys a stream, whose work is dropped. A capture that it is part of is broken.
     pub(crate) fn destroy_stream(&self, stream: &Stream) {
-        if self.streams.remove(stream.handle).is_none() {
+        if self.streams.remove(stream.handle).is_err() {
             return;
         }
         stream.close();
@@ -51,7 +51,7 @@ impl Runtime {
     pub(super) fn release(&self, capture: &Arc<Capture>, streams: &[Handle]) {
         let streams = streams
             .iter()
-            .filter_map(|stream| self.streams.get(*stream));
+            .filter_map(|stream| self.streams.get(*stream).ok());
         let is_in = |stream: &Arc<Stream>| {
             stream
                 .capture()
@@ -63,37 +63,22 @@ impl Runtime {
     }
 
     pub(super) fn destroy_streams(&self, streams: impl Iterator<Item = Handle>) {
-        for stream in streams.filter_map(|stream| self.streams.get(stream)) {
+        for stream in streams.filter_map(|stream| self.streams.get(stream).ok()) {
             self.destroy_stream(&stream);
         }
     }
 
     /// Makes an event of a context's device.
     pub(crate) fn new_event(&self, context: &Context, flags: u32, ex: bool) -> Arc<Event> {
-        let new = |handle| Arc::new(Event::new(handle, &context.device, flags, ex));
+        let new = |handle| Event::new(handle, &context.device, flags, ex);
         self.events.add(new)
-    }
-
-    pub(crate) fn event(&self, event: aclrtEvent) -> Outcome<Arc<Event>> {
-        let found = self.events.get(Handle::of(event));
-        found.ok_or(ACL_ERROR_RT_PARAM_INVALID)
-    }
-
-    pub(crate) fn destroy_event(&self, event: aclrtEvent) -> Outcome {
-        let gone = self.events.remove(Handle::of(event));
-        gone.ok_or(ACL_ERROR_RT_PARAM_INVALID)?.free();
-        Ok(())
     }
 
     /// Records an event in a stream. In a capture, a timed event is not recorded: the call succeeds and does nothing.
     pub(crate) fn record(&self, event: &Arc<Event>, stream: &Arc<Stream>) -> Outcome {
-        if stream.of_model {
-            return Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-        }
+        fail_if(stream.of_model, ACL_ERROR_RT_FEATURE_NOT_SUPPORT)?;
         if let Some(capture) = stream.capture() {
-            if !event.is_ex() {
-                return Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-            }
+            fail_if(!event.is_ex(), ACL_ERROR_RT_FEATURE_NOT_SUPPORT)?;
             if !event.is_timed() {
                 stream.submitted_last(capture.record(stream.handle, event.handle)?);
                 event.record_captured(&capture.status);

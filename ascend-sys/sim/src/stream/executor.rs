@@ -6,7 +6,7 @@ use crate::config::config;
 use crate::faults::Site;
 use crate::mspti::{Ran, mspti};
 use crate::truth::{Entry, truth};
-use crate::work::{Captured, Replay, Work};
+use crate::work::{Replay, Work};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,19 +34,41 @@ fn execute(stream: &Stream, task: &Task) -> bool {
         stream.home.device.lose(code);
         return false;
     }
+    execute_work(stream, task, &task.work, task.correlation, None);
+    true
+}
+
+/// Work that is done.
+struct Done<'a> {
+    work: &'a Work,
+    /// MSPTI's number of it; 0 if it has no record.
+    correlation: u64,
+    /// The graph that it is a part of, and its stream there.
+    graph: Option<(u32, i32)>,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+/// Executes work of a task, which may be in a graph's own stream, and records when it ran.
+fn execute_work(
+    stream: &Stream,
+    task: &Task,
+    work: &Work,
+    correlation: u64,
+    graph: Option<(u32, i32)>,
+) {
     let start_ns = now_ns();
-    let end_ns = perform(stream, &task.work, start_ns, task);
+    let end_ns = perform(stream, work, start_ns, task);
     let done = Done {
-        work: &task.work,
-        correlation: task.correlation,
-        graph: None,
+        work,
+        correlation,
+        graph,
         start_ns,
         end_ns,
     };
     record(stream, task, &done);
     log(stream, &done);
-    complete(stream, &task.work, end_ns);
-    true
+    complete(stream, work, end_ns);
 }
 
 /// Takes the time of the work, and returns when it was over.
@@ -109,37 +131,12 @@ fn complete(stream: &Stream, work: &Work, end_ns: u64) {
 /// Runs the graph's tasks one after another. Returns when the last one was over.
 fn run_graph(stream: &Stream, replay: &Replay, task: &Task) -> u64 {
     for captured in replay.tasks.iter() {
-        let start_ns = now_ns();
-        let end_ns = perform(stream, &captured.work, start_ns, task);
-        let done = Done {
-            work: &captured.work,
-            correlation: captured.correlation,
-            graph: Some((replay.model, own_stream(stream, replay, captured))),
-            start_ns,
-            end_ns,
-        };
-        record(stream, task, &done);
-        log(stream, &done);
-        complete(stream, &captured.work, end_ns);
+        let own = replay.streams.get(captured.part);
+        let graph = (replay.model, own.copied().unwrap_or(stream.id));
+        let (work, correlation) = (&captured.work, captured.correlation);
+        execute_work(stream, task, work, correlation, Some(graph));
     }
     now_ns()
-}
-
-/// Returns the id of the graph's own stream that a task belongs to.
-fn own_stream(stream: &Stream, replay: &Replay, captured: &Captured) -> i32 {
-    let own = replay.streams.get(captured.part);
-    own.copied().unwrap_or(stream.id)
-}
-
-/// Work that is done.
-struct Done<'a> {
-    work: &'a Work,
-    /// MSPTI's number of it; 0 if it has no record.
-    correlation: u64,
-    /// The graph that it is a part of, and its stream there.
-    graph: Option<(u32, i32)>,
-    start_ns: u64,
-    end_ns: u64,
 }
 
 /// Logs a kernel or a collective of the device, for MSPTI.
@@ -187,6 +184,7 @@ fn record(stream: &Stream, task: &Task, done: &Done<'_>) {
         start_ticks: clock.ticks(done.start_ns),
         end_ticks: clock.ticks(done.end_ns),
         correlation: done.correlation,
-        graph: done.graph,
+        graph: done.graph.map(|(graph, _)| graph),
+        graph_stream: done.graph.map(|(_, stream)| stream),
     });
 }
