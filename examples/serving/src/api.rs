@@ -98,16 +98,13 @@ async fn completions(
     let request = match body {
         Ok(Json(request)) => request,
         Err(rejection) => {
-            return failure(
-                rejection.status(),
-                ErrorDetail::client(&rejection.body_text()),
-            );
+            return failure(rejection.status(), &rejection.body_text());
         }
     };
     let prompt = tokenizer::encode(&request.prompt);
     if prompt.is_empty() || request.max_tokens == 0 {
-        let detail = ErrorDetail::client("prompt must hold a word and max_tokens be at least 1");
-        return failure(StatusCode::BAD_REQUEST, detail);
+        let why = "prompt must hold a word and max_tokens be at least 1";
+        return failure(StatusCode::BAD_REQUEST, why);
     }
     let id = engine.next_id();
     let span = async_span!(
@@ -125,10 +122,7 @@ async fn completions(
             drop(span);
             response
         }
-        Err(error) => failure(
-            StatusCode::SERVICE_UNAVAILABLE,
-            ErrorDetail::server(&error.to_string()),
-        ),
+        Err(error) => failure(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
     }
 }
 
@@ -144,10 +138,7 @@ async fn collect(mut handle: RequestHandle, prompt_tokens: usize) -> Response {
             }
             OutputEvent::Finished => break,
             OutputEvent::Failed(reason) => {
-                return failure(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    ErrorDetail::server(&reason),
-                );
+                return failure(StatusCode::INTERNAL_SERVER_ERROR, &reason);
             }
         }
     }
@@ -161,6 +152,7 @@ async fn collect(mut handle: RequestHandle, prompt_tokens: usize) -> Response {
     Json(completion).into_response()
 }
 
-fn failure(status: StatusCode, error: ErrorDetail) -> Response {
+fn failure(status: StatusCode, why: &str) -> Response {
+    let error = ErrorDetail::new(why, status.is_client_error());
     (status, Json(ErrorBody { error })).into_response()
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::engine::EngineOptions;
+use crate::worker::Place;
 use crate::{api, engine, launcher, worker};
 
 /// First argument of a child process; its second is the role as JSON.
@@ -33,15 +34,7 @@ pub(crate) struct Child {
 pub(crate) enum Role {
     Api,
     Engine(EngineOptions),
-    Worker {
-        index: usize,
-        workers: usize,
-        seed: u64,
-        /// Whether kernels are launched on a simulated NPU.
-        npu: bool,
-        /// Whether only an interposer records it.
-        preload: bool,
-    },
+    Worker(Place),
 }
 
 impl Role {
@@ -50,13 +43,13 @@ impl Role {
         match self {
             Role::Api => "serving-api".to_owned(),
             Role::Engine(_) => "engine-core".to_owned(),
-            Role::Worker { index, .. } => format!("worker-{index}"),
+            Role::Worker(place) => format!("worker-{}", place.index),
         }
     }
 
     /// Whether it records itself.
     fn is_recorded(&self) -> bool {
-        !matches!(self, Role::Worker { preload: true, .. })
+        !matches!(self, Role::Worker(place) if !place.recorded)
     }
 }
 
@@ -113,22 +106,7 @@ impl Child {
         match self.role {
             Role::Api => api::serve(&self.engine, &control),
             Role::Engine(options) => engine::serve(&self.engine, &options, &control),
-            Role::Worker {
-                index,
-                workers: world,
-                seed,
-                npu,
-                preload,
-            } => {
-                let place = worker::Place {
-                    index,
-                    world,
-                    seed,
-                    npu,
-                    recorded: !preload,
-                };
-                worker::serve(&self.engine, place, &control)
-            }
+            Role::Worker(place) => worker::serve(&self.engine, place, &control),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A minimal HTTP client for completions: one connection for each request, whole or streamed answers.
 
+use std::io;
 use std::net::Ipv4Addr;
 
 use http_body_util::{BodyExt, Full};
@@ -16,9 +17,15 @@ use crate::completion::{
 /// Why a request brought no complete answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
-    /// The connection could not be made or broke.
+    /// The connection could not be made, or ended too early.
     #[error("connection: {0}")]
-    Connection(String),
+    Connection(#[from] io::Error),
+    /// The connection broke.
+    #[error("connection: {0}")]
+    Http(#[from] hyper::Error),
+    /// The request is not one of HTTP.
+    #[error("connection: {0}")]
+    Request(#[from] hyper::http::Error),
     /// The server answered with an error.
     #[error("HTTP {status}: {message}")]
     Status { status: StatusCode, message: String },
@@ -27,23 +34,11 @@ pub(crate) enum RequestError {
     Stream(String),
     /// The answer is no completion.
     #[error("answer not understood: {0}")]
-    Answer(String),
-}
-
-impl From<hyper::Error> for RequestError {
-    fn from(error: hyper::Error) -> Self {
-        RequestError::Connection(error.to_string())
-    }
-}
-
-impl From<serde_json::Error> for RequestError {
-    fn from(error: serde_json::Error) -> Self {
-        RequestError::Answer(error.to_string())
-    }
+    Answer(#[from] serde_json::Error),
 }
 
 /// A complete answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) text: String,
     pub(crate) tokens: usize,
@@ -83,27 +78,20 @@ pub(crate) async fn complete(
 }
 
 async fn send(port: u16, request: &CompletionRequest) -> Result<Response<Incoming>, RequestError> {
-    let broken = |error: std::io::Error| RequestError::Connection(error.to_string());
-    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
-        .await
-        .map_err(broken)?;
-    stream.set_nodelay(true).map_err(broken)?;
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
+    stream.set_nodelay(true)?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection);
     let request = Request::post(COMPLETIONS_PATH)
         .header(header::HOST, format!("127.0.0.1:{port}"))
         .header(header::CONTENT_TYPE, "application/json")
-        .body(Full::new(Bytes::from(serde_json::to_vec(request)?)));
-    let request = request.map_err(|error| RequestError::Connection(error.to_string()))?;
+        .body(Full::new(Bytes::from(serde_json::to_vec(request)?)))?;
     Ok(sender.send_request(request).await?)
 }
 
 async fn read_stream(mut body: Incoming) -> Result<Reply, RequestError> {
     let mut stream = EventStream::default();
-    let mut reply = Reply {
-        text: String::new(),
-        tokens: 0,
-    };
+    let mut reply = Reply::default();
     while let Some(frame) = body.frame().await {
         let frame = frame?;
         for data in stream.feed(frame.data_ref().map_or(&[], |data| data)) {
@@ -113,9 +101,7 @@ async fn read_stream(mut body: Incoming) -> Result<Reply, RequestError> {
             take_chunk(&mut reply, serde_json::from_str(&data)?)?;
         }
     }
-    Err(RequestError::Connection(
-        "the stream ended before it was done".to_owned(),
-    ))
+    Err(io::Error::other("the stream ended before it was done").into())
 }
 
 /// Adds one event's token, or fails with the reason of the end.

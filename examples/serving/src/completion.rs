@@ -105,19 +105,15 @@ pub(crate) struct ErrorDetail {
 }
 
 impl ErrorDetail {
-    /// An error of the server's making.
-    pub(crate) fn server(message: &str) -> ErrorDetail {
+    /// Describes an error of the server's or, with `is_client`, of the client's request.
+    pub(crate) fn new(message: &str, is_client: bool) -> ErrorDetail {
+        let kind = match is_client {
+            true => "invalid_request_error",
+            false => "server_error",
+        };
         ErrorDetail {
             message: message.to_owned(),
-            r#type: "server_error".to_owned(),
-        }
-    }
-
-    /// An error of the client's making.
-    pub(crate) fn client(message: &str) -> ErrorDetail {
-        ErrorDetail {
-            message: message.to_owned(),
-            r#type: "invalid_request_error".to_owned(),
+            r#type: kind.to_owned(),
         }
     }
 }

@@ -17,12 +17,13 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 use std::{io, thread};
 
-use sa_recorder::{FlowId, FlowPhase, Recorder, counter, flow, instant, span};
+use sa_recorder::{Recorder, counter, instant, span};
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::protocol::{
     self, Batch, Hello, NewRequest, Output, OutputEvent, Status, Step, StepOutput, ToEngine,
+    step_flows,
 };
 use fleet::Fleet;
 use inbox::Event;
@@ -191,9 +192,7 @@ impl Core {
             step = self.step,
             workers = self.fleet.len()
         );
-        for sequence in batch.sequences() {
-            flow(FlowPhase::Step, "request", FlowId::of(&sequence.request_id));
-        }
+        step_flows(batch.sequences());
         self.fleet.send(|rank, world| Step {
             step: self.step,
             rank,
@@ -225,9 +224,7 @@ impl Core {
             step = self.step
         );
         span.arg("new_tokens", samples.len());
-        for sequence in batch.sequences() {
-            flow(FlowPhase::Step, "request", FlowId::of(&sequence.request_id));
-        }
+        step_flows(batch.sequences());
         let outputs = self.scheduler.apply(&samples);
         self.publish(outputs);
         self.count();

@@ -72,8 +72,14 @@ fn run(options: &Options) -> io::Result<ExitCode> {
         .build()?;
     let mut signal = stop::watch(&runtime)?;
     let served = match start(options, &runtime, &mut signal)? {
-        Started::Whole(tree) => serve(options, tree, &runtime, signal),
-        Started::Interrupted(signal) => Served::nothing(signal),
+        Ok(tree) => serve(options, tree, &runtime, signal),
+        Err(signal) => {
+            note(signal);
+            Served {
+                interrupted: Some(signal),
+                ..Served::default()
+            }
+        }
     };
     recorder.finish();
     let merged = match (&directory, options.no_merge) {
@@ -97,7 +103,7 @@ fn run(options: &Options) -> io::Result<ExitCode> {
 }
 
 /// What happened between the start and the stop of the processes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Served {
     outcomes: Vec<Outcome>,
     seconds: f64,
@@ -109,33 +115,16 @@ struct Served {
     troubles: Vec<String>,
 }
 
-impl Served {
-    /// What a run comes to that was interrupted while its processes came up.
-    fn nothing(signal: Signal) -> Served {
-        note(signal);
-        Served {
-            outcomes: Vec::new(),
-            seconds: 0.0,
-            interrupted: Some(signal),
-            came_up: false,
-            killed: None,
-            troubles: Vec::new(),
-        }
-    }
-}
-
-/// How far the start came.
-enum Started {
-    Whole(Tree),
-    Interrupted(Signal),
-}
-
 /// Starts the processes. A signal ends that at once: they are killed, for one that is coming up does not listen yet.
-fn start(options: &Options, runtime: &Runtime, signal: &mut StopSignal) -> io::Result<Started> {
+fn start(
+    options: &Options,
+    runtime: &Runtime,
+    signal: &mut StopSignal,
+) -> io::Result<Result<Tree, Signal>> {
     runtime.block_on(async {
         tokio::select! {
-            tree = Tree::start(options) => Ok(Started::Whole(tree?)),
-            signal = signal.received() => Ok(Started::Interrupted(signal)),
+            tree = Tree::start(options) => tree.map(Ok),
+            signal = signal.received() => Ok(Err(signal)),
         }
     })
 }

@@ -4,6 +4,7 @@
 
 use std::io::{self, Read, Write};
 
+use sa_recorder::{FlowId, FlowPhase, flow};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -98,6 +99,13 @@ pub(crate) struct Sequence {
     pub(crate) request_id: String,
     pub(crate) position: usize,
     pub(crate) tokens: Vec<Token>,
+}
+
+/// Leads the flow of each request through the span that is open here.
+pub(crate) fn step_flows<'a>(sequences: impl Iterator<Item = &'a Sequence>) {
+    for sequence in sequences {
+        flow(FlowPhase::Step, "request", FlowId::of(&sequence.request_id));
+    }
 }
 
 /// From a worker to the engine core: the best token of its part of the vocabulary for each sequence.

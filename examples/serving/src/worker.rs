@@ -11,11 +11,12 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::rc::Rc;
 
-use sa_recorder::{FlowId, FlowPhase, Recorder, flow, span};
+use sa_recorder::{Recorder, span};
+use serde::{Deserialize, Serialize};
 
 use crate::completion::MODEL;
 use crate::control::Control;
-use crate::protocol::{self, Hello, Sample, Sequence, Status, Step, StepOutput};
+use crate::protocol::{self, Hello, Sample, Sequence, Status, Step, StepOutput, step_flows};
 use device::Device;
 use model::Model;
 use npu::Npu;
@@ -29,14 +30,14 @@ macro_rules! recorded {
 }
 
 /// What a worker is to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) index: usize,
     pub(crate) world: usize,
     pub(crate) seed: u64,
     /// Launch kernels on a simulated NPU.
     pub(crate) npu: bool,
-    /// Record spans. A worker that does not stands for one that nobody can change.
+    /// Record spans. A worker that does not is recorded by an interposer alone, as one that nobody can change.
     pub(crate) recorded: bool,
 }
 
@@ -74,11 +75,8 @@ pub(crate) fn serve(engine: &Path, place: Place, control: &Control) -> io::Resul
 }
 
 fn open(place: Place) -> io::Result<Device> {
-    if place.npu {
-        let npu = Npu::open(place.index, place.recorded)?;
-        return Ok(Device::npu(npu, place.recorded));
-    }
-    Ok(Device::none(place.recorded))
+    let npu = place.npu.then(|| Npu::open(place.index, place.recorded));
+    Ok(Device::new(npu.transpose()?, place.recorded))
 }
 
 fn load(place: Place, shard: Shard, device: &Rc<Device>) -> Model {
@@ -147,7 +145,7 @@ impl Worker {
             request_ids = ids
         );
         if self.place.recorded {
-            step_flows(sequences);
+            step_flows(sequences.iter());
         }
         let _run = recorded!(
             self.place.recorded,
@@ -172,7 +170,7 @@ impl Worker {
             request_ids = ids
         );
         if self.place.recorded {
-            step_flows(sequences);
+            step_flows(sequences.iter());
         }
         let _run = recorded!(
             self.place.recorded,
@@ -190,11 +188,4 @@ fn request_ids(sequences: &[Sequence]) -> Vec<&str> {
         .iter()
         .map(|sequence| sequence.request_id.as_str())
         .collect()
-}
-
-/// Leads the flow of each request through the span that is open here.
-fn step_flows(sequences: &[Sequence]) {
-    for sequence in sequences {
-        flow(FlowPhase::Step, "request", FlowId::of(&sequence.request_id));
-    }
 }

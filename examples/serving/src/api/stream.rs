@@ -66,7 +66,7 @@ impl Streaming {
             OutputEvent::Finished => self.finish(FinishReason::Length),
             OutputEvent::Failed(reason) => {
                 let mut last = self.finish(FinishReason::Error);
-                last.error = Some(ErrorDetail::server(&reason));
+                last.error = Some(ErrorDetail::new(&reason, false));
                 last
             }
         };

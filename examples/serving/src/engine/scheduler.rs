@@ -69,9 +69,7 @@ impl Scheduler {
 
     pub(crate) fn abort_all(&mut self) {
         self.waiting.clear();
-        while !self.running.is_empty() {
-            self.retire(0);
-        }
+        self.retire_all();
     }
 
     /// Decides the next step.
@@ -167,9 +165,7 @@ impl Scheduler {
             .iter()
             .map(|request| output(&request.id, OutputEvent::Failed(reason.to_owned())));
         let failed = failed.collect();
-        while !self.running.is_empty() {
-            self.retire(0);
-        }
+        self.retire_all();
         failed
     }
 
@@ -187,6 +183,12 @@ impl Scheduler {
         let mut request = self.running.remove(index);
         self.pool.release(&mut request.blocks);
         self.released.push(request.id);
+    }
+
+    fn retire_all(&mut self) {
+        while !self.running.is_empty() {
+            self.retire(0);
+        }
     }
 
     pub(crate) fn is_idle(&self) -> bool {

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::child::Role;
+use crate::worker::Place;
 use crate::worker::npu::KERNELS;
 
 const PRELOAD: &str = "libsa_profile_preload.so";
@@ -18,7 +19,7 @@ const SAMPLE: &str = "8";
 ///
 /// If the interposer is wanted and not there.
 pub(super) fn of(role: &Role) -> io::Result<Vec<(&'static str, OsString)>> {
-    let Role::Worker { npu, preload, .. } = *role else {
+    let Role::Worker(Place { npu, recorded, .. }) = *role else {
         return Ok(Vec::new());
     };
     let mut variables = Vec::new();
@@ -32,7 +33,7 @@ pub(super) fn of(role: &Role) -> io::Result<Vec<(&'static str, OsString)>> {
         let time = |(name, least, most): (&str, u32, u32)| format!("{name}={least}..{most}");
         set("ASCEND_SIM_KERNELS", &KERNELS.map(time).join(","));
     }
-    if preload {
+    if !recorded {
         set("SA_PROFILE_DEVICE_SAMPLE", SAMPLE);
         let mut list = interposer()?.into_os_string();
         if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {

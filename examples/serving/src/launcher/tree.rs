@@ -11,6 +11,7 @@ use crate::engine::EngineOptions;
 use crate::load::Outcomes;
 use crate::options::{DeviceKind, Options};
 use crate::protocol::{self, Status};
+use crate::worker::Place;
 
 /// Most requests in a batch of the engine core.
 const MAX_BATCH: usize = 8;
@@ -45,14 +46,14 @@ impl Tree {
         };
         let engine = Process::start(Role::Engine(engine), &socket)?;
         engine.ready().await?;
-        let worker = |index| Role::Worker {
+        let place = |index| Place {
             index,
-            workers: count,
+            world: count,
             seed: options.seed,
             npu: options.device == DeviceKind::Sim,
-            preload: options.preload,
+            recorded: !options.preload,
         };
-        let workers = (0..count).map(|index| Process::start(worker(index), &socket));
+        let workers = (0..count).map(|index| Process::start(Role::Worker(place(index)), &socket));
         let workers = workers.collect::<io::Result<Vec<_>>>()?;
         let api = Process::start(Role::Api, &socket)?;
         for worker in &workers {
@@ -130,20 +131,16 @@ impl WorkerWatch {
         for reader in self.readers {
             let _ = reader.join();
         }
-        match self.killer?.join() {
+        let why = match self.killer?.join() {
             Ok(Ok(Some(killed))) => {
                 troubles
                     .retain(|trouble| !trouble.starts_with(&format!("{} ended", killed.worker)));
-                Some(killed)
+                return Some(killed);
             }
-            Ok(Err(error)) => {
-                troubles.push(format!("no worker was killed: {error}"));
-                None
-            }
-            Ok(Ok(None)) | Err(_) => {
-                troubles.push("no worker was killed: the run was over first".to_owned());
-                None
-            }
-        }
+            Ok(Err(error)) => error.to_string(),
+            Ok(Ok(None)) | Err(_) => "the run was over first".to_owned(),
+        };
+        troubles.push(format!("no worker was killed: {why}"));
+        None
     }
 }

@@ -16,20 +16,9 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// The NPU.
-    pub(crate) fn npu(npu: Npu, recorded: bool) -> Device {
-        Device {
-            npu: Some(npu),
-            recorded,
-        }
-    }
-
-    /// No device but the processor.
-    pub(crate) fn none(recorded: bool) -> Device {
-        Device {
-            npu: None,
-            recorded,
-        }
+    /// Makes a device: the NPU, or none but the processor.
+    pub(crate) fn new(npu: Option<Npu>, recorded: bool) -> Device {
+        Device { npu, recorded }
     }
 
     /// Runs a kernel of these sizes.

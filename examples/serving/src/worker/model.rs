@@ -189,7 +189,7 @@ mod tests {
     const WHOLE: Shard = Shard { rank: 0, world: 1 };
 
     fn model(shard: Shard) -> Model {
-        Model::new(1, shard, Rc::new(Device::none(false)))
+        Model::new(1, shard, Rc::new(Device::new(None, false)))
     }
 
     fn sequence(id: &str, position: usize, tokens: &[Token]) -> Sequence {

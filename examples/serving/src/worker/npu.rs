@@ -67,16 +67,12 @@ impl Npu {
     }
 
     fn prepare(&mut self) -> io::Result<()> {
-        let (init, set) = (
-            there(self.acl.init.aclInit)?,
-            self.acl.lifecycle.aclrtSetDevice,
-        );
+        let init = there(self.acl.init.aclInit)?;
         // SAFETY: a null path asks for no configuration.
         done("aclInit", unsafe { init(null()) })?;
+        let set = self.function(|acl| acl.lifecycle.aclrtSetDevice)?;
         // SAFETY: takes an integer.
-        done("aclrtSetDevice", unsafe {
-            there(self.pick(set, self.global.lifecycle.aclrtSetDevice))?(self.device)
-        })?;
+        done("aclrtSetDevice", unsafe { set(self.device) })?;
         let create = there(self.acl.stream.aclrtCreateStream)?;
         // SAFETY: the stream is writable for the call.
         done("aclrtCreateStream", unsafe { create(&raw mut self.stream) })?;
@@ -91,10 +87,7 @@ impl Npu {
                 &raw mut binary,
             )
         })?;
-        let find = there(self.pick(
-            self.acl.naming.aclrtBinaryGetFunction,
-            self.global.naming.aclrtBinaryGetFunction,
-        ))?;
+        let find = self.function(|acl| acl.naming.aclrtBinaryGetFunction)?;
         for (name, _, _) in KERNELS {
             let text = CString::new(name).map_err(io::Error::other)?;
             let mut function = null_mut();
@@ -107,13 +100,13 @@ impl Npu {
         Ok(())
     }
 
-    /// The runtime's own function, or for a worker that knows nothing of timing the process's.
-    fn pick<F>(
-        &self,
-        own: Result<F, MissingSymbol>,
-        global: Result<F, MissingSymbol>,
-    ) -> Result<F, MissingSymbol> {
-        if self.timed { own } else { global.or(own) }
+    /// Returns a function: the runtime's own, or for a worker that knows nothing of timing the process's.
+    fn function<F>(&self, of: impl Fn(&Acl) -> Result<F, MissingSymbol>) -> io::Result<F> {
+        let own = of(&self.acl);
+        there(match self.timed {
+            true => own,
+            false => of(&self.global).or(own),
+        })
     }
 
     /// Launches a kernel for a product of these sizes.
@@ -122,10 +115,7 @@ impl Npu {
         let Some(function) = self.functions.get(name) else {
             return Err(io::Error::other(format!("no kernel {name}")));
         };
-        let launch = there(self.pick(
-            self.acl.launch.aclrtLaunchKernel,
-            self.global.launch.aclrtLaunchKernel,
-        ))?;
+        let launch = self.function(|acl| acl.launch.aclrtLaunchKernel)?;
         // SAFETY: handle and stream are the runtime's, and alive; there are no arguments.
         let call = || unsafe { launch(*function, grid, null(), 0, self.stream) };
         let code = if self.timed {
@@ -144,10 +134,7 @@ impl Npu {
 
     /// Waits until everything launched has run.
     pub(crate) fn synchronize(&self) -> io::Result<()> {
-        let wait = there(self.pick(
-            self.acl.synchronize.aclrtSynchronizeStream,
-            self.global.synchronize.aclrtSynchronizeStream,
-        ))?;
+        let wait = self.function(|acl| acl.synchronize.aclrtSynchronizeStream)?;
         // SAFETY: the stream is the runtime's, and alive.
         done("aclrtSynchronizeStream", unsafe { wait(self.stream) })
     }
@@ -158,10 +145,7 @@ impl Npu {
         if self.timed {
             serving_shim::flush(PATIENCE);
         }
-        let reset = there(self.pick(
-            self.acl.lifecycle.aclrtResetDevice,
-            self.global.lifecycle.aclrtResetDevice,
-        ))?;
+        let reset = self.function(|acl| acl.lifecycle.aclrtResetDevice)?;
         // SAFETY: takes an integer; nothing of this device is used after it.
         done("aclrtResetDevice", unsafe { reset(self.device) })
     }

@@ -64,25 +64,22 @@ fn columns(noise: Noise, height: usize, total: usize, columns: &Range<usize>) ->
 
 /// The given columns of a seeded matrix of `height` rows and `total` columns.
 fn gather(noise: Noise, total: usize, height: usize, columns: &[usize]) -> Matrix {
-    let scale = 3.0 / (height as f32).sqrt();
     let elements =
         (0..height).flat_map(|row| columns.iter().map(move |column| row * total + column));
-    Matrix {
-        rows: height,
-        cols: columns.len(),
-        data: elements.map(|place| noise.at(place) * scale).collect(),
-    }
+    scaled(noise, [height, columns.len()], elements)
 }
 
 /// The given rows of a seeded matrix of `width` columns.
 fn rows(noise: Noise, rows: &Range<usize>, width: usize) -> Matrix {
-    let scale = 3.0 / (rows.len().max(1) as f32).sqrt();
     let elements = rows.start * width..rows.end * width;
-    Matrix {
-        rows: rows.len(),
-        cols: width,
-        data: elements.map(|place| noise.at(place) * scale).collect(),
-    }
+    scaled(noise, [rows.len(), width], elements)
+}
+
+/// A matrix of these elements of the noise. The more rows are summed up in a product, the smaller they are.
+fn scaled(noise: Noise, [rows, cols]: [usize; 2], elements: impl Iterator<Item = usize>) -> Matrix {
+    let scale = 3.0 / (rows.max(1) as f32).sqrt();
+    let data = elements.map(|place| noise.at(place) * scale).collect();
+    Matrix { rows, cols, data }
 }
 
 #[cfg(test)]
