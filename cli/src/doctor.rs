@@ -11,13 +11,12 @@ mod recorded;
 mod torch_npu;
 mod variables;
 
-use crate::directory;
-use crate::words::say;
+use crate::error::Error;
+use crate::{directory, print_data};
 use finding::{Finding, Status};
 use sa_format::DEFAULT_DIRECTORY;
 use sa_format::visible_json;
 use sa_recorder::{Config, RunPaths};
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -41,7 +40,7 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let findings = examine(arguments.dir.clone());
     let text = match arguments.json {
         true => {
@@ -53,20 +52,14 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             .map(|finding| format!("{finding}\n"))
             .collect(),
     };
-    let mut stdout = io::stdout();
-    let printed = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
-    if let Err(error) = printed
-        && error.kind() != io::ErrorKind::BrokenPipe
-    {
-        say(&format!("standard output: {error}"));
-        return ExitCode::from(2);
+    match print_data(&text) {
+        Ok(()) | Err(Error::BrokenPipe) => {}
+        Err(error) => return Err(error),
     }
     let failed = findings
         .iter()
         .any(|finding| finding.status == Status::Fail);
-    ExitCode::from(u8::from(failed))
+    Ok(ExitCode::from(u8::from(failed)))
 }
 
 fn examine(directory: Option<PathBuf>) -> Vec<Finding> {

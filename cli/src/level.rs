@@ -38,13 +38,18 @@ pub(crate) fn list(text: &str) -> Result<Levels, String> {
     Ok(Levels(levels))
 }
 
+/// The levels by their words.
+const WORDS: [(&str, Level); 3] = [
+    ("e2e", Level::E2e),
+    ("kernel", Level::Kernel),
+    ("verbose", Level::Verbose),
+];
+
 fn one(word: &str) -> Result<Level, String> {
-    match word.to_ascii_lowercase().as_str() {
-        "e2e" => Ok(Level::E2e),
-        "kernel" => Ok(Level::Kernel),
-        "verbose" => Ok(Level::Verbose),
-        _ => Err(format!("expected e2e, kernel or verbose, found {word:?}")),
-    }
+    let mut words = WORDS.into_iter();
+    let found = words.find(|(known, _)| known.eq_ignore_ascii_case(word));
+    let found = found.map(|(_, level)| level);
+    found.ok_or_else(|| format!("expected e2e, kernel or verbose, found {word:?}"))
 }
 
 /// Levels as the command line has them; `off` for none.
@@ -52,11 +57,8 @@ pub(crate) fn text(levels: &[Level]) -> String {
     if levels.is_empty() {
         return "off".to_owned();
     }
-    let words = levels.iter().map(|level| match level {
-        Level::E2e => "e2e",
-        Level::Kernel => "kernel",
-        Level::Verbose => "verbose",
-    });
+    let word = |level: &Level| WORDS.iter().find(|(_, known)| known == level);
+    let words = levels.iter().filter_map(word).map(|(word, _)| *word);
     words.collect::<Vec<_>>().join(",")
 }
 

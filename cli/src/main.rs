@@ -3,7 +3,6 @@
 
 mod completions;
 mod control;
-mod diff;
 mod directory;
 mod doctor;
 mod error;
@@ -30,6 +29,7 @@ use sa_format::visible_lines;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use trace_merge::{OrExit, use_recorded_mode};
+use trace_report::command::{DiffArgs, ReportArgs};
 use words::say;
 
 #[global_allocator]
@@ -70,8 +70,10 @@ struct Arguments {
 enum Command {
     Run(run::Arguments),
     Open(open::Arguments),
-    Report(report::Arguments),
-    Diff(diff::Arguments),
+    /// Says where the time of a recorded run went; the run may still be live.
+    Report(ReportArgs),
+    /// Sets two recorded runs side by side: what became slower, and why.
+    Diff(DiffArgs),
     Tables(tables::Arguments),
     Sql(sql::Arguments),
     Doctor(doctor::Arguments),
@@ -111,10 +113,10 @@ fn main() -> ExitCode {
         Command::Run(arguments) => Ok(run::run(arguments)),
         Command::Open(arguments) => open::run(arguments),
         Command::Report(arguments) => report::run(arguments),
-        Command::Diff(arguments) => diff::run(arguments),
+        Command::Diff(arguments) => report::diff(arguments),
         Command::Tables(arguments) => tables::run(arguments),
         Command::Sql(arguments) => sql::run(arguments),
-        Command::Doctor(arguments) => Ok(doctor::run(arguments)),
+        Command::Doctor(arguments) => doctor::run(arguments),
         Command::Start(arguments) => start::run(arguments),
         Command::Stop(arguments) => start::stop(arguments),
         Command::Level(arguments) => level::run(arguments),

@@ -8,10 +8,9 @@ mod site;
 use crate::directory;
 use crate::error::Error;
 use crate::http::server::Server;
-use crate::signals::Signals;
+use crate::signals::{ENDING, Signals};
 use crate::words::say;
 use content::check_trace;
-use nix::sys::signal::Signal;
 use served::Served;
 use std::fs::File;
 use std::io;
@@ -143,8 +142,7 @@ pub(crate) fn open(
     let served = Served::open(trace)?;
     let (path, is_private) = (served.link_path(), served.token.is_some());
     // Before the server's thread begins, so that it gets no signal.
-    let signals = Signals::collect(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])
-        .map_err(|error| Error::Unusable(format!("signals: {error}")))?;
+    let signals = Signals::of_command(&ENDING)?;
     let unusable = |error| not_served(port, &error);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(unusable)?;
     let port = listener.local_addr().map_err(unusable)?.port();

@@ -9,9 +9,8 @@ use crate::http::privacy::has_private_fragments;
 use crate::http::server::Server;
 use crate::http::token::Token;
 use crate::pace::{EVERY, Look, left};
-use crate::signals::Signals;
+use crate::signals::{ENDING, Signals};
 use crate::words::say;
-use nix::sys::signal::Signal;
 use pages::Pages;
 use site::{Access, FigureSite};
 use std::net::{SocketAddr, TcpListener};
@@ -63,8 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let listener = TcpListener::bind(listen).map_err(unusable)?;
     let address = listener.local_addr().map_err(unusable)?;
     // Before there are threads, so that none of them gets a signal.
-    let signals = Signals::collect(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
-    let signals = signals.map_err(|error| Error::Unusable(format!("signals: {error}")))?;
+    let signals = Signals::of_command(&ENDING)?;
     let pages = Arc::new(Pages::default());
     let site = FigureSite {
         pages: Arc::clone(&pages),

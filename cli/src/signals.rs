@@ -1,5 +1,6 @@
 //! Signals to this process, read one after the other instead of handled: blocked, so that a handler never runs and nothing is inherited.
 
+use crate::error::Error;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
@@ -10,6 +11,9 @@ use std::time::Duration;
 
 /// What the kernel puts into a signal's code when it sends it itself, as for Ctrl-C in a terminal (`SI_KERNEL`).
 const FROM_KERNEL: i32 = 0x80;
+
+/// The signals that ask a program to end.
+pub(crate) const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
 /// A signal that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +39,11 @@ impl Signals {
         let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         let file = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         Ok(Signals { set, before, file })
+    }
+
+    /// Collects these signals for a command that cannot go on without.
+    pub(crate) fn of_command(which: &[Signal]) -> Result<Signals, Error> {
+        Signals::collect(which).map_err(|error| Error::Unusable(format!("signals: {error}")))
     }
 
     /// What was blocked before; a child inherits what is blocked.

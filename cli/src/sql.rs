@@ -2,7 +2,7 @@
 
 use crate::directory;
 use crate::error::Error;
-use crate::signals::Signals;
+use crate::signals::{ENDING, Signals};
 use crate::tables;
 use clap::ValueEnum;
 use nix::sys::signal::{Signal, kill};
@@ -19,8 +19,6 @@ use trace_report::{SQL_ENGINE, STATEMENTS, statement};
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Tries to remove a folder into which a thread still writes.
 const TRIES: u32 = 100;
-/// Signals that end what makes the tables, or the engine, and then this.
-const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
 /// Runs a SQL statement over the tables of a run, with DuckDB, DataFusion or Spark.
 #[derive(clap::Args)]
@@ -69,8 +67,7 @@ enum TablesOutcome {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let statement = statement_text(&arguments.statement)?;
     // What is made shall go, so a signal ends what makes it first. No thread may get one, so they begin later.
-    let signals =
-        Signals::collect(&ENDING).map_err(|error| Error::Unusable(format!("signals: {error}")))?;
+    let signals = Signals::of_command(&ENDING)?;
     let scratch = tempfile::Builder::new().prefix("sa-profile-sql-").tempdir();
     let scratch = scratch.map_err(|source| Error::of_file(&std::env::temp_dir(), source))?;
     let tables = match tables_of(arguments.run.as_deref(), scratch.path(), &signals)? {

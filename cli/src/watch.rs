@@ -4,9 +4,8 @@ mod screen;
 
 use crate::error::Error;
 use crate::pace::{EVERY, Look, left};
-use crate::signals::Signals;
+use crate::signals::{ENDING, Signals};
 use crate::{directory, print, print_data};
-use nix::sys::signal::Signal;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -31,12 +30,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.live()?;
     // A single look ends at once, as any program does.
-    let signals: &[Signal] = match arguments.once {
-        true => &[],
-        false => &[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP],
-    };
-    let signals = Signals::collect(signals);
-    let signals = signals.map_err(|error| Error::Unusable(format!("signals: {error}")))?;
+    let signals = Signals::of_command(if arguments.once { &[] } else { &ENDING })?;
     let mut reader = LiveReader::new(&directory);
     let mut shown: Option<Instant> = None;
     loop {

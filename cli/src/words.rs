@@ -1,6 +1,7 @@
 //! Words for people, on stderr: stdout belongs to data, or to the recorded command.
 
 pub(crate) mod amount;
+pub(crate) mod table;
 
 use amount::grouped;
 use sa_format::{visible, visible_lines};
@@ -24,16 +25,17 @@ pub(crate) fn printable(text: &str) -> String {
 
 /// `one thing`, `2 things`.
 pub(crate) fn plural(number: u64, thing: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{} {thing}{s}", grouped(number))
+    let end = match number {
+        1 => "",
+        _ if thing.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{} {thing}{end}", grouped(number))
 }
 
 /// `1 process`, `2 processes`.
 pub(crate) fn processes(number: u64) -> String {
-    match number {
-        1 => "1 process".to_owned(),
-        _ => format!("{} processes", grouped(number)),
-    }
+    plural(number, "process")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The user's browser, where there is a screen to show it on.
 
 use crate::words::say;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -115,35 +115,26 @@ fn has_screen(lookup: impl Fn(&str) -> Option<OsString>) -> bool {
 fn commands(link: &str, lookup: impl Fn(&str) -> Option<OsString>) -> Vec<Command> {
     let named = lookup("BROWSER").unwrap_or_default();
     let named = named.to_string_lossy().into_owned();
-    let named = named.split(':').filter_map(|words| of_words(words, link));
-    let mut commands: Vec<Command> = named.collect();
-    commands.push(with_link("xdg-open".as_ref(), link));
-    commands
+    let all = named.split(':').chain(["xdg-open"]);
+    all.filter_map(|words| of_words(words, link)).collect()
 }
 
 /// A command as `$BROWSER` names it: words, `%s` for the link, which comes last where none is.
 fn of_words(words: &str, link: &str) -> Option<Command> {
     let mut all = words.split_whitespace();
     let program = all.next()?;
-    if !words.contains("%s") {
-        let mut command = Command::new(program);
-        command.args(all).arg(link);
-        return Some(command);
-    }
     let mut command = Command::new(program);
-    command.args(all.map(|word| word.replace("%s", link)));
+    match words.contains("%s") {
+        true => command.args(all.map(|word| word.replace("%s", link))),
+        false => command.args(all).arg(link),
+    };
     Some(command)
-}
-
-fn with_link(program: &OsStr, link: &str) -> Command {
-    let mut command = Command::new(program);
-    command.arg(link);
-    command
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
 
     fn lines(variables: &[(&str, &str)]) -> Option<Vec<String>> {
         let lookup = |name: &str| {

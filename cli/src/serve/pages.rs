@@ -10,7 +10,7 @@ pub(super) struct Pages {
     bodies: Mutex<Bodies>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Bodies {
     stats: Arc<[u8]>,
     metrics: Arc<[u8]>,
@@ -29,13 +29,9 @@ pub(super) enum Page {
 
 impl Default for Pages {
     fn default() -> Pages {
-        let none: Arc<[u8]> = Arc::from(&[][..]);
         Pages {
             page: live_page().into_bytes().into(),
-            bodies: Mutex::new(Bodies {
-                stats: Arc::clone(&none),
-                metrics: none,
-            }),
+            bodies: Mutex::default(),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::run::{Process, Run, State};
 use crate::level;
 use crate::words::amount::{age, grouped, size};
 use crate::words::printable;
+use crate::words::table::aligned;
 use std::fmt::Write;
 use trace_merge::{DeadProcess, Deaths};
 
@@ -50,8 +51,9 @@ pub(super) fn text(run: &Run) -> String {
         alive.count(),
         run.processes.len()
     );
-    let rows: Vec<_> = run.processes.iter().map(row).collect();
-    text += &aligned(&rows);
+    let rows = std::iter::once(HEADINGS.map(str::to_owned)).chain(run.processes.iter().map(row));
+    let rows: Vec<_> = rows.collect();
+    text += &aligned(&rows, |column| NUMBERS.contains(&column));
     text += &epitaph(run);
     text += &not_visible(run);
     text
@@ -106,31 +108,6 @@ fn row(process: &Process) -> [String; 10] {
         },
         device_method.as_deref().map_or_else(dash, printable),
     ]
-}
-
-fn aligned(rows: &[[String; 10]]) -> String {
-    let headings = HEADINGS.map(str::to_owned);
-    let all = || std::iter::once(&headings).chain(rows);
-    let widths: Vec<usize> = (0..HEADINGS.len())
-        .map(|column| {
-            all()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut text = String::new();
-    for row in all() {
-        let cells = row.iter().zip(&widths).enumerate();
-        let cells = cells.map(|(column, (cell, width))| match NUMBERS.contains(&column) {
-            true => format!("{cell:>width$}"),
-            false => format!("{cell:<width$}"),
-        });
-        let line = cells.collect::<Vec<_>>().join("  ");
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
 }
 
 /// Returns the lines about processes that were running at a snapshot or did not close their recordings.

@@ -2,9 +2,8 @@
 
 use crate::directory;
 use crate::error::Error;
-use crate::signals::Signals;
+use crate::signals::{ENDING, Signals};
 use crate::words::say;
-use nix::sys::signal::Signal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -47,8 +46,7 @@ pub(crate) fn write_new(options: &Options, to: &Path) -> Result<(), Error> {
 /// A signal that ends this process has it remove the tables that are not whole. Whether one came.
 fn remove_on_signal(unfinished: &Unfinished) -> Result<Arc<AtomicBool>, Error> {
     // Before other threads begin, so that none of them gets a signal.
-    let signals = Signals::collect(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])
-        .map_err(|error| Error::Unusable(format!("signals: {error}")))?;
+    let signals = Signals::of_command(&ENDING)?;
     let unfinished = unfinished.clone();
     let is_stopped = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&is_stopped);

@@ -2,6 +2,7 @@
 
 use crate::words::amount::{grouped, size};
 use crate::words::printable;
+use crate::words::table::aligned;
 use std::fmt::Write;
 use trace_report::live::{LiveState, LiveStats, LiveWindow};
 
@@ -157,7 +158,7 @@ fn requests(text: &mut String, stats: &LiveStats) {
             time(window.p99_ns),
         ]);
     }
-    table(text, &rows, 1);
+    text.push_str(&aligned(&rows, |column| column > 0));
     let whose = match stats.state {
         LiveState::Ended => "before the end, ",
         _ => "",
@@ -234,27 +235,7 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
 
 fn table_if_any(text: &mut String, rows: &[Vec<String>], texts: usize) {
     if rows.len() > 1 {
-        table(text, rows, texts);
-        text.push('\n');
-    }
-}
-
-/// Columns as wide as their widest cell; those behind the first `texts` are numbers.
-fn table(text: &mut String, rows: &[Vec<String>], texts: usize) {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate();
-        let cells = cells.map(|(column, (cell, width))| match column < texts {
-            true => format!("{cell:<width$}"),
-            false => format!("{cell:>width$}"),
-        });
-        let line = cells.collect::<Vec<_>>().join("  ");
-        text.push_str(line.trim_end());
+        text.push_str(&aligned(rows, |column| column >= texts));
         text.push('\n');
     }
 }

@@ -6,41 +6,38 @@ pub(crate) use trace_report::screen::grouped;
 
 /// Reads `30s`, `500ms`, `5m`, `2h`, or a number of seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let (number, unit) = split(text);
-    let ms_each = match unit {
-        "ms" => Some(1),
-        "" | "s" => Some(1000),
-        "m" | "min" => Some(60_000),
-        "h" => Some(3_600_000),
-        _ => None,
-    };
-    let ms = ms_each.and_then(|each| number.parse::<u64>().ok()?.checked_mul(each));
-    match ms {
-        Some(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
-        _ => Err("expected a time such as 30s, 500ms, 5m or 2h".to_owned()),
-    }
+    let units = [
+        ("ms", 1),
+        ("", 1000),
+        ("s", 1000),
+        ("m", 60_000),
+        ("min", 60_000),
+        ("h", 3_600_000),
+    ];
+    let ms = number(text, &units).ok_or("expected a time such as 30s, 500ms, 5m or 2h")?;
+    Ok(Duration::from_millis(ms))
 }
 
 /// Reads `1000`, `10k`, `1M`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
-    let (number, unit) = split(text);
-    let each = match unit {
-        "" => Some(1),
-        "k" | "K" => Some(1000),
-        "M" => Some(1_000_000),
-        "G" => Some(1_000_000_000),
-        _ => None,
-    };
-    let count = each.and_then(|each| number.parse::<u64>().ok()?.checked_mul(each));
-    match count {
-        Some(count) if count > 0 => Ok(count),
-        _ => Err("expected a number such as 1000, 10k or 1M".to_owned()),
-    }
+    let units = [
+        ("", 1),
+        ("k", 1000),
+        ("K", 1000),
+        ("M", 1_000_000),
+        ("G", 1_000_000_000),
+    ];
+    let count = number(text, &units).ok_or("expected a number such as 1000, 10k or 1M")?;
+    Ok(count)
 }
 
-fn split(text: &str) -> (&str, &str) {
+/// Reads a number above 0 with one of these units.
+fn number(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    text.split_at(digits)
+    let (number, unit) = text.split_at(digits);
+    let (_, each) = units.iter().find(|(name, _)| *name == unit)?;
+    let number = number.parse::<u64>().ok()?.checked_mul(*each)?;
+    (number > 0).then_some(number)
 }
 
 /// A size in bytes, with the unit that leaves up to three digits before the point.

@@ -1,0 +1,41 @@
+//! Tables for people.
+
+/// Lines up the cells of rows: each column is as wide as its widest cell. Columns of numbers are flush right.
+pub(crate) fn aligned<R: AsRef<[String]>>(rows: &[R], is_number: impl Fn(usize) -> bool) -> String {
+    let columns = rows.first().map_or(0, |row| row.as_ref().len());
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row.as_ref()[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &R| {
+        let cells = row.as_ref().iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, width))| match is_number(column) {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        format!(
+            "{}
+",
+            line.trim_end()
+        )
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_flush_right_and_no_line_ends_in_blanks() {
+        let rows = [["a", "10", "x"], ["bcd", "9", ""]].map(|row| row.map(str::to_owned));
+        assert_eq!(
+            aligned(&rows, |column| column == 1),
+            "a    10  x
+bcd   9
+"
+        );
+    }
+}
