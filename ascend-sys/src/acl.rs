@@ -5,7 +5,7 @@ groups! {
     Acl {
         /// Initialisation and versions.
         init Init for_each_init;
-        /// What begins and ends the use of devices, contexts and streams.
+        /// Functions that begin and end the use of devices, contexts and streams.
         lifecycle Lifecycle for_each_lifecycle;
         /// Devices.
         device Device for_each_device;
@@ -13,7 +13,7 @@ groups! {
         context Context for_each_context;
         /// Streams.
         stream Stream for_each_stream;
-        /// What the calling thread did last.
+        /// The last error and the last task of the calling thread.
         thread Thread for_each_thread;
         /// Waits of the host for the device.
         synchronize Synchronize for_each_synchronize;
@@ -25,7 +25,7 @@ groups! {
         report Report for_each_report;
         /// Binaries and function handles.
         kernel Kernel for_each_kernel;
-        /// Where kernels get their names.
+        /// Functions that give kernels their names.
         naming Naming for_each_naming;
         /// Kernel launches.
         launch Launch for_each_launch;

@@ -87,9 +87,9 @@ pub mod rt {
             launch Launch for_each_rt_launch;
             /// Models.
             model Model for_each_rt_model;
-            /// Where stubs and binaries get their names.
+            /// Functions that give stubs and binaries their names.
             naming Naming for_each_rt_naming;
-            /// What the calling thread did last.
+            /// The last task of the calling thread.
             thread Thread for_each_rt_thread;
             /// Events and devices.
             event Event for_each_rt_event;

@@ -6,7 +6,7 @@ use libloading::os::unix;
 use std::env;
 use std::ffi::{OsStr, OsString, c_char};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The symbol that marks a simulated runtime. Its value is not read.
 pub const SIMULATOR_MARKER: &str = "ascend_sim_marker";
@@ -73,25 +73,14 @@ impl Library {
     ///
     /// [`LoadError`] with every name and path, and why each failed.
     pub fn open(candidates: &Candidates) -> Result<Self, LoadError> {
-        let mut attempts = Vec::new();
         let names = || candidates.names.iter().map(OsString::from);
         let paths = candidates.folders.iter().flat_map(|folder| {
             let in_folder = |name| folder.join(name).into_os_string();
             candidates.names.iter().map(in_folder)
         });
         let loaded = names().map(|name| (name, libc::RTLD_NOLOAD));
-        let by_name = names().map(|name| (name, 0));
-        let by_path = paths.map(|path| (path, 0));
-        for (name, flag) in loaded.chain(by_name).chain(by_path) {
-            match Self::open_one(&name, flag) {
-                Ok(library) if library.is_simulator() => {
-                    attempts.push(attempt(&name, flag, "it is a simulated runtime"));
-                }
-                Ok(library) => return Ok(library),
-                Err(cause) => attempts.push(attempt(&name, flag, &cause)),
-            }
-        }
-        Err(LoadError { attempts })
+        let others = names().chain(paths).map(|name| (name, 0));
+        Self::first(loaded.chain(others), false)
     }
 
     /// Opens the simulated runtime: at the path in `SA_PROFILE_SIM_LIBRARY`; without it one that the process has loaded, else one next to the running executable
@@ -101,7 +90,7 @@ impl Library {
     ///
     /// [`LoadError`] if it is not there, or if what is there is not one.
     pub fn open_simulator() -> Result<Self, LoadError> {
-        Self::simulator_among(&simulator_candidates())
+        Self::first(simulator_candidates(), true)
     }
 
     /// Opens the simulated runtime by another of the names that it is linked to, in the folder where it was found itself.
@@ -110,7 +99,10 @@ impl Library {
     ///
     /// [`LoadError`] if it is not there by that name.
     pub fn simulator_face(&self, name: &str) -> Result<Self, LoadError> {
-        Self::simulator_among(&[(Path::new(self.name).with_file_name(name), 0)])
+        Self::first(
+            [(Path::new(self.name).with_file_name(name).into(), 0)],
+            true,
+        )
     }
 
     /// Makes a library without any function: every look-up is a [`MissingSymbol`].
@@ -129,15 +121,20 @@ impl Library {
         }
     }
 
-    fn simulator_among(candidates: &[(PathBuf, i32)]) -> Result<Self, LoadError> {
+    /// Opens the first of these that is there, each with its flag: a simulated runtime or, without `simulated`, any other library.
+    fn first(
+        candidates: impl IntoIterator<Item = (OsString, i32)>,
+        simulated: bool,
+    ) -> Result<Self, LoadError> {
         let mut attempts = Vec::new();
-        for (path, flag) in candidates {
-            let cause = match Self::open_one(path.as_os_str(), *flag) {
-                Ok(library) if library.is_simulator() => return Ok(library),
-                Ok(_) => "it is no simulated runtime".to_owned(),
+        for (name, flag) in candidates {
+            let cause = match Self::open_one(&name, flag) {
+                Ok(library) if library.is_simulator() == simulated => return Ok(library),
+                Ok(_) if simulated => "it is no simulated runtime".to_owned(),
+                Ok(_) => "it is a simulated runtime".to_owned(),
                 Err(cause) => cause,
             };
-            attempts.push(attempt(path.as_os_str(), *flag, &cause));
+            attempts.push(attempt(&name, flag, cause));
         }
         Err(LoadError { attempts })
     }
@@ -201,29 +198,26 @@ fn cause(error: &libloading::Error) -> String {
     }
 }
 
-fn attempt(name: &OsStr, flag: i32, cause: &str) -> Attempt {
+fn attempt(name: &OsStr, flag: i32, cause: String) -> Attempt {
     let name = name.to_string_lossy();
     let tried = match flag {
         0 => name.into_owned(),
         _ => format!("{name}, loaded already"),
     };
-    Attempt {
-        tried,
-        cause: cause.to_owned(),
-    }
+    Attempt { tried, cause }
 }
 
 /// Returns the places of the simulated runtime, with the flag to open each.
-fn simulator_candidates() -> Vec<(PathBuf, i32)> {
+fn simulator_candidates() -> Vec<(OsString, i32)> {
     if let Some(path) = variable(SIMULATOR_PATH).filter(|path| !path.is_empty()) {
-        return vec![(PathBuf::from(path), 0)];
+        return vec![(path, 0)];
     }
     let executable = env::current_exe().unwrap_or_default();
     let folder = executable.parent().unwrap_or(Path::new("/"));
     vec![
-        (PathBuf::from(SIMULATOR_NAME), libc::RTLD_NOLOAD),
-        (folder.join(SIMULATOR_NAME), 0),
-        (folder.join("deps").join(SIMULATOR_NAME), 0),
+        (SIMULATOR_NAME.into(), libc::RTLD_NOLOAD),
+        (folder.join(SIMULATOR_NAME).into(), 0),
+        (folder.join("deps").join(SIMULATOR_NAME).into(), 0),
     ]
 }
 
@@ -289,11 +283,8 @@ mod tests {
 
     #[test]
     fn a_library_without_the_marker_is_no_simulator() {
-        let paths = [
-            (PathBuf::from("/nowhere/libascendcl.so"), 0),
-            (PathBuf::from(LIBC), 0),
-        ];
-        let error = Library::simulator_among(&paths).unwrap_err();
+        let paths = ["/nowhere/libascendcl.so", LIBC].map(|path| (OsString::from(path), 0));
+        let error = Library::first(paths, true).unwrap_err();
         assert_eq!(error.attempts[1].cause, "it is no simulated runtime");
         assert_eq!(error.attempts.len(), 2);
     }

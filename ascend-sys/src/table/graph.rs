@@ -13,7 +13,7 @@ lists! { $
         /// The kernels that are captured from here on can be updated later.
         fn aclmdlRICaptureTaskGrpBegin(stream: aclrtStream) -> aclError;
         fn aclmdlRICaptureTaskGrpEnd(stream: aclrtStream, group: *mut aclrtTaskGrp) -> aclError;
-        /// What is launched from here on changes the group's kernels, and runs nothing.
+        /// From here on, launches change the kernels of the group and run nothing.
         fn aclmdlRICaptureTaskUpdateBegin(stream: aclrtStream, group: aclrtTaskGrp) -> aclError;
         fn aclmdlRICaptureTaskUpdateEnd(stream: aclrtStream) -> aclError;
         /// Makes the graph run with the parameters that its tasks were given since.

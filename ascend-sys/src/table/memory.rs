@@ -27,7 +27,7 @@ lists! { $
         fn aclrtFree(memory: *mut c_void) -> aclError;
         fn aclrtMallocHost(memory: *mut *mut c_void, bytes: usize) -> aclError;
         fn aclrtFreeHost(memory: *mut c_void) -> aclError;
-        /// What the device has left, and what it has in all.
+        /// Returns the free memory of the device, and its total.
         fn aclrtGetMemInfo(kind: aclrtMemAttr, free: *mut usize, total: *mut usize) -> aclError;
     }
 }
