@@ -208,13 +208,12 @@ impl Capture {
 
     /// Takes a task of one of its streams. Returns the task's number in the graph.
     pub(crate) fn add(&self, stream: Handle, work: Work) -> Outcome<u64> {
-        if matches!(work, Work::Replay(_)) {
-            return Err(ACL_ERROR_RT_STREAM_CAPTURED);
-        }
+        fail_if(
+            matches!(work, Work::Replay(_)),
+            ACL_ERROR_RT_STREAM_CAPTURED,
+        )?;
         let mut state = lock(&self.state);
-        if self.status.is_invalid() {
-            return Err(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED);
-        }
+        self.status.check()?;
         let part = state.part(stream)?;
         let place = state.tasks.len();
         let is_kernel = work.is_kernel();
@@ -237,10 +236,9 @@ impl Capture {
     pub(crate) fn begin_group(&self, stream: Handle) -> Outcome {
         let mut state = lock(&self.state);
         let part = state.part(stream)?;
-        if state.streams[part].group.is_some() {
-            return Err(ACL_ERROR_STREAM_TASK_GROUP_STATUS);
-        }
-        state.streams[part].group = Some(Vec::new());
+        let group = &mut state.streams[part].group;
+        fail_if(group.is_some(), ACL_ERROR_STREAM_TASK_GROUP_STATUS)?;
+        *group = Some(Vec::new());
         Ok(())
     }
 
@@ -254,9 +252,7 @@ impl Capture {
         let part = state.part(stream)?;
         let places = state.streams[part].group.take();
         let places = places.ok_or(ACL_ERROR_STREAM_TASK_GROUP_STATUS)?;
-        if self.status.is_invalid() {
-            return Err(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED);
-        }
+        self.status.check()?;
         fail_if(state.group_broken, ACL_ERROR_STREAM_TASK_GROUP_INTR)?;
         let group = make(places);
         state.groups.push(Arc::clone(&group));

@@ -100,11 +100,6 @@ impl Config {
     fn from(lookup: impl Fn(&str) -> Option<String>, pid: u32) -> Result<Self, Refused> {
         let of = Variables(lookup);
         let devices = of.number("ASCEND_SIM_DEVICES", 8)?;
-        let soc = |value: &str| match value {
-            "910b" => Some(Soc::A2),
-            "950" => Some(Soc::A5),
-            _ => None,
-        };
         let per_device = |value: &str| by_device(value, devices);
         let default_offsets = default_offsets_ns(devices);
         let truth = of.text("ASCEND_SIM_TRUTH");
@@ -112,7 +107,7 @@ impl Config {
         let default_ns = of.us("ASCEND_SIM_KERNEL_US", 10.0)?;
         let kernels = |value: &str| Durations::parse(value, default_ns, seed);
         Ok(Self {
-            soc: of.parsed("ASCEND_SIM_SOC", Soc::A2, soc, "910b or 950")?,
+            soc: of.word("ASCEND_SIM_SOC", [("910b", Soc::A2), ("950", Soc::A5)])?,
             visible: of.parsed(
                 "ASCEND_RT_VISIBLE_DEVICES",
                 all(devices),

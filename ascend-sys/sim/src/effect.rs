@@ -80,15 +80,17 @@ impl Kind {
     /// Reads the arguments at an address.
     pub(crate) fn read(self, args: usize) -> Outcome<Effect> {
         fail_if(args == 0, ACL_ERROR_RT_PARAM_INVALID)?;
-        let at = |index: usize| {
-            let place: *const u64 =
-                std::ptr::with_exposed_provenance(args + index * size_of::<u64>());
-            // SAFETY: who launches a kernel hands in all its arguments.
-            unsafe { place.read_unaligned() }
-        };
+        let at = |index: usize| word(args + index * size_of::<u64>());
         let args: Vec<u64> = (0..self.arguments()).map(at).collect();
         self.with(&args)
     }
+}
+
+/// Reads an argument of a kernel.
+pub(crate) fn word(address: usize) -> u64 {
+    let place: *const u64 = std::ptr::with_exposed_provenance(address);
+    // SAFETY: who launches a kernel hands in all its arguments.
+    unsafe { place.read_unaligned() }
 }
 
 fn pointer(address: usize) -> *mut c_void {

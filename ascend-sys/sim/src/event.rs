@@ -18,7 +18,7 @@ pub(crate) struct Event {
     pub(crate) handle: Handle,
     flags: u32,
     /// True if it was created with `aclrtCreateEventExWithFlag`: it can be recorded again and again, and takes no hardware event.
-    ex: bool,
+    pub(crate) ex: bool,
     device: Arc<Device>,
     state: Mutex<State>,
     changed: Condvar,
@@ -53,6 +53,12 @@ impl CaptureStatus {
         self.invalid.load(Ordering::Acquire)
     }
 
+    /// Fails if the capture is broken.
+    pub(crate) fn check(&self) -> Outcome {
+        let is_invalid = self.is_invalid();
+        fail_if(is_invalid, ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED)
+    }
+
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Release);
     }
@@ -68,10 +74,6 @@ impl Event {
             state: Mutex::default(),
             changed: Condvar::new(),
         }
-    }
-
-    pub(crate) fn is_ex(&self) -> bool {
-        self.ex
     }
 
     pub(crate) fn is_timed(&self) -> bool {

@@ -18,7 +18,7 @@ mod rt_launch;
 mod stream;
 mod thread;
 
-// What the groups need, in addition to what is defined here.
+// Imports for the groups.
 use crate::config::config;
 use crate::faults::Site;
 use crate::runtime::runtime;

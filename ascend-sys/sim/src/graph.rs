@@ -33,10 +33,10 @@ pub(crate) struct Content {
     /// The next run; made from the tasks when it is first needed.
     replay: Option<Arc<Replay>>,
     /// Handles and ids of its own streams, one for each stream that was captured.
-    streams: Vec<(Handle, i32)>,
+    pub(crate) streams: Vec<(Handle, i32)>,
     /// Handles of its tasks, with their parts.
-    handles: Vec<(usize, Handle)>,
-    groups: Vec<Arc<Group>>,
+    pub(crate) handles: Vec<(usize, Handle)>,
+    pub(crate) groups: Vec<Arc<Group>>,
     on_destroy: Vec<(unsafe extern "C" fn(*mut c_void), usize)>,
 }
 
@@ -157,18 +157,6 @@ impl Model {
 }
 
 impl Content {
-    pub(crate) fn streams(&self) -> impl Iterator<Item = Handle> {
-        self.streams.iter().map(|(handle, _)| *handle)
-    }
-
-    pub(crate) fn tasks(&self) -> impl Iterator<Item = Handle> {
-        self.handles.iter().map(|(_, handle)| *handle)
-    }
-
-    pub(crate) fn groups(&self) -> impl Iterator<Item = Handle> {
-        self.groups.iter().map(|group| group.handle)
-    }
-
     /// Calls everyone who registered for the end of the graph.
     pub(crate) fn call_back(&self) {
         for (callback, user_data) in &self.on_destroy {

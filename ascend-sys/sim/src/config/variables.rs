@@ -48,12 +48,17 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     }
 
     pub(crate) fn switch(&self, name: &str) -> Result<bool, Refused> {
-        let parse = |value: &str| match value {
-            "1" => Some(true),
-            "0" => Some(false),
-            _ => None,
+        self.word(name, [("0", false), ("1", true)])
+    }
+
+    /// Reads one of two words. The first one is the default.
+    pub(crate) fn word<T: Copy>(&self, name: &str, words: [(&str, T); 2]) -> Result<T, Refused> {
+        let parse = |value: &str| {
+            let found = words.iter().find(|(word, _)| *word == value);
+            found.map(|(_, meaning)| *meaning)
         };
-        self.parsed(name, false, parse, "0 or 1")
+        let expected = words.map(|(word, _)| word).join(" or ");
+        self.parsed(name, words[0].1, parse, &expected)
     }
 }
 

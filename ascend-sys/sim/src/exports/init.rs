@@ -12,9 +12,7 @@ const VERSION_BYTES: usize = 128;
 
 exports! { acl::init, code;
     fn aclInit(_config_path: *const c_char) {
-        if runtime().initialized.swap(true, Ordering::AcqRel) {
-            return Err(ACL_ERROR_REPEAT_INITIALIZE);
-        }
+        fail_if(runtime().initialized.swap(true, Ordering::AcqRel), ACL_ERROR_REPEAT_INITIALIZE)?;
         runtime().listeners.init()
     }
 

@@ -2,7 +2,7 @@
 
 use super::rt_launch::through_rt;
 use super::*;
-use crate::effect::{Effect, Kind};
+use crate::effect::{Effect, Kind, word};
 use crate::kernel::Function;
 use std::sync::Arc;
 
@@ -26,11 +26,6 @@ impl Args {
             Self::Device(0) | Self::Each(0) => Err(ACL_ERROR_RT_PARAM_INVALID),
             Self::Device(args) => Ok(Effect::Deferred { kind, args }),
             Self::Each(args) => {
-                let word = |address: usize| {
-                    let place: *const u64 = std::ptr::with_exposed_provenance(address);
-                    // SAFETY: the caller passes all arguments of the kernel.
-                    unsafe { place.read_unaligned() }
-                };
                 let each = (0..kind.arguments()).map(|index| word(args + index * 8));
                 let values = each.map(|address| usize::try_from(address).map_or(0, word));
                 kind.with(&values.collect::<Vec<u64>>())

@@ -59,9 +59,7 @@ exports! { rt::naming, code;
     fn rtRegisterAllKernel(binary: *const rtDevBinary_t, handle: *mut *mut c_void) {
         handle.not_null()?;
         let binary = binary.get()?;
-        if binary.data.is_null() || binary.length == 0 {
-            return Err(ACL_ERROR_RT_PARAM_INVALID);
-        }
+        fail_if(binary.data.is_null() || binary.length == 0, ACL_ERROR_RT_PARAM_INVALID)?;
         handle.put(runtime().kernels.load().handle.pointer())
     }
 }

@@ -1,14 +1,9 @@
 //! Devices and contexts: made, set, reset and destroyed, with their streams.
 
-use super::Runtime;
-use crate::Outcome;
-use crate::context::{self, Context, Primary};
-use crate::device::Device;
-use crate::stream::Stream;
+use super::*;
+use crate::context;
 use crate::wait::lock;
-use ascend_sys::codes::*;
 use ascend_sys::types::*;
-use std::sync::{Arc, Mutex};
 
 impl Runtime {
     /// Returns the device with this id of the process.

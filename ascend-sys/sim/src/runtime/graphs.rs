@@ -1,16 +1,10 @@
 //! Graphs: captured, run, and destroyed with everything that belongs to them.
 
-use super::Runtime;
+use super::*;
 use crate::capture::{Capture, valid_mode};
-use crate::context::Context;
-use crate::graph::{Group, Model, Task};
 use crate::handle::Handle;
-use crate::stream::Stream;
 use crate::work::Work;
-use crate::{Outcome, fail_if};
-use ascend_sys::codes::*;
 use ascend_sys::types::*;
-use std::sync::Arc;
 
 impl Runtime {
     /// Begins to capture a stream, into a new graph or at the end of an existing one.
@@ -94,12 +88,12 @@ impl Runtime {
         model.not_capturing()?;
         self.models.remove(model.handle)?;
         let content = model.take();
-        self.destroy_streams(content.streams());
-        for task in content.tasks() {
-            self.tasks.remove(task)?;
+        self.destroy_streams(content.streams.iter().map(|(stream, _)| *stream));
+        for (_, task) in &content.handles {
+            self.tasks.remove(*task)?;
         }
-        for group in content.groups() {
-            self.groups.remove(group)?;
+        for group in &content.groups {
+            self.groups.remove(group.handle)?;
         }
         content.call_back();
         Ok(())

@@ -1,16 +1,10 @@
 //! Streams and events: made and destroyed, and the records, waits and resets of events in streams.
 
-use super::Runtime;
+use super::*;
 use crate::capture::Capture;
-use crate::context::Context;
-use crate::event::Event;
 use crate::handle::Handle;
-use crate::stream::Stream;
 use crate::work::Work;
-use crate::{Outcome, fail_if};
-use ascend_sys::codes::*;
 use ascend_sys::types::*;
-use std::sync::Arc;
 
 impl Runtime {
     /// Makes a stream of a context; with `of_model` one that a graph owns.
@@ -78,7 +72,7 @@ impl Runtime {
     pub(crate) fn record(&self, event: &Arc<Event>, stream: &Arc<Stream>) -> Outcome {
         fail_if(stream.of_model, ACL_ERROR_RT_FEATURE_NOT_SUPPORT)?;
         if let Some(capture) = stream.capture() {
-            fail_if(!event.is_ex(), ACL_ERROR_RT_FEATURE_NOT_SUPPORT)?;
+            fail_if(!event.ex, ACL_ERROR_RT_FEATURE_NOT_SUPPORT)?;
             if !event.is_timed() {
                 stream.submitted_last(capture.record(stream.handle, event.handle)?);
                 event.record_captured(&capture.status);
