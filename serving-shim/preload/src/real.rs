@@ -88,7 +88,7 @@ pub(crate) static PROFILER: Family = Family {
 /// A function that is looked for when it is first needed.
 #[derive(Debug)]
 pub(crate) struct Symbol {
-    name: &'static str,
+    name: &'static CStr,
     family: &'static Family,
     real: AtomicPtr<c_void>,
     /// How many libraries had been loaded, plus one, when it was not there: it is looked for again only after another one was.
@@ -100,6 +100,9 @@ pub(crate) struct Symbol {
 impl Symbol {
     /// The function `name`, which ends with a NUL.
     pub(crate) const fn new(name: &'static str, family: &'static Family) -> Symbol {
+        let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) else {
+            panic!("a name ends with a null byte");
+        };
         Symbol {
             name,
             family,
@@ -111,7 +114,7 @@ impl Symbol {
 
     /// Whether this is its name.
     pub(crate) fn is_called(&self, name: &CStr) -> bool {
-        self.name.as_bytes() == name.to_bytes_with_nul()
+        self.name == name
     }
 
     /// Whether the wrapper calls the function that somebody found behind a handle. To ask loads nothing, and binds the wrapper to nothing but the vendor's.
@@ -119,9 +122,7 @@ impl Symbol {
         if let Some(real) = NonNull::new(self.real.load(Ordering::Acquire)) {
             return real == found;
         }
-        let Ok(name) = CStr::from_bytes_with_nul(self.name.as_bytes()) else {
-            return false;
-        };
+        let name = self.name;
         // Another interposer behind us is the one that the wrapper calls.
         let other = symbol(libc::RTLD_NEXT, name).filter(|next| *next != found);
         let mut libraries = self.family.libraries.iter();
@@ -145,8 +146,7 @@ impl Symbol {
         if self.nowhere_at.load(Ordering::Relaxed) == loaded {
             return true;
         }
-        let name = CStr::from_bytes_with_nul(self.name.as_bytes());
-        let is_nowhere = name.is_ok_and(|name| !is_loaded(name, self.family));
+        let is_nowhere = !is_loaded(self.name, self.family);
         clear_dl_error();
         if is_nowhere {
             self.nowhere_at.store(loaded, Ordering::Relaxed);
@@ -172,8 +172,7 @@ impl Symbol {
         if self.missing_at.load(Ordering::Relaxed) == loaded {
             return None;
         }
-        let name = CStr::from_bytes_with_nul(self.name.as_bytes()).ok()?;
-        let found = find(name, self.family);
+        let found = find(self.name, self.family);
         clear_dl_error();
         match found {
             Some(real) => {
