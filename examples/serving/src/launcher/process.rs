@@ -85,17 +85,12 @@ impl Process {
     pub(super) async fn ready(&self) -> io::Result<Option<u16>> {
         let messages = self.messages()?;
         let status = spawn_blocking(move || first_status(messages)).await?;
-        match status {
-            Ok(Some(Status::Ready { port })) => Ok(port),
-            Ok(_) => Err(io::Error::other(format!(
-                "{} ended before it was ready",
-                self.name
-            ))),
-            Err(error) => Err(io::Error::other(format!(
-                "{} did not come up: {error}",
-                self.name
-            ))),
-        }
+        let why = match status {
+            Ok(Some(Status::Ready { port })) => return Ok(port),
+            Ok(_) => "ended before it was ready".to_owned(),
+            Err(error) => format!("did not come up: {error}"),
+        };
+        Err(io::Error::other(format!("{} {why}", self.name)))
     }
 
     /// A second handle on the control socket, to read the child's messages from.

@@ -78,10 +78,7 @@ impl Tree {
 
     /// Reads what the workers say, on a thread each; the last worker is killed in the middle of a step if the options say so.
     pub(super) fn watch_workers(&self, options: &Options, outcomes: &Outcomes) -> WorkerWatch {
-        let mut watch = WorkerWatch {
-            readers: Vec::new(),
-            killer: None,
-        };
+        let mut watch = WorkerWatch::default();
         let victim = options.kill_worker.then(|| self.workers.len() - 1);
         for (index, worker) in self.workers.iter().enumerate() {
             let Ok(messages) = worker.messages() else {
@@ -119,7 +116,7 @@ fn read_on(mut messages: UnixStream) {
 }
 
 /// The threads that read what the workers say; they end with the workers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct WorkerWatch {
     readers: Vec<JoinHandle<()>>,
     killer: Option<JoinHandle<io::Result<Option<Killed>>>>,
