@@ -98,14 +98,7 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            let code = if error.use_stderr() { 2 } else { 0 };
-            let _ = error.print(); // a closed stream is no reason to fail
-            return ExitCode::from(code);
-        }
-    };
+    let arguments = Arguments::parse();
     if arguments.command.writes_figures() {
         use_recorded_mode();
     }

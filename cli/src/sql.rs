@@ -56,13 +56,6 @@ enum Format {
     Json,
 }
 
-/// Result of making the tables of a run.
-enum TablesOutcome {
-    Tables(PathBuf),
-    /// A signal came first.
-    Ended(Signal),
-}
-
 /// Carries the command out; ends as the engine does.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let statement = statement_text(&arguments.statement)?;
@@ -71,8 +64,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let scratch = tempfile::Builder::new().prefix("sa-profile-sql-").tempdir();
     let scratch = scratch.map_err(|source| Error::of_file(&std::env::temp_dir(), source))?;
     let tables = match tables_of(arguments.run.as_deref(), scratch.path(), &signals)? {
-        TablesOutcome::Tables(tables) => tables,
-        TablesOutcome::Ended(signal) => {
+        Ok(tables) => tables,
+        Err(signal) => {
             remove(scratch);
             let number = u8::try_from(signal as i32).unwrap_or(0);
             return Ok(ExitCode::from(128 + number));
@@ -106,17 +99,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     Ok(ExitCode::from(code))
 }
 
-/// The tables of a run, made in a scratch folder; a folder of tables as it is.
+/// Returns the tables of a run, made in a scratch folder, or the signal that came first. A folder of tables stays as it is.
 fn tables_of(
     run: Option<&Path>,
     scratch: &Path,
     signals: &Signals,
-) -> Result<TablesOutcome, Error> {
+) -> Result<Result<PathBuf, Signal>, Error> {
     // Spark reads places that only it knows.
     let are_tables =
         |run: &Path| run.join("metadata").is_dir() || run.to_string_lossy().contains("://");
     if let Some(tables) = run.filter(|run| are_tables(run)) {
-        return Ok(TablesOutcome::Tables(tables.to_owned()));
+        return Ok(Ok(tables.to_owned()));
     }
     let named = run.map(Path::to_owned).into_iter().collect();
     let (paths, runs) = directory::inputs(named, &Runs::Newest)?;
@@ -129,11 +122,11 @@ fn tables_of(
     let writer = crate::spawn(move || tables::write_new(&options, &folder))?;
     while !writer.is_finished() {
         if let Some(arrived) = signals.next(Some(PATIENCE)) {
-            return Ok(TablesOutcome::Ended(arrived.signal));
+            return Ok(Err(arrived.signal));
         }
     }
     match writer.join() {
-        Ok(written) => written.map(|()| TablesOutcome::Tables(to)),
+        Ok(written) => written.map(|()| Ok(to)),
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }

@@ -1,8 +1,10 @@
 //! The clock: what the kernel reads, and what a reading costs. Every span takes two.
 
-use super::finding::Finding;
+use super::finding::{Check, Finding};
 use std::fs;
 use std::hint::black_box;
+
+const CLOCK: Check = Check("clock");
 
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 /// Clock sources that programs read without a system call.
@@ -36,17 +38,15 @@ fn judge(source: &str, two_ns: u64) -> Finding {
     };
     let found = format!("{name}, two readings take {two_ns} ns");
     if two_ns > SLOW_NS {
-        return Finding::warn(
-            "clock",
+        return CLOCK.warn(
             found,
             "every span pays that; a machine with a stable tsc reads faster",
         );
     }
     if source.is_empty() || FAST.contains(&source) {
-        return Finding::ok("clock", found);
+        return CLOCK.ok(found);
     }
-    Finding::warn(
-        "clock",
+    CLOCK.warn(
         found,
         "this source may need a system call; see dmesg for why the kernel chose it",
     )

@@ -26,39 +26,35 @@ pub(crate) struct Finding {
     pub(crate) hint: Option<String>,
 }
 
-impl Finding {
-    /// Something that is as it should be.
-    pub(crate) fn ok(check: &'static str, found: impl Into<String>) -> Finding {
+/// The name of a check, which makes its findings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Check(pub(crate) &'static str);
+
+impl Check {
+    /// All is well.
+    pub(crate) fn ok(self, found: impl Into<String>) -> Finding {
         Finding {
-            check,
+            check: self.0,
             status: Status::Ok,
             found: found.into(),
             hint: None,
         }
     }
 
-    /// Something that recording lacks, and what to do.
-    pub(crate) fn warn(
-        check: &'static str,
-        found: impl Into<String>,
-        hint: impl Into<String>,
-    ) -> Finding {
+    /// Recording works, with less than it could.
+    pub(crate) fn warn(self, found: impl Into<String>, hint: impl Into<String>) -> Finding {
         Finding {
             status: Status::Warn,
             hint: Some(hint.into()),
-            ..Finding::ok(check, found)
+            ..self.ok(found)
         }
     }
 
-    /// Something without which recording does not work, and what to do.
-    pub(crate) fn fail(
-        check: &'static str,
-        found: impl Into<String>,
-        hint: impl Into<String>,
-    ) -> Finding {
+    /// Recording does not work.
+    pub(crate) fn fail(self, found: impl Into<String>, hint: impl Into<String>) -> Finding {
         Finding {
             status: Status::Fail,
-            ..Finding::warn(check, found, hint)
+            ..self.warn(found, hint)
         }
     }
 }

@@ -1,10 +1,15 @@
 //! Limits of this process, which the recorded ones inherit, and of its control group.
 
-use super::finding::Finding;
+use super::finding::{Check, Finding};
 use crate::words::amount::{grouped, size};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use std::fs;
 use std::path::Path;
+
+const FILE_SIZE: Check = Check("file size");
+const OPEN_FILES: Check = Check("open files");
+const ADDRESS_SPACE: Check = Check("address space");
+const MEMORY: Check = Check("memory");
 
 /// Below this no thread gets its 256 KiB of the ring file, and nothing is recorded.
 const LEAST_FILE_BYTES: u64 = 320 << 10;
@@ -28,12 +33,9 @@ pub(crate) fn examine() -> Vec<Finding> {
 fn file_size(limit: u64) -> Finding {
     const HINT: &str = "raise it: ulimit -f unlimited";
     match limit {
-        RLIM_INFINITY => Finding::ok("file size", "unlimited"),
-        0..LEAST_FILE_BYTES => {
-            Finding::fail("file size", format!("limited to {}", size(limit)), HINT)
-        }
-        _ => Finding::warn(
-            "file size",
+        RLIM_INFINITY => FILE_SIZE.ok("unlimited"),
+        0..LEAST_FILE_BYTES => FILE_SIZE.fail(format!("limited to {}", size(limit)), HINT),
+        _ => FILE_SIZE.warn(
             format!(
                 "limited to {}: what goes beyond is lost, and counted",
                 size(limit)
@@ -45,40 +47,31 @@ fn file_size(limit: u64) -> Finding {
 
 fn files(limit: u64) -> Finding {
     match limit {
-        RLIM_INFINITY => Finding::ok("open files", "unlimited"),
-        0..FEW_FILES => Finding::warn(
-            "open files",
-            format!("limited to {limit}"),
-            "raise it: ulimit -n 1024",
-        ),
-        _ => Finding::ok("open files", format!("limited to {}", grouped(limit))),
+        RLIM_INFINITY => OPEN_FILES.ok("unlimited"),
+        0..FEW_FILES => OPEN_FILES.warn(format!("limited to {limit}"), "raise it: ulimit -n 1024"),
+        _ => OPEN_FILES.ok(format!("limited to {}", grouped(limit))),
     }
 }
 
 fn address_space(limit: u64) -> Finding {
     match limit {
-        RLIM_INFINITY => Finding::ok("address space", "unlimited"),
-        0..LITTLE_ADDRESS_SPACE => Finding::warn(
-            "address space",
+        RLIM_INFINITY => ADDRESS_SPACE.ok("unlimited"),
+        0..LITTLE_ADDRESS_SPACE => ADDRESS_SPACE.warn(
             format!("limited to {}", size(limit)),
             "each recording thread maps 512 KiB; raise it: ulimit -v unlimited",
         ),
-        _ => Finding::ok("address space", format!("limited to {}", size(limit))),
+        _ => ADDRESS_SPACE.ok(format!("limited to {}", size(limit))),
     }
 }
 
 fn memory(limit: Option<u64>) -> Finding {
     match limit {
-        None => Finding::ok("memory", "no limit of the control group"),
-        Some(limit @ 0..LITTLE_MEMORY) => Finding::warn(
-            "memory",
+        None => MEMORY.ok("no limit of the control group"),
+        Some(limit @ 0..LITTLE_MEMORY) => MEMORY.warn(
             format!("the control group is limited to {}", size(limit)),
             "each recording thread's ring takes 256 KiB of it, and page cache counts too",
         ),
-        Some(limit) => Finding::ok(
-            "memory",
-            format!("the control group is limited to {}", size(limit)),
-        ),
+        Some(limit) => MEMORY.ok(format!("the control group is limited to {}", size(limit))),
     }
 }
 

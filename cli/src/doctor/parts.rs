@@ -1,6 +1,6 @@
 //! The parts of the project and what they would work with, each really looked for: what is not there is not installed.
 
-use super::finding::Finding;
+use super::finding::{Check, Finding};
 use super::torch_npu;
 use crate::run::preload;
 use sa_format::VERSION;
@@ -42,46 +42,41 @@ pub(crate) fn examine() -> Vec<Finding> {
             .map(|said| said.lines().any(|line| line == word))
     };
     let mut findings = vec![
-        Finding::ok(
-            "recorder",
-            format!(
-                "version {}, format {VERSION}, part of the programs that use it",
-                env!("CARGO_PKG_VERSION")
-            ),
-        ),
+        Check("recorder").ok(format!(
+            "version {}, format {VERSION}, part of the programs that use it",
+            env!("CARGO_PKG_VERSION")
+        )),
         preload_library(library),
-        found_or_not("NPU runtime", runtime(|name| std::env::var_os(name))),
-        python_part("Python package", "sa_profile", has("package")),
-        python_part("vLLM plugin", "sa_profile", has("plugin")),
+        found_or_not(Check("NPU runtime"), runtime(|name| std::env::var_os(name))),
+        python_part(Check("Python package"), "sa_profile", has("package")),
+        python_part(Check("vLLM plugin"), "sa_profile", has("plugin")),
     ];
     findings.extend(python.iter().flat_map(|said| torch_npu::examine(said)));
     findings
 }
 
 fn preload_library(found: Option<PathBuf>) -> Finding {
-    let check = "preload library";
+    let check = Check("preload library");
     match found.as_deref().map(preload::try_out) {
-        Some(Err(problem)) => Finding::warn(
-            check,
-            problem,
+        Some(Err(problem)) => check.warn(problem,
             "build it where glibc is not newer than here, and install what it lacks; until then leave --preload out",
         ),
         _ => found_or_not(check, found),
     }
 }
 
-fn found_or_not(check: &'static str, found: Option<PathBuf>) -> Finding {
+fn found_or_not(check: Check, found: Option<PathBuf>) -> Finding {
     match found {
-        Some(path) => Finding::ok(check, path.display().to_string()),
-        None => Finding::ok(check, "not installed"),
+        Some(path) => check.ok(path.display().to_string()),
+        None => check.ok("not installed"),
     }
 }
 
-fn python_part(check: &'static str, name: &str, found: Option<bool>) -> Finding {
+fn python_part(check: Check, name: &str, found: Option<bool>) -> Finding {
     match found {
-        Some(true) => Finding::ok(check, format!("{name}, in the python3 of PATH")),
-        Some(false) => Finding::ok(check, "not installed"),
-        None => Finding::ok(check, "not installed: python3 does not answer"),
+        Some(true) => check.ok(format!("{name}, in the python3 of PATH")),
+        Some(false) => check.ok("not installed"),
+        None => check.ok("not installed: python3 does not answer"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The run directory: whether it can be written, and what the disk under it can do.
 
-use super::finding::Finding;
+use super::finding::{Check, Finding};
 use crate::run::directory::problem;
 use crate::words::amount::size;
 use nix::errno::Errno;
@@ -9,6 +9,11 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use nix::sys::statvfs::statvfs;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+
+const DIRECTORY: Check = Check("directory");
+const FILE_SYSTEM: Check = Check("file system");
+const FALLOCATE: Check = Check("fallocate");
+const DISK: Check = Check("disk");
 
 /// Less is too little to record anything worth it.
 const LEAST_BYTES: u64 = 1 << 20;
@@ -25,21 +30,13 @@ pub(crate) fn examine(directory: &Path, bound: u64) -> Vec<Finding> {
     let place = existing(directory);
     if let Some(problem) = problem(&place) {
         let found = format!("{}: {problem}", place.display());
-        return vec![Finding::fail(
-            "directory",
-            found,
-            "name another one in SA_PROFILE_DIR or sa-profile run --dir",
-        )];
+        return vec![refused(found)];
     }
     let file = match tempfile::tempfile_in(&place) {
         Ok(file) => file,
         Err(error) => {
             let found = format!("{}: no file can be made: {error}", place.display());
-            return vec![Finding::fail(
-                "directory",
-                found,
-                "name another one in SA_PROFILE_DIR or sa-profile run --dir",
-            )];
+            return vec![refused(found)];
         }
     };
     let state = if place == directory {
@@ -47,11 +44,18 @@ pub(crate) fn examine(directory: &Path, bound: u64) -> Vec<Finding> {
     } else {
         "is not there yet and can be made"
     };
-    let mut findings = vec![Finding::ok("directory", format!("{shown} {state}"))];
+    let mut findings = vec![DIRECTORY.ok(format!("{shown} {state}"))];
     findings.push(file_system(&place, &file));
     findings.push(allocation(&file));
     findings.push(space(&place, bound));
     findings
+}
+
+fn refused(found: String) -> Finding {
+    DIRECTORY.fail(
+        found,
+        "name another one in SA_PROFILE_DIR or sa-profile run --dir",
+    )
 }
 
 /// The directory, or the first one above it that is there.
@@ -66,23 +70,18 @@ fn file_system(place: &Path, file: &File) -> Finding {
     let kind = kind(place).unwrap_or_else(|| "of an unknown kind".to_owned());
     let is_remote = REMOTE.contains(&kind.as_str()) || kind.starts_with("fuse");
     if is_remote {
-        return Finding::warn(
-            "file system",
-            format!("{kind}: remote"),
+        return FILE_SYSTEM.warn(format!("{kind}: remote"),
             "what was not yet written when a process is killed is lost, and writing takes as long as the server: use a local disk",
         );
     }
     if !sa_recorder::holds_rings(file) {
-        return Finding::warn(
-            "file system",
-            format!("{kind}: holds no shared maps that cannot run out of space"),
+        return FILE_SYSTEM.warn(format!("{kind}: holds no shared maps that cannot run out of space"),
             "what was not yet written when a process is killed, a quarter of a second at most, is lost: ext4, xfs and tmpfs keep it",
         );
     }
-    Finding::ok(
-        "file system",
-        format!("{kind}: holds shared maps, so a kill loses nothing"),
-    )
+    FILE_SYSTEM.ok(format!(
+        "{kind}: holds shared maps, so a kill loses nothing"
+    ))
 }
 
 /// The kind of the file system that holds a path, as the mount table names it.
@@ -110,21 +109,17 @@ fn allocation(file: &File) -> Finding {
     // Beyond the limit the kernel answers with a deadly signal.
     let limit = getrlimit(Resource::RLIMIT_FSIZE).map_or(RLIM_INFINITY, |(soft, _)| soft);
     if limit < RING_BYTES.unsigned_abs() {
-        return Finding::fail(
-            "fallocate",
+        return FALLOCATE.fail(
             "not tried: the file size is limited",
             "raise it: ulimit -f unlimited",
         );
     }
     match fallocate(file, FallocateFlags::empty(), 0, RING_BYTES) {
-        Ok(()) => Finding::ok("fallocate", "disk blocks can be reserved"),
-        Err(Errno::ENOSPC | Errno::EDQUOT) => Finding::fail(
-            "fallocate",
-            "refused: the disk or the quota is full",
-            "make room",
-        ),
-        Err(error) => Finding::warn(
-            "fallocate",
+        Ok(()) => FALLOCATE.ok("disk blocks can be reserved"),
+        Err(Errno::ENOSPC | Errno::EDQUOT) => {
+            FALLOCATE.fail("refused: the disk or the quota is full", "make room")
+        }
+        Err(error) => FALLOCATE.warn(
             format!("refused: {}", error.desc()),
             "a ring cannot lie in a file here, so a kill loses what was not yet written",
         ),
@@ -133,11 +128,7 @@ fn allocation(file: &File) -> Finding {
 
 fn space(place: &Path, bound: u64) -> Finding {
     let Ok(disk) = statvfs(place) else {
-        return Finding::warn(
-            "disk",
-            "its free space cannot be read",
-            "see that there is some",
-        );
+        return DISK.warn("its free space cannot be read", "see that there is some");
     };
     let free = disk.blocks_available().saturating_mul(disk.fragment_size());
     space_of(free, bound)
@@ -150,13 +141,13 @@ fn space_of(free: u64, bound: u64) -> Finding {
         size(bound)
     );
     if free < LEAST_BYTES {
-        return Finding::fail("disk", found, "make room: nothing can be recorded");
+        return DISK.fail(found, "make room: nothing can be recorded");
     }
     if free < bound {
         let advice = "make room, or set SA_PROFILE_MAX_MB lower: at the bound the oldest events go, on a full disk the newest";
-        return Finding::warn("disk", found, advice);
+        return DISK.warn(found, advice);
     }
-    Finding::ok("disk", found)
+    DISK.ok(found)
 }
 
 #[cfg(test)]

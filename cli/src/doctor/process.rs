@@ -1,9 +1,14 @@
 //! What the recorded processes inherit from this one: page size, namespaces, a tracer.
 
-use super::finding::Finding;
+use super::finding::{Check, Finding};
 use nix::unistd::{SysconfVar, sysconf};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+
+const PAGE_SIZE: Check = Check("page size");
+const PID_NAMESPACE: Check = Check("pid namespace");
+const TIME_NAMESPACE: Check = Check("time namespace");
+const PTRACE: Check = Check("ptrace");
 
 /// The kernel's number of the first pid namespace.
 const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
@@ -15,8 +20,8 @@ pub(crate) fn examine() -> Vec<Finding> {
 
 fn page_size() -> Finding {
     match sysconf(SysconfVar::PAGE_SIZE) {
-        Ok(Some(bytes)) => Finding::ok("page size", format!("{bytes} bytes")),
-        _ => Finding::warn("page size", "cannot be read", "see getconf PAGE_SIZE"),
+        Ok(Some(bytes)) => PAGE_SIZE.ok(format!("{bytes} bytes")),
+        _ => PAGE_SIZE.warn("cannot be read", "see getconf PAGE_SIZE"),
     }
 }
 
@@ -24,31 +29,24 @@ fn pid_namespace() -> Finding {
     let own = std::process::id().to_string();
     let shows_us = fs::read_link("/proc/self").is_ok_and(|name| name.as_os_str() == own.as_str());
     if !shows_us {
-        return Finding::warn(
-            "pid namespace",
+        return PID_NAMESPACE.warn(
             "/proc is missing, or another namespace's",
             "who is alive cannot be seen: mount /proc in the container",
         );
     }
     match fs::metadata("/proc/self/ns/pid") {
         Ok(namespace) if namespace.ino() == FIRST_PID_NAMESPACE => {
-            Finding::ok("pid namespace", "the machine's own")
+            PID_NAMESPACE.ok("the machine's own")
         }
-        _ => Finding::ok(
-            "pid namespace",
-            "a container's: pids in the trace are those inside",
-        ),
+        _ => PID_NAMESPACE.ok("a container's: pids in the trace are those inside"),
     }
 }
 
 fn time_namespace() -> Finding {
     let offsets = fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
     match is_shifted(&offsets) {
-        true => Finding::ok(
-            "time namespace",
-            "a shifted one: the merge takes the shift out",
-        ),
-        false => Finding::ok("time namespace", "the machine's own clock"),
+        true => TIME_NAMESPACE.ok("a shifted one: the merge takes the shift out"),
+        false => TIME_NAMESPACE.ok("the machine's own clock"),
     }
 }
 
@@ -64,9 +62,8 @@ fn tracer() -> Finding {
         .lines()
         .find_map(|line| line.strip_prefix("TracerPid:"));
     match tracer.map(str::trim) {
-        None | Some("0") => Finding::ok("ptrace", "nobody traces this process"),
-        Some(pid) => Finding::warn(
-            "ptrace",
+        None | Some("0") => PTRACE.ok("nobody traces this process"),
+        Some(pid) => PTRACE.warn(
             format!("process {pid} traces this one"),
             "strace and gdb make every system call slow: times will be too long",
         ),

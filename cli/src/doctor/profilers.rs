@@ -1,9 +1,12 @@
 //! Other profilers and preloaded libraries, which share the process with the recorder.
 
-use super::finding::Finding;
+use super::finding::{Check, Finding};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
+
+const LD_PRELOAD: Check = Check("LD_PRELOAD");
+const OTHER_PROFILERS: Check = Check("other profilers");
 
 /// The library of this project.
 const OURS: &str = "libsa_profile_preload.so";
@@ -46,13 +49,12 @@ fn preload(text: &str) -> Finding {
         .filter(|library| !library.is_empty())
         .collect();
     if libraries.is_empty() {
-        return Finding::ok("LD_PRELOAD", "empty");
+        return LD_PRELOAD.ok("empty");
     }
     let in_order = libraries.join(", then ");
     let is_missing = |library: &&&str| library.contains('/') && !Path::new(library).exists();
     if let Some(missing) = libraries.iter().find(is_missing) {
-        return Finding::warn(
-            "LD_PRELOAD",
+        return LD_PRELOAD.warn(
             format!("{in_order}: there is no {missing}"),
             "the dynamic linker complains in every process: take it out",
         );
@@ -62,20 +64,18 @@ fn preload(text: &str) -> Finding {
         .iter()
         .position(|library| profiler(library).is_some());
     match (ours, foreign) {
-        (Some(ours), Some(foreign)) if foreign < ours => Finding::warn(
-            "LD_PRELOAD",
+        (Some(ours), Some(foreign)) if foreign < ours => LD_PRELOAD.warn(
             in_order,
             format!("put {OURS} first, as sa-profile run --preload does"),
         ),
         (None, Some(at)) => {
             let name = profiler(libraries[at]).unwrap_or_default();
-            Finding::warn(
-                "LD_PRELOAD",
+            LD_PRELOAD.warn(
                 in_order,
                 format!("{name} is loaded into every process: its cost will be in the times"),
             )
         }
-        _ => Finding::ok("LD_PRELOAD", in_order),
+        _ => LD_PRELOAD.ok(in_order),
     }
 }
 
@@ -99,10 +99,9 @@ fn others(set: &BTreeMap<String, String>) -> Finding {
         .filter_map(|(name, _)| Some(format!("{name} ({})", of(name)?)))
         .collect();
     if asked.is_empty() {
-        return Finding::ok("other profilers", "none that is set by a variable");
+        return OTHER_PROFILERS.ok("none that is set by a variable");
     }
-    Finding::warn(
-        "other profilers",
+    OTHER_PROFILERS.warn(
         format!("set: {}", asked.join(", ")),
         "it records too: its cost will be in the times",
     )

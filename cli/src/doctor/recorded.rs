@@ -1,6 +1,6 @@
 //! A run that is already in the directory: who wrote nothing, who died, and what they left behind.
 
-use super::finding::Finding;
+use super::finding::{Check, Finding};
 use crate::status::run::death;
 use crate::words::{plural, printable, processes};
 use sa_format::loss::Cause;
@@ -15,6 +15,9 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use trace_merge::survey::{Contents, Known, RunProcess, has_exclusive_lock, is_alive_here};
 use trace_merge::{DeadProcess, Deaths};
+
+const RUN: Check = Check("run file");
+const RINGS: Check = Check("rings");
 
 /// Most processes that are named in one line.
 const NAMED: usize = 8;
@@ -74,15 +77,11 @@ fn said(directory: &Path) -> Vec<Finding> {
         let (pid, one) = (one.pid, &one.contents);
         let words = one.reach.iter().flat_map(Reach::words);
         words.map(move |words| {
-            Finding::warn(
-                "reach",
-                printable(&format!("process {pid}: {words}")),
-                REACH_HINT,
-            )
+            Check("reach").warn(printable(&format!("process {pid}: {words}")), REACH_HINT)
         })
     });
     let unreadable = some_of(
-        "unreadable",
+        Check("unreadable"),
         &unreadable,
         "left out of the checks for crashes, losses and reach",
         "may this user read their fragments, and are they whole? trace-merge says what is wrong",
@@ -141,7 +140,7 @@ fn crash(found: &[Found]) -> impl Iterator<Item = Finding> {
         })
     };
     let deaths: Deaths = found.iter().filter_map(dead).collect();
-    let warn = |words, hint: &str| Finding::warn("crash", words, hint);
+    let warn = |words, hint: &str| Check("crash").warn(words, hint);
     let of_killed =
         "sa-profile report says in which step the first one died, and with which requests";
     let killed = deaths.killed_words().map(|words| warn(words, of_killed));
@@ -168,7 +167,7 @@ fn losses(found: &[Found]) -> Option<Finding> {
     let counts = counts.map(|(cause, events)| format!("{} by {cause}", plural(*events, "event")));
     let found: Vec<String> = counts.chain(refused).collect();
     let hint = "trace-merge says whose they are and when";
-    (!found.is_empty()).then(|| Finding::warn("losses", found.join(", "), hint))
+    (!found.is_empty()).then(|| Check("losses").warn(found.join(", "), hint))
 }
 
 /// The earlier runs that were removed to make room.
@@ -186,9 +185,7 @@ fn removed_runs(path: &Path) -> Option<Finding> {
     let named: Vec<String> = named.collect();
     let count = removed.older_runs.saturating_add(removed.runs.len() as u64);
     (count > 0).then(|| {
-        Finding::warn(
-            "removed runs",
-            format!(
+        Check("removed runs").warn(format!(
                 "{} with {} in all were removed to make room, the last ones {}",
                 plural(count, "earlier run"),
                 plural(events.saturating_add(removed.older_events), "event"),
@@ -220,17 +217,15 @@ fn run_file(path: &Path) -> Option<Finding> {
     let mut text = String::new();
     (&file).take(64 << 10).read_to_string(&mut text).ok()?;
     let Ok(run) = serde_json::from_str::<RunFile>(&text) else {
-        return Some(Finding::warn(
-            "run file",
+        return Some(RUN.warn(
             format!("{} is none", path.display()),
             "the next main process replaces it",
         ));
     };
     let (id, pid) = (run.run, run.main_pid);
     Some(match has_exclusive_lock(&file)? {
-        true => Finding::ok("run file", format!("run {id} of process {pid} is live")),
-        false => Finding::warn(
-            "run file",
+        true => RUN.ok(format!("run {id} of process {pid} is live")),
+        false => RUN.warn(
             format!("run {id} is over: its main process {pid} is gone"),
             "nothing to do: the next main process replaces it",
         ),
@@ -307,15 +302,15 @@ fn of_fragments(fragments: &[Fragment]) -> Vec<Finding> {
     let silent = of(&|one| !one.has_events && (one.state != State::Died || !one.has_ring));
     let heap = of(&|one| one.header.ring == RingKind::Heap);
     let found = [
-        Some(Finding::ok("processes", counts)),
+        Some(Check("processes").ok(counts)),
         some_of(
-            "silent",
+            Check("silent"),
             &silent,
             "wrote nothing but a header",
             "they started to record and had no event: is the level right, did they get work?",
         ),
         some_of(
-            "died",
+            Check("died"),
             &died,
             match died.len() {
                 1 => "ended without closing its recording",
@@ -325,7 +320,7 @@ fn of_fragments(fragments: &[Fragment]) -> Vec<Finding> {
         ),
         left_rings(fragments),
         some_of(
-            "rings",
+            RINGS,
             &heap,
             "without a ring file",
             "a kill loses what they had not yet written: see file system above",
@@ -335,14 +330,9 @@ fn of_fragments(fragments: &[Fragment]) -> Vec<Finding> {
 }
 
 /// A warning that names the processes it is about; none without any.
-fn some_of(
-    check: &'static str,
-    pids: &[String],
-    what: &str,
-    hint: &'static str,
-) -> Option<Finding> {
+fn some_of(check: Check, pids: &[String], what: &str, hint: &'static str) -> Option<Finding> {
     let found = || format!("{} {what}: {}", processes(pids.len() as u64), listed(pids));
-    (!pids.is_empty()).then(|| Finding::warn(check, found(), hint))
+    (!pids.is_empty()).then(|| check.warn(found(), hint))
 }
 
 fn left_rings(fragments: &[Fragment]) -> Option<Finding> {
@@ -350,7 +340,7 @@ fn left_rings(fragments: &[Fragment]) -> Option<Finding> {
     let left = fragments.iter().filter(is_left).count() as u64;
     let found = format!("{} of dead processes left", plural(left, "ring"));
     let hint = "trace-merge takes what they hold and removes them";
-    (left > 0).then(|| Finding::warn("rings", found, hint))
+    (left > 0).then(|| RINGS.warn(found, hint))
 }
 
 /// The processes of fragments, each once, as `pid (name)`.
@@ -388,11 +378,5 @@ fn lone_rings(names: &[String], stems: &BTreeMap<&str, BTreeSet<u32>>) -> Option
     let of = rings.filter_map(|name| name.strip_suffix(RING_SUFFIX));
     let lone = of.filter(|stem| !stems.contains_key(stem)).count() as u64;
     let found = format!("{} without a fragment", plural(lone, "ring"));
-    (lone > 0).then(|| {
-        Finding::warn(
-            "rings",
-            found,
-            "their fragments were removed: remove them too",
-        )
-    })
+    (lone > 0).then(|| RINGS.warn(found, "their fragments were removed: remove them too"))
 }

@@ -1,6 +1,8 @@
 //! torch_npu and vLLM-Ascend: which versions Python has, and whether the preload library sees what they call.
 
-use super::finding::Finding;
+use super::finding::{Check, Finding};
+
+const TORCH_NPU: Check = Check("torch_npu");
 
 /// Prints version of both, and which torch_npu vLLM-Ascend asks for.
 pub(super) const PYTHON: &str = "
@@ -30,12 +32,9 @@ pub(super) fn examine(said: &str) -> Vec<Finding> {
     let torch_npu = of("torch_npu").map_or_else(|| "not installed".to_owned(), reach);
     let vllm_ascend = of("vllm_ascend").map(|version| {
         let pin = of("pin").map(|pin| format!(", made for {pin}"));
-        Finding::ok(
-            "vLLM-Ascend",
-            format!("{version}{}", pin.unwrap_or_default()),
-        )
+        Check("vLLM-Ascend").ok(format!("{version}{}", pin.unwrap_or_default()))
     });
-    let torch_npu = Finding::ok("torch_npu", torch_npu);
+    let torch_npu = TORCH_NPU.ok(torch_npu);
     [Some(torch_npu), vllm_ascend]
         .into_iter()
         .flatten()
@@ -147,6 +146,6 @@ mod tests {
     #[test]
     fn what_is_not_installed_is_said_once() {
         let found = examine("package\n-\n");
-        assert_eq!(found, [Finding::ok("torch_npu", "not installed")]);
+        assert_eq!(found, [TORCH_NPU.ok("not installed")]);
     }
 }

@@ -1,21 +1,20 @@
 //! The `SA_PROFILE_…` variables, as the recorder itself reads them.
 
-use super::finding::Finding;
+use super::finding::{Check, Finding};
 use sa_recorder::Config;
+
+const VARIABLES: Check = Check("variables");
 
 /// What the variables ask for, and what the recorder would warn about.
 pub(crate) fn examine(config: Option<&Config>) -> Vec<Finding> {
     let Some(config) = config else {
-        return vec![Finding::ok(
-            "variables",
-            "none set: nothing is recorded by itself; sa-profile run sets them for a command, or set SA_PROFILE_DIR",
+        return vec![VARIABLES.ok("none set: nothing is recorded by itself; sa-profile run sets them for a command, or set SA_PROFILE_DIR",
         )];
     };
     if config.warnings.is_empty() {
-        return vec![Finding::ok("variables", "understood")];
+        return vec![VARIABLES.ok("understood")];
     }
-    let warn =
-        |warning: &String| Finding::warn("variables", warning, "the recorder goes on without it");
+    let warn = |warning: &String| VARIABLES.warn(warning, "the recorder goes on without it");
     config.warnings.iter().map(warn).collect()
 }
 

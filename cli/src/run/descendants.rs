@@ -1,6 +1,6 @@
 //! The processes below this one, as `/proc` shows them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 
 /// A process that descends from this one.
@@ -12,32 +12,15 @@ pub(crate) struct Descendant {
     pub(crate) name: String,
 }
 
-/// All live descendants of this process, by pid.
+/// Returns all live descendants of this process, by pid.
 pub(crate) fn descendants() -> Vec<Descendant> {
-    let own = std::process::id();
-    let processes: BTreeMap<u32, Stat> = pids().filter_map(|pid| Some((pid, stat(pid)?))).collect();
-    let mut below = BTreeSet::from([own]);
-    loop {
-        let known = below.len();
-        let children = processes
-            .iter()
-            .filter(|(_, stat)| below.contains(&stat.parent));
-        let children: Vec<u32> = children.map(|(pid, _)| *pid).collect();
-        below.extend(children);
-        if below.len() == known {
-            break;
-        }
-    }
-    below.remove(&own);
-    let alive = processes
-        .into_iter()
-        .filter(|(pid, stat)| below.contains(pid) && !stat.is_dead);
-    alive
-        .map(|(pid, stat)| Descendant {
-            pid,
-            name: stat.name,
-        })
-        .collect()
+    let below: BTreeSet<u32> = pids().filter(|pid| is_descendant(*pid)).collect();
+    let alive = |pid| {
+        let stat = stat(pid).filter(|stat| !stat.is_dead)?;
+        let name = stat.name;
+        Some(Descendant { pid, name })
+    };
+    below.into_iter().filter_map(alive).collect()
 }
 
 /// Whether `pid` is a descendant of this process.

@@ -86,13 +86,8 @@ fn read(name: &str, value: &OsStr) -> Option<Config> {
 /// The run id: the user's, where several hosts shall record one run, else a new one. One that a recording process has set for its children is not
 /// the user's.
 pub(crate) fn run_id(variable: impl Fn(&str) -> Option<OsString>) -> Result<String, String> {
-    let Some(given) = variable("SA_PROFILE_RUN") else {
-        return Ok(sa_recorder::new_run_id());
-    };
-    if variable("SA_PROFILE_MAIN_PID").is_some() {
-        return Ok(sa_recorder::new_run_id());
-    }
-    let config = read("SA_PROFILE_RUN", &given);
+    let given = variable("SA_PROFILE_RUN").filter(|_| variable("SA_PROFILE_MAIN_PID").is_none());
+    let config = given.and_then(|given| read("SA_PROFILE_RUN", &given));
     match config.map(|config| (config.run, config.warnings)) {
         Some((Some(run), _)) => Ok(run),
         Some((None, warnings)) => Err(warnings.join("; ")),

@@ -11,7 +11,7 @@ use trace_merge::survey::{Contents, Known, RunProcess, processes};
 use trace_merge::{Death, DeathKind};
 
 /// A run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Run {
     /// The directory as it was named.
     pub(super) directory: String,
@@ -106,12 +106,7 @@ impl Run {
                 .first()
                 .map(|process| process.header.run.clone())
                 .unwrap_or_default(),
-            start_realtime_ns: None,
-            age_ns: None,
-            bytes: 0,
-            events: 0,
-            lost: 0,
-            processes: Vec::new(),
+            ..Run::default()
         };
         for process in &found {
             let alive = process.is_alive(); // before its fragment is read: then nothing it wrote is missing
