@@ -2,9 +2,9 @@
 
 use crate::ledger::{Seen, judge};
 use crate::merged;
-use crate::reader::read_dir_as;
 use crate::verdict::Verdict;
 use crate::victim::Victim;
+use format_oracle::reader::read_dir_as;
 
 /// Judges a dead victim's files by the second reader, before and after the merge, and by the merge.
 pub fn judge_both(victim: &Victim) -> (Verdict, Verdict) {

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::progress::{LEVELS, Mark, Progress};
-use crate::reader::Recording;
 use crate::verdict::Verdict;
+use format_oracle::reader::Recording;
 
 /// Name of the span that the flat patterns record.
 pub const FLAT: &str = "flat";

@@ -17,8 +17,8 @@ use e2e::kept::{Kept, judge_kept};
 use e2e::ledger::{Seen, snapshot};
 use e2e::merged;
 use e2e::order::{Ending, Order, Pattern};
-use e2e::reader::read_dir_as;
 use e2e::victim::Victim;
+use format_oracle::reader::read_dir_as;
 use trace_merge::{EventOptions, Mode, Options, Output, Report, Window};
 
 const VICTIM: &str = env!("CARGO_BIN_EXE_victim");

@@ -3,7 +3,7 @@
 use e2e::host_support::stage::{DEADLINE, PLANTS, Stage, snapshot};
 use e2e::host_support::switch::{Event, Told, control, ns, store, switches, wait_for};
 use e2e::host_support::{Found, Host, Live, Merged, is_root, scratch};
-use e2e::reader;
+use format_oracle::reader;
 use sa_format::Level;
 use sa_format::control::{Control, Steps, SwitchCause};
 use serde_json::{Value, json};

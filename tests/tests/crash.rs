@@ -14,9 +14,9 @@ use e2e::chance::{Chance, rounds};
 use e2e::ledger::{Seen, judge};
 use e2e::merged;
 use e2e::order::{Ending, Order, Pattern};
-use e2e::reader::read_dir_as;
 use e2e::verdict::Verdict;
 use e2e::victim::Victim;
+use format_oracle::reader::read_dir_as;
 
 const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
 const THREADS: usize = 4;

@@ -1,7 +1,7 @@
 //! fork, exec, spawn and daemons: every span is found once, under the pid that recorded it, and the host never notices.
 
 use e2e::host_support::{Found, Host, Merged, Outcome, full, scratch, undisturbed};
-use e2e::reader::read_dir;
+use format_oracle::reader::read_dir;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};

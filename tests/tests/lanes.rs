@@ -1,7 +1,7 @@
 //! Spans of tasks in the merged trace: none is lost, and nothing overlaps on a row without nesting, whoever ends first.
 
 use e2e::host_support::{Host, Merged, Outcome, scratch};
-use e2e::reader::read_dir;
+use format_oracle::reader::read_dir;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,9 +9,9 @@ use e2e::ledger::{Seen, compare_live, judge, snapshot};
 use e2e::merged;
 use e2e::order::{Ending, Order, Pattern};
 use e2e::progress::Control;
-use e2e::reader::read_dir_as;
 use e2e::verdict::Verdict;
 use e2e::victim::Victim;
+use format_oracle::reader::read_dir_as;
 
 const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
 const THREADS: usize = 16;

@@ -1,7 +1,7 @@
 //! Events that are too large, values that panic, and more call sites than a ring can list.
 
 use e2e::host_support::{Found, Host, scratch, undisturbed};
-use e2e::reader::read_dir;
+use format_oracle::reader::read_dir;
 use trace_merge::{Options, Output};
 
 const HOST: &str = env!("CARGO_BIN_EXE_host");

@@ -10,8 +10,8 @@ use e2e::chance::{Chance, rounds};
 use e2e::ledger::{Event, Seen, judge};
 use e2e::merged;
 use e2e::order::{Ending, Order, Pattern};
-use e2e::reader::{checked_state, read_dir_as};
 use e2e::victim::{Victim, copy_fragments};
+use format_oracle::reader::{checked_state, read_dir_as};
 
 const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
 const THREADS: usize = 2;

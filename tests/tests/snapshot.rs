@@ -16,8 +16,8 @@ use e2e::kept::{Kept, judge_kept, judge_live};
 use e2e::ledger::{Seen, snapshot};
 use e2e::merged;
 use e2e::order::{Ending, Order, Pattern};
-use e2e::reader::read_dir_as;
 use e2e::victim::Victim;
+use format_oracle::reader::read_dir_as;
 
 const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
 const HOST: &str = env!("CARGO_BIN_EXE_host");

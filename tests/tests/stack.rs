@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use e2e::host_support::{Found, Host, Merged, scratch, undisturbed};
-use e2e::reader::read_dir;
+use format_oracle::reader::read_dir;
 use serde_json::{Value, json};
 use trace_merge::Filter;
 

@@ -20,9 +20,9 @@ use e2e::chance::is_full;
 use e2e::ledger::{Seen, judge};
 use e2e::merged;
 use e2e::order::Pattern;
-use e2e::reader::read_dir_as;
 use e2e::stepped::{Step, Stepped, can_trace};
 use e2e::verdict::Verdict;
+use format_oracle::reader::read_dir_as;
 
 const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
 /// Most kills of one region in the short version.

@@ -4,7 +4,7 @@ use crate::clashing::{Clashing, Order};
 use crate::invocation::RunDir;
 use crate::random::Rng;
 use crate::rows::check;
-use crate::writer::line::stream;
+use format_oracle::writer::line::stream;
 
 #[test]
 fn an_unfinished_span_is_not_within_one_that_ended() {

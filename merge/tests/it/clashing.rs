@@ -1,7 +1,7 @@
 //! Spans and what belongs to them on one thread, so close that many clash.
 
 use crate::random::Rng;
-use crate::writer::line::micros;
+use format_oracle::writer::line::micros;
 use std::cmp::Reverse;
 
 /// The order of the lines.

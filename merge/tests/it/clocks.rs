@@ -4,8 +4,8 @@ use crate::hosts::{Host, SECOND_NS, Simulation, arrows};
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::perfetto;
 use crate::trace::{ns, whole};
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 
 const HOUR_NS: i64 = 3_600 * SECOND_NS;
 const LENGTH_NS: i64 = 400 * SECOND_NS;

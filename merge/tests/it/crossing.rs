@@ -2,7 +2,7 @@
 
 use crate::invocation::{Merged, RunDir};
 use crate::trace::Trace;
-use crate::writer::line::{micros, stream};
+use format_oracle::writer::line::{micros, stream};
 
 /// Begins, ends and what else has a name, by name and phase, in their order.
 fn found(trace: &Trace) -> Vec<String> {

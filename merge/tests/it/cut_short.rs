@@ -3,8 +3,8 @@
 use crate::full::is_full;
 use crate::invocation::trace_merge;
 use crate::trace::Trace;
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;

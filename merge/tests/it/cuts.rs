@@ -2,8 +2,8 @@
 
 use crate::full::is_full;
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
-use crate::writer::line::stream;
-use crate::writer::{Fragment, Open, Process, Ring, Slot};
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Fragment, Open, Process, Ring, Slot};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The first pid; all have five digits, so that the same byte is at the same offset in every fragment.

@@ -1,8 +1,8 @@
 //! Golden set, blocks: checksums, repeats, gaps, losses, segments.
 
 use crate::invocation::{Merged, RunDir};
-use crate::writer::line::stream;
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Fragment, Process};
 
 const PID: u32 = 500;
 const FILE: &str = "trace.500.jsonl";

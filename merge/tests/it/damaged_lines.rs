@@ -1,7 +1,7 @@
 //! Golden set, lines: every good line survives, every damage is counted with its kind and byte offset.
 
 use crate::invocation::RunDir;
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::{Fragment, Process};
 
 const PID: u32 = 4711;
 

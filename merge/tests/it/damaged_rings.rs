@@ -1,8 +1,8 @@
 //! Golden set, rings: what a killed process had not flushed, its open spans, and rings that cannot be used.
 
 use crate::invocation::{Merged, RunDir};
-use crate::writer::line::stream;
-use crate::writer::{Fragment, Process, Ring, Slot};
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Fragment, Process, Ring, Slot};
 
 pub(crate) const PID: u32 = 600;
 
@@ -175,7 +175,7 @@ fn an_unusable_ring_costs_only_the_tail() {
         ("sum", |ring| ring[28] ^= 1),
         ("huge directory", |ring| {
             ring[56..60].copy_from_slice(&u32::MAX.to_ne_bytes());
-            crate::writer::ring::sign(ring);
+            format_oracle::writer::ring::sign(ring);
         }),
         ("one bit of a state", |ring| ring[4096 + 8192 + 3] ^= 4),
     ];
@@ -201,7 +201,7 @@ fn a_head_before_flushed_or_too_far_is_not_followed() {
         let at = file.slot_offset(1);
         file.lanes.clear();
         let mut bytes = file.bytes();
-        let state = crate::writer::ring::state(1, 0, head, 0);
+        let state = format_oracle::reader::checked_state(1, 0, head, 0);
         bytes[at..at + 8].copy_from_slice(&state.to_ne_bytes());
         let merged = merge(&fragment, Some(&bytes));
         assert!(merged.trace.names().contains(&"a"), "head {head}");

@@ -5,7 +5,7 @@ use crate::hosts::{Host, Simulation};
 use crate::invocation::RunDir;
 use crate::random::{Rng, write_foreign, write_own};
 use crate::trace::{Trace, ns, whole};
-use crate::writer::line::stream;
+use format_oracle::writer::line::stream;
 use sa_format::Phase;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

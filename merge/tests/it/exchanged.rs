@@ -2,8 +2,8 @@
 
 use crate::invocation::RunDir;
 use crate::settle::killed;
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;
 use std::fs;

@@ -4,7 +4,7 @@ use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::output::names;
 use crate::settle::killed;
 use crate::trace::Trace;
-use crate::writer::Process;
+use format_oracle::writer::Process;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,8 +5,8 @@ use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::last::{base_ns, comparable};
 use crate::oracle;
 use crate::random::{Rng, write_foreign, write_own};
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use serde_json::Value;
 use std::collections::BTreeSet;
 

@@ -3,9 +3,9 @@
 use crate::invocation::RunDir;
 use crate::random::Rng;
 use crate::segments::{PID, put, segment};
-use crate::writer::fragment::block_header;
-use crate::writer::line::{On, stream};
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::fragment::block_header;
+use format_oracle::writer::line::{On, stream};
+use format_oracle::writer::{Fragment, Process};
 use sa_format::Phase;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;

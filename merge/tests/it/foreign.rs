@@ -3,8 +3,8 @@
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::perfetto::{ERRORS, SLICES, number, query};
 use crate::trace::{Trace, ns};
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

@@ -3,8 +3,8 @@
 use crate::foreign::{apart, fixture, put, run};
 use crate::invocation::{Merged, RunDir};
 use crate::random::Rng;
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use serde_json::Value;
 use std::io::Write;
 

@@ -3,8 +3,8 @@
 use crate::foreign::{WALL_NS, apart, fixture, run};
 use crate::invocation::{Merged, RunDir};
 use crate::trace::ns;
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use serde_json::json;
 
 #[test]

@@ -24,7 +24,10 @@ fn examples_merge_without_damage() {
         "{lines:?}"
     );
     let dir = RunDir::new();
-    dir.put("4711", crate::writer::line::stream(&lines).as_slice());
+    dir.put(
+        "4711",
+        format_oracle::writer::line::stream(&lines).as_slice(),
+    );
     let merged = dir.merge();
     // The ring that its header tells of is not needed: the last example is the record of a clean exit.
     assert_eq!(

@@ -4,7 +4,7 @@
 use crate::full::cases;
 use crate::invocation::{Merged, RunDir};
 use crate::random::{Rng, lines};
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::{Fragment, Process};
 use serde_json::Value;
 
 const CASES: u64 = 100;

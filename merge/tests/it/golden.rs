@@ -10,10 +10,10 @@ use crate::perfetto::hostile_run;
 use crate::pypto;
 use crate::random::Rng;
 use crate::view::View;
-use crate::writer::line::stream;
-use crate::writer::{Fragment, Process};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Fragment, Process};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

@@ -3,8 +3,8 @@
 use crate::invocation::{Merged, RunDir};
 use crate::random::Rng;
 use crate::trace::ns;
-use crate::writer::line::{On, stream};
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::line::{On, stream};
+use format_oracle::writer::{Fragment, Process};
 use serde_json::Value;
 use std::collections::HashMap;
 

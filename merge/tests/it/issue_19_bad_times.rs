@@ -3,8 +3,8 @@
 use crate::foreign::put;
 use crate::invocation::{Merged, RunDir};
 use crate::trace::ns;
-use crate::writer::Process;
-use crate::writer::line::{On, stream};
+use format_oracle::writer::Process;
+use format_oracle::writer::line::{On, stream};
 
 /// Microseconds since 1970.
 const EPOCH_US: u64 = 1_795_248_902_000_000;

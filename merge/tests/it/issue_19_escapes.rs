@@ -3,8 +3,8 @@
 
 use crate::invocation::{Merged, RunDir};
 use crate::perfetto::{loads, query};
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use trace_merge::check::{Rule, check};

@@ -2,8 +2,8 @@
 
 use crate::foreign::put;
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use serde_json::json;
 
 /// As a file may have it: raw, and as JSON's escapes.

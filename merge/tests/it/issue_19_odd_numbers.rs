@@ -2,8 +2,8 @@
 
 use crate::foreign::put;
 use crate::invocation::{Merged, RunDir};
-use crate::writer::Process;
-use crate::writer::line::On;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::On;
 use serde_json::{Value, json};
 
 /// Args with every such number, and texts that only look like them.

@@ -1,8 +1,8 @@
 //! Processes that could not record at all, in the report.
 
 use crate::invocation::{Merged, RunDir};
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 
 /// Processes that could not record are counted, however many other losses there are; they are told first.
 #[test]

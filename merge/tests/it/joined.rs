@@ -5,8 +5,8 @@ use crate::invocation::{Merged, RunDir};
 use crate::perfetto::assert_no_errors;
 use crate::random::Rng;
 use crate::trace::Event;
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 
 /// A span, an instant, or the two halves of a span.
 struct Thing {

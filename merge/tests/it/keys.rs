@@ -2,7 +2,7 @@
 
 use crate::foreign;
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
-use crate::writer::line::On;
+use format_oracle::writer::line::On;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;

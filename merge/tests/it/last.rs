@@ -3,8 +3,8 @@
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::random::{Rng, write_foreign, write_own};
 use crate::trace::{content, ns, whole};
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use serde_json::Value;
 
 const CASES: u64 = 60;

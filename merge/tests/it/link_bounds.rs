@@ -2,7 +2,7 @@
 
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::memory::{assert_below, peak_kib};
-use crate::writer::line::On;
+use format_oracle::writer::line::On;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;

@@ -6,8 +6,8 @@ use crate::oracle::links::{Link, expected, found};
 use crate::pypto;
 use crate::random::{Rng, write_foreign, write_own};
 use crate::trace::ns;
-use crate::writer::line::{On, stream};
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::line::{On, stream};
+use format_oracle::writer::{Fragment, Process};
 use serde_json::Value;
 use std::path::Path;
 

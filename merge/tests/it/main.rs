@@ -14,7 +14,6 @@ mod oracle;
 mod random;
 mod sorted;
 mod trace;
-mod writer;
 
 mod begun_spans;
 mod catapult;
@@ -88,6 +87,7 @@ mod split_halves;
 mod split_usage;
 mod streams;
 mod times;
+mod torn_headers;
 mod usage;
 mod verbatim;
 mod view;

@@ -3,8 +3,8 @@
 use crate::full::is_full;
 use crate::invocation::{RunDir, trace_merge};
 use crate::memory::{anonymous_kib, assert_below, ticks};
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::fs;
 use std::io::Read;

@@ -5,7 +5,7 @@ use crate::invocation::{Merged, RunDir, trace_merge};
 use crate::memory::{assert_below, peak_kib};
 use crate::random::Rng;
 use crate::rows::assert_rows_nest;
-use crate::writer::line::stream;
+use format_oracle::writer::line::stream;
 use serde_json::Value;
 use std::fmt::Write;
 use std::process::Stdio;

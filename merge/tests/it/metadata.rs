@@ -2,8 +2,8 @@
 
 use crate::invocation::RunDir;
 use crate::trace::Trace;
-use crate::writer::line::stream;
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Fragment, Process};
 
 fn write(dir: &RunDir, process: &Process, names: &[&str]) {
     let mut fragment = process.fragment();

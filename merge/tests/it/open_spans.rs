@@ -2,8 +2,8 @@
 
 use crate::damaged_rings::{PID, flushed, merge, ring};
 use crate::trace::ns;
-use crate::writer::line::stream;
-use crate::writer::{Lane, Open, Process};
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Lane, Open, Process};
 
 const LANE: u32 = 1 << 22;
 

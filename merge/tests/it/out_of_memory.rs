@@ -2,7 +2,7 @@
 
 use crate::full::is_full;
 use crate::invocation::RunDir;
-use crate::writer::Process;
+use format_oracle::writer::Process;
 use std::process::{Command, Output};
 
 /// Runs the merge with `kb` kB of addresses.

@@ -2,7 +2,7 @@
 
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::trace::Trace;
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::{Fragment, Process};
 use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::Path;

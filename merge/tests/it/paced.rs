@@ -3,8 +3,8 @@
 use crate::invocation::RunDir;
 use crate::random::Rng;
 use crate::trace::ns;
-use crate::writer::line::{On, stream};
-use crate::writer::{Fragment, Open, Process, Ring, Slot};
+use format_oracle::writer::line::{On, stream};
+use format_oracle::writer::{Fragment, Open, Process, Ring, Slot};
 use serde_json::Value;
 
 /// When every run begins.

@@ -3,8 +3,8 @@
 use crate::invocation::{Merged, RunDir};
 use crate::pypto;
 use crate::random::{Rng, write_foreign};
-use crate::writer::line::stream;
-use crate::writer::{Open, Process, Ring, Slot};
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Open, Process, Ring, Slot};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,8 +1,8 @@
 //! Windows that lie elsewhere than the first and the newest anchors say: they are found all the same.
 
 use crate::invocation::{Merged, RunDir};
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 
 const S: u64 = 1_000_000_000;
 const START_S: u64 = 100;
@@ -20,7 +20,10 @@ fn anchor(at_s: u64, set_s: u64, uncertainty_ns: u64) -> String {
 /// An instant each second for `busy_s` seconds of 600, and anchors in blocks every five: each with how far the clock was set, and its uncertainty.
 fn run(busy_s: u64, set: impl Fn(u64) -> (u64, u64)) -> RunDir {
     let (dir, process) = (RunDir::new(), Process::new(7));
-    let (on, mut fragment) = (process.main_thread(), crate::writer::Fragment::foreign(7));
+    let (on, mut fragment) = (
+        process.main_thread(),
+        format_oracle::writer::Fragment::foreign(7),
+    );
     fragment.line(&process.header(0));
     fragment.line(&anchor(START_S, 0, 50));
     let (mut own, mut other) = (0, 0);
@@ -76,7 +79,10 @@ fn two_hosts(wrong_s: Option<u64>) -> RunDir {
             main: pid == 7,
             ..Process::new(pid)
         };
-        let (on, mut fragment) = (process.main_thread(), crate::writer::Fragment::foreign(pid));
+        let (on, mut fragment) = (
+            process.main_thread(),
+            format_oracle::writer::Fragment::foreign(pid),
+        );
         let header = process.header(0);
         fragment.line(&header.replace("node-3", name).replace("0b1f7a3e", name));
         let anchor = |second: u64| {

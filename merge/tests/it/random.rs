@@ -1,7 +1,7 @@
 //! Random fragments of ours and of others, and random damage; the same seed gives the same bytes.
 
-use crate::writer::line::{On, stream};
-use crate::writer::{Fragment, Lane, Open, Process, Ring, Slot};
+use format_oracle::writer::line::{On, stream};
+use format_oracle::writer::{Fragment, Lane, Open, Process, Ring, Slot};
 use std::path::Path;
 
 /// A small generator (splitmix64).

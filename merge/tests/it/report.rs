@@ -1,8 +1,8 @@
 //! The report in its three forms.
 
 use crate::invocation::{Ended, RunDir, trace_merge};
-use crate::writer::line::stream;
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Fragment, Process};
 
 /// A run with one event of each phase in one process, and a damaged fragment of another.
 fn run() -> RunDir {
@@ -164,7 +164,7 @@ fn many_damages_are_all_counted() {
 fn a_path_that_is_not_utf8_is_reported() {
     use std::os::unix::ffi::OsStrExt;
     let dir = crate::invocation::RunDir::new();
-    let line = crate::writer::Process::new(5)
+    let line = format_oracle::writer::Process::new(5)
         .main_thread()
         .span(7, 5, "a", "");
     dir.put("5", (line + "\n").as_bytes());
@@ -183,7 +183,7 @@ fn a_report_that_cannot_be_written_is_an_error() {
         return;
     };
     let dir = crate::invocation::RunDir::new();
-    let line = crate::writer::Process::new(5)
+    let line = format_oracle::writer::Process::new(5)
         .main_thread()
         .span(7, 5, "a", "");
     dir.put("5", (line + "\n").as_bytes());

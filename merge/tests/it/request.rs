@@ -3,8 +3,8 @@
 use crate::filter::assert_nothing_empty;
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::perfetto;
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use serde_json::json;
 
 /// A request that goes from an API server to two workers, and another one beside it.
@@ -33,7 +33,7 @@ fn request_run() -> RunDir {
         fragment.block(1, 0, &stream(&lines));
         fragment.write_here(&dir.fragments());
     }
-    let mut foreign = crate::writer::Fragment::foreign(70);
+    let mut foreign = format_oracle::writer::Fragment::foreign(70);
     for (ph, name, ts, rest) in [
         (
             "B",

@@ -5,8 +5,8 @@ use crate::invocation::{Merged, RunDir};
 use crate::oracle;
 use crate::random::Rng;
 use crate::trace::{assert_same, ns};
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::trace::Trace;
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::{Fragment, Process};
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -212,9 +212,9 @@ fn a_fragment_file_brings_its_ring() {
     let dir = RunDir::new();
     let process = Process::with_ring(13);
     process.fragment().write_here(&dir.fragments());
-    let mut ring = crate::writer::Ring::of(&process);
+    let mut ring = format_oracle::writer::Ring::of(&process);
     let stream = format!("{}\n", process.main_thread().span(1000, 5, "tail", "")).into_bytes();
-    ring.slots = vec![crate::writer::Slot {
+    ring.slots = vec![format_oracle::writer::Slot {
         tid: 13,
         stream,
         ..Default::default()

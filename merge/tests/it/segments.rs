@@ -1,8 +1,8 @@
 //! Fragments in several segments, of which old ones were removed (FORMAT.md §2.5).
 
 use crate::invocation::{Merged, RunDir};
-use crate::writer::line::stream;
-use crate::writer::{Fragment, Process, Ring, Slot};
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Fragment, Process, Ring, Slot};
 use trace_merge::survey::{self, Known};
 
 pub(crate) const PID: u32 = 90;

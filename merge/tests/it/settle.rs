@@ -2,9 +2,9 @@
 
 use crate::damaged_rings::PID;
 use crate::invocation::{RunDir, trace_merge};
-use crate::writer::line::stream;
-use crate::writer::ring::sign;
-use crate::writer::{Open, Process, Ring, Slot};
+use format_oracle::writer::line::stream;
+use format_oracle::writer::ring::sign;
+use format_oracle::writer::{Open, Process, Ring, Slot};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
@@ -174,7 +174,7 @@ fn record_more(dir: &RunDir) {
         .main_thread()
         .span(2_500_000, 5, "late", "")]);
     bytes[at + 4096 + head..][..line.len()].copy_from_slice(&line);
-    let state = crate::writer::ring::state(1, 0, (head + line.len()) as u64, 1);
+    let state = format_oracle::reader::checked_state(1, 0, (head + line.len()) as u64, 1);
     bytes[at..at + 8].copy_from_slice(&state.to_ne_bytes());
     std::fs::write(&path, bytes).unwrap();
 }

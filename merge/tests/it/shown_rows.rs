@@ -6,7 +6,7 @@ use crate::oracle;
 use crate::perfetto::{ERRORS, SLICES, number, query};
 use crate::random::Rng;
 
-use crate::writer::line::stream;
+use format_oracle::writer::line::stream;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

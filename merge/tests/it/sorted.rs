@@ -5,7 +5,7 @@ use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::many_spans::many;
 use crate::random::{Rng, write_foreign, write_own};
 use crate::trace::ns;
-use crate::writer::line::stream;
+use format_oracle::writer::line::stream;
 use serde_json::Value;
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use crate::last::{end_ns, write_long};
 use crate::output::names;
 use crate::random::{Rng, write_foreign, write_own};
 use crate::trace::{Trace, ns, whole};
-use crate::writer::Fragment;
+use format_oracle::writer::Fragment;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;

@@ -4,7 +4,7 @@ use crate::invocation::{Merged, RunDir};
 use crate::perfetto::assert_no_errors;
 use crate::split::{check, split};
 use crate::trace::ns;
-use crate::writer::Fragment;
+use format_oracle::writer::Fragment;
 use serde_json::Value;
 
 /// Spans of two lines on threads and by ids, in two files of which the later ones' begins end in the earlier ones.

@@ -5,8 +5,8 @@ use crate::output::{names, run};
 use crate::perfetto::{ERRORS, FLOWS, SLICES, number, query};
 use crate::split::split;
 use crate::trace::Trace;
-use crate::writer::line::stream;
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Fragment, Process};
 use std::io::Read;
 
 fn refused(arguments: &[&str], said: &[&str]) {

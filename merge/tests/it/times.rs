@@ -1,8 +1,8 @@
 //! Times: one base for all, exact to the nanosecond, three decimals.
 
 use crate::invocation::RunDir;
-use crate::writer::line::stream;
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Fragment, Process};
 
 /// Merges foreign spans with these texts as ts; the numbers of the output as written.
 fn times(texts: &[&str]) -> Vec<String> {
@@ -127,10 +127,10 @@ fn unfinished_spans_count_for_the_base() {
         &stream(&[process.main_thread().span(9_000, 5, "a", "")]),
     );
     fragment.write_here(&dir.fragments());
-    let mut ring = crate::writer::Ring::of(&process);
-    ring.slots = vec![crate::writer::Slot {
+    let mut ring = format_oracle::writer::Ring::of(&process);
+    ring.slots = vec![format_oracle::writer::Slot {
         tid: 5,
-        open: vec![crate::writer::Open::named(4_000, "open")],
+        open: vec![format_oracle::writer::Open::named(4_000, "open")],
         ..Default::default()
     }];
     ring.write_here(&dir.fragments());

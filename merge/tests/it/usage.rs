@@ -2,7 +2,7 @@
 
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::trace::Trace;
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::{Fragment, Process};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;

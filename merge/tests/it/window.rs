@@ -4,8 +4,8 @@ use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::last::{base_ns, comparable, end_ns, run, write_long};
 use crate::random::{Rng, write_foreign, write_own};
 use crate::trace::ns;
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use serde_json::Value;
 
 const CASES: u64 = 60;
@@ -169,7 +169,7 @@ fn a_window_that_cannot_be_is_refused() {
         refused(&pair, &dir, &["cannot be used with"]);
     }
     let dir = RunDir::new();
-    let mut fragment = crate::writer::Fragment::foreign(9);
+    let mut fragment = format_oracle::writer::Fragment::foreign(9);
     fragment.line(r#"{"ph":"i","pid":9,"tid":9,"ts":5.0,"s":"t","name":"a"}"#);
     fragment.write_here(&dir.fragments());
     let time = ["--from=2026-11-22T07:30:00Z"];

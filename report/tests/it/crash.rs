@@ -1,6 +1,6 @@
 //! Crashed runs: which process died first, in what, and what the report says of it.
 
-use crate::writer::Process;
+use format_oracle::writer::Process;
 use serde_json::json;
 use std::path::Path;
 use tempfile::TempDir;

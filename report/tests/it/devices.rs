@@ -3,7 +3,7 @@
 
 use crate::golden::{of_lines, report};
 use crate::oracle::Numbers;
-use crate::writer::{Fragment, Process};
+use format_oracle::writer::{Fragment, Process};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use crate::golden::of_lines;
 use crate::growth::swept;
 use crate::random_server::begin;
 use crate::sql::Run;
-use crate::writer::Process as FragmentProcess;
+use format_oracle::writer::Process as FragmentProcess;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tempfile::TempDir;

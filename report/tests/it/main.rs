@@ -23,6 +23,3 @@ mod random_server;
 mod ranks;
 mod request_lives;
 mod sql;
-#[path = "../../../merge/tests/it/writer/mod.rs"]
-#[expect(dead_code, unused_imports, reason = "the merge's tests use all of it")]
-mod writer;

@@ -2,7 +2,7 @@
 
 use crate::golden::of_lines;
 use crate::random_server::begin;
-use crate::writer::Process as FragmentProcess;
+use format_oracle::writer::Process as FragmentProcess;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use trace_merge::{Options, Progress, Runs};

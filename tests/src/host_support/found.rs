@@ -2,7 +2,7 @@
 
 use super::host::Outcome;
 use super::merged::Merged;
-use crate::reader::{self, Recording};
+use format_oracle::reader::{self, Recording};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

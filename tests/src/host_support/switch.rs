@@ -1,6 +1,6 @@
 //! The control file of a run directory, as a test writes it, and the switches that the processes tell of.
 
-use crate::reader;
+use format_oracle::reader;
 use sa_format::Level;
 use sa_format::control::{CONTROL_FILE, CONTROL_VERSION, Control, Switch, SwitchCause};
 use serde::Deserialize;

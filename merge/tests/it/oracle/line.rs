@@ -14,7 +14,7 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn new(file: &str, header: Option<&Value>) -> Source {
-        let Some(header) = header else {
+        let Some(header) = header.filter(|header| header["version"] == 1) else {
             return Source {
                 process: file.into(),
                 recorder: file.into(),
@@ -100,13 +100,6 @@ pub(super) fn read(line: &[u8], ended: bool) -> Vec<(usize, Result<Value, &'stat
         Err(_) if !ended => vec![(0, Err("torn_tail"))],
         Err(kind) => vec![(lead, Err(kind))],
     }
-}
-
-/// The events of a line, without its damage.
-pub(super) fn events(line: &[u8]) -> impl Iterator<Item = Value> {
-    read(line, true)
-        .into_iter()
-        .filter_map(|(_, found)| found.ok())
 }
 
 /// Each run of NUL bytes is damage; what stands between the runs counts only if it is a whole event.

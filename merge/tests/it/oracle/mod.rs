@@ -1,16 +1,12 @@
-//! A naive second reader, written from FORMAT.md alone: whole files in memory, one thread, serde_json for every line.
+//! What a merge must show of the fragments that the naive reader reads: one thread, everything in memory, serde_json for every line.
 
-mod file;
 mod line;
 pub(crate) mod links;
-mod recorder;
-mod ring;
 mod rows;
 
 use crate::trace::{Event, content, ns};
-use file::Piece;
+use format_oracle::reader;
 use line::{Kept, Source};
-use recorder::Recorder;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,9 +21,9 @@ pub(crate) struct Expected {
     pub(crate) events: Vec<Event>,
     pub(crate) damage: Vec<Damage>,
     /// Where incomplete blocks stand: their damage speaks for their lines'.
-    pub(crate) broken: Vec<(String, Range<u64>)>,
-    /// Whether two damaged blocks hold the same positions: which of their lines are the same nobody can tell.
-    pub(crate) ambiguous: bool,
+    pub(crate) broken: Vec<(String, Range<usize>)>,
+    /// For each damaged block that has positions of another one: the number of its lines that `events` lacks. Which of their lines are the same nobody can tell.
+    pub(crate) repeated: Vec<usize>,
     pub(crate) unfinished: u64,
     pub(crate) lost_events: u64,
     pub(crate) base_ns: i64,
@@ -38,47 +34,40 @@ pub(crate) struct Expected {
 
 /// Reads every fragment in `folder`.
 pub(crate) fn read(folder: &Path) -> Expected {
-    let mut names: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.retain(|name| name.starts_with("trace.") && name.ends_with(".jsonl"));
-    names.sort();
     let mut expected = Expected::default();
-    let mut recorders: BTreeMap<String, Recorder> = BTreeMap::new();
     let mut kept = Vec::new();
-    for name in names {
-        let bytes = std::fs::read(folder.join(&name)).unwrap();
-        let (header, pieces) = file::read(&name, &bytes, &mut expected.damage);
-        let source = Source::new(&name, header.as_ref());
-        let recorder = recorders
-            .entry(source.recorder.clone())
-            .or_insert_with(|| Recorder::new(&source, folder, &name, header.as_ref()));
-        recorder.torn_header = file::torn_header(&name, &bytes);
-        for piece in pieces {
-            match piece {
-                Piece::Line(value) => kept.push(Kept {
-                    source: source.clone(),
-                    value,
-                }),
-                Piece::Block(block) => recorder.blocks.push(block),
+    reader::each_fragment(folder, |fragment, stitched| {
+        let source = Source::new(&fragment.name, fragment.header());
+        let mut keep = |value| {
+            let source = source.clone();
+            kept.push(Kept { source, value });
+        };
+        for line in stitched.lines {
+            for (at, found) in line::read(line.bytes, line.is_ended) {
+                let offset = (line.offset + at) as u64;
+                match found {
+                    Ok(value) => keep(value),
+                    Err(kind) if line.is_plain => {
+                        expected
+                            .damage
+                            .push((line.file.clone(), offset, kind.into()));
+                    }
+                    // Damage of the block.
+                    Err(_) => {}
+                }
             }
         }
-    }
-    for recorder in recorders.values_mut() {
-        recorder.ended |= kept.iter().any(|kept| {
-            kept.source.recorder == recorder.source.recorder && kept.value["name"] == "sa_end"
-        });
-        let broken = recorder
-            .blocks
-            .iter()
-            .filter(|block| block.content.is_none());
-        expected
-            .broken
-            .extend(broken.map(|block| (block.file.clone(), block.offset + 1..block.end)));
-        recorder.settle(&mut kept, &mut expected.damage);
-        expected.ambiguous |= recorder.ambiguous;
-    }
+        stitched.unfinished.into_iter().for_each(keep);
+        let is_counted = |kind| ![reader::GAP_AT_END, reader::LOST_BLOCK].contains(&kind);
+        let mut damage = stitched.damage;
+        damage.retain(|one| is_counted(one.kind));
+        let damage = damage
+            .into_iter()
+            .map(|one| (one.file, one.offset as u64, one.kind.to_owned()));
+        expected.damage.extend(damage);
+        expected.broken.extend(stitched.incomplete);
+        expected.repeated.extend(stitched.repeated);
+    });
     show(&kept, &mut expected);
     expected.damage.sort();
     expected

@@ -1,8 +1,8 @@
 //! Traces that say little, too much, or what no table can hold.
 
 use crate::tables::{Tables, trace};
-use crate::writer::Process;
-use crate::writer::line::stream;
+use format_oracle::writer::Process;
+use format_oracle::writer::line::stream;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use trace_merge::Options;

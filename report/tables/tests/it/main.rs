@@ -8,6 +8,3 @@ mod perfetto;
 mod recorded;
 mod report_tables;
 mod tables;
-#[path = "../../../../merge/tests/it/writer/mod.rs"]
-#[expect(dead_code, unused_imports, reason = "the merge's tests use all of it")]
-mod writer;

@@ -2,7 +2,7 @@
 
 use crate::perfetto::agrees;
 use crate::tables::{Tables, trace};
-use crate::writer::Process;
+use format_oracle::writer::Process;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -7,19 +7,22 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::blocks::{Block, BlockHeader};
-use super::file_name;
+use super::{Damage, file_name};
+
+/// What a file may start with although the format has no such thing.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One fragment, all segments.
 #[derive(Debug, Default)]
-pub(super) struct Fragment {
+pub struct Fragment {
     /// File name of segment 0 without `.jsonl`.
-    pub(super) name: String,
+    pub name: String,
     /// The args of the segments' `sa_fragment` records.
     pub(super) headers: Vec<Value>,
     /// The segments, in order.
     pub(super) segments: Vec<Segment>,
     /// What could not be read.
-    pub(super) damage: Vec<String>,
+    pub(super) damage: Vec<Damage>,
 }
 
 /// One file of a fragment.
@@ -49,9 +52,10 @@ impl Fragment {
                 // A segment that was being made when its process was killed means nothing yet.
                 Ok(bytes) if !bytes.contains(&b'\n') && !fragment.headers.is_empty() => {}
                 Ok(bytes) => fragment.add(Segment::cut(file_name(&path), bytes)),
-                Err(error) => fragment
-                    .damage
-                    .push(format!("unreadable {}: {error}", path.display())),
+                Err(error) => {
+                    let damage = Damage::new("unreadable", file_name(&path), error.to_string());
+                    fragment.damage.push(damage);
+                }
             }
         }
         fragment.drop_removed();
@@ -75,8 +79,8 @@ impl Fragment {
             .retain(|header| header["segment"].as_u64() >= Some(first));
     }
 
-    /// The first segment's header.
-    pub(super) fn header(&self) -> Option<&Value> {
+    /// The args of the first segment's header.
+    pub fn header(&self) -> Option<&Value> {
         self.headers.first()
     }
 
@@ -90,6 +94,10 @@ impl Fragment {
     }
 
     fn add(&mut self, segment: Segment) {
+        if segment.bytes.starts_with(BYTE_ORDER_MARK) {
+            let damage = Damage::new("bom", segment.name.clone(), String::new());
+            self.damage.push(damage);
+        }
         let first = segment
             .plain
             .first()
@@ -116,13 +124,15 @@ impl Segment {
             name,
             ..Segment::default()
         };
-        let mut at = 0;
+        let has_mark = bytes.starts_with(BYTE_ORDER_MARK);
+        let mut at = if has_mark { BYTE_ORDER_MARK.len() } else { 0 };
         while at < bytes.len() {
             let line = line_at(&bytes, at);
             at = line.end + 1;
-            match BlockHeader::parse(&bytes[line.clone()]) {
+            let header = BlockHeader::parse(&bytes[line.clone()]);
+            match header.filter(|_| line.end < bytes.len()) {
                 Some(header) => {
-                    let block = Block::take(&header, &bytes, at);
+                    let block = header.block(&bytes, &line);
                     at = block.range.end;
                     segment.blocks.push(block);
                 }

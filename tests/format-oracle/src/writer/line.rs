@@ -1,15 +1,17 @@
 //! Lines of the format in their canonical key order.
 
 /// A time or duration in µs with three decimals.
-pub(crate) fn micros(ns: u64) -> String {
+pub fn micros(ns: u64) -> String {
     format!("{}.{:03}", ns / 1000, ns % 1000)
 }
 
 /// The thread that an event belongs to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct On {
-    pub(crate) pid: u32,
-    pub(crate) tid: u32,
+pub struct On {
+    /// Its process.
+    pub pid: u32,
+    /// Its id, or that of a lane.
+    pub tid: u32,
 }
 
 impl On {
@@ -23,7 +25,7 @@ impl On {
     }
 
     /// A complete span; `args` is the JSON text between the braces.
-    pub(crate) fn span(self, ts_ns: u64, dur_ns: u64, name: &str, args: &str) -> String {
+    pub fn span(self, ts_ns: u64, dur_ns: u64, name: &str, args: &str) -> String {
         format!(
             r#"{},"dur":{},"name":"{name}","cat":"worker","args":{{{args}}}}}"#,
             self.start("X", ts_ns),
@@ -32,7 +34,7 @@ impl On {
     }
 
     /// A begun span without an end.
-    pub(crate) fn begin(self, ts_ns: u64, name: &str) -> String {
+    pub fn begin(self, ts_ns: u64, name: &str) -> String {
         format!(
             r#"{},"name":"{name}","cat":"worker","args":{{"unfinished":true}}}}"#,
             self.start("B", ts_ns)
@@ -40,7 +42,7 @@ impl On {
     }
 
     /// An instant of thread scope.
-    pub(crate) fn instant(self, ts_ns: u64, name: &str, args: &str) -> String {
+    pub fn instant(self, ts_ns: u64, name: &str, args: &str) -> String {
         format!(
             r#"{},"s":"t","name":"{name}","cat":"serving","args":{{{args}}}}}"#,
             self.start("i", ts_ns)
@@ -48,7 +50,7 @@ impl On {
     }
 
     /// A counter sample.
-    pub(crate) fn counter(self, ts_ns: u64, name: &str, series: &str) -> String {
+    pub fn counter(self, ts_ns: u64, name: &str, series: &str) -> String {
         format!(
             r#"{},"name":"{name}","args":{{{series}}}}}"#,
             self.start("C", ts_ns)
@@ -56,7 +58,7 @@ impl On {
     }
 
     /// A flow event: `ph` is `s`, `t` or `f`; `scope` is `local` or `global`.
-    pub(crate) fn flow(self, ph: &str, ts_ns: u64, scope: &str, id: u64) -> String {
+    pub fn flow(self, ph: &str, ts_ns: u64, scope: &str, id: u64) -> String {
         let binding = if ph == "f" { r#","bp":"e""# } else { "" };
         format!(
             r#"{},"id2":{{"{scope}":"0x{id:x}"}}{binding},"name":"request","cat":"flow"}}"#,
@@ -65,7 +67,7 @@ impl On {
     }
 
     /// A metadata record.
-    pub(crate) fn metadata(self, name: &str, args: &str) -> String {
+    pub fn metadata(self, name: &str, args: &str) -> String {
         format!(
             r#"{{"ph":"M","pid":{},"tid":{},"name":"{name}","args":{{{args}}}}}"#,
             self.pid, self.tid
@@ -73,7 +75,7 @@ impl On {
     }
 
     /// The record that tells of lost events; `place` explains positions, e.g. `,"slot":1,"gen":0,"from":0,"to":9`.
-    pub(crate) fn loss(self, ts_ns: u64, cause: &str, events: u64, place: &str) -> String {
+    pub fn loss(self, ts_ns: u64, cause: &str, events: u64, place: &str) -> String {
         let args = format!(r#""cause":"{cause}","events":{events}{place}"#);
         format!(
             r#"{},"s":"p","name":"sa_loss","cat":"sa_profile","args":{{{args}}}}}"#,
@@ -83,7 +85,7 @@ impl On {
 }
 
 /// Lines joined as a stream holds them, each with its newline.
-pub(crate) fn stream<S: AsRef<str>>(lines: &[S]) -> Vec<u8> {
+pub fn stream<S: AsRef<str>>(lines: &[S]) -> Vec<u8> {
     lines
         .iter()
         .flat_map(|line| [line.as_ref().as_bytes(), b"\n"].concat())

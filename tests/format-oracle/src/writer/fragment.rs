@@ -1,24 +1,31 @@
 //! A fragment's bytes: header, blocks with their checksums, plain lines.
 
 use super::line::On;
+use crate::reader::{block_sum, header_line};
 use std::path::{Path, PathBuf};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A recording process and one recorder in it.
 #[derive(Clone, Debug)]
-pub(crate) struct Process {
-    pub(crate) pid: u32,
-    pub(crate) start_time: u64,
-    pub(crate) nonce: u64,
-    pub(crate) run: String,
-    pub(crate) main: bool,
-    pub(crate) offset_ns: i64,
-    pub(crate) ring: &'static str,
+pub struct Process {
+    /// Its pid.
+    pub pid: u32,
+    /// Its start in clock ticks since boot.
+    pub start_time: u64,
+    /// The recorder's nonce.
+    pub nonce: u64,
+    /// The id of the run.
+    pub run: String,
+    /// Whether it is the run's main process.
+    pub main: bool,
+    /// The offset of its time namespace.
+    pub offset_ns: i64,
+    /// Where its ring is: `file` or `heap`.
+    pub ring: &'static str,
 }
 
 impl Process {
     /// A worker of the run `run-a` that leaves no ring.
-    pub(crate) fn new(pid: u32) -> Self {
+    pub fn new(pid: u32) -> Self {
         let nonce = 0x9f86_d081_0000_0000 + u64::from(pid);
         Process {
             pid,
@@ -32,7 +39,7 @@ impl Process {
     }
 
     /// The same process with a ring file.
-    pub(crate) fn with_ring(pid: u32) -> Self {
+    pub fn with_ring(pid: u32) -> Self {
         Process {
             ring: "file",
             ..Process::new(pid)
@@ -40,22 +47,22 @@ impl Process {
     }
 
     /// Its main thread.
-    pub(crate) fn main_thread(&self) -> On {
+    pub fn main_thread(&self) -> On {
         self.thread(self.pid)
     }
 
     /// The thread or lane `tid`.
-    pub(crate) fn thread(&self, tid: u32) -> On {
+    pub fn thread(&self, tid: u32) -> On {
         On { pid: self.pid, tid }
     }
 
     /// The `sa_fragment` line of segment `segment`.
-    pub(crate) fn header(&self, segment: u32) -> String {
+    pub fn header(&self, segment: u32) -> String {
         self.header_with(segment, "")
     }
 
     /// An `sa_fragment` line with further keys, each after a comma.
-    pub(crate) fn header_with(&self, segment: u32, more: &str) -> String {
+    pub fn header_with(&self, segment: u32, more: &str) -> String {
         let Process {
             pid,
             start_time,
@@ -72,7 +79,7 @@ impl Process {
     }
 
     /// An `sa_anchor` line.
-    pub(crate) fn anchor(&self, monotonic_ns: u64) -> String {
+    pub fn anchor(&self, monotonic_ns: u64) -> String {
         let realtime_ns = 1_795_248_902_000_000_000 + monotonic_ns;
         let args = format!(
             r#""monotonic_ns":{monotonic_ns},"realtime_ns":{realtime_ns},"uncertainty_ns":41"#
@@ -81,13 +88,13 @@ impl Process {
     }
 
     /// An `sa_end` line.
-    pub(crate) fn end(&self, monotonic_ns: u64) -> String {
+    pub fn end(&self, monotonic_ns: u64) -> String {
         self.main_thread()
             .metadata("sa_end", &format!(r#""monotonic_ns":{monotonic_ns}"#))
     }
 
     /// A fragment that holds nothing but the header.
-    pub(crate) fn fragment(&self) -> Fragment {
+    pub fn fragment(&self) -> Fragment {
         let mut fragment = Fragment {
             pid: self.pid,
             bytes: Vec::new(),
@@ -97,39 +104,25 @@ impl Process {
     }
 }
 
-/// The checksum of a block, from FORMAT.md §2.2.
-pub(crate) fn block_sum(slot: u32, generation: u32, from: u64, content: &[u8]) -> u64 {
-    xxh3_64_with_seed(
-        content,
-        from ^ (u64::from(slot) << 48) ^ (u64::from(generation) << 32),
-    )
-}
-
 /// A block header line, newline included.
-pub(crate) fn block_header(
-    pid: u32,
-    slot: u32,
-    generation: u32,
-    from: u64,
-    content: &[u8],
-) -> String {
+pub fn block_header(pid: u32, slot: u32, generation: u32, from: u64, content: &[u8]) -> String {
     let sum = block_sum(slot, generation, from, content);
-    let len = content.len();
-    format!(
-        "{{\"ph\":\"M\",\"name\":\"sa_block\",\"pid\":{pid},\"tid\":{pid},\"args\":{{\"slot\":{slot},\"gen\":{generation},\"from\":{from},\"len\":{len},\"sum\":\"{sum:016x}\"}}}}\n"
-    )
+    let block = [slot.into(), generation.into(), from, content.len() as u64];
+    header_line(pid.into(), block, sum) + "\n"
 }
 
 /// A fragment under construction.
 #[derive(Clone, Debug)]
-pub(crate) struct Fragment {
-    pub(crate) pid: u32,
-    pub(crate) bytes: Vec<u8>,
+pub struct Fragment {
+    /// The pid of its records.
+    pub pid: u32,
+    /// The file so far.
+    pub bytes: Vec<u8>,
 }
 
 impl Fragment {
     /// A fragment without our header.
-    pub(crate) fn foreign(pid: u32) -> Self {
+    pub fn foreign(pid: u32) -> Self {
         Fragment {
             pid,
             bytes: Vec::new(),
@@ -137,30 +130,24 @@ impl Fragment {
     }
 
     /// Appends raw bytes and returns the offset they start at.
-    pub(crate) fn raw(&mut self, bytes: &[u8]) -> u64 {
+    pub fn raw(&mut self, bytes: &[u8]) -> u64 {
         let offset = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         offset as u64
     }
 
     /// Appends a plain line and returns its offset.
-    pub(crate) fn line(&mut self, line: &str) -> u64 {
+    pub fn line(&mut self, line: &str) -> u64 {
         self.raw(format!("{line}\n").as_bytes())
     }
 
     /// Appends a whole block and returns the position after it.
-    pub(crate) fn block(&mut self, slot: u32, from: u64, content: &[u8]) -> u64 {
+    pub fn block(&mut self, slot: u32, from: u64, content: &[u8]) -> u64 {
         self.block_of(slot, 0, from, content)
     }
 
     /// Appends a whole block of generation `generation` and returns the position after it.
-    pub(crate) fn block_of(
-        &mut self,
-        slot: u32,
-        generation: u32,
-        from: u64,
-        content: &[u8],
-    ) -> u64 {
+    pub fn block_of(&mut self, slot: u32, generation: u32, from: u64, content: &[u8]) -> u64 {
         let header = block_header(self.pid, slot, generation, from, content);
         self.raw(header.as_bytes());
         self.raw(content);
@@ -168,14 +155,14 @@ impl Fragment {
     }
 
     /// Writes it as `trace.<name>.jsonl` below `folder` and returns the path.
-    pub(crate) fn write(&self, folder: &Path, name: &str) -> PathBuf {
+    pub fn write(&self, folder: &Path, name: &str) -> PathBuf {
         let path = folder.join(format!("trace.{name}.jsonl"));
         std::fs::write(&path, &self.bytes).unwrap();
         path
     }
 
     /// Writes it under its pid.
-    pub(crate) fn write_here(&self, folder: &Path) -> PathBuf {
+    pub fn write_here(&self, folder: &Path) -> PathBuf {
         self.write(folder, &self.pid.to_string())
     }
 }

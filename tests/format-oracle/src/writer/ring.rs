@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::reader::checked_state;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 const PAGE: usize = 4096;
@@ -14,15 +15,18 @@ const DIRECTORY_ENTRIES: usize = 16;
 
 /// A span still open on a thread.
 #[derive(Clone, Debug)]
-pub(crate) struct Open {
-    pub(crate) start_ns: u64,
-    pub(crate) site: u32,
-    pub(crate) name: String,
+pub struct Open {
+    /// When it began.
+    pub start_ns: u64,
+    /// Number of its call site; 0 if the entry has its name.
+    pub site: u32,
+    /// Its name.
+    pub name: String,
 }
 
 impl Open {
     /// An open span that stores its name in the entry.
-    pub(crate) fn named(start_ns: u64, name: &str) -> Self {
+    pub fn named(start_ns: u64, name: &str) -> Self {
         Open {
             start_ns,
             site: 0,
@@ -33,18 +37,22 @@ impl Open {
 
 /// A span still open on the lane 2²² + `lane`, or closed by `closing_slot` at `closes_at`.
 #[derive(Clone, Debug)]
-pub(crate) struct Lane {
-    pub(crate) lane: usize,
-    pub(crate) open: Open,
-    pub(crate) closes_at: u64,
-    pub(crate) closing_slot: u32,
+pub struct Lane {
+    /// Number of the lane.
+    pub lane: usize,
+    /// The span.
+    pub open: Open,
+    /// Position after the line that ends the span; 0 for none.
+    pub closes_at: u64,
+    /// The slot of that line.
+    pub closing_slot: u32,
     /// The lane of the span that this one lies in, plus 1.
-    pub(crate) parent: u32,
+    pub parent: u32,
 }
 
 impl Lane {
     /// A span that is open on a lane of its own.
-    pub(crate) fn open(lane: usize, open: Open) -> Lane {
+    pub fn open(lane: usize, open: Open) -> Lane {
         Lane {
             lane,
             open,
@@ -57,29 +65,34 @@ impl Lane {
 
 /// One thread's part.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Slot {
-    pub(crate) tid: u32,
-    pub(crate) generation: u32,
+pub struct Slot {
+    /// The thread's id.
+    pub tid: u32,
+    /// The slot's generation.
+    pub generation: u32,
     /// Position of the first byte of `stream`.
-    pub(crate) from: u64,
+    pub from: u64,
     /// What the slot has produced from `from` on.
-    pub(crate) stream: Vec<u8>,
-    pub(crate) flushed: u64,
-    pub(crate) open: Vec<Open>,
+    pub stream: Vec<u8>,
+    /// The position up to which the fragment has all lines.
+    pub flushed: u64,
+    /// Its stack of open spans.
+    pub open: Vec<Open>,
 }
 
 impl Slot {
     /// The position after its last line.
-    pub(crate) fn head(&self) -> u64 {
+    pub fn head(&self) -> u64 {
         self.from + self.stream.len() as u64
     }
 
     fn control(&self, number: usize) -> Vec<u8> {
         let mut control = vec![0; PAGE];
+        let depth = self.open.len().min(255) as u64;
         put(
             &mut control,
             0,
-            &state(number, self.generation, self.head(), self.open.len()).to_ne_bytes(),
+            &checked_state(number, self.generation as usize, self.head(), depth).to_ne_bytes(),
         );
         put(&mut control, 8, &self.flushed.to_ne_bytes());
         put(&mut control, 16, &self.tid.to_ne_bytes());
@@ -100,29 +113,25 @@ impl Slot {
     }
 }
 
-/// The word that publishes a line.
-pub(crate) fn state(slot: usize, generation: u32, head: u64, depth: usize) -> u64 {
-    let value = head << 8 | depth.min(255) as u64;
-    let key = (slot as u64 + 1) << 32 ^ u64::from(generation);
-    let check = (value ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
-    value << 8 | check
-}
-
 /// A whole ring file.
 #[derive(Clone, Debug)]
-pub(crate) struct Ring {
-    pub(crate) pid: u32,
-    pub(crate) nonce: u64,
+pub struct Ring {
+    /// Pid of its process.
+    pub pid: u32,
+    /// The recorder's nonce.
+    pub nonce: u64,
     /// Ring bytes of each slot, a power of two.
-    pub(crate) size: usize,
-    pub(crate) slots: Vec<Slot>,
-    pub(crate) lanes: Vec<Lane>,
+    pub size: usize,
+    /// The threads' parts.
+    pub slots: Vec<Slot>,
+    /// Used entries of the lane table.
+    pub lanes: Vec<Lane>,
     sites: Vec<u8>,
 }
 
 impl Ring {
     /// A ring without slots, of the recorder that `process` describes.
-    pub(crate) fn of(process: &super::Process) -> Self {
+    pub fn of(process: &super::Process) -> Self {
         Ring {
             pid: process.pid,
             nonce: process.nonce,
@@ -134,7 +143,7 @@ impl Ring {
     }
 
     /// Enters a call site and returns its number.
-    pub(crate) fn site(&mut self, name: &str, cat: &str) -> u32 {
+    pub fn site(&mut self, name: &str, cat: &str) -> u32 {
         let text = format!(r#""name":"{name}","cat":"{cat}""#);
         let number = u32::try_from(self.sites.len() + 1).unwrap();
         self.sites
@@ -145,12 +154,12 @@ impl Ring {
     }
 
     /// Where slot `slot` starts in the file.
-    pub(crate) fn slot_offset(&self, slot: usize) -> usize {
+    pub fn slot_offset(&self, slot: usize) -> usize {
         PAGE + slot * (PAGE + self.size)
     }
 
     /// The file.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    pub fn bytes(&self) -> Vec<u8> {
         let mut file = vec![0; PAGE];
         let u32s = |file: &mut Vec<u8>, at: usize, value: usize| {
             put(file, at, &u32::try_from(value).unwrap().to_ne_bytes());
@@ -207,20 +216,20 @@ impl Ring {
     }
 
     /// Writes it as `trace.<name>.ring` below `folder` and returns the path.
-    pub(crate) fn write(&self, folder: &Path, name: &str) -> PathBuf {
+    pub fn write(&self, folder: &Path, name: &str) -> PathBuf {
         let path = folder.join(format!("trace.{name}.ring"));
         std::fs::write(&path, self.bytes()).unwrap();
         path
     }
 
     /// Writes it under its pid.
-    pub(crate) fn write_here(&self, folder: &Path) -> PathBuf {
+    pub fn write_here(&self, folder: &Path) -> PathBuf {
         self.write(folder, &self.pid.to_string())
     }
 }
 
 /// Puts the header's sum into its place.
-pub(crate) fn sign(file: &mut [u8]) {
+pub fn sign(file: &mut [u8]) {
     put(file, 28, &[0; 4]);
     let sum = xxh3_64(&file[..60]);
     put(file, 28, &sum.to_le_bytes()[..4]);

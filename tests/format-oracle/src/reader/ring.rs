@@ -39,7 +39,7 @@ pub(super) struct Snapshot {
     pub(super) open: Vec<Value>,
     /// What the ring says is lost, as records of it.
     pub(super) losses: Vec<Vec<u8>>,
-    /// What was wrong with single slots or entries.
+    /// The slots and tables that make no sense.
     pub(super) damage: Vec<String>,
 }
 
@@ -54,6 +54,15 @@ pub(super) struct Slot {
     pub(super) head: u64,
     /// The bytes of positions `from..head`.
     pub(super) bytes: Vec<u8>,
+}
+
+impl Slot {
+    /// The stream that the positions are of.
+    pub(super) fn stream(&self) -> (u32, u32) {
+        let [slot, generation] =
+            [self.number, self.generation].map(|number| number.try_into().unwrap_or(u32::MAX));
+        (slot, generation)
+    }
 }
 
 impl Ring {
@@ -125,11 +134,11 @@ impl Layout<'_> {
                 .slot(directory + 16 * number, number, &mut snapshot)
                 .is_none()
             {
-                snapshot.damage.push(format!("bad_ring slot {number}"));
+                snapshot.damage.push(format!("slot {number}"));
             }
         }
         if self.lanes(&mut snapshot).is_none() {
-            snapshot.damage.push("bad_ring lane table".to_owned());
+            snapshot.damage.push("lane table".to_owned());
         }
         snapshot.losses = losses::lines(self.map, self.pid, &snapshot.slots);
         Some(snapshot)

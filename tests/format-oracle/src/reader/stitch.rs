@@ -8,28 +8,43 @@ use serde_json::Value;
 use super::blocks::{BLOCK_START, Block};
 use super::fragment::{Fragment, Segment, lines_of};
 use super::ring::{Ring, Snapshot};
-use super::{is_loss, is_removal};
+use super::{Damage, GAP_AT_END, LOST_BLOCK, is_loss, is_removal};
 
-/// A whole line and where it was found.
+/// A line, without its newline.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
-    pub(super) bytes: &'a [u8],
-    pub(super) place: String,
+pub struct Line<'a> {
+    /// What it says.
+    pub bytes: &'a [u8],
+    /// Name of its file.
+    pub file: String,
+    /// Where it starts: the byte in the file, or in what a slot of the ring holds.
+    pub offset: usize,
+    /// Whether it stands outside of blocks.
+    pub is_plain: bool,
+    /// Whether a newline follows.
+    pub is_ended: bool,
 }
 
 /// What a fragment and its ring hold together.
 #[derive(Debug, Default)]
-pub(super) struct Stitched<'a> {
-    pub(super) lines: Vec<Line<'a>>,
-    pub(super) damage: Vec<String>,
-    pub(super) unfinished: Vec<Value>,
+pub struct Stitched<'a> {
+    /// Plain lines, then those of complete blocks, of the ring and of incomplete blocks; those of blocks by slot, generation and position.
+    pub lines: Vec<Line<'a>>,
+    /// What could not be read.
+    pub damage: Vec<Damage>,
+    /// Open spans that the ring holds, as `B` events.
+    pub unfinished: Vec<Value>,
+    /// The file of each incomplete block, and where its lines are.
+    pub incomplete: Vec<(String, Range<usize>)>,
+    /// For each incomplete block that has positions of another one: how many of its lines were left out because they may be those of the other.
+    pub repeated: Vec<usize>,
 }
 
 /// One slot in one generation.
-type StreamKey = (u64, u64);
+type StreamKey = (u32, u32);
 
 /// Positions that are accounted for, as ranges in no order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Coverage(Vec<Range<u64>>);
 
 impl Coverage {
@@ -73,7 +88,10 @@ impl Coverage {
 
 /// Joins a fragment with its ring. Of a process still `alive` the last block may be half written: that is no damage.
 pub(super) fn stitch<'a>(fragment: &'a Fragment, ring: &'a Ring, alive: bool) -> Stitched<'a> {
-    let mut out = Stitched::default();
+    let mut out = Stitched {
+        damage: fragment.damage.clone(),
+        ..Stitched::default()
+    };
     let snapshot = usable(fragment, ring, &mut out.damage);
     for segment in &fragment.segments {
         let newest = fragment
@@ -86,20 +104,25 @@ pub(super) fn stitch<'a>(fragment: &'a Fragment, ring: &'a Ring, alive: bool) ->
             !torn_without_loss(segment, range, alive || being_made, snapshot.is_some())
         });
         out.lines
-            .extend(whole.map(|range| line(segment, range.clone())));
+            .extend(whole.map(|range| line(segment, range.clone(), true)));
     }
     let mut streams = complete_blocks(fragment, &mut out.lines);
     explain_removals(&mut streams, &out.lines);
     if let Some(snapshot) = snapshot {
         add_ring(snapshot, fragment, &mut streams, &mut out);
     }
-    add_incomplete(fragment, alive, &mut streams, &mut out);
+    let ends: BTreeMap<StreamKey, u64> = streams
+        .iter()
+        .map(|(key, coverage)| (*key, coverage.end()))
+        .collect();
+    let damaged = add_incomplete(fragment, alive, &mut streams, &mut out);
     if let Some(snapshot) = snapshot {
         add_losses(snapshot, fragment, &mut out);
     }
     explain_losses(&mut streams, &out.lines);
+    report_incomplete(fragment, &damaged, &mut streams, &mut out.damage);
     if !has_stopped(&out.lines) {
-        report_gaps(fragment, snapshot, &mut streams, &mut out.damage);
+        report_gaps(fragment, &ends, &mut streams, &mut out.damage);
     }
     out
 }
@@ -108,24 +131,26 @@ pub(super) fn stitch<'a>(fragment: &'a Fragment, ring: &'a Ring, alive: bool) ->
 fn usable<'a>(
     fragment: &Fragment,
     ring: &'a Ring,
-    damage: &mut Vec<String>,
+    damage: &mut Vec<Damage>,
 ) -> Option<&'a Snapshot> {
+    let ring_file = || format!("{}.ring", fragment.name);
     let header = fragment.header();
     let nonce = header.and_then(|header| u64::from_str_radix(header["nonce"].as_str()?, 16).ok());
     match ring {
         Ring::Good(snapshot) if nonce.is_none_or(|nonce| nonce == snapshot.nonce) => {
             return Some(snapshot);
         }
-        Ring::Good(snapshot) => damage.push(format!(
-            "bad_ring {} has nonce {:016x}",
-            fragment.name, snapshot.nonce
+        Ring::Good(snapshot) => damage.push(Damage::new(
+            "bad_ring",
+            ring_file(),
+            format!("has nonce {:016x}", snapshot.nonce),
         )),
         Ring::Bad(_) if header.is_some_and(|header| header["ring"] == "heap") => {}
-        Ring::Bad(why) => damage.push(format!("bad_ring {} {why}", fragment.name)),
+        Ring::Bad(why) => damage.push(Damage::new("bad_ring", ring_file(), why.clone())),
         Ring::Missing
             if header.is_some_and(|header| header["ring"] == "file") && !fragment.has_end() =>
         {
-            damage.push(format!("ring_missing {}", fragment.name));
+            damage.push(Damage::new("ring_missing", ring_file(), String::new()));
         }
         Ring::Missing => {}
     }
@@ -143,11 +168,13 @@ fn torn_without_loss(segment: &Segment, range: &Range<usize>, alive: bool, has_r
     header_piece && (repeated || at_end && has_ring) || at_end && alive
 }
 
-fn line(segment: &Segment, range: Range<usize>) -> Line<'_> {
-    let place = format!("{}:{}", segment.name, range.start);
+fn line(segment: &Segment, range: Range<usize>, is_plain: bool) -> Line<'_> {
     Line {
+        file: segment.name.clone(),
+        offset: range.start,
+        is_plain,
+        is_ended: range.end < segment.bytes.len(),
         bytes: &segment.bytes[range],
-        place,
     }
 }
 
@@ -157,17 +184,28 @@ fn complete_blocks<'a>(
     lines: &mut Vec<Line<'a>>,
 ) -> BTreeMap<StreamKey, Coverage> {
     let mut streams: BTreeMap<StreamKey, Coverage> = BTreeMap::new();
-    for segment in &fragment.segments {
-        for block in segment.blocks.iter().filter(|block| block.complete) {
-            let coverage = streams.entry((block.slot, block.generation)).or_default();
-            take_uncovered(segment, block, coverage, lines);
-            coverage.add(block.positions());
-        }
+    for (segment, block) in blocks_by_position(fragment, true) {
+        let coverage = streams.entry(block.stream()).or_default();
+        take_uncovered(segment, block, coverage, lines);
+        coverage.add(block.positions());
     }
     streams
 }
 
-/// Takes those lines of a block that start at a position not covered yet; tells how many.
+/// Returns the blocks that are complete, or those that are not, by slot, generation and position.
+fn blocks_by_position(fragment: &Fragment, complete: bool) -> Vec<(&Segment, &Block)> {
+    let all = fragment
+        .segments
+        .iter()
+        .flat_map(|segment| segment.blocks.iter().map(move |block| (segment, block)));
+    let mut blocks: Vec<_> = all
+        .filter(|(_, block)| block.complete == complete)
+        .collect();
+    blocks.sort_by_key(|(_, block)| (block.stream(), block.from));
+    blocks
+}
+
+/// Takes those lines of a block that start at a position not covered yet.
 fn take_uncovered<'a>(
     segment: &'a Segment,
     block: &Block,
@@ -177,7 +215,7 @@ fn take_uncovered<'a>(
     for range in lines_of(&segment.bytes, block.range.clone()) {
         let offset = u64::try_from(range.start - block.range.start).unwrap_or(u64::MAX);
         if !coverage.has(block.from + offset) {
-            lines.push(line(segment, range));
+            lines.push(line(segment, range, false));
         }
     }
 }
@@ -189,38 +227,29 @@ fn add_ring<'a>(
     streams: &mut BTreeMap<StreamKey, Coverage>,
     out: &mut Stitched<'a>,
 ) {
-    out.damage.extend(
-        snapshot
-            .damage
-            .iter()
-            .map(|damage| format!("{damage} in {}.ring", fragment.name)),
-    );
+    let file = format!("{}.ring", fragment.name);
+    let damage = snapshot.damage.iter();
+    out.damage
+        .extend(damage.map(|part| Damage::new("bad_ring", file.clone(), part.clone())));
     out.unfinished.extend(snapshot.open.iter().cloned());
     for slot in &snapshot.slots {
-        let key = (
-            slot.number.try_into().unwrap_or(u64::MAX),
-            slot.generation.try_into().unwrap_or(u64::MAX),
-        );
-        let coverage = streams.entry(key).or_default();
+        let coverage = streams.entry(slot.stream()).or_default();
         let skip = coverage.end().saturating_sub(slot.from);
         let skip = usize::try_from(skip)
             .unwrap_or(usize::MAX)
             .min(slot.bytes.len());
+        let file = format!("{}.ring slot {}", fragment.name, slot.number);
         if slot.bytes.last().is_some_and(|byte| *byte != b'\n') {
-            out.damage.push(format!(
-                "bad_ring {}.ring slot {}: head is inside a line",
-                fragment.name, slot.number
-            ));
+            let detail = "head is inside a line".to_owned();
+            out.damage
+                .push(Damage::new("bad_ring", file.clone(), detail));
         }
-        let place = |range: &Range<usize>| {
-            format!(
-                "{}.ring slot {} +{}",
-                fragment.name, slot.number, range.start
-            )
-        };
         let found = lines_of(&slot.bytes, skip..slot.bytes.len());
         out.lines.extend(found.map(|range| Line {
-            place: place(&range),
+            file: file.clone(),
+            offset: range.start,
+            is_plain: false,
+            is_ended: true,
             bytes: &slot.bytes[range],
         }));
         coverage.add(slot.from..slot.head);
@@ -254,36 +283,69 @@ fn add_losses<'a>(snapshot: &'a Snapshot, fragment: &Fragment, out: &mut Stitche
         })
     };
     for bytes in snapshot.losses.iter().filter(|loss| !is_told(loss)) {
-        let place = format!("{}.ring losses", fragment.name);
-        out.lines.push(Line { bytes, place });
+        out.lines.push(Line {
+            bytes,
+            file: format!("{}.ring losses", fragment.name),
+            offset: 0,
+            is_plain: false,
+            is_ended: true,
+        });
     }
 }
 
-/// Saves what it can of blocks that do not match and that nothing else covers.
+/// Adds the lines of blocks that do not match and that nothing else covers, and returns those blocks.
 fn add_incomplete<'a>(
     fragment: &'a Fragment,
     alive: bool,
     streams: &mut BTreeMap<StreamKey, Coverage>,
     out: &mut Stitched<'a>,
-) {
-    for segment in &fragment.segments {
-        for block in segment.blocks.iter().filter(|block| !block.complete) {
-            let coverage = streams.entry((block.slot, block.generation)).or_default();
-            if coverage.missing(block.positions()).is_empty() {
-                continue;
-            }
-            let being_written = alive && block.range.end == segment.bytes.len();
-            if !being_written {
-                out.damage.push(format!(
-                    "bad_block {}:{} slot {} from {} len {}",
-                    segment.name, block.range.start, block.slot, block.from, block.len
-                ));
-                let mut saved = Vec::new();
-                take_uncovered(segment, block, coverage, &mut saved);
-                out.lines.extend(saved);
-            }
-            coverage.add(block.positions());
+) -> Vec<(&'a Segment, &'a Block)> {
+    let mut with_incomplete: BTreeMap<StreamKey, Coverage> = BTreeMap::new();
+    let mut damaged = Vec::new();
+    for (segment, block) in blocks_by_position(fragment, false) {
+        let lines = block.header_at + 1..block.range.end;
+        out.incomplete.push((segment.name.clone(), lines));
+        let coverage = streams.entry(block.stream()).or_default();
+        let missing = coverage.missing(block.positions());
+        if missing.is_empty() {
+            continue;
         }
+        let claimed = with_incomplete.entry(block.stream());
+        let claimed = claimed.or_insert_with(|| coverage.clone());
+        let being_written = alive && block.range.end == segment.bytes.len();
+        if !being_written {
+            let lines = lines_of(&segment.bytes, block.range.clone()).count() + out.lines.len();
+            take_uncovered(segment, block, claimed, &mut out.lines);
+            if claimed.missing(block.positions()) != missing {
+                out.repeated.push(lines - out.lines.len());
+            }
+            damaged.push((segment, block));
+        }
+        claimed.add(block.positions());
+    }
+    damaged
+}
+
+/// Reports damaged blocks, and counts the positions of all incomplete blocks as accounted for.
+fn report_incomplete(
+    fragment: &Fragment,
+    damaged: &[(&Segment, &Block)],
+    streams: &mut BTreeMap<StreamKey, Coverage>,
+    damage: &mut Vec<Damage>,
+) {
+    for (segment, block) in damaged {
+        let coverage = streams.entry(block.stream()).or_default();
+        let is_lost = coverage.missing(block.positions()).is_empty();
+        damage.push(Damage {
+            kind: if is_lost { LOST_BLOCK } else { "bad_block" },
+            file: segment.name.clone(),
+            offset: block.header_at,
+            detail: format!("slot {} from {} len {}", block.slot, block.from, block.len),
+        });
+    }
+    for (_, block) in blocks_by_position(fragment, false) {
+        let coverage = streams.entry(block.stream()).or_default();
+        coverage.add(block.positions());
     }
 }
 
@@ -293,9 +355,9 @@ fn explain_removals(streams: &mut BTreeMap<StreamKey, Coverage>, lines: &[Line<'
         let value: Value = serde_json::from_slice(line.bytes).unwrap_or_default();
         let removed = value["args"]["streams"].as_array();
         for stream in removed.into_iter().flatten() {
-            let number = |at: usize| stream[at].as_u64();
-            if let (Some(slot), Some(generation), Some(to)) = (number(0), number(1), number(2)) {
-                streams.entry((slot, generation)).or_default().add(0..to);
+            if let (Some(key), Some(to)) = (stream_key(&stream[0], &stream[1]), stream[2].as_u64())
+            {
+                streams.entry(key).or_default().add(0..to);
             }
         }
     }
@@ -307,13 +369,20 @@ fn explain_losses(streams: &mut BTreeMap<StreamKey, Coverage>, lines: &[Line<'_>
         let Ok(value) = serde_json::from_slice::<Value>(line.bytes) else {
             continue;
         };
-        let number = |key: &str| value["args"][key].as_u64();
-        if let (Some(slot), Some(generation), Some(from), Some(to)) =
-            (number("slot"), number("gen"), number("from"), number("to"))
-        {
-            streams.entry((slot, generation)).or_default().add(from..to);
+        let args = &value["args"];
+        if let (Some(key), Some(from), Some(to)) = (
+            stream_key(&args["slot"], &args["gen"]),
+            args["from"].as_u64(),
+            args["to"].as_u64(),
+        ) {
+            streams.entry(key).or_default().add(from..to);
         }
     }
+}
+
+fn stream_key(slot: &Value, generation: &Value) -> Option<StreamKey> {
+    let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
+    Some((number(slot)?, number(generation)?))
 }
 
 /// Tells whether the recorder has stopped keeping events, which explains whatever is missing.
@@ -325,27 +394,26 @@ fn has_stopped(lines: &[Line<'_>]) -> bool {
     })
 }
 
-/// Reports the positions of each stream that nothing accounts for, up to its highest block or the ring's `flushed`.
+/// Reports the positions of each stream that nothing accounts for, and sets those apart that are above everything whole, whose end is in `ends`.
 fn report_gaps(
     fragment: &Fragment,
-    snapshot: Option<&Snapshot>,
+    ends: &BTreeMap<StreamKey, u64>,
     streams: &mut BTreeMap<StreamKey, Coverage>,
-    damage: &mut Vec<String>,
+    damage: &mut Vec<Damage>,
 ) {
-    let flushed = |key: StreamKey| {
-        let slots = snapshot.iter().flat_map(|snapshot| &snapshot.slots);
-        let mut same = slots.filter(|slot| {
-            (u64::try_from(slot.number), u64::try_from(slot.generation)) == (Ok(key.0), Ok(key.1))
-        });
-        same.next().map_or(0, |slot| slot.from)
-    };
-    for (key, coverage) in streams.iter_mut() {
-        let end = coverage.end().max(flushed(*key));
-        for gap in coverage.missing(0..end) {
-            damage.push(format!(
-                "gap {} slot {} gen {} positions {}..{}",
-                fragment.name, key.0, key.1, gap.start, gap.end
-            ));
+    for (key, coverage) in streams {
+        let (slot, generation) = key;
+        let whole = ends.get(key).copied().unwrap_or(0);
+        let parts = [
+            ("gap", 0..whole),
+            (GAP_AT_END, whole..coverage.end().max(whole)),
+        ];
+        for (kind, part) in parts {
+            damage.extend(coverage.missing(part).into_iter().map(|gap| {
+                let positions = format!("positions {}..{}", gap.start, gap.end);
+                let detail = format!("slot {slot} gen {generation} {positions}");
+                Damage::new(kind, fragment.name.clone() + ".jsonl", detail)
+            }));
         }
     }
 }

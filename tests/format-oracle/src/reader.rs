@@ -11,16 +11,18 @@ mod owner;
 mod ring;
 mod stitch;
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use fragment::Fragment;
+pub use blocks::{block_sum, header_line};
+pub use fragment::Fragment;
 use ring::Ring;
 pub use ring::checked_state;
-use stitch::Line;
+pub use stitch::{Line, Stitched};
 
 /// What the fragments of a directory hold, with events of type `E`.
 #[derive(Debug)]
@@ -35,6 +37,47 @@ pub struct Recording<E = Value> {
     pub unfinished: Vec<Value>,
     /// The args of every `sa_fragment` record.
     pub headers: Vec<Value>,
+}
+
+/// A place that could not be read.
+#[derive(Clone, Debug)]
+pub struct Damage {
+    /// The kind, as FORMAT.md §5 names it, [`GAP_AT_END`] or [`LOST_BLOCK`].
+    pub kind: &'static str,
+    /// Name of the file.
+    pub file: String,
+    /// Offset in the file; 0 for what has no place of its own.
+    pub offset: usize,
+    /// What else there is to say.
+    pub detail: String,
+}
+
+/// Kind of missing positions that only an incomplete block or a loss lies above. A merge does not count them as a gap.
+pub const GAP_AT_END: &str = "gap_at_end";
+/// Kind of an incomplete block whose positions a loss record names. A merge does not count it as damage.
+pub const LOST_BLOCK: &str = "bad_block_lost";
+
+impl Damage {
+    fn new(kind: &'static str, file: String, detail: String) -> Damage {
+        Damage {
+            kind,
+            file,
+            offset: 0,
+            detail,
+        }
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Damage {
+            kind,
+            file,
+            offset,
+            detail,
+        } = self;
+        write!(f, "{kind} {file}:{offset} {detail}")
+    }
 }
 
 impl<E> Default for Recording<E> {
@@ -71,10 +114,30 @@ pub fn read_dir(dir: &Path) -> Recording {
 /// If the directory cannot be listed.
 pub fn read_dir_as<E: DeserializeOwned>(dir: &Path) -> Recording<E> {
     let mut recording = Recording::default();
-    for stem in fragment_stems(dir) {
-        read_fragment(&stem, &mut recording);
-    }
+    each_fragment(dir, |fragment, stitched| {
+        recording.headers.extend(fragment.headers.iter().cloned());
+        let damage = stitched.damage.iter().map(Damage::to_string);
+        recording.damage.extend(damage);
+        recording.unfinished.extend(stitched.unfinished);
+        for line in &stitched.lines {
+            take_line(line, &mut recording);
+        }
+    });
     recording
+}
+
+/// Passes each fragment of a directory to `take`, with what it and its ring hold together: the ring is read first, then the segments (FORMAT.md §4).
+///
+/// # Panics
+///
+/// If the directory cannot be listed.
+pub fn each_fragment(dir: &Path, mut take: impl FnMut(&Fragment, Stitched<'_>)) {
+    for stem in fragment_stems(dir) {
+        let ring = Ring::snapshot(&stem.with_file_name(file_name(&stem) + ".ring"));
+        let fragment = Fragment::read(&stem);
+        let alive = fragment.header().is_some_and(owner::is_alive);
+        take(&fragment, stitch::stitch(&fragment, &ring, alive));
+    }
 }
 
 /// Lists the fragments of a directory as their paths without `.jsonl`, segments of one fragment as one, sorted.
@@ -108,21 +171,6 @@ fn without_segment(stem: &str) -> &str {
     }
 }
 
-/// Reads one fragment: the ring first, then the segments (FORMAT.md §4).
-fn read_fragment<E: DeserializeOwned>(stem: &Path, recording: &mut Recording<E>) {
-    let ring = Ring::snapshot(&stem.with_file_name(file_name(stem) + ".ring"));
-    let fragment = Fragment::read(stem);
-    let alive = fragment.header().is_some_and(owner::is_alive);
-    let stitched = stitch::stitch(&fragment, &ring, alive);
-    recording.headers.extend(fragment.headers.iter().cloned());
-    recording.damage.extend(fragment.damage.iter().cloned());
-    recording.damage.extend(stitched.damage);
-    recording.unfinished.extend(stitched.unfinished);
-    for line in &stitched.lines {
-        take_line(line, recording);
-    }
-}
-
 /// Sorts one whole line into events, unfinished spans, losses or damage.
 fn take_line<E: DeserializeOwned>(line: &Line<'_>, recording: &mut Recording<E>) {
     if line.bytes.starts_with(br#"{"ph":"M""#)
@@ -139,8 +187,9 @@ fn take_line<E: DeserializeOwned>(line: &Line<'_>, recording: &mut Recording<E>)
     match serde_json::from_slice(line.bytes) {
         Ok(event) => recording.events.push(event),
         Err(error) => recording.damage.push(format!(
-            "bad_json {} {error}: {:.120}",
-            line.place,
+            "bad_json {}:{} {error}: {:.120}",
+            line.file,
+            line.offset,
             String::from_utf8_lossy(line.bytes)
         )),
     }
@@ -205,13 +254,10 @@ fn is_loss(line: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod sample;
-#[cfg(test)]
-mod torn_headers;
-
-#[cfg(test)]
 mod tests {
     use super::*;
+    use crate::writer::line::stream;
+    use crate::writer::{Fragment as Written, Open, Process, Ring as WrittenRing, Slot};
 
     #[test]
     fn segments_belong_to_their_fragment() {
@@ -225,25 +271,75 @@ mod tests {
         names.filter_map(|event| event["name"].as_str()).collect()
     }
 
+    /// One thread's spans: some in a block of the fragment, all in the ring; one span is open.
+    struct Sample {
+        fragment: Written,
+        ring: WrittenRing,
+        lines: Vec<String>,
+    }
+
+    impl Sample {
+        /// Spans with these names, of which the first `block_lines` are in the fragment.
+        fn new(names: &[&str], block_lines: usize) -> Sample {
+            let process = Process::with_ring(1);
+            let lines: Vec<String> = names
+                .iter()
+                .map(|name| process.thread(2).span(1000, 500, name, ""))
+                .collect();
+            let mut fragment = process.fragment();
+            fragment.block(1, 0, &stream(&lines[..block_lines]));
+            let mut ring = WrittenRing::of(&process);
+            ring.size = 512;
+            let site = ring.site("open", "x");
+            let open = Open {
+                site,
+                ..Open::named(1_234_567, "")
+            };
+            let slot = Slot {
+                tid: 2,
+                stream: stream(&lines),
+                open: vec![open],
+                ..Slot::default()
+            };
+            ring.slots = vec![Slot::default(), slot];
+            let mut sample = Sample {
+                fragment,
+                ring,
+                lines,
+            };
+            sample.flush(block_lines);
+            sample
+        }
+
+        /// Makes the ring say that so many lines are flushed.
+        fn flush(&mut self, lines: usize) {
+            self.ring.slots[1].flushed = stream(&self.lines[..lines]).len() as u64;
+        }
+
+        /// Writes both files; their pid belongs to no process of this boot.
+        fn write(&self, dir: &Path) -> (PathBuf, PathBuf) {
+            (self.fragment.write_here(dir), self.ring.write_here(dir))
+        }
+    }
+
     #[test]
     fn blocks_and_ring_make_one_stream() {
         let dir = tempfile::tempdir().unwrap();
-        let sample = sample::Sample::new(&["a", "b", "c"], 2);
-        sample.write(dir.path());
+        Sample::new(&["a", "b", "c"], 2).write(dir.path());
         let recording = read_dir(dir.path());
         assert_eq!(names(&recording), ["a", "b", "c"]);
         assert_eq!(recording.damage, Vec::<String>::new());
         assert_eq!(recording.unfinished.len(), 1);
         assert_eq!(recording.unfinished[0]["name"], "open");
         assert_eq!(recording.unfinished[0]["ts"], 1234.567);
-        assert_eq!(recording.headers[0]["nonce"], "00000000000000ff");
+        assert_eq!(recording.headers[0]["nonce"], "9f86d08100000001");
     }
 
     #[test]
     fn block_that_the_ring_still_holds_counts_once() {
         let dir = tempfile::tempdir().unwrap();
-        let mut sample = sample::Sample::new(&["a", "b", "c"], 2);
-        sample.flushed_lines = 0;
+        let mut sample = Sample::new(&["a", "b", "c"], 2);
+        sample.flush(0);
         sample.write(dir.path());
         assert_eq!(names(&read_dir(dir.path())), ["a", "b", "c"]);
     }
@@ -251,8 +347,11 @@ mod tests {
     #[test]
     fn missing_ring_and_broken_sum_are_damage() {
         let dir = tempfile::tempdir().unwrap();
-        let mut sample = sample::Sample::new(&["a", "b", "c"], 2);
-        sample.sum_xor = 1;
+        let mut sample = Sample::new(&["a", "b", "c"], 2);
+        let bytes = &mut sample.fragment.bytes;
+        let is_sum = |window: &[u8]| window == br#""sum":""#;
+        let at = bytes.windows(7).position(is_sum).unwrap() + 7;
+        bytes[at] = if bytes[at] == b'0' { b'1' } else { b'0' };
         let (_, ring) = sample.write(dir.path());
         let recording = read_dir(dir.path());
         assert_eq!(
@@ -278,8 +377,8 @@ mod tests {
     #[test]
     fn positions_that_nothing_holds_are_a_gap() {
         let dir = tempfile::tempdir().unwrap();
-        let mut sample = sample::Sample::new(&["a", "b", "c"], 1);
-        sample.flushed_lines = 2;
+        let mut sample = Sample::new(&["a", "b", "c"], 1);
+        sample.flush(2);
         sample.write(dir.path());
         let recording = read_dir(dir.path());
         assert_eq!(names(&recording), ["a", "c"]);
@@ -293,7 +392,7 @@ mod tests {
     #[test]
     fn torn_last_line_of_a_dead_process_is_damage_and_a_piece_of_a_header_is_not() {
         let dir = tempfile::tempdir().unwrap();
-        let (fragment, _) = sample::Sample::new(&["a"], 1).write(dir.path());
+        let (fragment, _) = Sample::new(&["a"], 1).write(dir.path());
         let whole = fs::read(&fragment).unwrap();
         fs::write(
             &fragment,
