@@ -6,13 +6,12 @@
 
 use std::cell::RefCell;
 
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Lane, Open, Process, Ring as Written, Slot};
 use libfuzzer_sys::fuzz_target;
-use sa_format::ring as layout;
 use serde_json::{Map, Value};
 use trace_merge::ring::{OpenSpan, Ring, RingBytes, recover, rows};
 
-const PAGE: usize = 4096;
-const RING_BYTES: usize = 4096;
 const SLOTS: usize = 2;
 const EDIT_BYTES: usize = 10;
 
@@ -68,91 +67,30 @@ fn apply(bytes: &mut [u8], edit: [u8; EDIT_BYTES]) {
     }
 }
 
-/// Two slots with lines and open spans, a site, a lane.
+/// Two slots with lines and open spans, a site, two lanes.
 fn valid_ring() -> Vec<u8> {
-    let mut ring = vec![0; PAGE + SLOTS * (layout::SLOT_CONTROL_BYTES + RING_BYTES)];
-    ring[..8].copy_from_slice(&layout::MAGIC);
-    let site = br#""name":"step","cat":"worker""#;
-    let (sites, lanes, directory) = (1024, 2048, 3072);
-    for (at, value) in [
-        (layout::VERSION_AT, 1),
-        (layout::PAGE_BYTES_AT, PAGE),
-        (layout::PID_AT, 4711),
-        (layout::SITES_OFFSET_AT, sites),
-        (layout::SITES_BYTES_AT, 1024),
-        (layout::LANES_OFFSET_AT, lanes),
-        (layout::LANES_COUNT_AT, 4),
-        (layout::DIRECTORY_OFFSET_AT, directory),
-        (layout::DIRECTORY_COUNT_AT, 8),
-    ] {
-        put_u32(&mut ring, at, value);
-    }
-    ring[sites..sites + 2].copy_from_slice(&28_u16.to_ne_bytes());
-    ring[sites + 2..sites + 2 + site.len()].copy_from_slice(site);
-    put_open(&mut ring, lanes, 1);
-    put_open(&mut ring, lanes + layout::OPEN_ENTRY_BYTES, 1);
-    put_u64(&mut ring, lanes + layout::OPEN_ENTRY_BYTES, 1_000_001);
-    put_u32(
-        &mut ring,
-        lanes + layout::OPEN_ENTRY_BYTES + layout::LANE_PARENT_AT,
-        1,
-    );
-    for slot in 0..SLOTS {
-        let at = PAGE + slot * (layout::SLOT_CONTROL_BYTES + RING_BYTES);
-        put_u64(
-            &mut ring,
-            directory + slot * layout::DIRECTORY_ENTRY_BYTES,
-            at as u64,
-        );
-        put_u32(
-            &mut ring,
-            directory + slot * layout::DIRECTORY_ENTRY_BYTES + 8,
-            RING_BYTES,
-        );
-        let sum = layout::entry_sum(slot as u32, at as u64, RING_BYTES as u32);
-        put_u32(
-            &mut ring,
-            directory + slot * layout::DIRECTORY_ENTRY_BYTES + layout::ENTRY_SUM_AT,
-            sum as usize,
-        );
-        put_slot(&mut ring, at, slot as u32);
-    }
-    let sum = layout::header_sum(ring.first_chunk().expect("longer"));
-    put_u32(&mut ring, layout::SUM_AT, sum as usize);
-    ring
-}
-
-fn put_slot(ring: &mut [u8], at: usize, slot: u32) {
-    let line = b"{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":5.000,\"s\":\"t\",\"name\":\"a\",\"cat\":\"\"}\n";
-    let data = at + layout::SLOT_CONTROL_BYTES;
-    ring[data..data + line.len()].copy_from_slice(line);
-    put_u64(
-        ring,
-        at + layout::SLOT_STATE_AT,
-        layout::state(line.len() as u64, 2, layout::key(slot, 0)),
-    );
-    put_u32(ring, at + layout::SLOT_TID_AT, 4712);
-    put_open(ring, at + layout::SLOT_STACK_AT, 1);
-    put_open(
-        ring,
-        at + layout::SLOT_STACK_AT + layout::OPEN_ENTRY_BYTES,
-        0,
-    );
-}
-
-fn put_open(ring: &mut [u8], at: usize, site: usize) {
-    put_u64(ring, at + layout::OPEN_START_AT, 1_000_000);
-    put_u32(ring, at + layout::OPEN_SITE_AT, site);
-    put_u32(ring, at + layout::OPEN_NAME_LEN_AT, 5);
-}
-
-fn put_u32(ring: &mut [u8], at: usize, value: usize) {
-    let value = u32::try_from(value).expect("a small number");
-    ring[at..at + 4].copy_from_slice(&value.to_ne_bytes());
-}
-
-fn put_u64(ring: &mut [u8], at: usize, value: u64) {
-    ring[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+    let process = Process::with_ring(4711);
+    let mut ring = Written::of(&process);
+    let site = ring.site("step", "worker");
+    let open = |site, start_ns| Open {
+        start_ns,
+        site,
+        name: "begun".to_owned(),
+    };
+    let inner = Lane {
+        parent: 1,
+        ..Lane::open(1, open(site, 1_000_001))
+    };
+    ring.lanes = vec![Lane::open(0, open(site, 1_000_000)), inner];
+    let line = process.main_thread().instant(5_000, "a", "");
+    let slot = Slot {
+        tid: 4712,
+        stream: stream(&[line]),
+        open: vec![open(site, 1_000_000), open(0, 1_000_000)],
+        ..Slot::default()
+    };
+    ring.slots = vec![slot; SLOTS];
+    ring.bytes()
 }
 
 fn check(ring: &Ring) {

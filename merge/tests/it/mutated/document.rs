@@ -2,6 +2,7 @@
 
 use super::choices::Choices;
 use super::event::{PHASES, event, mutate, object};
+use format_oracle::writer::Process;
 
 /// A document, and the name of a file of its form.
 pub(crate) struct Document {
@@ -61,13 +62,17 @@ pub(crate) fn document(choices: &mut Choices<'_>) -> Document {
 
 /// A fragment of ours, of which some lines are what others wrote.
 fn own(events: &[String]) -> String {
-    let header = r#"{"ph":"M","pid":900,"tid":900,"name":"sa_fragment","args":{"version":1,"nonce":"9f86d08100000384","segment":0,"run":"run-a","main":true,"host":"node-3","boot_id":"0b1f7a3e-6c1d-4c55-9a37-1f7f4f9d2c11","pid_ns":4026,"time_ns":4027,"monotonic_offset_ns":0,"pid":900,"start_time":1000,"exe":"python3.11","script":"serve.py","ring":"heap","page_bytes":4096}}
-{"ph":"M","pid":900,"tid":900,"name":"sa_anchor","args":{"monotonic_ns":5000000000,"realtime_ns":1795248907000000000,"uncertainty_ns":41}}
-{"ph":"X","pid":900,"tid":901,"ts":5000000.000,"dur":9.000,"name":"recorded","cat":"c","args":{}}
-"#;
-    let end = r#"{"ph":"M","pid":900,"tid":900,"name":"sa_end","args":{"monotonic_ns":6000000000}}
-"#;
-    format!("{header}{}\n{end}", events.join("\n"))
+    let process = Process {
+        main: true,
+        ..Process::new(900)
+    };
+    let on = process.thread(901);
+    let mut fragment = process.fragment();
+    fragment.line(&process.anchor(5_000_000_000));
+    fragment.line(&on.span(5_000_000_000, 9_000, "recorded", ""));
+    fragment.line(&events.join("\n"));
+    fragment.line(&process.end(6_000_000_000));
+    String::from_utf8(fragment.bytes).unwrap()
 }
 
 /// Words that mean something to a reader.

@@ -6,17 +6,12 @@ mod document;
 use document::{Expected, Shown};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use format_oracle::writer::{Fragment, Process};
 use libfuzzer_sys::fuzz_target;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use trace_merge::{Error, Offset, Options, Output, Report, merge};
-
-/// A fragment that the trace lies beside.
-const RECORDED: &str = r#"{"ph":"M","pid":100,"tid":100,"name":"sa_fragment","args":{"version":1,"nonce":"9f86d08100000064","segment":0,"run":"run-a","main":true,"host":"node-3","boot_id":"0b1f7a3e-6c1d-4c55-9a37-1f7f4f9d2c11","pid_ns":4026,"time_ns":4027,"monotonic_offset_ns":0,"pid":100,"start_time":1000,"exe":"python3.11","script":"serve.py","ring":"heap","page_bytes":4096}}
-{"ph":"M","pid":100,"tid":100,"name":"sa_anchor","args":{"monotonic_ns":5000000000,"realtime_ns":1795248907000000000,"uncertainty_ns":41}}
-{"ph":"X","pid":100,"tid":100,"ts":5000000.000,"dur":9.000,"name":"recorded","cat":"c","args":{}}
-"#;
 
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
@@ -26,7 +21,7 @@ fuzz_target!(
         let parent = if shared.is_dir() { shared } else { std::env::temp_dir() };
         let folder = parent.join(format!("trace-merge-fuzz.{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        std::fs::write(folder.join("trace.100.jsonl"), RECORDED).expect("room");
+        recorded().write_here(&folder);
         // SAFETY: nothing else runs yet.
         unsafe { std::env::set_var("TMPDIR", &folder) };
         FOLDER.set(folder).expect("set once");
@@ -46,6 +41,21 @@ fuzz_target!(
         }
     }
 );
+
+/// A fragment that the trace lies beside.
+fn recorded() -> Fragment {
+    let process = Process {
+        main: true,
+        ..Process::new(100)
+    };
+    let mut fragment = process.fragment();
+    fragment.line(&process.anchor(5_000_000_000));
+    let span = process
+        .main_thread()
+        .span(5_000_000_000, 9_000, "recorded", "");
+    fragment.line(&span);
+    fragment
+}
 
 fn packed(data: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());

@@ -5,7 +5,6 @@ mod options;
 mod output;
 mod process;
 mod recipe;
-mod ring;
 
 use libfuzzer_sys::fuzz_target;
 use options::Plan;

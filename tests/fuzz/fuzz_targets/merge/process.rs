@@ -1,31 +1,35 @@
 //! One process of ours while its fragment and ring are written, and lines that every reader must take.
 
 use super::recipe::{START_NS, WALL_NS};
-use super::ring::ring;
-use sa_format::{BlockHeader, block_sum};
+use format_oracle::reader::{block_sum, header_line};
+use format_oracle::writer::{Fragment, Open, Process, Ring, Slot};
 use std::fmt::Write;
 
 /// Slots that blocks are of.
 const SLOTS: usize = 8;
 /// Bytes that the ring keeps.
-pub(crate) const RING_BYTES: usize = 4096;
+const RING_BYTES: usize = 4096;
 
 pub(crate) struct Ours {
-    pub(crate) pid: u32,
-    pub(crate) bytes: Vec<u8>,
+    process: Process,
+    /// The fragment without its header.
+    pub(crate) body: Fragment,
     positions: [u64; SLOTS],
     /// The positions up to which incomplete blocks were meant to reach. They count as bad blocks, and not as gaps.
     claimed: [u64; SLOTS],
     /// What slot 0 still held.
     kept: Vec<u8>,
-    open: Vec<u64>,
+    open: Vec<Open>,
 }
 
 impl Ours {
     pub(crate) fn new(pid: u32) -> Ours {
         Ours {
-            pid,
-            bytes: Vec::new(),
+            process: Process {
+                main: pid == 100,
+                ..Process::new(pid)
+            },
+            body: Fragment::foreign(pid),
             positions: [0; SLOTS],
             claimed: [0; SLOTS],
             kept: Vec::new(),
@@ -33,8 +37,8 @@ impl Ours {
         }
     }
 
-    fn nonce(&self) -> u64 {
-        0x9f86_d081_0000_0000 + u64::from(self.pid)
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid
     }
 
     fn has_ring(&self) -> bool {
@@ -43,68 +47,61 @@ impl Ours {
 
     /// The header, and all that was added; nothing if nothing was.
     pub(crate) fn fragment(&self) -> Vec<u8> {
-        if self.bytes.is_empty() && !self.has_ring() {
+        if self.body.bytes.is_empty() && !self.has_ring() {
             return Vec::new();
         }
-        let (pid, nonce, main) = (self.pid, self.nonce(), self.pid == 100);
-        let ring = if self.has_ring() { "file" } else { "heap" };
-        let header = format!(
-            r#"{{"ph":"M","pid":{pid},"tid":{pid},"name":"sa_fragment","args":{{"version":1,"nonce":"{nonce:016x}","segment":0,"run":"run-a","main":{main},"host":"node-3","boot_id":"0b1f7a3e-6c1d-4c55-9a37-1f7f4f9d2c11","pid_ns":4026,"time_ns":4027,"monotonic_offset_ns":0,"pid":{pid},"start_time":{pid}0,"exe":"python3.11","script":"serve.py","ring":"{ring}","page_bytes":4096}}}}"#
-        );
-        [header.as_bytes(), b"\n", &self.bytes].concat()
+        let process = Process {
+            ring: if self.has_ring() { "file" } else { "heap" },
+            ..self.process.clone()
+        };
+        [process.fragment().bytes, self.body.bytes.clone()].concat()
     }
 
+    /// A ring of one slot; nothing if it would be empty.
     pub(crate) fn ring(&self) -> Vec<u8> {
-        match self.has_ring() {
-            true => ring(
-                self.pid,
-                self.nonce(),
-                (self.positions[0], &self.kept),
-                &self.open,
-            ),
-            false => Vec::new(),
+        if !self.has_ring() {
+            return Vec::new();
         }
+        let mut ring = Ring::of(&self.process);
+        ring.size = RING_BYTES;
+        ring.slots.push(Slot {
+            tid: self.process.pid,
+            from: self.positions[0],
+            flushed: self.positions[0],
+            stream: self.kept.clone(),
+            open: self.open.clone(),
+            ..Slot::default()
+        });
+        ring.bytes()
     }
 
     /// Appends a whole block. What slot 0 keeps in its ring comes behind all its blocks.
     pub(crate) fn block(&mut self, slot: u8, lines: &[u8]) {
-        let slot = usize::from(slot) % SLOTS;
         if lines.is_empty() {
             return;
         }
-        let header = self.header(slot, lines);
-        header.write(self.pid, &mut self.bytes);
-        self.bytes.extend_from_slice(lines);
-        self.positions[slot] += lines.len() as u64;
-    }
-
-    fn header(&self, slot: usize, lines: &[u8]) -> BlockHeader {
-        let (number, from) = (u32::try_from(slot).expect("few"), self.positions[slot]);
-        BlockHeader {
-            slot: number,
-            generation: 0,
-            from,
-            len: lines.len() as u64,
-            sum: block_sum(number, 0, from, lines),
-        }
+        let at = usize::from(slot) % SLOTS;
+        self.positions[at] = self.body.block(at as u32, self.positions[at], lines);
     }
 
     /// Appends what is left of a block that was not written whole, or is none.
     pub(crate) fn bad_block(&mut self, slot: u8, text: &[u8]) {
         let body = [text, b"\n"].concat();
-        let number = usize::from(slot) % SLOTS;
-        let mut header = self.header(number, &body);
+        let at = usize::from(slot) % SLOTS;
+        let (from, mut len) = (self.positions[at], body.len() as u64);
+        let mut sum = block_sum(at as u32, 0, from, &body);
         // With all of the text and the newline behind it, it would be whole.
         let cut = usize::from(text.first().copied().unwrap_or(0)) % text.len().max(1);
         match text.len() % 3 {
-            0 => header.sum ^= 1,
-            1 => header.len += u64::from(slot) << 7,
+            0 => sum ^= 1,
+            1 => len += u64::from(slot) << 7,
             _ => {}
         }
-        self.claimed[number] = self.claimed[number].max(header.from + header.len);
-        header.write(self.pid, &mut self.bytes);
-        self.bytes.extend_from_slice(&body[..cut]);
-        self.bytes.push(b'\n');
+        self.claimed[at] = self.claimed[at].max(from + len);
+        let block = [at as u64, 0, from, len];
+        self.body.line(&header_line(self.pid().into(), block, sum));
+        self.body.raw(&body[..cut]);
+        self.body.raw(b"\n");
     }
 
     /// Keeps lines for the ring; false if there is no room.
@@ -122,10 +119,9 @@ impl Ours {
         let from = self.positions[slot];
         let to = from + 100;
         self.positions[slot] = to;
-        self.own_record(&format!(
-            r#"{{"ph":"i","pid":{0},"tid":{0},"ts":5000000.100,"s":"p","name":"sa_loss","cat":"sa_profile","args":{{"cause":"disk_full","events":{events},"slot":{slot},"gen":0,"from":{from},"to":{to}}}}}"#,
-            self.pid
-        ));
+        let place = format!(r#","slot":{slot},"gen":0,"from":{from},"to":{to}"#);
+        let on = self.process.main_thread();
+        self.own_record(&on.loss(5_000_000_100, "disk_full", events, &place));
         events
     }
 
@@ -139,18 +135,20 @@ impl Ours {
     pub(crate) fn open_span(&mut self, text: &[u8]) {
         if self.open.len() < 4 {
             let after = text.first().copied().unwrap_or(0);
-            self.open
-                .push(START_NS.unsigned_abs() + u64::from(after) * 1_000);
+            let start_ns = START_NS.unsigned_abs() + u64::from(after) * 1_000;
+            self.open.push(Open::named(start_ns, "open"));
         }
     }
 
     pub(crate) fn anchor(&mut self, text: &[u8]) {
         let after = i64::from(text.first().copied().unwrap_or(0)) * 100_000;
-        let (monotonic_ns, pid) = (START_NS + after, self.pid);
+        let monotonic_ns = START_NS + after;
         let realtime_ns = WALL_NS + monotonic_ns + i64::from(text.get(1).copied().unwrap_or(0));
-        self.own_record(&format!(
-            r#"{{"ph":"M","pid":{pid},"tid":{pid},"name":"sa_anchor","args":{{"monotonic_ns":{monotonic_ns},"realtime_ns":{realtime_ns},"uncertainty_ns":41}}}}"#
-        ));
+        let args = format!(
+            r#""monotonic_ns":{monotonic_ns},"realtime_ns":{realtime_ns},"uncertainty_ns":41"#
+        );
+        let on = self.process.main_thread();
+        self.own_record(&on.metadata("sa_anchor", &args));
     }
 
     /// Appends a record of the recorder's own, in a block of slot 0. Outside of blocks, it would be part of an incomplete block before it.

@@ -50,11 +50,11 @@ impl Run {
                 self.foreign.extend_from_slice(&lines);
             }
             6..=9 => {
-                let lines = self.lines(self.ours[at].pid, text);
+                let lines = self.lines(self.ours[at].pid(), text);
                 self.ours[at].block(kind >> 5, &lines);
             }
             10 => {
-                let lines = self.lines(self.ours[at].pid, text);
+                let lines = self.lines(self.ours[at].pid(), text);
                 if !self.ours[at].keep_in_ring(&lines) {
                     self.ours[at].block(kind >> 5, &lines);
                 }
@@ -64,7 +64,7 @@ impl Run {
             13 => {
                 // Unless a block comes behind it, nobody knows of the gap.
                 self.lost += u64::from(self.ours[at].skip(kind >> 5));
-                let lines = self.lines(self.ours[at].pid, b"\0");
+                let lines = self.lines(self.ours[at].pid(), b"\0");
                 self.ours[at].block(kind >> 5, &lines);
                 self.least_damage = 1;
             }
@@ -78,7 +78,7 @@ impl Run {
         self.is_hostile |= holds(b"sa_") || holds(b"serial") || holds(b"\\");
         let to = match kind & 1 {
             0 => &mut self.foreign,
-            _ => &mut self.ours[usize::from(kind >> 4 & 1)].bytes,
+            _ => &mut self.ours[usize::from(kind >> 4 & 1)].body.bytes,
         };
         to.extend_from_slice(text);
         to.push(b'\n');
@@ -106,8 +106,8 @@ impl Run {
         };
         put("trace.900.jsonl".to_owned(), &self.foreign);
         for ours in &self.ours {
-            put(format!("trace.{}.jsonl", ours.pid), &ours.fragment());
-            put(format!("trace.{}.ring", ours.pid), &ours.ring());
+            put(format!("trace.{}.jsonl", ours.pid()), &ours.fragment());
+            put(format!("trace.{}.ring", ours.pid()), &ours.ring());
         }
     }
 }
