@@ -9,7 +9,7 @@ use format_oracle::reader::read_dir;
 use format_oracle::writer::line::stream;
 use format_oracle::writer::{Process, Ring, Slot};
 
-/// The trace that the merge writes, and the number of damaged places that it sees.
+/// Returns the merge's trace, and the number of damaged places in its report.
 fn merged(dir: &Path) -> (Trace, u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.json");
@@ -21,7 +21,7 @@ fn merged(dir: &Path) -> (Trace, u64) {
     (Trace::parse(&fs::read(path).unwrap()), report.damage.total)
 }
 
-/// Asserts that both readers find these events and so many damaged places in a fragment.
+/// Asserts that both readers find these events in a fragment, and this number of damaged places.
 fn both_find(dir: &Path, fragment: &[u8], names: &[&str], damage: u64) {
     fs::write(dir.join("trace.1.jsonl"), fragment).unwrap();
     let text = String::from_utf8_lossy(fragment);
@@ -77,7 +77,7 @@ fn a_torn_block_header_is_no_damage_only_before_another_try_or_above_the_ring() 
         both_find(&dir, &before_an_empty_line, &all, 1);
         let under_way = [&whole, torn].concat();
         both_find(&dir, &under_way, &all, 0);
-        // Nothing tells then that its positions were still to come; the ring is missed as well.
+        // Without the ring, neither reader can know that the torn header is of a write under way. The missing ring is damage as well.
         fs::remove_file(ring).unwrap();
         both_find(&dir, &under_way, &all[..2], 2);
     }

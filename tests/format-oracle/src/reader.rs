@@ -1,7 +1,7 @@
 //! A naive second reader of fragments and rings, written from FORMAT.md alone: the oracle that recorder and merge are held against.
 //!
-//! In: a run directory (or a folder of fragments), of a live or a dead process. Out: every event once, the losses the recorder told, what could
-//! not be read, and the spans still open. It parses each line with serde_json and keeps everything in memory: slow and plain on purpose.
+//! In: a run directory (or a folder of fragments), of a live or a dead process. Out: every event once, the losses that the recorder reports, the
+//! places that could not be read, and the spans still open. It parses each line with serde_json and keeps everything in memory: slow and plain on purpose.
 
 mod blocks;
 mod fragment;
@@ -24,14 +24,14 @@ use ring::Ring;
 pub use ring::checked_state;
 pub use stitch::{Line, Stitched};
 
-/// What the fragments of a directory hold, with events of type `E`.
+/// The content of all fragments of a directory, with events of type `E`.
 #[derive(Debug)]
 pub struct Recording<E = Value> {
     /// Every event once, fragment by fragment: slices, instants, counters, flows, names; not the recorder's own metadata.
     pub events: Vec<E>,
     /// Events that the recorder says it lost (`sa_loss` records, changed events are not counted).
     pub lost: u64,
-    /// What could not be read: `<kind> <file name>:<offset> <detail>`.
+    /// The places that could not be read: `<kind> <file name>:<offset> <detail>`.
     pub damage: Vec<String>,
     /// Spans without an end, as `B` events: from the ring, or from a settled fragment.
     pub unfinished: Vec<Value>,
@@ -46,13 +46,13 @@ pub struct Damage {
     pub kind: &'static str,
     /// Name of the file.
     pub file: String,
-    /// Offset in the file; 0 for what has no place of its own.
+    /// Offset in the file, or 0 if the damage has no exact place.
     pub offset: usize,
-    /// What else there is to say.
+    /// Further words about it.
     pub detail: String,
 }
 
-/// Kind of missing positions that only an incomplete block or a loss lies above. A merge does not count them as a gap.
+/// Kind of missing positions above the last complete line of a stream. A merge does not count them as a gap.
 pub const GAP_AT_END: &str = "gap_at_end";
 /// Kind of an incomplete block whose positions a loss record names. A merge does not count it as damage.
 pub const LOST_BLOCK: &str = "bad_block_lost";
@@ -126,7 +126,7 @@ pub fn read_dir_as<E: DeserializeOwned>(dir: &Path) -> Recording<E> {
     recording
 }
 
-/// Passes each fragment of a directory to `take`, with what it and its ring hold together: the ring is read first, then the segments (FORMAT.md §4).
+/// Passes each fragment of a directory to `take`, with the content of both it and its ring. The ring is read first, then the segments (FORMAT.md §4).
 ///
 /// # Panics
 ///
@@ -279,7 +279,7 @@ mod tests {
     }
 
     impl Sample {
-        /// Spans with these names, of which the first `block_lines` are in the fragment.
+        /// Makes spans with these names. The first `block_lines` of them are in the fragment.
         fn new(names: &[&str], block_lines: usize) -> Sample {
             let process = Process::with_ring(1);
             let lines: Vec<String> = names
@@ -311,7 +311,7 @@ mod tests {
             sample
         }
 
-        /// Makes the ring say that so many lines are flushed.
+        /// Sets the number of lines that the ring counts as flushed.
         fn flush(&mut self, lines: usize) {
             self.ring.slots[1].flushed = stream(&self.lines[..lines]).len() as u64;
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Where lines come from: the recorder and its process.
+/// The recorder of a line, and its process.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) process: String,
@@ -86,7 +86,7 @@ fn id_key(id: &Value) -> String {
     }
 }
 
-/// What a line without its newline holds, by offset in it: events and kinds of damage.
+/// Returns the events and kinds of damage in a line without its newline, with their offsets.
 pub(super) fn read(line: &[u8], ended: bool) -> Vec<(usize, Result<Value, &'static str>)> {
     if line.len() > 16 << 20 {
         return vec![(0, Err("line_too_long"))];

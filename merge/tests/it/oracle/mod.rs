@@ -1,4 +1,4 @@
-//! What a merge must show of the fragments that the naive reader reads: one thread, everything in memory, serde_json for every line.
+//! The trace that a merge must make, computed the naive way from the fragments that `format_oracle` reads: one thread, everything in memory.
 
 mod line;
 pub(crate) mod links;
@@ -15,14 +15,14 @@ use std::path::Path;
 /// File name, byte offset, kind.
 pub(crate) type Damage = (String, u64, String);
 
-/// What a merge must show.
+/// The expected content of a merge's trace and report.
 #[derive(Debug, Default)]
 pub(crate) struct Expected {
     pub(crate) events: Vec<Event>,
     pub(crate) damage: Vec<Damage>,
-    /// Where incomplete blocks stand: their damage speaks for their lines'.
+    /// File and range of each incomplete block. Damage inside is not reported separately.
     pub(crate) broken: Vec<(String, Range<usize>)>,
-    /// For each damaged block that has positions of another one: the number of its lines that `events` lacks. Which of their lines are the same nobody can tell.
+    /// One number for each damaged block that shares positions with another one: its lines that `events` lacks, as they may be the same lines.
     pub(crate) repeated: Vec<usize>,
     pub(crate) unfinished: u64,
     pub(crate) lost_events: u64,

@@ -1,4 +1,4 @@
-//! Block headers, and whether the bytes after one are the block it announces (FORMAT.md §2.2).
+//! Block headers, and the check that the bytes after a header are the announced block (FORMAT.md §2.2).
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::fragment::line_at;
 
-/// How every block header starts.
+/// The first bytes of every block header.
 pub(super) const BLOCK_START: &[u8] = br#"{"ph":"M","name":"sa_block","pid":"#;
 
-/// What a block header announces.
+/// The numbers of a block header.
 #[derive(Clone, Debug)]
 pub(super) struct BlockHeader {
     slot: u32,
@@ -20,30 +20,30 @@ pub(super) struct BlockHeader {
     sum: u64,
 }
 
-/// A block as it stands in the file.
+/// A block and its place in the file.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub(super) slot: u32,
     pub(super) generation: u32,
     /// Position of the first byte.
     pub(super) from: u64,
-    /// Where its header starts in the file.
+    /// Offset of its header in the file.
     pub(super) header_at: usize,
-    /// Where its bytes are in the file; of an incomplete block, up to the next block header at most.
+    /// The range of its bytes in the file. That of an incomplete block ends at the next block header at the latest.
     pub(super) range: Range<usize>,
     /// Bytes the header announced.
     pub(super) len: u64,
-    /// Whether all bytes are there, end in a newline and match the checksum.
+    /// True if all bytes are there, end in a newline and match the checksum.
     pub(super) complete: bool,
 }
 
-/// The checksum of a block.
+/// Returns the checksum of a block.
 pub fn block_sum(slot: u32, generation: u32, from: u64, content: &[u8]) -> u64 {
     let seed = from ^ u64::from(slot) << 48 ^ u64::from(generation) << 32;
     xxh3_64_with_seed(content, seed)
 }
 
-/// The line of a block header, without its newline. A header has exactly this form.
+/// Returns the line of a block header, without its newline. A header has exactly this form.
 pub fn header_line(pid: u64, block: [u64; 4], sum: u64) -> String {
     let [slot, generation, from, len] = block;
     format!(

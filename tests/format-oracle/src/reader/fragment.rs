@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::blocks::{Block, BlockHeader};
 use super::{Damage, file_name};
 
-/// What a file may start with although the format has no such thing.
+/// A mark that other programs write at the start of a file. The format has none.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One fragment, all segments.
@@ -21,7 +21,7 @@ pub struct Fragment {
     pub(super) headers: Vec<Value>,
     /// The segments, in order.
     pub(super) segments: Vec<Segment>,
-    /// What could not be read.
+    /// The places that could not be read.
     pub(super) damage: Vec<Damage>,
 }
 
@@ -84,7 +84,7 @@ impl Fragment {
         self.headers.first()
     }
 
-    /// Whether the last record of a clean exit is there.
+    /// Returns true if the last record of a clean exit is there.
     pub(super) fn has_end(&self) -> bool {
         self.segments.iter().any(|segment| {
             segment
@@ -144,7 +144,7 @@ impl Segment {
         segment
     }
 
-    /// What its first lines say of removed segments: the first that counts, and the line of the loss record.
+    /// Returns what its first lines report about removed segments: the first segment that counts, and the line of the loss record.
     fn removal(&self) -> Option<(u64, Range<usize>)> {
         let first_block = self
             .blocks

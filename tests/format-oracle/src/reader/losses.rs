@@ -1,4 +1,4 @@
-//! What a ring says is lost that no record tells: its loss table and its count table, as `sa_loss` lines (FORMAT.md §3).
+//! Losses that a ring reports and no record does: its loss table and its count table, as `sa_loss` lines (FORMAT.md §3).
 
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
@@ -28,7 +28,7 @@ const CAUSES: [&str; 17] = [
 ];
 const ENTRY_BYTES: usize = 64;
 
-/// The lines that stand for what a ring's tables say, given the copies of its slots.
+/// Returns the entries of a ring's tables as lines, given the copies of its slots.
 pub(super) fn lines(map: &Mapping, pid: usize, slots: &[Slot]) -> Vec<Vec<u8>> {
     let values = tables(map).map_or_else(Vec::new, |(losses, count, counts, causes)| {
         let head = slots.iter().find(|slot| slot.number == 0);
@@ -49,14 +49,14 @@ pub(super) fn lines(map: &Mapping, pid: usize, slots: &[Slot]) -> Vec<Vec<u8>> {
     values.into_iter().map(line).collect()
 }
 
-/// Where the tables are and how many entries they have, if the ring has any.
+/// Returns the offset and length of each table, if the ring has any.
 fn tables(map: &Mapping) -> Option<(usize, usize, usize, usize)> {
     let sum = low_half(xxh3_64(&map.copy(64, 16)?));
     let [losses, count, counts, causes] = [64, 68, 72, 76].map(|at| map.u32_at(at).unwrap_or(0));
     (map.u32_at(80)? == sum).then_some((losses, count, counts, causes))
 }
 
-/// Whether a record that slot 0 had published tells of an entry.
+/// Returns true if a record that slot 0 had published reports an entry.
 fn is_told(map: &Mapping, at: usize, head: u64) -> Option<bool> {
     let told_at = map.u64_at(at + 48)?;
     Some(told_at != 0 && told_at <= head)

@@ -51,7 +51,7 @@ impl Mapping {
 
     fn byte_at(&self, offset: usize) -> Option<u8> {
         let at = self.place(offset, 1)?;
-        // SAFETY: `place` checked that the byte lies in the live mapping.
+        // SAFETY: `place` checked that the live mapping contains the byte.
         let byte = unsafe { AtomicU8::from_ptr(at) };
         Some(byte.load(std::sync::atomic::Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! Whether the process that wrote a fragment still runs: its pid and start time, where it shares our pid namespace; else the fragment's lock.
+//! Finds out by pid and start time if the process that wrote a fragment still runs. One of another pid namespace counts as dead.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

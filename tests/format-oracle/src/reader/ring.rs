@@ -17,7 +17,7 @@ const ENTRY_BYTES: usize = 64;
 /// How often a slot that changes under the reader is read again.
 const TRIES: usize = 64;
 
-/// What lay beside a fragment.
+/// The result of reading the ring next to a fragment.
 #[derive(Debug)]
 pub(super) enum Ring {
     /// No ring file.
@@ -37,7 +37,7 @@ pub(super) struct Snapshot {
     pub(super) slots: Vec<Slot>,
     /// Open spans as `B` events.
     pub(super) open: Vec<Value>,
-    /// What the ring says is lost, as records of it.
+    /// The losses that the ring reports, as `sa_loss` records.
     pub(super) losses: Vec<Vec<u8>>,
     /// The slots and tables that make no sense.
     pub(super) damage: Vec<String>,
@@ -69,7 +69,7 @@ impl Ring {
     /// Copies the ring at `path`.
     pub(super) fn snapshot(path: &Path) -> Ring {
         let map = || File::open(path).and_then(|file| Mapping::new(&file));
-        // The ring of a live process grows: slots that are entered before the file is mapped lie within the map.
+        // The ring of a live process grows: the map contains slots that are entered before the file is mapped.
         let looks = map().and_then(|first| Ok((Layout::new(&first).entered(), map()?)));
         let (entered, second) = match looks {
             Ok(looks) => looks,
@@ -85,12 +85,12 @@ impl Ring {
 
 /// An open entry of the lane table.
 struct LaneEntry {
-    /// Where it lies.
+    /// Its offset.
     at: usize,
     /// Offset and size of its span's text.
     text: Option<(usize, usize)>,
     start: u64,
-    /// The entry of the span that its span lies in.
+    /// The entry of the parent span.
     parent: Option<usize>,
 }
 
@@ -248,7 +248,7 @@ impl Layout<'_> {
         places
     }
 
-    /// The open spans on virtual lanes, earliest first, each on the lane of the outermost open span that it lies in.
+    /// The open spans on virtual lanes, earliest first, each on the lane of the outermost open span around it.
     fn lanes(&self, snapshot: &mut Snapshot) -> Option<()> {
         let open = self.open_lanes(snapshot)?;
         let mut order: Vec<(u64, usize)> =
@@ -269,7 +269,7 @@ impl Layout<'_> {
         Some(())
     }
 
-    /// Entries of the lane table whose closing slot has not published the line that ends their span.
+    /// Returns the entries of the lane table whose closing slot has not published the end of the span.
     fn open_lanes(&self, snapshot: &Snapshot) -> Option<BTreeMap<usize, LaneEntry>> {
         let (table, count) = (self.map.u32_at(44)?, self.map.u32_at(48)?);
         let mut open = BTreeMap::new();
@@ -308,7 +308,7 @@ impl Layout<'_> {
         (number(4)? == sum).then_some(numbers)
     }
 
-    /// Where the text of a thread's spans lies, and its size.
+    /// Returns offset and size of the text of a thread's spans.
     fn stack_text(&self, slot: usize) -> Option<(usize, usize)> {
         let [size, ..] = self.texts()?;
         Some((slot.checked_sub(size)?, size))
@@ -324,7 +324,7 @@ impl Layout<'_> {
         (at != 0 && within + size <= bytes).then_some((at + within, size))
     }
 
-    /// One entry of a stack or of the lane table as a `B` event; its text lies in `area`.
+    /// One entry of a stack or of the lane table as a `B` event; `area` contains its text.
     fn open_span(
         &self,
         at: usize,
@@ -414,7 +414,7 @@ pub(super) fn low_half(sum: u64) -> usize {
     usize::try_from(sum & 0xffff_ffff).unwrap_or(usize::MAX)
 }
 
-/// Keeps what lies at or above `after`: below it the writer may have overwritten the bytes while they were copied.
+/// Keeps the bytes at or above `after`: below it the writer may have overwritten the bytes while they were copied.
 fn above(number: usize, generation: usize, from: u64, bytes: &[u8], after: u64) -> Slot {
     let skip = usize::try_from(after.saturating_sub(from))
         .unwrap_or(usize::MAX)

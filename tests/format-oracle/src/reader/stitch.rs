@@ -1,4 +1,4 @@
-//! Joins a fragment's blocks and its ring: every position of every stream once, gaps and broken blocks told (FORMAT.md §4).
+//! Joins a fragment's blocks and its ring: every position of every stream once, with reports of gaps and broken blocks (FORMAT.md §4).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,30 +13,30 @@ use super::{Damage, GAP_AT_END, LOST_BLOCK, is_loss, is_removal};
 /// A line, without its newline.
 #[derive(Debug)]
 pub struct Line<'a> {
-    /// What it says.
+    /// Its text.
     pub bytes: &'a [u8],
     /// Name of its file.
     pub file: String,
-    /// Where it starts: the byte in the file, or in what a slot of the ring holds.
+    /// Its first byte: the offset in the file, or in the unflushed bytes of a slot of the ring.
     pub offset: usize,
-    /// Whether it stands outside of blocks.
+    /// True for a line outside of blocks.
     pub is_plain: bool,
-    /// Whether a newline follows.
+    /// True if a newline follows.
     pub is_ended: bool,
 }
 
-/// What a fragment and its ring hold together.
+/// The content of a fragment and its ring.
 #[derive(Debug, Default)]
 pub struct Stitched<'a> {
-    /// Plain lines, then those of complete blocks, of the ring and of incomplete blocks; those of blocks by slot, generation and position.
+    /// Plain lines, lines of complete blocks, lines of the ring, lines of incomplete blocks. Blocks are in order of slot, generation and position.
     pub lines: Vec<Line<'a>>,
-    /// What could not be read.
+    /// The places that could not be read.
     pub damage: Vec<Damage>,
-    /// Open spans that the ring holds, as `B` events.
+    /// Open spans of the ring, as `B` events.
     pub unfinished: Vec<Value>,
-    /// The file of each incomplete block, and where its lines are.
+    /// The file of each incomplete block, and the range of its lines.
     pub incomplete: Vec<(String, Range<usize>)>,
-    /// For each incomplete block that has positions of another one: how many of its lines were left out because they may be those of the other.
+    /// One number for each incomplete block that shares positions with another one: its lines that were left out because they may be the same lines.
     pub repeated: Vec<usize>,
 }
 
@@ -192,7 +192,7 @@ fn complete_blocks<'a>(
     streams
 }
 
-/// Returns the blocks that are complete, or those that are not, by slot, generation and position.
+/// Returns either the complete or the incomplete blocks, in order of slot, generation and position.
 fn blocks_by_position(fragment: &Fragment, complete: bool) -> Vec<(&Segment, &Block)> {
     let all = fragment
         .segments
@@ -256,7 +256,7 @@ fn add_ring<'a>(
     }
 }
 
-/// Adds what the ring says is lost, but for what a record tells that was written after the ring was copied.
+/// Adds the losses that the ring reports, except for those that a later record in the fragment reports, too.
 fn add_losses<'a>(snapshot: &'a Snapshot, fragment: &Fragment, out: &mut Stitched<'a>) {
     let parse = |line: &[u8]| serde_json::from_slice::<Value>(line).unwrap_or_default();
     let head = snapshot.slots.iter().find(|slot| slot.number == 0);
@@ -394,7 +394,7 @@ fn has_stopped(lines: &[Line<'_>]) -> bool {
     })
 }
 
-/// Reports the positions of each stream that nothing accounts for, and sets those apart that are above everything whole, whose end is in `ends`.
+/// Reports the positions of each stream that nothing accounts for. Those above the last complete line, which ends at `ends`, have a kind of their own.
 fn report_gaps(
     fragment: &Fragment,
     ends: &BTreeMap<StreamKey, u64>,

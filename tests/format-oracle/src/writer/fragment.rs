@@ -15,11 +15,11 @@ pub struct Process {
     pub nonce: u64,
     /// The id of the run.
     pub run: String,
-    /// Whether it is the run's main process.
+    /// True for the run's main process.
     pub main: bool,
     /// The offset of its time namespace.
     pub offset_ns: i64,
-    /// Where its ring is: `file` or `heap`.
+    /// The place of its ring, `file` or `heap`.
     pub ring: &'static str,
 }
 

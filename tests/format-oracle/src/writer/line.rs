@@ -10,7 +10,7 @@ pub fn micros(ns: u64) -> String {
 pub struct On {
     /// Its process.
     pub pid: u32,
-    /// Its id, or that of a lane.
+    /// A thread's or a lane's id.
     pub tid: u32,
 }
 
@@ -74,7 +74,7 @@ impl On {
         )
     }
 
-    /// The record that tells of lost events; `place` explains positions, e.g. `,"slot":1,"gen":0,"from":0,"to":9`.
+    /// The record of lost events; `place` explains positions, e.g. `,"slot":1,"gen":0,"from":0,"to":9`.
     pub fn loss(self, ts_ns: u64, cause: &str, events: u64, place: &str) -> String {
         let args = format!(r#""cause":"{cause}","events":{events}{place}"#);
         format!(

@@ -46,7 +46,7 @@ pub struct Lane {
     pub closes_at: u64,
     /// The slot of that line.
     pub closing_slot: u32,
-    /// The lane of the span that this one lies in, plus 1.
+    /// The lane of the parent span, plus 1.
     pub parent: u32,
 }
 
@@ -72,7 +72,7 @@ pub struct Slot {
     pub generation: u32,
     /// Position of the first byte of `stream`.
     pub from: u64,
-    /// What the slot has produced from `from` on.
+    /// The slot's lines from `from` on.
     pub stream: Vec<u8>,
     /// The position up to which the fragment has all lines.
     pub flushed: u64,
@@ -153,7 +153,7 @@ impl Ring {
         number
     }
 
-    /// Where slot `slot` starts in the file.
+    /// Returns the offset of slot `slot` in the file.
     pub fn slot_offset(&self, slot: usize) -> usize {
         PAGE + slot * (PAGE + self.size)
     }
