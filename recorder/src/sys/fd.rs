@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString, OsStr};
 use std::io::{self, Error};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::read::again;
@@ -92,15 +93,33 @@ pub(crate) fn status(fd: RawFd) -> io::Result<Status> {
     status_at(fd, c"", libc::AT_EMPTY_PATH)
 }
 
-/// Returns the status of whatever has this path, even if it is a link. Needs no memory.
+/// Returns the status of whatever has this path, even if it is a link.
 pub(crate) fn status_of(path: &Path) -> io::Result<Status> {
-    const PATH_BYTES: usize = 4096; // PATH_MAX
-    let too_long = || Error::from_raw_os_error(libc::ENAMETOOLONG);
-    let (bytes, mut room) = (path.as_os_str().as_bytes(), [0; PATH_BYTES]);
-    let place = room[..PATH_BYTES - 1].get_mut(..bytes.len());
-    place.ok_or_else(too_long)?.copy_from_slice(bytes);
-    let path = CStr::from_bytes_until_nul(&room).map_err(|_| too_long())?;
-    status_at(libc::AT_FDCWD, path, libc::AT_SYMLINK_NOFOLLOW)
+    let found = std::fs::symlink_metadata(path)?;
+    Ok(Status {
+        id: FileId {
+            device: found.dev(),
+            inode: found.ino(),
+        },
+        size: found.size(),
+        disk_bytes: found.blocks().saturating_mul(512),
+        mode: found.mode(),
+        owner: found.uid(),
+        links: found.nlink(),
+        modified_ns: time_ns(found.mtime(), found.mtime_nsec()),
+        changed_ns: time_ns(found.ctime(), found.ctime_nsec()),
+    })
+}
+
+/// Returns a file's time in ns since 1970, or the nearest one that can be represented.
+fn time_ns(seconds: i64, ns: i64) -> u64 {
+    let whole_ns = number(seconds).saturating_mul(1_000_000_000);
+    whole_ns.saturating_add(number(ns))
+}
+
+/// Returns a number of the kernel that is never negative.
+fn number(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
 }
 
 /// Asks the kernel for the status of a path, seen from the directory `dir`.
@@ -122,11 +141,6 @@ pub(super) fn status_at(dir: RawFd, path: &CStr, flags: libc::c_int) -> io::Resu
     check(done)?;
     // SAFETY: zeroed before and filled by the kernel.
     let stat = unsafe { stat.assume_init() };
-    let number = |value: i64| u64::try_from(value).unwrap_or(0);
-    let time_ns = |seconds, ns| {
-        let whole_ns = number(seconds).saturating_mul(1_000_000_000);
-        whole_ns.saturating_add(number(ns))
-    };
     Ok(Status {
         id: FileId {
             device: stat.st_dev,
