@@ -48,11 +48,14 @@ impl Reach {
     fn interposed_words(&self) -> String {
         let (what, first) = (listed(&self.interposed), path(self.first.as_deref()));
         let name = first.rsplit('/').next().unwrap_or_default();
-        let so = match name.starts_with("libmspti.so") {
-            true => "past libsa_profile_preload.so, which must stand before it in LD_PRELOAD",
-            false => "are not visible if it keeps them to itself",
-        };
-        format!("some calls of {what} go to {first} first, and {so}")
+        match name.starts_with("libmspti.so") {
+            true => format!(
+                "some calls of {what} go to {first} first, and past libsa_profile_preload.so, which must stand before it in LD_PRELOAD"
+            ),
+            false => format!(
+                "some calls of {what} go to {first} first, and are not visible if it keeps them to itself"
+            ),
+        }
     }
 }
 
