@@ -81,8 +81,8 @@ fn good(value: &Value) -> Option<&Map<String, Value>> {
 /// What is in a merged trace.
 pub(crate) struct Shown {
     pub(crate) events: u64,
-    /// The number of complete spans among them.
-    pub(crate) complete: u64,
+    /// The number of complete spans among them; `None` if serde_json cannot read each of them, for example because of a number that no float holds.
+    pub(crate) complete: Option<u64>,
     /// The names of its events, sorted.
     names: Vec<String>,
 }
@@ -96,12 +96,13 @@ struct Document<'a> {
 impl Shown {
     pub(crate) fn read(text: &[u8]) -> Shown {
         let document: Document<'_> = serde_json::from_slice(text).expect("the trace is JSON");
-        let (mut complete, mut names) = (0, Vec::new());
+        let (mut complete, mut names) = (Some(0), Vec::new());
         for event in &document.events {
             let Ok(event) = serde_json::from_str::<Value>(event.get()) else {
+                complete = None;
                 continue;
             };
-            complete += u64::from(event["ph"] == "X");
+            complete = complete.map(|complete| complete + u64::from(event["ph"] == "X"));
             names.extend(event["name"].as_str().map(str::to_owned));
         }
         names.sort();
