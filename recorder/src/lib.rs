@@ -108,6 +108,12 @@ pub fn __wants(level: Level) -> bool {
     process::mask::wants(level)
 }
 
+/// Returns true if events of a level are recorded, or were when something began at `start_ns`.
+#[doc(hidden)]
+pub fn __wants_since(level: Level, start_ns: u64) -> bool {
+    process::mask::wants_since(level, start_ns)
+}
+
 /// README.md's examples are compiled and run like these.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

@@ -33,6 +33,9 @@ impl RecordRows {
                 tally.count(Fate::Unreadable);
                 continue;
             };
+            if !sa_recorder::__wants_since(Level::Kernel, start_ns) {
+                continue; // it began while the level was off, like events that nobody records
+            }
             let Some(track) = self.row(group, record.stream, start_ns) else {
                 tally.count(Fate::NoRoom);
                 continue;

@@ -56,7 +56,7 @@ fates! {
     Unresolved "unresolved",
     /// A record of MSPTI with a slice.
     Placed "placed",
-    /// A record that found no room in a buffer or in our memory, or no row.
+    /// A record that found no room in a buffer or in our memory, no row, or no time before the process ended.
     NoRoom "no_room",
     /// A record without times, or anything else that could not be read.
     Unreadable "unreadable",
