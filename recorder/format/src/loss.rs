@@ -1,6 +1,7 @@
 //! Lost events: their causes, as records name them (FORMAT.md §2.3) and rings number them (§3), and the `sa_loss` record.
 
 use crate::record::{InstantPlace, parse_instant, write_instant};
+use crate::ring;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -224,6 +225,26 @@ pub struct CountedLoss {
 }
 
 impl CountedLoss {
+    /// Returns `count` losses of an entry in the ring's table of counts, whose words `word` reads by their offset. The error number is not read.
+    pub fn of_entry(
+        pid: u32,
+        cause: Cause,
+        count: u64,
+        word: impl Fn(usize) -> u64,
+    ) -> CountedLoss {
+        let (first_ns, last_ns) = (word(ring::LOSS_FIRST_AT), word(ring::LOSS_LAST_AT));
+        CountedLoss {
+            pid,
+            tid: 0,
+            cause,
+            count,
+            first_ns: ring::first_lost(first_ns, last_ns),
+            last_ns,
+            place: None,
+            error: 0,
+        }
+    }
+
     /// Returns the record of the loss as a line, with its newline.
     pub fn line(&self) -> Vec<u8> {
         let (events, processes) = match self.cause {

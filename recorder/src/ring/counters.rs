@@ -102,20 +102,13 @@ impl Counters {
         let (until, told) = (get(layout::COUNT_EVENTS_AT), get(layout::COUNT_TOLD_AT));
         let count = until.checked_sub(told).filter(|count| *count > 0)?;
         let error = self.map.half(self.entry(cause) + layout::COUNT_ERROR_AT);
-        let (first_ns, last_ns) = (get(layout::LOSS_FIRST_AT), get(layout::LOSS_LAST_AT));
         Some(Untold {
             loss: CountedLoss {
-                pid: self.pid,
-                tid: 0,
-                cause,
-                count,
-                first_ns: layout::first_lost(first_ns, last_ns),
-                last_ns,
-                place: None,
                 error: match cause {
                     Cause::ChildrenRefused => error.load(Ordering::Relaxed),
                     _ => 0,
                 },
+                ..CountedLoss::of_entry(self.pid, cause, count, get)
             },
             until,
         })

@@ -70,21 +70,12 @@ impl LossTables {
         };
         let counted = entry_u64(entry, layout::COUNT_EVENTS_AT);
         let count = counted.checked_sub(entry_u64(entry, told))?;
-        let error = match cause {
-            Cause::ChildrenRefused => entry_u32(entry, layout::COUNT_ERROR_AT),
-            _ => 0,
-        };
-        let [first_ns, last_ns] =
-            [layout::LOSS_FIRST_AT, layout::LOSS_LAST_AT].map(|at| entry_u64(entry, at));
         let loss = CountedLoss {
-            pid,
-            tid: 0,
-            cause,
-            count,
-            first_ns: layout::first_lost(first_ns, last_ns),
-            last_ns,
-            place: None,
-            error,
+            error: match cause {
+                Cause::ChildrenRefused => entry_u32(entry, layout::COUNT_ERROR_AT),
+                _ => 0,
+            },
+            ..CountedLoss::of_entry(pid, cause, count, |at| entry_u64(entry, at))
         };
         (count > 0 && is_possible(&loss)).then_some(loss)
     }
