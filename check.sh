@@ -118,7 +118,7 @@ setup_catapult() {
     chrome=1
     return
   fi
-  skip 'catapult selftest and the demo traces in chrome://tracing' 'catapult cannot be set up; the tests that need it are named after they ran'
+  skip 'the demo traces in chrome://tracing' 'catapult cannot be set up; the tests that need it are named after they ran'
 }
 
 setup_chromium() {
@@ -366,9 +366,6 @@ if command -v python3 > /dev/null; then step 'pages' tests/docs/check; else skip
 if command -v python3 > /dev/null; then step 'traces of other profilers' env PROGRAMS="$target/debug" tests/foreign/run; else skip 'the traces of other profilers' 'no python3'; fi
 if [ -n "$perfetto" ]; then
   step 'perfetto selftest' tests/perfetto/selftest.sh
-fi
-if [ -n "$chrome" ]; then
-  step 'catapult selftest' tests/catapult/selftest.sh
 fi
 [ -z "$full" ] || step 'demo build' cargo build --profile demo -p serving-demo
 step 'demo' demo_trace demo

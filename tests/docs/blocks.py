@@ -87,7 +87,7 @@ def in_reading_order():
 class Stage:
     """A fresh copy of the sources, and one shell in it."""
 
-    def __init__(self, with_sources=True):
+    def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="sa-docs-"))
         self.top = self.folder / "sa-profile"
         self.top.mkdir()
@@ -102,10 +102,8 @@ class Stage:
             kept, PATH=f"{STAND_INS}:{home}/.cargo/bin:{kept.get('PATH', '')}", HOME=str(home), LC_ALL="C.UTF-8", XDG_CACHE_HOME=caches,
             REPOSITORY=str(pages.ROOT), BUILT=str(programs()), DISPLAY=":0", BROWSER="browser")
         self.environment.pop("WAYLAND_DISPLAY", None)
-        self.has_duckdb = False
-        if with_sources:
-            self.copy_sources()
-            self.find_duckdb()
+        self.copy_sources()
+        self.find_duckdb()
 
     def find_duckdb(self):
         found = subprocess.run([SQL_PYTHON, "duckdb"], capture_output=True, text=True, timeout=600)
