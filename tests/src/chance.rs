@@ -1,5 +1,6 @@
 //! Random choices that a test can repeat: the seed is part of what it prints, and `SA_PROFILE_SEED` sets it.
 
+use crate::host_support::full;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A source of random numbers (splitmix64).
@@ -54,12 +55,7 @@ impl Default for Chance {
     }
 }
 
-/// How often a test repeats something: `usual`, or three times that with `SA_PROFILE_FULL=1`: ten times took an hour.
-pub fn rounds(usual: usize) -> usize {
-    if is_full() { usual * 3 } else { usual }
-}
-
-/// Whether the long version of the tests is wanted.
-pub fn is_full() -> bool {
-    std::env::var("SA_PROFILE_FULL").is_ok_and(|value| value == "1")
+/// How often a test repeats something: `usual` times, or `all` with `SA_PROFILE_FULL=1`.
+pub fn rounds(usual: usize, all: usize) -> usize {
+    if full() { all } else { usual }
 }

@@ -1,13 +1,17 @@
-//! Holds what can be read after a victim's end against what the victim acknowledged: lost, doubled, torn and wrongly open spans.
+//! Holds what can be read of a victim's recording against what the victim acknowledged: lost, doubled, torn and wrongly open spans.
 
+use std::fmt;
+use std::ops::AddAssign;
+use std::path::Path;
 use std::sync::atomic::Ordering::Acquire;
 
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::merged;
 use crate::progress::{LEVELS, Mark, Progress};
-use crate::verdict::Verdict;
-use format_oracle::reader::Recording;
+use crate::victim::Victim;
+use format_oracle::reader::{Recording, read_dir_as};
 
 /// Name of the span that the flat patterns record.
 pub const FLAT: &str = "flat";
@@ -53,23 +57,6 @@ pub struct EventArgs {
     unfinished: bool,
 }
 
-impl EventArgs {
-    /// Number of the victim's thread that recorded the event.
-    pub fn thread(&self) -> Option<usize> {
-        self.t
-    }
-
-    /// The text that the span carries.
-    pub fn pad(&self) -> Option<&str> {
-        self.pad.as_deref()
-    }
-
-    /// Number of the span within its thread.
-    pub fn number(&self) -> Option<u64> {
-        self.n
-    }
-}
-
 /// What a reader made of a victim's files.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
@@ -84,8 +71,9 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Takes what the second reader read.
-    pub fn by_second_reader(recording: Recording<Event>) -> Self {
+    /// Reads a run directory with the second reader.
+    pub fn by_second_reader(dir: &Path) -> Self {
+        let recording: Recording<Event> = read_dir_as(dir);
         let open = recording.unfinished.iter().map(open_span).collect();
         Seen {
             spans: numbered(recording.events),
@@ -143,10 +131,96 @@ fn nanoseconds(us: f64) -> u64 {
     (us * 1000.0).round() as u64
 }
 
+/// How what was read compares with what was acknowledged; adds up over many victims.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// Spans acknowledged.
+    pub acknowledged: u64,
+    /// Spans read.
+    pub read: u64,
+    /// Spans that went with removed segments.
+    pub removed: u64,
+    /// Open spans shown.
+    pub open: u64,
+    /// What is wrong.
+    pub wrong: Vec<String>,
+}
+
+impl Verdict {
+    /// Returns true if nothing at all is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.wrong.is_empty()
+    }
+
+    /// Adds what is wrong by another verdict, and says whose it is.
+    fn blame(&mut self, whose: &str, other: Verdict) {
+        let wrong = other.wrong.into_iter();
+        self.wrong
+            .extend(wrong.map(|wrong| format!("{whose}: {wrong}")));
+    }
+}
+
+impl AddAssign for Verdict {
+    fn add_assign(&mut self, other: Verdict) {
+        self.acknowledged += other.acknowledged;
+        self.read += other.read;
+        self.removed += other.removed;
+        self.open += other.open;
+        self.wrong.extend(other.wrong);
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Verdict {
+            acknowledged,
+            read,
+            removed,
+            open,
+            wrong,
+        } = self;
+        let count = wrong.len();
+        write!(
+            out,
+            "acknowledged={acknowledged} read={read} removed={removed} open={open} wrong={count}"
+        )?;
+        let mut first = wrong.iter().take(8);
+        first.try_for_each(|line| write!(out, "\n    {line}"))
+    }
+}
+
+/// What a recording may lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// Nothing.
+    Nothing,
+    /// The first spans of each thread, if they are told as lost: those of removed segments.
+    First,
+}
+
+/// Judges a dead victim's files by the second reader, before and after the merge, and by the merge.
+pub fn autopsy(victim: &Victim, lack: Lack) -> Verdict {
+    let dir = victim.directory();
+    let judged = |seen: &Seen| judge(seen, &victim.progress, victim.order.threads, lack);
+    let mut verdict = judged(&Seen::by_second_reader(&dir));
+    let merged = merged::merge(&dir, &victim.scratch("trace.json"));
+    verdict.blame("merge", judged(&merged));
+    verdict.blame("after the merge", judged(&Seen::by_second_reader(&dir)));
+    verdict
+}
+
+/// Judges the files of a victim that goes on recording by both readers; `dir` is its directory or a snapshot.
+pub fn look(victim: &Victim, dir: &Path, floor: &[u64], lack: Lack) -> Verdict {
+    let mut verdict = compare(&Seen::by_second_reader(dir), floor, None, lack);
+    let merged = merged::merge(dir, &victim.scratch("trace.json"));
+    verdict.blame("merge", compare(&merged, floor, None, lack));
+    verdict
+}
+
 /// Compares what was read with the progress file of a dead (or stopped) victim.
-pub fn judge(seen: &Seen, progress: &Progress, threads: usize) -> Verdict {
+pub fn judge(seen: &Seen, progress: &Progress, threads: usize, lack: Lack) -> Verdict {
     let floor: Vec<u64> = snapshot(progress, threads);
-    let mut verdict = compare(seen, &floor, Some(1));
+    let mut verdict = compare(seen, &floor, Some(1), lack);
     for (thread, acknowledged) in floor.iter().enumerate() {
         judge_open(seen, progress, thread, *acknowledged, &mut verdict);
     }
@@ -155,7 +229,7 @@ pub fn judge(seen: &Seen, progress: &Progress, threads: usize) -> Verdict {
         .collect();
     let strangers = seen.open.iter().filter(|(tid, ..)| !tids.contains(tid));
     verdict
-        .open_wrong
+        .wrong
         .extend(strangers.map(|open| format!("{open:?} is open on no thread of the victim")));
     verdict
 }
@@ -167,71 +241,66 @@ pub fn snapshot(progress: &Progress, threads: usize) -> Vec<u64> {
         .collect()
 }
 
-/// Compares what was read of a process that may still record with what it had acknowledged before: later spans may be there or not.
-pub fn compare_live(seen: &Seen, floor: &[u64]) -> Verdict {
-    compare(seen, floor, None)
-}
-
-/// Compares what was read with the counts in `floor`; each thread may have recorded up to `ahead` more, in order.
-fn compare(seen: &Seen, floor: &[u64], ahead: Option<u64>) -> Verdict {
+/// Compares what was read with the counts in `floor`. Each thread may have recorded up to `ahead` more, in order; any number if the victim goes on recording.
+fn compare(seen: &Seen, floor: &[u64], ahead: Option<u64>, lack: Lack) -> Verdict {
     let mut verdict = Verdict {
-        checks: 1,
         acknowledged: floor.iter().sum(),
-        damage: seen.damage.clone(),
+        read: as_u64(seen.spans.len()),
+        wrong: seen.damage.clone(),
         ..Verdict::default()
     };
+    let mut numbers: Vec<Vec<u64>> = vec![Vec::new(); floor.len()];
+    for span in &seen.spans {
+        let thread = span.args.t.and_then(|thread| numbers.get_mut(thread));
+        match (thread, span.args.n) {
+            (Some(thread), Some(n)) if is_whole(span, n) => thread.push(n),
+            _ => verdict.wrong.push(format!("torn: {span:?}")),
+        }
+    }
+    let is_partial = ahead.is_none() && lack == Lack::Nothing;
+    let is_unseen = ahead.is_none() && numbers.iter().any(Vec::is_empty);
+    for (thread, (numbers, floor)) in numbers.iter_mut().zip(floor).enumerate() {
+        let all = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let first = match lack {
+            Lack::Nothing => 0,
+            Lack::First => numbers.first().copied().unwrap_or(*floor),
+        };
+        let end = numbers.last().map_or(*floor, |last| last + 1);
+        // What a live victim has recorded beyond the floor may be seen in part.
+        let whole_to = if is_partial { *floor } else { end.max(*floor) };
+        let missing = whole_to - first - as_u64(numbers.partition_point(|n| *n < whole_to));
+        let is_invented = ahead.is_some_and(|ahead| end > floor + ahead);
+        let doubled = all - numbers.len();
+        if missing > 0 || doubled > 0 || is_invented {
+            verdict.wrong.push(format!(
+                "thread {thread}: {missing} lost and {doubled} doubled from {first} to {end}, acknowledged {floor}"
+            ));
+        }
+        verdict.removed += first;
+    }
     // A thread that still waited for room when recording ended has not acknowledged its event, of which the recorder tells.
     let in_flight = as_u64(floor.len()) * ahead.unwrap_or(0);
-    if seen.told_lost > in_flight {
-        verdict.damage.push(format!(
-            "the recorder says it lost {} events",
-            seen.told_lost
-        ));
-    }
-    let mut counts: Vec<Vec<u8>> = floor.iter().map(|_| Vec::new()).collect();
-    for event in &seen.spans {
-        count_span(event, &mut counts, &mut verdict);
-    }
-    for (counts, floor) in counts.iter().zip(floor) {
-        let below = counts
-            .len()
-            .min(usize::try_from(*floor).unwrap_or(usize::MAX));
-        let found = as_u64(counts[..below].iter().filter(|count| **count > 0).count());
-        verdict.lost += floor - found;
-        if let Some(ahead) = ahead {
-            verdict.invented += as_u64(counts.len()).saturating_sub(floor + ahead);
-            verdict.lost += as_u64(counts[below..].iter().filter(|count| **count == 0).count());
-        }
+    let (removed, told) = (verdict.removed, seen.told_lost);
+    let is_told = match lack {
+        Lack::Nothing => told <= in_flight,
+        // A thread of which a live victim's files hold nothing may have recorded more in removed segments than it had acknowledged.
+        Lack::First => removed == told || is_unseen && removed < told,
+    };
+    if !is_told {
+        let told = format!("{told} are told as lost, {removed} are missing");
+        verdict.wrong.push(told);
     }
     verdict
 }
 
-/// Counts one span of its thread and looks at its contents.
-fn count_span(event: &Event, counts: &mut [Vec<u8>], verdict: &mut Verdict) {
-    let (Some(thread), Some(n)) = (event.args.t, event.args.n) else {
-        verdict.torn += 1;
-        return;
-    };
-    let at = usize::try_from(n).unwrap_or(usize::MAX);
-    let Some(counts) = counts.get_mut(thread).filter(|_| at < 1 << 32) else {
-        verdict.torn += 1;
-        return;
-    };
-    let known = event.name == FLAT || NESTED.contains(&event.name.as_str());
-    if event.args.pad.as_deref() != Some(padding(n))
-        || !known
-        || event.dur.is_none_or(|dur| dur < 0.0)
-    {
-        verdict.torn += 1;
-    }
-    if counts.len() <= at {
-        counts.resize(at + 1, 0);
-    }
-    match counts[at] {
-        0 => verdict.read += 1,
-        _ => verdict.doubled += 1,
-    }
-    counts[at] = counts[at].saturating_add(1);
+/// Returns true if span `n` has the contents that its victim gave it.
+fn is_whole(span: &Event, n: u64) -> bool {
+    let is_known = span.name == FLAT || NESTED.contains(&span.name.as_str());
+    is_known
+        && span.args.pad.as_deref() == Some(padding(n))
+        && span.dur.is_some_and(|dur| dur >= 0.0)
 }
 
 /// Compares the open spans shown of one thread with the marks that its victim left.
@@ -257,7 +326,7 @@ fn judge_open(
     };
     verdict.open += as_u64(shown(FLAT).len());
     if shown(FLAT).len() > 1 {
-        verdict.open_wrong.push(format!(
+        verdict.wrong.push(format!(
             "thread {thread} shows {} open flat spans",
             shown(FLAT).len()
         ));
@@ -281,7 +350,7 @@ fn judge_open(
             let marks = format!(
                 "before {before} after {after} closing {closing} acknowledged {acknowledged}"
             );
-            verdict.open_wrong.push(format!("thread {thread} {name}: {} shown, {expected:?} expected, starts {starts:?}, {marks}", starts.len()));
+            verdict.wrong.push(format!("thread {thread} {name}: {} shown, {expected:?} expected, starts {starts:?}, {marks}", starts.len()));
         }
         verdict.open += as_u64(starts.len());
     }
@@ -289,73 +358,4 @@ fn judge_open(
 
 fn as_u64(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn span(n: u64, pad: &str) -> Event {
-        let args = EventArgs {
-            t: Some(0),
-            n: Some(n),
-            pad: Some(pad.to_owned()),
-            unfinished: false,
-        };
-        Event {
-            ph: "X".to_owned(),
-            name: FLAT.to_owned(),
-            tid: 1,
-            ts: 1.0,
-            dur: Some(0.0),
-            args,
-        }
-    }
-
-    fn verdict(spans: Vec<Event>, floor: u64) -> Verdict {
-        compare(
-            &Seen {
-                spans,
-                ..Seen::default()
-            },
-            &[floor],
-            Some(1),
-        )
-    }
-
-    #[test]
-    fn whole_recordings_are_clean_with_at_most_one_span_ahead() {
-        let spans: Vec<Event> = (0..3).map(|n| span(n, padding(n))).collect();
-        assert!(verdict(spans.clone(), 3).is_clean());
-        assert!(verdict(spans.clone(), 2).is_clean());
-        assert_eq!(verdict(spans, 1).invented, 1);
-    }
-
-    #[test]
-    fn issue_19_a_thread_that_waited_at_the_end_may_lose_what_it_did_not_acknowledge() {
-        let seen = |told_lost| Seen {
-            spans: vec![span(0, padding(0))],
-            told_lost,
-            ..Seen::default()
-        };
-        for (told, ahead, clean) in [(1, Some(1), true), (2, Some(1), false), (1, None, false)] {
-            let verdict = compare(&seen(told), &[1], ahead);
-            assert_eq!(verdict.is_clean(), clean, "{told} {ahead:?}");
-        }
-        assert!(!compare(&seen(1), &[2], Some(1)).is_clean(), "acknowledged");
-    }
-
-    #[test]
-    fn lost_doubled_and_torn_spans_are_counted() {
-        assert_eq!(
-            verdict(vec![span(0, padding(0)), span(2, padding(2))], 3).lost,
-            1
-        );
-        assert_eq!(verdict(vec![span(0, padding(0))], 3).lost, 2);
-        assert_eq!(
-            verdict(vec![span(0, padding(0)), span(0, padding(0))], 1).doubled,
-            1
-        );
-        assert_eq!(verdict(vec![span(0, "x")], 1).torn, 1);
-    }
 }

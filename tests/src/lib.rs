@@ -3,14 +3,11 @@
 //! The tests start real processes, end them in every way a serving process can end, and compare what those processes acknowledged with what
 //! can still be read, by the merge and by `format-oracle`.
 
-pub mod autopsy;
 pub mod chance;
 pub mod host_support;
-pub mod kept;
 pub mod ledger;
 pub mod merged;
 pub mod order;
 pub mod progress;
 pub mod stepped;
-pub mod verdict;
 pub mod victim;

@@ -1,5 +1,7 @@
 //! What a victim is to do, as words on its command line.
 
+use std::fmt::Debug;
+
 /// What a victim's threads record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
@@ -24,40 +26,18 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// The word that names the pattern on the victim's command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Pattern::Flat => "flat",
-            Pattern::Sprint => "sprint",
-            Pattern::Nested => "nested",
-            Pattern::Churn => "churn",
-            Pattern::Bursts => "bursts",
-            Pattern::StepSpan => "step-span",
-            Pattern::StepFlush => "step-flush",
-            Pattern::StepAttach => "step-attach",
-            Pattern::StepDetach => "step-detach",
-        }
-    }
-
-    /// Reads [`Pattern::word`] back.
-    pub fn from_word(word: &str) -> Option<Self> {
-        let all = [
-            Pattern::Flat,
-            Pattern::Sprint,
-            Pattern::Nested,
-            Pattern::Churn,
-            Pattern::Bursts,
-        ];
-        let steps = [
-            Pattern::StepSpan,
-            Pattern::StepFlush,
-            Pattern::StepAttach,
-            Pattern::StepDetach,
-        ];
-        all.into_iter()
-            .chain(steps)
-            .find(|pattern| pattern.word() == word)
-    }
+    /// All of them.
+    pub const ALL: [Pattern; 9] = [
+        Pattern::Flat,
+        Pattern::Sprint,
+        Pattern::Nested,
+        Pattern::Churn,
+        Pattern::Bursts,
+        Pattern::StepSpan,
+        Pattern::StepFlush,
+        Pattern::StepAttach,
+        Pattern::StepDetach,
+    ];
 }
 
 /// How a victim ends once it is told to go, while its threads go on recording.
@@ -86,34 +66,24 @@ pub enum Ending {
 }
 
 impl Ending {
-    const ALL: [(Ending, &'static str); 10] = [
-        (Ending::Never, "never"),
-        (Ending::Abort, "abort"),
-        (Ending::QuickExit, "quick-exit"),
-        (Ending::Segv, "segv"),
-        (Ending::Exit, "exit"),
-        (Ending::ExitFromThread, "exit-from-thread"),
-        (Ending::Panic, "panic"),
-        (Ending::Return, "return"),
-        (Ending::ThreadsEnd, "threads-end"),
-        (Ending::Finish, "finish"),
+    /// All of them.
+    pub const ALL: [Ending; 10] = [
+        Ending::Never,
+        Ending::Abort,
+        Ending::QuickExit,
+        Ending::Segv,
+        Ending::Exit,
+        Ending::ExitFromThread,
+        Ending::Panic,
+        Ending::Return,
+        Ending::ThreadsEnd,
+        Ending::Finish,
     ];
+}
 
-    /// The word that names the ending on the victim's command line.
-    pub fn word(self) -> &'static str {
-        Ending::ALL
-            .iter()
-            .find(|(ending, _)| *ending == self)
-            .map_or("", |(_, word)| word)
-    }
-
-    /// Reads [`Ending::word`] back.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Ending::ALL
-            .iter()
-            .find(|(_, other)| *other == word)
-            .map(|(ending, _)| *ending)
-    }
+/// The word that names a pattern or an ending on the victim's command line.
+pub fn word(of: impl Debug) -> String {
+    format!("{of:?}")
 }
 
 /// What a victim is to do.

@@ -108,26 +108,3 @@ impl Progress {
         unsafe { AtomicU64::from_ptr(at.cast()) }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::Ordering::Relaxed;
-
-    #[test]
-    fn two_mappings_share_their_cells() {
-        let dir = tempfile::tempdir().unwrap();
-        let ours = Progress::create(&dir.path().join("p")).unwrap();
-        let theirs = Progress::open(&dir.path().join("p")).unwrap();
-        ours.acknowledged(63).store(7, Relaxed);
-        ours.mark(0, 2, Mark::Closing).store(9, Relaxed);
-        assert_eq!(
-            (
-                theirs.acknowledged(63).load(Relaxed),
-                theirs.mark(0, 2, Mark::Closing).load(Relaxed)
-            ),
-            (7, 9)
-        );
-        assert_eq!(theirs.control(Control::Done).load(Relaxed), 0);
-    }
-}

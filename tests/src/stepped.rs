@@ -32,8 +32,6 @@ const SLOT_START: usize = 16 << 10;
 pub struct Stepped {
     /// The victim.
     pub victim: Victim,
-    /// Instructions stepped over so far.
-    pub instructions: u64,
     /// Visible stores so far: instructions (or system calls) after which the fragment or the ring was another.
     pub stores: usize,
     thread: Pid,
@@ -66,7 +64,7 @@ impl Stepped {
             pattern,
             ending: Ending::Never,
         };
-        let mut victim = Victim::start(program, order).expect("the victim starts");
+        let mut victim = Victim::start(program, order, &[]).expect("the victim starts");
         victim.wait_ready().expect("the victim gets ready");
         let thread = wait_for_tid(&victim);
         let mut others = Vec::new();
@@ -83,7 +81,6 @@ impl Stepped {
         victim.go();
         Stepped {
             victim,
-            instructions: 0,
             stores: 0,
             thread,
             others,
@@ -96,7 +93,6 @@ impl Stepped {
         if ptrace::step(self.thread, None).is_err() {
             return Step::Left;
         }
-        self.instructions += 1;
         match wait_briefly(self.thread) {
             None => Step::Stuck,
             Some(WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..)) if self.files.changed() => {

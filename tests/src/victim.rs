@@ -1,14 +1,14 @@
 //! Starting victims and ending them: the side of the tests. The victim itself is `bin/victim.rs`.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::order::Order;
+use crate::order::{Order, word};
 use crate::progress::{Control, Progress};
 
 /// A running victim with a run directory and a progress file of its own; killed when dropped.
@@ -23,21 +23,12 @@ pub struct Victim {
 }
 
 impl Victim {
-    /// Starts `program` (the test's `CARGO_BIN_EXE_victim`) recording into a new directory.
+    /// Starts `program` (the test's `CARGO_BIN_EXE_victim`) recording into a new directory, with more variables.
     ///
     /// # Errors
     ///
     /// If the directory, the progress file or the process cannot be made.
-    pub fn start(program: &str, order: Order) -> io::Result<Self> {
-        Victim::start_with(program, order, &[])
-    }
-
-    /// Starts it like [`Victim::start`], with more variables.
-    ///
-    /// # Errors
-    ///
-    /// If the directory, the progress file or the process cannot be made.
-    pub fn start_with(program: &str, order: Order, variables: &[(&str, &str)]) -> io::Result<Self> {
+    pub fn start(program: &str, order: Order, variables: &[(&str, &str)]) -> io::Result<Self> {
         let home = tempfile::Builder::new().prefix("sa-victim-").tempdir()?;
         let file = home.path().join("progress");
         let progress = Progress::create(&file)?;
@@ -54,8 +45,8 @@ impl Victim {
             .arg(&file);
         command.args([
             &order.threads.to_string(),
-            order.pattern.word(),
-            order.ending.word(),
+            &word(order.pattern),
+            &word(order.ending),
         ]);
         let child = command
             .stdin(Stdio::null())
@@ -176,19 +167,4 @@ impl Drop for Victim {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Copies the fragments of a run directory, so that a test can damage or merge them more than once.
-///
-/// # Errors
-///
-/// If a file cannot be copied.
-pub fn copy_fragments(run: &Path, to: &Path) -> io::Result<()> {
-    let target = to.join("fragments");
-    std::fs::create_dir_all(&target)?;
-    for entry in std::fs::read_dir(run.join("fragments"))? {
-        let entry = entry?;
-        std::fs::copy(entry.path(), target.join(entry.file_name()))?;
-    }
-    Ok(())
 }

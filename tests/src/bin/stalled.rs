@@ -1,7 +1,7 @@
 //! A host whose file system hangs: this program's `writev` and `statx` are those that the recorder in it calls.
 //!
-//! `stalled hung` makes every write hang and then does all that a host may do; `stalled looks` makes each look at the control file hang; `stalled fast`
-//! records so much meanwhile that its ring fills up, and `looks, fast` does both; `stalled recovers` goes on after the hang, with one thread again; `stalled late` and `stalled never`
+//! `stalled hung` makes every write hang and then does all that a host may do; `stalled fast` records
+//! so much meanwhile that its ring fills up; with `stalled "looks, fast"` each look at the control file hangs, too; `stalled recovers` goes on after the hang, with one thread again; `stalled late` and `stalled never`
 //! record a span meanwhile that no ring has room for, and the write ends later, or never; `stalled exit` ends the process from a signal handler that
 //! interrupts a write. All end with exit code 7 and say nothing, except `stalled "exit, in memory"`: it ends while a write hangs and events wait in memory alone. With `stalled "exit in a write, in memory"`, the
 //! recorder's own thread is in that write already.
@@ -95,7 +95,6 @@ fn main() {
     Recorder::get().flush();
     match std::env::args().nth(1).as_deref() {
         Some("hung") => hang(),
-        Some("looks") => look(),
         Some("looks, fast") => look_and_fill_up(),
         Some("fast") => fill_up(),
         Some("recovers") => recover(),

@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use e2e::ledger::{NESTED, padding};
-use e2e::order::{Ending, Order, Pattern};
+use e2e::order::{Ending, Order, Pattern, word};
 use e2e::progress::{Control, Mark, Progress};
 use sa_recorder::{Recorder, span};
 
@@ -35,15 +35,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: victim PROGRESS THREADS PATTERN ENDING".into());
     };
     let progress = Arc::new(Progress::open(Path::new(file))?);
-    let pattern = Pattern::from_word(pattern).ok_or("unknown pattern")?;
-    let ending = Ending::from_word(ending).ok_or("unknown ending")?;
+    let pattern = Pattern::ALL.into_iter().find(|one| word(one) == *pattern);
+    let ending = Ending::ALL.into_iter().find(|one| word(one) == *ending);
     let order = Order {
         threads: threads.parse()?,
-        pattern,
-        ending,
+        pattern: pattern.ok_or("unknown pattern")?,
+        ending: ending.ok_or("unknown ending")?,
     };
-    if matches!(pattern, Pattern::StepSpan | Pattern::StepFlush) {
-        Writer::new(&progress, 0).stepped(pattern);
+    if matches!(order.pattern, Pattern::StepSpan | Pattern::StepFlush) {
+        Writer::new(&progress, 0).stepped(order.pattern);
         return Ok(());
     }
     let writers: Vec<JoinHandle<()>> = (0..order.threads)

@@ -2,25 +2,45 @@
 
 use super::host::Outcome;
 use super::merged::Merged;
-use format_oracle::reader::{self, Recording};
+use format_oracle::reader;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// A span of the host program: what it said of itself and where it was found.
-#[derive(Clone, Debug, PartialEq)]
+/// An event of a fragment; a span of the host program is one of the category `host`.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Work {
+    ph: String,
+    #[serde(default)]
+    cat: String,
+    /// The pid in the event.
+    pub pid: u32,
+    /// Start in µs.
+    #[serde(default)]
+    pub ts: f64,
+    #[serde(default)]
+    args: Args,
+}
+
+/// What a span of the host program says of itself.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default)]
+pub struct Args {
     /// The place in the program that recorded it.
     pub label: String,
     /// Which one of that place, from 0.
     pub index: u64,
-    /// The pid in the event.
-    pub pid: u32,
     /// The pid that the host saw.
     pub host_pid: u32,
-    /// Start in µs.
-    pub ts: f64,
+}
+
+impl std::ops::Deref for Work {
+    type Target = Args;
+
+    fn deref(&self) -> &Args {
+        &self.args
+    }
 }
 
 /// What was found of a recording.
@@ -38,32 +58,19 @@ pub struct Found {
     pub headers: Vec<Value>,
 }
 
-#[derive(Deserialize)]
-struct Event {
-    ph: String,
-    pid: u32,
-    #[serde(default)]
-    ts: f64,
-    #[serde(default)]
-    cat: String,
-    #[serde(default)]
-    args: Args,
-}
-
-#[derive(Default, Deserialize)]
-struct Args {
-    #[serde(default)]
-    label: String,
-    #[serde(default)]
-    index: u64,
-    #[serde(default)]
-    host_pid: u32,
-}
-
 impl Found {
     /// Reads the fragments of a run directory (or a folder of fragments).
     pub fn in_dir(dir: &Path) -> Found {
-        Found::from(reader::read_dir_as::<Event>(dir))
+        let mut recording = reader::read_dir_as::<Work>(dir);
+        let is_work = |event: &Work| event.ph == "X" && event.cat == "host";
+        recording.events.retain(is_work);
+        Found {
+            work: recording.events,
+            lost: recording.lost,
+            damage: recording.damage,
+            unfinished: recording.unfinished,
+            headers: recording.headers,
+        }
     }
 
     /// Reads the fragments of the one previous run in a run directory.
@@ -187,37 +194,6 @@ impl Found {
             .iter()
             .map(|header| header[key].to_string())
             .collect()
-    }
-}
-
-impl From<Recording<Event>> for Found {
-    fn from(recording: Recording<Event>) -> Found {
-        let is_work = |event: &Event| event.ph == "X" && event.cat == "host";
-        let work = recording.events.into_iter().filter(is_work);
-        Found {
-            work: work.map(Work::from).collect(),
-            lost: recording.lost,
-            damage: recording.damage,
-            unfinished: recording.unfinished,
-            headers: recording.headers,
-        }
-    }
-}
-
-impl From<Event> for Work {
-    fn from(event: Event) -> Work {
-        let Args {
-            label,
-            index,
-            host_pid,
-        } = event.args;
-        Work {
-            label,
-            index,
-            pid: event.pid,
-            host_pid,
-            ts: event.ts,
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A run directory that a second user may write into, and what that user leaves there.
 
 use super::found::Found;
-use super::ground::scratch;
+use super::ground::{full, scratch};
 use super::host::Host;
 use super::live::Live;
 use std::collections::BTreeMap;
@@ -20,42 +20,39 @@ pub const DEADLINE: Duration = Duration::from_secs(20);
 
 /// What the attacker leaves at a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Plant {
-    /// A link to a file outside.
-    LinkToFile,
-    /// A link to a folder outside.
-    LinkToFolder,
-    /// A link to a named pipe outside; what opens it hangs, as it would write to a device.
-    LinkToPipe,
-    /// A link to a name outside where nothing is.
-    DanglingLink,
-    /// A link to itself.
-    LinkToItself,
-    /// A second name of a file outside.
-    HardLink,
-    /// A named pipe.
-    Pipe,
-    /// A file that anybody may write.
-    File,
-    /// A file that nobody may write.
-    ReadOnlyFile,
-    /// A folder that anybody may write into.
-    Folder,
+pub struct Plant {
+    /// What it is called.
+    pub kind: &'static str,
+    /// A line of shell that leaves it at `$1`; outside is at `$2`.
+    line: &'static str,
 }
 
-/// Every kind of plant.
-pub const PLANTS: [Plant; 10] = [
-    Plant::LinkToFile,
-    Plant::LinkToFolder,
-    Plant::LinkToPipe,
-    Plant::DanglingLink,
-    Plant::LinkToItself,
-    Plant::HardLink,
-    Plant::Pipe,
-    Plant::File,
-    Plant::ReadOnlyFile,
-    Plant::Folder,
+const fn plant(kind: &'static str, line: &'static str) -> Plant {
+    Plant { kind, line }
+}
+
+/// Every kind of plant, those of the usual run at even places.
+const PLANTS: [Plant; 10] = [
+    plant("link to a file", "ln -s $2/secret $1"),
+    plant("file", "echo planted > $1; chmod 0666 $1"),
+    // What opens it hangs, as it would write to a device.
+    plant("link to a pipe", "ln -s $2/pipe $1"),
+    plant("dangling link", "ln -s $2/absent $1"),
+    plant("link to a folder", "ln -s $2/folder $1"),
+    plant("link to itself", "ln -s $(basename $1) $1"),
+    plant("second name of a file", HARD_LINK),
+    plant("read-only file", "echo planted > $1; chmod 0444 $1"),
+    plant("folder", "mkdir -m 0777 $1"),
+    plant("pipe", "mkfifo -m 0666 $1"),
 ];
+
+/// Returns those that a test tries: half of them, or all with `SA_PROFILE_FULL=1`.
+pub fn plants() -> impl Iterator<Item = Plant> {
+    PLANTS.into_iter().step_by(if full() { 1 } else { 2 })
+}
+
+/// Kernels with fs.protected_hardlinks forbid it to the attacker; others do not. So root does it.
+const HARD_LINK: &str = "ln $2/secret $1";
 
 /// A run directory that anybody may write into, and beside it files that nobody may touch.
 pub struct Stage {
@@ -121,38 +118,24 @@ impl Stage {
 
     /// Lets the attacker run a line of shell in the run directory.
     pub fn attack(&self, line: &str) {
-        let status = Command::new("sh")
-            .args(["-c", line])
-            .current_dir(self.dir())
-            .uid(ATTACKER)
-            .gid(ATTACKER)
-            .status();
-        assert!(
-            status.expect("sh starts").success(),
-            "the attack itself works: {line}"
-        );
+        self.run_line(line, &[], true);
+    }
+
+    fn run_line(&self, line: &str, arguments: &[&str], as_attacker: bool) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line, "sh"]).args(arguments);
+        shell.current_dir(self.dir());
+        if as_attacker {
+            shell.uid(ATTACKER).gid(ATTACKER);
+        }
+        let status = shell.status().expect("sh starts");
+        assert!(status.success(), "the attack itself works: {line}");
     }
 
     /// Lets the attacker leave something at a name in the run directory.
     pub fn plant(&self, plant: Plant, name: &str) {
         let outside = self.outside().display().to_string();
-        let line = match plant {
-            Plant::LinkToFile => format!("ln -s {outside}/secret {name}"),
-            Plant::LinkToFolder => format!("ln -s {outside}/folder {name}"),
-            Plant::LinkToPipe => format!("ln -s {outside}/pipe {name}"),
-            Plant::DanglingLink => format!("ln -s {outside}/absent {name}"),
-            Plant::LinkToItself => format!("ln -s $(basename {name}) {name}"),
-            Plant::Pipe => format!("mkfifo -m 0666 {name}"),
-            Plant::File => format!("echo planted > {name}; chmod 0666 {name}"),
-            Plant::ReadOnlyFile => format!("echo planted > {name}; chmod 0444 {name}"),
-            Plant::Folder => format!("mkdir -m 0777 {name}"),
-            Plant::HardLink => {
-                // Kernels with fs.protected_hardlinks forbid it to the attacker; others do not.
-                let secret = self.outside().join("secret");
-                return fs::hard_link(secret, self.dir().join(name)).expect("a hard link");
-            }
-        };
-        self.attack(&line);
+        self.run_line(plant.line, &[name, &outside], plant.line != HARD_LINK);
     }
 
     /// The folder that holds run directory and outside.

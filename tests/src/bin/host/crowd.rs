@@ -1,6 +1,6 @@
 //! Hosts of very many threads.
 
-use crate::work::record;
+use crate::work::{open, record};
 use sa_recorder::{Args, AsyncSpan, Level};
 use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
@@ -29,10 +29,7 @@ pub(crate) fn at_once(threads: u64, count: u64) {
 
 /// The same, but the process is killed while all of them are alive and have recorded.
 pub(crate) fn killed(threads: u64, count: u64) {
-    alive_together(threads, count, || {
-        // SAFETY: raise has no preconditions.
-        unsafe { libc::raise(libc::SIGKILL) };
-    });
+    alive_together(threads, count, crate::work::die);
 }
 
 /// Runs `threads` threads and calls `at_the_end` when each has recorded `count` spans and none has ended.
@@ -65,7 +62,7 @@ pub(crate) fn one_by_one(threads: u64) {
         if running.len() == AT_A_TIME {
             running.remove(0).join().expect("no panic");
         }
-        running.push(start(move || record_one("short", number)));
+        running.push(start(move || drop(open("short", number))));
     }
     for thread in running {
         thread.join().expect("no panic");
@@ -78,7 +75,7 @@ pub(crate) fn paced(threads: u64, burst: u64, ticks: u64) {
     let began = Instant::now();
     let paced = move |number| {
         for tick in 0..ticks {
-            (0..burst).for_each(|at| record_one(&format!("thread-{number}"), tick * burst + at));
+            (0..burst).for_each(|at| drop(open(&format!("thread-{number}"), tick * burst + at)));
             let next = TICK * u32::try_from(tick + 1).expect("a small count");
             std::thread::sleep(next.saturating_sub(began.elapsed()));
         }
@@ -93,7 +90,7 @@ pub(crate) fn paced(threads: u64, burst: u64, ticks: u64) {
 }
 
 /// A paced thread, and spans from one tick to another: on a thread, on a lane, and told only when they are over.
-pub(crate) fn long(ticks: u64, begin: u64, end: u64) {
+pub(crate) fn long(burst: u64, ticks: u64, begin: u64, end: u64) {
     let (from, len) = (tick_time(begin), tick_time(end - begin));
     let on_thread = start(move || {
         std::thread::sleep(from);
@@ -119,21 +116,11 @@ pub(crate) fn long(ticks: u64, begin: u64, end: u64) {
             &args("told"),
         );
     });
-    paced(1, 100, ticks);
+    paced(1, burst, ticks);
     on_thread.join().expect("no panic");
     elsewhere.join().expect("no panic");
 }
 
 fn tick_time(ticks: u64) -> Duration {
     TICK * u32::try_from(ticks).expect("a small count")
-}
-
-fn record_one(label: &str, index: u64) {
-    drop(sa_recorder::span!(
-        "host",
-        "work",
-        label = label,
-        index = index,
-        host_pid = std::process::id()
-    ));
 }

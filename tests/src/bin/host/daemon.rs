@@ -12,28 +12,26 @@ const TAKEN: [std::ops::Range<i32>; 2] = [3..24, 512..560];
 /// Rounds of recording and writing.
 const ROUNDS: u64 = 40;
 
-/// Becomes a daemon (`fork`) or only closes everything (`in-place`), then records `count` spans while it writes `file`.
-pub(crate) fn run(how: &str, file: &str, count: u64) {
+/// Becomes a daemon, then records `count` spans while it writes `file`.
+pub(crate) fn run(file: &str, count: u64) {
     record("before", count);
-    if how == "fork" {
-        let child = fork();
-        if child != 0 {
-            println!("daemon {count} left: {}", reap(child));
-            return;
-        }
-        // SAFETY: setsid has no preconditions.
-        unsafe { libc::setsid() };
-        if fork() != 0 {
-            end_now();
-        }
-        record("between", count);
+    let child = fork();
+    if child != 0 {
+        println!("daemon {count} left: {}", reap(child));
+        return;
     }
-    serve(how, file, count);
+    // SAFETY: setsid has no preconditions.
+    unsafe { libc::setsid() };
+    if fork() != 0 {
+        end_now();
+    }
+    record("between", count);
+    serve(file, count);
 }
 
 /// The daemon's life; its idle CPU time in ms goes into `<file>.cpu` and, as the last thing, its pid into `<file>.pid`.
-fn serve(how: &str, file: &str, count: u64) {
-    close_everything(if how == "fork" { 0 } else { 3 });
+fn serve(file: &str, count: u64) {
+    close_everything();
     let mut output = open_everywhere(file);
     for round in 0..ROUNDS {
         let (from, to) = (count * round / ROUNDS, count * (round + 1) / ROUNDS);
@@ -43,20 +41,18 @@ fn serve(how: &str, file: &str, count: u64) {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    let idle_ms = idle_cpu_ms();
-    std::fs::write(format!("{file}.cpu"), idle_ms.to_string())
-        .expect("the host's file is writable");
-    if how == "fork" {
-        std::fs::write(format!("{file}.pid"), std::process::id().to_string())
-            .expect("the host's file is writable");
-        std::process::exit(0);
+    for (name, number) in [
+        ("cpu", idle_cpu_ms().to_string()),
+        ("pid", std::process::id().to_string()),
+    ] {
+        std::fs::write(format!("{file}.{name}"), number).expect("the host's file is writable");
     }
-    println!("daemon {count}");
+    std::process::exit(0);
 }
 
-fn close_everything(first: u32) {
+fn close_everything() {
     // SAFETY: that descriptors close under the recorder is the point; this program uses none of its own until it opens new ones.
-    let status = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+    let status = unsafe { libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0) };
     assert_eq!(status, 0, "close_range succeeds");
 }
 

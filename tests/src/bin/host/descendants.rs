@@ -47,12 +47,8 @@ pub(crate) fn spawn_in(dir: &str, count: u64) {
 }
 
 fn command(label: &str, count: u64) -> Child {
-    quiet(&["spans", label, &count.to_string()])
-}
-
-fn quiet(arguments: &[&str]) -> Child {
     Command::new(program())
-        .args(arguments)
+        .args(["spans", label, &count.to_string()])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .spawn()
@@ -94,8 +90,8 @@ fn wait(pid: libc::pid_t) -> bool {
     ended == pid && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == i32::from(crate::DONE)
 }
 
-/// Starts `count` children that run `mode` with one span each, a few at a time.
-pub(crate) fn many(mode: &str, count: u64) {
+/// Starts `count` children with one span each, a few at a time.
+pub(crate) fn many(count: u64) {
     let mut running: Vec<Child> = Vec::new();
     for index in 0..count {
         if running.len() == AT_A_TIME {
@@ -104,13 +100,13 @@ pub(crate) fn many(mode: &str, count: u64) {
                 .wait()
                 .expect("the child can be waited for");
         }
-        running.push(quiet(&[mode, &format!("process-{index}"), "1"]));
+        running.push(command(&format!("process-{index}"), 1));
     }
     for mut child in running {
         child.wait().expect("the child can be waited for");
     }
     record("parent", 1);
-    println!("processes {mode} {count}");
+    println!("processes {count}");
 }
 
 /// Starts two children one after the other that both get `pid`; this process must be alone in its pid namespace.

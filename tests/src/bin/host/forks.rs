@@ -1,7 +1,7 @@
 //! Forking hosts: with and without other threads, with spans open, and with an exec.
 
-use crate::work::record;
-use sa_recorder::{Args, Level, Recorder, async_span, begin, end, span};
+use crate::work::{self, record};
+use sa_recorder::{Args, Level, Recorder, async_span, begin, end};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -119,8 +119,7 @@ pub(crate) fn drop_rights(ending: &str, user: u32, count: u64) {
     }
     let ended_well = reap(child);
     if ending == "killed" {
-        // SAFETY: raise has no preconditions.
-        unsafe { libc::raise(libc::SIGKILL) };
+        crate::work::die();
     }
     record("after", count);
     println!("child without rights ended well: {ended_well}");
@@ -146,13 +145,7 @@ pub(crate) fn busy(forks: u64) {
     for index in 0..forks {
         let child = fork();
         if child == 0 {
-            drop(span!(
-                "host",
-                "work",
-                label = "forked",
-                index = index,
-                host_pid = std::process::id()
-            ));
+            drop(work::open("forked", index));
             end_now();
         }
         failed += u64::from(!reap(child));
@@ -170,17 +163,10 @@ pub(crate) fn busy(forks: u64) {
 
 /// Records bursts of spans until told to stop; gives their number.
 fn record_until(stop: &AtomicBool, label: &str) -> u64 {
-    let host_pid = std::process::id();
     let mut index = 0;
     while !stop.load(Ordering::Relaxed) {
         for _ in 0..128 {
-            drop(span!(
-                "host",
-                "work",
-                label = label,
-                index = index,
-                host_pid = host_pid
-            ));
+            drop(work::open(label, index));
             index += 1;
         }
         thread::sleep(Duration::from_micros(500));
@@ -191,13 +177,7 @@ fn record_until(stop: &AtomicBool, label: &str) -> u64 {
 /// Forks twice with spans of every kind open; one child ends them, the other leaves them.
 pub(crate) fn open() {
     let host_pid = std::process::id();
-    let outer = span!(
-        "host",
-        "work",
-        label = "open.guard",
-        index = 0,
-        host_pid = host_pid
-    );
+    let outer = work::open("open.guard", 0);
     let lane = async_span!(
         "host",
         "work",
@@ -234,13 +214,7 @@ pub(crate) fn open() {
 pub(crate) fn exec(count: u64) {
     record("before", count);
     Recorder::get().set_process_name("before-exec");
-    let _open = span!(
-        "host",
-        "work",
-        label = "open.exec",
-        index = 0,
-        host_pid = std::process::id()
-    );
+    let _open = work::open("open.exec", 0);
     let program = std::env::current_exe().expect("the path of this program");
     let error = Command::new(program)
         .args(["spans", "after", &count.to_string()])

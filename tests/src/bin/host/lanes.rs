@@ -1,7 +1,7 @@
 //! Spans of tasks: they nest on the row of their task, and end in any order, on any thread.
 
 use sa_recorder::{Args, AsyncSpan, Level, Recorder, async_span};
-use std::sync::{Barrier, Mutex};
+use std::sync::Mutex;
 use std::thread;
 
 /// Spans of a task that are open at a time, at most.
@@ -70,31 +70,6 @@ fn work(stacks: &[Mutex<(u64, Vec<AsyncSpan>)>], spans: u64, rng: &mut Rng) {
     }
 }
 
-/// Ends a span and the one within it on two threads at once, again and again.
-pub(crate) fn race(rounds: u64) {
-    let (start, end) = (Barrier::new(2), Barrier::new(2));
-    let inner = Mutex::new(None);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            for _ in 0..rounds {
-                start.wait();
-                let span = inner.lock().expect("no thread panics").take();
-                end.wait();
-                drop(span);
-            }
-        });
-        for index in 0..rounds {
-            let outer = open("outer", index, None, None);
-            *inner.lock().expect("no thread panics") =
-                Some(open("inner", index, Some(&outer), None));
-            start.wait();
-            end.wait();
-            drop(outer);
-        }
-    });
-    println!("race {rounds}");
-}
-
 /// Holds many requests open at once, each with a span within it.
 pub(crate) fn requests(count: u64) {
     let outer: Vec<AsyncSpan> = (0..count)
@@ -123,8 +98,7 @@ pub(crate) fn open_then(ending: &str) {
     if ending == "finish" {
         Recorder::get().finish();
     } else {
-        // SAFETY: raise has no preconditions.
-        unsafe { libc::raise(libc::SIGKILL) };
+        crate::work::die();
     }
     println!("open-lanes {ending}");
 }

@@ -56,7 +56,6 @@ fn run(mode: &[&str]) -> Option<u8> {
     match *mode {
         ["spans", label, count] => work::spans(label, number(count)),
         ["killed", label, count] => work::killed(label, number(count)),
-        ["levels"] => work::levels(),
         ["late-args", rounds] => stack::late_args(number(rounds)),
         ["out-of-order", rounds] => stack::out_of_order(number(rounds)),
         ["deep-then-killed", depth] => stack::deep_then_killed(number(depth)),
@@ -74,14 +73,13 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["tasks", threads, tasks, spans] => {
             lanes::tasks(number(threads), number(tasks), number(spans));
         }
-        ["lane-race", rounds] => lanes::race(number(rounds)),
         ["requests", count] => lanes::requests(number(count)),
         ["open-lanes", ending] => lanes::open_then(ending),
         ["named-lanes", count] => lanes::named(number(count)),
-        ["tracks", name, count, ending] => tracks::launches(name, number(count), ending),
+        ["tracks", name, count] => tracks::launches(name, number(count)),
         ["library", path, count] => work::library(path, number(count)),
         ["steady", threads] => switched::steady(number(threads)),
-        ["script"] => return Some(script::run()),
+        ["script"] => script::run(),
         ["fork", ending, count] => forks::once(ending, number(count)),
         ["drop-rights", ending, user, count] => {
             forks::drop_rights(ending, user.parse().expect("a uid"), number(count));
@@ -92,16 +90,18 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["exec", count] => forks::exec(number(count)),
         ["spawn", count] => descendants::spawn(number(count)),
         ["spawn-in", dir, count] => descendants::spawn_in(dir, number(count)),
-        ["processes", mode, count] => descendants::many(mode, number(count)),
+        ["processes", count] => descendants::many(number(count)),
         ["pid-reuse", pid, count] => descendants::same_pid(number(pid), number(count)),
-        ["daemon", how, file, count] => daemon::run(how, file, number(count)),
+        ["daemon", file, count] => daemon::run(file, number(count)),
         ["threads", threads, count] => crowd::at_once(number(threads), number(count)),
         ["threads-then-killed", threads, count] => crowd::killed(number(threads), number(count)),
         ["short-threads", threads] => crowd::one_by_one(number(threads)),
         ["paced", threads, burst, ticks] => {
             crowd::paced(number(threads), number(burst), number(ticks));
         }
-        ["long", ticks, begin, end] => crowd::long(number(ticks), number(begin), number(end)),
+        ["long", burst, ticks, begin, end] => {
+            crowd::long(number(burst), number(ticks), number(begin), number(end));
+        }
         ["refused", when, call, error] => refusals::run(when, number(call), number(error)),
         ["restart-stress", dir, threads, cycles] => {
             restarts::stress(dir, number(threads), number(cycles));

@@ -66,8 +66,7 @@ pub(crate) fn little_memory_then_killed() {
     for _ in 0..1000 {
         span.arg("key", text.as_str());
     }
-    // SAFETY: takes no address.
-    unsafe { libc::raise(libc::SIGKILL) };
+    crate::work::die();
 }
 
 /// Records on after values have panicked.
@@ -127,8 +126,7 @@ pub(crate) fn many_sites_then_killed() {
     let _stack = SpanGuard::open(site("beyond on the stack".to_owned()), |_| {});
     let _lane = AsyncSpan::open(site("beyond on a lane".to_owned()), |_| {});
     let _known = SpanGuard::open(site("after".to_owned()), |_| {});
-    // SAFETY: raise has no preconditions.
-    unsafe { libc::raise(libc::SIGKILL) };
+    crate::work::die();
 }
 
 /// Exchanges two names, again and again, until there is a file of the third name.

@@ -63,8 +63,7 @@ fn open_async(ending: &str) {
     let _left = ManuallyDrop::new((request, child, long));
     match ending {
         "kill" => {
-            // SAFETY: raise has no preconditions.
-            unsafe { libc::raise(libc::SIGKILL) };
+            crate::work::die();
         }
         "finish" => Recorder::get().finish(),
         _ => {}

@@ -77,7 +77,6 @@ pub(crate) fn set_limit(what: &str, value: libc::rlim_t) {
         "nofile" => libc::RLIMIT_NOFILE,
         "as" => libc::RLIMIT_AS,
         "nproc" => libc::RLIMIT_NPROC,
-        "memlock" => libc::RLIMIT_MEMLOCK,
         _ => panic!("host: unknown limit {what}"),
     };
     let limit = libc::rlimit {

@@ -70,7 +70,6 @@ impl Stress {
     /// Records until it is told to stop; gives the first and the last of the spans that are sure to be in each recording, 0 for none. Labelled with the recording and the thread, and
     /// numbered from 1; others have the label `between`.
     fn record(&self, thread: u64, cycles: u64) -> Vec<(u64, u64)> {
-        let host_pid = std::process::id();
         let mut ranges = vec![(0, 0); usize::try_from(cycles).expect("a small number")];
         let mut index = 0;
         while !self.stop.load(Ordering::SeqCst) {
@@ -83,13 +82,7 @@ impl Stress {
                 format!("between.{thread}")
             };
             let written = {
-                let _outer = span!(
-                    "host",
-                    "work",
-                    label = label.as_str(),
-                    index = index,
-                    host_pid = host_pid
-                );
+                let _outer = crate::work::open(&label, index);
                 SpanId::begin(Level::E2e, "inner", "inner").end();
                 self.phase.load(Ordering::SeqCst) == phase
             };

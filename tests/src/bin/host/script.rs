@@ -8,8 +8,8 @@ use std::io::{BufRead, Write};
 /// How long a forgotten child outlives its test.
 const CHILD_LIFE_SECONDS: libc::c_uint = 120;
 
-/// Answers commands until `exit` or the end of stdin; gives the exit code.
-pub(crate) fn run() -> u8 {
+/// Answers commands until the end of stdin.
+pub(crate) fn run() {
     let mut open = Open::default();
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("stdin is readable");
@@ -31,7 +31,6 @@ pub(crate) fn run() -> u8 {
                 "finished".to_owned()
             }
             ["peak-kib"] => crate::stack::status_kib("VmHWM:").to_string(),
-            ["dropped"] => Recorder::get().dropped().to_string(),
             ["raw-fork"] => raw_fork().to_string(),
             ["fork-steady"] => switched::fork_steady().to_string(),
             ["steps", count] => {
@@ -39,12 +38,10 @@ pub(crate) fn run() -> u8 {
                 "stepped".to_owned()
             }
             _ if open.obey(&words) => "obeyed".to_owned(),
-            ["exit", code] => return code.parse().expect("an exit code"),
             _ => format!("unknown command {line}"),
         };
         say(&answer);
     }
-    crate::DONE
 }
 
 fn say(answer: &str) {

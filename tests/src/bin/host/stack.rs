@@ -1,22 +1,11 @@
 //! Spans that do not end one after the other, or get their arguments late.
 
-use crate::work::record;
-use sa_recorder::{SpanGuard, async_span, span};
+use crate::work::{open, record};
+use sa_recorder::async_span;
 use std::mem::ManuallyDrop;
 
 /// What the host's memory may grow by: far less than a million rounds would leave behind.
 const GROWTH_KIB: u64 = 4096;
-
-fn open(label: &str, index: u64) -> SpanGuard {
-    let host_pid = std::process::id();
-    span!(
-        "host",
-        "work",
-        label = label,
-        index = index,
-        host_pid = host_pid
-    )
-}
 
 /// Runs a round again and again below an open span, and says whether memory stayed as it was.
 fn rounds(name: &str, rounds: u64, round: impl Fn(u64)) {
@@ -56,8 +45,7 @@ pub(crate) fn deep_then_killed(depth: u64) {
     spans.into_iter().for_each(drop);
     record("after", 1);
     let _last = open("last", 0);
-    // SAFETY: raise has no preconditions.
-    unsafe { libc::raise(libc::SIGKILL) };
+    crate::work::die();
 }
 
 /// Opens `spans` spans within each other and `requests` async ones, ends some of each, and leaves the others open.
@@ -75,8 +63,7 @@ pub(crate) fn open_many(ending: &str, spans: u64, requests: u64) {
         let _left = ManuallyDrop::new((spans, requests));
         match ending.as_str() {
             "kill" => {
-                // SAFETY: raise has no preconditions.
-                unsafe { libc::raise(libc::SIGKILL) };
+                crate::work::die();
             }
             "exit" => std::process::exit(crate::DONE.into()),
             _ => {}

@@ -4,14 +4,10 @@ use sa_recorder::{Args, FlowId, FlowPhase, Level, Recorder, TrackProcess, flow_a
 
 const FLOW: (&str, &str) = ("HostToDevice", "HostToDevice");
 
-/// Records `count` launches in turn on two devices with two streams each, then ends as asked.
-pub(crate) fn launches(name: &str, count: u64, ending: &str) {
+/// Records `count` launches in turn on two devices with two streams each.
+pub(crate) fn launches(name: &str, count: u64) {
     Recorder::get().set_process_name(name);
     (0..count).for_each(launch);
-    if ending == "killed" {
-        // SAFETY: raise has no preconditions.
-        unsafe { libc::raise(libc::SIGKILL) };
-    }
     println!("launches {count}");
 }
 

@@ -1,20 +1,29 @@
 //! Spans that can be told apart, and the smallest programs made of them.
 
-use sa_recorder::{Level, Recorder, span};
+use sa_recorder::{Level, Recorder, SpanGuard, span};
 use std::ffi::CString;
 
-/// Records `count` spans named `work`.
-pub(crate) fn record(label: &str, count: u64) {
+/// Opens a span named `work`.
+pub(crate) fn open(label: &str, index: u64) -> SpanGuard {
     let host_pid = std::process::id();
-    for index in 0..count {
-        let _span = span!(
-            "host",
-            "work",
-            label = label,
-            index = index,
-            host_pid = host_pid
-        );
-    }
+    span!(
+        "host",
+        "work",
+        label = label,
+        index = index,
+        host_pid = host_pid
+    )
+}
+
+/// Records `count` of them.
+pub(crate) fn record(label: &str, count: u64) {
+    (0..count).for_each(|index| drop(open(label, index)));
+}
+
+/// Ends the process by SIGKILL.
+pub(crate) fn die() {
+    // SAFETY: raise has no preconditions.
+    unsafe { libc::raise(libc::SIGKILL) };
 }
 
 /// Records `count` spans and says so.
@@ -26,37 +35,7 @@ pub(crate) fn spans(label: &str, count: u64) {
 /// Records `count` spans, then dies by SIGKILL.
 pub(crate) fn killed(label: &str, count: u64) {
     record(label, count);
-    // SAFETY: raise has no preconditions.
-    unsafe { libc::raise(libc::SIGKILL) };
-}
-
-/// Records one span at each level and says nothing of which were on.
-pub(crate) fn levels() {
-    let host_pid = std::process::id();
-    drop(span!(
-        "host",
-        "work",
-        label = "e2e",
-        index = 0,
-        host_pid = host_pid
-    ));
-    drop(span!(
-        kernel,
-        "host",
-        "work",
-        label = "kernel",
-        index = 0,
-        host_pid = host_pid
-    ));
-    drop(span!(
-        verbose,
-        "host",
-        "work",
-        label = "verbose",
-        index = 0,
-        host_pid = host_pid
-    ));
-    println!("levels");
+    die();
 }
 
 /// Says which process of which run this is; for tests that ask a recorded host about itself.

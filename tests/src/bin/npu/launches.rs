@@ -2,8 +2,6 @@
 
 use crate::end;
 use crate::session::Session;
-use sa_recorder::Args;
-use serving_shim::{Walls, launch_walls};
 use std::time::Duration;
 
 const NAMES: [&str; 3] = ["matmul", "add", "paged_attention"];
@@ -92,38 +90,6 @@ pub(crate) fn killed(count: u64) {
     }
     // SAFETY: raise has no preconditions.
     unsafe { libc::raise(libc::SIGKILL) };
-}
-
-/// Tells of runs whose runtime measured them.
-pub(crate) fn walls(count: u64) {
-    for index in 0..count {
-        let walls = Walls {
-            name: "run",
-            host_start_ns: None,
-            host_wall_ns: 100_000,
-            // The last one worked longer than the host waited, which cannot be.
-            device_wall_ns: if index + 1 < count { 60_000 } else { 100_001 },
-            device: Some(3),
-        };
-        std::thread::sleep(Duration::from_micros(200));
-        launch_walls(&walls, &Args::new().with("index", index));
-    }
-    println!("walls {count}");
-}
-
-/// Another profiler is at work for the middle third of the launches.
-pub(crate) fn beside_a_profiler() {
-    let session = Session::open(1);
-    for index in 0..30 {
-        match index {
-            10 => session.start_profiler(),
-            20 => session.stop_profiler(),
-            _ => {}
-        }
-        session.launch("matmul", 0, index, &[]);
-    }
-    println!("launched 30");
-    end(session);
 }
 
 /// Launches beside a profiler that is at work from the start, then without it, with it and without it again.

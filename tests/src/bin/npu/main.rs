@@ -7,7 +7,6 @@
 mod captures;
 mod launches;
 mod replays;
-mod served;
 mod session;
 
 use sa_recorder::Recorder;
@@ -29,13 +28,10 @@ fn main() -> ExitCode {
         ["codes", count] => launches::codes(number(count)),
         ["resets", rounds] => launches::resets(number(rounds)),
         ["killed", count] => launches::killed(number(count)),
-        ["walls", count] => launches::walls(number(count)),
         ["nested", count] => launches::nested(number(count)),
         ["shared", count] => launches::shared(number(count)),
         ["two-devices", count] => launches::two_devices(number(count)),
-        ["profiler"] => launches::beside_a_profiler(),
         ["profiler-first", ..] => launches::behind_a_profiler(),
-        ["served", rounds] => served::served(number(rounds)),
         ["replayed", rest @ ..] => replays::replayed(size(rest)),
         ["replayed-with-collectives", busy, end, rest @ ..] => {
             let busy = usize::try_from(number(busy)).expect("few");
@@ -44,7 +40,6 @@ fn main() -> ExitCode {
         ["replayed-and-switched", count] => replays::switched(number(count)),
         ["replayed-beside-another-device", replays] => replays::beside_a_device(number(replays)),
         ["replayed-and-killed", rest @ ..] => replays::killed(size(rest)),
-        ["replayed-beside-a-subscriber", rest @ ..] => replays::subscribed(size(rest)),
         ["captured", count] => captures::captured(number(count)),
         ["capture-in-between", count] => captures::in_between(number(count)),
         _ => {

@@ -2,15 +2,13 @@
 
 use crate::end;
 use crate::session::{Session, await_records, is_mspti_taken};
-use ascend_sys::types::{
-    MSPTI_ACTIVITY_KIND_KERNEL, aclmdlRI, msptiActivity, msptiBuffersCallbackCompleteFunc,
-};
+use ascend_sys::types::aclmdlRI;
 use ascend_sys::{Acl, Library, Mspti};
 use e2e::host_support::switch::{control, store};
 use sa_format::control::SwitchCause;
 use sa_recorder::{Level, Recorder};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long anything is waited for.
@@ -82,19 +80,6 @@ pub(crate) fn killed(size: Size) {
     session.synchronize();
     // SAFETY: raise has no preconditions.
     unsafe { libc::raise(libc::SIGKILL) };
-}
-
-/// The same for who has subscribed to MSPTI itself; prints how many kernels it was told of.
-pub(crate) fn subscribed(size: Size) {
-    let library = Library::open_simulator().expect("the simulator");
-    let library = library.simulator_face("libmspti.so").expect("MSPTI");
-    let mspti = Mspti::load(&library);
-    let session = Session::open(2);
-    subscribe(&mspti);
-    work(&session, size);
-    finish(&mspti);
-    println!("told of {} kernels", TOLD.load(Ordering::Relaxed));
-    end(session);
 }
 
 /// Captures two graphs, replays them; what the program holds of them.
@@ -236,56 +221,4 @@ pub(crate) fn beside_a_device(replays: u64) {
     }
     println!("launched {LAUNCHES} beside {replays} replays");
     end(session);
-}
-
-static TOLD: AtomicU64 = AtomicU64::new(0);
-/// `msptiActivityGetNextRecord`, for a callback that is told nothing.
-static NEXT: AtomicUsize = AtomicUsize::new(0);
-const BYTES: usize = 2 << 20;
-
-unsafe extern "C" fn requested(buffer: *mut *mut u8, size: *mut usize, records: *mut usize) {
-    let bytes = Box::leak(vec![0; BYTES].into_boxed_slice());
-    // SAFETY: the place is writable for the call, as the others are.
-    unsafe { buffer.write(bytes.as_mut_ptr()) };
-    // SAFETY: as above.
-    unsafe { size.write(BYTES) };
-    // SAFETY: as above.
-    unsafe { records.write(0) };
-}
-
-unsafe extern "C" fn completed(buffer: *mut u8, _: usize, valid: usize) {
-    type Next = ascend_sys::mspti::msptiActivityGetNextRecord;
-    // SAFETY: the number is that function's address.
-    let next = unsafe { std::mem::transmute::<usize, Next>(NEXT.load(Ordering::Relaxed)) };
-    let mut record: *mut msptiActivity = null_mut();
-    // SAFETY: the buffer was given back with these records, `record` is writable for the call.
-    while unsafe { next(buffer, valid, &raw mut record) } == 0 {
-        TOLD.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-fn subscribe(mspti: &Mspti) {
-    let next = mspti.msptiActivityGetNextRecord.expect("a next record");
-    NEXT.store(next as usize, Ordering::Relaxed);
-    let mut subscriber = null_mut();
-    let subscribe = mspti.msptiSubscribe.expect("a subscription");
-    // SAFETY: `subscriber` is writable for the call.
-    let code = unsafe { subscribe(&raw mut subscriber, None, null_mut()) };
-    assert_eq!(code, 0);
-    let register = mspti.msptiActivityRegisterCallbacks.expect("callbacks");
-    let completed: msptiBuffersCallbackCompleteFunc = Some(completed);
-    // SAFETY: both functions stay.
-    assert_eq!(unsafe { register(Some(requested), completed) }, 0);
-    let enable = mspti.msptiActivityEnable.expect("enabling");
-    // SAFETY: takes an integer.
-    assert_eq!(unsafe { enable(MSPTI_ACTIVITY_KIND_KERNEL) }, 0);
-}
-
-fn finish(mspti: &Mspti) {
-    let disable = mspti.msptiActivityDisable.expect("disabling");
-    // SAFETY: takes an integer.
-    assert_eq!(unsafe { disable(MSPTI_ACTIVITY_KIND_KERNEL) }, 0);
-    let flush = mspti.msptiActivityFlushAll.expect("a flush");
-    // SAFETY: takes an integer.
-    assert_eq!(unsafe { flush(0) }, 0);
 }

@@ -1,0 +1,54 @@
+//! Very many threads and processes: every span is recorded, and no ring is left of those that ended.
+
+use crate::{HOST, host};
+use e2e::chance::rounds;
+use e2e::host_support::{Found, Merged, ring_files, scratch, undisturbed};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long a thread of the host waits for others that write.
+const PATIENCE: Duration = Duration::from_secs(1);
+const DEADLINE: Duration = Duration::from_secs(1200);
+
+#[test]
+fn a_thousand_threads_at_once_are_all_recorded_or_counted() {
+    let dir = scratch();
+    let began = Instant::now();
+    let _outcome = undisturbed(HOST, dir.path(), &["threads", "1000", "50"]);
+    let took = began.elapsed();
+    let found = Found::in_dir(dir.path());
+    found.assert_accounted(50_000);
+    let merged = Merged::newest(dir.path());
+    found.assert_merged(&merged);
+    // A thread that cannot write waits for a second and then counts: on a machine that is busy for longer, some may have to.
+    if took < PATIENCE {
+        assert_eq!(found.lost, 0, "there was room for every thread");
+        assert_eq!(found.counts().len(), 1000);
+        assert_eq!(merged.threads(), 1000);
+    }
+}
+
+#[test]
+fn very_many_short_threads_are_all_recorded() {
+    let threads = rounds(10_000, 1_000_000);
+    let dir = scratch();
+    let host = host(dir.path(), &["short-threads", &threads.to_string()]);
+    let _outcome = host.deadline(DEADLINE).run().quiet();
+    Found::in_dir(dir.path()).assert_exactly(&[("short", threads as u64)]);
+    assert_eq!(ring_files(dir.path()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn very_many_one_span_processes_leave_every_span_and_no_ring() {
+    let processes = rounds(150, 10_000) as u64;
+    let dir = scratch();
+    let host = host(dir.path(), &["processes", &processes.to_string()]);
+    let _outcome = host.deadline(DEADLINE).run().quiet();
+    let found = Found::in_dir(dir.path());
+    found.assert_accounted(processes + 1);
+    assert_eq!((found.recorded(), found.lost), (processes + 1, 0));
+    assert_eq!(ring_files(dir.path()), Vec::<PathBuf>::new());
+    let merged = Merged::newest(dir.path());
+    let of_merged = (merged.spans(), merged.processes());
+    assert_eq!(of_merged, (processes + 1, processes + 1));
+}

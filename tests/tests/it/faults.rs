@@ -1,0 +1,211 @@
+//! Each call that the recorder makes of the C library fails: once, from some time on, or at random. The host's output and exit code stay, and each event is recorded or counted, or one
+//! line says that nothing is recorded.
+//!
+//! The calls are made to fail by a preloaded library (`tests/faults`), which does not see what the recorder asks of the kernel by itself.
+
+use crate::host;
+use e2e::chance::{Chance, rounds};
+use e2e::host_support::{Found, Outcome, assert_accounted_or_off, full, scratch};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a test reads back of the calls: how many there were, how many failed.
+const NONE: [u8; 16] = [0; 16];
+/// Half of what is asked for is done.
+const SHORT: &str = "short";
+
+/// The calls, each with the ways in which it fails.
+fn calls() -> Vec<(&'static str, Vec<String>)> {
+    let named = |errors: &[i32]| errors.iter().map(i32::to_string).collect::<Vec<_>>();
+    let cut = |errors: &[i32]| [named(errors), vec![SHORT.to_owned()]].concat();
+    use libc::*;
+    vec![
+        ("writev", cut(&[ENOSPC, EINTR, EIO, EAGAIN, EDQUOT])),
+        ("write", cut(&[ENOSPC, EINTR, EIO, EAGAIN])),
+        ("read", cut(&[EIO, EINTR])),
+        ("open", named(&[ENOSPC, EIO, EMFILE, EACCES, EINTR])),
+        ("mkdir", named(&[ENOSPC, EIO, EACCES])),
+        ("unlinkat", named(&[EIO, EACCES])),
+        ("stat", named(&[EIO, ENOMEM])),
+        ("fstat", named(&[EIO, EBADF])),
+        ("ftruncate", named(&[EIO, ENOSPC, EINTR])),
+        ("fallocate", named(&[ENOSPC, EOPNOTSUPP, EINTR, EIO])),
+        ("fstatfs", named(&[EIO])),
+        ("flock", named(&[EWOULDBLOCK, EINTR, ENOLCK])),
+        ("fchmod", named(&[EPERM, EIO])),
+        ("fcntl", named(&[EMFILE, EINVAL])),
+        ("close", named(&[EIO, EINTR])),
+        ("mmap", named(&[ENOMEM, EAGAIN, EACCES])),
+        ("madvise", named(&[EINVAL, ENOMEM])),
+        ("memfd_create", named(&[EMFILE, ENOMEM])),
+        ("getrlimit", named(&[EPERM])),
+        ("poll", named(&[EINTR])),
+        ("prctl", named(&[EINVAL])),
+        ("pthread_create", named(&[EAGAIN])),
+        ("pthread_key_create", named(&[EAGAIN])),
+        ("getrandom", named(&[EAGAIN, ENOSYS])),
+        ("clock_gettime", named(&[EINVAL, EPERM])),
+        ("readlink", named(&[EACCES])),
+        ("syscall", named(&[EPERM, EIO, EINTR])), // renameat2 and membarrier
+    ]
+}
+
+/// The library, which cargo puts beside the tests.
+fn library() -> PathBuf {
+    let beside = std::env::current_exe().expect("the test's own path");
+    let library = beside.with_file_name("libfaults.so");
+    assert!(library.exists(), "{} is built", library.display());
+    library
+}
+
+/// Runs a host whose calls fail as planned; how often they were made, and how often they failed.
+fn run(dir: &Path, plans: &str, mode: &[&str]) -> (Outcome, u64, u64) {
+    let told = dir.join("told");
+    fs::write(&told, NONE).expect("own directory");
+    let host = host(&dir.join("run"), &[&["--gate"], mode].concat())
+        .variable("LD_PRELOAD", library())
+        .variable("SA_TEST_FAULTS", plans)
+        .variable("SA_TEST_FAULTS_TOLD", &told);
+    let mut host = host.start();
+    host.tell("go");
+    let outcome = host.end();
+    let numbers = fs::read(&told).expect("own file");
+    let number = |at: usize| {
+        let bytes = numbers[at..at + 8].try_into().expect("eight bytes");
+        u64::from_ne_bytes(bytes)
+    };
+    (outcome, number(0), number(8))
+}
+
+/// Runs it, and asserts that nobody noticed and nothing is missing without a word; how many calls failed.
+fn assert_unharmed(plans: &str, spans: u64) -> u64 {
+    let dir = scratch();
+    let (outcome, _, failed) = run(dir.path(), plans, &["spans", "work", &spans.to_string()]);
+    println!("{plans}: {failed} failed; {}", outcome.stderr.trim_end());
+    assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
+    assert_eq!(
+        outcome.stdout,
+        format!("spans work {spans}\n"),
+        "{outcome:?}"
+    );
+    assert!(outcome.stderr.lines().count() <= 1, "{outcome:?}");
+    assert_accounted_or_off(&dir.path().join("run"), &outcome, spans);
+    failed
+}
+
+/// How often each of the calls is made.
+fn made(call: &str) -> u64 {
+    let dir = scratch();
+    let plan = format!("{call}=0@1");
+    run(dir.path(), &plan, &["spans", "work", "4000"]).1
+}
+
+/// The numbers of the calls that fail alone: the first, the last, and some between; all with `SA_PROFILE_FULL`.
+fn chosen(made: u64) -> Vec<u64> {
+    if full() {
+        return (1..=made.min(60)).collect();
+    }
+    let mut all = vec![1, 2, made / 2, made];
+    all.sort_unstable();
+    all.dedup();
+    all.retain(|number| (1..=made).contains(number));
+    all
+}
+
+#[test]
+fn each_call_fails_once() {
+    let mut failed = 0;
+    for (call, ways) in calls() {
+        let numbers = chosen(made(call));
+        for (at, number) in numbers.iter().enumerate() {
+            let ways = if full() {
+                &ways[..]
+            } else {
+                &ways[at % ways.len()..][..1]
+            };
+            for way in ways {
+                failed += assert_unharmed(&format!("{call}={way}@{number}"), 4000);
+            }
+        }
+    }
+    println!("FAULTS once: {failed} calls failed");
+    assert!(failed >= 30, "{failed} calls failed");
+}
+
+#[test]
+fn each_call_fails_from_some_time_on() {
+    let mut failed = 0;
+    for (call, ways) in calls() {
+        for way in &ways {
+            for from in if full() { vec![1, 2, 3, 5] } else { vec![1] } {
+                failed += assert_unharmed(&format!("{call}={way}@{from}+"), 4000);
+            }
+        }
+    }
+    println!("FAULTS from some time on: {failed} calls failed");
+    assert!(failed >= 100, "{failed} calls failed");
+}
+
+#[test]
+fn calls_fail_at_random() {
+    let mut chance = Chance::new();
+    let mut failed = 0;
+    for _ in 0..rounds(10, 300) {
+        let mut plans = Vec::new();
+        for (call, ways) in calls() {
+            // Where stderr cannot be asked whether it has room, nothing is said there.
+            if call != "poll" && chance.below(2) == 0 {
+                let (way, seed) = (&ways[chance.below(ways.len())], chance.below(1 << 20));
+                let many = [3, 10, 40][chance.below(3)];
+                plans.push(format!("{call}={way}%{many}:{seed}"));
+            }
+        }
+        // Part of a block that can neither be finished nor taken back is damage, and is there beside the word that the block is lost.
+        if plans.iter().any(|plan| plan.starts_with("writev=short")) {
+            plans.retain(|plan| !plan.starts_with("ftruncate"));
+        }
+        failed += assert_unharmed(&plans.join(","), 12_000);
+    }
+    println!(
+        "FAULTS at random: {failed} calls failed, seed {}",
+        chance.seed
+    );
+    assert!(failed >= 10, "{failed} calls failed");
+}
+
+/// Where the ring's file has no room, events wait in memory. The end of the process has to write them, whatever the clock says then.
+#[test]
+fn a_clock_that_is_refused_at_the_end_loses_nothing() {
+    let failed = (0..rounds(6, 40)).map(|seed| {
+        let plans = format!("fallocate=28%3:159194,clock_gettime=1%3:{seed}");
+        assert_unharmed(&plans, 12_000)
+    });
+    println!("FAULTS at the end: {} calls failed", failed.sum::<u64>());
+}
+
+/// The ring lies in memory here, as on a remote file system: what the last write does not take has no other place.
+#[test]
+fn issue_19_a_last_write_that_fails_is_made_again() {
+    for call in ["writev", "fstat"] {
+        let made = made(call);
+        for number in made.saturating_sub(6)..=made {
+            assert_unharmed(&format!("fstatfs=5@1+,{call}=5@{number}"), 4000);
+        }
+    }
+}
+
+#[test]
+fn issue_19_what_no_file_can_tell_is_said() {
+    const SPANS: u64 = 4000;
+    let from = made("writev").saturating_sub(3);
+    let dir = scratch();
+    let plans = format!("fstatfs=5@1+,writev=28@{from}+");
+    let (outcome, _, failed) = run(dir.path(), &plans, &["spans", "work", "4000"]);
+    assert!(failed > 1, "{failed} calls failed");
+    let found = Found::in_dir(&dir.path().join("run"));
+    let lost = SPANS - found.recorded();
+    let said = format!("sa-profile: {lost} events of process ");
+    assert!(outcome.stderr.starts_with(&said), "{lost}: {outcome:?}");
+    assert!(outcome.stderr.ends_with("(disk_full)\n"), "{outcome:?}");
+    assert_eq!(found.lost, 0);
+}

@@ -1,0 +1,153 @@
+//! Which fragments belong to one process: pid and time namespaces, reused pids, two recorders in one process.
+
+use crate::{HOST, host, script};
+use e2e::host_support::{Found, Host, Live, Merged, is_root, namespaces, scratch};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const OTHER_PIDS: &[&str] = &["unshare", "--pid", "--fork", "--mount-proc"];
+const OTHER_TIME: &[&str] = &[
+    "unshare",
+    "--time",
+    "--monotonic=100000",
+    "--boottime=200000",
+    "--fork",
+];
+
+fn script_below(wrapper: &[&str], dir: &Path) -> Live {
+    let host = Host::below(wrapper, HOST).arguments(&["script"]);
+    host.recorded_in(dir).start()
+}
+
+#[test]
+fn processes_of_several_pid_namespaces_share_a_directory() {
+    let test = "processes_of_several_pid_namespaces_share_a_directory";
+    if !namespaces(test, &OTHER_PIDS[1..]) {
+        return;
+    }
+    let dir = scratch();
+    let mut first = script_below(OTHER_PIDS, dir.path());
+    first.ask("spans first 200");
+    let mut second = script_below(OTHER_PIDS, dir.path());
+    let mut outside = script(dir.path());
+    for _ in 0..10 {
+        second.ask("spans second 200");
+        outside.ask("spans outside 200");
+    }
+    assert_eq!(first.who()["main"], true);
+    for other in [&mut second, &mut outside] {
+        assert_eq!(other.who()["run"], first.who()["run"], "one run");
+        assert_eq!(other.who()["main"], false);
+    }
+    first.ask("spans first-later 200");
+    for live in [first, second, outside] {
+        let _outcome = live.end().quiet();
+    }
+    let found = Found::in_dir(dir.path());
+    assert_eq!((found.recorded(), found.lost), (4400, 0));
+    let inner = found.headers.iter().filter(|header| header["pid"] == 1);
+    let inner: BTreeSet<_> = inner.map(|header| header["pid_ns"].to_string()).collect();
+    assert_eq!(inner.len(), 2);
+    let merged = Merged::newest(dir.path());
+    assert_eq!((merged.spans(), merged.processes()), (4400, 3));
+}
+
+#[test]
+fn two_time_namespaces_share_one_time_axis_and_who_lives_in_one_is_not_taken_for_dead() {
+    let test = "two_time_namespaces_share_one_time_axis";
+    if !namespaces(test, &OTHER_TIME[1..]) {
+        return;
+    }
+    let dir = scratch();
+    let mut outer = script(dir.path());
+    assert_eq!(outer.who()["main"], true); // before the other could be
+    let mut shifted = script_below(OTHER_TIME, dir.path());
+    let start = Instant::now();
+    for round in 0..20 {
+        outer.ask(&format!("spans outer-{round} 1"));
+        shifted.ask(&format!("spans shifted-{round} 1"));
+    }
+    let took = start.elapsed();
+    assert_eq!(outer.who()["run"], shifted.who()["run"]);
+    for live in [&mut outer, &mut shifted] {
+        live.ask("flush");
+    }
+    let merged = Merged::newest(dir.path());
+    assert_eq!((merged.spans(), merged.processes()), (40, 2));
+    let labels = (0..20).flat_map(|round| [format!("outer-{round}"), format!("shifted-{round}")]);
+    let times: Vec<f64> = labels.map(|label| merged.start_us(&label)).collect();
+    assert!(times.is_sorted(), "they took turns: {times:?}");
+    let axis_us = times[39] - times[0];
+    assert!(axis_us <= took.as_secs_f64() * 1e6, "longer than the test");
+    outer.kill();
+    let mut next = script(dir.path());
+    assert_eq!(next.who()["main"], true);
+    let fragment = PathBuf::from(shifted.who()["fragment"].as_str().unwrap());
+    assert!(
+        fragment.exists(),
+        "a live process's fragment was taken away"
+    );
+}
+
+#[test]
+fn a_reused_pid_is_two_processes() {
+    let test = "a_reused_pid_is_two_processes";
+    if !is_root(test) || !namespaces(test, &OTHER_PIDS[1..]) {
+        return;
+    }
+    let dir = scratch();
+    let outcome = Host::below(OTHER_PIDS, HOST)
+        .arguments(&["pid-reuse", "500", "300"])
+        .recorded_in(dir.path())
+        .run()
+        .quiet();
+    assert_eq!(outcome.stdout, "pids [500, 500]\n");
+    Found::in_dir(dir.path()).assert_exactly(&[("first", 300), ("second", 300)]);
+    let merged = Merged::newest(dir.path());
+    assert_eq!((merged.spans(), merged.processes()), (600, 2));
+}
+
+#[test]
+fn two_recorders_in_one_process_are_one_process_in_the_trace() {
+    let dir = scratch();
+    // Cargo builds it beside the tests because they depend on its package.
+    let test = std::env::current_exe().unwrap();
+    let library = test.with_file_name("libsecond_recorder.so");
+    let arguments = ["library", &library.display().to_string(), "700"];
+    let outcome = host(dir.path(), &arguments).run().quiet();
+    let found = Found::in_dir(dir.path());
+    found.assert_exactly(&[("library", 1400), ("program-0", 700), ("program-1", 700)]);
+    assert_eq!(found.headers.len(), 2, "two fragments");
+    assert_eq!(found.pids("library"), BTreeSet::from([outcome.pid]));
+    let merged = Merged::newest(dir.path());
+    let of_merged = (merged.spans(), merged.processes(), merged.threads());
+    assert_eq!(of_merged, (2800, 1, 1));
+}
+
+#[test]
+fn without_proc_a_live_main_is_joined_and_nothing_of_it_moved() {
+    let test = "without_proc_a_live_main_is_joined_and_nothing_of_it_moved";
+    if !is_root(test) || !namespaces(test, &["--mount"]) {
+        return;
+    }
+    let hide = r#"mount -t tmpfs none /proc && exec "$0" "$@""#;
+    let wrapper = ["unshare", "--mount", "sh", "-c", hide];
+    let dir = scratch();
+    let start = || script_below(&wrapper, dir.path());
+    let mut first = start();
+    first.ask("spans first 100");
+    let (mut second, mut third) = (start(), start());
+    let says = [first.who(), second.who(), third.who()];
+    let mains = says.each_ref().map(|says| says["main"] == true);
+    assert_eq!(mains, [true, false, false], "{says:?}");
+    for (live, label) in [(&mut second, "second"), (&mut third, "third")] {
+        live.ask(&format!("spans {label} 100"));
+    }
+    first.ask("spans later 100");
+    for live in [first, second, third] {
+        let _outcome = live.end().quiet();
+    }
+    let labels = ["first", "later", "second", "third"];
+    Found::in_dir(dir.path()).assert_exactly(&labels.map(|label| (label, 100)));
+}

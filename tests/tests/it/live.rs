@@ -1,0 +1,56 @@
+//! Reading while 16 threads record and flush: never torn, never doubled, nothing missing below what was acknowledged before the read began.
+
+use crate::victim;
+use e2e::chance::{Chance, rounds};
+use e2e::ledger::{Lack, Verdict, autopsy, look, snapshot};
+use e2e::order::Pattern;
+use e2e::progress::Control;
+use e2e::victim::Victim;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::time::Duration;
+
+const THREADS: usize = 16;
+/// Spans that each thread records in bursts while it is read.
+const BURST_SPANS: u64 = 8_000;
+
+fn read(victim: &Victim) -> Verdict {
+    let floor = snapshot(&victim.progress, THREADS);
+    look(victim, &victim.directory(), &floor, Lack::Nothing)
+}
+
+/// Bursts and flushes, read over and over; then a kill, and everything is still there. The threads may record so much more with each look, and no
+/// more: a reader that a busy machine holds up would otherwise have ever more to read.
+#[test]
+fn bursts_and_flushes() {
+    let mut victim = victim(THREADS, Pattern::Bursts, &[]);
+    let mut seen = Verdict::default();
+    let looks = rounds(3, 20) as u64;
+    let allowed = victim.progress.control(Control::Allowed);
+    for look in 1..=looks {
+        allowed.store(BURST_SPANS * look / looks, Release);
+        seen += read(&victim);
+    }
+    let flushes = victim.progress.control(Control::Flushes).load(Relaxed);
+    victim.kill().unwrap();
+    let last = autopsy(&victim, Lack::Nothing);
+    println!("LIVE bursts own_flushes={flushes}: {seen}\n  after the kill: {last}");
+    assert!(flushes > 0 && seen.is_clean() && last.is_clean());
+}
+
+/// At full speed every ring is always being written and flushed, and slots change hands where threads come and go; each victim is read while it is young,
+/// before there is too much to read.
+#[test]
+fn full_speed() {
+    let mut chance = Chance::new();
+    for pattern in [Pattern::Sprint, Pattern::Churn] {
+        let mut seen = Verdict::default();
+        for _ in 0..rounds(3, 20) {
+            let mut victim = victim(THREADS, pattern, &[]);
+            std::thread::sleep(chance.pause(Duration::from_millis(10)));
+            seen += read(&victim);
+            victim.kill().unwrap();
+        }
+        println!("LIVE {pattern:?} seed={}: {seen}", chance.seed);
+        assert!(seen.is_clean(), "{seen}");
+    }
+}

@@ -1,0 +1,78 @@
+//! End-to-end tests over real processes: kills, forks, limits, hostile files, a simulated NPU.
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::print_stdout,
+    reason = "a test says what it found, and fails where it stands; times fit"
+)]
+
+use e2e::host_support::{Host, Live};
+use e2e::order::{Ending, Order, Pattern};
+use e2e::victim::Victim;
+use std::path::Path;
+
+mod bound;
+mod control;
+mod crash;
+mod crowd;
+mod disk;
+mod environment;
+mod exchange;
+mod faults;
+mod fork;
+mod identity;
+mod kill;
+mod lanes;
+mod limits;
+mod live;
+mod memory;
+mod npu;
+mod odd;
+mod pages;
+mod places;
+mod privileges;
+mod refused;
+mod restart;
+mod runs;
+mod security;
+mod snapshot;
+mod soak;
+mod stack;
+mod stalled;
+mod starved;
+mod stepper;
+mod tracks;
+mod window;
+
+const HOST: &str = env!("CARGO_BIN_EXE_host");
+const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
+/// A user without any rights of its own.
+const NOBODY: u32 = 65534;
+
+/// Prepares a host that does one thing and records into a directory.
+fn host(dir: &Path, arguments: &[&str]) -> Host {
+    Host::new(HOST).arguments(arguments).recorded_in(dir)
+}
+
+/// Starts a host that does what it is asked, line by line.
+fn script(dir: &Path) -> Live {
+    host(dir, &["script"]).start()
+}
+
+/// Starts one that obeys controls although it is idle.
+fn listening_script(dir: &Path) -> Live {
+    let host = host(dir, &["script"]);
+    host.variable("SA_PROFILE_THREADS", "1").start()
+}
+
+/// Starts a victim that goes on recording, and waits until all of its threads do.
+fn victim(threads: usize, pattern: Pattern, variables: &[(&str, &str)]) -> Victim {
+    let order = Order {
+        threads,
+        pattern,
+        ending: Ending::Never,
+    };
+    let mut victim = Victim::start(VICTIM, order, variables).unwrap();
+    victim.wait_ready().unwrap();
+    victim
+}

@@ -1,0 +1,81 @@
+//! A limit on memory, as containers have one: what the rings take of it, and that recording goes on when there is little.
+
+use crate::HOST;
+use e2e::host_support::{Found, Host, MemoryGroup, Merged, ring_files, scratch};
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Nothing takes this long unless it hangs.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// Threads that record: more than get a large ring.
+const THREADS: u64 = 40;
+
+fn host_in(group: &MemoryGroup, dir: &Path, arguments: &[&str]) -> Host {
+    Host::below(&["sh", "-c", &group.enter()], HOST)
+        .arguments(arguments)
+        .recorded_in(dir)
+}
+
+fn fragment_bytes(dir: &Path) -> u64 {
+    let files = fs::read_dir(dir.join("fragments"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let fragments = files.filter(|file| file.file_name().to_string_lossy().ends_with(".jsonl"));
+    fragments
+        .filter_map(|file| Some(file.metadata().ok()?.len()))
+        .sum()
+}
+
+#[test]
+fn privileged_a_small_memory_limit_kills_nobody_and_everything_is_counted() {
+    let test = "privileged_a_small_memory_limit_kills_nobody_and_everything_is_counted";
+    let Some(group) = MemoryGroup::limited(test, 24 << 20) else {
+        return;
+    };
+    let dir = scratch();
+    // Twice the limit passes through the page cache.
+    let arguments = ["threads", &THREADS.to_string(), "12000"];
+    let _outcome = host_in(&group, dir.path(), &arguments).run().quiet();
+    let written = fragment_bytes(dir.path());
+    let found = Found::in_dir(dir.path());
+    println!("MEMORY written_bytes={written} lost={}", found.lost);
+    found.assert_accounted(THREADS * 12_000);
+    assert!(
+        found.lost > 0 || written > 48 << 20,
+        "{written} bytes do not fill the group"
+    );
+    found.assert_merged(&Merged::newest(dir.path()));
+}
+
+#[test]
+fn privileged_the_rings_take_as_much_of_the_limit_as_is_documented() {
+    let test = "privileged_the_rings_take_as_much_of_the_limit_as_is_documented";
+    let Some(group) = MemoryGroup::limited(test, 1 << 30) else {
+        return;
+    };
+    let dir = scratch();
+    let live = host_in(&group, dir.path(), &["steady", &THREADS.to_string()]).start();
+    let start = Instant::now();
+    // docs/containers.md: 276 KiB for each of 32 threads, 84 KiB for others, 344 KiB for the process.
+    let documented = (32 * 276 + (THREADS - 32) * 84 + 344) << 10;
+    // So much that every thread has been round its ring; space that is reserved ahead counts as well.
+    while fragment_bytes(dir.path()) < 64 << 20 || group.mapped_bytes() <= documented / 2 {
+        assert!(start.elapsed() < DEADLINE, "{THREADS} threads record");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let mapped = group.mapped_bytes();
+    let rings = ring_files(dir.path());
+    let ring = fs::metadata(&rings[0])
+        .expect("the ring of a live process")
+        .len();
+    let _outcome = live.end();
+    println!("MEMORY threads={THREADS} mapped_bytes={mapped} ring_bytes={ring}");
+    assert!(ring <= documented, "{ring} bytes, documented {documented}");
+    assert!(
+        mapped <= documented * 5 / 4,
+        "{mapped} bytes, documented {documented}"
+    );
+}

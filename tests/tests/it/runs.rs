@@ -1,0 +1,253 @@
+//! Runs: who is main, who joins, and what the cleaning moves where.
+
+use crate::{HOST, host, script};
+use e2e::host_support::{Found, Host, Live, Merged, Outcome, previous_runs, ring_files, scratch};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+fn spans(dir: &Path, label: &str) -> Outcome {
+    host(dir, &["spans", label, "10"]).run()
+}
+
+fn run_of(live: &mut Live) -> String {
+    live.who()["run"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_restart_after_a_kill_keeps_the_crashed_run_in_previous() {
+    let dir = scratch();
+    let _killed = host(dir.path(), &["killed", "crashed", "5000"])
+        .run()
+        .was_killed();
+    let crashed_run = Found::in_dir(dir.path()).run();
+    let _restarted = spans(dir.path(), "restarted").quiet();
+    assert_eq!(previous_runs(dir.path()), [crashed_run]);
+    let fragments = dir.path().join("fragments");
+    assert_eq!(ring_files(&fragments), Vec::<PathBuf>::new());
+    Found::in_previous(dir.path()).assert_exactly(&[("crashed", 5000)]);
+    Found::in_dir(dir.path()).assert_exactly(&[("restarted", 10)]);
+    for (merged, expected) in [
+        (Merged::previous(dir.path()), (5000, 0)),
+        (Merged::all_runs(dir.path()), (5000, 10)),
+        (Merged::newest(dir.path()), (0, 10)),
+    ] {
+        let found = (merged.count("crashed"), merged.count("restarted"));
+        assert_eq!(found, expected);
+    }
+    assert_eq!(ring_files(dir.path()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn the_cleaning_keeps_as_many_old_runs_as_asked_and_the_newest_ones() {
+    for (asked, kept) in [("0", 0), ("2", 2)] {
+        let dir = scratch();
+        let (mut runs, mut said) = (Vec::new(), String::new());
+        for round in 0..4 {
+            let host = host(dir.path(), &["spans", &format!("round-{round}"), "10"]);
+            said += &host.variable("SA_PROFILE_OLD_RUNS", asked).run().stderr;
+            runs.push(Found::in_dir(dir.path()).run());
+        }
+        // It is said once that runs are removed.
+        let is_said = said.contains("removed 1 earlier run") && said.lines().count() == 1;
+        assert!(is_said, "{said}");
+        let mut expected = runs[3 - kept..3].to_vec();
+        expected.sort();
+        assert_eq!(previous_runs(dir.path()), expected, "{asked}");
+        Found::in_dir(dir.path()).assert_exactly(&[("round-3", 10)]);
+    }
+}
+
+#[test]
+fn issue_19_runs_that_are_removed_are_named() {
+    let (dir, mut runs, mut said) = (scratch(), Vec::new(), String::new());
+    for _ in 0..24 {
+        said += &spans(dir.path(), "work").stderr;
+        runs.push(Found::in_dir(dir.path()).run());
+    }
+    assert_eq!(previous_runs(dir.path()).len(), 20);
+    let names = [&runs[0], &runs[1], &runs[2]];
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains(&format!("{}: 10 events", names[0])), "{said}");
+    let removed = fs::read_to_string(dir.path().join("removed")).unwrap();
+    let removed: Value = serde_json::from_str(&removed).unwrap();
+    let told = removed["runs"].as_array().unwrap().iter().map(|run| {
+        let name = run["run"].as_str().unwrap().to_owned();
+        (name, run["events"].as_u64(), run["estimated"] == false)
+    });
+    let expected = names.map(|name| (name.clone(), Some(10), true));
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+    let text = Merged::newest(dir.path()).words();
+    let names_them = text.contains("3 earlier runs with 30 events") && text.contains(names[2]);
+    assert!(names_them, "{text}");
+}
+
+#[test]
+fn of_two_crashed_runs_the_one_that_recorded_last_is_kept() {
+    let dir = scratch();
+    let mut main = script(dir.path());
+    assert_eq!(main.who()["main"], true); // before the other starts, which else might come first
+    let mut worker = script(dir.path());
+    for (live, label) in [(&mut main, "main"), (&mut worker, "worker")] {
+        live.ask(&format!("spans {label} 10"));
+        live.ask("flush");
+    }
+    main.kill();
+    let mut second = script(dir.path());
+    assert_eq!(second.who()["main"], true);
+    worker.kill();
+    thread::sleep(Duration::from_millis(50)); // file times are as coarse as the kernel's tick
+    second.ask("spans second 10");
+    second.ask("flush");
+    let run = run_of(&mut second);
+    second.kill();
+    let third = host(dir.path(), &["spans", "third", "10"]);
+    let third = third.variable("SA_PROFILE_OLD_RUNS", "1").run();
+    assert!(
+        third.one_line().contains("removed 1 earlier run"),
+        "{third:?}"
+    );
+    assert_eq!(previous_runs(dir.path()), [run]);
+    Found::in_previous(dir.path()).assert_exactly(&[("second", 10)]);
+}
+
+#[test]
+fn a_worker_that_outlives_its_main_is_not_moved_while_it_records() {
+    let dir = scratch();
+    let mut main = script(dir.path());
+    main.ask("spans main 10");
+    let mut worker = script(dir.path());
+    worker.ask("spans worker 10");
+    main.kill();
+    let mut next = script(dir.path());
+    next.ask("spans next 10");
+    assert_eq!(next.who()["main"], true);
+    worker.ask("spans worker-later 1000");
+    let fragment = PathBuf::from(worker.who()["fragment"].as_str().unwrap());
+    assert!(
+        fragment.exists(),
+        "a live process's fragment was taken away"
+    );
+    let _worker = worker.end().quiet();
+    let _next = next.end().quiet();
+    let mut found = Found::in_dir(dir.path());
+    found.work.extend(Found::in_previous(dir.path()).work);
+    found.assert_exactly(&[
+        ("main", 10),
+        ("next", 10),
+        ("worker", 10),
+        ("worker-later", 1000),
+    ]);
+}
+
+#[test]
+fn a_child_that_keeps_a_dead_parents_locks_keeps_nobody_from_being_main() {
+    let dir = scratch();
+    let mut parent = script(dir.path());
+    parent.ask("spans parent 1000");
+    let child = parent.ask("raw-fork");
+    let dead_run = run_of(&mut parent);
+    parent.kill();
+    let mut next = script(dir.path());
+    let says = next.who();
+    next.ask("spans next 10");
+    let _next = next.end().quiet();
+    let _killed = Command::new("kill").args(["-KILL", &child]).status();
+    assert_eq!(says["main"], true, "a sleeping child's lock keeps it");
+    assert_ne!(says["run"], dead_run.as_str());
+    assert_eq!(previous_runs(dir.path()), [dead_run]);
+    Found::in_previous(dir.path()).assert_exactly(&[("parent", 1000)]);
+    Found::in_dir(dir.path()).assert_exactly(&[("next", 10)]);
+}
+
+#[test]
+fn stale_variables_are_ignored_with_one_warning() {
+    let dir = scratch();
+    // A process that lives but is no ancestor of the host.
+    let mut stranger = Command::new("sleep");
+    let mut stranger = stranger.arg("60").stdout(Stdio::null()).spawn().unwrap();
+    let outcome = host(dir.path(), &["spans", "work", "10"])
+        .variable("SA_PROFILE_MAIN_PID", stranger.id().to_string())
+        .variable("SA_PROFILE_RUN", "run-of-yesterday")
+        .run();
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+    let line = outcome.one_line();
+    let names_it = line.contains("SA_PROFILE_RUN") && line.contains("run-of-yesterday");
+    assert!(names_it, "{line}");
+    let found = Found::in_dir(dir.path());
+    found.assert_exactly(&[("work", 10)]);
+    assert_ne!(found.run(), "run-of-yesterday");
+    assert_eq!(found.headers[0]["main"], true);
+}
+
+#[test]
+fn a_worker_joins_its_run_while_another_worker_of_it_lives() {
+    let dir = scratch();
+    let mut main = script(dir.path());
+    main.ask("spans main 10");
+    let run = run_of(&mut main);
+    let mut worker = script(dir.path());
+    worker.ask("spans worker 10");
+    let main_pid = main.kill().to_string();
+    let late = |label: &str| {
+        let host = host(dir.path(), &["spans", label, "10"]);
+        let host = host.variable("SA_PROFILE_RUN", &run);
+        host.variable("SA_PROFILE_MAIN_PID", &main_pid).run()
+    };
+    let _late = late("late").quiet();
+    assert_eq!(previous_runs(dir.path()), Vec::<String>::new());
+    let found = Found::in_dir(dir.path());
+    assert_eq!(found.run(), run);
+    found.assert_exactly(&[("late", 10), ("main", 10), ("worker", 10)]);
+    worker.kill();
+    let line = late("too-late");
+    assert!(line.one_line().contains(&run));
+    assert_eq!(previous_runs(dir.path()), [run.as_str()]);
+}
+
+#[test]
+fn of_processes_that_start_while_the_directory_is_cleaned_one_is_main_and_the_others_join_it() {
+    let dir = scratch();
+    let _killed = host(dir.path(), &["killed", "old", "100"])
+        .run()
+        .was_killed();
+    let start = || host(dir.path(), &["--gate", "script"]).start();
+    let mut hosts: Vec<Live> = (0..12).map(|_| start()).collect();
+    for host in &mut hosts {
+        host.tell("go");
+    }
+    let says: Vec<Value> = hosts.iter_mut().map(Live::who).collect();
+    let runs: BTreeSet<String> = says.iter().map(|says| says["run"].to_string()).collect();
+    let mains = says.iter().filter(|says| says["main"] == true).count();
+    assert_eq!((runs.len(), mains), (1, 1), "{says:?}");
+    for (number, mut host) in hosts.into_iter().enumerate() {
+        host.ask(&format!("spans host-{number} 100"));
+        drop(host.end().quiet());
+    }
+    let found = Found::in_dir(dir.path());
+    assert_eq!((found.recorded(), found.lost), (1200, 0));
+    Found::in_previous(dir.path()).assert_exactly(&[("old", 100)]);
+}
+
+#[test]
+fn a_child_in_another_working_directory_finds_a_relative_directory() {
+    for (variable, value, folder) in [
+        ("SA_PROFILE_DIR", "here", "here"),
+        ("SA_PROFILE_OUTPUT", "x.json", "x.json.fragments"),
+        ("SA_PROFILE_LEVEL", "e2e", "profile_out"),
+    ] {
+        let dir = scratch();
+        let elsewhere = dir.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        let host = Host::new(HOST).arguments(&["spawn-in", "elsewhere", "10"]);
+        let host = host.working_in(dir.path()).variable(variable, value);
+        let _outcome = host.run().quiet();
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+        Found::in_dir(&dir.path().join(folder)).assert_exactly(&[("child", 10), ("parent", 10)]);
+    }
+}

@@ -1,0 +1,82 @@
+//! Snapshots of runs that record at full rate: what was acknowledged before is in them, and they merge without damage.
+
+use crate::{host, victim};
+use e2e::chance::{Chance, rounds};
+use e2e::host_support::{Found, Merged, ring_files, scratch};
+use e2e::ledger::{Lack, Verdict, autopsy, look, snapshot};
+use e2e::order::Pattern;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+const BOUND: (&str, &str) = ("SA_PROFILE_MAX_MB", "4");
+
+/// Each snapshot of a victim holds all it has recorded, and it goes on recording.
+fn take_some(threads: usize, pattern: Pattern, variables: &[(&str, &str)]) {
+    let mut chance = Chance::new();
+    let mut victim = victim(threads, pattern, variables);
+    let mut all = Verdict::default();
+    for number in 0..rounds(4, 24) {
+        std::thread::sleep(chance.pause(Duration::from_millis(20)));
+        let out = victim.scratch(&format!("out-{number}"));
+        let floor = snapshot(&victim.progress, threads);
+        let report = trace_merge::snapshot(&victim.directory(), &out).unwrap();
+        let read = (report.fragments, report.unreadable.len());
+        assert_eq!(read, (1, 0), "{report:?}");
+        let rings = ring_files(&out).len();
+        assert_eq!(rings, 0, "what the ring held is in the fragment");
+        all += look(&victim, &out, &floor, Lack::First);
+        fs::remove_dir_all(out).unwrap();
+    }
+    victim.kill().unwrap();
+    let rest = autopsy(&victim, Lack::First);
+    println!(
+        "SNAPSHOT {pattern:?} seed={}: {all}\n  the run itself: {rest}",
+        chance.seed
+    );
+    assert!(all.read > 0 && all.is_clean() && rest.is_clean());
+}
+
+#[test]
+fn at_full_rate_with_segments_that_come_and_go() {
+    take_some(8, Pattern::Flat, &[BOUND]);
+}
+
+#[test]
+fn of_one_segment_that_grows() {
+    take_some(4, Pattern::Bursts, &[]);
+}
+
+#[test]
+fn full_segments_are_shared_with_the_run_and_stay_when_it_is_cleaned_away() {
+    let place = scratch();
+    let (dir, out) = (place.path().join("run"), place.path().join("out"));
+    let bounded = |arguments: &[&str]| {
+        let host = host(&dir, arguments).variable(BOUND.0, BOUND.1);
+        host.variable("SA_PROFILE_OLD_RUNS", "0")
+    };
+    let mut live = bounded(&["script"]).start();
+    live.ask("spans work 50000");
+    live.ask("guard");
+    live.ask("flush");
+    let report = trace_merge::snapshot(&dir, &out).unwrap();
+    assert!(report.linked >= 2 && report.copied == 1, "{report:?}");
+    let shared = fs::read_dir(out.join("fragments")).unwrap().flatten();
+    let shared = shared.filter(|entry| entry.metadata().unwrap().nlink() == 2);
+    assert_eq!(shared.count(), report.linked);
+    live.ask("spans work 50000");
+    live.kill();
+    let next = bounded(&["spans", "next", "10"]).run();
+    assert!(
+        next.one_line().contains("removed 1 earlier run"),
+        "{next:?}"
+    );
+    let left = fs::read_dir(dir.join("fragments")).unwrap().count();
+    assert_eq!(left, 1, "the crashed run is gone but for the snapshot");
+    assert!(fs::read_dir(dir.join("previous")).unwrap().next().is_none());
+    let found = Found::in_dir(&out);
+    found.assert_accounted(50_000);
+    let open: Vec<_> = found.unfinished.iter().map(|span| &span["name"]).collect();
+    assert_eq!(open, ["guard"], "open spans are shown as unfinished");
+    found.assert_merged(&Merged::newest(&out));
+}

@@ -1,0 +1,108 @@
+//! Many processes of many threads with little to do, for long: disk and memory stay bounded, and nothing is lost but what the bound removes.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::HOST;
+use e2e::chance::rounds;
+use e2e::host_support::{Host, Live, Merged, ring_files, scratch};
+use trace_merge::survey;
+
+const PROCESSES: usize = 64;
+const THREADS: u64 = 8;
+/// Spans of a thread at a time, ten times a second: 20,480 a second in all.
+const BURST: u64 = 4;
+const MIB: u64 = 1 << 20;
+/// Of each process; it is reached after a minute and a half.
+const BOUND_MIB: u64 = 4;
+/// What recording may add to a process: nine rings of 256 KiB and their stacks, code, and the helpers' own memory.
+const MEMORY_KIB: u64 = 9 * (256 + 64) + 4096;
+
+/// What all processes have used at most.
+#[derive(Debug, Default)]
+struct Most {
+    disk: u64,
+    memory_kib: u64,
+}
+
+impl Most {
+    fn sample(&mut self, dir: &Path, pids: &[u32]) {
+        self.disk = self.disk.max(disk(dir));
+        let memory = pids.iter().filter_map(|pid| resident_kib(*pid)).max();
+        self.memory_kib = self.memory_kib.max(memory.unwrap_or(0));
+    }
+}
+
+/// The disk space of all segments.
+fn disk(dir: &Path) -> u64 {
+    let files = fs::read_dir(dir.join("fragments")).into_iter().flatten();
+    let segments = files.flatten().filter(|file| {
+        let name = file.file_name();
+        name.to_string_lossy().ends_with(".jsonl")
+    });
+    let spaces = segments.filter_map(|file| Some(file.metadata().ok()?.blocks() * 512));
+    spaces.sum()
+}
+
+fn resident_kib(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+fn start(dir: Option<&Path>, ticks: u64) -> Live {
+    let arguments = [THREADS, BURST, ticks].map(|number| number.to_string());
+    let host = Host::new(HOST).arguments(&["paced"]).arguments(&arguments);
+    let host = host.deadline(Duration::from_secs(ticks / 10 + 300));
+    let Some(dir) = dir else {
+        return host.start();
+    };
+    let host = host.recorded_in(dir).variable("SA_PROFILE_RUN", "soak");
+    host.variable("SA_PROFILE_MAX_MB", BOUND_MIB.to_string())
+        .start()
+}
+
+#[test]
+fn sixty_four_processes_stay_within_disk_and_memory_and_lose_nothing_else() {
+    let seconds = rounds(4, 600) as u64;
+    let dir = scratch();
+    let plain = start(None, seconds * 10);
+    let hosts: Vec<Live> = (0..PROCESSES)
+        .map(|_| start(Some(dir.path()), seconds * 10))
+        .collect();
+    let pids: Vec<u32> = hosts.iter().map(Live::pid).collect();
+    let (mut most, mut plain_kib) = (Most::default(), 0);
+    for _ in 0..seconds {
+        std::thread::sleep(Duration::from_secs(1));
+        most.sample(dir.path(), &pids);
+        plain_kib = plain_kib.max(resident_kib(plain.pid()).unwrap_or(0));
+    }
+    for host in hosts.into_iter().chain([plain]) {
+        let _outcome = host.end().quiet();
+    }
+    let expected = PROCESSES as u64 * THREADS * BURST * seconds * 10;
+    let merged = Merged::newest(dir.path());
+    println!(
+        "SOAK processes={PROCESSES} threads={THREADS} seconds={seconds} spans={expected} shown={} removed={} disk={} MiB memory={} KiB, {plain_kib} KiB without",
+        merged.spans(),
+        merged.lost(),
+        most.disk / MIB,
+        most.memory_kib
+    );
+    assert_eq!(merged.spans() + merged.lost(), expected);
+    assert_eq!(merged.damage(), Vec::<String>::new());
+    for process in survey::processes(dir.path()).unwrap() {
+        let lost = process
+            .contents(&mut survey::Known::default())
+            .unwrap()
+            .lost;
+        assert!(lost.keys().all(|cause| cause == "disk_bound"), "{lost:?}");
+    }
+    assert!(most.disk <= PROCESSES as u64 * (BOUND_MIB + 1) * MIB);
+    assert!(most.memory_kib <= plain_kib + MEMORY_KIB);
+    assert_eq!(ring_files(dir.path()), Vec::<std::path::PathBuf>::new());
+}

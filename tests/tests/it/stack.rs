@@ -1,0 +1,222 @@
+//! Spans that do not end one after the other, or get their arguments late.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::{HOST, host};
+use e2e::chance::rounds;
+use e2e::host_support::{Found, Merged, scratch, undisturbed};
+use format_oracle::reader::read_dir;
+use serde_json::{Value, json};
+use trace_merge::Filter;
+
+/// Runs a host that is killed, or ends well.
+fn run(dir: &Path, arguments: &[&str]) {
+    let outcome = host(dir, arguments).run();
+    if arguments[1] == "kill" {
+        let _killed = outcome.was_killed();
+    } else {
+        let _ended = outcome.quiet();
+    }
+}
+
+#[test]
+fn late_arguments_stay_with_their_span_and_take_no_memory() {
+    let dir = scratch();
+    let count = rounds(60_000, 200_000);
+    let outcome = undisturbed(HOST, dir.path(), &["late-args", &count.to_string()]);
+    assert_eq!(outcome.stdout, format!("late-args {count} bounded: true\n"));
+    let recording = read_dir(dir.path());
+    assert_eq!(recording.damage, Vec::<String>::new());
+    for label in ["step", "kernel"] {
+        let of_label = |event: &&serde_json::Value| event["args"]["label"] == label;
+        let events: Vec<_> = recording.events.iter().filter(of_label).collect();
+        assert_eq!(events.len(), count);
+        for event in events {
+            assert_eq!(event["args"]["late"], event["args"]["index"], "{event}");
+            assert_eq!(event["args"]["tokens"] == 8, label == "step", "{event}");
+        }
+    }
+}
+
+#[test]
+fn spans_that_end_in_the_order_they_began_take_no_memory() {
+    let dir = scratch();
+    let count = rounds(60_000, 200_000);
+    let outcome = undisturbed(HOST, dir.path(), &["out-of-order", &count.to_string()]);
+    let said = format!("out-of-order {count} bounded: true\n");
+    assert_eq!(outcome.stdout, said);
+    let of_each = ["a", "b", "c"].map(|label| (label, count as u64));
+    let expected = [of_each.as_slice(), &[("serve", 1)]].concat();
+    Found::in_dir(dir.path()).assert_exactly(&expected);
+}
+
+#[test]
+fn what_is_open_after_a_deep_disorder_is_shown_by_a_crash() {
+    for depth in [31, 32, 33, 300] {
+        let dir = scratch();
+        let host = host(dir.path(), &["deep-then-killed", &depth.to_string()]);
+        let _killed = host.run().was_killed();
+        let recording = read_dir(dir.path());
+        assert_eq!(recording.unfinished.len(), 1, "depth {depth}");
+        assert_eq!(recording.unfinished[0]["name"], "work", "depth {depth}");
+    }
+}
+
+/// Runs `open-many` and returns the indices of the deep spans and of the async ones that are shown as unfinished, and how many others are lost.
+fn open_many(ending: &str, spans: u64, requests: u64) -> (Vec<u64>, Vec<u64>, u64) {
+    let dir = scratch();
+    let counts = [spans, requests].map(|count| count.to_string());
+    run(dir.path(), &["open-many", ending, &counts[0], &counts[1]]);
+    let second = read_dir(dir.path());
+    let of_label = |events: &[Value], label: &str| {
+        let events = events.iter().filter(|event| event["ph"] == "B");
+        let events = events.filter(|event| event["args"]["label"] == label);
+        let mut indices: Vec<_> = events
+            .map(|event| event["args"]["index"].as_u64().expect("an index"))
+            .collect();
+        indices.sort_unstable();
+        indices
+    };
+    let shown = ["deep", "async"].map(|label| of_label(&second.unfinished, label));
+    for round in ["from the ring", "settled"] {
+        let merged = Merged::newest(dir.path());
+        let found = ["deep", "async"].map(|label| of_label(merged.events(), label));
+        assert!(found == shown, "{ending}, {round}");
+        assert_eq!(merged.lost(), second.lost, "{ending}, {round}");
+        assert_eq!(merged.damage(), Vec::<String>::new(), "{ending}, {round}");
+    }
+    let ended = Found::in_dir(dir.path()).recorded();
+    assert_eq!(ended, 5, "{ending}");
+    let [deep, requests] = shown;
+    (deep, requests, second.lost)
+}
+
+#[test]
+fn issue_47_all_open_spans_are_there_however_many_they_are() {
+    for ending in ["kill", "exit", "thread"] {
+        let (deep, requests, lost) = open_many(ending, 1000, 4000);
+        let left: Vec<u64> = (0..998).filter(|index| *index != 1).collect();
+        assert!(deep == left, "{ending}: {} deep", deep.len());
+        assert!(
+            requests == Vec::from_iter(1..3999),
+            "{ending}: {} async",
+            requests.len()
+        );
+        assert_eq!(lost, 0, "{ending}");
+    }
+}
+
+#[test]
+fn issue_47_open_spans_without_room_are_counted() {
+    // With the largest pages a chunk has room for some more spans of a thread.
+    for (spans, requests, least) in [(14_000, 1000, 4096), (100, 70_000, 65_536)] {
+        let (deep, in_flight, lost) = open_many("kill", spans, requests);
+        let shown = (deep.len() + in_flight.len()) as u64;
+        assert_eq!(shown + lost + 5, spans + requests);
+        let of_many = if spans > requests { deep } else { in_flight };
+        assert!(lost > 0 && of_many.len() >= least, "{}", of_many.len());
+    }
+}
+
+/// The args of the spans that `open-args` leaves open, by name.
+fn args_of_open() -> BTreeMap<String, Value> {
+    let ids: Vec<String> = (0..100).map(|at| format!("cmpl-{at:032}")).collect();
+    let expected = [
+        (
+            "step",
+            json!({"request_id": "cmpl-1", "batch": 42, "tokens": 8}),
+        ),
+        ("named", json!({"key": "\"a\"\n"})),
+        (
+            "a name that is longer than what an entry holds",
+            json!({"first": 1}),
+        ),
+        ("many", json!({"ids": ids, "batch": 100})),
+        (
+            "long",
+            json!({"request_id": "cmpl-9", "n": 1, "sa_args_cut": 1}),
+        ),
+        ("bare", json!({})),
+        (
+            "request",
+            json!({"request_id": "cmpl-2", "prompt_tokens": 12}),
+        ),
+        ("child", json!({"request_id": "cmpl-3"})),
+        ("by id", json!({"request_id": "cmpl-4"})),
+        (
+            "long async",
+            json!({"request_id": "cmpl-5", "sa_args_cut": 1}),
+        ),
+    ];
+    let with_mark = expected.into_iter().map(|(name, mut args)| {
+        args["unfinished"] = true.into();
+        (name.to_owned(), args)
+    });
+    with_mark.collect()
+}
+
+/// The args of the unfinished spans among events, by name.
+fn args_by_name<'a>(events: impl IntoIterator<Item = &'a Value>) -> BTreeMap<String, Value> {
+    let begun = events.into_iter().filter(|event| event["ph"] == "B");
+    begun
+        .inspect(|event| assert_eq!(event["cat"], "host", "{event}"))
+        .map(|event| {
+            (
+                event["name"].as_str().unwrap_or_default().to_owned(),
+                event["args"].clone(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn issue_19_open_spans_keep_their_args() {
+    for ending in ["kill", "finish", "thread"] {
+        let dir = scratch();
+        run(dir.path(), &["open-args", ending]);
+        let second = read_dir(dir.path());
+        assert_eq!(args_by_name(&second.unfinished), args_of_open(), "{ending}");
+        for round in ["from the ring", "settled"] {
+            let merged = Merged::newest(dir.path());
+            let found = args_by_name(merged.events());
+            assert_eq!(found, args_of_open(), "{ending}, {round}");
+            assert_eq!(merged.damage(), Vec::<String>::new(), "{ending}, {round}");
+        }
+    }
+}
+
+#[test]
+fn issue_19_the_args_of_open_spans_are_found_by_request() {
+    let dir = scratch();
+    run(dir.path(), &["open-args", "kill"]);
+    for (request, spans) in [("cmpl-1", ["queued", "step"]), ("cmpl-2", ["request"; 2])] {
+        let filter = Filter {
+            requests: vec![request.to_owned()],
+            ..Filter::default()
+        };
+        let merged = Merged::filtered(dir.path(), filter);
+        let events = merged.events().iter();
+        let shown = events.filter(|event| event["cat"] == "host");
+        let names: BTreeSet<_> = shown.map(|event| event["name"].as_str()).collect();
+        assert_eq!(names, spans.map(Some).into(), "{request}");
+    }
+    let merged = Merged::newest(dir.path());
+    let of = |name: &str| {
+        let mut events = merged.events().iter();
+        let event = events.find(|event| event["name"] == name && event["ph"] != "M");
+        event.expect("an event").clone()
+    };
+    let (queued, step) = (of("queued"), of("step"));
+    let flow = |event: &&Value| matches!(event["ph"].as_str(), Some("s" | "t" | "f"));
+    let at: Vec<_> = merged
+        .events()
+        .iter()
+        .filter(flow)
+        .map(|event| &event["ts"])
+        .collect();
+    assert!(
+        at.contains(&&queued["ts"]) && at.contains(&&step["ts"]),
+        "{at:?}"
+    );
+}

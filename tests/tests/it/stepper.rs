@@ -1,0 +1,92 @@
+//! Stops a victim after every instruction of what records, flushes, attaches and ends a thread, and kills it after every store that shows.
+//!
+//! Each region is gone through in two ways:
+//!
+//! 1. *Watching*: one victim is stepped through the whole region, one instruction at a time. Whenever the ring or the fragment has changed, both are
+//!    read and judged as they stand. This numbers the visible stores.
+//! 2. *Killing*: for chosen numbers a fresh victim is stepped to just after that store and killed there with SIGKILL; the second reader and the merge
+//!    must find everything. The numbers are spread evenly over the region; `SA_PROFILE_FULL=1` takes every one of them.
+//!
+//! A system call counts as one instruction: what a `writev` leaves when it is killed half way is met by the random kills of `kill.rs`.
+
+use crate::VICTIM;
+use e2e::chance::rounds;
+use e2e::host_support::skip;
+use e2e::ledger::{Lack, Seen, Verdict, autopsy, judge};
+use e2e::order::Pattern;
+use e2e::stepped::{Step, Stepped, can_trace};
+
+/// Most kills of one region in the short version.
+const KILLS: usize = 3;
+
+fn judge_reader(stepped: &Stepped) -> Verdict {
+    let seen = Seen::by_second_reader(&stepped.victim.directory());
+    judge(&seen, &stepped.victim.progress, 1, Lack::Nothing)
+}
+
+/// Steps one victim through the region and judges what a reader sees after each store; returns how many there were, too.
+fn watch(pattern: Pattern) -> (usize, Verdict) {
+    let mut stepped = Stepped::start(VICTIM, pattern);
+    let mut verdict = judge_reader(&stepped);
+    loop {
+        match stepped.step() {
+            Step::Quiet => {}
+            Step::Stored => verdict += judge_reader(&stepped),
+            Step::Left => break,
+            Step::Stuck => panic!("{pattern:?}: stuck after {} stores", stepped.stores),
+        }
+    }
+    stepped.kill();
+    (stepped.stores, verdict)
+}
+
+/// Steps a fresh victim to just after its `number`th visible store, kills it, and judges by reader and merge.
+fn kill_after(pattern: Pattern, number: usize) -> Verdict {
+    let mut stepped = Stepped::start(VICTIM, pattern);
+    while stepped.stores < number && matches!(stepped.step(), Step::Quiet | Step::Stored) {}
+    stepped.kill();
+    autopsy(&stepped.victim, Lack::Nothing)
+}
+
+fn sweep(test: &str, pattern: Pattern, least_stores: usize) {
+    if let Err(error) = can_trace() {
+        return skip(test, &format!("a child cannot be traced here: {error}"));
+    }
+    let (stores, verdict) = watch(pattern);
+    let stride = stores.div_ceil(rounds(KILLS, stores)).max(1);
+    let mut killed = Verdict::default();
+    for number in (0..=stores).step_by(stride) {
+        let one = kill_after(pattern, number);
+        assert!(
+            one.is_clean(),
+            "{pattern:?} killed after store {number}: {one}"
+        );
+        killed += one;
+    }
+    println!("STEP {pattern:?} stores={stores}\n  watched: {verdict}\n  killed: {killed}");
+    assert!(
+        stores >= least_stores,
+        "only {stores} stores were seen: the region was not stepped"
+    );
+    assert!(verdict.is_clean(), "{verdict}");
+}
+
+#[test]
+fn begin_and_end_of_a_span() {
+    sweep("begin_and_end_of_a_span", Pattern::StepSpan, 10);
+}
+
+#[test]
+fn flush() {
+    sweep("flush", Pattern::StepFlush, 40);
+}
+
+#[test]
+fn first_event_of_a_thread() {
+    sweep("first_event_of_a_thread", Pattern::StepAttach, 20);
+}
+
+#[test]
+fn end_of_a_thread() {
+    sweep("end_of_a_thread", Pattern::StepDetach, 3);
+}
