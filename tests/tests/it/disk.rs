@@ -25,15 +25,15 @@ fn fill(at: &Path, free_bytes: u64) -> PathBuf {
     path
 }
 
-/// Records on 8 MiB until long after they are full; gives the words of the merge's report.
+/// Records on 4 MiB until long after they are full; gives the words of the merge's report.
 fn fill_and_end(test: &str, end: fn(Live)) -> Option<String> {
-    const DID: u64 = 110_000;
+    const DID: u64 = 60_000;
     let at = scratch();
-    let mount = Mount::tmpfs(test, "size=8m", at.path())?;
+    let mount = Mount::tmpfs(test, "size=4m", at.path())?;
     let dir = at.path().join("run");
     let mut host = script(&dir);
-    host.ask("spans work 55000");
-    host.ask("spans late 55000");
+    host.ask("spans work 30000");
+    host.ask("spans late 30000");
     end(host);
     // Once as it is left, and once more where the disk has room to settle it.
     let mut words = String::new();
@@ -42,7 +42,7 @@ fn fill_and_end(test: &str, end: fn(Live)) -> Option<String> {
         found.assert_accounted(DID);
         assert!(found.lost > DID / 3, "{} do not fit", found.recorded());
         assert!(
-            found.recorded() > 20_000,
+            found.recorded() > 10_000,
             "only {} fitted",
             found.recorded()
         );

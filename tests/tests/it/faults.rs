@@ -105,7 +105,7 @@ fn chosen(made: u64) -> Vec<u64> {
     if full() {
         return (1..=made.min(60)).collect();
     }
-    let mut all = vec![1, 2, made / 2, made];
+    let mut all = vec![1, made / 2, made];
     all.sort_unstable();
     all.dedup();
     all.retain(|number| (1..=made).contains(number));

@@ -98,26 +98,6 @@ fn exec_goes_on_as_the_same_process_in_a_second_fragment() {
     assert_eq!((merged.spans(), merged.processes()), (6000, 1));
 }
 
-#[test]
-fn spawned_children_join_the_run() {
-    let dir = scratch();
-    recorded(dir.path(), &["spawn", "500"]);
-    let found = Found::in_dir(dir.path());
-    found.assert_exactly(&[
-        ("command-0", 500),
-        ("command-1", 500),
-        ("command-2", 500),
-        ("parent", 500),
-        ("spawned", 500),
-    ]);
-    found.run(); // it is one
-    let headers = found.headers.iter();
-    let mains = headers.filter(|header| header["main"] == true).count();
-    assert_eq!((found.headers.len(), mains), (5, 1));
-    let merged = Merged::newest(dir.path());
-    assert_eq!((merged.spans(), merged.processes()), (2500, 5));
-}
-
 /// Waits until a process that nobody here can wait for has ended.
 fn wait_for_end(pid_file: &Path) {
     let start = Instant::now();

@@ -68,18 +68,20 @@ fn row_names(events: &[Value], name: &str) -> BTreeSet<String> {
 fn spans_of_tasks_nest_whatever_ends_first() {
     for threads in ["1", "4"] {
         let dir = scratch();
-        let _outcome = recorded(dir.path(), &["tasks", threads, "7", "3000"]);
+        let spans = rounds(1000, 3000);
+        let arguments = ["tasks", threads, "7", &spans.to_string()];
+        let _outcome = recorded(dir.path(), &arguments);
         let recording = read_dir(dir.path());
         assert_eq!(
             (recording.damage, recording.lost, recording.unfinished),
             (vec![], 0, vec![])
         );
         let merged = Merged::newest(dir.path());
-        let (spans, rows) = nested(merged.events());
-        assert_eq!(spans, 7 * 3000);
+        let (shown, rows) = nested(merged.events());
+        assert_eq!(shown, 7 * spans);
         assert!(rows >= 7, "{rows} rows");
         for task in 0..7 {
-            assert_eq!(merged.count(&format!("task {task}")), 3000);
+            assert_eq!(merged.count(&format!("task {task}")), spans as u64);
         }
         // Lanes change hands, so that a row has the name of its last task; but it has one.
         let names = row_names(merged.events(), "task 3");

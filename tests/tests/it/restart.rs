@@ -112,7 +112,7 @@ fn what_is_open_ends_in_neither_recording() {
 fn a_thousand_recordings_leave_nothing_behind() {
     let dir = scratch();
     let path = dir.path().display().to_string();
-    let cycles = rounds(200, 1000).to_string();
+    let cycles = rounds(100, 1000).to_string();
     let host = host(dir.path(), &["restart-many", &path, &cycles]);
     let host = host.deadline(Duration::from_secs(240));
     let outcome = host.variable("MALLOC_ARENA_MAX", "1").run(); // how many arenas the allocator makes for short threads is chance

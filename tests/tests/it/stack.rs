@@ -1,6 +1,6 @@
 //! Spans that do not end one after the other, or get their arguments late.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::{HOST, host};
@@ -8,7 +8,6 @@ use e2e::chance::rounds;
 use e2e::host_support::{Found, Merged, scratch, undisturbed};
 use format_oracle::reader::read_dir;
 use serde_json::{Value, json};
-use trace_merge::Filter;
 
 /// Runs a host that is killed, or ends well.
 fn run(dir: &Path, arguments: &[&str]) {
@@ -23,7 +22,7 @@ fn run(dir: &Path, arguments: &[&str]) {
 #[test]
 fn late_arguments_stay_with_their_span_and_take_no_memory() {
     let dir = scratch();
-    let count = rounds(60_000, 200_000);
+    let count = rounds(30_000, 200_000);
     let outcome = undisturbed(HOST, dir.path(), &["late-args", &count.to_string()]);
     assert_eq!(outcome.stdout, format!("late-args {count} bounded: true\n"));
     let recording = read_dir(dir.path());
@@ -42,25 +41,13 @@ fn late_arguments_stay_with_their_span_and_take_no_memory() {
 #[test]
 fn spans_that_end_in_the_order_they_began_take_no_memory() {
     let dir = scratch();
-    let count = rounds(60_000, 200_000);
+    let count = rounds(30_000, 200_000);
     let outcome = undisturbed(HOST, dir.path(), &["out-of-order", &count.to_string()]);
     let said = format!("out-of-order {count} bounded: true\n");
     assert_eq!(outcome.stdout, said);
     let of_each = ["a", "b", "c"].map(|label| (label, count as u64));
     let expected = [of_each.as_slice(), &[("serve", 1)]].concat();
     Found::in_dir(dir.path()).assert_exactly(&expected);
-}
-
-#[test]
-fn what_is_open_after_a_deep_disorder_is_shown_by_a_crash() {
-    for depth in [31, 32, 33, 300] {
-        let dir = scratch();
-        let host = host(dir.path(), &["deep-then-killed", &depth.to_string()]);
-        let _killed = host.run().was_killed();
-        let recording = read_dir(dir.path());
-        assert_eq!(recording.unfinished.len(), 1, "depth {depth}");
-        assert_eq!(recording.unfinished[0]["name"], "work", "depth {depth}");
-    }
 }
 
 /// Runs `open-many` and returns the indices of the deep spans and of the async ones that are shown as unfinished, and how many others are lost.
@@ -95,11 +82,12 @@ fn open_many(ending: &str, spans: u64, requests: u64) -> (Vec<u64>, Vec<u64>, u6
 #[test]
 fn issue_47_all_open_spans_are_there_however_many_they_are() {
     for ending in ["kill", "exit", "thread"] {
-        let (deep, requests, lost) = open_many(ending, 1000, 4000);
+        let opened = rounds(2500, 4000) as u64;
+        let (deep, requests, lost) = open_many(ending, 1000, opened);
         let left: Vec<u64> = (0..998).filter(|index| *index != 1).collect();
         assert!(deep == left, "{ending}: {} deep", deep.len());
         assert!(
-            requests == Vec::from_iter(1..3999),
+            requests == Vec::from_iter(1..opened - 1),
             "{ending}: {} async",
             requests.len()
         );
@@ -110,7 +98,8 @@ fn issue_47_all_open_spans_are_there_however_many_they_are() {
 #[test]
 fn issue_47_open_spans_without_room_are_counted() {
     // With the largest pages a chunk has room for some more spans of a thread.
-    for (spans, requests, least) in [(14_000, 1000, 4096), (100, 70_000, 65_536)] {
+    let cases = [(14_000, 1000, 4096), (100, 70_000, 65_536)];
+    for (spans, requests, least) in cases.into_iter().take(rounds(1, 2)) {
         let (deep, in_flight, lost) = open_many("kill", spans, requests);
         let shown = (deep.len() + in_flight.len()) as u64;
         assert_eq!(shown + lost + 5, spans + requests);
@@ -184,39 +173,4 @@ fn issue_19_open_spans_keep_their_args() {
             assert_eq!(merged.damage(), Vec::<String>::new(), "{ending}, {round}");
         }
     }
-}
-
-#[test]
-fn issue_19_the_args_of_open_spans_are_found_by_request() {
-    let dir = scratch();
-    run(dir.path(), &["open-args", "kill"]);
-    for (request, spans) in [("cmpl-1", ["queued", "step"]), ("cmpl-2", ["request"; 2])] {
-        let filter = Filter {
-            requests: vec![request.to_owned()],
-            ..Filter::default()
-        };
-        let merged = Merged::filtered(dir.path(), filter);
-        let events = merged.events().iter();
-        let shown = events.filter(|event| event["cat"] == "host");
-        let names: BTreeSet<_> = shown.map(|event| event["name"].as_str()).collect();
-        assert_eq!(names, spans.map(Some).into(), "{request}");
-    }
-    let merged = Merged::newest(dir.path());
-    let of = |name: &str| {
-        let mut events = merged.events().iter();
-        let event = events.find(|event| event["name"] == name && event["ph"] != "M");
-        event.expect("an event").clone()
-    };
-    let (queued, step) = (of("queued"), of("step"));
-    let flow = |event: &&Value| matches!(event["ph"].as_str(), Some("s" | "t" | "f"));
-    let at: Vec<_> = merged
-        .events()
-        .iter()
-        .filter(flow)
-        .map(|event| &event["ts"])
-        .collect();
-    assert!(
-        at.contains(&&queued["ts"]) && at.contains(&&step["ts"]),
-        "{at:?}"
-    );
 }

@@ -58,7 +58,6 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["killed", label, count] => work::killed(label, number(count)),
         ["late-args", rounds] => stack::late_args(number(rounds)),
         ["out-of-order", rounds] => stack::out_of_order(number(rounds)),
-        ["deep-then-killed", depth] => stack::deep_then_killed(number(depth)),
         ["open-many", ending, spans, requests] => {
             stack::open_many(ending, number(spans), number(requests));
         }
@@ -88,7 +87,6 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["fork-busy", forks] => forks::busy(number(forks)),
         ["fork-open"] => forks::open(),
         ["exec", count] => forks::exec(number(count)),
-        ["spawn", count] => descendants::spawn(number(count)),
         ["spawn-in", dir, count] => descendants::spawn_in(dir, number(count)),
         ["processes", count] => descendants::many(number(count)),
         ["pid-reuse", pid, count] => descendants::same_pid(number(pid), number(count)),

@@ -1,6 +1,6 @@
 //! Spans that do not end one after the other, or get their arguments late.
 
-use crate::work::{open, record};
+use crate::work::open;
 use sa_recorder::async_span;
 use std::mem::ManuallyDrop;
 
@@ -37,15 +37,6 @@ pub(crate) fn out_of_order(count: u64) {
             drop(span);
         }
     });
-}
-
-/// Ends `depth` spans in the order they began in, then is killed with one more open.
-pub(crate) fn deep_then_killed(depth: u64) {
-    let spans: Vec<_> = (0..depth).map(|index| open("deep", index)).collect();
-    spans.into_iter().for_each(drop);
-    record("after", 1);
-    let _last = open("last", 0);
-    crate::work::die();
 }
 
 /// Opens `spans` spans within each other and `requests` async ones, ends some of each, and leaves the others open.

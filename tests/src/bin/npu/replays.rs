@@ -131,12 +131,18 @@ pub(crate) fn switched(count: u64) {
         session.launch("add", 0, 1_000_000, &[]);
         session.launch("matmul", 0, 1_000_001, &[]);
     });
+    let library = Library::open_simulator().expect("the simulator");
+    let library = library.simulator_face("libmspti.so").expect("MSPTI");
+    let mspti = Mspti::load(&library);
     for part in 0..3 {
+        if part == 1 {
+            assert!(!own_subscription(&mspti), "MSPTI is taken");
+        }
         if part > 0 {
             switch(part == 2);
         }
         if part == 1 {
-            own_subscription();
+            wait_for("MSPTI is given back", || own_subscription(&mspti));
         }
         if part == 2 {
             // It is taken again by the device's thread, which launches wake.
@@ -173,20 +179,16 @@ fn switch(on: bool) {
     });
 }
 
-/// Subscribes to MSPTI as soon as nobody else has, and gives it back.
-fn own_subscription() {
-    let library = Library::open_simulator().expect("the simulator");
-    let library = library.simulator_face("libmspti.so").expect("MSPTI");
-    let mspti = Mspti::load(&library);
+/// Subscribes to MSPTI, and gives it back; false if somebody else has it.
+fn own_subscription(mspti: &Mspti) -> bool {
     let subscribe = mspti.msptiSubscribe.expect("a subscription");
     let unsubscribe = mspti.msptiUnsubscribe.expect("its end");
     let mut subscriber = null_mut();
-    wait_for("MSPTI is given back", || {
-        // SAFETY: `subscriber` is writable for the call.
-        unsafe { subscribe(&raw mut subscriber, None, null_mut()) == 0 }
-    });
+    // SAFETY: `subscriber` is writable for the call.
+    let is_ours = unsafe { subscribe(&raw mut subscriber, None, null_mut()) } == 0;
     // SAFETY: it is ours.
-    assert_eq!(unsafe { unsubscribe(subscriber) }, 0);
+    assert!(!is_ours || unsafe { unsubscribe(subscriber) } == 0);
+    is_ours
 }
 
 fn wait_for(what: &str, is_so: impl FnMut() -> bool) {
