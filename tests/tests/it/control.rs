@@ -463,45 +463,21 @@ fn last_args_stay_with_their_span_whatever_else_is_open() {
 fn open_spans_are_kept_whole_across_a_stop() {
     let dir = scratch();
     let mut host = script(dir.path());
-    for line in [
-        "guard",
-        "lane",
-        "begin across",
-        "begin inner",
-        "end inner",
-        "guard",
-    ] {
-        assert_eq!(host.ask(line), "obeyed");
-    }
-    host.ask("guard-arg");
+    let ask_all = |host: &mut Live, lines: &str| {
+        for line in lines.split(", ") {
+            assert_eq!(host.ask(line), "obeyed", "{line}");
+        }
+    };
+    let begun = "guard, lane, begin across, begin inner, end inner, guard, guard-arg";
+    ask_all(&mut host, begun);
     let off = switch(dir.path(), &stop(dir.path()), 1);
     // Begun while off: not recorded, and no end may take the place of another.
-    for line in [
-        "begin off",
-        "guard",
-        "lane",
-        "lane-end",
-        "guard-end",
-        "begin off2",
-        "end off2",
-    ] {
-        host.ask(line);
-    }
-    host.ask("guard-end");
+    let unrecorded = "begin off, guard, lane, lane-end, guard-end, begin off2, end off2, guard-end";
+    ask_all(&mut host, unrecorded);
     let on = switch(dir.path(), &start(dir.path()), 1);
-    for line in [
-        "begin on",
-        "end on",
-        "end off",
-        "end across",
-        "guard-end",
-        "lane-end",
-        "end nothing",
-    ] {
-        host.ask(line);
-    }
-    host.ask("guard");
-    host.ask("guard-end");
+    let ends = "begin on, end on, end off, end across, guard-end, lane-end, end nothing";
+    ask_all(&mut host, ends);
+    ask_all(&mut host, "guard, guard-end");
     let _outcome = host.end().quiet();
     let recording = reader::read_dir(dir.path());
     assert_eq!((recording.damage.len(), recording.unfinished.len()), (0, 0));
@@ -511,31 +487,20 @@ fn open_spans_are_kept_whole_across_a_stop() {
         .filter(|event| event["cat"] == "open")
         .collect();
     open.sort_by_key(|event| ns(&event["ts"]));
-    let seen: Vec<_> = open
-        .iter()
-        .map(|event| {
-            (
-                event["name"].as_str().expect("a name"),
-                event["args"].to_string(),
-            )
-        })
-        .collect();
-    let seen: Vec<_> = seen
-        .iter()
-        .map(|(name, args)| (*name, args.as_str()))
-        .collect();
-    assert_eq!(
-        seen,
-        [
-            ("guard", r#"{"number":1,"sa_across_stop":true}"#),
-            ("lane", r#"{"number":1,"sa_across_stop":true}"#),
-            ("across", r#"{"ended_as":"across","sa_across_stop":true}"#),
-            ("inner", r#"{"ended_as":"inner"}"#),
-            ("guard", r#"{"late":2,"number":1,"sa_across_stop":true}"#),
-            ("on", r#"{"ended_as":"on"}"#),
-            ("guard", r#"{"number":1}"#),
-        ]
-    );
+    let seen = open.iter().map(|event| {
+        let name = event["name"].as_str().expect("a name");
+        format!("{name} {}", event["args"])
+    });
+    let expected = [
+        r#"guard {"number":1,"sa_across_stop":true}"#,
+        r#"lane {"number":1,"sa_across_stop":true}"#,
+        r#"across {"ended_as":"across","sa_across_stop":true}"#,
+        r#"inner {"ended_as":"inner"}"#,
+        r#"guard {"late":2,"number":1,"sa_across_stop":true}"#,
+        r#"on {"ended_as":"on"}"#,
+        r#"guard {"number":1}"#,
+    ];
+    assert_eq!(seen.collect::<Vec<_>>(), expected);
     for event in &open[..3] {
         let end = ns(&event["ts"]) + ns(&event["dur"]);
         assert!(end > on[0].at_ns, "cut at the stop: {event}");

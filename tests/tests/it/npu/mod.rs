@@ -5,7 +5,7 @@ mod run;
 
 use e2e::chance::rounds;
 use e2e::host_support::Outcome;
-use run::{Run, bare, run, run_to};
+use run::{Run, bare, host, run, run_to};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -294,7 +294,7 @@ fn failing_calls_and_a_lost_device_change_nothing_for_the_program() {
 #[test]
 fn a_kill_keeps_every_launch_that_had_ended() {
     let variables = [("ASCEND_SIM_KERNEL_US", "20")];
-    let run = run_to(&["killed", "500"], &variables, Outcome::was_killed);
+    let run = run_to(host(&["killed", "500"], &variables), Outcome::was_killed);
     let ended = run.slices().len();
     assert!((500..=505).contains(&ended), "{ended}");
     assert_eq!(run.host_spans().len(), 505);

@@ -1,8 +1,8 @@
 //! Compares MSPTI's records in the trace with what the simulated device really did: each record is on the row of its stream once, and launches are not affected.
 
 use super::check_places;
-use super::run::{Run, host, run_to};
-use e2e::host_support::{Merged, Outcome, scratch};
+use super::run::{Run, highest, host, run_to};
+use e2e::host_support::{Host, Merged, Outcome, scratch};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -36,21 +36,11 @@ impl Simulator {
         Simulator::new(&["libascendcl.so", "libmspti.so"])
     }
 
-    /// Returns the variables of a program that uses it.
-    fn variables<'a>(
-        &'a self,
-        device: &'a str,
-        more: &[(&'a str, &'a str)],
-    ) -> Vec<(&'a str, String)> {
-        let library = self.0.path().join("libascendcl.so").display().to_string();
-        let own = [
-            ("SA_PROFILE_DEVICE", device.to_owned()),
-            ("SA_PROFILE_SIM_LIBRARY", library),
-        ];
-        let more = more
-            .iter()
-            .map(|(name, value)| (*name, (*value).to_owned()));
-        own.into_iter().chain(more).collect()
+    /// Prepares a program that uses it.
+    fn host(&self, arguments: &[&str], device: &str, variables: &[(&str, &str)]) -> Host {
+        let host = host(arguments, variables).variable("SA_PROFILE_DEVICE", device);
+        let library = self.0.path().join("libascendcl.so");
+        host.variable("SA_PROFILE_SIM_LIBRARY", library)
     }
 
     /// Runs the program, which must end as `end` says.
@@ -61,12 +51,7 @@ impl Simulator {
         variables: &[(&str, &str)],
         end: fn(Outcome) -> Outcome,
     ) -> Run {
-        let variables = self.variables(device, variables);
-        let variables: Vec<(&str, &str)> = variables
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .collect();
-        run_to(arguments, &variables, end)
+        run_to(self.host(arguments, device, variables), end)
     }
 
     /// Runs two graphs in turn, with launches in between.
@@ -227,7 +212,7 @@ fn assert_launches(run: &Run) {
 }
 
 fn counted(run: &Run, series: &str) -> u64 {
-    run.counted_by("kernel records", series)
+    highest(&run.merged, "kernel records", series)
 }
 
 #[test]
@@ -440,25 +425,14 @@ fn records_that_find_no_room_are_counted() {
     /// Most that are kept of a device whose launches are not recorded.
     const ROOM: u64 = 1 << 18;
     let simulator = Simulator::whole();
-    let variables = simulator.variables("sim,mspti", &[("ASCEND_SIM_KERNELS", "add=0")]);
-    let variables: Vec<(&str, &str)> = variables
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
     let dir = scratch();
-    let replays = REPLAYS.to_string();
-    let arguments = ["replayed-beside-another-device", &replays];
-    let recorded = host(&arguments, &variables).recorded_in(&dir.path().join("run"));
-    let said = recorded.run().quiet().stdout;
+    let arguments = ["replayed-beside-another-device", &REPLAYS.to_string()];
+    let variables = [("ASCEND_SIM_KERNELS", "add=0")];
+    let host = simulator.host(&arguments, "sim,mspti", &variables);
+    let said = host.recorded_in(dir.path()).run().quiet().stdout;
     assert!(said.contains("launched 50 beside 300 replays"), "{said}");
-    let merged = Merged::newest(&dir.path().join("run"));
-    let last = |series: &str| {
-        let counters = merged.events().iter();
-        let counters =
-            counters.filter(|event| event["ph"] == "C" && event["name"] == "kernel records");
-        let values = counters.filter_map(|event| event["args"][series].as_u64());
-        values.max().unwrap_or(0)
-    };
+    let merged = Merged::newest(dir.path());
+    let last = |series| highest(&merged, "kernel records", series);
     let (no_room, placed) = (last("no_room"), last("placed"));
     println!("NO ROOM: {no_room} of {} records", REPLAYS * 1000);
     assert!(

@@ -40,22 +40,14 @@ fn lines(path: &Path) -> Vec<Value> {
 }
 
 /// A run that ends in a way.
-pub(crate) fn run_to(
-    arguments: &[&str],
-    variables: &[(&str, &str)],
-    end: fn(Outcome) -> Outcome,
-) -> Run {
+pub(crate) fn run_to(host: Host, end: fn(Outcome) -> Outcome) -> Run {
     let dir = scratch();
-    let truth = dir.path().join("truth.jsonl");
-    let outcome = host(arguments, variables)
-        .variable("ASCEND_SIM_TRUTH", &truth)
-        .deadline(std::time::Duration::from_secs(900))
-        .recorded_in(&dir.path().join("run"))
-        .run();
-    let outcome = end(outcome);
+    let (run, truth) = (dir.path().join("run"), dir.path().join("truth.jsonl"));
+    let host = host.variable("ASCEND_SIM_TRUTH", &truth).recorded_in(&run);
+    let outcome = end(host.deadline(std::time::Duration::from_secs(900)).run());
     Run {
         outcome,
-        merged: Merged::newest(&dir.path().join("run")),
+        merged: Merged::newest(&run),
         truth: lines(&truth),
         dir,
     }
@@ -63,7 +55,15 @@ pub(crate) fn run_to(
 
 /// A run that ends well.
 pub(crate) fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Run {
-    run_to(arguments, variables, Outcome::quiet)
+    run_to(host(arguments, variables), Outcome::quiet)
+}
+
+/// The highest value of a counter's series.
+pub(crate) fn highest(merged: &Merged, counter: &str, series: &str) -> u64 {
+    let counters = merged.events().iter();
+    let counters = counters.filter(|event| event["ph"] == "C" && event["name"] == counter);
+    let values = counters.filter_map(|event| event["args"][series].as_u64());
+    values.max().unwrap_or(0)
 }
 
 /// What the same program prints where nothing is timed.
@@ -90,17 +90,7 @@ impl Run {
 
     /// The highest value of a series of the counter of launches.
     pub(crate) fn counted(&self, series: &str) -> u64 {
-        self.counted_by("launches", series)
-    }
-
-    /// The highest value of a counter's series.
-    pub(crate) fn counted_by(&self, counter: &str, series: &str) -> u64 {
-        let counters = self.merged.events().iter();
-        let counters = counters.filter(|event| event["ph"] == "C" && event["name"] == counter);
-        counters
-            .filter_map(|event| event["args"][series].as_u64())
-            .max()
-            .unwrap_or(0)
+        highest(&self.merged, "launches", series)
     }
 
     /// Flow events of a phase.
