@@ -133,9 +133,4 @@ mod tests {
     fn a_home_that_is_empty_or_relative_is_no_home() {
         assert_eq!(of(&["", "here"]), INSTALLED);
     }
-
-    #[test]
-    fn the_driver_brings_its_own_folder() {
-        assert_eq!(Candidates::hal().folders[0], Path::new(DRIVER[0]));
-    }
 }

@@ -91,8 +91,6 @@ pub mod rt {
             naming Naming for_each_rt_naming;
             /// The last task of the calling thread.
             thread Thread for_each_rt_thread;
-            /// Events and devices.
-            event Event for_each_rt_event;
         }
     }
 }

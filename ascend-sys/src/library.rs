@@ -271,21 +271,4 @@ mod tests {
         let none = crate::Acl::load(&Library::none());
         assert!(none.lifecycle.aclrtSetDevice.is_err());
     }
-
-    #[test]
-    fn a_symbol_that_is_there_can_be_called() {
-        let library = Library::open(&Candidates::new(&[LIBC], &[])).unwrap();
-        // SAFETY: C's abs takes and returns an int.
-        let abs = unsafe { library.symbol::<unsafe extern "C" fn(i32) -> i32>("abs\0") }.unwrap();
-        // SAFETY: as above.
-        assert_eq!(unsafe { abs(-7) }, 7);
-    }
-
-    #[test]
-    fn a_library_without_the_marker_is_no_simulator() {
-        let paths = ["/nowhere/libascendcl.so", LIBC].map(|path| (OsString::from(path), 0));
-        let error = Library::first(paths, true).unwrap_err();
-        assert_eq!(error.attempts[1].cause, "it is no simulated runtime");
-        assert_eq!(error.attempts.len(), 2);
-    }
 }

@@ -52,9 +52,6 @@ macro_rules! functions {
         }
 
         impl $group {
-            /// The names of the group's functions.
-            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
-
             /// Looks all functions of the group up in a library.
             pub fn load(library: &crate::Library) -> Self {
                 Self {

@@ -61,8 +61,6 @@ aliases! {
 
     /// A stream of the rt level: the same as [`aclrtStream`].
     rtStream_t = *mut c_void;
-    /// An event of the rt level: the same as [`aclrtEvent`].
-    rtEvent_t = *mut c_void;
     /// A model of the rt level.
     rtModel_t = *mut c_void;
     /// A kernel of the rt level.
@@ -125,8 +123,6 @@ aliases! {
     aclrtEventRecordedStatus = c_int;
     /// What `aclrtQueryEventWaitStatus` says: `ACL_EVENT_WAIT_STATUS_*`.
     aclrtEventWaitStatus = c_int;
-    /// What `rtEventQueryStatus` says; numbered as [`aclrtEventRecordedStatus`].
-    rtEventStatus_t = c_int;
     /// Whether a callback holds its stream up: `ACL_CALLBACK_*`.
     aclrtCallbackBlockType = c_int;
     /// An attribute of a kernel: `ACL_FUNC_ATTR_*`.

@@ -56,28 +56,17 @@ pub(crate) struct Config {
     pub(crate) soc: Soc,
     /// The devices that the process sees, by logical id.
     pub(crate) visible: Vec<u32>,
-    /// Physical id minus logical id, as in a container.
-    pub(crate) physical_base: u32,
     /// Time of the device clock at CLOCK_MONOTONIC 0, by logical id, in ns.
     pub(crate) offsets_ns: Vec<i64>,
     /// Drift of the device clock, positive if it is fast, by logical id, in parts per 10⁹.
     pub(crate) drifts_ppb: Vec<i64>,
     pub(crate) step: Option<Step>,
     pub(crate) durations: Durations,
-    pub(crate) hccl_ns: u64,
-    pub(crate) copy_bytes_per_us: u64,
-    /// Time that a thread spins before it sleeps, and before a sleep ends.
-    pub(crate) spin_ns: u64,
-    pub(crate) hal_ns: u64,
     pub(crate) hal: bool,
-    pub(crate) streams: usize,
-    pub(crate) events: usize,
     pub(crate) depth: u64,
-    pub(crate) memory_bytes: usize,
     pub(crate) old: bool,
     /// True if a new thing may get the handle of one that is gone, as with addresses.
     pub(crate) reuse: bool,
-    pub(crate) version: String,
     pub(crate) mspti: Mspti,
     pub(crate) truth: Option<PathBuf>,
     pub(crate) truth_through: bool,
@@ -103,9 +92,8 @@ impl Config {
         let per_device = |value: &str| by_device(value, devices);
         let default_offsets = default_offsets_ns(devices);
         let truth = of.text("ASCEND_SIM_TRUTH");
-        let seed = of.number("ASCEND_SIM_SEED", 1)?;
         let default_ns = of.us("ASCEND_SIM_KERNEL_US", 10.0)?;
-        let kernels = |value: &str| Durations::parse(value, default_ns, seed);
+        let kernels = |value: &str| Durations::parse(value, default_ns);
         Ok(Self {
             soc: of.word("ASCEND_SIM_SOC", [("910b", Soc::A2), ("950", Soc::A5)])?,
             visible: of.parsed(
@@ -114,7 +102,6 @@ impl Config {
                 |value| visible(value, devices),
                 "device numbers",
             )?,
-            physical_base: of.number("ASCEND_SIM_PHYSICAL_BASE", 0)?,
             offsets_ns: of
                 .parsed(
                     "ASCEND_SIM_CLOCK_OFFSET_S",
@@ -135,32 +122,20 @@ impl Config {
                 "ASCEND_SIM_CLOCK_STEP",
                 None,
                 |value| Step::parse(value).map(Some),
-                "after_s=N,by_us=N or at_ns=N,by_us=N",
+                "after_s=N,by_us=N",
             )?,
             durations: of.parsed(
                 "ASCEND_SIM_KERNELS",
-                Durations::all(default_ns, seed),
+                Durations::all(default_ns),
                 kernels,
                 "name=us,name=us..us",
             )?,
-            hccl_ns: of.us("ASCEND_SIM_HCCL_US", 30.0)?,
-            copy_bytes_per_us: of.number("ASCEND_SIM_COPY_BYTES_PER_US", 20_000)?,
-            spin_ns: of.us("ASCEND_SIM_SPIN_US", 30.0)?,
-            hal_ns: of.us("ASCEND_SIM_HAL_US", 2.0)?,
             hal: of.text("ASCEND_SIM_HAL").as_deref() != Some("absent"),
-            streams: of.number("ASCEND_SIM_STREAMS", 1984)?,
-            events: of.number("ASCEND_SIM_EVENTS", 65_536)?,
             depth: of
                 .number("ASCEND_SIM_DEPTH", 2048)
                 .map(|depth: u64| depth.max(1))?,
-            memory_bytes: of
-                .number("ASCEND_SIM_MEMORY_MB", 65_536_usize)?
-                .saturating_mul(1 << 20),
             old: of.switch("ASCEND_SIM_OLD")?,
             reuse: of.switch("ASCEND_SIM_REUSE")?,
-            version: of
-                .text("ASCEND_SIM_CANN")
-                .unwrap_or_else(|| "9.1.0".to_owned()),
             mspti: Mspti::from(&of)?,
             truth: truth.map(|path| PathBuf::from(path.replace("{pid}", &pid.to_string()))),
             truth_through: of.switch("ASCEND_SIM_TRUTH_THROUGH")?,
@@ -266,12 +241,6 @@ mod tests {
             ),
             (1_500_000_000, 0, -2_000_000_000)
         );
-    }
-
-    #[test]
-    fn the_truth_has_the_pid_in_its_name() {
-        let config = read(&[("ASCEND_SIM_TRUTH", "/tmp/truth.{pid}.jsonl")]).unwrap();
-        assert_eq!(config.truth, Some(PathBuf::from("/tmp/truth.42.jsonl")));
     }
 
     #[test]

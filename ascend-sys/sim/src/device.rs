@@ -2,23 +2,23 @@
 
 use crate::clock::{DeviceClock, now_ns};
 use crate::config::Config;
-use crate::wait::{LOOK, lock};
+use crate::wait::lock;
 use crate::{Outcome, outcome};
 use ascend_sys::codes::*;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Streams of a device, for each process.
+const STREAMS: usize = 1984;
 
 /// A device that the process sees.
 pub(crate) struct Device {
     /// The id that the process uses.
     pub(crate) user: i32,
     pub(crate) logical: u32,
-    pub(crate) physical: u32,
     pub(crate) clock: DeviceClock,
     /// For each stream id, true if it is taken.
     stream_ids: Mutex<Vec<bool>>,
-    events_left: Mutex<usize>,
-    event_freed: Condvar,
     /// 0, or the error of every call.
     lost: AtomicI32,
 }
@@ -30,11 +30,8 @@ impl Device {
         Self {
             user,
             logical,
-            physical: config.physical_base + logical,
             clock: DeviceClock::new(offset, drift, config.step, first_ns, config.soc.tick_mhz()),
-            stream_ids: Mutex::new(vec![false; config.streams]),
-            events_left: Mutex::new(config.events),
-            event_freed: Condvar::new(),
+            stream_ids: Mutex::new(vec![false; STREAMS]),
             lost: AtomicI32::new(0),
         }
     }
@@ -75,26 +72,5 @@ impl Device {
             .iter()
             .filter(|taken| !**taken)
             .count()
-    }
-
-    pub(crate) fn events_left(&self) -> usize {
-        *lock(&self.events_left)
-    }
-
-    /// Takes a hardware event; waits until there is one.
-    pub(crate) fn take_event(&self) -> Outcome<u32> {
-        let mut left = lock(&self.events_left);
-        while *left == 0 {
-            self.check()?;
-            let woken = self.event_freed.wait_timeout(left, LOOK);
-            left = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        *left -= 1;
-        u32::try_from(*left).map_err(|_| ACL_ERROR_RT_NO_EVENT_RESOURCE)
-    }
-
-    pub(crate) fn free_event(&self) {
-        *lock(&self.events_left) += 1;
-        self.event_freed.notify_one();
     }
 }

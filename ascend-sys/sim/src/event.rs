@@ -17,7 +17,7 @@ mod records;
 pub(crate) struct Event {
     pub(crate) handle: Handle,
     flags: u32,
-    /// True if it was created with `aclrtCreateEventExWithFlag`: it can be recorded again and again, and takes no hardware event.
+    /// True if it was created with `aclrtCreateEventExWithFlag`: it can be recorded again and again.
     pub(crate) ex: bool,
     device: Arc<Device>,
     state: Mutex<State>,
@@ -29,7 +29,6 @@ struct State {
     records: Records,
     waits: u64,
     waited: u64,
-    hardware_id: Option<u32>,
     /// Number of threads that wait for a change: waking none of them would still be a system call.
     waiters: u32,
     captured: Weak<CaptureStatus>,
@@ -81,27 +80,15 @@ impl Event {
     }
 
     /// Starts a record in a stream. Returns its number.
-    pub(crate) fn begin_record(&self) -> Outcome<u64> {
-        self.take_hardware_event()?;
+    pub(crate) fn begin_record(&self) -> u64 {
         let mut state = lock(&self.state);
         state.captured = Weak::new();
-        Ok(state.records.add())
+        state.records.add()
     }
 
     /// Notes the capture that it was recorded in.
     pub(crate) fn record_captured(&self, capture: &Arc<CaptureStatus>) {
         lock(&self.state).captured = Arc::downgrade(capture);
-    }
-
-    /// Takes a hardware event at the first record, if streams wait for this event. Waits until there is one.
-    fn take_hardware_event(&self) -> Outcome {
-        let takes = !self.ex && self.flags & ACL_EVENT_SYNC != 0;
-        if !takes || lock(&self.state).hardware_id.is_some() {
-            return Ok(());
-        }
-        let id = self.device.take_event()?;
-        lock(&self.state).hardware_id = Some(id);
-        Ok(())
     }
 
     /// Starts a wait of a stream. Returns the record that it waits for; 0 for none.
@@ -172,11 +159,6 @@ impl Event {
         Ok(end.device.clock.elapsed_ms(from, to))
     }
 
-    pub(crate) fn hardware_id(&self) -> Outcome<u32> {
-        let id = lock(&self.state).hardware_id;
-        id.ok_or(ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
-    }
-
     /// Waits until it has completed.
     pub(crate) fn synchronize(&self, timeout_ms: Option<u64>) -> Outcome {
         self.not_captured()?;
@@ -184,28 +166,19 @@ impl Event {
         let mut state = lock(&self.state);
         let wanted = state.records.last();
         loop {
-            let (there, unseen_ns) = (
-                state.records.has_completed(wanted),
-                state.records.unseen_ns(),
-            );
-            if there && unseen_ns == 0 {
+            if state.records.has_completed(wanted) {
                 return Ok(());
             }
             self.device.check()?;
             let nap = nap(began_ns, timeout_ms).ok_or(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT)?;
-            let nap = if there {
-                nap.min(Duration::from_nanos(unseen_ns))
-            } else {
-                nap
-            };
             state = self.wait(state, nap);
         }
     }
 
     /// Completes a record: the executor has come to it.
-    pub(crate) fn complete(&self, record: u64, ticks: u64, visible_ns: u64) {
+    pub(crate) fn complete(&self, record: u64, ticks: u64) {
         let mut state = lock(&self.state);
-        state.records.complete(record, ticks, visible_ns);
+        state.records.complete(record, ticks);
         self.wake(&state);
     }
 
@@ -247,12 +220,5 @@ impl Event {
             state = self.wait(state, LOOK);
         }
         state.waited += 1;
-    }
-
-    /// Gives its hardware event back, because the program destroys it. Does not wait: a record under way completes unseen.
-    pub(crate) fn free(&self) {
-        if lock(&self.state).hardware_id.take().is_some() {
-            self.device.free_event();
-        }
     }
 }

@@ -12,7 +12,6 @@ mod memory;
 mod model;
 mod mspti;
 mod mstx;
-mod report;
 mod rt;
 mod rt_launch;
 mod stream;
@@ -140,7 +139,7 @@ macro_rules! plain_arguments {
 }
 
 plain_arguments! {
-    i32, u32, u64, usize, dim3, aclrtCallback, aclrtDeviceStateCallback, aclrtStreamStateCallback, aclInitCallbackFunc, aclFinalizeCallbackFunc,
+    i32, u32, u64, usize, aclrtCallback, aclrtDeviceStateCallback, aclrtStreamStateCallback, aclFinalizeCallbackFunc,
     msptiCallbackFunc, msptiBuffersCallbackRequestFunc, msptiBuffersCallbackCompleteFunc
 }
 

@@ -1,62 +1,44 @@
-//! A captured graph: its tasks, the groups of kernels that a program may update, and the handles of its tasks.
+//! A captured graph: its tasks, and the groups of kernels that a program may update.
 
+use crate::device::Device;
 use crate::handle::Handle;
 use crate::wait::lock;
 use crate::work::{Captured, Replay, Work};
 use crate::{Outcome, fail_if};
 use ascend_sys::codes::*;
-use ascend_sys::types::*;
-use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-
-/// A task that a program has a handle of.
-pub(crate) struct Task {
-    pub(crate) handle: Handle,
-    pub(crate) kind: aclmdlRITaskType,
-    pub(crate) seq: u32,
-}
 
 pub(crate) struct Model {
     pub(crate) handle: Handle,
     pub(crate) id: u32,
-    pub(crate) name: Mutex<String>,
     context: Handle,
+    device: Arc<Device>,
     capturing: AtomicBool,
     content: Mutex<Content>,
 }
 
 /// The content of a graph.
 #[derive(Default)]
-pub(crate) struct Content {
+struct Content {
     tasks: Vec<Captured>,
     /// The next run; made from the tasks when it is first needed.
     replay: Option<Arc<Replay>>,
-    /// Handles and ids of its own streams, one for each stream that was captured.
-    pub(crate) streams: Vec<(Handle, i32)>,
-    /// Handles of its tasks, with their parts.
-    pub(crate) handles: Vec<(usize, Handle)>,
-    pub(crate) groups: Vec<Arc<Group>>,
-    on_destroy: Vec<(unsafe extern "C" fn(*mut c_void), usize)>,
+    /// Ids of its own streams, one for each stream that was captured.
+    streams: Vec<i32>,
+    groups: Vec<Arc<Group>>,
 }
 
 impl Model {
-    pub(crate) fn new(handle: Handle, context: Handle) -> Self {
+    pub(crate) fn new(handle: Handle, context: Handle, device: &Arc<Device>) -> Self {
         static LAST: AtomicU32 = AtomicU32::new(0);
         Self {
             handle,
             id: LAST.fetch_add(1, Ordering::Relaxed) + 1,
-            name: Mutex::default(),
             context,
-            capturing: AtomicBool::new(false),
+            device: Arc::clone(device),
+            capturing: AtomicBool::new(true),
             content: Mutex::default(),
-        }
-    }
-
-    pub(crate) fn begin_capture(&self) -> Outcome {
-        match self.capturing.swap(true, Ordering::AcqRel) {
-            true => Err(ACL_ERROR_RT_MODEL_CAPTURED),
-            false => Ok(()),
         }
     }
 
@@ -72,19 +54,21 @@ impl Model {
         }
     }
 
-    /// Takes the tasks and groups of a capture.
-    pub(crate) fn extend(&self, tasks: Vec<Captured>, groups: Vec<Arc<Group>>) {
-        let mut content = lock(&self.content);
-        let before = content.tasks.len();
-        groups.iter().for_each(|group| group.move_by(before));
-        content.groups.extend(groups);
-        content.tasks.extend(tasks);
-        content.replay = None;
-    }
-
-    /// Gives the graph a stream of its own.
-    pub(crate) fn add_stream(&self, stream: Handle, id: i32) {
-        lock(&self.content).streams.push((stream, id));
+    /// Takes the tasks and groups of a capture of this many streams.
+    pub(crate) fn fill(
+        &self,
+        tasks: Vec<Captured>,
+        groups: Vec<Arc<Group>>,
+        streams: usize,
+    ) -> Outcome {
+        let own = (0..streams).map(|_| self.device.take_stream_id());
+        *lock(&self.content) = Content {
+            tasks,
+            replay: None,
+            streams: own.collect::<Outcome<_>>()?,
+            groups,
+        };
+        Ok(())
     }
 
     /// Replaces the work of a task. Runs under way go on with the old one.
@@ -113,56 +97,20 @@ impl Model {
         }
         let replay = Arc::new(Replay {
             model: self.id,
-            name: lock(&self.name).clone(),
             tasks: content.tasks.clone().into(),
-            streams: content.streams.iter().map(|(_, id)| *id).collect(),
+            streams: content.streams.clone(),
         });
         content.replay = Some(Arc::clone(&replay));
         Ok(replay)
     }
 
-    pub(crate) fn streams(&self) -> Vec<Handle> {
-        let content = lock(&self.content);
-        content.streams.iter().map(|(handle, _)| *handle).collect()
-    }
-
-    /// Returns handles of the tasks in one of the graph's own streams; `None` if the stream belongs to another graph. `give` makes the handle of a task.
-    pub(crate) fn tasks_of(
-        &self,
-        stream: Handle,
-        give: impl Fn(aclmdlRITaskType, u32) -> Handle,
-    ) -> Option<Vec<Handle>> {
-        let mut content = lock(&self.content);
-        let mut streams = content.streams.iter();
-        let part = streams.position(|(own, _)| *own == stream)?;
-        if content.handles.len() < content.tasks.len() {
-            let new = content.tasks.iter().zip(0..).skip(content.handles.len());
-            let new: Vec<(usize, Handle)> = new
-                .map(|(task, seq)| (task.part, give(kind_of(&task.work), seq)))
-                .collect();
-            content.handles.extend(new);
+    /// Ends a graph. Returns its groups. Runs under way go on, because they have their tasks.
+    pub(crate) fn end(&self) -> Vec<Arc<Group>> {
+        let content = std::mem::take(&mut *lock(&self.content));
+        for stream in content.streams {
+            self.device.free_stream_id(stream);
         }
-        let own = content.handles.iter().filter(|(of, _)| *of == part);
-        Some(own.map(|(_, handle)| *handle).collect())
-    }
-
-    pub(crate) fn on_destroy(&self, callback: unsafe extern "C" fn(*mut c_void), user_data: usize) {
-        lock(&self.content).on_destroy.push((callback, user_data));
-    }
-
-    /// Takes the content of a graph that is destroyed. Runs under way go on, because they have their tasks.
-    pub(crate) fn take(&self) -> Content {
-        std::mem::take(&mut *lock(&self.content))
-    }
-}
-
-impl Content {
-    /// Calls everyone who registered for the end of the graph.
-    pub(crate) fn call_back(&self) {
-        for (callback, user_data) in &self.on_destroy {
-            // SAFETY: the one who registered the callback vouches for it and its data until the graph is gone.
-            unsafe { callback(std::ptr::with_exposed_provenance_mut(*user_data)) };
-        }
+        content.groups
     }
 }
 
@@ -170,8 +118,8 @@ impl Content {
 pub(crate) struct Group {
     pub(crate) handle: Handle,
     model: Arc<Model>,
-    /// Places of its tasks in the graph, or in the capture while that is under way.
-    places: Mutex<Vec<usize>>,
+    /// Places of its tasks in the graph.
+    places: Vec<usize>,
     updating: AtomicBool,
 }
 
@@ -186,15 +134,9 @@ impl Group {
         Self {
             handle,
             model: Arc::clone(model),
-            places: Mutex::new(places),
+            places,
             updating: AtomicBool::new(false),
         }
-    }
-
-    /// Moves its places: the capture has become a part of the graph, after this many tasks.
-    fn move_by(&self, tasks: usize) {
-        let mut places = lock(&self.places);
-        places.iter_mut().for_each(|place| *place += tasks);
     }
 }
 
@@ -210,7 +152,7 @@ impl Update {
     /// Takes a launch: a kernel, and no more of them than the group has. Returns the task's number in the graph.
     pub(crate) fn take(&mut self, work: Work) -> Outcome<u64> {
         fail_if(!work.is_kernel(), ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT)?;
-        let place = lock(&self.group.places).get(self.updated).copied();
+        let place = self.group.places.get(self.updated).copied();
         let place = place.ok_or(ACL_ERROR_STREAM_TASK_GROUP_STATUS)?;
         self.group.model.replace(place, work)?;
         self.updated += 1;
@@ -220,21 +162,9 @@ impl Update {
     /// Ends it. Fails unless all kernels of the group were launched.
     pub(crate) fn end(&self) -> Outcome {
         self.group.updating.store(false, Ordering::Release);
-        match self.updated == lock(&self.group.places).len() {
+        match self.updated == self.group.places.len() {
             true => Ok(()),
             false => Err(ACL_ERROR_STREAM_TASK_GROUP_INTR),
         }
-    }
-}
-
-fn kind_of(work: &Work) -> aclmdlRITaskType {
-    match work {
-        Work::Kernel { .. } => ACL_MODEL_RI_TASK_KERNEL,
-        Work::Ordered {
-            name: "event_record",
-        } => ACL_MODEL_RI_TASK_EVENT_RECORD,
-        Work::Ordered { .. } => ACL_MODEL_RI_TASK_EVENT_WAIT,
-        Work::Reset { .. } => ACL_MODEL_RI_TASK_EVENT_RESET,
-        _ => ACL_MODEL_RI_TASK_DEFAULT,
     }
 }

@@ -132,22 +132,6 @@ mod tests {
     const UNKNOWN: aclError = 107_000;
 
     #[test]
-    fn a_handle_finds_its_thing_until_it_is_removed() {
-        let table = Handles::new(3, UNKNOWN);
-        let mut held = Handle(0);
-        table.add(|handle| {
-            held = handle;
-            "first"
-        });
-        assert_eq!(table.get(held).as_deref(), Ok(&"first"));
-        assert_eq!(table.remove(held).as_deref(), Ok(&"first"));
-        assert_eq!(
-            (table.get(held), table.remove(held)),
-            (Err(UNKNOWN), Err(UNKNOWN))
-        );
-    }
-
-    #[test]
     fn a_stale_handle_does_not_find_what_came_after() {
         let table = Handles::new(3, UNKNOWN);
         let mut handles = Vec::new();

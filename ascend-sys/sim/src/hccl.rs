@@ -19,7 +19,7 @@ impl Comm {
     pub(crate) fn new(handle: Handle, device: &Device, rank: u32, ranks: u32) -> Self {
         Self {
             handle,
-            name: format!("sim_group_{}_{rank}", device.physical),
+            name: format!("sim_group_{}_{rank}", device.logical),
             rank,
             ranks,
         }

@@ -2,7 +2,6 @@
 
 use crate::Outcome;
 use crate::config::{Bounds, config};
-use crate::effect::Kind;
 use crate::handle::{Handle, Handles};
 use crate::wait::lock;
 use ascend_sys::codes::*;
@@ -20,8 +19,8 @@ pub(crate) struct Binary {
 pub(crate) struct Function {
     pub(crate) handle: Handle,
     pub(crate) name: String,
-    /// Its real effect, if it is one of the simulator's own.
-    pub(crate) effect: Option<Kind>,
+    /// True for `sim_add_one`, the only one that really computes.
+    pub(crate) adds_one: bool,
     bounds: Bounds,
     seed: u64,
     /// Number of runs of all kernels with this name, however often the program asked for one.
@@ -90,7 +89,7 @@ impl Kernels {
         self.functions.add(|handle| Function {
             handle,
             name: name.to_owned(),
-            effect: Kind::of(name),
+            adds_one: name == "sim_add_one",
             bounds,
             seed,
             runs,

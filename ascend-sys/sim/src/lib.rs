@@ -29,7 +29,6 @@ mod kernel;
 mod listeners;
 mod memory;
 mod mspti;
-mod report;
 mod runtime;
 mod stream;
 mod truth;

@@ -1,16 +1,14 @@
-//! Callbacks that programs register for devices, streams, initialisation and its end.
+//! Callbacks that programs register for devices, streams and the end of the runtime.
 
 use crate::handle::Handle;
 use crate::wait::lock;
-use crate::{Outcome, fail_if, outcome};
-use ascend_sys::codes::*;
+use crate::{Outcome, outcome};
 use ascend_sys::types::*;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
 type OnDevice = unsafe extern "C" fn(i32, aclrtDeviceState, *mut c_void);
 type OnStream = unsafe extern "C" fn(aclrtStream, aclrtStreamState, *mut c_void);
-type OnInit = unsafe extern "C" fn(*const c_char, usize, *mut c_void) -> aclError;
 type OnFinalize = unsafe extern "C" fn(*mut c_void) -> aclError;
 
 /// The callbacks. The last part of each is the address of its data.
@@ -18,7 +16,6 @@ type OnFinalize = unsafe extern "C" fn(*mut c_void) -> aclError;
 pub(crate) struct Listeners {
     devices: Mutex<Vec<(String, OnDevice, usize)>>,
     streams: Mutex<Vec<(String, OnStream, usize)>>,
-    inits: Mutex<Vec<(OnInit, usize)>>,
     finalizes: Mutex<Vec<(OnFinalize, usize)>>,
 }
 
@@ -47,14 +44,6 @@ fn callbacks<F: Copy>(list: &Mutex<Vec<(String, F, usize)>>) -> Vec<(F, usize)> 
     parts.collect()
 }
 
-/// Keeps such callbacks. Fails if none was removed.
-fn keep<F>(list: &Mutex<Vec<(F, usize)>>, stays: impl Fn(&F) -> bool) -> Outcome {
-    let mut list = lock(list);
-    let before = list.len();
-    list.retain(|(callback, _)| stays(callback));
-    fail_if(list.len() == before, ACL_ERROR_INVALID_PARAM)
-}
-
 impl Listeners {
     pub(crate) fn on_device(&self, name: String, callback: Option<OnDevice>, address: usize) {
         register(&self.devices, name, callback, address);
@@ -78,30 +67,8 @@ impl Listeners {
         }
     }
 
-    pub(crate) fn on_init(&self, callback: OnInit, address: usize) {
-        lock(&self.inits).push((callback, address));
-    }
-
-    pub(crate) fn no_init(&self, callback: OnInit) -> Outcome {
-        let is_other = |known: &OnInit| !std::ptr::fn_addr_eq(*known, callback);
-        keep(&self.inits, is_other)
-    }
-
     pub(crate) fn on_finalize(&self, callback: OnFinalize, address: usize) {
         lock(&self.finalizes).push((callback, address));
-    }
-
-    pub(crate) fn no_finalize(&self, callback: OnFinalize) -> Outcome {
-        let is_other = |known: &OnFinalize| !std::ptr::fn_addr_eq(*known, callback);
-        keep(&self.finalizes, is_other)
-    }
-
-    /// Calls those for the initialisation; the first one that fails ends it.
-    pub(crate) fn init(&self) -> Outcome {
-        let called = lock(&self.inits).clone();
-        called
-            .into_iter()
-            .try_for_each(|(callback, address)| init_one(callback, address))
     }
 
     pub(crate) fn finalize(&self) -> Outcome {
@@ -111,10 +78,4 @@ impl Listeners {
             outcome(unsafe { callback(data(address)) })
         })
     }
-}
-
-/// Calls one that was registered after the initialisation.
-pub(crate) fn init_one(callback: OnInit, address: usize) -> Outcome {
-    // SAFETY: the one who registered it vouches for it and its data; an empty configuration is readable.
-    outcome(unsafe { callback(c"".as_ptr(), 0, data(address)) })
 }

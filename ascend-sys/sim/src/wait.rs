@@ -21,16 +21,3 @@ pub(crate) fn nap(began_ns: u64, timeout_ms: Option<u64>) -> Option<Duration> {
     let left = end_ns.checked_sub(now_ns()).filter(|left| *left > 0)?;
     Some(LOOK.min(Duration::from_nanos(left)))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wait_without_a_limit_never_ends_and_one_with_a_limit_does() {
-        assert_eq!(nap(0, None), Some(LOOK));
-        assert_eq!(nap(0, Some(0)), None, "it was over long ago");
-        let left = nap(now_ns(), Some(5)).unwrap();
-        assert!(left <= Duration::from_millis(5));
-    }
-}

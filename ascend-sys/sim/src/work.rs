@@ -3,11 +3,26 @@
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::kernel::Function;
-use crate::report::Callback;
 use ascend_sys::types::{
     MSPTI_ACTIVITY_KIND_COMMUNICATION, MSPTI_ACTIVITY_KIND_KERNEL, msptiActivityKind,
 };
+use std::ffi::c_void;
 use std::sync::Arc;
+
+/// A call of the host, which the stream's own thread makes.
+#[derive(Clone, Copy)]
+pub(crate) struct Callback {
+    pub(crate) function: unsafe extern "C" fn(*mut c_void),
+    /// An address of the program's.
+    pub(crate) data: usize,
+}
+
+impl Callback {
+    pub(crate) fn call(self) {
+        // SAFETY: the one who submitted the callback vouches for it and its data until it was called.
+        unsafe { (self.function)(std::ptr::with_exposed_provenance_mut(self.data)) };
+    }
+}
 
 /// The work of a task.
 #[derive(Clone)]
@@ -59,7 +74,6 @@ pub(crate) struct Captured {
 pub(crate) struct Replay {
     /// The id of the graph.
     pub(crate) model: u32,
-    pub(crate) name: String,
     pub(crate) tasks: Arc<[Captured]>,
     /// The ids of the graph's own streams, by part.
     pub(crate) streams: Vec<i32>,
@@ -91,7 +105,7 @@ impl Work {
             Self::Ordered { name } => (name, "captured"),
             Self::Callback(_) => ("callback", ""),
             Self::Mark { name } => ("mark", name),
-            Self::Replay(replay) => ("replay", &replay.name),
+            Self::Replay(_) => ("replay", ""),
         }
     }
 

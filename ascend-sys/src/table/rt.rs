@@ -44,17 +44,4 @@ lists! { $
         fn rtFunctionRegister(binary: *mut c_void, stub: *const c_void, name: *const c_char, kernel_info: *const c_void, mode: u32) -> rtError_t;
         fn rtRegisterAllKernel(binary: *const rtDevBinary_t, handle: *mut *mut c_void) -> rtError_t;
     }
-
-    /// Hands the functions of the rt level about events and devices to a macro; see [`crate::rt::event`].
-    for_each_rt_event {
-        fn rtEventCreateWithFlag(event: *mut rtEvent_t, flag: u32) -> rtError_t;
-        fn rtEventCreateExWithFlag(event: *mut rtEvent_t, flag: u32) -> rtError_t;
-        fn rtEventRecord(event: rtEvent_t, stream: rtStream_t) -> rtError_t;
-        fn rtEventQueryStatus(event: rtEvent_t, status: *mut rtEventStatus_t) -> rtError_t;
-        fn rtEventElapsedTime(ms: *mut f32, start: rtEvent_t, end: rtEvent_t) -> rtError_t;
-        /// The order of the arguments is the reverse of ACL's.
-        fn rtEventGetTimeStamp(us: *mut u64, event: rtEvent_t) -> rtError_t;
-        fn rtsEventGetTimeStamp(us: *mut u64, event: rtEvent_t) -> rtError_t;
-        fn rtGetDeviceInfo(device: u32, module: i32, info: i32, value: *mut i64) -> rtError_t;
-    }
 }

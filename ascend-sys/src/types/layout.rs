@@ -160,46 +160,17 @@ mod tests {
     /// The sizes were compiled from the vendor's public headers on x86-64; aarch64 has the same rules.
     #[test]
     fn structs_have_the_sizes_of_the_vendors_headers() {
-        let sizes = [
-            ("dim3", size_of::<dim3>(), 12),
-            (
-                "aclrtLaunchKernelAttr",
-                size_of::<aclrtLaunchKernelAttr>(),
-                20,
-            ),
-            (
-                "aclrtLaunchKernelCfg",
-                size_of::<aclrtLaunchKernelCfg>(),
-                16,
-            ),
-            ("aclrtPlaceHolderInfo", size_of::<aclrtPlaceHolderInfo>(), 8),
-            (
-                "aclrtBinaryLoadOption",
-                size_of::<aclrtBinaryLoadOption>(),
-                20,
-            ),
-            (
-                "aclrtBinaryLoadOptions",
-                size_of::<aclrtBinaryLoadOptions>(),
-                16,
-            ),
-            (
-                "aclrtStreamConfigHandle",
-                size_of::<aclrtStreamConfigHandle>(),
-                32,
-            ),
-            (
-                "aclrtStreamAttrValue",
-                size_of::<aclrtStreamAttrValue>(),
-                16,
-            ),
-            ("aclmdlRITaskParams", size_of::<aclmdlRITaskParams>(), 200),
-            ("HcclRootInfo", size_of::<HcclRootInfo>(), 4108),
-            ("HcclSendRecvItem", size_of::<HcclSendRecvItem>(), 32),
-        ];
-        for (name, is, should) in sizes {
-            assert_eq!(is, should, "{name}");
-        }
+        assert_eq!(size_of::<dim3>(), 12);
+        assert_eq!(size_of::<aclrtLaunchKernelAttr>(), 20);
+        assert_eq!(size_of::<aclrtLaunchKernelCfg>(), 16);
+        assert_eq!(size_of::<aclrtPlaceHolderInfo>(), 8);
+        assert_eq!(size_of::<aclrtBinaryLoadOption>(), 20);
+        assert_eq!(size_of::<aclrtBinaryLoadOptions>(), 16);
+        assert_eq!(size_of::<aclrtStreamConfigHandle>(), 32);
+        assert_eq!(size_of::<aclrtStreamAttrValue>(), 16);
+        assert_eq!(size_of::<aclmdlRITaskParams>(), 200);
+        assert_eq!(size_of::<HcclRootInfo>(), 4108);
+        assert_eq!(size_of::<HcclSendRecvItem>(), 32);
     }
 
     #[test]
@@ -216,25 +187,5 @@ mod tests {
         assert_eq!(offset_of!(aclmdlRITaskParams, params), 72);
         assert_eq!(offset_of!(HcclSendRecvItem, buf), 8);
         assert_eq!(offset_of!(HcclSendRecvItem, remote_rank), 28);
-    }
-
-    #[test]
-    fn handles_are_pointers_and_enums_are_four_bytes() {
-        assert_eq!(size_of::<aclrtStream>(), size_of::<*const ()>());
-        assert_eq!(size_of::<aclError>(), 4);
-        assert_eq!(size_of::<aclrtMemcpyKind>(), 4);
-        assert_eq!(size_of::<aclrtCallback>(), size_of::<*const ()>());
-    }
-
-    #[test]
-    fn the_two_ways_to_query_an_event_number_differently() {
-        assert_eq!(
-            ACL_EVENT_STATUS_COMPLETE,
-            ACL_EVENT_RECORDED_STATUS_NOT_READY
-        );
-        assert_eq!(
-            ACL_EVENT_STATUS_NOT_READY,
-            ACL_EVENT_RECORDED_STATUS_COMPLETE
-        );
     }
 }

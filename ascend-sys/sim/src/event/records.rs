@@ -1,7 +1,5 @@
 //! The records of an event, by number: the ones that the host has asked for, that the device has reached, and that a reset has taken back.
 
-use crate::clock::now_ns;
-
 /// Records count from 1, and no number is given twice: when the device comes to a reset, the host may have recorded again long since. A new record leaves the old
 /// timestamp there until it completes.
 #[derive(Default)]
@@ -13,8 +11,6 @@ pub(crate) struct Records {
     /// The last record that a reset took back.
     reset_at: u64,
     ticks: u64,
-    /// When the host may see the completion.
-    visible_ns: u64,
 }
 
 impl Records {
@@ -49,14 +45,9 @@ impl Records {
         self.completed >= record
     }
 
-    /// Returns true if the host sees that the last one has completed.
+    /// Returns true if the last one has completed.
     pub(crate) fn is_complete(&self) -> bool {
-        self.completed == self.recorded && self.unseen_ns() == 0
-    }
-
-    /// Returns how long it takes until the host sees the last completion.
-    pub(crate) fn unseen_ns(&self) -> u64 {
-        self.visible_ns.saturating_sub(now_ns())
+        self.completed == self.recorded
     }
 
     /// Returns the device's time at the last one that completed.
@@ -65,12 +56,11 @@ impl Records {
     }
 
     /// Completes a record that the device has reached.
-    pub(crate) fn complete(&mut self, record: u64, ticks: u64, visible_ns: u64) {
+    pub(crate) fn complete(&mut self, record: u64, ticks: u64) {
         self.completed = self.completed.max(record);
         if record > self.stamped {
             self.stamped = record;
             self.ticks = ticks;
-            self.visible_ns = visible_ns;
         }
     }
 
@@ -95,10 +85,10 @@ mod tests {
         let mut records = Records::default();
         let first = records.add();
         records.add();
-        records.complete(first, 7, 0);
+        records.complete(first, 7);
         records.reset(Some(first));
         assert!(records.is_recorded() && !records.is_complete());
-        records.complete(2, 9, 0);
+        records.complete(2, 9);
         assert!(records.is_recorded() && records.is_complete());
         assert_eq!((records.ticks(), records.awaited()), (9, 2));
     }
@@ -111,7 +101,7 @@ mod tests {
         records.drop(dropped);
         assert!(records.has_completed(dropped) && !records.is_recorded());
         let done = records.add();
-        records.complete(done, 7, 0);
+        records.complete(done, 7);
         let dropped = records.add();
         records.drop(dropped);
         assert!(records.is_recorded() && records.is_complete());
@@ -124,7 +114,7 @@ mod tests {
         let record = records.add();
         records.reset(None);
         assert_eq!(records.awaited(), record, "it was under way");
-        records.complete(record, 7, 0);
+        records.complete(record, 7);
         records.reset(None);
         assert_eq!((records.is_recorded(), records.awaited()), (false, 0));
     }

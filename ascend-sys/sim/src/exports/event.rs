@@ -30,7 +30,7 @@ exports! { acl::event, code;
 
     fn aclrtDestroyEvent(event: aclrtEvent) {
         context::current()?;
-        runtime().events.remove(event.0).map(|event| event.free())
+        runtime().events.remove(event.0).map(drop)
     }
 
     fn aclrtRecordEvent(event: aclrtEvent, stream: aclrtStream) {
@@ -73,16 +73,6 @@ exports! { acl::event, code;
     fn aclrtEventGetTimestamp(event: aclrtEvent, us: *mut u64) {
         us.put(timestamp_us(event.0)?)
     }
-
-    fn aclrtGetEventId(event: aclrtEvent, id: *mut u32) {
-        context::here()?;
-        id.put(runtime().events.get(event.0)?.hardware_id()?)
-    }
-
-    fn aclrtGetEventAvailNum(count: *mut u32) {
-        let left = context::here()?.device.events_left();
-        count.put(u32::try_from(left).map_err(|_| ACL_ERROR_INTERNAL_ERROR)?)
-    }
 }
 
 exports! { acl::synchronize, code;
@@ -98,7 +88,7 @@ exports! { acl::synchronize, code;
     }
 }
 
-pub(super) fn create(flags: u32, ex: bool) -> Outcome<aclrtEvent> {
+fn create(flags: u32, ex: bool) -> Outcome<aclrtEvent> {
     let context = context::here()?;
     config().faults.check(Site::EventCreate)?;
     if flags == 0 || flags & !FLAGS != 0 {
@@ -107,7 +97,7 @@ pub(super) fn create(flags: u32, ex: bool) -> Outcome<aclrtEvent> {
     Ok(runtime().new_event(&context, flags, ex).handle.pointer())
 }
 
-pub(super) fn record(event: aclrtEvent, stream: aclrtStream) -> Outcome {
+fn record(event: aclrtEvent, stream: aclrtStream) -> Outcome {
     let stream = runtime().stream_here(stream)?;
     let event = runtime().events.get(event)?;
     config().faults.check(Site::EventRecord)?;
@@ -120,20 +110,19 @@ fn queried(event: aclrtEvent) -> Outcome<Arc<Event>> {
     runtime().events.get(event)
 }
 
-pub(super) fn recorded_status(event: aclrtEvent) -> Outcome<aclrtEventRecordedStatus> {
+fn recorded_status(event: aclrtEvent) -> Outcome<aclrtEventRecordedStatus> {
     Ok(match queried(event)?.is_complete()? {
         true => ACL_EVENT_RECORDED_STATUS_COMPLETE,
         false => ACL_EVENT_RECORDED_STATUS_NOT_READY,
     })
 }
 
-pub(super) fn elapsed_ms(start: aclrtEvent, end: aclrtEvent) -> Outcome<f32> {
+fn elapsed_ms(start: aclrtEvent, end: aclrtEvent) -> Outcome<f32> {
     context::here()?;
-    config().faults.check(Site::EventElapsed)?;
     Event::elapsed_ms(&*runtime().events.get(start)?, &*runtime().events.get(end)?)
 }
 
-pub(super) fn timestamp_us(event: aclrtEvent) -> Outcome<u64> {
+fn timestamp_us(event: aclrtEvent) -> Outcome<u64> {
     context::here()?;
     config().faults.check(Site::EventTimestamp)?;
     runtime().events.get(event)?.us()
@@ -141,7 +130,6 @@ pub(super) fn timestamp_us(event: aclrtEvent) -> Outcome<u64> {
 
 fn synchronize(event: aclrtEvent, timeout_ms: Option<u64>) -> Outcome {
     context::here()?;
-    config().faults.check(Site::Synchronize)?;
     runtime().events.get(event)?.synchronize(timeout_ms)?;
     context::here().map(drop)
 }

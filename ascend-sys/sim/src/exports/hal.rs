@@ -16,13 +16,11 @@ exports! { ascend_sys::hal, code;
     }
 }
 
-/// Reads a figure of the device with this logical id. Half of the call's time passes before the counter is read, half after.
-pub(super) fn read(device: u32, module: i32, info: i32) -> Outcome<i64> {
-    let config = config();
-    config.faults.check(Site::Hal)?;
-    fail_if(!config.hal || module != MODULE_TYPE_SYSTEM, NOT_SUPPORTED)?;
+/// Reads a figure of the device with this logical id. A microsecond passes before the counter is read, and another one after.
+fn read(device: u32, module: i32, info: i32) -> Outcome<i64> {
+    fail_if(!config().hal || module != MODULE_TYPE_SYSTEM, NOT_SUPPORTED)?;
     let device = runtime().device_by_logical(device)?;
-    let half = || wait_until(now_ns() + config.hal_ns / 2, config.spin_ns);
+    let half = || wait_until(now_ns() + 1000);
     half();
     let value = match info {
         INFO_TYPE_VERSION => u64::from(HAL_API_WITH_HOST_OSC.cast_unsigned()),

@@ -13,10 +13,6 @@ exports! { hccl::collective, result;
         submit("HcclReduceScatter", comm.0, stream.0, None)
     }
 
-    fn HcclReduce(_send: *mut c_void, _recv: *mut c_void, _count: u64, _data_type: HcclDataType, _op: HcclReduceOp, _root: u32, comm: HcclComm, stream: aclrtStream) {
-        submit("HcclReduce", comm.0, stream.0, None)
-    }
-
     fn HcclAllGather(send: *mut c_void, recv: *mut c_void, count: u64, data_type: HcclDataType, comm: HcclComm, stream: aclrtStream) {
         submit("HcclAllGather", comm.0, stream.0, Some(Part { send: send.address(), recv: recv.address(), count, data_type, gathers: true }))
     }
@@ -25,46 +21,12 @@ exports! { hccl::collective, result;
         submit("HcclBroadcast", comm.0, stream.0, None)
     }
 
-    fn HcclScatter(_send: *mut c_void, _recv: *mut c_void, _count: u64, _data_type: HcclDataType, _root: u32, comm: HcclComm, stream: aclrtStream) {
-        submit("HcclScatter", comm.0, stream.0, None)
-    }
-
-    fn HcclSend(_buffer: *mut c_void, _count: u64, _data_type: HcclDataType, _peer: u32, comm: HcclComm, stream: aclrtStream) {
-        submit("HcclSend", comm.0, stream.0, None)
-    }
-
-    fn HcclRecv(_buffer: *mut c_void, _count: u64, _data_type: HcclDataType, _peer: u32, comm: HcclComm, stream: aclrtStream) {
-        submit("HcclRecv", comm.0, stream.0, None)
-    }
-
     fn HcclAlltoAll(_send: *const c_void, _send_count: u64, _send_type: HcclDataType, _recv: *const c_void, _recv_count: u64, _recv_type: HcclDataType, comm: HcclComm, stream: aclrtStream) {
         submit("HcclAlltoAll", comm.0, stream.0, None)
     }
 
-    fn HcclAlltoAllV(_send: *const c_void, _send_counts: *const c_void, _send_offsets: *const c_void, _send_type: HcclDataType, _recv: *const c_void, _recv_counts: *const c_void, _recv_offsets: *const c_void, _recv_type: HcclDataType, comm: HcclComm, stream: aclrtStream) {
-        submit("HcclAlltoAllV", comm.0, stream.0, None)
-    }
-
-    fn HcclAlltoAllVC(_send: *const c_void, _send_counts: *const c_void, _send_type: HcclDataType, _recv: *const c_void, _recv_type: HcclDataType, comm: HcclComm, stream: aclrtStream) {
-        submit("HcclAlltoAllVC", comm.0, stream.0, None)
-    }
-
-    fn HcclAllGatherV(_send: *mut c_void, _count: u64, _recv: *mut c_void, _recv_counts: *const c_void, _recv_offsets: *const c_void, _data_type: HcclDataType, comm: HcclComm, stream: aclrtStream) {
-        submit("HcclAllGatherV", comm.0, stream.0, None)
-    }
-
-    fn HcclReduceScatterV(_send: *mut c_void, _send_counts: *const c_void, _send_offsets: *const c_void, _recv: *mut c_void, _count: u64, _data_type: HcclDataType, _op: HcclReduceOp, comm: HcclComm, stream: aclrtStream) {
-        submit("HcclReduceScatterV", comm.0, stream.0, None)
-    }
-
     fn HcclBarrier(comm: HcclComm, stream: aclrtStream) {
         submit("HcclBarrier", comm.0, stream.0, None)
-    }
-
-    fn HcclBatchSendRecv(items: *mut HcclSendRecvItem, item_count: u32, comm: HcclComm, stream: aclrtStream) {
-        items.not_null().map_err(|_| ACL_ERROR_INVALID_PARAM)?;
-        fail_if(item_count == 0, ACL_ERROR_INVALID_PARAM)?;
-        submit("HcclBatchSendRecv", comm.0, stream.0, None)
     }
 }
 
@@ -111,7 +73,6 @@ exports! { hccl::comm, result;
 /// Submits a collective.
 fn submit(name: &'static str, comm: HcclComm, stream: aclrtStream, part: Option<Part>) -> Outcome {
     let context = context::here()?;
-    config().faults.check(Site::Hccl)?;
     let comm = runtime().comms.get(comm)?;
     let effect = part.map(|part| part.effect(&comm)).transpose()?;
     let stream = runtime().stream(&context, stream)?;

@@ -1,19 +1,20 @@
 //! Initialisation, versions, the vendor's profiler.
 
 use super::*;
-use crate::config::{Soc, config};
-use crate::listeners::init_one;
+use crate::config::Soc;
 use crate::mspti::mspti;
 use crate::truth::truth;
 use std::sync::atomic::Ordering;
 
+/// The version of CANN.
+const VERSION: &str = "9.1.0";
 /// Number of bytes of a version.
 const VERSION_BYTES: usize = 128;
 
 exports! { acl::init, code;
     fn aclInit(_config_path: *const c_char) {
         fail_if(runtime().initialized.swap(true, Ordering::AcqRel), ACL_ERROR_REPEAT_INITIALIZE)?;
-        runtime().listeners.init()
+        Ok(())
     }
 
     fn aclFinalizeReference(count: *mut u64) {
@@ -28,34 +29,16 @@ exports! { acl::init, code;
     }
 
     fn aclsysGetVersionStr(_package: *mut c_char, version: *mut c_char) {
-        version.put_text(&config().version, VERSION_BYTES)
+        version.put_text(VERSION, VERSION_BYTES)
     }
 
     fn aclsysGetVersionNum(_package: *mut c_char, version: *mut i32) {
-        let parts = config().version.split('.').map(|part| part.parse().unwrap_or(0));
-        version.put(parts.chain([0; 3]).take(3).fold(0, |number, part: i32| number * 100 + part))
-    }
-
-    fn aclInitCallbackRegister(_kind: aclRegisterCallbackType, callback: aclInitCallbackFunc, user_data: *mut c_void) {
-        let callback = callback.ok_or(ACL_ERROR_INVALID_PARAM)?;
-        runtime().listeners.on_init(callback, user_data.address());
-        if runtime().initialized.load(Ordering::Acquire) {
-            return init_one(callback, user_data.address());
-        }
-        Ok(())
-    }
-
-    fn aclInitCallbackUnRegister(_kind: aclRegisterCallbackType, callback: aclInitCallbackFunc) {
-        runtime().listeners.no_init(callback.ok_or(ACL_ERROR_INVALID_PARAM)?)
+        version.put(90_100)
     }
 
     fn aclFinalizeCallbackRegister(_kind: aclRegisterCallbackType, callback: aclFinalizeCallbackFunc, user_data: *mut c_void) {
         runtime().listeners.on_finalize(callback.ok_or(ACL_ERROR_INVALID_PARAM)?, user_data.address());
         Ok(())
-    }
-
-    fn aclFinalizeCallbackUnRegister(_kind: aclRegisterCallbackType, callback: aclFinalizeCallbackFunc) {
-        runtime().listeners.no_finalize(callback.ok_or(ACL_ERROR_INVALID_PARAM)?)
     }
 }
 

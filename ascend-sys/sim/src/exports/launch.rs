@@ -2,7 +2,7 @@
 
 use super::rt_launch::through_rt;
 use super::*;
-use crate::effect::{Effect, Kind, word};
+use crate::effect::Effect;
 use crate::kernel::Function;
 use std::sync::Arc;
 
@@ -13,23 +13,17 @@ pub(super) enum Args {
     Host(usize),
     /// In the device's memory, to be read when the kernel runs.
     Device(usize),
-    /// In the host's memory, as addresses of each.
-    Each(usize),
     /// In a form that the simulator does not read.
     Unknown,
 }
 
 impl Args {
-    fn effect(self, kind: Kind) -> Outcome<Effect> {
+    /// Returns the effect of `sim_add_one`.
+    fn effect(self) -> Outcome<Effect> {
         match self {
-            Self::Host(args) => kind.read(args),
-            Self::Device(0) | Self::Each(0) => Err(ACL_ERROR_RT_PARAM_INVALID),
-            Self::Device(args) => Ok(Effect::Deferred { kind, args }),
-            Self::Each(args) => {
-                let each = (0..kind.arguments()).map(|index| word(args + index * 8));
-                let values = each.map(|address| usize::try_from(address).map_or(0, word));
-                kind.with(&values.collect::<Vec<u64>>())
-            }
+            Self::Host(0) | Self::Device(0) => Err(ACL_ERROR_RT_PARAM_INVALID),
+            Self::Host(args) => Ok(Effect::add_one(args)),
+            Self::Device(args) => Ok(Effect::Deferred { args }),
             Self::Unknown => Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT),
         }
     }
@@ -45,7 +39,7 @@ pub(super) fn submit(
     let context = context::here()?;
     fail_if(num_blocks == 0, ACL_ERROR_RT_PARAM_INVALID)?;
     let stream = runtime().stream(&context, stream)?;
-    let effect = function.effect.map(|kind| args.effect(kind)).transpose()?;
+    let effect = function.adds_one.then(|| args.effect()).transpose()?;
     stream.submit(Work::Kernel { function, effect })
 }
 
@@ -80,26 +74,4 @@ exports! { acl::launch, code;
         config().faults.check(Site::LaunchHostArgs)?;
         launch(func.0, num_blocks, Args::Host(args.address()), stream.0)
     }
-
-    fn aclrtLaunchKernelWithArgsArray(func: *mut c_void, num_blocks: u32, stream: aclrtStream, _cfg: *mut aclrtLaunchKernelCfg, args: *mut *mut c_void) {
-        launch(func.0, num_blocks, Args::Each(args.address()), stream.0)
-    }
-}
-
-exports! { acl::simt, code;
-    fn aclrtLaunchSIMTKernelWithArgsArray(func: *mut c_void, grid: dim3, _block: dim3, _dynamic_bytes: usize, stream: aclrtStream, _cfg: *mut aclrtLaunchKernelCfg, args: *mut *mut c_void) {
-        launch(func.0, blocks(grid)?, Args::Each(args.address()), stream.0)
-    }
-
-    fn aclrtLaunchSIMTKernelWithHostArgs(func: *mut c_void, grid: dim3, _block: dim3, _dynamic_bytes: usize, stream: aclrtStream, _cfg: *mut aclrtLaunchKernelCfg, args: *mut c_void, _args_size: usize, _place_holders: *mut aclrtPlaceHolderInfo, _place_holder_count: usize) {
-        launch(func.0, blocks(grid)?, Args::Host(args.address()), stream.0)
-    }
-}
-
-fn blocks(grid: dim3) -> Outcome<u32> {
-    let blocks = grid
-        .x
-        .checked_mul(grid.y)
-        .and_then(|area| area.checked_mul(grid.z));
-    blocks.ok_or(ACL_ERROR_RT_PARAM_INVALID)
 }

@@ -61,11 +61,6 @@ exports! { acl::copy, code;
         later("aclrtMemsetAsync", effect, stream.0)
     }
 
-    fn aclrtMemcpyAsyncWithCondition(dst: *mut c_void, dst_bytes: usize, src: *const c_void, count: usize, _kind: aclrtMemcpyKind, stream: aclrtStream) {
-        let effect = copy(dst.address(), dst_bytes, src.address(), count)?;
-        later("aclrtMemcpyAsyncWithCondition", effect, stream.0)
-    }
-
     fn aclrtMemcpyBatchAsync(dst: *mut *mut c_void, dst_bytes: *mut usize, src: *mut *mut c_void, sizes: *mut usize, size_count: usize, _attributes: *mut aclrtMemcpyBatchAttr, _attribute_indexes: *mut usize, _attribute_count: usize, _failed: *mut usize, stream: aclrtStream) {
         let batch = Batch { dst, dst_bytes, src, sizes };
         batch.copies(size_count)?.into_iter().try_for_each(|effect| later("aclrtMemcpyBatchAsync", effect, stream.0))
@@ -86,11 +81,7 @@ exports! { acl::copy, code;
         later("aclrtValueWrite", Effect::Write { dst: memory.address(), value }, stream.0)
     }
 
-    // As on chips that have neither.
-    fn aclrtReduceAsync(_dst: *mut c_void, _src: *const c_void, _count: u64, _kind: aclrtReduceKind, _data_type: aclDataType, _stream: aclrtStream, _reserve: *mut c_void) {
-        Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
-    }
-
+    // As on chips that lack it.
     fn aclrtValueWait(_memory: *mut c_void, _value: u64, _flag: u32, _stream: aclrtStream) {
         Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
     }
@@ -117,7 +108,6 @@ impl Batch {
 }
 
 fn allocate(bytes: usize, place: Place) -> Outcome<*mut c_void> {
-    config().faults.check(Site::Malloc)?;
     let address = runtime().memory.allocate(bytes, place)?;
     Ok(std::ptr::with_exposed_provenance_mut(address))
 }
@@ -138,19 +128,15 @@ fn copy(dst: usize, room: usize, src: usize, bytes: usize) -> Outcome<Effect> {
 /// Applies an effect before the call returns, independently of all streams.
 fn at_once(effect: Effect) -> Outcome {
     context::here()?;
-    let config = config();
-    config.faults.check(Site::Memcpy)?;
     runtime().captures.allow_blocking()?;
     let start_ns = now_ns();
     effect.apply();
-    let took_ns = effect.bytes() as u64 * 1000 / config.copy_bytes_per_us.max(1);
-    wait_until(start_ns + took_ns, config.spin_ns);
+    wait_until(start_ns + effect.copy_ns());
     Ok(())
 }
 
 fn later(name: &'static str, effect: Effect, stream: aclrtStream) -> Outcome {
     let context = context::here()?;
-    config().faults.check(Site::Memcpy)?;
     runtime()
         .stream(&context, stream)?
         .submit(Work::Copy { name, effect })

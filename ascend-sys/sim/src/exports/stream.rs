@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::stream::Stream;
+use crate::work::Callback;
 use std::sync::Arc;
 
 exports! { acl::stream, code;
@@ -86,10 +87,17 @@ exports! { acl::synchronize, code;
     }
 }
 
+exports! { acl::host_func, code;
+    fn aclrtLaunchHostFunc(stream: aclrtStream, callback: aclrtHostFunc, args: *mut c_void) {
+        let function = callback.ok_or(ACL_ERROR_RT_PARAM_INVALID)?;
+        let stream = runtime().stream_here(stream.0)?;
+        stream.submit(Work::Callback(Callback { function, data: args.address() }))
+    }
+}
+
 fn create() -> Outcome<aclrtStream> {
     let context = context::here()?;
-    config().faults.check(Site::StreamCreate)?;
-    let stream = runtime().new_stream(&context, false)?;
+    let stream = runtime().new_stream(&context)?;
     runtime().announce(&stream);
     Ok(stream.handle.pointer())
 }
@@ -113,9 +121,7 @@ fn observed(stream: aclrtStream) -> Outcome<Arc<Stream>> {
 fn destroyable(stream: aclrtStream) -> Outcome<Arc<Stream>> {
     let context = context::current()?;
     let found = runtime().stream(&context, stream)?;
-    if context.is_default(&found) || found.of_model {
-        return Err(ACL_ERROR_RT_PARAM_INVALID);
-    }
+    fail_if(context.is_default(&found), ACL_ERROR_RT_PARAM_INVALID)?;
     fail_if(found.capture().is_some(), ACL_ERROR_RT_STREAM_CAPTURED)?;
     runtime().announce_end(&found);
     Ok(found)
@@ -123,7 +129,6 @@ fn destroyable(stream: aclrtStream) -> Outcome<Arc<Stream>> {
 
 /// Waits for a stream. An error that happened in the meantime is the result.
 fn synchronize(stream: aclrtStream, timeout_ms: Option<u64>) -> Outcome {
-    config().faults.check(Site::Synchronize)?;
     observed(stream)?.synchronize(timeout_ms)?;
     context::here().map(drop)
 }

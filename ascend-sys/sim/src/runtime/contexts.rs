@@ -96,7 +96,7 @@ impl Runtime {
 
     /// Returns the default stream of a context, which is made when it is first used.
     pub(crate) fn default_stream(&self, context: &Context) -> Outcome<Arc<Stream>> {
-        let make = || self.new_stream(context, false);
+        let make = || self.new_stream(context);
         let (stream, is_new) = context.default_stream(make)?;
         if is_new {
             self.announce(&stream);
@@ -104,10 +104,10 @@ impl Runtime {
         Ok(stream)
     }
 
-    /// Returns all streams of a context, without the streams of graphs.
+    /// Returns all streams of a context.
     fn streams_of(&self, context: &Context) -> Vec<Arc<Stream>> {
         let mut streams = self.streams.all();
-        streams.retain(|stream| stream.home.context == context.handle && !stream.of_model);
+        streams.retain(|stream| stream.home.context == context.handle);
         streams
     }
 

@@ -7,10 +7,10 @@ use crate::work::Work;
 use ascend_sys::types::*;
 
 impl Runtime {
-    /// Makes a stream of a context; with `of_model` one that a graph owns.
-    pub(crate) fn new_stream(&self, context: &Context, of_model: bool) -> Outcome<Arc<Stream>> {
+    /// Makes a stream of a context.
+    pub(crate) fn new_stream(&self, context: &Context) -> Outcome<Arc<Stream>> {
         let id = context.device.take_stream_id()?;
-        let new = |handle| Stream::new(handle, id, context.home(), of_model);
+        let new = |handle| Stream::new(handle, id, context.home());
         Ok(self.streams.add(new))
     }
 
@@ -56,12 +56,6 @@ impl Runtime {
             .for_each(|stream| stream.set_capture(None));
     }
 
-    pub(super) fn destroy_streams(&self, streams: impl Iterator<Item = Handle>) {
-        for stream in streams.filter_map(|stream| self.streams.get(stream).ok()) {
-            self.destroy_stream(&stream);
-        }
-    }
-
     /// Makes an event of a context's device.
     pub(crate) fn new_event(&self, context: &Context, flags: u32, ex: bool) -> Arc<Event> {
         let new = |handle| Event::new(handle, &context.device, flags, ex);
@@ -70,7 +64,6 @@ impl Runtime {
 
     /// Records an event in a stream. In a capture, a timed event is not recorded: the call succeeds and does nothing.
     pub(crate) fn record(&self, event: &Arc<Event>, stream: &Arc<Stream>) -> Outcome {
-        fail_if(stream.of_model, ACL_ERROR_RT_FEATURE_NOT_SUPPORT)?;
         if let Some(capture) = stream.capture() {
             fail_if(!event.ex, ACL_ERROR_RT_FEATURE_NOT_SUPPORT)?;
             if !event.is_timed() {
@@ -79,7 +72,7 @@ impl Runtime {
             }
             return Ok(());
         }
-        let record = event.begin_record()?;
+        let record = event.begin_record();
         let submitted = stream.submit(Work::Record {
             event: Arc::clone(event),
             record,

@@ -11,6 +11,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Time that a collective takes.
+const COLLECTIVE_NS: u64 = 30_000;
+
 /// Executes tasks until the stream is closed.
 pub(super) fn run(stream: &Arc<Stream>) {
     sleep_exactly();
@@ -73,10 +76,9 @@ fn execute_work(
 
 /// Takes the time of the work, and returns when it was over.
 fn perform(stream: &Stream, work: &Work, start_ns: u64, task: &Task) -> u64 {
-    let config = config();
     let after = |duration_ns: u64| match duration_ns {
         0 => now_ns(),
-        _ => wait_until(start_ns + duration_ns, config.spin_ns),
+        _ => wait_until(start_ns + duration_ns),
     };
     match work {
         Work::Kernel { function, effect } => {
@@ -88,18 +90,18 @@ fn perform(stream: &Stream, work: &Work, start_ns: u64, task: &Task) -> u64 {
         }
         Work::Copy { effect, .. } => {
             effect.apply();
-            after(effect.bytes() as u64 * 1000 / config.copy_bytes_per_us.max(1))
+            after(effect.copy_ns())
         }
         Work::Collective { effect, .. } => {
             effect.iter().for_each(|effect| effect.apply());
-            after(config.hccl_ns)
+            after(COLLECTIVE_NS)
         }
         Work::Wait { event, record } => {
             event.wait_on_device(*record, || stream.executes());
             now_ns()
         }
         Work::Callback(callback) => {
-            callback.call(|| stream.executes());
+            callback.call();
             now_ns()
         }
         Work::Replay(replay) => run_graph(stream, replay, task),
@@ -111,17 +113,14 @@ fn perform(stream: &Stream, work: &Work, start_ns: u64, task: &Task) -> u64 {
 
 /// Publishes the outcome of the work. Others may see it only once the truth is written.
 fn complete(stream: &Stream, work: &Work, end_ns: u64) {
-    let faults = &config().faults;
     match work {
         Work::Kernel { .. } => {
-            if let Some(code) = faults.value(Site::Kernel) {
+            if let Some(code) = config().faults.value(Site::Kernel) {
                 stream.home.error.store(code, Ordering::Relaxed);
             }
         }
         Work::Record { event, record } => {
-            let late_us = faults.value(Site::SlowCompletion).unwrap_or(0);
-            let visible_ns = end_ns + u64::from(late_us.max(0).cast_unsigned()) * 1000;
-            event.complete(*record, stream.home.device.clock.ticks(end_ns), visible_ns);
+            event.complete(*record, stream.home.device.clock.ticks(end_ns));
         }
         Work::Reset { event, covers } => event.reset(*covers),
         _ => {}
@@ -172,7 +171,6 @@ fn record(stream: &Stream, task: &Task, done: &Done<'_>) {
     let clock = &device.clock;
     stream.truth.push(&Entry {
         device: device.user,
-        physical: device.physical,
         stream: stream.id,
         kind,
         name,

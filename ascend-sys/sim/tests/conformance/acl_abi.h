@@ -20,7 +20,6 @@ enum { TIME_LINE = 0x8, SYNC = 0x1 };
 
 aclError aclInit(const char *config);
 aclError aclFinalize(void);
-aclError aclInitCallbackRegister(int type, aclError (*callback)(const char *, size_t, void *), void *data);
 aclError aclFinalizeCallbackRegister(int type, aclError (*callback)(void *), void *data);
 const char *aclGetRecentErrMsg(void);
 const char *aclrtGetSocName(void);
@@ -43,7 +42,6 @@ aclError aclrtGetCurrentContext(aclrtContext *context);
 aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream);
 
 aclError aclrtCreateStream(aclrtStream *stream);
-aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag);
 aclError aclrtDestroyStream(aclrtStream stream);
 aclError aclrtDestroyStreamForce(aclrtStream stream);
 aclError aclrtSynchronizeStream(aclrtStream stream);
@@ -57,7 +55,6 @@ aclError aclrtGetThreadLastTaskId(uint32_t *id);
 aclError aclrtPeekAtLastError(int level);
 aclError aclrtGetLastError(int level);
 
-aclError aclrtCreateEvent(aclrtEvent *event);
 aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
 aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
 aclError aclrtDestroyEvent(aclrtEvent event);
@@ -70,7 +67,6 @@ aclError aclrtSynchronizeEvent(aclrtEvent event);
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t ms);
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent start, aclrtEvent end);
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *us);
-aclError aclrtGetEventAvailNum(uint32_t *count);
 
 aclError aclrtBinaryLoadFromData(const void *data, size_t length, const void *options, aclrtBinHandle *binary);
 aclError aclrtBinaryGetFunction(aclrtBinHandle binary, const char *name, aclrtFuncHandle *func);
@@ -81,16 +77,9 @@ aclError aclrtLaunchKernel(aclrtFuncHandle func, uint32_t blocks, const void *ar
 aclError aclrtLaunchKernelV2(aclrtFuncHandle func, uint32_t blocks, const void *args, size_t size, aclrtLaunchKernelCfg *cfg, aclrtStream stream);
 aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg, aclrtArgsHandle args, void *reserve);
 aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg, void *args, size_t size, aclrtPlaceHolderInfo *holders, size_t count);
-aclError aclrtLaunchKernelWithArgsArray(void *func, uint32_t blocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg, void **args);
-aclError aclrtLaunchSIMTKernelWithHostArgs(void *func, dim3 grid, dim3 block, size_t dynamic, aclrtStream stream, aclrtLaunchKernelCfg *cfg, void *args, size_t size, aclrtPlaceHolderInfo *holders, size_t count);
-aclError aclrtLaunchCallback(void (*callback)(void *), void *data, int block, aclrtStream stream);
 aclError aclrtLaunchHostFunc(aclrtStream stream, void (*callback)(void *), void *data);
-aclError aclrtSubscribeReport(uint64_t thread, aclrtStream stream);
-aclError aclrtUnSubscribeReport(uint64_t thread, aclrtStream stream);
-aclError aclrtProcessReport(int32_t ms);
 
 aclError aclmdlRICaptureBegin(aclrtStream stream, int mode);
-aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI model, int mode);
 aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *model);
 aclError aclmdlRICaptureGetInfo(aclrtStream stream, int *status, aclmdlRI *model);
 aclError aclmdlRICaptureThreadExchangeMode(int *mode);
@@ -102,12 +91,6 @@ aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp *group);
 aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp group);
 aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
 aclError aclmdlRIUpdate(aclmdlRI model);
-aclError aclmdlRIGetStreams(aclmdlRI model, aclrtStream *streams, uint32_t *count);
-aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks, uint32_t *count);
-aclError aclmdlRITaskGetType(aclmdlRITask task, int *type);
-aclError aclmdlRISetName(aclmdlRI model, const char *name);
-aclError aclmdlRIGetName(aclmdlRI model, uint32_t length, char *name);
-aclError aclmdlRIDestroyRegisterCallback(aclmdlRI model, void (*callback)(void *), void *data);
 
 aclError aclrtMalloc(void **memory, size_t bytes, int policy);
 aclError aclrtFree(void *memory);
@@ -135,7 +118,6 @@ int32_t rtKernelLaunchFwk(const char *op, void *args, uint32_t size, uint32_t fl
 int32_t rtLaunchKernelByFuncHandleV3(aclrtFuncHandle func, uint32_t blocks, const void *args, aclrtStream stream, const void *cfg);
 int32_t rtsLaunchKernelWithHostArgs(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, void *cfg, void *args, uint32_t size, void *holders, uint32_t count);
 int32_t rtGetTaskIdAndStreamID(uint32_t *task, uint32_t *stream);
-int32_t rtEventGetTimeStamp(uint64_t *us, aclrtEvent event);
 
 int halGetDeviceInfo(uint32_t device, int32_t module, int32_t info, int64_t *value);
 int halGetAPIVersion(int32_t *version);

@@ -86,47 +86,11 @@ static inline aclmdlRI captured(aclrtStream own, int times) {
   return model;
 }
 
-void context(void);
-void init(void);
-void devices(void);
-void listeners(void);
-void streams(void);
-void crowd(void);
-void events(void);
-void stream_waits(void);
-void stream_dropped(void);
-void device_clock(void);
-void elapsed(void);
-void elapsed_wraps(void);
-void event_pool(void);
-void kernels(void);
-void launches(void);
-void memory(void);
-void callbacks(void);
-void collectives(void);
-void capture(void);
-void capture_broken(void);
-void capture_modes(void);
-void capture_streams(void);
-void capture_dropped(void);
-void replay(void);
-void capture_unseen(void);
-void task_group(void);
-void last_error(void);
-void last_task(void);
-void faults_of_calls(void);
-void fault_of_a_kernel(void);
-void fault_of_a_device(void);
-void slow_completion(void);
-void through_rt_never(void);
-void through_rt_when_old(void);
-void work(void);
-void mspti(void);
-void mspti_refused(void);
-void mspti_called_late(void);
-void mspti_without_a_buffer(void);
-void forked(void);
-void endless(void);
-void speed(void);
+/* Defines a case, which its name starts. */
+void add_case(const char *name, void (*run)(void));
+#define CASE(name)                                                                                  \
+  static void name(void);                                                                           \
+  __attribute__((constructor)) static void add_##name(void) { add_case(#name, name); }              \
+  static void name(void)
 
 #endif

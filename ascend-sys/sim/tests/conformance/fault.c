@@ -1,23 +1,8 @@
 /* Faults on demand. */
 #include "check.h"
 
-/* ASCEND_SIM_FAULTS=launch_host_args:2=107017,event_create:2+=207007,memcpy:1=507013 */
-void faults_of_calls(void) {
-  OK(aclrtSetDevice(0));
-  aclrtFuncHandle func = kernel("k");
-  OK(launch(func, NULL));
-  IS(launch(func, NULL), 107017);
-  OK(launch(func, NULL)); /* the retry */
-  aclrtEvent event;
-  OK(aclrtCreateEvent(&event));
-  IS(aclrtCreateEventExWithFlag(&event, TIME_LINE), 207007);
-  IS(aclrtCreateEvent(&event), 207007);
-  IS(aclrtMemcpy(&event, 1, &func, 1, 0), 507013);
-  OK(aclrtSynchronizeStream(NULL));
-}
-
 /* ASCEND_SIM_FAULTS=kernel:2=507015 */
-void fault_of_a_kernel(void) {
+CASE(fault_of_a_kernel) {
   OK(aclrtSetDevice(0));
   aclrtFuncHandle func = kernel("k");
   aclrtEvent event = timed();
@@ -35,7 +20,7 @@ void fault_of_a_kernel(void) {
 }
 
 /* ASCEND_SIM_FAULTS=device_lost:3=507010 ASCEND_SIM_KERNELS=k=20000 */
-void fault_of_a_device(void) {
+CASE(fault_of_a_device) {
   OK(aclrtSetDevice(0));
   aclrtStream own = stream();
   aclrtFuncHandle func = kernel("k");
@@ -51,20 +36,4 @@ void fault_of_a_device(void) {
   OK(aclrtSynchronizeEventWithTimeout(event, 20000)); /* its record was dropped */
   OK(launch(func, NULL)); /* a reset brings it back */
   OK(aclrtSynchronizeStream(NULL));
-}
-
-/* ASCEND_SIM_FAULTS=slow_completion:1=300000 */
-void slow_completion(void) {
-  OK(aclrtSetDevice(0));
-  aclrtEvent slow = timed(), quick = timed();
-  uint64_t began = now_ns();
-  OK(aclrtRecordEvent(slow, NULL));
-  OK(aclrtRecordEvent(quick, NULL));
-  OK(aclrtSynchronizeEvent(quick));
-  TRUE(now_ns() - began < 300000000);
-  IS(status_of(slow), 0);
-  IS(aclrtSynchronizeEventWithTimeout(slow, 5), 507047);
-  OK(aclrtSynchronizeEvent(slow));
-  TRUE(now_ns() - began >= 300000000);
-  TRUE(us_of(slow) <= us_of(quick)); /* its time is that of its record */
 }

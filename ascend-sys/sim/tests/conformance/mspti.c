@@ -20,8 +20,6 @@ int msptiActivityDisable(int kind);
 int msptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record);
 int msptiActivityFlushAll(uint32_t flag);
 int msptiActivityFlushPeriod(uint32_t ms);
-int aclprofStart(const void *config);
-int aclprofStop(const void *config);
 
 enum { KERNEL = 2, HCCL = 4, ROOM = 1 << 16 };
 
@@ -61,22 +59,20 @@ static void run(aclrtStream own, int times) {
 }
 
 /* ASCEND_SIM_KERNELS=k=100 */
-void mspti(void) {
+CASE(mspti) {
   IS(sizeof(kernel_record), 56);
   OK(aclrtSetDevice(0));
   aclrtStream own = stream();
   int32_t id;
   OK(aclrtStreamGetId(own, &id));
-  void *subscriber = NULL, *other = NULL;
+  void *subscriber = NULL;
   IS(msptiSubscribe(NULL, NULL, NULL), 1);
   OK(msptiSubscribe(&subscriber, NULL, NULL));
-  IS(msptiSubscribe(&other, NULL, NULL), 2);
   IS(msptiActivityRegisterCallbacks(NULL, complete), 1);
   OK(msptiActivityRegisterCallbacks(request, complete));
   IS(msptiActivityEnable(99), 1);
   IS(msptiActivityEnable(HCCL), 6);
   OK(msptiActivityFlushPeriod(1));
-  aclmdlRI unseen = captured(own, 3);
   run(own, 5); /* before it is enabled nothing has a record */
   OK(msptiActivityEnable(KERNEL));
   room = ROOM;
@@ -102,25 +98,6 @@ void mspti(void) {
   int later = records[1].start > records[0].start; /* the newest comes first, unless the log was read in between */
   IS(records[later].correlation, records[!later].correlation + 1);
 
-  /* Replays: each kernel again, in a stream of the graph's, under the correlation of its capture. What was captured unseen stays so. */
-  OK(msptiActivityEnable(KERNEL));
-  aclmdlRI model = captured(own, 2);
-  for (int times = 0; times < 3; times++) {
-    OK(aclmdlRIExecuteAsync(model, own));
-    OK(aclmdlRIExecuteAsync(unseen, own));
-  }
-  OK(aclrtSynchronizeStream(own));
-  seen = 0;
-  usleep(50000);
-  TRUE(asking != (unsigned long)pthread_self()); /* a thread of its own has asked for the buffer */
-  OK(msptiActivityDisable(KERNEL));
-  OK(msptiActivityFlushAll(0));
-  IS(seen, 6);
-  for (int index = 0; index < 6; index++) {
-    TRUE(records[index].stream != (uint32_t)id);
-    IS(records[index].correlation, records[index % 2].correlation);
-  }
-
   /* What is nearly full goes by itself, on another thread. */
   OK(msptiActivityEnable(KERNEL));
   room = 560;
@@ -141,33 +118,6 @@ void mspti(void) {
   OK(msptiActivityFlushAll(0));
   IS(seen, 0);
   IS(asked, 1);
-
-  /* The devices' channels stay a subscriber's, and are another profiler's while that is at work. */
-  IS(aclprofStart(&room), 500001);
-  IS(msptiUnsubscribe((char *)subscriber + 1), 1);
-  OK(msptiUnsubscribe(subscriber));
-  OK(aclprofStart(&room));
-  OK(msptiSubscribe(&other, NULL, NULL));
-  IS(msptiActivityEnable(KERNEL), 999);
-  OK(aclprofStop(&room));
-  OK(msptiActivityEnable(KERNEL));
-}
-
-/* ASCEND_SIM_FAULTS="mspti_subscribe:1=6,mspti_enable:1=4" */
-void mspti_refused(void) {
-  OK(aclrtSetDevice(0));
-  aclrtStream own = stream();
-  void *subscriber;
-  IS(msptiSubscribe(&subscriber, NULL, NULL), 6);
-  OK(msptiSubscribe(&subscriber, NULL, NULL));
-  OK(msptiActivityRegisterCallbacks(request, complete));
-  IS(msptiActivityEnable(KERNEL), 4);
-  OK(msptiActivityEnable(KERNEL));
-  room = ROOM;
-  run(own, 3);
-  OK(msptiActivityDisable(KERNEL));
-  OK(msptiActivityFlushAll(0));
-  IS(seen, 3);
 }
 
 static void *called_late;
@@ -175,7 +125,7 @@ static void *called_late;
 static void call_late(void) { msptiUnsubscribe(called_late); }
 
 /* A call after MSPTI has taken itself down: the handler that makes it was registered before. */
-void mspti_called_late(void) {
+CASE(mspti_called_late) {
   OK(aclrtSetDevice(0));
   atexit(call_late);
   OK(msptiSubscribe(&called_late, NULL, NULL));
@@ -186,7 +136,7 @@ static void no_buffer(uint8_t **buffer, size_t *size, size_t *count) {
   *size = *count = 0;
 }
 
-void mspti_without_a_buffer(void) {
+CASE(mspti_without_a_buffer) {
   OK(aclrtSetDevice(0));
   void *subscriber;
   OK(msptiSubscribe(&subscriber, NULL, NULL));

@@ -10,7 +10,7 @@ static void *nothing_failed_here(void *unused) {
   return unused;
 }
 
-void last_error(void) {
+CASE(last_error) {
   aclrtStream none;
   IS(aclrtPeekAtLastError(0), 0);
   IS(aclrtCreateStream(&none), 107002);
@@ -28,7 +28,7 @@ void last_error(void) {
 }
 
 /* ASCEND_SIM_SOC */
-void last_task(void) {
+CASE(last_task) {
   OK(aclrtSetDevice(0));
   int in_process = strcmp(getenv("ASCEND_SIM_SOC"), "950") == 0;
   aclrtStream first = stream(), second = stream();

@@ -1,10 +1,10 @@
-/* Work to look at from outside: its truth, its end by a kill, its speed. */
+/* Work to look at from outside: its truth, and what a fork leaves of it. */
 #include "check.h"
 
 #include <sys/wait.h>
 
 /* ASCEND_SIM_KERNELS="k=3000,zero=0"; for the truth: four streams' worth of everything. */
-void work(void) {
+CASE(work) {
   OK(aclrtSetDevice(0));
   aclrtStream own = stream();
   aclrtEvent event = timed();
@@ -26,7 +26,7 @@ static void hold(void *entered) {
 }
 
 /* ASCEND_SIM_KERNELS=zero=0: children that end while the truth has lines of one stream, and is being written by another. */
-void forked(void) {
+CASE(forked) {
   OK(aclrtSetDevice(0));
   aclrtStream own = stream(), busy = stream();
   aclrtFuncHandle func = kernel("zero");
@@ -47,35 +47,4 @@ void forked(void) {
   atomic_store(&held, 0);
   OK(aclrtSynchronizeStream(own));
   OK(aclrtSynchronizeStream(busy));
-}
-
-/* Launches without end after it has said so: to be killed. */
-void endless(void) {
-  OK(aclrtSetDevice(0));
-  aclrtFuncHandle func = kernel("zero");
-  for (int index = 0; index < 100; index++) OK(launch(func, NULL));
-  OK(aclrtSynchronizeStream(NULL));
-  puts("running");
-  fflush(stdout);
-  for (;;) OK(launch(func, NULL));
-}
-
-/* ASCEND_SIM_KERNEL_US=0: how fast the simulator itself is. */
-void speed(void) {
-  enum { LAUNCHES = 400000 };
-  OK(aclrtSetDevice(0));
-  aclrtStream own = stream();
-  aclrtFuncHandle func = kernel("k");
-  uint64_t launching = 0, best = ~0ull, began = now_ns();
-  for (int batch = 0; batch < LAUNCHES / 1000; batch++) {
-    uint64_t start = now_ns();
-    for (int index = 0; index < 1000; index++) OK(launch(func, own));
-    uint64_t took = now_ns() - start;
-    launching += took;
-    best = took < best ? took : best;
-  }
-  OK(aclrtSynchronizeStream(own));
-  double seconds = (double)(now_ns() - began) / 1e9;
-  printf("RESULT sim_launches_per_s %.0f\nRESULT sim_launch_ns %.0f\nRESULT sim_launch_best_ns %.0f\n", LAUNCHES / seconds,
-         (double)launching / LAUNCHES, (double)best / 1000);
 }
