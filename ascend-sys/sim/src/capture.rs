@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 thread_local! {
-    /// Mode of the calling thread while others capture.
+    /// Mode of the calling thread while others capture. Nothing depends on it.
     static MODE: Cell<aclmdlRICaptureMode> = const { Cell::new(ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) };
 }
 
@@ -101,22 +101,6 @@ impl Captures {
     pub(crate) fn by_status(&self, status: &Arc<CaptureStatus>) -> Option<Arc<Capture>> {
         let mut all = self.all().into_iter();
         all.find(|capture| Arc::ptr_eq(&capture.status, status))
-    }
-
-    /// Fails a call that would wait for the device without the capture knowing, such as a copy of pageable memory.
-    pub(crate) fn allow_blocking(&self) -> Outcome {
-        let (tid, mode) = (truth::tid(), MODE.get());
-        let forbids = |capture: &Arc<Capture>| match (mode, capture.mode) {
-            (ACL_MODEL_RI_CAPTURE_MODE_RELAXED, _) | (_, ACL_MODEL_RI_CAPTURE_MODE_RELAXED) => {
-                false
-            }
-            (ACL_MODEL_RI_CAPTURE_MODE_GLOBAL, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) => true,
-            _ => capture.tid == tid,
-        };
-        if self.all().iter().any(forbids) {
-            return Err(ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT);
-        }
-        Ok(())
     }
 
     /// Fails if anything in a context is captured, and breaks its captures: waiting for a whole context would wait for what is captured.

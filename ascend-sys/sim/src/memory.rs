@@ -71,11 +71,4 @@ impl Memory {
         let used = lock(&self.0).device_bytes;
         (DEVICE_BYTES - used, DEVICE_BYTES)
     }
-
-    /// Returns the place of an address, if it was allocated here.
-    pub(crate) fn place(&self, address: usize) -> Option<Place> {
-        let blocks = lock(&self.0);
-        let (start, (layout, place)) = blocks.by_address.range(..=address).next_back()?;
-        (address - start < layout.size()).then_some(*place)
-    }
 }

@@ -96,9 +96,7 @@ cases! {
     collectives_are_work_of_a_stream: "collectives";
     a_capture_ignores_timed_events: "capture";
     looking_at_a_captured_stream_breaks_the_capture: "capture_broken";
-    a_captures_mode_says_who_may_copy: "capture_modes";
     a_capture_spreads_over_events: "capture_streams";
-    a_capture_ends_with_the_stream_it_began_on: "capture_dropped";
     a_graph_runs_with_one_call: "replay" ["ASCEND_SIM_KERNELS" = "k=20000"];
     a_group_of_kernels_can_be_updated: "task_group" ["ASCEND_SIM_KERNELS" = "long=30000"] ["ASCEND_SIM_KERNEL_US" = "0"];
     the_last_error_is_the_threads_and_stays: "last_error";
@@ -106,7 +104,6 @@ cases! {
     the_last_task_of_a_newer_chip_counts_in_the_process: "last_task" ["ASCEND_SIM_SOC" = "950"];
     a_failed_kernel_leaves_its_error: "fault_of_a_kernel" ["ASCEND_SIM_FAULTS" = "kernel:2=507015"];
     a_lost_device_hangs_nobody: "fault_of_a_device" ["ASCEND_SIM_FAULTS" = "device_lost:3=507010"] ["ASCEND_SIM_KERNELS" = "k=20000"];
-    records_of_kernels_come_late_and_in_the_clients_buffers: "mspti" ["ASCEND_SIM_KERNELS" = "k=100"];
     launches_of_an_old_cann_cross_to_the_rt_level: "through_rt_when_old" ["ASCEND_SIM_OLD" = "1"];
 }
 

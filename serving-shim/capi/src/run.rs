@@ -72,21 +72,3 @@ unsafe fn copy(text: Option<PathBuf>, buffer: *mut c_char, size: usize) -> usize
     }
     bytes.len()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_is_cut_to_the_buffer_and_its_length_told() {
-        for (size, kept) in [(0, "...."), (1, "\0..."), (3, "ab\0."), (4, "abc\0")] {
-            let mut buffer = *b"....";
-            // SAFETY: at most four bytes are written.
-            let length = unsafe { copy(Some("abc".into()), buffer.as_mut_ptr().cast(), size) };
-            assert_eq!((length, buffer.as_slice()), (3, kept.as_bytes()));
-        }
-        // SAFETY: null is allowed.
-        let length = unsafe { copy(Some("abc".into()), std::ptr::null_mut(), 9) };
-        assert_eq!(length, 3);
-    }
-}

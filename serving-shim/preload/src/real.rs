@@ -304,24 +304,4 @@ mod tests {
         assert_eq!(NOWHERE.get(), None);
         assert_eq!(NOWHERE.missing_at.load(Ordering::Relaxed), missing_at);
     }
-
-    #[test]
-    fn a_function_in_the_global_scope_is_found_and_kept() {
-        static STRLEN: Symbol = Symbol::new("strlen\0", &RT);
-        let found = STRLEN.get();
-        assert!(found.is_some());
-        assert_eq!(found, STRLEN.get());
-    }
-
-    #[test]
-    fn errno_is_what_it_was_after_a_search() {
-        static NOWHERE: Symbol = Symbol::new("sa_profile_no_such_function\0", &HCCL);
-        // SAFETY: this thread's errno.
-        let errno = unsafe { libc::__errno_location() };
-        // SAFETY: as above.
-        unsafe { *errno = 77 };
-        assert_eq!(NOWHERE.get(), None);
-        // SAFETY: as above.
-        assert_eq!(unsafe { *errno }, 77);
-    }
 }

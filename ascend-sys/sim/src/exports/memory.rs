@@ -39,16 +39,8 @@ exports! { acl::copy, code;
         at_once(copy(dst.address(), dst_bytes, src.address(), count)?)
     }
 
-    fn aclrtMemcpyAsync(dst: *mut c_void, dst_bytes: usize, src: *const c_void, count: usize, kind: aclrtMemcpyKind, stream: aclrtStream) {
+    fn aclrtMemcpyAsync(dst: *mut c_void, dst_bytes: usize, src: *const c_void, count: usize, _kind: aclrtMemcpyKind, stream: aclrtStream) {
         let effect = copy(dst.address(), dst_bytes, src.address(), count)?;
-        let host = match kind {
-            ACL_MEMCPY_HOST_TO_DEVICE => src.address(),
-            ACL_MEMCPY_DEVICE_TO_HOST => dst.address(),
-            _ => return later("aclrtMemcpyAsync", effect, stream.0),
-        };
-        if runtime().memory.place(host) != Some(Place::Host) {
-            runtime().captures.allow_blocking()?;
-        }
         later("aclrtMemcpyAsync", effect, stream.0)
     }
 
@@ -128,7 +120,6 @@ fn copy(dst: usize, room: usize, src: usize, bytes: usize) -> Outcome<Effect> {
 /// Applies an effect before the call returns, independently of all streams.
 fn at_once(effect: Effect) -> Outcome {
     context::here()?;
-    runtime().captures.allow_blocking()?;
     let start_ns = now_ns();
     effect.apply();
     wait_until(start_ns + effect.copy_ns());

@@ -62,53 +62,6 @@ CASE(capture_broken) {
   broken_by("synchronize device", own, 2, 107030);
 }
 
-static aclrtContext shared;
-static aclrtStream shared_stream;
-static aclError copied, copied_async, pinned, relaxed, ended;
-static void *copy_elsewhere(void *unused) {
-  char from[4] = "", to[4];
-  void *host;
-  int mode = 2;
-  OK(aclrtSetCurrentContext(shared));
-  OK(aclrtMallocHost(&host, 4));
-  copied = aclrtMemcpy(to, 4, from, 4, 0);
-  copied_async = aclrtMemcpyAsync(to, 4, from, 4, 1, NULL);
-  pinned = aclrtMemcpyAsync(to, 4, host, 4, 1, NULL);
-  ended = aclmdlRICaptureEnd(shared_stream, &(aclmdlRI){0});
-  OK(aclmdlRICaptureThreadExchangeMode(&mode));
-  IS(mode, 0);
-  relaxed = aclrtMemcpy(to, 4, from, 4, 0);
-  OK(aclrtSynchronizeStream(NULL)); /* of another stream: allowed */
-  return unused;
-}
-
-CASE(capture_modes) {
-  OK(aclrtSetDevice(0));
-  OK(aclrtGetCurrentContext(&shared));
-  shared_stream = stream();
-  aclError others[] = {107030, 0, 0}, own[] = {107030, 107030, 0};
-  for (int mode = 0; mode < 3; mode++) {
-    aclmdlRI model;
-    char from[4] = "", to[4];
-    OK(aclmdlRICaptureBegin(shared_stream, mode));
-    OK(launch(kernel("k"), shared_stream));
-    pthread_t thread;
-    pthread_create(&thread, NULL, copy_elsewhere, NULL);
-    pthread_join(thread, NULL);
-    IS(copied, others[mode]);
-    IS(copied_async, others[mode]);
-    IS(pinned, 0);
-    IS(relaxed, 0);
-    IS(aclrtMemcpy(to, 4, from, 4, 0), own[mode]);
-    if (mode == 2) {
-      IS(ended, 0);
-    } else {
-      IS(ended, 107038);
-      OK(aclmdlRICaptureEnd(shared_stream, &model));
-    }
-  }
-}
-
 CASE(capture_streams) {
   OK(aclrtSetDevice(0));
   aclrtStream first = stream(), second = stream();
@@ -148,61 +101,6 @@ CASE(capture_streams) {
   OK(aclmdlRICaptureBegin(first, 0));
   IS(aclrtStreamWaitEvent(first, outside), 107024);
   IS(aclmdlRICaptureEnd(first, &model), 507903);
-}
-
-/* Begins to capture a stream of a new context, joined by the second stream. */
-static aclrtContext captured_elsewhere(aclrtStream *first, aclrtStream second) {
-  aclrtContext home, context;
-  aclrtEvent fork;
-  OK(aclrtGetCurrentContext(&home));
-  OK(aclrtCreateContext(&context, 0));
-  *first = stream();
-  OK(aclrtCreateEventExWithFlag(&fork, SYNC));
-  OK(aclmdlRICaptureBegin(*first, 0));
-  OK(aclrtRecordEvent(fork, *first));
-  OK(aclrtSetCurrentContext(home));
-  OK(aclrtStreamWaitEvent(second, fork));
-  return context;
-}
-
-/* Captures whose streams are taken away with their context or device. */
-CASE(capture_dropped) {
-  OK(aclrtSetDevice(0));
-  aclrtStream own = stream(), origin;
-  aclrtContext home, elsewhere;
-  aclmdlRI broken;
-  int status;
-  char from[4] = "", to[4];
-  OK(aclrtGetCurrentContext(&home));
-
-  /* The one it began on: the capture is over, for what had joined it, too. */
-  elsewhere = captured_elsewhere(&origin, own);
-  IS(aclrtMemcpy(to, 4, from, 4, 0), 107030);
-  OK(aclrtDestroyContext(elsewhere));
-  OK(aclrtMemcpy(to, 4, from, 4, 0));
-  OK(aclmdlRICaptureGetInfo(own, &status, &broken));
-  IS(status, 0);
-  IS(aclmdlRICaptureEnd(own, &broken), 107029);
-
-  /* One that joined: the capture is broken, and ends where it began. */
-  elsewhere = captured_elsewhere(&origin, own);
-  OK(aclrtResetDevice(0));
-  OK(aclrtSetCurrentContext(elsewhere));
-  OK(aclmdlRICaptureGetInfo(origin, &status, &broken));
-  IS(status, 2);
-  IS(aclrtMemcpy(to, 4, from, 4, 0), 107030);
-  IS(aclmdlRICaptureEnd(origin, &broken), 507903);
-  OK(aclrtMemcpy(to, 4, from, 4, 0));
-
-  /* The device's end takes a capture away, too. */
-  OK(aclrtSetDevice(0));
-  OK(aclmdlRICaptureBegin(stream(), 0));
-  IS(aclrtMemcpy(to, 4, from, 4, 0), 107030);
-  OK(aclrtResetDevice(0));
-  OK(aclrtSetDevice(0));
-  OK(aclrtMemcpy(to, 4, from, 4, 0));
-  OK(aclmdlRICaptureBegin(stream(), 0)); /* as many as there are */
-  IS(aclrtMemcpy(to, 4, from, 4, 0), 107030);
 }
 
 /* ASCEND_SIM_KERNELS=k=20000 */

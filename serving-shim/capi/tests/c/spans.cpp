@@ -1,6 +1,7 @@
 // The header in C++11.
 #include <sa_profile.h>
 
+#include <cstring>
 #include <string>
 
 extern "C" const char *second_language(void);
@@ -8,6 +9,7 @@ extern "C" const char *second_language(void);
 static int evaluated;
 
 int main() {
+  if (std::strcmp(sa_profile_version(), SA_PROFILE_VERSION) != 0 || SA_PROFILE_VERSION_MAJOR != 0) return 3;
   sa_profile_init();
   second_language();
   const std::string text("a\0b", 3);

@@ -1,6 +1,6 @@
 //! The shared library as the linker and the loader see it.
 
-use crate::stage::{PACKAGE, built, has, run};
+use crate::stage::{PACKAGE, built, run};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,6 @@ use std::process::Command;
 
 #[test]
 fn exactly_the_functions_of_the_header_are_exported() {
-    if !has("nm", "exactly_the_functions_of_the_header_are_exported") {
-        return;
-    }
     let library = built().join("libsa_profile.so");
     let symbols = run(Command::new("nm")
         .args(["-D", "--defined-only"])
@@ -34,12 +31,6 @@ fn exactly_the_functions_of_the_header_are_exported() {
 
 #[test]
 fn the_soname_has_the_version_and_the_library_stays_loaded() {
-    if !has(
-        "readelf",
-        "the_soname_has_the_version_and_the_library_stays_loaded",
-    ) {
-        return;
-    }
     let library = built().join("libsa_profile.so");
     let dynamic = run(Command::new("readelf").args(["-d", "-W"]).arg(library));
     assert!(

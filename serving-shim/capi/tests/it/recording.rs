@@ -1,21 +1,11 @@
 //! What C programs record, read from the merged trace.
 
-use crate::stage::{Stage, Trace, has, run, skip};
+use crate::stage::{Stage, run};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::Permissions;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
 
 #[test]
 fn every_kind_of_event_is_in_the_trace_as_it_was_recorded() {
-    if !has(
-        "cc",
-        "every_kind_of_event_is_in_the_trace_as_it_was_recorded",
-    ) {
-        return;
-    }
     let trace = Stage::recorded("events.c");
     let all = json!({"int": i64::MIN, "uint": u64::MAX, "double": 0.25, "nan": null, "bool": true, "no": false, "string": "a\"b\n",
         "cut": "a\u{0}b", "none": null, "ints": [1, -2], "doubles": [0.5], "strings": ["x", null, ""], "empty": []});
@@ -75,12 +65,6 @@ fn every_kind_of_event_is_in_the_trace_as_it_was_recorded() {
 
 #[test]
 fn what_makes_no_sense_is_recorded_as_far_as_it_does_or_not_at_all() {
-    if !has(
-        "cc",
-        "what_makes_no_sense_is_recorded_as_far_as_it_does_or_not_at_all",
-    ) {
-        return;
-    }
     let trace = Stage::recorded("odd.c");
     let null = trace.one("(null)");
     assert_eq!(
@@ -136,12 +120,6 @@ fn what_makes_no_sense_is_recorded_as_far_as_it_does_or_not_at_all() {
 
 #[test]
 fn the_child_of_a_fork_records_its_own_spans_and_ends_none_of_its_parents() {
-    if !has(
-        "cc",
-        "the_child_of_a_fork_records_its_own_spans_and_ends_none_of_its_parents",
-    ) {
-        return;
-    }
     let trace = Stage::recorded("fork.c");
     let pid = |name: &str| trace.one(name)["pid"].as_u64();
     let (parent, child) = (pid("parent"), pid("child"));
@@ -165,9 +143,6 @@ fn the_child_of_a_fork_records_its_own_spans_and_ends_none_of_its_parents() {
 
 #[test]
 fn threads_record_side_by_side_and_hand_async_spans_on() {
-    if !has("cc", "threads_record_side_by_side_and_hand_async_spans_on") {
-        return;
-    }
     let trace = Stage::recorded("threads.c");
     let mut per_thread: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     let work = trace.named("work");
@@ -204,12 +179,6 @@ fn threads_record_side_by_side_and_hand_async_spans_on() {
 
 #[test]
 fn without_the_environment_nothing_is_recorded_and_no_file_appears() {
-    if !has(
-        "cc",
-        "without_the_environment_nothing_is_recorded_and_no_file_appears",
-    ) {
-        return;
-    }
     let stage = Stage::new();
     let program = stage.program("off.c");
     let files = || -> BTreeSet<_> {
@@ -223,95 +192,8 @@ fn without_the_environment_nothing_is_recorded_and_no_file_appears() {
     assert_eq!(files(), before);
 }
 
-/// A user without any rights of its own.
-const NOBODY: u32 = 65534;
-
-#[test]
-fn issue_19_a_program_with_raised_privileges_obeys_no_variable() {
-    let name = "issue_19_a_program_with_raised_privileges_obeys_no_variable";
-    if !has("cc", name) {
-        return;
-    }
-    let stage = Stage::new();
-    let program = stage.static_program("raised.c");
-    let is_open = |path: &Path, mode| {
-        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-    };
-    is_open(stage.path(), 0o777);
-    if let Err(error) = chown(&program, Some(0), Some(0)) {
-        return skip(name, &error.to_string());
-    }
-    let theirs = stage.run_directory();
-    let recorded = || {
-        let mut command = stage.command(&program);
-        command.uid(NOBODY).gid(NOBODY);
-        run(command.env("SA_PROFILE_DIR", &theirs))
-    };
-    is_open(&program, 0o4755);
-    let raised = recorded();
-    if theirs.exists() && std::fs::metadata(&theirs).unwrap().uid() == NOBODY {
-        return skip(name, "this file system gives no program more rights");
-    }
-    assert!(!theirs.exists(), "made what its caller asked for");
-    is_open(&program, 0o755);
-    assert_eq!(recorded(), raised);
-    assert!(theirs.exists(), "recorded without more rights");
-}
-
-#[test]
-fn a_child_program_joins_the_run_that_init_exported() {
-    if !has("cc", "a_child_program_joins_the_run_that_init_exported") {
-        return;
-    }
-    let trace = Stage::recorded("exec.c");
-    let pid = |name: &str| trace.one(name)["pid"].as_u64();
-    assert!(pid("main program") != pid("child program"));
-    let lines: Vec<&str> = trace.output.lines().collect();
-    assert_eq!(lines.len(), 2, "{lines:?}");
-    assert_eq!(
-        lines[0].replace("main", "child"),
-        lines[1].replace("worker", "child"),
-        "the same run and directory"
-    );
-}
-
-#[test]
-fn what_was_recorded_outlives_a_kill() {
-    if !has("cc", "what_was_recorded_outlives_a_kill") {
-        return;
-    }
-    let stage = Stage::new();
-    let program = stage.program("killed.c");
-    let mut command = stage.command(&program);
-    let status = command
-        .env("SA_PROFILE_DIR", stage.run_directory())
-        .status()
-        .unwrap();
-    assert_eq!(
-        std::os::unix::process::ExitStatusExt::signal(&status),
-        Some(9)
-    );
-    let trace = Trace::of(&stage.run_directory(), String::new());
-    assert_eq!(trace.named("done").len(), 1000);
-    assert_eq!(
-        (&trace.one("open")["ph"], &trace.one("open async")["ph"]),
-        (&json!("B"), &json!("B"))
-    );
-    let step = json!({"batch": 7, "request_id": "cmpl-2", "tokens": 42, "unfinished": true});
-    assert_eq!(trace.one("open")["args"], step, "issue 19");
-    let request = json!({"request_id": "cmpl-1", "unfinished": true});
-    assert_eq!(trace.one("open async")["args"], request, "issue 19");
-    assert_eq!(trace.one("open")["cat"], "test");
-}
-
 #[test]
 fn a_thread_that_is_to_be_cancelled_is_so_in_none_of_our_calls() {
-    if !has(
-        "cc",
-        "a_thread_that_is_to_be_cancelled_is_so_in_none_of_our_calls",
-    ) {
-        return;
-    }
     let trace = Stage::recorded("cancelled.c");
     for (name, count) in [
         ("span", 2),
@@ -322,22 +204,4 @@ fn a_thread_that_is_to_be_cancelled_is_so_in_none_of_our_calls() {
     ] {
         assert_eq!(trace.named(name).len(), count, "{name}");
     }
-}
-
-#[test]
-fn async_spans_beyond_the_bound_are_counted_and_not_recorded() {
-    if !has(
-        "cc",
-        "async_spans_beyond_the_bound_are_counted_and_not_recorded",
-    ) {
-        return;
-    }
-    let trace = Stage::recorded("many.c");
-    assert_eq!(
-        (trace.output.trim(), trace.report.losses.events),
-        ("10", 10)
-    );
-    let spans = trace.named("many");
-    let ended = spans.iter().filter(|span| span["ph"] == "X").count();
-    assert_eq!(ended, 1, "none of a length that it had not");
 }

@@ -1,6 +1,6 @@
 //! A process with one thread keeps having one, and ends and changes its rights as it does without a recording.
 
-use crate::stage::{Stage, Trace, has};
+use crate::stage::{Stage, Trace};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -34,9 +34,6 @@ fn end(mut child: Child) {
 
 /// Runs the program plain and recorded: both ways it must end alike, and its spans must be in the trace.
 fn compare(what: &str, variables: &[(&str, &str)], spans: std::ops::RangeInclusive<usize>) {
-    if !has("cc", what) {
-        return;
-    }
     let stage = Stage::new();
     let program = stage.program("single_thread.c");
     let plain = output(stage.command(&program).arg(what));
@@ -106,12 +103,6 @@ fn issue_19_rights_are_dropped_by_one_thread() {
 /// The helper comes when there are two threads, or after a while; never where it is not wanted.
 #[test]
 fn issue_19_the_helper_comes_beside_a_second_thread_and_after_a_while() {
-    if !has(
-        "cc",
-        "issue_19_the_helper_comes_beside_a_second_thread_and_after_a_while",
-    ) {
-        return;
-    }
     for what in ["second thread", "a while"] {
         let stage = Stage::new();
         let program = stage.program("single_thread.c");

@@ -122,18 +122,6 @@ impl Stage {
         self.link("cc", &self.objects("cc", &C, &[source]))
     }
 
-    /// Compiles one C program and links it with the static library, so that it runs wherever it lies.
-    pub(crate) fn static_program(&self, source: &str) -> PathBuf {
-        let program = self.path().join("program");
-        let mut command = Command::new("cc");
-        command
-            .args(self.objects("cc", &C, &[source]))
-            .arg(built().join("libsa_profile.a"))
-            .args(["-lpthread", "-ldl", "-lm", "-o"]);
-        run(command.arg(&program));
-        program
-    }
-
     /// A program of this folder, to be run without any recording.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);

@@ -8,7 +8,7 @@
 EVERYTHING(DECLARE)
 #define CALLED(R, name, n, ...) name
 #else
-#define CALLED(R, name, n, ...) ((type_##R(*)(PARAMETERS_##n(__VA_ARGS__)))lookup(#name))
+#define CALLED(R, name, n, ...) ((type_##R(*)(LIST_##n(PARAMETER, COMMA, __VA_ARGS__)))lookup(#name))
 #endif
 
 static void *written;
@@ -46,7 +46,7 @@ static type_D given_D(int n) { (void)n; return 2; }
   if (!CALLED(R, name, n, __VA_ARGS__)) printf("not there\n");                   \
   else {                                                                         \
     errno = 1234;                                                                \
-    SHOWN_##R(CALLED(R, name, n, __VA_ARGS__)(GIVEN_##n(__VA_ARGS__)));          \
+    SHOWN_##R(CALLED(R, name, n, __VA_ARGS__)(LIST_##n(GIVE, COMMA, __VA_ARGS__)));          \
     int after = errno;                                                           \
     printf(" errno %d", after);                                                  \
     if (written) printf(" written %p", written);                                 \

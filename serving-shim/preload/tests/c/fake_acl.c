@@ -31,22 +31,10 @@ static void write_H(type_H value) {
 static void write_W(type_W value) {
   if (fake_answer.result == 0) *value = 31;
 }
-#define write_P(value) (void)value;
-#define write_R(value) (void)value;
-#define write_U(value) (void)value;
-#define write_I(value) (void)value;
-#define write_T(value) (void)value;
-#define write_L(value) (void)value;
-#define write_S(value) (void)value;
-#define write_N(value) (void)value;
-#define write_B(value) (void)value;
-#define write_C(value) (void)value;
-#define write_E(value) (void)value;
-#define write_Z(value) (void)value;
-#define write_D(value) (void)value;
+static void write_none(const void *value) { (void)value; }
 
 #define SHOW(A, n) show_##A(a##n);
-#define WRITE(A, n) write_##A(a##n);
+#define WRITE(A, n) _Generic(a##n, type_H: write_H, type_W: write_W, default: write_none)((void *)(uintptr_t)a##n);
 
 static void finish(void) {
   if (fake_answer.error) errno = fake_answer.error;
@@ -58,13 +46,13 @@ static void finish(void) {
 #define RETURN_P return getenv("FAKE_NO_TOOL") ? NULL : (void *)0xd0d0;
 
 #define DEFINE(R, name, n, ...)                      \
-  type_##R name(PARAMETERS_##n(__VA_ARGS__)) {       \
+  type_##R name(LIST_##n(PARAMETER, COMMA, __VA_ARGS__)) { \
     int before = errno;                              \
     if (!quiet()) {                                  \
       printf("  real %s:", #name);                   \
-      EACH_##n(SHOW, __VA_ARGS__) printf(" errno %d\n", before); \
+      LIST_##n(SHOW, NOTHING, __VA_ARGS__) printf(" errno %d\n", before); \
     }                                                \
-    EACH_##n(WRITE, __VA_ARGS__) finish();           \
+    LIST_##n(WRITE, NOTHING, __VA_ARGS__) finish();           \
     RETURN_##R                                       \
   }
 

@@ -138,50 +138,26 @@ typedef void type_V;
 
 #define EVERYTHING(F) ACL(F) RT(F) HCCL(F) MSTX(F) PROFILER(F)
 
-// Lists of arguments, each with its number from the end.
-#define PARAMETERS_0(...) void
-#define PARAMETERS_1(A) type_##A a1
-#define PARAMETERS_2(A, ...) type_##A a2, PARAMETERS_1(__VA_ARGS__)
-#define PARAMETERS_3(A, ...) type_##A a3, PARAMETERS_2(__VA_ARGS__)
-#define PARAMETERS_4(A, ...) type_##A a4, PARAMETERS_3(__VA_ARGS__)
-#define PARAMETERS_5(A, ...) type_##A a5, PARAMETERS_4(__VA_ARGS__)
-#define PARAMETERS_6(A, ...) type_##A a6, PARAMETERS_5(__VA_ARGS__)
-#define PARAMETERS_7(A, ...) type_##A a7, PARAMETERS_6(__VA_ARGS__)
-#define PARAMETERS_8(A, ...) type_##A a8, PARAMETERS_7(__VA_ARGS__)
-#define PARAMETERS_9(A, ...) type_##A a9, PARAMETERS_8(__VA_ARGS__)
-#define PARAMETERS_10(A, ...) type_##A a10, PARAMETERS_9(__VA_ARGS__)
-#define PARAMETERS_11(A, ...) type_##A a11, PARAMETERS_10(__VA_ARGS__)
-#define PARAMETERS_12(A, ...) type_##A a12, PARAMETERS_11(__VA_ARGS__)
+// Lists of arguments, each with its number from the end: WITH of each, and between two of them BETWEEN.
+#define LIST_0(...)
+#define LIST_1(WITH, BETWEEN, A) WITH(A, 1)
+#define LIST_2(WITH, BETWEEN, A, ...) WITH(A, 2) BETWEEN() LIST_1(WITH, BETWEEN, __VA_ARGS__)
+#define LIST_3(WITH, BETWEEN, A, ...) WITH(A, 3) BETWEEN() LIST_2(WITH, BETWEEN, __VA_ARGS__)
+#define LIST_4(WITH, BETWEEN, A, ...) WITH(A, 4) BETWEEN() LIST_3(WITH, BETWEEN, __VA_ARGS__)
+#define LIST_5(WITH, BETWEEN, A, ...) WITH(A, 5) BETWEEN() LIST_4(WITH, BETWEEN, __VA_ARGS__)
+#define LIST_6(WITH, BETWEEN, A, ...) WITH(A, 6) BETWEEN() LIST_5(WITH, BETWEEN, __VA_ARGS__)
+#define LIST_7(WITH, BETWEEN, A, ...) WITH(A, 7) BETWEEN() LIST_6(WITH, BETWEEN, __VA_ARGS__)
+#define LIST_8(WITH, BETWEEN, A, ...) WITH(A, 8) BETWEEN() LIST_7(WITH, BETWEEN, __VA_ARGS__)
+#define LIST_9(WITH, BETWEEN, A, ...) WITH(A, 9) BETWEEN() LIST_8(WITH, BETWEEN, __VA_ARGS__)
+#define LIST_10(WITH, BETWEEN, A, ...) WITH(A, 10) BETWEEN() LIST_9(WITH, BETWEEN, __VA_ARGS__)
+#define LIST_11(WITH, BETWEEN, A, ...) WITH(A, 11) BETWEEN() LIST_10(WITH, BETWEEN, __VA_ARGS__)
+#define LIST_12(WITH, BETWEEN, A, ...) WITH(A, 12) BETWEEN() LIST_11(WITH, BETWEEN, __VA_ARGS__)
+#define NOTHING()
+#define COMMA() ,
+#define PARAMETER(A, n) type_##A a##n
+#define GIVE(A, n) given_##A(n)
 
-#define EACH_0(WITH, ...)
-#define EACH_1(WITH, A) WITH(A, 1)
-#define EACH_2(WITH, A, ...) WITH(A, 2) EACH_1(WITH, __VA_ARGS__)
-#define EACH_3(WITH, A, ...) WITH(A, 3) EACH_2(WITH, __VA_ARGS__)
-#define EACH_4(WITH, A, ...) WITH(A, 4) EACH_3(WITH, __VA_ARGS__)
-#define EACH_5(WITH, A, ...) WITH(A, 5) EACH_4(WITH, __VA_ARGS__)
-#define EACH_6(WITH, A, ...) WITH(A, 6) EACH_5(WITH, __VA_ARGS__)
-#define EACH_7(WITH, A, ...) WITH(A, 7) EACH_6(WITH, __VA_ARGS__)
-#define EACH_8(WITH, A, ...) WITH(A, 8) EACH_7(WITH, __VA_ARGS__)
-#define EACH_9(WITH, A, ...) WITH(A, 9) EACH_8(WITH, __VA_ARGS__)
-#define EACH_10(WITH, A, ...) WITH(A, 10) EACH_9(WITH, __VA_ARGS__)
-#define EACH_11(WITH, A, ...) WITH(A, 11) EACH_10(WITH, __VA_ARGS__)
-#define EACH_12(WITH, A, ...) WITH(A, 12) EACH_11(WITH, __VA_ARGS__)
-
-#define GIVEN_0(...)
-#define GIVEN_1(A) given_##A(1)
-#define GIVEN_2(A, ...) given_##A(2), GIVEN_1(__VA_ARGS__)
-#define GIVEN_3(A, ...) given_##A(3), GIVEN_2(__VA_ARGS__)
-#define GIVEN_4(A, ...) given_##A(4), GIVEN_3(__VA_ARGS__)
-#define GIVEN_5(A, ...) given_##A(5), GIVEN_4(__VA_ARGS__)
-#define GIVEN_6(A, ...) given_##A(6), GIVEN_5(__VA_ARGS__)
-#define GIVEN_7(A, ...) given_##A(7), GIVEN_6(__VA_ARGS__)
-#define GIVEN_8(A, ...) given_##A(8), GIVEN_7(__VA_ARGS__)
-#define GIVEN_9(A, ...) given_##A(9), GIVEN_8(__VA_ARGS__)
-#define GIVEN_10(A, ...) given_##A(10), GIVEN_9(__VA_ARGS__)
-#define GIVEN_11(A, ...) given_##A(11), GIVEN_10(__VA_ARGS__)
-#define GIVEN_12(A, ...) given_##A(12), GIVEN_11(__VA_ARGS__)
-
-#define DECLARE(R, name, n, ...) type_##R name(PARAMETERS_##n(__VA_ARGS__));
+#define DECLARE(R, name, n, ...) type_##R name(LIST_##n(PARAMETER, COMMA, __VA_ARGS__));
 
 // What the fake answers next; `fake_answer` is in libfake_answer.so, which all fakes share.
 typedef struct { int result; int error; } answer;

@@ -1,99 +1,69 @@
 //! Each interposed function in each form in which a program can call it: what the program sees is the same with the preload, recording or not, and what is recorded is exactly what was
 //! launched.
 
-use crate::ground::{Ended, Ground, end, preload};
+use crate::ground::{Ground, end, preload};
+use crate::trace::Trace;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// What is recorded of each round: category, name, how often.
-const ROUND: &[(&str, &str, usize)] = &[
-    ("comm", "HcclAllGather", 1),
-    ("comm", "HcclAllGatherV", 1),
-    ("comm", "HcclAllReduce", 1),
-    ("comm", "HcclAlltoAll", 1),
-    ("comm", "HcclAlltoAllV", 1),
-    ("comm", "HcclAlltoAllVC", 1),
-    ("comm", "HcclBarrier", 1),
-    ("comm", "HcclBatchSendRecv", 1),
-    ("comm", "HcclBroadcast", 1),
-    ("comm", "HcclRecv", 1),
-    ("comm", "HcclReduce", 1),
-    ("comm", "HcclReduceScatter", 1),
-    ("comm", "HcclReduceScatterV", 1),
-    ("comm", "HcclScatter", 1),
-    ("comm", "HcclSend", 1),
-    ("device", "aclrtSetDevice", 1),
-    ("graph", "aclmdlRIExecute", 1),
-    ("graph", "aclmdlRIExecuteAsync", 1),
-    ("kernel", "AicpuOp", 1),
-    ("kernel", "Asked", 4),
-    ("kernel", "even text", 4), // the operators, and rtAicpuKernelLaunchExWithArgs
-    ("kernel", "odd text", 2),  // aclopExecuteV2 and rtKernelLaunchFwk
-    ("kernel", "rtFftsPlusTaskLaunch", 1),
-    ("kernel", "rtFftsPlusTaskLaunchWithFlag", 1),
-    ("kernel", "rtFusionLaunch", 1),
-    ("kernel", "rtKernelLaunch", 1),
-    ("kernel", "rtKernelLaunchEx", 1),
-    ("kernel", "rtKernelLaunchWithFlag", 1),
-    ("kernel", "rtKernelLaunchWithFlagV2", 1),
-    ("kernel", "rtKernelLaunchWithHandle", 1),
-    ("kernel", "rtKernelLaunchWithHandleV2", 1),
-    ("kernel", "rtLaunchKernelByFuncHandle", 1),
-    ("kernel", "rtLaunchKernelByFuncHandleV2", 1),
-    ("kernel", "rtLaunchKernelByFuncHandleV3", 1),
-    ("kernel", "rtVectorCoreKernelLaunch", 1),
-    ("kernel", "rtVectorCoreKernelLaunchWithHandle", 1),
-    ("kernel", "rtsLaunchCpuKernel", 1),
-    ("kernel", "rtsLaunchKernelWithConfig", 1),
-    ("kernel", "rtsLaunchKernelWithDevArgs", 1),
-    ("kernel", "rtsLaunchKernelWithHostArgs", 1),
-    ("memcpy", "aclrtCmoAsync", 1),
-    ("memcpy", "aclrtMemcpy", 1),
-    ("memcpy", "aclrtMemcpyAsync", 1),
-    ("memcpy", "aclrtMemcpyAsyncWithCondition", 1),
-    ("memcpy", "aclrtMemcpyBatch", 1),
-    ("memcpy", "aclrtMemcpyBatchAsync", 1),
-    ("memcpy", "aclrtMemset", 1),
-    ("memcpy", "aclrtMemsetAsync", 1),
-    ("memcpy", "aclrtReduceAsync", 1),
-    ("memcpy", "aclrtValueWrite", 1),
-    ("model", "aclmdlExecute", 1),
-    ("model", "aclmdlExecuteAsync", 1),
-    ("model", "aclmdlExecuteAsyncV2", 1),
-    ("model", "aclmdlExecuteV2", 1),
-    ("model", "rtModelExecute", 1),
-    ("sync", "aclrtLaunchHostFunc", 1),
-    ("sync", "aclrtSynchronizeDevice", 1),
-    ("sync", "aclrtSynchronizeEvent", 1),
-    ("sync", "aclrtSynchronizeStream", 1),
-    ("sync", "aclrtSynchronizeStreamWithTimeout", 1),
-    ("sync", "aclrtValueWait", 1),
+/// What is recorded of each round: category, how often, and the names.
+const ROUND: [(&str, usize, &str); 9] = [
+    (
+        "comm",
+        1,
+        "HcclAllGather,HcclAllGatherV,HcclAllReduce,HcclAlltoAll,HcclAlltoAllV,HcclAlltoAllVC,HcclBarrier,\
+        HcclBatchSendRecv,HcclBroadcast,HcclRecv,HcclReduce,HcclReduceScatter,HcclReduceScatterV,\
+        HcclScatter,HcclSend",
+    ),
+    ("device", 1, "aclrtSetDevice"),
+    ("graph", 1, "aclmdlRIExecute,aclmdlRIExecuteAsync"),
+    // `even text`: the operators, and rtAicpuKernelLaunchExWithArgs.
+    ("kernel", 4, "Asked,even text"),
+    // aclopExecuteV2 and rtKernelLaunchFwk.
+    ("kernel", 2, "odd text"),
+    (
+        "kernel",
+        1,
+        "AicpuOp,rtFftsPlusTaskLaunch,rtFftsPlusTaskLaunchWithFlag,rtFusionLaunch,rtKernelLaunch,\
+        rtKernelLaunchEx,rtKernelLaunchWithFlag,rtKernelLaunchWithFlagV2,rtKernelLaunchWithHandle,\
+        rtKernelLaunchWithHandleV2,rtLaunchKernelByFuncHandle,rtLaunchKernelByFuncHandleV2,\
+        rtLaunchKernelByFuncHandleV3,rtVectorCoreKernelLaunch,rtVectorCoreKernelLaunchWithHandle,\
+        rtsLaunchCpuKernel,rtsLaunchKernelWithConfig,rtsLaunchKernelWithDevArgs,\
+        rtsLaunchKernelWithHostArgs",
+    ),
+    (
+        "memcpy",
+        1,
+        "aclrtCmoAsync,aclrtMemcpy,aclrtMemcpyAsync,aclrtMemcpyAsyncWithCondition,aclrtMemcpyBatch,\
+        aclrtMemcpyBatchAsync,aclrtMemset,aclrtMemsetAsync,aclrtReduceAsync,aclrtValueWrite",
+    ),
+    (
+        "model",
+        1,
+        "aclmdlExecute,aclmdlExecuteAsync,aclmdlExecuteAsyncV2,aclmdlExecuteV2,rtModelExecute",
+    ),
+    (
+        "sync",
+        1,
+        "aclrtLaunchHostFunc,aclrtSynchronizeDevice,aclrtSynchronizeEvent,aclrtSynchronizeStream,\
+        aclrtSynchronizeStreamWithTimeout,aclrtValueWait",
+    ),
 ];
-/// Waits and the like among them.
-const WAITS: [&str; 13] = [
-    "aclrtSetDevice",
-    "aclrtLaunchHostFunc",
-    "aclrtValueWait",
-    "aclmdlRIExecute",
-    "aclrtMemcpy",
-    "aclrtMemcpyBatch",
-    "aclrtMemset",
-    "aclmdlExecute",
-    "aclmdlExecuteV2",
-    "aclrtSynchronizeDevice",
-    "aclrtSynchronizeEvent",
-    "aclrtSynchronizeStream",
-    "aclrtSynchronizeStreamWithTimeout",
-];
+/// Waits and the like among them: the host's own sync and device calls, `aclmdlRIExecute`, `aclmdlExecute` with its V2, and copies that block.
+const WAITS: usize = 13;
 /// Rounds in all, and those in which the real functions fail.
 const ROUNDS: usize = 4;
 const BAD_ROUNDS: usize = 2;
 
 fn expected() -> BTreeMap<(String, String), usize> {
-    let counted = |(category, name, count): &(&str, &str, usize)| {
-        (((*category).to_owned(), (*name).to_owned()), count * ROUNDS)
-    };
-    ROUND.iter().map(counted).collect()
+    let mut expected = BTreeMap::new();
+    for (category, count, names) in ROUND {
+        for name in names.split(',') {
+            let key = (category.to_owned(), name.to_owned());
+            expected.insert(key, count * ROUNDS);
+        }
+    }
+    expected
 }
 
 /// The adversary's ground: the fakes, the program, and a client library linked with them.
@@ -108,28 +78,16 @@ fn ground() -> Ground {
 }
 
 /// The same command three times: plain, with the preload, and recording. What the program sees never differs.
-fn compared(ground: &Ground, arguments: impl Fn(&mut Command), program: &str) -> Ended {
-    let run = |mut command: Command| {
-        arguments(&mut command);
-        end(&mut command)
-    };
+fn compare(ground: &Ground, program: &str, form: &str, libraries: &[String]) {
+    let run = |mut command: Command| end(command.arg(form).args(libraries));
     let program = ground.path(program);
     let plain = run(ground.command(&program));
-    assert_eq!(
-        (plain.code, plain.stderr.as_str()),
-        (42, "done\n"),
-        "{plain:?}"
-    );
+    let said = (plain.code, plain.stderr.as_str());
+    assert_eq!(said, (42, "done\n"), "{form}: {plain:?}");
     let real = plain.stdout.matches("  real ").count();
-    assert_eq!(
-        real,
-        97 * ROUNDS,
-        "every real function is called once in each round"
-    );
-    assert_eq!(run(ground.preloaded(&program)), plain, "preloaded");
-    let recorded = run(ground.recorded(&program));
-    assert_eq!(recorded, plain, "recorded");
-    plain
+    assert_eq!(real, 97 * ROUNDS, "{form}: each is called once in a round");
+    assert_eq!(run(ground.preloaded(&program)), plain, "{form}, preloaded");
+    assert_eq!(run(ground.recorded(&program)), plain, "{form}, recorded");
 }
 
 fn assert_recorded(ground: &Ground) {
@@ -144,7 +102,7 @@ fn assert_recorded(ground: &Ground) {
         counts, missing,
         "recorded (left) and expected where they differ"
     );
-    let all: usize = ROUND.iter().map(|(_, _, count)| count).sum();
+    let all = expected.values().sum::<usize>() / ROUNDS;
     let failed = trace
         .recorded()
         .filter(|event| !event["args"]["error"].is_null());
@@ -152,7 +110,7 @@ fn assert_recorded(ground: &Ground) {
     let launches = trace
         .recorded()
         .filter(|event| !event["args"]["launch"].is_null());
-    assert_eq!(launches.count(), (all - WAITS.len()) * ROUNDS);
+    assert_eq!(launches.count(), (all - WAITS) * ROUNDS);
     // A profiler that fails to start pauses for nothing, and one that fails to stop goes on.
     for name in ["device_timing_paused", "device_timing_resumed"] {
         assert_eq!(trace.count(name), ROUNDS, "{name}");
@@ -162,58 +120,21 @@ fn assert_recorded(ground: &Ground) {
 }
 
 #[test]
-fn direct_calls_are_passed_through_and_recorded() {
+fn calls_in_every_form_are_passed_through_and_recorded() {
     let ground = ground();
-    compared(
-        &ground,
-        |command| {
-            command.arg("direct");
-        },
-        "direct",
-    );
-    assert_recorded(&ground);
-}
-
-#[test]
-fn calls_from_a_library_loaded_locally_are_passed_through_and_recorded() {
-    let ground = ground();
-    let client = ground.text("libclient.so");
-    compared(
-        &ground,
-        |command| {
-            command.args(["local", &client]);
-        },
-        "adversary",
-    );
-    assert_recorded(&ground);
-}
-
-#[test]
-fn calls_found_in_the_global_scope_are_passed_through_and_recorded() {
-    let ground = ground();
-    let fakes = ground.fakes();
-    compared(
-        &ground,
-        |command| {
-            command.arg("default").args(&fakes);
-        },
-        "adversary",
-    );
-    assert_recorded(&ground);
-}
-
-#[test]
-fn calls_found_through_a_handle_are_passed_through_and_recorded() {
-    let ground = ground();
-    let fakes = ground.fakes();
-    compared(
-        &ground,
-        |command| {
-            command.arg("handle").args(&fakes);
-        },
-        "adversary",
-    );
-    assert_recorded(&ground);
+    let (client, fakes) = (ground.text("libclient.so"), ground.fakes());
+    for (program, form, libraries) in [
+        ("direct", "direct", vec![]),
+        ("adversary", "local", vec![client]),
+        ("adversary", "default", fakes.clone()),
+        ("adversary", "handle", fakes),
+    ] {
+        compare(&ground, program, form, &libraries);
+        assert_recorded(&ground);
+        assert_described(&ground.trace());
+        std::fs::remove_dir_all(ground.run()).unwrap();
+    }
+    assert_sampled(&ground);
 }
 
 /// What the program of `handles.c` says; `first` is who it finds behind the vendor's handle.
@@ -242,6 +163,17 @@ fn only_the_function_behind_a_wrapper_is_taken_for_it() {
     assert_eq!((recorded.code, recorded.stdout), (42, expected));
     // That of the other library is its own business.
     assert_eq!(ground.trace().of_category("kernel").len(), 1);
+    // Another hook of dlsym before or behind ours is asked.
+    ground.library("libhook.so", "dlsym_hook.c", &[] as &[&str]);
+    let (ours, hook) = (preload().display().to_string(), ground.text("libhook.so"));
+    for preloads in [format!("{ours}:{hook}"), format!("{hook}:{ours}")] {
+        let mut command = ground.recorded(&program);
+        command.env("LD_PRELOAD", &preloads);
+        let ended = run(command);
+        assert_eq!(ended.code, 42, "{ended:?}");
+        let asked = ended.stdout.contains("hook asked getpid\n");
+        assert!(asked, "{preloads}: {ended:?}");
+    }
 }
 
 #[test]
@@ -283,36 +215,8 @@ fn a_function_that_not_every_cann_has_is_seen_by_those_who_ask_for_it() {
     }
 }
 
-#[test]
-fn another_hook_of_dlsym_before_or_behind_ours_is_asked() {
-    let ground = Ground::with_fakes();
-    ground.library("libhook.so", "dlsym_hook.c", &[] as &[&str]);
-    ground.library(
-        "libother.so",
-        "fake_acl.c",
-        &["-DPART=ACL", "-Wl,-Bsymbolic", "-lfake_answer"],
-    );
-    ground.program("handles", &["handles.c"], &[] as &[&str]);
-    let libraries = ["libascendcl.so", "libother.so"].map(|name| ground.text(name));
-    let (ours, hook) = (preload().display().to_string(), ground.text("libhook.so"));
-    for preloads in [format!("{ours}:{hook}"), format!("{hook}:{ours}")] {
-        let mut command = ground.recorded(ground.path("handles"));
-        command.args(&libraries).env("LD_PRELOAD", &preloads);
-        let ended = end(command.env("FAKE_QUIET", "1"));
-        assert_eq!(ended.code, 42, "{ended:?}");
-        assert!(
-            ended.stdout.contains("hook asked getpid\n"),
-            "{preloads}: {ended:?}"
-        );
-    }
-}
-
-#[test]
-fn what_is_recorded_says_grid_and_bytes() {
-    let ground = ground();
-    let ended = end(ground.recorded(ground.path("direct")).arg("direct"));
-    assert_eq!(ended.code, 42);
-    let trace = ground.trace();
+/// The grids, bytes and handles of the launches.
+fn assert_described(trace: &Trace) {
     let first = |name: &str| {
         let mut named = trace.recorded().filter(|event| event["name"] == name);
         named.next().unwrap()["args"].clone()
@@ -336,9 +240,8 @@ fn what_is_recorded_says_grid_and_bytes() {
     assert_eq!(first("aclrtValueWait")["handle"], "0x5a0000000001");
 }
 
-#[test]
-fn of_eager_launches_one_in_so_many_is_recorded_and_the_others_are_counted() {
-    let ground = ground();
+/// Of eager launches one in so many is recorded.
+fn assert_sampled(ground: &Ground) {
     let mut command = ground.recorded(ground.path("direct"));
     command.arg("direct").env_remove("SA_PROFILE_DEVICE_SAMPLE");
     assert_eq!(end(&mut command).code, 42);

@@ -3,11 +3,9 @@
 
 mod annotations;
 mod counted;
-mod ctypes;
 mod exports;
 mod forms;
 mod ground;
-mod harmless;
 mod missing;
 mod names;
 mod neighbours;

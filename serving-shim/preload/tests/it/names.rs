@@ -43,31 +43,6 @@ fn kernels_have_the_names_they_were_asked_for_by() {
 }
 
 #[test]
-fn kernels_for_whose_names_there_is_no_room_are_not_asked_for_at_each_launch() {
-    let ground = Ground::with_fakes();
-    let links = [Ground::links(), vec!["-lfake_answer".to_owned()]].concat();
-    ground.program("crowded", &["crowded.c"], &links);
-    let mut command = ground.recorded(ground.path("crowded"));
-    let ended = end(command.env("FAKE_QUIET", "1"));
-    assert_eq!(ended.code, 42, "{ended:?}");
-    let asked: Vec<usize> = ended
-        .stdout
-        .lines()
-        .map(|count| count.parse().unwrap())
-        .collect();
-    let [first, second] = asked[..] else {
-        panic!("{ended:?}")
-    };
-    assert_eq!(first, second, "asked again");
-    let trace = ground.trace();
-    let (named, nameless) = (trace.count("Asked"), trace.count("aclrtLaunchKernel"));
-    assert_eq!(named + nameless, 2 * 20_000);
-    // All but one are remembered, and that one had its name for once.
-    assert_eq!(named, 2 * (first - 1) + 1);
-    assert!(nameless > 0);
-}
-
-#[test]
 fn a_call_that_is_made_of_others_is_recorded_once() {
     let ground = Ground::with_fakes();
     ground.library("libascendcl.so", "old_acl.c", &["-l:libruntime.so"]);

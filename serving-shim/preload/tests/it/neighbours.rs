@@ -3,64 +3,63 @@
 use crate::ground::{Ended, Ground, end, preload, skip};
 use std::path::{Path, PathBuf};
 
+/// The program that calls everything by name. One of its libraries calls the runtime before main: what ends at the exit then ends behind the destructors
+/// of other libraries.
 fn ground() -> Ground {
     let ground = Ground::with_fakes();
-    let direct = [vec!["-DDIRECT".to_owned()], Ground::links()].concat();
-    ground.program("direct", &["direct.c", "adversary.c"], &direct);
+    ground.library("libearly.so", "early.c", &["-l:libascendcl.so"]);
+    let libraries = ["-DDIRECT", "-l:libearly.so"].map(str::to_owned);
+    let options = [&Ground::links()[..], &libraries].concat();
+    ground.program("direct", &["direct.c", "adversary.c"], &options);
     ground
 }
 
-/// The program below these preloaded libraries, recording.
-fn below(ground: &Ground, libraries: &[&Path]) -> Ended {
-    below_in(ground, "direct", libraries)
-}
-
 /// A program, given its own name, below these preloaded libraries, recording.
-fn below_in(ground: &Ground, program: &str, libraries: &[&Path]) -> Ended {
+fn below(ground: &Ground, program: &str, libraries: &[&Path]) -> Ended {
     let list: Vec<String> = libraries
         .iter()
         .map(|library| library.display().to_string())
         .collect();
     let mut command = ground.recorded(ground.path(program));
-    end(command.arg(program).env("LD_PRELOAD", list.join(":")))
+    command.arg(program).env("LD_PRELOAD", list.join(":"));
+    command.env("FAKETIME", "-1d");
+    end(command.env("ASAN_OPTIONS", "verify_asan_link_order=0")) // it need not come first
 }
 
-#[test]
-fn another_interposer_before_or_behind_ours_stays_in_the_chain() {
-    let ground = ground();
-    ground.library("libinterposer.so", "interposer.c", &[] as &[&str]);
-    let (ours, other) = (preload(), ground.path("libinterposer.so"));
-    let alone = below(&ground, &[&other]);
-    assert_eq!(alone.stdout.matches("interposer").count(), 12);
-    for order in [[&ours, &other], [&other, &ours]] {
-        let both = below(&ground, &order.map(AsRef::as_ref));
-        assert_eq!(both, alone);
+/// Asserts that a library changes nothing before or behind ours: the program says what it says below `alone`, and there is a trace.
+fn get_along(ground: &Ground, alone: &[&Path], other: &Path) -> Ended {
+    let (ours, plain) = (preload(), below(ground, "direct", alone));
+    assert_eq!(plain.code, 42, "{plain:?}");
+    for order in [[&ours, other], [other, &ours]] {
+        assert_eq!(below(ground, "direct", &order), plain, "{order:?}");
         let trace = ground.trace();
-        assert_eq!(trace.count("aclrtSynchronizeDevice"), 4);
-        assert_eq!(trace.count("Asked"), 16);
+        assert_eq!(trace.count("aclrtSynchronizeDevice"), 5, "{order:?}");
+        assert_eq!(trace.count("Asked"), 16, "{order:?}");
         std::fs::remove_dir_all(ground.run()).unwrap();
     }
+    plain
 }
 
+/// An interposer stays in the chain, an allocator is used as without us, of two copies of ours the first one records, and at the exit no replaced function is
+/// asked for the status of a file.
 #[test]
-fn an_allocator_before_or_behind_ours_is_used_as_without_us() {
+fn issue_47_libraries_before_or_behind_ours_get_along_with_it() {
     let ground = ground();
-    ground.library(
-        "liballocator.so",
-        "allocator.c",
-        &["-Wno-builtin-declaration-mismatch"],
-    );
-    let allocator = ground.path("liballocator.so");
-    let (ours, plain) = (preload(), below(&ground, &[&allocator]));
-    assert_eq!(plain.code, 42, "{plain:?}");
-    for order in [[&ours, &allocator], [&allocator, &ours]] {
-        assert_eq!(below(&ground, &order.map(AsRef::as_ref)), plain);
+    for (name, source) in [
+        ("libinterposer.so", "interposer.c"),
+        ("liballocator.so", "allocator.c"),
+        ("libended.so", "ended.c"),
+    ] {
+        ground.library(name, source, &["-Wno-builtin-declaration-mismatch"]);
+        let other = ground.path(name);
+        let plain = get_along(&ground, &[&other], &other);
+        let interposed = plain.stdout.matches("interposer").count();
+        assert_eq!(interposed, if name == "libinterposer.so" { 13 } else { 0 });
     }
-    assert_eq!(
-        ground.trace().count("aclrtSynchronizeDevice"),
-        4,
-        "the newer run"
-    );
+    std::fs::create_dir(ground.path("copy")).unwrap();
+    let copy = ground.path("copy/libsa_profile_preload.so");
+    std::fs::copy(preload(), &copy).unwrap();
+    get_along(&ground, &[], &copy);
 }
 
 #[test]
@@ -102,84 +101,14 @@ fn installed(test: &str, (name, package): (&str, &str)) -> Option<PathBuf> {
     found
 }
 
-/// Runs the program below libraries that fake the time, check memory or allocate it, and asserts that ours beside them changes nothing but that there is a
-/// trace. One library of the program calls the runtime before main: what ends at the exit then ends behind the destructors of other libraries.
-fn get_along(test: &str, early: bool) {
-    let ground = Ground::with_fakes();
-    let mut options = [vec!["-DDIRECT".to_owned()], Ground::links()].concat();
-    if early {
-        ground.library("libearly.so", "early.c", &["-l:libascendcl.so"]);
-        options.push("-l:libearly.so".to_owned());
-    }
-    ground.program("direct", &["direct.c", "adversary.c"], &options);
-    let ours = preload();
-    let run = |libraries: &[&Path]| {
-        let list: Vec<String> = libraries
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        let mut command = ground.recorded(ground.path("direct"));
-        command.arg("direct").env("LD_PRELOAD", list.join(":"));
-        command.env("FAKETIME", "-1d");
-        end(command.env("ASAN_OPTIONS", "verify_asan_link_order=0")) // it need not come first
-    };
-    let libraries = PRELOADED.iter();
-    for library in libraries.filter_map(|library| installed(test, *library)) {
-        let plain = run(&[&library]);
-        assert_eq!(plain.code, 42, "{plain:?}");
-        for order in [[&ours, &library], [&library, &ours]] {
-            let both = run(&order.map(AsRef::as_ref));
-            assert_eq!(both, plain, "{order:?}");
-            let calls = if early { 5 } else { 4 };
-            let trace = ground.trace();
-            assert_eq!(trace.count("aclrtSynchronizeDevice"), calls, "{order:?}");
-            std::fs::remove_dir_all(ground.run()).unwrap();
-        }
-    }
-}
-
+/// They fake the time, check memory or allocate it.
 #[test]
 fn issue_19_real_libraries_get_along_with_ours() {
-    get_along("issue_19_real_libraries_get_along_with_ours", false);
-}
-
-#[test]
-fn issue_19_real_libraries_get_along_with_ours_that_begins_before_main() {
-    let test = "issue_19_real_libraries_get_along_with_ours_that_begins_before_main";
-    get_along(test, true);
-}
-
-#[test]
-fn issue_47_at_exit_no_replaced_function_is_asked_for_the_status_of_a_file() {
-    let ground = Ground::with_fakes();
-    ground.library("libearly.so", "early.c", &["-l:libascendcl.so"]);
-    ground.library("libended.so", "ended.c", &[] as &[&str]);
-    let direct = [vec!["-DDIRECT".to_owned()], Ground::links()].concat();
-    let options = [direct, vec!["-l:libearly.so".to_owned()]].concat();
-    ground.program("direct", &["direct.c", "adversary.c"], &options);
-    let (ours, ended) = (preload(), ground.path("libended.so"));
-    let plain = below(&ground, &[&ended]);
-    assert_eq!(plain.code, 42, "{plain:?}");
-    for order in [[&ours, &ended], [&ended, &ours]] {
-        assert_eq!(below(&ground, &order.map(AsRef::as_ref)), plain);
-        let trace = ground.trace();
-        assert_eq!(trace.count("aclrtSynchronizeDevice"), 5, "{order:?}");
-        std::fs::remove_dir_all(ground.run()).unwrap();
-    }
-}
-
-#[test]
-fn of_two_copies_of_ours_the_first_one_records() {
     let ground = ground();
-    std::fs::create_dir(ground.path("copy")).unwrap();
-    let copy = ground.path("copy").join("libsa_profile_preload.so");
-    std::fs::copy(preload(), &copy).unwrap();
-    let (ours, plain) = (preload(), below(&ground, &[]));
-    for order in [[&ours, &copy], [&copy, &ours]] {
-        assert_eq!(below(&ground, &order.map(AsRef::as_ref)), plain);
-        assert_eq!(ground.trace().count("aclrtSynchronizeDevice"), 4);
-        assert_eq!(ground.trace().count("Asked"), 16);
-        std::fs::remove_dir_all(ground.run()).unwrap();
+    let test = "issue_19_real_libraries_get_along_with_ours";
+    let libraries = PRELOADED.iter();
+    for library in libraries.filter_map(|library| installed(test, *library)) {
+        get_along(&ground, &[&library], &library);
     }
 }
 
@@ -211,7 +140,7 @@ fn issue_19_an_allocator_that_looks_at_the_loaded_objects_under_its_lock_waits_f
     ground.library("libwalking.so", "walking.c", &[] as &[&str]);
     ground.program("allocating", &["allocating.c"], &["-l:libascendcl.so"]);
     let (ours, walking) = (preload(), ground.path("libwalking.so"));
-    let ended = below_in(&ground, "allocating", &[&ours, &walking]);
+    let ended = below(&ground, "allocating", &[&ours, &walking]);
     assert_eq!((ended.code, ended.stderr.as_str()), (42, ""), "{ended:?}");
     assert_eq!(ended.stdout, "0\n0\n0\n200001\n0\n");
     assert_eq!(ground.trace().count("aclrtLaunchKernel"), 3);

@@ -1,6 +1,7 @@
 //! What is hidden from the library is said: in the trace, and in the summary of a merge.
 
-use crate::ground::{Ended, Ground, end, preload};
+use crate::ground::{Ground, end, preload};
+use crate::trace::Trace;
 use serde_json::{Value, json};
 use std::path::Path;
 use trace_merge::{Options, Output};
@@ -17,11 +18,7 @@ fn ground() -> Ground {
 }
 
 /// The program below these preloaded libraries, recording.
-fn below(ground: &Ground, libraries: &[&Path]) -> Ended {
-    below_with(ground, libraries, &[])
-}
-
-fn below_with(ground: &Ground, libraries: &[&Path], arguments: &[&str]) -> Ended {
+fn below(ground: &Ground, libraries: &[&Path], arguments: &[&str]) -> Trace {
     let list: Vec<String> = libraries
         .iter()
         .map(|library| library.display().to_string())
@@ -29,124 +26,108 @@ fn below_with(ground: &Ground, libraries: &[&Path], arguments: &[&str]) -> Ended
     let mut command = ground.recorded(ground.path("reach"));
     command.args(arguments).env("LD_PRELOAD", list.join(":"));
     command.env("SA_PROFILE_THREADS", "0");
-    end(command.env("FAKE_QUIET", "1"))
+    let ended = end(command.env("FAKE_QUIET", "1"));
+    assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
+    assert!(ended.stdout.starts_with("errno 77, "), "{ended:?}");
+    if libraries.len() == 1 {
+        assert_eq!(ended.stdout, "errno 77, dlerror kept\n");
+    }
+    ground.trace()
 }
 
 /// The words of a merge's summary about what is not visible.
-fn summary(ground: &Ground) -> Vec<String> {
+fn summary(ground: &Ground) -> String {
     let mut options = Options::new([ground.run()]);
     options.output = Output::File(ground.path("summary.json"));
     let text = trace_merge::merge(&options).unwrap().text();
-    let lines = text.lines().filter(|line| line.starts_with("reach: "));
-    lines.map(str::to_owned).collect()
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("reach: "))
+        .collect();
+    lines.join("\n")
 }
 
 #[test]
 fn where_everything_is_seen_nothing_is_said() {
     let ground = ground();
-    let ended = below(&ground, &[&preload()]);
-    let said = (ended.code, &*ended.stdout, &*ended.stderr);
-    assert_eq!(said, (42, "errno 77, dlerror kept\n", ""));
-    let trace = ground.trace();
+    let trace = below(&ground, &[&preload()], &[]);
     assert_eq!(trace.count("aclmdlRIExecuteAsync"), 1);
     assert_eq!(trace.reach(), [&all()]);
-    assert_eq!(summary(&ground), [""; 0]);
-}
-
-#[test]
-fn what_a_program_calls_by_that_name_is_its_own() {
-    let ground = ground();
-    assert_eq!(below(&ground, &[&preload()]).code, 42);
-    let files = std::fs::read_dir(ground.run().join("fragments")).unwrap();
-    let mut texts = files.filter_map(|file| {
-        let path = file.unwrap().path();
-        Some((std::fs::read_to_string(&path).ok()?, path))
-    });
-    let (text, path) = texts.find(|(text, _)| text.contains("sa_reach")).unwrap();
+    assert_eq!(summary(&ground), "");
+    // What a program calls by that name is its own.
+    let mut files = std::fs::read_dir(ground.run().join("fragments")).unwrap();
+    let (path, text) = files
+        .find_map(|file| {
+            let path = file.unwrap().path();
+            let text = std::fs::read_to_string(&path).ok()?;
+            text.contains("sa_reach").then_some((path, text))
+        })
+        .unwrap();
     let line = text.lines().find(|line| line.contains("sa_reach")).unwrap();
     let line = line.replace(r#""cat":"sa_profile""#, r#""cat":"app""#);
     let line = line.replace(r#""by_handle":true"#, r#""by_handle":false"#);
     std::fs::write(path, format!("{text}{line}\n")).unwrap();
     assert_eq!(ground.trace().reach().len(), 2);
-    assert_eq!(summary(&ground), [""; 0]);
+    assert_eq!(summary(&ground), "");
 }
 
 #[test]
 fn each_child_that_launches_has_looked_for_itself() {
     let ground = ground();
-    let ended = below_with(&ground, &[&preload()], &["fork"]);
-    let said = (ended.code, &*ended.stdout, &*ended.stderr);
-    assert_eq!(said, (42, "errno 77, dlerror kept\n", ""));
-    let trace = ground.trace();
+    let trace = below(&ground, &[&preload()], &["fork"]);
     assert_eq!(trace.count("aclmdlRIExecuteAsync"), 3);
     assert_eq!(trace.reach(), [&all(); 3]);
 }
 
 #[test]
-fn a_dlsym_that_hides_ours_is_said() {
+fn a_dlsym_before_ours_is_said_if_it_hides_ours() {
     let ground = ground();
-    ground.library("libhook.so", "dlsym_hook.c", &[] as &[&str]);
-    let hook = ground.path("libhook.so");
-    let ended = below(&ground, &[&hook, &preload()]);
-    assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
-    assert!(ended.stdout.starts_with("errno 77, "), "{ended:?}");
-    let trace = ground.trace();
-    assert_eq!(trace.count("aclmdlRIExecuteAsync"), 0);
-    assert_eq!(trace.count("aclrtMemcpyAsync"), 1);
-    let expected = json!({"by_linking": true, "by_handle": false, "dlsym": hook});
-    assert_eq!(trace.reach(), [&expected]);
-    let words = format!(
-        "may not be visible: the dlsym of {} stands before that of libsa_profile_preload.so",
-        hook.display()
-    );
-    let [said] = &summary(&ground)[..] else {
-        panic!("one line")
-    };
-    assert!(said.contains(&words), "{said}");
-}
-
-#[test]
-fn a_dlsym_that_asks_ours_hides_nothing() {
-    let ground = ground();
-    ground.library("libhook.so", "dlsym_hook.c", &["-DNEXT"]);
-    let hook = ground.path("libhook.so");
-    let ended = below(&ground, &[&hook, &preload()]);
-    assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
-    let trace = ground.trace();
-    assert_eq!(trace.count("aclmdlRIExecuteAsync"), 1);
-    let expected = json!({"by_linking": true, "by_handle": true, "dlsym": hook});
-    assert_eq!(trace.reach(), [&expected]);
-    assert_eq!(summary(&ground), [""; 0]);
+    for (name, option, hidden) in [
+        ("libhook.so", "-DALONE", true),
+        ("libasks.so", "-DNEXT", false),
+    ] {
+        ground.library(name, "dlsym_hook.c", &[option]);
+        let hook = ground.path(name);
+        let trace = below(&ground, &[&hook, &preload()], &[]);
+        let seen = usize::from(!hidden);
+        assert_eq!(trace.count("aclmdlRIExecuteAsync"), seen, "{name}");
+        assert_eq!(trace.count("aclrtMemcpyAsync"), 1);
+        let expected = json!({"by_linking": true, "by_handle": !hidden, "dlsym": hook});
+        assert_eq!(trace.reach(), [&expected]);
+        let words = format!(
+            "may not be visible: the dlsym of {} stands before that of libsa_profile_preload.so",
+            hook.display()
+        );
+        let said = summary(&ground);
+        assert_eq!(said.contains(&words), hidden, "{said}");
+        assert_eq!(said.lines().count(), usize::from(hidden), "{said}");
+        std::fs::remove_dir_all(ground.run()).unwrap();
+    }
 }
 
 #[test]
 fn an_interposer_is_said_where_it_comes_first() {
+    let ground = ground();
     for (name, words) in [
         ("libinterposer.so", "not visible if it keeps them to itself"),
         ("libmspti.so", "must stand before it in LD_PRELOAD"),
     ] {
-        let ground = ground();
         ground.library(name, "interposer.c", &[] as &[&str]);
         let other = ground.path(name);
-        let ended = below(&ground, &[&preload(), &other]);
-        assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
-        assert_eq!(ground.trace().reach(), [&all()]);
-        assert_eq!(summary(&ground), [""; 0]);
+        let trace = below(&ground, &[&preload(), &other], &[]);
+        assert_eq!(trace.reach(), [&all()]);
+        assert_eq!(summary(&ground), "");
         std::fs::remove_dir_all(ground.run()).unwrap();
-        let ended = below(&ground, &[&other, &preload()]);
-        assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
+        let trace = below(&ground, &[&other, &preload()], &[]);
         let expected = json!({
             "by_linking": false, "by_handle": true, "interposed": ["kernels", "waits"], "first": other
         });
-        assert_eq!(ground.trace().reach(), [&expected]);
-        let [said] = &summary(&ground)[..] else {
-            panic!("one line")
-        };
-        assert!(
-            said.contains("some calls of kernels and waits go to "),
-            "{said}"
-        );
-        assert!(said.contains(words), "{said}");
+        assert_eq!(trace.reach(), [&expected]);
+        let said = summary(&ground);
+        let calls = "some calls of kernels and waits go to ";
+        assert!(said.contains(calls) && said.contains(words), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        std::fs::remove_dir_all(ground.run()).unwrap();
     }
 }
 

@@ -84,19 +84,11 @@ impl Trace {
             .next_back()
     }
 
-    /// How many spans of a name never ended.
-    pub(crate) fn unfinished(&self, name: &str) -> usize {
+    /// The args of the spans of a name that never ended.
+    pub(crate) fn unfinished(&self, name: &str) -> Vec<&Value> {
         let begun = self.events.iter();
-        begun
-            .filter(|event| event["name"] == name && event["ph"] == "B")
-            .count()
-    }
-
-    /// The args of the one span of a name that never ended.
-    pub(crate) fn args_of_unfinished(&self, name: &str) -> &Value {
-        let mut begun = self.events.iter();
-        let found = begun.find(|event| event["name"] == name && event["ph"] == "B");
-        found.map_or(&Value::Null, |event| &event["args"])
+        let begun = begun.filter(|event| event["name"] == name && event["ph"] == "B");
+        begun.map(|event| &event["args"]).collect()
     }
 
     /// The one event of a name.

@@ -143,19 +143,12 @@ fn the_same_where_launches_cross_libraries() {
 #[test]
 fn the_same_where_our_events_are_refused() {
     // The program's own twelve come first.
-    compare_all(
-        4,
-        &["300"],
-        &[("ASCEND_SIM_FAULTS", "event_create:13+=207007")],
-    );
-    compare_all(
-        4,
-        &["300"],
-        &[(
-            "ASCEND_SIM_FAULTS",
-            "event_create:14=207007,event_create:15=207007",
-        )],
-    );
+    for refused in [
+        "event_create:13+=207007",
+        "event_create:14=207007,event_create:15=207007",
+    ] {
+        compare_all(4, &["300"], &[("ASCEND_SIM_FAULTS", refused)]);
+    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 #include <signal.h>
 #include <stdio.h>
 
-int aclrtSynchronizeDevice(void);
-int aclrtSynchronizeStream(void *stream);
+extern "C" int aclrtSynchronizeDevice(void);
+extern "C" int aclrtSynchronizeStream(void *stream);
 
 static sigjmp_buf before;
 
@@ -15,7 +15,7 @@ static void give_up(int signal) {
 
 int main(void) {
   signal(SIGUSR1, give_up);
-  for (volatile int n = 0; n < 3; n++)
+  for (volatile int n = 0; n < 3; n = n + 1)
     if (sigsetjmp(before, 1) == 0) printf("waited %d\n", aclrtSynchronizeDevice());
     else printf("gave up\n");
   for (int n = 0; n < 2; n++) printf("waited %d\n", aclrtSynchronizeStream(NULL));
