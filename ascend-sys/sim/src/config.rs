@@ -220,30 +220,6 @@ mod tests {
     }
 
     #[test]
-    fn visible_devices_end_at_the_first_unknown_one() {
-        let config = read(&[("ASCEND_RT_VISIBLE_DEVICES", "5, 2,9,1")]).unwrap();
-        assert_eq!(config.visible, [5, 2]);
-    }
-
-    #[test]
-    fn clocks_are_set_for_all_devices_or_for_each() {
-        let config = read(&[
-            ("ASCEND_SIM_DRIFT_PPM", "-100"),
-            ("ASCEND_SIM_CLOCK_OFFSET_S", "0=1.5,7=-2"),
-        ])
-        .unwrap();
-        assert_eq!(config.drifts_ppb, [-100_000; 8]);
-        assert_eq!(
-            (
-                config.offsets_ns[0],
-                config.offsets_ns[1],
-                config.offsets_ns[7]
-            ),
-            (1_500_000_000, 0, -2_000_000_000)
-        );
-    }
-
-    #[test]
     fn a_wrong_value_is_refused_with_its_name() {
         for (name, value) in [
             ("ASCEND_SIM_DEVICES", "two"),

@@ -132,44 +132,6 @@ mod tests {
     const UNKNOWN: aclError = 107_000;
 
     #[test]
-    fn a_stale_handle_does_not_find_what_came_after() {
-        let table = Handles::new(3, UNKNOWN);
-        let mut handles = Vec::new();
-        for value in 0..3 {
-            table.add(|handle| {
-                handles.push(handle);
-                value
-            });
-            if value < 2 {
-                table.remove(handles[value]).unwrap();
-            }
-        }
-        assert_eq!(
-            (table.get(handles[0]), table.get(handles[1])),
-            (Err(UNKNOWN), Err(UNKNOWN))
-        );
-        assert_eq!(table.get(handles[2]).as_deref(), Ok(&2));
-        assert_eq!(table.all().len(), 1);
-    }
-
-    #[test]
-    fn a_handle_comes_again_where_that_is_wanted() {
-        let table = Handles::new(3, UNKNOWN).reused(true);
-        let mut handles = Vec::new();
-        for value in 0..2 {
-            table.add(|handle| {
-                handles.push(handle);
-                value
-            });
-            if value == 0 {
-                table.remove(handles[0]).unwrap();
-            }
-        }
-        assert_eq!(handles[0], handles[1]);
-        assert_eq!(table.get(handles[0]).as_deref(), Ok(&1));
-    }
-
-    #[test]
     fn null_other_kinds_and_inventions_are_no_handles() {
         let (table, other) = (Handles::new(3, UNKNOWN), Handles::new(4, UNKNOWN));
         let mut held = Handle(0);

@@ -84,12 +84,10 @@ cases! {
     calls_need_a_context_and_streams_of_it: "context";
     initialisation_is_once_and_its_end_is_told: "init";
     devices_are_those_that_are_visible: "devices" ["ASCEND_RT_VISIBLE_DEVICES" = "5,2"];
-    listeners_are_told_of_devices_and_streams: "listeners";
     streams_run_in_order_beside_the_host: "streams" ["ASCEND_SIM_KERNELS" = "slow=150000"];
     events_answer_as_the_vendors_do: "events" ["ASCEND_SIM_KERNELS" = "slow=150000"];
     a_stream_waits_for_another: "stream_waits" ["ASCEND_SIM_KERNELS" = "slow=150000"];
     nobody_waits_for_a_stream_that_is_gone: "stream_dropped";
-    each_device_has_a_clock_of_its_own: "device_clock" ["ASCEND_SIM_CLOCK_OFFSET_S" = "0=7200,1=3600"];
     kernels_have_names: "kernels";
     every_launch_does_its_work_once: "launches";
     memory_is_checked: "memory";

@@ -39,26 +39,6 @@ macro_rules! records {
 }
 
 records! {
-    /// A mark in a stream or on the host.
-    msptiActivityMarker = MSPTI_ACTIVITY_KIND_MARKER, 56 bytes {
-        /// What it marks.
-        flag: c_int = 4,
-        /// The host 0, a device 1.
-        source_kind: c_int = 8,
-        /// When, in ns since 1970; 0 if that is not known.
-        timestamp: u64 = 12,
-        /// The mark's number.
-        id: u64 = 20,
-        /// The process, or the device.
-        object: u32 = 28,
-        /// The thread, or the stream.
-        part: u32 = 32,
-        /// Its text; null at an end.
-        name: *const c_char = 36,
-        /// Its domain; null for the default one.
-        domain: *const c_char = 44,
-        [4]
-    }
     /// A kernel that has run.
     msptiActivityKernel = MSPTI_ACTIVITY_KIND_KERNEL, 56 bytes {
         /// When it began, in ns since 1970; 0 if that is not known.
@@ -76,64 +56,6 @@ records! {
         /// Its name.
         name: *const c_char = 44,
         [4]
-    }
-    /// A call of the host.
-    msptiActivityApi = MSPTI_ACTIVITY_KIND_API, 48 bytes {
-        /// When it began, in ns since 1970.
-        start: u64 = 4,
-        /// When it ended.
-        end: u64 = 12,
-        /// The process.
-        process_id: u32 = 20,
-        /// The thread.
-        thread_id: u32 = 24,
-        /// That of the kernel it launched.
-        correlation_id: u64 = 28,
-        /// Its name.
-        name: *const c_char = 36,
-        [4]
-    }
-    /// A step of a collective.
-    msptiActivityHccl = MSPTI_ACTIVITY_KIND_HCCL, 56 bytes {
-        /// When it began, in ns since 1970.
-        start: u64 = 4,
-        /// When it ended.
-        end: u64 = 12,
-        /// The device.
-        device_id: u32 = 20,
-        /// The stream.
-        stream_id: u32 = 24,
-        /// GB/s.
-        bandwidth: f64 = 28,
-        /// Its name.
-        name: *const c_char = 36,
-        /// The communicator's.
-        comm_name: *const c_char = 44,
-        [4]
-    }
-    /// Memory taken or given back.
-    msptiActivityMemory = MSPTI_ACTIVITY_KIND_MEMORY, 64 bytes {
-        /// Taken 0, given back 1.
-        operation: c_int = 4,
-        /// Whose memory.
-        memory_kind: c_int = 8,
-        /// That of the call.
-        correlation_id: u64 = 12,
-        /// When it began, in ns since 1970.
-        start: u64 = 20,
-        /// When it ended.
-        end: u64 = 28,
-        /// Where.
-        address: u64 = 36,
-        /// How much.
-        bytes: u64 = 44,
-        /// The process.
-        process_id: u32 = 52,
-        /// The device.
-        device_id: u32 = 56,
-        /// The stream, or all ones.
-        stream_id: u32 = 60,
-        [0]
     }
     /// A collective that has run.
     msptiActivityCommunication = MSPTI_ACTIVITY_KIND_COMMUNICATION, 72 bytes {
@@ -230,10 +152,7 @@ mod tests {
     fn another_kind_is_not_read_for_it() {
         with_record(0, |bytes| {
             assert_eq!(kind(bytes), Some(MSPTI_ACTIVITY_KIND_KERNEL));
-            assert!(msptiActivityApi::read(bytes).is_none());
-            assert!(msptiActivityMarker::read(bytes).is_none());
-            assert!(msptiActivityHccl::read(bytes).is_none());
-            assert!(msptiActivityMemory::read(bytes).is_none());
+            assert!(msptiActivityCommunication::read(bytes).is_none());
         });
     }
 }

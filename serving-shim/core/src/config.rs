@@ -85,36 +85,27 @@ impl Config {
 mod tests {
     use super::*;
 
-    fn of(device: &str, sample: &str) -> (Choice, u32, usize) {
+    fn of(device: &str, sample: &str) -> (Choice, bool, u32, usize) {
         let config = Config::from_lookup(|name| match name {
             DEVICE => Some(device.into()),
             SAMPLE => Some(sample.into()),
             _ => None,
         });
-        (config.choice, config.sample, config.warnings.len())
+        let warnings = config.warnings.len();
+        (config.choice, config.mspti, config.sample, warnings)
     }
 
     #[test]
     fn words_are_trimmed_and_unknown_ones_are_reported() {
-        assert_eq!(of("", ""), (Choice::Vendor, 64, 0));
-        assert_eq!(of(" SIM ", "1"), (Choice::Sim, 1, 0));
-        assert_eq!(of("off", "1000"), (Choice::Off, 1000, 0));
-        assert_eq!(of("npu", "0"), (Choice::Vendor, 64, 2));
-        assert_eq!(of("ascend", "-1"), (Choice::Vendor, 64, 1));
-    }
-
-    #[test]
-    fn mspti_is_asked_for_alone_or_beside_a_runtime() {
-        let of = |device: &str| {
-            let config =
-                Config::from_lookup(|name| (name == DEVICE).then(|| device.to_owned().into()));
-            (config.choice, config.mspti, config.warnings.len())
-        };
-        assert_eq!(of(""), (Choice::Vendor, false, 0));
-        assert_eq!(of("mspti"), (Choice::Vendor, true, 0));
-        assert_eq!(of("sim, MSPTI"), (Choice::Sim, true, 0));
-        assert_eq!(of(" ,sim, ,"), (Choice::Sim, false, 0));
-        assert_eq!(of("sim,cupti"), (Choice::Sim, false, 1));
+        assert_eq!(of("", ""), (Choice::Vendor, false, 64, 0));
+        assert_eq!(of(" SIM ", "1"), (Choice::Sim, false, 1, 0));
+        assert_eq!(of("off", "1000"), (Choice::Off, false, 1000, 0));
+        assert_eq!(of("npu", "0"), (Choice::Vendor, false, 64, 2));
+        assert_eq!(of("ascend", "-1"), (Choice::Vendor, false, 64, 1));
+        assert_eq!(of("mspti", ""), (Choice::Vendor, true, 64, 0));
+        assert_eq!(of("sim, MSPTI", ""), (Choice::Sim, true, 64, 0));
+        assert_eq!(of(" ,sim, ,", ""), (Choice::Sim, false, 64, 0));
+        assert_eq!(of("sim,cupti", ""), (Choice::Sim, false, 64, 1));
     }
 
     #[test]

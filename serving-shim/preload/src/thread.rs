@@ -176,20 +176,6 @@ mod tests {
     }
 
     #[test]
-    fn our_own_work_is_not_outside_and_keeps_errno() {
-        // SAFETY: this thread's errno.
-        unsafe { *errno() = 5 };
-        unnoticed(|| {
-            assert!(!is_outside());
-            // SAFETY: as above.
-            unsafe { *errno() = 9 };
-        });
-        // SAFETY: as above.
-        assert_eq!(unsafe { *errno() }, 5);
-        assert!(is_outside());
-    }
-
-    #[test]
     fn inner_calls_are_a_part_of_the_outer_one_also_when_it_unwinds() {
         let _turn = one_at_a_time();
         {

@@ -81,34 +81,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reset_leaves_a_later_record_alone() {
-        let mut records = Records::default();
-        let first = records.add();
-        records.add();
-        records.complete(first, 7);
-        records.reset(Some(first));
-        assert!(records.is_recorded() && !records.is_complete());
-        records.complete(2, 9);
-        assert!(records.is_recorded() && records.is_complete());
-        assert_eq!((records.ticks(), records.awaited()), (9, 2));
-    }
-
-    #[test]
-    fn a_dropped_record_leaves_what_was_before() {
-        let mut records = Records::default();
-        let dropped = records.add();
-        assert!(records.is_recorded() && !records.has_completed(dropped));
-        records.drop(dropped);
-        assert!(records.has_completed(dropped) && !records.is_recorded());
-        let done = records.add();
-        records.complete(done, 7);
-        let dropped = records.add();
-        records.drop(dropped);
-        assert!(records.is_recorded() && records.is_complete());
-        assert_eq!(records.ticks(), 7);
-    }
-
-    #[test]
     fn a_reset_in_a_graph_takes_back_what_has_completed() {
         let mut records = Records::default();
         let record = records.add();

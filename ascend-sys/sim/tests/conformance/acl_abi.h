@@ -32,7 +32,6 @@ aclError aclrtGetDevice(int32_t *device);
 aclError aclrtGetDeviceCount(uint32_t *count);
 aclError aclrtGetPhyDevIdByUserDevId(int32_t user, int32_t *physical);
 aclError aclrtGetLogicDevIdByUserDevId(int32_t user, int32_t *logic);
-aclError aclrtRegDeviceStateCallback(const char *name, void (*callback)(int32_t, int, void *), void *data);
 aclError aclrtSynchronizeDevice(void);
 
 aclError aclrtCreateContext(aclrtContext *context, int32_t device);
@@ -49,7 +48,6 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t ms);
 aclError aclrtStreamQuery(aclrtStream stream, int *status);
 aclError aclrtStreamGetId(aclrtStream stream, int32_t *id);
 aclError aclrtGetStreamAvailableNum(uint32_t *count);
-aclError aclrtRegStreamStateCallback(const char *name, void (*callback)(aclrtStream, int, void *), void *data);
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 aclError aclrtGetThreadLastTaskId(uint32_t *id);
 aclError aclrtPeekAtLastError(int level);
@@ -82,7 +80,6 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, void (*callback)(void *), void 
 aclError aclmdlRICaptureBegin(aclrtStream stream, int mode);
 aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *model);
 aclError aclmdlRICaptureGetInfo(aclrtStream stream, int *status, aclmdlRI *model);
-aclError aclmdlRICaptureThreadExchangeMode(int *mode);
 aclError aclmdlRIExecute(aclmdlRI model, int32_t ms);
 aclError aclmdlRIExecuteAsync(aclmdlRI model, aclrtStream stream);
 aclError aclmdlRIDestroy(aclmdlRI model);
@@ -119,8 +116,6 @@ int32_t rtLaunchKernelByFuncHandleV3(aclrtFuncHandle func, uint32_t blocks, cons
 int32_t rtsLaunchKernelWithHostArgs(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, void *cfg, void *args, uint32_t size, void *holders, uint32_t count);
 int32_t rtGetTaskIdAndStreamID(uint32_t *task, uint32_t *stream);
 
-int halGetDeviceInfo(uint32_t device, int32_t module, int32_t info, int64_t *value);
-int halGetAPIVersion(int32_t *version);
 
 int HcclCommInitAll(uint32_t devices, int32_t *ids, HcclComm *comms);
 int HcclCommDestroy(HcclComm comm);

@@ -115,35 +115,6 @@ CASE(stream_waits) {
   TRUE(ms >= 0.0f && ms < 100.0f);
 }
 
-/* ASCEND_SIM_KERNELS=k=5000, ASCEND_SIM_CLOCK_OFFSET_S=0=7200,1=3600 */
-CASE(device_clock) {
-  uint64_t us[2], host = 0;
-  for (int device = 0; device < 2; device++) {
-    OK(aclrtSetDevice(device));
-    aclrtEvent event = timed();
-    OK(aclrtRecordEvent(event, NULL));
-    OK(aclrtSynchronizeEvent(event));
-    us[device] = us_of(event);
-    host = host ? host : now_ns() / 1000;
-    int64_t before, ticks, khz, ns;
-    OK(halGetDeviceInfo((uint32_t)device, 0, 13, &before));
-    OK(aclrtRecordEvent(event, NULL));
-    OK(aclrtSynchronizeEvent(event));
-    OK(halGetDeviceInfo((uint32_t)device, 0, 13, &ticks));
-    OK(halGetDeviceInfo((uint32_t)device, 0, 25, &khz));
-    OK(halGetDeviceInfo((uint32_t)device, 0, 14, &ns));
-    IS(khz, 50000);
-    TRUE(us_of(event) >= (uint64_t)before / 50 && us_of(event) <= (uint64_t)ticks / 50);
-    TRUE((uint64_t)ns >= (uint64_t)ticks * 20);
-  }
-  TRUE(us[0] > us[1] + 3500000000ull); /* an hour apart */
-  TRUE(us[0] - 7200000000ull <= host && us[0] - 7200000000ull + 1000000 > host);
-  IS(halGetDeviceInfo(99, 0, 13, &(int64_t){0}), 107001);
-  int32_t version;
-  OK(halGetAPIVersion(&version));
-  TRUE(version >= 0x071905);
-}
-
 /* Holds a stream up until the host opens it. */
 struct gate {
   atomic_int entered, open;

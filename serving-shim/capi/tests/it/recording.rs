@@ -1,8 +1,9 @@
 //! What C programs record, read from the merged trace.
 
-use crate::stage::{Stage, run};
+use crate::stage::{Stage, Trace, run};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::ExitStatusExt;
 
 #[test]
 fn every_kind_of_event_is_in_the_trace_as_it_was_recorded() {
@@ -204,4 +205,36 @@ fn a_thread_that_is_to_be_cancelled_is_so_in_none_of_our_calls() {
     ] {
         assert_eq!(trace.named(name).len(), count, "{name}");
     }
+}
+
+#[test]
+fn async_spans_beyond_the_bound_are_counted_and_not_recorded() {
+    let trace = Stage::recorded("many.c");
+    assert_eq!(
+        (trace.output.trim(), trace.report.losses.events),
+        ("10", 10)
+    );
+    let spans = trace.named("many");
+    let ended = spans.iter().filter(|span| span["ph"] == "X").count();
+    assert_eq!(ended, 1, "none of a length that it had not");
+}
+
+#[test]
+fn issue_19_what_was_recorded_outlives_a_kill() {
+    let stage = Stage::new();
+    let program = stage.program("killed.c");
+    let mut command = stage.command(&program);
+    let status = command
+        .env("SA_PROFILE_DIR", stage.run_directory())
+        .status()
+        .unwrap();
+    assert_eq!(status.signal(), Some(9));
+    let trace = Trace::of(&stage.run_directory(), String::new());
+    assert_eq!(trace.named("done").len(), 1000);
+    let (step, request) = (trace.one("open"), trace.one("open async"));
+    assert_eq!((&step["ph"], &request["ph"]), (&json!("B"), &json!("B")));
+    let args = json!({"batch": 7, "request_id": "cmpl-2", "tokens": 42, "unfinished": true});
+    assert_eq!((&step["args"], &step["cat"]), (&args, &json!("test")));
+    let args = json!({"request_id": "cmpl-1", "unfinished": true});
+    assert_eq!(request["args"], args);
 }

@@ -214,18 +214,4 @@ mod tests {
         assert!(!is_ours(c));
         assert!(is_first_copy());
     }
-
-    #[test]
-    fn what_a_loaded_library_defines_is_found_wherever_it_is() {
-        assert!(find_anywhere(c"pthread_create").is_some());
-        assert_eq!(find_anywhere(c"sa_profile_no_such_function"), None);
-    }
-
-    #[test]
-    fn file_names_are_the_part_behind_the_last_slash() {
-        for (path, expected) in [(c"/a/b.so", "b.so"), (c"b.so", "b.so"), (c"", "")] {
-            assert_eq!(file_name(path.as_ptr()), expected.as_bytes());
-        }
-        assert_eq!(file_name(std::ptr::null()), b"");
-    }
 }
