@@ -12,17 +12,19 @@ pub(crate) fn span(name: &str) -> String {
         .span(1_000_000, 500, name, "")
 }
 
+fn lines(names: &[&str]) -> Vec<u8> {
+    stream(&names.iter().map(|name| span(name)).collect::<Vec<_>>())
+}
+
 /// A fragment whose slot 1 holds `flushed`, and the position after it.
 pub(crate) fn flushed(names: &[&str]) -> (Fragment, u64) {
     let mut fragment = Process::with_ring(PID).fragment();
-    let lines: Vec<String> = names.iter().map(|name| span(name)).collect();
-    let next = fragment.block(1, 0, &stream(&lines));
+    let next = fragment.block(1, 0, &lines(names));
     (fragment, next)
 }
 
 /// A ring whose slot 1 holds `names` above `from`; slot 0 is empty.
 pub(crate) fn ring(from: u64, names: &[&str]) -> Ring {
-    let lines: Vec<String> = names.iter().map(|name| span(name)).collect();
     let mut ring = Ring::of(&Process::with_ring(PID));
     ring.slots = vec![
         Slot::default(),
@@ -30,7 +32,7 @@ pub(crate) fn ring(from: u64, names: &[&str]) -> Ring {
             tid: PID,
             from,
             flushed: from,
-            stream: stream(&lines),
+            stream: lines(names),
             ..Slot::default()
         },
     ];
@@ -46,36 +48,44 @@ pub(crate) fn merge(fragment: &Fragment, ring: Option<&[u8]>) -> Merged {
     dir.merge()
 }
 
+/// Spans that were flushed, how many bytes are missing behind them, those in the ring, and the kinds of damage.
+type Case = (
+    &'static [&'static str],
+    u64,
+    Option<&'static [&'static str]>,
+    &'static [&'static str],
+);
+
+const CASES: [Case; 5] = [
+    (&["a"], 0, Some(&["b", "c"]), &[]),
+    (&[], 0, Some(&["a"]), &[]),
+    (&["a"], 700, Some(&["c"]), &["gap"]),
+    (&["a"], 700, Some(&[]), &["gap"]),
+    (&["a"], 0, None, &["ring_missing"]),
+];
+
 #[test]
 fn the_tail_in_the_ring_is_added() {
-    let (fragment, next) = flushed(&["a"]);
-    let merged = merge(&fragment, Some(&ring(next, &["b", "c"]).bytes()));
-    assert_eq!(merged.trace.names(), ["a", "b", "c"]);
-    assert_eq!(
-        merged.report.number("damage_total"),
-        0,
-        "{:?}",
-        merged.report.damage()
-    );
+    for (names, missing, tail, kinds) in CASES {
+        let (fragment, next) = flushed(names);
+        let ring = tail.map(|tail| ring(next + missing, tail).bytes());
+        let merged = merge(&fragment, ring.as_deref());
+        let shown = [names, tail.unwrap_or_default()].concat();
+        assert_eq!(merged.trace.names(), shown);
+        let damage = merged.report.damage().into_iter().map(|damage| damage.2);
+        assert_eq!(damage.collect::<Vec<_>>(), kinds, "{shown:?}");
+    }
 }
 
 #[test]
 fn a_tail_that_wraps_around_the_ring_is_added() {
     let names: Vec<String> = (0..60).map(|number| format!("n{number:02}")).collect();
-    let lines: Vec<String> = names.iter().map(|name| span(name)).collect();
-    let content = stream(&lines);
-    let cut = content.len() - 3000
-        + content[content.len() - 3000..]
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .unwrap()
-        + 1;
-    let mut fragment = Process::with_ring(PID).fragment();
-    fragment.block(1, 0, &content[..cut]);
-    let mut ring = ring(cut as u64, &[]);
-    ring.slots[1].stream = content[cut..].to_vec();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (fragment, next) = flushed(&names[..35]);
+    let ring = ring(next, &names[35..]);
+    let begin = usize::try_from(next).unwrap() % 4096;
     assert!(
-        cut % 4096 + (content.len() - cut) > 4096,
+        begin + ring.slots[1].stream.len() > 4096,
         "the tail must wrap"
     );
     let merged = merge(&fragment, Some(&ring.bytes()));
@@ -85,66 +95,17 @@ fn a_tail_that_wraps_around_the_ring_is_added() {
 
 #[test]
 fn what_fragment_and_ring_both_hold_counts_once() {
-    let (fragment, _) = flushed(&["a", "b"]);
-    let merged = merge(&fragment, Some(&ring(0, &["a", "b", "c"]).bytes()));
-    assert_eq!(merged.trace.names(), ["a", "b", "c"]);
-    assert_eq!(merged.report.number("damage_total"), 0);
-}
-
-#[test]
-fn a_torn_block_that_the_ring_holds_is_no_damage() {
-    let (mut fragment, next) = flushed(&["a"]);
-    fragment.block(1, next, &stream(&[span("b"), span("c")]));
-    fragment.bytes.truncate(fragment.bytes.len() - 20);
-    let merged = merge(&fragment, Some(&ring(next, &["b", "c"]).bytes()));
-    assert_eq!(merged.trace.names(), ["a", "b", "c"]);
-    assert_eq!(
-        merged.report.number("damage_total"),
-        0,
-        "{:?}",
-        merged.report.damage()
-    );
-}
-
-#[test]
-fn a_gap_between_fragment_and_ring_is_damage() {
-    let (fragment, next) = flushed(&["a"]);
-    let merged = merge(&fragment, Some(&ring(next + 700, &["c"]).bytes()));
-    assert_eq!(merged.trace.names(), ["a", "c"]);
-    assert_eq!(merged.report.kind("gap"), 1, "{:?}", merged.report.damage());
-    assert_eq!(merged.report.number("damage_total"), 1);
-}
-
-#[test]
-fn a_flushed_position_that_no_block_reaches_is_a_gap() {
-    let (fragment, next) = flushed(&["a"]);
-    let merged = merge(&fragment, Some(&ring(next + 700, &[]).bytes()));
-    assert_eq!(merged.report.kind("gap"), 1, "{:?}", merged.report.damage());
-}
-
-#[test]
-fn only_the_ring_holds_events() {
-    let fragment = Process::with_ring(PID).fragment();
-    assert_eq!(
-        merge(&fragment, Some(&ring(0, &["a"]).bytes()))
-            .trace
-            .names(),
-        ["a"]
-    );
-}
-
-#[test]
-fn a_missing_ring_is_counted() {
-    let (fragment, _) = flushed(&["a"]);
-    let merged = merge(&fragment, None);
-    assert_eq!(merged.trace.names(), ["a"]);
-    assert_eq!(
-        (
-            merged.report.kind("ring_missing"),
-            merged.report.number("damage_total")
-        ),
-        (1, 1)
-    );
+    for torn in [0, 20] {
+        let (mut fragment, next) = flushed(&["a"]);
+        fragment.block(1, next, &lines(&["b", "c"]));
+        fragment.bytes.truncate(fragment.bytes.len() - torn);
+        for (from, tail) in [(0, &["a", "b", "c"][..]), (next, &["b", "c"])] {
+            let merged = merge(&fragment, Some(&ring(from, tail).bytes()));
+            assert_eq!(merged.trace.names(), ["a", "b", "c"]);
+            let report = &merged.report;
+            assert_eq!(report.number("damage_total"), 0, "{:?}", report.damage());
+        }
+    }
 }
 
 #[test]
@@ -157,9 +118,16 @@ fn a_clean_exit_needs_no_ring() {
 /// A change to a ring file.
 type Spoil = fn(&mut Vec<u8>);
 
+/// A head that is before what was flushed, or too far behind it.
+fn set_head(ring: &mut [u8], head: u64) {
+    let at = self::ring(0, &[]).slot_offset(1);
+    let state = format_oracle::reader::checked_state(1, 0, head, 0);
+    ring[at..at + 8].copy_from_slice(&state.to_ne_bytes());
+}
+
 #[test]
 fn an_unusable_ring_costs_only_the_tail() {
-    let spoils: [(&str, Spoil); 11] = [
+    let spoils: [(&str, Spoil); 13] = [
         ("empty", |ring| ring.clear()),
         ("half a header", |ring| ring.truncate(40)),
         ("magic", |ring| ring[0] = b'x'),
@@ -178,6 +146,8 @@ fn an_unusable_ring_costs_only_the_tail() {
             format_oracle::writer::ring::sign(ring);
         }),
         ("one bit of a state", |ring| ring[4096 + 8192 + 3] ^= 4),
+        ("no head", |ring| set_head(ring, 0)),
+        ("a head far away", |ring| set_head(ring, 1 << 40)),
     ];
     for (what, spoil) in spoils {
         let (fragment, next) = flushed(&["a"]);
@@ -185,27 +155,12 @@ fn an_unusable_ring_costs_only_the_tail() {
         spoil(&mut bytes);
         let merged = merge(&fragment, Some(&bytes));
         assert!(merged.trace.names().contains(&"a"), "{what}");
-        assert!(
-            merged.report.kind("bad_ring") >= 1,
-            "{what}: {:?}",
-            merged.report.damage()
-        );
-    }
-}
-
-#[test]
-fn a_head_before_flushed_or_too_far_is_not_followed() {
-    for head in [0_u64, 1 << 40] {
-        let (fragment, next) = flushed(&["a"]);
-        let mut file = ring(next, &["b"]);
-        let at = file.slot_offset(1);
-        file.lanes.clear();
-        let mut bytes = file.bytes();
-        let state = format_oracle::reader::checked_state(1, 0, head, 0);
-        bytes[at..at + 8].copy_from_slice(&state.to_ne_bytes());
-        let merged = merge(&fragment, Some(&bytes));
-        assert!(merged.trace.names().contains(&"a"), "head {head}");
-        assert!(merged.report.number("damage_total") >= 1, "head {head}");
+        let (report, kind) = (&merged.report, "bad_ring");
+        let count = match what.contains("head") && !what.contains("header") {
+            true => report.number("damage_total"),
+            false => report.kind(kind),
+        };
+        assert!(count >= 1, "{what}: {:?}", report.damage());
     }
 }
 
@@ -214,11 +169,10 @@ fn damage_inside_a_tail_costs_one_line() {
     let (fragment, next) = flushed(&["a"]);
     let file = ring(next, &["b", "c"]);
     let mut bytes = file.bytes();
-    let ring_at = file.slot_offset(1) + 4096;
-    bytes[ring_at + usize::try_from(next).unwrap()] = 0;
+    let offset = file.slot_offset(1) as u64 + 4096 + next;
+    bytes[usize::try_from(offset).unwrap()] = 0;
     let merged = merge(&fragment, Some(&bytes));
     assert_eq!(merged.trace.names(), ["a", "c"]);
-    let offset = ring_at as u64 + next;
     let damage = ("trace.600.ring".to_owned(), offset, "nul".to_owned());
     assert_eq!(merged.report.damage()[0], damage, "in the ring's file");
 }

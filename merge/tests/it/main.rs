@@ -50,7 +50,6 @@ mod issue_19_escapes;
 mod issue_19_hidden;
 mod issue_19_members;
 mod issue_19_odd_numbers;
-mod issue_19_refused;
 mod joined;
 mod keys;
 mod last;
