@@ -1,18 +1,12 @@
 //! The forms in which traces of other profilers come: each gives all its events, however it is packed, laid out, cut off or damaged.
 
 use crate::foreign::{apart, fixture, put, run};
-use crate::invocation::{Merged, RunDir};
+use crate::invocation::{Merged, RunDir, packed};
 use crate::random::Rng;
+use crate::trace::assert_same;
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::Value;
-use std::io::Write;
-
-fn packed(text: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(text).unwrap();
-    encoder.finish().unwrap()
-}
 
 #[test]
 fn compressed_traces_are_read_as_far_as_they_go() {
@@ -23,29 +17,21 @@ fn compressed_traces_are_read_as_far_as_they_go() {
     let merged = Merged::of(&[], &[dir.path(), &path]);
     assert_eq!(merged.trace.all_named("MatMulV2").len(), 3);
     assert_eq!(merged.report.number("damage_total"), 0);
-    let input = &merged.report.0["inputs"][1];
-    assert_eq!(input["bytes"], whole.len());
+    assert_eq!(merged.report.0["inputs"][1]["bytes"], whole.len());
     let path = put(&dir, "torn.json.gz", &whole[..whole.len() - 60]);
     let merged = Merged::of(&[], &[dir.path(), &path]);
     assert_eq!(merged.report.kind("bad_gzip"), 1);
-    assert_eq!(
-        merged.report.0["inputs"][1]["damage"], 2,
-        "{}",
-        merged.report.0
-    );
+    assert_eq!(merged.report.0["inputs"][1]["damage"], 2);
     assert!(merged.trace.all_named("aten::mm").len() > 1);
-}
-
-#[test]
-fn a_fragment_that_was_compressed_is_one_still() {
-    let (dir, process) = (run(7, 5_000_000_000), Process::new(8));
+    // A fragment that was compressed is one still.
+    let process = Process::new(8);
     let mut fragment = process.fragment();
     let span = process.main_thread().span(5_000_000_100, 5, "packed", "");
     fragment.block(1, 0, &stream(&[span]));
     let path = put(&dir, "worker.gz", &packed(&fragment.bytes));
     let merged = Merged::of(&[], &[dir.path(), &path]);
-    assert_eq!(apart(&merged.trace, merged.trace.named("packed")), 100);
-    assert_eq!(merged.trace.named("packed")["pid"], 8);
+    let span = merged.trace.named("packed");
+    assert_eq!((apart(&merged.trace, span), &span["pid"]), (100, &8.into()));
 }
 
 /// A random document of an object, a list or lines gives what its events give as a fragment.
@@ -64,11 +50,8 @@ fn every_form_gives_the_events_of_its_lines() {
         let path = put(&dir, "t.json", &document);
         let found = Merged::of(&[], &[&path]);
         let what = format!("{seed}: {}", String::from_utf8_lossy(&document));
-        crate::trace::assert_same(
-            &expected.trace.comparable(),
-            &found.trace.comparable(),
-            &what,
-        );
+        let events = [&expected, &found].map(|merged| merged.trace.comparable());
+        assert_same(&events[0], &events[1], &what);
         assert_eq!(found.report.number("damage_total"), 0, "{what}");
     }
 }
@@ -76,23 +59,21 @@ fn every_form_gives_the_events_of_its_lines() {
 /// The events of these lines in a random form.
 fn document(rng: &mut Rng, lines: &str) -> Vec<u8> {
     let pretty = rng.one_in(2);
-    let events: Vec<String> = lines
-        .lines()
-        .filter(|line| !line.is_empty())
-        .map(|line| match pretty && rng.one_in(2) {
-            true => {
-                let event: Value = serde_json::from_str(line).unwrap();
-                serde_json::to_string_pretty(&event).unwrap()
-            }
-            false => line.to_owned(),
-        })
-        .collect();
+    let mut spread = |line: &str| match pretty && rng.one_in(2) {
+        true => {
+            let event: Value = serde_json::from_str(line).unwrap();
+            serde_json::to_string_pretty(&event).unwrap()
+        }
+        false => line.to_owned(),
+    };
+    let lines = lines.lines().filter(|line| !line.is_empty());
+    let events: Vec<String> = lines.map(&mut spread).collect();
     let comma = [",", ",\n", "\n,\n  ", "\n"][rng.below(4)];
     let listed = events.join(comma);
     let text = match rng.below(5) {
         0 => format!("{{\"traceEvents\":[{listed}]}}"),
         1 => format!(
-            "{{\n \"schemaVersion\": 1,\n \"x\": {{\"y\": [1, \"]\"]}}, \"traceEvents\": [\n{listed}\n ], \"z\": null\n}}\n"
+            r#"{{"schemaVersion": 1, "x": {{"y": [1, "]"]}}, "traceEvents": [{listed} ], "z": 0}}"#
         ),
         2 => format!("[{listed}]"),
         3 => format!("[\n{listed}"),

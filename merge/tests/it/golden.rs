@@ -4,17 +4,14 @@
 
 use crate::catapult;
 use crate::foreign::{fixture, run};
-use crate::invocation::{Merged, RunDir};
+use crate::invocation::{Merged, RunDir, packed};
 use crate::linked_perfetto::write_serving;
 use crate::perfetto::hostile_run;
 use crate::pypto;
 use crate::random::Rng;
 use crate::view::View;
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
-use format_oracle::writer::{Fragment, Process};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 fn golden(name: &str) -> PathBuf {
@@ -29,17 +26,13 @@ fn check(name: &str, merged: &Merged) {
     }
     let expected = std::fs::read_to_string(golden(name)).unwrap();
     assert_eq!(own, expected, "{name}: the trace");
-    let phases = ["X", "B", "i", "I", "b", "n"];
-    let told: u64 = phases.iter().map(|phase| merged.report.phase(phase)).sum();
-    assert!(
-        expected.starts_with(&format!("slices {told}\n")),
-        "{name}: the report"
-    );
+    let phases = ["X", "B", "i", "I", "b", "n"].map(|phase| merged.report.phase(phase));
+    let told = format!("slices {}\n", phases.iter().sum::<u64>());
+    assert!(expected.starts_with(&told), "{name}: the report");
     let folder = tempfile::tempdir().unwrap();
-    for (file, bytes) in [
-        ("t.json", merged.bytes.clone()),
-        ("t.json.gz", packed(&merged.bytes)),
-    ] {
+    let mut files = vec![("t.json", merged.bytes.clone())];
+    files.extend((name == "golden_own").then(|| ("t.json.gz", packed(&merged.bytes))));
+    for (file, bytes) in files {
         let path = folder.path().join(file);
         std::fs::write(&path, bytes).unwrap();
         if let Some(view) = View::of_perfetto(name, &path) {
@@ -51,12 +44,6 @@ fn check(name: &str, merged: &Merged) {
     }
 }
 
-fn packed(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
 /// Flows in and between processes, counters, a lane, an unfinished span, damage, a ring's tail.
 #[test]
 fn golden_own() {
@@ -65,26 +52,14 @@ fn golden_own() {
 
 #[test]
 fn golden_pypto_serving() {
-    check(
-        "golden_pypto_serving",
-        &Merged::of(&[], &[&pypto::fixture()]),
-    );
+    let merged = Merged::of(&[], &[&pypto::fixture()]);
+    check("golden_pypto_serving", &merged);
 }
 
 #[test]
 fn golden_kineto() {
-    check(
-        "golden_kineto",
-        &Merged::of(&[], &[&fixture("kineto.json")]),
-    );
-}
-
-#[test]
-fn golden_viztracer() {
-    check(
-        "golden_viztracer",
-        &Merged::of(&[], &[&fixture("viztracer.json")]),
-    );
+    let merged = Merged::of(&[], &[&fixture("kineto.json")]);
+    check("golden_kineto", &merged);
 }
 
 /// A trace of an NPU, a log of simpler and one with async events beside a run.
@@ -104,16 +79,15 @@ fn golden_overlapping() {
     let dir = RunDir::new();
     let process = Process::new(10);
     let mut fragment = process.fragment();
-    let lines: Vec<String> = (0..300_u64)
-        .map(|serial| {
-            let on = process.thread(10 + u32::try_from(serial % 2).unwrap());
-            let (ts_ns, dur_ns) = (5_000_000 + serial * 10_007, 5_000 + serial * 7_013 % 60_000);
-            match serial % 5 {
-                0 => on.instant(ts_ns, "instant", ""),
-                _ => on.span(ts_ns, dur_ns, "step", ""),
-            }
-        })
-        .collect();
+    let line = |serial: u64| {
+        let on = process.thread(10 + u32::from(serial % 2 == 1));
+        let (ts_ns, dur_ns) = (5_000_000 + serial * 10_007, 5_000 + serial * 7_013 % 60_000);
+        match serial % 5 {
+            0 => on.instant(ts_ns, "instant", ""),
+            _ => on.span(ts_ns, dur_ns, "step", ""),
+        }
+    };
+    let lines: Vec<String> = (0..300).map(line).collect();
     fragment.block(1, 0, &stream(&lines));
     fragment.write_here(&dir.fragments());
     let merged = dir.merge();
@@ -121,24 +95,14 @@ fn golden_overlapping() {
     check("golden_overlapping", &merged);
 }
 
-/// Requests through processes of both recorders, linked by the merge.
+/// Requests through processes of both recorders, linked by the merge; in the order of their times viewers show the same.
 #[test]
 fn golden_requests() {
     let dir = RunDir::new();
     write_serving(&mut Rng::new(0), &dir.fragments());
-    let merged = dir.merge();
-    assert_eq!(merged.report.0["links"]["requests"], 25);
-    check("golden_requests", &merged);
-}
-
-/// In the order of their times: viewers show the same.
-#[test]
-fn golden_sorted() {
-    let dir = RunDir::new();
-    write_serving(&mut Rng::new(0), &dir.fragments());
-    let mut fragment = Fragment::foreign(40);
-    let line = r#"{"name":"late","cat":"c","ph":"X","ts":4999999.5,"dur":1.25,"pid":40,"tid":40}"#;
-    fragment.line(line);
-    fragment.write_here(&dir.fragments());
-    check("golden_sorted", &Merged::of(&["--sort"], &[dir.path()]));
+    for options in [&[][..], &["--sort"]] {
+        let merged = Merged::of(options, &[dir.path()]);
+        assert_eq!(merged.report.0["links"]["requests"], 25);
+        check("golden_requests", &merged);
+    }
 }

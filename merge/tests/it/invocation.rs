@@ -1,6 +1,8 @@
 //! Runs the `trace-merge` binary.
 
 use crate::trace::Trace;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,14 +11,8 @@ use std::process::{Command, Stdio};
 /// The binary with none of the caller's profiling variables.
 pub(crate) fn trace_merge() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trace-merge"));
-    for name in [
-        "SA_PROFILE_DIR",
-        "SA_PROFILE_OUTPUT",
-        "SA_PROFILE_RUN",
-        "SA_PROFILE_MAIN_PID",
-        "SA_PROFILE_LEVEL",
-    ] {
-        command.env_remove(name);
+    for name in ["DIR", "OUTPUT", "RUN", "MAIN_PID", "LEVEL"] {
+        command.env_remove(format!("SA_PROFILE_{name}"));
     }
     command.stdin(Stdio::null());
     command
@@ -41,12 +37,9 @@ impl Ended {
         let output = command.spawn().unwrap().wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!stderr.contains("panicked"), "{stderr}");
-        let code = output
-            .status
-            .code()
-            .unwrap_or_else(|| panic!("{}: {stderr}", output.status));
+        let code = output.status.code();
         Ended {
-            code,
+            code: code.unwrap_or_else(|| panic!("{}: {stderr}", output.status)),
             stdout: output.stdout,
             stderr,
         }
@@ -54,12 +47,8 @@ impl Ended {
 
     /// The report that `--report json` printed.
     pub(crate) fn report(&self) -> Report {
-        let text = String::from_utf8(self.stdout.clone()).unwrap();
-        Report(
-            serde_json::from_str(&text).unwrap_or_else(|error| {
-                panic!("report: {error}: {text:?}; stderr: {}", self.stderr)
-            }),
-        )
+        let report = serde_json::from_slice(&self.stdout);
+        Report(report.unwrap_or_else(|error| panic!("{error}: {self:?}")))
     }
 }
 
@@ -77,12 +66,8 @@ impl Report {
 
     /// Every damage as (file name, byte offset, kind), sorted.
     pub(crate) fn damage(&self) -> Vec<(String, u64, String)> {
-        let mut all: Vec<_> = self.0["damage"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(damage_entry)
-            .collect();
+        let entries = self.0["damage"].as_array().unwrap().iter();
+        let mut all: Vec<_> = entries.map(damage_entry).collect();
         all.sort();
         all
     }
@@ -99,15 +84,16 @@ impl Report {
 }
 
 fn damage_entry(entry: &Value) -> (String, u64, String) {
-    let file = Path::new(entry["file"].as_str().unwrap())
-        .file_name()
-        .unwrap();
-    let kind = entry["kind"].as_str().unwrap();
-    (
-        file.to_string_lossy().into_owned(),
-        entry["offset"].as_u64().unwrap(),
-        kind.to_owned(),
-    )
+    let text = |key: &str| entry[key].as_str().unwrap().to_owned();
+    let file = text("file").rsplit('/').next().unwrap().to_owned();
+    (file, entry["offset"].as_u64().unwrap(), text("kind"))
+}
+
+/// Compresses a text as one gzip member.
+pub(crate) fn packed(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// A run directory to write fragments into.
@@ -133,10 +119,7 @@ impl RunDir {
     /// Writes `content` as the fragment `trace.<name>.jsonl`.
     pub(crate) fn put(&self, name: &str, content: &[u8]) -> PathBuf {
         let path = self.fragments().join(format!("trace.{name}.jsonl"));
-        std::fs::File::create(&path)
-            .unwrap()
-            .write_all(content)
-            .unwrap();
+        std::fs::write(&path, content).unwrap();
         path
     }
 
@@ -159,13 +142,9 @@ impl Merged {
     pub(crate) fn of(options: &[&str], paths: &[&Path]) -> Merged {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("out.json");
-        let ended = Ended::of(
-            trace_merge()
-                .args(options)
-                .args(paths)
-                .args(["--report", "json", "-o"])
-                .arg(&output),
-        );
+        let mut merge = trace_merge();
+        merge.args(options).args(paths);
+        let ended = Ended::of(merge.args(["--report", "json", "-o"]).arg(&output));
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         let bytes = std::fs::read(&output).unwrap();
         Merged {
