@@ -49,9 +49,8 @@ impl Host {
 /// Something that happened: when it began and ended in truth.
 #[derive(Clone, Debug)]
 pub(crate) struct Happened {
-    pub(crate) host: usize,
-    pub(crate) begin_ns: i64,
-    pub(crate) end_ns: i64,
+    host: usize,
+    times: (i64, i64),
 }
 
 /// Hosts, and all that happened on them, by name.
@@ -89,24 +88,17 @@ impl Simulation {
     }
 
     /// A span on a host; the name must be new.
-    pub(crate) fn span(
-        &mut self,
-        host: usize,
-        (begin_ns, end_ns): (i64, i64),
-        name: &str,
-        args: &str,
-    ) {
+    pub(crate) fn span(&mut self, host: usize, times: (i64, i64), name: &str, args: &str) {
         let on = Simulation::process(host).main_thread();
-        self.slice((host, on), (begin_ns, end_ns), name, args);
+        self.slice((host, on), times, name, args);
     }
 
     /// An all_reduce on the NPU of a host; `nth` is in its name.
     pub(crate) fn collective(&mut self, host: usize, times: (i64, i64), nth: usize) {
         let track = Simulation::process(host).thread(sa_format::TRACK_BASE);
-        let args = format!(
-            r#""process":"NPU 0","label":"NPU 0","sort_index":0,"thread":"{}""#,
-            self.stream
-        );
+        let stream = self.stream;
+        let args =
+            format!(r#""process":"NPU 0","label":"NPU 0","sort_index":0,"thread":"{stream}""#);
         let is_first = !self.lines[host].iter().any(|line| line.0 == i64::MIN);
         if is_first {
             self.lines[host].push((i64::MIN, track.metadata("sa_track", &args)));
@@ -116,22 +108,15 @@ impl Simulation {
         self.slice((host, track), times, &name, "");
     }
 
-    fn slice(
-        &mut self,
-        (host, on): (usize, On),
-        (begin_ns, end_ns): (i64, i64),
-        name: &str,
-        args: &str,
-    ) {
-        let clock = |at: i64| u64::try_from(self.hosts[host].monotonic_ns(at)).unwrap();
-        let (begin, end) = (clock(begin_ns), clock(end_ns));
+    fn clock_ns(&self, host: usize, true_ns: i64) -> u64 {
+        u64::try_from(self.hosts[host].monotonic_ns(true_ns)).unwrap()
+    }
+
+    fn slice(&mut self, (host, on): (usize, On), times: (i64, i64), name: &str, args: &str) {
+        let [begin, end] = [times.0, times.1].map(|at_ns| self.clock_ns(host, at_ns));
         let line = on.span(begin, end - begin, name, args);
-        self.lines[host].push((begin_ns, line));
-        let happened = Happened {
-            host,
-            begin_ns,
-            end_ns,
-        };
+        self.lines[host].push((times.0, line));
+        let happened = Happened { host, times };
         self.happened.insert(name.to_owned(), happened);
     }
 
@@ -143,37 +128,27 @@ impl Simulation {
         takes_ns: i64,
         id: u64,
     ) {
-        let ends = [("s", from, sent_ns), ("f", to, sent_ns + takes_ns)];
-        for (phase, host, at_ns) in ends {
-            let args = format!(r#""request_id":"r{id}""#);
-            self.span(
-                host,
-                (at_ns - 5_000, at_ns + 5_000),
-                &format!("{phase}{id}"),
-                &args,
-            );
-            let clock = u64::try_from(self.hosts[host].monotonic_ns(at_ns)).unwrap();
+        let args = format!(r#""request_id":"r{id}""#);
+        for (phase, host, at_ns) in [("s", from, sent_ns), ("f", to, sent_ns + takes_ns)] {
+            let times = (at_ns - 5_000, at_ns + 5_000);
+            self.span(host, times, &format!("{phase}{id}"), &args);
             let on = Simulation::process(host).main_thread();
-            self.lines[host].push((at_ns, on.flow(phase, clock, "global", id)));
+            let line = on.flow(phase, self.clock_ns(host, at_ns), "global", id);
+            self.lines[host].push((at_ns, line));
         }
     }
 
     /// Spans at random times, a few of them in one another.
-    pub(crate) fn spans(&mut self, each: usize) {
+    pub(crate) fn spans(&mut self, each: i64) {
+        let slot = self.length_ns / each;
         for host in 0..self.hosts.len() {
             for number in 0..each {
-                let slot = self.length_ns / i64::try_from(each).unwrap();
-                let begin_ns =
-                    slot * i64::try_from(number).unwrap() + 20_000 + self.below(slot / 4);
+                let begin_ns = slot * number + 20_000 + self.below(slot / 4);
                 let end_ns = begin_ns + 1_000 + self.below(slot / 4);
-                self.span(host, (begin_ns, end_ns), &format!("h{host}-{number}"), "");
+                let name = format!("h{host}-{number}");
+                self.span(host, (begin_ns, end_ns), &name, "");
                 let middle_ns = begin_ns + (end_ns - begin_ns) / 2;
-                self.span(
-                    host,
-                    (begin_ns, middle_ns),
-                    &format!("h{host}-{number}-in"),
-                    "",
-                );
+                self.span(host, (begin_ns, middle_ns), &format!("{name}-in"), "");
             }
         }
     }
@@ -187,12 +162,8 @@ impl Simulation {
             let other = usize::try_from(other).unwrap();
             let to = hosts[(number + other) % hosts.len()];
             let sent_ns = 20_000 + self.below(self.length_ns - SECOND_NS);
-            let late = if self.below(4) == 0 {
-                20_000_000
-            } else {
-                100_000
-            };
-            let takes_ns = least_ns + self.below(late);
+            let late_ns = [20_000_000, 100_000][usize::from(self.below(4) > 0)];
+            let takes_ns = least_ns + self.below(late_ns);
             self.message((from, to), sent_ns, takes_ns, (first + number) as u64);
         }
     }
@@ -256,26 +227,19 @@ impl Simulation {
             let begin_ns = ns(&event["ts"]) + base_ns;
             let end_ns = begin_ns + ns(&event["dur"]);
             assert!(end_ns >= begin_ns, "{event}");
-            for (found, truth) in [(begin_ns, happened.begin_ns), (end_ns, happened.end_ns)] {
-                let truth = self.hosts[0].monotonic_ns(truth);
-                let error = &mut errors[happened.host];
-                *error = found.abs_diff(truth).max(*error);
-                let own = self.hosts[happened.host].monotonic_ns(if found == begin_ns {
-                    happened.begin_ns
-                } else {
-                    happened.end_ns
-                });
-                order[happened.host].push((own, found));
+            let (host, (begin, end)) = (happened.host, happened.times);
+            for (found, true_ns) in [(begin_ns, begin), (end_ns, end)] {
+                let truth = self.hosts[0].monotonic_ns(true_ns);
+                errors[host] = found.abs_diff(truth).max(errors[host]);
+                order[host].push((self.hosts[host].monotonic_ns(true_ns), found));
             }
             seen += 1;
         }
         assert_eq!(seen, self.happened.len());
         for times in &mut order {
             times.sort_unstable();
-            assert!(
-                times.is_sorted_by_key(|time| time.1),
-                "the order of one host's events changed"
-            );
+            let is_kept = times.is_sorted_by_key(|time| time.1);
+            assert!(is_kept, "the order of one host's events changed");
         }
         errors
     }
@@ -285,10 +249,7 @@ impl Simulation {
         for (host, error) in self.errors(merged).into_iter().enumerate() {
             let clock = self.clock(merged, host);
             if let Some(uncertainty_ns) = clock["uncertainty_ns"].as_u64() {
-                assert!(
-                    error <= uncertainty_ns,
-                    "host {host} is off by {error} ns: {clock}"
-                );
+                assert!(error <= uncertainty_ns, "off by {error} ns: {clock}");
             }
         }
     }
@@ -297,11 +258,8 @@ impl Simulation {
 /// Arrows that are there and go forward in a trace, of all that were recorded.
 pub(crate) fn arrows(merged: &Merged) -> (usize, usize) {
     let ends = |phase: &str| -> HashMap<String, i64> {
-        let own = merged
-            .trace
-            .phase(phase)
-            .into_iter()
-            .filter(|event| event["cat"] == "flow");
+        let all = merged.trace.phase(phase).into_iter();
+        let own = all.filter(|event| event["cat"] == "flow");
         own.map(|event| (event["id"].to_string(), ns(&event["ts"])))
             .collect()
     };
