@@ -7,7 +7,7 @@ use format_oracle::writer::fragment::block_header;
 use format_oracle::writer::line::{On, stream};
 use format_oracle::writer::{Fragment, Process};
 use sa_format::Phase;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -217,40 +217,43 @@ fn what_is_read_piece_by_piece_is_the_whole_once() {
     }
 }
 
-/// The fragment is as long as each of its prefixes for one poll.
-#[test]
-fn each_byte_is_waited_for() {
-    let plan = plan(&mut Rng::new(5), 100);
-    let dir = RunDir::new();
-    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
-    for (name, bytes) in plan {
-        for byte in bytes {
-            append(&dir.fragments(), &name, &[byte]);
-            heard.poll(&mut follower, 1 << 20);
-        }
-    }
-    assert_same(&heard.sorted(), &whole(dir.path()), 5);
-    assert!(heard.0.len() > 10);
-}
-
-#[test]
-fn a_damaged_block_is_passed_over_and_counted() {
-    let process = Process::new(100);
-    let mut file = process.fragment();
-    let span = |number: u64| process.main_thread().span(1_000 * number, 5, "step", "");
-    let mut from = 0;
-    for number in 1..=9 {
-        from = file.block(1, from, &stream(&[span(number)]));
-    }
-    let at = file.bytes.len() / 2;
-    file.bytes[at] ^= 1;
-    file.line("no event");
-    let dir = RunDir::new();
-    file.write_here(&dir.fragments());
+fn write(dir: &RunDir, fragment: &Fragment) -> (Follower, Heard, Poll) {
+    fragment.write_here(&dir.fragments());
     let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
     let found = heard.rest(&mut follower);
-    let (blocks, lines) = (found.skipped.blocks, found.skipped.lines);
-    assert_eq!((heard.0.len(), blocks, lines), (8, 1, 1));
+    (follower, heard, found)
+}
+
+fn span(number: u64) -> String {
+    let on = Process::new(100).main_thread();
+    on.span(1_000 * number, 5, "step", "")
+}
+
+/// One digit of a header says another generation, a byte of another block is wrong, and a line is no event.
+#[test]
+fn what_is_damaged_is_passed_over_and_counted() {
+    let mut file = Process::new(100).fragment();
+    let mut from = 0;
+    for number in 1..=10 {
+        let lines = stream(&[span(number)]);
+        let mut header = block_header(100, 1, 0, from, &lines);
+        if number % 4 == 0 {
+            header = header.replace("\"gen\":0", "\"gen\":1");
+        }
+        file.raw(header.as_bytes());
+        file.raw(&lines);
+        if number == 9 {
+            let last = file.bytes.len() - 4;
+            file.bytes[last] ^= 1;
+        }
+        from += lines.len() as u64;
+    }
+    file.line("no event");
+    let (_, heard, found) = write(&RunDir::new(), &file);
+    let Skipped { blocks, lines, .. } = found.skipped;
+    assert_eq!((heard.0.len(), blocks, lines), (7, 3, 1));
+    let missing = 3 * stream(&[span(4)]).len() as u64;
+    assert_eq!(found.skipped.missing_bytes, missing);
 }
 
 /// What a follower says that a process lost.
@@ -276,13 +279,18 @@ fn losses_are_counted_by_their_cause() {
         on.loss(3_000, "children_refused", 0, r#","processes":2"#),
         // Not among the first lines of a segment behind the first one: no record of removed segments.
         on.loss(4_000, "disk_bound", 50, r#","first":1"#),
+        // More than any number stops at the largest.
+        on.loss(5_000, "disk_full", u64::MAX, ""),
+        on.loss(6_000, "disk_full", u64::MAX, r#","processes":7"#),
     ];
     file.block(0, 0, &stream(&lines));
-    let dir = RunDir::new();
-    file.write_here(&dir.fragments());
-    let mut follower = Follower::new(dir.path());
-    Heard::default().rest(&mut follower);
-    let expected = [("busy", 7), ("children_refused", 2), ("disk_bound", 0)];
+    let (follower, ..) = write(&RunDir::new(), &file);
+    let expected = [
+        ("busy", 7),
+        ("children_refused", 2),
+        ("disk_bound", 0),
+        ("disk_full", u64::MAX),
+    ];
     assert_eq!(lost(&follower), told(&expected));
 }
 
@@ -319,22 +327,6 @@ fn what_goes_with_segments_is_lost_only_if_it_was_not_read() {
     assert!(bytes > 500, "{bytes}");
 }
 
-#[test]
-fn losses_beyond_all_numbers_stop_at_the_largest() {
-    let dir = RunDir::new();
-    let mut fragment = segment(0, 0);
-    for _ in 0..2 {
-        fragment.line(&format!(
-            r#"{{"ph":"i","pid":{PID},"tid":{PID},"ts":1.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{{"cause":"disk_full","events":{},"processes":7}}}}"#,
-            u64::MAX
-        ));
-    }
-    put(&dir, 0, &fragment);
-    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
-    heard.rest(&mut follower);
-    assert_eq!(lost(&follower), told(&[("disk_full", u64::MAX)]));
-}
-
 /// A follower that is behind must not hold what a recorder removes.
 #[test]
 fn no_file_stays_open() {
@@ -353,58 +345,21 @@ fn no_file_stays_open() {
 
 #[test]
 fn a_segment_that_becomes_shorter_is_read_on() {
-    let process = Process::new(100);
-    let mut file = process.fragment();
-    let span = |number: u64| process.main_thread().span(1_000 * number, 5, "step", "");
+    let mut file = Process::new(100).fragment();
     let begin = file.block(1, 0, &stream(&[span(1)]));
     let kept = file.bytes.len();
     let from = file.block(1, begin, &stream(&[span(2)]));
     let dir = RunDir::new();
-    let path = file.write_here(&dir.fragments());
-    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
-    heard.rest(&mut follower);
-    let cut = OpenOptions::new().write(true).open(&path).unwrap();
+    let (mut follower, mut heard, _) = write(&dir, &file);
+    file.bytes.truncate(kept);
+    let path = dir.fragments().join("trace.100.jsonl");
+    let cut = OpenOptions::new().write(true).open(path).unwrap();
     cut.set_len(kept as u64).unwrap();
     heard.poll(&mut follower, 1 << 20);
-    let mut more = Fragment::foreign(100);
-    more.block(1, from, &stream(&[span(3)]));
-    append(
-        &dir.fragments(),
-        path.file_name().unwrap().to_str().unwrap(),
-        &more.bytes,
-    );
+    file.block(1, from, &stream(&[span(3)]));
+    append(&dir.fragments(), "trace.100.jsonl", &file.bytes[kept..]);
     let found = heard.rest(&mut follower);
     assert_eq!((heard.0.len(), found.skipped.segments), (3, 1));
-}
-
-/// One digit of a header says another generation.
-#[test]
-fn a_damaged_header_ends_no_stream() {
-    let process = Process::new(100);
-    let mut file = process.fragment();
-    let span = |number: u64| process.main_thread().span(1_000 * number, 5, "step", "");
-    let mut from = 0;
-    for number in 1..=9 {
-        let lines = stream(&[span(number)]);
-        let generation = if number % 4 == 0 { 900 } else { 0 };
-        let mut block = block_header(100, 1, generation, from, &lines).into_bytes();
-        if generation > 0 {
-            block = String::from_utf8(block)
-                .unwrap()
-                .replace("\"gen\":900", "\"gen\":901")
-                .into_bytes();
-        }
-        file.raw(&block);
-        file.raw(&lines);
-        from += lines.len() as u64;
-    }
-    let dir = RunDir::new();
-    file.write_here(&dir.fragments());
-    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
-    let found = heard.rest(&mut follower);
-    assert_eq!((heard.0.len(), found.skipped.blocks), (7, 2));
-    let missing = 2 * stream(&[span(4)]).len() as u64;
-    assert_eq!(found.skipped.missing_bytes, missing);
 }
 
 /// Writes a process's fragment of a run, with one event that is called like it.
@@ -417,42 +372,6 @@ fn write_run(dir: &RunDir, pid: u32, run: &str) {
     let span = process.main_thread().span(1_000, 5, run, "");
     file.block(1, 0, &stream(&[span]));
     file.write_here(&dir.fragments());
-}
-
-/// Containers give the same process ids again and again.
-#[test]
-fn the_next_run_may_have_the_same_names() {
-    let dir = RunDir::new();
-    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
-    write_run(&dir, 7, "run-a");
-    heard.rest(&mut follower);
-    let previous = dir.path().join("previous/run-a");
-    std::fs::create_dir_all(&previous).unwrap();
-    let file = "trace.7.jsonl";
-    std::fs::rename(dir.fragments().join(file), previous.join(file)).unwrap();
-    heard.poll(&mut follower, 1 << 20);
-    write_run(&dir, 7, "run-b");
-    assert!(heard.poll(&mut follower, 1 << 20).is_new_run);
-    assert_eq!((follower.id(), heard.0.len()), ("run-b", 2));
-}
-
-#[test]
-fn a_directory_that_is_made_again_is_followed_again() {
-    let dir = RunDir::new();
-    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
-    for (number, run) in ["run-a", "run-b", "run-c"].into_iter().enumerate() {
-        std::fs::create_dir_all(dir.fragments()).unwrap();
-        write_run(&dir, 7, run);
-        heard.rest(&mut follower);
-        assert_eq!((follower.id(), heard.0.len()), (run, number + 1));
-        match number {
-            0 => std::fs::remove_dir_all(dir.fragments()).unwrap(),
-            _ => std::fs::remove_dir_all(dir.path()).unwrap(),
-        }
-        heard.poll(&mut follower, 1 << 20);
-        assert_eq!(follower.id(), run);
-    }
-    std::fs::create_dir_all(dir.path()).unwrap();
 }
 
 /// The main process comes last: what it says of the run decides which of two it is.
@@ -476,35 +395,41 @@ fn two_runs_that_were_taken_for_one_come_apart() {
     say("run", "run-b");
     heard.0.clear();
     heard.rest(&mut follower);
-    let processes = follower.run().processes();
-    let pids: Vec<u32> = processes.iter().map(|process| process.header.pid).collect();
-    assert_eq!((follower.id(), heard.0.len(), pids), ("run-b", 1, vec![8]));
+    assert_heard(&follower, &heard, "run-b", &[8], 1);
 }
 
-/// A directory without a run, a run in it, one more process, and the next run.
+/// The id of the run, its processes, and how much was heard.
+fn assert_heard(follower: &Follower, heard: &Heard, run: &str, pids: &[u32], events: usize) {
+    let processes = follower.run().processes();
+    let found: Vec<u32> = processes.iter().map(|process| process.header.pid).collect();
+    assert_eq!((follower.id(), &found[..]), (run, pids));
+    assert_eq!(heard.0.len(), events);
+}
+
+/// A directory without a run, a run in it, one more process, and the next runs in folders that are made again. Containers give the same
+/// process ids again and again.
 #[test]
 fn processes_and_runs_are_found_when_they_begin() {
     let dir = RunDir::new();
     let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
     assert_eq!(heard.poll(&mut follower, 1 << 20), Poll::default());
-    let write = |pid: u32, run: &str| write_run(&dir, pid, run);
-    write(100, "run-a");
+    write_run(&dir, 100, "run-a");
     heard.rest(&mut follower);
-    write(101, "run-a");
+    write_run(&dir, 101, "run-a");
     assert!(!heard.poll(&mut follower, 1 << 20).is_new_run);
-    assert_eq!((follower.id(), heard.0.len()), ("run-a", 2));
-    let previous = dir.path().join("previous/run-a");
-    std::fs::create_dir_all(&previous).unwrap();
-    for pid in [100, 101] {
-        let name = format!("trace.{pid}.jsonl");
-        std::fs::rename(dir.fragments().join(&name), previous.join(&name)).unwrap();
+    assert_heard(&follower, &heard, "run-a", &[100, 101], 2);
+    for (run, next, folder) in [
+        ("run-a", "run-b", dir.fragments()),
+        ("run-b", "run-c", dir.path().to_owned()),
+    ] {
+        std::fs::remove_dir_all(folder).unwrap();
+        heard.poll(&mut follower, 1 << 20);
+        assert_eq!(follower.id(), run);
+        std::fs::create_dir_all(dir.fragments()).unwrap();
+        write_run(&dir, 102, next);
+        assert!(heard.poll(&mut follower, 1 << 20).is_new_run);
+        let events = 3 + usize::from(next == "run-c");
+        assert_heard(&follower, &heard, next, &[102], events);
     }
-    write(102, "run-b");
-    let found = heard.poll(&mut follower, 1 << 20);
-    assert!(found.is_new_run);
-    assert_eq!((follower.id(), heard.0.len()), ("run-b", 3));
-    let processes = follower.run().processes();
-    let pids: BTreeSet<u32> = processes.iter().map(|process| process.header.pid).collect();
-    assert_eq!(pids, [102].into());
-    assert_eq!(processes[0].end, FollowedEnd::Alive);
+    assert_eq!(follower.run().processes()[0].end, FollowedEnd::Alive);
 }
