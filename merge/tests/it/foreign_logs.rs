@@ -5,32 +5,22 @@ use crate::invocation::{Merged, RunDir};
 use crate::trace::ns;
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
-use serde_json::json;
 
 #[test]
 fn a_log_of_simpler_lies_on_its_processes() {
     // Its first anchor: 2352188708674 ns are 1795228985127264334.
     let wall_ns = 1_795_228_985_127_264_334 - 2_352_188_708_674_i64;
-    let (dir, process) = (
-        RunDir::new(),
-        Process {
-            main: true,
-            ..Process::new(19_626)
-        },
-    );
+    let (dir, mut process) = (RunDir::new(), Process::new(19_626));
+    process.main = true;
     let mut fragment = process.fragment();
-    let span = process
-        .main_thread()
-        .span(2_352_423_916_964, 9, "recorded", "");
-    let anchor = process.anchor(2_352_000_000_000);
-    let at = anchor.find("\"realtime_ns\":").unwrap() + 14;
+    let on = process.main_thread();
+    let span = on.span(2_352_423_916_964, 9, "recorded", "");
     // The wall clock was 40 ms off when the recorder read it: the monotonic clock is the same one all the same.
-    let realtime = (wall_ns + 2_352_000_000_000 + 40_000_000).to_string();
-    let anchor = format!(
-        "{}{realtime}{}",
-        &anchor[..at],
-        &anchor[at + realtime.len()..]
-    );
+    let monotonic_ns = 2_352_000_000_000_i64;
+    let realtime_ns = wall_ns + monotonic_ns + 40_000_000;
+    let args =
+        format!(r#""monotonic_ns":{monotonic_ns},"realtime_ns":{realtime_ns},"uncertainty_ns":41"#);
+    let anchor = on.metadata("sa_anchor", &args);
     fragment.block(0, 0, &stream(&[anchor, span]));
     fragment.write_here(&dir.fragments());
     let merged = Merged::of(&[], &[dir.path(), &fixture("simpler.log")]);
@@ -39,10 +29,8 @@ fn a_log_of_simpler_lies_on_its_processes() {
     assert_eq!(apart(&merged.trace, ours), 0);
     assert_eq!(ours["tid"], merged.trace.named("recorded")["tid"]);
     let foreign = &merged.report.0["foreign"][0];
-    assert_eq!(
-        (&foreign["method"], &foreign["unplaced"]),
-        (&json!("host_clock"), &json!(0))
-    );
+    assert_eq!(foreign["method"], "host_clock");
+    assert_eq!(foreign["unplaced"], 0);
     // 25 spans of hosts, 14 of chips, and the recorded one.
     assert_eq!(merged.report.phase("X"), 40);
     let walls = merged.trace.all_named("chip.run.runner_run.device_wall");
@@ -68,12 +56,7 @@ fn a_log_without_recorded_processes_lies_where_its_anchors_say() {
     let merged = Merged::of(&[], &[dir.path(), &fixture("simpler.log")]);
     let first = merged.trace.all_named("node.submit")[0];
     let expected = begin_ns - (WALL_NS + 5_000_000_000);
-    assert!(
-        (apart(&merged.trace, first) - expected).abs() < 1_000,
-        "{expected}"
-    );
-    assert_eq!(
-        merged.report.0["foreign"][0]["clock"],
-        "placed by its [CLOCK_ANCHOR]"
-    );
+    assert!((apart(&merged.trace, first) - expected).abs() < 1_000);
+    let clock = &merged.report.0["foreign"][0]["clock"];
+    assert_eq!(clock, "placed by its [CLOCK_ANCHOR]");
 }
