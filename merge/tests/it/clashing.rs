@@ -59,41 +59,18 @@ impl Clashing<'_> {
     pub(crate) fn any(&mut self, serial: usize, longest: usize) {
         let (start, dur) = (self.time(), self.rng.below(longest) as u64);
         let named = ["a", "b", ""][self.rng.below(3)];
-        let serial_args = format!(r#","args":{{"serial":{serial}}}"#);
+        let (at, flow) = ((start, start), format!("flow {serial}"));
+        let args = format!(r#","args":{{"serial":{serial}}}"#);
+        let id = format!(r#","id":{serial}"#);
         match self.rng.below(12) {
-            0 => self.put("B", named, (start, start), &serial_args),
-            1 => self.put("E", named, (start, start), &serial_args),
-            2 => self.put(
-                "i",
-                &format!("tick {serial}"),
-                (start, start),
-                r#","s":"t""#,
-            ),
-            3 => self.put(
-                "i",
-                &format!("of all {serial}"),
-                (start, start),
-                r#","s":"g""#,
-            ),
-            4 => self.put(
-                "s",
-                &format!("flow {serial}"),
-                (start, start),
-                &format!(r#","id":{serial}"#),
-            ),
-            5 => self.put(
-                "f",
-                &format!("flow {serial}"),
-                (start, start),
-                &format!(r#","id":{serial},"bp":"e""#),
-            ),
-            6 => self.put(
-                "f",
-                &format!("flow {serial}"),
-                (start, start),
-                &format!(r#","id":{serial}"#),
-            ),
-            7 => self.put("C", "count", (start, start), &serial_args),
+            0 => self.put("B", named, at, &args),
+            1 => self.put("E", named, at, &args),
+            2 => self.put("i", &format!("tick {serial}"), at, r#","s":"t""#),
+            3 => self.put("i", &format!("of all {serial}"), at, r#","s":"g""#),
+            4 => self.put("s", &flow, at, &id),
+            5 => self.put("f", &flow, at, &(id + r#","bp":"e""#)),
+            6 => self.put("f", &flow, at, &id),
+            7 => self.put("C", "count", at, &args),
             _ => self.span(&format!("span {serial}"), start, dur),
         }
     }

@@ -7,6 +7,12 @@ use std::collections::BTreeMap;
 /// One of each option at most, as written on the command line without its dashes.
 pub(crate) type Asked<'a> = BTreeMap<&'a str, Vec<String>>;
 
+/// Tells whether one of the option's values is met, or there are none.
+fn is_any(asked: &Asked, option: &str, is_met: impl Fn(&str) -> bool) -> bool {
+    let values = asked.get(option);
+    values.is_none_or(|values| values.iter().any(|value| is_met(value)))
+}
+
 /// An event of the whole trace.
 pub(crate) struct One {
     value: Value,
@@ -48,33 +54,24 @@ impl One {
             "200" => "foreign-200".to_owned(),
             pid => format!("serve.py[{pid}]"),
         };
-        let pid = asked
-            .get("pid")
-            .is_none_or(|pids| pids.iter().any(|pid| pid == self.pid()));
-        pid && asked
-            .get("process")
-            .is_none_or(|names| names.iter().any(|part| name.contains(part.as_str())))
+        is_any(asked, "pid", |pid| pid == self.pid())
+            && is_any(asked, "process", |part| name.contains(part))
     }
 
     fn is_asked_for(&self, asked: &Asked) -> bool {
-        let name = |glob: &String| match glob.strip_suffix('*') {
+        let name = |glob: &str| match glob.strip_suffix('*') {
             Some(prefix) => self.text("name").starts_with(prefix),
-            None => self.text("name") == *glob,
+            None => self.text("name") == glob,
         };
-        let request = |id: &String| {
-            let args = &self.value["args"];
-            let listed = args["request_ids"]
-                .as_array()
-                .is_some_and(|ids| ids.contains(&json!(id)));
-            args["request_id"] == **id || listed
+        let args = &self.value["args"];
+        let ids = args["request_ids"].as_array();
+        let request = |id: &str| {
+            let is_listed = ids.is_some_and(|ids| ids.contains(&json!(id)));
+            args["request_id"] == id || is_listed
         };
-        asked.get("name").is_none_or(|globs| globs.iter().any(name))
-            && asked
-                .get("cat")
-                .is_none_or(|cats| cats.contains(&self.text("cat")))
-            && asked
-                .get("request")
-                .is_none_or(|ids| ids.iter().any(request))
+        is_any(asked, "name", name)
+            && is_any(asked, "cat", |cat| self.text("cat") == cat)
+            && is_any(asked, "request", request)
     }
 
     fn phase(&self) -> char {
@@ -90,12 +87,10 @@ impl One {
 
     /// Where it is open, if it is a span.
     fn span(&self) -> Option<(i64, i64)> {
+        let start_ns = self.ts_ns();
         match self.phase() {
-            'X' => Some((
-                self.ts_ns(),
-                self.ts_ns() + self.value["dur"].as_i64().unwrap(),
-            )),
-            'B' => Some((self.ts_ns(), i64::MAX)),
+            'X' => Some((start_ns, start_ns + self.value["dur"].as_i64().unwrap())),
+            'B' => Some((start_ns, i64::MAX)),
             _ => None,
         }
     }
@@ -107,11 +102,9 @@ fn flows<'a>(all: &'a [One], shown: &[&One], asked: &Asked) -> Vec<&'a One> {
         .iter()
         .any(|key| asked.contains_key(key));
     let is_covered = |flow: &One| {
-        let mut spans = shown
-            .iter()
-            .filter(|one| one.thread == flow.thread)
-            .filter_map(|one| one.span());
-        spans.any(|(start, end)| start <= flow.ts_ns() && flow.ts_ns() < end)
+        let on_thread = shown.iter().filter(|one| one.thread == flow.thread);
+        let mut spans = on_thread.filter_map(|one| one.span());
+        spans.any(|(start, end)| (start..end).contains(&flow.ts_ns()))
     };
     let mut by_id: BTreeMap<&str, Vec<&One>> = BTreeMap::new();
     let flows = all.iter().filter(|one| "stf".contains(one.phase()));
@@ -145,10 +138,7 @@ pub(crate) fn naive(all: &[One], asked: &Asked, base_ns: i64) -> Vec<String> {
     let text = |one: &&One| {
         let mut value = one.value.clone();
         value["ts_ns"] = (one.ts_ns() + base_ns).into();
-        if value["args"]
-            .as_object()
-            .is_some_and(serde_json::Map::is_empty)
-        {
+        if value["args"] == json!({}) {
             value.as_object_mut().unwrap().remove("args");
         }
         value.to_string()

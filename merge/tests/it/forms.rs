@@ -50,19 +50,10 @@ fn merged(process: &Process, blocks: &Blocks, way: Way) -> (Vec<String>, Vec<Val
     let text = String::from_utf8(merged.bytes).unwrap();
     let events = text.lines().filter(|line| line.starts_with(r#"{"ph":"#));
     let events = events.map(|line| line.trim_end_matches(',').to_owned());
-    let told = [
-        "events_total",
-        "events_by_phase",
-        "processes",
-        "damage_by_kind",
-        "unfinished_spans",
-        "lost_events",
-        "base_ns",
-        "overlapping_spans",
-        "rows_added",
-    ];
-    let told = told.map(|key| merged.report.0[key].clone());
-    (events.collect(), told.to_vec())
+    let told = "events_total events_by_phase processes damage_by_kind unfinished_spans lost_events \
+        base_ns overlapping_spans rows_added";
+    let told = told.split(' ').map(|key| merged.report.0[key].clone());
+    (events.collect(), told.collect())
 }
 
 /// Blocks of lines of a thread, with lines of a lane among them.
@@ -83,27 +74,28 @@ fn random_blocks(process: &Process, rng: &mut Rng) -> Blocks {
     blocks
 }
 
+/// Asserts that blocks are the same events and report whichever way they go; gives these.
+fn assert_same_bytes(process: &Process, blocks: &Blocks, what: &str) -> (Vec<String>, Vec<Value>) {
+    let shared = merged(process, blocks, Way::Shared);
+    for way in [Way::Own, Way::Foreign] {
+        assert_eq!(shared, merged(process, blocks, way), "{what}: {way:?}");
+    }
+    shared
+}
+
 #[test]
 fn every_way_gives_the_same_bytes() {
     let (mut events, mut moved) = (0, 0);
-    for seed in 0..cases(CASES) {
+    let cases = cases(CASES);
+    for seed in 0..cases {
         let process = Process::new(7000);
         let blocks = random_blocks(&process, &mut Rng::new(seed));
-        let shared = merged(&process, &blocks, Way::Shared);
-        for way in [Way::Own, Way::Foreign] {
-            assert_eq!(shared, merged(&process, &blocks, way), "{seed}: {way:?}");
-        }
-        events += shared.0.len();
+        let shared = assert_same_bytes(&process, &blocks, &seed.to_string());
+        events += shared.0.len() as u64;
         moved += u64::from(shared.1.last().and_then(Value::as_u64) > Some(0));
     }
-    assert!(
-        events > 50 * usize::try_from(cases(CASES)).unwrap(),
-        "{events}"
-    );
-    assert!(
-        moved > cases(CASES) / 10,
-        "{moved} runs with spans that clash"
-    );
+    assert!(events > 50 * cases, "{events}");
+    assert!(moved > cases / 10, "{moved} runs with spans that clash");
 }
 
 /// What begins like another line may go on differently.
@@ -140,20 +132,8 @@ fn a_front_vouches_for_nothing_behind_the_time() {
     ];
     for line in &lines {
         let at = line.find(r#","ts":5000000.000"#).unwrap() + r#","ts":5000000.000"#.len();
-        for rest in rests {
-            let content = format!("{line}\n{}{rest}\n{line}\n", &line[..at]);
-            let blocks = vec![(0, content.clone().into_bytes())];
-            let expected = merged(&process, &blocks, Way::Own);
-            assert_eq!(
-                merged(&process, &blocks, Way::Shared),
-                expected,
-                "{content}"
-            );
-            assert_eq!(
-                merged(&process, &blocks, Way::Foreign),
-                expected,
-                "{content}"
-            );
-        }
+        let content = |rest| format!("{line}\n{}{rest}\n{line}\n", &line[..at]);
+        let content: String = rests.into_iter().map(content).collect();
+        assert_same_bytes(&process, &vec![(0, content.into_bytes())], line);
     }
 }

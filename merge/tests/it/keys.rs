@@ -8,20 +8,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Objects whose keys are no names of ours.
-const FREE: [&str; 5] = [
-    "events_by_phase",
-    "damage_by_kind",
-    "damage",
-    "repaired_by_kind",
-    "repaired",
-];
+const FREE: &str = "events_by_phase damage_by_kind damage repaired_by_kind repaired";
 
 fn add_keys(value: &Value, keys: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
             for (key, value) in members {
                 keys.insert(key.clone());
-                if !FREE.contains(&key.as_str()) || value.is_array() {
+                if !FREE.split(' ').any(|free| free == key) || value.is_array() {
                     add_keys(value, keys);
                 }
             }
@@ -66,23 +60,12 @@ fn all_keys() -> BTreeSet<String> {
 
 #[test]
 fn the_documents_name_the_keys_of_merges() {
-    let documents = [
-        include_str!("../../../docs/report.md"),
-        include_str!("../../../docs/clocks.md"),
-    ]
-    .concat();
+    let mut documents = include_str!("../../../docs/report.md").to_owned();
+    documents += include_str!("../../../docs/clocks.md");
     let keys = all_keys();
     for key in &keys {
         assert!(documents.contains(&format!("`{key}`")), "{key}");
     }
-    for known in [
-        "drift_ppm",
-        "spans_cut",
-        "packed",
-        "text_bytes",
-        "part",
-        "requests",
-    ] {
-        assert!(keys.contains(known), "{known} is in none of the merges");
-    }
+    let known = "drift_ppm spans_cut packed text_bytes part requests";
+    assert!(known.split(' ').all(|key| keys.contains(key)), "{keys:?}");
 }
