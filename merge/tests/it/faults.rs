@@ -5,7 +5,7 @@ use crate::output::names;
 use crate::settle::killed;
 use crate::trace::Trace;
 use format_oracle::writer::Process;
-use std::fmt::Write;
+use format_oracle::writer::line::stream;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,45 +16,40 @@ const CALLS: [&str; 7] = [
 /// Calls from which on a fault begins.
 const FIRST: [u32; 5] = [1, 2, 3, 5, 9];
 
-/// The library that makes calls fail, built with the system's compiler.
-fn library(folder: &Path) -> Option<PathBuf> {
+/// The library that makes calls fail, built with the system's compiler; nothing (said loudly) without one.
+fn library(test: &str, folder: &Path) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/faults/fault.c");
     let library = folder.join("libfault.so");
     let mut compiler = Command::new("cc");
-    compiler
-        .args(["-shared", "-fPIC", "-O1", "-o"])
-        .arg(&library);
-    let built = compiler.arg(source).status();
-    built
+    compiler.args(["-shared", "-fPIC", "-O1", "-o"]);
+    let built = compiler.args([&library, &source]).status();
+    let library = built
         .is_ok_and(|status| status.success())
-        .then_some(library)
+        .then_some(library);
+    if library.is_none() {
+        eprintln!("SKIPPED {test}: no C compiler");
+    }
+    library
 }
 
 /// A process that was killed, whose ring is to be settled, and the trace of another profiler of more than a page.
 fn inputs() -> RunDir {
     let dir = killed(true);
-    let mut text = "[\n".to_owned();
-    for number in 0..3_000 {
-        let on = Process::new(90).main_thread();
-        let _ = writeln!(
-            text,
-            "{},",
-            on.span(1_000_000 + number * 1000, 500, "other", "")
-        );
-    }
-    text.truncate(text.len() - 2);
-    fs::write(dir.path().join("kineto.json"), text + "\n]").unwrap();
+    let text = format!("[\n{}\n]", spans("other").join(",\n"));
+    fs::write(dir.path().join("kineto.json"), text).unwrap();
     dir
+}
+
+fn spans(name: &str) -> Vec<String> {
+    let on = Process::new(90).main_thread();
+    let span = |n: u64| on.span(1_000_000 + n * 1000, 500, name, "");
+    (0..3_000).map(span).collect()
 }
 
 fn merge(dir: &RunDir, output: &Path) -> Command {
     let mut merge = trace_merge();
-    merge.args(["-q", "--threads", "2", "--offset", "kineto.json=0s"]);
-    merge
-        .arg(dir.path())
-        .arg("kineto.json")
-        .arg("-o")
-        .arg(output);
+    merge.args(["-q", "--threads", "2", "--offset", "kineto.json=0s", "-o"]);
+    merge.args([output, dir.path(), Path::new("kineto.json")]);
     merge.current_dir(dir.path());
     merge
 }
@@ -93,8 +88,8 @@ impl Faulty {
 #[test]
 fn issue_19_calls_that_fail_lose_nothing() {
     let place = tempfile::tempdir().unwrap();
-    let Some(library) = library(place.path()) else {
-        eprintln!("SKIPPED issue_19_calls_that_fail_lose_nothing: no C compiler");
+    let test = "issue_19_calls_that_fail_lose_nothing";
+    let Some(library) = library(test, place.path()) else {
         return;
     };
     let output = place.path().join("expected.json");
@@ -124,15 +119,12 @@ fn issue_19_calls_that_fail_lose_nothing() {
 #[test]
 fn issue_19_an_input_that_is_cut_at_once_was_changed() {
     let place = tempfile::tempdir().unwrap();
-    let Some(library) = library(place.path()) else {
-        eprintln!("SKIPPED issue_19_an_input_that_is_cut_at_once_was_changed: no C compiler");
+    let test = "issue_19_an_input_that_is_cut_at_once_was_changed";
+    let Some(library) = library(test, place.path()) else {
         return;
     };
-    let on = Process::new(90).main_thread();
-    let span = |n: u64| on.span(1_000_000 + n * 1000, 500, "cut", "") + "\n";
     let fragment = place.path().join("trace.90.jsonl");
-    let text: String = (0..3_000).map(span).collect();
-    fs::write(&fragment, text).unwrap();
+    fs::write(&fragment, stream(&spans("cut"))).unwrap();
     let mut merge = trace_merge();
     merge.env("LD_PRELOAD", &library).env("FAULT", "mmap 1 cut");
     let output = place.path().join("out.json");

@@ -70,51 +70,36 @@ fn end_in_the_middle(dir: &RunDir, old: Option<&str>, signal: Signal) {
     assert_eq!(std::fs::read_to_string(&output).ok().as_deref(), old);
 }
 
-fn leaves_nothing(test: &str, signal: Signal) {
-    let dir = run(SPANS);
-    if !has_files_without_a_name(dir.path()) {
-        eprintln!(
-            "SKIPPED {test}: no files without a name in {:?}",
-            dir.path()
-        );
-        return;
+/// A run, if a file needs no name in its folder.
+fn run_without_names(test: &str, spans: u64) -> Option<RunDir> {
+    let dir = run(spans);
+    let mut nameless = File::options();
+    nameless.write(true).custom_flags(libc::O_TMPFILE);
+    if let Err(error) = nameless.open(dir.path()) {
+        eprintln!("SKIPPED {test}: no files without a name: {error}");
+        return None;
     }
-    end_in_the_middle(&dir, None, signal);
-    assert_eq!(names(dir.path()), ["fragments"]);
-    end_in_the_middle(&dir, Some("old"), signal);
-    assert_eq!(names(dir.path()), ["fragments", "out.json.gz"]);
-}
-
-fn has_files_without_a_name(folder: &Path) -> bool {
-    File::options()
-        .write(true)
-        .custom_flags(libc::O_TMPFILE)
-        .open(folder)
-        .is_ok()
+    Some(dir)
 }
 
 #[test]
-fn a_killed_merge_leaves_nothing() {
-    leaves_nothing("a_killed_merge_leaves_nothing", Signal::KILL);
-}
-
-#[test]
-fn an_interrupted_merge_leaves_nothing() {
-    leaves_nothing("an_interrupted_merge_leaves_nothing", Signal::INT);
-}
-
-#[test]
-fn a_terminated_merge_leaves_nothing() {
-    leaves_nothing("a_terminated_merge_leaves_nothing", Signal::TERM);
+fn a_merge_that_is_ended_leaves_nothing() {
+    let Some(dir) = run_without_names("a_merge_that_is_ended_leaves_nothing", SPANS) else {
+        return;
+    };
+    for signal in [Signal::KILL, Signal::INT, Signal::TERM] {
+        end_in_the_middle(&dir, None, signal);
+        assert_eq!(names(dir.path()), ["fragments"]);
+        end_in_the_middle(&dir, Some("old"), signal);
+        assert_eq!(names(dir.path()), ["fragments", "out.json.gz"]);
+    }
 }
 
 #[test]
 fn a_killed_merge_leaves_no_part() {
-    let dir = run(SPANS);
-    if !has_files_without_a_name(dir.path()) {
-        eprintln!("SKIPPED a_killed_merge_leaves_no_part: no files without a name");
+    let Some(dir) = run_without_names("a_killed_merge_leaves_no_part", SPANS) else {
         return;
-    }
+    };
     let killed = (0..ATTEMPTS).any(|_| {
         let folder = tempfile::tempdir().unwrap();
         let mut merge = trace_merge();
@@ -135,43 +120,50 @@ fn a_killed_merge_leaves_no_part() {
     assert!(killed, "every merge was over before it was killed");
 }
 
-#[test]
-fn a_merge_without_proc_goes_through_a_temporary_name() {
-    let dir = run(10);
-    let hidden = "mount -t tmpfs none /proc";
-    let without_proc = |then: &str| {
+/// A shell that does something where `/proc` is hidden; nothing (said loudly) where it cannot be.
+fn without_proc(test: &str, then: &str) -> Option<Command> {
+    let shell = |then: &str| {
         let mut command = Command::new("unshare");
-        let merge = trace_merge();
-        command.args(["--mount", "sh", "-c", &format!("{hidden} && {then}")]);
-        command.arg(merge.get_program()).args(["-q", "-o"]);
-        command.args([&dir.path().join("out.json"), dir.path()]);
+        let script = format!("mount -t tmpfs none /proc && {then}");
+        command.args(["--mount", "sh", "-c", &script]);
         command
     };
-    if !without_proc("true")
-        .output()
-        .is_ok_and(|output| output.status.success())
-    {
-        eprintln!(
-            "SKIPPED a_merge_without_proc_goes_through_a_temporary_name: cannot hide /proc here"
-        );
-        return;
+    let hidden = shell("true").output();
+    if !hidden.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED {test}: cannot hide /proc here");
+        return None;
     }
+    Some(shell(then))
+}
+
+#[test]
+fn a_merge_without_proc_goes_through_a_temporary_name() {
+    let test = "a_merge_without_proc_goes_through_a_temporary_name";
+    let dir = run(10);
+    let output = dir.path().join("out.json");
     for round in ["new", "there"] {
-        let ended = Ended::of(&mut without_proc(r#"exec "$0" "$@""#));
+        let Some(mut merge) = without_proc(test, r#"exec "$0" -q -o "$1" "$2""#) else {
+            return;
+        };
+        merge.arg(trace_merge().get_program());
+        let ended = Ended::of(merge.args([&output, dir.path()]));
         assert_eq!(ended.code, 0, "{round}: {}", ended.stderr);
         assert_eq!(names(dir.path()), ["fragments", "out.json"], "{round}");
     }
-    let trace = Trace::parse(&std::fs::read(dir.path().join("out.json")).unwrap());
+    let trace = Trace::parse(&std::fs::read(output).unwrap());
     assert_eq!(trace.shown().count(), 10);
 }
 
 /// A merge that is in the middle: of what it writes into a pipe only the first byte is read.
-fn blocked(merge: &mut Command) -> (Child, ChildStdout) {
-    let streams = merge.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = streams.spawn().unwrap();
+fn begun(merge: &mut Command) -> (Child, ChildStdout) {
+    let mut child = merge.stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     stdout.read_exact(&mut [0]).unwrap();
     (child, stdout)
+}
+
+fn blocked(merge: &mut Command) -> (Child, ChildStdout) {
+    begun(merge.stderr(Stdio::piped()))
 }
 
 #[test]
@@ -187,10 +179,8 @@ fn one_signal_ends_a_merge_that_waits_and_says_so() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.signal(), Some(signal.as_raw()));
         let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(
-            said,
-            format!("trace-merge: stopped by {name} before the end\n")
-        );
+        let expected = format!("trace-merge: stopped by {name} before the end\n");
+        assert_eq!(said, expected);
     }
 }
 
@@ -206,32 +196,26 @@ fn full_pipe() -> (PipeReader, PipeWriter) {
 #[test]
 fn a_signal_ends_a_merge_whose_words_nobody_reads() {
     let dir = run(20_000);
-    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let (_reader, writer) = full_pipe();
-        let mut merge = trace_merge();
-        merge.args(["-o", "-"]).arg(dir.path());
-        let streams = merge.stdout(Stdio::piped()).stderr(writer);
-        let mut child = streams.spawn().unwrap();
-        let mut stdout = child.stdout.take().unwrap();
-        stdout.read_exact(&mut [0]).unwrap();
-        kill_process(Pid::from_child(&child), signal).unwrap();
-        let start = Instant::now();
-        while child.try_wait().unwrap().is_none() {
-            if start.elapsed() > Duration::from_secs(10) {
-                child.kill().unwrap();
-                panic!("{signal:?} did not end it");
-            }
-            sleep(Duration::from_millis(10));
+    let (_reader, writer) = full_pipe();
+    let mut merge = trace_merge();
+    let (mut child, _stdout) = begun(merge.args(["-o", "-"]).arg(dir.path()).stderr(writer));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > Duration::from_secs(10) {
+            child.kill().unwrap();
+            panic!("the signal did not end it");
         }
-        assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
+        sleep(Duration::from_millis(10));
     }
+    let signal = child.wait().unwrap().signal();
+    assert_eq!(signal, Some(Signal::INT.as_raw()));
 }
 
 /// A merge whose user may have no more than `limit` threads in all; nothing where no other user can be.
-fn with_threads(dir: &RunDir, limit: Option<u64>) -> Option<Output> {
-    let limit = limit.map_or_else(String::new, |limit| format!("ulimit -u {limit} && "));
+fn with_threads(dir: &RunDir, limit: &str) -> Option<Output> {
     let mut merge = Command::new("bash");
-    merge.args(["-c", &format!("{limit}exec \"$0\" \"$@\"")]);
+    merge.args(["-c", &format!("ulimit -u {limit} && exec \"$0\" \"$@\"")]);
     merge.arg(trace_merge().get_program());
     merge.args(["-q", "--threads", "2", "-o", "-"]);
     merge.arg(dir.path());
@@ -239,56 +223,40 @@ fn with_threads(dir: &RunDir, limit: Option<u64>) -> Option<Output> {
         // Root may have any number of threads.
         merge.uid(NOBODY).gid(NOBODY);
     }
-    let streams = merge.stdout(Stdio::piped()).stderr(Stdio::piped());
-    Some(streams.spawn().ok()?.wait_with_output().unwrap())
+    merge.output().ok()
 }
 
 /// Threads that the user of such a merge has now: the limit is one of all of them.
 fn threads_of_user() -> u64 {
-    let user = geteuid();
-    let user = if user.is_root() {
-        NOBODY
-    } else {
-        user.as_raw()
+    let user = match geteuid().is_root() {
+        true => NOBODY,
+        false => geteuid().as_raw(),
     };
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let statuses =
-        processes.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok());
-    let threads = statuses.map(|status| {
-        let word = |key: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(key));
-            line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
-        };
-        match word("Uid:") == Some(user.into()) {
-            true => word("Threads:").unwrap_or(0),
-            false => 0,
-        }
-    });
-    threads.sum()
+    let of_user = format!("grep -c '^Uid:[[:space:]]*{user}[[:space:]]'");
+    let all = format!("cat /proc/[0-9]*/task/*/status 2> /dev/null | {of_user}");
+    let output = Command::new("sh").args(["-c", &all]).output().unwrap();
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap()
 }
 
 #[test]
 fn a_merge_without_threads_to_spare_does_without_or_says_so() {
+    let test = "a_merge_without_threads_to_spare_does_without_or_says_so";
     let dir = run(50_000);
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
-    let words = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
-    let merged = with_threads(&dir, None);
-    if !merged
-        .as_ref()
-        .is_some_and(|output| output.status.success())
-    {
-        let why = merged
-            .as_ref()
-            .map_or("no other user here".to_owned(), words);
-        eprintln!("SKIPPED a_merge_without_threads_to_spare_does_without_or_says_so: {why}");
+    let Some(free) = with_threads(&dir, "unlimited").filter(|free| free.status.success()) else {
+        eprintln!("SKIPPED {test}: no merge of another user here");
         return;
-    }
+    };
     let now = threads_of_user();
-    let limits = [0].into_iter().chain(now..now + 12).map(Some);
-    let outputs = limits.map(|limit| with_threads(&dir, limit).unwrap());
+    let limits = [0].into_iter().chain(now..now + 12);
+    let outputs = limits.map(|limit| with_threads(&dir, &limit.to_string()).unwrap());
     let (mut refused, mut merged) = (0, 0);
-    for output in outputs.chain(with_threads(&dir, None)) {
-        let said = words(&output);
+    for output in outputs.chain([free]) {
+        let said = String::from_utf8_lossy(&output.stderr);
         if output.status.success() {
             assert_eq!(Trace::parse(&output.stdout).shown().count(), 50_000);
             assert_eq!(said, "");
@@ -304,25 +272,13 @@ fn a_merge_without_threads_to_spare_does_without_or_says_so() {
 
 #[test]
 fn a_signal_that_is_ignored_ends_nothing() {
+    let test = "half of a_signal_that_is_ignored_ends_nothing";
     let dir = run(20_000);
     let script = "trap '' INT HUP; exec \"$0\" -q -o - \"$1\"";
-    let mut merge = Command::new("sh");
-    merge.args(["-c", script]);
-    goes_on(&dir, &mut merge);
-    let mut merge = Command::new("unshare");
-    let hidden = format!("mount -t tmpfs none /proc && {script}");
-    merge.args(["--mount", "sh", "-c", &hidden]);
-    if can_hide_proc() {
+    goes_on(&dir, Command::new("sh").args(["-c", script]));
+    if let Some(mut merge) = without_proc(test, script) {
         goes_on(&dir, &mut merge);
-    } else {
-        eprintln!("SKIPPED half of a_signal_that_is_ignored_ends_nothing: cannot hide /proc here");
     }
-}
-
-fn can_hide_proc() -> bool {
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", "mount -t tmpfs none /proc"]);
-    command.output().is_ok_and(|output| output.status.success())
 }
 
 /// Signals do not end this merge.
@@ -339,33 +295,24 @@ fn goes_on(dir: &RunDir, merge: &mut Command) {
 
 #[test]
 fn a_signal_takes_the_temporary_name_away() {
+    let test = "a_signal_takes_the_temporary_name_away";
     let dir = run(SPANS);
     let output = dir.path().join("out.json.gz");
-    // Without /proc there are no files without a name.
-    let script = r#"mount -t tmpfs none /proc && exec "$0" -q --threads 1 -o "$1" "$2""#;
     for signal in [Signal::INT, Signal::TERM] {
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", script]);
-        command
-            .arg(trace_merge().get_program())
-            .args([&output, dir.path()]);
-        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        // Without /proc there are no files without a name.
+        let script = r#"exec "$0" -q --threads 1 -o "$1" "$2""#;
+        let Some(mut merge) = without_proc(test, script) else {
+            return;
+        };
+        merge.arg(trace_merge().get_program());
+        merge.args([&output, dir.path()]);
+        let mut child = merge.stderr(Stdio::null()).spawn().unwrap();
         while child.try_wait().unwrap().is_none() && names(dir.path()).len() == 1 {
             sleep(Duration::from_millis(1));
         }
-        if child
-            .try_wait()
-            .unwrap()
-            .is_some_and(|status| !status.success())
-        {
-            eprintln!("SKIPPED a_signal_takes_the_temporary_name_away: cannot hide /proc here");
-            return;
-        }
         let temporary = names(dir.path()).concat();
-        assert!(
-            temporary.contains("out.json.gz.") && temporary.contains(".tmp"),
-            "{temporary}"
-        );
+        let is_named = temporary.contains("out.json.gz.") && temporary.contains(".tmp");
+        assert!(is_named, "{temporary}");
         kill_process(Pid::from_child(&child), signal).unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
         assert_eq!(names(dir.path()), ["fragments"]);

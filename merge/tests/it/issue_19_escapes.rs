@@ -6,7 +6,7 @@ use crate::perfetto::{loads, query};
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use trace_merge::check::{Rule, check};
 
 const THOUGHT: &str = r#"say \"\ud83e\udd14\""#;
@@ -28,41 +28,41 @@ fn assert_whole(merged: &Merged) {
     let span = merged.trace.named(SAID);
     assert_eq!(span["args"], json!({SAID: SAID, "half": "\u{fffd}"}));
     assert_eq!(merged.trace.named("c")["args"], json!({SAID: 1}));
-    assert_eq!(
-        merged.report.0["repaired_by_kind"],
-        json!({"repaired_escape": 3})
-    );
+    let repaired = &merged.report.0["repaired_by_kind"];
+    assert_eq!(*repaired, json!({"repaired_escape": 3}));
     assert_eq!(merged.report.number("damage_total"), 0);
 }
 
 #[test]
 fn issue_19_halves_are_whole_characters_in_the_trace() {
+    let test = "issue_19_halves_are_whole_characters_in_the_trace";
     let dir = RunDir::new();
-    dir.put("7", (lines().join("\n") + "\n").as_bytes());
+    dir.put("7", &stream(&lines()));
     for options in [&[][..], &["--sort"], &["--last", "1s"], &["--verbatim"]] {
         assert_whole(&Merged::of(options, &[dir.path()]));
     }
     let spaced = RunDir::new();
-    let spaces = lines().map(|line| line.replace("\":", "\": "));
-    spaced.put("7", (spaces.join("\n") + "\n").as_bytes());
+    spaced.put(
+        "7",
+        &stream(&lines().map(|line| line.replace("\":", "\": "))),
+    );
     assert_whole(&Merged::of(&[], &[spaced.path()]));
     let document = dir.path().join("other.json");
     std::fs::write(&document, format!("[{}]", lines().join(","))).unwrap();
     assert_whole(&Merged::of(&[], &[&document]));
+    std::fs::write(&document, dir.merge().bytes).unwrap();
+    let names = "select name from slice union all select name from thread where tid=8";
+    if let Some(rows) = query(test, &document, &[names]) {
+        assert_eq!(rows[0], [json!([SAID]), json!([SAID])]);
+    }
 }
 
-#[test]
-fn issue_19_a_trace_with_what_were_halves_loads() {
-    let test = "issue_19_a_trace_with_what_were_halves_loads";
-    let dir = RunDir::new();
-    dir.put("7", (lines().join("\n") + "\n").as_bytes());
-    let path = dir.path().join("whole.json");
-    std::fs::write(&path, dir.merge().bytes).unwrap();
-    let names = "select name from slice union all select name from thread where tid=8";
-    let Some(rows) = query(test, &path, &[names]) else {
-        return;
-    };
-    assert_eq!(rows[0], [json!([SAID]), json!([SAID])]);
+/// What `--check` finds in a document of one event.
+fn checked(folder: &Path, event: &str) -> (u64, bool) {
+    let path = folder.join("one.json");
+    std::fs::write(&path, format!("{{\"traceEvents\":[{event}]}}")).unwrap();
+    let checked = check(&path).unwrap();
+    (checked.count(Rule::BadEscape), checked.is_loaded)
 }
 
 #[test]
@@ -77,33 +77,22 @@ fn issue_19_check_knows_halves_that_keep_a_file_from_loading() {
         (format!(r#""name":"n","args":{{"a":{both}}}"#), true),
         (r#""name":"a\ud83e\udd14","cat":"\"""#.to_owned(), true),
     ];
-    let files: Vec<PathBuf> = (0..texts.len())
-        .map(|number| folder.path().join(format!("{number}.json")))
-        .collect();
-    for ((text, is_loaded), path) in texts.iter().zip(&files) {
+    let mut files = Vec::new();
+    for (number, (text, is_loaded)) in texts.iter().enumerate() {
         let event = format!(r#"{{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,{text}}}"#);
-        std::fs::write(path, format!("{{\"traceEvents\":[{event}]}}")).unwrap();
-        assert_found(path, *is_loaded);
+        let found = checked(folder.path(), &event);
+        assert_eq!(found, (u64::from(!is_loaded), *is_loaded), "{text}");
+        let path = folder.path().join(format!("{number}.json"));
+        std::fs::rename(folder.path().join("one.json"), &path).unwrap();
+        files.push(path);
     }
-    let Some(loads) = loads(test, &files) else {
-        return;
-    };
-    assert_eq!(loads, texts.map(|(_, is_loaded)| is_loaded));
     // What never ends loading cannot be asked.
-    for line in lines() {
-        let path = folder.path().join("endless.json");
-        std::fs::write(&path, format!("{{\"traceEvents\":[{line}]}}")).unwrap();
-        assert_found(&path, false);
+    for event in lines().iter().chain(&paths()) {
+        assert_eq!(checked(folder.path(), event), (1, false), "{event}");
     }
-}
-
-fn assert_found(path: &Path, is_loaded: bool) {
-    let checked = check(path).unwrap();
-    let found = checked.count(Rule::BadEscape);
-    assert_eq!(
-        (found, checked.is_loaded),
-        (u64::from(!is_loaded), is_loaded)
-    );
+    if let Some(loads) = loads(test, &files) {
+        assert_eq!(loads, texts.map(|(_, is_loaded)| is_loaded));
+    }
 }
 
 /// A name of a thread, spans, an async one and a counter, with paths of Windows.
@@ -125,30 +114,21 @@ fn paths() -> [String; 5] {
 fn issue_19_texts_may_end_with_a_backslash() {
     let test = "issue_19_texts_may_end_with_a_backslash";
     let dir = RunDir::new();
-    let (lines, document) = (dir.put("7", b""), dir.path().join("other.json"));
-    std::fs::write(lines, paths().join("\n") + "\n").unwrap();
+    dir.put("7", &stream(&paths()));
+    let document = dir.path().join("other.json");
     std::fs::write(&document, format!("[{}]", paths().join(","))).unwrap();
     for path in [dir.path(), &document] {
         let merged = Merged::of(&[], &[path]);
         let span = merged.trace.named("C:\\");
         assert_eq!(span["args"], json!({"C:\\": ["C:\\"]}));
-        let repaired = merged.report.0["repaired_by_kind"]["repaired_escape"].as_u64();
-        assert_eq!(repaired, Some(5), "{}", merged.report.0);
+        let repaired = &merged.report.0["repaired_by_kind"];
+        assert_eq!(repaired["repaired_escape"], 5, "{repaired}");
         let out = dir.path().join("merged.json");
         std::fs::write(&out, merged.bytes).unwrap();
         assert_eq!(check(&out).unwrap().count(Rule::BadEscape), 0);
         if let Some(rows) = query(test, &out, &["select count(*) from slice"]) {
             assert_eq!(rows[0], [json!([2])], "{path:?}");
         }
-    }
-    let raw = |text: &str| {
-        let path = dir.path().join("raw.json");
-        std::fs::write(&path, text).unwrap();
-        check(&path).unwrap()
-    };
-    for event in paths() {
-        let checked = raw(&format!("{{\"traceEvents\":[{event}]}}"));
-        assert!(checked.count(Rule::BadEscape) == 1 && !checked.is_loaded);
     }
 }
 

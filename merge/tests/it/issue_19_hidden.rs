@@ -25,79 +25,55 @@ fn named(record: &str, name: &str) -> String {
 }
 
 fn lines() -> Vec<String> {
-    let spans = NAMES
-        .iter()
-        .zip(1..)
-        .map(|((name, _), ts)| pypto(name, 10 * ts));
-    let spaced = pypto(NAMES[0].0, 90).replace("\":", "\" : ");
-    let names = [
-        named("process_name", NAMES[1].0),
-        named("thread_name", NAMES[0].0),
-    ];
-    spans
-        .chain([spaced, pypto("plain é", 100)])
-        .chain(names)
-        .collect()
+    let names = NAMES.iter().zip(1..);
+    let mut lines: Vec<String> = names.map(|(name, ts)| pypto(name.0, 10 * ts)).collect();
+    lines.push(pypto(NAMES[0].0, 90).replace("\":", "\" : "));
+    lines.push(pypto("plain é", 100));
+    lines.push(named("process_name", NAMES[1].0));
+    lines.push(named("thread_name", NAMES[0].0));
+    lines
 }
 
 fn assert_seen(merged: &Merged) {
-    let text = String::from_utf8_lossy(&merged.bytes);
     for (written, shown) in NAMES {
         let events = merged.trace.all_named(shown);
-        assert!(!events.is_empty(), "{shown} in {text}");
+        assert!(!events.is_empty(), "{shown}");
         // What the program itself recorded beside the name is its own.
         let value: serde_json::Value = serde_json::from_str(&format!("\"{written}\"")).unwrap();
         assert_eq!(events[0]["args"]["s"], value);
     }
     assert_eq!(merged.trace.all_named("plain é").len(), 1);
-    let metadata = merged.trace.phase("M");
-    let given = |record: &str, name: &str| {
-        let records = metadata.iter().filter(|event| event["name"] == record);
-        let names: Vec<_> = records.map(|event| &event["args"]["name"]).collect();
-        assert!(
-            !names.is_empty() && names.iter().all(|given| *given == name),
-            "{names:?}"
-        );
-    };
-    given("process_name", NAMES[1].1);
-    given("thread_name", NAMES[0].1);
-    assert_eq!(merged.report.0["processes"][0]["name"], NAMES[1].1);
-    assert_eq!(
-        merged.report.0["repaired_by_kind"],
-        json!({"repaired_name": 7})
-    );
-    assert_eq!(merged.report.number("damage_total"), 0);
+    for (record, name) in [("process_name", NAMES[1].1), ("thread_name", NAMES[0].1)] {
+        let records = merged.trace.all_named(record);
+        let is_shown = records.iter().all(|record| record["args"]["name"] == name);
+        assert!(is_shown && !records.is_empty(), "{records:?}");
+    }
+    let report = &merged.report;
+    assert_eq!(report.0["processes"][0]["name"], NAMES[1].1);
+    let repaired = &report.0["repaired_by_kind"];
+    assert_eq!(*repaired, json!({"repaired_name": 7}));
+    assert_eq!(report.number("damage_total"), 0);
 }
 
 #[test]
 fn issue_19_names_of_other_recorders_are_seen() {
     let dir = RunDir::new();
-    dir.put("7", (lines().join("\n") + "\n").as_bytes());
+    dir.put("7", &stream(&lines()));
     for options in [&[][..], &["--sort"], &["--last", "1s"]] {
         assert_seen(&Merged::of(options, &[dir.path()]));
     }
-    let path = put(
-        &dir,
-        "t.json",
-        format!("[{}]", lines().join(",\n")).as_bytes(),
-    );
+    let document = format!("[{}]", lines().join(",\n"));
+    let path = put(&dir, "t.json", document.as_bytes());
     assert_seen(&Merged::of(&[], &[&path]));
 }
 
+/// A line outside of the blocks of a fragment of ours.
 #[test]
-fn issue_19_open_spans_of_a_ring_are_seen() {
-    let process = Process::new(7);
-    let dir = RunDir::new();
-    let mut fragment = process.fragment();
-    let name = "worker\u{202e}x";
-    let lines = [
-        process.anchor(5_000_000_000),
-        process.main_thread().span(5_000_000_000, 5, "plain", ""),
-    ];
-    fragment.block(0, 0, &stream(&lines));
-    fragment
-        .bytes
-        .extend_from_slice((named("process_name", name) + "\n").as_bytes());
+fn issue_19_a_name_beside_blocks_is_seen() {
+    let (dir, mut fragment) = (RunDir::new(), Process::new(7).fragment());
+    let span = Process::new(7).main_thread().span(9, 5, "plain", "");
+    fragment.block(0, 0, &stream(&[span]));
+    fragment.line(&named("process_name", "worker\u{202e}x"));
     fragment.write_here(&dir.fragments());
     let merged = Merged::of(&[], &[dir.path()]);
     assert_eq!(merged.report.0["processes"][0]["name"], "worker<U+202E>x");
@@ -111,23 +87,19 @@ fn issue_19_messages_turn_no_terminal_around() {
     let missing = odd.join("nothing");
     let fragment = odd.join("fragments/trace.7.jsonl");
     std::fs::write(&fragment, lines().join("\n") + "\ngarbage\n").unwrap();
-    for (arguments, code) in [
-        (vec![missing.as_path()], 2),
-        (vec![odd.as_path()], 0),
-        (vec![odd.as_path(), "--report".as_ref(), "json".as_ref()], 0),
-        (vec!["--check".as_ref(), missing.as_path()], 2),
-        (vec!["--check".as_ref(), fragment.as_path()], 1),
+    for (options, path, code) in [
+        (&[][..], &missing, 2),
+        (&[], &odd, 0),
+        (&["--report", "json"], &odd, 0),
+        (&["--check"], &missing, 2),
+        (&["--check"], &fragment, 1),
     ] {
-        let ended = Ended::of(trace_merge().args(&arguments));
-        assert_eq!(ended.code, code, "{arguments:?}: {}", ended.stderr);
+        let ended = Ended::of(trace_merge().args(options).arg(path));
+        assert_eq!(ended.code, code, "{options:?}: {}", ended.stderr);
         let said = ended.stderr + &String::from_utf8(ended.stdout).unwrap();
-        assert!(
-            !said.contains(['\u{202e}', '\u{1b}', '\u{200b}']),
-            "{arguments:?}: {said:?}"
-        );
-        assert!(
-            code == 1 || said.contains("<U+202E>") || said.contains("\\u202e"),
-            "{said}"
-        );
+        let is_hidden = !said.contains(['\u{202e}', '\u{1b}', '\u{200b}']);
+        assert!(is_hidden, "{options:?}: {said:?}");
+        let is_spelled = said.contains("<U+202E>") || said.contains("\\u202e");
+        assert!(code == 1 || is_spelled, "{said}");
     }
 }

@@ -1,6 +1,5 @@
 //! Every member of an event with every odd value, in every phase: merged, and loaded into Perfetto's own trace processor.
 
-use crate::full::is_full;
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::mutated::event::{KEYS, ODD, event, object, set};
 use crate::perfetto::{ERRORS, loads, query};
@@ -21,39 +20,40 @@ const OF_RECORDING: [&str; 4] = [
     "flow_step_without_start",
 ];
 
-/// A combination in words, and its event.
-type Combination = (String, String);
+/// What comes of odd values.
+const REPAIRED: &str = "repaired_number repaired_escape repaired_time repaired_key repaired_counter \
+    repaired_arrow repaired_phase";
+const DAMAGED: &str = "bad_event unknown_phase no_id bad_counter bad_name";
 
 /// All combinations: the value in the member's place, behind the good one, and before it.
-fn combinations() -> Vec<Combination> {
+fn combinations() -> Vec<String> {
     let mut all = Vec::new();
     let long = format!("\"{}\"", "x".repeat(10_000));
     let digits = format!("1{}", "0".repeat(400));
     let deep = "[".repeat(100) + &"]".repeat(100);
     let values: Vec<&str> = ODD.into_iter().chain([&*long, &*digits, &*deep]).collect();
     for phase in PHASES.chars() {
+        // Each on a thread of its own, so that none is in another's way.
+        let members = |number: usize| {
+            let mut members = event(phase, number);
+            set(&mut members, "tid", &(1000 + number).to_string());
+            members
+        };
         for value in &values {
-            let mut members = event(phase, all.len());
-            set(&mut members, "tid", &(1000 + all.len()).to_string());
+            let mut members = members(all.len());
             let inner = format!("{{\"v\":1,\"w\":{value},\"name\":{value}}}");
             set(&mut members, "args", &inner);
-            all.push((format!("{phase} in args"), object(&members, "")));
+            all.push(object(&members, ""));
         }
         for key in KEYS {
             for value in &values {
-                let short: String = value.chars().take(24).collect();
-                let mut members = event(phase, all.len());
-                // Each on a thread of its own, so that none is in another's way.
-                set(&mut members, "tid", &(1000 + all.len()).to_string());
+                let mut members = members(all.len());
                 let mut replaced = members.clone();
                 set(&mut replaced, key, value);
-                all.push((format!("{phase} {key} = {short}"), object(&replaced, "")));
+                all.push(object(&replaced, ""));
                 if all.len() % 7 == 0 {
                     members.insert(0, (key.to_owned(), (*value).to_owned()));
-                    all.push((
-                        format!("{phase} {key} = {short}, twice"),
-                        object(&members, ""),
-                    ));
+                    all.push(object(&members, ""));
                 }
             }
         }
@@ -82,140 +82,31 @@ fn found(path: &Path) -> Vec<(String, Value)> {
         .collect()
 }
 
-fn forms(combinations: &[Combination]) -> [(&'static str, String); 2] {
-    let events: Vec<&str> = combinations.iter().map(|(_, event)| &**event).collect();
-    let document = format!("{{\"traceEvents\":[{}]}}", events.join(",\n"));
-    [
-        ("trace.900.jsonl", events.join("\n") + "\n"),
-        ("other.json", document),
-    ]
-}
-
 #[test]
 fn issue_19_every_member_with_every_odd_value_loads() {
     let test = "issue_19_every_member_with_every_odd_value_loads";
     let all = combinations();
     assert!(all.len() > 3_700, "{}", all.len());
-    for (name, text) in forms(&all) {
+    let document = format!("{{\"traceEvents\":[{}]}}", all.join(",\n"));
+    let lines = all.join("\n") + "\n";
+    for (name, text) in [("trace.900.jsonl", lines), ("other.json", document)] {
         let dir = RunDir::new();
         let (path, report) = merge(&dir, name, &text);
         let found = found(&path);
         assert!(found.is_empty(), "{name}: {found:?}");
-        for kind in [
-            "repaired_number",
-            "repaired_escape",
-            "repaired_time",
-            "repaired_key",
-            "repaired_counter",
-            "repaired_arrow",
-            "repaired_phase",
-        ] {
-            assert!(
-                report["repaired_by_kind"][kind].as_u64() > Some(1),
-                "{kind}: {}",
-                report["repaired_by_kind"]
-            );
-        }
-        for kind in [
-            "bad_event",
-            "unknown_phase",
-            "no_id",
-            "bad_counter",
-            "bad_name",
-        ] {
-            assert!(
-                report["damage_by_kind"][kind].as_u64() > Some(1),
-                "{kind}: {}",
-                report["damage_by_kind"]
-            );
+        for (found, kinds) in [("repaired_by_kind", REPAIRED), ("damage_by_kind", DAMAGED)] {
+            let is_found = |kind: &str| report[found][kind].as_u64() > Some(1);
+            assert!(kinds.split(' ').all(is_found), "{}", report[found]);
         }
         let told = ["events_total", "damage_total"].map(|key| report[key].as_u64().unwrap());
-        assert_eq!(
-            told[0] + told[1],
-            all.len() as u64,
-            "each is there or counted"
-        );
+        let all = all.len() as u64;
+        assert_eq!(told[0] + told[1], all, "each is there or counted");
         let Some(rows) = query(test, &path, &[ERRORS]) else {
             return;
         };
-        let errors = rows[0]
-            .iter()
-            .filter(|row| !OF_RECORDING.contains(&row[0].as_str().unwrap()));
-        assert_eq!(errors.collect::<Vec<_>>(), Vec::<&Value>::new(), "{name}");
+        let is_of_recording = |row: &&Value| OF_RECORDING.contains(&row[0].as_str().unwrap());
+        assert_eq!(rows[0].iter().find(|row| !is_of_recording(row)), None);
     }
-    eprintln!("{} combinations in two forms", all.len());
-}
-
-/// Some by themselves: all of them take half an hour.
-#[test]
-fn issue_19_each_odd_value_by_itself_loads() {
-    let test = "issue_19_each_odd_value_by_itself_loads";
-    let all = combinations();
-    let step = if is_full() { 23 } else { 797 };
-    let dir = RunDir::new();
-    let mut traces = Vec::new();
-    for (number, combination) in all.iter().enumerate().step_by(step) {
-        let (name, text) = &forms(std::slice::from_ref(combination))[number % 2];
-        let good = object(&event('X', 0), "");
-        let text = match *name {
-            "other.json" => text.replacen('[', &format!("[{good},"), 1),
-            _ => format!("{good}\n{text}"),
-        };
-        let (path, _) = merge(&dir, name, &text);
-        let found = found(&path);
-        assert!(found.is_empty(), "{combination:?}: {found:?}");
-        let kept = dir.path().join(format!("{number}.json"));
-        std::fs::rename(path, &kept).unwrap();
-        traces.push((combination, kept));
-    }
-    for traces in traces.chunks(500) {
-        let paths: Vec<PathBuf> = traces.iter().map(|(_, path)| path.clone()).collect();
-        let Some(loads) = loads(test, &paths) else {
-            return;
-        };
-        for ((combination, _), loads) in traces.iter().zip(loads) {
-            assert!(loads, "{combination:?}");
-        }
-    }
-}
-
-/// Whatever `--check` calls loadable, Perfetto loads.
-#[test]
-fn issue_19_what_check_calls_loadable_loads() {
-    let test = "issue_19_what_check_calls_loadable_loads";
-    let folder = tempfile::tempdir().unwrap();
-    let good = object(&event('X', 0), "");
-    let all = combinations();
-    let mut traces = Vec::new();
-    let step = if is_full() { 23 } else { 397 };
-    for (number, (what, text)) in all.iter().enumerate().step_by(step) {
-        let path = folder.path().join(format!("{number}.json"));
-        std::fs::write(&path, format!("{{\"traceEvents\":[{good},{text}]}}")).unwrap();
-        if check(&path).unwrap().is_loaded {
-            traces.push((what, text, path));
-        }
-    }
-    assert!(traces.len() > all.len() / step / 2);
-    let mut wrong = Vec::new();
-    for traces in traces.chunks(100) {
-        let paths: Vec<PathBuf> = traces.iter().map(|(.., path)| path.clone()).collect();
-        let Some(loads) = loads(test, &paths) else {
-            return;
-        };
-        for ((what, text, _), loads) in traces.iter().zip(loads) {
-            // Perfetto reads a number of hundreds of digits by other means.
-            let is_long = text.contains(&"0".repeat(300));
-            if !loads && !is_long {
-                wrong.push(format!("{what}: {text}"));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
-    eprintln!(
-        "{} of {} combinations loaded",
-        traces.len(),
-        all.len() / step
-    );
 }
 
 /// Of an event without a phase, too, Perfetto reads numbers and times.
@@ -259,10 +150,8 @@ fn issue_19_names_in_blocks_are_looked_at() {
     fragment.write_here(&dir.fragments());
     let merged = dir.merge();
     assert_eq!(merged.report.kind("bad_name"), 1, "{}", merged.report.0);
-    assert_eq!(
-        merged.report.0["repaired_by_kind"],
-        json!({"repaired_name": 1})
-    );
+    let repaired = &merged.report.0["repaired_by_kind"];
+    assert_eq!(*repaired, json!({"repaired_name": 1}));
     let path = dir.path().join("merged.json");
     std::fs::write(&path, merged.bytes).unwrap();
     assert_eq!(found(&path), []);
@@ -285,10 +174,7 @@ fn issue_19_a_pid_that_is_also_a_text_is_not_written() {
     for (name, text) in [("trace.900.jsonl", lines), ("other.json", document)] {
         let (path, report) = merge(&dir, name, &text);
         assert_eq!(found(&path), [], "{name}");
-        assert_eq!(
-            report["repaired_by_kind"],
-            json!({"repaired_key": 1}),
-            "{name}"
-        );
+        let repaired = json!({"repaired_key": 1});
+        assert_eq!(report["repaired_by_kind"], repaired, "{name}");
     }
 }

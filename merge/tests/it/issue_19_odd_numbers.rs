@@ -3,7 +3,7 @@
 use crate::foreign::put;
 use crate::invocation::{Merged, RunDir};
 use format_oracle::writer::Process;
-use format_oracle::writer::line::On;
+use format_oracle::writer::line::{On, stream};
 use serde_json::{Value, json};
 
 /// Args with every such number, and texts that only look like them.
@@ -20,21 +20,12 @@ fn assert_mended(merged: &Merged, events: u64) {
     for span in spans {
         assert_eq!(span["args"], mended(), "{span}");
     }
-    assert_eq!(
-        merged.report.number("damage_total"),
-        0,
-        "{}",
-        merged.report.0
-    );
-    assert_eq!(merged.report.number("repaired_total"), events);
-    assert_eq!(
-        merged.report.0["repaired_by_kind"],
-        json!({"repaired_number": events})
-    );
-    assert_eq!(
-        merged.trace.document["otherData"]["repaired"],
-        json!({"repaired_number": events})
-    );
+    let report = &merged.report.0;
+    assert_eq!(report["damage_total"], 0, "{report}");
+    assert_eq!(report["repaired_total"], events);
+    let by_kind = json!({"repaired_number": events});
+    assert_eq!(report["repaired_by_kind"], by_kind);
+    assert_eq!(merged.trace.document["otherData"]["repaired"], by_kind);
 }
 
 /// The line of a span in the order of the pypto-serving recorder.
@@ -50,11 +41,10 @@ fn python(ts: u32) -> String {
 #[test]
 fn issue_19_lines_of_other_recorders_keep_their_events() {
     let dir = RunDir::new();
-    let lines = [pypto(10), python(20), pypto(30)].join("\n") + "\n";
-    dir.put("7", lines.as_bytes());
-    assert_mended(&Merged::of(&[], &[dir.path()]), 3);
+    dir.put("7", &stream(&[pypto(10), python(20), pypto(30)]));
     for options in [
-        &["--sort"][..],
+        &[][..],
+        &["--sort"],
         &["--last", "1s"],
         &["--name", "odd"],
         &["--verbatim"],
@@ -65,27 +55,12 @@ fn issue_19_lines_of_other_recorders_keep_their_events() {
     let merged = Merged::of(&["--request", "r-1"], &[dir.path()]);
     assert_eq!(merged.trace.all_named("odd").len(), 3);
     let merged = Merged::of(&[], &[dir.path()]);
-    assert_eq!(
-        merged.report.0["links"]["requests"], 1,
-        "{}",
-        merged.report.0
-    );
-}
-
-#[test]
-fn issue_19_lines_outside_of_blocks_keep_their_events() {
-    let (dir, process) = (RunDir::new(), Process::new(7));
-    let mut fragment = process.fragment();
-    fragment
-        .bytes
-        .extend_from_slice((pypto(10) + "\n").as_bytes());
+    assert_eq!(merged.report.0["links"]["requests"], 1);
+    // So are lines outside of blocks.
+    let (dir, mut fragment) = (RunDir::new(), Process::new(7).fragment());
+    fragment.line(&pypto(10));
     fragment.write_here(&dir.fragments());
-    let merged = Merged::of(&[], &[dir.path()]);
-    assert_eq!(merged.trace.named("odd")["args"], mended());
-    assert_eq!(
-        merged.report.0["repaired_by_kind"],
-        json!({"repaired_number": 1})
-    );
+    assert_mended(&Merged::of(&[], &[dir.path()]), 1);
 }
 
 #[test]
@@ -107,7 +82,7 @@ fn issue_19_names_beside_such_a_number_are_read() {
     let dir = RunDir::new();
     let name =
         r#"{"ph":"M","pid":7,"tid":7,"name":"process_name","args":{"load":NaN,"name":"worker"}}"#;
-    dir.put("7", format!("{name}\n{}\n", pypto(10)).as_bytes());
+    dir.put("7", &stream(&[name, &pypto(10)]));
     let merged = Merged::of(&[], &[dir.path()]);
     assert_eq!(merged.report.0["processes"][0]["name"], "worker");
     assert_eq!(merged.report.number("repaired_total"), 2);
@@ -119,17 +94,17 @@ fn issue_19_a_time_that_is_no_number_is_damage() {
     let good = on.span(1_000, 5, "good", "");
     let ts = pypto(10).replace("\"ts\":10", "\"ts\":NaN");
     let dur = pypto(10).replace("\"dur\":2", "\"dur\":Infinity");
-    dir.put("7", format!("{good}\n{ts}\n{dur}\n").as_bytes());
-    for options in [&[][..], &["--sort"]] {
-        let merged = Merged::of(options, &[dir.path()]);
+    dir.put("7", &stream(&[&good, &ts, &dur]));
+    let document = format!("[{ts},{dur},{good}]");
+    let document = put(&dir, "t.json", document.as_bytes());
+    for (options, path) in [
+        (&[][..], dir.path()),
+        (&["--sort"], dir.path()),
+        (&[], &document),
+    ] {
+        let merged = Merged::of(options, &[path]);
         assert_eq!(merged.trace.names(), ["good"]);
         assert_eq!(merged.report.kind("bad_json"), 2);
         assert_eq!(merged.report.number("repaired_total"), 0);
     }
-    let path = put(&dir, "t.json", format!("[{ts},{dur},{good}]").as_bytes());
-    let merged = Merged::of(&[], &[&path]);
-    assert_eq!(
-        (merged.report.kind("bad_json"), merged.trace.names()),
-        (2, vec!["good"])
-    );
 }
