@@ -144,6 +144,21 @@ fn what_is_not_the_same_collective_tells_nothing_of_clocks() {
     is_told_nothing(&both, "two runs of one rank");
 }
 
+/// Collectives that hosts begin at different times, all but host 1 early, and end together.
+fn all_reduces(simulation: &mut Simulation, hosts: usize, many: usize) {
+    let mut last_ns = SECOND_NS;
+    for nth in 0..many {
+        let at_ns = last_ns + simulation.below(30_000_000);
+        for host in 0..hosts {
+            let early_ns = simulation.below(2_000_000) * i64::from(host != 1);
+            let late_ns = simulation.below(15_000);
+            let times = (at_ns - early_ns, at_ns + 90_000 + late_ns);
+            simulation.collective(host, times, nth);
+        }
+        last_ns += 100_000_000;
+    }
+}
+
 /// Our own fragments: collectives on the tracks of NPUs, and a host that drifts and has no anchors.
 #[test]
 fn collectives_place_a_host_that_has_no_wall_clock() {
@@ -154,15 +169,7 @@ fn collectives_place_a_host_that_has_no_wall_clock() {
     ];
     hosts[2].has_anchors = false;
     let mut simulation = Simulation::new(hosts, 60 * SECOND_NS, 71);
-    for nth in 0..500 {
-        let at_ns = SECOND_NS + nth * 100_000_000 + simulation.below(30_000_000);
-        for host in 0..3 {
-            let early_ns = simulation.below(2_000_000) * i64::from(host != 1);
-            let late_ns = simulation.below(15_000);
-            let times = (at_ns - early_ns, at_ns + 90_000 + late_ns);
-            simulation.collective(host, times, usize::try_from(nth).unwrap());
-        }
-    }
+    all_reduces(&mut simulation, 3, 500);
     let merged = Merged::of(&[], &[simulation.write().path()]);
     simulation.assert_within(&merged);
     for (host, method) in [(1, "wall_clock_and_collectives"), (2, "collectives")] {
@@ -184,13 +191,7 @@ fn collectives_on_rows_of_mspti_tell_nothing_of_clocks() {
     ] {
         let mut simulation = Simulation::new(hosts.to_vec(), 12 * SECOND_NS, 71);
         simulation.stream = stream;
-        for nth in 0..100 {
-            let at_ns = SECOND_NS + nth * 100_000_000 + simulation.below(30_000_000);
-            for host in 0..2 {
-                let times = (at_ns - simulation.below(2_000_000), at_ns + 90_000);
-                simulation.collective(host, times, usize::try_from(nth).unwrap());
-            }
-        }
+        all_reduces(&mut simulation, 2, 100);
         let merged = Merged::of(&[], &[simulation.write().path()]);
         let clock = simulation.clock(&merged, 1);
         assert_eq!(clock["method"], method, "{clock}");

@@ -13,9 +13,7 @@ fn lines(names: &str) -> Vec<u8> {
 }
 
 fn merge(fragment: &Fragment) -> Merged {
-    let dir = RunDir::new();
-    fragment.write_here(&dir.fragments());
-    dir.merge()
+    RunDir::of(fragment).merge()
 }
 
 /// Writes a block of slot 1 and changes one byte of it, at `at` or, if that is negative, as far before its end.

@@ -40,8 +40,7 @@ pub(crate) fn ring(from: u64, names: &[&str]) -> Ring {
 }
 
 pub(crate) fn merge(fragment: &Fragment, ring: Option<&[u8]>) -> Merged {
-    let dir = RunDir::new();
-    fragment.write_here(&dir.fragments());
+    let dir = RunDir::of(fragment);
     if let Some(bytes) = ring {
         std::fs::write(dir.fragments().join("trace.600.ring"), bytes).unwrap();
     }

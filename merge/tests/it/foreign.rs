@@ -20,14 +20,13 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 
 /// A run of one process with one span from `start_ns` on.
 pub(crate) fn run(pid: u32, start_ns: u64) -> RunDir {
-    let (dir, mut process) = (RunDir::new(), Process::new(pid));
+    let mut process = Process::new(pid);
     process.main = true;
     let mut fragment = process.fragment();
     let on = process.main_thread();
     let span = on.span(start_ns, 9_000_000_000, "recorded", "");
     fragment.block(0, 0, &stream(&[process.anchor(start_ns), span]));
-    fragment.write_here(&dir.fragments());
-    dir
+    RunDir::of(&fragment)
 }
 
 /// A trace written beside the run.

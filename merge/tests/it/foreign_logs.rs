@@ -10,7 +10,7 @@ use format_oracle::writer::line::stream;
 fn a_log_of_simpler_lies_on_its_processes() {
     // Its first anchor: 2352188708674 ns are 1795228985127264334.
     let wall_ns = 1_795_228_985_127_264_334 - 2_352_188_708_674_i64;
-    let (dir, mut process) = (RunDir::new(), Process::new(19_626));
+    let mut process = Process::new(19_626);
     process.main = true;
     let mut fragment = process.fragment();
     let on = process.main_thread();
@@ -22,7 +22,7 @@ fn a_log_of_simpler_lies_on_its_processes() {
         format!(r#""monotonic_ns":{monotonic_ns},"realtime_ns":{realtime_ns},"uncertainty_ns":41"#);
     let anchor = on.metadata("sa_anchor", &args);
     fragment.block(0, 0, &stream(&[anchor, span]));
-    fragment.write_here(&dir.fragments());
+    let dir = RunDir::of(&fragment);
     let merged = Merged::of(&[], &[dir.path(), &fixture("simpler.log")]);
     let runs = merged.trace.all_named("chip.run.runner_run");
     let ours = runs.iter().find(|run| run["pid"] == 19_626).unwrap();

@@ -2,7 +2,7 @@
 //! known. The same events go each way, and come out as the same bytes and in the same report.
 
 use crate::full::cases;
-use crate::invocation::{Merged, RunDir};
+use crate::invocation::RunDir;
 use crate::random::{Rng, lines};
 use format_oracle::writer::{Fragment, Process};
 use serde_json::Value;
@@ -44,9 +44,7 @@ fn fragment(process: &Process, blocks: &Blocks, way: Way) -> Fragment {
 
 /// The lines of the trace that hold events, and what the report says of them.
 fn merged(process: &Process, blocks: &Blocks, way: Way) -> (Vec<String>, Vec<Value>) {
-    let dir = RunDir::new();
-    fragment(process, blocks, way).write_here(&dir.fragments());
-    let merged = Merged::of(&[], &[dir.path()]);
+    let merged = RunDir::of(&fragment(process, blocks, way)).merge();
     let text = String::from_utf8(merged.bytes).unwrap();
     let events = text.lines().filter(|line| line.starts_with(r#"{"ph":"#));
     let events = events.map(|line| line.trim_end_matches(',').to_owned());

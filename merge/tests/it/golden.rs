@@ -11,7 +11,6 @@ use crate::pypto;
 use crate::random::Rng;
 use crate::view::View;
 use format_oracle::writer::Process;
-use format_oracle::writer::line::stream;
 use std::path::{Path, PathBuf};
 
 fn golden(name: &str) -> PathBuf {
@@ -76,9 +75,7 @@ fn golden_beside() {
 /// Spans of two threads that overlap without nesting, and instants among them.
 #[test]
 fn golden_overlapping() {
-    let dir = RunDir::new();
     let process = Process::new(10);
-    let mut fragment = process.fragment();
     let line = |serial: u64| {
         let on = process.thread(10 + u32::from(serial % 2 == 1));
         let (ts_ns, dur_ns) = (5_000_000 + serial * 10_007, 5_000 + serial * 7_013 % 60_000);
@@ -87,10 +84,7 @@ fn golden_overlapping() {
             _ => on.span(ts_ns, dur_ns, "step", ""),
         }
     };
-    let lines: Vec<String> = (0..300).map(line).collect();
-    fragment.block(1, 0, &stream(&lines));
-    fragment.write_here(&dir.fragments());
-    let merged = dir.merge();
+    let merged = RunDir::of_block(&process, &(0..300).map(line).collect::<Vec<_>>()).merge();
     assert!(merged.report.number("overlapping_spans") > 50);
     check("golden_overlapping", &merged);
 }

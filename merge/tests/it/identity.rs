@@ -58,8 +58,7 @@ fn the_same_pid_in_two_processes() {
     assert_eq!(different(pids), 4, "{pids:?}");
     assert_small_ids(&trace);
     // Real ids are kept where they are unambiguous.
-    let alone = RunDir::new();
-    write(&alone, &first, "42", &[on.span(1000, 5, "first", "")]);
+    let alone = RunDir::of_block(&first, &[on.span(1000, 5, "first", "")]);
     let trace = alone.merge().trace;
     assert_eq!(track(&trace, "first"), (&42.into(), &43.into()));
 }

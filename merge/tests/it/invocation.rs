@@ -3,6 +3,8 @@
 use crate::trace::Trace;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Fragment, Process};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -106,6 +108,20 @@ impl RunDir {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("fragments")).unwrap();
         RunDir { folder }
+    }
+
+    /// A run of this fragment alone.
+    pub(crate) fn of(fragment: &Fragment) -> RunDir {
+        let dir = RunDir::new();
+        fragment.write_here(&dir.fragments());
+        dir
+    }
+
+    /// A run of a process whose fragment holds one block, of these lines.
+    pub(crate) fn of_block(process: &Process, lines: &[impl AsRef<str>]) -> RunDir {
+        let mut fragment = process.fragment();
+        fragment.block(1, 0, &stream(lines));
+        RunDir::of(&fragment)
     }
 
     pub(crate) fn path(&self) -> &Path {

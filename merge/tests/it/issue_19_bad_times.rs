@@ -116,8 +116,7 @@ fn issue_19_a_damaged_time_moves_no_block() {
         fragment.block(0, 0, &stream(&[process.anchor(NEAR_NS)]));
         fragment.block(1, 0, &stream(&lines));
         let text = String::from_utf8(fragment.bytes.clone()).unwrap();
-        let dir = RunDir::new();
-        fragment.write_here(&dir.fragments());
+        let dir = RunDir::of(&fragment);
         for options in [&[][..], &["--sort"], &["--from", "0s"]] {
             let merged = Merged::of(options, &[dir.path()]);
             assert_told(&merged, text.find(&odd).unwrap());
@@ -136,12 +135,11 @@ fn issue_19_a_gap_beside_a_damaged_time_stands_beside_the_good_ones() {
         (vec![good(0), good(1), odd.clone()], vec![good(3), good(4)]),
         (vec![good(0), good(1)], vec![odd.clone(), good(3), good(4)]),
     ] {
-        let dir = RunDir::new();
         let mut fragment = process.fragment();
         fragment.block(0, 0, &stream(&[process.anchor(NEAR_NS)]));
         let from = fragment.block(1, 0, &stream(&before));
         fragment.block(1, from + 1000, &stream(&after));
-        fragment.write_here(&dir.fragments());
+        let dir = RunDir::of(&fragment);
         for options in [&[][..], &["--sort"], &["--from", "0s"]] {
             let merged = Merged::of(options, &[dir.path()]);
             let kinds = ["bad_time", "gap"].map(|kind| merged.report.kind(kind));
@@ -164,8 +162,7 @@ fn issue_19_a_gap_before_zero_has_its_time() {
     let mut fragment = Process::new(7).fragment();
     let from = fragment.block(1, 0, &stream(&[event("-9.000"), event("-1.500")]));
     fragment.block(1, from + 1000, &stream(&[event("-0.250")]));
-    let dir = RunDir::new();
-    fragment.write_here(&dir.fragments());
+    let dir = RunDir::of(&fragment);
     let merged = Merged::of(&[], &[dir.path()]);
     let [gap] = merged.trace.gaps()[..] else {
         panic!("one gap: {:?}", merged.trace.gaps())
@@ -278,7 +275,6 @@ fn issue_19_anchors_say_which_of_two_times_is_damaged() {
         1_795_248_902_000_000_000,
     ] {
         for odd_first in [true, false] {
-            let dir = RunDir::new();
             let mut fragment = process.fragment();
             let span = |(at_ns, name)| thread.span(at_ns, 2_000, name, "");
             let mut lines = [(NEAR_NS, "good"), (odd_ns, "odd")].map(span);
@@ -287,8 +283,7 @@ fn issue_19_anchors_say_which_of_two_times_is_damaged() {
             }
             fragment.block(0, 0, &stream(&[process.anchor(NEAR_NS)]));
             fragment.block(1, 0, &stream(&lines));
-            fragment.write_here(&dir.fragments());
-            let merged = Merged::of(&[], &[dir.path()]);
+            let merged = RunDir::of(&fragment).merge();
             assert_eq!(merged.trace.names(), ["good"], "{}", merged.report.0);
             assert_eq!(merged.report.kind("bad_time"), 1);
         }

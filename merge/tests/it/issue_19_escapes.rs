@@ -135,17 +135,14 @@ fn issue_19_texts_may_end_with_a_backslash() {
 /// The recorder writes its last backslash so, for what it has signed is copied.
 #[test]
 fn issue_19_a_name_of_the_merge_may_end_with_a_backslash() {
-    let (dir, process) = (RunDir::new(), Process::new(7));
+    let process = Process::new(7);
     let on = process.main_thread();
     let lines = [
         on.metadata("process_name", r#""name":"C:\u005c""#),
         on.metadata("thread_name", r#""name":"C:\\""#),
         on.span(10, 5, "n", ""),
     ];
-    let mut fragment = process.fragment();
-    fragment.block(1, 0, &stream(&lines));
-    fragment.write_here(&dir.fragments());
-    let merged = dir.merge();
+    let merged = RunDir::of_block(&process, &lines).merge();
     let text = String::from_utf8(merged.bytes).unwrap();
     assert!(!text.contains(r#"\\""#), "{text}");
 }

@@ -70,12 +70,11 @@ fn issue_19_names_of_other_recorders_are_seen() {
 /// A line outside of the blocks of a fragment of ours.
 #[test]
 fn issue_19_a_name_beside_blocks_is_seen() {
-    let (dir, mut fragment) = (RunDir::new(), Process::new(7).fragment());
+    let mut fragment = Process::new(7).fragment();
     let span = Process::new(7).main_thread().span(9, 5, "plain", "");
     fragment.block(0, 0, &stream(&[span]));
     fragment.line(&named("process_name", "worker\u{202e}x"));
-    fragment.write_here(&dir.fragments());
-    let merged = Merged::of(&[], &[dir.path()]);
+    let merged = RunDir::of(&fragment).merge();
     assert_eq!(merged.report.0["processes"][0]["name"], "worker<U+202E>x");
 }
 

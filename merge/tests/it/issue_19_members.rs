@@ -4,7 +4,6 @@ use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::mutated::event::{KEYS, ODD, event, object, set};
 use crate::perfetto::{ERRORS, loads, query};
 use format_oracle::writer::Process;
-use format_oracle::writer::line::stream;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use trace_merge::check::{Rule, check};
@@ -138,16 +137,14 @@ fn issue_19_check_knows_what_does_not_load_without_a_phase() {
 /// A program may record what it likes as the name of a thread, also in a block with its checksum.
 #[test]
 fn issue_19_names_in_blocks_are_looked_at() {
-    let (dir, process) = (RunDir::new(), Process::new(7));
+    let process = Process::new(7);
     let on = process.main_thread();
     let lines = [
         on.metadata("thread_name", r#""name":5"#),
         on.metadata("thread_name", "\"name\":\"a\u{202e}b\""),
         on.span(10, 5, "n", ""),
     ];
-    let mut fragment = process.fragment();
-    fragment.block(1, 0, &stream(&lines));
-    fragment.write_here(&dir.fragments());
+    let dir = RunDir::of_block(&process, &lines);
     let merged = dir.merge();
     assert_eq!(merged.report.kind("bad_name"), 1, "{}", merged.report.0);
     let repaired = &merged.report.0["repaired_by_kind"];

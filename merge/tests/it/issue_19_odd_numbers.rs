@@ -57,10 +57,9 @@ fn issue_19_lines_of_other_recorders_keep_their_events() {
     let merged = Merged::of(&[], &[dir.path()]);
     assert_eq!(merged.report.0["links"]["requests"], 1);
     // So are lines outside of blocks.
-    let (dir, mut fragment) = (RunDir::new(), Process::new(7).fragment());
+    let mut fragment = Process::new(7).fragment();
     fragment.line(&pypto(10));
-    fragment.write_here(&dir.fragments());
-    assert_mended(&Merged::of(&[], &[dir.path()]), 1);
+    assert_mended(&RunDir::of(&fragment).merge(), 1);
 }
 
 #[test]

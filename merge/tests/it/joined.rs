@@ -2,7 +2,6 @@
 
 use crate::clashing::{Clashing, ORDERS};
 use crate::invocation::{Merged, RunDir};
-use crate::perfetto::assert_no_errors;
 use crate::random::Rng;
 use crate::trace::Event;
 use format_oracle::writer::Process;
@@ -114,7 +113,7 @@ fn rows_are_those_of_what_is_shown() {
 /// A fragment of which most is copied without a look at more than times.
 #[test]
 fn lines_that_begin_alike_are_filtered() {
-    let (process, dir) = (Process::new(7), RunDir::new());
+    let process = Process::new(7);
     let (on, mut fragment) = (process.main_thread(), process.fragment());
     let mut from = 0;
     for block in 0..40 {
@@ -127,7 +126,7 @@ fn lines_that_begin_alike_are_filtered() {
         from = fragment.block(1, from, &stream(&lines));
     }
     assert!(fragment.bytes.len() > 4 << 20, "several chunks");
-    fragment.write_here(&dir.fragments());
+    let dir = RunDir::of(&fragment);
     let filtered = ["--name=step", "--no-settle"];
     let window = ["--from=10ms", "--to=20ms", "--name=step", "--no-settle"];
     for (options, serials) in [(&filtered[..], 0..40_000), (&window, 10_000..20_001)] {
@@ -136,37 +135,5 @@ fn lines_that_begin_alike_are_filtered() {
         let shown = shown.map(|event| event["args"]["serial"].as_u64());
         let expected = serials.filter(|serial| serial % 2 == 0).map(Some);
         assert!(shown.eq(expected), "{options:?}");
-    }
-}
-
-#[test]
-fn a_window_filters_rows_and_flows_load_without_errors() {
-    for seed in 0..4 {
-        let (mut rng, dir) = (Rng::new(seed), RunDir::new());
-        let mut all = things(&mut rng, 901, 200);
-        all.extend(things(&mut rng, 902, 200));
-        for id in 0..100 {
-            let (one, other) = (rng.below(4_000), rng.below(4_000));
-            for (phase, at) in [("s", one.min(other)), ("f", one.max(other) + 1)] {
-                let tid = 901 + u32::from(rng.one_in(2));
-                let mut thread = Clashing::new(&mut rng, tid, 1);
-                let time = 1_000_000_000 + at as u64;
-                let more = format!(r#","id":{id},"bp":"e""#);
-                thread.put(phase, "flow", (time, time), &more);
-                all.push(Thing {
-                    lines: thread.lines(ORDERS[0]),
-                    start: time,
-                    end: time,
-                    kept: true,
-                });
-            }
-        }
-        write(&dir, all.iter());
-        let options = ["--from=500ns", "--to=3us", "--name=keep*", "--no-settle"];
-        let found = Merged::of(&options, &[dir.path()]);
-        assert!(found.report.number("overlapping_spans") > 20);
-        assert!(found.report.phase("s") > 5, "seed {seed}");
-        let test = "a_window_filters_rows_and_flows_load_without_errors";
-        assert_no_errors(test, &found.bytes, &options);
     }
 }
