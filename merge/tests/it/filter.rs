@@ -2,9 +2,9 @@
 
 use crate::filtered::{Asked, One, naive};
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
-use crate::last::{base_ns, comparable};
 use crate::oracle;
 use crate::random::{Rng, write_foreign, write_own};
+use crate::window::{base_ns, comparable};
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::Value;

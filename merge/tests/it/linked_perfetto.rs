@@ -2,8 +2,7 @@
 
 use crate::invocation::{Merged, RunDir};
 use crate::oracle::links::expected;
-use crate::perfetto::{ERRORS, query};
-use crate::pypto;
+use crate::perfetto::{ERRORS, SLICES, number, query};
 use crate::random::Rng;
 use crate::trace::ns;
 use format_oracle::writer::line::stream;
@@ -48,12 +47,12 @@ fn sorted(mut flows: Vec<Vec<Arrow>>) -> Vec<Vec<Arrow>> {
     flows
 }
 
-/// The arrows that the trace processor shows, by request; nothing (said loudly) where it cannot be set up.
-fn shown(test: &str, merged: &Merged) -> Option<Vec<Vec<Arrow>>> {
+/// Checks the arrows that the trace processor shows, by request. Returns the number of slices, or nothing (said loudly) where it cannot be set up.
+pub(crate) fn check(test: &str, merged: &Merged) -> Option<u64> {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.json");
     std::fs::write(&trace, &merged.bytes).unwrap();
-    let rows = query(test, &trace, &[ERRORS, ARROWS])?;
+    let rows = query(test, &trace, &[ERRORS, ARROWS, SLICES])?;
     assert!(rows[0].is_empty(), "{test}: {:?}", rows[0]);
     let mut flows: BTreeMap<String, Vec<Arrow>> = BTreeMap::new();
     for row in &rows[1] {
@@ -61,24 +60,10 @@ fn shown(test: &str, merged: &Merged) -> Option<Vec<Vec<Arrow>>> {
         let arrow = [end(&row[1], &row[2]), end(&row[3], &row[4])];
         flows.entry(row[0].to_string()).or_default().push(arrow);
     }
-    Some(sorted(flows.into_values().collect()))
-}
-
-fn check(test: &str, merged: &Merged) {
-    let Some(shown) = shown(test, merged) else {
-        return;
-    };
+    let shown = sorted(flows.into_values().collect());
     assert_eq!(shown, asked_for(merged), "{test}");
     assert!(!shown.is_empty());
-}
-
-#[test]
-fn perfetto_shows_the_chain_of_every_recorded_request() {
-    let test = "perfetto_shows_the_chain_of_every_recorded_request";
-    check(test, &Merged::of(&[], &[&pypto::fixture()]));
-    for run in pypto::recorded_runs(test) {
-        check(test, &Merged::of(&[], &[&run]));
-    }
+    Some(number(&rows[2]))
 }
 
 /// Requests that come in one process and are served in two others, each step several of them; spans in spans and instants between.
@@ -129,32 +114,4 @@ fn perfetto_shows_requests_through_processes_of_both_recorders() {
         assert_eq!(merged.report.0["links"]["requests"], 25);
         check(test, &merged);
     }
-}
-
-#[test]
-fn perfetto_shows_requests_through_spans_that_moved_to_a_row() {
-    let dir = RunDir::new();
-    let lines: Vec<String> = (0..400_u64)
-        .map(|serial| {
-            let (ts, dur) = (1_000 + serial * 10, 5 + serial * 7 % 60);
-            let (pid, id) = (10 + serial % 2 * 10, serial % 31);
-            let name = if serial % 5 == 0 { "instant" } else { "step" };
-            let extent = if serial % 5 == 0 { r#""ph":"i","s":"t""#.into() } else { format!(r#""ph":"X","dur":{dur}"#) };
-            format!(r#"{{"name":"{name} {serial}",{extent},"ts":{ts},"pid":{pid},"tid":{pid},"args":{{"request_id":"r{id}"}}}}"#)
-        })
-        .collect();
-    for pid in [10, 20] {
-        let mut fragment = Fragment::foreign(pid);
-        let of_pid = |line: &&String| line.contains(&format!(r#""pid":{pid}"#));
-        let mine: Vec<&String> = lines.iter().filter(of_pid).collect();
-        fragment.raw(&stream(&mine));
-        fragment.write_here(&dir.fragments());
-    }
-    let merged = dir.merge();
-    assert!(merged.report.number("overlapping_spans") > 100);
-    assert_eq!(merged.report.0["links"]["requests"], 31);
-    check(
-        "perfetto_shows_requests_through_spans_that_moved_to_a_row",
-        &merged,
-    );
 }

@@ -2,14 +2,14 @@
 
 use crate::full::cases;
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
-use crate::oracle::links::{Link, expected, found};
+use crate::oracle::links::{expected, found};
 use crate::pypto;
 use crate::random::{Rng, write_foreign, write_own};
-use crate::trace::ns;
 use format_oracle::writer::line::{On, stream};
 use format_oracle::writer::{Fragment, Process};
-use serde_json::Value;
-use std::path::Path;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_64;
 
 const CASES: u64 = 150;
 
@@ -25,26 +25,6 @@ pub(crate) fn check(merged: &Merged, what: &str) -> usize {
     let told = &trace.document["otherData"]["linked_requests"];
     assert_eq!(*told, flows.len(), "{what}");
     flows.len()
-}
-
-/// Phases and names of the events of a flow, which are told apart by their times.
-pub(crate) fn chain(merged: &Merged, flow: &[Link]) -> Vec<String> {
-    let name = |link: &Link| {
-        let of = |event: &&Value| {
-            let is_flow = ["s", "t", "f"].contains(&event["ph"].as_str().unwrap());
-            let tid = event["tid"].to_string();
-            !is_flow && ns(&event["ts"]) == link.0 && tid == link.3
-        };
-        let event = merged.trace.shown().find(of).unwrap();
-        format!("{} {}", link.1, event["name"].as_str().unwrap())
-    };
-    flow.iter().map(name).collect()
-}
-
-pub(crate) fn chains(merged: &Merged) -> Vec<Vec<String>> {
-    check(merged, "a merged run");
-    let flows = found(merged.trace.links());
-    flows.iter().map(|flow| chain(merged, flow)).collect()
 }
 
 /// A run of processes, each with its lines in a block.
@@ -65,44 +45,6 @@ pub(crate) fn ms(ms: u64) -> u64 {
 /// A span of a millisecond at `at_ms`.
 pub(crate) fn span(on: On, at_ms: u64, name: &str, args: &str) -> String {
     on.span(ms(at_ms), 1_000_000, name, args)
-}
-
-#[test]
-fn recorded_serving_is_linked_from_the_http_request_to_the_last_step() {
-    let merged = Merged::of(&[], &[&pypto::fixture()]);
-    assert_eq!(check(&merged, "the fixture"), 12);
-    for chain in chains(&merged) {
-        assert!(chain[0].starts_with("s http."), "{chain:?}");
-        assert!(chain.contains(&"t request.queued".to_owned()), "{chain:?}");
-        let steps = chain.iter().filter(|name| name.contains("batch_"));
-        assert_eq!(steps.count(), 24, "a prefill and 23 decodes: {chain:?}");
-    }
-    assert!(
-        merged.ended.stderr.is_empty(),
-        "the report went to stdout: {}",
-        merged.ended.stderr
-    );
-}
-
-#[test]
-fn all_recorded_runs_are_linked() {
-    let test = "all_recorded_runs_are_linked";
-    for run in pypto::recorded_runs(test) {
-        let linked = check(&Merged::of(&[], &[&run]), &run.display().to_string());
-        eprintln!("{}: {linked} requests linked", run.display());
-    }
-}
-
-#[test]
-fn words_say_how_many() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = folder.path().join("trace.json");
-    let ended = Ended::of(trace_merge().arg(pypto::fixture()).arg("-o").arg(&output));
-    assert!(
-        ended.stderr.contains("12 requests linked through "),
-        "{}",
-        ended.stderr
-    );
 }
 
 #[test]
@@ -244,9 +186,7 @@ fn rng_is_even(seed: u64) -> bool {
 #[test]
 fn the_output_does_not_depend_on_threads_or_compression() {
     let (mut rng, dir) = (Rng::new(7), RunDir::new());
-    for _ in 0..3 {
-        write_requests(&mut rng, &dir.fragments());
-    }
+    write_requests(&mut rng, &dir.fragments());
     let large: String = (0..60_000)
         .map(|number| {
             span(
@@ -258,6 +198,7 @@ fn the_output_does_not_depend_on_threads_or_compression() {
         })
         .collect();
     dir.put("40", large.as_bytes());
+    assert!(check(&dir.merge(), "many lines alike") > 900);
     let outputs = ["1", "2", "7"].map(|threads| {
         let options = ["--threads", threads, "--report", "none", "-o", "-"];
         Ended::of(trace_merge().args(options).arg(dir.path())).stdout
@@ -270,4 +211,81 @@ fn the_output_does_not_depend_on_threads_or_compression() {
     let file = std::fs::File::open(&packed).unwrap();
     std::io::copy(&mut flate2::read::GzDecoder::new(file), &mut text).unwrap();
     assert!(text == outputs[0]);
+}
+
+/// Whichever category is met first.
+#[test]
+fn flows_that_do_not_meet_are_named_and_the_request_keeps_its_arrows() {
+    for (api, engine) in [(10, 20), (20, 10)] {
+        let (api, engine) = (Process::new(api), Process::new(engine));
+        let (on, far) = (api.main_thread(), engine.main_thread());
+        let id = r#""request_id":"r""#;
+        let flow = |on: On, phase: &str, at_ms| on.flow(phase, ms(at_ms), "global", xxh3_64(b"r"));
+        let of_serving = |line: String| line.replace(r#""cat":"flow""#, r#""cat":"serving""#);
+        let of_engine = vec![
+            span(far, 4, "schedule", id),
+            of_serving(flow(far, "f", 6)),
+            span(far, 6, "step", id),
+            far.flow("s", ms(6), "local", 5),
+        ];
+        let of_api = vec![flow(on, "s", 0), span(on, 0, "http", id)];
+        let dir = run_of(&[(api, of_api), (engine, of_engine)]);
+        let links = &dir.merge().report.0["links"];
+        assert_eq!(links["events_joined"], 1, "schedule");
+        let flow = |category: &str, end, start| json!({"name": "request", "category": category, "without_end": end, "without_start": start});
+        // The joined step is the merge's: the program's flows are as loose as before.
+        let loose = json!([flow("flow", 2, 0), flow("serving", 0, 1)]);
+        assert_eq!(links["loose_flows"], loose);
+        let text = Ended::of(trace_merge().arg(dir.path())).stderr;
+        for line in [
+            r#"flows without end: 2 named "request" in category "flow""#,
+            r#"flows without start: 1 named "request" in category "serving""#,
+            "steps added to flows of the program: 1",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+    }
+}
+
+#[test]
+fn an_id_counts_for_a_run_where_several_are_shown() {
+    let of_run = |pid: u32, run: &str, at| {
+        let process = Process {
+            run: run.into(),
+            ..Process::new(pid)
+        };
+        let on = process.main_thread();
+        let lines = ["a", "b"]
+            .map(|name| (name, if name == "a" { at } else { at + 2 }))
+            .map(|(name, at)| span(on, at, name, r#""request_id":"0""#));
+        (process, lines.to_vec())
+    };
+    let both = run_of(&[of_run(10, "r1", 0), of_run(20, "r2", 10)]);
+    let merged = Merged::of(&["--all-runs"], &[both.path()]);
+    let lens: Vec<usize> = found(merged.trace.links()).iter().map(Vec::len).collect();
+    assert_eq!(lens, [2, 2]);
+    // What has no header may be of any run, so of the only one.
+    let one = run_of(&[of_run(10, "r1", 0)]);
+    let mut foreign = Fragment::foreign(30);
+    foreign.line(&span(
+        On { pid: 30, tid: 30 },
+        20,
+        "step",
+        r#""request_ids":["0"]"#,
+    ));
+    foreign.write_here(&one.fragments());
+    let merged = Merged::of(&["--all-runs"], &[one.path()]);
+    assert_eq!(check(&merged, "one run and a fragment of none"), 1);
+    assert_eq!(merged.report.0["links"]["events"], 3);
+    // Two hosts' directories that are named together are one system.
+    let (one, two) = (
+        run_of(&[of_run(10, "r1", 0)]),
+        run_of(&[of_run(20, "r2", 10)]),
+    );
+    let fragments = [
+        one.fragments().join("trace.10.jsonl"),
+        two.fragments().join("trace.20.jsonl"),
+    ];
+    let merged = Merged::of(&[], &fragments.each_ref().map(PathBuf::as_path));
+    assert_eq!(check(&merged, "two hosts"), 1);
 }

@@ -11,19 +11,6 @@ use std::fmt::Write;
 use std::process::Stdio;
 
 #[test]
-fn the_rows_do_not_depend_on_threads() {
-    let (mut rng, dir) = (Rng::new(9), RunDir::new());
-    for pid in [900, 901] {
-        let mut thread = Clashing::new(&mut rng, 7, 200_000);
-        (0..14_000).for_each(|serial| thread.any(serial, 300));
-        dir.put(&format!("{pid}"), &stream(&thread.lines(Order::None)));
-    }
-    let outputs =
-        ["1", "2", "5"].map(|threads| Merged::of(&["--threads", threads], &[dir.path()]).bytes);
-    assert!(outputs.iter().all(|output| *output == outputs[0]));
-}
-
-#[test]
 fn what_fits_on_no_row_is_told() {
     let (mut rng, dir) = (Rng::new(1), RunDir::new());
     let mut thread = Clashing::new(&mut rng, 903, 1);
@@ -70,6 +57,8 @@ fn very_many_spans_clash() {
     serials.sort_unstable();
     assert!(serials.into_iter().eq(0..count));
     assert_eq!(merged.report.number("overlapping_spans_left"), 0);
+    let alone = Merged::of(&["--threads", "1"], &[dir.path()]);
+    assert!(merged.bytes == alone.bytes);
 }
 
 /// Most anonymous memory of a merge by two workers.

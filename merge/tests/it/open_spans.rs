@@ -1,36 +1,10 @@
 //! Spans that were open when a process was killed: shown as unfinished.
 
 use crate::damaged_rings::{PID, flushed, merge, ring};
-use crate::trace::ns;
 use format_oracle::writer::line::stream;
 use format_oracle::writer::{Lane, Open, Process};
 
 const LANE: u32 = 1 << 22;
-
-#[test]
-fn open_spans_are_unfinished() {
-    let (fragment, next) = flushed(&["a"]);
-    let mut file = ring(next, &["b"]);
-    let site = file.site("WorkerProcess.execute_step", "worker");
-    file.slots[1].open = vec![
-        Open {
-            site,
-            ..Open::named(2_000_000, "")
-        },
-        Open::named(2_000_700, "inner"),
-        Open::named(0, "vacant"),
-    ];
-    let merged = merge(&fragment, Some(&file.bytes()));
-    assert_eq!(merged.report.number("unfinished_spans"), 2);
-    let outer = merged.trace.named("WorkerProcess.execute_step");
-    assert_eq!(
-        (&outer["ph"], &outer["cat"], &outer["args"]["unfinished"]),
-        (&"B".into(), &"worker".into(), &true.into())
-    );
-    let inner = merged.trace.named("inner");
-    assert_eq!(ns(&inner["ts"]) - ns(&outer["ts"]), 700);
-    assert_eq!(inner["tid"], merged.trace.named("a")["tid"]);
-}
 
 #[test]
 fn a_stack_deeper_than_stored_gives_what_is_stored() {
@@ -45,73 +19,6 @@ fn a_stack_deeper_than_stored_gives_what_is_stored() {
             .number("unfinished_spans"),
         32
     );
-}
-
-#[test]
-fn open_lanes_are_unfinished_until_their_line_is_out() {
-    let (fragment, next) = flushed(&["a"]);
-    for (closes_at, unfinished) in [(0, 1), (next + 1, 1), (next, 0), (next - 1, 0)] {
-        let mut file = ring(next, &[]);
-        file.lanes = vec![Lane {
-            closes_at,
-            closing_slot: 1,
-            ..Lane::open(5, Open::named(3_000_000, "http"))
-        }];
-        let merged = merge(&fragment, Some(&file.bytes()));
-        assert_eq!(
-            merged.report.number("unfinished_spans"),
-            unfinished,
-            "closes at {closes_at}, head {next}"
-        );
-        assert_eq!(merged.trace.all_named("http").len() as u64, unfinished);
-    }
-}
-
-#[test]
-fn open_lanes_are_shown_within_each_other() {
-    let (fragment, next) = flushed(&["a"]);
-    let mut file = ring(next, &[]);
-    let lane = |number, start_ns, name: &str, parent| Lane {
-        parent,
-        ..Lane::open(number, Open::named(start_ns, name))
-    };
-    file.lanes = vec![
-        lane(0, 3_000_300, "inner", 4),
-        lane(2, 3_000_000, "outer", 0),
-        lane(3, 3_000_200, "middle", 3),
-        lane(4, 3_000_400, "of one that has ended", 7),
-        lane(5, 3_000_100, "before its parent", 1),
-        lane(7, 3_000_500, "beyond the table", 900),
-    ];
-    let merged = merge(&fragment, Some(&file.bytes()));
-    let begun = merged.trace.phase("B");
-    let names: Vec<_> = begun
-        .iter()
-        .map(|span| span["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        names,
-        [
-            "outer",
-            "before its parent",
-            "middle",
-            "inner",
-            "of one that has ended",
-            "beyond the table"
-        ]
-    );
-    let row = |name: &str| merged.trace.named(name)["tid"].clone();
-    assert_eq!(row("middle"), row("outer"));
-    assert_eq!(row("inner"), row("outer"));
-    let others = [
-        "outer",
-        "of one that has ended",
-        "before its parent",
-        "beyond the table",
-    ];
-    let rows: std::collections::BTreeSet<_> =
-        others.iter().map(|name| row(name).as_u64()).collect();
-    assert_eq!(rows.len(), others.len());
 }
 
 #[test]
@@ -144,25 +51,6 @@ fn a_span_on_a_lane_that_ended_after_the_copy_is_not_open_whichever_row_it_is_on
     let inner = merged.trace.named("inner");
     assert_eq!(inner["tid"], merged.trace.named("innermost")["tid"]);
     assert_ne!(inner["tid"], merged.trace.named("outer")["tid"]);
-}
-
-#[test]
-fn begun_spans_of_a_settled_fragment_are_unfinished() {
-    let (mut fragment, _) = flushed(&["a"]);
-    let process = Process::new(PID);
-    fragment.block(
-        0,
-        0,
-        &stream(&[
-            process.main_thread().begin(5_000, "step"),
-            process.thread(LANE).begin(6_000, "http"),
-            process.end(9_000),
-        ]),
-    );
-    let merged = merge(&fragment, None);
-    assert_eq!(merged.report.number("unfinished_spans"), 2);
-    assert_eq!(merged.trace.phase("B").len(), 2);
-    assert_eq!(merged.report.number("damage_total"), 0);
 }
 
 #[test]

@@ -48,32 +48,6 @@ fn an_end_without_a_name_ends_a_span_of_no_length() {
     assert_eq!(shown.trace.phase("E").len(), 1);
 }
 
-/// The same with whole spans on the thread, and with spans that touch.
-#[test]
-fn a_span_of_no_length_lies_beside_whole_spans() {
-    let test = "a_span_of_no_length_lies_beside_whole_spans";
-    let events = json!([
-        {"ph":"X","name":"forward","ts":1,"dur":80,"pid":1},
-        {"ph":"B","name":"ALLREDUCE","ts":10,"pid":1},
-        {"ph":"X","name":"copy","ts":11,"dur":1,"pid":1},
-        {"ph":"B","name":"WAIT","ts":12,"pid":1},
-        {"ph":"E","ts":12,"pid":1},
-        {"ph":"E","ts":70,"pid":1},
-        {"ph":"B","name":"NEXT","ts":70,"pid":1},
-        {"ph":"E","ts":75,"pid":1},
-    ]);
-    let expected = json!([
-        ["forward", 80_000, null],
-        ["ALLREDUCE", 60_000, "forward"],
-        ["copy", 1_000, "ALLREDUCE"],
-        ["WAIT", 0, "ALLREDUCE"],
-        ["NEXT", 5_000, "forward"],
-    ]);
-    for options in [&[][..], &["--sort"]] {
-        assert_shown(test, options, &events, SPANS, &expected);
-    }
-}
-
 /// There may be many such pairs, and their ends may be far from their begins.
 #[test]
 fn all_spans_of_no_length_get_the_args_of_their_ends() {
@@ -106,64 +80,6 @@ fn all_spans_of_no_length_get_the_args_of_their_ends() {
         }
         assert_eq!(shown.trace.named("FAR")["args"], json!({"far":true}));
     }
-}
-
-/// Ends with empty args, which are all used up.
-#[test]
-fn empty_args_of_ends_leave_begins_as_they_were() {
-    let mut events = Vec::new();
-    for ts in (0..20_000).map(|nth| 10 * nth) {
-        events.push(json!({"ph":"B","name":"ALLREDUCE","ts":ts,"pid":1}));
-        events.push(json!({"ph":"B","name":"WAIT","ts":ts + 1,"pid":1}));
-        events.push(json!({"ph":"E","ts":ts + 1,"pid":1,"args":{}}));
-        events.push(json!({"ph":"E","ts":ts + 9,"pid":1}));
-    }
-    let (_dir, shown) = merged(&[], &json!(events));
-    let waits = shown.trace.all_named("WAIT");
-    assert!(
-        waits
-            .iter()
-            .all(|wait| wait["ph"] == "X" && wait.get("args").is_none())
-    );
-    assert_eq!(
-        (waits.len(), shown.trace.phase("E").len()),
-        (20_000, 20_000)
-    );
-}
-
-/// As in a trace of SGLang, in which a context manager's span ends late.
-#[test]
-fn only_the_short_span_that_sticks_out_moves() {
-    let span = |name: &str, ts: f64, end: f64| json!({"ph":"X","name":name,"ts":ts,"dur":end - ts,"pid":1,"tid":1});
-    let events = json!([
-        span("forward", 0.0, 1_000.0),
-        span("__enter__", 10.0, 20.5),
-        span("lock", 11.0, 12.0),
-        span("step", 20.0, 990.0),
-        span("gemm", 21.0, 500.0),
-        span("kernel", 22.0, 30.0),
-        span("sample", 500.0, 980.0),
-    ]);
-    let (_dir, shown) = merged(&[], &events);
-    let moved = shown.report.number("overlapping_spans");
-    assert_eq!(moved, 2, "with what is in it");
-    let row = |name: &str| shown.trace.named(name)["tid"].clone();
-    for name in ["step", "gemm", "kernel", "sample"] {
-        assert_eq!(row(name), row("forward"), "{name}");
-    }
-    assert_eq!(row("lock"), row("__enter__"));
-    assert_ne!(row("__enter__"), row("forward"));
-    let expected = json!([
-        ["forward", 1_000_000, null],
-        ["__enter__", 10_500, null],
-        ["lock", 1_000, "__enter__"],
-        ["step", 970_000, "forward"],
-        ["gemm", 479_000, "step"],
-        ["kernel", 8_000, "gemm"],
-        ["sample", 480_000, "step"],
-    ]);
-    let test = "only_the_short_span_that_sticks_out_moves";
-    assert_shown(test, &[], &events, SPANS, &expected);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::trace::Trace;
+use crate::usage::{merges, refuses};
 use format_oracle::writer::{Fragment, Process};
+use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -12,248 +14,147 @@ use std::process::Stdio;
 pub(crate) fn run(spans: u64) -> RunDir {
     let dir = RunDir::new();
     let mut fragment = Fragment::foreign(90);
+    let on = Process::new(90).main_thread();
     for number in 0..spans {
-        fragment.line(&Process::new(90).main_thread().span(
-            1_000_000 + number * 1000,
-            500,
-            "a",
-            &format!(r#""number":{number}"#),
-        ));
+        let args = format!(r#""number":{number}"#);
+        fragment.line(&on.span(1_000_000 + number * 1000, 500, "a", &args));
     }
     fragment.write_here(&dir.fragments());
     dir
 }
 
 pub(crate) fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
     names
 }
 
-fn merge(dir: &RunDir, output: &Path) -> Ended {
-    let ended = Ended::of(
-        trace_merge()
-            .arg("-q")
-            .arg(dir.path())
-            .arg("-o")
-            .arg(output),
-    );
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    ended
+/// Returns the number of events in a trace.
+fn count(trace: &Path) -> usize {
+    Trace::parse(&fs::read(trace).unwrap()).shown().count()
 }
 
 #[test]
 fn the_default_is_trace_json_in_the_run_directory() {
     let dir = run(10);
-    assert_eq!(Ended::of(trace_merge().arg(dir.path())).code, 0);
-    assert_eq!(
-        names(dir.path()),
-        ["fragments", "trace.json"],
-        "no temporary file is left"
-    );
-    assert_eq!(
-        Trace::parse(&std::fs::read(dir.path().join("trace.json")).unwrap())
-            .shown()
-            .count(),
-        10
-    );
-}
-
-#[test]
-fn a_fragments_directory_means_the_run_directory_around_it() {
-    let dir = run(10);
-    assert_eq!(Ended::of(trace_merge().arg(dir.fragments())).code, 0);
-    assert!(
-        dir.path().join("trace.json").exists(),
-        "{:?} {:?}",
-        names(dir.path()),
-        names(&dir.fragments())
-    );
+    // A trace that is there already is replaced, and no input.
+    for input in [dir.path(), dir.path(), &dir.fragments()] {
+        merges(trace_merge().arg(input));
+        assert_eq!(names(dir.path()), ["fragments", "trace.json"]);
+        assert_eq!(count(&dir.path().join("trace.json")), 10);
+        assert_eq!(names(&dir.fragments()), ["trace.90.jsonl"]);
+    }
 }
 
 #[test]
 fn a_dash_is_stdout() {
     let dir = run(10);
-    let ended = Ended::of(trace_merge().arg(dir.path()).args(["-o", "-"]));
-    assert_eq!(ended.code, 0);
+    let ended = merges(trace_merge().arg(dir.path()).args(["-o", "-"]));
     assert_eq!(Trace::parse(&ended.stdout).shown().count(), 10);
+    let both = ["-o", "-", "--report", "json"];
+    refuses(trace_merge().arg(dir.path()).args(both), &["report"]);
     assert_eq!(names(dir.path()), ["fragments"]);
 }
 
 #[test]
-fn trace_and_report_cannot_both_have_stdout() {
-    let dir = run(1);
-    let ended = Ended::of(
-        trace_merge()
-            .arg(dir.path())
-            .args(["-o", "-", "--report", "json"]),
-    );
-    assert!(ended.code == 2 && !ended.stderr.is_empty(), "{ended:?}");
-}
-
-#[test]
-fn gz_is_one_member_and_the_same_trace() {
+fn a_packed_trace_is_one_member_whatever_the_threads_and_its_name() {
     let dir = run(60_000);
-    let folder = tempfile::tempdir().unwrap();
-    let (plain, packed) = (
-        folder.path().join("a.json"),
-        folder.path().join("a.json.gz"),
-    );
-    merge(&dir, &plain);
-    merge(&dir, &packed);
-    let bytes = std::fs::read(&packed).unwrap();
+    let merge = |options: &[&str], name: &str| {
+        let path = dir.path().join(name);
+        let mut command = trace_merge();
+        command.arg("-q").args(options).arg(dir.path());
+        if name != "trace.json.gz" {
+            command.arg("-o").arg(&path);
+        }
+        merges(&mut command);
+        fs::read(&path).unwrap()
+    };
+    let plain = merge(&[], "plain.json");
+    let packed = merge(&["--threads", "1"], "a.json.gz");
+    assert!(merge(&["--threads", "8"], "b.json.gz") == packed);
+    assert!(merge(&["-z"], "named") == packed);
+    assert!(merge(&["--gzip"], "trace.json.gz") == packed);
+    let stdout = merges(trace_merge().args(["-qz", "-o", "-"]).arg(dir.path())).stdout;
+    assert!(stdout == packed);
     let mut unpacked = Vec::new();
-    let mut member = flate2::bufread::GzDecoder::new(&bytes[..]);
+    let mut member = flate2::bufread::GzDecoder::new(&packed[..]);
     member.read_to_end(&mut unpacked).unwrap();
     assert!(
         member.into_inner().is_empty(),
-        "bytes after the first member"
+        "more after the first member"
     );
-    assert_eq!(unpacked, std::fs::read(&plain).unwrap());
-    assert!(bytes.len() * 4 < unpacked.len());
-}
-
-#[test]
-fn gz_does_not_depend_on_threads() {
-    let dir = run(60_000);
-    let packed = ["1", "2", "3", "8"].map(|threads| {
-        let path = dir.path().join(format!("{threads}.json.gz"));
-        assert_eq!(
-            Ended::of(
-                trace_merge()
-                    .args(["-q", "--threads", threads, "-o"])
-                    .args([&path, dir.path()])
-            )
-            .code,
-            0
-        );
-        std::fs::read(&path).unwrap()
-    });
-    assert!(packed.iter().all(|bytes| *bytes == packed[0]));
-}
-
-#[test]
-fn an_existing_trace_is_replaced_and_is_no_input() {
-    let dir = run(10);
-    for _ in 0..3 {
-        assert_eq!(Ended::of(trace_merge().arg(dir.path())).code, 0);
-    }
-    assert_eq!(
-        Trace::parse(&std::fs::read(dir.path().join("trace.json")).unwrap())
-            .shown()
-            .count(),
-        10
-    );
+    assert!(unpacked == plain);
+    assert!(packed.len() * 4 < plain.len());
 }
 
 #[test]
 fn an_output_that_cannot_be_written_leaves_nothing() {
     let dir = run(10);
-    let ended = Ended::of(
-        trace_merge()
-            .arg(dir.path())
-            .args(["-o", "/nonexistent-folder/out.json"]),
-    );
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("/nonexistent-folder/out.json"),
-        "{}",
-        ended.stderr
-    );
     let taken = dir.path().join("taken.json");
-    std::fs::create_dir(&taken).unwrap();
-    let ended = Ended::of(trace_merge().arg(dir.path()).arg("-o").arg(&taken));
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert_eq!(names(dir.path()), ["fragments", "taken.json"]);
+    fs::create_dir(&taken).unwrap();
+    for output in [Path::new("/nonexistent-folder/out.json"), &taken] {
+        let mut command = trace_merge();
+        let command = command.arg(dir.path()).arg("-o").arg(output);
+        refuses(command, &[output.to_str().unwrap()]);
+        assert_eq!(names(dir.path()), ["fragments", "taken.json"]);
+    }
 }
 
 #[test]
-fn a_full_disk_is_an_error_and_keeps_the_old_trace() {
-    if !Path::new("/dev/full").exists() {
-        eprintln!("SKIPPED a_full_disk_is_an_error_and_keeps_the_old_trace: no /dev/full");
+fn a_full_disk_is_an_error() {
+    let Ok(full) = File::options().write(true).open("/dev/full") else {
+        eprintln!("SKIPPED a_full_disk_is_an_error: no /dev/full");
         return;
-    }
+    };
     let dir = run(20_000);
-    let full = std::fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
-    let ended = Ended::of_streams(
-        trace_merge()
-            .arg(dir.path())
-            .args(["-o", "-"])
-            .stdout(full)
-            .stderr(Stdio::piped()),
-    );
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(!ended.stderr.is_empty());
+    for options in [&["-o", "-"][..], &["--report", "json"]] {
+        let mut command = trace_merge();
+        command.arg(dir.path()).args(options);
+        command.stdout(full.try_clone().unwrap());
+        let ended = Ended::of_streams(command.stderr(Stdio::piped()));
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        assert!(ended.stderr.contains("No space left"), "{}", ended.stderr);
+    }
 }
 
 #[test]
 fn a_closed_pipe_is_no_error() {
-    let dir = run(60_000);
-    let mut command = trace_merge();
-    command
-        .arg(dir.path())
-        .args(["-o", "-"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut start = [0; 10];
-    child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut start)
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));
-}
-
-#[test]
-fn the_report_into_a_closed_pipe_is_no_error() {
-    let dir = run(10);
-    let mut child = trace_merge()
-        .arg(dir.path())
-        .args(["--report", "json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let dir = run(200_000);
+    for (options, read) in [
+        (&["-o", "-"][..], 10),
+        (&["-z", "-o", "-"], 10),
+        (&["--report", "json"], 0),
+    ] {
+        let mut command = trace_merge();
+        command.arg(dir.path()).args(options);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut [0; 10][..read]).unwrap();
+        drop(stdout);
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{options:?}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        assert!(read == 0 || stderr.is_empty(), "{stderr}");
+    }
 }
 
 #[test]
 fn a_named_link_stays_and_its_file_is_replaced() {
     let dir = run(10);
     let folder = tempfile::tempdir().unwrap();
-    let (link, file) = (folder.path().join("link.json"), folder.path().join("sub"));
-    std::fs::create_dir(&file).unwrap();
-    let file = file.join("real.json");
+    let (link, sub) = (folder.path().join("link.json"), folder.path().join("sub"));
+    fs::create_dir(&sub).unwrap();
     symlink("sub/real.json", &link).unwrap();
     for round in ["dangling", "there"] {
-        merge(&dir, &link);
+        merges(trace_merge().arg("-o").args([&link, dir.path()]));
         assert!(link.is_symlink(), "{round}");
-        assert!(!file.is_symlink() && file.exists(), "{round}");
-        let trace = Trace::parse(&std::fs::read(&link).unwrap());
-        assert_eq!(trace.shown().count(), 10, "{round}");
+        assert!(!sub.join("real.json").is_symlink(), "{round}");
+        assert_eq!(count(&link), 10, "{round}");
     }
     assert_eq!(names(folder.path()), ["link.json", "sub"]);
 }
@@ -263,10 +164,10 @@ fn the_default_output_follows_no_link() {
     let dir = run(10);
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("other");
-    std::fs::write(&other, "kept").unwrap();
+    fs::write(&other, "kept").unwrap();
     symlink(&other, dir.path().join("trace.json")).unwrap();
-    assert_eq!(Ended::of(trace_merge().arg(dir.path())).code, 0);
-    assert_eq!(std::fs::read(&other).unwrap(), b"kept");
+    merges(trace_merge().arg(dir.path()));
+    assert_eq!(fs::read(&other).unwrap(), b"kept");
     assert!(!dir.path().join("trace.json").is_symlink());
 }
 
@@ -276,18 +177,14 @@ fn a_link_to_a_descriptor_is_written_as_it_is() {
     let link = dir.path().join("stdout");
     symlink("/proc/self/fd/1", &link).unwrap();
     let file = dir.path().join("taken");
-    std::fs::write(&file, "before\n").unwrap();
-    let stdout = std::fs::File::options().append(true).open(&file).unwrap();
-    let ended = Ended::of_streams(
-        trace_merge()
-            .args(["-q", "-o"])
-            .args([&link, dir.path()])
-            .stdout(stdout)
-            .stderr(Stdio::piped()),
-    );
+    fs::write(&file, "before\n").unwrap();
+    let mut command = trace_merge();
+    command.args(["-q", "-o"]).args([&link, dir.path()]);
+    command.stdout(File::options().append(true).open(&file).unwrap());
+    let ended = Ended::of_streams(command.stderr(Stdio::piped()));
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(link.is_symlink());
-    let bytes = std::fs::read(&file).unwrap();
+    let bytes = fs::read(&file).unwrap();
     let trace = bytes.strip_prefix(b"before\n").unwrap();
     assert_eq!(Trace::parse(trace).shown().count(), 10);
 }

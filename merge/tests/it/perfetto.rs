@@ -1,8 +1,6 @@
 //! Merged traces in Perfetto's own trace processor: every event, no import error.
 
 use crate::invocation::{Merged, RunDir};
-use crate::pypto;
-use crate::random::{Rng, write_foreign};
 use format_oracle::writer::line::stream;
 use format_oracle::writer::{Open, Process, Ring, Slot};
 use serde_json::Value;
@@ -68,8 +66,6 @@ pub(crate) fn query(test: &str, trace: &Path, queries: &[&str]) -> Option<Vec<Ve
 pub(crate) const ERRORS: &str = "select name, value from stats where value > 0 and severity in ('error', 'data_loss') order by name";
 pub(crate) const SLICES: &str = "select count(*) from slice";
 pub(crate) const FLOWS: &str = "select count(*) from flow";
-const COUNTERS: &str = "select count(*) from counter";
-const PROCESSES: &str = "select count(*) from process where name is not null";
 
 pub(crate) fn number(rows: &[Value]) -> u64 {
     rows[0][0].as_u64().unwrap()
@@ -82,41 +78,6 @@ pub(crate) fn assert_no_errors(test: &str, trace: &[u8], what: &[&str]) {
     std::fs::write(&path, trace).unwrap();
     if let Some(rows) = query(test, &path, &[ERRORS]) {
         assert!(rows[0].is_empty(), "{what:?}: {:?}", rows[0]);
-    }
-}
-
-fn check_recorded(test: &str, run: &Path) {
-    let folder = tempfile::tempdir().unwrap();
-    let output = folder.path().join("trace.json");
-    let merged = Merged::of(&[], &[run]);
-    std::fs::write(&output, &merged.bytes).unwrap();
-    let Some(rows) = query(test, &output, &[ERRORS, SLICES, PROCESSES]) else {
-        return;
-    };
-    let recorded = merged.report.phase("X") + merged.report.phase("i");
-    assert!(rows[0].is_empty(), "{}: {:?}", run.display(), rows[0]);
-    assert_eq!(number(&rows[1]), recorded, "{}", run.display());
-    assert_eq!(
-        number(&rows[2]),
-        merged.report.0["processes"].as_array().unwrap().len() as u64
-    );
-    eprintln!(
-        "{}: {recorded} slices, {} on rows of their own",
-        run.display(),
-        merged.report.number("overlapping_spans")
-    );
-}
-
-#[test]
-fn the_fixture_loads_whole() {
-    check_recorded("the_fixture_loads_whole", &pypto::fixture());
-}
-
-#[test]
-fn all_recorded_runs_load_whole() {
-    let test = "all_recorded_runs_load_whole";
-    for run in pypto::recorded_runs(test) {
-        check_recorded(test, &run);
     }
 }
 
@@ -230,70 +191,4 @@ fn issue_47_perfetto_opens_on_the_window_that_was_asked_for() {
         assert_eq!(serde_json::json!(rows[2]), expected);
         assert_eq!(rows[3][0][0].as_f64(), Some(43e6));
     }
-}
-
-#[test]
-fn flows_counters_lanes_and_unfinished_spans_load() {
-    let dir = hostile_run();
-    for name in ["trace.json", "trace.json.gz"] {
-        let output = dir.path().join(name);
-        let ended = crate::invocation::Ended::of(
-            crate::invocation::trace_merge()
-                .arg(dir.path())
-                .args(["--report", "json", "-o"])
-                .arg(&output),
-        );
-        let report = ended.report();
-        assert_eq!(
-            (
-                report.number("damage_total"),
-                report.number("unfinished_spans")
-            ),
-            (10, 2)
-        );
-        let unfinished = "select count(*) from slice where dur = -1 and name = 'killed here'";
-        let queries = [ERRORS, SLICES, FLOWS, COUNTERS, unfinished, PROCESSES];
-        let Some(rows) = query(
-            "flows_counters_lanes_and_unfinished_spans_load",
-            &output,
-            &queries,
-        ) else {
-            return;
-        };
-        assert!(rows[0].is_empty(), "{name}: {:?}", rows[0]);
-        let slices = ["X", "i", "B"]
-            .iter()
-            .map(|phase| report.phase(phase))
-            .sum::<u64>();
-        assert_eq!((number(&rows[1]), slices), (10, 10), "{name}");
-        assert_eq!(
-            number(&rows[2]),
-            5,
-            "two arrows in each process and one between them"
-        );
-        assert_eq!(number(&rows[3]), 2 * report.phase("C"), "two series");
-        assert_eq!((number(&rows[4]), number(&rows[5])), (2, 2), "{name}");
-    }
-}
-
-#[test]
-fn a_large_merge_has_every_slice() {
-    let (mut rng, dir) = (Rng::new(5), RunDir::new());
-    write_foreign(&mut rng, &dir.fragments(), 900, 20_000, false);
-    let output = dir.path().join("trace.json");
-    let ended = crate::invocation::Ended::of(
-        crate::invocation::trace_merge()
-            .arg(dir.path())
-            .args(["--report", "json", "-o"])
-            .arg(&output),
-    );
-    let Some(rows) = query("a_large_merge_has_every_slice", &output, &[SLICES, ERRORS]) else {
-        return;
-    };
-    let report = ended.report();
-    let slices = report.phase("X") + report.phase("i") + report.phase("b");
-    assert_eq!(number(&rows[0]), slices);
-    // Its flows begin with the same id more than once.
-    let errors: Vec<&str> = rows[1].iter().filter_map(|row| row[0].as_str()).collect();
-    assert_eq!(errors, ["flow_duplicate_id"]);
 }

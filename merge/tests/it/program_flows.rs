@@ -1,9 +1,7 @@
 //! The flows that programs draw and the merge continues: held against a naive reader, and in the order that viewers ask for.
 
-use crate::catapult;
 use crate::full::cases;
 use crate::invocation::{Merged, RunDir};
-use crate::links::{ms, run_of, span};
 use crate::random::Rng;
 use crate::trace::ns;
 use format_oracle::writer::Process;
@@ -30,7 +28,8 @@ fn thread(event: &Value) -> String {
     format!("{}/{}", event["pid"], event["tid"])
 }
 
-/// Asserts that each flow starts once, before all its steps, and ends after them. Viewers take events of one time in the order of the trace.
+/// Asserts that each flow starts once, before all its steps, and ends after them, unless a program drew it without a start. Viewers take events of one
+/// time in the order of the trace.
 fn assert_valid(merged: &Merged, what: &str) {
     let mut flows: BTreeMap<String, Vec<(i64, &str)>> = BTreeMap::new();
     for event in merged.trace.events.iter().filter(|event| is_flow(event)) {
@@ -41,6 +40,9 @@ fn assert_valid(merged: &Merged, what: &str) {
     for (key, mut flow) in flows {
         flow.sort_by_key(|event| event.0);
         let phases: String = flow.iter().map(|event| event.1).collect();
+        if !phases.contains('s') && key.starts_with("\"flow\"") {
+            continue;
+        }
         let rest = phases.strip_prefix('s').unwrap_or("no start");
         let steps = rest.strip_suffix('f').unwrap_or(rest);
         assert!(
@@ -244,6 +246,7 @@ fn random_flows_are_continued_as_the_naive_reader_continues_them() {
             let what = format!("seed {seed}, {options:?}");
             let of = |more: &[&str]| Merged::of(&[options, more].concat(), &[dir.path()]);
             let (linked, unlinked) = (of(&[]), of(&["--no-link-requests"]));
+            assert_valid(&linked, &what);
             let found = without(flow_events(&linked), &flow_events(&unlinked));
             assert_eq!(found, added(&unlinked), "{what}");
             assert_eq!(
@@ -265,157 +268,4 @@ fn random_flows_are_continued_as_the_naive_reader_continues_them() {
         leads as u64 > 2 * cases(CASES),
         "{leads} flows of the merge"
     );
-}
-
-#[test]
-fn every_flow_starts_once_and_ends_last() {
-    for seed in 0..cases(CASES) {
-        let (mut rng, dir) = (Rng::new(seed), RunDir::new());
-        write_program(&mut rng, &dir.fragments());
-        let merged = Merged::of(&["--no-settle"], &[dir.path()]);
-        // A program may draw a flow that has no start.
-        let starts = |event: &&Value| phase(event) == "s" && event["cat"] == "flow";
-        let started: BTreeSet<String> = merged
-            .trace
-            .events
-            .iter()
-            .filter(starts)
-            .map(|event| event["id"].to_string())
-            .collect();
-        let mut merged = merged;
-        merged.trace.events.retain(|event| {
-            !is_flow(event) || event["cat"] != "flow" || started.contains(&event["id"].to_string())
-        });
-        assert_valid(&merged, &format!("seed {seed}"));
-    }
-}
-
-/// Returns the names of the spans that get a step of the program's flow on threads on which it draws nothing.
-fn joined(merged: &Merged) -> Vec<&str> {
-    let steps = merged
-        .trace
-        .events
-        .iter()
-        .filter(|event| phase(event) == "t" && event["cat"] == "flow");
-    let name = |step: &Value| {
-        let is_at = |event: &&Value| event["ts"] == step["ts"] && thread(event) == thread(step);
-        merged.trace.phase("X").into_iter().find(is_at).unwrap()["name"]
-            .as_str()
-            .unwrap()
-    };
-    let mut names: Vec<&str> = steps.map(name).collect();
-    names.sort_unstable();
-    names
-}
-
-#[test]
-fn a_span_after_the_end_of_the_programs_flow_gets_no_step() {
-    let test = "a_span_after_the_end_of_the_programs_flow_gets_no_step";
-    // The engine's clock is 1 s ahead of the API server's.
-    let api = Process::new(10);
-    let engine = Process {
-        offset_ns: 1_000_000_000,
-        ..Process::new(20)
-    };
-    let on = api.main_thread();
-    let id = r#""request_id":"r""#;
-    let flow = |phase: &str, at_ms| on.flow(phase, ms(at_ms), "global", xxh3_64(b"r"));
-    let far = |nth: u32, at_ms: u64, name: &str| {
-        engine
-            .thread(20 + nth)
-            .span(ms(at_ms) + 1_000_000_000, 500_000, name, id)
-    };
-    let of_engine = vec![
-        far(0, 4, "step"),
-        far(0, 12, "after"),
-        far(1, 9, "before the end"),
-        far(2, 10, "at the end"),
-        far(3, 11, "after"),
-    ];
-    let of_api = vec![
-        span(on, 0, "http", id),
-        flow("s", 0),
-        flow("f", 10),
-        span(on, 10, "answer", id),
-    ];
-    let dir = run_of(&[(api.clone(), of_api), (engine.clone(), of_engine)]);
-    let merged = dir.merge();
-    assert_eq!(joined(&merged), ["before the end", "step"]);
-    assert_eq!(merged.report.0["links"]["events_joined"], 2);
-    assert_valid(&merged, "after the end");
-    let trace = dir.path().join("merged.json");
-    std::fs::write(&trace, &merged.bytes).unwrap();
-    // It counts an arrow for each pair of events in a row.
-    if let Some(view) = catapult::view(test, &trace) {
-        assert_eq!(view.flows, 3);
-    }
-}
-
-/// Between the begin of that span and the start of the flow, another thread works on the request.
-#[test]
-fn arrows_that_lead_to_the_programs_flow_end_at_its_start() {
-    let (api, engine) = (Process::new(10), Process::new(20));
-    let (on, far) = (api.main_thread(), engine.main_thread());
-    let id = r#""request_id":"r""#;
-    let flow = |on: On, phase: &str, at_ms| on.flow(phase, ms(at_ms), "global", xxh3_64(b"r"));
-    let of_api = vec![
-        on.span(ms(1), 2_000_000, "inner", id),
-        flow(on, "s", 8),
-        on.span(ms(7), 4_000_000, "add", id),
-        on.span(ms(0), 20_000_000, "http", id),
-    ];
-    let of_engine = vec![
-        span(far, 5, "early", id),
-        span(far, 9, "step", id),
-        flow(far, "f", 9),
-    ];
-    let merged = run_of(&[(api, of_api), (engine, of_engine)]).merge();
-    assert_valid(&merged, "nested");
-    let links = merged.trace.links();
-    let mut links: Vec<_> = links
-        .map(|event| (ns(&event["ts"]) / 1_000_000, phase(event)))
-        .collect();
-    links.sort_unstable();
-    assert_eq!(links, [(0, "s"), (1, "t"), (5, "t"), (8, "f")]);
-}
-
-#[test]
-fn on_each_thread_the_first_span_of_a_request_gets_a_step() {
-    let (api, engine) = (Process::new(10), Process::new(20));
-    let on = api.main_thread();
-    let flow =
-        |id: &str, phase: &str, at_ms| on.flow(phase, ms(at_ms), "global", xxh3_64(id.as_bytes()));
-    let mut of_api = Vec::new();
-    for id in ["a", "b", "c", "d"] {
-        of_api.extend([flow(id, "s", 0), flow(id, "f", 100)]);
-    }
-    of_api.push(on.span(
-        ms(0),
-        100_000_000,
-        "http",
-        r#""request_ids":["a","b","c","d"]"#,
-    ));
-    let [scheduler, worker] = [20, 21].map(|tid| engine.thread(tid));
-    let mut of_engine = Vec::new();
-    for step in 0..20 {
-        let ids = if step < 10 {
-            r#""a","b""#
-        } else {
-            r#""a","b","c","d""#
-        };
-        let args = format!(r#""step":{step},"request_ids":[{ids}]"#);
-        let at = ms(2 + 4 * step);
-        of_engine.push(scheduler.span(at, 1_000_000, &format!("schedule {step}"), &args));
-        of_engine.push(worker.span(at + 1_500_000, 400_000, &format!("inner {step}"), &args));
-        of_engine.push(worker.span(at + 1_000_000, 2_000_000, &format!("step {step}"), &args));
-    }
-    let merged = run_of(&[(api, of_api), (engine, of_engine)]).merge();
-    let expected = [
-        ["schedule 0"; 2],
-        ["schedule 10"; 2],
-        ["step 0"; 2],
-        ["step 10"; 2],
-    ];
-    assert_eq!(joined(&merged), expected.as_flattened());
-    assert_valid(&merged, "batches");
 }

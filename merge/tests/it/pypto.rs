@@ -1,6 +1,8 @@
 //! Fragments that pypto-serving's own recorder wrote: nothing lost, last names, lanes apart.
 
-use crate::invocation::Merged;
+use crate::invocation::{Ended, Merged, trace_merge};
+use crate::verbatim::assert_as_naive;
+use crate::{linked_perfetto, links};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -64,7 +66,7 @@ fn threads(names: impl IntoIterator<Item = (String, String)>) -> Vec<Vec<String>
     all
 }
 
-fn check(run: &Path) {
+fn check(run: &Path) -> Merged {
     let lines = lines(run);
     let merged = Merged::of(&[], &[run]);
     let (trace, report) = (&merged.trace, &merged.report);
@@ -115,6 +117,7 @@ fn check(run: &Path) {
             .map(|(thread, name)| (thread.split('/').next().unwrap().to_owned(), name)),
     );
     assert_eq!(found, expected);
+    merged
 }
 
 fn name(line: &Value) -> String {
@@ -132,8 +135,21 @@ fn name_records<'a>(
 }
 
 #[test]
-fn the_fixture_merges_whole() {
-    check(&fixture());
+fn the_recorded_runs_are_merged_linked_and_shown() {
+    let test = "the_recorded_runs_are_merged_linked_and_shown";
+    let mut runs = recorded_runs(test);
+    runs.push(fixture());
+    for run in runs {
+        let merged = check(&run);
+        assert_as_naive(&run.join("fragments"), test);
+        let linked = links::check(&merged, test);
+        eprintln!("{}: {linked} requests linked", run.display());
+        let Some(slices) = linked_perfetto::check(test, &merged) else {
+            continue;
+        };
+        let recorded = merged.report.phase("X") + merged.report.phase("i");
+        assert_eq!(slices, recorded, "{}", run.display());
+    }
 }
 
 #[test]
@@ -143,25 +159,8 @@ fn the_fixture_agrees_with_the_oracle() {
     assert_eq!(expected.events.len(), 254);
     crate::trace::assert_same(&expected.events, &merged.trace.comparable(), "fixture");
     assert_eq!(merged.report.0["base_ns"], expected.base_ns);
-}
-
-#[test]
-fn the_api_process_carries_its_last_name() {
-    let names: Vec<String> = Merged::of(&[], &[&fixture()])
-        .trace
-        .process_names()
-        .into_values()
-        .collect();
-    assert!(
-        names.iter().any(|name| name == "pypto-serving-api")
-            && names.iter().any(|name| name == "serving-worker-0"),
-        "{names:?}"
-    );
-}
-
-#[test]
-fn all_recorded_runs_merge_whole() {
-    for run in recorded_runs("all_recorded_runs_merge_whole") {
-        check(&run);
-    }
+    assert_eq!(merged.report.0["links"]["requests"], 12);
+    let ended = Ended::of(trace_merge().arg(fixture()).args(["-o", "-"]));
+    let linked = "12 requests linked through ";
+    assert!(ended.stderr.contains(linked), "{}", ended.stderr);
 }

@@ -1,8 +1,9 @@
 //! A request across processes: filters and windows with its flows, as Perfetto's trace processor takes them.
 
 use crate::filter::assert_nothing_empty;
-use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::invocation::{Merged, RunDir, trace_merge};
 use crate::perfetto;
+use crate::usage::{merges, refuses};
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::json;
@@ -75,80 +76,57 @@ fn phases(merged: &Merged) -> String {
 #[test]
 fn a_request_is_followed_with_its_flows() {
     let dir = request_run();
+    let test = "a_request_is_followed_with_its_flows";
     for (arguments, expected) in [
-        (&["--request=cmpl-1"][..], "BEXXXbefst"),
-        (&["--request=cmpl-2"], "XXXfst"),
-        (&["--request=cmpl-9"], "XX"),
+        ("--request=cmpl-1", "BEXXXbefst"),
+        ("--request=cmpl-2", "XXXfst"),
+        ("--request=cmpl-9", "XX"),
+        ("--request=cmpl-1 --request=cmpl-2", "BEXXXXXXbeffsstt"),
+        ("--request=cmpl-2 --process=Worker*", "XX"),
         (
-            &["--request=cmpl-1", "--request=cmpl-2"],
-            "BEXXXXXXbeffsstt",
-        ),
-        (&["--request=cmpl-2", "--process=Worker*"], "XX"),
-        (
-            &[
-                "--request=cmpl-2",
-                "--process=APIServer",
-                "--process=Worker-1",
-            ],
+            "--request=cmpl-2 --process=APIServer --process=Worker-1",
             "XXfs",
         ),
-        (&["--process=API"], "XXXX"),
-        (&["--pid=60", "--pid=61"], "XXXXXXXXsstt"),
-        (&["--name=inner"], "BE"),
-        (&["--cat=a"], "BEbbee"),
-        (&["--name=st?p", "--cat=worker", "--to=50ms"], "XXXfst"),
-        (&["--from=5ms", "--to=105ms"], "XXXXXXXbefst"),
-        (&["--name=nothing"], ""),
+        ("--process=API", "XXXX"),
+        ("--pid=60 --pid=61", "XXXXXXXXsstt"),
+        ("--name=inner", "BE"),
+        ("--cat=a", "BEbbee"),
+        ("--name=st?p --cat=worker --to=50ms", "XXXfst"),
+        ("--from=5ms --to=105ms", "XXXXXXXbefst"),
+        ("--name=nothing", ""),
     ] {
-        let merged = Merged::of(arguments, &[dir.path()]);
-        assert_eq!(phases(&merged), expected, "{arguments:?}");
-        if !arguments
-            .iter()
-            .any(|argument| argument.starts_with("--from"))
-        {
-            assert_nothing_empty(&merged, &format!("{arguments:?}")); // a window alone keeps all names
+        let options: Vec<&str> = arguments.split(' ').collect();
+        let merged = Merged::of(&options, &[dir.path()]);
+        assert_eq!(phases(&merged), expected, "{arguments}");
+        if !arguments.starts_with("--from") {
+            assert_nothing_empty(&merged, arguments); // a window alone keeps all names
         }
-        perfetto::assert_no_errors(
-            "a_request_is_followed_with_its_flows",
-            &merged.bytes,
-            arguments,
-        );
+        if arguments.ends_with("=cmpl-1") || arguments.starts_with("--cat") {
+            perfetto::assert_no_errors(test, &merged.bytes, &[arguments]);
+        }
     }
 }
 
 #[test]
 fn the_report_says_what_was_left_out_and_an_unknown_process_is_refused() {
     let dir = request_run();
-    let ended = Ended::of(
-        trace_merge()
-            .args(["--name=step", "--cat=worker"])
-            .arg(dir.path()),
-    );
+    let mut merge = trace_merge();
+    let ended = merges(merge.args(["--name=step", "--cat=worker"]).arg(dir.path()));
     let said = "left out: 17 events by --name step --cat worker";
-    assert!(
-        ended.code == 0 && ended.stderr.contains(said),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains(said), "{}", ended.stderr);
     let merged = Merged::of(&["--pid=60"], &[dir.path()]);
     let told = &merged.trace.document["otherData"]["filter"];
     assert_eq!(told["pids"], json!([60]));
     assert_eq!(*told, merged.report.0["filter"]);
-    let dir = request_run();
-    for arguments in [["--process=Wroker"], ["--pid=99"]] {
-        let ended = Ended::of(trace_merge().args(arguments).arg(dir.path()));
-        let said = "which has APIServer (pid 60), (no name) (pid 70), Worker-0 (pid 61), Worker-1 (pid 62)";
-        assert!(
-            ended.code == 2 && ended.stderr.contains(said),
-            "{}",
-            ended.stderr
-        );
+    let said =
+        "which has APIServer (pid 60), (no name) (pid 70), Worker-0 (pid 61), Worker-1 (pid 62)";
+    for (arguments, said) in [
+        (&["--process=Wroker"][..], said),
+        (&["--pid=99"], said),
+        (&["--verbatim", "--name=step"], "cannot be used with"),
+    ] {
+        refuses(trace_merge().args(arguments).arg(dir.path()), &[said]);
     }
-    let verbatim = ["--verbatim", "--name=step"];
-    assert_eq!(
-        Ended::of(trace_merge().args(verbatim).arg(dir.path())).code,
-        2
-    );
 }
 
 #[test]

@@ -2,11 +2,13 @@
 
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::trace::Trace;
-use format_oracle::writer::{Fragment, Process};
+use crate::usage::{merges, refuses};
+use format_oracle::writer::line::stream;
+use format_oracle::writer::{Process, Ring, Slot};
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const RUNS: [&str; 3] = [
     "20261119-080000-aaaaaaaa",
@@ -23,159 +25,86 @@ fn write(folder: &Path, pid: u32, run: &str, name: &str) {
     };
     let mut fragment = process.fragment();
     fragment.line(&process.anchor(u64::from(pid) * 1_000_000_000));
-    fragment.line(
-        &process
-            .main_thread()
-            .span(u64::from(pid) * 1_000_000_000 + 500, 5, name, ""),
-    );
+    let at_ns = u64::from(pid) * 1_000_000_000 + 500;
+    fragment.line(&process.main_thread().span(at_ns, 5, name, ""));
     fragment.write_here(folder);
 }
 
 /// A directory with the newest run in place and two earlier ones in `previous`.
 fn three_runs() -> RunDir {
     let dir = RunDir::new();
-    write(
-        &dir.path().join("previous").join(RUNS[0]),
-        10,
-        RUNS[0],
-        "oldest",
-    );
-    write(
-        &dir.path().join("previous").join(RUNS[1]),
-        20,
-        RUNS[1],
-        "middle",
-    );
+    for (pid, run, name) in [(10, RUNS[0], "oldest"), (20, RUNS[1], "middle")] {
+        write(&dir.path().join("previous").join(run), pid, run, name);
+    }
     write(&dir.fragments(), 30, RUNS[2], "newest");
     dir
 }
 
 fn names(options: &[&str], dir: &RunDir) -> Vec<String> {
-    let merged = Merged::of(options, &[dir.path()]);
-    merged
-        .trace
-        .names()
-        .into_iter()
-        .map(str::to_owned)
-        .collect()
+    let trace = Merged::of(options, &[dir.path()]).trace;
+    trace.names().into_iter().map(str::to_owned).collect()
 }
 
 #[test]
-fn the_newest_run_is_the_default() {
+fn the_options_say_which_runs_are_merged() {
+    let two_in_one_folder = RunDir::new();
+    write(&two_in_one_folder.fragments(), 20, RUNS[1], "middle");
+    write(&two_in_one_folder.fragments(), 30, RUNS[2], "newest");
     let dir = three_runs();
-    assert_eq!(names(&[], &dir), ["newest"]);
-    let ended = Ended::of(trace_merge().arg(dir.path()));
-    assert!(
-        RUNS[..2].iter().any(|run| ended.stderr.contains(run)),
-        "it says what it left out: {}",
-        ended.stderr
-    );
-}
-
-#[test]
-fn previous_is_the_run_before() {
-    assert_eq!(names(&["--previous"], &three_runs()), ["middle"]);
-}
-
-#[test]
-fn any_run_by_its_id() {
-    for (run, name) in RUNS.iter().zip(["oldest", "middle", "newest"]) {
-        assert_eq!(names(&["--run", run], &three_runs()), [name]);
+    let every: [(&[&str], &[&str]); 4] = [
+        (&[], &["newest"]),
+        (&["--run", RUNS[1]], &["middle"]),
+        (&["--run", RUNS[2]], &["newest"]),
+        (&["--previous"], &["middle"]),
+    ];
+    for (options, expected) in every {
+        assert_eq!(names(options, &dir), expected, "{options:?}");
+        assert_eq!(names(options, &two_in_one_folder), expected, "{options:?}");
     }
-}
-
-#[test]
-fn all_runs_together() {
-    assert_eq!(
-        names(&["--all-runs"], &three_runs()),
-        ["middle", "newest", "oldest"]
-    );
-}
-
-#[test]
-fn an_unknown_run_is_an_error_that_names_the_known_ones() {
-    let dir = three_runs();
-    let ended = Ended::of(trace_merge().args(["--run", "nope"]).arg(dir.path()));
-    assert_eq!(ended.code, 2);
-    assert!(
-        ended.stderr.contains("nope") && ended.stderr.contains(RUNS[1]),
-        "{}",
-        ended.stderr
-    );
-    assert!(!dir.path().join("trace.json").exists());
-}
-
-#[test]
-fn previous_without_one_is_an_error() {
-    let dir = RunDir::new();
-    write(&dir.fragments(), 30, RUNS[2], "newest");
-    let ended = Ended::of(trace_merge().arg("--previous").arg(dir.path()));
-    assert!(ended.code == 2 && !ended.stderr.is_empty(), "{ended:?}");
-}
-
-#[test]
-fn two_runs_in_one_folder_are_told_apart() {
-    let dir = RunDir::new();
-    write(&dir.fragments(), 20, RUNS[1], "middle");
-    write(&dir.fragments(), 30, RUNS[2], "newest");
-    assert_eq!(names(&[], &dir), ["newest"]);
-    assert_eq!(names(&["--run", RUNS[1]], &dir), ["middle"]);
-    assert_eq!(names(&["--all-runs"], &dir), ["middle", "newest"]);
-}
-
-#[test]
-fn foreign_fragments_belong_to_every_run_in_their_folder() {
-    let dir = three_runs();
-    let mut fragment = Fragment::foreign(5);
-    fragment.line(&Process::new(5).main_thread().span(7, 5, "foreign", ""));
-    fragment.write_here(&dir.fragments());
+    assert_eq!(names(&["--run", RUNS[0]], &dir), ["oldest"]);
+    let all = ["middle", "newest", "oldest"];
+    assert_eq!(names(&["--all-runs"], &dir), all);
+    assert_eq!(names(&["--all-runs"], &two_in_one_folder), all[..2]);
+    let ended = merges(trace_merge().arg(dir.path()));
+    let says_what_it_left_out = RUNS[..2].iter().any(|run| ended.stderr.contains(run));
+    assert!(says_what_it_left_out, "{}", ended.stderr);
+    // Fragments of others belong to every run in their folder.
+    let line = Process::new(5).main_thread().span(7, 5, "foreign", "");
+    dir.put("5", format!("{line}\n").as_bytes());
     assert_eq!(names(&[], &dir), ["foreign", "newest"]);
 }
 
 #[test]
-fn sa_profile_dir_is_the_default_path() {
+fn a_run_that_is_not_there_is_an_error() {
     let dir = three_runs();
-    let ended = Ended::of(trace_merge().env("SA_PROFILE_DIR", dir.path()));
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert_eq!(
-        Trace::parse(&std::fs::read(dir.path().join("trace.json")).unwrap()).names(),
-        ["newest"]
-    );
+    let mut merge = trace_merge();
+    let unknown = merge.args(["--run", "nope"]).arg(dir.path());
+    refuses(unknown, &["nope", RUNS[1]]);
+    std::fs::remove_dir_all(dir.path().join("previous")).unwrap();
+    refuses(trace_merge().arg("--previous").arg(dir.path()), &["run"]);
+    assert!(!dir.path().join("trace.json").exists());
 }
 
 #[test]
-fn sa_profile_output_is_the_default_after_it() {
+fn the_environment_says_where_a_run_is() {
     let dir = three_runs();
-    assert_eq!(
-        Ended::of(trace_merge().env("SA_PROFILE_OUTPUT", dir.path())).code,
-        0
-    );
-    assert!(dir.path().join("trace.json").exists());
-    let other = tempfile::tempdir().unwrap();
-    let ended = Ended::of(
-        trace_merge()
-            .env("SA_PROFILE_OUTPUT", other.path())
-            .env("SA_PROFILE_DIR", dir.path()),
-    );
-    assert_eq!(ended.code, 0, "SA_PROFILE_DIR wins: {}", ended.stderr);
-}
-
-#[test]
-fn sa_profile_output_may_name_the_trace() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = folder.path().join("my.json");
-    write(
-        &folder.path().join("my.json.fragments"),
-        30,
-        RUNS[2],
-        "newest",
-    );
-    let ended = Ended::of(trace_merge().env("SA_PROFILE_OUTPUT", &output));
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert_eq!(
-        Trace::parse(&std::fs::read(&output).unwrap()).names(),
-        ["newest"]
-    );
+    let (trace, other) = (dir.path().join("trace.json"), tempfile::tempdir().unwrap());
+    let read = |path: &Path| Trace::parse(&std::fs::read(path).unwrap());
+    let (dir_name, output_name) = ("SA_PROFILE_DIR", "SA_PROFILE_OUTPUT");
+    for variables in [
+        &[(dir_name, dir.path())][..],
+        &[(output_name, dir.path())],
+        &[(output_name, other.path()), (dir_name, dir.path())],
+    ] {
+        merges(trace_merge().envs(variables.iter().copied()));
+        assert_eq!(read(&trace).names(), ["newest"]);
+        std::fs::remove_file(&trace).unwrap();
+    }
+    let output = other.path().join("my.json");
+    let folder = other.path().join("my.json.fragments");
+    write(&folder, 30, RUNS[2], "named");
+    merges(trace_merge().env(output_name, &output));
+    assert_eq!(read(&output).names(), ["named"]);
 }
 
 #[test]
@@ -185,26 +114,17 @@ fn files_and_globs_give_what_they_name() {
         write(&dir.fragments(), pid, RUNS[2], name);
     }
     let file = |pid: &str| dir.fragments().join(format!("trace.{pid}.jsonl"));
-    assert_eq!(Merged::of(&[], &[&file("12")]).trace.names(), ["twelve"]);
-    assert_eq!(
-        Merged::of(&[], &[&file("12"), &file("21")]).trace.names(),
-        ["twelve", "twenty-one"]
-    );
-    assert_eq!(
-        Merged::of(&[], &[&file("1?")]).trace.names(),
-        ["eleven", "twelve"]
-    );
-    assert_eq!(
-        Merged::of(&[], &[&file("*")]).trace.names(),
-        ["eleven", "twelve", "twenty-one"]
-    );
-    assert_eq!(
-        Merged::of(&[], &[&file("12"), &file("12"), dir.path()])
-            .trace
-            .names(),
-        ["eleven", "twelve", "twenty-one"],
-        "each once"
-    );
+    let all = ["eleven", "twelve", "twenty-one"];
+    for (paths, expected) in [
+        (&[file("12")][..], &all[1..2]),
+        (&[file("12"), file("21")], &all[1..]),
+        (&[file("1?")], &all[..2]),
+        (&[file("*")], &all),
+        (&[file("12"), file("12"), dir.path().to_owned()], &all),
+    ] {
+        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        assert_eq!(Merged::of(&[], &paths).trace.names(), expected);
+    }
 }
 
 #[test]
@@ -212,33 +132,15 @@ fn a_fragment_file_brings_its_ring() {
     let dir = RunDir::new();
     let process = Process::with_ring(13);
     process.fragment().write_here(&dir.fragments());
-    let mut ring = format_oracle::writer::Ring::of(&process);
-    let stream = format!("{}\n", process.main_thread().span(1000, 5, "tail", "")).into_bytes();
-    ring.slots = vec![format_oracle::writer::Slot {
+    let mut ring = Ring::of(&process);
+    ring.slots = vec![Slot {
         tid: 13,
-        stream,
-        ..Default::default()
+        stream: stream(&[process.main_thread().span(1000, 5, "tail", "")]),
+        ..Slot::default()
     }];
     ring.write_here(&dir.fragments());
-    assert_eq!(
-        Merged::of(&[], &[&dir.fragments().join("trace.13.jsonl")])
-            .trace
-            .names(),
-        ["tail"]
-    );
-}
-
-#[test]
-fn other_files_in_the_folder_are_left_alone() {
-    let dir = three_runs();
-    std::fs::write(dir.fragments().join("notes.txt"), "not ours").unwrap();
-    std::fs::write(dir.fragments().join("trace.json"), "not ours").unwrap();
-    let report = dir.merge().report;
-    assert_eq!(report.number("damage_total"), 0, "{:?}", report.damage());
-    assert_eq!(
-        std::fs::read(dir.fragments().join("notes.txt")).unwrap(),
-        b"not ours"
-    );
+    let file = dir.fragments().join("trace.13.jsonl");
+    assert_eq!(Merged::of(&[], &[&file]).trace.names(), ["tail"]);
 }
 
 #[test]
@@ -254,9 +156,10 @@ fn linked_directories_are_not_looked_into() {
     for name in ["fragments", "previous"] {
         std::os::unix::fs::symlink(outside.path().join(name), linked.path().join(name)).unwrap();
     }
-    let ended = Ended::of(trace_merge().arg("--all-runs").arg(linked.path()));
-    assert_eq!(ended.code, 2, "{ended:?}");
-    assert!(ended.stderr.contains("a link"), "{}", ended.stderr);
+    refuses(
+        trace_merge().arg("--all-runs").arg(linked.path()),
+        &["a link"],
+    );
     let named = linked.fragments();
     assert_eq!(Merged::of(&[], &[&named]).trace.names(), ["newest"]);
 }
@@ -281,13 +184,8 @@ fn a_pattern_finds_nothing_through_links() {
 #[test]
 fn a_path_that_is_not_there_does_not_say_where_the_trace_goes() {
     let (dir, folder) = (three_runs(), tempfile::tempdir().unwrap());
-    let ended = Ended::of(
-        trace_merge()
-            .arg("nope")
-            .arg(dir.path())
-            .current_dir(folder.path()),
-    );
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let mut merge = trace_merge();
+    merges(merge.arg("nope").arg(dir.path()).current_dir(folder.path()));
     assert!(dir.path().join("trace.json").exists());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

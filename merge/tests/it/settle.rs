@@ -1,7 +1,9 @@
 //! A merge settles what dead processes of this machine left behind, and nothing else.
 
 use crate::damaged_rings::PID;
-use crate::invocation::{RunDir, trace_merge};
+use crate::invocation::{Merged, RunDir, trace_merge};
+use crate::trace::assert_same;
+use crate::usage::mkfifo;
 use format_oracle::writer::line::stream;
 use format_oracle::writer::ring::sign;
 use format_oracle::writer::{Open, Process, Ring, Slot};
@@ -55,11 +57,8 @@ pub(crate) fn killed(here: bool) -> RunDir {
 }
 
 fn files(dir: &RunDir) -> (Vec<u8>, bool) {
-    let fragment = std::fs::read(dir.fragments().join(format!("trace.{PID}.jsonl"))).unwrap();
-    (
-        fragment,
-        dir.fragments().join(format!("trace.{PID}.ring")).exists(),
-    )
+    let path = |end| dir.fragments().join(format!("trace.{PID}.{end}"));
+    (std::fs::read(path("jsonl")).unwrap(), path("ring").exists())
 }
 
 /// Without a ring nobody knows whether spans were open when a process died.
@@ -78,55 +77,19 @@ fn a_dead_process_of_this_machine_is_settled_once() {
     let (before, _) = files(&dir);
     for round in 0..3 {
         let merged = dir.merge();
-        assert_eq!(
-            merged.trace.names(),
-            ["flushed", "open", "tail"],
-            "round {round}"
-        );
-        assert_eq!(
-            merged.report.number("damage_total"),
-            0,
-            "round {round}: {:?}",
-            merged.report.damage()
-        );
-        assert_eq!(merged.report.number("unfinished_spans"), 1, "round {round}");
+        let names = merged.trace.names();
+        assert_eq!(names, ["flushed", "open", "tail"], "round {round}");
+        let report = &merged.report;
+        let counts = ["damage_total", "unfinished_spans"].map(|key| report.number(key));
+        assert_eq!(counts, [0, 1], "round {round}: {:?}", report.damage());
         let (after, ring) = files(&dir);
-        assert!(
-            after.starts_with(&before) && after.len() > before.len() && !ring,
-            "round {round}"
-        );
+        let is_longer = after.starts_with(&before) && after.len() > before.len();
+        assert!(is_longer && !ring, "round {round}");
     }
     let expected = crate::oracle::read(&dir.fragments());
-    let again = dir.merge();
-    crate::trace::assert_same(
-        &expected.events,
-        &again.trace.comparable(),
-        "what was settled",
-    );
-    assert_eq!(
-        (expected.unfinished, expected.damage.len()),
-        (1, 0),
-        "{:?}",
-        expected.damage
-    );
-}
-
-#[test]
-fn a_process_of_another_machine_is_left_alone() {
-    let dir = killed(false);
-    let before = files(&dir);
-    let merged = dir.merge();
-    assert_eq!(merged.trace.names(), ["flushed", "open", "tail"]);
-    assert_eq!(files(&dir), before);
-}
-
-#[test]
-fn nothing_is_settled_if_that_was_not_wanted() {
-    let dir = killed(true);
-    let before = files(&dir);
-    let merged = crate::invocation::Merged::of(&["--no-settle"], &[dir.path()]);
-    assert_eq!(merged.trace.names(), ["flushed", "open", "tail"]);
-    assert_eq!(files(&dir), before);
+    let again = dir.merge().trace.comparable();
+    assert_same(&expected.events, &again, "what was settled");
+    assert_eq!((expected.unfinished, expected.damage), (1, Vec::new()));
 }
 
 /// Gives the killed process's files to process `pid`.
@@ -146,12 +109,19 @@ fn hand_over(dir: &RunDir, pid: u32) {
 }
 
 #[test]
-fn a_live_process_is_left_alone() {
-    let dir = killed(true);
-    hand_over(&dir, std::process::id());
-    let before = files(&dir);
-    assert_eq!(dir.merge().report.number("unfinished_spans"), 1);
-    assert_eq!(files(&dir), before);
+fn what_is_alive_or_of_another_machine_or_not_wanted_is_not_settled() {
+    let alive = killed(true);
+    hand_over(&alive, std::process::id());
+    for (dir, options) in [
+        (killed(false), &[][..]),
+        (killed(true), &["--no-settle"]),
+        (alive, &[]),
+    ] {
+        let before = files(&dir);
+        let merged = Merged::of(options, &[dir.path()]);
+        assert_eq!(merged.trace.names(), ["flushed", "open", "tail"]);
+        assert_eq!(files(&dir), before);
+    }
 }
 
 /// Adds spans of another process, more of them than a pipe holds.
@@ -170,9 +140,8 @@ fn record_more(dir: &RunDir) {
     let at = Ring::of(&Process::with_ring(PID)).slot_offset(1);
     let state = u64::from_ne_bytes(*bytes[at..].first_chunk().unwrap());
     let head = usize::try_from(state >> 16).unwrap();
-    let line = stream(&[Process::new(PID)
-        .main_thread()
-        .span(2_500_000, 5, "late", "")]);
+    let on = Process::new(PID).main_thread();
+    let line = stream(&[on.span(2_500_000, 5, "late", "")]);
     bytes[at + 4096 + head..][..line.len()].copy_from_slice(&line);
     let state = format_oracle::reader::checked_state(1, 0, (head + line.len()) as u64, 1);
     bytes[at..at + 8].copy_from_slice(&state.to_ne_bytes());
@@ -183,24 +152,13 @@ fn record_more(dir: &RunDir) {
 fn a_process_that_dies_while_its_run_is_merged_loses_nothing() {
     let dir = killed(true);
     let pipe = dir.path().join("pipe");
-    if !Command::new("mkfifo")
-        .arg(&pipe)
-        .status()
-        .unwrap()
-        .success()
-    {
-        eprintln!("SKIPPED a_process_that_dies_while_its_run_is_merged_loses_nothing: no mkfifo");
-        return;
-    }
+    mkfifo(&pipe);
     let mut victim = Command::new("sleep").arg("600").spawn().unwrap();
     hand_over(&dir, victim.id());
     put_much(&dir);
     let mut merge = trace_merge();
-    let mut merge = merge
-        .args(["-q", "-o"])
-        .args([&pipe, dir.path()])
-        .spawn()
-        .unwrap();
+    let merge = merge.args(["-q", "-o"]).args([&pipe, dir.path()]);
+    let mut merge = merge.spawn().unwrap();
     let mut output = std::fs::File::open(&pipe).unwrap();
     output.read_exact(&mut [0]).unwrap();
     // Everything is read now, and the merge waits for room in the pipe.
@@ -210,19 +168,13 @@ fn a_process_that_dies_while_its_run_is_merged_loses_nothing() {
     let before = files(&dir);
     std::io::copy(&mut output, &mut std::io::sink()).unwrap();
     assert!(merge.wait().unwrap().success());
-    assert!(
-        files(&dir) == before,
-        "what that merge had not seen is kept"
-    );
+    assert!(files(&dir) == before, "what it had not seen is kept");
     for round in 0..2 {
         let merged = dir.merge();
-        let names = merged.trace.names();
-        let of_victim: Vec<_> = names.into_iter().filter(|name| *name != "other").collect();
-        assert_eq!(
-            of_victim,
-            ["flushed", "late", "open", "tail"],
-            "round {round}"
-        );
+        let mut names = merged.trace.names();
+        names.retain(|name| *name != "other");
+        let of_victim = ["flushed", "late", "open", "tail"];
+        assert_eq!(names, of_victim, "round {round}");
         assert_eq!(merged.report.number("damage_total"), 0, "round {round}");
         assert!(!files(&dir).1, "round {round}: settled");
     }
@@ -230,7 +182,7 @@ fn a_process_that_dies_while_its_run_is_merged_loses_nothing() {
 
 /// A process's start in clock ticks since boot, read by another process: an emulator tells a program a start of its own making.
 fn start_time(pid: u32) -> u64 {
-    let mut cat = std::process::Command::new("cat");
+    let mut cat = Command::new("cat");
     let output = cat.arg(format!("/proc/{pid}/stat")).output().unwrap();
     let stat = String::from_utf8(output.stdout).unwrap();
     let (_, fields) = stat.rsplit_once(')').unwrap();

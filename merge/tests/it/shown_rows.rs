@@ -140,24 +140,3 @@ fn spans_that_clash_are_all_shown() {
         check("spans_that_clash_are_all_shown", &linked_run(order));
     }
 }
-
-/// Complete and begun spans at times that are often the same.
-#[test]
-fn spans_at_the_same_times_are_all_shown() {
-    let (mut rng, dir) = (Rng::new(5), RunDir::new());
-    let mut thread = Clashing::new(&mut rng, 901, 2_000);
-    for serial in 0..1_500 {
-        let (start, dur) = (thread.time(), thread.rng.below(30) as u64);
-        // A half of no length has no end for the trace processor. Which of a span of no length and a half that begins then is in the
-        // other is told by the order of the lines alone.
-        let (half, dur) = (format!("half {serial}"), dur.max(1));
-        if thread.rng.one_in(6) {
-            thread.put("B", &half, (start, start), "");
-            thread.put("E", &half, (start + dur, start + dur), "");
-        } else {
-            thread.span(&format!("span {serial}"), start, dur);
-        }
-    }
-    dir.put("900", &stream(&thread.lines(Order::ByBegin)));
-    check("spans_at_the_same_times_are_all_shown", &dir);
-}

@@ -123,11 +123,3 @@ fn a_run_without_events_is_sorted() {
     );
     check(&[], &dir, "metadata alone");
 }
-
-#[test]
-fn lines_as_they_stand_are_not_sorted() {
-    let dir = RunDir::new();
-    let ended = Ended::of(trace_merge().args(["--sort", "--verbatim"]).arg(dir.path()));
-    assert_eq!(ended.code, 2);
-    assert!(ended.stderr.contains("--verbatim"), "{}", ended.stderr);
-}

@@ -1,10 +1,10 @@
 //! `--split`: parts of a trace, held against a naive filter of the whole one.
 
 use crate::invocation::{Ended, Merged, Report, RunDir, trace_merge};
-use crate::last::{end_ns, write_long};
 use crate::output::names;
 use crate::random::{Rng, write_foreign, write_own};
 use crate::trace::{Trace, ns, whole};
+use crate::window::{end_ns, write_long};
 use format_oracle::writer::Fragment;
 use serde_json::Value;
 use std::collections::HashMap;

@@ -1,71 +1,68 @@
 //! `--split`: names, files, and what cannot be.
 
-use crate::invocation::{Ended, RunDir, trace_merge};
+use crate::invocation::{RunDir, trace_merge};
 use crate::output::{names, run};
 use crate::perfetto::{ERRORS, FLOWS, SLICES, number, query};
 use crate::split::split;
 use crate::trace::Trace;
+use crate::usage::{merges, refuses};
 use format_oracle::writer::line::stream;
 use format_oracle::writer::{Fragment, Process};
 use std::io::Read;
 
-fn refused(arguments: &[&str], said: &[&str]) {
-    let dir = run(2_000);
-    let ended = Ended::of(trace_merge().args(arguments).arg(dir.path()));
-    assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stderr);
-    for said in said {
-        assert!(
-            ended.stderr.contains(said),
-            "{arguments:?}: {}",
-            ended.stderr
-        );
-    }
-    assert_eq!(names(dir.path()), ["fragments"], "{arguments:?}");
-}
-
 #[test]
 fn parts_that_cannot_be_are_refused() {
-    refused(&["--split", "900"], &["900MB", "\"900\""]);
-    refused(&["--split=900MB", "-o", "-"], &["standard output"]);
-    refused(&["--split=900MB", "--verbatim"], &["cannot be used with"]);
-    refused(
-        &["--split=900MB", "-o", "/dev/null"],
-        &["a file", "/dev/null"],
-    );
-    refused(
-        &["--split=0.2kB"],
-        &["at most 500", "such as of 1 MB", "200 bytes"],
-    );
+    let dir = run(2_000);
+    for (arguments, says) in [
+        ("--split=900", &["900MB", "\"900\""][..]),
+        ("--split=900MB -o -", &["standard output"]),
+        ("--split=900MB --verbatim", &["cannot be used with"]),
+        ("--split=900MB -o /dev/null", &["a file", "/dev/null"]),
+        (
+            "--split=0.2kB",
+            &["at most 500", "such as of 1 MB", "200 bytes"],
+        ),
+    ] {
+        let mut merge = trace_merge();
+        refuses(merge.args(arguments.split(' ')).arg(dir.path()), says);
+        assert_eq!(names(dir.path()), ["fragments"], "{arguments}");
+    }
+    // An input is no part.
+    let fragment = dir.put("1", b"");
+    let output = dir.fragments().join("trace.jsonl");
+    let mut merge = trace_merge();
+    merge
+        .args(["--split=900MB", "-o"])
+        .args([&output, &fragment]);
+    merge.arg(dir.fragments().join("trace.90.jsonl"));
+    refuses(&mut merge, &["one of the inputs"]);
+    let inputs = ["trace.1.jsonl", "trace.90.jsonl"];
+    assert_eq!(names(&dir.fragments()), inputs);
 }
 
 #[test]
 fn parts_are_numbered_beside_the_default_output() {
     let dir = run(2_000);
-    let said = |size: &str| {
-        let ended = Ended::of(trace_merge().args(["--split", size]).arg(dir.path()));
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
-        ended.stderr
-    };
+    let said = |size: &str| merges(trace_merge().args(["--split", size]).arg(dir.path())).stderr;
     let stderr = said("80kB");
     assert_eq!(
         names(dir.path()),
         ["fragments", "trace.1.json", "trace.2.json", "trace.3.json"]
     );
-    assert!(
-        stderr.contains("/trace.1.json to trace.3.json: 2000 events"),
-        "{stderr}"
-    );
-    assert!(
-        stderr.contains("  trace.1.json: 0.000000s to 0."),
-        "{stderr}"
-    );
+    for words in [
+        "/trace.1.json to trace.3.json: 2000 events",
+        "  trace.1.json: 0.000000s to 0.",
+    ] {
+        assert!(stderr.contains(words), "{stderr}");
+    }
     assert!(!stderr.contains("not parts"), "{stderr}");
     let stderr = said("900MB");
-    assert!(stderr.contains("/trace.1.json: 2000 events"), "{stderr}");
-    assert!(
-        stderr.contains("not parts of this trace: trace.2.json, trace.3.json"),
-        "{stderr}"
-    );
+    for words in [
+        "/trace.1.json: 2000 events",
+        "not parts of this trace: trace.2.json, trace.3.json",
+    ] {
+        assert!(stderr.contains(words), "{stderr}");
+    }
     let first = std::fs::read(dir.path().join("trace.1.json")).unwrap();
     assert_eq!(Trace::parse(&first).shown().count(), 2_000);
     said("20kB");
@@ -82,8 +79,7 @@ fn packed_parts_hold_as_much_text_as_others() {
     let merge = |name: &str| {
         let mut command = trace_merge();
         command.args(["-q", "--split=500kB", "-o"]);
-        let ended = Ended::of(command.arg(folder.path().join(name)).arg(dir.path()));
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        merges(command.arg(folder.path().join(name)).arg(dir.path()));
     };
     merge("a.json");
     merge("b.json.gz");
@@ -108,37 +104,13 @@ fn there_are_all_parts_or_none() {
     let dir = run(2_000);
     std::fs::create_dir(dir.path().join("trace.3.json")).unwrap();
     std::fs::write(dir.path().join("trace.1.json"), "old").unwrap();
-    let ended = Ended::of(trace_merge().args(["--split", "80kB"]).arg(dir.path()));
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(ended.stderr.contains("trace.3.json"), "{}", ended.stderr);
-    assert_eq!(
-        names(dir.path()),
-        ["fragments", "trace.1.json", "trace.3.json"]
-    );
-    assert_eq!(
-        std::fs::read(dir.path().join("trace.1.json")).unwrap(),
-        b"old"
-    );
-}
-
-#[test]
-fn an_input_is_no_part() {
-    let dir = run(10);
-    let fragment = dir.fragments().join("trace.1.jsonl");
-    std::fs::rename(dir.fragments().join("trace.90.jsonl"), &fragment).unwrap();
-    let ended = Ended::of(
-        trace_merge()
-            .args(["--split=900MB", "-o"])
-            .arg(dir.fragments().join("trace.jsonl"))
-            .arg(&fragment),
-    );
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("one of the inputs"),
-        "{}",
-        ended.stderr
-    );
-    assert_eq!(names(&dir.fragments()), ["trace.1.jsonl"]);
+    let mut merge = trace_merge();
+    let merge = merge.args(["--split", "80kB"]).arg(dir.path());
+    refuses(merge, &["trace.3.json"]);
+    let there = ["fragments", "trace.1.json", "trace.3.json"];
+    assert_eq!(names(dir.path()), there);
+    let old = std::fs::read(dir.path().join("trace.1.json")).unwrap();
+    assert_eq!(old, b"old");
 }
 
 #[test]
@@ -152,8 +124,7 @@ fn what_cannot_be_cut_is_a_part_and_told() {
         ));
     }
     fragment.write_here(&dir.fragments());
-    let ended = Ended::of(trace_merge().args(["--split=5kB"]).arg(dir.path()));
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = merges(trace_merge().args(["--split=5kB"]).arg(dir.path()));
     let told = ended.stderr.matches("more than asked for").count();
     assert_eq!(told, 3, "{}", ended.stderr);
     assert_eq!(names(dir.path()).len(), 4);

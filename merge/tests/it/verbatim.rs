@@ -1,8 +1,7 @@
 //! `--verbatim` against the simplest merge there is: every line that is a JSON object, as it stands, in the order of the files' names.
 
-use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::invocation::{Merged, RunDir};
 use crate::random::{Rng, write_foreign, write_own};
-use crate::{pypto, settle};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,22 +35,13 @@ fn events(merged: &Merged) -> Vec<Value> {
     document["traceEvents"].as_array().unwrap().clone()
 }
 
-fn assert_as_naive(folder: &Path, what: &str) {
+pub(crate) fn assert_as_naive(folder: &Path, what: &str) {
     let merged = verbatim(folder);
     let (expected, found) = (naive(folder), events(&merged));
     assert!(expected == found, "{what}: {expected:#?}\n{found:#?}");
     let counted = merged.report.number("events_total");
     assert_eq!(counted, expected.len() as u64, "{what}");
     assert_eq!(merged.report.number("events_added"), 0, "{what}");
-}
-
-#[test]
-fn recorded_runs_stay_as_they_are() {
-    let mut runs = pypto::recorded_runs("recorded_runs_stay_as_they_are");
-    runs.push(pypto::fixture());
-    for run in runs {
-        assert_as_naive(&run.join("fragments"), &run.display().to_string());
-    }
 }
 
 /// Lines that are no events, and lines that are nothing.
@@ -96,19 +86,6 @@ fn random_fragments_of_others_stay_as_they_are() {
 }
 
 #[test]
-fn an_object_without_time_or_process_counts_in_its_place() {
-    let dir = RunDir::new();
-    dir.put(
-        "1",
-        b"{\"name\":\"ok\"}\n{\"name\":\nnonsense\n{\"name\":\"ok2\"}",
-    );
-    let merged = verbatim(dir.path());
-    assert_eq!(merged.trace.names(), ["ok", "ok2"]);
-    assert_eq!(merged.report.number("events_total"), 2);
-    assert_eq!(merged.report.number("damage_total"), 2);
-}
-
-#[test]
 fn fragments_of_ours_lose_only_the_records_of_the_format() {
     for seed in 0..60 {
         let mut rng = Rng::new(1000 + seed);
@@ -141,25 +118,4 @@ fn fragments_of_ours_lose_only_the_records_of_the_format() {
             }
         }
     }
-}
-
-#[test]
-fn a_killed_process_is_there_to_its_last_event() {
-    let dir = settle::killed(true);
-    for round in 0..2 {
-        let merged = verbatim(dir.path());
-        assert_eq!(
-            merged.trace.names(),
-            ["flushed", "open", "tail"],
-            "round {round}"
-        );
-        assert_eq!(merged.report.number("unfinished_spans"), 1, "round {round}");
-    }
-}
-
-#[test]
-fn it_cannot_be_narrowed() {
-    let ended = Ended::of(trace_merge().args(["--verbatim", "--last", "1s", "."]));
-    assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(ended.stderr.contains("--last"), "{}", ended.stderr);
 }

@@ -1,50 +1,97 @@
-//! `--from`, `--to` and `--around`, held against a naive filter of the whole trace.
+//! `--last`, `--from`, `--to` and `--around`, held against a naive filter of the whole trace.
 
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
-use crate::last::{base_ns, comparable, end_ns, run, write_long};
 use crate::random::{Rng, write_foreign, write_own};
-use crate::trace::ns;
+use crate::rows::assert_rows_nest;
+use crate::trace::{content, ns, whole};
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::Value;
 
-const CASES: u64 = 60;
+const CASES: u64 = 75;
 
-/// What is left of the whole trace, whose times count from the start of the run.
-fn naive(whole: &Merged, from_ns: i64, to_ns: i64) -> Vec<(String, bool)> {
-    let is_kept = |event: &&Value| {
-        let reaches = end_ns(event) >= from_ns || event["args"]["unfinished"] == true;
-        reaches && ns(&event["ts"]) <= to_ns
-    };
-    let mark = |event: &Value| {
-        let (text, _) = comparable(event, base_ns(whole));
-        let is_within = ns(&event["ts"]) >= from_ns && end_ns(event) <= to_ns;
-        (text, event["ph"] == "X" && !is_within)
-    };
-    let mut kept: Vec<_> = whole.trace.shown().filter(is_kept).map(mark).collect();
-    kept.sort_unstable();
-    kept
+/// Events with their times on the host's axis, sorted, and whether they are marked as cut.
+pub(crate) type Events = Vec<(String, bool)>;
+
+pub(crate) fn base_ns(merged: &Merged) -> i64 {
+    merged.report.0["base_ns"].as_i64().unwrap()
 }
 
-fn shown(merged: &Merged) -> Vec<(String, bool)> {
-    let shown = merged.trace.shown();
-    let mut shown: Vec<_> = shown
-        .map(|event| comparable(event, base_ns(merged)))
-        .collect();
-    shown.sort_unstable();
-    shown
+pub(crate) fn end_ns(event: &Value) -> i64 {
+    let dur_ns = if event["ph"] == "X" {
+        ns(&event["dur"])
+    } else {
+        0
+    };
+    ns(&event["ts"]) + dur_ns
+}
+
+/// What of an event tells it from others, on the axis that does not depend on what is shown; and whether it is marked as cut.
+pub(crate) fn comparable(event: &Value, base_ns: i64) -> (String, bool) {
+    let (event, cut) = whole(event);
+    let ts_ns = ns(&event["ts"]) + base_ns;
+    (content(&event, ts_ns), cut)
+}
+
+/// Writes spans that reach over any edge; those of `write_own` last less than a thousandth of the run.
+pub(crate) fn write_long(rng: &mut Rng, dir: &RunDir) {
+    let process = Process::new(300);
+    let (on, mut fragment) = (process.main_thread(), process.fragment());
+    let lines = [(); 10].map(|()| {
+        let ts_ns = 5_000_000_000 + rng.next() % 900_000_000;
+        on.span(ts_ns, rng.next() % 500_000_000, "long", "")
+    });
+    fragment.block(1, 0, &stream(&lines));
+    fragment.write_here(&dir.fragments());
+}
+
+/// What of the events of a whole trace lies in a window in ns from its begin, marked where it crosses an edge.
+pub(crate) fn naive<'a>(
+    events: impl Iterator<Item = &'a Value>,
+    base_ns: i64,
+    (from_ns, to_ns): (i64, i64),
+    is_open: impl Fn(&Value) -> bool,
+) -> Events {
+    let is_kept =
+        |event: &&Value| ns(&event["ts"]) <= to_ns && (end_ns(event) >= from_ns || is_open(event));
+    let mark = |event: &Value| {
+        let (text, _) = comparable(event, base_ns);
+        let crosses = ns(&event["ts"]) < from_ns || end_ns(event) > to_ns;
+        (text, event["ph"] == "X" && crosses)
+    };
+    sorted(events.filter(is_kept).map(mark))
+}
+
+pub(crate) fn sorted(events: impl Iterator<Item = (String, bool)>) -> Events {
+    let mut events: Events = events.collect();
+    events.sort_unstable();
+    events
+}
+
+/// Returns true for an unfinished span.
+pub(crate) fn is_unfinished(event: &Value) -> bool {
+    event["args"]["unfinished"] == true
+}
+
+/// Returns the end of the newest event, in ns from the begin of the trace.
+pub(crate) fn newest_ns(merged: &Merged) -> i64 {
+    merged.trace.shown().map(end_ns).max().unwrap()
 }
 
 /// Options for a window of the run, and its edges in ns from the start.
-fn window(rng: &mut Rng, case: u64) -> (Vec<String>, i64, i64) {
+fn window(rng: &mut Rng, case: u64, newest_ns: i64) -> (Vec<String>, i64, i64) {
     let us = |rng: &mut Rng| i64::try_from(1 + rng.below(900_000)).unwrap();
     let (one, other) = (us(rng), us(rng));
     let (from, to) = (one.min(other), one.max(other));
     let (from_arg, to_arg) = (format!("--from={from}us"), format!("--to={to}us"));
-    match case % 4 {
+    match case % 5 {
         0 => (vec![from_arg], 1000 * from, i64::MAX),
         1 => (vec![to_arg], i64::MIN, 1000 * to),
         2 => (vec![from_arg, to_arg], 1000 * from, 1000 * to),
+        3 => {
+            let last = format!("--last={from}us");
+            (vec![last], newest_ns - 1000 * from, i64::MAX)
+        }
         _ => {
             let side = us(rng) / 10 + 1;
             let argument = format!("--around={one}us±{side}us");
@@ -65,13 +112,21 @@ fn any_window_is_what_a_naive_filter_keeps() {
         write_foreign(&mut rng, &dir.fragments(), 200, 40, true);
         write_long(&mut rng, &dir);
         let whole = Merged::of(&["--no-settle"], &[dir.path()]);
-        let (arguments, from_ns, to_ns) = window(&mut rng, seed);
+        let (arguments, from_ns, to_ns) = window(&mut rng, seed, newest_ns(&whole));
         let what = format!("seed {seed} {arguments:?}");
         let mut options = vec!["--no-settle"];
         options.extend(arguments.iter().map(String::as_str));
         let found = Merged::of(&options, &[dir.path()]);
-        let expected = naive(&whole, from_ns, to_ns);
-        assert_eq!(shown(&found), expected, "{what}");
+        let expected = naive(
+            whole.trace.shown(),
+            base_ns(&whole),
+            (from_ns, to_ns),
+            is_unfinished,
+        );
+        let shown = found.trace.shown();
+        let shown = sorted(shown.map(|event| comparable(event, base_ns(&found))));
+        assert_eq!(shown, expected, "{what}");
+        assert_rows_nest(&found, &what);
         let report = &found.report.0["window"];
         let marked = expected.iter().filter(|(_, cut)| *cut).count();
         assert_eq!(report["spans_cut"], marked, "{what}");
@@ -161,6 +216,9 @@ fn a_window_that_cannot_be_is_refused() {
     );
     refused(&["--from=noon"], &dir, &["12.5s", "\"noon\""]);
     refused(&["--around=1s±0s"], &dir, &["\"0s\""]);
+    for bad in ["--last=30", "--last=-1s", "--last=0s", "--last=soon"] {
+        refused(&[bad], &dir, &["30s, 500ms or 2m"]);
+    }
     for pair in [
         ["--last=1s", "--from=1s"],
         ["--around=1s", "--to=2s"],
@@ -180,12 +238,35 @@ fn a_window_that_cannot_be_is_refused() {
     );
 }
 
+/// Two processes, one of which ended long before the other.
+fn run() -> RunDir {
+    let dir = RunDir::new();
+    for (pid, second) in [(70, 1_u64), (71, 60)] {
+        let process = Process::new(pid);
+        let on = process.main_thread();
+        let mut fragment = process.fragment();
+        let at = second * 1_000_000_000;
+        let lines = [
+            on.metadata("process_name", &format!(r#""name":"p{pid}""#)),
+            on.span(at, 2_000_000_000, &format!("long {pid}"), ""),
+            on.instant(at + 2_500_000_000, &format!("late {pid}"), ""),
+        ];
+        fragment.block(1, 0, &stream(&lines));
+        fragment.write_here(&dir.fragments());
+    }
+    dir
+}
+
 #[test]
 fn the_report_says_which_window_it_was() {
     let dir = run();
     for (arguments, said) in [
         (
-            ["--from=59s"].as_slice(),
+            ["--last=1s"].as_slice(),
+            "left out: 2 events and 0 whole segments before the last 1s; 1 spans reach into it, marked sa_cut",
+        ),
+        (
+            &["--from=59s"],
             "left out: 2 events and 0 whole segments before 59s from the start; 0 spans",
         ),
         (

@@ -2,10 +2,10 @@
 
 use crate::full::cases;
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
-use crate::last::{base_ns, comparable, end_ns};
 use crate::paced::{self, ANCHOR_MS, Course, End, PAUSE_MS, RUN_MS};
 use crate::random::Rng;
 use crate::trace::ns;
+use crate::window::{Events, base_ns, comparable, end_ns, is_unfinished, naive, newest_ns, sorted};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,13 +35,15 @@ fn near_anchor_ms(rng: &mut Rng) -> i64 {
     i64::try_from(anchor * ANCHOR_MS + rng.next() % 500).unwrap()
 }
 
-/// Events with their times on the host's axis, and whether they are marked.
-type Events = BTreeSet<(String, bool)>;
-
 /// Whether an unfinished span is told somewhere within the run, and not at its end: when its thread ended.
 fn is_told_early(event: &Value) -> bool {
     let name = event["name"].as_str();
     name.is_some_and(|name| name.starts_with("begun"))
+}
+
+/// Returns true for a span that was open at the end of the run.
+fn is_open(event: &Value) -> bool {
+    is_unfinished(event) && !is_told_early(event)
 }
 
 /// What a merge shows; of what was told early, only what began in the window.
@@ -52,22 +54,7 @@ fn shown(merged: &Merged, (from_ns, to_ns): (i64, i64), start_ns: i64) -> Events
         !is_told_early(event) || (from_ns..=to_ns).contains(&at_ns)
     };
     let shown = merged.trace.shown().filter(is_compared);
-    shown.map(|event| comparable(event, base_ns)).collect()
-}
-
-/// What of the whole trace lies in a window in ns from its begin, marked where it crosses an edge.
-fn naive(whole: &Merged, (from_ns, to_ns): (i64, i64), keeps: impl Fn(&Value) -> bool) -> Events {
-    let is_within = |event: &&Value| {
-        let is_open = event["args"]["unfinished"] == true && !is_told_early(event);
-        let (start, end) = (ns(&event["ts"]), end_ns(event));
-        start <= to_ns && (end >= from_ns || is_open) && keeps(event)
-    };
-    let mark = |event: &Value| {
-        let (text, _) = comparable(event, base_ns(whole));
-        let crosses = ns(&event["ts"]) < from_ns || end_ns(event) > to_ns;
-        (text, event["ph"] == "X" && crosses)
-    };
-    whole.trace.shown().filter(is_within).map(mark).collect()
+    sorted(shown.map(|event| comparable(event, base_ns)))
 }
 
 /// The names of the threads that have events, by the names of their processes.
@@ -85,78 +72,88 @@ fn threads(merged: &Merged) -> BTreeMap<String, BTreeSet<String>> {
     named
 }
 
+/// Checks that a window contains exactly the events that a naive filter keeps. Returns true if the run was not read whole.
+fn check(dir: &RunDir, asked: &[String], (from_ns, to_ns): (i64, i64), what: &str) -> bool {
+    let whole = Merged::of(&["--no-settle"], &[dir.path()]);
+    let found = merge(dir, asked);
+    let window = (from_ns, to_ns);
+    let events = shown(&found, window, base_ns(&whole));
+    let all = naive(whole.trace.shown(), base_ns(&whole), window, is_open);
+    assert_eq!(events, all, "{what}");
+    for (process, names) in threads(&found) {
+        let all = &threads(&whole)[&process];
+        assert!(names.is_subset(all), "{what}: {names:?}");
+    }
+    let report = &found.report.0["window"];
+    if asked.iter().all(|option| !option.starts_with("--last")) {
+        assert_eq!(report["start_ns"], base_ns(&whole), "{what}");
+    }
+    report["bytes_left_out"].as_u64().unwrap() > 0
+}
+
+/// Returns the events that only `more` has.
+fn lacking<'a>(some: &'a Events, more: &'a Events) -> impl Iterator<Item = &'a (String, bool)> {
+    let is_lacking = |event: &&(String, bool)| some.binary_search(event).is_err();
+    more.iter().filter(is_lacking)
+}
+
+/// Merges a part of a run that has no damage.
+fn merge(dir: &RunDir, asked: &[String]) -> Merged {
+    let asked = asked.iter().map(String::as_str);
+    let options: Vec<&str> = asked.chain(["--no-settle"]).collect();
+    let merged = Merged::of(&options, &[dir.path()]);
+    let report = &merged.report.0;
+    assert_eq!(report["damage_total"], 0, "{}", report["damage"]);
+    merged
+}
+
+fn edges((from_ms, to_ms): (i64, i64)) -> [String; 2] {
+    [format!("--from={from_ms}ms"), format!("--to={to_ms}ms")]
+}
+
 #[test]
 fn a_window_of_segments_is_what_a_naive_filter_keeps() {
     let mut unread = 0;
-    for seed in 0..cases(CASES) {
+    for seed in 0..2 * cases(CASES) {
         let mut rng = Rng::new(seed);
-        let dir = run(&mut rng, 5_000);
-        let whole = Merged::of(&["--no-settle"], &[dir.path()]);
+        let dir = run(&mut rng, if seed % 4 == 3 { 40_000 } else { 5_000 });
         let at_ms = near_anchor_ms(&mut rng);
-        let (from_ms, to_ms) = (
-            at_ms,
-            at_ms + 1 + i64::try_from(rng.next() % 10_000).unwrap(),
-        );
-        let (from, to) = (format!("--from={from_ms}ms"), format!("--to={to_ms}ms"));
-        let asked: &[&str] = match seed % 3 {
-            0 => &[&from],
-            1 => &[&to],
-            _ => &[&from, &to],
+        let to_ms = at_ms + 1 + i64::try_from(rng.next() % 10_000).unwrap();
+        let [from, to] = edges((at_ms, to_ms));
+        let (asked, window) = match seed % 4 {
+            0 => (vec![from], (MS * at_ms, i64::MAX)),
+            1 => (vec![to], (i64::MIN, MS * to_ms)),
+            2 => (vec![from, to], (MS * at_ms, MS * to_ms)),
+            _ => {
+                let last_ms = 3 * (to_ms - at_ms);
+                let whole = Merged::of(&["--no-settle"], &[dir.path()]);
+                let last = vec![format!("--last={last_ms}ms")];
+                (last, (newest_ns(&whole) - MS * last_ms, i64::MAX))
+            }
         };
-        let edges = [
-            (from_ms, i64::MAX / MS),
-            (i64::MIN / MS, to_ms),
-            (from_ms, to_ms),
-        ];
-        let (from_ms, to_ms) = edges[usize::try_from(seed % 3).unwrap()];
-        let window = (MS * from_ms, MS * to_ms);
         let what = format!("seed {seed} {asked:?}");
-        let found = Merged::of(&[asked, &["--no-settle"]].concat(), &[dir.path()]);
-        let expected = naive(&whole, window, |_| true);
-        assert_eq!(shown(&found, window, base_ns(&whole)), expected, "{what}");
-        let report = &found.report.0;
-        assert_eq!(report["damage_total"], 0, "{what}: {}", report["damage"]);
-        assert_eq!(report["window"]["start_ns"], base_ns(&whole), "{what}");
-        for (process, names) in threads(&found) {
-            assert!(
-                names.is_subset(&threads(&whole)[&process]),
-                "{what}: {names:?}"
-            );
-        }
-        unread += u64::from(report["window"]["bytes_left_out"].as_u64().unwrap() > 0);
-        let again = [asked, &["--no-settle", "--threads=1"]].concat();
-        assert_eq!(
-            Merged::of(&again, &[dir.path()]).bytes,
-            found.bytes,
-            "{what}"
-        );
+        unread += u64::from(check(&dir, &asked, window, &what));
+        let one = [&asked[..], &["--threads=1".to_owned()]].concat();
+        assert_eq!(merge(&dir, &one).bytes, merge(&dir, &asked).bytes, "{what}");
     }
-    assert!(unread > cases(CASES) / 2, "{unread}");
+    assert!(unread > cases(CASES), "{unread}");
 }
 
 /// Checks a window: what ended within the reach must be found, and nothing may that does not lie in the window. Gives how many events were missed.
 fn check_reach(dir: &RunDir, (from_ms, to_ms): (i64, i64), reach_ms: i64, what: &str) -> usize {
     let whole = Merged::of(&["--no-settle"], &[dir.path()]);
-    let asked = [
-        format!("--from={from_ms}ms"),
-        format!("--to={to_ms}ms"),
-        format!("--reach={reach_ms}ms"),
-    ];
-    let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
-    let merged = Merged::of(&[&asked[..], &["--no-settle"]].concat(), &[dir.path()]);
-    let report = &merged.report.0;
-    assert_eq!(report["damage_total"], 0, "{what}: {}", report["damage"]);
+    let edges = edges((from_ms, to_ms));
+    let reach = format!("--reach={reach_ms}ms");
+    let merged = merge(dir, &[&edges[..], &[reach]].concat());
     let window = (MS * from_ms, MS * to_ms);
     let found = shown(&merged, window, base_ns(&whole));
-    let in_reach = |event: &Value| end_ns(event) <= window.1 + MS * reach_ms;
-    let must = naive(&whole, window, |event| {
-        in_reach(event) && !is_told_early(event)
-    });
-    let may = naive(&whole, window, |_| true);
-    let missing: Vec<_> = must.difference(&found).take(2).collect();
-    assert!(missing.is_empty(), "{what}: {missing:?}");
-    let made_up: Vec<_> = found.difference(&may).take(2).collect();
-    assert!(made_up.is_empty(), "{what}: {made_up:?}");
+    let all = || whole.trace.shown();
+    let in_reach = |event: &&Value| end_ns(event) <= window.1 + MS * reach_ms;
+    let in_reach = all().filter(|event| in_reach(event) && !is_told_early(event));
+    let must = naive(in_reach, base_ns(&whole), window, is_open);
+    let may = naive(all(), base_ns(&whole), window, is_open);
+    assert_eq!(lacking(&found, &must).next(), None, "{what}: missing");
+    assert_eq!(lacking(&may, &found).next(), None, "{what}: made up");
     may.len() - found.len()
 }
 
@@ -182,48 +179,12 @@ fn lines_that_waited_while_the_server_was_stopped_are_found() {
         let dir = paused_run(&mut rng, 40_000, Some(pause_ms));
         let at_ms = i64::try_from(pause_ms).unwrap();
         let what = format!("seed {seed}");
-        check_window(&dir, (at_ms - 5_000, at_ms + 5_000), &what);
         let after_ms = at_ms + i64::try_from(PAUSE_MS).unwrap();
-        check_window(&dir, (after_ms - 100, after_ms), &what);
+        for (from_ms, to_ms) in [(at_ms - 5_000, at_ms + 5_000), (after_ms - 100, after_ms)] {
+            let window = (MS * from_ms, MS * to_ms);
+            check(&dir, &edges((from_ms, to_ms)), window, &what);
+        }
     }
-}
-
-/// Checks that a window contains exactly the events that a naive filter keeps.
-fn check_window(dir: &RunDir, (from_ms, to_ms): (i64, i64), what: &str) {
-    let whole = Merged::of(&["--no-settle"], &[dir.path()]);
-    let edges = [format!("--from={from_ms}ms"), format!("--to={to_ms}ms")];
-    let merged = Merged::of(&["--no-settle", &edges[0], &edges[1]], &[dir.path()]);
-    let report = &merged.report.0;
-    assert_eq!(report["damage_total"], 0, "{what}: {}", report["damage"]);
-    let window = (MS * from_ms, MS * to_ms);
-    let found = shown(&merged, window, base_ns(&whole));
-    assert_eq!(found, naive(&whole, window, |_| true), "{what}");
-}
-
-#[test]
-fn the_last_part_is_read_in_segments() {
-    let mut unread = 0;
-    for seed in 0..cases(CASES) {
-        let mut rng = Rng::new(2_000 + seed);
-        let dir = run(&mut rng, 40_000);
-        let whole = Merged::of(&["--no-settle"], &[dir.path()]);
-        let last_ms = 1 + i64::try_from(rng.next() % 30_000).unwrap();
-        let last = format!("--last={last_ms}ms");
-        let found = Merged::of(&[&last, "--no-settle"], &[dir.path()]);
-        let newest_ns = whole.trace.shown().map(end_ns).max().unwrap();
-        let window = (newest_ns - MS * last_ms, i64::MAX);
-        let expected = naive(&whole, window, |_| true);
-        let found_events = shown(&found, window, base_ns(&whole));
-        assert_eq!(found_events, expected, "seed {seed} {last}");
-        let report = &found.report.0;
-        assert_eq!(
-            report["damage_total"], 0,
-            "seed {seed}: {}",
-            report["damage"]
-        );
-        unread += u64::from(report["window"]["bytes_left_out"].as_u64().unwrap() > 0);
-    }
-    assert!(unread > cases(CASES) / 2, "{unread}");
 }
 
 /// Changes bytes in a segment, behind its first two lines; gives the times in the lines that were changed, before and after.
@@ -271,10 +232,10 @@ fn damage_costs_no_more_than_what_is_damaged() {
         let around = format!("--around={from_ms}ms±3s");
         let found = Merged::of(&[&around, "--no-settle"], &[dir.path()]);
         let window = (MS * (from_ms - 3_000), MS * (from_ms + 3_000));
-        let expected = naive(&whole, window, |_| true);
+        let expected = naive(whole.trace.shown(), base_ns(&whole), window, is_open);
         let found = shown(&found, window, base_ns(&whole));
         // A changed time may have moved an event far from where it stands.
-        for (event, _) in expected.symmetric_difference(&found) {
+        for (event, _) in lacking(&expected, &found).chain(lacking(&found, &expected)) {
             let value: Value = serde_json::from_str(event).unwrap();
             let offsets = [0, 7_000].map(|offset| value["ts_ns"].as_i64().unwrap() + offset);
             let is_damaged = offsets.iter().any(|ts_ns| damaged.contains(ts_ns));
@@ -288,20 +249,18 @@ fn damage_costs_no_more_than_what_is_damaged() {
 #[test]
 fn a_run_of_which_a_window_was_read_is_settled_as_ever() {
     for seed in 0..10 {
-        let settled = |options: &[&str]| {
-            let mut rng = Rng::new(3_000 + seed);
-            let dir = RunDir::new();
-            let course = Course {
-                end: End::Ring,
-                longest_ms: 5_000,
-                pause_ms: None,
-            };
-            paced::write(&mut rng, &dir, 100, course);
-            let first = Merged::of(options, &[dir.path()]);
-            (Merged::of(&[], &[dir.path()]).trace.comparable(), first)
-        };
-        let (expected, _) = settled(&[]);
-        let (found, _) = settled(&["--from=20s", "--to=30s", "--reach=1s"]);
+        let [expected, found] =
+            [&[][..], &["--from=20s", "--to=30s", "--reach=1s"]].map(|options| {
+                let (mut rng, dir) = (Rng::new(3_000 + seed), RunDir::new());
+                let course = Course {
+                    end: End::Ring,
+                    longest_ms: 5_000,
+                    pause_ms: None,
+                };
+                paced::write(&mut rng, &dir, 100, course);
+                Merged::of(options, &[dir.path()]);
+                dir.merge().trace.comparable()
+            });
         assert_eq!(found, expected, "seed {seed}");
     }
 }

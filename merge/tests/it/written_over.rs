@@ -3,6 +3,7 @@
 use crate::full::is_full;
 use crate::invocation::trace_merge;
 use crate::trace::Trace;
+use crate::usage::mkfifo;
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::Value;
@@ -10,7 +11,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 const SPANS: u64 = 60_000;
@@ -68,8 +69,7 @@ fn merge_in_two(path: &Path, whole: &[u8], words: &[&str], change: impl FnOnce(&
     std::thread::sleep(TICK);
     let output = path.with_file_name("out.json");
     let _ = fs::remove_file(&output);
-    let made = Command::new("mkfifo").arg(&output).status().unwrap();
-    assert!(made.success());
+    mkfifo(&output);
     let mut merge = trace_merge();
     merge.args(["--threads", "1", "--report", "json", "-o"]);
     merge.arg(&output).args(words).arg(path);
@@ -135,16 +135,6 @@ fn is_valid(name: &str, whole: &[u8], words: &[&str]) {
 #[test]
 fn lines_that_are_written_over_while_they_are_merged_leave_the_trace_valid() {
     is_valid("trace.90.jsonl", &plain(), &[]);
-}
-
-#[test]
-fn blocks_that_are_written_over_while_they_are_merged_leave_the_trace_valid() {
-    is_valid("trace.91.jsonl", &own(), &[]);
-}
-
-#[test]
-fn a_sorted_trace_of_lines_that_are_written_over_is_valid() {
-    is_valid("trace.90.jsonl", &plain(), &["--sort"]);
 }
 
 #[test]
