@@ -1,11 +1,10 @@
 //! Requests linked, in bounds: of memory, of folders for temporary files, of ids that an event may have.
 
-use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::invocation::{Merged, RunDir, trace_merge};
 use crate::memory::{assert_below, peak_kib};
+use crate::usage::merges;
 use format_oracle::writer::line::On;
 use serde_json::Value;
-use std::path::Path;
-use std::process::Command;
 
 /// Writes requests that an API process and an engine know by different ids, each with a span in both.
 fn many_requests(many: u64) -> RunDir {
@@ -53,81 +52,58 @@ fn requests_beyond_the_memory_are_left_out_and_counted() {
     assert_eq!(all.report.0["links"]["requests"], MANY);
     assert_eq!(all.report.0["links"]["requests_dropped"], Value::Null);
     for (memory, least) in [("16MiB", MANY / 4), ("2MiB", MANY / 32)] {
-        let [one, two, seven] =
-            ["1", "2", "7"].map(|threads| merged(&["--memory", memory, "--threads", threads]));
-        assert!(one.bytes == two.bytes && two.bytes == seven.bytes);
+        let memory = ["--memory", memory];
+        let [one, seven] =
+            ["1", "7"].map(|threads| merged(&[&memory[..], &["--threads", threads]].concat()));
+        assert!(one.bytes == seven.bytes);
         let trace = String::from_utf8(one.bytes).unwrap();
         let linked = count(&trace, r#"{"ph":"s","pid":10,"#);
-        assert!((least..MANY).contains(&linked), "{memory}: {linked}");
+        assert!((least..MANY).contains(&linked), "{memory:?}: {linked}");
         assert_eq!(count(&trace, r#"{"ph":"f","pid":20,"#), linked);
         assert_eq!(count(&trace, ""), 2 * linked);
-        for report in [&one.report, &two.report, &seven.report] {
-            let links = &report.0["links"];
-            assert_eq!(
-                (&links["requests"], &links["events"]),
-                (&linked.into(), &(2 * linked).into())
-            );
-            assert_eq!(links["requests_dropped"], MANY - linked, "{memory}");
-        }
-        let ended = Ended::of(
-            trace_merge()
-                .args(["--memory", memory, "-o", "-"])
-                .arg(dir.path()),
-        );
+        let links = &one.report.0["links"];
         let dropped = MANY - linked;
+        let counts = ["requests", "events", "requests_dropped"].map(|key| links[key].as_u64());
+        assert_eq!(counts, [linked, 2 * linked, dropped].map(Some));
+        assert_eq!(*links, seven.report.0["links"]);
+        let mut merge = trace_merge();
+        let ended = merges(merge.args(memory).args(["-o", "-"]).arg(dir.path()));
         let told =
             format!("requests not linked, for lack of memory (--memory): at least {dropped}\n");
         assert!(ended.stderr.contains(&told), "{}", ended.stderr);
     }
 }
 
+/// The requests that are left out are counted with a temporary file, if they are many.
 #[test]
 fn many_workers_and_many_requests_take_bounded_memory() {
     let test = "many_workers_and_many_requests_take_bounded_memory";
     let many = 250_000;
     let dir = many_requests(many);
-    let [one, eight] = ["1", "8"].map(|threads| {
-        let options = ["--threads", threads, "--memory", "400MiB"];
-        bounded(test, &dir, 192 << 10, &options)
-    });
-    assert!(one == eight);
-    assert_eq!(count(&one, r#"{"ph":"s","pid":10,"#), many);
-    assert_eq!(count(&one, ""), 2 * many);
-    bounded(
-        test,
-        &dir,
-        64 << 10,
-        &["--threads", "8", "--memory", "64MiB"],
-    );
-}
-
-/// The requests that are left out are counted with a temporary file, if they are many.
-#[test]
-fn without_a_folder_for_temporary_files_the_trace_has_no_arrows() {
-    let many = 250_000;
-    let dir = many_requests(many);
+    let options = ["--threads", "8", "--memory", "400MiB"];
+    let trace = bounded(test, &dir, 192 << 10, &options);
+    assert_eq!(count(&trace, r#"{"ph":"s","pid":10,"#), many);
+    assert_eq!(count(&trace, ""), 2 * many);
+    let options = ["--threads", "8", "--memory", "64MiB"];
+    bounded(test, &dir, 64 << 10, &options);
+    // Without a folder for temporary files the trace has no arrows, unless there is a folder beside it.
+    let nowhere = |output: &str| {
+        let mut command = trace_merge();
+        command
+            .env("TMPDIR", "/nowhere")
+            .args(["--memory", "16MiB"]);
+        merges(command.arg(dir.path()).args(["-o", output]))
+    };
     let output = dir.path().join("out.json");
-    let ended = Ended::of(nowhere(&dir).arg("-o").arg(&output));
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert!(
-        std::fs::read_to_string(&output)
-            .unwrap()
-            .contains("sa_link")
-    );
-    let ended = Ended::of(nowhere(&dir).args(["-o", "-"]));
-    assert_eq!(ended.code, 0);
+    nowhere(output.to_str().unwrap());
+    let beside = std::fs::read_to_string(&output).unwrap();
+    assert!(beside.contains("sa_link"));
+    let ended = nowhere("-");
     let told = "requests are not linked: temporary file in /nowhere: No such file";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
     let whole = String::from_utf8(ended.stdout).unwrap();
     assert!(!whole.contains("sa_link"));
     assert_eq!(whole.matches("\"step\"").count() as u64, 2 * many);
-}
-
-fn nowhere(dir: &RunDir) -> Command {
-    let mut command = trace_merge();
-    command.env("TMPDIR", Path::new("/nowhere"));
-    command.args(["--memory", "16MiB"]).arg(dir.path());
-    command
 }
 
 /// The longest line that there may be, nearly.
@@ -155,7 +131,7 @@ fn an_event_of_millions_of_ids_takes_bounded_memory() {
     // 0 to 1023 of the second event, and of the third; 1 is in the first event too, and 5 in the last one.
     let flows = trace.lines().filter(|line| line.contains("sa_link"));
     assert_eq!(flows.count(), 2 * 1024 + 2);
-    let ended = Ended::of(trace_merge().arg(dir.path()).args(["-o", "-"]));
+    let ended = merges(trace_merge().arg(dir.path()).args(["-o", "-"]));
     let told = "events with more ids of requests than count: 3";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
 }

@@ -3,11 +3,12 @@
 use crate::full::is_full;
 use crate::invocation::{RunDir, trace_merge};
 use crate::memory::{anonymous_kib, assert_below, ticks};
+use crate::usage::mkfifo;
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -16,10 +17,7 @@ use std::time::{Duration, Instant};
 fn fill(dir: &RunDir, fragments: usize) {
     for pid in 1..=fragments {
         let line = format!(r#"{{"ph":"i","pid":{pid},"tid":{pid},"ts":{pid},"s":"t","name":"n"}}"#);
-        dir.put(
-            &pid.to_string(),
-            (line.clone() + "\n" + &line + "\n").as_bytes(),
-        );
+        dir.put(&pid.to_string(), &stream(&[&line, &line]));
     }
 }
 
@@ -30,20 +28,10 @@ fn issue_19_small_fragments_are_neither_mapped_nor_held_open() {
     fill(&dir, FRAGMENTS);
     // What nobody reads makes the merge wait in the middle.
     let pipe = dir.path().join("pipe");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &pipe,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::from_raw_mode(0o600),
-        0,
-    )
-    .unwrap();
-    let flags = libc::O_NONBLOCK;
-    let reader = fs::File::options()
-        .read(true)
-        .custom_flags(flags)
-        .open(&pipe);
-    let mut reader = reader.unwrap();
+    mkfifo(&pipe);
+    let mut reader = fs::File::options();
+    let reader = reader.read(true).custom_flags(libc::O_NONBLOCK);
+    let mut reader = reader.open(&pipe).unwrap();
     let mut merge = trace_merge();
     merge.arg("-q").arg(dir.path()).arg("-o").arg(&pipe);
     let mut child = merge.stderr(Stdio::piped()).spawn().unwrap();
@@ -92,13 +80,9 @@ fn cost(fragments: u32) -> (u64, u64) {
     fill_own(&dir, fragments);
     let (mut merge, began) = (trace_merge(), Instant::now());
     merge.args(["-q", "--report", "json"]).arg(dir.path());
-    let mut child = merge.stdout(Stdio::piped()).spawn().unwrap();
-    let mut report = child.stdout.take().unwrap();
-    let reader = std::thread::spawn(move || {
-        let mut text = String::new();
-        report.read_to_string(&mut text).unwrap();
-        text
-    });
+    let report = tempfile::tempfile().unwrap();
+    let merge = merge.stdout(report.try_clone().unwrap());
+    let mut child = merge.spawn().unwrap();
     let (mut time, mut most) = (0, 0);
     while child.try_wait().unwrap().is_none() {
         time = ticks(&child).unwrap_or(time).max(time);
@@ -106,7 +90,8 @@ fn cost(fragments: u32) -> (u64, u64) {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(child.wait().unwrap().success());
-    let report: serde_json::Value = serde_json::from_str(&reader.join().unwrap()).unwrap();
+    (&report).rewind().unwrap();
+    let report: serde_json::Value = serde_json::from_reader(report).unwrap();
     let shown = ["events_total", "damage_total"].map(|key| report[key].as_u64().unwrap());
     assert_eq!(shown, [4 * u64::from(fragments), 0]);
     let took = began.elapsed();
@@ -120,11 +105,7 @@ fn issue_19_fragments_of_a_few_lines_cost_the_same_however_many() {
     // KiB of heap for each: names, ids and times of a process and its thread, and where its lines are.
     const KIB: u64 = 9;
     let test = "issue_19_fragments_of_a_few_lines_cost_the_same_however_many";
-    let (few, many) = if is_full() {
-        (50_000, 100_000)
-    } else {
-        (2_000, 8_000)
-    };
+    let (few, many) = [(2_000, 8_000), (50_000, 100_000)][usize::from(is_full())];
     let (of_few, of_many) = (cost(few), cost(many));
     let more = of_many.1.saturating_sub(of_few.1);
     assert_below(KIB * u64::from(many - few), more, test);

@@ -1,10 +1,11 @@
 //! More spans that clash than memory shall hold, and more than there are rows for.
 
 use crate::clashing::{Clashing, ORDERS, Order};
-use crate::invocation::{Merged, RunDir, trace_merge};
+use crate::invocation::{RunDir, trace_merge};
 use crate::memory::{assert_below, peak_kib};
 use crate::random::Rng;
 use crate::rows::assert_rows_nest;
+use crate::usage::merges;
 use format_oracle::writer::line::stream;
 use serde_json::Value;
 use std::fmt::Write;
@@ -57,8 +58,9 @@ fn very_many_spans_clash() {
     serials.sort_unstable();
     assert!(serials.into_iter().eq(0..count));
     assert_eq!(merged.report.number("overlapping_spans_left"), 0);
-    let alone = Merged::of(&["--threads", "1"], &[dir.path()]);
-    assert!(merged.bytes == alone.bytes);
+    let mut alone = trace_merge();
+    alone.args(["--threads", "1", "-o", "-"]).arg(dir.path());
+    assert!(merges(&mut alone).stdout == merged.bytes);
 }
 
 /// Most anonymous memory of a merge by two workers.

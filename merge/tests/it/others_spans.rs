@@ -7,8 +7,6 @@ use crate::split::split;
 use crate::trace::ns;
 use serde_json::{Value, json};
 
-const SPANS: &str = "select s.name, s.dur, p.name from slice s left join slice p on p.id = s.parent_id order by s.ts, s.depth, s.name";
-
 fn merged(options: &[&str], events: &Value) -> (RunDir, Merged) {
     let dir = RunDir::new();
     let path = put(&dir, "other.json", events.to_string().as_bytes());
@@ -17,8 +15,8 @@ fn merged(options: &[&str], events: &Value) -> (RunDir, Merged) {
 }
 
 /// Asserts what Perfetto shows of the merged trace, and that it finds no error in it.
-fn assert_shown(test: &str, options: &[&str], events: &Value, statement: &str, expected: &Value) {
-    let (dir, merged) = merged(options, events);
+fn assert_shown(test: &str, events: &Value, statement: &str, expected: &Value) {
+    let (dir, merged) = merged(&[], events);
     let output = dir.path().join("shown.json");
     std::fs::write(&output, &merged.bytes).unwrap();
     if let Some(rows) = query(test, &output, &[ERRORS, statement]) {
@@ -37,13 +35,13 @@ fn an_end_without_a_name_ends_a_span_of_no_length() {
         {"ph":"E","ts":12,"pid":1,"args":{"dtype":"float32"}},
         {"ph":"E","ts":70,"pid":1},
     ]);
-    let expected = json!([["ALLREDUCE", 60_000, null], ["WAIT", 0, "ALLREDUCE"]]);
-    for options in [&[][..], &["--sort"]] {
-        assert_shown(test, options, &horovod, SPANS, &expected);
-    }
-    let args = "select flat_key, display_value from args where flat_key glob 'args.*' order by 1";
-    let both = json!([["args.dtype", "float32"], ["args.rank", "3"]]);
-    assert_shown(test, &[], &horovod, args, &both);
+    let shown = "select s.name, s.dur, p.name, extract_arg(s.arg_set_id, 'args.rank'), extract_arg(s.arg_set_id, 'args.dtype') \
+        from slice s left join slice p on p.id = s.parent_id order by s.ts, s.depth";
+    let expected = json!([
+        ["ALLREDUCE", 60_000, null, null, null],
+        ["WAIT", 0, "ALLREDUCE", 3, "float32"],
+    ]);
+    assert_shown(test, &horovod, shown, &expected);
     let (_dir, shown) = merged(&[], &horovod);
     assert_eq!(shown.trace.phase("E").len(), 1);
 }
@@ -102,7 +100,7 @@ fn samples_of_v8_are_shown_at_their_times() {
     ]);
     let statement = "select s.ts, f.name from cpu_profile_stack_sample s join stack_profile_callsite c on c.id = callsite_id join stack_profile_frame f on f.id = c.frame_id order by 1";
     let expected = json!([[110_000, "(root)"], [130_000, "work"]]);
-    assert_shown(test, &[], &events, statement, &expected);
+    assert_shown(test, &events, statement, &expected);
     let (_dir, shown) = merged(&[], &events);
     assert_eq!(shown.report.kind("unknown_phase"), 0);
     let parts = shown.trace.phase("P");
@@ -110,25 +108,14 @@ fn samples_of_v8_are_shown_at_their_times() {
     assert_eq!(ns(&data(0)["startTime"]), 100_000);
     assert_eq!(ns(&data(3)["endTime"]), 900_000);
     // Windows and parts of the trace contain the whole profile.
-    for options in [&["--from", "700us"][..], &["--from", "700us", "--sort"]] {
-        let (_dir, shown) = merged(options, &events);
-        assert_eq!(shown.trace.phase("P"), parts, "{options:?}");
-        assert_shown(test, options, &events, statement, &expected);
+    for edge in ["--from=700us", "--to=200us"] {
+        let (_dir, shown) = merged(&[edge], &events);
+        assert_eq!(shown.trace.phase("P"), parts, "{edge}");
     }
-    assert_eq!(
-        merged(&["--to", "200us"], &events).1.trace.phase("P"),
-        parts
-    );
     let spans = (0..300)
         .map(|nth| json!({"ph":"X","name":"span","ts":6_000 + nth,"dur":1,"pid":7,"tid":7}));
-    let all: Vec<Value> = events
-        .as_array()
-        .unwrap()
-        .iter()
-        .cloned()
-        .chain(spans)
-        .collect();
-    let (split_run, _) = merged(&[], &json!(all));
+    let all = events.as_array().unwrap().iter().cloned().chain(spans);
+    let (split_run, _) = merged(&[], &all.collect());
     let (split_parts, _) = split(&split_run.path().join("other.json"), &[], "8kB");
     assert!(split_parts.len() > 2);
     for part in split_parts {

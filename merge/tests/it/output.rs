@@ -3,7 +3,7 @@
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::trace::Trace;
 use crate::usage::{merges, refuses};
-use format_oracle::writer::{Fragment, Process};
+use format_oracle::writer::line::{On, stream};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::symlink;
@@ -13,13 +13,18 @@ use std::process::Stdio;
 /// A run with `spans` spans.
 pub(crate) fn run(spans: u64) -> RunDir {
     let dir = RunDir::new();
-    let mut fragment = Fragment::foreign(90);
-    let on = Process::new(90).main_thread();
-    for number in 0..spans {
-        let args = format!(r#""number":{number}"#);
-        fragment.line(&on.span(1_000_000 + number * 1000, 500, "a", &args));
-    }
-    fragment.write_here(&dir.fragments());
+    let on = On { pid: 90, tid: 90 };
+    let lines: Vec<String> = (0..spans)
+        .map(|nth| {
+            on.span(
+                1_000_000 + nth * 1000,
+                500,
+                "a",
+                &format!(r#""number":{nth}"#),
+            )
+        })
+        .collect();
+    dir.put("90", &stream(&lines));
     dir
 }
 

@@ -55,9 +55,9 @@ struct Recorder<'a> {
     segment_bytes: usize,
     fragment: Fragment,
     slots: Vec<Recorded>,
-    /// What it is called, and its threads that live.
+    /// What it is called, and the records of its threads that live.
     name: String,
-    named: Vec<(u32, String)>,
+    named: Vec<String>,
     serial: u64,
     /// True if headers say how far back later lines begin, as those of older recorders do not.
     has_horizon: bool,
@@ -69,17 +69,22 @@ struct Recorder<'a> {
     open: Vec<(u64, u64)>,
 }
 
+/// A record of a name.
+fn names(on: On, record: &str, name: &str) -> String {
+    on.metadata(record, &format!(r#""name":"{name}""#))
+}
+
 /// Writes a process that records for two minutes.
 pub(crate) fn write(rng: &mut Rng, dir: &RunDir, pid: u32, course: Course) {
-    let process = match course.end {
-        End::Ring => Process::with_ring(pid),
-        End::Clean | End::Lost => Process::new(pid),
-    };
     let segment_bytes = [3_000, 30_000, 1 << 30][rng.below(3)];
-    let offset_ns = if rng.one_in(3) { 7_000 } else { 0 };
     let process = Process {
-        offset_ns,
-        ..process
+        offset_ns: if rng.one_in(3) { 7_000 } else { 0 },
+        ring: if course.end == End::Ring {
+            "file"
+        } else {
+            "heap"
+        },
+        ..Process::new(pid)
     };
     let mut recorder = Recorder {
         rng,
@@ -100,7 +105,7 @@ pub(crate) fn write(rng: &mut Rng, dir: &RunDir, pid: u32, course: Course) {
     recorder.open_ns = START_NS + 1_000 * MS * (1 + recorder.rng.next() % 100);
     recorder.front(START_NS, &[]);
     recorder.has_horizon = !recorder.rng.one_in(4);
-    recorder.thread(pid);
+    recorder.thread(1, pid);
     recorder.record(course);
     recorder.end(course.end);
 }
@@ -114,20 +119,13 @@ impl Recorder<'_> {
     fn front(&mut self, at_ns: u64, lines: &[u8]) {
         let own = self.process.main_thread();
         self.fragment = Fragment::foreign(self.process.pid);
-        let horizon = match self.has_horizon {
-            true => self.horizon(at_ns, lines),
-            false => String::new(),
-        };
+        let horizon = self.has_horizon.then(|| self.horizon(at_ns, lines));
+        let horizon = horizon.unwrap_or_default();
         let header = self.process.header_with(self.segment, &horizon);
         self.fragment.line(&header);
         self.fragment.line(&self.process.anchor(at_ns));
-        let name = format!(r#""name":"{}""#, self.name);
-        self.fragment.line(&own.metadata("process_name", &name));
-        for (tid, name) in &self.named {
-            let name = format!(r#""name":"{name}""#);
-            let line = self.process.thread(*tid).metadata("thread_name", &name);
-            self.fragment.line(&line);
-        }
+        self.fragment.line(&names(own, "process_name", &self.name));
+        self.fragment.raw(&stream(&self.named));
     }
 
     /// What a header says of how far back the lines begin that come after it, `lines` first.
@@ -147,69 +145,68 @@ impl Recorder<'_> {
         format!(r#","open_ns":{open_ns},"late_ns":{}"#, self.late_ns)
     }
 
-    /// A new thread names itself.
-    fn thread(&mut self, tid: u32) {
-        let name = format!("thread-{tid}");
-        let line = self
-            .on(tid)
-            .metadata("thread_name", &format!(r#""name":"{name}""#));
-        self.named.push((tid, name));
-        self.slots.push(Recorded {
-            tid,
-            pending: stream(&[line]),
-            ..Recorded::default()
-        });
+    /// Adds a line to a slot's.
+    fn add(&mut self, slot: usize, line: String) {
+        self.slots[slot].pending.extend(stream(&[line]));
+    }
+
+    /// A thread takes a slot and names itself.
+    fn thread(&mut self, slot: usize, tid: u32) {
+        if slot == self.slots.len() {
+            self.slots.push(Recorded::default());
+        }
+        self.slots[slot].tid = tid;
+        let line = names(self.on(tid), "thread_name", &format!("thread-{tid}"));
+        self.named.push(line.clone());
+        self.add(slot, line);
     }
 
     fn record(&mut self, course: Course) {
-        let first = self.on(self.process.pid).instant(START_NS, "first", "");
-        self.slots[1].pending.extend(stream(&[first]));
+        self.add(1, self.on(self.process.pid).instant(START_NS, "first", ""));
         let (mut flush_ms, mut anchor_ms) = (250, ANCHOR_MS);
         let renamed_ms = 1_000 + u64::from(self.process.pid) * 271 % 90_000;
         for ms in 1..RUN_MS {
             let at_ns = START_NS + ms * MS;
             if ms == renamed_ms {
-                self.rename();
+                self.name = format!("renamed-{}", self.process.pid);
+                self.add(
+                    0,
+                    names(self.process.main_thread(), "process_name", &self.name),
+                );
             }
-            if let Some(after) = course
+            let paused_ms = course
                 .pause_ms
-                .and_then(|pause_ms| ms.checked_sub(pause_ms))
-                && after <= PAUSE_MS
-            {
-                self.pause(at_ns, after);
+                .and_then(|pause_ms| ms.checked_sub(pause_ms));
+            if let Some(paused_ms @ 0..=PAUSE_MS) = paused_ms {
+                self.pause(at_ns, paused_ms);
                 continue;
             }
             if self.rng.one_in(60) {
                 self.event(at_ns, course.longest_ms);
             }
             if self.rng.one_in(3_000) {
-                let longest_ns = 10 * course.longest_ms * MS;
-                self.open
-                    .push((at_ns, at_ns + self.rng.next() % longest_ns));
+                let dur_ns = self.rng.next() % (10 * course.longest_ms * MS);
+                self.open.push((at_ns, at_ns + dur_ns));
             }
             self.end_open(at_ns);
             if self.rng.one_in(30_000) && self.slots.len() < 8 {
-                self.thread(self.process.pid + u32::try_from(self.slots.len()).unwrap());
+                let tid = self.process.pid + u32::try_from(self.slots.len()).unwrap();
+                self.thread(self.slots.len(), tid);
             }
             if self.rng.one_in(60_000) && self.slots.len() > 2 {
                 let last = self.slots.len() - 1;
                 self.flush(last, at_ns);
-                self.named.retain(|(tid, _)| *tid != self.slots[last].tid);
-                self.slots[last].tid += 100;
+                // Another thread takes the slot.
                 let tid = self.slots[last].tid;
-                let name = format!("thread-{tid}");
-                let line = self
-                    .on(tid)
-                    .metadata("thread_name", &format!(r#""name":"{name}""#));
-                self.named.push((tid, name));
-                self.slots[last].pending.extend(stream(&[line]));
+                let of_tid = format!(r#""tid":{tid},"#);
+                self.named.retain(|line| !line.contains(&of_tid));
+                self.thread(last, tid + 100);
             }
             if ms >= flush_ms {
                 (0..self.slots.len()).for_each(|slot| self.flush(slot, at_ns));
                 flush_ms = ms + 50 + self.rng.next() % 200;
                 if ms >= anchor_ms {
-                    let anchor = self.process.anchor(at_ns);
-                    self.slots[0].pending.extend(stream(&[anchor]));
+                    self.add(0, self.process.anchor(at_ns));
                     anchor_ms = (ms / ANCHOR_MS + 1) * ANCHOR_MS;
                 }
             }
@@ -221,21 +218,12 @@ impl Recorder<'_> {
         }
     }
 
-    /// The process gives itself another name.
-    fn rename(&mut self) {
-        self.name = format!("renamed-{}", self.process.pid);
-        let name = format!(r#""name":"{}""#, self.name);
-        let line = self.process.main_thread().metadata("process_name", &name);
-        self.slots[0].pending.extend(stream(&[line]));
-    }
-
     /// Stands still with lines that are not written. Then its first thread records before they are, slot after slot.
     fn pause(&mut self, at_ns: u64, after_ms: u64) {
         match after_ms {
             0 => (0..10).for_each(|_| self.event(at_ns, 100)),
             PAUSE_MS => {
-                let line = self.on(self.process.pid).instant(at_ns, "goes on", "");
-                self.slots[1].pending.extend(stream(&[line]));
+                self.add(1, self.on(self.process.pid).instant(at_ns, "goes on", ""));
                 (0..self.slots.len()).for_each(|slot| self.flush(slot, at_ns));
             }
             _ => {}
@@ -250,8 +238,7 @@ impl Recorder<'_> {
         for (start_ns, _) in ended {
             self.serial += 1;
             let args = format!(r#""serial":{}"#, self.serial);
-            let line = on.span(start_ns, at_ns - start_ns, "held", &args);
-            self.slots[1].pending.extend(stream(&[line]));
+            self.add(1, on.span(start_ns, at_ns - start_ns, "held", &args));
         }
     }
 
@@ -260,11 +247,8 @@ impl Recorder<'_> {
         let slot = 1 + self.rng.below(self.slots.len() - 1);
         let on = self.on(self.slots[slot].tid);
         self.serial += 1;
-        let args = format!(
-            r#""serial":{},"request_id":"cmpl-{}""#,
-            self.serial,
-            self.serial % 7
-        );
+        let (serial, request) = (self.serial, self.serial % 7);
+        let args = format!(r#""serial":{serial},"request_id":"cmpl-{request}""#);
         let longest_ms = [20, 400, longest_ms][self.rng.below(3)];
         let dur_ns = self.rng.next() % (longest_ms * MS);
         let start_ns = at_ns.saturating_sub(dur_ns).max(START_NS);
@@ -275,7 +259,7 @@ impl Recorder<'_> {
             2 => on.begin(start_ns, &format!("begun {}", self.serial)),
             _ => on.span(start_ns, at_ns - start_ns, "step", &args),
         };
-        self.slots[slot].pending.extend(stream(&[line]));
+        self.add(slot, line);
     }
 
     /// Writes what a slot has, in the next segment if it does not fit any more.
@@ -308,11 +292,8 @@ impl Recorder<'_> {
         let open_ns = self.open_ns;
         if end == End::Clean {
             (0..self.slots.len()).for_each(|slot| self.flush(slot, at_ns));
-            let open = self.on(self.process.pid).begin(open_ns, "open");
-            self.slots[1].pending.extend(stream(&[open]));
-            self.slots[0]
-                .pending
-                .extend(stream(&[self.process.end(at_ns)]));
+            self.add(1, self.on(self.process.pid).begin(open_ns, "open"));
+            self.add(0, self.process.end(at_ns));
             [1, 0].into_iter().for_each(|slot| self.flush(slot, at_ns));
         }
         if end == End::Ring {

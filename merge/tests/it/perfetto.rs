@@ -104,30 +104,14 @@ pub(crate) fn hostile_run() -> RunDir {
             on.instant(ts(6), "token", ""),
         ];
         let from = fragment.block(1, 0, &stream(&lines));
-        for bad in [
-            &b"garbage\n"[..],
-            b"\0\0\0\n",
-            b"\xff\n",
-            b"{\"ph\":\"X\"}\n",
-            b"[]\n",
-        ] {
-            fragment.raw(bad);
-        }
+        fragment.raw(b"garbage\n\0\0\0\n\xff\n{\"ph\":\"X\"}\n[]\n");
         fragment.write_here(&dir.fragments());
-        let mut ring = Ring::of(&process);
-        let tail = stream(&[on.span(ts(1000), 500, "tail", "")]);
-        ring.slots = vec![
-            Slot::default(),
-            Slot {
-                tid: pid,
-                from,
-                flushed: from,
-                stream: tail,
-                ..Slot::default()
-            },
-        ];
-        ring.slots[1].open = vec![Open::named(ts(2000), "killed here")];
-        ring.write_here(&dir.fragments());
+        let slot = Slot {
+            stream: stream(&[on.span(ts(1000), 500, "tail", "")]),
+            open: vec![Open::named(ts(2000), "killed here")],
+            ..Slot::flushed(pid, from)
+        };
+        Ring::of_thread(&process, slot).write_here(&dir.fragments());
     }
     dir
 }
@@ -147,18 +131,11 @@ fn long_run() -> RunDir {
     ];
     let from = fragment.block(1, 0, &stream(&lines));
     fragment.write_here(&dir.fragments());
-    let mut ring = Ring::of(&process);
-    ring.slots = vec![
-        Slot::default(),
-        Slot {
-            tid: 70,
-            from,
-            flushed: from,
-            open: vec![Open::named(seconds(1), "killed here")],
-            ..Slot::default()
-        },
-    ];
-    ring.write_here(&dir.fragments());
+    let slot = Slot {
+        open: vec![Open::named(seconds(1), "killed here")],
+        ..Slot::flushed(70, from)
+    };
+    Ring::of_thread(&process, slot).write_here(&dir.fragments());
     dir
 }
 

@@ -1,21 +1,26 @@
 //! Traces of one program in several files: its ranks get different names, and pieces of a process are one again.
 
-use crate::invocation::{Ended, Merged, trace_merge};
+use crate::invocation::{Merged, trace_merge};
 use crate::perfetto;
+use crate::usage::merges;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 const BASE_NS: i64 = 1_751_410_836_000_000_000;
 
-fn write(folder: &Path, files: &[(&str, Value)]) -> Vec<PathBuf> {
+/// Writes files into a folder of their own and returns their paths.
+fn write(files: &[(&str, Value)]) -> (TempDir, Vec<PathBuf>) {
+    let folder = tempfile::tempdir().unwrap();
     let write = |(name, document): &(&str, Value)| {
-        let path = folder.join(name);
+        let path = folder.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, document.to_string()).unwrap();
         path
     };
-    files.iter().map(write).collect()
+    let paths = files.iter().map(write).collect();
+    (folder, paths)
 }
 
 fn merged(options: &[&str], paths: &[PathBuf]) -> Merged {
@@ -40,85 +45,66 @@ fn kineto(rank: Option<u64>) -> Value {
     document
 }
 
-/// The names that Perfetto shows.
-fn process_names(merged: &Merged) -> BTreeSet<String> {
-    let mut names = std::collections::BTreeMap::new();
-    for event in merged.trace.all_named("process_name") {
-        let name = event["args"]["name"].as_str().unwrap();
-        names.insert(event["pid"].as_u64(), name.to_owned());
-    }
-    names.into_values().collect()
-}
-
-fn set(names: &[&str]) -> BTreeSet<String> {
-    names.iter().map(ToString::to_string).collect()
+/// Asserts that a merge shows these processes, and with an option only some of them, which have a span each.
+fn assert_names(paths: &[PathBuf], names: &[&str], (option, some): (&str, &[&str])) {
+    let shown = |merged: &Merged| BTreeSet::from_iter(merged.trace.process_names().into_values());
+    let set = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+    let all: BTreeSet<String> = set(names);
+    assert_eq!(shown(&merged(&[], paths)), all);
+    let filtered = merged(&[option], paths);
+    assert_eq!(shown(&filtered), set(some), "{option}");
+    assert_eq!(filtered.trace.phase("X").len(), some.len(), "{option}");
 }
 
 #[test]
-fn ranks_have_names_of_their_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let files = [0, 1, 12].map(|rank| (format!("{rank}.json"), kineto(Some(rank))));
-    let files = files
-        .each_ref()
-        .map(|(name, document)| (name.as_str(), document.clone()));
-    let paths = write(folder.path(), &files);
+fn processes_of_several_files_have_names_of_their_own() {
+    let ranks = [1, 12].map(|rank| kineto(Some(rank)));
+    let (_folder, paths) = write(&[("0.json", ranks[0].clone()), ("1.json", ranks[1].clone())]);
     let expected = [
-        "python3 · rank 0",
-        "GPU 0 · python3 · rank 0",
         "python3 · rank 1",
         "GPU 0 · python3 · rank 1",
         "python3 · rank 12",
         "GPU 0 · python3 · rank 12",
     ];
-    assert_eq!(process_names(&merged(&[], &paths)), set(&expected));
-    let one = merged(&["--process", "rank 1"], &paths);
-    assert_eq!(one.trace.phase("X").len(), 2);
-    assert_eq!(process_names(&one), set(&expected[2..4]));
-}
-
-#[test]
-fn without_ranks_the_path_tells_processes_apart() {
-    let folder = tempfile::tempdir().unwrap();
-    let files = ["node-a", "node-b"].map(|host| (format!("run/{host}/trace.json"), kineto(None)));
-    let files = files
-        .each_ref()
-        .map(|(name, document)| (name.as_str(), document.clone()));
-    let paths = write(folder.path(), &files);
+    assert_names(&paths, &expected, ("--process=rank 1", &expected[..2]));
+    // Without ranks, the path tells them apart.
+    let files = ["run/node-a/trace.json", "run/node-b/trace.json"].map(|name| (name, kineto(None)));
+    let (_folder, paths) = write(&files);
     let expected = [
         "python3 · node-a",
         "GPU 0 · python3 · node-a",
         "python3 · node-b",
         "GPU 0 · python3 · node-b",
     ];
-    assert_eq!(process_names(&merged(&[], &paths)), set(&expected));
-    let one = merged(&["--process", "GPU 0 *node-b"], &paths);
-    assert_eq!(one.trace.phase("X").len(), 1);
+    assert_names(
+        &paths,
+        &expected,
+        ("--process=GPU 0 *node-b", &expected[3..]),
+    );
 }
 
 /// SGLang merges its ranks so.
 #[test]
 fn texts_in_place_of_pids_and_tids_stay_in_the_names() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut events = Vec::new();
-    for pid in ["[TP00-DP00] 41000", "[TP01-DP00] 41000"] {
-        events.push(json!({"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "ts": 0, "args": {"name": "python3"}}));
-        events.push(json!({"ph": "M", "name": "thread_name", "pid": pid, "tid": "stream 7", "ts": 0, "args": {"name": "compute"}}));
-        events.push(
-            json!({"ph": "X", "name": "work", "pid": pid, "tid": "stream 7", "ts": 10, "dur": 5}),
-        );
-    }
-    let paths = write(
-        folder.path(),
-        &[("merged.json", json!({"traceEvents": events}))],
-    );
-    let found = merged(&[], &paths);
-    let expected = ["python3 · [TP00-DP00] 41000", "python3 · [TP01-DP00] 41000"];
-    assert_eq!(process_names(&found), set(&expected));
-    let threads = found.trace.all_named("thread_name");
-    let named = |event: &&Value| event["args"]["name"] == "compute · stream 7";
-    assert_eq!(threads.into_iter().filter(named).count(), 2);
-    let one = merged(&["--process", "[TP01-DP00]"], &paths);
-    assert_eq!(one.trace.phase("X").len(), 1);
+    let pids = ["[TP00-DP00] 41000", "[TP01-DP00] 41000"];
+    let events: Vec<Value> = pids
+        .into_iter()
+        .flat_map(|pid| {
+            let record = |name: &str, value: &str| json!({"ph": "M", "name": name, "pid": pid, "tid": "stream 7", "args": {"name": value}});
+            [
+                record("process_name", "python3"),
+                record("thread_name", "compute"),
+                json!({"ph": "X", "name": "work", "pid": pid, "tid": "stream 7", "ts": 10, "dur": 5}),
+            ]
+        })
+        .collect();
+    let (_folder, paths) = write(&[("merged.json", json!({"traceEvents": events}))]);
+    let expected = pids.map(|pid| format!("python3 · {pid}"));
+    let expected = expected.each_ref().map(String::as_str);
+    assert_names(&paths, &expected, ("--process=[TP01-DP00]", &expected[1..]));
+    let threads = merged(&[], &paths).trace.thread_names();
+    assert_eq!(threads.len(), 2);
+    assert!(threads.values().all(|name| name == "compute · stream 7"));
 }
 
 /// Node begins a new file from time to time: a span and an arrow go from the first to the second.
@@ -143,30 +129,13 @@ fn node(shift_us: i64) -> [(&'static str, Value); 2] {
 
 #[test]
 fn pieces_of_a_process_are_one_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let paths = write(folder.path(), &node(0));
+    let (folder, paths) = write(&node(0));
     let found = merged(&[], &paths);
     let processes = found.report.0["processes"].as_array().unwrap();
     assert_eq!(processes.len(), 1, "{processes:?}");
     assert_eq!(processes[0]["threads"], 1);
     let foreign = found.report.0["foreign"].as_array().unwrap();
     assert_eq!(foreign[1]["continues"], foreign[0]["path"]);
-    let row = |name: &str| {
-        let events = found.trace.all_named(name);
-        let rows = events
-            .iter()
-            .map(|event| (event["pid"].as_u64(), event["tid"].as_u64()));
-        rows.collect::<BTreeSet<_>>()
-    };
-    assert_eq!(row("outer").len(), 1);
-    assert_eq!(row("outer"), row("tick"));
-    let ids: BTreeSet<String> = found
-        .trace
-        .all_named("next")
-        .iter()
-        .map(|event| event["id"].to_string())
-        .collect();
-    assert_eq!(ids.len(), 1, "one arrow");
     // As Perfetto reads it, and whatever the order of the inputs.
     let backwards: Vec<PathBuf> = paths.into_iter().rev().collect();
     for merged in [&found, &merged(&[], &backwards)] {
@@ -180,31 +149,26 @@ fn pieces_of_a_process_are_one_again() {
             let numbers: Vec<u64> = rows.iter().map(|rows| perfetto::number(rows)).collect();
             assert_eq!(numbers, [2_300_000, 1]);
         }
+        let rows: BTreeSet<String> = ["outer", "tick", "next"]
+            .iter()
+            .flat_map(|name| merged.trace.all_named(name))
+            .map(|event| format!("{} {}", event["pid"], event["tid"]))
+            .collect();
+        assert_eq!(rows.len(), 1, "{rows:?}");
     }
 }
 
 #[test]
 fn pieces_whose_times_do_not_fit_stay_apart() {
-    let folder = tempfile::tempdir().unwrap();
-    let paths = write(folder.path(), &node(-1_000));
-    let output = folder.path().join("out.json");
-    let options = [
-        "--offset".to_owned(),
-        format!("{}=0s", paths[1].display()),
-        "--offset".to_owned(),
-        format!("{}=0s", paths[0].display()),
-    ];
-    let ended = Ended::of(
-        trace_merge()
-            .args(options)
-            .args(&paths)
-            .arg("-o")
-            .arg(&output),
-    );
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let doubt = format!(
-        "may continue {}, but their times overlap: they stay apart",
-        paths[0].display()
-    );
+    let (folder, paths) = write(&node(-1_000));
+    let mut command = trace_merge();
+    for path in paths.iter().rev() {
+        let offset = format!("{}=0s", path.display());
+        command.args(["--offset", &offset]);
+    }
+    command.arg("-o").arg(folder.path().join("out.json"));
+    let ended = merges(command.args(&paths));
+    let continued = paths[0].display();
+    let doubt = format!("may continue {continued}, but their times overlap: they stay apart");
     assert!(ended.stderr.contains(&doubt), "{}", ended.stderr);
 }

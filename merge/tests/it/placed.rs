@@ -1,41 +1,38 @@
 //! Windows that lie elsewhere than the first and the newest anchors say: they are found all the same.
 
 use crate::invocation::{Merged, RunDir};
-use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
+use format_oracle::writer::{Fragment, Process};
 
 const S: u64 = 1_000_000_000;
 const START_S: u64 = 100;
 /// The wall time at the zero of the clock, before it is set: 2026-11-21T00:00:00Z.
 const WALL_S: u64 = 1_795_219_200;
 
-/// One anchor, whose clock was set forward by some seconds.
-fn anchor(at_s: u64, set_s: u64, uncertainty_ns: u64) -> String {
-    let (monotonic_ns, realtime_ns) = (at_s * S, (WALL_S + at_s + set_s) * S);
-    format!(
-        r#"{{"ph":"M","pid":7,"tid":7,"name":"sa_anchor","args":{{"monotonic_ns":{monotonic_ns},"realtime_ns":{realtime_ns},"uncertainty_ns":{uncertainty_ns}}}}}"#
-    )
+/// An anchor, whose clock was set forward by some seconds.
+fn anchor(process: &Process, at_s: u64, wall_s: u64, uncertainty_ns: u64) -> String {
+    let (monotonic_ns, realtime_ns) = (at_s * S, (WALL_S + wall_s) * S);
+    let args = format!(
+        r#""monotonic_ns":{monotonic_ns},"realtime_ns":{realtime_ns},"uncertainty_ns":{uncertainty_ns}"#
+    );
+    process.main_thread().metadata("sa_anchor", &args)
 }
 
 /// An instant each second for `busy_s` seconds of 600, and anchors in blocks every five: each with how far the clock was set, and its uncertainty.
 fn run(busy_s: u64, set: impl Fn(u64) -> (u64, u64)) -> RunDir {
     let (dir, process) = (RunDir::new(), Process::new(7));
-    let (on, mut fragment) = (
-        process.main_thread(),
-        format_oracle::writer::Fragment::foreign(7),
-    );
-    fragment.line(&process.header(0));
-    fragment.line(&anchor(START_S, 0, 50));
+    let (on, mut fragment) = (process.main_thread(), process.fragment());
+    fragment.line(&anchor(&process, START_S, START_S, 50));
     let (mut own, mut other) = (0, 0);
     for second in 0..600 {
+        let at_s = START_S + second;
         if second < busy_s {
-            let at_ns = (START_S + second) * S;
-            let line = on.instant(at_ns, &format!("at {second}"), "");
+            let line = on.instant(at_s * S, &format!("at {second}"), "");
             other = fragment.block(1, other, &stream(&[line]));
         }
         if second % 5 == 4 {
             let (set_s, uncertainty_ns) = set(second);
-            let line = anchor(START_S + second, set_s, uncertainty_ns);
+            let line = anchor(&process, at_s, at_s + set_s, uncertainty_ns);
             own = fragment.block(0, own, &stream(&[line]));
         }
     }
@@ -79,39 +76,26 @@ fn two_hosts(wrong_s: Option<u64>) -> RunDir {
             main: pid == 7,
             ..Process::new(pid)
         };
-        let (on, mut fragment) = (
-            process.main_thread(),
-            format_oracle::writer::Fragment::foreign(pid),
-        );
+        let (on, mut fragment) = (process.main_thread(), Fragment::foreign(pid));
         let header = process.header(0);
         fragment.line(&header.replace("node-3", name).replace("0b1f7a3e", name));
         let anchor = |second: u64| {
-            let (monotonic_s, wall_s) = (START_S + ahead_s + second, START_S + second);
-            set_s.map(|set_s| {
-                format!(
-                    r#"{{"ph":"M","pid":{pid},"tid":{pid},"name":"sa_anchor","args":{{"monotonic_ns":{},"realtime_ns":{},"uncertainty_ns":50}}}}"#,
-                    monotonic_s * S,
-                    (WALL_S + wall_s + set_s) * S
-                )
-            })
+            let wall_s = START_S + second;
+            set_s.map(|set_s| anchor(&process, wall_s + ahead_s, wall_s + set_s, 50))
         };
-        if let Some(line) = anchor(0) {
-            fragment.line(&line);
-        }
+        anchor(0).map(|line| fragment.line(&line));
         let (mut own, mut other) = (0, 0);
+        let (phases, late_ns) = match pid {
+            7 => (["s", "f"], 0),
+            _ => (["f", "s"], 1_000_000),
+        };
         for second in 0..600 {
             let at_ns = (START_S + ahead_s + second) * S;
-            let (first, second_phase) = if pid == 7 { ("s", "f") } else { ("f", "s") };
-            let late_ns = if pid == 7 { 0 } else { 1_000_000 };
+            let (there_ns, back_ns) = (at_ns + late_ns, at_ns + 3_000_000 - late_ns);
             let lines = [
                 on.instant(at_ns, &format!("at {second}"), ""),
-                on.flow(first, at_ns + late_ns, "global", 2 * second),
-                on.flow(
-                    second_phase,
-                    at_ns + 3_000_000 - late_ns,
-                    "global",
-                    2 * second + 1,
-                ),
+                on.flow(phases[0], there_ns, "global", 2 * second),
+                on.flow(phases[1], back_ns, "global", 2 * second + 1),
             ];
             other = fragment.block(1, other, &stream(&lines));
             if let Some(line) = anchor(second).filter(|_| second % 5 == 4) {
@@ -132,11 +116,8 @@ fn a_window_is_found_on_a_host_that_flows_alone_place() {
         let both: Vec<u64> = (200..=210).flat_map(|second| [second, second]).collect();
         assert_eq!(whole, both, "read whole, {wrong_s:?}");
         let in_segments = [&window[..], &["--reach=1s"]].concat();
-        assert_eq!(
-            seconds(&in_segments, &dir),
-            both,
-            "in segments, {wrong_s:?}"
-        );
+        let found = seconds(&in_segments, &dir);
+        assert_eq!(found, both, "in segments, {wrong_s:?}");
     }
 }
 

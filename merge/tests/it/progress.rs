@@ -7,35 +7,27 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Enough to fill a pipe, so that a merge takes as long as its reader.
 const SPANS: u64 = 2_000;
 
-/// What a merge says on a terminal.
-struct Finished {
-    /// Until its pipe is read.
-    waiting: String,
-    /// Until it ends.
-    all: String,
-}
-
-/// What a merge into a pipe says, if nobody reads the pipe for so long, nor before it has said these words.
-fn said(patience: Duration, words: &str, options: &[&str], no_color: bool) -> Finished {
+/// What a merge into a pipe says on a terminal until the pipe is read, and until it ends. Nobody reads the pipe for so long, nor before it has said these
+/// words.
+fn said(patience: Duration, words: &str, options: &[&str], colors: &str) -> [String; 2] {
     let mut command = trace_merge();
-    command.env("TERM", "xterm").env_remove("NO_COLOR");
-    if no_color {
+    command.env_remove("NO_COLOR");
+    if colors.is_empty() {
         command.env("NO_COLOR", "1");
     }
     said_by(command.args(options), patience, words)
 }
 
 /// The same of any command that merges what it is told to.
-fn said_by(command: &mut Command, patience: Duration, words: &str) -> Finished {
+fn said_by(command: &mut Command, patience: Duration, words: &str) -> [String; 2] {
     let dir = run(SPANS);
     let pipe = dir.path().join("pipe");
     mkfifo(&pipe);
@@ -43,45 +35,38 @@ fn said_by(command: &mut Command, patience: Duration, words: &str) -> Finished {
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap();
-    let user = File::options()
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_NOCTTY)
-        .open(Path::new(name.to_str().unwrap()))
-        .unwrap();
+    let mut user = File::options();
+    let user = user.read(true).write(true).custom_flags(libc::O_NOCTTY);
+    let user = user.open(name.to_str().unwrap()).unwrap();
     command.arg("-o").args([&pipe, dir.path()]);
+    command.env("TERM", "xterm");
     command.stdin(user.try_clone().unwrap()).stderr(user);
     let mut child = command.spawn().unwrap();
     // The terminal ends with the last one that has it.
     command.stdin(Stdio::null()).stderr(Stdio::null());
-    let said = Arc::new(Mutex::new(Vec::new()));
-    let so_far = {
-        let said = said.clone();
-        move || String::from_utf8_lossy(&said.lock().unwrap()).into_owned()
-    };
-    let reader = std::thread::spawn(move || {
-        let mut terminal = File::from(terminal);
-        let mut bytes = [0; 4096];
-        // It ends with an error when the last one that has the terminal is gone.
-        while let Ok(count @ 1..) = terminal.read(&mut bytes) {
-            said.lock().unwrap().extend_from_slice(&bytes[..count]);
+    let said = Mutex::new(Vec::new());
+    let so_far = || String::from_utf8_lossy(&said.lock().unwrap()).into_owned();
+    let waiting = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut terminal = File::from(terminal);
+            let mut bytes = [0; 4096];
+            // It ends with an error when the last one that has the terminal is gone.
+            while let Ok(count @ 1..) = terminal.read(&mut bytes) {
+                said.lock().unwrap().extend_from_slice(&bytes[..count]);
+            }
+        });
+        sleep(patience);
+        let end = Instant::now() + Duration::from_secs(60);
+        while !so_far().contains(words) && Instant::now() < end {
+            sleep(Duration::from_millis(20));
         }
+        let waiting = so_far();
+        let trace = std::fs::read(&pipe).unwrap();
+        assert!(child.wait().unwrap().success());
+        assert!(trace.ends_with(b"]}\n"));
+        waiting
     });
-    sleep(patience);
-    let end = Instant::now() + Duration::from_secs(60);
-    while !so_far().contains(words) && Instant::now() < end {
-        sleep(Duration::from_millis(20));
-    }
-    let waiting = so_far();
-    let mut trace = Vec::new();
-    File::open(&pipe).unwrap().read_to_end(&mut trace).unwrap();
-    assert!(child.wait().unwrap().success());
-    assert!(trace.ends_with(b"]}\n"));
-    reader.join().unwrap();
-    Finished {
-        waiting,
-        all: so_far(),
-    }
+    [waiting, so_far()]
 }
 
 /// A job of a shell whose terminal it is.
@@ -89,7 +74,6 @@ fn job(script: &str) -> Command {
     let mut command = Command::new("setsid");
     command.args(["--ctty", "--wait", "bash", "-c", script]);
     command.arg(trace_merge().get_program());
-    command.env("TERM", "xterm");
     command
 }
 
@@ -99,9 +83,9 @@ fn a_merge_in_the_background_leaves_the_terminal_alone() {
         eprintln!("SKIPPED a_merge_in_the_background_leaves_the_terminal_alone: no setsid");
         return;
     }
-    let shown = said_by(&mut job(r#"set -m; "$0" "$@""#), Duration::ZERO, "MB/s").all;
+    let [_, shown] = said_by(&mut job(r#"set -m; "$0" "$@""#), Duration::ZERO, "MB/s");
     assert!(shown.contains("MB/s"), "{shown:?}");
-    let hidden = said_by(&mut job(r#"set -m; "$0" "$@" & wait $!"#), LONG, "").all;
+    let [_, hidden] = said_by(&mut job(r#"set -m; "$0" "$@" & wait $!"#), LONG, "");
     assert!(!hidden.contains("MB/s"), "{hidden:?}");
     assert!(!hidden.contains('\u{1b}'), "{hidden:?}");
     assert!(hidden.contains("2000 events"), "{hidden:?}");
@@ -113,24 +97,21 @@ const LONG: Duration = Duration::from_millis(1700);
 fn a_long_merge_shows_a_bar_on_a_terminal() {
     // Two of the three passes are done; the third waits for the reader.
     let done = " 66%, ";
-    let said = said(Duration::ZERO, done, &[], false);
-    assert!(said.waiting.contains(done), "{:?}", said.waiting);
-    assert!(!said.waiting.contains("100%"), "{:?}", said.waiting);
-    let said = said.all;
+    let [waiting, said] = said(Duration::ZERO, done, &[], "colors");
+    let is_waiting = waiting.contains(done) && !waiting.contains("100%");
+    assert!(is_waiting, "{waiting:?}");
     for words in ["2,000 events", "MB/s", " left", "━", "\u{1b}[36m"] {
         assert!(said.contains(words), "{words}: {said:?}");
     }
     let report = said.rfind("2000 events").unwrap();
     assert!(said.rfind("MB/s").unwrap() < report, "{said:?}");
-    assert!(
-        said[..report].contains("\u{1b}[2K"),
-        "it is erased: {said:?}"
-    );
+    let is_erased = said[..report].contains("\u{1b}[2K");
+    assert!(is_erased, "{said:?}");
 }
 
 #[test]
 fn no_color_means_plain_characters() {
-    let said = said(Duration::ZERO, "MB/s", &["--last", "1h"], true).all;
+    let [_, said] = said(Duration::ZERO, "MB/s", &["--last", "1h"], "");
     assert!(said.contains("MB/s") && said.contains('['), "{said:?}");
     assert!(said.is_ascii() && !said.contains("\u{1b}[3"), "{said:?}");
 }
@@ -138,7 +119,7 @@ fn no_color_means_plain_characters() {
 #[test]
 fn a_short_or_quiet_merge_shows_none() {
     for (patience, options) in [(Duration::ZERO, &[][..]), (LONG, &["--quiet"])] {
-        let said = said(patience, "", options, false).all;
+        let [_, said] = said(patience, "", options, "colors");
         assert!(!said.contains("MB/s"), "{options:?}: {said:?}");
         assert_eq!(said.is_empty(), options.contains(&"--quiet"), "{said:?}");
     }

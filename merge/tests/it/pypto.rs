@@ -1,10 +1,11 @@
 //! Fragments that pypto-serving's own recorder wrote: nothing lost, last names, lanes apart.
 
-use crate::invocation::{Ended, Merged, trace_merge};
+use crate::invocation::{Merged, trace_merge};
+use crate::trace::assert_same;
+use crate::usage::merges;
 use crate::verbatim::assert_as_naive;
 use crate::{linked_perfetto, links};
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The fixture that is part of the repository.
@@ -27,111 +28,40 @@ pub(crate) fn recorded_runs(test: &str) -> Vec<PathBuf> {
     runs
 }
 
-/// Every line of a run's fragments.
-pub(crate) fn lines(run: &Path) -> Vec<Value> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(run.join("fragments"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.sort();
-    let text: String = files
-        .iter()
-        .map(|file| std::fs::read_to_string(file).unwrap())
-        .collect();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
-
-fn of_phase<'a>(lines: &'a [Value], phase: &str) -> Vec<&'a Value> {
-    lines.iter().filter(|line| line["ph"] == phase).collect()
-}
-
-fn tracks<'a>(events: impl IntoIterator<Item = &'a Value>) -> BTreeSet<(String, String)> {
-    events
-        .into_iter()
-        .map(|event| (event["pid"].to_string(), event["tid"].to_string()))
-        .collect()
-}
-
-/// For each process, the sorted names of its threads.
-fn threads(names: impl IntoIterator<Item = (String, String)>) -> Vec<Vec<String>> {
-    let mut by_process: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (process, name) in names {
+/// Returns for each process the names of its threads, sorted.
+fn by_process(names: &BTreeMap<String, String>) -> Vec<Vec<&str>> {
+    let mut by_process: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (thread, name) in names {
+        let (process, _) = thread.rsplit_once('/').unwrap();
         by_process.entry(process).or_default().push(name);
     }
-    let mut all: Vec<Vec<String>> = by_process.into_values().collect();
-    all.iter_mut().for_each(|names| names.sort());
-    all.sort();
+    let mut all: Vec<Vec<&str>> = by_process.into_values().collect();
+    all.iter_mut().for_each(|names| names.sort_unstable());
+    all.sort_unstable();
     all
 }
 
+/// Merges a run, which the naive reader must read in the same way.
 fn check(run: &Path) -> Merged {
-    let lines = lines(run);
+    let what = run.display().to_string();
+    let expected = crate::oracle::read(&run.join("fragments"));
     let merged = Merged::of(&[], &[run]);
     let (trace, report) = (&merged.trace, &merged.report);
-    for phase in ["X", "i"] {
-        assert_eq!(
-            trace.phase(phase).len(),
-            of_phase(&lines, phase).len(),
-            "{phase} in {}",
-            run.display()
-        );
-        assert_eq!(report.phase(phase), of_phase(&lines, phase).len() as u64);
-    }
-    assert_eq!(
-        report.number("events_total"),
-        lines.len() as u64,
-        "events equal lines in {}",
-        run.display()
-    );
-    assert_eq!(report.number("damage_total"), 0);
-    let shown: Vec<&Value> = lines.iter().filter(|line| line["ph"] != "M").collect();
-    assert_eq!(
-        tracks(trace.shown()).len(),
-        tracks(shown.iter().copied()).len(),
-        "lanes of {}",
-        run.display()
-    );
-    let last_names: BTreeMap<String, String> = name_records(&lines, "process_name").collect();
-    let mut expected: Vec<String> = last_names.into_values().collect();
-    let mut found: Vec<String> = trace.process_names().into_values().collect();
-    expected.sort();
-    found.sort();
-    assert_eq!(found, expected);
-    let by_thread: BTreeMap<(String, String), String> = of_phase(&lines, "M")
-        .iter()
-        .filter(|line| line["name"] == "thread_name")
-        .map(|line| {
-            (
-                (line["pid"].to_string(), line["tid"].to_string()),
-                name(line),
-            )
-        })
-        .collect();
-    let expected = threads(by_thread.into_iter().map(|((pid, _), name)| (pid, name)));
-    let found = threads(
-        trace
-            .thread_names()
-            .into_iter()
-            .map(|(thread, name)| (thread.split('/').next().unwrap().to_owned(), name)),
-    );
-    assert_eq!(found, expected);
+    assert_same(&expected.events, &trace.comparable(), &what);
+    assert_eq!(report.0["base_ns"], expected.base_ns, "{what}");
+    let lines = assert_as_naive(&run.join("fragments"), &what);
+    assert_eq!(report.number("events_total"), lines, "{what}");
+    assert_eq!(report.number("damage_total"), 0, "{what}");
+    let sorted = |names: BTreeMap<String, String>| {
+        let mut names: Vec<String> = names.into_values().collect();
+        names.sort();
+        names
+    };
+    let last_names = sorted(expected.process_names);
+    assert_eq!(sorted(trace.process_names()), last_names, "{what}");
+    let (found, threads) = (trace.thread_names(), expected.thread_names);
+    assert_eq!(by_process(&found), by_process(&threads), "{what}");
     merged
-}
-
-fn name(line: &Value) -> String {
-    line["args"]["name"].as_str().unwrap().to_owned()
-}
-
-fn name_records<'a>(
-    lines: &'a [Value],
-    record: &'a str,
-) -> impl Iterator<Item = (String, String)> + 'a {
-    lines
-        .iter()
-        .filter(move |line| line["ph"] == "M" && line["name"] == record)
-        .map(|line| (line["pid"].to_string(), name(line)))
 }
 
 #[test]
@@ -141,7 +71,6 @@ fn the_recorded_runs_are_merged_linked_and_shown() {
     runs.push(fixture());
     for run in runs {
         let merged = check(&run);
-        assert_as_naive(&run.join("fragments"), test);
         let linked = links::check(&merged, test);
         eprintln!("{}: {linked} requests linked", run.display());
         let Some(slices) = linked_perfetto::check(test, &merged) else {
@@ -153,14 +82,15 @@ fn the_recorded_runs_are_merged_linked_and_shown() {
 }
 
 #[test]
-fn the_fixture_agrees_with_the_oracle() {
-    let expected = crate::oracle::read(&fixture().join("fragments"));
-    let merged = Merged::of(&[], &[&fixture()]);
-    assert_eq!(expected.events.len(), 254);
-    crate::trace::assert_same(&expected.events, &merged.trace.comparable(), "fixture");
-    assert_eq!(merged.report.0["base_ns"], expected.base_ns);
+fn the_fixture_has_254_events_and_12_requests() {
+    let merged = check(&fixture());
+    assert_eq!(merged.trace.shown().count(), 254);
     assert_eq!(merged.report.0["links"]["requests"], 12);
-    let ended = Ended::of(trace_merge().arg(fixture()).args(["-o", "-"]));
+    let names = merged.trace.process_names();
+    for name in ["pypto-serving-api", "serving-worker-0"] {
+        assert!(names.values().any(|other| other == name), "{names:?}");
+    }
+    let ended = merges(trace_merge().arg(fixture()).args(["-o", "-"]));
     let linked = "12 requests linked through ";
     assert!(ended.stderr.contains(linked), "{}", ended.stderr);
 }

@@ -4,24 +4,43 @@ use format_oracle::writer::line::{On, stream};
 use format_oracle::writer::{Fragment, Lane, Open, Process, Ring, Slot};
 use std::path::Path;
 
-/// A small generator (splitmix64).
-pub(crate) struct Rng(u64);
+/// A small generator (splitmix64), which may be told its first choices.
+pub(crate) struct Rng {
+    choices: std::vec::IntoIter<u8>,
+    state: u64,
+}
 
 impl Rng {
     pub(crate) fn new(seed: u64) -> Rng {
-        Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        Rng {
+            choices: Vec::new().into_iter(),
+            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        }
+    }
+
+    /// A choice for each two bytes; behind them the same ones follow always.
+    #[allow(dead_code, reason = "for the fuzz target, which shares this file")]
+    pub(crate) fn of(bytes: &[u8]) -> Rng {
+        Rng {
+            choices: bytes.to_vec().into_iter(),
+            ..Rng::new(1)
+        }
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     }
 
     /// A number below `bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound.max(1) as u64).unwrap()
+        let choice = match (self.choices.next(), self.choices.next()) {
+            (Some(low), Some(high)) => u64::from(u16::from_le_bytes([low, high])),
+            _ => self.next(),
+        };
+        usize::try_from(choice % bound.max(1) as u64).unwrap()
     }
 
     /// True once in `times`.
@@ -48,41 +67,31 @@ impl Maker<'_> {
     fn args(&mut self) -> String {
         self.serial += 1;
         let text = TEXTS[self.rng.below(TEXTS.len())];
-        match self.rng.below(4) {
-            0 => format!(r#""serial":{}"#, self.serial),
-            1 => format!(
-                r#""serial":{},"tokens":[1,2.5,null,true],"inner":{{"pid":7,"ts":-1.5}}"#,
-                self.serial
-            ),
-            2 => format!(
-                r#""serial":{},"text":"{text}","host_wall_us":{}.{:03}"#,
-                self.serial,
-                self.rng.below(900),
-                self.rng.below(1000)
-            ),
-            _ => format!(
-                r#""serial":{},"request_id":"cmpl-{}""#,
-                self.serial,
-                self.rng.below(50)
-            ),
-        }
+        let more = match self.rng.below(4) {
+            0 => String::new(),
+            1 => r#","tokens":[1,2.5,null,true],"inner":{"pid":7,"ts":-1.5}"#.to_owned(),
+            2 => {
+                let (us, ns) = (self.rng.below(900), self.rng.below(1000));
+                format!(r#","text":"{text}","host_wall_us":{us}.{ns:03}"#)
+            }
+            _ => format!(r#","request_id":"cmpl-{}""#, self.rng.below(50)),
+        };
+        format!(r#""serial":{}{more}"#, self.serial)
     }
 
     fn line(&mut self, on: On) -> String {
         let ts_ns = 5_000_000_000 + self.rng.next() % 1_000_000_000;
         match self.rng.below(10) {
             0 => on.instant(ts_ns, "token", &self.args()),
-            1 => on.counter(
-                ts_ns,
-                "requests",
-                &format!(r#""running":{},"waiting":2"#, self.rng.below(9)),
-            ),
-            2 => on.flow(
-                ["s", "t", "f"][self.rng.below(3)],
-                ts_ns,
-                ["local", "global"][self.rng.below(2)],
-                self.rng.next() % 6,
-            ),
+            1 => {
+                let series = format!(r#""running":{},"waiting":2"#, self.rng.below(9));
+                on.counter(ts_ns, "requests", &series)
+            }
+            2 => {
+                let phase = ["s", "t", "f"][self.rng.below(3)];
+                let scope = ["local", "global"][self.rng.below(2)];
+                on.flow(phase, ts_ns, scope, self.rng.next() % 6)
+            }
             3 => on.begin(ts_ns, &format!("begun {}", self.rng.below(1000))),
             4 => on.metadata("thread_name", &format!(r#""name":"thread-{}""#, on.tid)),
             _ => on.span(ts_ns, self.rng.next() % 1_000_000, "step", &self.args()),
@@ -117,21 +126,14 @@ pub(crate) fn write_own(rng: &mut Rng, folder: &Path, pid: u32, whole: bool) {
         rng,
         serial: u64::from(pid) << 20,
     };
-    let slots = 1 + maker.rng.below(3);
+    let slots = u32::try_from(1 + maker.rng.below(3)).unwrap();
     for index in 0..slots {
         let tid = if index == 2 {
             (1 << 22) + 3
         } else {
-            pid + u32::try_from(index).unwrap()
+            pid + index
         };
-        let slot = write_slot(
-            &mut maker,
-            &process,
-            &mut fragment,
-            u32::try_from(index).unwrap(),
-            tid,
-            site,
-        );
+        let slot = write_slot(&mut maker, &process, &mut fragment, (index, tid), site);
         ring.slots.push(slot);
     }
     if maker.rng.one_in(2) {
@@ -164,8 +166,7 @@ fn write_slot(
     maker: &mut Maker,
     process: &Process,
     fragment: &mut Fragment,
-    slot: u32,
-    tid: u32,
+    (slot, tid): (u32, u32),
     site: u32,
 ) -> Slot {
     let on = process.thread(tid);
@@ -178,11 +179,8 @@ fn write_slot(
         if maker.rng.one_in(6) {
             let to = position + content.len() as u64;
             let place = format!(r#","slot":{slot},"gen":0,"from":{position},"to":{to}"#);
-            fragment.line(
-                &process
-                    .main_thread()
-                    .loss(5_000_000_100, "disk_full", 3, &place),
-            );
+            let on = process.main_thread();
+            fragment.line(&on.loss(5_000_000_100, "disk_full", 3, &place));
         } else {
             fragment.block(slot, position, &content);
         }
@@ -191,12 +189,7 @@ fn write_slot(
         }
         position += content.len() as u64;
     }
-    let mut kept = Slot {
-        tid,
-        from: position,
-        flushed: position,
-        ..Slot::default()
-    };
+    let mut kept = Slot::flushed(tid, position);
     if maker.rng.one_in(2) {
         kept.stream = maker.lines(on, 5);
         if maker.rng.one_in(3) {
@@ -226,9 +219,8 @@ fn short_write(
     let start = fragment.bytes.len();
     fragment.block(slot, position, content);
     let written = fragment.bytes.len() - start;
-    fragment
-        .bytes
-        .truncate(start + 1 + maker.rng.below(written - 1));
+    let end = start + 1 + maker.rng.below(written - 1);
+    fragment.bytes.truncate(end);
     fragment.raw(b"\n");
 }
 
@@ -266,14 +258,11 @@ fn harm(rng: &mut Rng, bytes: &mut Vec<u8>, from: usize) {
             0 | 1 => bytes[at] ^= 1 << rng.below(8),
             2 => drop(bytes.drain(at..at + some)),
             3 => bytes.truncate(at),
-            4 => drop(
-                bytes.splice(
-                    at..at,
-                    (0..some % 20)
-                        .map(|_| b"\0\n\xff{}x\"\r"[rng.below(8)])
-                        .collect::<Vec<u8>>(),
-                ),
-            ),
+            4 => {
+                let odd = (0..some % 20).map(|_| b"\0\n\xff{}x\"\r"[rng.below(8)]);
+                let odd: Vec<u8> = odd.collect();
+                drop(bytes.splice(at..at, odd));
+            }
             5 => bytes[at..at + some].fill(0),
             _ => double_line(bytes, at, from),
         }
@@ -281,14 +270,11 @@ fn harm(rng: &mut Rng, bytes: &mut Vec<u8>, from: usize) {
 }
 
 fn double_line(bytes: &mut Vec<u8>, at: usize, from: usize) {
-    let start = bytes[from..at]
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(from, |found| from + found + 1);
-    let end = bytes[at..]
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .map_or(bytes.len(), |found| at + found + 1);
+    let is_newline = |byte: &u8| *byte == b'\n';
+    let before = bytes[from..at].iter().rposition(is_newline);
+    let start = before.map_or(from, |found| from + found + 1);
+    let after = bytes[at..].iter().position(is_newline);
+    let end = after.map_or(bytes.len(), |found| at + found + 1);
     let line = bytes[start..end].to_vec();
     bytes.splice(start..start, line);
 }

@@ -1,23 +1,21 @@
 //! The report in its three forms.
 
 use crate::invocation::{Ended, RunDir, trace_merge};
+use crate::links::run_of;
 use crate::usage::merges;
+use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
-use format_oracle::writer::{Fragment, Process};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 /// A run with one event of each phase in one process, and a damaged fragment of another.
 fn run() -> RunDir {
-    let dir = RunDir::new();
     let process = Process {
         main: true,
         ..Process::new(80)
     };
     let on = process.main_thread();
-    let mut fragment = process.fragment();
-    let loss = on.loss(1_000_900, "write_error", 7, "");
-    let lines = [
+    let lines = vec![
         on.metadata("process_name", r#""name":"api""#),
         on.span(1_000_000, 900_000, "a", ""),
         on.span(1_000_100, 5, "b", ""),
@@ -27,14 +25,11 @@ fn run() -> RunDir {
         on.flow("t", 1_000_500, "local", 1),
         on.flow("f", 1_000_600, "local", 1),
         on.begin(1_000_700, "e"),
-        loss,
+        on.loss(1_000_900, "write_error", 7, ""),
     ];
-    fragment.block(1, 0, &stream(&lines));
-    fragment.write_here(&dir.fragments());
-    let mut other = Fragment::foreign(81);
-    other.line(&Process::new(81).main_thread().span(1_000_800, 5, "f", ""));
-    other.line("garbage");
-    other.write_here(&dir.fragments());
+    let dir = run_of(&[(process, lines)]);
+    let other = Process::new(81).main_thread().span(1_000_800, 5, "f", "");
+    dir.put("81", &stream(&[&*other, "garbage"]));
     dir
 }
 

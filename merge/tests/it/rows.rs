@@ -1,6 +1,7 @@
 //! Spans that overlap others of their thread: each on a row where it nests, with all that belongs to it.
 
 use crate::clashing::{Clashing, ORDERS, Order};
+use crate::full::cases;
 use crate::invocation::{Merged, RunDir};
 use crate::oracle;
 use crate::random::Rng;
@@ -9,6 +10,8 @@ use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+const CASES: u64 = 600;
 
 /// Asserts that complete spans of one row of the trace nest.
 pub(crate) fn assert_rows_nest(merged: &Merged, what: &str) {
@@ -25,10 +28,8 @@ pub(crate) fn assert_rows_nest(merged: &Merged, what: &str) {
         let mut open: Vec<i64> = Vec::new();
         for (start, Reverse(end)) in spans {
             open.retain(|open| *open > start);
-            assert!(
-                open.last().is_none_or(|open| *open >= end),
-                "{what}: row {row} at {start}"
-            );
+            let nests = open.last().is_none_or(|open| *open >= end);
+            assert!(nests, "{what}: row {row} at {start}");
             open.push(end);
         }
     }
@@ -40,21 +41,18 @@ pub(crate) fn check(dir: &RunDir, what: &str) -> u64 {
     let merged = dir.merge();
     assert_same(&expected.events, &merged.trace.comparable(), what);
     assert_rows_nest(&merged, what);
-    assert_eq!(
-        merged.report.number("overlapping_spans"),
-        expected.shown.moved,
-        "{what}"
-    );
+    let moved = expected.shown.moved;
+    let reported = merged.report.number("overlapping_spans");
+    assert_eq!(reported, moved, "{what}");
     let told = &merged.trace.document["otherData"]["overlapping_spans"];
-    let moved = Some(expected.shown.moved).filter(|moved| *moved > 0);
-    assert_eq!(told.as_u64(), moved, "{what}");
-    expected.shown.moved
+    assert_eq!(told.as_u64(), (moved > 0).then_some(moved), "{what}");
+    moved
 }
 
 #[test]
 fn random_events_agree_with_the_oracle_in_any_order() {
     let mut moved = 0;
-    for seed in 0..240 {
+    for seed in 0..cases(CASES) {
         let order = ORDERS[usize::try_from(seed % 3).unwrap()];
         let (mut rng, dir) = (Rng::new(seed), RunDir::new());
         let (count, range) = (10 + rng.below(60), 30 + rng.below(400));
@@ -68,12 +66,12 @@ fn random_events_agree_with_the_oracle_in_any_order() {
         dir.put("900", &stream(&lines));
         moved += check(&dir, &format!("seed {seed}, {order:?}"));
     }
-    assert!(moved > 1_000, "{moved}");
+    assert!(moved > 5 * cases(CASES), "{moved}");
 }
 
 #[test]
 fn events_of_many_chunks_agree_with_the_oracle() {
-    for order in ORDERS {
+    for order in [Order::None, Order::ByEnd] {
         let (mut rng, dir) = (Rng::new(3), RunDir::new());
         let mut thread = Clashing::new(&mut rng, 901, 500_000);
         (0..26_000).for_each(|serial| thread.any(serial, 200));
@@ -87,45 +85,29 @@ fn events_of_many_chunks_agree_with_the_oracle() {
     }
 }
 
-fn name_of_row<'a>(
-    merged: &'a Merged,
-    names: &'a BTreeMap<String, String>,
-    event: &str,
-) -> Option<&'a str> {
-    let event = merged.trace.named(event);
-    let name = names.get(&format!("{}/{}", event["pid"], event["tid"]));
-    name.map(String::as_str)
-}
-
 #[test]
 fn one_nanosecond_is_enough() {
     let (mut rng, dir) = (Rng::new(1), RunDir::new());
-    let (start, mut lines) = (1_000_000_000, Vec::new());
+    let start = 1_000_000_000;
     let mut thread = Clashing::new(&mut rng, 903, 1);
     thread.span("first", start, 1_000);
     thread.span("clashes by 1 ns", start + 999, 1_000);
     thread.span("touches", start + 1_999, 1);
-    lines.extend(thread.lines(Order::None));
-    let mut thread = Clashing::new(&mut rng, 904, 1);
-    thread.span("child", start, 1_000);
-    thread.span("as long", start, 1_000);
-    thread.span("parent", start, 1_001);
-    lines.extend(thread.lines(Order::None));
-    let thread = r#"{"name":"thread_name","ph":"M","pid":900,"tid":903,"args":{"name":"worker"}}"#;
-    lines.push(thread.to_owned());
+    let mut lines = thread.lines(Order::None);
+    let name = r#"{"name":"thread_name","ph":"M","pid":900,"tid":903,"args":{"name":"worker"}}"#;
+    lines.push(name.to_owned());
     dir.put("900", &stream(&lines));
     assert_eq!(check(&dir, "1 ns"), 1);
-    let merged = dir.merge();
-    let names = merged.trace.thread_names();
-    assert_eq!(
-        name_of_row(&merged, &names, "clashes by 1 ns"),
-        Some("worker (overlapping 1)")
-    );
-    for name in ["first", "touches"] {
-        assert_eq!(name_of_row(&merged, &names, name), Some("worker"), "{name}");
-    }
-    for name in ["child", "as long", "parent"] {
-        assert_eq!(name_of_row(&merged, &names, name), None, "{name}");
+    let trace = dir.merge().trace;
+    let names = trace.thread_names();
+    for (span, row) in [
+        ("first", "worker"),
+        ("clashes by 1 ns", "worker (overlapping 1)"),
+        ("touches", "worker"),
+    ] {
+        let event = trace.named(span);
+        let thread = format!("{}/{}", event["pid"], event["tid"]);
+        assert_eq!(names[&thread], row, "{span}");
     }
 }
 
@@ -154,17 +136,13 @@ fn two_recordings_may_share_a_thread() {
                 ..Process::new(900)
             };
             let on = process.main_thread();
-            let span = |serial: u64| {
+            let spans = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(|serial| {
                 let start = 5_000_000_000 + 15 * number + 40 * serial;
-                on.span(
-                    start,
-                    1 + rng.below(40) as u64,
-                    &format!("span {number} {serial}"),
-                    "",
-                )
-            };
+                let dur = 1 + rng.below(40) as u64;
+                on.span(start, dur, &format!("span {number} {serial}"), "")
+            });
             let mut fragment = process.fragment();
-            fragment.block(0, 0, &stream(&(0..10_u64).map(span).collect::<Vec<_>>()));
+            fragment.block(0, 0, &stream(&spans));
             fragment.write(&dir.fragments(), &format!("90{number}"));
         }
         moved += check(&dir, &format!("seed {seed}"));

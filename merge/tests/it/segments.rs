@@ -120,14 +120,7 @@ fn a_kill_among_the_first_lines_of_a_segment_removes_nothing() {
     for end in cuts.step_by(7).chain([whole.len()]) {
         let dir = run(&[3, 4, 5]);
         dir.put(&format!("{PID}.s6"), &whole.as_bytes()[..end]);
-        let head = position(60);
-        let slot = |from| Slot {
-            from,
-            flushed: from,
-            ..Slot::default()
-        };
-        let mut ring = Ring::of(&Process::new(PID));
-        ring.slots = vec![slot(0), slot(head)];
+        let ring = Ring::of_thread(&Process::new(PID), Slot::flushed(0, position(60)));
         ring.write_here(&dir.fragments());
         expect(&dir.merge(), 30..60, 30, 0);
     }

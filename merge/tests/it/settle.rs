@@ -21,8 +21,7 @@ pub(crate) fn killed(here: bool) -> RunDir {
     };
     let on = process.main_thread();
     let mut fragment = process.fragment();
-    fragment.block(0, 0, &stream(&[process.anchor(1_000_000)]));
-    let zero = stream(&[process.anchor(1_000_000)]).len() as u64;
+    let zero = fragment.block(0, 0, &stream(&[process.anchor(1_000_000)]));
     let next = fragment.block(1, 0, &stream(&[on.span(1_000_000, 5, "flushed", "")]));
     if here {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
@@ -35,23 +34,13 @@ pub(crate) fn killed(here: bool) -> RunDir {
     }
     let dir = RunDir::new();
     fragment.write_here(&dir.fragments());
-    let mut ring = Ring::of(&process);
-    let tail = stream(&[on.span(2_000_000, 5, "tail", "")]);
-    ring.slots = vec![
-        Slot {
-            from: zero,
-            flushed: zero,
-            ..Slot::default()
-        },
-        Slot {
-            tid: PID,
-            from: next,
-            flushed: next,
-            stream: tail,
-            open: vec![Open::named(3_000_000, "open")],
-            ..Slot::default()
-        },
-    ];
+    let slot = Slot {
+        stream: stream(&[on.span(2_000_000, 5, "tail", "")]),
+        open: vec![Open::named(3_000_000, "open")],
+        ..Slot::flushed(PID, next)
+    };
+    let mut ring = Ring::of_thread(&process, slot);
+    ring.slots[0] = Slot::flushed(0, zero);
     ring.write_here(&dir.fragments());
     dir
 }

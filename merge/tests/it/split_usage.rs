@@ -2,12 +2,9 @@
 
 use crate::invocation::{RunDir, trace_merge};
 use crate::output::{names, run};
-use crate::perfetto::{ERRORS, FLOWS, SLICES, number, query};
-use crate::split::split;
 use crate::trace::Trace;
 use crate::usage::{merges, refuses};
 use format_oracle::writer::line::stream;
-use format_oracle::writer::{Fragment, Process};
 use std::io::Read;
 
 #[test]
@@ -116,68 +113,13 @@ fn there_are_all_parts_or_none() {
 #[test]
 fn what_cannot_be_cut_is_a_part_and_told() {
     let dir = RunDir::new();
-    let mut fragment = Fragment::foreign(9);
-    for ts in 0..3 {
-        let text = "x".repeat(20_000);
-        fragment.line(&format!(
-            r#"{{"ph":"i","pid":9,"tid":9,"ts":{ts},"s":"t","name":"a","args":{{"text":"{text}"}}}}"#
-        ));
-    }
-    fragment.write_here(&dir.fragments());
+    let text = "x".repeat(20_000);
+    let lines = [0, 1, 2].map(|ts| {
+        format!(r#"{{"ph":"i","pid":9,"tid":9,"ts":{ts},"s":"t","name":"a","args":{{"text":"{text}"}}}}"#)
+    });
+    dir.put("9", &stream(&lines));
     let ended = merges(trace_merge().args(["--split=5kB"]).arg(dir.path()));
     let told = ended.stderr.matches("more than asked for").count();
     assert_eq!(told, 3, "{}", ended.stderr);
     assert_eq!(names(dir.path()).len(), 4);
-}
-
-/// Two processes, with a step each in every ms, and an arrow from each step of the one to the next step of the other; one step around all.
-fn arrows_run(steps: u64) -> RunDir {
-    let dir = RunDir::new();
-    for (pid, ph, later) in [(10, "s", 0), (20, "f", 1)] {
-        let process = Process::new(pid);
-        let (on, mut fragment) = (process.main_thread(), process.fragment());
-        let at = |step: u64| 5_000_000_000 + step * 1_000_000;
-        let mut lines = vec![on.metadata("process_name", &format!(r#""name":"process {pid}""#))];
-        for step in 0..steps {
-            lines.push(on.span(at(step + later), 900_000, "step", ""));
-            lines.push(on.flow(ph, at(step + later) + 1_000, "global", step));
-        }
-        lines.push(on.span(at(0), steps * 1_000_000 + 2_000_000, "around all", ""));
-        fragment.block(1, 0, &stream(&lines));
-        fragment.write_here(&dir.fragments());
-    }
-    dir
-}
-
-#[test]
-fn each_part_loads_alone() {
-    let test = "each_part_loads_alone";
-    let (steps, dir) = (2_000, arrows_run(2_000));
-    let (parts, _) = split(dir.path(), &[], "100kB");
-    let cuts = parts.len() as u64 - 1;
-    assert!(cuts > 3);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("part.json");
-    let (mut slices, mut arrows) = (0, 0);
-    for part in &parts {
-        std::fs::write(&path, &part.bytes).unwrap();
-        let around = "select count(*) from slice where name = 'around all'";
-        let Some(rows) = query(test, &path, &[ERRORS, SLICES, FLOWS, around]) else {
-            return;
-        };
-        assert!(rows[0].is_empty(), "{:?}", rows[0]);
-        slices += number(&rows[1]);
-        arrows += number(&rows[2]);
-        assert_eq!(
-            number(&rows[3]),
-            2,
-            "what lasts through all parts is in each"
-        );
-    }
-    let again = slices - 2 * (steps + 1);
-    assert!((2 * cuts..=4 * cuts).contains(&again), "{again}");
-    assert!(
-        (steps - cuts..steps).contains(&arrows),
-        "{arrows}: an arrow over a cut is not drawn"
-    );
 }

@@ -54,19 +54,18 @@ fn a_torn_block_header_is_no_damage_only_before_another_try_or_above_the_ring() 
     let mut fragment = process.fragment();
     let header_bytes = fragment.bytes.len();
     let flushed = fragment.block(1, 0, &stream(&lines[..2]));
-    let mut ring = Ring::of(&process);
     let slot = Slot {
         tid: process.pid,
         stream: stream(&lines),
         flushed,
         ..Slot::default()
     };
-    ring.slots = vec![Slot::default(), slot];
+    let ring = Ring::of_thread(&process, slot);
     let whole = fragment.bytes;
     let (header, block) = whole.split_at(header_bytes);
     let block_header = block.iter().position(|byte| *byte == b'\n').unwrap();
     let (all, and_plain) = (["a", "b", "c"], ["a", "b", "c", "p"]);
-    for len in 1..block_header {
+    for len in (1..block_header).step_by(6) {
         let torn = &block[..len];
         let ring = ring.write_here(&dir);
         let retried = [header, torn, b"\n", block].concat();

@@ -2,6 +2,7 @@
 
 use crate::invocation::{Merged, RunDir};
 use crate::random::{Rng, write_foreign, write_own};
+use crate::trace::ns;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,22 +27,15 @@ fn naive(folder: &Path) -> Vec<Value> {
     objects
 }
 
-fn verbatim(path: &Path) -> Merged {
-    Merged::of(&["--verbatim"], &[path])
-}
-
-fn events(merged: &Merged) -> Vec<Value> {
-    let document: Value = serde_json::from_slice(&merged.bytes).unwrap();
-    document["traceEvents"].as_array().unwrap().clone()
-}
-
-pub(crate) fn assert_as_naive(folder: &Path, what: &str) {
-    let merged = verbatim(folder);
-    let (expected, found) = (naive(folder), events(&merged));
-    assert!(expected == found, "{what}: {expected:#?}\n{found:#?}");
+/// Merges a folder as it stands and compares the trace with the simplest merge's. Returns the number of events.
+pub(crate) fn assert_as_naive(folder: &Path, what: &str) -> u64 {
+    let merged = Merged::of(&["--verbatim"], &[folder]);
+    let (expected, found) = (naive(folder), &merged.trace.events);
+    assert!(expected == *found, "{what}: {expected:#?}\n{found:#?}");
     let counted = merged.report.number("events_total");
     assert_eq!(counted, expected.len() as u64, "{what}");
     assert_eq!(merged.report.number("events_added"), 0, "{what}");
+    counted
 }
 
 /// Lines that are no events, and lines that are nothing.
@@ -96,25 +90,21 @@ fn fragments_of_ours_lose_only_the_records_of_the_format() {
         let options = ["--no-settle", "--no-link-requests"];
         let stitched = Merged::of(&options, &[dir.path()]);
         let merged = Merged::of(&["--no-settle", "--verbatim"], &[dir.path()]);
-        let (total, added) = (
-            stitched.report.number("events_total"),
-            stitched.report.number("events_added"),
-        );
-        assert_eq!(events(&merged).len() as u64, total, "seed {seed}");
-        assert_eq!(events(&stitched).len() as u64, total + added, "seed {seed}");
+        let [total, added] =
+            ["events_total", "events_added"].map(|key| stitched.report.number(key));
+        let (merged, stitched) = (merged.trace.events, stitched.trace.events);
+        assert_eq!(merged.len() as u64, total, "seed {seed}");
+        assert_eq!(stitched.len() as u64, total + added, "seed {seed}");
         let mut moves = BTreeMap::new();
-        for (found, expected) in events(&merged).iter().zip(events(&stitched)) {
+        for (found, expected) in merged.iter().zip(stitched) {
             assert_eq!(found["name"], expected["name"], "seed {seed}");
             assert_eq!(found["args"], expected["args"], "seed {seed}");
             assert_eq!(found["id"], expected["id"], "seed {seed}: flow ids");
             assert!(found["id2"].is_null(), "seed {seed}: {found}");
             if found["ph"] != "M" {
-                let moved = crate::trace::ns(&found["ts"]) - crate::trace::ns(&expected["ts"]);
+                let moved = ns(&found["ts"]) - ns(&expected["ts"]);
                 let by = moves.entry(found["pid"].to_string()).or_insert(moved);
-                assert_eq!(
-                    moved, *by,
-                    "seed {seed}: the times of a process stay as far apart"
-                );
+                assert_eq!(moved, *by, "seed {seed}: they stay as far apart");
             }
         }
     }

@@ -1,14 +1,17 @@
 //! `--last`, `--from`, `--to` and `--around`, held against a naive filter of the whole trace.
 
-use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::full::cases;
+use crate::invocation::{Merged, RunDir, trace_merge};
+use crate::links::run_of;
 use crate::random::{Rng, write_foreign, write_own};
 use crate::rows::assert_rows_nest;
 use crate::trace::{content, ns, whole};
+use crate::usage::{merges, refuses};
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::Value;
 
-const CASES: u64 = 75;
+const CASES: u64 = 150;
 
 /// Events with their times on the host's axis, sorted, and whether they are marked as cut.
 pub(crate) type Events = Vec<(String, bool)>;
@@ -103,7 +106,7 @@ fn window(rng: &mut Rng, case: u64, newest_ns: i64) -> (Vec<String>, i64, i64) {
 #[test]
 fn any_window_is_what_a_naive_filter_keeps() {
     let (mut cut, mut left_out) = (0, 0);
-    for seed in 0..CASES {
+    for seed in 0..cases(CASES) {
         let mut rng = Rng::new(seed);
         let dir = RunDir::new();
         for pid in 100..103 {
@@ -192,97 +195,80 @@ fn wall_times_are_placed_by_anchors() {
     }
 }
 
-fn refused(arguments: &[&str], dir: &RunDir, said: &[&str]) {
-    let ended = Ended::of(trace_merge().args(arguments).arg(dir.path()));
-    assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stderr);
-    for said in said {
-        let stderr = &ended.stderr;
-        assert!(stderr.contains(said), "{arguments:?}: {said}: {stderr}");
-    }
-    assert!(!dir.path().join("trace.json").exists(), "{arguments:?}");
-}
-
 #[test]
 fn a_window_that_cannot_be_is_refused() {
     let dir = two_hosts();
     let lasts = "0s (1970-01-01T00:01:40Z) to 10s (1970-01-01T00:01:50Z)";
-    refused(&["--from=11s"], &dir, &[lasts, "begins at 11s"]);
     let before = "ends at -1s (1970-01-01T00:01:39Z)";
-    refused(&["--to=1970-01-01T00:01:39Z"], &dir, &[lasts, before]);
-    refused(
-        &["--from=3s", "--to=2.5s"],
-        &dir,
-        &["found 3s (", "to 2.5s ("],
-    );
-    refused(&["--from=noon"], &dir, &["12.5s", "\"noon\""]);
-    refused(&["--around=1s±0s"], &dir, &["\"0s\""]);
-    for bad in ["--last=30", "--last=-1s", "--last=0s", "--last=soon"] {
-        refused(&[bad], &dir, &["30s, 500ms or 2m"]);
-    }
-    for pair in [
-        ["--last=1s", "--from=1s"],
-        ["--around=1s", "--to=2s"],
-        ["--verbatim", "--from=1s"],
+    let length = "30s, 500ms or 2m";
+    let together = "cannot be used with";
+    for (arguments, says) in [
+        ("--from=11s", &[lasts, "begins at 11s"][..]),
+        ("--to=1970-01-01T00:01:39Z", &[lasts, before]),
+        ("--from=3s --to=2.5s", &["found 3s (", "to 2.5s ("]),
+        ("--from=noon", &["12.5s", "\"noon\""]),
+        ("--around=1s±0s", &["\"0s\""]),
+        ("--last=30", &[length]),
+        ("--last=-1s", &[length]),
+        ("--last=0s", &[length]),
+        ("--last=soon", &[length]),
+        ("--last=1s --from=1s", &[together]),
+        ("--around=1s --to=2s", &[together]),
+        ("--verbatim --from=1s", &[together]),
+        ("--verbatim --last=1s", &[together]),
     ] {
-        refused(&pair, &dir, &["cannot be used with"]);
+        let mut merge = trace_merge();
+        refuses(merge.args(arguments.split(' ')).arg(dir.path()), says);
     }
     let dir = RunDir::new();
-    let mut fragment = format_oracle::writer::Fragment::foreign(9);
-    fragment.line(r#"{"ph":"i","pid":9,"tid":9,"ts":5.0,"s":"t","name":"a"}"#);
-    fragment.write_here(&dir.fragments());
-    let time = ["--from=2026-11-22T07:30:00Z"];
-    refused(
-        &time,
-        &dir,
-        &["--from", "no fragment says what its wall time was"],
+    dir.put(
+        "9",
+        br#"{"ph":"i","pid":9,"tid":9,"ts":5.0,"s":"t","name":"a"}"#,
     );
+    let mut merge = trace_merge();
+    let says = ["--from", "no fragment says what its wall time was"];
+    refuses(
+        merge.arg("--from=2026-11-22T07:30:00Z").arg(dir.path()),
+        &says,
+    );
+    assert!(!dir.path().join("trace.json").exists());
 }
 
 /// Two processes, one of which ended long before the other.
 fn run() -> RunDir {
-    let dir = RunDir::new();
-    for (pid, second) in [(70, 1_u64), (71, 60)] {
+    run_of(&[(70, 1), (71, 60)].map(|(pid, second)| {
         let process = Process::new(pid);
-        let on = process.main_thread();
-        let mut fragment = process.fragment();
-        let at = second * 1_000_000_000;
-        let lines = [
-            on.metadata("process_name", &format!(r#""name":"p{pid}""#)),
-            on.span(at, 2_000_000_000, &format!("long {pid}"), ""),
-            on.instant(at + 2_500_000_000, &format!("late {pid}"), ""),
+        let (on, at) = (process.main_thread(), second * 1_000_000_000);
+        let lines = vec![
+            on.span(at, 2_000_000_000, "long", ""),
+            on.instant(at + 2_500_000_000, "late", ""),
         ];
-        fragment.block(1, 0, &stream(&lines));
-        fragment.write_here(&dir.fragments());
-    }
-    dir
+        (process, lines)
+    }))
 }
 
 #[test]
 fn the_report_says_which_window_it_was() {
     let dir = run();
-    for (arguments, said) in [
+    for (argument, said) in [
         (
-            ["--last=1s"].as_slice(),
+            "--last=1s",
             "left out: 2 events and 0 whole segments before the last 1s; 1 spans reach into it, marked sa_cut",
         ),
         (
-            &["--from=59s"],
+            "--from=59s",
             "left out: 2 events and 0 whole segments before 59s from the start; 0 spans",
         ),
         (
-            &["--to=1.5s"],
+            "--to=1.5s",
             "3 events and 0 whole segments after 1.5s from the start; 1 spans reach into it, marked sa_cut",
         ),
         (
-            &["--around=60.5s±1s"],
+            "--around=60.5s±1s",
             "2 events and 0 whole segments outside of 59.5s to 61.5s from the start; 1 spans",
         ),
     ] {
-        let ended = Ended::of(trace_merge().args(arguments).arg(dir.path()));
-        assert!(
-            ended.code == 0 && ended.stderr.contains(said),
-            "{}",
-            ended.stderr
-        );
+        let ended = merges(trace_merge().arg(argument).arg(dir.path()));
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
     }
 }

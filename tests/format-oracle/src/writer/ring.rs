@@ -81,6 +81,16 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// The slot of a thread whose lines up to `from` are in the fragment.
+    pub fn flushed(tid: u32, from: u64) -> Slot {
+        Slot {
+            tid,
+            from,
+            flushed: from,
+            ..Slot::default()
+        }
+    }
+
     /// The position after its last line.
     pub fn head(&self) -> u64 {
         self.from + self.stream.len() as u64
@@ -89,11 +99,8 @@ impl Slot {
     fn control(&self, number: usize) -> Vec<u8> {
         let mut control = vec![0; PAGE];
         let depth = self.open.len().min(255) as u64;
-        put(
-            &mut control,
-            0,
-            &checked_state(number, self.generation as usize, self.head(), depth).to_ne_bytes(),
-        );
+        let state = checked_state(number, self.generation as usize, self.head(), depth);
+        put(&mut control, 0, &state.to_ne_bytes());
         put(&mut control, 8, &self.flushed.to_ne_bytes());
         put(&mut control, 16, &self.tid.to_ne_bytes());
         put(&mut control, 20, &self.generation.to_ne_bytes());
@@ -142,6 +149,14 @@ impl Ring {
         }
     }
 
+    /// A ring with a slot 0 that is empty, and one of a thread.
+    pub fn of_thread(process: &super::Process, slot: Slot) -> Self {
+        Ring {
+            slots: vec![Slot::default(), slot],
+            ..Ring::of(process)
+        }
+    }
+
     /// Enters a call site and returns its number.
     pub fn site(&mut self, name: &str, cat: &str) -> u32 {
         let text = format!(r#""name":"{name}","cat":"{cat}""#);
@@ -165,7 +180,6 @@ impl Ring {
             put(file, at, &u32::try_from(value).unwrap().to_ne_bytes());
         };
         put(&mut file, 0, b"SAPRING1");
-        put(&mut file, 16, &self.nonce.to_ne_bytes());
         let fields = [
             1,
             PAGE,
@@ -181,13 +195,10 @@ impl Ring {
             DIRECTORY_AT,
             DIRECTORY_ENTRIES,
         ];
-        for (index, value) in fields
-            .into_iter()
-            .enumerate()
-            .filter(|(index, _)| !matches!(index, 2 | 3))
-        {
+        for (index, value) in fields.into_iter().enumerate() {
             u32s(&mut file, 8 + 4 * index, value);
         }
+        put(&mut file, 16, &self.nonce.to_ne_bytes());
         put(&mut file, SITES_AT, &self.sites);
         for lane in &self.lanes {
             let at = LANES_AT + 64 * lane.lane;
@@ -197,13 +208,9 @@ impl Ring {
             put(&mut file, at + 28, &lane.parent.to_ne_bytes());
         }
         for slot in 0..self.slots.len() {
-            put(
-                &mut file,
-                DIRECTORY_AT + 16 * slot,
-                &(self.slot_offset(slot) as u64).to_ne_bytes(),
-            );
-            u32s(&mut file, DIRECTORY_AT + 16 * slot + 8, self.size);
-            let at = DIRECTORY_AT + 16 * slot;
+            let (at, offset) = (DIRECTORY_AT + 16 * slot, self.slot_offset(slot) as u64);
+            put(&mut file, at, &offset.to_ne_bytes());
+            u32s(&mut file, at + 8, self.size);
             let sum = xxh3_64_with_seed(&file[at..at + 12], slot as u64);
             put(&mut file, at + 12, &sum.to_le_bytes()[..4]);
         }
@@ -243,10 +250,7 @@ fn put_open(file: &mut [u8], at: usize, open: &Open, name_at: usize, most: usize
     let name = &open.name.as_bytes()[..open.name.len().min(most)];
     put(file, at, &open.start_ns.to_ne_bytes());
     put(file, at + 8, &open.site.to_ne_bytes());
-    put(
-        file,
-        at + 12,
-        &u32::try_from(name.len()).unwrap().to_ne_bytes(),
-    );
+    let len = u32::try_from(name.len()).unwrap();
+    put(file, at + 12, &len.to_ne_bytes());
     put(file, at + name_at, name);
 }

@@ -4,6 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 use trace_merge::{EventOptions, Filter, Layout, Mode, Moment, Options, Output, Window};
 
+/// What the wall clock shows when the run begins.
+const START_NS: i64 = 1_795_248_907_000_000_000;
+
 /// Options, and what they mean for the trace.
 pub(crate) struct Plan {
     pub(crate) options: Options,
@@ -75,12 +78,10 @@ fn filter(choice: u8) -> Filter {
 }
 
 fn window_of(kind: u8, (one, two): (u8, u8)) -> Window {
-    let duration = |byte: u8| Duration::from_micros(u64::from(byte) * 16);
+    let duration = |byte: u8| Duration::from_millis(u64::from(byte) * 4);
     let moment = match one & 1 {
         0 => Moment::FromStart(duration(one)),
-        _ => {
-            Moment::Wall(super::recipe::WALL_NS + super::recipe::START_NS + i64::from(one) * 16_000)
-        }
+        _ => Moment::Wall(START_NS + i64::from(one) * 4_000_000),
     };
     match kind {
         1 => Window::Last(duration(one)),

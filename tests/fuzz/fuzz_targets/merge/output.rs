@@ -3,24 +3,11 @@
 use super::options::Plan;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use trace_merge::Report;
 use trace_merge::check::{Rule, check};
-
-/// What stands in a trace, in all its parts.
-#[derive(Default)]
-pub(crate) struct Shown {
-    pub(crate) events: u64,
-    /// How often each line of the recipe is there.
-    pub(crate) serials: BTreeMap<u64, u64>,
-    /// Whether those are in the order of their times.
-    pub(crate) is_sorted: bool,
-    last_us: f64,
-}
 
 #[derive(Deserialize)]
 struct Document<'a> {
@@ -28,53 +15,25 @@ struct Document<'a> {
     events: Vec<&'a RawValue>,
 }
 
-impl Shown {
-    /// Reads what was written, and removes it.
-    pub(crate) fn take(report: &Report, plan: &Plan) -> Shown {
-        let mut shown = Shown {
-            is_sorted: true,
-            ..Shown::default()
-        };
-        let whole = report
-            .output
-            .path
-            .iter()
-            .filter(|_| !plan.is_split)
-            .cloned();
-        let parts = report.output.parts.iter().map(|part| part.path.clone());
-        let paths: Vec<PathBuf> = whole.chain(parts).collect();
-        assert!(!paths.is_empty(), "there is a trace");
-        for path in paths {
-            check_output(&path, plan);
-            shown.read(&text(&path, plan.is_gzip));
-            std::fs::remove_file(path).expect("it was there");
-        }
-        shown
-    }
+/// Returns the number of events in a trace.
+pub(crate) fn count(text: &[u8]) -> u64 {
+    let document: Document<'_> = serde_json::from_slice(text).expect("the trace is JSON");
+    document.events.len() as u64
+}
 
-    fn read(&mut self, text: &[u8]) {
-        let document: Document<'_> = serde_json::from_slice(text).expect("the trace is JSON");
-        self.events += document.events.len() as u64;
-        for event in document.events {
-            if event.get().contains(r#""serial":"#) {
-                self.line(event.get());
-            }
-        }
-    }
-
-    /// One of the recipe's lines, unless it only looks like one.
-    fn line(&mut self, event: &str) {
-        let Ok(event) = serde_json::from_str::<Value>(event) else {
-            return;
-        };
-        let Some(serial) = event["args"]["serial"].as_u64() else {
-            return;
-        };
-        *self.serials.entry(serial).or_default() += 1;
-        let ts = event["ts"].as_f64().unwrap_or(0.0);
-        self.is_sorted &= ts >= self.last_us;
-        self.last_us = ts;
-    }
+/// Reads the trace, or its parts, and removes it.
+pub(crate) fn take(report: &Report, plan: &Plan) -> Vec<Vec<u8>> {
+    let whole = report.output.path.iter().filter(|_| !plan.is_split);
+    let parts = report.output.parts.iter().map(|part| &part.path);
+    let paths: Vec<&PathBuf> = whole.chain(parts).collect();
+    assert!(!paths.is_empty(), "there is a trace");
+    let take = |path: &&PathBuf| {
+        check_output(path, plan);
+        let text = text(path, plan.is_gzip);
+        std::fs::remove_file(path).expect("it was there");
+        text
+    };
+    paths.iter().map(take).collect()
 }
 
 fn check_output(path: &Path, plan: &Plan) {
