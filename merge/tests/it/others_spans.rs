@@ -50,22 +50,19 @@ fn an_end_without_a_name_ends_a_span_of_no_length() {
 #[test]
 fn all_spans_of_no_length_get_the_args_of_their_ends() {
     const PAIRS: u64 = 20_000;
-    let mut events = Vec::new();
-    for nth in 0..PAIRS {
-        let ts = 10 * nth;
-        events.push(json!({"ph":"B","name":"ALLREDUCE","ts":ts,"pid":1,"args":{"k":nth}}));
-        events.push(
-            json!({"ph":"B","name":"WAIT","ts":ts + 1,"pid":1,"args":{"k":nth,"of":"begin"}}),
-        );
-        events.push(
-            json!({"ph":"E","ts":ts + 1,"pid":1,"args":{"request_id":format!("r{nth}"),"k":null}}),
-        );
-        events.push(json!({"ph":"E","ts":ts + 9,"pid":1,"args":{}}));
-    }
     // The first begin is in another chunk than its end.
-    let far = json!({"ph":"B","name":"FAR","ts":10 * PAIRS,"pid":1});
-    events.insert(0, far);
-    events.push(json!({"ph":"E","ts":10 * PAIRS,"pid":1,"args":{"far":true}}));
+    let far = 10 * PAIRS;
+    let mut events = vec![json!({"ph":"B","name":"FAR","ts":far,"pid":1})];
+    for nth in 0..PAIRS {
+        let (ts, now) = (10 * nth, 10 * nth + 1);
+        events.extend([
+            json!({"ph":"B","name":"ALLREDUCE","ts":ts,"pid":1,"args":{"k":nth}}),
+            json!({"ph":"B","name":"WAIT","ts":now,"pid":1,"args":{"k":nth,"of":"begin"}}),
+            json!({"ph":"E","ts":now,"pid":1,"args":{"request_id":format!("r{nth}"),"k":null}}),
+            json!({"ph":"E","ts":ts + 9,"pid":1,"args":{}}),
+        ]);
+    }
+    events.push(json!({"ph":"E","ts":far,"pid":1,"args":{"far":true}}));
     let events = json!(events);
     for options in [&[][..], &["--sort"]] {
         let (_dir, shown) = merged(options, &events);

@@ -23,21 +23,15 @@ impl Trace {
     pub(crate) fn parse(bytes: &[u8]) -> Trace {
         let document: Value =
             serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("trace: {error}"));
-        let events = document
-            .get("traceEvents")
-            .unwrap_or(&document)
-            .as_array()
-            .unwrap()
-            .clone();
+        let events = document.get("traceEvents").unwrap_or(&document);
+        let events = events.as_array().unwrap().clone();
         Trace { document, events }
     }
 
     /// The events of phase `phase`.
     pub(crate) fn phase(&self, phase: &str) -> Vec<&Value> {
-        self.events
-            .iter()
-            .filter(|event| event["ph"] == phase)
-            .collect()
+        let events = self.events.iter();
+        events.filter(|event| event["ph"] == phase).collect()
     }
 
     /// The one event called `name`.
@@ -49,18 +43,14 @@ impl Trace {
 
     /// All events called `name`.
     pub(crate) fn all_named(&self, name: &str) -> Vec<&Value> {
-        self.events
-            .iter()
-            .filter(|event| event["name"] == name)
-            .collect()
+        let events = self.events.iter();
+        events.filter(|event| event["name"] == name).collect()
     }
 
     /// Names of all events but metadata, sorted.
     pub(crate) fn names(&self) -> Vec<&str> {
-        let mut names: Vec<_> = self
-            .shown()
-            .map(|event| event["name"].as_str().unwrap())
-            .collect();
+        let names = self.shown().map(|event| event["name"].as_str().unwrap());
+        let mut names: Vec<_> = names.collect();
         names.sort_unstable();
         names
     }
@@ -96,29 +86,20 @@ impl Trace {
 
     /// The name that a viewer shows for each pid: the last one.
     pub(crate) fn process_names(&self) -> BTreeMap<String, String> {
-        let records = self
-            .events
-            .iter()
-            .filter(|event| event["ph"] == "M" && event["name"] == "process_name");
-        records
-            .map(|event| (event["pid"].to_string(), text(&event["args"]["name"])))
-            .collect()
+        self.last_names("process_name", |event| event["pid"].to_string())
     }
 
     /// The name that a viewer shows for each thread, under `pid/tid`.
     pub(crate) fn thread_names(&self) -> BTreeMap<String, String> {
-        let records = self
-            .events
-            .iter()
-            .filter(|event| event["ph"] == "M" && event["name"] == "thread_name");
-        records
-            .map(|event| {
-                (
-                    format!("{}/{}", event["pid"], event["tid"]),
-                    text(&event["args"]["name"]),
-                )
-            })
-            .collect()
+        let thread = |event: &Value| format!("{}/{}", event["pid"], event["tid"]);
+        self.last_names("thread_name", thread)
+    }
+
+    fn last_names(&self, record: &str, key: impl Fn(&Value) -> String) -> BTreeMap<String, String> {
+        let records = self.phase("M").into_iter();
+        let records = records.filter(|event| event["name"] == record);
+        let name = |event: &Value| event["args"]["name"].as_str().unwrap().to_owned();
+        records.map(|event| (key(event), name(event))).collect()
     }
 }
 
@@ -130,21 +111,14 @@ fn is_link(event: &Value) -> bool {
     event["cat"] == "sa_link"
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().unwrap().to_owned()
-}
-
 fn output_event(event: &Value) -> Event {
     let (pid, tid) = (event["pid"].to_string(), event["tid"].to_string());
-    let id = event
-        .get("id")
-        .or_else(|| event.get("id2"))
-        .map(Value::to_string);
+    let id = event.get("id").or_else(|| event.get("id2"));
     Event {
         content: content(event, ns(&event["ts"])),
         thread: format!("{pid}/{tid}"),
         process: pid,
-        id,
+        id: id.map(Value::to_string),
     }
 }
 
@@ -198,30 +172,20 @@ pub(crate) fn assert_same(expected: &[Event], found: &[Event], what: &str) {
     let (expected, found) = (by_content(expected), by_content(found));
     for (content, events) in &expected {
         let count = found.get(content).map_or(0, Vec::len);
-        assert_eq!(
-            events.len(),
-            count,
-            "{what}: how often the trace holds {content}"
-        );
+        assert_eq!(events.len(), count, "{what}: how often it has {content}");
     }
     for content in found.keys() {
-        assert!(
-            expected.contains_key(content),
-            "{what}: the trace holds, but should not: {content}"
-        );
+        let is_expected = expected.contains_key(content);
+        assert!(is_expected, "{what}: it should not have {content}");
     }
     let mut renames = [(); 3].map(|()| Renames::default());
     for (content, events) in expected.iter().filter(|(_, events)| events.len() == 1) {
         let (ours, theirs) = (&events[0], &found[content][0]);
         renames[0].pair(&ours.process, &theirs.process, what);
         renames[1].pair(&ours.thread, &theirs.thread, what);
-        assert_eq!(
-            ours.id.is_some(),
-            theirs.id.is_some(),
-            "{what}: an id on {content}"
-        );
-        if let (Some(ours), Some(theirs)) = (&ours.id, &theirs.id) {
-            renames[2].pair(ours, theirs, what);
+        match (&ours.id, &theirs.id) {
+            (Some(ours), Some(theirs)) => renames[2].pair(ours, theirs, what),
+            (ours, theirs) => assert_eq!(ours, theirs, "{what}: an id on {content}"),
         }
     }
 }
@@ -243,15 +207,11 @@ struct Renames {
 
 impl Renames {
     fn pair(&mut self, ours: &str, theirs: &str, what: &str) {
-        let there = self
-            .there
-            .entry(ours.to_owned())
-            .or_insert_with(|| theirs.to_owned());
+        let there = self.there.entry(ours.to_owned());
+        let there = there.or_insert_with(|| theirs.to_owned());
         assert_eq!(there, theirs, "{what}: {ours} was split");
-        let back = self
-            .back
-            .entry(theirs.to_owned())
-            .or_insert_with(|| ours.to_owned());
+        let back = self.back.entry(theirs.to_owned());
+        let back = back.or_insert_with(|| ours.to_owned());
         assert_eq!(back, ours, "{what}: {theirs} holds two");
     }
 }

@@ -3,7 +3,7 @@
 use crate::perfetto::{ERRORS, FLOWS, SLICES, number, query};
 use crate::trace::{Trace, ns};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -46,7 +46,6 @@ impl View {
 
     /// What the events of a trace say.
     pub(crate) fn of_trace(trace: &Trace) -> View {
-        let pids = named(trace, "process_name").map(|record| record["pid"].to_string());
         let series = |counter: &&Value| counter["args"].as_object().unwrap().len() as u64;
         let count = |phases: &[&str]| {
             let counts = phases.iter().map(|phase| trace.phase(phase).len() as u64);
@@ -56,7 +55,7 @@ impl View {
             slices: count(&["X", "B", "i", "I", "b", "n"]),
             flows: count(&["t", "f"]),
             counters: trace.phase("C").iter().map(series).sum(),
-            processes: pids.collect::<BTreeSet<_>>().len() as u64,
+            processes: trace.process_names().len() as u64,
             ..View::default()
         };
         view.add_threads(trace);
@@ -65,30 +64,28 @@ impl View {
 
     /// Adds what stands on the rows of a trace's threads.
     fn add_threads(&mut self, trace: &Trace) {
-        let processes = trace.process_names();
-        let threads = named(trace, "thread_name");
-        let threads: BTreeMap<(String, String), &str> = threads
-            .map(|record| (place(record), record["args"]["name"].as_str().unwrap()))
-            .collect();
-        let mut begun: BTreeMap<(String, String), Vec<i64>> = BTreeMap::new();
+        let (processes, threads) = (trace.process_names(), trace.thread_names());
+        let mut begun: BTreeMap<String, Vec<i64>> = BTreeMap::new();
         for event in trace.events.iter().filter(|event| is_of_thread(event)) {
-            let place = place(event);
-            let process = processes.get(&place.0).cloned().unwrap_or_default();
-            let thread = threads.get(&place).copied().unwrap_or_default();
-            let open = begun.entry(place).or_default();
+            let pid = event["pid"].to_string();
+            let thread = format!("{pid}/{}", event["tid"]);
+            let name =
+                |names: &BTreeMap<_, String>, key| names.get(key).cloned().unwrap_or_default();
+            let row = (name(&processes, &pid), name(&threads, &thread));
+            let open = begun.entry(thread).or_default();
             let (slices, dur_ns) = match event["ph"].as_str() {
                 Some("X") => (1, ns(&event["dur"])),
                 Some("B") => {
                     open.push(ns(&event["ts"]));
                     (1, 0)
                 }
-                Some("E") => (
-                    0,
-                    open.pop().map_or(0, |from_ns| ns(&event["ts"]) - from_ns),
-                ),
+                Some("E") => {
+                    let begin = open.pop();
+                    (0, begin.map_or(0, |from_ns| ns(&event["ts"]) - from_ns))
+                }
                 _ => (1, 0),
             };
-            self.add((process, thread.to_owned()), slices, dur_ns);
+            self.add(row, slices, dur_ns);
         }
     }
 
@@ -116,16 +113,6 @@ impl View {
         }
         text
     }
-}
-
-/// The metadata records of this name.
-fn named<'a>(trace: &'a Trace, what: &'a str) -> impl Iterator<Item = &'a Value> {
-    let records = trace.phase("M").into_iter();
-    records.filter(move |record| record["name"] == what)
-}
-
-fn place(event: &Value) -> (String, String) {
-    (event["pid"].to_string(), event["tid"].to_string())
 }
 
 /// Whether it stands on its thread's row.

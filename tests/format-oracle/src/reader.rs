@@ -70,25 +70,8 @@ impl Damage {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Damage {
-            kind,
-            file,
-            offset,
-            detail,
-        } = self;
-        write!(f, "{kind} {file}:{offset} {detail}")
-    }
-}
-
-impl<E> Default for Recording<E> {
-    fn default() -> Self {
-        Recording {
-            events: Vec::new(),
-            lost: 0,
-            damage: Vec::new(),
-            unfinished: Vec::new(),
-            headers: Vec::new(),
-        }
+        let (file, offset) = (&self.file, self.offset);
+        write!(f, "{} {file}:{offset} {}", self.kind, self.detail)
     }
 }
 
@@ -101,9 +84,8 @@ pub fn read_dir(dir: &Path) -> Recording {
     let mut recording: Recording = read_dir_as(dir);
     let (events, others) = recording.events.into_iter().partition(is_event);
     recording.events = events;
-    recording
-        .damage
-        .extend(Vec::<Value>::into_iter(others).map(|other| format!("bad_event {other}")));
+    let others = Vec::<Value>::into_iter(others).map(|other| format!("bad_event {other}"));
+    recording.damage.extend(others);
     recording
 }
 
@@ -113,7 +95,13 @@ pub fn read_dir(dir: &Path) -> Recording {
 ///
 /// If the directory cannot be listed.
 pub fn read_dir_as<E: DeserializeOwned>(dir: &Path) -> Recording<E> {
-    let mut recording = Recording::default();
+    let mut recording = Recording {
+        events: Vec::new(),
+        lost: 0,
+        damage: Vec::new(),
+        unfinished: Vec::new(),
+        headers: Vec::new(),
+    };
     each_fragment(dir, |fragment, stitched| {
         recording.headers.extend(fragment.headers.iter().cloned());
         let damage = stitched.damage.iter().map(Damage::to_string);
@@ -142,12 +130,8 @@ pub fn each_fragment(dir: &Path, mut take: impl FnMut(&Fragment, Stitched<'_>)) 
 
 /// Lists the fragments of a directory as their paths without `.jsonl`, segments of one fragment as one, sorted.
 fn fragment_stems(dir: &Path) -> Vec<PathBuf> {
-    let inner = dir.join("fragments");
-    let dir = if inner.is_dir() {
-        inner
-    } else {
-        dir.to_path_buf()
-    };
+    let inner = Some(dir.join("fragments")).filter(|inner| inner.is_dir());
+    let dir = inner.as_deref().unwrap_or(dir);
     let entries = fs::read_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut stems: Vec<String> = names
@@ -161,22 +145,18 @@ fn fragment_stems(dir: &Path) -> Vec<PathBuf> {
 
 /// `trace.12.s3` → `trace.12`.
 fn without_segment(stem: &str) -> &str {
-    match stem.rsplit_once(".s") {
-        Some((front, number))
-            if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) =>
-        {
-            front
-        }
-        _ => stem,
-    }
+    let is_number = |text: &str| text.parse::<u64>().is_ok();
+    let split = stem.rsplit_once(".s");
+    split.map_or(
+        stem,
+        |(front, number)| if is_number(number) { front } else { stem },
+    )
 }
 
 /// Sorts one whole line into events, unfinished spans, losses or damage.
 fn take_line<E: DeserializeOwned>(line: &Line<'_>, recording: &mut Recording<E>) {
-    if line.bytes.starts_with(br#"{"ph":"M""#)
-        || line.bytes.starts_with(br#"{"ph":"B""#)
-        || is_loss(line.bytes)
-    {
+    let starts = [br#"{"ph":"M""#, br#"{"ph":"B""#];
+    if starts.iter().any(|start| line.bytes.starts_with(*start)) || is_loss(line.bytes) {
         match serde_json::from_slice::<Value>(line.bytes) {
             Ok(value) if is_own_metadata(&value) => return,
             Ok(value) if is_unfinished(&value) => return recording.unfinished.push(value),
@@ -196,16 +176,11 @@ fn take_line<E: DeserializeOwned>(line: &Line<'_>, recording: &mut Recording<E>)
 }
 
 fn is_own_metadata(value: &Value) -> bool {
-    value["ph"] == "M"
-        && [
-            "sa_fragment",
-            "sa_anchor",
-            "sa_removed",
-            "sa_block",
-            "sa_end",
-        ]
-        .iter()
-        .any(|name| value["name"] == **name)
+    let names = ["fragment", "anchor", "removed", "block", "end"];
+    let name = value["name"]
+        .as_str()
+        .and_then(|name| name.strip_prefix("sa_"));
+    value["ph"] == "M" && name.is_some_and(|name| names.contains(&name))
 }
 
 fn is_unfinished(value: &Value) -> bool {
@@ -236,9 +211,8 @@ fn is_event(value: &Value) -> bool {
 
 /// Gives the file name of a path as text.
 fn file_name(path: &Path) -> String {
-    path.file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// Tells whether a line is an `sa_removed` record.

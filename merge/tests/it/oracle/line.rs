@@ -52,12 +52,8 @@ impl Kept {
     }
 
     pub(super) fn thread(&self) -> String {
-        let pid = &self.value["pid"];
-        let tid = self
-            .value
-            .get("tid")
-            .filter(|tid| **tid != 0)
-            .unwrap_or(pid);
+        let tid = self.value.get("tid").filter(|tid| **tid != 0);
+        let tid = tid.unwrap_or(&self.value["pid"]);
         if self.source.own && tid.as_u64().is_some_and(|tid| tid >= 1 << 22) {
             return format!("{}/{}/{tid}", self.process(), self.source.recorder);
         }
@@ -69,17 +65,15 @@ impl Kept {
         if let Some(global) = self.value["id2"].get("global") {
             return Some(format!("global {}", id_key(global)));
         }
-        let local = self.value["id2"]
-            .get("local")
-            .or_else(|| self.value.get("id"))?;
+        let local = self.value["id2"].get("local");
+        let local = local.or_else(|| self.value.get("id"))?;
         Some(format!("{} {}", self.process(), id_key(local)))
     }
 }
 
 fn id_key(id: &Value) -> String {
-    let digits = id
-        .as_str()
-        .map(|text| text.strip_prefix("0x").unwrap_or(text));
+    let text = id.as_str();
+    let digits = text.map(|text| text.strip_prefix("0x").unwrap_or(text));
     match digits.map(|digits| u64::from_str_radix(digits, 16)) {
         Some(Ok(number)) => number.to_string(),
         _ => id.to_string(),
@@ -119,9 +113,8 @@ fn around_nuls(line: &[u8]) -> Vec<(usize, Result<Value, &'static str>)> {
 
 /// The event of a line, nothing for an empty one, or the kind of damage.
 fn event(line: &[u8]) -> Result<Option<Value>, &'static str> {
-    let text = std::str::from_utf8(line)
-        .map_err(|_| "bad_utf8")?
-        .trim_ascii();
+    let text = std::str::from_utf8(line).map_err(|_| "bad_utf8")?;
+    let text = text.trim_ascii();
     if text.is_empty() {
         return Ok(None);
     }
@@ -140,11 +133,8 @@ fn unshown(value: &Value) -> Option<&'static str> {
     let is_id = |id: &Value| id.is_number() || id.is_string();
     match value["ph"].as_str().unwrap_or_default() {
         "s" | "t" | "f" | "b" | "n" | "e" | "S" | "T" | "F" | "p" => {
-            let ids = [
-                &value["id"],
-                &value["id2"]["local"],
-                &value["id2"]["global"],
-            ];
+            let id2 = &value["id2"];
+            let ids = [&value["id"], &id2["local"], &id2["global"]];
             (!ids.into_iter().any(is_id)).then_some("no_id")
         }
         "C" => {

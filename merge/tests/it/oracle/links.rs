@@ -22,11 +22,8 @@ pub(crate) fn expected<'a>(events: impl Iterator<Item = &'a Value>) -> Vec<Vec<L
             requests.entry(root).or_default().insert(at);
         }
     }
-    let mut flows: Vec<_> = requests
-        .values()
-        .filter(|chain| chain.len() > 1)
-        .map(|chain| flow(chain, &events))
-        .collect();
+    let chains = requests.values().filter(|chain| chain.len() > 1);
+    let mut flows: Vec<_> = chains.map(|chain| flow(chain, &events)).collect();
     flows.sort();
     flows
 }
@@ -43,10 +40,10 @@ pub(crate) fn found<'a>(links: impl Iterator<Item = &'a Value>) -> Vec<Vec<Link>
         flows.entry(flow).or_default().push(link);
     }
     // Stable: of the same time the first in the trace comes first, as in a viewer.
-    flows
-        .values_mut()
-        .for_each(|flow| flow.sort_by_key(|link| link.0));
     let mut flows: Vec<_> = flows.into_values().collect();
+    flows
+        .iter_mut()
+        .for_each(|flow| flow.sort_by_key(|link| link.0));
     flows.sort();
     flows
 }
@@ -165,11 +162,8 @@ fn forms(id: &str) -> BTreeSet<String> {
         };
         all.insert(rest.to_owned());
         let prefixes = ["cmpl-", "chatcmpl-", "embd-", "resp_"].iter();
-        all.extend(
-            prefixes
-                .filter_map(|prefix| rest.strip_prefix(prefix))
-                .map(str::to_owned),
-        );
+        let rests = prefixes.filter_map(|prefix| rest.strip_prefix(prefix));
+        all.extend(rests.map(str::to_owned));
     }
     all.remove(id);
     // What engines add is no id.

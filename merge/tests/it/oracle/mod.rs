@@ -48,9 +48,8 @@ pub(crate) fn read(folder: &Path) -> Expected {
                 match found {
                     Ok(value) => keep(value),
                     Err(kind) if line.is_plain => {
-                        expected
-                            .damage
-                            .push((line.file.clone(), offset, kind.into()));
+                        let damage = (line.file.clone(), offset, kind.into());
+                        expected.damage.push(damage);
                     }
                     // Damage of the block.
                     Err(_) => {}
@@ -61,10 +60,8 @@ pub(crate) fn read(folder: &Path) -> Expected {
         let is_counted = |kind| ![reader::GAP_AT_END, reader::LOST_BLOCK].contains(&kind);
         let mut damage = stitched.damage;
         damage.retain(|one| is_counted(one.kind));
-        let damage = damage
-            .into_iter()
-            .map(|one| (one.file, one.offset as u64, one.kind.to_owned()));
-        expected.damage.extend(damage);
+        let place = |one: reader::Damage| (one.file, one.offset as u64, one.kind.to_owned());
+        expected.damage.extend(damage.into_iter().map(place));
         expected.broken.extend(stitched.incomplete);
         expected.repeated.extend(stitched.repeated);
     });
@@ -95,15 +92,12 @@ fn show(kept: &[Kept], expected: &mut Expected) {
         let Some(name) = record.value["args"]["name"].as_str() else {
             continue;
         };
-        if record.value["name"] == "process_name" {
-            expected
-                .process_names
-                .insert(record.process(), name.to_owned());
-        } else if record.value["name"] == "thread_name" {
-            expected
-                .thread_names
-                .insert(record.thread(), name.to_owned());
-        }
+        let (names, key) = match record.value["name"].as_str() {
+            Some("process_name") => (&mut expected.process_names, record.process()),
+            Some("thread_name") => (&mut expected.thread_names, record.thread()),
+            _ => continue,
+        };
+        names.insert(key, name.to_owned());
     }
 }
 

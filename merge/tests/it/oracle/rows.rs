@@ -19,6 +19,16 @@ struct Span {
 }
 
 impl Span {
+    fn new(start: i64, end: i64, event: usize, end_event: Option<usize>) -> Span {
+        Span {
+            start,
+            end,
+            event,
+            end_event,
+            row: 0,
+        }
+    }
+
     /// Returns true if it has a begin and an end at the same time.
     fn has_no_length(&self) -> bool {
         self.end_event.is_some() && self.start == self.end
@@ -32,8 +42,6 @@ pub(crate) struct Shown {
     pub(crate) moved: u64,
     /// For each span its name, and that of the span around it.
     pub(crate) parents: Vec<(String, Option<String>)>,
-    /// For each flow event its phase and name, and the name of the span it is in, or before which it is: the end of a flow without `bp`.
-    pub(crate) flows: Vec<(String, Option<String>)>,
     /// Begins that become complete spans of length 0, with their ends.
     pub(super) wholes: Vec<(usize, usize)>,
 }
@@ -42,29 +50,24 @@ pub(crate) struct Shown {
 pub(super) fn spread(shown: &[&Kept], events: &mut [Event]) -> Shown {
     let mut threads: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (number, event) in events.iter().enumerate() {
-        threads
-            .entry(event.thread.clone())
-            .or_default()
-            .push(number);
+        let thread = threads.entry(event.thread.clone());
+        thread.or_default().push(number);
     }
     let mut found = Shown::default();
     for numbers in threads.into_values() {
         let spans = place(spans(shown, &numbers), shown, &mut found);
-        let points = points(shown, &numbers, &spans, &mut found);
-        let ends = spans
-            .iter()
-            .filter_map(|span| Some((span.end_event?, span.row)));
+        let points = points(shown, &numbers, &spans);
+        let end = |span: &Span| Some((span.end_event?, span.row));
+        let ends = spans.iter().filter_map(end);
         let own = spans.iter().map(|span| (span.event, span.row));
         for (event, row) in own.chain(ends).chain(points) {
             if row > 0 {
                 events[event].thread += &format!(", row {row}");
             }
         }
-        let is_whole = |span: &&Span| span.has_no_length();
-        let wholes = spans.iter().filter(is_whole);
-        found
-            .wholes
-            .extend(wholes.filter_map(|span| Some((span.event, span.end_event?))));
+        let wholes = spans.iter().filter(|span| span.has_no_length());
+        let wholes = wholes.filter_map(|span| Some((span.event, span.end_event?)));
+        found.wholes.extend(wholes);
         found.moved += spans.iter().filter(|span| span.row > 0).count() as u64;
     }
     found
@@ -78,13 +81,10 @@ fn spans(shown: &[&Kept], numbers: &[usize]) -> Vec<Span> {
     for event in numbers.iter().copied() {
         let start = shown[event].ts_ns();
         match phase(event) {
-            "X" => spans.push(Span {
-                start,
-                end: start + ns(&shown[event].value["dur"]),
-                event,
-                end_event: None,
-                row: 0,
-            }),
+            "X" => {
+                let end = start + ns(&shown[event].value["dur"]);
+                spans.push(Span::new(start, end, event, None));
+            }
             "B" | "E" => halves.push(event),
             _ => {}
         }
@@ -101,36 +101,24 @@ fn spans(shown: &[&Kept], numbers: &[usize]) -> Vec<Span> {
             halves[..at].iter().rposition(is_its)
         };
         // A span of no length, if the end does not say by its name that it ends an earlier one, and none was recorded in between.
-        let has_name = shown[end].value["name"]
-            .as_str()
-            .is_some_and(|name| !name.is_empty());
+        let name = shown[end].value["name"].as_str();
+        let has_name = name.is_some_and(|name| !name.is_empty());
         let begun = match (last(false), last(true)) {
             (Some(earlier), Some(now)) if has_name || halves[earlier] > halves[now] => earlier,
             (Some(begun), None) | (_, Some(begun)) => begun,
             (None, None) => continue,
         };
         let begin = halves.remove(begun);
-        spans.push(Span {
-            start: shown[begin].ts_ns(),
-            end: shown[end].ts_ns(),
-            event: begin,
-            end_event: Some(end),
-            row: 0,
-        });
+        let [start_ns, end_ns] = [begin, end].map(|event| shown[event].ts_ns());
+        spans.push(Span::new(start_ns, end_ns, begin, Some(end)));
     }
-    spans.extend(halves.into_iter().map(|event| Span {
-        start: shown[event].ts_ns(),
-        end: i64::MAX,
-        event,
-        end_event: None,
-        row: 0,
-    }));
-    spans.sort_by_key(
-        |span| match phase(span.event) == "X" || span.has_no_length() {
-            true => (span.start, 0, Reverse(span.end), span.event),
-            false => (span.start, 1, Reverse(0), span.event),
-        },
-    );
+    let unended = |event: usize| Span::new(shown[event].ts_ns(), i64::MAX, event, None);
+    spans.extend(halves.into_iter().map(unended));
+    spans.sort_by_key(|span| {
+        let is_whole = phase(span.event) == "X" || span.has_no_length();
+        let end = if is_whole { span.end } else { 0 };
+        (span.start, !is_whole, Reverse(end), span.event)
+    });
     spans
 }
 
@@ -185,17 +173,15 @@ fn outcasts(spans: &[Span]) -> BTreeSet<usize> {
 /// nobody's parent.
 fn place(mut spans: Vec<Span>, shown: &[&Kept], found: &mut Shown) -> Vec<Span> {
     let name = |span: &Span| {
-        shown[span.event].value["name"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned()
+        let name = shown[span.event].value["name"].as_str();
+        name.unwrap_or_default().to_owned()
     };
     let outcasts = outcasts(&spans);
     let mut rows: Vec<Vec<usize>> = vec![Vec::new()];
     for next in 0..spans.len() {
         let span = spans[next];
-        rows.iter_mut()
-            .for_each(|row| row.retain(|other| spans[*other].end > span.start));
+        let is_open = |other: &usize| spans[*other].end > span.start;
+        rows.iter_mut().for_each(|row| row.retain(is_open));
         let will_end = |other: &usize| spans[*other].end < i64::MAX;
         let parent_on = |row: &Vec<usize>| {
             let contains = |other: &&usize| will_end(other) && spans[**other].end >= span.end;
@@ -223,12 +209,7 @@ fn place(mut spans: Vec<Span>, shown: &[&Kept], found: &mut Shown) -> Vec<Span> 
 }
 
 /// The rows of flow events and instants.
-fn points(
-    shown: &[&Kept],
-    numbers: &[usize],
-    spans: &[Span],
-    found: &mut Shown,
-) -> Vec<(usize, usize)> {
+fn points(shown: &[&Kept], numbers: &[usize], spans: &[Span]) -> Vec<(usize, usize)> {
     let mut points = Vec::new();
     for event in numbers.iter().copied() {
         let (value, time) = (&shown[event].value, shown[event].ts_ns());
@@ -237,21 +218,14 @@ fn points(
         let open = spans[..begun].iter().rposition(is_open);
         let never_ends = |span: &Span| span.end == i64::MAX;
         let open = open.or_else(|| spans[..begun].iter().rposition(never_ends));
+        let around = open.or(begun.checked_sub(1)).map(|at| &spans[at]);
         let of = match value["ph"].as_str().unwrap() {
             "f" if value["bp"] != "e" => spans.get(begun),
-            "s" | "t" | "f" => open.or(begun.checked_sub(1)).map(|at| &spans[at]),
-            "i" | "I" if value["s"] != "p" && value["s"] != "g" => {
-                open.or(begun.checked_sub(1)).map(|at| &spans[at])
-            }
+            "s" | "t" | "f" => around,
+            "i" | "I" if value["s"] != "p" && value["s"] != "g" => around,
             _ => continue,
         };
         points.push((event, of.map_or(0, |span| span.row)));
-        let phase = value["ph"].as_str().unwrap();
-        if "stf".contains(phase) {
-            let text = |value: &Value| value["name"].as_str().unwrap_or_default().to_owned();
-            let span = of.map(|span| text(&shown[span.event].value));
-            found.flows.push((format!("{phase} {}", text(value)), span));
-        }
     }
     points
 }

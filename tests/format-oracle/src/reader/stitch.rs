@@ -53,11 +53,8 @@ impl Coverage {
         self.0.sort_by_key(|range| range.start);
         let mut missing = Vec::new();
         let mut at = wanted.start;
-        for range in self
-            .0
-            .iter()
-            .filter(|range| range.end > wanted.start && range.start < wanted.end)
-        {
+        let is_near = |range: &&Range<u64>| range.end > wanted.start && range.start < wanted.end;
+        for range in self.0.iter().filter(is_near) {
             if range.start > at {
                 missing.push(at..range.start);
             }
@@ -94,12 +91,10 @@ pub(super) fn stitch<'a>(fragment: &'a Fragment, ring: &'a Ring, alive: bool) ->
     };
     let snapshot = usable(fragment, ring, &mut out.damage);
     for segment in &fragment.segments {
-        let newest = fragment
-            .segments
-            .last()
-            .is_some_and(|last| last.number == segment.number);
-        let being_made =
-            newest && segment.number > 0 && snapshot.is_some() && segment.blocks.is_empty();
+        let last = fragment.segments.last();
+        let is_newest = last.is_some_and(|last| last.number == segment.number);
+        let has_blocks = !segment.blocks.is_empty();
+        let being_made = is_newest && segment.number > 0 && snapshot.is_some() && !has_blocks;
         let whole = segment.plain.iter().filter(|range| {
             !torn_without_loss(segment, range, alive || being_made, snapshot.is_some())
         });
@@ -140,11 +135,10 @@ fn usable<'a>(
         Ring::Good(snapshot) if nonce.is_none_or(|nonce| nonce == snapshot.nonce) => {
             return Some(snapshot);
         }
-        Ring::Good(snapshot) => damage.push(Damage::new(
-            "bad_ring",
-            ring_file(),
-            format!("has nonce {:016x}", snapshot.nonce),
-        )),
+        Ring::Good(snapshot) => {
+            let why = format!("has nonce {:016x}", snapshot.nonce);
+            damage.push(Damage::new("bad_ring", ring_file(), why));
+        }
         Ring::Bad(_) if header.is_some_and(|header| header["ring"] == "heap") => {}
         Ring::Bad(why) => damage.push(Damage::new("bad_ring", ring_file(), why.clone())),
         Ring::Missing
@@ -235,14 +229,13 @@ fn add_ring<'a>(
     for slot in &snapshot.slots {
         let coverage = streams.entry(slot.stream()).or_default();
         let skip = coverage.end().saturating_sub(slot.from);
-        let skip = usize::try_from(skip)
-            .unwrap_or(usize::MAX)
-            .min(slot.bytes.len());
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        let skip = skip.min(slot.bytes.len());
         let file = format!("{}.ring slot {}", fragment.name, slot.number);
         if slot.bytes.last().is_some_and(|byte| *byte != b'\n') {
             let detail = "head is inside a line".to_owned();
-            out.damage
-                .push(Damage::new("bad_ring", file.clone(), detail));
+            let damage = Damage::new("bad_ring", file.clone(), detail);
+            out.damage.push(damage);
         }
         let found = lines_of(&slot.bytes, skip..slot.bytes.len());
         out.lines.extend(found.map(|range| Line {
