@@ -1,10 +1,11 @@
 //! Requests linked by the ids in their events: held against a naive reader, and case by case.
 
 use crate::full::cases;
-use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::invocation::{Merged, RunDir, trace_merge};
 use crate::oracle::links::{expected, found};
 use crate::pypto;
 use crate::random::{Rng, write_foreign, write_own};
+use crate::usage::merges;
 use format_oracle::writer::line::{On, stream};
 use format_oracle::writer::{Fragment, Process};
 use serde_json::json;
@@ -83,11 +84,10 @@ fn id(rng: &mut Rng) -> String {
 fn args(rng: &mut Rng) -> String {
     match rng.below(9) {
         0 => format!(r#""n":1,"request_id":"{}""#, id(rng)),
-        1 => format!(
-            r#""request_ids":["{}","{}"],"n":{{"request_id":"r1"}}"#,
-            id(rng),
-            id(rng)
-        ),
+        1 => {
+            let (one, other) = (id(rng), id(rng));
+            format!(r#""request_ids":["{one}","{other}"],"n":{{"request_id":"r1"}}"#)
+        }
         2 => format!(r#""external_id":"{}""#, id(rng)),
         3 => format!(r#""internal_request_id":{}"#, rng.below(3)),
         4 => {
@@ -106,15 +106,12 @@ fn args(rng: &mut Rng) -> String {
 fn event(rng: &mut Rng, on: On) -> String {
     let ts_ns = 5_000_000_000 + 1000 * (rng.next() % 400);
     let args = args(rng);
+    let of_process = |line: String| line.replace(r#""s":"t""#, r#""s":"p""#);
+    let with_args = |line: String| line.replace("}}", &format!(",{args}}}}}"));
     match rng.below(6) {
         0 => on.instant(ts_ns, "token", &args),
-        1 => on
-            .instant(ts_ns, "switch", &args)
-            .replace(r#""s":"t""#, r#""s":"p""#),
-        2 => on.begin(ts_ns, "open").replace(
-            r#""unfinished":true"#,
-            &format!(r#""unfinished":true,{args}"#),
-        ),
+        1 => of_process(on.instant(ts_ns, "switch", &args)),
+        2 => with_args(on.begin(ts_ns, "open")),
         _ => on.span(ts_ns, rng.next() % 90_000, "step", &args),
     }
 }
@@ -151,66 +148,42 @@ fn random_requests_are_linked_as_the_naive_reader_links_them() {
     for seed in 0..cases(CASES) {
         let (mut rng, dir) = (Rng::new(seed), RunDir::new());
         write_requests(&mut rng, &dir.fragments());
-        write_own(&mut rng, &dir.fragments(), 100, rng_is_even(seed));
-        write_foreign(&mut rng, &dir.fragments(), 200, 30, rng_is_even(seed));
+        let is_whole = seed % 2 == 0;
+        write_own(&mut rng, &dir.fragments(), 100, is_whole);
+        write_foreign(&mut rng, &dir.fragments(), 200, 30, is_whole);
         let last = format!("{}us", 1 + rng.below(400));
-        linked += check(
-            &Merged::of(&["--no-settle"], &[dir.path()]),
-            &format!("seed {seed}"),
-        );
-        let options = ["--no-settle", "--last", &last];
-        linked += check(
-            &Merged::of(&options, &[dir.path()]),
-            &format!("seed {seed}, last {last}"),
-        );
-        // What a window or a filter leaves out is linked to nothing.
         let [from, to] = [rng.below(200), 200 + rng.below(200)].map(|us| format!("{us}us"));
-        let window = ["--no-settle", "--from", &from, "--to", &to];
-        linked += check(
-            &Merged::of(&window, &[dir.path()]),
-            &format!("seed {seed}, from {from} to {to}"),
-        );
-        let filter = ["--no-settle", "--pid", "200", "--pid", "100"];
-        linked += check(
-            &Merged::of(&filter, &[dir.path()]),
-            &format!("seed {seed}, filtered"),
-        );
+        // What a window or a filter leaves out is linked to nothing.
+        for options in [
+            &[][..],
+            &["--last", &last],
+            &["--from", &from, "--to", &to],
+            &["--pid", "200", "--pid", "100"],
+        ] {
+            let options = [&["--no-settle"], options].concat();
+            let merged = Merged::of(&options, &[dir.path()]);
+            linked += check(&merged, &format!("seed {seed}, {options:?}")) as u64;
+        }
     }
-    assert!(linked as u64 > 6 * cases(CASES), "{linked} requests linked");
-}
-
-fn rng_is_even(seed: u64) -> bool {
-    seed.is_multiple_of(2)
+    assert!(linked > 6 * cases(CASES), "{linked} requests linked");
 }
 
 #[test]
-fn the_output_does_not_depend_on_threads_or_compression() {
+fn many_lines_alike_are_linked_whatever_the_threads() {
     let (mut rng, dir) = (Rng::new(7), RunDir::new());
     write_requests(&mut rng, &dir.fragments());
-    let large: String = (0..60_000)
-        .map(|number| {
-            span(
-                On { pid: 40, tid: 40 },
-                number,
-                "step",
-                &format!(r#""request_ids":["r{}","s{}"]"#, number % 900, number % 7),
-            ) + "\n"
-        })
-        .collect();
-    dir.put("40", large.as_bytes());
+    let on = On { pid: 40, tid: 40 };
+    let line = |nth: u64| {
+        let ids = format!(r#""request_ids":["r{}","s{}"]"#, nth % 900, nth % 7);
+        span(on, nth, "step", &ids)
+    };
+    dir.put("40", &stream(&(0..60_000).map(line).collect::<Vec<_>>()));
     assert!(check(&dir.merge(), "many lines alike") > 900);
     let outputs = ["1", "2", "7"].map(|threads| {
         let options = ["--threads", threads, "--report", "none", "-o", "-"];
-        Ended::of(trace_merge().args(options).arg(dir.path())).stdout
+        merges(trace_merge().args(options).arg(dir.path())).stdout
     });
     assert!(outputs[0] == outputs[1] && outputs[1] == outputs[2]);
-    let packed = dir.path().join("trace.json.gz");
-    let ended = Ended::of(trace_merge().arg(dir.path()).arg("-o").arg(&packed));
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let mut text = Vec::new();
-    let file = std::fs::File::open(&packed).unwrap();
-    std::io::copy(&mut flate2::read::GzDecoder::new(file), &mut text).unwrap();
-    assert!(text == outputs[0]);
 }
 
 /// Whichever category is met first.
@@ -236,7 +209,7 @@ fn flows_that_do_not_meet_are_named_and_the_request_keeps_its_arrows() {
         // The joined step is the merge's: the program's flows are as loose as before.
         let loose = json!([flow("flow", 2, 0), flow("serving", 0, 1)]);
         assert_eq!(links["loose_flows"], loose);
-        let text = Ended::of(trace_merge().arg(dir.path())).stderr;
+        let text = merges(trace_merge().arg(dir.path())).stderr;
         for line in [
             r#"flows without end: 2 named "request" in category "flow""#,
             r#"flows without start: 1 named "request" in category "serving""#,
@@ -255,9 +228,7 @@ fn an_id_counts_for_a_run_where_several_are_shown() {
             ..Process::new(pid)
         };
         let on = process.main_thread();
-        let lines = ["a", "b"]
-            .map(|name| (name, if name == "a" { at } else { at + 2 }))
-            .map(|(name, at)| span(on, at, name, r#""request_id":"0""#));
+        let lines = [at, at + 2].map(|at| span(on, at, "step", r#""request_id":"0""#));
         (process, lines.to_vec())
     };
     let both = run_of(&[of_run(10, "r1", 0), of_run(20, "r2", 10)]);
@@ -266,26 +237,21 @@ fn an_id_counts_for_a_run_where_several_are_shown() {
     assert_eq!(lens, [2, 2]);
     // What has no header may be of any run, so of the only one.
     let one = run_of(&[of_run(10, "r1", 0)]);
-    let mut foreign = Fragment::foreign(30);
-    foreign.line(&span(
+    let line = span(
         On { pid: 30, tid: 30 },
         20,
         "step",
         r#""request_ids":["0"]"#,
-    ));
-    foreign.write_here(&one.fragments());
+    );
+    one.put("30", &stream(&[line]));
     let merged = Merged::of(&["--all-runs"], &[one.path()]);
     assert_eq!(check(&merged, "one run and a fragment of none"), 1);
     assert_eq!(merged.report.0["links"]["events"], 3);
     // Two hosts' directories that are named together are one system.
-    let (one, two) = (
-        run_of(&[of_run(10, "r1", 0)]),
-        run_of(&[of_run(20, "r2", 10)]),
-    );
-    let fragments = [
-        one.fragments().join("trace.10.jsonl"),
-        two.fragments().join("trace.20.jsonl"),
-    ];
+    let dirs =
+        [(10, "r1", 0), (20, "r2", 10)].map(|(pid, run, at)| run_of(&[of_run(pid, run, at)]));
+    let fragments = [(&dirs[0], "trace.10.jsonl"), (&dirs[1], "trace.20.jsonl")];
+    let fragments = fragments.map(|(dir, name)| dir.fragments().join(name));
     let merged = Merged::of(&[], &fragments.each_ref().map(PathBuf::as_path));
     assert_eq!(check(&merged, "two hosts"), 1);
 }

@@ -13,12 +13,8 @@ fn a_stack_deeper_than_stored_gives_what_is_stored() {
     file.slots[1].open = (0..300)
         .map(|depth| Open::named(2_000_000 + depth, &format!("depth {depth}")))
         .collect();
-    assert_eq!(
-        merge(&fragment, Some(&file.bytes()))
-            .report
-            .number("unfinished_spans"),
-        32
-    );
+    let merged = merge(&fragment, Some(&file.bytes()));
+    assert_eq!(merged.report.number("unfinished_spans"), 32);
 }
 
 #[test]
@@ -70,10 +66,8 @@ fn hostile_sites_and_names_do_no_harm() {
         }];
         let merged = merge(&fragment, Some(&file.bytes()));
         let names = merged.trace.names();
-        assert!(
-            names.contains(&"a") && names.contains(&"b"),
-            "site {site}: {names:?}"
-        );
+        let has_lines = names.contains(&"a") && names.contains(&"b");
+        assert!(has_lines, "site {site}: {names:?}");
         let shown = name.replace('\u{1}', "<U+0001>");
         assert!(site != 0 || names.contains(&shown.as_str()), "{names:?}");
     }
@@ -95,11 +89,6 @@ fn a_settled_fragment_whose_ring_is_still_there_shows_all_once() {
         let merged = merge(&fragment, bytes.as_deref());
         assert_eq!(merged.trace.names(), ["a", "b", "open"]);
         assert_eq!(merged.report.number("unfinished_spans"), 1);
-        assert_eq!(
-            merged.report.number("damage_total"),
-            0,
-            "{:?}",
-            merged.report.damage()
-        );
+        assert!(merged.report.damage().is_empty());
     }
 }

@@ -87,10 +87,7 @@ fn a_packed_trace_is_one_member_whatever_the_threads_and_its_name() {
     let mut unpacked = Vec::new();
     let mut member = flate2::bufread::GzDecoder::new(&packed[..]);
     member.read_to_end(&mut unpacked).unwrap();
-    assert!(
-        member.into_inner().is_empty(),
-        "more after the first member"
-    );
+    assert!(member.into_inner().is_empty(), "more than one member");
     assert!(unpacked == plain);
     assert!(packed.len() * 4 < plain.len());
 }

@@ -45,10 +45,8 @@ fn assert_valid(merged: &Merged, what: &str) {
         }
         let rest = phases.strip_prefix('s').unwrap_or("no start");
         let steps = rest.strip_suffix('f').unwrap_or(rest);
-        assert!(
-            steps.chars().all(|step| step == 't'),
-            "{what}: {key}: {flow:?}"
-        );
+        let is_valid = steps.chars().all(|step| step == 't');
+        assert!(is_valid, "{what}: {key}: {flow:?}");
     }
 }
 
@@ -86,11 +84,8 @@ fn added(unlinked: &Merged) -> Vec<FlowEvent> {
             // The name says of which request it is.
             requests.entry(flow_id(event)).or_default().flow.push(event);
         }
-        for id in event["args"]["request_ids"]
-            .as_array()
-            .into_iter()
-            .flatten()
-        {
+        let ids = event["args"]["request_ids"].as_array();
+        for id in ids.into_iter().flatten() {
             let request = requests.entry(id.as_str().unwrap().to_owned());
             let request = request.or_default();
             request.mentions.insert((ns(&event["ts"]), nth));
@@ -249,23 +244,14 @@ fn random_flows_are_continued_as_the_naive_reader_continues_them() {
             assert_valid(&linked, &what);
             let found = without(flow_events(&linked), &flow_events(&unlinked));
             assert_eq!(found, added(&unlinked), "{what}");
-            assert_eq!(
-                flow_events(&of(&["--sort"])),
-                flow_events(&linked),
-                "{what}"
-            );
-            steps += linked.report.0["links"]["events_joined"]
-                .as_u64()
-                .unwrap_or(0);
-            leads += found
-                .iter()
-                .filter(|event| event.0 == "f" && event.3 == "sa_link")
-                .count();
+            let sorted = flow_events(&of(&["--sort"]));
+            assert_eq!(sorted, flow_events(&linked), "{what}");
+            let joined = &linked.report.0["links"]["events_joined"];
+            steps += joined.as_u64().unwrap_or(0);
+            let is_lead = |event: &&FlowEvent| event.0 == "f" && event.3 == "sa_link";
+            leads += found.iter().filter(is_lead).count() as u64;
         }
     }
     assert!(steps > 2 * cases(CASES), "{steps} steps");
-    assert!(
-        leads as u64 > 2 * cases(CASES),
-        "{leads} flows of the merge"
-    );
+    assert!(leads > 2 * cases(CASES), "{leads} flows of the merge");
 }

@@ -1,12 +1,12 @@
 //! Which fragments a merge takes: runs, environment, files, globs.
 
-use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::invocation::{Merged, RunDir, trace_merge};
 use crate::trace::Trace;
 use crate::usage::{merges, refuses};
 use format_oracle::writer::line::stream;
 use format_oracle::writer::{Process, Ring, Slot};
 use std::fs::Permissions;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
@@ -132,13 +132,11 @@ fn a_fragment_file_brings_its_ring() {
     let dir = RunDir::new();
     let process = Process::with_ring(13);
     process.fragment().write_here(&dir.fragments());
-    let mut ring = Ring::of(&process);
-    ring.slots = vec![Slot {
-        tid: 13,
+    let slot = Slot {
         stream: stream(&[process.main_thread().span(1000, 5, "tail", "")]),
-        ..Slot::default()
-    }];
-    ring.write_here(&dir.fragments());
+        ..Slot::flushed(13, 0)
+    };
+    Ring::of_thread(&process, slot).write_here(&dir.fragments());
     let file = dir.fragments().join("trace.13.jsonl");
     assert_eq!(Merged::of(&[], &[&file]).trace.names(), ["tail"]);
 }
@@ -149,17 +147,15 @@ fn linked_directories_are_not_looked_into() {
     let dir = three_runs();
     std::fs::remove_dir_all(dir.path().join("previous").join(RUNS[0])).unwrap();
     let linked_run = dir.path().join("previous/linked");
-    std::os::unix::fs::symlink(outside.fragments(), &linked_run).unwrap();
+    symlink(outside.fragments(), &linked_run).unwrap();
     assert_eq!(names(&["--all-runs"], &dir), ["middle", "newest"]);
     let linked = RunDir::new();
     std::fs::remove_dir(linked.fragments()).unwrap();
     for name in ["fragments", "previous"] {
-        std::os::unix::fs::symlink(outside.path().join(name), linked.path().join(name)).unwrap();
+        symlink(outside.path().join(name), linked.path().join(name)).unwrap();
     }
-    refuses(
-        trace_merge().arg("--all-runs").arg(linked.path()),
-        &["a link"],
-    );
+    let mut merge = trace_merge();
+    refuses(merge.arg("--all-runs").arg(linked.path()), &["a link"]);
     let named = linked.fragments();
     assert_eq!(Merged::of(&[], &[&named]).trace.names(), ["newest"]);
 }
@@ -167,15 +163,9 @@ fn linked_directories_are_not_looked_into() {
 #[test]
 fn a_pattern_finds_nothing_through_links() {
     let (outside, dir) = (three_runs(), three_runs());
-    for (target, link) in [
-        (outside.fragments(), dir.path().join("linked")),
-        (
-            outside.fragments().join("trace.30.jsonl"),
-            dir.fragments().join("trace.31.jsonl"),
-        ),
-    ] {
-        std::os::unix::fs::symlink(target, link).unwrap();
-    }
+    let file = outside.fragments().join("trace.30.jsonl");
+    symlink(outside.fragments(), dir.path().join("linked")).unwrap();
+    symlink(file, dir.fragments().join("trace.31.jsonl")).unwrap();
     let merged = Merged::of(&[], &[&dir.path().join("*/trace.*.jsonl")]);
     assert_eq!(merged.trace.names(), ["newest"]);
     assert_eq!(merged.report.number("damage_total"), 0);
@@ -205,8 +195,7 @@ fn issue_19_many_earlier_runs_are_merged_at_once() {
     command.arg(trace_merge().get_program());
     command.args(["--all-runs", "--report", "json", "-o"]);
     let output = dir.path().join("out.json");
-    let ended = Ended::of(command.arg(&output).arg(dir.path()));
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = merges(command.arg(&output).arg(dir.path()));
     assert_eq!(ended.report().number("events_total"), 61);
 }
 
@@ -228,14 +217,10 @@ fn issue_19_an_earlier_run_that_cannot_be_read_is_told() {
     std::fs::copy(trace_merge().get_program(), &program).unwrap();
     mode(place.path(), 0o777);
     let mut command = std::process::Command::new(&program);
-    command
-        .uid(65_534)
-        .gid(65_534)
-        .args(["--all-runs", "--report", "json", "-o"]);
+    command.uid(65_534).gid(65_534);
+    command.args(["--all-runs", "--report", "json", "-o"]);
     let output = place.path().join("out.json");
-    let ended = Ended::of(command.arg(output).arg(dir.path()));
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let report = ended.report();
+    let report = merges(command.arg(output).arg(dir.path())).report();
     assert_eq!(report.number("events_total"), 2);
     let told = [(RUNS[0].to_owned(), 0, "unreadable".to_owned())];
     assert_eq!(report.damage(), told, "{}", report.0);

@@ -42,10 +42,8 @@ fn parts_are_numbered_beside_the_default_output() {
     let dir = run(2_000);
     let said = |size: &str| merges(trace_merge().args(["--split", size]).arg(dir.path())).stderr;
     let stderr = said("80kB");
-    assert_eq!(
-        names(dir.path()),
-        ["fragments", "trace.1.json", "trace.2.json", "trace.3.json"]
-    );
+    let parts = ["fragments", "trace.1.json", "trace.2.json", "trace.3.json"];
+    assert_eq!(names(dir.path()), parts);
     for words in [
         "/trace.1.json to trace.3.json: 2000 events",
         "  trace.1.json: 0.000000s to 0.",
@@ -63,10 +61,8 @@ fn parts_are_numbered_beside_the_default_output() {
     let first = std::fs::read(dir.path().join("trace.1.json")).unwrap();
     assert_eq!(Trace::parse(&first).shown().count(), 2_000);
     said("20kB");
-    assert!(
-        dir.path().join("trace.01.json").exists(),
-        "more than nine sort"
-    );
+    // More than nine sort.
+    assert!(dir.path().join("trace.01.json").exists());
 }
 
 #[test]
@@ -84,10 +80,8 @@ fn packed_parts_hold_as_much_text_as_others() {
     let (plain, packed) = found.split_at(found.len() / 2);
     assert!(plain.len() > 3 && plain.len() == packed.len(), "{found:?}");
     for (plain, packed) in plain.iter().zip(packed) {
-        assert_eq!(
-            packed,
-            &plain.replace('a', "b").replace(".json", ".json.gz")
-        );
+        let name = plain.replace('a', "b") + ".gz";
+        assert_eq!(*packed, name);
         let packed = std::fs::read(folder.path().join(packed)).unwrap();
         let mut text = Vec::new();
         let mut member = flate2::bufread::GzDecoder::new(&packed[..]);

@@ -142,11 +142,8 @@ fn any_window_is_what_a_naive_filter_keeps() {
         assert_eq!(found.trace.document["otherData"]["window"], *report);
         for threads in ["1", "3"] {
             let again = [options.as_slice(), &["--threads", threads]].concat();
-            assert_eq!(
-                Merged::of(&again, &[dir.path()]).bytes,
-                found.bytes,
-                "{what}"
-            );
+            let again = Merged::of(&again, &[dir.path()]);
+            assert!(again.bytes == found.bytes, "{what}");
         }
         cut += marked;
         left_out += all[0] - all[1];

@@ -2,34 +2,27 @@
 #![no_main]
 
 mod document;
+#[path = "../folder.rs"]
+mod folder;
 
 use document::{Expected, Shown};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use folder::folder;
 use format_oracle::writer::{Fragment, Process};
 use libfuzzer_sys::fuzz_target;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use trace_merge::{Error, Offset, Options, Output, Report, merge};
-
-static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
 fuzz_target!(
     init: {
-        let shared = PathBuf::from("/dev/shm");
-        let parent = if shared.is_dir() { shared } else { std::env::temp_dir() };
-        let folder = parent.join(format!("trace-merge-fuzz.{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
-        recorded().write_here(&folder);
-        // SAFETY: nothing else runs yet.
-        unsafe { std::env::set_var("TMPDIR", &folder) };
-        FOLDER.set(folder).expect("set once");
+        recorded().write_here(folder());
     },
     |data: &[u8]| {
         // By the length, so that files of profilers are inputs as they are.
         let (is_beside, is_packed) = (data.len() & 1 == 1, data.len() & 6 == 6);
-        let folder = FOLDER.get().expect("made before");
+        let folder = folder();
         let path = folder.join("other.json");
         let written = if is_packed { packed(data) } else { data.to_owned() };
         std::fs::write(&path, written).expect("room");

@@ -1,6 +1,8 @@
 //! A whole merge: never a panic, a document that is JSON and loads, and what the naive reader of merge's tests finds in the run, or told as lost.
 #![no_main]
 
+#[path = "../folder.rs"]
+mod folder;
 mod options;
 #[allow(dead_code, reason = "merge's tests share this file")]
 #[path = "../../../../merge/tests/it/oracle/mod.rs"]
@@ -13,6 +15,7 @@ mod random;
 #[path = "../../../../merge/tests/it/trace.rs"]
 mod trace;
 
+use folder::folder;
 use libfuzzer_sys::fuzz_target;
 use options::Plan;
 use oracle::Expected;
@@ -21,39 +24,25 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::Path;
 use trace::{Trace, assert_same, ns};
 use trace_merge::{Error, Report, merge};
 
-static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-
-fuzz_target!(
-    init: {
-        let shared = PathBuf::from("/dev/shm");
-        let parent = if shared.is_dir() { shared } else { std::env::temp_dir() };
-        let folder = parent.join(format!("trace-merge-fuzz.{}", std::process::id()));
-        fs::create_dir_all(folder.join("fragments")).expect("a folder");
-        // SAFETY: nothing else runs yet.
-        unsafe { std::env::set_var("TMPDIR", &folder) };
-        FOLDER.set(folder).expect("set once");
-    },
-    |data: &[u8]| {
-        let Some((choice, recipe)) = data.split_first_chunk() else {
-            return;
-        };
-        let folder = FOLDER.get().expect("made before");
-        let (plan, fragments) = (Plan::new(*choice, folder), folder.join("fragments"));
-        fs::remove_dir_all(&fragments).expect("it was there");
-        fs::create_dir(&fragments).expect("room");
-        let is_hostile = write(recipe, &fragments);
-        let expected = (!is_hostile).then(|| oracle::read(&fragments));
-        match merge(&plan.options) {
-            Ok(report) => check(&plan, expected, &report),
-            Err(error) => check_error(&plan, expected, &error),
-        }
+fuzz_target!(|data: &[u8]| {
+    let Some((choice, recipe)) = data.split_first_chunk() else {
+        return;
+    };
+    let folder = folder();
+    let (plan, fragments) = (Plan::new(*choice, folder), folder.join("fragments"));
+    fs::remove_dir_all(&fragments).expect("it was there");
+    fs::create_dir(&fragments).expect("room");
+    let is_hostile = write(recipe, &fragments);
+    let expected = (!is_hostile).then(|| oracle::read(&fragments));
+    match merge(&plan.options) {
+        Ok(report) => check(&plan, expected, &report),
+        Err(error) => check_error(&plan, expected, &error),
     }
-);
+});
 
 /// Writes two processes of ours and one of another recorder, with the choices that stand before the first newline. What stands behind it are lines as
 /// they are. Returns true if there are any: text may be a record that takes other lines away, or one that only the merge can read.
@@ -93,7 +82,10 @@ fn check(plan: &Plan, expected: Option<Expected>, report: &Report) {
     // The begin and the end of a span of length 0 become one complete span.
     let begins = report.events.by_phase.get(&'B').copied().unwrap_or(0);
     let is_told = events <= told && told - events <= begins;
-    assert!(is_told || plan.is_split, "{events} events, and {told} in the report");
+    assert!(
+        is_told || plan.is_split,
+        "{events} events, and {told} in the report"
+    );
     let Some(expected) = expected.filter(|expected| expected.repeated.is_empty()) else {
         return;
     };
@@ -103,10 +95,16 @@ fn check(plan: &Plan, expected: Option<Expected>, report: &Report) {
     for text in &texts {
         let trace = Trace::parse(text);
         let mut serials = trace.shown().filter_map(serial);
-        assert!(serials.all(|serial| written.contains(&serial)), "nobody wrote it");
+        assert!(
+            serials.all(|serial| written.contains(&serial)),
+            "nobody wrote it"
+        );
         let times = trace.shown().filter(|event| event["ts"].is_number());
         let is_sorted = times.map(|event| ns(&event["ts"])).is_sorted();
-        assert!(!plan.is_sorted || is_sorted, "events are not in order of time");
+        assert!(
+            !plan.is_sorted || is_sorted,
+            "events are not in order of time"
+        );
     }
     if !plan.is_part && !plan.is_split && !plan.is_verbatim {
         let trace = Trace::parse(&texts[0]);
