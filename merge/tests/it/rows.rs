@@ -66,7 +66,7 @@ fn random_events_agree_with_the_oracle_in_any_order() {
         dir.put("900", &stream(&lines));
         moved += check(&dir, &format!("seed {seed}, {order:?}"));
     }
-    assert!(moved > 5 * cases(CASES), "{moved}");
+    assert!(6 * moved > 25 * cases(CASES), "{moved}");
 }
 
 #[test]
