@@ -12,7 +12,7 @@ use folder::folder;
 use format_oracle::writer::{Fragment, Process};
 use libfuzzer_sys::fuzz_target;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use trace_merge::{Error, Offset, Options, Output, Report, merge};
 
 fuzz_target!(
