@@ -185,17 +185,6 @@ mod tests {
     }
 
     #[test]
-    fn what_only_shifts_says_so() {
-        assert_eq!(Curve::through([(5, 9), (7, 11)]).as_shift(), Some(4));
-        assert_eq!(
-            Curve::shift(7).then_back(&Curve::shift(9)).as_shift(),
-            Some(-2)
-        );
-        assert_eq!(Curve::through([(5, 9), (7, 12)]).as_shift(), None);
-        assert_eq!(Curve::shift(-5).at(i64::MIN), -LIMIT_NS);
-    }
-
-    #[test]
     fn curves_are_put_together() {
         let one = Curve::through([(0, 10), (1_000_000, 1_000_110)]);
         let other = Curve::through([(500_000, 400_000), (3_000_000, 2_900_400)]);

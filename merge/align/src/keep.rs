@@ -207,36 +207,4 @@ mod tests {
         assert_eq!(kept(&[i64::MAX, 5, 6]), [5, 6]);
         assert!(kept(&[]).is_empty());
     }
-
-    #[test]
-    fn what_both_neighbours_deny_is_damage() {
-        let mut readings: Vec<Reading> = (0..20).map(|n| read(n * 5)).collect();
-        let good = readings.clone();
-        readings[7].ahead_ns += SECOND_NS;
-        drop_odd(&mut readings);
-        assert_eq!(readings, [&good[..7], &good[8..]].concat());
-        // A step, and the last reading.
-        let mut readings: Vec<Reading> = (6_000..6_005).map(|n| read(n * 5)).collect();
-        readings[4].ahead_ns += SECOND_NS;
-        let all = readings.clone();
-        drop_odd(&mut readings);
-        assert_eq!(readings, all);
-    }
-
-    #[test]
-    fn who_is_alone_far_from_events_is_taken_out() {
-        let lone = |at: &[i64], events: (i64, i64)| {
-            let mut readings: Vec<Reading> = at.iter().map(|at| read(*at)).collect();
-            let events = (events.0 * SECOND_NS, events.1 * SECOND_NS);
-            seconds(&take_lone(&mut readings, events))
-        };
-        assert_eq!(lone(&[5, 10, 15, 5_900], (5, 16)), [5_900]);
-        assert_eq!(lone(&[5, 5_900], (5, 16)), [5_900]);
-        assert_eq!(lone(&[0, 5_000, 5_005], (5_000, 5_010)), [0]);
-        assert!(lone(&[5, 5_900], (5, 5_890)).is_empty());
-        // Who has nothing to do reads clocks all the same.
-        let idle: Vec<i64> = (0..600).map(|n| n * 100).collect();
-        assert!(lone(&idle, (0, 10)).is_empty());
-        assert_eq!(lone(&[5_900], (5, 16)), [5_900]);
-    }
 }

@@ -74,27 +74,3 @@ fn usual(first: &[i64], last: &[i64]) -> Option<(i64, i64)> {
     };
     Some((end(first)?, end(last)?))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_that_is_far_from_all_others_is_none() {
-        let times = |some: &[i64]| {
-            let (mut first, mut last) = (Vec::new(), Vec::new());
-            for at_ns in some {
-                keep(&mut first, *at_ns, |one, other| one < other);
-                keep(&mut last, *at_ns, |one, other| one > other);
-            }
-            usual(&first, &last)
-        };
-        let usual: Vec<i64> = (1_000..1_100).collect();
-        assert_eq!(times(&usual), Some((1_000, 1_099)));
-        let damaged = [&usual[..], &[i64::MAX / 4, -(i64::MAX / 4), 0][..]].concat();
-        assert_eq!(times(&damaged), Some((1_000, 1_099)));
-        assert_eq!(times(&[7]), Some((7, 7)));
-        assert_eq!(times(&[]), None);
-        assert_eq!(times(&[5, 9]), Some((5, 9)));
-    }
-}

@@ -160,14 +160,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn arrows_that_cannot_be_leave_no_room() {
-        let mut slacks = Slacks::new(Grid::over((0, 100), 2, 2));
-        for (times, allowed_ns) in [((0, 50), 10), ((60, 50), 10), ((61, 50), 10)] {
-            slacks.add(((0, 1), times), allowed_ns);
-        }
-        let pair = &slacks.pairs[&(0, 1)];
-        assert_eq!((pair.arrows, pair.against, pair.at[0] < 0), (3, 1, true));
-    }
 }

@@ -99,40 +99,6 @@ mod tests {
     }
 
     #[test]
-    fn arrows_both_ways_bound_a_host_that_nothing_else_is_known_of() {
-        let found = known(&[(0, 0), UNKNOWN], &[(0, 1, 900), (1, 0, -400)]);
-        assert_eq!(found.solve().unwrap()[1], [(400, 900)]);
-    }
-
-    #[test]
-    fn one_way_bounds_one_side() {
-        let found = known(&[(0, 0), UNKNOWN], &[(0, 1, 900)]).solve().unwrap();
-        assert_eq!((found[1][0], middle(found[1][0])), ((-OPEN_NS, 900), 900));
-        assert!(!is_closed(found[1][0]));
-    }
-
-    #[test]
-    fn a_host_is_bounded_through_another() {
-        let arrows = [(0, 1, 10), (1, 0, 10), (1, 2, 5), (2, 1, 5)];
-        let found = known(&[(0, 0), (-100, 100), UNKNOWN], &arrows)
-            .solve()
-            .unwrap();
-        assert_eq!((found[1][0], found[2][0]), ((-10, 10), (-15, 15)));
-    }
-
-    #[test]
-    fn what_contradicts_itself_has_no_solution() {
-        assert!(
-            known(&[(0, 0), UNKNOWN], &[(0, 1, 5), (1, 0, -6)])
-                .solve()
-                .is_err()
-        );
-        assert!(known(&[(0, 0), (10, 20)], &[(0, 1, 5)]).solve().is_err());
-        let cycle = [(1, 2, -5), (2, 1, 4), (0, 1, 9), (1, 0, 9)];
-        assert!(known(&[(0, 0), UNKNOWN, UNKNOWN], &cycle).solve().is_err());
-    }
-
-    #[test]
     fn what_is_known_at_one_time_holds_at_others_but_for_the_drift() {
         let none = OPEN_NS;
         let known = Known {

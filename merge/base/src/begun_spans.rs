@@ -106,69 +106,6 @@ mod tests {
         }
     }
 
-    /// Returns begin and end of each span that ended. Halves are given by phase, time and name, in the order of the recording.
-    fn spans(halves: &[(char, i64, u32)]) -> Vec<(i64, i64)> {
-        let placed = halves.iter().zip(0..);
-        let mut halves: Vec<(char, TestHalf)> = placed
-            .map(|((phase, time, name), place)| (*phase, TestHalf(*time, place, *name)))
-            .collect();
-        halves.sort_by_key(|(_, half)| (half.0, half.1));
-        let (mut open, mut found) = (BegunSpans::default(), Vec::new());
-        for (phase, half) in halves {
-            match phase {
-                'B' => assert_eq!(open.begin(half), None),
-                _ => found.extend(open.end(&half).map(|begin| (begin.0, half.0))),
-            }
-        }
-        found.sort_unstable();
-        found
-    }
-
-    #[test]
-    fn an_end_belongs_to_the_last_begin_of_its_name() {
-        let begins = [('B', 1, 7), ('B', 2, 8), ('B', 3, 7)];
-        let ends = [('E', 4, 7), ('E', 5, 9), ('E', 6, 0), ('E', 7, 7)];
-        let all = [begins.as_slice(), &ends].concat();
-        assert_eq!(spans(&all), [(1, 7), (2, 6), (3, 4)]);
-    }
-
-    /// Horovod's ends have no name.
-    #[test]
-    fn an_end_without_a_name_ends_what_was_begun_last() {
-        let inner = [('B', 10, 1), ('B', 12, 2), ('E', 12, 0), ('E', 70, 0)];
-        assert_eq!(spans(&inner), [(10, 70), (12, 12)]);
-        let both = [('B', 12, 1), ('B', 12, 2), ('E', 12, 0), ('E', 12, 0)];
-        assert_eq!(spans(&both), [(12, 12), (12, 12)]);
-        let touching = [('B', 1, 1), ('E', 5, 0), ('B', 5, 2), ('E', 9, 0)];
-        assert_eq!(spans(&touching), [(1, 5), (5, 9)]);
-        let all_at_once = [
-            ('B', 1, 1),
-            ('B', 5, 2),
-            ('E', 5, 0),
-            ('E', 5, 0),
-            ('B', 5, 3),
-            ('E', 9, 0),
-        ];
-        assert_eq!(spans(&all_at_once), [(1, 5), (5, 5), (5, 9)]);
-    }
-
-    /// The last span is the first in the file.
-    #[test]
-    fn spans_may_be_recorded_in_any_order() {
-        let backwards = [('B', 5, 2), ('E', 9, 0), ('B', 1, 1), ('E', 5, 0)];
-        assert_eq!(spans(&backwards), [(1, 5), (5, 9)]);
-    }
-
-    #[test]
-    fn an_end_with_a_name_ends_the_earlier_of_two() {
-        let steps = [('B', 1, 7), ('B', 5, 7), ('E', 5, 7), ('E', 9, 7)];
-        assert_eq!(spans(&steps), [(1, 5), (5, 9)]);
-        let inner = [('B', 1, 7), ('B', 5, 8), ('E', 5, 8), ('E', 9, 7)];
-        assert_eq!(spans(&inner), [(1, 9), (5, 5)]);
-        let end_first = [('B', 1, 7), ('E', 5, 8), ('B', 5, 8), ('E', 9, 7)];
-        assert_eq!(spans(&end_first), [(1, 9)]);
-    }
-
     #[test]
     fn what_waits_is_bounded() {
         let mut open = BegunSpans::default();

@@ -365,20 +365,6 @@ impl Ord for Place {
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::symlink;
-
-    #[test]
-    fn only_what_is_named_may_be_a_link() {
-        let dir = tempfile::tempdir().unwrap();
-        let (inner, link) = (dir.path().join("inner"), dir.path().join("link"));
-        fs::create_dir(&inner).unwrap();
-        symlink(&inner, &link).unwrap();
-        assert!(Folder::open(&link).is_ok());
-        let folder = Folder::open(dir.path()).unwrap();
-        assert!(folder.folder("inner").is_ok());
-        assert!(folder.folder("link").is_err());
-        assert!(folder.place("link").is_link() && !folder.place("inner").is_link());
-    }
 
     #[test]
     fn a_folder_stays_the_one_that_was_opened() {
@@ -396,17 +382,5 @@ mod tests {
         assert!(moved.join("new").exists());
         folder.place("new").remove().unwrap();
         assert!(!moved.join("new").exists());
-    }
-
-    #[test]
-    fn only_the_front_of_a_regular_file_is_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::open(dir.path()).unwrap();
-        fs::write(dir.path().join("a"), vec![b'x'; 1 << 17]).unwrap();
-        symlink(dir.path().join("a"), dir.path().join("b")).unwrap();
-        assert_eq!(folder.place("a").read_front(false).unwrap().len(), 1 << 16);
-        assert!(folder.place("b").read_front(false).is_err());
-        let zeros = Place::named(Path::new("/dev/zero")).unwrap();
-        assert!(zeros.read_front(true).is_err());
     }
 }

@@ -60,15 +60,12 @@ mod tests {
             "",
             "MB",
             "900",
-            "900 MB",
             "-1MB",
             "1.MB",
             ".5GB",
-            "0MB",
             "0.0001kb",
             "9TB",
             "1e3MB",
-            "99999999999999999999GB",
             "9999999999GB",
         ] {
             assert!(parse_size(text).is_err(), "{text}");

@@ -129,14 +129,4 @@ mod tests {
         }
         assert!(read(&[one.as_slice(), b"garbage of some length"].concat()).is_err());
     }
-
-    #[test]
-    fn errors_of_the_temporary_file_name_its_folder() {
-        let error = Text::read(&b"[]"[..], Path::new("/no/such/folder")).err();
-        let words = "temporary file in /no/such/folder: ";
-        assert!(error.is_some_and(|error| error.to_string().starts_with(words)));
-        let mut full = File::options().write(true).open("/dev/full").unwrap();
-        let error = copy(&mut &b"[]"[..], &mut full, Path::new("/full")).unwrap_err();
-        assert!(error.to_string().starts_with("temporary file in /full: "));
-    }
 }

@@ -161,10 +161,6 @@ impl CollectiveCounts {
 mod tests {
     use super::*;
 
-    fn group(name: &str, args: &str) -> u64 {
-        Collective::of(name, args.as_bytes()).expect(name).group
-    }
-
     /// Ascend's `BroadcastTo` and its fused kernels compute.
     #[test]
     fn communication_is_known_by_name() {
@@ -189,56 +185,5 @@ mod tests {
         ] {
             assert_eq!(Collective::of(name, b""), None, "{name}");
         }
-    }
-
-    #[test]
-    fn the_group_is_the_communicator_and_what_it_does() {
-        // HCCL numbers the calls.
-        assert_eq!(
-            group("hcom_allReduce__952_0_1", ""),
-            group("hcom_allReduce__952_17_1", "")
-        );
-        assert_ne!(
-            group("hcom_allReduce__952_0_1", ""),
-            group("hcom_allReduce__311_0_1", "")
-        );
-        // NCCL's kernels of one kind have several names.
-        let args = r#"{"Collective name":"allreduce","Process Group Name":"7","Process Group Ranks":"[0, 1]"}"#;
-        let ring = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(x)";
-        let tree = "ncclDevKernel_AllReduce_Sum_bf16_TREE_LL(x)";
-        assert_eq!(group(ring, args), group(tree, args));
-        assert_ne!(
-            group(ring, args),
-            group(ring, &args.replace("[0, 1]", "[2, 3]"))
-        );
-        assert_ne!(
-            group(ring, args),
-            group(ring, &args.replace("allreduce", "_allgather_base"))
-        );
-        // An exchange is a send and a receive to NCCL, and its arg says what it is.
-        for (name, kind) in [
-            ("all_to_all", CollectiveKind::AllToAll),
-            ("all_to_allv", CollectiveKind::Other),
-        ] {
-            let exchange = args.replace("allreduce", name);
-            let found = Collective::of("ncclDevKernel_SendRecv(x)", exchange.as_bytes());
-            assert_eq!(found.map(|of| of.kind), Some(kind), "{name}");
-        }
-        // Kinds that do not end together have groups of their own.
-        assert_ne!(
-            group(ring, &args.replace("allreduce", "broadcast")),
-            group(ring, &args.replace("allreduce", "send"))
-        );
-    }
-
-    #[test]
-    fn each_rank_counts_by_itself() {
-        let mut counts = CollectiveCounts::default();
-        let keys = [0, 0, 1, 0].map(|rank| counts.next(5, rank).map(|key| key.nth));
-        assert_eq!(keys, [1, 2, 1, 3].map(Some));
-        assert_eq!(
-            (counts.count(5, 0), counts.count(5, 1), counts.count(6, 0)),
-            (3, 1, 0)
-        );
     }
 }

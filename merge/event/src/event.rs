@@ -152,9 +152,6 @@ impl<'a> Event<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::line::parse_canonical;
-
     #[test]
     fn instants_of_processes_are_told_from_those_of_threads() {
         for (members, is_so) in [
@@ -168,63 +165,6 @@ mod tests {
             let line = format!("{{{members}}}");
             let event = crate::line::parse(line.as_bytes()).unwrap();
             assert_eq!(event.is_instant_of_process(), is_so, "{members}");
-        }
-    }
-
-    #[test]
-    fn members_in_order_are_found_and_others_are_not() {
-        let cases: [(&str, [Option<&str>; 3]); 7] = [
-            (
-                r#"{"ph":"X","pid":1,"tid":2,"ts":1.000,"dur":2.000,"name":"a\"b","cat":"c","args":{"name":"d"}}"#,
-                [Some(r#""a\"b""#), Some(r#""c""#), Some(r#"{"name":"d"}"#)],
-            ),
-            (
-                r#"{"ph":"X","pid":1,"tid":2,"ts":1.000,"dur":2.000,"name":"a","args":{"cat":"c"}}"#,
-                [Some(r#""a""#), None, Some(r#"{"cat":"c"}"#)],
-            ),
-            (
-                r#"{"ph":"X","pid":1,"tid":2,"ts":1.000,"dur":2.000,"tts":3.000,"name":"a","cat":"c"}"#,
-                [None, None, None],
-            ),
-            (
-                r#"{"ph":"i","pid":1,"tid":2,"ts":1.000,"s":"t","name":"a","cat":"c"}"#,
-                [None, Some(r#""c""#), None],
-            ),
-            (
-                r#"{"ph":"f","pid":1,"tid":2,"ts":1.000,"id2":{"local":"0x1"},"bp":"e","name":"a","cat":"c","args":{"d":1}}"#,
-                [Some(r#""a""#), Some(r#""c""#), Some(r#"{"d":1}"#)],
-            ),
-            (
-                r#"{"ph":"C","pid":1,"tid":1,"ts":1.000,"name":"a","args":{"d":7}}"#,
-                [Some(r#""a""#), None, Some(r#"{"d":7}"#)],
-            ),
-            (
-                r#"{"ph":"B","pid":1,"tid":2,"ts":0.000,"name":"a","cat":"c","args":[,}"#,
-                [Some(r#""a""#), Some(r#""c""#), None],
-            ),
-        ];
-        for (line, expected) in cases {
-            let event = parse_canonical(line.as_bytes()).expect(line);
-            let expected = expected.map(|value| value.unwrap_or_default());
-            for (what, most) in [(What::Name, 1), (What::Category, 2), (What::Args, 3)] {
-                let found = event.members_in_order(what);
-                let found = found.map(|value| std::str::from_utf8(value).expect(line));
-                let expected =
-                    std::array::from_fn(|nth| if nth < most { expected[nth] } else { "" });
-                assert_eq!(found, expected, "{line}");
-            }
-            let [name, category, args] = event.members_up_to_args();
-            let found = [name, category].map(|value| std::str::from_utf8(value).expect(line));
-            assert_eq!(found, expected[..2], "{line}");
-            let args = std::str::from_utf8(args).expect(line);
-            assert!(args.starts_with(expected[2]), "{line}");
-            // Args that are torn are there as well.
-            let is_torn = line.contains("[,");
-            assert_eq!(
-                args.is_empty(),
-                expected[2].is_empty() && !is_torn,
-                "{line}"
-            );
         }
     }
 }

@@ -63,25 +63,3 @@ impl Shown {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mask_keeps_its_bits() {
-        let mut mask = Mask::default();
-        for number in 0..200 {
-            mask.push();
-            if number % 3 == 0 {
-                mask.set(number);
-            }
-        }
-        mask.set(64);
-        for number in 0..200 {
-            let expected = number % 3 == 0 || number == 64;
-            assert_eq!(mask.get(number), expected, "{number}");
-        }
-        assert!(!mask.get(200));
-    }
-}

@@ -193,56 +193,6 @@ pub fn write_id(key: &str, id: u64, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::parse;
-
-    fn id(member: &str, ordinal: u64) -> Option<u64> {
-        let line = format!(r#"{{"ph":"s","ts":1,"pid":1,{member}}}"#);
-        trace_id(&parse(line.as_bytes()).expect("an event"), ordinal).map(|(id, _)| id)
-    }
-
-    #[test]
-    fn local_ids_carry_their_process() {
-        assert_eq!(id(r#""id2":{"local":"0x1f"}"#, 0), Some(1 << 40 | 0x1f));
-        assert_eq!(id(r#""id" : "0x1f""#, 4), Some(5 << 40 | 0x1f));
-        assert_eq!(id(r#""id":31"#, 4), Some(5 << 40 | 0x1f));
-        assert_ne!(
-            id(r#""id":"0xffffffffffffffff""#, 0),
-            id(r#""id":"0xffffffffffffffff""#, 1)
-        );
-    }
-
-    #[test]
-    fn global_ids_are_the_same_everywhere() {
-        let one = id(r#""id2":{"global":"0x1f"}"#, 0);
-        assert_eq!(one, id(r#""id2": { "global" : "1f" }"#, 7));
-        assert!(one.is_some_and(|id| id >> 63 == 1));
-        assert_ne!(one, id(r#""id2":{"local":"0x1f"}"#, 7));
-    }
-
-    #[test]
-    fn texts_that_are_no_number_are_hashed_per_process() {
-        assert_eq!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-1""#, 1));
-        assert_ne!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-1""#, 2));
-        assert_ne!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-2""#, 1));
-        let unread = br#"{"ph":"s","ts":1,"pid":1,"id2":{}}"#;
-        assert_eq!(parse(unread), Err(crate::damage::Kind::NoId));
-        assert_eq!(
-            id(r#""id2":{"local":5}"#, 1),
-            id(r#""id2":{"local":"0x5"}"#, 1)
-        );
-        assert_eq!(id(r#""id":5,"id2":{}"#, 1), id(r#""id":5"#, 1));
-    }
-
-    #[test]
-    fn only_global_ids_have_a_number_of_their_own() {
-        let number = |member: &str| {
-            let line = format!(r#"{{"ph":"s","ts":1,"pid":1,{member}}}"#);
-            global_number(&parse(line.as_bytes()).expect("an event"))
-        };
-        assert_eq!(number(r#""id2":{"global":"0x1f"}"#), Some(0x1f));
-        assert_eq!(number(r#""id2":{"local":"0x1f"}"#), None);
-        assert_eq!(number(r#""id":31"#), None);
-    }
 
     #[test]
     fn reads_hexadecimal() {

@@ -221,51 +221,6 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_serde_json_on_a_table() {
-        let table: Vec<String> = [
-            "{}",
-            " { } ",
-            "{\"a\":1}",
-            "{\"a\":01}",
-            "{\"a\":-0.5e+3}",
-            "{\"a\":.5}",
-            "{\"a\":1.}",
-            "{\"a\":NaN}",
-            "{\"a\":-Infinity}",
-            "{\"a\":\"\\u12g4\"}",
-            "{\"a\":\"\\u1234\"}",
-            "{\"a\":\"\t\"}",
-            "{\"a\":\"\u{7f}\"}",
-            "{\"a\":[1,2,]}",
-            "{\"a\":1,}",
-            "{,}",
-            "[]",
-            "1",
-            "{\"a\":{\"b\":[{}]}}",
-            "{\"a\":tru}",
-            "{\"a\":null} x",
-            "{\"a\" : [ 1 , 2 ] }\r",
-            "{\"a\":\"\\\"}",
-            "{a:1}",
-            "{'a':1}",
-            "{\"a\":\"é…\"}",
-            "",
-            "{",
-            "{\"",
-            "{\"a\":\"\\x\"}",
-        ]
-        .map(String::from)
-        .to_vec();
-        for text in &table {
-            assert_eq!(
-                ours_accepts(text.as_bytes()),
-                serde_accepts(text.as_bytes()),
-                "{text}"
-            );
-        }
-    }
-
-    #[test]
     fn nests_as_deep_as_serde_json_values() {
         for levels in 120..135 {
             let text = format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
@@ -297,16 +252,5 @@ mod tests {
             accepted > 10_000,
             "the mutations must leave some lines valid, got {accepted}"
         );
-    }
-
-    #[test]
-    fn finds_the_fields() {
-        let line = br#" {"args":{"ts":9},"ts":1.5,"pid":7,"id2":{"local":"0x1"}} "#;
-        let fields = scan_object(line).unwrap();
-        assert_eq!(fields.ts.of(line), b"1.5");
-        assert_eq!(fields.pid.of(line), b"7");
-        assert_eq!(fields.id2.of(line), br#""id2":{"local":"0x1"}"#);
-        assert_eq!(fields.args.of(line), br#"{"ts":9}"#);
-        assert!(!fields.tid.is_some());
     }
 }

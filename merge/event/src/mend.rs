@@ -202,29 +202,3 @@ fn is_plain(line: &[u8], text: Span) -> bool {
     let text = text.of(line);
     text.is_ascii() && memchr2(b'\\', 0x7f, text).is_none()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_numbers_outside_of_strings_change() {
-        for (text, expected) in [
-            (r#"{"a":NaN}"#, r#"{"a":null}"#),
-            (
-                r#"{"a":[-Infinity,Infinity,-1]}"#,
-                r#"{"a":[null,null,-1]}"#,
-            ),
-            (
-                r#"{"NaN":"Infinity \" NaN","b":"-Infinity"}"#,
-                r#"{"NaN":"Infinity \" NaN","b":"-Infinity"}"#,
-            ),
-            (
-                "{\"a\" : NaN , \"b\":\"\\\\\",\"c\":NaN}",
-                "{\"a\" : null , \"b\":\"\\u005c\",\"c\":null}",
-            ),
-        ] {
-            assert_eq!(String::from_utf8_lossy(&mended(text.as_bytes())), expected);
-        }
-    }
-}

@@ -160,35 +160,4 @@ mod tests {
             assert_eq!(is_drawn(id.as_bytes(), begin.as_bytes()), expected, "{id}");
         }
     }
-
-    #[test]
-    fn the_begin_and_the_end_of_a_profile_move() {
-        let cases = [
-            (
-                r#"{"ph":"P","args":{"data":{"startTime":1000,"a":1}},"ts":5}"#,
-                r#"{"ph":"P","args":{"data":{"startTime":3.500,"a":1}},"ts":5}"#,
-            ),
-            (
-                r#"{"ph":"P","args":{"startTime":7,"data":{"cpuProfile":{"startTime":9}}}}"#,
-                r#"{"ph":"P","args":{"startTime":7,"data":{"cpuProfile":{"startTime":9}}}}"#,
-            ),
-            (
-                r#"{ "args" : { "data" : {"startTime" : 996.5 } } }"#,
-                r#"{ "args" : { "data" : {"startTime" : 0.000 } } }"#,
-            ),
-            (
-                r#"{"args":{"data":{"endTime":998}}}"#,
-                r#"{"args":{"data":{"endTime":1.500}}}"#,
-            ),
-            (
-                r#"{"args":{"data":{"startTime":"x"}}}"#,
-                r#"{"args":{"data":{"startTime":"x"}}}"#,
-            ),
-            (r#"{"args":[{"data":1}]}"#, r#"{"args":[{"data":1}]}"#),
-        ];
-        for (line, expected) in cases {
-            let moved = with_moved_time(line.as_bytes(), -996_500);
-            assert_eq!(String::from_utf8_lossy(&moved), expected);
-        }
-    }
 }

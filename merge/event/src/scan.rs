@@ -185,102 +185,17 @@ pub fn line_start(bytes: &[u8], at: usize, least: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Offset and time, or damage, of each line.
-    type Lines = Vec<(usize, Result<i64, Kind>)>;
-
-    fn scan(bytes: &[u8]) -> Lines {
-        let mut all = Vec::new();
-        let part = Part {
-            start: 0,
-            end: bytes.len(),
-            trusted: false,
-        };
-        scan_part(bytes, part, |at, found| match found {
-            Found::Event(event) => all.push((at, Ok(event.ts_ns / 1000))),
-            Found::Damage(kind) => all.push((at, Err(kind))),
-        });
-        all
-    }
-
-    fn event(ts: u32) -> String {
-        format!(r#"{{"ph":"i","pid":1,"tid":1,"ts":{ts}}}"#)
-    }
-
-    #[test]
-    fn good_lines_survive_their_neighbours() {
-        let (one, two) = (event(1), event(2));
-        let len = one.len();
-        let table: [(String, Lines); 8] = [
-            (
-                format!("{one}\r\n\r\n{two}\n"),
-                vec![(0, Ok(1)), (len + 4, Ok(2))],
-            ),
-            (
-                format!("\u{feff}{one}\n"),
-                vec![(0, Err(Kind::Bom)), (3, Ok(1))],
-            ),
-            (format!("{one}\n{two}"), vec![(0, Ok(1)), (len + 1, Ok(2))]),
-            (
-                format!("{one}\n{}", &two[..9]),
-                vec![(0, Ok(1)), (len + 1, Err(Kind::TornTail))],
-            ),
-            (
-                format!("{one}\nxx\n{two}\n"),
-                vec![(0, Ok(1)), (len + 1, Err(Kind::BadJson)), (len + 4, Ok(2))],
-            ),
-            (
-                format!("{one}\n\0\0{two}\n"),
-                vec![(0, Ok(1)), (len + 1, Err(Kind::Nul)), (len + 3, Ok(2))],
-            ),
-            (
-                format!("{}\0\0\0{two}\n", &one[..5]),
-                vec![(5, Err(Kind::Nul)), (8, Ok(2))],
-            ),
-            (format!("{one}{two}\n"), vec![(0, Err(Kind::BadJson))]),
-        ];
-        for (text, expected) in table {
-            assert_eq!(scan(text.as_bytes()), expected, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn bad_utf8_costs_one_line() {
-        let mut bytes = event(1).into_bytes();
-        bytes.extend_from_slice(b"\n\"\xff\"\n");
-        bytes.extend_from_slice(event(2).as_bytes());
-        bytes.push(b'\n');
-        let kinds: Vec<_> = scan(&bytes).into_iter().map(|(_, found)| found).collect();
-        assert_eq!(kinds, [Ok(1), Err(Kind::BadUtf8), Ok(2)]);
-    }
-
-    #[test]
-    fn a_line_over_the_limit_is_skipped() {
-        let mut bytes = vec![b'x'; MAX_LINE_BYTES + 1];
-        bytes.push(b'\n');
-        bytes.extend_from_slice(event(2).as_bytes());
-        let kinds: Vec<_> = scan(&bytes).into_iter().map(|(_, found)| found).collect();
-        assert_eq!(kinds, [Err(Kind::LineTooLong), Ok(2)]);
-    }
-
     #[test]
     fn parts_cut_anywhere_hold_the_same_lines() {
-        let text: String = (0..50).map(|ts| event(ts) + "\n").collect();
+        let line = |ts: u32| format!("{{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":{ts}}}\n");
+        let text: String = (0..50).map(line).collect();
         let bytes = text.as_bytes();
-        let whole = Part {
-            start: 0,
-            end: bytes.len(),
-            trusted: false,
-        };
+        let whole = Part::all_of(bytes);
         for size in 1..200 {
             let mut parts = Vec::new();
             cut(bytes, whole, size, &mut parts);
-            assert_eq!(
-                parts
-                    .iter()
-                    .map(|part| part.end - part.start)
-                    .sum::<usize>(),
-                bytes.len()
-            );
+            let lens = parts.iter().map(|part| part.end - part.start);
+            assert_eq!(lens.sum::<usize>(), bytes.len());
             let mut count = 0;
             for part in parts {
                 scan_part(bytes, part, |_, found| {
@@ -288,19 +203,6 @@ mod tests {
                 });
             }
             assert_eq!(count, 50, "parts of {size}");
-        }
-    }
-
-    #[test]
-    fn cut_at_every_byte_loses_at_most_the_last_line() {
-        let text: String = (0..5).map(|ts| event(ts) + "\n").collect();
-        for end in 0..text.len() {
-            let events = scan(&text.as_bytes()[..end])
-                .iter()
-                .filter(|(_, found)| found.is_ok())
-                .count();
-            let whole = text[..end].matches('\n').count();
-            assert!(events == whole || events == whole + 1, "cut at {end}");
         }
     }
 }

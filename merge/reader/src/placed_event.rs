@@ -287,27 +287,4 @@ mod tests {
         let event = parse(line.as_bytes()).expect(&line);
         assert_eq!(found(event), [["a", "c", ""]; 2], "the last one counts");
     }
-
-    #[test]
-    fn an_arg_is_the_last_member_of_its_name() {
-        let cases: [(&str, Option<&str>); 13] = [
-            (r#"{"a":1}"#, Some("1")),
-            (r#"{"b":2,"a":[1,{"a":3}],"c":0}"#, Some(r#"[1,{"a":3}]"#)),
-            (r#"{"b":{"a":2}}"#, None),
-            (r#"{"b":{"a":2},"a":3}"#, Some("3")),
-            (r#"{"b":[1],"a":"x,y"}"#, Some(r#""x,y""#)),
-            (r#"{"a":1,"a":2}"#, Some("2")),
-            (r#"{"b":"a"}"#, None),
-            (r#"{"b":"\",\"a\":7","c":1}"#, None),
-            (r#"{"b":"{\"a\":7"}"#, None),
-            (r#"{ "a" : 4 }"#, Some("4")),
-            (r#"{"ba":1,"ab":2}"#, None),
-            (r#"{"ab":1,"a":2}"#, Some("2")),
-            ("", None),
-        ];
-        for (args, value) in cases {
-            let found = arg_in(args.as_bytes(), b"a");
-            assert_eq!(found, value.map(str::as_bytes), "{args}");
-        }
-    }
 }

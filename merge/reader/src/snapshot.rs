@@ -283,22 +283,12 @@ fn whole_end(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sa_format::{BlockHeader, block_sum};
+    use crate::fragment::blocks::sample_block;
     use std::fs;
 
     #[test]
     fn a_copy_ends_with_its_last_whole_block() {
-        let body = b"{\"a\":1}\n{\"b\":2}\n";
-        let mut block = Vec::new();
-        let header = BlockHeader {
-            slot: 1,
-            generation: 0,
-            from: 0,
-            len: body.len() as u64,
-            sum: block_sum(1, 0, 0, body),
-        };
-        header.write(7, &mut block);
-        block.extend_from_slice(body);
+        let block = sample_block(1, 0, b"{\"a\":1}\n{\"b\":2}\n");
         let before = [b"first\n", &block[..]].concat();
         for cut in 0..=block.len() {
             let bytes = [&before[..], &block[..cut]].concat();
@@ -328,20 +318,5 @@ mod tests {
             let told = copy.report.unreadable;
             assert_eq!(told.len(), usize::from(is_cut), "{told:?}");
         }
-    }
-
-    #[test]
-    fn a_place_that_holds_a_run_already_is_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        let (run, out) = (dir.path().join("run"), dir.path().join("out"));
-        assert!(matches!(snapshot(&run, &out), Err(Error::NothingUsable(_))));
-        fs::create_dir_all(run.join(FRAGMENTS_DIR)).unwrap();
-        assert!(matches!(snapshot(&run, &out), Err(Error::NothingUsable(_))));
-        let mut file = fs::File::create(run.join(FRAGMENTS_DIR).join("trace.5.jsonl")).unwrap();
-        file.write_all(b"{\"ph\":\"i\",\"pid\":5,\"ts\":1}\n{\"ph\":\"i\"")
-            .unwrap();
-        let report = snapshot(&run, &out).unwrap();
-        assert_eq!((report.fragments, report.copied, report.bytes), (1, 1, 26));
-        assert!(matches!(snapshot(&run, &out), Err(Error::Write { .. })));
     }
 }

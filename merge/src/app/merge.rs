@@ -285,12 +285,6 @@ mod tests {
     }
 
     #[test]
-    fn a_host_of_many_cores_has_few_workers() {
-        assert!((1..=WORKERS).contains(&workers(0)));
-        assert_eq!((workers(1), workers(100_000)), (1, 4 * cores()));
-    }
-
-    #[test]
     fn all_passes_are_counted() {
         let plain = lines("");
         // Blocks are looked for, lines are indexed and copied.

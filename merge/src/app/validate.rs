@@ -113,29 +113,3 @@ fn joined<'a>(paths: impl Iterator<Item = &'a Path>) -> String {
     let paths: Vec<_> = paths.map(|path| path.display().to_string()).collect();
     paths.join(", ")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn content_is_named_by_its_front() {
-        let long = "é".repeat(FRONT_BYTES);
-        for (bytes, expected) in [
-            (
-                &b"time,name\n1,a\n"[..],
-                r#"text that begins with "time,name""#,
-            ),
-            (b"\x89PNG\r\n\x1a\n", "binary data"),
-            (b"PK\x03\x04\0\0", "binary data"),
-            (b" {\"a\":1}", "JSON without an event"),
-            (b"\n \n", "nothing"),
-            (b"", "nothing"),
-        ] {
-            assert_eq!(describe_content(bytes), expected);
-        }
-        // Cut within a character.
-        let shown = describe_content(format!("x{long}").as_bytes());
-        assert_eq!(shown.chars().filter(|&c| c == 'é').count(), QUOTED - 1);
-    }
-}

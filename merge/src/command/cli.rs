@@ -367,52 +367,8 @@ fn say_plain(message: &str) {
 mod tests {
     use super::*;
 
-    fn parsed(arguments: &[&str], variables: &[(&str, &str)]) -> Result<Options, Error> {
-        let arguments =
-            Arguments::try_parse_from([&["trace-merge"], arguments].concat()).expect("arguments");
-        options(&arguments, |name| {
-            variables
-                .iter()
-                .find(|(key, _)| *key == name)
-                .map(|(_, value)| value.into())
-        })
-    }
-
-    #[test]
-    fn paths_come_from_the_environment() {
-        let options = parsed(&[], &[("SA_PROFILE_OUTPUT", "out/t.json")]).unwrap();
-        assert_eq!(options.paths, [PathBuf::from("out/t.json.fragments")]);
-        assert_eq!(options.output, Output::File("out/t.json".into()));
-        let options = parsed(&[], &[("SA_PROFILE_OUTPUT", "x"), ("SA_PROFILE_DIR", "d")]).unwrap();
-        assert_eq!(
-            (options.paths, options.output),
-            (vec!["d".into()], Output::Default)
-        );
-        assert!(parsed(&[], &[("SA_PROFILE_DIR", "")]).is_err());
-    }
-
     #[test]
     fn the_arguments_make_sense() {
         Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn only_one_run_selection_is_taken() {
-        assert_eq!(
-            parsed(&["d", "--previous"], &[]).unwrap().runs,
-            Runs::Previous
-        );
-        assert!(
-            Arguments::try_parse_from(["trace-merge", "d", "--previous", "--all-runs"]).is_err()
-        );
-    }
-
-    #[test]
-    fn stdout_holds_one_thing() {
-        assert!(parsed(&["d", "-o", "-", "--report", "json"], &[]).is_err());
-        assert_eq!(
-            parsed(&["d", "-o", "-"], &[]).unwrap().output,
-            Output::Stdout
-        );
     }
 }

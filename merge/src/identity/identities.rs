@@ -341,58 +341,6 @@ fn give_tids(process: &mut Process) {
 mod tests {
     use super::*;
     use crate::sample::header;
-    use sa_format::TrackRecord;
-
-    fn summary(threads: &[(i64, i64)]) -> ChunkSummary {
-        let activity = Activity {
-            events: 1,
-            first_ns: 5,
-            last_ns: 6,
-        };
-        ChunkSummary {
-            threads: threads.iter().map(|thread| (*thread, activity)).collect(),
-            ..ChunkSummary::default()
-        }
-    }
-
-    fn member<'a>(
-        header: Option<&'a FragmentHeader>,
-        summary: &'a ChunkSummary,
-    ) -> IdentityMember<'a> {
-        IdentityMember {
-            scope: 0,
-            end: RecordingEnd::default(),
-            header,
-            foreign: None,
-            summary,
-            shift_ns: 0,
-        }
-    }
-
-    fn text(target: &Target) -> (String, String) {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (text(&target.pid), text(&target.tid))
-    }
-
-    #[test]
-    fn fragments_of_one_process_are_one() {
-        let (one, two) = (
-            header(7),
-            FragmentHeader {
-                nonce: "x".into(),
-                ..header(7)
-            },
-        );
-        let lane = i64::from(LANE_BASE);
-        let summary = summary(&[(7, 7), (7, 8), (7, lane)]);
-        let members = [member(Some(&one), &summary), member(Some(&two), &summary)];
-        let processes = processes(&members);
-        assert_eq!(processes.len(), 1);
-        let targets = targets(&processes, &members);
-        assert_eq!(targets[0][&(7, 8)], targets[1][&(7, 8)]);
-        assert_ne!(targets[0][&(7, lane)], targets[1][&(7, lane)]);
-        assert_eq!(text(&targets[0][&(7, lane)]), ("7".into(), "1".into()));
-    }
 
     #[test]
     fn issue_47_a_forked_process_is_named_by_the_recorder_that_knows_its_parents_name() {
@@ -401,9 +349,17 @@ mod tests {
             ..header(7)
         };
         let (unknown, known) = (forked(""), forked("worker-0"));
-        let summary = summary(&[(7, 7)]);
+        let mut summary = ChunkSummary::default();
+        summary.threads.insert((7, 7), Activity::default());
         let name = |headers: [&FragmentHeader; 2]| {
-            let members = headers.map(|header| member(Some(header), &summary));
+            let members = headers.map(|header| IdentityMember {
+                scope: 0,
+                end: RecordingEnd::default(),
+                header: Some(header),
+                foreign: None,
+                summary: &summary,
+                shift_ns: 0,
+            });
             let process = processes(&members).remove(0);
             process.fallback_name.unwrap()
         };
@@ -415,95 +371,5 @@ mod tests {
         assert_eq!(header.default_name(), "worker-0 fork 7");
         header.complete_with(&unknown);
         assert_eq!(header, known);
-    }
-
-    #[test]
-    fn a_pid_used_twice_is_two_processes() {
-        let (one, two) = (
-            header(7),
-            FragmentHeader {
-                start_time: 900,
-                ..header(7)
-            },
-        );
-        let summary = summary(&[(7, 7), (7, 8)]);
-        let members = [
-            member(Some(&one), &summary),
-            member(Some(&two), &summary),
-            member(None, &summary),
-        ];
-        let processes = processes(&members);
-        let mut pids: Vec<u32> = processes.iter().map(|process| process.output_pid).collect();
-        pids.sort_unstable();
-        assert_eq!(pids, [1, 2, 7]);
-        for targets in targets(&processes, &members) {
-            let main = &targets[&(7, 7)];
-            assert_eq!(main.pid, main.tid, "the main thread has the pid");
-        }
-    }
-
-    #[test]
-    fn pointers_become_small_tids() {
-        let summary = summary(&[(9, 0), (9, 139_772_473_715_072), (9, 139_772_473_719_104)]);
-        let members = [member(None, &summary)];
-        let targets = targets(&processes(&members), &members);
-        let tids: BTreeSet<_> = targets[0].values().map(|target| text(target).1).collect();
-        assert_eq!(tids, BTreeSet::from(["1".into(), "2".into(), "9".into()]));
-    }
-
-    #[test]
-    fn tracks_are_processes_of_their_own_below_all_others() {
-        let track = |process: &str, sort_index| TrackRecord {
-            process: process.into(),
-            label: "NPU".into(),
-            sort_index,
-            thread: "Stream 1".into(),
-        };
-        let base = i64::from(sa_format::TRACK_BASE);
-        let (one, two) = (header(7), header(9));
-        let mut first = summary(&[(7, 7), (7, base), (7, base + 1)]);
-        first.tracks = [
-            ((7, base), track("NPU 1", 1)),
-            ((7, base + 1), track("NPU 0", 0)),
-        ]
-        .into();
-        let mut second = summary(&[(9, base)]);
-        second.tracks = [((9, base), track("NPU 0", 0))].into();
-        let members = [member(Some(&one), &first), member(Some(&two), &second)];
-        let processes = processes(&members);
-        let rows = processes.iter().map(|process| {
-            let group = process.tracks.as_ref().map(|group| group.name.as_str());
-            (process.pid, group)
-        });
-        assert_eq!(
-            rows.collect::<Vec<_>>(),
-            [
-                (7, None),
-                (7, Some("NPU 0")),
-                (9, Some("NPU 0")),
-                (7, Some("NPU 1"))
-            ]
-        );
-        let targets = targets(&processes, &members);
-        let (host, device) = (&targets[0][&(7, 7)], &targets[0][&(7, base)]);
-        assert_eq!(
-            host.ordinal, device.ordinal,
-            "a flow goes from one to the other"
-        );
-        assert_ne!(host.pid, device.pid);
-    }
-
-    #[test]
-    fn main_comes_first() {
-        let (one, two) = (
-            header(7),
-            FragmentHeader {
-                main: true,
-                ..header(9)
-            },
-        );
-        let (a, b) = (summary(&[(7, 7)]), summary(&[(9, 9)]));
-        let processes = processes(&[member(Some(&one), &a), member(Some(&two), &b)]);
-        assert_eq!(processes[0].pid, 9);
     }
 }

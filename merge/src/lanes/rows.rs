@@ -103,63 +103,6 @@ impl LaneRows {
 mod tests {
     use super::*;
 
-    /// Returns the rows of spans. Those that begin at certain times move.
-    fn placed<const N: usize>(spans: [Span; N], moving: &[i64]) -> [Option<usize>; N] {
-        let mut rows = LaneRows::default();
-        spans.map(|span| rows.place(span, moving.contains(&span.0)))
-    }
-
-    #[test]
-    fn a_child_follows_the_span_that_moved() {
-        let spans = [(0, 10), (5, 15), (6, 9), (11, 14), (12, 16), (20, 21)];
-        let found = placed(spans, &[5, 6, 11]);
-        assert_eq!(found, [0, 1, 1, 1, 0, 0].map(Some));
-    }
-
-    #[test]
-    fn a_span_whose_parent_stays_gets_an_empty_row() {
-        let spans = [
-            (0, 100),
-            (1, 70),
-            (2, 60),
-            (3, 20),
-            (4, 5),
-            (10, 50),
-            (30, 40),
-            (65, 68),
-        ];
-        let found = placed(spans, &[1, 3, 4, 30, 65]);
-        assert_eq!(found, [0, 1, 0, 2, 2, 0, 2, 1].map(Some));
-    }
-
-    #[test]
-    fn what_happens_in_a_span_is_on_its_row() {
-        let mut rows = LaneRows::default();
-        assert_eq!(rows.at(-5), 0);
-        rows.place((0, 10), false);
-        rows.place((5, 15), true);
-        assert_eq!([5, 10, 15].map(|time| rows.at(time)), [1, 1, 1]);
-        assert_eq!(rows.at(16), 1, "where the last one was");
-        rows.place((20, 30), false);
-        assert_eq!(rows.at(20), 0);
-    }
-
-    #[test]
-    fn an_unfinished_span_takes_nothing_along() {
-        let mut rows = LaneRows::default();
-        let placed =
-            [(0, 10), (5, UNFINISHED), (6, 8)].map(|span| rows.place(span, span.1 == UNFINISHED));
-        assert_eq!(placed, [0, 1, 0].map(Some));
-        assert_eq!(rows.at(9), 0, "in the span that ends");
-        let placed = [(20, 30), (21, UNFINISHED), (22, 24), (25, 31), (40, 50)]
-            .map(|span| rows.place(span, [21, 25].contains(&span.0)));
-        assert_eq!(placed, [0, 1, 0, 1, 0].map(Some));
-        assert_eq!(rows.at(60), 1, "in the one that never ends");
-        assert_eq!(rows.place((70, UNFINISHED), false), Some(0));
-        assert_eq!(rows.place((80, 90), false), Some(0));
-        assert_eq!(rows.at(95), 0, "in the later one that never ends");
-    }
-
     #[test]
     fn there_are_only_so_many_rows() {
         let mut rows = LaneRows::default();

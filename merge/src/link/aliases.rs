@@ -100,39 +100,3 @@ fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
         inside.into_iter().for_each(|(_, id)| found.add(id));
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(lines: &[&str], asked: &[&str]) -> Vec<String> {
-        let text = lines.join("\n") + "\n";
-        let part = Part {
-            start: 0,
-            end: text.len(),
-            trusted: false,
-        };
-        let asked = asked.iter().map(ToString::to_string).collect();
-        let none = BTreeSet::new();
-        let mut found = NewIds(BTreeSet::new(), &none);
-        find(text.as_bytes(), part, &asked, &mut found);
-        found.0.into_iter().collect()
-    }
-
-    #[test]
-    fn ids_of_the_engine_belong_to_one_of_the_client() {
-        let lines = [
-            r#"{"args":{"request_id":"e1","external_id":"c1"}}"#,
-            r#"{"args":{"external_request_id":"cmpl-c1-0","internal_id":7}}"#,
-            r#"{"args":{"request_id":"e2","external_id":"c2"}}"#,
-            r#"{"args":{"request_ids":["e3","e4"],"external_id":"c1"}}"#,
-            r#"{"args":{"request_id":"e5","external_ids":["c1","c3"]}}"#,
-            r#"{"request_id":"e6","external_id":"c1"}"#,
-            r#"{"args":{"external_id":"c1"}}"#,
-            r#"{"args":{"request_id":"e7","external_id":"c1""#,
-        ];
-        assert_eq!(found(&lines, &["c1"]), ["7", "e1", "e3", "e4"]);
-        assert_eq!(found(&lines, &["c2", "c3"]), ["e2"]);
-        assert_eq!(found(&lines, &["e1"]), [""; 0]);
-    }
-}

@@ -40,25 +40,3 @@ impl AskedIds {
         self.shorter.contains(id) || self.names(id)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_prompts_of_one_request_are_two() {
-        let asked = AskedIds::new(&["cmpl-r-1".to_owned()]);
-        for one in [
-            "cmpl-r-1",
-            "cmpl-r-1-0a1b2c3d",
-            "2_cmpl-r-1",
-            "r-1",
-            "cmpl-r",
-        ] {
-            assert!(asked.has(one), "{one}");
-        }
-        for other in ["cmpl-r-2", "r-2", "cmpl-r-10", "cmpl"] {
-            assert!(!asked.has(other), "{other}");
-        }
-    }
-}

@@ -148,16 +148,3 @@ fn add_forms(id: &[u8], scope: u64, keys: &mut Vec<u64>) {
     found.sort_unstable();
     keys.extend(found.iter().map(|(_, key)| key));
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shorter_forms_come_first() {
-        let mut keys = Vec::new();
-        add_forms(b"cmpl-abc-0", 5, &mut keys);
-        let expected = ["abc", "abc-0", "cmpl-abc"].map(|form| xxh3_64(form.as_bytes()) ^ 5);
-        assert_eq!(keys, expected);
-    }
-}

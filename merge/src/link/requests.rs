@@ -295,21 +295,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn events_of_several_clocks_become_one_request() {
-        let mut map = RequestMap::new(1 << 20);
-        for clock in [2, 0, 1, 0] {
-            map.add(&batch([4 + u64::from(clock)].into_iter()), clock, |_| ());
-            map.add(&batch([9].into_iter()), clock, |_| ());
-        }
-        let maps = [100, -200, 300].map(TimeMap::shift);
-        map.place(&maps);
-        let key = xxh3_64(&9_u64.to_le_bytes());
-        let slot = map.keys().find(|of| of.0 == key).unwrap().1;
-        let reach = map.reach(slot);
-        assert_eq!((reach.first.ts_ns, reach.last.0), (-190, 310));
-        assert_eq!(reach.second_ns, 110);
-        assert_eq!((map.slots(), map.into_slots().len()), (6, 4));
-    }
 }

@@ -62,17 +62,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stretches_become_one_where_they_meet() {
-        let mut times = Times::default();
-        for stretch in [(10, 20), (40, 50), (30, 30), (-5, 2), (15, 35), (60, 70)] {
-            times.add(stretch);
-        }
-        assert_eq!(times.stretches, [(-5, 2), (10, 35), (40, 50), (60, 70)]);
-        times.add((2, 60));
-        assert_eq!(times.stretches, [(-5, 70)]);
-    }
-
-    #[test]
     fn however_many_there_are_none_is_missed() {
         let mut times = Times::default();
         let start = |number: i64| number.wrapping_mul(7919) % 100_003 * 100;

@@ -43,17 +43,3 @@ fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
     }
     Cow::Borrowed(unquoted(text))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_is_the_same_however_it_is_escaped() {
-        for text in [r#""ab""#, r#""a\u0062""#, r#""\u0061b""#] {
-            assert_eq!(&*unescaped(text.as_bytes()), b"ab", "{text}");
-        }
-        assert_eq!(&*unescaped(b""), b"");
-        assert_eq!(&*unescaped(br#""a\x""#), br"a\x", "no JSON");
-    }
-}

@@ -258,25 +258,6 @@ mod tests {
     }
 
     #[test]
-    fn one_of_each_kind_must_match() {
-        let filter = Filter {
-            names: values(&["step*", "wait"]),
-            categories: values(&["worker", "device"]),
-            ..Filter::default()
-        };
-        for (rest, expected) in [
-            (r#""name":"step 1","cat":"worker""#, true),
-            (r#""name":"w\u0061it","cat":"a, device""#, true),
-            (r#""name":"step 1","cat":"workers""#, false),
-            (r#""name":"step 1""#, false),
-            (r#""name":"waits","cat":"worker""#, false),
-        ] {
-            assert_eq!(has(&filter, rest), expected, "{rest}");
-        }
-        assert!(has(&Filter::default(), r#""name":"any""#));
-    }
-
-    #[test]
     fn requests_are_named_in_args() {
         let few = Filter {
             requests: values(&["cmpl-1", "7"]),

@@ -110,35 +110,3 @@ pub(crate) fn add_args(out: &mut Vec<u8>, start: usize, members: &[u8]) {
     };
     out.splice(start + at..start + at, text);
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cut_span_says_so_in_its_args() {
-        for (line, expected) in [
-            (
-                r#"{"ph":"X","args":{"n":1}}"#,
-                r#"{"ph":"X","args":{"n":1,"sa_cut":true}}"#,
-            ),
-            (
-                r#"{"ph":"X","args":{ }, "ts":1}"#,
-                r#"{"ph":"X","args":{ "sa_cut":true}, "ts":1}"#,
-            ),
-            (
-                r#"{"ph":"X","cat":"}}"}"#,
-                r#"{"ph":"X","cat":"}}","args":{"sa_cut":true}}"#,
-            ),
-            (r#"{"ph":"X","args":5}"#, r#"{"ph":"X","args":5}"#),
-        ] {
-            let mut out = b"before,".to_vec();
-            out.extend_from_slice(line.as_bytes());
-            add_args(&mut out, 7, br#""sa_cut":true"#);
-            assert_eq!(
-                String::from_utf8(out).unwrap(),
-                format!("before,{expected}")
-            );
-        }
-    }
-}

@@ -182,24 +182,3 @@ impl ArgsPlace {
 }
 
 impl Record for ArgsPlace {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::line::parse;
-
-    #[test]
-    fn args_are_found_again_in_their_source() {
-        let bytes = br#"{"ph":"E","ts":1,"pid":1,"args":{"k":1}}
-{"ph":"E","ts":1,"pid":1,"args":{ }}"#;
-        let mut lines = bytes.split(|byte| *byte == b'\n');
-        let source = |bytes| Source::of_lines(0, Path::new(""), bytes);
-        let whole = source(bytes);
-        let mut place = || ArgsPlace::of(&parse(lines.next().unwrap()).unwrap(), 1, &whole);
-        let (full, empty) = (place(), place());
-        let text = |place: ArgsPlace, len| place.text(&[source(b""), source(&bytes[..len])]);
-        assert_eq!(text(full, bytes.len()), br#"{"k":1}"#);
-        assert_eq!(text(full, 35), b"");
-        assert_eq!(text(empty, bytes.len()), b"");
-    }
-}

@@ -86,34 +86,4 @@ mod tests {
         // The first turn has lost its events, and gets the placeholder.
         assert_eq!(write(Some(0), [0, 1, 0]), (Some(2), 0));
     }
-
-    #[test]
-    fn only_whole_events_are_kept() {
-        let good = br#"{"ph":"i","ts":1,"name":"a"}"#.as_slice();
-        let bad: [&[u8]; 7] = [
-            b"",
-            br#"{"ph":"i","ts":1,"name":"a"#,
-            br#"{"ph":"i","ts":1}{"ph":"i","ts":1}"#,
-            br#"{"ph":"i","ts":NaN}"#,
-            b"{\"ph\":\"i\",\"name\":\"\xff\"}",
-            b"\0\0\0",
-            b"{}",
-        ];
-        for bad in bad {
-            let lines = [good, bad, good];
-            let text: Vec<u8> = lines
-                .iter()
-                .flat_map(|line| [b",\n", *line].concat())
-                .collect();
-            let mut kept = text.clone();
-            assert_eq!(keep_whole_events(&mut kept), 1);
-            let expected = [b",\n", good, b",\n", good].concat();
-            assert_eq!(kept, expected, "{}", String::from_utf8_lossy(bad));
-            assert_eq!(keep_whole_events(&mut kept), 0);
-            assert_eq!(kept, expected);
-        }
-        let mut none = Vec::new();
-        assert_eq!((keep_whole_events(&mut none), none.len()), (0, 0));
-        assert!(is_event(&PLACEHOLDER[2..]));
-    }
 }

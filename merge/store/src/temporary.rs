@@ -41,16 +41,3 @@ pub fn in_first<'f, T>(
     }
     Err(failure)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_is_named_once() {
-        let inner = named_temporary(Path::new("/inner"), io::ErrorKind::StorageFull.into());
-        let error = named_temporary(Path::new("/outer"), inner);
-        let words = "temporary file in /inner: ";
-        assert!(error.to_string().starts_with(words), "{error}");
-    }
-}

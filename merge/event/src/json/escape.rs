@@ -132,30 +132,4 @@ mod tests {
             assert_eq!(readable(text.as_bytes()), None, "{text}");
         }
     }
-
-    #[test]
-    fn texts_that_end_in_a_backslash_are_found() {
-        for (text, expected) in [
-            (r#"{"a":"C:\\"}"#, true),
-            (r#"{"a\\":"C:"}"#, true),
-            (r#"{"a":["\\\\"]}"#, true),
-            (r#"{"a":"\\\"","b":"\\x"}"#, false),
-            ("{}", false),
-        ] {
-            assert_eq!(ends_in_backslash(text.as_bytes()), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn both_must_be_in_one_string() {
-        for (text, expected) in [
-            (r#""a\ud83e\"""#, true),
-            (r#"{"a":"\"","b":"\ud83e"}"#, false),
-            (r#"{"a":["\"\udd14"]}"#, true),
-            (r#"{"a":"\\\\ud83e","b":"\\\""}"#, false),
-            (r#"x\ud83e\"y"#, true),
-        ] {
-            assert_eq!(is_unreadable(text.as_bytes()), expected, "{text}");
-        }
-    }
 }

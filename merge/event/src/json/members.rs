@@ -71,38 +71,3 @@ pub fn put_member(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
         out.extend_from_slice(part);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A text, the members that are found in it, and whether it ends where the object does.
-    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], bool);
-
-    #[test]
-    fn every_member_comes_once() {
-        let table: [Case; 7] = [
-            ("{}", &[], true),
-            (
-                r#" { "a" : 1 , "b":{"c":[2,"}"]},"a":"x" } "#,
-                &[("a", "1"), ("b", r#"{"c":[2,"}"]}"#), ("a", "\"x\"")],
-                true,
-            ),
-            (r#"{"":NaN}"#, &[("", "NaN")], true),
-            (r#"{"a":1,"b":x}"#, &[("a", "1")], false),
-            ("[1]", &[], false),
-            (r#"{"a":1},"b":2"#, &[("a", "1")], false),
-            ("", &[], false),
-        ];
-        for (text, expected, is_whole) in table {
-            let mut members = Members::of(text.as_bytes());
-            let words = |text| std::str::from_utf8(text).unwrap();
-            let found: Vec<_> = members
-                .by_ref()
-                .map(|(key, value)| (words(key), words(value)))
-                .collect();
-            assert_eq!(found, expected, "{text}");
-            assert_eq!(members.is_at_end(), is_whole, "{text}");
-        }
-    }
-}

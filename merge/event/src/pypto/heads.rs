@@ -126,17 +126,9 @@ mod tests {
     use super::*;
     use crate::damage::Kind;
     use crate::line::{parse_again, parse_any};
-    use crate::pypto::{self, tests::LINES};
+    use crate::pypto::tests::LINES;
     use crate::sample::mutate;
     use crate::scan::{Found, Part, general, lines, rescan_part, scan_part};
-
-    fn part(text: &[u8]) -> Part {
-        Part {
-            start: 0,
-            end: text.len(),
-            trusted: false,
-        }
-    }
 
     type Lines<'a> = Vec<(usize, Result<Event<'a>, Kind>)>;
 
@@ -150,8 +142,10 @@ mod tests {
     /// What the first pass finds in a text, and what it should: in each line by itself.
     fn check_first_pass(text: &[u8]) {
         let (mut found, mut expected) = (Lines::new(), Lines::new());
-        scan_part(text, part(text), |at, one| note(&mut found, at, one));
-        for (line, at) in lines(text, part(text)) {
+        scan_part(text, Part::all_of(text), |at, one| {
+            note(&mut found, at, one);
+        });
+        for (line, at) in lines(text, Part::all_of(text)) {
             general(line, at, None, &mut |at, one| note(&mut expected, at, one));
         }
         let begin = &text[..text.len().min(10_000)];
@@ -160,8 +154,8 @@ mod tests {
 
     fn check_second_pass(text: &[u8]) {
         let mut found = Vec::new();
-        rescan_part(text, part(text), |event| found.push(event));
-        let lines = lines(text, part(text)).map(|(line, _)| line.trim_ascii());
+        rescan_part(text, Part::all_of(text), |event| found.push(event));
+        let lines = lines(text, Part::all_of(text)).map(|(line, _)| line.trim_ascii());
         let expected: Vec<_> = lines.filter_map(parse_again).collect();
         assert_eq!(found, expected, "{}", String::from_utf8_lossy(text));
     }
@@ -191,33 +185,12 @@ mod tests {
     }
 
     #[test]
-    fn a_line_ends_with_its_newline() {
-        for line in LINES {
-            let line = line.as_bytes();
-            for at in 0..=line.len() {
-                let (one, other) = line.split_at(at);
-                check_first_pass(&[line, one, other, line, b""].join(&b'\n'));
-            }
-        }
-    }
-
-    #[test]
     fn a_line_over_the_limit_is_damage_here_too() {
         for len in [MAX_LINE_BYTES - 200, MAX_LINE_BYTES + 1] {
             let long = LINES[0]
                 .replace("kernel", "k")
                 .replace("a\\\"b", &"x".repeat(len));
             check_first_pass(format!("{long}\n{long}\n").as_bytes());
-        }
-    }
-
-    #[test]
-    fn the_shortest_head_is_found() {
-        let line = br#"{"name":"","cat":"","ph":"B","ts":1,"pid":2,"tid":3}"#;
-        let text = [&line[..], b"\n"].concat();
-        let mut heads = Heads::default();
-        for _ in 0..2 {
-            assert_eq!(parse_first(&text, &mut heads), pypto::parse(line));
         }
     }
 }

@@ -211,31 +211,4 @@ mod tests {
         assert!(is_runtime("cuda_runtime") && is_runtime("xpu_driver"));
         assert!(!is_runtime("cpu_op"));
     }
-
-    #[test]
-    fn the_spans_of_a_row_show_whose_it_is() {
-        let row = |spans: &[(&str, &str)]| {
-            let mut row = RowCategories::default();
-            for (category, text) in spans {
-                row.add(RowCategories::of_span(category, text.as_bytes()));
-            }
-            row
-        };
-        let launched = r#"{"device": 0, "stream": 7}"#;
-        // Our own launches have the category of kernels.
-        let launches = row(&[("kernel", "{}"), ("comm", "{}")]);
-        assert!(launches.any() && !launches.is_kineto() && !launches.is_device(false));
-        let launch = r#"{"device": 0, "stream": 7, "launch": 3}"#;
-        assert!(!row(&[("kernel", launch)]).is_device(false));
-        assert!(row(&[("kernel", launched)]).is_device(false));
-        assert!(row(&[("kernel", "{}")]).is_device(true));
-        let mixed = row(&[("kernel", "{}"), ("cpu_op", "{}")]);
-        assert!(!mixed.is_device(true) && mixed.is_kineto() && !mixed.is_host());
-        assert!(row(&[("python_function", "{}")]).is_host());
-        assert!(!row(&[("gpu_user_annotation", "{}"), ("python_function", "{}")]).is_host());
-        for category in ["hpu_op", "collective_comm"] {
-            let row = row(&[(category, "{}"), ("user_annotation", "{}")]);
-            assert!(!row.is_host() && row.has_work() && !row.is_device(true));
-        }
-    }
 }

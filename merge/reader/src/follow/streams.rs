@@ -179,33 +179,6 @@ mod tests {
     }
 
     #[test]
-    fn a_position_is_taken_once() {
-        let mut streams = Streams::default();
-        for (generation, from, len, expected) in [
-            (0, 0, 10, vec![(0, 10)]),
-            (0, 0, 10, vec![]),
-            (0, 5, 10, vec![(5, 10)]),
-            (0, 30, 5, vec![(0, 5)]),
-            (0, 10, 22, vec![(5, 20)]),
-            (1, 0, 4, vec![(0, 4)]),
-            (0, 90, 4, vec![]),
-        ] {
-            let found = parts(&mut streams, generation, from, len);
-            assert_eq!(found, expected, "{generation} {from} {len}");
-        }
-    }
-
-    #[test]
-    fn a_block_that_is_written_again_is_no_damage() {
-        let mut streams = Streams::default();
-        assert!(streams.note_broken(&block(0, 0, 10)));
-        assert!(!streams.note_broken(&block(0, 0, 10)));
-        assert_eq!(streams.take(&block(0, 0, 12)).mends, 1);
-        assert!(!streams.note_broken(&block(0, 4, 4)));
-        assert_eq!(streams.take(&block(0, 12, 12)).mends, 0);
-    }
-
-    #[test]
     fn what_is_known_of_a_stream_is_bounded() {
         let mut streams = Streams::default();
         for gap in 0..1_000 {
@@ -229,20 +202,6 @@ mod tests {
         assert_eq!(parts(&mut streams, 0, 40, 10), [(0, 10)]);
         assert_eq!(streams.missing(), 30);
         assert_eq!(streams.take(&block(0, 10, 30)).mends, 2);
-        assert_eq!(streams.missing(), 0);
-    }
-
-    #[test]
-    fn what_is_missing_is_counted_until_a_loss_explains_it() {
-        let mut streams = Streams::default();
-        streams.explain(3, 0, 0..50);
-        streams.take(&block(0, 60, 10));
-        assert_eq!(streams.missing(), 10);
-        streams.take(&block(1, 5, 10));
-        assert_eq!(streams.missing(), 15);
-        streams.explain(3, 0, 40..60);
-        assert_eq!(streams.missing(), 5);
-        streams.explain(3, 1, 0..5);
         assert_eq!(streams.missing(), 0);
     }
 }

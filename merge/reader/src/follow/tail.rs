@@ -145,25 +145,12 @@ fn line_before(bytes: &[u8], end: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sa_format::{BlockHeader, block_sum};
-
-    fn block(from: u64, body: &str) -> Vec<u8> {
-        let mut out = Vec::new();
-        BlockHeader {
-            slot: 2,
-            generation: 0,
-            from,
-            len: body.len() as u64,
-            sum: block_sum(2, 0, from, body.as_bytes()),
-        }
-        .write(7, &mut out);
-        out.extend_from_slice(body.as_bytes());
-        out
-    }
+    use crate::fragment::blocks::sample_block;
+    use sa_format::BlockHeader;
 
     /// What is whole of some bytes, and how much of them.
-    fn whole(bytes: &[u8], is_all: bool) -> (String, usize) {
-        let (pieces, used) = whole_pieces(bytes, is_all);
+    fn whole(bytes: &[u8]) -> (String, usize) {
+        let (pieces, used) = whole_pieces(bytes, false);
         let kind = |(range, piece): &(Range<usize>, Piece)| match piece {
             Piece::Plain if bytes[range.clone()].trim_ascii().is_empty() => None,
             Piece::Plain => Some('p'),
@@ -174,50 +161,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_waits_at_every_byte() {
-        let parts = [
-            b"header\n".to_vec(),
-            block(0, "a\nb\n"),
-            b"\n\n".to_vec(),
-            block(4, "c\n"),
-        ];
-        let ends: Vec<usize> = parts
-            .iter()
-            .scan(0, |end, part| {
-                *end += part.len();
-                Some(*end)
-            })
-            .collect();
-        let bytes = parts.concat();
-        for cut in 0..=bytes.len() {
-            let (kinds, used) = whole(&bytes[..cut], false);
-            let done = ends.iter().filter(|end| **end <= cut).count();
-            assert_eq!(kinds, ["", "p", "pc", "pc", "pcc"][done], "{cut}");
-            let least = done.checked_sub(1).map_or(0, |at| ends[at]);
-            let padding = done == 2 && cut > ends[1];
-            assert_eq!(
-                used,
-                if padding {
-                    (cut).min(ends[1] + 2).min(cut)
-                } else {
-                    least
-                },
-                "{cut}"
-            );
-        }
-    }
-
-    #[test]
     fn a_write_that_was_repeated_ends_the_wait() {
-        let whole_block = block(0, "a\nb\n");
+        let whole_block = sample_block(2, 0, b"a\nb\n");
         let torn = &whole_block[..whole_block.len() - 2];
-        assert_eq!(whole(torn, false), (String::new(), 0));
+        assert_eq!(whole(torn), (String::new(), 0));
         let again = [torn, b"\n", &whole_block].concat();
-        assert_eq!(whole(&again, false), ("bc".into(), again.len()));
+        assert_eq!(whole(&again), ("bc".into(), again.len()));
         // A header that is torn within its line, and written again.
         for len in 1..whole_block.len() - 5 {
             let torn = [b"x\n", &whole_block[..len], b"\n"].concat();
-            assert_eq!(whole(&torn, false), ("p".into(), 2), "{len}");
+            assert_eq!(whole(&torn), ("p".into(), 2), "{len}");
         }
     }
 
@@ -233,13 +186,6 @@ mod tests {
         }
         .write(7, &mut header);
         header.extend_from_slice(b"a\n");
-        assert_eq!(whole(&header, false), ("b".into(), header.len()));
-    }
-
-    #[test]
-    fn nothing_waits_behind_the_end() {
-        let torn = &block(0, "a\nb\n")[..100];
-        assert_eq!(whole(torn, false).1, 0);
-        assert_eq!(whole(torn, true).1, torn.len());
+        assert_eq!(whole(&header), ("b".into(), header.len()));
     }
 }

@@ -50,31 +50,3 @@ pub(super) fn without_cpu_times(text: &[u8]) -> Option<Vec<u8>> {
     let kept = Members::of(text).filter(|(key, _)| !is_cpu_time(key));
     Some(object_of(kept.map(|(key, value)| (key, value.into()))))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cpu_times_that_are_all_0_are_none() {
-        let of = |texts: &[&str]| {
-            let mut times = CpuTimes::default();
-            texts.iter().for_each(|text| times.add(text.as_bytes()));
-            times
-        };
-        let [none, zero] = [r#"{"ph":"X","ts":1}"#, r#"{"tts":0,"tdur":0.000,"ts":1}"#];
-        let other = r#"{"args":{"tdur":7},"tts":0}"#;
-        let null = r#"{"tts":null,"tdur":null}"#;
-        assert_eq!(of(&[none, null]), CpuTimes::Absent);
-        assert_eq!(of(&[zero, null]), CpuTimes::Zero);
-        assert_eq!(of(&[none, zero, other]), CpuTimes::Zero);
-        assert_eq!(
-            of(&[zero, r#"{"tts":5,"tdur":0}"#, zero]),
-            CpuTimes::Measured
-        );
-        assert_eq!(of(&[r#"{"tts":0,"tdur":1.5}"#]), CpuTimes::Measured);
-        assert_eq!(without_cpu_times(none.as_bytes()), None);
-        let text = without_cpu_times(br#"{"tts":0, "ph" : "X","tdur":0,"args":{"tts":1}}"#);
-        assert_eq!(text.unwrap(), br#"{"ph":"X","args":{"tts":1}}"#);
-    }
-}

@@ -244,21 +244,4 @@ mod tests {
             assert_eq!(line(text).as_deref(), Ok(expected), "{text}");
         }
     }
-
-    #[test]
-    fn says_what_is_no_event() {
-        assert_eq!(line("{}"), Err(Kind::BadEvent));
-        assert_eq!(line(r#"{"ph":"X","pid":1,"ts":1}"#), Err(Kind::BadEvent));
-        assert_eq!(line(r#"{"ph":"X","pid":1"#), Err(Kind::BadJson));
-    }
-
-    #[test]
-    fn texts_in_the_place_of_ids_are_told() {
-        let text = br#"{"ph":"X","pid":"Spans","tid":"","ts":1,"dur":1}"#;
-        let (fields, _) = scan_object_at_front(text).unwrap();
-        let written = write_line(text, fields, &mut Vec::new()).unwrap().unwrap();
-        let names = written.texts.map(|text| text.map(|(_, name)| name));
-        assert_eq!(names, [Some("Spans".to_owned()), Some(String::new())]);
-        assert_eq!(written.time, Some((1000, 2000)));
-    }
 }

@@ -67,35 +67,3 @@ impl DocumentMembers {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_base_is_found_in_either_place() {
-        let mut members = DocumentMembers::default();
-        members.take(b"schemaVersion", b"1");
-        members.take(b"deviceProperties", b"[]");
-        members.take(b"baseTimeNanoseconds", b"1790857026000000000");
-        assert_eq!(members.base_ns, Some(1_790_857_026_000_000_000));
-        assert_eq!(
-            (members.tool, members.left_out),
-            (Some("kineto"), vec!["deviceProperties".to_owned()])
-        );
-        let mut members = DocumentMembers::default();
-        let info = br#"{"backend":"nccl","rank":3,"world_size":8}"#;
-        members.take(b"distributedInfo", info);
-        assert_eq!(members.rank, Some(3));
-        let mut members = DocumentMembers::default();
-        let metadata = br#"{"version":"1.1.1","overflow":false,"baseTimeNanoseconds":17953}"#;
-        members.take(b"viztracer_metadata", metadata);
-        assert_eq!(
-            (members.tool, members.base_ns),
-            (Some("viztracer"), Some(17953))
-        );
-        let mut members = DocumentMembers::default();
-        members.take(b"viztracer_metadata", br#"{"version":"0.15"}"#);
-        assert_eq!((members.tool, members.base_ns), (Some("viztracer"), None));
-    }
-}

@@ -115,31 +115,3 @@ impl ObjectWalk<'_> {
 fn closer(is_object: bool) -> u8 {
     if is_object { b'}' } else { b']' }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn events_are_found_in_what_is_broken() {
-        let event = r#"{"ph":"i","pid":1,"ts":2,"args":{"a":[{}]}}"#;
-        let text = format!(r#"{{"x":[{event}, {{"pid":1}} ,{event}"#);
-        let found = objects(text.as_bytes(), 0);
-        let first = text.find("{\"ph").unwrap();
-        let second = text.rfind("{\"ph").unwrap();
-        assert_eq!(found.events, [first, second]);
-        assert_eq!(found.starts.len(), 8);
-        let deep = format!(
-            r#"{{"ph":1,"pid":1,"a":{}{}}}"#,
-            "[".repeat(127),
-            "]".repeat(127)
-        );
-        assert_eq!(objects(deep.as_bytes(), 0).events, [] as [usize; 0]);
-        let deep = format!(
-            r#"{{"ph":1,"pid":1,"a":{}{}}}"#,
-            "[".repeat(126),
-            "]".repeat(126)
-        );
-        assert_eq!(objects(deep.as_bytes(), 0).events, [0]);
-    }
-}

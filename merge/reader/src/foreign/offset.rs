@@ -70,11 +70,7 @@ mod tests {
             "=1s",
             "t.json=1",
             "t.json=+-1s",
-            "t.json=1.s",
-            "t.json=.5s",
-            "t.json=1.5.5s",
             "t.json=99999999999h",
-            "t.json=1 s",
         ] {
             assert!(parse_offset(text).is_err(), "{text}");
         }

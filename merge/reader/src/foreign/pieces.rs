@@ -298,34 +298,6 @@ mod tests {
     }
 
     #[test]
-    fn pieces_follow_each_other() {
-        let origin = TimeOrigin::Unknown(String::new());
-        let (pids, others) = (BTreeSet::from([0, 700]), BTreeSet::from([0, 900]));
-        let piece = |path, pids, time| piece(path, pids, &origin, time);
-        let found = places(&[
-            piece("trace.2", &pids, (95, 200)),
-            piece("trace.1", &pids, (0, 100)),
-            piece("trace.3", &pids, (201, 300)),
-            piece("trace.4", &others, (301, 400)),
-            piece("u/trace.1", &pids, (0, 100)),
-            piece("u/trace.2", &pids, (50, 200)),
-            piece("v/trace.1", &pids, (0, 100)),
-            piece("v/trace.2", &pids, (2_000_000_000, 2_000_000_100)),
-        ]);
-        let firsts: Vec<usize> = found.iter().map(|place| place.first).collect();
-        assert_eq!(firsts, [1, 1, 1, 3, 4, 5, 6, 7]);
-        let doubts = found.iter().map(|place| place.doubt.as_deref());
-        let doubts: Vec<_> = doubts.flatten().collect();
-        assert_eq!(
-            doubts,
-            [
-                "may continue u/trace.1, but their times overlap: they stay apart",
-                "may continue v/trace.1, but they are 1.9999999s apart: they stay apart"
-            ]
-        );
-    }
-
-    #[test]
     fn pieces_that_fit_several_files_stay_apart() {
         let origin = TimeOrigin::Unknown(String::new());
         let pids = BTreeSet::from([700]);

@@ -131,23 +131,4 @@ mod tests {
             "{all:?}, and {once:?} for going over it once"
         );
     }
-
-    #[test]
-    fn goes_on_at_the_next_event() {
-        let good = r#"{"ph":"i","pid":1,"ts":2}"#;
-        for bad in [
-            r#"{"ph":"X","name":"step "one"","pid":1,"ts":2,"dur":1}"#,
-            r#"{"ph":"X","name":"one quote " in it","pid":1,"ts":2,"dur":1}"#,
-            r#"{"ph":"X","pid":1,"ts":NaN,"dur":1,"args":{"a":[1,]}}"#,
-            r#"{"ph":"X","pid":1,"ts":2,"dur":1"#,
-        ] {
-            let text = format!("{bad},\n{good},{good}]");
-            let next = behind(text.as_bytes(), 0).unwrap();
-            let left = text[next..].trim_start_matches([',', '\n']);
-            assert_eq!(left, format!("{good},{good}]"), "{bad}");
-            let alone = format!("{bad}]");
-            let next = behind(alone.as_bytes(), 0);
-            assert!(next.is_none_or(|next| &alone[next..] == "]"), "{bad}");
-        }
-    }
 }

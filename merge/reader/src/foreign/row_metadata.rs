@@ -46,27 +46,3 @@ impl Hints {
         self.labels.extend(later.labels);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::line::parse;
-
-    #[test]
-    fn the_last_word_counts() {
-        let mut hints = Hints::default();
-        for line in [
-            r#"{"ph":"M","name":"process_sort_index","pid":7,"tid":0,"args":{"sort_index":5}}"#,
-            r#"{"ph":"M","name":"process_sort_index","pid":7,"tid":0,"args":{"sort_index":-1}}"#,
-            r#"{"ph":"M","name":"process_sort_index","pid":7,"tid":0,"args":{"sort_index":"x"}}"#,
-            r#"{"ph":"M","name":"thread_sort_index","pid":7,"tid":8,"args":{"sort_index":3}}"#,
-            r#"{"ph":"M","name":"process_labels","pid":7,"tid":0,"args":{"labels":"NPU 1"}}"#,
-            r#"{"ph":"M","name":"process_name","pid":7,"tid":0,"args":{"name":"a"}}"#,
-        ] {
-            hints.take(&parse(line.as_bytes()).unwrap());
-        }
-        assert_eq!(hints.process_order[&7], -1);
-        assert_eq!(hints.thread_order[&(7, 8)], 3);
-        assert_eq!(hints.labels[&7], "NPU 1");
-    }
-}

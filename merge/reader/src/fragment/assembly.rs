@@ -93,13 +93,13 @@ mod tests {
     use crate::base::access::Access;
     use crate::base::file_id::FileId;
     use crate::base::folder::Place;
-    use crate::fragment::blocks::split;
+    use crate::fragment::blocks::{sample_block, split};
     use crate::fragment::file::{Content, Fragment, RingFile};
     use crate::fragment::file_watch::FileWatch;
     use crate::fragment::recording::Recording;
     use crate::fragment::ring::{Ring, Slot};
     use crate::fragment::sample::header;
-    use sa_format::{BlockHeader, RingKind, block_sum};
+    use sa_format::RingKind;
 
     /// Twelve lines of four bytes; line `k` lies at position `4 * k`.
     fn lines(range: Range<usize>) -> Vec<u8> {
@@ -109,19 +109,7 @@ mod tests {
     }
 
     fn block(range: Range<usize>) -> Vec<u8> {
-        let (from, body) = (4 * range.start as u64, lines(range));
-        let sum = block_sum(1, 0, from, &body);
-        let mut out = Vec::new();
-        BlockHeader {
-            slot: 1,
-            generation: 0,
-            from,
-            len: body.len() as u64,
-            sum,
-        }
-        .write(7, &mut out);
-        out.extend_from_slice(&body);
-        out
+        sample_block(1, 4 * range.start as u64, &lines(range))
     }
 
     fn recording(bytes: Vec<u8>, ring: Option<Range<usize>>) -> Recording {
@@ -187,43 +175,6 @@ mod tests {
         )
     }
 
-    fn gaps(assembly: &Assembly) -> Vec<Range<u64>> {
-        assembly.gaps.iter().map(|gap| gap.range.clone()).collect()
-    }
-
-    #[test]
-    fn each_position_counts_once() {
-        let bytes = [block(0..3), block(1..5), block(0..3)].concat();
-        let (text, assembly) = assembled(bytes, Some(4..7));
-        assert_eq!(text, "l00 l01 l02 l03 l04 l05 l06 ");
-        assert!(assembly.gaps.is_empty() && assembly.bad_blocks.is_empty());
-    }
-
-    #[test]
-    fn beyond_the_snapshot_everything_counts() {
-        let (text, assembly) = assembled([block(0..3), block(3..6)].concat(), Some(3..4));
-        assert_eq!(text, "l00 l01 l02 l03 l04 l05 ");
-        assert!(assembly.gaps.is_empty());
-    }
-
-    #[test]
-    fn a_gap_is_found_below_and_between_blocks_and_before_the_ring() {
-        let (_, assembly) = assembled([block(1..2), block(3..4)].concat(), Some(5..6));
-        assert_eq!(gaps(&assembly), [0..4, 8..12, 16..20]);
-    }
-
-    #[test]
-    fn a_torn_block_counts_only_where_nothing_else_does() {
-        let torn = &block(2..6)[..block(2..6).len() - 6];
-        let (text, assembly) = assembled([block(0..2), torn.to_vec()].concat(), Some(2..6));
-        assert_eq!(text, "l00 l01 l02 l03 l04 l05 ");
-        assert!(assembly.bad_blocks.is_empty());
-        let (text, assembly) = assembled([block(0..2), torn.to_vec()].concat(), None);
-        assert_eq!(text, "l00 l01 l02 l03 l0");
-        assert_eq!(assembly.bad_blocks.len(), 1);
-        assert_eq!(assembly.bad_blocks[0].place, (0, block(0..2).len() as u64));
-    }
-
     #[test]
     fn issue_19_a_block_under_way_of_a_stream_newer_than_the_ring_is_no_damage() {
         // The slot's next thread began after the ring was copied, and its first block is being written.
@@ -240,17 +191,6 @@ mod tests {
         dead.was_dead = true;
         let pieces = split(dead.fragments[0].content.bytes());
         assert_eq!(dead.assemble(&[pieces]).bad_blocks.len(), 1);
-    }
-
-    #[test]
-    fn another_recorders_ring_is_not_taken() {
-        let mut recording = recording(block(0..2), Some(2..3));
-        let ring = recording
-            .ring
-            .take()
-            .map(|(ring, id)| RingFile::Read(Ring { nonce: 8, ..ring }, id));
-        let recording = Recording::new(recording.fragments, None, ring, false);
-        assert!(recording.ring.is_none() && recording.bad_ring.is_some());
     }
 
     #[test]

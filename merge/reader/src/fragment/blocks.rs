@@ -240,23 +240,28 @@ impl Positions {
     }
 }
 
+/// Returns a whole block of process 7.
+#[cfg(test)]
+pub(crate) fn sample_block(slot: u32, from: u64, body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    BlockHeader {
+        slot,
+        generation: 0,
+        from,
+        len: body.len() as u64,
+        sum: block_sum(slot, 0, from, body),
+    }
+    .write(7, &mut out);
+    out.extend_from_slice(body);
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn block(from: u64, body: &str) -> Vec<u8> {
-        let sum = block_sum(2, 0, from, body.as_bytes());
-        let mut out = Vec::new();
-        BlockHeader {
-            slot: 2,
-            generation: 0,
-            from,
-            len: body.len() as u64,
-            sum,
-        }
-        .write(7, &mut out);
-        out.extend_from_slice(body.as_bytes());
-        out
+        sample_block(2, from, body.as_bytes())
     }
 
     #[test]
@@ -325,59 +330,6 @@ mod tests {
     }
 
     #[test]
-    fn complete_blocks_and_plain_lines() {
-        let bytes = [
-            b"header\n".to_vec(),
-            block(0, "a\nb\n"),
-            b"big\n".to_vec(),
-            block(4, "c\n"),
-        ]
-        .concat();
-        expect(
-            &bytes,
-            &[
-                ('p', "header\n"),
-                ('c', "a\nb\n"),
-                ('p', "big\n"),
-                ('c', "c\n"),
-            ],
-        );
-    }
-
-    #[test]
-    fn a_torn_block_ends_at_the_next_header() {
-        let torn = &block(0, "a\nb\nc\n")[..block(0, "a\nb\nc\n").len() - 3];
-        let bytes = [torn.to_vec(), b"\n".to_vec(), block(0, "a\nb\nc\n")].concat();
-        expect(
-            &bytes,
-            &[('b', "a\nb\n"), ('c', "a\nb\nc\n")].map(|(k, t)| (k, t)),
-        );
-    }
-
-    #[test]
-    fn a_changed_byte_breaks_one_block() {
-        let mut bytes = [block(0, "a\nb\n"), block(4, "c\n")].concat();
-        let at = block(0, "a\nb\n").len() - 2;
-        bytes[at] = b'x';
-        expect(&bytes, &[('b', "a\nx\n"), ('c', "c\n")]);
-    }
-
-    #[test]
-    fn a_length_beyond_the_file_is_broken() {
-        let mut header = Vec::new();
-        BlockHeader {
-            slot: 0,
-            generation: 0,
-            from: 0,
-            len: u64::MAX,
-            sum: 0,
-        }
-        .write(7, &mut header);
-        header.extend_from_slice(b"a\n");
-        expect(&header, &[('b', "a\n")]);
-    }
-
-    #[test]
     fn a_header_torn_in_its_first_bytes_is_no_line() {
         for len in 1..BLOCK_START.len() {
             let torn = [&BLOCK_START[..len], b"\n"].concat();
@@ -414,44 +366,5 @@ mod tests {
             .iter()
             .filter(|(_, piece)| matches!(piece, Piece::Complete(_)));
         assert_eq!(complete.count(), 1);
-    }
-
-    #[test]
-    fn cut_at_every_byte_keeps_the_complete_blocks() {
-        let bytes = [
-            block(0, "a\nb\n"),
-            block(4, "c\n"),
-            b"plain\n".to_vec(),
-            block(6, "d\n"),
-        ]
-        .concat();
-        for end in 0..=bytes.len() {
-            let complete = kinds(&bytes[..end])
-                .iter()
-                .filter(|(kind, _)| *kind == 'c')
-                .count();
-            let expected = [
-                block(0, "a\nb\n").len(),
-                block(0, "a\nb\n").len() + block(4, "c\n").len(),
-                bytes.len(),
-            ];
-            assert_eq!(
-                complete,
-                expected.iter().filter(|whole| end >= **whole).count(),
-                "cut at {end}"
-            );
-        }
-    }
-
-    #[test]
-    fn positions_tell_what_is_new_and_what_is_missing() {
-        let mut set = Positions::default();
-        assert_eq!(set.add(0..10), vec![0..10]);
-        assert_eq!(set.add(20..30), vec![20..30]);
-        assert_eq!(set.add(5..25), vec![10..20]);
-        assert_eq!(set.add(0..30), Vec::<Range<u64>>::new());
-        assert_eq!(set.add(40..41), vec![40..41]);
-        assert_eq!(set.missing(0..50), vec![30..40, 41..50]);
-        assert_eq!(set.add(5..5), Vec::<Range<u64>>::new());
     }
 }

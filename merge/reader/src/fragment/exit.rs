@@ -194,28 +194,6 @@ fn listed(processes: &[&DeadProcess], most: usize) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_one_that_stopped_recording_first_is_the_victim() {
-        let signal = |name: &str| Some(Exit::Signal(name.to_owned()));
-        let death = |left_open: bool, exit, last_ns| Death {
-            open_spans: Some(u64::from(left_open)),
-            exit,
-            last_ns: Some(last_ns),
-        };
-        let processes = [
-            ("api", death(true, None, 90)),
-            ("helper", death(true, Some(Exit::Code(1)), 10)),
-            ("idle", death(false, signal("SIGTERM"), 5)),
-            ("stopped", death(true, signal("SIGTERM"), 30)),
-            ("engine", death(true, signal("SIGABRT"), 80)),
-            ("worker", death(false, signal("SIGKILL"), 50)),
-            ("forked", death(false, None, 1)),
-        ];
-        let found = first_killed(processes).into_iter();
-        let names: Vec<&str> = found.map(|(name, _)| name).collect();
-        assert_eq!(names, ["worker", "engine", "api", "stopped"]);
-    }
-
     fn dead(pid: i64, open_spans: Option<u64>, exit: Option<Exit>) -> DeadProcess {
         DeadProcess {
             name: format!("worker-{pid}"),

@@ -438,27 +438,21 @@ fn next_run(directory: &Folder, newest: Option<&str>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::fragment::sample::header;
-    use sa_format::FragmentHeader;
-    use sa_format::{Anchor, Record};
+    use sa_format::{Anchor, FragmentHeader, Record};
     use std::fs;
 
-    fn write(path: &Path, run: Option<&str>, realtime_ns: u64) {
+    fn write(path: &Path, run: &str, realtime_ns: u64) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let mut text = String::new();
-        if let Some(run) = run {
-            let args = FragmentHeader {
-                run: run.into(),
-                ..header(1)
-            };
-            text += &String::from_utf8(args.line(1)).unwrap();
-            let anchor = Anchor {
-                monotonic_ns: 1,
-                realtime_ns,
-                uncertainty_ns: 1,
-            };
-            text += &String::from_utf8(anchor.line(1)).unwrap();
-        }
-        fs::write(path, text).unwrap();
+        let header = FragmentHeader {
+            run: run.into(),
+            ..header(1)
+        };
+        let anchor = Anchor {
+            monotonic_ns: 1,
+            realtime_ns,
+            uncertainty_ns: 1,
+        };
+        fs::write(path, [header.line(1), anchor.line(1)].concat()).unwrap();
     }
 
     fn names(dir: &Path, runs: &Runs) -> Vec<String> {
@@ -471,49 +465,12 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_told_apart() {
-        let dir = tempfile::tempdir().unwrap();
-        let fragments = dir.path().join("fragments");
-        write(&fragments.join("trace.1.jsonl"), Some("b"), 200);
-        write(&fragments.join("trace.2.jsonl"), Some("a"), 300);
-        write(&fragments.join("trace.3.jsonl"), None, 0);
-        write(&dir.path().join("previous/z/trace.4.jsonl"), Some("z"), 100);
-        fs::write(dir.path().join("trace.json"), "{}").unwrap();
-        assert_eq!(
-            names(dir.path(), &Runs::Newest),
-            ["trace.2.jsonl", "trace.3.jsonl"]
-        );
-        assert_eq!(
-            names(&fragments, &Runs::Newest),
-            ["trace.2.jsonl", "trace.3.jsonl"]
-        );
-        assert_eq!(names(dir.path(), &Runs::Previous), ["trace.1.jsonl"]);
-        assert_eq!(
-            names(dir.path(), &Runs::Named("z".into())),
-            ["trace.4.jsonl"]
-        );
-        assert_eq!(names(dir.path(), &Runs::All).len(), 4);
-        let left_out = find(&[dir.path().to_owned()], &Runs::Newest).left_out;
-        assert_eq!(
-            left_out
-                .iter()
-                .map(|left| left.run.as_str())
-                .collect::<Vec<_>>(),
-            ["b", "z"]
-        );
-    }
-
-    #[test]
     fn a_run_that_is_about_to_begin_is_one_with_the_live_one_of_the_same_main_process() {
         let dir = tempfile::tempdir().unwrap();
         let fragments = dir.path().join("fragments");
-        write(&fragments.join("trace.1.jsonl"), Some("now"), 100);
-        write(&fragments.join("trace.2.jsonl"), Some("next"), 200);
-        write(
-            &dir.path().join("previous/old/trace.3.jsonl"),
-            Some("old"),
-            50,
-        );
+        write(&fragments.join("trace.1.jsonl"), "now", 100);
+        write(&fragments.join("trace.2.jsonl"), "next", 200);
+        write(&dir.path().join("previous/old/trace.3.jsonl"), "old", 50);
         let store = |name: &str, run: &str, start_time| {
             let run = RunFile {
                 run: run.to_owned(),
@@ -537,25 +494,5 @@ mod tests {
         // The main process has begun it.
         store(RUN_FILE, "next", 7);
         assert_eq!(names(dir.path(), &Runs::Newest), ["trace.2.jsonl"]);
-    }
-
-    #[test]
-    fn patterns_take_fragments_only() {
-        let dir = tempfile::tempdir().unwrap();
-        write(&dir.path().join("trace.1.jsonl"), None, 0);
-        write(&dir.path().join("trace.1.ring"), None, 0);
-        assert_eq!(
-            names(&dir.path().join("*"), &Runs::Newest),
-            ["trace.1.jsonl"]
-        );
-        write(&dir.path().join("kineto.json"), None, 0);
-        assert_eq!(
-            names(&dir.path().join("*.json"), &Runs::Newest),
-            ["kineto.json"]
-        );
-        assert_eq!(
-            names(&dir.path().join("*"), &Runs::Newest),
-            ["trace.1.jsonl"]
-        );
     }
 }

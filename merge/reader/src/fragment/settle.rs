@@ -149,222 +149,84 @@ fn is_still(place: &Place, id: FileId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fragment::blocks::{Piece, split};
+    use crate::fragment::blocks::split;
     use crate::fragment::file::RingFile;
     use crate::fragment::input::Input;
-    use crate::fragment::liveness::is_dead_here;
     use crate::fragment::ring::{OpenSpan, Slot};
     use crate::fragment::sample::header;
     use std::fs::{self, File};
-    use std::os::unix::fs::MetadataExt;
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
 
     const LINE: &str =
         "{\"ph\":\"i\",\"pid\":7,\"tid\":7,\"ts\":5.000,\"s\":\"t\",\"name\":\"a\",\"cat\":\"\"}\n";
 
-    fn dead_header() -> FragmentHeader {
-        let mut child = std::process::Command::new("true")
-            .spawn()
-            .expect("true runs");
-        let pid = child.id();
-        child.wait().expect("true ends");
-        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")
-            .unwrap()
-            .trim()
-            .to_owned();
-        let pid_ns = fs::metadata("/proc/self/ns/pid").unwrap().ino();
-        FragmentHeader {
-            boot_id,
-            pid_ns,
-            ..header(pid)
-        }
-    }
-
-    /// A fragment with a header only, and a ring that holds `text` in slots 0 and 1 and an open span.
-    fn recording(dir: &Path, header: &FragmentHeader, text: &str) -> Recording {
-        let path = dir.join(format!("trace.{}.jsonl", header.pid));
-        if !path.exists() {
-            fs::write(&path, header.line(header.pid)).unwrap();
-        }
+    /// A fragment of a dead process with a header only, and a ring that holds `text` and an open span.
+    fn recording(dir: &Path, text: &str) -> Recording {
+        let path = dir.join("trace.7.jsonl");
+        fs::write(&path, header(7).line(7)).unwrap();
         let ring_path = path.with_extension("ring");
         fs::write(&ring_path, "ring").unwrap();
         let id = FileId::of(&fs::metadata(&ring_path).unwrap());
-        let label = r#""name":"step","cat":"w""#.to_owned();
-        let open = vec![OpenSpan {
-            tid: header.pid,
-            start_ns: 4000,
-            label,
-            args: String::new(),
-        }];
-        let slot = |slot| Slot {
-            slot,
+        let open = OpenSpan {
+            label: r#""name":"step","cat":"w""#.to_owned(),
+            ..OpenSpan::default()
+        };
+        let slot = Slot {
             head: text.len() as u64,
             bytes: text.into(),
-            open: open.clone(),
+            open: vec![open],
             ..Slot::default()
         };
-        let nonce = u64::from_str_radix(&header.nonce, 16).unwrap();
         let ring = Ring {
-            nonce,
-            pid: header.pid,
-            slots: vec![slot(0), slot(1)],
+            nonce: 7,
+            pid: 7,
+            slots: vec![slot],
             ..Ring::default()
         };
         let place = Place::named(&path).unwrap();
         let fragment = Fragment::open(&Input::in_directory(place.clone())).unwrap();
-        Recording::new(
-            vec![fragment],
-            Some(place.beside(ring_path.file_name().unwrap())),
-            Some(RingFile::Read(ring, id)),
-            is_dead_here(header),
-        )
+        let ring_place = place.beside(ring_path.file_name().unwrap());
+        let ring = RingFile::Read(ring, id);
+        Recording::new(vec![fragment], Some(ring_place), Some(ring), true)
     }
 
-    fn settle_in(dir: &Path, header: &FragmentHeader, text: &str) -> (bool, PathBuf) {
-        let recording = recording(dir, header, text);
-        let pieces = vec![split(recording.fragments[0].content.bytes())];
-        let assembly = recording.assemble(&pieces);
-        (
-            settle(
-                &recording,
-                &assembly,
-                LastKnown {
-                    last_ns: 9,
-                    ..LastKnown::default()
-                },
-            ),
-            recording.fragments[0].path.clone(),
-        )
-    }
-
-    #[test]
-    fn a_dead_process_is_settled_once() {
+    /// Settles after `change` was made to what had been read. Returns whether it did, by how much the fragment grew, and whether a ring is there.
+    fn settle_after(text: &str, change: impl Fn(&Path)) -> (bool, u64, bool) {
         let dir = tempfile::tempdir().unwrap();
-        let header = dead_header();
-        let (settled, path) = settle_in(dir.path(), &header, LINE);
-        assert!(settled && !path.with_extension("ring").exists());
-        let once = fs::read(&path).unwrap();
-        let complete = split(&once)
-            .iter()
-            .filter(|(_, piece)| matches!(piece, Piece::Complete(_)))
-            .count();
-        assert_eq!(complete, 2);
-        let text = String::from_utf8(once.clone()).unwrap();
-        assert_eq!(text.matches(LINE).count(), 2);
-        assert_eq!(text.matches(r#""unfinished":true"#).count(), 2);
-        assert!(
-            text.ends_with("\"name\":\"sa_end\",\"args\":{\"monotonic_ns\":9,\"open\":2}}\n"),
-            "{text}"
-        );
-        let (again, _) = settle_in(dir.path(), &header, LINE);
-        assert!(again, "a ring that came back is removed");
-        assert_eq!(
-            fs::read(&path).unwrap(),
-            once,
-            "and nothing is written twice"
-        );
-    }
-
-    #[test]
-    fn the_living_foreign_and_damaged_are_left_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        let dead = dead_header();
-        let own_stat = fs::read_to_string("/proc/self/stat").unwrap();
-        let started = own_stat
-            .rsplit_once(')')
-            .unwrap()
-            .1
-            .split_ascii_whitespace()
-            .nth(19)
-            .unwrap()
-            .to_owned();
-        let alive = FragmentHeader {
-            pid: std::process::id(),
-            start_time: started.parse().unwrap(),
-            ..dead.clone()
-        };
-        let cases = [
-            (alive, LINE),
-            (
-                FragmentHeader {
-                    boot_id: "other".into(),
-                    ..dead.clone()
-                },
-                LINE,
-            ),
-            (
-                FragmentHeader {
-                    pid_ns: 1,
-                    ..dead.clone()
-                },
-                LINE,
-            ),
-            (dead, "garbage\n"),
-        ];
-        for (header, text) in cases {
-            let dir = tempfile::tempdir_in(dir.path()).unwrap();
-            let (settled, path) = settle_in(dir.path(), &header, text);
-            assert!(
-                !settled && path.with_extension("ring").exists(),
-                "{header:?}"
-            );
-            assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
-        }
-    }
-
-    /// Settles after `change` was made to what had been read.
-    fn settle_after(change: impl Fn(&Path)) -> (bool, u64, bool) {
-        let dir = tempfile::tempdir().unwrap();
-        let recording = recording(dir.path(), &dead_header(), LINE);
+        let recording = recording(dir.path(), text);
         let path = recording.fragments[0].path.clone();
         let assembly = recording.assemble(&[split(recording.fragments[0].content.bytes())]);
         change(&path);
         let len = fs::metadata(&path).unwrap().len();
-        let settled = settle(
-            &recording,
-            &assembly,
-            LastKnown {
-                last_ns: 9,
-                ..LastKnown::default()
-            },
-        );
+        let settled = settle(&recording, &assembly, LastKnown::default());
         let grown = fs::metadata(&path).unwrap().len() - len;
         (settled, grown, path.with_extension("ring").exists())
     }
 
     #[test]
-    fn what_changed_since_it_was_read_is_left_alone() {
-        let longer = settle_after(|path| {
+    fn what_is_damaged_or_changed_since_it_was_read_is_left_alone() {
+        let (is_settled, grown, has_ring) = settle_after(LINE, |_| ());
+        assert!(is_settled && grown > 0 && !has_ring);
+        let damaged = settle_after("garbage\n", |_| ());
+        assert_eq!(damaged, (false, 0, true), "a ring without whole lines");
+        let longer = settle_after(LINE, |path| {
             let mut file = File::options().append(true).open(path).unwrap();
             file.write_all(LINE.as_bytes()).unwrap();
         });
         assert_eq!(longer, (false, 0, true), "a fragment that grew");
-        let gone = settle_after(|path| fs::remove_file(path.with_extension("ring")).unwrap());
+        let gone = settle_after(LINE, |path| {
+            fs::remove_file(path.with_extension("ring")).unwrap();
+        });
         assert_eq!(gone, (false, 0, false), "a ring that was removed");
-        let other = settle_after(|path| {
+        let other = settle_after(LINE, |path| {
             let ring = path.with_extension("ring");
             fs::write(path.with_extension("new"), "ring").unwrap();
             fs::rename(path.with_extension("new"), ring).unwrap();
         });
         assert_eq!(other, (false, 0, true), "another ring in its place");
-    }
-
-    #[test]
-    fn a_hard_link_is_left_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        let header = dead_header();
-        let recording = recording(dir.path(), &header, LINE);
-        let path = recording.fragments[0].path.clone();
-        fs::hard_link(&path, dir.path().join("other")).unwrap();
-        let assembly = recording.assemble(&[split(recording.fragments[0].content.bytes())]);
-        assert!(!settle(
-            &recording,
-            &assembly,
-            LastKnown {
-                last_ns: 9,
-                ..LastKnown::default()
-            }
-        ));
-        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
+        let linked = settle_after(LINE, |path| {
+            fs::hard_link(path, path.with_extension("other")).unwrap();
+        });
+        assert_eq!(linked, (false, 0, true), "a fragment with another name");
     }
 }

@@ -69,25 +69,11 @@ pub fn summarize_objects(bytes: &[u8], parts: &[Part]) -> ChunkSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::chunk_summary::Activity;
-
-    fn index(text: &str) -> ChunkSummary {
-        let part = Part {
-            start: 0,
-            end: text.len(),
-            trusted: false,
-        };
-        summarize(text.as_bytes(), &[part])
-    }
 
     /// Sums up trusted lines without the cache of their fronts.
     fn one_by_one(text: &str) -> ChunkSummary {
         let mut builder = SummaryBuilder::of_spans(None::<()>);
-        let part = Part {
-            start: 0,
-            end: text.len(),
-            trusted: true,
-        };
+        let part = Part::of(0..text.len(), true);
         scan_part(text.as_bytes(), part, |at, found| builder.found(at, found));
         builder.finish()
     }
@@ -121,11 +107,7 @@ mod tests {
             for first in rests {
                 for rest in rests {
                     let text = format!("{front}{first}\n{front}{rest}\n\n{front}{first}\n");
-                    let part = Part {
-                        start: 0,
-                        end: text.len(),
-                        trusted: true,
-                    };
+                    let part = Part::of(0..text.len(), true);
                     let (found, expected) =
                         (summarize(text.as_bytes(), &[part]), one_by_one(&text));
                     let facts = |summary: &ChunkSummary| {
@@ -142,40 +124,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn counts_what_is_shown() {
-        let summary = index(concat!(
-            r#"{"ph":"M","pid":1,"tid":1,"name":"sa_end","args":{"monotonic_ns":9}}"#,
-            "\n",
-            r#"{"ph":"M","pid":1,"tid":1,"name":"process_name","args":{"name":"a"}}"#,
-            "\n",
-            r#"{"ph":"M","pid":1,"tid":1,"name":"process_name","args":{"name":"b"}}"#,
-            "\n",
-            r#"{"ph":"X","pid":1,"tid":2,"ts":5.000,"dur":2.000,"name":"x","cat":""}"#,
-            "\n",
-            r#"{"ph":"B","pid":1,"tid":2,"ts":4.000,"name":"x","cat":"","args":{"unfinished":true}}"#,
-            "\n",
-            r#"{"ph":"i","pid":1,"tid":1,"ts":6.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{"cause":"disk_full","events":3,"slot":1,"gen":0,"from":5,"to":9}}"#,
-            "\n",
-            r#"{"ph":"i","pid":1,"tid":1,"ts":6.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{"cause":"clamped","events":1}}"#,
-            "\n",
-        ));
-        assert!(summary.ended);
-        assert_eq!(
-            (summary.events(), summary.lost_events, summary.unfinished),
-            (6, 3, 1)
-        );
-        assert_eq!(summary.process_names[&1], "b");
-        assert_eq!(summary.explained, [((1, 0), 5..9)]);
-        assert_eq!(
-            summary.threads[&(1, 2)],
-            Activity {
-                events: 2,
-                first_ns: 4000,
-                last_ns: 7000
-            }
-        );
     }
 }

@@ -404,25 +404,6 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_without_a_run_is_left_to_the_command_if_it_was_named() {
-        let root = TempDir::new().unwrap();
-        assert_eq!(names(&root, true, &Runs::Newest), [""]);
-        let none = find_runs(&[root.path().to_owned()], false, &Runs::Newest);
-        let why = none.unwrap_err().to_string();
-        assert!(why.contains("expected a run, found none"), "{why}");
-    }
-
-    #[test]
-    fn a_run_that_nobody_records_is_not_live() {
-        let root = folders();
-        let why = find_live_run(root.path(), false).unwrap_err().to_string();
-        assert!(
-            why.contains("the newest is") && why.ends_with("job-7"),
-            "{why}"
-        );
-    }
-
-    #[test]
     fn one_directory_and_several_have_no_common_run_before_the_newest() {
         let (root, single) = (folders(), TempDir::new().unwrap());
         record(single.path(), "c", 1);

@@ -235,22 +235,4 @@ mod tests {
             "at least 1 of worker-3's events between 12.100 s and 60.000 s are missing (99 bytes of their lines of api): nothing tells why"
         );
     }
-
-    #[test]
-    fn refused_children_are_named_with_the_remedy() {
-        let refused = LossReport {
-            processes: 2,
-            error: 13,
-            ..lost(0, 0)
-        };
-        let words = refused.words();
-        assert!(
-            words.starts_with("2 child processes of api recorded nothing"),
-            "{words}"
-        );
-        assert!(
-            words.contains("Permission denied") && words.contains("SA_PROFILE_MODE=0660"),
-            "{words}"
-        );
-    }
 }

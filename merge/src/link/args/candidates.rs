@@ -32,11 +32,7 @@ impl<'a> Hits<'a> {
     pub(crate) fn of_line(bytes: &'a [u8], line: &'a [u8]) -> Option<Self> {
         let start = offset(bytes, line);
         let mut hits = Hits::new(bytes, &[]);
-        hits.enter(Part {
-            start,
-            end: start + line.len(),
-            trusted: false,
-        });
+        hits.enter(Part::of(start..start + line.len(), false));
         (hits.next != usize::MAX).then_some(hits)
     }
 
@@ -95,38 +91,4 @@ impl<'a> Hits<'a> {
 #[inline(always)]
 pub(crate) fn offset(bytes: &[u8], line: &[u8]) -> usize {
     line.as_ptr().addr() - bytes.as_ptr().addr()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hits_are_found_line_by_line() {
-        let text = b"a request_id\nmodel_id\nexternal_id c\nrequest_id internal_id\n";
-        let part = |start, end| Part {
-            start,
-            end,
-            trusted: true,
-        };
-        let lines = [(0, 12), (13, 21), (22, 35), (36, 58)];
-        let all = |parts: &[Part], lines: &[(usize, usize)]| {
-            let mut hits = Hits::new(text, parts);
-            let found = lines.iter().map(|(start, end)| hits.any_in(*start, *end));
-            found.collect::<Vec<_>>()
-        };
-        let halves = [part(0, 22), part(22, text.len())];
-        assert_eq!(all(&halves, &lines), [true, false, true, true]);
-        assert_eq!(all(&[part(13, 36)], &lines[1..3]), [false, true]);
-        // Nothing is found between parts, and parts need not be in order.
-        let holes = [part(36, text.len()), part(0, 13)];
-        let lines = [lines[3], lines[0], lines[2]];
-        assert_eq!(all(&holes, &lines), [true, true, false]);
-        let whole = [part(36, text.len())];
-        let mut hits = Hits::new(text, &whole);
-        hits.enter(whole[0]);
-        assert_eq!(hits.first_in(36, 58), Some(43));
-        assert_eq!(hits.first_in(44, 58), Some(55));
-        assert_eq!(hits.first_in(56, 58), None);
-    }
 }

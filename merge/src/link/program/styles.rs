@@ -99,26 +99,6 @@ mod tests {
     }
 
     #[test]
-    fn a_style_is_a_name_and_a_category() {
-        let expected = br#""name":"request","cat":"flow""#;
-        for after in [
-            r#","bp":"e","name":"request","cat":"flow"}"#,
-            r#","name":"request","cat":"flow","args":{"d":1}}"#,
-            r#","cat":"flow","name":"request"}"#,
-        ] {
-            let line = line(after);
-            let event = parse(line.as_bytes()).unwrap();
-            assert_eq!(members_of(&event).as_deref(), Some(&expected[..]));
-        }
-        let unnamed = line(r#","name":"a"}"#);
-        assert_eq!(members_of(&parse(unnamed.as_bytes()).unwrap()), None);
-        assert_eq!(
-            name_and_category(expected),
-            ("request".to_owned(), "flow".to_owned())
-        );
-    }
-
-    #[test]
     fn styles_are_numbered_once_and_bounded() {
         let (styles, mut cache) = (Styles::default(), StyleCache::default());
         let mut style = |number: usize, end: &str| {

@@ -159,11 +159,7 @@ pub(super) fn first_ns(recording: &Recording, keeps_times: bool) -> Option<i64> 
         len if len <= FRONT_BYTES || recording.fragments.len() == 1 => len,
         _ => line_start(bytes, FRONT_BYTES, 0),
     };
-    let part = Part {
-        start: 0,
-        end,
-        trusted: false,
-    };
+    let part = Part::of(0..end, false);
     let mut summary = summarize(bytes, &[part]);
     let days = || days_of(bytes, part);
     let range_ns = summary.range_ns().filter(|_| !keeps_times);

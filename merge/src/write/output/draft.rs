@@ -182,70 +182,6 @@ impl Unfinished {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
-    use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::path::Path;
-
-    /// A draft of either kind; none without a name where the file system has none.
-    fn drafts(path: &Path) -> impl Iterator<Item = OutputDraft> {
-        let (place, access) = (Place::named(path).unwrap(), Access::OWN);
-        let unnamed = unnamed(&place, access).ok();
-        let unnamed = unnamed.map(|file| OutputDraft::new(&place, file, None));
-        unnamed
-            .into_iter()
-            .chain([OutputDraft::temporary(&place, access).unwrap()])
-    }
-
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap();
-        let mut names: Vec<_> = entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-
-    fn publish(draft: OutputDraft) -> io::Result<()> {
-        (&draft.file).write_all(b"whole")?;
-        draft.publish()
-    }
-
-    #[test]
-    fn a_draft_takes_the_place_of_what_has_its_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, other) = (folder.path().join("out"), folder.path().join("other"));
-        fs::write(&other, "kept").unwrap();
-        let plants: [fn(&Path, &Path); 3] = [
-            |_, _| {},
-            |path, _| fs::write(path, "old").unwrap(),
-            |path, other| symlink(other, path).unwrap(),
-        ];
-        for plant in plants {
-            for draft in drafts(&path) {
-                plant(&path, &other);
-                publish(draft).unwrap();
-                assert!(!path.is_symlink());
-                assert_eq!(fs::read(&path).unwrap(), b"whole");
-                assert_eq!(fs::metadata(&path).unwrap().nlink(), 1);
-                fs::remove_file(&path).unwrap();
-            }
-        }
-        assert_eq!(names(folder.path()), ["other"]);
-        assert_eq!(fs::read(&other).unwrap(), b"kept");
-    }
-
-    #[test]
-    fn a_draft_that_cannot_have_its_name_is_gone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out");
-        fs::create_dir(&path).unwrap();
-        for draft in drafts(&path) {
-            publish(draft).expect_err("a folder has the name");
-        }
-        drafts(&path).for_each(drop);
-        assert_eq!(names(folder.path()), ["out"]);
-    }
-
     #[test]
     fn a_draft_has_no_name_where_that_is_possible() {
         let folder = tempfile::tempdir().unwrap();
@@ -256,15 +192,6 @@ mod tests {
             return;
         }
         let _draft = OutputDraft::open(&place, Access::OWN).unwrap();
-        assert!(names(folder.path()).is_empty());
-    }
-
-    #[test]
-    fn either_kind_is_for_its_owner_whatever_the_umask() {
-        let folder = tempfile::tempdir().unwrap();
-        for draft in drafts(&folder.path().join("out")) {
-            let mode = draft.file.metadata().unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o600);
-        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

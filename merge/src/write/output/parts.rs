@@ -163,11 +163,4 @@ mod tests {
             ["t.03.json", "t.2.json"]
         );
     }
-
-    #[test]
-    fn parts_are_named_after_files_alone() {
-        for whole in ["/dev/null", "/tmp", "/"] {
-            assert!(named(Path::new(whole)).is_err(), "{whole}");
-        }
-    }
 }

@@ -57,34 +57,3 @@ impl GzipChunk {
         self.bytes.extend_from_slice(&whole.amount().to_le_bytes());
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Read;
-
-    #[test]
-    fn chunks_make_one_member() {
-        let texts: Vec<Vec<u8>> = vec![
-            b"head".to_vec(),
-            Vec::new(),
-            b"abcdefgh".repeat(100_000),
-            (0..=255u8).cycle().take(70_000).collect(),
-        ];
-        let (mut file, mut whole) = (Vec::new(), Crc::new());
-        let mut chunk = GzipChunk::default();
-        for (index, text) in texts.iter().enumerate() {
-            chunk.compress(text, index == 0);
-            whole.combine(&chunk.crc);
-            if index + 1 == texts.len() {
-                chunk.end(&whole);
-            }
-            file.extend_from_slice(&chunk.bytes);
-        }
-        let mut decoder = flate2::bufread::GzDecoder::new(file.as_slice());
-        let mut back = Vec::new();
-        decoder.read_to_end(&mut back).expect("valid gzip");
-        assert_eq!(back, texts.concat());
-        assert!(decoder.into_inner().is_empty(), "one member only");
-    }
-}

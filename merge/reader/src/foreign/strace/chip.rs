@@ -179,13 +179,4 @@ mod tests {
         assert_eq!(chips.unplaced(), 1);
         assert_eq!(chips.track_records().len(), 1);
     }
-
-    #[test]
-    fn a_chip_that_worked_longer_than_its_host_waited_is_not_placed() {
-        let mut chips = Chips::default();
-        chips.take(&span("chip.run.runner_run", 1_000, 50, false));
-        let wall = span("chip.run.runner_run.device_wall", 0, 90, true);
-        assert_eq!(places(&mut chips, &wall), []);
-        assert_eq!(chips.unplaced(), 1);
-    }
 }

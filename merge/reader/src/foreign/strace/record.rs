@@ -99,21 +99,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_spans_and_anchors() {
-        let text = b" v=1 pid=7 tid=8 inv=1 hid=9c depth=2 name=a%20b.c ts=5 dur=6 clk=dev role=x%3d%zz \n";
-        let Some(LogRecord::Span(span)) = LogRecord::parse(false, text) else {
-            panic!("no span");
-        };
-        assert_eq!((span.pid, span.tid, span.ts_ns, span.dur_ns), (7, 8, 5, 6));
-        assert_eq!((span.name.as_str(), span.is_on_chip), ("a b.c", true));
-        assert_eq!(span.attributes, [("role".to_owned(), "x=%zz".to_owned())]);
-        assert_eq!(
-            LogRecord::parse(true, b" v=1 pid=7 mono_ns=5 wall_ns=9"),
-            Some(LogRecord::Anchor { pid: 7, wall_ns: 4 })
-        );
-    }
-
-    #[test]
     fn takes_nothing_else() {
         for text in [
             &b" v=2 pid=7 tid=8 inv=1 hid=9c depth=2 name=a ts=5 dur=6"[..],

@@ -66,14 +66,4 @@ mod tests {
         assert!(ended.has(&span(2, 1500)));
         assert!(!ended.has(&span(3, 1500)) && !ended.has(&span(2, 1501)));
     }
-
-    #[test]
-    fn a_span_of_a_lane_is_known_by_its_start() {
-        let mut ended = EndedSpans::default();
-        let lane = i64::from(LANE_BASE) + 1;
-        ended.note(format!("{{\"ph\":\"B\",\"pid\":1,\"tid\":{lane},\"ts\":1.500,\"name\":\"n\",\"cat\":\"c\"}}\n").as_bytes());
-        assert!(ended.has(&span(LANE_BASE + 7, 1500)));
-        assert!(!ended.has(&span(LANE_BASE + 7, 1600)));
-        assert!(!ended.has(&span(TRACK_BASE, 1500)));
-    }
 }

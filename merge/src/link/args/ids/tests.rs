@@ -3,84 +3,13 @@ use crate::event::json::Span;
 use crate::event::line::{parse, parse_canonical};
 use crate::event::scan::Part;
 
-fn texts(ids: &[RequestId<'_>]) -> Vec<String> {
-    let text = |id: &RequestId<'_>| String::from_utf8_lossy(&id.text()).into_owned();
-    ids.iter().map(text).collect()
-}
-
 /// The hits of a line, all of which is a part.
 fn hits(line: &[u8]) -> Hits<'_> {
     let mut hits = Hits::new(line, &[]);
-    hits.enter(Part {
-        start: 0,
-        end: line.len(),
-        trusted: true,
-    });
+    hits.enter(Part::all_of(line));
     hits
 }
 
-fn read<'a>(ids: &mut RequestIds<'a>, event: &Event<'a>) {
-    let mut lists = Lists::<()>::default();
-    assert!(
-        ids.read(event, 0, &mut hits(event.line), &mut lists)
-            .is_none()
-    );
-}
-
-#[test]
-fn ids_are_texts_numbers_and_lists_of_them() {
-    let table: [(&str, &[&str], Option<&str>); 10] = [
-        (r#"{"request_id":"cmpl-1"}"#, &["cmpl-1"], None),
-        (
-            r#"{"n":{"request_id":"x"},"request_ids":["a","b"]}"#,
-            &["a", "b"],
-            None,
-        ),
-        (
-            r#"{ "request_ids" : [ "a" , 7 ] , "z":1 }"#,
-            &["a", "7"],
-            None,
-        ),
-        (r#"{"request_id":"\u0061\"b"}"#, &["a\"b"], None),
-        (
-            r#"{"request_id":"a-1","external_id":"a"}"#,
-            &["a-1"],
-            Some("a"),
-        ),
-        (r#"{"external_id":"a"}"#, &["a"], None),
-        (
-            r#"{"external_ids":["a","b"],"request_ids":["c","d"]}"#,
-            &["c", "d"],
-            None,
-        ),
-        (r#"{"request_id":null,"request_ids":[]}"#, &[], None),
-        (
-            r#"{"request_id":"","parent_request_id":"p","request_ids":[-1,2.5,true]}"#,
-            &[],
-            None,
-        ),
-        (r#"[{"request_id":"a"}]"#, &[], None),
-    ];
-    for (args, expected, client) in table {
-        let text = format!(
-            r#"{{"ph":"X","pid":1,"tid":1,"ts":1.000,"dur":1.000,"name":"a","cat":"c","args":{args}}}"#
-        );
-        for event in [
-            parse(text.as_bytes()).unwrap(),
-            parse_canonical(text.as_bytes()).unwrap(),
-        ] {
-            let mut ids = RequestIds::default();
-            read(&mut ids, &event);
-            assert_eq!(texts(ids.of_requests()), expected, "{args}");
-            let found = ids.client().map(std::slice::from_ref).map(texts);
-            assert_eq!(
-                found.map(|found| found[0].clone()).as_deref(),
-                client,
-                "{args}"
-            );
-        }
-    }
-}
 const LINES: [&str; 6] = [
     r#"{"ph":"X","pid":1,"tid":1,"ts":1.000,"dur":1.000,"name":"a","cat":"c","args":{"request_id":"cmpl-1","n":1}}"#,
     r#"{"name":"request_id","cat":"c","ph":"X","ts":1,"dur":7,"pid":1,"tid":1,"args":{"b":"x","request_ids":["a","b",7]}}"#,
@@ -182,30 +111,4 @@ fn a_list_that_is_known_is_not_read_again() {
         let found = ids.of_requests().len();
         assert_eq!(found, if known { 0 } else { len }, "{text}");
     }
-}
-
-#[test]
-fn only_so_many_ids_count() {
-    let with = |count: usize| {
-        let ids = vec!["1"; count].join(",");
-        format!(
-            r#"{{"ph":"X","pid":1,"tid":1,"ts":1.000,"dur":1.000,"args":{{"request_ids":[{ids}],"external_ids":["a","b"]}}}}"#
-        )
-    };
-    let table = [(1022, 0), (1023, 2), (5000, 4), (1000, 4)].map(|(count, cut)| {
-        let text = with(count);
-        (text.replace('[', "[ "), text, cut)
-    });
-    let mut ids = RequestIds::default();
-    for (spaced, text, cut) in &table[..3] {
-        for text in [text, spaced] {
-            read(&mut ids, &parse(text.as_bytes()).unwrap());
-            assert_eq!(ids.inside.len() + ids.outside.len(), MOST);
-        }
-        assert_eq!(ids.cut, *cut);
-    }
-    for _ in 0..MOST_OF_CHUNK / 1000 {
-        read(&mut ids, &parse(table[3].1.as_bytes()).unwrap());
-    }
-    assert_eq!((ids.inside.len(), ids.outside.len()), (0, 0));
 }
