@@ -5,7 +5,6 @@
 pub(crate) mod axis;
 pub(crate) mod clocks;
 mod collective_ends;
-pub(crate) mod draft;
 pub(crate) mod moment;
 pub(crate) mod placement;
 pub(crate) mod time_map;

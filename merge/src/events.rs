@@ -41,12 +41,10 @@
 //! ```
 
 mod devices;
-mod span_mates;
 mod thread_index;
 mod trace_events;
 
-pub use crate::reader::placed_event::PlacedEvent;
-pub use crate::reader::trace_thread::TraceThread;
+pub use crate::reader::placed_event::{PlacedEvent, TraceThread};
 pub use devices::{Devices, EventUse, Work};
 pub use trace_events::{TraceEvents, TraceProcess};
 

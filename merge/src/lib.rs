@@ -47,9 +47,9 @@ pub use app::report::{
     ClocksReport, DamageReport, EventTotals, InputReport, LossTotals, ProcessReport, RepairTotals,
     Report,
 };
+pub use base::access::use_recorded_mode;
 pub use base::duration::{parse_duration, parse_error};
 pub use base::out_of_memory::OrExit;
-pub use base::private_mode::use_recorded_mode;
 pub use base::progress::Progress;
 pub use base::size::parse_size;
 pub use clock::clocks::ClockBy;
@@ -72,7 +72,7 @@ pub use select::filter::{Filter, FilterReport};
 pub use select::selection_args::SelectionArgs;
 pub use select::window::WindowReport;
 pub use write::output::Unfinished;
-pub use write::split::report::{OutputReport, PartReport};
+pub use write::split::{OutputReport, PartReport};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

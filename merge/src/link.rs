@@ -1,6 +1,6 @@
 //! Requests linked, for recorders that write no flows: a flow from the first event with a request's id to the last one, across processes and hosts.
 //!
-//! In: the args `request_id`, `request_ids` and their kin ([`args::names`], found by [`args::candidates`], read by [`args::ids`]). Out: flow events directly
+//! In: the args `request_id`, `request_ids` and their kin (listed and found by [`args::candidates`], read by [`args::ids`]). Out: flow events directly
 //! behind the lines of the events they bind to.
 //!
 //! The first pass ([`gather`]) notes of each id where its first and its last event stand. Between the passes ([`resolve`]), ids that differ only by what an
@@ -8,7 +8,6 @@
 
 pub(crate) mod aliases;
 mod args;
-mod asked_ids;
 mod batch;
 mod collector;
 mod gather;
@@ -19,14 +18,13 @@ mod records;
 mod requests;
 mod resolve;
 mod table;
-mod times;
 mod write;
 
-pub(crate) use args::names::{IdKey, ids_in};
-pub(crate) use asked_ids::AskedIds;
+pub(crate) use aliases::AskedIds;
+pub(crate) use args::candidates::{IdKey, ids_in};
 pub(crate) use collector::Collector;
 pub use links::LinkReport;
 pub(crate) use links::Links;
-pub use program::loose_flows::LooseFlows;
+pub use program::styles::LooseFlows;
 pub(crate) use table::{LinkedEvents, Lookup};
 pub(crate) use write::Linker;

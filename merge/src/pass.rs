@@ -1,6 +1,5 @@
 //! The first pass over all chunks: what they hold, in summaries.
 
-pub(crate) mod by_chunk;
 pub(crate) mod chunk;
 pub(crate) mod first_pass;
 pub(crate) mod history;

@@ -1,10 +1,8 @@
 //! The second pass: lines copied, patched and written as a trace.
 
 pub(crate) mod copy;
-pub(crate) mod job;
 pub(crate) mod output;
 pub(crate) mod sink;
 pub(crate) mod split;
 pub(crate) mod timeline;
-pub(crate) mod whole_events;
 pub(crate) mod writer;

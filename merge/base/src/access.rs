@@ -1,12 +1,12 @@
-//! Who may read what is made of files: nobody who may not read all of them.
+//! Who may read what is made of files: nobody who may not read all of them. Other files get the mode of the recorded fragments.
 
-use rustix::fs::{Gid, Uid, fchown};
-use rustix::process::geteuid;
+use rustix::fs::{Gid, Mode, Uid, fchown};
+use rustix::process::{geteuid, umask};
 use std::fs::{File, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-/// What the owner may always do.
+/// What the owner may always do, and the mode of fragments if nothing else was asked for.
 const OWNER: u32 = 0o600;
 /// Reading and writing, of everybody.
 const FILE: u32 = 0o666;
@@ -143,6 +143,26 @@ impl Access {
     }
 }
 
+/// The variable that says which mode the fragments have.
+const VARIABLE: &str = "SA_PROFILE_MODE";
+/// Sets the umask so that new files get the mode in `SA_PROFILE_MODE`, and new folders that mode plus search permission. Commands that start a user's program
+/// must not call this, because the program would inherit the umask.
+pub fn use_recorded_mode() {
+    let asked = std::env::var(VARIABLE).ok();
+    umask(Mode::from_raw_mode(mask(asked.as_deref())));
+}
+
+/// Returns the umask for a mode given as octal text.
+fn mask(asked: Option<&str>) -> u32 {
+    let asked = asked.map(|text| u32::from_str_radix(text.strip_prefix("0o").unwrap_or(text), 8));
+    let is_mode = |mode: &u32| mode & OWNER == OWNER && mode & !FILE == 0;
+    // For any other value, the recorder warns and uses the default.
+    let files = asked.and_then(Result::ok).filter(is_mode);
+    let files = files.unwrap_or(OWNER);
+    let folders = files | (files & 0o444) >> 2;
+    !folders & 0o777
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +184,24 @@ mod tests {
         ] {
             let both = access(one.0, one.1).and(access(two.0, two.1));
             assert_eq!(both.mode, mode, "{one:?} {two:?}");
+        }
+    }
+
+    #[test]
+    fn a_mode_is_what_its_mask_leaves() {
+        for (asked, files, folders) in [
+            (None, 0o600, 0o700),
+            (Some("0600"), 0o600, 0o700),
+            (Some("0640"), 0o640, 0o750),
+            (Some("0o660"), 0o660, 0o770),
+            (Some("644"), 0o644, 0o755),
+            (Some("0777"), 0o600, 0o700),
+            (Some("0044"), 0o600, 0o700),
+            (Some("rw"), 0o600, 0o700),
+            (Some(""), 0o600, 0o700),
+        ] {
+            let mask = mask(asked);
+            assert_eq!((FILE & !mask, 0o777 & !mask), (files, folders), "{asked:?}");
         }
     }
 }

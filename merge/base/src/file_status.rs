@@ -1,6 +1,5 @@
 //! Size and times of a file, which show whether another program writes it while it is read.
 
-use crate::file_id::FileId;
 use rustix::fs::Stat;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -58,6 +57,33 @@ impl FileStatus {
         let last = u64::try_from(seconds).map(Duration::from_secs);
         let ns = Duration::from_nanos(u64::try_from(ns).unwrap_or(0));
         last.is_ok_and(|last| last + ns >= now)
+    }
+}
+
+/// Which file it is, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId {
+    /// The number of the file system.
+    pub device: u64,
+    /// The file's number there.
+    pub inode: u64,
+}
+
+impl FileId {
+    /// That of the file with these metadata.
+    pub fn of(metadata: &std::fs::Metadata) -> FileId {
+        FileId {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+
+    /// That of the file with this status.
+    pub fn of_status(status: &Stat) -> FileId {
+        FileId {
+            device: status.st_dev,
+            inode: status.st_ino,
+        }
     }
 }
 

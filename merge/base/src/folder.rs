@@ -3,10 +3,10 @@
 //! Only what the user named may be a link. Below that none is followed.
 
 use crate::access::{Access, Reach};
-use crate::file_id::FileId;
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use crate::file_status::FileId;
 use rustix::fs::{
-    Gid, Uid, chmodat, chownat, fstat, linkat, mkdirat, openat, renameat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Stat, Uid, chmodat, chownat, fstat, linkat,
+    mkdirat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;

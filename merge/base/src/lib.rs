@@ -23,14 +23,12 @@
 pub mod access;
 pub mod begun_spans;
 pub mod duration;
-pub mod file_id;
 pub mod file_status;
 pub mod folder;
 pub mod number;
 pub mod out_of_memory;
 pub mod part;
 pub mod pattern;
-pub mod private_mode;
 pub mod progress;
 pub mod size;
 pub mod span_stack;

@@ -1,8 +1,8 @@
 //! Lines in the key order that FORMAT.md fixes: only their front is read, for the checksum of their block vouches for the rest.
 
-use crate::counter;
 use crate::json::{Fields, Scanner, Span};
 use crate::line::{Event, parse};
+use crate::member;
 use sa_format::Phase;
 use trace_base::number::three_decimals;
 
@@ -93,7 +93,7 @@ impl Scanner<'_> {
                 is_named(&self.bytes[self.at..]).then_some(())?;
             }
             Phase::Begin => {}
-            Phase::Counter if counter::ends_drawn(self.bytes) => {}
+            Phase::Counter if member::ends_drawn(self.bytes) => {}
             Phase::Instant => {
                 self.literal(br#","s":"#)?;
                 self.letter()?;

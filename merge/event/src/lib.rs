@@ -24,7 +24,6 @@
 
 mod canonical;
 pub mod collective;
-pub mod counter;
 pub mod damage;
 pub mod edges;
 pub mod era;
@@ -36,7 +35,6 @@ pub mod line;
 pub mod loss;
 pub mod member;
 pub mod mend;
-pub mod own_record;
 pub mod patch;
 pub mod prefix_cache;
 mod profile;

@@ -4,12 +4,11 @@
 //! the format fixes at the front. It is for lines whose block has a checksum that vouches for the rest.
 
 pub use crate::canonical::parse_canonical;
-use crate::counter;
 use crate::damage::Kind;
-pub use crate::event::Event;
+pub use crate::event::{Event, is_left_out, own_record};
 use crate::flow;
 use crate::json::{Fields, Span, odd_number_len, scan_front, scan_object};
-use crate::member::{is_name, names_something, phase_of};
+use crate::member::{self, is_name, names_something, phase_of};
 use crate::mend::{hides_name, mended_event};
 use crate::patch::is_exact;
 use crate::profile;
@@ -132,7 +131,7 @@ fn is_taken(event: &Event<'_>) -> bool {
     is_plain
         && match event.phase {
             Phase::Complete | Phase::Begin | Phase::End | Phase::Instant => !fields.id.is_some(),
-            Phase::Counter => !fields.id.is_some() && counter::is_drawn(fields.args.of(line)),
+            Phase::Counter => !fields.id.is_some() && member::is_drawn(fields.args.of(line)),
             phase => phase.has_id() && flow::is_named(line, fields),
         }
 }
@@ -154,7 +153,7 @@ fn has_to_be_mended(event: &Event<'_>) -> Result<bool, Kind> {
 pub(crate) fn what_lacks(phase: Phase, text: &[u8], fields: &Fields) -> Option<Kind> {
     let args = fields.args.of(text);
     match phase {
-        Phase::Counter => (!counter::is_drawn(args)).then_some(Kind::BadCounter),
+        Phase::Counter => (!member::is_drawn(args)).then_some(Kind::BadCounter),
         Phase::Sample => {
             (!profile::is_drawn(fields.id.of(text), args)).then_some(Kind::UnknownPhase)
         }

@@ -10,10 +10,9 @@ pub(crate) use heads::{Heads, parse_first, parse_first_front};
 use heads::{Head, Ids};
 use sa_format::Phase;
 
-use crate::counter;
 use crate::event::Event;
 use crate::json::{Fields, Scanner, Span};
-use crate::member::is_infinite;
+use crate::member::{self, is_infinite};
 use crate::mend::hides;
 use trace_base::swar::digits;
 
@@ -32,7 +31,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<Event<'_>> {
 fn has_good_args(event: &Event<'_>) -> bool {
     let args = event.fields.args.of(event.line);
     match event.phase {
-        Phase::Counter => counter::is_drawn(args),
+        Phase::Counter => member::is_drawn(args),
         _ => !is_infinite(args),
     }
 }

@@ -6,4 +6,3 @@
 pub mod category;
 pub mod group;
 pub mod label;
-pub mod row_use;

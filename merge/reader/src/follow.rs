@@ -21,15 +21,12 @@
 //! ```
 
 mod boot_clocks;
-mod directory_state;
 mod followed_fragment;
-mod followed_process;
 mod followed_run;
 mod follower;
 mod streams;
 mod tail;
 
 pub use followed_fragment::Skipped;
-pub use followed_process::{FollowedEnd, FollowedProcess};
-pub use followed_run::FollowedRun;
+pub use followed_run::{FollowedEnd, FollowedProcess, FollowedRun};
 pub use follower::{Follower, Poll};

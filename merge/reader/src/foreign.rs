@@ -6,19 +6,13 @@
 
 mod clock;
 mod content_sum;
-mod cpu_times;
 mod document;
-mod draft;
 mod early_arrows;
 mod event;
 mod find;
-mod gzip;
-mod join;
 mod lines;
 mod members;
 mod names;
-mod objects;
-mod offset;
 mod pieces;
 mod place;
 mod read;
@@ -27,7 +21,7 @@ mod resync;
 pub(crate) mod row_metadata;
 mod strace;
 
+pub use clock::{Offset, parse_offset};
 pub use find::{OtherInputs, find};
-pub use offset::{Offset, parse_offset};
 pub use read::{ForeignOptions, read};
 pub use report::ForeignReport;

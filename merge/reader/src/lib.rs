@@ -14,7 +14,6 @@ pub mod placed_event;
 pub mod snapshot;
 pub mod summary;
 pub mod survey;
-pub mod trace_thread;
 
 use trace_align as align;
 use trace_base as base;

@@ -1,6 +1,7 @@
 //! An event of the trace.
 
 use crate::base::number::{Micros, micros};
+use crate::device::group::is_of_mspti;
 use crate::event::flow::{trace_bind_id, trace_id};
 use crate::event::json::{Members, Scanner, last_member};
 use crate::event::mend::{mend_line, mended_event};
@@ -225,6 +226,36 @@ fn text(value: &[u8]) -> Cow<'_, str> {
         Some(_) => serde_json::from_slice::<String>(value)
             .map_or_else(|_| String::from_utf8_lossy(value), Cow::Owned),
         None => String::from_utf8_lossy(value),
+    }
+}
+
+/// A thread, a lane of async work, or a track.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceThread {
+    /// Its process, by its number among `TraceEvents::processes`.
+    pub process: usize,
+    /// Its id in the trace.
+    pub tid: u32,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// True for the main thread of its process.
+    pub is_main: bool,
+    /// True for a lane of async work or a track, such as a stream of a device.
+    pub is_lane: bool,
+    /// Output ids of the rows for its overlapping spans.
+    pub rows: Vec<u32>,
+}
+
+impl TraceThread {
+    /// Returns its name, or its id if it has none.
+    pub fn label(&self) -> String {
+        let name = self.name.clone();
+        name.unwrap_or_else(|| format!("tid {}", self.tid))
+    }
+
+    /// Returns true for a row of MSPTI's records, which repeat the work that other rows of a device show.
+    pub fn is_of_mspti(&self) -> bool {
+        self.name.as_deref().is_some_and(is_of_mspti)
     }
 }
 

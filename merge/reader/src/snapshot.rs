@@ -4,7 +4,7 @@
 //! does (FORMAT.md §4). The recording is not touched, and its processes notice nothing.
 
 use crate::base::access::Access;
-use crate::base::file_id::FileId;
+use crate::base::file_status::FileId;
 use crate::base::folder::{Folder, Place};
 use crate::error::Error;
 use crate::event::scan::{Part, line_start};

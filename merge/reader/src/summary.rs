@@ -5,5 +5,3 @@ pub mod gaps;
 pub mod nesting;
 pub mod summarize;
 pub mod summary_builder;
-pub mod thread;
-pub mod visitor;

@@ -19,7 +19,7 @@ use crate::lanes::assign::RowTotals;
 use crate::link::{LinkReport, LinkedEvents};
 use crate::select::filter::FilterReport;
 use crate::select::window::WindowReport;
-use crate::write::split::report::OutputReport;
+use crate::write::split::OutputReport;
 use sa_format::RemovedRuns;
 use serde::Serialize;
 use std::collections::BTreeMap;

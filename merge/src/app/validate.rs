@@ -1,9 +1,8 @@
 //! What is no merge: inputs without anything to show, or a trace over one of them.
 
 use crate::app::report::Report;
-use crate::fragment::foreign_trace::FRONT_BYTES;
 use crate::fragment::input::Inputs;
-use crate::fragment::recording::Recording;
+use crate::fragment::recording::{FRONT_BYTES, Recording};
 use crate::{Error, Options, Runs};
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,8 @@
 //! The devices of a trace, and which of its events are their work.
 
 use crate::app::report::ProcessReport;
-use crate::device::category::{CategoryUse, category_use, is_runtime};
+use crate::device::category::{CategoryUse, RowUse, category_use, is_runtime};
 use crate::device::group::{is_idle_name, is_idle_task};
-use crate::device::row_use::RowUse;
 use crate::identity::process::{DevicePart, Process};
 use crate::reader::placed_event::PlacedEvent;
 use std::collections::HashSet;

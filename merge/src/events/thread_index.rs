@@ -3,8 +3,7 @@
 use crate::event::patch::Target;
 use crate::identity::plan::Plan;
 use crate::identity::process::{Process, ProcessKey, Thread, ThreadKey};
-use crate::reader::placed_event::ThreadRow;
-use crate::reader::trace_thread::TraceThread;
+use crate::reader::placed_event::{ThreadRow, TraceThread};
 use std::collections::HashMap;
 
 /// Finds the thread of an event.

@@ -1,25 +1,28 @@
 //! The events of a trace that could be written.
 
 use super::devices::Devices;
-use super::span_mates::{SpanMate, span_mates};
 use super::thread_index::ThreadIndex;
 use crate::app::merge::ReadyTrace;
 use crate::app::report::ProcessReport;
 use crate::event::edges::Lies;
-use crate::event::line::Event;
-use crate::event::own_record::is_left_out;
-use crate::fragment::temp_folder::in_first;
+use crate::event::line::{Event, is_left_out};
 use crate::identity::process::{Process, ProcessKey};
 use crate::lanes::assign::Form;
-use crate::pass::by_chunk::OfChunk;
-use crate::pass::chunk::Chunk;
-use crate::pass::visit::{AtOnce, visit};
-use crate::reader::placed_event::{PlacedEvent, mended};
-use crate::reader::trace_thread::TraceThread;
-use crate::store::sorter::Sorted;
-use crate::summary::thread::thread_kind;
+use crate::pass::chunk::{Chunk, EventRef, OfChunk, OfEvent};
+use crate::pass::labels::Labels;
+use crate::pass::visit::{AtOnce, ChunkView, visit};
+use crate::reader::error::in_first;
+use crate::reader::placed_event::{PlacedEvent, TraceThread, mended};
+use crate::span::group_key::{GroupEvent, whole};
+use crate::span::groups::{Joined, join};
+use crate::span::lane_events::ArgsPlace;
+use crate::store::sorter::{Record, Sorted, Sorter};
+use crate::summary::chunk_summary::{RecordedThread, thread_kind};
+use crate::write::writer::Job;
 use crate::{Error, Report};
+use sa_format::Phase::{AsyncBegin, AsyncEnd, Begin, End};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 /// All events, in parallel and in bounded memory, as often as they are asked for.
@@ -201,3 +204,60 @@ pub(super) fn trace_processes<'a>(
     };
     processes.iter().zip(reports).zip(0..).map(of).collect()
 }
+
+/// The other half of each begin and end that has one.
+pub(super) fn span_mates(
+    job: &Job<'_>,
+    index: &ThreadIndex,
+    folder: &Path,
+) -> io::Result<Sorted<SpanMate>> {
+    let mut halves = Sorter::new(folder);
+    let (sources, chunks) = (job.sources, job.chunks);
+    let numbers = (0..chunks.len()).filter(|number| chunks[*number].halves);
+    let half = |(recording, thread): RecordedThread, at: EventRef, event: &Event<'_>| {
+        if !matches!(event.phase, Begin | End | AsyncBegin | AsyncEnd) {
+            return None;
+        }
+        let row = index.of(recording, thread)?;
+        let target = job.plan.targets[recording].get(&thread)?;
+        let (whole, role) = whole(event, target, row.thread, false)?;
+        let shift_ns = job.plan.shifts_ns[recording];
+        Some(GroupEvent {
+            whole,
+            at_ns: event.ts_ns.saturating_add(shift_ns),
+            at,
+            labels: Labels::of(event),
+            role,
+            more: ArgsPlace::default(),
+        })
+    };
+    let look = |number: usize| ChunkView { sources, chunks }.shown(number, half);
+    halves.extend(visit(numbers, AtOnce::Few, look).flatten())?;
+    let mut mates = Sorter::new(folder);
+    join(&halves.finish()?, |joined| {
+        let Joined::Span(begin, Some(end)) = joined else {
+            return Ok(());
+        };
+        for (half, other) in [(begin, end), (end, begin)] {
+            let (at, other_ns) = (half.at, other.at_ns);
+            mates.push(SpanMate { at, other_ns })?;
+        }
+        Ok(())
+    })?;
+    mates.finish()
+}
+
+/// When the other half of the span is that an event begins or ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SpanMate {
+    pub(super) at: EventRef,
+    pub(super) other_ns: i64,
+}
+
+impl OfEvent for SpanMate {
+    fn at(&self) -> EventRef {
+        self.at
+    }
+}
+
+impl Record for SpanMate {}

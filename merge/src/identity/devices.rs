@@ -1,8 +1,8 @@
 //! Which processes are rows of a device, which of them are rows of the same one, and who launched what it did.
 
+use crate::device::category::RowUse;
 use crate::device::group::{VendorGroup, is_of_mspti, is_plane, is_step_row, packed_pid, xla_work};
 use crate::device::label::is_of_xla;
-use crate::device::row_use::RowUse;
 use crate::identity::device_clues::{Clues, forget_namesakes, npus};
 use crate::identity::process::{DevicePart, Process, ProcessKey, Thread};
 use std::collections::{BTreeMap, BTreeSet};
@@ -343,7 +343,7 @@ mod tests {
     use crate::event::damage::Places;
     use crate::event::mend::Repairs;
     use crate::fragment::exit::Exit;
-    use crate::fragment::foreign_trace::ForeignTrace;
+    use crate::fragment::recording::ForeignTrace;
     use crate::identity::identities::{IdentityMember, note_exits, processes};
     use crate::identity::process::RecordingEnd;
     use crate::identity::row_order::metadata_lines;

@@ -3,8 +3,8 @@
 use crate::clock::placement::Placement;
 use crate::event::patch::Target;
 use crate::fragment::exit::Exit;
-use crate::fragment::foreign_trace::ForeignTrace;
 use crate::fragment::liveness::boot;
+use crate::fragment::recording::ForeignTrace;
 use crate::identity::device_clues::step_aside;
 use crate::identity::devices::give_devices;
 use crate::identity::process::{

@@ -1,11 +1,9 @@
 //! Processes and threads of the trace.
 
-use crate::device::category::RowCategories;
+use crate::device::category::{RowCategories, RowUse};
 use crate::device::group::is_of_mspti;
-use crate::device::row_use::RowUse;
 use crate::fragment::exit::{Death, Exit};
-use crate::fragment::foreign_trace::Distinction;
-use crate::fragment::recording::Recording;
+use crate::fragment::recording::{Distinction, Recording};
 use crate::summary::chunk_summary::{Activity, ChunkSummary};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! How the viewer shows processes and threads: effective names, labels and sort order, as metadata the merge adds.
 
 use crate::event::mend::json_text;
-use crate::fragment::foreign_trace::Distinction;
+use crate::fragment::recording::Distinction;
 use crate::identity::process::{Process, Thread, ThreadKey, with_text};
 use sa_format::visible;
 use serde_json::{Value, json};

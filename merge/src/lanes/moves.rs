@@ -5,17 +5,16 @@ use crate::base::progress::Progress;
 use crate::event::line::Event;
 use crate::event::patch::Target;
 use crate::event::whole::as_whole;
-use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
 use crate::lanes::assign::{
     Form, LaneAssignment, LaneCandidate, Move, RowTotals, suspects, targets,
 };
 use crate::lanes::outcasts::{OutcastFinder, OutcastRange};
-use crate::pass::by_chunk::{OfChunk, find};
-use crate::pass::chunk::EventRef;
+use crate::pass::chunk::{EventRef, OfChunk, find};
 use crate::pass::history::Histories;
 use crate::pass::source::Source;
 use crate::pass::visit::{ChunkView, ThreadScan};
+use crate::reader::error::in_first;
 use crate::span::lane_events::{LaneEvent, LaneEventKind, lane_events};
 use crate::store::sorter::Sorted;
 use crate::summary::chunk_summary::ChunkSummary;

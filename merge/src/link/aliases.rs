@@ -1,15 +1,16 @@
 //! The ids that the engine uses for requests that are asked for by the client's id.
 
+use super::args::form::{any_form, forms};
 use crate::base::progress::Progress;
 use crate::event::json::scan_object;
 use crate::event::scan::{Part, line_start};
-use crate::link::args::form::any_form;
+
 use crate::link::{IdKey, ids_in};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::pass::visit::{AtOnce, visit};
 use memchr::{memchr, memmem};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// What every name of a client's id begins with.
 const NEEDLE: &[u8] = b"\"external_";
@@ -98,5 +99,43 @@ fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
         && any_form(client, |form| asked.contains(form))
     {
         inside.into_iter().for_each(|(_, id)| found.add(id));
+    }
+}
+
+/// The ids of the requests that are asked for.
+#[derive(Debug)]
+pub(crate) struct AskedIds {
+    ids: HashSet<String>,
+    /// What they are longer forms of.
+    shorter: HashSet<String>,
+}
+
+impl AskedIds {
+    pub(crate) fn new(ids: &[String]) -> AskedIds {
+        let mut shorter = HashSet::new();
+        for id in ids {
+            forms(id.as_bytes(), |form| {
+                shorter.insert(String::from_utf8_lossy(form).into_owned());
+            });
+        }
+        AskedIds {
+            ids: ids.iter().cloned().collect(),
+            shorter,
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> &HashSet<String> {
+        &self.ids
+    }
+
+    /// Whether an id is one of them or a longer form of one.
+    pub(crate) fn names(&self, id: &str) -> bool {
+        any_form(id, |form| self.ids.contains(form))
+    }
+
+    /// Whether an id may be that of one of them: it is one, a longer form of one, or what one is a longer form of.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.shorter.contains(id) || self.names(id)
     }
 }

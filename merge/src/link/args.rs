@@ -4,5 +4,3 @@ pub(crate) mod candidates;
 pub(crate) mod fast_args;
 pub(crate) mod form;
 pub(crate) mod ids;
-pub(crate) mod list_cache;
-pub(crate) mod names;

@@ -1,13 +1,12 @@
 //! Takes what the first pass finds in the chunks, in any order.
 
+use super::aliases::AskedIds;
 use super::args::ids::RequestId;
-use super::asked_ids::AskedIds;
 use super::batch::Batch;
 use super::gather::Scratch;
 use super::links::{LinkReport, Links};
 use super::program::first_spans::FirstSpan;
-use super::program::loose_flows::LooseCounts;
-use super::program::styles::Styles;
+use super::program::styles::{LooseCounts, Styles};
 use super::records::{DroppedRequest, FlowPhases, ProgramFlow};
 use super::requests::RequestMap;
 use super::resolve::resolve;

@@ -1,8 +1,7 @@
 //! The first pass: finds the requests of a chunk's events, and the first and the last event of each.
 
 use super::args::candidates::{Hits, offset};
-use super::args::ids::RequestIds;
-use super::args::list_cache::Lists;
+use super::args::ids::{Lists, RequestIds};
 use super::batch::{Batch, ListedId, most_of_batch};
 use super::collector::{Collector, Origin};
 use super::mention::{EventPlace, Mention, RequestReach, ThreadKeys, binds};
@@ -15,7 +14,7 @@ use crate::event::scan::Part;
 use crate::pass::chunk::Chunk;
 use crate::pass::first_pass::Visitor;
 use crate::pass::source::Source;
-use crate::summary::visitor::{CachedLine, ChunkVisitor};
+use crate::summary::summarize::{CachedLine, ChunkVisitor};
 use sa_format::Phase;
 
 /// Looks at the events of one chunk.

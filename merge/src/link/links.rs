@@ -3,7 +3,7 @@
 use super::args::candidates::{Hits, offset};
 use super::collector::Origin;
 use super::program::first_spans::{FirstSpan, FirstSpanLinks, in_source};
-use super::program::loose_flows::LooseFlows;
+use super::program::styles::LooseFlows;
 use super::table::{LinkTable, LinkedEvents, Lookup};
 use super::write::{Aim, Linker};
 use crate::base::number::is_zero;

@@ -1,7 +1,7 @@
 //! Between the passes: finds the ids that mean the same request, and makes the link of each request.
 
 use super::mention::RequestReach;
-use super::program::loose_flows::LooseCounts;
+use super::program::styles::LooseCounts;
 use super::records::ProgramFlow;
 use super::requests::RequestMap;
 use super::table::{LinkTable, OwnFlow};

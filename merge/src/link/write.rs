@@ -3,8 +3,7 @@
 //! A viewer binds a flow event to the span that began last before its time on its thread, so each carries the time at which its span begins.
 
 use super::args::candidates::{Hits, offset};
-use super::args::ids::RequestIds;
-use super::args::list_cache::Lists;
+use super::args::ids::{Lists, RequestIds};
 use super::collector::Origin;
 use super::mention::{EventPlace, Mention, ThreadKeys, binds};
 use super::program::first_spans::FirstSpanLinks;
@@ -16,7 +15,7 @@ use crate::clock::time_map::TimeMap;
 use crate::event::flow::{global_number, write_id};
 use crate::event::line::Event;
 use crate::event::patch::{Id, Target, shifted};
-use crate::summary::visitor::CachedLine;
+use crate::summary::summarize::CachedLine;
 use sa_format::Phase;
 use std::io::Write;
 use trace_store::hashed_map::HashedSet;

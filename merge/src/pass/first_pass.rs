@@ -12,8 +12,7 @@ use crate::pass::source::Source;
 use crate::pass::visit::{AtOnce, visit, visit_mut};
 use crate::summary::chunk_summary::ChunkSummary;
 use crate::summary::gaps::{gap_records, missing};
-use crate::summary::summarize::{summarize, summarize_objects, summarize_with};
-use crate::summary::visitor::ChunkVisitor;
+use crate::summary::summarize::{ChunkVisitor, summarize, summarize_objects, summarize_with};
 use std::convert::Infallible;
 
 /// Looks at the events of all chunks, which many threads read.

@@ -4,8 +4,8 @@
 //! older ones the stretches of time that they cover. A thread with a span that begins within such a stretch is not settled, and its spans are read
 //! again. If spans are in the order of their begins, what is open is enough.
 
+use crate::summary::chunk_summary::RecordedThread;
 use crate::summary::nesting::{Nesting, Order, Span};
-use crate::summary::thread::RecordedThread;
 use std::collections::HashMap;
 
 /// Outermost spans remembered one by one: of all threads together, and the bounds for one of them.

@@ -6,7 +6,7 @@ use crate::event::edges::Lies;
 use crate::event::line::Event;
 use crate::pass::chunk::{Chunk, EventRef};
 use crate::pass::source::Source;
-use crate::summary::thread::{RecordedThread, ThreadSet};
+use crate::summary::chunk_summary::{RecordedThread, ThreadSet};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 

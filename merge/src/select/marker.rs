@@ -17,7 +17,7 @@ use crate::select::flow_enclosure::{Spot, covered};
 use crate::span::group_key::{Choice, GroupEvent, GroupKey, GroupRole, ThreadNumber, whole};
 use crate::span::groups::show_groups;
 use crate::store::sorter::Sorter;
-use crate::summary::thread::RecordedThread;
+use crate::summary::chunk_summary::RecordedThread;
 use sa_format::Phase;
 use std::collections::{HashMap, HashSet};
 use std::io;

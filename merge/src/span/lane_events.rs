@@ -12,7 +12,7 @@ use crate::pass::visit::ThreadScan;
 use crate::span::group_key::{GroupEvent, GroupKey, GroupRole};
 use crate::span::groups::{Joined, join};
 use crate::store::sorter::{Record, Sorted, Sorter};
-use crate::summary::thread::RecordedThread;
+use crate::summary::chunk_summary::RecordedThread;
 use sa_format::Phase;
 use std::collections::HashMap;
 use std::io;

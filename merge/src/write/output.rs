@@ -7,7 +7,7 @@ pub use draft::Unfinished;
 pub(crate) use parts::part_places;
 
 use crate::base::access::Access;
-use crate::base::file_id::FileId;
+use crate::base::file_status::FileId;
 use crate::base::folder::{Folder, Place};
 use crate::fragment::recording::Recording;
 use crate::write::sink::SinkTarget;

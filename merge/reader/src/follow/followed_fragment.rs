@@ -1,13 +1,11 @@
 //! One fragment that grows: its segments, read one after the other.
 
-use super::followed_process::FollowedEnd;
-use super::followed_run::FollowedRun;
+use super::followed_run::{FollowedEnd, FollowedRun};
 use super::streams::Streams;
 use super::tail::Tail;
-use crate::base::file_id::FileId;
+use crate::base::file_status::FileId;
 use crate::base::folder::Place;
-use crate::event::line::Event;
-use crate::event::own_record::own_record;
+use crate::event::line::{Event, own_record};
 use crate::event::scan::{Found, Part, scan_part};
 use crate::fragment::blocks::Piece;
 use crate::placed_event::{PlacedEvent, ThreadRow, mended};

@@ -1,23 +1,20 @@
 //! Finds what there is of a run, again and again, and reads on.
 
-use super::directory_state::DirectoryState;
 use super::followed_fragment::{FollowedFragment, Sink, Skipped};
-use super::followed_process::FollowedEnd;
-use super::followed_run::FollowedRun;
-use crate::base::file_id::FileId;
+use super::followed_run::{FollowedEnd, FollowedRun};
+use crate::base::file_status::{FileId, FileStatus};
 use crate::base::folder::{Folder, Place};
 use crate::fragment::file::{header_at, read_header};
-use crate::fragment::input;
-use crate::fragment::input::Runs;
+use crate::fragment::input::{self, Runs};
 use crate::fragment::liveness::is_alive_here;
 use crate::fragment::load::{list_stems, recorder_key};
 use crate::placed_event::PlacedEvent;
-use sa_format::{FragmentHeader, stem_and_segment};
+use sa_format::{FRAGMENTS_DIR, FragmentHeader, NEXT_RUN_FILE, RUN_FILE, stem_and_segment};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 /// Bytes that are read of one fragment before the next one has its turn.
 const TURN_BYTES: usize = 2 << 20;
@@ -31,7 +28,7 @@ type Recorder = (PathBuf, String);
 
 /// Follows the newest run of a directory, and the next one when that begins. No file stays open between two polls, and the directory is found anew by its path with
 /// each: what is removed, moved and made again is seen as it is then.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Follower {
     directory: PathBuf,
     run: FollowedRun,
@@ -107,16 +104,7 @@ impl Follower {
     pub fn new(directory: &Path) -> Follower {
         Follower {
             directory: directory.to_owned(),
-            run: FollowedRun::default(),
-            ids: BTreeSet::new(),
-            state: None,
-            folders: Vec::new(),
-            known: HashMap::new(),
-            fragments: BTreeMap::new(),
-            turn: 0,
-            buffer: Vec::new(),
-            asked: None,
-            unreadable: 0,
+            ..Follower::default()
         }
     }
 
@@ -390,4 +378,26 @@ fn is_gone(error: &io::Error) -> bool {
 
 fn name(place: &Place) -> Name {
     (place.folder().path().to_owned(), place.name().to_owned())
+}
+
+/// Which folders a directory has, and what its files say of the run, as far as their status tells.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct DirectoryState {
+    folders: [Option<FileId>; 2],
+    files: [Option<FileStatus>; 2],
+}
+
+impl DirectoryState {
+    /// That of a directory now.
+    pub(super) fn of(directory: &Path) -> DirectoryState {
+        let folder = |path: &Path| fs::metadata(path).ok().map(|found| FileId::of(&found));
+        let file = |name: &str| {
+            let found = fs::metadata(directory.join(name)).ok()?;
+            Some(FileStatus::of(&found))
+        };
+        DirectoryState {
+            folders: [folder(directory), folder(&directory.join(FRAGMENTS_DIR))],
+            files: [file(RUN_FILE), file(NEXT_RUN_FILE)],
+        }
+    }
 }

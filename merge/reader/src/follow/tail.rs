@@ -1,6 +1,6 @@
 //! What of a segment that grows was not read yet.
 
-use crate::base::file_id::FileId;
+use crate::base::file_status::FileId;
 use crate::base::folder::Place;
 use crate::fragment::blocks::{Piece, split};
 use memchr::memrchr;

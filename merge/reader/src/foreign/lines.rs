@@ -1,17 +1,18 @@
 //! The temporary file that the events of another profiler go to, a line each, and what they tell while they go by.
 
-use super::cpu_times::{CpuTimes, without_cpu_times};
 use super::early_arrows::EarlyArrows;
 use super::event::write_line;
 use crate::device::category::RowCategories;
 use crate::event::damage::{Kind, Places};
 use crate::event::era::{Days, Era};
-use crate::event::json::{Fields, scan_object_at_front};
+use crate::event::json::{Fields, Members, object_of, scan_object_at_front};
 use crate::event::mend::{Repair, Repairs};
+use memchr::memmem::Finder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// Maximum number of pids, and of text ids whose names are kept. No profiler has that many.
 const MOST_TEXTS: usize = 10_000;
@@ -180,4 +181,51 @@ impl<'f> Lines<'f> {
         let reversed = self.arrows.reverse(&file)?;
         Ok((file, reversed))
     }
+}
+
+static TIME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#""tdur""#));
+static START: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#""tts""#));
+
+/// The CPU times of all events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum CpuTimes {
+    /// No event has one.
+    #[default]
+    Absent,
+    /// All are 0.
+    Zero,
+    Measured,
+}
+
+impl CpuTimes {
+    /// Adds the CPU times of an event.
+    pub(super) fn add(&mut self, text: &[u8]) {
+        if *self == CpuTimes::Measured || !has_any(text) {
+            return;
+        }
+        for (_, value) in Members::of(text).filter(|(key, _)| is_cpu_time(key)) {
+            *self = match value {
+                b"null" => continue,
+                value if value.iter().all(|byte| b"0.\"".contains(byte)) => CpuTimes::Zero,
+                _ => return *self = CpuTimes::Measured,
+            };
+        }
+    }
+}
+
+fn has_any(text: &[u8]) -> bool {
+    TIME.find(text).is_some() || START.find(text).is_some()
+}
+
+fn is_cpu_time(key: &[u8]) -> bool {
+    matches!(key, b"tts" | b"tdur")
+}
+
+/// Returns an event without its CPU times, if it has any.
+pub(super) fn without_cpu_times(text: &[u8]) -> Option<Vec<u8>> {
+    if !has_any(text) {
+        return None;
+    }
+    let kept = Members::of(text).filter(|(key, _)| !is_cpu_time(key));
+    Some(object_of(kept.map(|(key, value)| (key, value.into()))))
 }

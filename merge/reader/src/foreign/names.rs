@@ -1,6 +1,6 @@
 //! Names for traces of other profilers: the file, and what distinguishes it from the other traces.
 
-use crate::fragment::foreign_trace::Distinction;
+use crate::fragment::recording::Distinction;
 use std::path::{Component, Path};
 
 /// Endings that say nothing.

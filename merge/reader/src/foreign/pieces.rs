@@ -4,7 +4,7 @@
 //! begins where the other ends. If only the times do not fit, or if several files fit, the report says so and the traces stay apart.
 
 use super::clock::{TimeOrigin, seconds};
-use super::draft::TraceDraft;
+use super::read::TraceDraft;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,9 @@
 //! Where the times of each trace belong: by what they count from, else by what the user says, else nowhere.
 
-use super::clock::{ReferenceClock, TimeOrigin, anchors, behind, own, seconds};
-use super::draft::TraceDraft;
-use super::offset::Offset;
+use super::clock::{Offset, ReferenceClock, TimeOrigin, anchors, behind, own, seconds};
 use super::pieces::PiecePlace;
-use crate::base::file_id::FileId;
+use super::read::TraceDraft;
+use crate::base::file_status::FileId;
 use crate::error::Error;
 use std::fs;
 

@@ -1,30 +1,25 @@
 //! Reads traces of other profilers and places their times.
 
-use super::clock::{ReferenceClock, TimeOrigin};
+use super::clock::{Offset, ReferenceClock, TimeOrigin};
 use super::content_sum::ContentSum;
-use super::document;
-use super::draft::TraceDraft;
 use super::find::TraceCandidate;
 use super::lines::{FirstReading, Lines};
 use super::members::{DocumentMembers, MERGED};
 use super::names::{distinctions, file_names};
-use super::offset::Offset;
 use super::pieces::{PiecePlace, pieces};
 use super::place::place;
 use super::report::ForeignReport;
 use super::strace::StraceLog;
-use super::{join, strace};
-use crate::error::Error;
+use super::{document, strace};
+use crate::error::{Error, in_first};
 use crate::fragment::file::{Content, Fragment};
-use crate::fragment::foreign_trace::{FRONT_BYTES, ForeignTrace};
-use crate::fragment::recording::Recording;
-use crate::fragment::temp_folder::in_first;
-use sa_format::Record;
+use crate::fragment::recording::{FRONT_BYTES, ForeignTrace, Recording};
+use sa_format::{Anchor, Record};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
 use std::mem::take;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What was read of traces of other profilers.
 #[derive(Default)]
@@ -126,7 +121,7 @@ fn draft<'f>(
     candidate.fragment.content = Content::Owned(Vec::new()); // what was unpacked takes no more room
     let TraceContents { form, members, log } = read;
     let (joined, origin) = match &log {
-        Some(log) => join::join(log, recordings),
+        Some(log) => strace::join(log, recordings),
         None => (BTreeMap::new(), TimeOrigin::of(&members, lines.time)),
     };
     let foreign = ForeignTrace {
@@ -235,4 +230,21 @@ fn finish(draft: TraceDraft<'_>) -> io::Result<(Recording, ForeignReport)> {
         ..Fragment::of(path, id, access, Content::open(file)?)
     };
     Ok((Recording::of_foreign(fragment, foreign), report))
+}
+
+/// A trace that was read, before it is known where its times belong.
+pub(super) struct TraceDraft<'f> {
+    /// The file, without what it holds.
+    pub(super) fragment: Fragment,
+    pub(super) lines: Lines<'f>,
+    /// Folder of the lines' file.
+    pub(super) folder: &'f Path,
+    pub(super) origin: TimeOrigin,
+    /// The readings that place its times.
+    pub(super) anchors: Vec<Anchor>,
+    /// Set if another program changed the file while it was read.
+    pub(super) has_changed: bool,
+    /// Facts that are known so far, for the recording and for its report.
+    pub(super) foreign: ForeignTrace,
+    pub(super) report: ForeignReport,
 }

@@ -1,6 +1,6 @@
 //! The found files → recordings: each ring copied before its segments are opened, and those that come and go meanwhile.
 
-use crate::base::file_id::FileId;
+use crate::base::file_status::FileId;
 use crate::base::folder::{Folder, Place};
 use crate::fragment::file::{Content, Fragment, RingFile, header_at, read_ring, ring_place};
 use crate::fragment::input::{Input, Inputs};

@@ -2,19 +2,17 @@
 //!
 //! Everything in a ring is hostile until checked: offsets, sizes, counts, texts. Nothing is written.
 
-mod chain;
 mod lanes;
 mod losses;
 mod open;
 
 use crate::fragment::assembly::StreamKey;
 use crate::fragment::blocks::Positions;
-use chain::Chain;
 pub use lanes::{OpenLane, rows};
 pub(crate) use losses::LossCounts;
 use losses::LossTables;
 pub use open::OpenSpan;
-use open::{Area, OpenEntry, Sites};
+use open::{Area, Chain, OpenEntry, Sites};
 use sa_format::FragmentHeader;
 use sa_format::loss::CountedLoss;
 use sa_format::ring as layout;

@@ -4,7 +4,7 @@
 //! still as they were read. No link is followed, and any failure leaves the ring where it is. Two who settle at once write the same positions, which a
 //! reader takes once.
 
-use crate::base::file_id::FileId;
+use crate::base::file_status::FileId;
 use crate::base::folder::Place;
 use crate::event::line::parse;
 use crate::fragment::assembly::{Assembly, StreamKey};

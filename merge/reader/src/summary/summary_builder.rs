@@ -1,16 +1,14 @@
 //! What a stretch of lines holds, gathered line by line.
 
-use crate::event::counter;
 use crate::event::damage::Kind;
-use crate::event::line::{Event, parse_canonical};
+use crate::event::line::{Event, own_record, parse_canonical};
+use crate::event::member;
 use crate::event::mend::{Repair, from_slice, mended_event};
-use crate::event::own_record::own_record;
 use crate::event::prefix_cache::{Fronts, Timed};
 use crate::event::scan::{Found, Part, general, lines};
-use crate::summary::chunk_summary::{Activity, ChunkSummary};
+use crate::summary::chunk_summary::{Activity, ChunkSummary, thread_kind};
 use crate::summary::nesting::Nesting;
-use crate::summary::thread::thread_kind;
-use crate::summary::visitor::{CachedLine, ChunkVisitor};
+use crate::summary::summarize::{CachedLine, ChunkVisitor};
 use sa_format::control::Switch;
 use sa_format::loss::LossRecord;
 use sa_format::{
@@ -108,7 +106,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         let dur_ns = match phase {
             Phase::Complete => timed.dur_ns()?,
             Phase::Instant if !timed.has_common_name() => return None,
-            Phase::Counter if !counter::ends_drawn(timed.rest) => return None,
+            Phase::Counter if !member::ends_drawn(timed.rest) => return None,
             Phase::FlowStart | Phase::FlowStep | Phase::FlowEnd => timed.flow_id().map(|_| 0)?,
             _ => 0,
         };

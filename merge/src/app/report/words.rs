@@ -3,7 +3,7 @@
 use super::{DamageReport, Report};
 use crate::link::LinkReport;
 use crate::select::window::WindowReport;
-use crate::write::split::report::file_name;
+use crate::write::split::file_name;
 use sa_format::{RemovedRun, RemovedRuns, visible};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Keys and values of args off the bytes of a line as recorders write it: without white space, without objects in the args, without escapes in ids.
 
-use super::names::{IdKey, known};
+use super::candidates::{IdKey, known};
 use crate::base::swar::{eight, plain_len, sixteen};
 use memchr::{memchr, memchr2, memrchr2};
 

@@ -2,8 +2,7 @@
 
 use super::SegmentTimes;
 use crate::clock::axis::{Axis, ns};
-use crate::clock::clocks::Clocks;
-use crate::clock::draft::RecordedClock;
+use crate::clock::clocks::{Clocks, RecordedClock};
 use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
 use crate::event::era::{days_of, doubted};

@@ -9,7 +9,7 @@ use crate::event::line::Event;
 use crate::event::patch::Target;
 use crate::pass::visit::{AtOnce, visit};
 use crate::span::group_key::{GroupKey, GroupRole, whole};
-use crate::write::job::Job;
+use crate::write::writer::Job;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use xxhash_rust::xxh3::xxh3_64_with_seed;

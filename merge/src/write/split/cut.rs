@@ -5,7 +5,7 @@ use super::crossing::{Crossing, find_crossing};
 use crate::Error;
 use crate::event::edges::Edges;
 use crate::pass::chunk::Chunk;
-use crate::write::job::Job;
+use crate::write::writer::Job;
 use rayon::prelude::*;
 
 /// Most parts: each is an open file until all are whole.

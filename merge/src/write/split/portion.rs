@@ -1,8 +1,8 @@
 //! One part of a trace: what it shows of a chunk.
 
+use super::PartReport;
 use super::bins::PartStretch;
 use super::crossing::Crossing;
-use super::report::PartReport;
 use crate::event::edges::{Edges, Lies};
 use crate::event::line::Event;
 use crate::pass::chunk::Chunk;

@@ -2,15 +2,14 @@
 
 use super::order::{OrderedEvent, Targets};
 use crate::event::edges::Lies;
-use crate::event::line::{Event, parse_canonical};
-use crate::event::own_record::is_left_out;
+use crate::event::line::{Event, is_left_out, parse_canonical};
 use crate::event::prefix_cache::Fronts;
 use crate::event::scan::{Part, lines};
 use crate::lanes::assign::Form;
 use crate::lanes::moves::Moved;
 use crate::pass::chunk::{Chunk, EventRef};
-use crate::summary::thread::thread_kind;
-use crate::write::job::Job;
+use crate::summary::chunk_summary::thread_kind;
+use crate::write::writer::Job;
 use std::collections::HashMap;
 
 /// A thread, and which of the targets its events have, if they have any.

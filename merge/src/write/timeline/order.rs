@@ -5,7 +5,7 @@ use crate::event::patch::Target;
 use crate::pass::chunk::{Chunk, EventRef};
 use crate::pass::visit::{AtOnce, visit};
 use crate::store::sorter::{Record, Sorted, Sorter};
-use crate::write::job::Job;
+use crate::write::writer::Job;
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;

@@ -10,8 +10,7 @@ use crate::fragment::file::Fragment;
 use crate::link::{Linker, Lookup};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
-use crate::write::job::Job;
-use crate::write::writer::{Alike, WrittenEvent, write};
+use crate::write::writer::{Alike, Job, WrittenEvent, write};
 
 /// Kinds of targets of which the last fronts are kept.
 const KINDS: usize = 64;

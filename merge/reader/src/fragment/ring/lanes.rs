@@ -1,6 +1,6 @@
 //! The lane table of a ring: which async spans were open, and on which row each is shown.
 
-use super::chain::{Chain, EntryPlace};
+use super::open::{Chain, EntryPlace};
 use super::{Area, OpenEntry, OpenSpan, RingBytes, RingReader, Slot, read_entry};
 use sa_format::LANE_BASE;
 use sa_format::ring as layout;

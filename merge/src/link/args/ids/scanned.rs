@@ -1,6 +1,6 @@
 //! The ids of any line: slower than reading them where they are found, and always right.
 
-use super::super::names::{IdKey, known};
+use super::super::candidates::{IdKey, known};
 use super::{RequestId, RequestIds};
 use crate::base::number::unquoted;
 use crate::event::json::{Scanner, scan_object};
