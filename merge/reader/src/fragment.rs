@@ -1,5 +1,6 @@
 //! Finds the segments and the ring of each recorder, opens them and puts them together.
 
+pub mod assemble;
 pub mod assembly;
 pub mod blocks;
 pub mod exit;

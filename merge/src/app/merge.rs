@@ -8,7 +8,7 @@ use crate::app::validate::describe;
 use crate::base::progress::Progress;
 use crate::event::damage::Kind;
 use crate::foreign::{self, ForeignOptions, ForeignReport};
-use crate::fragment::assembly::assemble_all;
+use crate::fragment::assemble::assemble_all;
 use crate::fragment::file::Fragment;
 use crate::fragment::input::{self, Inputs};
 use crate::fragment::load::open;

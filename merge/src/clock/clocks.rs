@@ -336,15 +336,7 @@ fn add(all: &mut Vec<Reading>, readings: Vec<Reading>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::header;
-
-    fn anchor(monotonic_ns: u64, realtime_ns: u64) -> Anchor {
-        Anchor {
-            monotonic_ns,
-            realtime_ns,
-            uncertainty_ns: 40,
-        }
-    }
+    use crate::sample::{anchor, header};
 
     /// No checksum vouches for the front of a segment.
     #[test]

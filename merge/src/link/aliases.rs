@@ -5,7 +5,7 @@ use crate::base::progress::Progress;
 use crate::event::json::scan_object;
 use crate::event::scan::{Part, line_start};
 
-use crate::link::{IdKey, ids_in};
+use super::args::candidates::{IdKey, ids_in};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::pass::visit::{AtOnce, visit};

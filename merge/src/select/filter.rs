@@ -20,45 +20,20 @@ const SEARCHED: usize = 8;
 #[group(id = "filter", multiple = true)]
 #[command(next_help_heading = "Filters (an event must match one value of each option given)")]
 pub struct Filter {
-    /// Process ids, as recorded or as in the whole trace.
-    #[arg(
-        id = "pid",
-        long,
-        value_name = "N",
-        help = "Only this process, by its recorded id or the one in the trace"
-    )]
+    /// Only this process, by its recorded id or the one in the trace
+    #[arg(id = "pid", long, value_name = "N")]
     pub pids: Vec<i64>,
-    /// Processes by their names: a glob of the whole name, or text that is part of it.
-    #[arg(
-        id = "process",
-        long,
-        value_name = "NAME",
-        help = "Only processes with this in their names; 'Worker*' is a pattern"
-    )]
+    /// Only processes with this in their names; 'Worker*' is a pattern
+    #[arg(id = "process", long, value_name = "NAME")]
     pub processes: Vec<String>,
-    /// Events by their names: a glob of the whole name, or the name.
-    #[arg(
-        id = "name",
-        long,
-        value_name = "GLOB",
-        help = "Only events of this name, or pattern such as 'execute_*'"
-    )]
+    /// Only events of this name, or pattern such as 'execute_*'
+    #[arg(id = "name", long, value_name = "GLOB")]
     pub names: Vec<String>,
-    /// Categories, of which an event may have several.
-    #[arg(
-        id = "cat",
-        long,
-        value_name = "NAME",
-        help = "Only events of this category"
-    )]
+    /// Only events of this category
+    #[arg(id = "cat", long, value_name = "NAME")]
     pub categories: Vec<String>,
-    /// Request ids, of which an event may have several in its args; what engines add to one does not matter.
-    #[arg(
-        id = "request",
-        long,
-        value_name = "ID",
-        help = "Only events with the id of this request, or a longer form of it"
-    )]
+    /// Only events with the id of this request, or a longer form of it
+    #[arg(id = "request", long, value_name = "ID")]
     pub requests: Vec<String>,
 }
 

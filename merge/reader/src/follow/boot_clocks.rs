@@ -83,15 +83,7 @@ impl BootClocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fragment::sample::header;
-
-    fn anchor(monotonic_ns: u64, realtime_ns: u64) -> Anchor {
-        Anchor {
-            monotonic_ns,
-            realtime_ns,
-            uncertainty_ns: 40,
-        }
-    }
+    use crate::fragment::sample::{anchor, header};
 
     #[test]
     fn another_host_lies_where_its_wall_clock_says() {

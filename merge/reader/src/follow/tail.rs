@@ -161,6 +161,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_whole_waits_at_every_byte() {
+        let parts = [
+            b"header\n".to_vec(),
+            sample_block(2, 0, b"a\nb\n"),
+            b"\n\n".to_vec(),
+            sample_block(2, 4, b"c\n"),
+        ];
+        let mut ends = vec![0];
+        ends.extend(parts.iter().scan(0, |end, part| {
+            *end += part.len();
+            Some(*end)
+        }));
+        let bytes = parts.concat();
+        for cut in 0..=bytes.len() {
+            let done = ends.iter().filter(|end| **end <= cut).count() - 1;
+            let (kinds, used) = whole(&bytes[..cut]);
+            assert_eq!(kinds, ["", "p", "pc", "pc", "pcc"][done], "{cut}");
+            // Of line breaks between blocks each is whole.
+            let expected = if done == 2 { cut } else { ends[done] };
+            assert_eq!(used, expected, "{cut}");
+        }
+    }
+
+    #[test]
     fn a_write_that_was_repeated_ends_the_wait() {
         let whole_block = sample_block(2, 0, b"a\nb\n");
         let torn = &whole_block[..whole_block.len() - 2];

@@ -437,8 +437,8 @@ fn next_run(directory: &Folder, newest: Option<&str>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fragment::sample::header;
-    use sa_format::{Anchor, FragmentHeader, Record};
+    use crate::fragment::sample::{anchor, header};
+    use sa_format::{FragmentHeader, Record};
     use std::fs;
 
     fn write(path: &Path, run: &str, realtime_ns: u64) {
@@ -447,12 +447,8 @@ mod tests {
             run: run.into(),
             ..header(1)
         };
-        let anchor = Anchor {
-            monotonic_ns: 1,
-            realtime_ns,
-            uncertainty_ns: 1,
-        };
-        fs::write(path, [header.line(1), anchor.line(1)].concat()).unwrap();
+        let anchor = anchor(1, realtime_ns).line(1);
+        fs::write(path, [header.line(1), anchor].concat()).unwrap();
     }
 
     fn names(dir: &Path, runs: &Runs) -> Vec<String> {

@@ -1,6 +1,6 @@
-//! Headers for unit tests.
+//! Headers and anchors for unit tests.
 
-use sa_format::{FragmentHeader, VERSION};
+use sa_format::{Anchor, FragmentHeader, VERSION};
 
 /// A header of process `pid`, with its nonce spelled by its pid.
 pub(crate) fn header(pid: u32) -> FragmentHeader {
@@ -17,5 +17,14 @@ pub(crate) fn header(pid: u32) -> FragmentHeader {
         exe: "python3".into(),
         page_bytes: 4096,
         ..FragmentHeader::default()
+    }
+}
+
+/// Two readings that are 40 ns apart.
+pub(crate) fn anchor(monotonic_ns: u64, realtime_ns: u64) -> Anchor {
+    Anchor {
+        monotonic_ns,
+        realtime_ns,
+        uncertainty_ns: 40,
     }
 }

@@ -4,8 +4,7 @@ use super::{RunProcess, processes};
 use crate::base::folder::Folder;
 use crate::error::Error;
 use crate::fragment::file::header_at;
-use crate::fragment::input;
-use crate::fragment::input::Runs;
+use crate::fragment::input::{self, Runs};
 use sa_format::{FRAGMENTS_DIR, PREVIOUS_DIR, is_run_folder_name};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -287,8 +286,8 @@ fn run_folders(directory: &Path) -> Vec<Candidate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fragment::sample::header;
-    use sa_format::{Anchor, FragmentHeader, Record};
+    use crate::fragment::sample::{anchor, header};
+    use sa_format::{FragmentHeader, Record};
     use std::fs;
     use tempfile::TempDir;
 
@@ -298,12 +297,7 @@ mod tests {
             run: run.to_owned(),
             ..header(1)
         };
-        let anchor = Anchor {
-            monotonic_ns: 1,
-            realtime_ns,
-            uncertainty_ns: 1,
-        };
-        let text = [header.line(1), anchor.line(1)].concat();
+        let text = [header.line(1), anchor(1, realtime_ns).line(1)].concat();
         let fragments = directory.join(FRAGMENTS_DIR);
         fs::create_dir_all(&fragments).unwrap();
         fs::write(fragments.join("trace.1.jsonl"), text).unwrap();

@@ -1,0 +1,65 @@
+//! Finds the blocks of all fragments, before their lines are read.
+
+use crate::base::progress::Progress;
+use crate::fragment::assembly::Assembly;
+use crate::fragment::blocks::Piece;
+use crate::fragment::file::{BlockSums, Fragment};
+use crate::fragment::recording::Recording;
+use crate::store::spill_vec::{List, Spill, Spilled, Writer};
+use rayon::prelude::*;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The lines of each recording, in the order in which they were written. What is noted of blocks goes to one of the `folders` if it is much.
+///
+/// # Errors
+/// If a temporary file cannot be read back.
+pub fn assemble_all(
+    recordings: &[Recording],
+    folders: &[PathBuf],
+    progress: &Progress,
+) -> io::Result<Vec<Assembly>> {
+    let (lists, pieces) = split_all(recordings, folders, progress)?;
+    let parts = Spill::new(folders);
+    let assemble = |(recording, lists): (&Recording, &Vec<List>)| {
+        let of = |segment: usize| {
+            let pieces = pieces.list(&lists[segment]);
+            pieces.map(|(start, end, piece)| (start..end, piece))
+        };
+        recording.assemble_to(&parts, lists.len(), of)
+    };
+    let assembled = recordings.par_iter().zip(&lists).map(assemble);
+    let mut assemblies: Vec<Assembly> = assembled.collect();
+    let parts = Arc::new(parts.finish()?);
+    for assembly in &mut assemblies {
+        assembly.parts = Some(Arc::clone(&parts));
+    }
+    Ok(assemblies)
+}
+
+/// Start and end of a piece, and what it is.
+type FiledPiece = (usize, usize, Piece);
+
+/// The pieces of all fragments, and which are those of each fragment of each recording.
+fn split_all(
+    recordings: &[Recording],
+    folders: &[PathBuf],
+    progress: &Progress,
+) -> io::Result<(Vec<Vec<List>>, Spilled<FiledPiece>)> {
+    let pieces = Spill::new(folders);
+    let split = |fragment: &Fragment| {
+        let mut writer = Writer::new(&pieces);
+        let count = |len: usize| progress.add(len as u64, 0);
+        let mut sums = BlockSums::default();
+        fragment.pieces(count, |range, piece| {
+            sums.add(&range, piece);
+            writer.push((range.start, range.end, piece));
+        });
+        let _ = fragment.watch.blocks.set(sums.sum()); // the first ones are those that count
+        writer.end()
+    };
+    let of_recording = |recording: &Recording| recording.fragments.par_iter().map(split).collect();
+    let lists = recordings.par_iter().map(of_recording).collect();
+    Ok((lists, pieces.finish()?))
+}
