@@ -26,15 +26,3 @@ impl Covered {
         gap_ns
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals_that_overlap_count_once() {
-        let mut covered = Covered::new(10);
-        let gaps = [(10, 14), (12, 13), (13, 16), (20, 22)].map(|(from, to)| covered.add(from, to));
-        assert_eq!((gaps, covered.ns, covered.to_ns), ([0, 0, 0, 4], 8, 22));
-    }
-}

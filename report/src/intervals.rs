@@ -133,31 +133,4 @@ mod tests {
         let width = 1.984_2 / 99.0_f64.sqrt();
         assert!(near(many.p95, [1.0 - width, 1.0 + width]), "{many:?}");
     }
-
-    /// What NAT 1.9.0 gives for three run times of 10, 10 and 6.5 s, and for three requests in 12 s.
-    #[test]
-    fn the_normal_ones_are_those_of_nat() {
-        let times = Quantiles::of(vec![10_000, 10_000, 6_500]);
-        let [p90, p95, p99] = of_mean_by_nat(&times).unwrap();
-        assert!(near(p90, [7_266.340_3, 10_400.326_4]), "{p90:?}");
-        assert!(near(p95, [6_966.277_8, 10_700.388_8]), "{p95:?}");
-        assert!(near(p99, [6_379.488_9, 11_287.177_7]), "{p99:?}");
-        let [p90, ..] = of_rate_by_nat(0.25, 3).unwrap();
-        assert!(near(p90, [0.012_565, 0.487_435]), "{p90:?}");
-        let one = of_mean_by_nat(&Quantiles::of(vec![7]));
-        assert_eq!((one, of_rate_by_nat(1.0, 1)), (None, None));
-        // Here the same are wider, and a rate is never below nothing.
-        let ours = of_mean(&times).unwrap();
-        assert!(near(ours.p90, [5_426.666_7, 12_240.0]), "{ours:?}");
-        let ours = of_rate(0.25, 3).unwrap();
-        assert!(near(ours.p90, [0.068_14, 0.646_14]), "{ours:?}");
-    }
-
-    #[test]
-    fn a_rate_lies_where_its_count_does() {
-        let rate = of_rate(5.0, 10).unwrap();
-        assert_eq!(rate.method, IntervalMethod::Poisson);
-        assert!(near(rate.p95, [4.795_4 / 2.0, 18.390_4 / 2.0]), "{rate:?}");
-        assert_eq!(of_rate(1.0, 0), None);
-    }
 }

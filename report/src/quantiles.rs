@@ -128,24 +128,3 @@ impl Ascending {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_linear_between_ranks() {
-        // numpy.percentile([10, 20, 30, 40], [50, 90, 99])
-        let four = Quantiles::of(vec![40, 10, 30, 20]);
-        assert_eq!(
-            (four.n, four.min_ns, four.max_ns, four.mean_ns),
-            (4, 10, 40, 25.0)
-        );
-        let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
-        assert!(near(four.sd_ns, (500.0_f64 / 3.0).sqrt()));
-        assert!(near(four.p50_ns, 25.0) && near(four.p90_ns, 37.0) && near(four.p99_ns, 39.7));
-        let one = Quantiles::of(vec![7]);
-        assert!(near(one.sd_ns, 0.0) && near(one.p50_ns, 7.0) && near(one.p99_ns, 7.0));
-        assert_eq!(Quantiles::of(Vec::new()), Quantiles::default());
-    }
-}

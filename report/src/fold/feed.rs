@@ -68,23 +68,4 @@ mod tests {
         // Nothing tells of 5.
         assert_eq!(others, [vec![5], vec![4, 5], vec![2, 3, 4]]);
     }
-
-    /// Two engines (0 and 1), each with two workers; their requests tell which.
-    #[test]
-    fn workers_find_their_engine_by_their_requests() {
-        let mut ids = ProcessIds::default();
-        for (process, request) in [(0, 7), (2, 7), (3, 7), (1, 8), (4, 8), (5, 8)] {
-            ids.add(process, request);
-        }
-        let (engines, workers) = (BTreeSet::from([0, 1]), BTreeSet::from([2, 3, 4, 5]));
-        let found = feeds(&[(10, 2), (11, 5), (12, 6)], &engines, &workers, &ids);
-        let found: Vec<_> = found
-            .into_iter()
-            .map(|feed| (feed.engine, feed.others))
-            .collect();
-        assert_eq!(
-            found,
-            [(Some(0), vec![3]), (Some(1), vec![4]), (None, Vec::new())]
-        );
-    }
 }

@@ -89,34 +89,3 @@ impl Stream {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn slice(launch_ns: i64, start_ns: i64, end_ns: i64) -> DeviceSlice {
-        let mut slice = DeviceSlice::new(1, (start_ns, end_ns), 4);
-        slice.set_launch(launch_ns);
-        slice.is_replay = start_ns == 30;
-        slice
-    }
-
-    #[test]
-    fn a_queue_is_what_a_launch_finds() {
-        // Launched at 0, 1 and 2, begun at 10, 20 and 30; the last is launched when all have begun.
-        let mut stream = Stream::default();
-        let slices = [(0, 10, 18), (1, 20, 30), (2, 30, 40), (35, 50, 60)];
-        for (launch_ns, start_ns, end_ns) in slices {
-            stream.take(&slice(launch_ns, start_ns, end_ns));
-        }
-        assert_eq!(
-            (
-                stream.slices,
-                stream.replays,
-                stream.busy.map_or(0, |busy| busy.ns)
-            ),
-            (4, 1, 38)
-        );
-        assert_eq!((stream.max_queue, stream.queued_ns), (3, 10 + 19 + 28 + 15));
-    }
-}

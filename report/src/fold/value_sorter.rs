@@ -44,23 +44,3 @@ impl<'f> ValueSorter<'f> {
         Ok(self.counts.into_iter().map(distribution).collect())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_thing_has_its_own_values() {
-        let folders = [std::env::temp_dir()];
-        let mut values = ValueSorter::new(Sorter::in_any(&folders, 1 << 10));
-        for (of, ns) in [(3, 5), (0, -2), (3, 1), (0, 4), (3, 3)] {
-            values.push(of, ns).unwrap();
-        }
-        let found = values.finish().unwrap();
-        let found: Vec<_> = found
-            .iter()
-            .map(|of| (of.n, of.min_ns, of.max_ns))
-            .collect();
-        assert_eq!(found, [(2, -2, 4), (0, 0, 0), (0, 0, 0), (3, 1, 5)]);
-    }
-}

@@ -66,24 +66,3 @@ impl DeviceSlice {
 }
 
 impl Record for DeviceSlice {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slice_has_the_times_of_its_launch() {
-        for flag in 0..3 {
-            let mut slice = DeviceSlice::new(3, (7, 9), 5);
-            slice.set_launch(11);
-            slice.collective = 1 << 40;
-            slice.is_short = flag == 0;
-            slice.is_replay = flag == 1;
-            slice.is_communication = flag == 2;
-            assert_eq!(
-                (slice.queue_ns(), slice.early_ns(), slice.launch_ns()),
-                (Some(0), 4, Some(7))
-            );
-        }
-    }
-}

@@ -168,34 +168,6 @@ mod tests {
         (gaps.finish(), intervals.waits.len())
     }
 
-    /// Two gaps after the launches of a step: one ends before the next launch, and one goes on after the end of the step.
-    #[test]
-    fn time_behind_a_launch_has_the_cause_that_follows() {
-        let (found, _) = long_gaps(|intervals, store| {
-            intervals.begin_gap(0, store);
-            intervals.add(None, (0, 9), store);
-            intervals.begin_gap(10, store);
-            intervals.add(None, (10, 12), store);
-            intervals.end_wait(IdleCause::Sampling);
-            intervals.add(Some(IdleCause::Ipc), (12, 13), store);
-            intervals.begin_gap(20, store);
-            intervals.add(None, (20, 25), store);
-            intervals.end_wait(IdleCause::LaunchGap);
-        });
-        let found: Vec<_> = found
-            .into_iter()
-            .map(|gap| (gap.dur_ns, gap.cause, gap.cause_ns))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                (9, IdleCause::Sampling, 9),
-                (5, IdleCause::LaunchGap, 5),
-                (3, IdleCause::Sampling, 2)
-            ]
-        );
-    }
-
     /// A step without an end, and a million gaps after one launch.
     #[test]
     fn many_gaps_wait_for_one_cause() {

@@ -127,52 +127,6 @@ impl Stack {
 mod tests {
     use super::*;
 
-    fn place(depth: i32, parent: Option<i64>) -> Place {
-        Place {
-            depth,
-            parent,
-            is_left_out: false,
-        }
-    }
-
-    #[test]
-    fn spans_lie_in_what_contains_them() {
-        let mut stack = Stack::default();
-        assert_eq!(stack.begin(1, 0, Some(100), MOST), place(0, None));
-        assert_eq!(stack.begin(2, 0, Some(50), MOST), place(1, Some(1)));
-        assert_eq!(stack.begin(3, 50, Some(50), MOST), place(1, Some(1)));
-        assert_eq!(stack.top(), Some((3, 50)));
-        assert_eq!(stack.begin(4, 100, Some(1), MOST), place(0, None));
-        // It crosses the one before, and the next one does not lie in it.
-        assert_eq!(stack.begin(5, 100, Some(7), MOST), place(0, None));
-        assert_eq!(stack.begin(6, 102, Some(1), MOST), place(0, None));
-    }
-
-    #[test]
-    fn instants_of_one_time_lie_on_each_other() {
-        let mut stack = Stack::default();
-        stack.begin(1, 0, Some(10), MOST);
-        assert_eq!(stack.begin(2, 10, Some(0), MOST), place(0, None));
-        assert_eq!(stack.begin(3, 10, Some(0), MOST), place(1, Some(2)));
-        assert_eq!(stack.begin(4, 11, Some(0), MOST), place(0, None));
-    }
-
-    #[test]
-    fn begins_lie_in_what_has_no_end_yet() {
-        let mut stack = Stack::default();
-        assert_eq!(stack.begin(1, 0, None, MOST), place(0, None));
-        assert_eq!(stack.begin(2, 5, None, MOST), place(1, Some(1)));
-        stack.end(9, Some(5));
-        assert_eq!(stack.top(), Some((1, 0)));
-        assert_eq!(stack.begin(3, 9, Some(3), MOST), place(1, Some(1)));
-        stack.end(20, Some(0));
-        assert_eq!(stack.top(), None);
-        // Without an end it ends with the one around it.
-        stack.begin(4, 30, Some(10), MOST);
-        assert_eq!(stack.begin(5, 31, None, MOST), place(1, Some(4)));
-        assert_eq!(stack.begin(6, 41, Some(1), MOST), place(0, None));
-    }
-
     #[test]
     fn what_has_no_room_is_told() {
         let mut stack = Stack::default();

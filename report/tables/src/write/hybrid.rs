@@ -74,34 +74,3 @@ impl Hybrid {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bytes(most: u32, runs: &[(u32, usize)]) -> Vec<u8> {
-        let mut hybrid = Hybrid::new(most, Vec::new());
-        for (number, count) in runs {
-            hybrid.push(*number, *count);
-        }
-        hybrid.finish()
-    }
-
-    #[test]
-    fn numbers_are_packed_and_runs_are_not() {
-        // The example of the format's own page: 0 to 7 in three bits.
-        let all: Vec<_> = (0..8).map(|number| (number, 1)).collect();
-        assert_eq!(
-            bytes(7, &all),
-            [0b11, 0b1000_1000, 0b1100_0110, 0b1111_1010]
-        );
-        assert_eq!(bytes(300, &[(300, 200)]), [0x90, 0x03, 0x2c, 0x01]);
-        // A run ends the group that has begun, and is too short then.
-        assert_eq!(bytes(1, &[(1, 1), (0, 12)]), [0b101, 1, 0]);
-        assert_eq!(bytes(1, &[(1, 1), (0, 15)]), [0b11, 1, 16, 0]);
-        // One text alone has the number 0, which needs no bits.
-        assert_eq!(bytes(0, &[(0, 3)]), [0b11]);
-        assert_eq!(bytes(0, &[(0, 9)]), [18]);
-        assert_eq!(bytes(0, &[]), [0_u8; 0]);
-    }
-}
