@@ -1,28 +1,10 @@
 //! Traces that say little, too much, or what no table can hold.
 
-use crate::tables::{Tables, trace};
+use crate::tables::{Row, Tables};
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use trace_merge::Options;
-
-#[test]
-fn a_trace_without_events_has_all_tables() {
-    let file = trace(&[]);
-    let options = Options {
-        allow_empty: true,
-        ..Options::new([file.path().to_owned()])
-    };
-    let tables = Tables::with(options);
-    for table in [
-        "slice", "args", "counter", "flow", "track", "thread", "process", "loss", "damage",
-    ] {
-        assert_eq!(tables.rows(table), [], "{table}");
-    }
-    assert_eq!(tables.rows("clock").len(), 1);
-    assert_eq!(tables.written.slices, 0);
-}
 
 #[test]
 fn odd_values_are_kept() {
@@ -34,38 +16,20 @@ fn odd_values_are_kept() {
     std::fs::write(file.path(), text).unwrap();
     let tables = Tables::of(&[file.path().to_owned()]);
     assert_eq!(tables.rows("slice")[0]["name"], "q\"'\\ é");
-    let mut args: Vec<(Value, Value, Value)> = tables
-        .rows("args")
-        .into_iter()
-        .map(|row| {
-            (
-                row["key"].clone(),
-                row["int_value"].clone(),
-                row["real_value"].clone(),
-            )
-        })
-        .collect();
-    args.sort_by_key(|row| row.0.to_string());
-    assert_eq!(
-        args,
-        [
-            (json!("args."), json!(3), json!(null)),
-            (
-                json!("args.big"),
-                json!(null),
-                json!(18_446_744_073_709_551_616.0)
-            ),
-            (json!("args.d"), json!(2), json!(null)),
-            (json!("args.max"), json!(i64::MAX), json!(null)),
-            (json!("args.min"), json!(i64::MIN), json!(null)),
-        ]
-    );
-    let values: Vec<f64> = tables
-        .rows("counter")
-        .iter()
-        .map(|row| row["value"].as_f64().unwrap())
-        .collect();
-    assert_eq!(values, [1e300, -0.0]);
+    let cells = |row: &Row| ["key", "int_value", "real_value"].map(|of| row[of].clone());
+    let mut args: Vec<[Value; 3]> = tables.rows("args").iter().map(cells).collect();
+    args.sort_by_key(|row| row[0].to_string());
+    let expected = json!([
+        ["args.", 3, null],
+        ["args.big", null, 18_446_744_073_709_551_616.0],
+        ["args.d", 2, null],
+        ["args.max", i64::MAX, null],
+        ["args.min", i64::MIN, null],
+    ]);
+    assert_eq!(json!(args), expected);
+    let samples = tables.rows("counter");
+    let values = samples.iter().map(|row| row["value"].as_f64().unwrap());
+    assert_eq!(values.collect::<Vec<_>>(), [1e300, -0.0]);
 }
 
 /// More names, and more bytes of them, than are kept once; more rows than a row group has.
@@ -107,11 +71,8 @@ fn huge_args_come_through() {
     let tables = Tables::of_lines(&(0..4).map(span).collect::<Vec<_>>());
     let args = tables.rows("args");
     assert_eq!(args.len(), 4 * 50_001);
-    let found: Vec<&str> = args
-        .iter()
-        .filter_map(|row| row["string_value"].as_str())
-        .collect();
-    assert_eq!(found, texts);
+    let found = args.iter().filter_map(|row| row["string_value"].as_str());
+    assert_eq!(found.collect::<Vec<_>>(), texts);
 }
 
 /// A checksum is right of whatever it was made of. Of args that are torn or too deep there are none, and of the others all.
@@ -120,13 +81,8 @@ fn odd_args_that_a_checksum_vouches_for_are_none() {
     let process = Process::new(41);
     let on = process.main_thread();
     let deep = |lists: usize| format!("\"a\":1,\"b\":{}1{}", "[".repeat(lists), "]".repeat(lists));
-    let args = [
-        "\"a\":1".to_owned(),
-        "\"a\":1,\"b\":[,".to_owned(),
-        deep(120),
-        deep(130),
-        deep(100_000),
-    ];
+    let [one, torn] = [r#""a":1"#, r#""a":1,"b":[,"#].map(str::to_owned);
+    let args = [one, torn, deep(120), deep(130), deep(100_000)];
     let lines = args.iter().enumerate();
     let lines: Vec<String> = lines
         .map(|(nth, args)| on.span(2_000_000 + nth as u64, 1, "odd", args))
@@ -140,11 +96,8 @@ fn odd_args_that_a_checksum_vouches_for_are_none() {
     let tables = Tables::of(&[folder.path().to_owned()]);
     assert_eq!(tables.rows("slice").len(), lines.len());
     let found = tables.rows("args");
-    let keys: Vec<_> = found
-        .iter()
-        .map(|row| row["flat_key"].as_str().unwrap())
-        .collect();
-    assert_eq!(keys, ["args.a", "args.a", "args.b"]);
+    let keys = found.iter().map(|row| row["flat_key"].as_str().unwrap());
+    assert_eq!(keys.collect::<Vec<_>>(), ["args.a", "args.a", "args.b"]);
 }
 
 /// More names of counters than are kept once: each has a track of its own, however many threads find them.
@@ -153,11 +106,9 @@ fn very_many_counters_come_through() {
     let long = "x".repeat(300);
     let sample = |nth: u64| json!({"ph": "C", "pid": 1, "tid": 1, "ts": nth, "name": format!("{} {long}", nth % 50_000), "args": {"n": nth}});
     let tables = Tables::of_lines(&(0..60_000).map(sample).collect::<Vec<_>>());
-    let tracks: BTreeMap<i64, Value> = tables
-        .rows("track")
-        .into_iter()
-        .map(|row| (row["id"].as_i64().unwrap(), row["name"].clone()))
-        .collect();
+    let tracks = tables.rows("track").into_iter();
+    let track = |row: Row| (row["id"].as_i64().unwrap(), row["name"].clone());
+    let tracks: BTreeMap<i64, Value> = tracks.map(track).collect();
     assert_eq!(tracks.len(), 50_000);
     let samples = tables.rows("counter");
     assert_eq!(samples.len(), 60_000);
@@ -166,41 +117,6 @@ fn very_many_counters_come_through() {
         let nth = sample["ts"].as_u64().unwrap() / 1_000;
         assert_eq!(name, &json!(format!("{} {long} n", nth % 50_000)));
     }
-}
-
-/// Ends sort before begins: what ends when it begins used to stay open, with all that follows in it.
-#[test]
-fn a_begin_and_its_end_at_one_time_contain_nothing_later() {
-    let event = |ph: &str, ts: u64, name: &str| json!({"ph": ph, "pid": 1, "tid": 1, "ts": ts, "name": name});
-    let tables = Tables::of_lines(&[
-        event("B", 1, "outer"),
-        event("B", 5, "short"),
-        event("E", 5, "short"),
-        event("B", 7, "later"),
-        event("E", 8, "later"),
-        event("E", 9, "outer"),
-        event("B", 20, "last"),
-        event("E", 21, "last"),
-    ]);
-    let found: Vec<(Value, Value, Value)> = tables
-        .rows("slice")
-        .into_iter()
-        .map(|row| {
-            (
-                row["name"].clone(),
-                row["dur"].clone(),
-                row["depth"].clone(),
-            )
-        })
-        .collect();
-    let expected = [
-        ("outer", 8_000, 0),
-        ("short", 0, 1),
-        ("later", 1_000, 1),
-        ("last", 1_000, 0),
-    ];
-    let expected = expected.map(|(name, dur, depth)| (json!(name), json!(dur), json!(depth)));
-    assert_eq!(found, expected);
 }
 
 /// Ends of arrows that wait for a slice that never comes, and begins that nothing ends: bounded, and counted.

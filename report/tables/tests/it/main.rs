@@ -1,7 +1,6 @@
 //! The tables, read back by Parquet's own reader and compared with what Perfetto's trace processor makes of the same run.
 #![expect(clippy::unwrap_used, reason = "tests: a failed step is a failed test")]
 
-mod folder;
 mod hostile;
 mod model;
 mod perfetto;

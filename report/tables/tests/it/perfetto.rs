@@ -22,7 +22,7 @@ const STATEMENTS: [&str; 6] = [
 
 /// What Perfetto gives for each statement; nothing (said loudly) where it is not there.
 #[expect(clippy::print_stderr, reason = "it says where it does not run")]
-fn perfetto(test: &str, trace: &Path) -> Option<Vec<Vec<String>>> {
+fn perfetto(trace: &Path) -> Option<Vec<Vec<String>>> {
     let output = Command::new(TPQ)
         .arg(trace)
         .args(STATEMENTS)
@@ -30,7 +30,8 @@ fn perfetto(test: &str, trace: &Path) -> Option<Vec<Vec<String>>> {
         .unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(NOT_HERE) {
-        eprint!("SKIPPED {test}: {words}");
+        let thread = std::thread::current();
+        eprint!("SKIPPED {}: {words}", thread.name().unwrap_or_default());
         return None;
     }
     assert!(output.status.success(), "{words}");
@@ -71,19 +72,13 @@ struct All {
 
 impl All {
     fn of(tables: &Tables) -> All {
-        let keys = [
-            ("slice", "id"),
-            ("counter", "id"),
-            ("flow", "id"),
-            ("track", "id"),
-            ("thread", "utid"),
-            ("process", "upid"),
-        ];
+        let ids = ["slice", "counter", "flow", "track"].map(|table| (table, "id"));
+        let others = [("thread", "utid"), ("process", "upid")];
         let mut all = All {
             rows: BTreeMap::from([("args", tables.rows("args"))]),
             by_id: BTreeMap::new(),
         };
-        for (table, key) in keys {
+        for (table, key) in ids.into_iter().chain(others) {
             let rows = tables.rows(table);
             let by_id = rows
                 .iter()
@@ -140,14 +135,7 @@ impl All {
             let id = &arg["arg_set_id"];
             assert_eq!(self.cell("slice", id, "arg_set_id"), *id);
             let slice = ["ts", "name"].map(|column| self.cell("slice", id, column));
-            let own = [
-                "flat_key",
-                "key",
-                "value_type",
-                "int_value",
-                "string_value",
-                "real_value",
-            ];
+            let own = "flat_key key value_type int_value string_value real_value".split(' ');
             let own = own.map(|column| arg[column].clone());
             slice.into_iter().chain(own).collect()
         };
@@ -197,7 +185,7 @@ fn ours(tables: &Tables) -> Vec<Vec<String>> {
 }
 
 /// Compares the tables of a run with Perfetto's, which has it as a merge writes it.
-pub(crate) fn agrees(test: &str, paths: &[PathBuf]) {
+pub(crate) fn agrees(paths: &[PathBuf]) {
     let folder = tempfile::tempdir().unwrap();
     let merged = folder.path().join("trace.json");
     let options = Options {
@@ -211,7 +199,7 @@ pub(crate) fn agrees(test: &str, paths: &[PathBuf]) {
     };
     trace_merge::merge(&options).unwrap();
     let ours = ours(&Tables::of(paths));
-    let Some(theirs) = perfetto(test, &merged) else {
+    let Some(theirs) = perfetto(&merged) else {
         return;
     };
     for ((ours, theirs), statement) in ours.iter().zip(&theirs).zip(STATEMENTS) {
@@ -230,50 +218,47 @@ pub(crate) fn agrees(test: &str, paths: &[PathBuf]) {
     }
 }
 
-fn agrees_on(test: &str, lines: &[Value]) {
-    agrees(test, &[trace(lines).path().to_owned()]);
+fn agrees_on(lines: &[Value]) {
+    agrees(&[trace(lines).path().to_owned()]);
 }
 
 #[test]
 fn every_kind_of_event_is_as_in_perfetto() {
-    agrees_on(
-        "every_kind_of_event_is_as_in_perfetto",
-        &[
-            json!({"ph": "M", "pid": 1, "tid": 1, "name": "process_name", "args": {"name": "P \"one\""}}),
-            json!({"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "T two"}}),
-            json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 100, "tdur": 50, "name": "a", "cat": "c", "args": {
+    agrees_on(&[
+        json!({"ph": "M", "pid": 1, "tid": 1, "name": "process_name", "args": {"name": "P \"one\""}}),
+        json!({"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "T two"}}),
+        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 100, "tdur": 50, "name": "a", "cat": "c", "args": {
             "i": 1, "neg": -5, "b53": 9_007_199_254_740_993_i64, "f": 1.5, "f4": 4.0, "t": true, "fa": false, "n": null, "s": "x", "e": "",
             "l": [1, "b", [2, 3], {"q": 1}], "o": {"p": {"r": "z"}}, "a.b": 3, "emptyl": [], "emptyo": {}, "esc": "a\"b\\c\u{e9}\n"}}),
-            json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 20, "name": "b", "cat": "c", "args": {"weird key \"q\"": 1}}),
-            json!({"ph": "i", "pid": 1, "tid": 1, "ts": 15, "s": "t", "name": "inst", "args": {"k": "v"}}),
-            json!({"ph": "i", "pid": 1, "tid": 1, "ts": 15, "s": "t", "name": "on it"}),
-            json!({"ph": "i", "pid": 1, "tid": 1, "ts": 16, "s": "p", "name": "instp", "args": {"k": "v"}}),
-            json!({"ph": "i", "pid": 1, "tid": 1, "ts": 17, "s": "g", "name": "instg", "args": {"k": "v"}}),
-            json!({"ph": "B", "pid": 1, "tid": 2, "ts": 20, "name": "B1", "cat": "c", "args": {"k": 1}}),
-            json!({"ph": "E", "pid": 1, "tid": 2, "ts": 40, "name": "B1", "cat": "c", "args": {"k": 2, "z": 3}}),
-            json!({"ph": "B", "pid": 1, "tid": 2, "ts": 41, "name": "no args", "cat": "c"}),
-            json!({"ph": "E", "pid": 1, "tid": 2, "ts": 42, "name": "no args", "cat": "c", "args": {"only": "at the end"}}),
-            json!({"ph": "B", "pid": 1, "tid": 2, "ts": 50, "name": "B2", "cat": "c"}),
-            json!({"ph": "i", "pid": 1, "tid": 2, "ts": 55, "s": "t", "name": "inst2"}),
-            json!({"ph": "b", "pid": 1, "tid": 2, "ts": 20, "id": "7", "name": "A1", "cat": "c", "args": {"k": 1}}),
-            json!({"ph": "n", "pid": 1, "tid": 2, "ts": 25, "id": "7", "name": "An", "cat": "c", "args": {"k": 1}}),
-            json!({"ph": "b", "pid": 1, "tid": 2, "ts": 26, "id": "7", "name": "A2", "cat": "c"}),
-            json!({"ph": "e", "pid": 1, "tid": 2, "ts": 29, "id": "7", "name": "A2", "cat": "c", "args": {"k": 1}}),
-            json!({"ph": "e", "pid": 1, "tid": 2, "ts": 30, "id": "7", "name": "A1", "cat": "c", "args": {"k": 9}}),
-            json!({"ph": "b", "pid": 1, "tid": 2, "ts": 60, "id": "8", "name": "A1", "cat": "c"}),
-            json!({"ph": "C", "pid": 1, "tid": 2, "ts": 60, "name": "cnt", "args": {"x": 1, "y": 2.5, "q": "5"}}),
-            json!({"ph": "C", "pid": 1, "tid": 2, "ts": 61, "name": "cnt", "id": "3", "args": {"x": 1}}),
-            json!({"ph": "C", "pid": 1, "tid": 2, "ts": 62, "name": "cnt3", "args": {"": 1}}),
-            json!({"ph": "s", "pid": 1, "tid": 1, "ts": 12, "id": 1, "name": "fl", "cat": "f"}),
-            json!({"ph": "t", "pid": 1, "tid": 2, "ts": 30, "id": 1, "name": "fl", "cat": "f"}),
-            json!({"ph": "f", "pid": 1, "tid": 1, "ts": 50, "id": 1, "name": "fl", "cat": "f"}),
-            json!({"ph": "f", "bp": "e", "pid": 1, "tid": 1, "ts": 100, "id": 1, "name": "fl", "cat": "f"}),
-            json!({"ph": "X", "pid": 1, "tid": 1, "ts": 60, "dur": 10, "name": "c", "cat": "c", "bind_id": "0x9", "flow_out": true}),
-            json!({"ph": "X", "pid": 1, "tid": 2, "ts": 70, "dur": 1, "name": "d", "cat": "c", "bind_id": "0x9", "flow_in": true}),
-            json!({"ph": "X", "pid": 1, "tid": 2, "ts": 72, "dur": 0, "name": "", "args": "text"}),
-            json!({"ph": "X", "pid": 2, "tid": 5, "ts": 73, "dur": 1, "args": {}}),
-        ],
-    );
+        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 20, "name": "b", "cat": "c", "args": {"weird key \"q\"": 1}}),
+        json!({"ph": "i", "pid": 1, "tid": 1, "ts": 15, "s": "t", "name": "inst", "args": {"k": "v"}}),
+        json!({"ph": "i", "pid": 1, "tid": 1, "ts": 15, "s": "t", "name": "on it"}),
+        json!({"ph": "i", "pid": 1, "tid": 1, "ts": 16, "s": "p", "name": "instp", "args": {"k": "v"}}),
+        json!({"ph": "i", "pid": 1, "tid": 1, "ts": 17, "s": "g", "name": "instg", "args": {"k": "v"}}),
+        json!({"ph": "B", "pid": 1, "tid": 2, "ts": 20, "name": "B1", "cat": "c", "args": {"k": 1}}),
+        json!({"ph": "E", "pid": 1, "tid": 2, "ts": 40, "name": "B1", "cat": "c", "args": {"k": 2, "z": 3}}),
+        json!({"ph": "B", "pid": 1, "tid": 2, "ts": 41, "name": "no args", "cat": "c"}),
+        json!({"ph": "E", "pid": 1, "tid": 2, "ts": 42, "name": "no args", "cat": "c", "args": {"only": "at the end"}}),
+        json!({"ph": "B", "pid": 1, "tid": 2, "ts": 50, "name": "B2", "cat": "c"}),
+        json!({"ph": "i", "pid": 1, "tid": 2, "ts": 55, "s": "t", "name": "inst2"}),
+        json!({"ph": "b", "pid": 1, "tid": 2, "ts": 20, "id": "7", "name": "A1", "cat": "c", "args": {"k": 1}}),
+        json!({"ph": "n", "pid": 1, "tid": 2, "ts": 25, "id": "7", "name": "An", "cat": "c", "args": {"k": 1}}),
+        json!({"ph": "b", "pid": 1, "tid": 2, "ts": 26, "id": "7", "name": "A2", "cat": "c"}),
+        json!({"ph": "e", "pid": 1, "tid": 2, "ts": 29, "id": "7", "name": "A2", "cat": "c", "args": {"k": 1}}),
+        json!({"ph": "e", "pid": 1, "tid": 2, "ts": 30, "id": "7", "name": "A1", "cat": "c", "args": {"k": 9}}),
+        json!({"ph": "b", "pid": 1, "tid": 2, "ts": 60, "id": "8", "name": "A1", "cat": "c"}),
+        json!({"ph": "C", "pid": 1, "tid": 2, "ts": 60, "name": "cnt", "args": {"x": 1, "y": 2.5, "q": "5"}}),
+        json!({"ph": "C", "pid": 1, "tid": 2, "ts": 61, "name": "cnt", "id": "3", "args": {"x": 1}}),
+        json!({"ph": "C", "pid": 1, "tid": 2, "ts": 62, "name": "cnt3", "args": {"": 1}}),
+        json!({"ph": "s", "pid": 1, "tid": 1, "ts": 12, "id": 1, "name": "fl", "cat": "f"}),
+        json!({"ph": "t", "pid": 1, "tid": 2, "ts": 30, "id": 1, "name": "fl", "cat": "f"}),
+        json!({"ph": "f", "pid": 1, "tid": 1, "ts": 50, "id": 1, "name": "fl", "cat": "f"}),
+        json!({"ph": "f", "bp": "e", "pid": 1, "tid": 1, "ts": 100, "id": 1, "name": "fl", "cat": "f"}),
+        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 60, "dur": 10, "name": "c", "cat": "c", "bind_id": "0x9", "flow_out": true}),
+        json!({"ph": "X", "pid": 1, "tid": 2, "ts": 70, "dur": 1, "name": "d", "cat": "c", "bind_id": "0x9", "flow_in": true}),
+        json!({"ph": "X", "pid": 1, "tid": 2, "ts": 72, "dur": 0, "name": "", "args": "text"}),
+        json!({"ph": "X", "pid": 2, "tid": 5, "ts": 73, "dur": 1, "args": {}}),
+    ]);
 }
 
 /// Begins and ends at one time, ends without a name, and spans that clash.
@@ -299,7 +284,7 @@ fn spans_of_other_profilers_are_as_in_perfetto() {
     };
     assert_eq!(dur("ALLREDUCE"), [json!(60_000)]);
     assert_eq!(dur("WAIT"), [json!(0)]);
-    agrees_on("spans_of_other_profilers_are_as_in_perfetto", &lines);
+    agrees_on(&lines);
 }
 
 /// A request on lanes, begins that are not closed, spans of one begin in any order, spans that overlap, arrows between all of them.
@@ -348,7 +333,7 @@ fn many_events_are_as_in_perfetto() {
         };
         lines.push(line);
     }
-    agrees_on("many_events_are_as_in_perfetto", &lines);
+    agrees_on(&lines);
 }
 
 #[test]
@@ -361,6 +346,6 @@ fn traces_of_other_programs_are_as_in_perfetto() {
         "hta-rank-0.json",
         "pypto-two-replicas",
     ] {
-        agrees(name, &[fixtures.join(name)]);
+        agrees(&[fixtures.join(name)]);
     }
 }
