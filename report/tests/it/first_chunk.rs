@@ -1,16 +1,14 @@
 //! The first part of an answer, where the time to first token ends: in a report, live, and in SQL.
 
 use crate::golden::of_lines;
-use crate::growth::swept;
 use crate::random_server::begin;
 use crate::sql::Run;
 use format_oracle::writer::Process as FragmentProcess;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tempfile::TempDir;
-use trace_merge::{Options, Progress};
 use trace_report::live::LiveReader;
-use trace_report::{Metric, ReportOptions, RunReport, parse_slo, read, screen};
+use trace_report::screen;
 
 const MS: u64 = 1_000;
 
@@ -64,21 +62,6 @@ fn answers() -> Vec<Value> {
     lines
 }
 
-/// Returns requests that are served one to six at a time. Each first part leaves 1.5 ms after the first token.
-fn swept_and_streamed() -> Vec<Value> {
-    let mut lines = swept();
-    let is_token = |line: &&Value| line["name"] == "request.token" && line["pid"] == 9;
-    let chunks = lines.iter().filter(is_token).map(|token| {
-        let mut chunk = token.clone();
-        chunk["name"] = json!("http.first_chunk");
-        chunk["ts"] = json!(token["ts"].as_u64().unwrap() + 1_500);
-        chunk
-    });
-    let chunks: Vec<Value> = chunks.collect();
-    lines.extend(chunks);
-    lines
-}
-
 #[test]
 fn issue_47_the_time_to_first_token_ends_when_the_first_part_left() {
     let found = of_lines(&answers());
@@ -110,39 +93,6 @@ fn issue_47_the_time_to_first_token_ends_when_the_first_part_left() {
     assert_eq!(json["first_chunk_ns"], json!(1_080_000_000), "{json}");
     let csv = screen::table_csv(&found, screen::Table::Request).unwrap();
     assert!(csv.contains(",82000,80000,14000,"), "{csv}");
-}
-
-#[test]
-fn objectives_and_sizing_count_to_the_first_part() {
-    let of = |slo: &str| -> RunReport {
-        let run = Run::of_lines(&swept_and_streamed());
-        let options = ReportOptions {
-            slo: Some(parse_slo(slo).unwrap()),
-            ..ReportOptions::default()
-        };
-        read(&Options::new([run.trace()]), &options, &Progress::default()).unwrap()
-    };
-    // One at a time: the first token after 4 ms, and the first part after 5.5 ms.
-    let kept = |slo: &str| of(slo).requests.goodput.unwrap().requests;
-    assert_eq!([kept("ttft=5499us"), kept("ttft=5500us")], [0, 24]);
-    let found = of("ttft=1s");
-    let sizing = found.sizing.iter().find(|one| one.of == Metric::Ttft);
-    let fit = sizing.and_then(|one| one.fit).unwrap();
-    assert!((fit.slope_ns - 1e6).abs() < 1.0, "{fit:?}");
-    assert!((fit.intercept_ns - 4.5e6).abs() < 1.0, "{fit:?}");
-}
-
-#[test]
-fn statements_on_first_parts_say_what_the_report_says() {
-    for (lines, requests) in [(answers(), 9), (swept_and_streamed(), 504)] {
-        let run = Run::of_lines(&lines);
-        let report = run.report();
-        assert_eq!(report.requests.n, requests);
-        run.check(
-            "statements_on_first_parts_say_what_the_report_says",
-            &report,
-        );
-    }
 }
 
 /// On a busy event loop, the first part of an answer may leave after the client has sent its next request under the same id.
@@ -191,5 +141,5 @@ fn the_live_figure_is_that_of_the_report_and_of_sql() {
     reader.poll();
     let live = reader.stats().requests.ttft;
     assert_eq!((live.n, live.sum_ns), (2, 130_000_000));
-    run.check("the_live_figure_is_that_of_the_report_and_of_sql", &report);
+    run.check(&report);
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 use trace_merge::{Options, Progress};
 use trace_report::{
     ConfidenceOf, IntervalMethod, Quantiles, ReportOptions, RunReport, parse_slo, read,
@@ -15,23 +16,27 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 }
 
 pub(crate) fn report(path: PathBuf) -> RunReport {
-    read(
-        &Options::new([path]),
-        &trace_report::ReportOptions::default(),
-        &Progress::default(),
-    )
-    .unwrap()
+    report_with(path, &ReportOptions::default())
+}
+
+fn report_with(path: PathBuf, options: &ReportOptions) -> RunReport {
+    read(&Options::new([path]), options, &Progress::default()).unwrap()
+}
+
+/// Writes a Chrome trace with these events.
+pub(crate) fn trace(lines: &[Value]) -> NamedTempFile {
+    let file = NamedTempFile::with_suffix(".json").unwrap();
+    std::fs::write(file.path(), json!({ "traceEvents": lines }).to_string()).unwrap();
+    file
 }
 
 /// The report of a Chrome trace with these events.
 pub(crate) fn of_lines(lines: &[Value]) -> RunReport {
-    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-    std::fs::write(
-        file.path(),
-        serde_json::to_vec(&json!({ "traceEvents": lines })).unwrap(),
-    )
-    .unwrap();
-    report(file.path().to_owned())
+    report(trace(lines).path().to_owned())
+}
+
+pub(crate) fn of_lines_with(lines: &[Value], options: &ReportOptions) -> RunReport {
+    report_with(trace(lines).path().to_owned(), options)
 }
 
 fn of_file(name: &str) -> Value {
@@ -52,7 +57,8 @@ fn requests_are_those_of_the_definitions() {
     );
     assert_eq!((report.requests.n, report.requests.ok), (4, 4));
     for request in &report.request {
-        let of = &expected["per_request"][request.request_id()];
+        let id = request.request_id();
+        let of = &expected["per_request"][id];
         let figures = [
             ("ttft_ms", request.ttft_ns()),
             ("e2el_ms", request.e2e_ns()),
@@ -62,23 +68,9 @@ fn requests_are_those_of_the_definitions() {
             ("decode_ms", request.decode_ns()),
         ];
         for (key, figure) in figures {
-            match figure {
-                Some(ns) => assert!(
-                    is_near(ns as f64, &of[key]),
-                    "{} {key}: {ns} {}",
-                    request.request_id(),
-                    of[key]
-                ),
-                None => assert!(
-                    of[key].is_null(),
-                    "{} {key}: {}",
-                    request.request_id(),
-                    of[key]
-                ),
-            }
+            let is_same = figure.map_or(of[key].is_null(), |ns| is_near(ns as f64, &of[key]));
+            assert!(is_same, "{id} {key}: {figure:?} {}", of[key]);
         }
-    }
-    for request in &report.request {
         let parts = request.parts().unwrap();
         let sum: i64 = parts.iter().map(|(_, ns)| ns).sum();
         assert_eq!(Some(sum), request.e2e_ns(), "{parts:?}");
@@ -157,8 +149,7 @@ fn good_requests_are_those_of_the_definitions() {
         slo: Some(slo),
         ..ReportOptions::default()
     };
-    let merge = Options::new([fixture("serving.json")]);
-    let found = read(&merge, &options, &Progress::default()).unwrap();
+    let found = report_with(fixture("serving.json"), &options);
     let goodput = found.requests.goodput.unwrap();
     let good = found.request.iter().filter(|request| request.keeps(&slo));
     let good: Vec<&str> = good.map(|request| request.request_id()).collect();
@@ -206,12 +197,7 @@ fn with_concurrency(name: &str) -> RunReport {
         concurrency: true,
         ..ReportOptions::default()
     };
-    read(
-        &Options::new([fixture(name)]),
-        &options,
-        &Progress::default(),
-    )
-    .unwrap()
+    report_with(fixture(name), &options)
 }
 
 /// NAT's simple stack: calls, mean and percentiles of durations, the most at once. It counts calls that touch as one behind the other here, as we always do.
@@ -310,57 +296,6 @@ fn devices_are_those_of_holistic_trace_analysis() {
     }
 }
 
-/// yappi's table of a tree of calls: calls, of a recursive name also those that lie in no other one, time without and with callees.
-#[test]
-fn calls_are_those_of_yappi() {
-    let mut lines = Vec::new();
-    let mut now_us = 0;
-    call("root", &mut now_us, &mut lines);
-    let report = of_lines(&lines);
-    let expected = [
-        ("leaf", 6, 6, 60, 60),
-        ("a", 2, 2, 10, 70),
-        ("b", 1, 1, 20, 20),
-        ("rec", 3, 1, 6, 6),
-        ("root", 1, 1, 0, 96),
-    ];
-    for (name, ncall, outermost, tsub_ms, ttot_ms) in expected {
-        let of = report.names.iter().find(|of| of.name == name).unwrap();
-        let found = (
-            of.ncall,
-            of.ncall_outermost,
-            of.tsub_ns / 1_000_000,
-            of.ttot_ns / 1_000_000,
-        );
-        assert_eq!(found, (ncall, outermost, tsub_ms, ttot_ms), "{name}");
-        assert!((of.tavg_ns - of.ttot_ns as f64 / ncall as f64).abs() < 1.0);
-    }
-}
-
-/// Writes a call of the known tree: each name takes so many ms itself, and then calls others.
-fn call(name: &str, now_us: &mut u64, lines: &mut Vec<Value>) {
-    let (self_ms, callees): (u64, &[(&str, u64)]) = match name {
-        "root" => (0, &[("a", 2), ("b", 1), ("rec", 1)]),
-        "a" => (5, &[("leaf", 3)]),
-        "leaf" => (10, &[]),
-        "b" => (20, &[]),
-        // As deep as there are calls of it around.
-        _ => {
-            let deep = lines.iter().filter(|line| line["name"] == "rec").count();
-            (2, if deep < 2 { &[("rec", 1)] } else { &[] })
-        }
-    };
-    let (ts, at) = (*now_us, lines.len());
-    lines.push(json!({"ph": "X", "pid": 1, "tid": 1, "ts": ts, "dur": 0, "name": name}));
-    *now_us += 1_000 * self_ms;
-    for (callee, times) in callees {
-        for _ in 0..*times {
-            call(callee, now_us, lines);
-        }
-    }
-    lines[at]["dur"] = json!(*now_us - ts);
-}
-
 /// A thread that waits: its time on the CPU stands beside that of the wall.
 #[test]
 fn cpu_time_stands_beside_wall_time() {
@@ -368,14 +303,15 @@ fn cpu_time_stands_beside_wall_time() {
     let found = of_lines(&[
         span(0, 100, 30, "outer"),
         span(10, 60, 5, "waits"),
-        json!({"ph": "X", "pid": 1, "tid": 2, "ts": 0, "dur": 9, "name": "plain"}),
+        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 80, "dur": 10, "name": "plain"}),
     ]);
     let of = |name: &str| {
         let time = found.names.iter().find(|of| of.name == name).unwrap();
         (time.tsub_ns, time.tsub_cpu_ns, time.ttot_cpu_ns)
     };
-    assert_eq!(of("outer"), (40_000, Some(25_000), Some(30_000)));
+    // Nothing is known of `plain`, and `outer` never has more CPU time than time by itself.
+    assert_eq!(of("outer"), (30_000, Some(15_000), Some(30_000)));
     assert_eq!(of("waits"), (60_000, Some(5_000), Some(5_000)));
-    assert_eq!(of("plain"), (9_000, None, None));
+    assert_eq!(of("plain"), (10_000, None, None));
     assert!(trace_report::screen::text(&found).contains("on CPU"));
 }

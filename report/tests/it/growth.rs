@@ -1,11 +1,8 @@
 //! How times grow with the number of requests at once, and the orders of phases: small traces whose figures are known.
 
-use crate::golden::of_lines;
+use crate::golden::{of_lines, of_lines_with};
 use serde_json::{Value, json};
-use trace_merge::{Options, Progress};
-use trace_report::{
-    Metric, ReportOptions, RunReport, Sizing, SizingRefusal, parse_slo, read, screen,
-};
+use trace_report::{Metric, ReportOptions, RunReport, Sizing, SizingRefusal, parse_slo, screen};
 
 const ROUNDS: u64 = 24;
 /// µs between rounds.
@@ -42,100 +39,60 @@ pub(crate) fn swept() -> Vec<Value> {
     })
 }
 
+/// Moments of a request in the engine, each a name and µs from a time on.
+fn moments(id: &str, from: u64, moments: &str) -> Vec<Value> {
+    let of = |moment: &str| {
+        let (name, us) = moment.rsplit_once(' ').unwrap();
+        let ts = from + us.parse::<u64>().unwrap();
+        at(&format!("request.{}", name.trim()), 10, ts, id)
+    };
+    moments.split(',').map(of).collect()
+}
+
 /// Requests that went through the engine in several orders, two of them preempted.
 pub(crate) fn preempted() -> Vec<Value> {
     let mut lines = Vec::new();
-    let mut request = |id: &str, end: u64, moments: &[(&str, u64)]| {
-        let from = 100_000 * lines.len() as u64;
-        lines.push(json!({"ph": "X", "pid": 9, "tid": 1 + from, "ts": from, "dur": end, "name": "http.request", "args": {"request_id": id}}));
-        lines.extend(
-            moments
-                .iter()
-                .map(|(name, ts)| at(&format!("request.{name}"), 10, from + ts, id)),
-        );
-    };
-    for (nth, wait) in [10, 30].into_iter().enumerate() {
-        request(
-            &format!("plain{nth}"),
-            1_000,
-            &[
-                ("queued", 0),
-                ("scheduled", wait),
-                ("token", 200),
-                ("token", 900),
-            ],
-        );
+    let often = (0..5).map(|nth| 100 + 100 * nth);
+    let often = often.map(|us| format!("preempted {us}, resumed {}", us + 50));
+    let often = often.collect::<Vec<_>>().join(", ");
+    for (nth, (id, of)) in (0..).zip([
+        ("plain0", "queued 0, scheduled 10, token 200, token 900"),
+        ("plain1", "queued 0, scheduled 30, token 200, token 900"),
+        (
+            "again",
+            "queued 100, scheduled 150, token 250, preempted 400, resumed 600, token 700, token 900",
+        ),
+        // Scheduled in each step, and preempted before its first token; an old recorder has no `resumed`.
+        (
+            "early",
+            "queued 100, scheduled 150, scheduled 160, preempted 200, scheduled 350, token 500, scheduled 510, token 900",
+        ),
+        // One token, at which it ends. And one that ends in the engine without a token.
+        ("single", "queued 100, scheduled 150, token 250"),
+        ("refused", "queued 100, finished 300"),
+        // Preempted more often than is told.
+        (
+            "often",
+            &format!("queued 0, scheduled 10, token 20, {often}, token 900"),
+        ),
+    ]) {
+        let from = 500_000 * nth;
+        lines.push(json!({"ph": "X", "pid": 9, "tid": 1 + from, "ts": from, "dur": 1_000, "name": "http.request", "args": {"request_id": id}}));
+        lines.extend(moments(id, from, of));
     }
-    request(
-        "again",
-        1_000,
-        &[
-            ("queued", 100),
-            ("scheduled", 150),
-            ("token", 250),
-            ("preempted", 400),
-            ("resumed", 600),
-            ("token", 700),
-            ("token", 900),
-        ],
-    );
-    // Scheduled in each step, and preempted before its first token; an old recorder has no `resumed`.
-    request(
-        "early",
-        1_000,
-        &[
-            ("queued", 100),
-            ("scheduled", 150),
-            ("scheduled", 160),
-            ("preempted", 200),
-            ("scheduled", 350),
-            ("token", 500),
-            ("scheduled", 510),
-            ("token", 900),
-        ],
-    );
-    // One token, at which it ends. And one that ends in the engine without a token.
-    request(
-        "single",
-        1_000,
-        &[("queued", 100), ("scheduled", 150), ("token", 250)],
-    );
-    request("refused", 1_000, &[("queued", 100), ("finished", 300)]);
     // Its end is not here.
-    lines.push(json!({"ph": "B", "pid": 9, "tid": 7, "ts": 900_000, "name": "http.request", "args": {"request_id": "open"}}));
-    lines.extend([
-        at("request.queued", 10, 900_001, "open"),
-        at("request.token", 10, 900_100, "open"),
-    ]);
-    // Preempted more often than is told.
-    let mut often = vec![("queued", 0), ("scheduled", 10), ("token", 20)];
-    for nth in 0..5 {
-        often.extend([("preempted", 100 + 100 * nth), ("resumed", 150 + 100 * nth)]);
-    }
-    often.push(("token", 900));
-    let from = 2_000_000;
-    lines.push(json!({"ph": "X", "pid": 9, "tid": 8, "ts": from, "dur": 1_000, "name": "http.request", "args": {"request_id": "often"}}));
-    lines.extend(
-        often
-            .iter()
-            .map(|(name, ts)| at(&format!("request.{name}"), 10, from + ts, "often")),
-    );
+    let from = 10_000_000;
+    lines.push(json!({"ph": "B", "pid": 9, "tid": 7, "ts": from, "name": "http.request", "args": {"request_id": "open"}}));
+    lines.extend(moments("open", from, "queued 1, token 100"));
     lines
 }
 
 fn with_slo(lines: &[Value], slo: &str) -> RunReport {
-    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-    std::fs::write(file.path(), json!({ "traceEvents": lines }).to_string()).unwrap();
     let options = ReportOptions {
         slo: Some(parse_slo(slo).unwrap()),
         ..ReportOptions::default()
     };
-    read(
-        &Options::new([file.path().into()]),
-        &options,
-        &Progress::default(),
-    )
-    .unwrap()
+    of_lines_with(lines, &options)
 }
 
 fn sizing(report: &RunReport, of: Metric) -> &Sizing {

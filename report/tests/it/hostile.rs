@@ -62,7 +62,7 @@ fn texts_of_a_trace_command_no_terminal() {
     );
 }
 
-/// An async span has its reason on its end, and one whose begin is not there is no request.
+/// An async span has its reason on its end. One whose begin is not there is no request, and neither is an end in the engine alone.
 #[test]
 fn ends_tell_why() {
     let line = |phase: &str, ts: u64, id: &str, args: Value| json!({"ph": phase, "pid": 1, "tid": 1, "ts": ts, "id": id, "cat": "request", "name": "request", "args": args});
@@ -80,6 +80,7 @@ fn ends_tell_why() {
             "0x2",
             json!({"request_id": "lone", "reason": "stop"}),
         ),
+        json!({"ph": "i", "pid": 1, "tid": 1, "ts": 70, "s": "t", "name": "request.finished", "args": {"request_id": "ended"}}),
     ]);
     let [request] = found.request.as_slice() else {
         panic!("{:?}", found.request)

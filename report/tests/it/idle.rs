@@ -4,7 +4,7 @@ use crate::golden::of_lines;
 use crate::oracle::Numbers;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use trace_report::{IdleCause, RunReport};
+use trace_report::{Finding, IdleCause, RunReport};
 
 const FRONTEND: u64 = 9;
 const ENGINE: u64 = 10;
@@ -192,12 +192,8 @@ fn planted_delays_have_their_causes() {
         }
         let found = server.report();
         let device = &found.idle[0];
-        let causes: BTreeMap<IdleCause, i64> = device
-            .causes
-            .iter()
-            .map(|time| (time.cause, time.ns))
-            .collect();
-        assert_eq!(causes, planted, "round {round}");
+        let causes = device.causes.iter().map(|time| (time.cause, time.ns));
+        assert_eq!(causes.collect::<BTreeMap<_, _>>(), planted, "{round}");
         let time = &found.device[0];
         assert_eq!(device.idle_ns, time.wall_ns - time.busy_ns);
         assert!(!time.is_runner && device.engine.is_some());
@@ -222,19 +218,6 @@ fn host_time_is_exposed_or_hidden() {
         (host.calls, host.total_ns, host.exposed_ns),
         (2, 54_000, 50_000)
     );
-}
-
-/// Where no device is recorded, the steps of the workers stand for them; where no engine is, nothing tells.
-#[test]
-fn steps_stand_for_devices() {
-    let step = |ts: u64, dur: u64| json!({"ph": "X", "pid": 1, "tid": 1, "ts": ts, "dur": dur, "name": "model_runner.execute_model", "cat": "worker"});
-    let found = of_lines(&[step(0, 30), step(50, 10), step(100, 5)]);
-    assert!(found.device.is_empty());
-    let (device, idle) = (&found.worker[0], &found.idle[0]);
-    assert_eq!((device.busy_ns, idle.idle_ns), (45_000, 60_000));
-    assert_eq!(idle.causes[0].cause, IdleCause::Unknown);
-    let text = trace_report::screen::text(&found);
-    assert!(text.contains("no device is recorded"), "{text}");
 }
 
 /// Who collects garbage is named.
@@ -263,15 +246,13 @@ fn findings_name_what_costs_most() {
     let found = server.report();
     let rules: Vec<&str> = found.findings.iter().map(|finding| finding.rule).collect();
     assert_eq!(rules, ["slow_rank", "scheduling"]);
+    let first = &found.findings[0];
     assert!(
-        found.findings[0]
-            .evidence
-            .ends_with(" waited 6.0 ms for w1"),
-        "{:?}",
-        found.findings[0]
+        first.evidence.ends_with(" waited 6.0 ms for w1"),
+        "{first:?}"
     );
     // 10 × 600 µs of 10 × (905 + 3 × 10) + 10 µs on one device, and 10 µs on the other.
-    assert!((found.findings[0].cost - 6_000.0 / 9_370.0).abs() < 1e-9);
+    assert!((first.cost - 6_000.0 / 9_370.0).abs() < 1e-9);
     let text = trace_report::screen::text(&found);
     assert!(text.contains("slow rank (64.0 % of device time)"), "{text}");
 }
@@ -291,25 +272,20 @@ fn two_engines_feed_their_own_devices() {
         span(device, "matmul", 110, 10);
         span(worker, "WorkerWrapperBase.execute_model", 100, 20);
         // The first engine schedules, the second one takes in an output.
-        span(engine, "scheduler.schedule", 10 + 200 * number, 90);
-        span(
-            engine,
-            "scheduler.update_from_output",
-            10 + 200 * (1 - number),
-            90,
-        );
+        let [scheduled, taken] = [number, 1 - number].map(|late| 10 + 200 * late);
+        span(engine, "scheduler.schedule", scheduled, 90);
+        span(engine, "scheduler.update_from_output", taken, 90);
     }
     let found = of_lines(&lines);
-    for (device, cause) in found
-        .idle
-        .iter()
-        .zip([IdleCause::Scheduling, IdleCause::Output])
-    {
-        assert_eq!(
-            (device.causes[0].cause, device.causes[0].ns),
-            (cause, 90_000)
-        );
-    }
+    let first = found.idle.iter().map(|device| &device.causes[0]);
+    let first: Vec<_> = first.map(|time| (time.cause, time.ns)).collect();
+    let expected = [IdleCause::Scheduling, IdleCause::Output].map(|cause| (cause, 90_000));
+    assert_eq!(first, expected);
+}
+
+fn finding<'a>(report: &'a RunReport, rule: &str) -> &'a Finding {
+    let mut findings = report.findings.iter();
+    findings.find(|finding| finding.rule == rule).unwrap()
 }
 
 /// Four ranks; the third comes last to three of four collectives, by 30 µs behind the second last.
@@ -350,11 +326,7 @@ fn the_rank_that_comes_last_is_named() {
     assert_eq!(of(2), (4, 3, 90_000, 30_000));
     assert_eq!(of(1), (4, 1, 30_000, 90_000));
     assert_eq!(of(0), (4, 0, 0, 160_000));
-    let late = found
-        .findings
-        .iter()
-        .find(|finding| finding.rule == "late_rank")
-        .unwrap();
+    let late = finding(&found, "late_rank");
     assert!(late.evidence.starts_with("NPU 2 began 3 of 4"), "{late:?}");
     assert!(trace_report::screen::text(&found).contains("ranks      4 of 4"));
 }
@@ -373,37 +345,22 @@ fn launches_and_shares_of_work_are_told() {
     }
     server.now_us += 40;
     // The second device has a kernel at the begin and one at the end.
-    server.span(
-        WORKERS[1],
-        "WorkerWrapperBase.execute_model",
-        "worker",
-        server.now_us,
-        1,
-    );
-    server.span(
-        worker,
-        "WorkerWrapperBase.execute_model",
-        "worker",
-        server.now_us,
-        1,
-    );
-    server.span(DEVICES[1], "matmul", "kernel", server.now_us, 1);
+    let (now_us, step) = (server.now_us, "WorkerWrapperBase.execute_model");
+    for (pid, name, category) in [
+        (WORKERS[1], step, "worker"),
+        (worker, step, "worker"),
+        (DEVICES[1], "matmul", "kernel"),
+    ] {
+        server.span(pid, name, category, now_us, 1);
+    }
     let found = server.report();
     let device = &found.device[0];
-    assert_eq!((device.launch_delay.n, device.short_slices), (4, 1));
-    assert_eq!(
-        (device.launch_delay.min_ns, device.launch_delay.max_ns),
-        (100_000, 400_000)
-    );
-    assert!((device.launch_delay.p50_ns - 250_000.0).abs() < 1.0);
-    let uneven = found
-        .findings
-        .iter()
-        .find(|finding| finding.rule == "uneven_devices");
-    assert_eq!(
-        uneven.unwrap().evidence,
-        "NPU 0 worked clearly more than NPU 1"
-    );
+    let delay = &device.launch_delay;
+    assert_eq!((delay.n, device.short_slices), (4, 1));
+    assert_eq!((delay.min_ns, delay.max_ns), (100_000, 400_000));
+    assert!((delay.p50_ns - 250_000.0).abs() < 1.0);
+    let uneven = finding(&found, "uneven_devices");
+    assert_eq!(uneven.evidence, "NPU 0 worked clearly more than NPU 1");
 }
 
 /// Two engines behind one frontend, of which one gets most requests.

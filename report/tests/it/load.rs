@@ -1,9 +1,8 @@
 //! Times with unusually many requests, streams and their queues, and names told apart: small traces whose figures are known.
 
-use crate::golden::of_lines;
+use crate::golden::{of_lines, of_lines_with};
 use serde_json::{Value, json};
-use trace_merge::{Options, Progress};
-use trace_report::{NamesBy, ReportOptions, RunReport, read, screen};
+use trace_report::{NamesBy, ReportOptions, RunReport, screen};
 
 fn request(id: &str, ts: u64, dur: u64) -> Value {
     json!({"ph": "X", "pid": 9, "tid": ts + 1, "ts": ts, "dur": dur, "name": "http.request", "args": {"request_id": id}})
@@ -91,18 +90,11 @@ fn streams_have_their_own_time_and_queue() {
 }
 
 fn names_by(lines: &[Value], names_by: NamesBy) -> RunReport {
-    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-    std::fs::write(file.path(), json!({ "traceEvents": lines }).to_string()).unwrap();
     let options = ReportOptions {
         names_by,
         ..ReportOptions::default()
     };
-    read(
-        &Options::new([file.path().into()]),
-        &options,
-        &Progress::default(),
-    )
-    .unwrap()
+    of_lines_with(lines, &options)
 }
 
 /// Each name with what it is counted for, in the order of these.

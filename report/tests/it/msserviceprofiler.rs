@@ -31,22 +31,22 @@ struct Files(BTreeMap<&'static str, Vec<Value>>);
 
 impl Files {
     /// Runs the statements in DuckDB; `None` (with a message) where it cannot be installed.
-    fn of(run: &Run, test: &str) -> Option<Files> {
+    fn of(run: &Run) -> Option<Files> {
         let texts = STATEMENTS.map(|(_, text)| text);
-        let rows = answers(&run.tables(), test, "duckdb", &texts)?;
+        let rows = answers(&run.tables(), "duckdb", &texts)?;
         let names = STATEMENTS.map(|(name, _)| name);
         Some(Files(names.into_iter().zip(rows).collect()))
     }
 
     /// Returns the cells of some columns, a line for each row.
-    fn cells(&self, name: &str, columns: &[&str]) -> Vec<String> {
+    fn cells(&self, name: &str, columns: &str) -> Vec<String> {
         let cell = |value: &Value| match value {
             Value::Null => String::new(),
             Value::String(text) => text.clone(),
             number => number.as_f64().unwrap().to_string(),
         };
         let line = |row: &Value| {
-            let cells = columns.iter().map(|column| cell(&row[column]));
+            let cells = columns.split(' ').map(|column| cell(&row[column]));
             cells.collect::<Vec<_>>().join(" ")
         };
         self.0[name].iter().map(line).collect()
@@ -89,7 +89,7 @@ fn columns_are_those_of_the_documentation() {
 #[test]
 fn requests_are_those_of_the_report() {
     let run = Run::of_fixture("serving.json");
-    let Some(files) = Files::of(&run, "requests_are_those_of_the_report") else {
+    let Some(files) = Files::of(&run) else {
         return;
     };
     let text = std::fs::read(fixture("serving.expected.json")).unwrap();
@@ -149,82 +149,55 @@ fn two_steps() -> Vec<Value> {
 #[test]
 fn batches_have_their_requests_tokens_and_blocks() {
     let run = Run::of_lines(&two_steps());
-    let Some(files) = Files::of(&run, "batches_have_their_requests_tokens_and_blocks") else {
+    let Some(files) = Files::of(&run) else {
         return;
     };
-    let columns = [
-        "name",
-        "prof_id",
-        "during_time(ms)",
-        "batch_type",
-        "batch_size",
-        "total_scheduled_tokens",
-    ];
+    let columns = "name prof_id during_time(ms) batch_type batch_size total_scheduled_tokens";
     let expected = [
         "batchFrameworkProcessing 1 0.5 Prefill 2 40",
         "modelExec 2 10 Prefill 2 40",
         "batchFrameworkProcessing 1 0.5 Prefill,Decode 2 10",
         "modelExec 2 2 Prefill,Decode 2 10",
     ];
-    assert_eq!(files.cells("batch", &columns), expected);
-    let columns = [
-        "total_blocks",
-        "used_blocks",
-        "free_blocks",
-        "blocks_allocated",
-        "blocks_freed",
-        "kvcache_usage_rate",
-    ];
+    assert_eq!(files.cells("batch", columns), expected);
+    let columns =
+        "total_blocks used_blocks free_blocks blocks_allocated blocks_freed kvcache_usage_rate";
     let expected = [
         "100 25 75 25 -25 0.25",
         "     ",
         "100 20 80 -5 5 0.2",
         "     ",
     ];
-    assert_eq!(files.cells("batch", &columns), expected);
+    assert_eq!(files.cells("batch", columns), expected);
     let listed = files.0["batch"][0]["res_list"].as_str().unwrap();
     let listed: Value = serde_json::from_str(listed).unwrap();
     assert_eq!(listed, json!([{"rid": "a"}, {"rid": "b\"'"}]));
-    let columns = [
-        "start_time",
-        "used_blocks",
-        "blocks_allocated",
-        "kvcache_usage_rate",
-    ];
+    let columns = "start_time used_blocks blocks_allocated kvcache_usage_rate";
     let expected = ["0.0 0  0", "1.4 25 25 0.25", "12.5 20 -5 0.2"];
-    assert_eq!(files.cells("kvcache", &columns), expected);
+    assert_eq!(files.cells("kvcache", columns), expected);
 }
 
 #[test]
 fn the_model_runs_where_a_recorder_says_so_and_else_in_steps() {
-    let test = "the_model_runs_where_a_recorder_says_so_and_else_in_steps";
-    let columns = [
-        "relative_start_time(ms)",
-        "during_time(ms)",
-        "bubble_time(ms)",
-        "batch_size",
-        "batch_type",
-        "forward_iter",
-        "start_time(ms)",
-    ];
-    let Some(files) = Files::of(&Run::of_lines(&two_steps()), test) else {
+    let columns = "relative_start_time(ms) during_time(ms) bubble_time(ms) batch_size batch_type forward_iter start_time(ms)";
+    let Some(files) = Files::of(&Run::of_lines(&two_steps())) else {
         return;
     };
     let expected = ["0 10 3 2 Prefill 1 2", "13 2  2 Prefill,Decode 2 15"];
-    assert_eq!(files.cells("forward", &columns), expected);
+    assert_eq!(files.cells("forward", columns), expected);
     let forward = |pid: u64, tid: u64, ts: u64, dur: u64| json!({"ph": "X", "pid": pid, "tid": tid, "ts": ts, "dur": dur, "name": "gpu_model_runner: forward"});
     let mut lines = two_steps();
     lines.push(forward(2, 2, 3_000, 4_000));
-    let files = Files::of(&Run::of_lines(&lines), test).unwrap();
-    assert_eq!(files.cells("forward", &columns), ["0 4  2 Prefill 1 3"]);
+    let files = Files::of(&Run::of_lines(&lines)).unwrap();
+    assert_eq!(files.cells("forward", columns), ["0 4  2 Prefill 1 3"]);
     assert_eq!(files.0["batch"].len(), 4);
     // A worker that looks into its steps does not hide one that does not. Threads of a process may run at once.
     let mut lines = two_steps();
     lines.extend([forward(3, 3, 3_000, 4_000), forward(3, 4, 4_000, 1_000)]);
-    let files = Files::of(&Run::of_lines(&lines), test).unwrap();
-    let columns = ["prof_id", "start_time(ms)", "bubble_time(ms)"];
+    let files = Files::of(&Run::of_lines(&lines)).unwrap();
+    let columns = "prof_id start_time(ms) bubble_time(ms)";
     let expected = ["2 2 3", "3 3 0", "3 4 ", "2 15 "];
-    assert_eq!(files.cells("forward", &columns), expected);
+    assert_eq!(files.cells("forward", columns), expected);
 }
 
 /// What a recorder writes (FORMAT.md §2): its host, and what its clock is on the wall.
@@ -237,12 +210,12 @@ const FRAGMENT: &str = r#"{"ph":"M","pid":4711,"tid":4711,"name":"sa_fragment","
 #[test]
 fn a_recorded_run_has_dates_and_hosts() {
     let run = Run::of_fragments([(4711, FRAGMENT.as_bytes().to_vec())]);
-    let Some(files) = Files::of(&run, "a_recorded_run_has_dates_and_hosts") else {
+    let Some(files) = Files::of(&run) else {
         return;
     };
-    let columns = ["start_datetime", "end_datetime", "prof_id", "hostname"];
+    let columns = "start_datetime end_datetime prof_id hostname";
     let expected = "2026-11-21 08:15:02.123457 2026-11-21 08:15:02.124957 4711 node-3";
-    assert_eq!(files.cells("forward", &columns), [expected]);
+    assert_eq!(files.cells("forward", columns), [expected]);
     let ms = files.0["forward"][0]["start_time(ms)"].as_f64().unwrap();
     assert!((ms - 1_795_248_902_123.457).abs() < 1e-2, "{ms}");
 }
@@ -256,8 +229,8 @@ fn an_end_says_what_was_in_a_batch() {
         json!({"ph": "B", "pid": 1, "tid": 1, "ts": 20, "name": "scheduler.schedule"}),
         json!({"ph": "E", "pid": 1, "tid": 1, "ts": 30, "args": {"tokens": 0}}),
     ]);
-    if let Some(files) = Files::of(&run, "an_end_says_what_was_in_a_batch") {
-        let cells = files.cells("batch", &["start_time(ms)", "batch_size"]);
+    if let Some(files) = Files::of(&run) {
+        let cells = files.cells("batch", "start_time(ms) batch_size");
         assert_eq!(cells, ["0 3"]);
     }
 }
@@ -287,13 +260,12 @@ fn steps_of_two_threads_are_two_and_odd_counters_are_none() {
         counter(3, json!({"used": -1, "free": 3})),
         counter(4, json!({"used": 1, "free": 3})),
     ]);
-    let test = "steps_of_two_threads_are_two_and_odd_counters_are_none";
-    let Some(files) = Files::of(&run, test) else {
+    let Some(files) = Files::of(&run) else {
         return;
     };
-    let columns = ["start_time(ms)", "batch_size", "batch_type", "res_list"];
+    let columns = "start_time(ms) batch_size batch_type res_list";
     let expected = ["0   ", r#"0.01 1  [{"rid":"a"}]"#, "0.2  Prefill,Decode "];
-    assert_eq!(files.cells("batch", &columns), expected);
-    let columns = ["start_time", "used_blocks", "kvcache_usage_rate"];
-    assert_eq!(files.cells("kvcache", &columns), ["0.004 1 0.25"]);
+    assert_eq!(files.cells("batch", columns), expected);
+    let columns = "start_time used_blocks kvcache_usage_rate";
+    assert_eq!(files.cells("kvcache", columns), ["0.004 1 0.25"]);
 }

@@ -1,6 +1,6 @@
 //! Random traces against a naive reader that holds everything in memory.
 
-use crate::golden::report;
+use crate::golden::of_lines;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -110,48 +110,26 @@ fn times_of_names_are_those_of_a_naive_reader() {
         for nth in (1..lines.len()).rev() {
             lines.swap(nth, usize::try_from(numbers.below(nth as u64 + 1)).unwrap());
         }
-        let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-        std::fs::write(
-            file.path(),
-            serde_json::to_vec(&json!({ "traceEvents": lines })).unwrap(),
-        )
-        .unwrap();
-        let found = report(file.path().to_owned());
+        let found = of_lines(&lines);
         let expected = naive(&spans);
         assert_eq!(found.names.len(), expected.len(), "{seed}");
         for name in &found.names {
             let of = &expected[&name.name];
             let us = |ns: i64| u64::try_from(ns).unwrap() / 1000;
-            let told = (
-                name.ncall,
-                name.ncall_outermost,
-                us(name.ttot_ns),
-                us(name.tsub_ns),
-            );
-            assert_eq!(
-                told,
-                (of.ncall, of.outermost, of.ttot, of.tsub),
-                "{seed}: {}",
-                name.name
-            );
-            let (least, most) = (of.durations[0], of.durations[of.durations.len() - 1]);
-            assert_eq!(
-                (us(name.duration.min_ns), us(name.duration.max_ns)),
-                (least, most)
-            );
-            let middle = (of.durations[(of.durations.len() - 1) / 2]
-                + of.durations[of.durations.len() / 2]) as f64
-                / 2.0;
-            assert!(
-                (name.duration.p50_ns / 1000.0 - middle).abs() < 1e-6,
-                "{seed}: {}",
-                name.name
-            );
+            let calls = (name.ncall, name.ncall_outermost);
+            let told = (calls, us(name.ttot_ns), us(name.tsub_ns));
+            let expected = ((of.ncall, of.outermost), of.ttot, of.tsub);
+            assert_eq!(told, expected, "{seed}: {}", name.name);
+            let times = &of.durations;
+            let duration = &name.duration;
+            let (least, most) = (us(duration.min_ns), us(duration.max_ns));
+            assert_eq!((times.first(), times.last()), (Some(&least), Some(&most)));
+            let n = times.len();
+            let middle = (times[(n - 1) / 2] + times[n / 2]) as f64 / 2.0;
+            let off = duration.p50_ns / 1000.0 - middle;
+            assert!(off.abs() < 1e-6, "{seed}: {}", name.name);
         }
-        assert!(
-            found
-                .names
-                .is_sorted_by(|one, other| one.tsub_ns >= other.tsub_ns)
-        );
+        let tsub = found.names.iter().map(|name| name.tsub_ns);
+        assert!(tsub.is_sorted_by(|one, other| one >= other));
     }
 }

@@ -1,14 +1,13 @@
 //! The page, and what a browser makes of it.
 
 use crate::idle::Server;
+use crate::tool::printed;
 use serde_json::{Value, json};
 use std::process::Command;
 use trace_report::screen::{Table, table_csv};
 use trace_report::{IdleCause, RunReport, page};
 
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/page");
-/// What it exits with where there is no browser.
-const NOT_HERE: i32 = 3;
 /// A name that would end the script it stands in, and run another.
 const HOSTILE: &str = "</script><script>problems.push('ran')</script><img src=x onerror=alert(1)>";
 const REQUESTS: u64 = 60;
@@ -55,18 +54,11 @@ fn report() -> RunReport {
 }
 
 /// What a browser shows of a page; nothing (said loudly) where there is none.
-#[expect(clippy::print_stderr, reason = "it says where it does not run")]
-fn shown(test: &str, page: &str) -> Option<Value> {
+fn shown(page: &str) -> Option<Value> {
     let file = tempfile::NamedTempFile::with_suffix(".html").unwrap();
     std::fs::write(file.path(), page).unwrap();
-    let output = Command::new(BROWSER).arg(file.path()).output().unwrap();
-    let words = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(NOT_HERE) {
-        eprint!("SKIPPED {test}: {words}");
-        return None;
-    }
-    assert!(output.status.success(), "{words}");
-    Some(serde_json::from_slice(&output.stdout).unwrap())
+    let shown = printed(Command::new(BROWSER).arg(file.path()), "")?;
+    Some(serde_json::from_str(&shown).unwrap())
 }
 
 #[test]
@@ -74,7 +66,7 @@ fn alone_a_page_is_used_in_a_browser() {
     let report = report();
     assert_eq!((report.prefixes.requests, report.prefixes.n), (60, 2));
     let page = page(&report, "a run", Some("'a run'")).unwrap();
-    let Some(seen) = shown("alone_a_page_is_used_in_a_browser", &page) else {
+    let Some(seen) = shown(&page) else {
         return;
     };
     assert_eq!(
@@ -165,7 +157,7 @@ fn a_page_needs_nothing_else() {
     for fetched in ["src=", "href=\"http", "@import", "url("] {
         assert!(!page.contains(fetched), "{fetched}");
     }
-    if let Some(seen) = shown("a_page_needs_nothing_else", &page) {
+    if let Some(seen) = shown(&page) {
         assert_eq!(seen["problems"], json!([]));
         assert_eq!(
             seen["sections"],

@@ -104,7 +104,6 @@ pub(crate) fn in_common() -> Vec<Value> {
 
 /// What lacks something, is of another type, or does not fit. Nothing of it counts, though its requests were scheduled.
 fn incomplete() -> Vec<Value> {
-    let whole = json!({"request_id": "z", "prompt_tokens": 40, "block_tokens": 16, "blocks": 2, "hashes": "00000000000000ff"});
     let mut lines = vec![
         at(
             11,
@@ -114,37 +113,26 @@ fn incomplete() -> Vec<Value> {
         ),
         at(11, 500, "request.scheduled", json!({"request_id": 1.5})),
     ];
-    let mut with = |changes: &[(&str, Option<Value>)]| {
-        let mut args = whole.as_object().unwrap().clone();
-        for (name, value) in changes {
-            args.remove(*name);
-            args.extend(value.clone().map(|value| ((*name).to_owned(), value)));
-        }
-        lines.push(at(11, 510, "request.prompt_blocks", Value::Object(args)));
-    };
-    for name in [
-        "request_id",
-        "prompt_tokens",
-        "block_tokens",
-        "blocks",
-        "hashes",
+    for (name, values) in [
+        ("request_id", json!([true, -1, 1.5])),
+        ("request_ids", json!([["z", "y"], []])),
+        ("prompt_tokens", json!([true, -1, 1.5, "40", 31])),
+        ("block_tokens", json!([true, -1, 1.5])),
+        ("blocks", json!([true, -1, 1.5])),
+        (
+            "hashes",
+            json!([true, -1, 1.5, "", 7, "00000000000000f", "0".repeat(48)]),
+        ),
     ] {
-        with(&[(name, None)]);
-        for value in [json!(true), json!(-1), json!(1.5)] {
-            with(&[(name, Some(value))]);
+        let mut args = json!({"request_id": "z", "prompt_tokens": 40, "block_tokens": 16, "blocks": 2, "hashes": "00000000000000ff"});
+        let absent = name.strip_suffix('s').filter(|one| *one == "request_id");
+        args.as_object_mut().unwrap().remove(absent.unwrap_or(name));
+        lines.push(at(11, 510, "request.prompt_blocks", args.clone()));
+        for value in values.as_array().unwrap() {
+            args[name] = value.clone();
+            lines.push(at(11, 510, "request.prompt_blocks", args.clone()));
         }
     }
-    with(&[("hashes", Some(json!("")))]);
-    with(&[("hashes", Some(json!(7)))]);
-    with(&[("hashes", Some(json!("00000000000000f")))]);
-    with(&[("hashes", Some(json!("0".repeat(48))))]);
-    with(&[("prompt_tokens", Some(json!("40")))]);
-    with(&[("prompt_tokens", Some(json!(31)))]);
-    with(&[
-        ("request_id", None),
-        ("request_ids", Some(json!(["z", "y"]))),
-    ]);
-    with(&[("request_id", None), ("request_ids", Some(json!([])))]);
     lines
 }
 
@@ -223,20 +211,8 @@ fn prompts_share_the_nodes_of_a_radix_tree() {
 fn nothing_is_said_where_no_blocks_have_hashes() {
     let mut lines = in_common();
     lines.retain(|line| line["name"] != "request.prompt_blocks");
-    // Neither of a span of that name, nor of one whose args are no blocks.
+    // Nor of a span of that name.
     lines.push(json!({"ph": "X", "pid": 10, "tid": 1, "ts": 1, "dur": 5, "name": "request.prompt_blocks", "args": {"request_id": "x", "prompt_tokens": 20, "block_tokens": 16, "blocks": 1, "hashes": "00000000000000ff"}}));
-    lines.push(at(
-        10,
-        2,
-        "request.prompt_blocks",
-        json!({"request_id": "y", "hashes": 7}),
-    ));
-    lines.push(at(
-        10,
-        2,
-        "request.prompt_blocks",
-        json!({"request_id": "y", "hashes": "00000000000000ff"}),
-    ));
     let report = of_lines(&lines);
     let of_none = Prefixes {
         requests: 12,
@@ -244,6 +220,15 @@ fn nothing_is_said_where_no_blocks_have_hashes() {
     };
     assert_eq!(report.prefixes, of_none);
     assert!(!screen::text(&report).contains("seen before"));
+}
+
+#[test]
+fn ties_are_in_the_order_of_processes() {
+    let two =
+        |pid: u64| (0..2).flat_map(move |nth| queued(pid, nth, &format!("{pid} {nth}"), &[7]));
+    let found = of_lines(&(1..=20).flat_map(two).collect::<Vec<_>>());
+    let engines = found.prefixes.prefixes.iter().map(|of| of.engine);
+    assert_eq!(engines.collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
 }
 
 /// Words of a small alphabet, so that prompts meet and part everywhere.

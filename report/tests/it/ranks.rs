@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use std::time::Duration;
+use tempfile::TempDir;
 use trace_merge::{ClockBy, ClockOptions, Options, Progress};
 use trace_report::{ReportOptions, RunReport, read};
 
@@ -31,6 +32,11 @@ fn rank(late_us: i64, early_us: i64) -> Value {
 }
 
 fn report(ranks: &[Value], clocks: ClockOptions) -> RunReport {
+    let (_folder, options) = files(ranks, clocks);
+    read(&options, &ReportOptions::default(), &Progress::default()).unwrap()
+}
+
+fn files(ranks: &[Value], clocks: ClockOptions) -> (TempDir, Options) {
     let folder = tempfile::tempdir().unwrap();
     let path = |number: usize| folder.path().join(format!("rank{number}.json"));
     for (number, rank) in ranks.iter().enumerate() {
@@ -40,7 +46,7 @@ fn report(ranks: &[Value], clocks: ClockOptions) -> RunReport {
         clocks,
         ..Options::new((0..ranks.len()).map(path))
     };
-    read(&options, &ReportOptions::default(), &Progress::default()).unwrap()
+    (folder, options)
 }
 
 /// Clocks brought together by wall clocks alone.
@@ -59,31 +65,33 @@ fn late_ranks(report: &RunReport) -> Vec<&str> {
 /// Returns the figures of each rank: collectives, undecided, last, late, waited.
 fn figures(report: &RunReport) -> Vec<(u64, u64, u64, i64, i64)> {
     let ranks = report.rank.iter();
-    ranks
-        .map(|rank| {
-            let (late_ns, waited_ns) = (rank.late_ns, rank.waited_ns);
-            (
-                rank.collectives,
-                rank.undecided,
-                rank.last,
-                late_ns,
-                waited_ns,
-            )
-        })
-        .collect()
+    let figures = ranks.map(|rank| {
+        let (collectives, undecided, last) = (rank.collectives, rank.undecided, rank.last);
+        (collectives, undecided, last, rank.late_ns, rank.waited_ns)
+    });
+    figures.collect()
 }
 
+/// A merged trace keeps what its clocks may be off.
 #[test]
 fn clocks_that_differ_make_no_rank_late() {
     let ranks = [rank(0, 0), rank(5_000, 0)];
     // By wall clocks alone, which may be 10 ms wrong each.
-    let found = report(&ranks, by_anchors());
-    assert_eq!(figures(&found), [(20, 20, 0, 0, 0); 2]);
-    assert!(late_ranks(&found).is_empty());
-    let uncertainty_ns = found.rank[0].uncertainty_ns.unwrap();
-    assert!((20_000_000..21_000_000).contains(&uncertainty_ns));
-    let text = trace_report::screen::text(&found);
-    assert!(text.contains("±20.0 ms"), "{text}");
+    let (folder, options) = files(&ranks, by_anchors());
+    let output = folder.path().join("merged.json");
+    trace_merge::merge(&Options {
+        output: trace_merge::Output::File(output.clone()),
+        ..options
+    })
+    .unwrap();
+    for found in [report(&ranks, by_anchors()), crate::golden::report(output)] {
+        assert_eq!(figures(&found), [(20, 20, 0, 0, 0); 2]);
+        assert!(late_ranks(&found).is_empty());
+        let uncertainty_ns = found.rank[0].uncertainty_ns.unwrap();
+        assert!((20_000_000..21_000_000).contains(&uncertainty_ns));
+        let text = trace_report::screen::text(&found);
+        assert!(text.contains("±20.0 ms"), "{text}");
+    }
     // Their collectives bring them together.
     let found = report(&ranks, ClockOptions::default());
     assert_eq!(figures(&found), [(20, 20, 0, 0, 0); 2]);
@@ -103,14 +111,9 @@ fn a_rank_that_is_later_than_clocks_may_be_off_is_named() {
         .map(|of| (of.0, of.1, of.2))
         .collect::<Vec<_>>();
     assert_eq!(of, [(20, 0, 0), (20, 0, 20)]);
-    let [late] = &found
-        .findings
-        .iter()
-        .filter(|of| of.rule == "late_rank")
-        .collect::<Vec<_>>()[..]
-    else {
-        panic!("{:?}", found.findings)
-    };
+    assert_eq!(late_ranks(&found).len(), 1);
+    let mut findings = found.findings.iter();
+    let late = findings.find(|of| of.rule == "late_rank").unwrap();
     assert!(late.evidence.contains("clocks may be 0.1"), "{late:?}");
     let text = trace_report::screen::text(&found);
     assert!(text.contains("(clocks ±"), "{text}");
@@ -119,37 +122,14 @@ fn a_rank_that_is_later_than_clocks_may_be_off_is_named() {
 #[test]
 fn no_rank_waits_longer_than_its_part_of_a_collective_lasts() {
     // Clocks that are said to be right, and are 5 ms apart.
-    let found = report(
-        &[rank(0, 0), rank(5_000, 0)],
-        ClockOptions {
-            wall_error: Some(Duration::from_nanos(1)),
-            ..by_anchors()
-        },
-    );
+    let clocks = ClockOptions {
+        wall_error: Some(Duration::from_nanos(1)),
+        ..by_anchors()
+    };
+    let found = report(&[rank(0, 0), rank(5_000, 0)], clocks);
     assert_eq!(
         figures(&found),
         [(20, 0, 0, 0, 2_000_000), (20, 0, 20, 2_000_000, 0)]
     );
     assert!(found.findings.iter().all(|finding| finding.cost <= 1.0));
-}
-
-/// A merged trace keeps what its clocks may be off.
-#[test]
-fn a_report_of_a_merged_trace_knows_its_clocks() {
-    let folder = tempfile::tempdir().unwrap();
-    let paths = [0, 1].map(|number| folder.path().join(format!("rank{number}.json")));
-    for (path, rank) in paths.iter().zip([rank(0, 0), rank(5_000, 0)]) {
-        std::fs::write(path, rank.to_string()).unwrap();
-    }
-    let output = folder.path().join("merged.json");
-    let options = Options {
-        output: trace_merge::Output::File(output.clone()),
-        clocks: by_anchors(),
-        ..Options::new(paths)
-    };
-    trace_merge::merge(&options).unwrap();
-    let found = crate::golden::report(output);
-    assert_eq!(figures(&found), [(20, 20, 0, 0, 0); 2]);
-    let uncertainty_ns = found.rank[0].uncertainty_ns.unwrap();
-    assert!((20_000_000..21_000_000).contains(&uncertainty_ns));
 }

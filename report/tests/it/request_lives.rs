@@ -37,25 +37,6 @@ fn cautions(report: &RunReport) -> Vec<&str> {
     cautions.map(String::as_str).collect()
 }
 
-/// A second round of a benchmark has the ids of the first one.
-#[test]
-fn an_id_that_is_used_again_is_another_request() {
-    let rounds = (0..2).flat_map(|round| (0..50).map(move |nth| (round, nth)));
-    let lines: Vec<Value> = rounds
-        .flat_map(|(round, nth)| request(10_000_000 * round + 20_000 * nth, &format!("r{nth}")))
-        .collect();
-    let found = of_lines(&lines);
-    let requests = &found.requests;
-    assert_eq!((requests.n, requests.ok), (100, 100));
-    assert!((requests.decode.p50_ns - 1.1e6).abs() < 1.0, "{requests:?}");
-    assert_eq!((requests.itl.n, requests.itl.max_ns), (100, 1_000_000));
-    assert_eq!(
-        (requests.e2e.min_ns, requests.e2e.max_ns),
-        (10_000_000, 10_000_000)
-    );
-    assert_eq!(cautions(&found), [""; 0]);
-}
-
 /// A server whose clients all send the same `X-Request-Id`, one right after the other. Its engine records no HTTP.
 #[test]
 fn a_constant_id_is_as_many_requests_as_there_were() {

@@ -9,14 +9,14 @@ use crate::oracle::Numbers;
 use crate::page::served;
 use crate::random_server::{at_random, begin};
 use crate::request_lives::request;
+use crate::tool::printed;
 use agreement::{agree, all_agree};
 use format_oracle::writer::Process as FragmentProcess;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use tempfile::TempDir;
 use trace_merge::{Options, Output, Progress};
 use trace_report::{IdleCause, ReportOptions, RunReport, STATEMENTS, read};
@@ -24,8 +24,6 @@ use trace_tables::{TablesOptions, write_tables};
 
 const ENGINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/sql");
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sql/engine.py");
-/// What scripts exit with where something cannot be set up.
-const NOT_HERE: i32 = 3;
 /// Whole tables, apart from the statements.
 const WHOLE: [(&str, &str); 6] = [
     ("every request", "SELECT * FROM request"),
@@ -48,54 +46,62 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn of_lines(lines: &[Value]) -> Run {
+    fn new() -> Run {
         let folder = TempDir::new().unwrap();
-        let trace = folder.path().join("trace.json");
-        std::fs::write(&trace, json!({ "traceEvents": lines }).to_string()).unwrap();
         Run { folder }
+    }
+
+    /// Writes the merge's trace of an input.
+    fn with_merged(self, input: PathBuf) -> Run {
+        let options = Options {
+            output: Output::File(self.trace()),
+            ..Options::new([input])
+        };
+        trace_merge::merge(&options).unwrap();
+        self
+    }
+
+    pub(crate) fn of_lines(lines: &[Value]) -> Run {
+        let run = Run::new();
+        std::fs::write(run.trace(), json!({ "traceEvents": lines }).to_string()).unwrap();
+        run
     }
 
     /// The merge's trace of a fixture: Perfetto drops overlapping spans, which there have rows of their own.
     pub(crate) fn of_fixture(name: &str) -> Run {
-        let folder = TempDir::new().unwrap();
-        let mut options = Options::new([fixture(name)]);
-        options.output = Output::File(folder.path().join("trace.json"));
-        trace_merge::merge(&options).unwrap();
-        Run { folder }
+        Run::new().with_merged(fixture(name))
     }
 
     /// What a program recorded, or a trace.
     pub(crate) fn of_run(run: &Path) -> Run {
-        let folder = TempDir::new().unwrap();
         if run.is_file() {
-            let trace = run.canonicalize().unwrap();
-            std::os::unix::fs::symlink(trace, folder.path().join("trace.json")).unwrap();
-            return Run { folder };
+            let found = Run::new();
+            std::os::unix::fs::symlink(run.canonicalize().unwrap(), found.trace()).unwrap();
+            return found;
         }
-        let to = folder.path().join("fragments");
-        std::fs::create_dir(&to).unwrap();
-        for fragment in std::fs::read_dir(run.join("fragments")).unwrap() {
-            let fragment = fragment.unwrap();
-            std::fs::copy(fragment.path(), to.join(fragment.file_name())).unwrap();
-        }
-        let mut options = Options::new([folder.path().to_owned()]);
-        options.output = Output::File(folder.path().join("trace.json"));
-        trace_merge::merge(&options).unwrap();
-        Run { folder }
+        let fragments = std::fs::read_dir(run.join("fragments")).unwrap();
+        Run::of_files(fragments.map(|fragment| {
+            let path = fragment.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            (name.to_owned(), std::fs::read(&path).unwrap())
+        }))
     }
 
     /// What recorders left, and the merge's trace of it.
     pub(crate) fn of_fragments(fragments: impl IntoIterator<Item = (u32, Vec<u8>)>) -> Run {
-        let folder = TempDir::new().unwrap();
-        let to = folder.path().join("fragments");
+        let fragments = fragments.into_iter();
+        Run::of_files(fragments.map(|(pid, bytes)| (format!("trace.{pid}.jsonl"), bytes)))
+    }
+
+    fn of_files(fragments: impl Iterator<Item = (String, Vec<u8>)>) -> Run {
+        let run = Run::new();
+        let to = run.folder.path().join("fragments");
         std::fs::create_dir(&to).unwrap();
-        for (pid, bytes) in fragments {
-            std::fs::write(to.join(format!("trace.{pid}.jsonl")), bytes).unwrap();
+        for (name, bytes) in fragments {
+            std::fs::write(to.join(name), bytes).unwrap();
         }
-        let mut options = Options::new([folder.path().to_owned()]);
-        options.output = Output::File(folder.path().join("trace.json"));
-        trace_merge::merge(&options).unwrap();
-        Run { folder }
+        let folder = run.folder.path().to_owned();
+        run.with_merged(folder)
     }
 
     /// A process whose async spans lie on lanes with a number and with a name, and whose samples lie on another. A thread is called much like the first.
@@ -174,11 +180,7 @@ impl Run {
 
     /// Returns the same run after a merge of its trace.
     fn merged(&self) -> Run {
-        let folder = TempDir::new().unwrap();
-        let mut options = Options::new([self.trace()]);
-        options.output = Output::File(folder.path().join("trace.json"));
-        trace_merge::merge(&options).unwrap();
-        Run { folder }
+        Run::new().with_merged(self.trace())
     }
 
     /// What is read: what recorders left, or else the trace.
@@ -211,47 +213,29 @@ impl Run {
             concurrency: true,
             ..ReportOptions::default()
         };
-        read(
-            &Options::new([self.input()]),
-            &options,
-            &Progress::default(),
-        )
-        .unwrap()
+        let input = Options::new([self.input()]);
+        read(&input, &options, &Progress::default()).unwrap()
     }
 
     /// Returns the rows of the statements, in an engine; nothing (said loudly) where it cannot be had.
-    fn in_engine(&self, test: &str, engine: &str) -> Option<Rows> {
-        rows_of(&self.tables(), test, engine)
+    fn in_engine(&self, engine: &str) -> Option<Rows> {
+        let statements = || STATEMENTS.iter().chain(&WHOLE);
+        let texts: Vec<&str> = statements().map(|(_, text)| *text).collect();
+        let answers = answers(&self.tables(), engine, &texts)?;
+        Some(statements().map(|(name, _)| *name).zip(answers).collect())
     }
 
     /// Checks that DuckDB finds what the report says.
-    pub(crate) fn check(&self, test: &str, report: &RunReport) {
-        if let Some(rows) = self.in_engine(test, "duckdb") {
+    pub(crate) fn check(&self, report: &RunReport) {
+        if let Some(rows) = self.in_engine("duckdb") {
             all_agree(&rows, report);
         }
     }
 }
 
-/// Those of the statements on tables, in an engine; nothing (said loudly) where it cannot be had.
-fn rows_of(tables: &Path, test: &str, engine: &str) -> Option<Rows> {
-    let statements = || STATEMENTS.iter().chain(&WHOLE);
-    let texts: Vec<&str> = statements().map(|(_, text)| *text).collect();
-    let names = statements().map(|(name, _)| *name);
-    Some(names.zip(answers(tables, test, engine, &texts)?).collect())
-}
-
 /// Returns the rows of some statements, in an engine; nothing (said loudly) where it cannot be had.
-pub(crate) fn answers(
-    tables: &Path,
-    test: &str,
-    engine: &str,
-    statements: &[&str],
-) -> Option<Vec<Vec<Value>>> {
-    let python = printed(
-        test,
-        Command::new(format!("{ENGINES}/python")).arg(engine),
-        "",
-    )?;
+pub(crate) fn answers(tables: &Path, engine: &str, statements: &[&str]) -> Option<Vec<Vec<Value>>> {
+    let python = printed(Command::new(format!("{ENGINES}/python")).arg(engine), "")?;
     let mut command = match engine {
         "spark" => Command::new(format!("{ENGINES}/spark-cluster")),
         _ => Command::new("env"),
@@ -261,27 +245,8 @@ pub(crate) fn answers(
     command
         .args(["--engine", engine, "--format", "json"])
         .arg(tables);
-    let lines = printed(test, &mut command, &statements.join("\0"))?;
+    let lines = printed(&mut command, &statements.join("\0"))?;
     Some(arrays(&lines))
-}
-
-/// What a command prints; nothing (said loudly) where it cannot be set up.
-#[expect(clippy::print_stderr, reason = "it says where it does not run")]
-fn printed(test: &str, command: &mut Command, input: &str) -> Option<String> {
-    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = pipes.stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_owned();
-    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    let _ = writer.join(); // a command that needs none may have ended before
-    let words = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(NOT_HERE) {
-        eprint!("SKIPPED {test}: {words}");
-        return None;
-    }
-    assert!(output.status.success(), "{command:?}: {words}");
-    Some(String::from_utf8(output.stdout).unwrap())
 }
 
 /// Arrays of rows, one after the other.
@@ -323,26 +288,28 @@ fn served_with_ties() -> Vec<Value> {
     lines
 }
 
+/// The statements read tables that the report itself writes, row by row, so a few kinds of runs show all columns and sums.
 #[test]
 fn statements_say_what_the_report_says() {
-    let run = Run::of_lines(&served_with_ties());
-    run.check("statements_say_what_the_report_says", &run.report());
-}
-
-/// Devices of four workers of one engine, on one host.
-#[test]
-fn statements_on_ranks_say_what_the_report_says() {
-    let run = Run::of_lines(&four_ranks());
-    run.check(
-        "statements_on_ranks_say_what_the_report_says",
-        &report(run.trace()),
-    );
+    let runs = [
+        served_with_ties(),
+        four_ranks(),
+        steps_and_queues(),
+        swept(),
+        preempted(),
+        planted(),
+        at_random(1),
+        at_random(2),
+    ];
+    for lines in runs {
+        let run = Run::of_lines(&lines);
+        run.check(&run.report());
+    }
 }
 
 /// A begin and an end at one time, the end without a name, and spans that clash. Expected: ALLREDUCE 60 µs, WAIT 0, self time of `forward` 30 µs.
 #[test]
 fn statements_on_spans_of_others_say_what_the_report_says() {
-    let test = "statements_on_spans_of_others_say_what_the_report_says";
     let span = |name: &str, ts: f64, end: f64| json!({"ph":"X","name":name,"ts":ts,"dur":end - ts,"pid":1,"tid":2});
     let raw = Run::of_lines(&[
         json!({"ph":"B","name":"ALLREDUCE","ts":10,"pid":1}),
@@ -366,7 +333,7 @@ fn statements_on_spans_of_others_say_what_the_report_says() {
         assert_eq!(of("forward"), Some((1, 1_000_000, 30_000)));
         assert_eq!(of("__enter__"), Some((1, 10_500, 10_500)));
         assert_eq!(of("step"), Some((1, 970_000, 970_000)));
-        run.check(test, &report);
+        run.check(&report);
     }
 }
 
@@ -414,43 +381,9 @@ fn steps_and_queues() -> Vec<Value> {
     lines
 }
 
-#[test]
-fn statements_on_steps_and_queues_say_what_the_report_says() {
-    let run = Run::of_lines(&steps_and_queues());
-    let report = run.report();
-    let queue = report.stream.iter().filter_map(|stream| stream.max_queue);
-    assert_eq!(queue.collect::<Vec<_>>(), [3, 1]);
-    let steps = &report.batching[0];
-    assert_eq!((steps.steps, steps.decode_steps), (8, 4));
-    run.check(
-        "statements_on_steps_and_queues_say_what_the_report_says",
-        &report,
-    );
-}
-
-/// Launch delays, slices shorter than their launch, and more than one cause of idle time.
-#[test]
-fn statements_on_devices_say_what_the_report_says() {
-    let mut server = Server::new();
-    for nth in 0..11 {
-        server.idle(IdleCause::LaunchDelay, 100 + 37 * nth * nth);
-        server.idle(IdleCause::KvTransfer, 20 + nth);
-    }
-    let mut lines = server.finished();
-    for (nth, host_us) in [(0_u64, 5.0), (1, 11.5), (2, 90.125)] {
-        lines.push(json!({"ph": "X", "pid": 101, "tid": 2, "ts": 20 * nth, "dur": 10, "name": "hcom_allGather_", "args": {"host_wall_us": host_us, "queue_us": 3.0625 + host_us}}));
-    }
-    let run = Run::of_lines(&lines);
-    let report = run.report();
-    assert!(report.device[0].short_slices == 2 && report.device[0].launch_delay.n == 14);
-    assert!(report.device[0].communication_ns > 0);
-    run.check("statements_on_devices_say_what_the_report_says", &report);
-}
-
 /// CPU time of a thread that waits, a span without an end, and an async span that ends after the one in which it begins.
 #[test]
 fn statements_on_rare_figures_of_names_say_what_the_report_says() {
-    let test = "statements_on_rare_figures_of_names_say_what_the_report_says";
     let on_cpu = |ts: u64, dur: u64, tdur: u64, name: &str| json!({"ph": "X", "pid": 1, "tid": 1, "ts": ts, "dur": dur, "tts": 0, "tdur": tdur, "name": name});
     let task = |ph: &str, ts: u64, name: &str| json!({"ph": ph, "pid": 1, "tid": 2, "ts": ts, "id2": {"local": "0x1"}, "cat": "task", "name": name});
     let run = Run::of_lines(&[
@@ -471,42 +404,12 @@ fn statements_on_rare_figures_of_names_say_what_the_report_says() {
         (Some(30_000), Some(24_000))
     );
     assert_eq!((of("last").crossing, of("open").unfinished), (1, 1));
-    run.check(test, &report);
-}
-
-/// A kernel that seems to begin 2.5 µs before its launch.
-#[test]
-fn statements_on_early_slices_say_what_the_report_says() {
-    let test = "statements_on_early_slices_say_what_the_report_says";
-    let span = |pid: u64, ts: f64, category: &str, name: &str, args: Value| json!({"ph": "X", "pid": pid, "tid": 1, "ts": ts, "dur": 20, "cat": category, "name": name, "args": args});
-    let labels = |pid: u64, labels: &str| json!({"ph": "M", "pid": pid, "tid": 0, "name": "process_labels", "args": {"labels": labels}});
-    let mut lines = vec![labels(50, "CPU"), labels(0, "GPU 0")];
-    for (correlation, launch, begin) in [(1, 0.0, 10.0), (2, 102.5, 100.0), (3, 200.0, 260.0)] {
-        let args = json!({"device": 0, "stream": 1, "correlation": correlation});
-        lines.push(span(
-            50,
-            launch,
-            "cuda_runtime",
-            "cudaLaunchKernel",
-            args.clone(),
-        ));
-        lines.push(span(0, begin, "kernel", "gemm", args));
-    }
-    for (ph, pid, ts) in [("s", 50, 102.5), ("f", 0, 100.0)] {
-        lines.push(json!({"ph": ph, "id": 2, "pid": pid, "tid": 1, "ts": ts, "cat": "ac2g", "name": "ac2g", "bp": "e"}));
-    }
-    let run = Run::of_lines(&lines);
-    let report = run.report();
-    let gpu = &report.device[0];
-    let early = (gpu.launch_delay.n, gpu.early_slices, gpu.early_ns);
-    assert_eq!(early, (3, 1, 2_500));
-    run.check(test, &report);
+    run.check(&report);
 }
 
 /// Steps of a process that is worker and engine: those of the worker are the first ones in the table.
 #[test]
 fn statements_on_a_worker_that_is_an_engine_say_what_the_report_says() {
-    let test = "statements_on_a_worker_that_is_an_engine_say_what_the_report_says";
     let mut lines = Vec::new();
     for ts in (0..4_000_u64).step_by(100) {
         let args = json!({"request_ids": ["a", "b"]});
@@ -519,13 +422,12 @@ fn statements_on_a_worker_that_is_an_engine_say_what_the_report_says() {
         (report.slow_steps.len(), report.batching[0].steps),
         (10, 40)
     );
-    run.check(test, &report);
+    run.check(&report);
 }
 
 /// Rows of two hosts, whose `upid`s are in another order than the processes.
 #[test]
 fn statements_on_two_hosts_say_what_the_report_says() {
-    let test = "statements_on_two_hosts_say_what_the_report_says";
     for lines in [served_with_ties(), at_random(5)] {
         let run = Run::on_two_hosts(&lines);
         let report = run.report();
@@ -533,11 +435,11 @@ fn statements_on_two_hosts_say_what_the_report_says() {
         let hosts: BTreeSet<_> = processes.map(|process| &process.host).collect();
         assert_eq!(hosts.len(), 2);
         assert!(!report.request.is_empty() && !report.long_gaps.is_empty());
-        run.check(test, &report);
+        run.check(&report);
     }
 }
 
-/// Delays of each kind on devices whose names say who feeds them.
+/// Delays of each kind on devices whose names say who feeds them, and collectives that the host took longer to launch.
 fn planted() -> Vec<Value> {
     let (mut server, mut numbers) = (Server::new(), Numbers::new(31));
     for nth in 0..4 * PLANTED.len() {
@@ -551,55 +453,10 @@ fn planted() -> Vec<Value> {
         }
     }
     lines.push(begin());
+    for (nth, host_us) in [(0_u64, 5.0), (1, 11.5), (2, 90.125)] {
+        lines.push(json!({"ph": "X", "pid": 101, "tid": 2, "ts": 20 * nth, "dur": 10, "name": "hcom_allGather_", "args": {"host_wall_us": host_us, "queue_us": 3.0625 + host_us}}));
+    }
     lines
-}
-
-#[test]
-fn statements_on_idle_devices_say_what_the_report_says() {
-    let of_seeds = [1, 2, 3, 4].map(at_random);
-    for lines in [planted()].into_iter().chain(of_seeds) {
-        let run = Run::of_lines(&lines);
-        let report = run.report();
-        let causes: BTreeSet<IdleCause> = report
-            .idle
-            .iter()
-            .flat_map(|of| of.causes.iter().map(|time| time.cause))
-            .collect();
-        assert!(causes.len() >= 10, "{causes:?}");
-        run.check(
-            "statements_on_idle_devices_say_what_the_report_says",
-            &report,
-        );
-    }
-}
-
-/// Of a request of which only the end is there nobody knows when it was under way: it is none.
-#[test]
-fn statements_on_ends_of_requests_say_what_the_report_says() {
-    let mut lines = planted();
-    let is_request = |line: &Value| line["name"] == "http.request";
-    lines.retain(|line| !is_request(line));
-    let args = json!({"request_id": "a"});
-    lines.push(json!({"ph": "i", "pid": 9, "tid": 1, "ts": 9_000, "s": "t", "name": "request.finished", "args": args}));
-    let run = Run::of_lines(&lines);
-    let report = run.report();
-    assert!(report.request.is_empty());
-    run.check(
-        "statements_on_ends_of_requests_say_what_the_report_says",
-        &report,
-    );
-}
-
-/// Several numbers of requests at once, and requests that were preempted.
-#[test]
-fn statements_on_growth_say_what_the_report_says() {
-    for lines in [swept(), preempted()] {
-        let run = Run::of_lines(&lines);
-        let report = run.report();
-        let points: usize = report.sizing.iter().map(|of| of.points.len()).sum();
-        assert!(points == 24 || report.phases.sequences.len() == 6);
-        run.check("statements_on_growth_say_what_the_report_says", &report);
-    }
 }
 
 /// What lies on lanes is async work in fragments, in the trace of them, and in the tables.
@@ -617,7 +474,7 @@ fn statements_on_lanes_say_what_the_report_says() {
     let of_trace = crate::golden::report(run.trace());
     assert_eq!(kinds(&of_trace), kinds(&report));
     assert_eq!(kinds(&report).len(), 4, "{:?}", report.names);
-    run.check("statements_on_lanes_say_what_the_report_says", &report);
+    run.check(&report);
 }
 
 /// What recorders lost, several times for one cause: a row of the table has all that a process lost for one.
@@ -626,9 +483,8 @@ fn statements_on_losses_say_what_the_report_says() {
     let run = Run::of_losses();
     let report = run.report();
     assert_eq!(report.recorded.lost_events, 15);
-    let test = "statements_on_losses_say_what_the_report_says";
-    run.check(test, &report);
-    let Some(duckdb) = run.in_engine(test, "duckdb") else {
+    run.check(&report);
+    let Some(duckdb) = run.in_engine("duckdb") else {
         return;
     };
     let first = &duckdb["losses"][0];
@@ -637,23 +493,6 @@ fn statements_on_losses_say_what_the_report_says() {
         (&first["events"], &first["losses"]),
         (&json!(12), &json!(1))
     );
-}
-
-/// Reference inputs whose figures others computed.
-#[test]
-fn statements_on_golden_data_say_what_the_report_says() {
-    for name in [
-        "serving.json",
-        "hta-rank-0.json",
-        "hta-rank-1.json",
-        "nat-nested.json",
-    ] {
-        let run = Run::of_fixture(name);
-        run.check(
-            "statements_on_golden_data_say_what_the_report_says",
-            &run.report(),
-        );
-    }
 }
 
 #[test]
@@ -680,13 +519,12 @@ fn every_engine_has_the_same_rows() {
                 line
             })
         });
-    let test = "every_engine_has_the_same_rows";
     for run in [Run::of_lines(&lines.collect::<Vec<_>>()), Run::of_losses()] {
-        let Some(duckdb) = run.in_engine(test, "duckdb") else {
+        let Some(duckdb) = run.in_engine("duckdb") else {
             return;
         };
         for engine in ["datafusion", "spark"] {
-            if let Some(found) = run.in_engine(&format!("{test} ({engine})"), engine) {
+            if let Some(found) = run.in_engine(engine) {
                 agree(&duckdb, &found);
             }
         }
@@ -697,29 +535,25 @@ fn every_engine_has_the_same_rows() {
 #[test]
 #[ignore = "SA_TEST_RUNS names its runs"]
 fn statements_on_recorded_runs_say_what_the_report_says() {
-    let test = "statements_on_recorded_runs_say_what_the_report_says";
     let runs = std::env::var_os("SA_TEST_RUNS").unwrap();
     for run in std::env::split_paths(&runs) {
         let run = Run::of_run(&run);
         let report = run.report();
         assert!(!report.names.is_empty());
-        run.check(test, &report);
+        run.check(&report);
     }
 }
 
 /// The tables of `trace.json` as version 0.1.0 wrote them (`sa-profile tables trace.json --to tables --host-id 1`). Later versions read them.
 #[test]
 fn tables_of_schema_1_are_read() {
-    let test = "tables_of_schema_1_are_read";
     let count = "SELECT COUNT(*) AS n, SUM(dur) AS dur FROM slice";
-    let of = |tables: &Path| answers(tables, test, "duckdb", &[count]);
+    let of = |tables: &Path| answers(tables, "duckdb", &[count]);
     let old = fixture("tables-schema-1");
     let Some(rows) = of(&old.join("tables")) else {
         return;
     };
-    let now = Run {
-        folder: TempDir::new().unwrap(),
-    };
+    let now = Run::new();
     std::fs::copy(old.join("trace.json"), now.trace()).unwrap();
     assert_eq!(rows, of(&now.tables()).unwrap());
 }
@@ -727,7 +561,6 @@ fn tables_of_schema_1_are_read() {
 /// Requests that used one id, one after the other, are rows of their own.
 #[test]
 fn ids_that_are_used_again_are_rows_of_their_own() {
-    let test = "ids_that_are_used_again_are_rows_of_their_own";
     let mut lines: Vec<Value> = [(0, "twice"), (20_000, "twice"), (40_000, "once")]
         .into_iter()
         .chain((0..3).map(|nth| (60_000 + 10_000 * nth, "often")))
@@ -741,9 +574,9 @@ fn ids_that_are_used_again_are_rows_of_their_own() {
     let run = Run::of_lines(&lines);
     let report = run.report();
     assert_eq!(report.requests.n, 8);
-    run.check(test, &report);
+    run.check(&report);
     let counted = "SELECT request_id, COUNT(*) AS n FROM request GROUP BY request_id HAVING COUNT(*) > 1 ORDER BY request_id";
-    if let Some(rows) = answers(&run.tables(), test, "duckdb", &[counted]) {
+    if let Some(rows) = answers(&run.tables(), "duckdb", &[counted]) {
         let expected = [("often", 3), ("queued", 2), ("twice", 2)];
         let expected = expected.map(|(id, n)| json!({"request_id": id, "n": n}));
         assert_eq!(rows[0], expected);
@@ -771,21 +604,5 @@ fn gaps_of_one_length_are_those_of_the_report() {
     now += 5;
     lines.extend([kernel(now, json!({"queue_us": 0})), launch(now)]);
     let run = Run::of_lines(&lines);
-    run.check("gaps_of_one_length_are_those_of_the_report", &run.report());
-}
-
-/// Traces of other profilers that the merge is tested with.
-#[test]
-fn statements_on_foreign_traces_say_what_the_report_says() {
-    let test = "statements_on_foreign_traces_say_what_the_report_says";
-    let folder = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../merge/tests/fixtures/foreign"
-    );
-    for name in ["kineto", "trace_view", "tracing-chrome", "viztracer"] {
-        let run = Run::of_run(&Path::new(folder).join(name).with_extension("json"));
-        let report = run.report();
-        assert!(!report.names.is_empty(), "{name}");
-        run.check(test, &report);
-    }
+    run.check(&run.report());
 }

@@ -134,42 +134,33 @@ fn requests_agree(rows: &Rows, report: &RunReport) {
 /// Checks the sums and counts of vLLM's histograms. Those of the engine are of requests whose answer came back.
 fn vllm_metrics_agree(rows: &Rows, report: &RunReport) {
     type Between = fn(&Request) -> Option<i64>;
+    use Request as Of;
     let metrics: [(&str, bool, Between, Between); 6] = [
         (
             "time_to_first_token",
             false,
-            Request::read_ns,
-            Request::first_token_ns,
+            Of::read_ns,
+            Of::first_token_ns,
         ),
-        (
-            "e2e_request_latency",
-            false,
-            Request::read_ns,
-            Request::answered_ns,
-        ),
-        (
-            "request_queue_time",
-            true,
-            Request::queued_ns,
-            Request::scheduled_ns,
-        ),
+        ("e2e_request_latency", false, Of::read_ns, Of::answered_ns),
+        ("request_queue_time", true, Of::queued_ns, Of::scheduled_ns),
         (
             "request_prefill_time",
             true,
-            Request::scheduled_ns,
-            Request::engine_first_token_ns,
+            Of::scheduled_ns,
+            Of::engine_first_token_ns,
         ),
         (
             "request_decode_time",
             true,
-            Request::engine_first_token_ns,
-            Request::last_token_ns,
+            Of::engine_first_token_ns,
+            Of::last_token_ns,
         ),
         (
             "request_inference_time",
             true,
-            Request::scheduled_ns,
-            Request::last_token_ns,
+            Of::scheduled_ns,
+            Of::last_token_ns,
         ),
     ];
     let found = &rows["vllm_metrics"];
@@ -197,12 +188,14 @@ fn vllm_metrics_agree(rows: &Rows, report: &RunReport) {
 /// Checks the calls and times of every name.
 fn names_agree(rows: &Rows, report: &RunReport) {
     assert_eq!(rows["names"].len(), report.names.len());
+    assert_eq!(rows["every name"].len(), report.names.len());
     for name in &report.names {
-        let found = row(&rows["names"], |row| {
+        let is_its = |row: &Value| {
             row["name"] == json!(name.name)
                 && row["row_kind"] == json!(name.row_kind)
                 && row["category"] == json!(name.category)
-        });
+        };
+        let found = row(&rows["names"], is_its);
         let counts = [&found["ncall"], &found["ncall_outermost"]];
         let expected = [json!(name.ncall), json!(name.ncall_outermost)];
         assert_eq!(counts, expected.each_ref(), "{name:?}");
@@ -211,14 +204,7 @@ fn names_agree(rows: &Rows, report: &RunReport) {
         if name.duration.n > 0 {
             quantiles_agree(found, &name.duration);
         }
-    }
-    assert_eq!(rows["every name"].len(), report.names.len());
-    for name in &report.names {
-        let found = row(&rows["every name"], |row| {
-            row["name"] == json!(name.name)
-                && row["row_kind"] == json!(name.row_kind)
-                && row["category"] == json!(name.category)
-        });
+        let found = row(&rows["every name"], is_its);
         let counts = [&found["unfinished"], &found["crossing"]];
         let expected = [json!(name.unfinished), json!(name.crossing)];
         assert_eq!(counts, expected.each_ref(), "{name:?}");
