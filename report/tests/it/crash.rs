@@ -34,10 +34,15 @@ fn dead(folder: &Path, pid: u32, name: &str, last_ns: u64, open: Open<'_>, exit:
     std::fs::write(path, fragment.bytes).unwrap();
 }
 
-/// A worker died of SIGKILL in step 37. The engine that waited for it was killed later, and one process ended by itself with a span open.
-fn crashed() -> TempDir {
+fn empty_run() -> TempDir {
     let folder = TempDir::new().unwrap();
     std::fs::create_dir(folder.path().join("fragments")).unwrap();
+    folder
+}
+
+/// A worker died of SIGKILL in step 37. The engine that waited for it was killed later, and one process ended by itself with a span open.
+fn crashed() -> TempDir {
+    let folder = empty_run();
     let at = folder.path();
     let step = r#","step":37,"request_ids":["r1","r2"]"#;
     let open: Open<'_> = &[
@@ -99,8 +104,7 @@ fn issue_47_the_trace_of_a_crash_says_the_same() {
 /// A worker that is killed between two steps leaves no span open. Nobody knows its signal, but it stopped recording before the engine did.
 #[test]
 fn issue_47_a_process_that_was_killed_between_two_spans_is_named() {
-    let folder = TempDir::new().unwrap();
-    std::fs::create_dir(folder.path().join("fragments")).unwrap();
+    let folder = empty_run();
     let waits: Open<'_> = &[(1_100_000, "scheduler.wait_worker_output", "")];
     dead(
         folder.path(),
@@ -127,8 +131,7 @@ fn issue_47_a_process_that_was_killed_between_two_spans_is_named() {
 /// A run that Ctrl-C ends has not crashed.
 #[test]
 fn a_signal_that_ends_programs_in_good_order_is_no_crash() {
-    let folder = TempDir::new().unwrap();
-    std::fs::create_dir(folder.path().join("fragments")).unwrap();
+    let folder = empty_run();
     let interrupted = Some(Exit::Signal("SIGINT".to_owned()));
     let open: Open<'_> = &[(6_000_000, "step", "")];
     dead(folder.path(), 43, "worker-0", 6_200_000, open, interrupted);
@@ -140,8 +143,7 @@ fn a_signal_that_ends_programs_in_good_order_is_no_crash() {
 /// SIGTERM comes last in the list whenever it ended a process, here before the one that crashed.
 #[test]
 fn no_process_ended_a_negative_time_later() {
-    let folder = TempDir::new().unwrap();
-    std::fs::create_dir(folder.path().join("fragments")).unwrap();
+    let folder = empty_run();
     let open: Open<'_> = &[(1_100_000, "step", "")];
     let signal = |name: &str| Some(Exit::Signal(name.to_owned()));
     dead(folder.path(), 42, "api", 2_000_000, open, signal("SIGTERM"));
@@ -179,8 +181,7 @@ fn a_process_of_an_unknown_end_was_killed_where_spans_are_open() {
 
 #[test]
 fn issue_47_processes_that_recorded_nothing_are_missing() {
-    let folder = TempDir::new().unwrap();
-    std::fs::create_dir(folder.path().join("fragments")).unwrap();
+    let folder = empty_run();
     let process = Process::new(41);
     let on = process.main_thread();
     let mut fragment = process.fragment();

@@ -858,7 +858,7 @@ fn issue_48_a_kernel_that_begins_before_its_launch_keeps_it_and_is_counted() {
         ];
         assert_eq!(causes(&report), expected.into());
         let screen = screen::text(&report);
-        let caution = "2 slices of a device begin before the launch, by up to 2.500 µs";
+        let caution = "2 slices of devices begin before the launch, by up to 2.500 µs";
         assert!(screen.contains(caution), "{screen}");
     }
 }

@@ -303,15 +303,15 @@ fn cpu_time_stands_beside_wall_time() {
     let found = of_lines(&[
         span(0, 100, 30, "outer"),
         span(10, 60, 5, "waits"),
-        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 80, "dur": 10, "name": "plain"}),
+        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 72, "dur": 20, "name": "plain"}),
     ]);
     let of = |name: &str| {
         let time = found.names.iter().find(|of| of.name == name).unwrap();
         (time.tsub_ns, time.tsub_cpu_ns, time.ttot_cpu_ns)
     };
     // Nothing is known of `plain`, and `outer` never has more CPU time than time by itself.
-    assert_eq!(of("outer"), (30_000, Some(15_000), Some(30_000)));
+    assert_eq!(of("outer"), (20_000, Some(20_000), Some(30_000)));
     assert_eq!(of("waits"), (60_000, Some(5_000), Some(5_000)));
-    assert_eq!(of("plain"), (10_000, None, None));
+    assert_eq!(of("plain"), (20_000, None, None));
     assert!(trace_report::screen::text(&found).contains("on CPU"));
 }

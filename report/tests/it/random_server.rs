@@ -173,23 +173,10 @@ fn span(numbers: &mut Numbers, engine: u64, nth: u64) -> Value {
             }
             args
         }
-        ("OutputProcessor.process_outputs", how) => outputs(numbers, how),
         (_, 0) if engine == 0 => json!({"request_ids": [id, "another"]}),
         (_, 0) if engine == 1 => json!({"request_ids": [id]}),
         _ => json!({}),
     };
     let category = if name == "matmul" { "kernel" } else { "step" };
     json!({"ph": "X", "dur": dur, "cat": category, "name": name, "args": args})
-}
-
-/// Returns the args of a span that lists the outputs of a step.
-fn outputs(numbers: &mut Numbers, how: u64) -> Value {
-    let listed: Vec<u64> = (0..numbers.below(4)).map(|_| numbers.below(5)).collect();
-    let each: Vec<u64> = listed.iter().map(|_| numbers.below(3)).collect();
-    match how {
-        0 => json!({"request_numbers": listed, "after_pause": numbers.below(2) == 0}),
-        _ => {
-            json!({"request_numbers": listed, "output_tokens_each": each, "engine_ts_ns": 7_000_000_000 + numbers.below(9_000_000)})
-        }
-    }
 }

@@ -19,7 +19,7 @@ fn http(name: &str, (from, to): (u64, u64), id: &str) -> Value {
 }
 
 /// A request of 10 ms with two tokens, 1 ms apart.
-pub(crate) fn request(from: u64, id: &str) -> Vec<Value> {
+fn request(from: u64, id: &str) -> Vec<Value> {
     vec![
         http("http.request", (from, from + 10_000), id),
         at("request.queued", 10, from + 100, id),

@@ -2,13 +2,12 @@
 
 mod agreement;
 
-use crate::golden::{fixture, report};
+use crate::golden::fixture;
 use crate::growth::{preempted, swept};
 use crate::idle::{PLANTED, Server, four_ranks};
 use crate::oracle::Numbers;
 use crate::page::served;
 use crate::random_server::{at_random, begin};
-use crate::request_lives::request;
 use crate::tool::printed;
 use agreement::{agree, all_agree};
 use format_oracle::writer::Process as FragmentProcess;
@@ -19,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 use trace_merge::{Options, Output, Progress};
-use trace_report::{IdleCause, ReportOptions, RunReport, STATEMENTS, read};
+use trace_report::{ReportOptions, RunReport, STATEMENTS, read};
 use trace_tables::{TablesOptions, write_tables};
 
 const ENGINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/sql");
@@ -556,31 +555,6 @@ fn tables_of_schema_1_are_read() {
     let now = Run::new();
     std::fs::copy(old.join("trace.json"), now.trace()).unwrap();
     assert_eq!(rows, of(&now.tables()).unwrap());
-}
-
-/// Requests that used one id, one after the other, are rows of their own.
-#[test]
-fn ids_that_are_used_again_are_rows_of_their_own() {
-    let mut lines: Vec<Value> = [(0, "twice"), (20_000, "twice"), (40_000, "once")]
-        .into_iter()
-        .chain((0..3).map(|nth| (60_000 + 10_000 * nth, "often")))
-        .flat_map(|(from, id)| request(from, id))
-        .collect();
-    let of_engine = (0..2).flat_map(|nth| request(200_000 + 20_000 * nth, "queued"));
-    lines.extend(of_engine.filter(|line| line["pid"] == 10));
-    for (line, tid) in lines.iter_mut().zip(1..) {
-        line["tid"] = json!(tid);
-    }
-    let run = Run::of_lines(&lines);
-    let report = run.report();
-    assert_eq!(report.requests.n, 8);
-    run.check(&report);
-    let counted = "SELECT request_id, COUNT(*) AS n FROM request GROUP BY request_id HAVING COUNT(*) > 1 ORDER BY request_id";
-    if let Some(rows) = answers(&run.tables(), "duckdb", &[counted]) {
-        let expected = [("often", 3), ("queued", 2), ("twice", 2)];
-        let expected = expected.map(|(id, n)| json!({"request_id": id, "n": n}));
-        assert_eq!(rows[0], expected);
-    }
 }
 
 /// Twelve gaps of one length. The first one waits for its cause, which comes when the others are over.

@@ -42,7 +42,7 @@ fn very_many_names_and_keys_come_through() {
         event["args"]["same"] = json!(format!("text {}", nth % 7));
         event
     };
-    let count = 100_000;
+    let count = 70_000;
     let tables = Tables::of_lines(&(0..count).map(span).collect::<Vec<_>>());
     let slices = tables.rows("slice");
     assert_eq!(slices.len() as u64, count);
