@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::event::async_span::AsyncSpan;
-use crate::event::instant as event;
+use crate::event::instant::{self, NamedEvent};
 use crate::event::span::SpanGuard;
 use crate::event::track::{Track, TrackProcess};
 use crate::lifecycle::restart;
@@ -84,10 +84,8 @@ impl Recorder {
         if reclaim::existing().is_some() {
             return self.exports();
         }
-        let config = Config::from_lookup(variable);
-        config.map_or_else(Vec::new, |config| {
-            run::announced::announce(&start::absolute(config))
-        })
+        let config = Config::from_lookup(variable).map(start::absolute);
+        config.map_or_else(Vec::new, |config| run::announced::announce(&config))
     }
 
     /// Returns the handle; recording starts with the first event if it has not yet.
@@ -185,12 +183,12 @@ impl Recorder {
 
     /// Records an instant whose name is not known at the call site.
     pub fn instant(self, level: Level, category: &str, name: &str, args: &Args) {
-        event::instant(level, category, name, args);
+        NamedEvent::new(b'i', category, name, args.text()).record(level);
     }
 
     /// Records a counter whose name is not known at the call site: `series` holds one number for each. Values are kept as by [`counter!`](crate::counter!).
     pub fn counter(self, level: Level, name: &str, series: &Args) {
-        event::counter(level, name, series);
+        instant::counter(level, name, series);
     }
 
     /// Brings everything recorded so far into the fragment; waits at most a second for a writer that is under way.

@@ -36,7 +36,7 @@ impl Level {
 }
 
 /// The contents of the control file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
     /// [`CONTROL_VERSION`].
     pub version: u32,
@@ -75,10 +75,11 @@ pub struct Steps {
 }
 
 /// Why recording was switched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SwitchCause {
     /// The process began switched off.
+    #[default]
     Paused,
     /// Switched on.
     Start,
@@ -119,10 +120,8 @@ impl Switch {
 impl Control {
     /// Reads a control file: one line of JSON of a known version that makes sense; `None` for anything else.
     pub fn parse(bytes: &[u8]) -> Option<Control> {
-        if bytes.len() > MAX_CONTROL_BYTES {
-            return None;
-        }
-        let line = bytes.strip_suffix(b"\n")?;
+        let short = (bytes.len() <= MAX_CONTROL_BYTES).then_some(bytes);
+        let line = short?.strip_suffix(b"\n")?;
         let control: Control = serde_json::from_slice(line).ok()?;
         control.makes_sense().then_some(control)
     }

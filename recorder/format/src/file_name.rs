@@ -101,9 +101,8 @@ pub fn ring_name(stem: &str) -> String {
 
 /// The stem, which a fragment's ring has too, and the segment that a fragment's file name says; `None` for any other name.
 pub fn stem_and_segment(name: &str) -> Option<(&str, u32)> {
-    let whole = name
-        .strip_suffix(FRAGMENT_SUFFIX)
-        .filter(|_| is_fragment_name(name))?;
+    let whole = name.strip_suffix(FRAGMENT_SUFFIX);
+    let whole = whole.filter(|_| is_fragment_name(name))?;
     let split = whole.rsplit_once(".s").and_then(|(stem, digits)| {
         let number: u32 = digits.parse().ok()?;
         (number > 0 && number.to_string() == digits && stem.len() > FRAGMENT_PREFIX.len())

@@ -156,13 +156,9 @@ pub const fn state(head: u64, depth: u64, key: u64) -> u64 {
 }
 
 /// The head and the depth of a state; `None` if its check does not match.
-pub const fn head_and_depth(state: u64, key: u64) -> Option<(u64, u64)> {
+pub fn head_and_depth(state: u64, key: u64) -> Option<(u64, u64)> {
     let value = state >> 8;
-    if state & 0xff == check(value, key) {
-        Some((value >> 8, value & 0xff))
-    } else {
-        None
-    }
+    (state & 0xff == check(value, key)).then_some((value >> 8, value & 0xff))
 }
 
 /// What the states of a slot are checked with: another slot's state does not pass.

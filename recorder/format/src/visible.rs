@@ -30,8 +30,8 @@ pub fn try_visible(text: &str) -> Option<Cow<'_, str>> {
     }
     let invisible = text.chars().filter(|c| is_invisible(*c)).count();
     let mut out = String::new();
-    out.try_reserve_exact(text.len() + invisible * SPELLED_BYTES)
-        .ok()?;
+    let bytes = text.len() + invisible * SPELLED_BYTES;
+    out.try_reserve_exact(bytes).ok()?;
     spell_out(text, &mut out);
     Some(Cow::Owned(out))
 }

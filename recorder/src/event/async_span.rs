@@ -48,10 +48,6 @@ impl AsyncSpan {
         })
     }
 
-    fn of(open: OpenAsync) -> AsyncSpan {
-        AsyncSpan(Some(open))
-    }
-
     pub(crate) fn open_named(level: Level, category: &str, name: &str) -> AsyncSpan {
         AsyncSpan::open_at(level, category, name, None, None, &Args::default())
     }
@@ -117,19 +113,10 @@ impl AsyncSpan {
         }
         // The first event of a process finds out in between what is on.
         let opened = thread_state::with(|_, writer| {
-            if mask::wants(level) {
-                open(writer.process, &mut writer.text)
-            } else {
-                None
-            }
+            let wanted = mask::wants(level);
+            wanted.then(|| open(writer.process, &mut writer.text))?
         });
         AsyncSpan(opened.flatten())
-    }
-
-    /// Its lane if it is a span of this recording.
-    fn lane_in(&self, process: &Process) -> Option<u32> {
-        let open = self.0.as_ref()?;
-        (open.epoch() == process.epoch()).then_some(open.lane())
     }
 
     /// Ends it without recording it: what its end would tell never was. Counted as lost for this cause.
@@ -144,24 +131,20 @@ impl AsyncSpan {
 
     /// Adds an argument; it may still be added just before the span ends.
     pub fn arg(&mut self, key: &str, value: impl Value) {
-        if let Some(open) = &mut self.0 {
-            open.add_args(|args, first| value::push_after(args, first, key, &value));
-        }
-    }
-
-    /// Adds an argument whose key is JSON text of [`key_text`](crate::key_text).
-    #[doc(hidden)]
-    pub fn known_arg(&mut self, key: &str, value: &impl Value) {
-        if let Some(open) = &mut self.0 {
-            open.add_args(|args, first| value::known_after(args, first, key, value));
-        }
+        self.add(|args, first| value::push_after(args, first, key, &value));
     }
 
     /// Adds args that are JSON text already: `"key":value,…`, without braces.
     #[doc(hidden)]
     pub fn raw(&mut self, args: &[u8]) {
-        if let Some(open) = self.0.as_mut().filter(|_| !args.is_empty()) {
-            open.add_args(|text, first| value::raw_after(text, first, args));
+        if !args.is_empty() {
+            self.add(|text, first| value::raw_after(text, first, args));
+        }
+    }
+
+    fn add(&mut self, add: impl FnOnce(&mut Vec<u8>, bool)) {
+        if let Some(open) = &mut self.0 {
+            open.add_args(add);
         }
     }
 
@@ -198,8 +181,10 @@ impl Drop for AsyncSpan {
 
 impl<'a> Spot<'a> {
     fn within(process: &Process, parent: Option<&AsyncSpan>, lane: Option<&'a str>) -> Spot<'a> {
+        let open = parent.and_then(|parent| parent.0.as_ref());
+        let open = open.filter(|open| open.epoch() == process.epoch()); // a span of this recording
         Spot {
-            parent: parent.and_then(|parent| parent.lane_in(process)),
+            parent: open.map(OpenAsync::lane),
             lane: lane.map(cut_name),
         }
     }

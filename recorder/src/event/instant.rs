@@ -1,8 +1,7 @@
 //! Events without an extent on the stack: instants, counters, flows, durations told afterwards.
 
 use crate::event::span::{SiteArgs, site_args, site_series};
-use crate::process::mask;
-use crate::process::start;
+use crate::process::{mask, start};
 use crate::sys::clock::now_ns;
 use crate::text::encode::Line;
 use crate::text::name::write_name;
@@ -146,7 +145,7 @@ impl<'a> NamedEvent<'a> {
     }
 
     /// Records the event on the calling thread, if its level is on.
-    fn record(&self, level: Level) {
+    pub(crate) fn record(&self, level: Level) {
         if mask::wants(level) {
             thread_state::with(|_, writer| {
                 if mask::wants(level) {
@@ -175,10 +174,6 @@ impl<'a> NamedEvent<'a> {
         (writer.events).write_on(row, self.phase, ts_ns, &body, None);
         writer.text.truncate(from);
     }
-}
-
-pub(crate) fn instant(level: Level, category: &str, name: &str, args: &Args) {
-    NamedEvent::new(b'i', category, name, args.text()).record(level);
 }
 
 pub(crate) fn counter(level: Level, name: &str, series: &Args) {
@@ -220,18 +215,22 @@ fn write_flow(
     id: FlowId,
 ) {
     if mask::wants(level) {
-        let (letter, middle) = flow_middle(phase, id);
+        let mut room = [0; 64];
+        let (letter, middle) = flow_middle(&mut room, phase, id);
         let event = NamedEvent {
             ts_ns,
-            middle: middle.as_bytes(),
+            middle,
             ..NamedEvent::new(letter, category, name, b"")
         };
         event.record(level);
     }
 }
 
-/// The phase's letter, and what stands between time and name.
-pub(crate) fn flow_middle(phase: FlowPhase, id: FlowId) -> (u8, Middle) {
+/// Room for what stands between the time and the name of a flow's event.
+pub(crate) type MiddleRoom = [u8; 64];
+
+/// Returns the phase's letter, and what stands between time and name.
+pub(crate) fn flow_middle(room: &mut MiddleRoom, phase: FlowPhase, id: FlowId) -> (u8, &[u8]) {
     let (letter, more) = match phase {
         FlowPhase::Start => (b's', ""),
         FlowPhase::Step => (b't', ""),
@@ -241,8 +240,7 @@ pub(crate) fn flow_middle(phase: FlowPhase, id: FlowId) -> (u8, Middle) {
         FlowId::Process(id) => ("local", id),
         FlowId::Global(id) => ("global", id),
     };
-    let mut room = [0; MIDDLE_BYTES];
-    let mut line = Line::new(&mut room);
+    let mut line = Line::new(room);
     line.literal(br#","id2":{""#);
     line.text(scope.as_bytes());
     line.literal(br#"":"0x"#);
@@ -254,22 +252,7 @@ pub(crate) fn flow_middle(phase: FlowPhase, id: FlowId) -> (u8, Middle) {
     line.literal(br#""}"#);
     line.text(more.as_bytes());
     let len = line.len();
-    (letter, Middle { room, len })
-}
-
-/// Room for what stands between the time and the name of a flow's event.
-const MIDDLE_BYTES: usize = 64;
-
-/// What stands between the time and the name of a flow's event.
-pub(crate) struct Middle {
-    room: [u8; MIDDLE_BYTES],
-    len: usize,
-}
-
-impl Middle {
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.room.get(..self.len).unwrap_or_default()
-    }
+    (letter, room.get(..len).unwrap_or_default())
 }
 
 /// Records a span that has ended already, `dur_ns` long. It began at `start_ns` (as [`now_ns`] counts), by default so that it ends now.
@@ -288,20 +271,15 @@ pub fn duration(
     }
     let now = now_ns();
     let wanted = u64::try_from(dur_ns).unwrap_or(0);
-    let longest = if start_ns.is_some() {
-        MAX_DURATION_NS
-    } else {
-        MAX_DURATION_NS.min(now)
-    };
-    let start = start_ns.map_or(now, |start| start.min(now + MAX_DURATION_NS));
-    let dur = wanted.min(longest);
+    let longest = start_ns.map_or(now, |_| MAX_DURATION_NS);
+    let dur = wanted.min(longest).min(MAX_DURATION_NS);
+    let start = start_ns.map_or(now - dur, |start| start.min(now + MAX_DURATION_NS));
     if (dur_ns < 0 || dur != wanted || start_ns.is_some_and(|wanted| wanted != start))
         && mask::wants(level)
         && let Some(process) = start::current()
     {
         process.lost.count(Cause::Clamped);
     }
-    let start = if start_ns.is_some() { start } else { now - dur };
     let event = NamedEvent {
         ts_ns: Some(start),
         duration_ns: Some(dur),
@@ -317,9 +295,10 @@ mod tests {
     #[test]
     fn a_flow_has_its_id_in_base_16() {
         for id in [0, 1, 0xf, 0x10, 0x0123_4567_89ab_cdef, u64::MAX] {
-            let (letter, middle) = flow_middle(FlowPhase::End, FlowId::Global(id));
+            let mut room = [0; 64];
+            let (letter, middle) = flow_middle(&mut room, FlowPhase::End, FlowId::Global(id));
             let expected = format!(r#","id2":{{"global":"{id:#x}"}},"bp":"e""#);
-            assert_eq!((letter, middle.as_bytes()), (b'f', expected.as_bytes()));
+            assert_eq!((letter, middle), (b'f', expected.as_bytes()));
         }
     }
 }

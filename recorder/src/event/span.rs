@@ -4,8 +4,7 @@ mod by_id;
 
 use std::cell::Cell;
 
-use crate::process::mask;
-use crate::process::start;
+use crate::process::{mask, start};
 use crate::ring::open_entry::EntryName;
 use crate::sys::clock::{now_ns, thread_cpu_ns};
 use crate::sys::memory::{copied, reserve};
@@ -237,11 +236,8 @@ impl OpenSpan {
         name: EntryName<'_>,
         piece: Piece,
     ) -> OpenSpan {
-        let cpu_start_ns = if writer.process.config.cpu {
-            thread_cpu_ns()
-        } else {
-            0
-        };
+        let reads_cpu = writer.process.config.cpu;
+        let cpu_start_ns = if reads_cpu { thread_cpu_ns() } else { 0 };
         let start_ns = now_ns();
         let depth = writer.push(name, piece, start_ns);
         let (site, name, args) = match name {
@@ -310,10 +306,9 @@ impl OpenSpan {
     /// Returns the args that come later, or else those in the text.
     #[inline(always)]
     fn args_of_line<'a>(&self, text: &'a [u8], more_args: &'a [u8]) -> &'a [u8] {
-        if more_args.is_empty() {
-            text.get(self.args.range()).unwrap_or_default()
-        } else {
-            more_args
+        match more_args {
+            [] => text.get(self.args.range()).unwrap_or_default(),
+            more_args => more_args,
         }
     }
 

@@ -6,9 +6,8 @@
 use std::io;
 
 use crate::event::instant::{FlowId, FlowPhase, NamedEvent, flow_middle};
-use crate::process::mask;
-use crate::process::start;
 use crate::process::state::Process;
+use crate::process::{mask, start};
 use crate::sys::epoch::EpochWords;
 use crate::sys::memory::{leave_out, owned};
 use crate::text::name::cut_name;
@@ -122,9 +121,10 @@ impl Track {
         id: FlowId,
         ts_ns: u64,
     ) {
-        let (letter, middle) = flow_middle(phase, id);
+        let mut room = [0; 64];
+        let (letter, middle) = flow_middle(&mut room, phase, id);
         let event = NamedEvent {
-            middle: middle.as_bytes(),
+            middle,
             ..NamedEvent::new(letter, category, name, b"")
         };
         self.write(level, ts_ns, event);

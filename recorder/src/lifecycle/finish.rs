@@ -11,10 +11,8 @@ use crate::text::record::metadata_line;
 use sa_format::loss::Cause;
 use sa_format::{End, RingKind};
 
-use crate::process::mask;
-use crate::process::open_spans;
-use crate::sys;
-use crate::sys::clock;
+use crate::process::{mask, open_spans};
+use crate::sys::{self, clock};
 use crate::thread::thread_state;
 
 /// Room for what is told of open spans at the end.
@@ -65,11 +63,6 @@ impl Process {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Waits until another thread has finished it.
-    pub(crate) fn wait_until_over(&self, end_ns: u64) {
-        wait::until_true(end_ns, || self.is_over.load(Ordering::Acquire));
-    }
-
     /// Closes the fragment, whose owner this process is not any more; unless somebody hangs in it.
     pub(crate) fn let_go_of_files(&self) {
         if let Some(mut active) = self.fragment.lock_until(clock::now_ns() + PATIENCE_NS) {
@@ -109,14 +102,10 @@ impl Process {
             return true;
         }
         let active = self.fragment.try_lock();
-        let (stopped, cause) = active.map_or((false, None), |active| {
-            (active.stopped.is_some(), active.failure())
-        });
-        let cause = if stopped {
-            Cause::DiskBound
-        } else {
-            cause.unwrap_or(Cause::WriteError)
-        };
+        let state = active.map(|active| (active.stopped.is_some(), active.failure()));
+        let (stopped, failure) = state.unwrap_or_default();
+        let failure = failure.unwrap_or(Cause::WriteError);
+        let cause = if stopped { Cause::DiskBound } else { failure };
         let others = self.ring.slots().filter(|slot| slot.index > 0);
         for slot in others.filter(|slot| !slot.in_file || stopped) {
             self.give_up(slot, cause);

@@ -1,17 +1,17 @@
 //! A new recording in a process that may have one already: ends that one, begins the other, and gives back what the first one held.
 
 use std::ffi::OsString;
+use std::sync::atomic::Ordering;
 
-use crate::process::mask;
-use crate::process::reclaim;
 use crate::process::start::Origin;
 use crate::process::starting::{Pending, Starting};
 use crate::process::state::Process;
+use crate::process::{mask, reclaim};
 use crate::run::config::{Config, DIR, LEVEL, OUTPUT};
 use crate::run::membership::Before;
 use crate::sys::clock;
 use crate::sys::fd::Numbered;
-use crate::sys::wait::PATIENCE_NS;
+use crate::sys::wait::{self, PATIENCE_NS};
 use crate::text::name::cut_name;
 use crate::thread::thread_state;
 
@@ -66,7 +66,8 @@ pub(crate) fn start_with(
 /// Ends a recording; says what the next one must know of it.
 fn end(old: &Process) -> Before {
     old.finish();
-    old.wait_until_over(clock::now_ns() + PATIENCE_NS);
+    let is_over = || old.is_over.load(Ordering::Acquire);
+    wait::until_true(clock::now_ns() + PATIENCE_NS, is_over);
     let before = old.before(old.name());
     old.let_go_of_files();
     before

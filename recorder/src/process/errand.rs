@@ -11,11 +11,9 @@ use std::time::Duration;
 use crate::process::reclaim;
 use crate::process::state::Process;
 use crate::run::config::Threads;
-use crate::sys::clock;
-use crate::sys::module;
 use crate::sys::shared::Shared;
 use crate::sys::sleep::Bell;
-use crate::sys::wait;
+use crate::sys::{clock, module, wait};
 use crate::sys::{thread, threads};
 
 /// How long the kernel may take to end a thread that is done.
@@ -167,7 +165,8 @@ fn run<R: Send + 'static>(
     if !errand.wait(end_ns) {
         return Ok(None);
     }
-    errand.wait_for_its_end();
+    let tid = errand.tid.load(Ordering::Relaxed);
+    wait::until_true(clock::now_ns() + ENDING_NS, || !thread::is_there(tid));
     Ok(wait::try_lock(&errand.result).and_then(|mut result| result.take()))
 }
 
@@ -209,12 +208,6 @@ impl<R> Errand<R> {
             LEFT.fetch_sub(1, Ordering::Relaxed);
         }
         left.is_ok()
-    }
-
-    /// Waits until its thread is none of the process any more.
-    fn wait_for_its_end(&self) {
-        let tid = self.tid.load(Ordering::Relaxed);
-        wait::until_true(clock::now_ns() + ENDING_NS, || !thread::is_there(tid));
     }
 }
 

@@ -150,11 +150,8 @@ fn flush_to(
 /// How much may be written until the file ends at a step.
 fn rest_of_step(size: u64) -> usize {
     let rest = STEP_BYTES - usize::try_from(size % STEP_BYTES as u64).unwrap_or(0);
-    if rest < SMALL_REST {
-        rest + STEP_BYTES
-    } else {
-        rest
-    }
+    let more = if rest < SMALL_REST { STEP_BYTES } else { 0 };
+    rest + more
 }
 
 /// How many empty lines bring a block that would start at `at` in the file to the same place in a cache line as in memory.
@@ -166,12 +163,8 @@ fn lead(block: &[u8], at: u64) -> usize {
 
 /// What fills the step up after `written` bytes if there is more to come.
 fn padding(rest: usize, written: usize, more: bool) -> &'static [u8] {
-    let missing = if more {
-        rest.saturating_sub(written)
-    } else {
-        0
-    };
-    PADDING.get(..missing).unwrap_or_default()
+    let missing = PADDING.get(..rest.saturating_sub(written));
+    missing.filter(|_| more).unwrap_or_default()
 }
 
 /// The length of the next block: whole lines of at most `bound` bytes, or one longer line.
@@ -190,9 +183,8 @@ pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
     let (from, head) = (slot.flushed().load(Ordering::Relaxed), slot.head());
     // SAFETY: we have the turn, and `head` was read from the state.
     let lines = unsafe { slot.published(from, head) };
-    let quarter = usize::try_from(slot.bytes / 4)
-        .unwrap_or(0)
-        .min(lines.len());
+    let quarter = usize::try_from(slot.bytes / 4).unwrap_or(0);
+    let quarter = quarter.min(lines.len());
     let newline = memchr(b'\n', &lines[quarter..]);
     let end = newline.map_or(lines.len(), |at| quarter + at + 1);
     let loss = Loss::of_lines(cause, from, &lines[..end], clock::now_ns());

@@ -4,15 +4,13 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::process::errand;
-use crate::process::flush;
 use crate::process::rate::{Rates, SHORTEST_NS};
 use crate::process::reclaim::ProcessRef;
 use crate::process::rounds::Rounds;
 use crate::process::state::Process;
-use crate::sys;
-use crate::sys::clock;
-use crate::sys::wait::PATIENCE_NS;
+use crate::process::{errand, flush};
+use crate::sys::wait::{self, PATIENCE_NS};
+use crate::sys::{self, clock};
 
 /// A sleep that a thread may end when its ring fills.
 const LONG_NS: u64 = 2_000_000;
@@ -70,7 +68,9 @@ fn pause(process: &Process, rates: Rates, crowded: bool) -> Rates {
     let pause_ns = pause_ns.min(process.switches.pause_ns());
     match pause_ns {
         pause_ns if crowded => sys::thread::park_timeout(Duration::from_nanos(pause_ns)),
-        pause_ns if pause_ns < SHORTEST_NS => stay_awake(pause_ns),
+        pause_ns if pause_ns < SHORTEST_NS => {
+            wait::until_true(clock::now_ns() + pause_ns, || false); // so short a wait only yields
+        }
         pause_ns if sleep(process, pause_ns) => {
             // Woken by a thread in a hurry: how fast it is shows in the next moment, not in the whole sleep.
             flush_all(process, |_| false);
@@ -99,12 +99,4 @@ fn sleep(process: &Process, pause_ns: u64) -> bool {
     process.helper_sleeps.store(long, Ordering::Relaxed);
     sys::thread::park_timeout(Duration::from_nanos(pause_ns));
     long && !process.helper_sleeps.swap(false, Ordering::Relaxed)
-}
-
-/// Lets others run until it is time.
-fn stay_awake(pause_ns: u64) {
-    let end = clock::now_ns() + pause_ns;
-    while clock::now_ns() < end {
-        std::thread::yield_now();
-    }
 }

@@ -25,10 +25,7 @@ impl Process {
     /// Names the process; a later name renames it.
     pub(crate) fn set_name(&self, name: &str) {
         let name = cut_name(name);
-        if look_for_room(NAME_BYTES).is_err() {
-            return leave_out();
-        }
-        let Ok(kept) = owned(name) else {
+        let Ok(kept) = look_for_room(NAME_BYTES).and_then(|()| owned(name)) else {
             return leave_out();
         };
         if let Some(mut name) = wait::lock(&self.names.process) {

@@ -63,16 +63,14 @@ impl Rates {
 
     /// Whether the slot's thread records faster than a sleeping helper could follow.
     pub(crate) fn is_fast(&self, slot: usize) -> bool {
-        self.slots
-            .get(slot)
-            .is_some_and(|rate| rate.pause_ns < SHORTEST_NS)
+        let rate = self.slots.get(slot);
+        rate.is_some_and(|rate| rate.pause_ns < SHORTEST_NS)
     }
 
     /// How many threads do.
     pub(crate) fn fast_threads(&self) -> usize {
-        (0..self.slots.len())
-            .filter(|slot| self.is_fast(*slot))
-            .count()
+        let is_fast = |slot: &usize| self.is_fast(*slot);
+        (0..self.slots.len()).filter(is_fast).count()
     }
 }
 

@@ -8,8 +8,7 @@ use crate::ring::counters::Untold;
 use crate::ring::loss::MAX_RECORD_BYTES;
 use crate::ring::open_entry::OpenEntry;
 use crate::ring::slot::{GENERATION, Slot};
-use crate::sys::memory;
-use crate::sys::wait;
+use crate::sys::{memory, wait};
 use sa_format::loss::{Cause, CountedLoss};
 
 /// Room for the records of losses.
@@ -65,9 +64,9 @@ impl Process {
             }
         }
         // A hidden span is lost only if it is still open at the end.
-        let counted = Cause::ALL
-            .into_iter()
-            .filter(|cause| !matches!(cause, Cause::FragmentRemoved | Cause::OpenSpans));
+        let is_counted =
+            |cause: &Cause| !matches!(cause, Cause::FragmentRemoved | Cause::OpenSpans);
+        let counted = Cause::ALL.into_iter().filter(is_counted);
         counted.for_each(|cause| self.tell_count(cause));
         self.tell_removed();
     }
@@ -76,8 +75,8 @@ impl Process {
     pub(crate) fn tell_hidden(&self) {
         if let Some(_turn) = wait::lock(&self.own) {
             let hidden = self.lost.untold(Cause::OpenSpans);
-            self.lost
-                .add_total(hidden.map_or(0, |hidden| hidden.loss.count));
+            let hidden = hidden.map_or(0, |hidden| hidden.loss.count);
+            self.lost.add_total(hidden);
             self.tell_count(Cause::OpenSpans);
         }
     }

@@ -5,18 +5,17 @@
 //! half-written rings) is never looked at again in the child.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use crate::process::async_ids::AsyncIds;
-use crate::process::errand;
-use crate::process::mask;
 use crate::process::reclaim::{self, ProcessRef};
 use crate::process::rounds::Visits;
-use crate::process::starting::{self, Starting};
+use crate::process::starting::{self, Pending, Starting};
 use crate::process::state::Process;
 use crate::process::switch::{InForce, Switches};
+use crate::process::{errand, mask};
 use crate::ring::file::Ring;
 use crate::ring::open_horizon::OpenHorizon;
 use crate::run::config::{Config, Levels};
@@ -24,14 +23,12 @@ use crate::run::identity;
 use crate::run::membership::{self as run, Before, ProcessName, Run};
 use crate::segment::fragment;
 use crate::segment::names::Names;
-use crate::sys;
 use crate::sys::epoch::EpochWords;
 use crate::sys::fd::Numbered;
-use crate::sys::fork_fds;
 use crate::sys::memory::{self, look_for_room};
 use crate::sys::spin_lock::SpinLock;
-use crate::sys::variable;
 use crate::sys::wait::PATIENCE_NS;
+use crate::sys::{self, fork_fds, variable};
 use crate::text::record::process_name_line;
 use sa_format::loss::Cause;
 use sa_format::{FragmentHeader, VERSION};
@@ -112,7 +109,7 @@ fn start_alone() -> Option<ProcessRef> {
         mask::turn_off();
         sys::warn_once(&error);
     }
-    starting::forget_pending();
+    drop(Pending);
     reclaim::existing()
 }
 
@@ -266,13 +263,10 @@ extern "C" fn finish_at_exit() {
 }
 
 pub(crate) fn absolute(mut config: Config) -> Config {
-    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     let paths = &mut config.paths;
-    (paths.directory, paths.fragments, paths.trace) = (
-        absolute(&paths.directory),
-        absolute(&paths.fragments),
-        absolute(&paths.trace),
-    );
+    for path in [&mut paths.directory, &mut paths.fragments, &mut paths.trace] {
+        *path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+    }
     config
 }
 

@@ -3,9 +3,7 @@
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::run::config::Config;
-use crate::sys;
-use crate::sys::clock;
-use crate::sys::wait;
+use crate::sys::{self, clock, wait};
 
 /// `pid << 32 | tid`, 0 for nobody. A pid of another process is the parent's, copied by a fork.
 static STARTING: AtomicU64 = AtomicU64::new(0);
@@ -66,11 +64,6 @@ impl Drop for Pending {
 pub(crate) fn pending() -> Option<Config> {
     // SAFETY: only who starts the recorder frees it, and that is the calling thread.
     unsafe { PENDING.load(Ordering::Acquire).as_ref() }.cloned()
-}
-
-/// Forgets it: the child of a fork has begun that recording. Until then its own children must find it.
-pub(crate) fn forget_pending() {
-    drop(Pending);
 }
 
 /// Returns true if a recording is about to begin. Async-signal-safe.

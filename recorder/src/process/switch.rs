@@ -13,10 +13,8 @@ use crate::process::state::Process;
 use crate::run::config::Levels;
 use crate::run::control::Watch;
 use crate::segment::tally::Tally;
-use crate::sys;
-use crate::sys::clock;
 use crate::sys::memory::look_for_room;
-use crate::sys::wait;
+use crate::sys::{self, clock, wait};
 use crate::text::record::Growing;
 use sa_format::control::{CONTROL_VERSION, Control, Switch, SwitchCause};
 use sa_format::{Anchor, InstantPlace, write_instant};
@@ -229,9 +227,8 @@ impl Schedule {
     /// Puts a control in the place of what was planned from its instant on.
     fn plan(&mut self, control: &Control, configured: Levels, now: Anchor) {
         let at_ns = monotonic_ns(control.from_realtime_ns, now);
-        let until_ns = control
-            .until_realtime_ns
-            .map_or(0, |until| monotonic_ns(until, now));
+        let until_ns = control.until_realtime_ns;
+        let until_ns = until_ns.map_or(0, |until| monotonic_ns(until, now));
         self.due.retain(|due| due.at_ns < at_ns);
         let levels = control.levels.as_ref();
         let id = Some(control.id.clone());
@@ -270,9 +267,7 @@ impl Schedule {
             cause,
             levels: Some(Vec::new()),
             from_realtime_ns: now.realtime_ns + STEPS_LEAD_NS,
-            until_realtime_ns: None,
-            events: None,
-            steps: None,
+            ..Control::default()
         };
         // Whether others stop too or not (a full disk), this process does.
         let _ = self.watch.replace(&stop, process.config.mode);

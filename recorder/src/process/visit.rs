@@ -7,14 +7,12 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::process::errand;
 use crate::process::flush::{self, Extent};
-use crate::process::helper;
 use crate::process::reclaim::{self, ProcessRef};
 use crate::process::state::Process;
+use crate::process::{errand, helper};
 use crate::run::config::Threads;
-use crate::sys::clock;
-use crate::sys::wait;
+use crate::sys::{clock, wait};
 use sa_format::RingKind;
 
 /// How long a process with one thread records before it gets the helper.

@@ -57,10 +57,10 @@ impl Counters {
         let now_ns = clock::now_ns();
         let first = self.word(cause, layout::LOSS_FIRST_AT);
         let _ = first.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed); // an earlier one was the first
-        self.word(cause, layout::LOSS_LAST_AT)
-            .fetch_max(now_ns, Ordering::Relaxed);
-        self.word(cause, layout::COUNT_EVENTS_AT)
-            .fetch_add(count, Ordering::Release);
+        let last = self.word(cause, layout::LOSS_LAST_AT);
+        last.fetch_max(now_ns, Ordering::Relaxed);
+        let events = self.word(cause, layout::COUNT_EVENTS_AT);
+        events.fetch_add(count, Ordering::Release);
     }
 
     /// Counts a span that opens and has no entry in the ring, until [`Counters::end_hidden`]. A process that ends in between has lost it.
@@ -81,9 +81,8 @@ impl Counters {
 
     /// Counts this process as a child that could not open a fragment. It is all that a child ever does to its parent's ring.
     pub(crate) fn count_refused_child(&self, error: u32) {
-        self.map
-            .half(self.entry(Cause::ChildrenRefused) + layout::COUNT_ERROR_AT)
-            .store(error, Ordering::Relaxed);
+        let at = self.entry(Cause::ChildrenRefused) + layout::COUNT_ERROR_AT;
+        self.map.half(at).store(error, Ordering::Relaxed);
         self.add(Cause::ChildrenRefused, 1);
     }
 
@@ -104,10 +103,7 @@ impl Counters {
         let error = self.map.half(self.entry(cause) + layout::COUNT_ERROR_AT);
         Some(Untold {
             loss: CountedLoss {
-                error: match cause {
-                    Cause::ChildrenRefused => error.load(Ordering::Relaxed),
-                    _ => 0,
-                },
+                error: error.load(Ordering::Relaxed), // 0 for all but refused children
                 ..CountedLoss::of_entry(self.pid, cause, count, get)
             },
             until,
@@ -124,9 +120,7 @@ impl Counters {
 
     /// Notes that the record is published.
     pub(crate) fn told(&self, untold: &Untold) {
-        let CountedLoss {
-            cause, first_ns, ..
-        } = untold.loss;
+        let (cause, first_ns) = (untold.loss.cause, untold.loss.first_ns);
         let set = |at, value| self.word(cause, at).store(value, Ordering::Release);
         set(layout::COUNT_TOLD_AT, untold.until);
         set(layout::LOSS_TOLD_AT, 0);

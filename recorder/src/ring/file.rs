@@ -14,8 +14,7 @@ use crate::ring::text_area::TextArea;
 use crate::sys::fd::{self, Numbered};
 use crate::sys::map::Map;
 use crate::sys::memory::{boxed, gathered, out_of_memory};
-use crate::sys::page_bytes;
-use crate::sys::wait;
+use crate::sys::{page_bytes, wait};
 use crate::text::site::Site;
 use sa_format::RingKind;
 use sa_format::loss::Cause;
@@ -90,8 +89,9 @@ impl Ring {
         reserve(file.as_raw_fd(), kind, 0, end)?;
         let header = Map::shared(file.as_raw_fd(), 0, end)?;
         let id = fd::status(file.as_raw_fd())?.id;
-        let slots = (0..MAX_SLOTS).map(|_| AtomicPtr::default()).collect();
+        let slots = (0..MAX_SLOTS).map(|_| AtomicPtr::default());
         let lanes_of_group = group_bytes() / layout::LANE_TEXT_BYTES;
+        let lane_texts = (0..LANES / lanes_of_group).map(|_| OnceLock::new());
         let mut free = Vec::new(); // what ends may not need memory
         let room = free.try_reserve_exact(MAX_SLOTS);
         room.map_err(|_| out_of_memory())?;
@@ -110,11 +110,9 @@ impl Ring {
             header,
             growth,
             is_stuck: AtomicBool::new(false),
-            slots,
+            slots: slots.collect(),
             used: AtomicU32::new(0),
-            lane_texts: (0..LANES / lanes_of_group)
-                .map(|_| OnceLock::new())
-                .collect(),
+            lane_texts: lane_texts.collect(),
             group_bits: lanes_of_group.trailing_zeros(),
             more_lanes: Chain::new(
                 header,
@@ -155,18 +153,14 @@ impl Ring {
             lane_bytes: small(layout::LANE_TEXT_BYTES),
         };
         self.header.copy_in(layout::TEXT_AREAS_AT, &areas.fields());
-        self.header
-            .word(layout::NONCE_AT)
-            .store(nonce, Ordering::Relaxed);
+        let word = self.header.word(layout::NONCE_AT);
+        word.store(nonce, Ordering::Relaxed);
+        let set = |at, sum| self.header.half(at).store(sum, Ordering::Relaxed);
         let tables = std::array::from_fn(|at| self.header.byte(layout::LOSSES_OFFSET_AT + at));
-        self.header
-            .half(layout::TABLES_SUM_AT)
-            .store(layout::tables_sum(&tables), Ordering::Relaxed);
+        set(layout::TABLES_SUM_AT, layout::tables_sum(&tables));
         let mut header: [u8; layout::HEADER_BYTES] = std::array::from_fn(|at| self.header.byte(at));
         header[..layout::MAGIC.len()].copy_from_slice(&layout::MAGIC);
-        self.header
-            .half(layout::SUM_AT)
-            .store(layout::header_sum(&header), Ordering::Relaxed);
+        set(layout::SUM_AT, layout::header_sum(&header));
         self.header.copy_in(0, &layout::MAGIC);
     }
 
@@ -181,10 +175,7 @@ impl Ring {
     /// `ETIMEDOUT` if the file system hangs, `ENOMEM` without memory, and others if there are too many threads.
     pub(crate) fn take_slot(&self) -> io::Result<&'static Slot> {
         let free = self.growth()?.free.pop();
-        match free {
-            Some(slot) => Ok(slot),
-            None => self.new_slot(),
-        }
+        free.map_or_else(|| self.new_slot(), Ok)
     }
 
     /// Gives a slot back; what is not flushed in it stays until it is.
@@ -197,17 +188,11 @@ impl Ring {
     fn new_slot(&self) -> io::Result<&'static Slot> {
         let mut growth = self.growth()?;
         let index = self.used.load(Ordering::Relaxed) as usize;
-        let place = self
-            .slots
-            .get(index)
-            .ok_or_else(|| io::Error::from_raw_os_error(libc::EAGAIN))?;
-        let bytes = if (1..=LARGE_SLOTS).contains(&index) {
-            LARGE
-        } else {
-            SMALL
-        }
-        .next_multiple_of(page_bytes())
-        .next_power_of_two();
+        let place = self.slots.get(index);
+        let place = place.ok_or_else(|| io::Error::from_raw_os_error(libc::EAGAIN))?;
+        let is_large = (1..=LARGE_SLOTS).contains(&index);
+        let least = if is_large { LARGE } else { SMALL };
+        let bytes = least.next_multiple_of(page_bytes()).next_power_of_two();
         let control_bytes = layout::SLOT_CONTROL_BYTES.next_multiple_of(page_bytes());
         let (start, front_bytes) = (growth.end, text_bytes() + control_bytes);
         let in_file = self.grow(start, front_bytes + bytes);
@@ -245,11 +230,8 @@ impl Ring {
 
     /// Enters what is ready and lies at `offset` into a directory.
     fn enter(&self, directory: usize, number: usize, offset: usize, bytes: usize) {
-        let (map, at) = (
-            self.header,
-            directory + number * layout::DIRECTORY_ENTRY_BYTES,
-        );
-        let seed = u32::try_from(number).unwrap_or(0);
+        let at = directory + number * layout::DIRECTORY_ENTRY_BYTES;
+        let (map, seed) = (self.header, u32::try_from(number).unwrap_or(0));
         Link { map, at }.store(seed, offset, bytes);
     }
 
@@ -336,10 +318,8 @@ impl Ring {
     /// Returns the entry of a lane as [`Ring::lane_entry`] does, after making the file longer if need be.
     #[inline(always)]
     pub(crate) fn lane_entry_for_use(&self, lane: u32) -> Option<OpenEntry> {
-        match self.lane_entry(lane) {
-            None => self.add_lane_entry(lane),
-            entry => entry,
-        }
+        let entry = self.lane_entry(lane);
+        entry.or_else(|| self.add_lane_entry(lane))
     }
 
     #[cold]
@@ -355,10 +335,9 @@ impl Ring {
         if chain.is_decided(nth) {
             return; // no lock for each span where the disk is full
         }
-        let Ok(mut growth) = self.growth() else {
-            return;
-        };
-        chain.extend_to(nth, |bytes| self.add_part(&mut growth, bytes));
+        if let Ok(mut growth) = self.growth() {
+            chain.extend_to(nth, |bytes| self.add_part(&mut growth, bytes));
+        }
     }
 
     /// Makes the file longer and maps the new part. Also returns the offset of the part.

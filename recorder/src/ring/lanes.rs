@@ -110,13 +110,10 @@ impl LaneName {
     /// A given name, marked as a lane's; without memory for it the lane's number, and that is counted.
     fn new(name: &str) -> LaneName {
         let marked = joined([name, MARK]).and_then(Shared::new);
-        marked.map_or_else(
-            |_| {
-                leave_out();
-                LaneName::Numbered
-            },
-            LaneName::Given,
-        )
+        if marked.is_err() {
+            leave_out();
+        }
+        marked.map_or(LaneName::Numbered, LaneName::Given)
     }
 
     /// The name as text.

@@ -30,26 +30,20 @@ impl Loss {
             from,
             to: from + lines.len() as u64,
             events: 0,
-            first_ns: 0,
+            first_ns: u64::MAX,
             last_ns: now_ns,
         };
-        for line in lines
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.is_empty() && !is_metadata(line))
-        {
+        let lines = lines.split(|byte| *byte == b'\n');
+        for line in lines.filter(|line| !line.is_empty() && !is_metadata(line)) {
             loss.events += events_of(line);
             let at_ns = line_start_ns(line).unwrap_or(now_ns);
-            loss.first_ns = if loss.first_ns == 0 {
-                at_ns
-            } else {
-                loss.first_ns.min(at_ns)
-            };
+            loss.first_ns = loss.first_ns.min(at_ns);
             loss.last_ns = at_ns;
             if loss.tid == 0 {
                 loss.tid = thread_of(line);
             }
         }
-        if loss.first_ns == 0 {
+        if loss.first_ns == u64::MAX {
             loss.first_ns = now_ns; // no event was among them
         }
         loss

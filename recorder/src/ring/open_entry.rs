@@ -58,27 +58,29 @@ impl OpenEntry {
 
     /// Says which line will close the span: the one that ends at `position` of `slot`.
     pub(crate) fn close_with(&self, slot: u32, position: u64) {
-        self.map()
-            .half(layout::LANE_CLOSING_SLOT_AT)
-            .store(slot, Ordering::Relaxed);
-        self.map()
-            .word(layout::LANE_CLOSES_AT)
-            .store(position, Ordering::Release);
+        let closing_slot = self.map().half(layout::LANE_CLOSING_SLOT_AT);
+        closing_slot.store(slot, Ordering::Relaxed);
+        self.closes_at().store(position, Ordering::Release);
     }
 
     /// Returns true if the line that closes the span ends at or before this position of its slot.
     pub(crate) fn is_closed_at(&self, head: u64) -> bool {
-        let closes_at = self.map().word(layout::LANE_CLOSES_AT);
-        (1..=head).contains(&closes_at.load(Ordering::Acquire))
+        (1..=head).contains(&self.closes_at().load(Ordering::Acquire))
+    }
+
+    fn name_len(&self) -> &'static AtomicU32 {
+        self.map().half(layout::OPEN_NAME_LEN_AT)
+    }
+
+    fn closes_at(&self) -> &'static AtomicU64 {
+        self.map().word(layout::LANE_CLOSES_AT)
     }
 
     /// Makes an entry of the lane table, or of a chain, an open one. Its start must be 0 until then.
     pub(crate) fn open(&self, site: u32, parent: Option<u32>, start_ns: u64) {
-        self.map()
-            .word(layout::LANE_CLOSES_AT)
-            .store(0, Ordering::Relaxed);
-        self.parent()
-            .store(parent.map_or(0, |lane| lane + 1), Ordering::Relaxed);
+        self.closes_at().store(0, Ordering::Relaxed);
+        let parent = parent.map_or(0, |lane| lane + 1);
+        self.parent().store(parent, Ordering::Relaxed);
         self.site().store(site, Ordering::Relaxed);
         self.start().store(start_ns, Ordering::Release);
     }
@@ -89,17 +91,12 @@ impl OpenEntry {
         let cut = &name.as_bytes()[..name.floor_char_boundary(room)];
         self.map().copy_in(at, cut);
         let len = u32::try_from(cut.len()).unwrap_or(0);
-        self.map()
-            .half(layout::OPEN_NAME_LEN_AT)
-            .store(len, Ordering::Relaxed);
+        self.name_len().store(len, Ordering::Relaxed);
     }
 
     /// The stored name.
     pub(crate) fn name(&self, (at, room): (usize, usize)) -> String {
-        let len = self
-            .map()
-            .half(layout::OPEN_NAME_LEN_AT)
-            .load(Ordering::Relaxed) as usize;
+        let len = self.name_len().load(Ordering::Relaxed) as usize;
         let bytes = (0..len.min(room)).map(|offset| self.map().byte(at + offset));
         String::from_utf8(gathered(bytes)).unwrap_or_default() // it was text
     }

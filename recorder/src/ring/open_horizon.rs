@@ -42,15 +42,12 @@ pub(crate) fn earliest_unwritten_ns(
     let mut earliest_ns = earliest_open_ns(ring)?.min(earliest_in(line));
     for slot in ring.slots() {
         let is_current = current.is_some_and(|current| std::ptr::eq(current, slot));
-        let of_slot = match is_current {
-            true => earliest_pending_ns(slot),
-            false => {
-                // Whoever has the turn gives it back soon, because the fragment is locked.
-                let _turn = wait::until(now_ns() + TURN_NS, || slot.try_turn())?;
-                earliest_pending_ns(slot)
-            }
+        // Whoever has the turn gives it back soon, because the fragment is locked.
+        let _turn = match is_current {
+            true => None,
+            false => Some(wait::until(now_ns() + TURN_NS, || slot.try_turn())?),
         };
-        earliest_ns = earliest_ns.min(of_slot);
+        earliest_ns = earliest_ns.min(earliest_pending_ns(slot));
     }
     Some(earliest_ns)
 }

@@ -66,12 +66,10 @@ impl Slot {
         let control_at = layout::SLOT_TEXT_BYTES.next_multiple_of(page_bytes());
         let control = front.part(control_at, front.len() - control_at);
         let key = layout::key(index, GENERATION);
-        control
-            .half(layout::SLOT_GENERATION_AT)
-            .store(GENERATION, Ordering::Relaxed);
-        control
-            .word(layout::SLOT_STATE_AT)
-            .store(layout::state(0, 0, key), Ordering::Relaxed);
+        let generation = control.half(layout::SLOT_GENERATION_AT);
+        generation.store(GENERATION, Ordering::Relaxed);
+        let state = control.word(layout::SLOT_STATE_AT);
+        state.store(layout::state(0, 0, key), Ordering::Relaxed);
         Slot {
             index,
             in_file,
@@ -185,10 +183,9 @@ impl Slot {
     /// Returns the area for the text of a span at this depth; `None` if the depth has no area.
     #[inline(always)]
     pub(crate) fn text_area(&self, depth: usize) -> Option<TextArea> {
-        if depth < layout::STACK_DEPTH {
-            Some(self.text)
-        } else {
-            self.deep_text_area(depth)
+        match depth {
+            0..layout::STACK_DEPTH => Some(self.text),
+            _ => self.deep_text_area(depth),
         }
     }
 

@@ -36,10 +36,9 @@ impl TextArea {
             entry.start().store(0, Ordering::Relaxed);
             compiler_fence(Ordering::SeqCst);
             is_whole = self.put(at, text);
-            word = if is_whole {
-                text_word(at, names, text.len() - names)
-            } else {
-                self.put_cut(at, text.split_at(names))
+            word = match is_whole {
+                true => text_word(at, names, text.len() - names),
+                false => self.put_cut(at, text.split_at(names)),
             };
             compiler_fence(Ordering::SeqCst);
         }
@@ -84,23 +83,18 @@ impl TextArea {
         is_whole
     }
 
-    /// The args of an open span, for the thread that writes here.
+    /// Returns the args of an open span, for the thread that writes here; nothing if they are not all inside.
     #[inline(always)]
     pub(crate) fn args(&self, entry: OpenEntry) -> &[u8] {
-        self.own(SpanText::of_word(entry.text().load(Ordering::Relaxed)).args())
+        let range = SpanText::of_word(entry.text().load(Ordering::Relaxed)).args();
+        let rest = self.room(range.start).unwrap_or_default();
+        rest.get(..range.len()).unwrap_or_default()
     }
 
     /// The bytes of a range; `None` if it is not all inside, or empty.
     pub(crate) fn get(&self, range: Range<usize>) -> Option<Vec<u8>> {
         let inside = !range.is_empty() && range.end <= self.0.len();
         inside.then(|| gathered(range.map(|at| self.0.byte(at))))
-    }
-
-    /// The bytes of a range, for the thread that writes here; nothing if it is not all inside.
-    #[inline(always)]
-    fn own(&self, range: Range<usize>) -> &[u8] {
-        let rest = self.room(range.start).unwrap_or_default();
-        rest.get(..range.len()).unwrap_or_default()
     }
 
     /// Copies bytes to `at` if all of them fit.

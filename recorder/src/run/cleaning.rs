@@ -29,10 +29,8 @@ pub(crate) fn clean(config: &Config, own: &FragmentHeader, directory: &Dir) -> O
             let _ = previous::move_aside(config, directory, &fragments, (stem, &segments), target); // a later cleaning tries again
         }
     }
-    for name in names
-        .iter()
-        .filter(|name| is_ring_name(&name.to_string_lossy()))
-    {
+    let is_ring = |name: &&OsString| is_ring_name(&name.to_string_lossy());
+    for name in names.iter().filter(is_ring) {
         remove_orphan(&fragments, name, &names);
     }
     previous::forget_old_runs(config, &own.host, directory)
@@ -45,8 +43,7 @@ fn by_stem(names: &[OsString]) -> BTreeMap<&str, Vec<u32>> {
     for (stem, segment) in names.filter_map(stem_and_segment) {
         all.entry(stem).or_default().push(segment);
     }
-    all.values_mut()
-        .for_each(|segments| segments.sort_unstable());
+    all.values_mut().for_each(|all| all.sort_unstable());
     all
 }
 

@@ -138,10 +138,8 @@ impl RunPaths {
 
     /// Lays a run out as the older variable says: a directory, or a `.json` path with its fragments beside it.
     pub fn from_output(output: PathBuf) -> RunPaths {
-        if output
-            .extension()
-            .is_none_or(|extension| extension != "json")
-        {
+        let extension = output.extension();
+        if extension.is_none_or(|extension| extension != "json") {
             return RunPaths::in_directory(output);
         }
         let mut folder = output.clone().into_os_string();
@@ -225,10 +223,9 @@ impl Variables<'_> {
     /// Returns what the word in a variable means, whatever its case.
     fn choice<T: Copy>(&mut self, name: &str, expected: &str, words: &[(&str, T)]) -> Option<T> {
         self.parse(name, expected, |text| {
-            let choice = words
-                .iter()
-                .find(|(word, _)| word.eq_ignore_ascii_case(text));
-            choice.map(|(_, value)| *value)
+            let mut words = words.iter();
+            let choice = words.find(|(word, _)| word.eq_ignore_ascii_case(text))?;
+            Some(choice.1)
         })
     }
 
@@ -264,10 +261,9 @@ impl Variables<'_> {
                 )),
             }
         }
-        if levels == 0 {
-            Levels::DEFAULT
-        } else {
-            Levels(levels)
+        match levels {
+            0 => Levels::DEFAULT,
+            levels => Levels(levels),
         }
     }
 
@@ -317,13 +313,14 @@ pub(crate) fn exported_variables(
     main_pid: u32,
 ) -> Vec<(&'static str, OsString)> {
     let is_set = |name| lookup(name).is_some_and(|value| !value.is_empty());
-    let (name, path) = if paths.fragments == paths.directory {
-        (OUTPUT, &paths.trace)
-    } else if is_set(DIR) || !is_set(OUTPUT) {
-        (DIR, &paths.directory)
+    let is_file = paths.fragments == paths.directory;
+    let path = if is_file {
+        &paths.trace
     } else {
-        (OUTPUT, &paths.directory)
+        &paths.directory
     };
+    let by_output = is_file || is_set(OUTPUT) && !is_set(DIR);
+    let name = if by_output { OUTPUT } else { DIR };
     let mut all = vec![(name, path.into())];
     if name == OUTPUT && is_set(DIR) {
         all.push((DIR, OsString::new()));

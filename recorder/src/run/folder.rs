@@ -7,10 +7,8 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::run::config::RunPaths;
-use crate::sys;
 use crate::sys::dir::Dir;
-use crate::sys::fd;
-use crate::sys::read;
+use crate::sys::{self, fd, read};
 use sa_format::{FRAGMENTS_DIR, stem_and_segment};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

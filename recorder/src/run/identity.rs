@@ -14,9 +14,8 @@ const MOST_BYTES: usize = 1 << 20;
 /// Returns a header with the identity of the calling process. The fields that depend on the recording have their defaults.
 pub(crate) fn read() -> FragmentHeader {
     let pid = std::process::id();
-    let exe = fs::read_link("/proc/self/exe")
-        .map(|path| file_name(&path))
-        .unwrap_or_default();
+    let exe = fs::read_link("/proc/self/exe");
+    let exe = exe.map(|path| file_name(&path)).unwrap_or_default();
     FragmentHeader {
         host: text("/proc/sys/kernel/hostname"),
         boot_id: text("/proc/sys/kernel/random/boot_id"),
@@ -38,9 +37,8 @@ fn text(path: &str) -> String {
 }
 
 fn namespace(kind: &str) -> u64 {
-    fs::metadata(format!("/proc/self/ns/{kind}"))
-        .map(|metadata| metadata.ino())
-        .unwrap_or(0)
+    let metadata = fs::metadata(format!("/proc/self/ns/{kind}"));
+    metadata.map_or(0, |metadata| metadata.ino())
 }
 
 /// The offset of a clock in this time namespace; 0 in the initial one.
@@ -80,19 +78,13 @@ fn stat_number<T: FromStr>(pid: u32, field: usize) -> Option<T> {
 
 /// The script an interpreter runs: the first argument that is a file, or the module after `-m`.
 fn script(exe: &str) -> Option<String> {
-    let interpreter = ["python", "node", "perl", "ruby", "bash", "sh", "dash"]
-        .iter()
-        .any(|name| exe.starts_with(name));
-    if !interpreter {
-        return None;
-    }
+    const INTERPRETERS: [&str; 7] = ["python", "node", "perl", "ruby", "bash", "sh", "dash"];
+    let mut interpreters = INTERPRETERS.iter();
+    interpreters.find(|name| exe.starts_with(**name))?;
     let command = read::file("/proc/self/cmdline", MOST_BYTES).ok()?;
-    let words: Vec<String> = command
-        .split(|byte| *byte == 0)
-        .skip(1)
-        .map(|word| String::from_utf8_lossy(word).into_owned())
-        .collect();
-    script_of(&words)
+    let words = command.split(|byte| *byte == 0).skip(1);
+    let words = words.map(|word| String::from_utf8_lossy(word).into_owned());
+    script_of(&words.collect::<Vec<String>>())
 }
 
 /// Nothing but the name of a file that is there, or of a module, is taken: any other word may be code, and hold a key.
@@ -124,9 +116,8 @@ fn is_module(name: &str) -> bool {
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -7,21 +7,18 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::time::Duration;
 
-use crate::run::cleaning;
 use crate::run::config::Config;
-use crate::run::control;
 use crate::run::folder::{folder_mode, parse, store};
-use crate::run::identity;
 use crate::run::owner::{is_owned, may_live, read_header, run_file};
+use crate::run::{cleaning, control, identity};
 use crate::sys::clock;
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, Numbered};
 use sa_format::{FragmentHeader, RUN_FILE, RunFile, is_fragment_name};
 
 /// How long the other process may take that is setting the directory up.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE_NS: u64 = 500_000_000;
 
 /// The run of this process.
 #[derive(Clone, Debug)]
@@ -152,7 +149,7 @@ impl Entrance<'_> {
     /// Waits for a short time while another process sets the directory up.
     fn wait_for_turn(&mut self) {
         if self.is_alone.is_none() {
-            self.is_alone = Some(self.directory.lock(PATIENCE));
+            self.is_alone = Some(self.directory.lock(PATIENCE_NS));
         }
     }
 
@@ -285,9 +282,8 @@ impl Entrance<'_> {
             };
             return next::join(config, &self.directory, &main, None);
         }
-        let ahead = next::read(&self.directory)
-            .filter(is_me)
-            .map(|next| next.run);
+        let ahead = next::read(&self.directory).filter(is_me);
+        let ahead = ahead.map(|next| next.run);
         let ahead = ahead.filter(|run| before.is_none_or(|before| before.run.id != *run));
         self.begin(ahead.unwrap_or_else(new_run_id))
     }
@@ -329,11 +325,7 @@ fn civil_date(days: u64) -> (u64, u64, u64) {
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let from_march = (5 * of_year + 2) / 153;
     let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
+    let month = (from_march + 2) % 12 + 1;
     (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 

@@ -37,9 +37,8 @@ pub(crate) fn move_aside(
     (run, header): (&str, Option<&FragmentHeader>),
 ) -> io::Result<()> {
     let mode = folder_mode(config.mode);
-    let target = directory
-        .create_folder(PREVIOUS_DIR, mode)?
-        .create_folder(run, mode)?;
+    let previous = directory.create_folder(PREVIOUS_DIR, mode)?;
+    let target = previous.create_folder(run, mode)?;
     let ring = ring_name(stem);
     let has_ring = fragments.open_file(&ring).is_ok();
     let long = format!("{stem}.{}", suffix(header));
@@ -51,10 +50,11 @@ pub(crate) fn move_aside(
     if has_ring {
         fragments.move_to(&ring, &target, &ring_name(new_stem))?;
     }
-    let mut names = segments
-        .iter()
-        .map(|segment| [stem, new_stem].map(|stem| segment_name(stem, *segment)));
-    names.try_for_each(|[name, new_name]| fragments.move_to(&name, &target, &new_name))
+    for segment in segments {
+        let [name, new_name] = [stem, new_stem].map(|stem| segment_name(stem, *segment));
+        fragments.move_to(&name, &target, &new_name)?;
+    }
+    Ok(())
 }
 
 /// The name of the ring of a fragment's segment.
@@ -90,11 +90,9 @@ impl OldRun {
     fn open(previous: &Dir, name: OsString, host: &str) -> Option<OldRun> {
         let folder = previous.open_folder(&name.to_string_lossy()).ok()?;
         let mut names = folder.names().ok()?;
-        let rings = names
-            .iter()
-            .filter(|name| is_ring_name(&name.to_string_lossy()));
+        let is_ring = |name: &&OsString| is_ring_name(&name.to_string_lossy());
         let ring_bytes = |name| Some(folder.open_linked(name).ok()?.1.disk_bytes);
-        let ring_bytes = rings.filter_map(ring_bytes).sum();
+        let ring_bytes = names.iter().filter(is_ring).filter_map(ring_bytes).sum();
         names.retain(|name| is_fragment_name(&name.to_string_lossy()));
         names.sort_unstable();
         // Reading each header of each run would take the host's time at every start. Of a run whose first one is of this host all are, nearly always.

@@ -128,13 +128,10 @@ impl ActiveSegment {
         {
             return Err(cause);
         }
-        let outcome = self.append_whole(source, block).or_else(|cause| {
-            if self.segment.torn {
-                self.append_whole(source, block)
-            } else {
-                Err(cause)
-            }
-        });
+        let mut outcome = self.append_whole(source, block);
+        if outcome.is_err() && self.segment.torn {
+            outcome = self.append_whole(source, block);
+        }
         self.failed = outcome.err().map(|cause| (clock::now_ns(), cause));
         outcome
     }
@@ -151,8 +148,7 @@ impl ActiveSegment {
             return Err(Cause::FileSizeLimit);
         }
         end = end.min(limit);
-        self.segment
-            .write([block.header, block.lines, block.padding], size, end)?;
+        self.segment.write(block.parts(), size, end)?;
         block.add_to(&mut self.contents);
         Ok(())
     }
@@ -299,8 +295,7 @@ impl ActiveSegment {
         if after > limit || self.bound.is_exceeded(after, end) {
             return Err(Cause::DiskBound);
         }
-        self.segment
-            .write([block.header, block.lines, block.padding], size, 0)?;
+        self.segment.write(block.parts(), size, 0)?;
         if let Some(stopped) = &mut self.stopped {
             stopped.pause_ns = stopped.pause_ns.saturating_mul(2);
             stopped.tell_at_ns = clock::now_ns().saturating_add(stopped.pause_ns);

@@ -10,6 +10,7 @@ use crate::text::line::events_in;
 pub(crate) const LEAD_BYTES: usize = 64;
 
 /// Lines to append, with their header, and empty lines behind them.
+#[derive(Default)]
 pub(crate) struct Block<'a> {
     /// The slot and the position of the first line; `None` for a line outside of blocks.
     pub(crate) of: Option<(&'a Slot, u64)>,
@@ -22,15 +23,17 @@ impl<'a> Block<'a> {
     /// A line outside of blocks.
     pub(crate) fn line(line: &'a [u8]) -> Block<'a> {
         Block {
-            of: None,
-            header: b"",
             lines: line,
-            padding: b"",
+            ..Block::default()
         }
     }
 
     pub(crate) fn len(&self) -> u64 {
-        (self.header.len() + self.lines.len() + self.padding.len()) as u64
+        self.parts().map(|part| part.len() as u64).iter().sum()
+    }
+
+    pub(crate) fn parts(&self) -> [&'a [u8]; 3] {
+        [self.header, self.lines, self.padding]
     }
 
     /// Whether it is of the process's own slot.

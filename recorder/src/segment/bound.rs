@@ -50,12 +50,8 @@ impl Contents {
     pub(crate) fn append(&mut self, later: &Contents) {
         self.bytes += later.bytes;
         self.events += later.events;
-        if self.reached.len() < later.reached.len() {
-            self.reached.resize(later.reached.len(), 0);
-        }
-        for (reached, later) in self.reached.iter_mut().zip(&later.reached) {
-            *reached = (*reached).max(*later);
-        }
+        let reached = (0..).zip(&later.reached);
+        reached.for_each(|(slot, end)| self.reach(slot, *end));
         if self.began_ns == 0 {
             self.began_ns = later.began_ns;
         }
@@ -134,11 +130,8 @@ impl Bound {
             count: 0,
             removed: self.removed.clone(),
         };
-        let all = self
-            .closed
-            .iter()
-            .map(|(number, contents)| (*number, contents));
-        for (number, contents) in all.chain([(number, current)]) {
+        let closed = self.closed.iter().map(|(number, closed)| (*number, closed));
+        for (number, contents) in closed.chain([(number, current)]) {
             if !is_over(bytes) {
                 break;
             }
@@ -154,10 +147,8 @@ impl Bound {
     pub(crate) fn take(&mut self, turn: Turn, number: u32, current: Contents) -> Vec<u32> {
         self.closed.push_back((number, current));
         self.removed = turn.removed;
-        self.closed
-            .drain(..turn.count)
-            .map(|(number, _)| number)
-            .collect()
+        let gone = self.closed.drain(..turn.count);
+        gone.map(|(number, _)| number).collect()
     }
 
     /// Forgets the segments that somebody else has removed, by `is_there`; gives their events.

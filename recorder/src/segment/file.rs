@@ -115,10 +115,8 @@ impl Segment {
         let parts = [newline, header, lines, padding];
         let wanted = parts.iter().map(|part| part.len()).sum::<usize>();
         // Reserving takes time in which the host may close the number.
-        if self
-            .preallocated
-            .reach(self.file.number, size, size + wanted as u64, end)
-        {
+        let (number, after) = (self.file.number, size + wanted as u64);
+        if self.preallocated.reach(number, size, after, end) {
             let Some(status) = self.status() else {
                 self.closed = true;
                 return Err(Cause::WriteError);

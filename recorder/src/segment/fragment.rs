@@ -12,8 +12,7 @@ use crate::segment::active_segment::ActiveSegment;
 use crate::segment::file::Doomed;
 use crate::segment::tally::Tally;
 use crate::sys::dir::Dir;
-use crate::sys::fd;
-use crate::sys::wait;
+use crate::sys::{fd, wait};
 use sa_format::control::SwitchCause;
 use sa_format::{FRAGMENT_PREFIX, FragmentHeader, RingKind, ring_name, segment_name};
 

@@ -79,12 +79,10 @@ impl Named {
     fn lines(&self, pid: u32) -> Vec<u8> {
         let names = wait::lock_until(&self.0, now_ns() + MOMENT_NS);
         let names = names.iter().flat_map(|names| names.iter());
-        let named = (0..)
-            .zip(names)
-            .filter_map(|(lane, name)| Some((lane, name.as_ref()?)));
-        named
-            .flat_map(|(lane, name)| lane_name_line(pid, lane, name))
-            .collect()
+        let line = |(lane, name): (u32, &Option<LaneName>)| {
+            Some(lane_name_line(pid, lane, name.as_ref()?))
+        };
+        (0..).zip(names).filter_map(line).flatten().collect()
     }
 }
 
@@ -122,9 +120,7 @@ impl Tracks {
     pub(crate) fn lines(&self, pid: u32) -> Vec<u8> {
         let known = wait::lock_until(&self.0, now_ns() + MOMENT_NS);
         let known = known.iter().flat_map(|known| known.iter());
-        known
-            .zip(TRACK_BASE..)
-            .flat_map(|(record, tid)| track_line(pid, tid, record))
-            .collect()
+        let lines = |(record, tid)| track_line(pid, tid, record);
+        known.zip(TRACK_BASE..).flat_map(lines).collect()
     }
 }

@@ -65,12 +65,11 @@ pub(crate) fn preamble(
 
 fn streams(removed: &Removed) -> RemovedStreams {
     let reached = removed.contents.reached.iter().zip(0..);
-    let streams = reached.filter(|(reached, _)| **reached > 0);
+    let reached = reached.filter(|(reached, _)| **reached > 0);
+    let streams = reached.map(|(reached, slot)| (slot, GENERATION, *reached));
     RemovedStreams {
         first: removed.first,
         events: removed.contents.events,
-        streams: streams
-            .map(|(reached, slot)| (slot, GENERATION, *reached))
-            .collect(),
+        streams: streams.collect(),
     }
 }

@@ -39,11 +39,8 @@ fn ask(clock: libc::clockid_t) -> Option<u64> {
     };
     // SAFETY: `time` is a valid timespec to write to; an unknown clock is an error.
     let is_told = unsafe { libc::clock_gettime(clock, &mut time) } == 0;
-    is_told.then_some(
-        (time.tv_sec as u64)
-            .wrapping_mul(1_000_000_000)
-            .wrapping_add(time.tv_nsec as u64),
-    )
+    let whole_ns = (time.tv_sec as u64).wrapping_mul(1_000_000_000);
+    is_told.then_some(whole_ns.wrapping_add(time.tv_nsec as u64))
 }
 
 /// Asks a clock that has refused once more, and a few times at most: whoever takes 0 for a time ends what it waits for too early. It is 0 where the clock
@@ -55,10 +52,9 @@ fn ask_again(clock: libc::clockid_t) -> u64 {
 
 /// Reads both clocks; of five readings the one that took the shortest time.
 pub fn anchor() -> Anchor {
-    (0..5)
-        .map(|_| read_pair())
-        .min_by_key(|anchor| anchor.uncertainty_ns)
-        .unwrap_or_else(read_pair)
+    let pairs = (0..5).map(|_| read_pair());
+    let best = pairs.min_by_key(|pair| pair.uncertainty_ns);
+    best.unwrap_or_else(read_pair)
 }
 
 fn read_pair() -> Anchor {

@@ -113,10 +113,8 @@ impl Dir {
         let fd = open_at(self.fd.as_raw_fd(), name, flags, 0)?;
         let status = fd::status(fd.as_raw_fd())?;
         if !status.is_regular() || status.owner != user() || status.links > most_links {
-            return Err(refused(
-                &name.to_string_lossy(),
-                "is no plain file of this user",
-            ));
+            let name = name.to_string_lossy();
+            return Err(refused(&name, "is no plain file of this user"));
         }
         Ok((fd, status))
     }
@@ -133,18 +131,18 @@ impl Dir {
 
     fn rename(&self, from: &str, target: &Dir, to: &str, flags: libc::c_uint) -> io::Result<()> {
         let (from, to) = (c_name(from.as_ref())?, c_name(to.as_ref())?);
+        let (old, new) = (self.fd.as_raw_fd(), target.fd.as_raw_fd());
         // SAFETY: both names are C strings, both descriptors open.
-        let done = unsafe {
+        check(unsafe {
             libc::syscall(
                 libc::SYS_renameat2,
-                self.fd.as_raw_fd(),
+                old,
                 from.as_ptr(),
-                target.fd.as_raw_fd(),
+                new,
                 to.as_ptr(),
                 flags,
             )
-        };
-        check(done)
+        })
     }
 
     /// Removes a file (never what a symlink points to).
@@ -188,10 +186,9 @@ impl Dir {
         fd::unlock(self.fd.as_raw_fd());
     }
 
-    /// Takes the directory's lock, waiting at most `patience`; it ends with the `Dir`.
-    pub(crate) fn lock(&self, patience: std::time::Duration) -> bool {
-        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
-        let end_ns = clock::now_ns().saturating_add(patience_ns);
+    /// Takes the directory's lock, waiting at most `patience_ns`; it ends with the `Dir`.
+    pub(crate) fn lock(&self, patience_ns: u64) -> bool {
+        let end_ns = clock::now_ns() + patience_ns;
         while !fd::try_lock(self.fd.as_raw_fd()) {
             if clock::now_ns() > end_ns {
                 return false;
@@ -238,10 +235,8 @@ fn target_of(path: &Path) -> io::Result<Option<PathBuf>> {
     };
     let owner = fd::status(link.as_raw_fd())?.owner;
     if owner != user() && owner != 0 && Some(owner) != owner_of_folder(path) {
-        return Err(refused(
-            &path.to_string_lossy(),
-            "is a link that belongs to another user",
-        ));
+        let path = path.to_string_lossy();
+        return Err(refused(&path, "is a link that belongs to another user"));
     }
     target.truncate(length);
     Ok(Some(PathBuf::from(OsString::from_vec(target))))

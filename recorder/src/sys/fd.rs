@@ -4,7 +4,6 @@ use std::ffi::{CStr, CString, OsStr};
 use std::io::{self, Error};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::read::again;
@@ -95,20 +94,8 @@ pub(crate) fn status(fd: RawFd) -> io::Result<Status> {
 
 /// Returns the status of whatever has this path, even if it is a link.
 pub(crate) fn status_of(path: &Path) -> io::Result<Status> {
-    let found = std::fs::symlink_metadata(path)?;
-    Ok(Status {
-        id: FileId {
-            device: found.dev(),
-            inode: found.ino(),
-        },
-        size: found.size(),
-        disk_bytes: found.blocks().saturating_mul(512),
-        mode: found.mode(),
-        owner: found.uid(),
-        links: found.nlink(),
-        modified_ns: time_ns(found.mtime(), found.mtime_nsec()),
-        changed_ns: time_ns(found.ctime(), found.ctime_nsec()),
-    })
+    let path = c_name(path.as_os_str())?;
+    status_at(libc::AT_FDCWD, &path, libc::AT_SYMLINK_NOFOLLOW)
 }
 
 /// Returns a file's time in ns since 1970, or the nearest one that can be represented.
@@ -128,16 +115,9 @@ fn number(value: i64) -> u64 {
 /// recorder writes its last lines that late, so it makes the system call itself.
 pub(super) fn status_at(dir: RawFd, path: &CStr, flags: libc::c_int) -> io::Result<Status> {
     let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    let place = stat.as_mut_ptr();
     // SAFETY: the path is a C string, and the buffer is the kernel's stat on every 64-bit Linux; a bad number is an error.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_newfstatat,
-            dir,
-            path.as_ptr(),
-            stat.as_mut_ptr(),
-            flags,
-        )
-    };
+    let done = unsafe { libc::syscall(libc::SYS_newfstatat, dir, path.as_ptr(), place, flags) };
     check(done)?;
     // SAFETY: zeroed before and filled by the kernel.
     let stat = unsafe { stat.assume_init() };
@@ -217,10 +197,9 @@ pub(crate) fn limit(of: libc::__rlimit_resource_t) -> u64 {
     };
     // SAFETY: `limit` is a valid rlimit to fill.
     let done = unsafe { libc::getrlimit(of, &mut limit) };
-    if done == 0 {
-        limit.rlim_cur
-    } else {
-        libc::RLIM_INFINITY
+    match done {
+        0 => limit.rlim_cur,
+        _ => libc::RLIM_INFINITY,
     }
 }
 
@@ -366,11 +345,8 @@ pub(crate) fn into_number(fd: OwnedFd) -> RawFd {
 
 /// Returns the error of a system call if its result is one.
 pub(super) fn check(result: impl Into<i64>) -> io::Result<()> {
-    if result.into() < 0 {
-        Err(Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    let is_done = result.into() >= 0;
+    is_done.then_some(()).ok_or_else(Error::last_os_error)
 }
 
 /// Returns the descriptor that a system call has opened, or its error.

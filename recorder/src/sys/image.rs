@@ -80,10 +80,8 @@ impl Image {
 
     fn is_called(&self, symbol: &Elf64_Sym, name: &CStr) -> Option<bool> {
         let [names, room] = [self.table(DT_STRTAB)?, self.table(DT_STRSZ)?];
-        let (at, name) = (
-            usize::try_from(symbol.st_name).ok()?,
-            name.to_bytes_with_nul(),
-        );
+        let at = usize::try_from(symbol.st_name).ok()?;
+        let name = name.to_bytes_with_nul();
         let mut bytes = name.iter().zip(names + at..);
         let has_room = at.checked_add(name.len()).is_some_and(|end| end <= room);
         Some(has_room && bytes.all(|(byte, at)| self.read::<u8>(at) == *byte))
@@ -101,9 +99,7 @@ impl Image {
         let dynamic = self.dynamic()?;
         let entry = |nth| self.read::<[u64; 2]>(dynamic + nth * size_of::<[u64; 2]>());
         let mut entries = (0..).map(entry).take_while(|[kind, _]| *kind != DT_NULL);
-        entries
-            .find(|[found, _]| *found == kind)
-            .map(|[_, value]| value)
+        Some(entries.find(|[found, _]| *found == kind)?[1])
     }
 
     fn dynamic(&self) -> Option<usize> {

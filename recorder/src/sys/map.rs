@@ -42,9 +42,8 @@ impl Map {
         let page = map_anonymous(bytes, 0)?;
         // SAFETY: exactly the mapping just made.
         let done = unsafe { libc::madvise(page.base.as_ptr().cast(), bytes, WIPE_ON_FORK) };
-        super::fd::check(done)
-            .map(|()| page)
-            .inspect_err(|_| page.unmap())
+        super::fd::check(done).inspect_err(|_| page.unmap())?;
+        Ok(page)
     }
 
     /// The `bytes` from byte `at` on, which lie inside.
@@ -172,11 +171,8 @@ pub(super) fn look_for_space(bytes: usize) -> io::Result<()> {
     let wanted = bytes.saturating_add(LEFT_BYTES);
     let taken = taken_pages()?.saturating_mul(super::page_bytes());
     let after = u64::try_from(taken.saturating_add(wanted)).unwrap_or(u64::MAX);
-    if after <= limit {
-        Ok(())
-    } else {
-        Err(super::memory::out_of_memory())
-    }
+    let has_space = (after <= limit).then_some(());
+    has_space.ok_or_else(super::memory::out_of_memory)
 }
 
 /// How much address space the process has taken, in pages.
@@ -185,10 +181,11 @@ fn taken_pages() -> io::Result<usize> {
     let read = super::fd::read_whole(c"/proc/self/statm", &mut text)?;
     let digits = text[..read].iter().take_while(|byte| byte.is_ascii_digit());
     let number = |all: usize, digit: &u8| all.checked_mul(10)?.checked_add((digit - b'0').into());
-    let pages = digits.into_iter().try_fold(0, number);
-    pages
-        .filter(|pages| *pages > 0)
-        .ok_or_else(super::memory::out_of_memory)
+    let pages = digits
+        .into_iter()
+        .try_fold(0, number)
+        .filter(|pages| *pages > 0);
+    pages.ok_or_else(super::memory::out_of_memory)
 }
 
 /// Maps memory without a file.
@@ -209,17 +206,9 @@ fn map_at(
     }
     let offset =
         libc::off_t::try_from(offset).map_err(|_| Error::from_raw_os_error(libc::EOVERFLOW))?;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: either the kernel chooses the place, or (MAP_FIXED) it lies in a range we reserved.
-    let base = unsafe {
-        libc::mmap(
-            at,
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            flags,
-            fd,
-            offset,
-        )
-    };
+    let base = unsafe { libc::mmap(at, bytes, access, flags, fd, offset) };
     if base == libc::MAP_FAILED {
         return Err(Error::last_os_error());
     }

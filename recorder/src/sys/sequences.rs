@@ -20,7 +20,7 @@ pub(super) fn would_end_the_process() -> bool {
 /// As the linker says it, also that of an older glibc which has them all the same (RHEL 9); else as the version lets expect.
 #[cfg(target_env = "gnu")]
 fn are_registered() -> bool {
-    linker::size_of_sequences().map_or_else(is_of_2_35, |size| size != 0)
+    size_of_sequences().map_or_else(is_of_2_35, |size| size != 0)
 }
 
 #[cfg(not(target_env = "gnu"))]
@@ -48,21 +48,19 @@ fn is_from_2_35_on(version: &str) -> bool {
 ///
 /// The image's own hash table is searched. `dlsym` takes the lock that a `dlopen` of the host's holds, which may wait for the calling
 /// thread. A reference that is bound when this library is loaded would make every program need glibc 2.35.
+///
+/// Returns the size of what glibc has registered: 0 for nothing. `None` where the program was started without a linker, or that has no such name or table.
 #[cfg(target_env = "gnu")]
-mod linker {
-    use crate::sys::image::Image;
+fn size_of_sequences() -> Option<u32> {
+    use super::image::Image;
 
-    /// Returns the size of what glibc has registered: 0 for nothing. `None` where the program was started without a linker, or that has no such name or
-    /// table.
-    pub(super) fn size_of_sequences() -> Option<u32> {
-        // SAFETY: takes a number, and no lock.
-        let base = unsafe { libc::getauxval(libc::AT_BASE) };
-        let base = usize::try_from(base).ok().filter(|base| *base != 0)?;
-        // SAFETY: the kernel mapped the linker there, and it stays as long as the process lives.
-        let image = unsafe { Image::at(base) };
-        let symbol = image.symbol(c"__rseq_size")?;
-        Some(image.read(usize::try_from(symbol.st_value).ok()?))
-    }
+    // SAFETY: takes a number, and no lock.
+    let base = unsafe { libc::getauxval(libc::AT_BASE) };
+    let base = usize::try_from(base).ok().filter(|base| *base != 0)?;
+    // SAFETY: the kernel mapped the linker there, and it stays as long as the process lives.
+    let image = unsafe { Image::at(base) };
+    let symbol = image.symbol(c"__rseq_size")?;
+    Some(image.read(usize::try_from(symbol.st_value).ok()?))
 }
 
 #[cfg(test)]
@@ -84,6 +82,6 @@ mod tests {
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()) };
         // SAFETY: null, or the C library's constant of this type.
         let size = unsafe { found.cast::<u32>().as_ref() };
-        assert_eq!(linker::size_of_sequences(), size.copied());
+        assert_eq!(size_of_sequences(), size.copied());
     }
 }

@@ -7,15 +7,9 @@ use std::time::Duration;
 /// Sleeps for so long. Where the kernel refuses each way to do so, others run for a moment.
 pub fn sleep(time: Duration) {
     let time = timespec(time);
+    let none = std::ptr::null_mut();
     // SAFETY: a valid time; what is left of it is not asked for. The result is an error number.
-    let refused = unsafe {
-        libc::clock_nanosleep(
-            libc::CLOCK_MONOTONIC,
-            0,
-            &raw const time,
-            std::ptr::null_mut(),
-        )
-    };
+    let refused = unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const time, none) };
     if refused == 0 || refused == libc::EINTR {
         return;
     }
@@ -27,7 +21,7 @@ pub fn sleep(time: Duration) {
     }
 }
 
-fn timespec(time: Duration) -> libc::timespec {
+pub(super) fn timespec(time: Duration) -> libc::timespec {
     libc::timespec {
         tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: time.subsec_nanos().into(),

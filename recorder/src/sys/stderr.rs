@@ -1,7 +1,9 @@
 //! One line on stderr, which is the host's: nothing there may make it wait or die.
 
+use super::sleep::timespec;
 use super::thread;
 use std::os::fd::RawFd;
+use std::time::Duration;
 
 /// Longest line: a pipe that can take anything takes so much at once.
 const LINE_BYTES: usize = 4096;
@@ -34,18 +36,13 @@ fn write_unharmed(fd: RawFd, bytes: &[u8]) {
         // SAFETY: the buffer is valid for its length; a closed descriptor is an error that changes nothing. The caller has seen that there is
         // room, and the signals of a failing write are blocked.
         unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
-        let raised = DEADLY.into_iter();
-        raised
-            .filter(|signal| !contains(&raised_before, *signal))
-            .for_each(take_back);
+        let is_new = |signal: &libc::c_int| !contains(&raised_before, *signal);
+        DEADLY.into_iter().filter(is_new).for_each(take_back);
     }); // where they cannot be blocked nothing is written
 }
 
 fn take_back(signal: libc::c_int) {
-    let now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let now = timespec(Duration::ZERO);
     let set = set_of(&[signal]);
     // SAFETY: set and time are valid; no information is asked for. It does not wait.
     unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const now) };

@@ -137,18 +137,12 @@ pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Resu
 
 extern "C" fn begin<F: FnOnce()>(start: *mut libc::c_void) -> *mut libc::c_void {
     // SAFETY: whoever started the thread gave it this box.
-    let start = unsafe { Box::from_raw(start.cast::<Start<F>>()) };
-    let Start {
-        name,
-        bell,
-        begun,
-        run,
-    } = *start;
-    begun.ring();
+    let start = *unsafe { Box::from_raw(start.cast::<Start<F>>()) };
+    start.begun.ring();
     // SAFETY: PR_SET_NAME reads a C string.
-    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
-    OWN.set(std::ptr::from_ref(&*bell));
-    let _ = std::panic::catch_unwind(AssertUnwindSafe(run)); // a panic of ours ends our thread alone
+    unsafe { libc::prctl(libc::PR_SET_NAME, start.name.as_ptr()) };
+    OWN.set(std::ptr::from_ref(&*start.bell));
+    let _ = std::panic::catch_unwind(AssertUnwindSafe(start.run)); // a panic of ours ends our thread alone
     OWN.set(std::ptr::null());
     std::ptr::null_mut()
 }
@@ -233,10 +227,7 @@ pub(crate) fn call_at_end(
         0 => make_key(ended),
         key => key,
     };
-    let Some(key) = key
-        .checked_sub(1)
-        .and_then(|key| libc::pthread_key_t::try_from(key).ok())
-    else {
+    let Some(Ok(key)) = key.checked_sub(1).map(libc::pthread_key_t::try_from) else {
         return;
     };
     // SAFETY: the key exists.

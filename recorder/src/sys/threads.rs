@@ -1,8 +1,7 @@
 //! The threads of this process as `/proc` shows them: how many there are, and whether the first one lives.
 
-use super::fd;
-use super::read;
 use super::thread::{HELPER, tid};
+use super::{fd, read};
 
 /// What the kernel says of the threads of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -350,10 +350,9 @@ pub(crate) fn string_bytes(text: &str, bound: usize) -> usize {
     /// Quotes, and the mark of what was cut.
     const MARKS: usize = 48;
     let kept = text.len().min(bound);
-    let escaped = if kept <= SHORT {
-        kept
-    } else {
-        text.bytes().filter(|byte| is_escaped(*byte)).count()
+    let escaped = match kept {
+        0..=SHORT => kept,
+        _ => text.bytes().filter(|byte| is_escaped(*byte)).count(),
     };
     kept + escaped * (ESCAPED - 1) + MARKS
 }

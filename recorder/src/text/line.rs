@@ -36,10 +36,8 @@ pub(crate) fn line_start_ns(line: &[u8]) -> Option<u64> {
 /// Returns the number after `key` in a canonical line; a time in ns.
 pub(crate) fn number_after(line: &[u8], key: &[u8]) -> Option<u64> {
     let at = memchr::memmem::find(line, key)? + key.len();
-    let mut digits = line[at..]
-        .iter()
-        .filter(|byte| **byte != b'.')
-        .take_while(|byte| byte.is_ascii_digit());
+    let digits = line[at..].iter().filter(|byte| **byte != b'.');
+    let mut digits = digits.take_while(|byte| byte.is_ascii_digit());
     digits.try_fold(0u64, |value, digit| {
         value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
     })
@@ -66,14 +64,9 @@ pub(crate) fn events_of(line: &[u8]) -> u64 {
 
 /// Counts the events that are lost with a block. The events that its loss records report are lost already, and do not count.
 pub(crate) fn own_events(lines: &[u8]) -> u64 {
-    let of = |line: &[u8]| {
-        if told(line).is_some() {
-            0
-        } else {
-            events_of(line)
-        }
-    };
-    lines.split(|byte| *byte == b'\n').map(of).sum()
+    let lines = lines.split(|byte| *byte == b'\n');
+    let own = lines.filter(|line| told(line).is_none());
+    own.map(events_of).sum()
 }
 
 /// Returns how many events a loss record reports as lost; changed events, such as those with a shortened text, do not count.

@@ -103,17 +103,9 @@ impl Site {
             leave_out();
             return &NAMELESS;
         };
-        let made = Box::leak(made);
-        let made = std::ptr::from_mut(made);
-        let winner = match self.text.compare_exchange(
-            std::ptr::null_mut(),
-            made,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        ) {
-            Ok(_) => made,
-            Err(other) => other, // somebody was faster: ours stays leaked, once
-        };
+        let (none, made) = (std::ptr::null_mut(), Box::into_raw(made));
+        let stored = (self.text).compare_exchange(none, made, Ordering::AcqRel, Ordering::Acquire);
+        let winner = stored.map_or_else(|other| other, |_| made); // if somebody was faster, ours stays leaked, once
         // SAFETY: both candidates came from `Box::leak`.
         unsafe { &*winner }
     }
@@ -133,10 +125,8 @@ impl Site {
 
     /// Stores the site's number in the ring of `epoch`; 0 if the ring has no room for it.
     pub(crate) fn set_number(&self, epoch: u32, number: u32) {
-        self.registered.store(
-            u64::from(epoch) << 32 | u64::from(number),
-            Ordering::Relaxed,
-        );
+        let registered = u64::from(epoch) << 32 | u64::from(number);
+        self.registered.store(registered, Ordering::Relaxed);
     }
 }
 

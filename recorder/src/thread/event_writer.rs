@@ -208,10 +208,9 @@ impl EventWriter {
         let _uncancelled = Uncancelled::keep();
         self.second_ns = second * SECOND_NS;
         let mut buffer = itoa::Buffer::new();
-        let digits = if second == 0 {
-            ""
-        } else {
-            buffer.format(second)
+        let digits = match second {
+            0 => "",
+            second => buffer.format(second),
         };
         self.prefix_len = self.fixed_len + digits.len();
         self.prefix[self.fixed_len..self.prefix_len].copy_from_slice(digits.as_bytes());
@@ -304,9 +303,8 @@ impl EventWriter {
             flush::try_flush(slot, process, Extent::Steps);
         }
         let flushed = slot.flushed().load(Ordering::Acquire);
-        self.limit = (flushed + OWN_STEP_BYTES)
-            .max(self.head + RETRY_BYTES)
-            .min(flushed + slot.bytes);
+        let limit = (flushed + OWN_STEP_BYTES).max(self.head + RETRY_BYTES);
+        self.limit = limit.min(flushed + slot.bytes);
     }
 
     fn flush_for_room(&mut self, need: u64, end: u64) -> bool {

@@ -150,13 +150,11 @@ impl SlotWriter {
     /// it and the one below it are on the stack, that one is open, and the span's args are in the text.
     #[inline(always)]
     pub(crate) fn pop(&mut self, depth: u32) -> bool {
+        let is_open = |entry: OpenEntry| entry.start().load(Ordering::Relaxed) != 0;
+        let below = |depth: u32| self.slot.stack_entry(depth as usize - 1);
         let plain = depth + 1 == self.events.depth
             && (depth as usize) < layout::STACK_DEPTH
-            && (depth == 0
-                || self
-                    .slot
-                    .stack_entry(depth as usize - 1)
-                    .is_some_and(|below| below.start().load(Ordering::Relaxed) != 0));
+            && (depth == 0 || below(depth).is_some_and(is_open));
         if plain {
             self.events.depth = depth;
         }
@@ -172,11 +170,9 @@ impl SlotWriter {
         }
         self.events.depth = depth;
         let mut lowest = None;
-        while let Some((depth, from)) = self
-            .vacant
-            .pop_if(|vacant| vacant.0 + 1 == self.events.depth)
-        {
-            self.events.depth = depth;
+        let events = &mut self.events;
+        while let Some((depth, from)) = self.vacant.pop_if(|last| last.0 + 1 == events.depth) {
+            events.depth = depth;
             lowest = Some(lowest.map_or(from, |lowest| from.min(lowest)));
         }
         if self.events.depth as usize >= layout::MAX_DEPTH {
@@ -244,11 +240,8 @@ impl SlotWriter {
         let is_last = self.is_last(*depth, *piece);
         if is_last {
             let first = piece.len == 0;
-            let from = if first {
-                self.text.len()
-            } else {
-                piece.from as usize
-            };
+            let (end, old) = (self.text.len(), piece.from as usize);
+            let from = if first { end } else { old };
             add(&mut self.text, first);
             *piece = Piece::from(from, &self.text);
         } else {

@@ -5,16 +5,13 @@ use std::io;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
-use crate::process::errand;
-use crate::process::open_spans;
 use crate::process::reclaim::{self, ProcessRef};
-use crate::process::start;
 use crate::process::state::Process;
+use crate::process::{errand, open_spans, start};
 use crate::ring::slot::{Slot, ThreadName};
-use crate::sys;
-use crate::sys::clock;
 use crate::sys::epoch::EpochWords;
 use crate::sys::memory::{boxed, owned};
+use crate::sys::{self, clock};
 use crate::text::name::cut_name;
 use crate::text::record::thread_name_line;
 use crate::thread::slot_writer::SlotWriter;
@@ -348,10 +345,12 @@ fn tell_name(name: &str) {
         let Ok(kept) = owned(name) else {
             return; // without a name, then
         };
-        *slot
+        let mut own = slot
             .thread_name
             .lock()
-            .unwrap_or_else(PoisonError::into_inner) = ThreadName { tid, name: kept };
+            .unwrap_or_else(PoisonError::into_inner);
+        *own = ThreadName { tid, name: kept };
+        drop(own);
         slot.named_until.store(u64::MAX, Ordering::Relaxed);
         let line = thread_name_line(process.pid, tid, name);
         writer.events.append(&line);

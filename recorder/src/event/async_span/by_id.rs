@@ -19,11 +19,9 @@ impl AsyncSpanId {
     /// Begins an async span; [`AsyncSpanId::NONE`] if it is not recorded.
     pub fn begin(level: Level, category: &str, name: &str) -> AsyncSpanId {
         let mut span = AsyncSpan::open_named(level, category, name);
-        let Some(open) = span.0 else {
-            return AsyncSpanId::NONE;
-        };
         // A recording that was ended meanwhile has told it as unfinished.
-        let Some(process) = open.process() else {
+        let process = span.0.and_then(|open| open.process());
+        let (Some(open), Some(process)) = (span.0, process) else {
             return AsyncSpanId::NONE;
         };
         match process.async_ids.add(open) {
@@ -66,10 +64,9 @@ impl AsyncSpanId {
 
     /// Adds arguments.
     pub fn args(self, args: &Args) {
-        if !args.text().is_empty() {
-            self.with(|open| {
-                open.add_args(|text, first| value::raw_after(text, first, args.text()));
-            });
+        let args = args.text();
+        if !args.is_empty() {
+            self.with(|open| open.add_args(|text, first| value::raw_after(text, first, args)));
         }
     }
 
@@ -85,7 +82,8 @@ impl AsyncSpanId {
     }
 
     fn take(self) -> Option<AsyncSpan> {
-        self.process()?.async_ids.take(self.0).map(AsyncSpan::of)
+        let open = self.process()?.async_ids.take(self.0)?;
+        Some(AsyncSpan(Some(open)))
     }
 
     /// Ends the span.

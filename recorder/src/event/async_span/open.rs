@@ -11,9 +11,8 @@ use crate::process::reclaim::{self, ProcessRef};
 use crate::process::state::Process;
 use crate::ring::lanes::{Ended, OwnText, Taken};
 use crate::ring::open_entry::{EntryName, LANE_NAME, OpenEntry};
-use crate::sys::clock;
-use crate::sys::epoch;
 use crate::sys::memory::{copied, leave_out};
+use crate::sys::{clock, epoch};
 use crate::text::site::Site;
 use crate::text::value;
 use crate::thread::event_writer::{Body, Name};
@@ -101,11 +100,8 @@ impl OpenAsync {
     /// Its entry in the ring.
     #[inline(always)]
     fn entry(&self, process: &Process) -> Option<OpenEntry> {
-        if self.lane & HIDDEN == 0 {
-            process.ring.lane_entry(self.lane())
-        } else {
-            None
-        }
+        let is_shown = self.lane & HIDDEN == 0;
+        is_shown.then(|| process.ring.lane_entry(self.lane()))?
     }
 
     pub(super) fn epoch(&self) -> u32 {
@@ -245,12 +241,11 @@ impl OpenAsync {
             let names = own.map(OwnText::names).filter(|names| !names.is_empty());
             names.unwrap_or(NAMELESS)
         };
+        let site = ended.site.map(|site| Name::Site(site.text()));
         let mut body = Body {
             duration_ns: Some(ended.end_ns.saturating_sub(self.start_ns)),
             middle: b"",
-            name: ended
-                .site
-                .map_or_else(|| Name::Text(names()), |site| Name::Site(site.text())),
+            name: site.unwrap_or_else(|| Name::Text(names())),
             args,
         };
         let mut marked;

@@ -115,18 +115,16 @@ impl SpanId {
 
     /// Adds arguments.
     pub fn args(self, args: &Args) {
-        if args.text().is_empty() {
-            return;
+        if !args.text().is_empty() {
+            self.add(|text, first| value::raw_after(text, first, args.text()));
         }
-        self.add(|text, first| value::raw_after(text, first, args.text()));
     }
 
     #[inline]
     fn add(self, add: impl FnOnce(&mut Vec<u8>, bool)) {
-        if !self.is_some() {
-            return;
+        if self.is_some() {
+            thread_state::with_own(|writer| self.add_in(writer, add));
         }
-        thread_state::with_own(|writer| self.add_in(writer, add));
     }
 
     fn add_in(self, writer: &mut SlotWriter, add: impl FnOnce(&mut Vec<u8>, bool)) {

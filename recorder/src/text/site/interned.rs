@@ -118,9 +118,8 @@ fn mix(sum: u64, text: &[u8]) -> u64 {
     let mut sum = step(sum ^ text.len() as u64, first);
     if text.len() > 16 {
         let (words, _) = text[8..].as_chunks::<8>();
-        sum = words
-            .iter()
-            .fold(sum, |sum, word| step(sum, u64::from_le_bytes(*word)));
+        let add = |sum: u64, word: &[u8; 8]| step(sum, u64::from_le_bytes(*word));
+        sum = words.iter().fold(sum, add);
     }
     step(sum, last)
 }
@@ -148,10 +147,8 @@ fn ends(text: &[u8]) -> (u64, u64) {
         let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
         return (u64::from(first), u64::from(last));
     }
-    let word = text
-        .iter()
-        .fold(0, |word, byte| word << 8 | u64::from(*byte));
-    (word, 0)
+    let add = |word: u64, byte: &u8| word << 8 | u64::from(*byte);
+    (text.iter().fold(0, add), 0)
 }
 
 #[cfg(test)]
