@@ -219,16 +219,6 @@ mod tests {
     const THREADS: &str = "threads without the C library";
 
     #[test]
-    fn a_result_comes_back_and_the_thread_is_gone() {
-        if lacks(THREADS, "a_result_comes_back_and_the_thread_is_gone") {
-            return;
-        }
-        let end_ns = clock::now_ns() + 60_000_000_000;
-        let tid = run(end_ns, thread::tid).unwrap().unwrap();
-        assert!(tid != thread::tid() && !thread::is_there(tid));
-    }
-
-    #[test]
     fn what_takes_long_is_not_waited_for() {
         if lacks(THREADS, "what_takes_long_is_not_waited_for") {
             return;

@@ -323,15 +323,11 @@ mod tests {
 
     fn control(id: &str, from: u64, until: Option<u64>) -> Control {
         Control {
-            version: CONTROL_VERSION,
             id: id.to_owned(),
-            run: "r".to_owned(),
             cause: SwitchCause::Start,
-            levels: None,
             from_realtime_ns: from,
             until_realtime_ns: until,
-            events: None,
-            steps: None,
+            ..Control::default()
         }
     }
 
@@ -356,29 +352,17 @@ mod tests {
     #[test]
     fn a_later_control_takes_the_place_of_what_was_planned_after_it() {
         use SwitchCause::{For, Start};
-        let plan = |controls: &[Control]| planned(controls);
         let named = |at: u64, cause, id: &str| (at, cause, id.to_owned());
-        assert_eq!(
-            plan(&[control("a", 502_000, Some(503_000))]),
-            [named(2_000, Start, "a"), named(3_000, For, "a")]
-        );
-        assert_eq!(
-            plan(&[
-                control("a", 502_000, Some(503_000)),
-                control("b", 502_500, None)
-            ]),
-            [named(2_000, Start, "a"), named(2_500, Start, "b")]
-        );
-        assert_eq!(
-            plan(&[
-                control("a", 502_000, Some(503_000)),
-                control("b", 503_500, None)
-            ]),
-            [
-                named(2_000, Start, "a"),
-                named(3_000, For, "a"),
-                named(3_500, Start, "b")
-            ]
-        );
+        let (begun, over) = (named(2_000, Start, "a"), named(3_000, For, "a"));
+        for (next, plan) in [
+            (None, vec![begun.clone(), over.clone()]),
+            (Some(502_500), vec![begun.clone(), named(2_500, Start, "b")]),
+            (Some(503_500), vec![begun, over, named(3_500, Start, "b")]),
+        ] {
+            let first = control("a", 502_000, Some(503_000));
+            let next = next.map(|from| control("b", from, None));
+            let controls: Vec<_> = [first].into_iter().chain(next).collect();
+            assert_eq!(planned(&controls), plan);
+        }
     }
 }

@@ -199,18 +199,6 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_found_again() {
-        let (entry, area) = entry_and_area();
-        for (at, names, args) in [(0, "n", ""), (7, "", "\"a\":1"), (200, "name", "\"b\":2")] {
-            let text = [names, args].concat();
-            area.show(entry, at, names.len(), text.as_bytes());
-            assert_eq!(found(entry, area), owned(names, args));
-        }
-        area.show(entry, 0, 0, b"");
-        assert_eq!(found(entry, area), owned("", ""));
-    }
-
-    #[test]
     fn args_that_come_later_are_found_with_the_others() {
         let (entry, area) = entry_and_area();
         assert!(area.show(entry, 3, 4, b"name"));

@@ -84,7 +84,7 @@ pub(crate) fn forget_others(run: &str, directory: &Dir) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sa_format::control::{CONTROL_VERSION, SwitchCause};
+    use sa_format::control::CONTROL_VERSION;
     use std::fs;
 
     fn control(id: u64, run: &str) -> Control {
@@ -92,12 +92,9 @@ mod tests {
             version: CONTROL_VERSION,
             id: format!("{id:016x}"),
             run: run.to_owned(),
-            cause: SwitchCause::Stop,
             levels: Some(Vec::new()),
             from_realtime_ns: 1,
-            until_realtime_ns: None,
-            events: None,
-            steps: None,
+            ..Control::default()
         }
     }
 

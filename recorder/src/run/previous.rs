@@ -235,10 +235,13 @@ mod tests {
             let event = "{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":1.000}\n".repeat(events);
             let text = fs::read_to_string(&path).unwrap() + "\n" + &event;
             fs::write(&path, text).unwrap();
-            let file = fs::File::options().append(true).open(path).unwrap();
-            let written = SystemTime::now() - Duration::from_secs(*age);
-            file.set_modified(written).unwrap();
+            set_written(&path, SystemTime::now() - Duration::from_secs(*age));
         }
+    }
+
+    fn set_written(path: &std::path::Path, at: SystemTime) {
+        let file = fs::File::options().append(true).open(path).unwrap();
+        file.set_modified(at).unwrap();
     }
 
     fn left(ground: &Ground) -> usize {
@@ -267,9 +270,7 @@ mod tests {
         runs(&ground, &[0, 1, 2], 3);
         for number in 0..3 {
             let path = ground.path(&format!("previous/run-0{number}/trace.1.jsonl"));
-            let file = fs::File::options().append(true).open(path).unwrap();
-            let ahead = SystemTime::now() + Duration::from_secs(60);
-            file.set_modified(ahead).unwrap();
+            set_written(&path, SystemTime::now() + Duration::from_secs(60));
         }
         assert_eq!(ground.forget_by_default(), None);
         assert_eq!(left(&ground), 3);
@@ -279,11 +280,8 @@ mod tests {
     fn issue_19_rings_count_where_runs_are_removed() {
         let ground = Ground::new();
         runs(&ground, &[10, 20], 7);
-        fs::write(
-            ground.path("previous/run-01/trace.1.ring"),
-            vec![1; 1 << 20],
-        )
-        .unwrap();
+        let ring = ground.path("previous/run-01/trace.1.ring");
+        fs::write(ring, vec![1; 1 << 20]).unwrap();
         let previous = ground.directory().open_folder(PREVIOUS_DIR).unwrap();
         let host = crate::run::identity::read().host;
         let run = OldRun::open(&previous, "run-01".into(), &host).unwrap();
@@ -336,10 +334,8 @@ mod tests {
         }
         ground.forget(1);
         assert!(ground.path("previous/run/trace.1.jsonl").exists());
-        let left = fs::read_dir(ground.path("previous/unknown"))
-            .unwrap()
-            .count();
-        assert_eq!(left, UNKNOWN_FRAGMENTS);
+        let left = fs::read_dir(ground.path("previous/unknown")).unwrap();
+        assert_eq!(left.count(), UNKNOWN_FRAGMENTS);
         assert!(ground.path("previous/unknown/trace.0.jsonl").exists());
     }
 
@@ -369,12 +365,12 @@ mod tests {
         let (config, directory) = (ground.config(1), ground.directory());
         let fragments = directory.open_folder("fragments").unwrap();
         let target = ("old", Some(&header));
-        let fail = fs::create_dir(ground.path("previous/old/trace.5.0123456789abcdef.jsonl"));
-        fail.unwrap();
+        let in_the_way = ground.path("previous/old/trace.5.0123456789abcdef.jsonl");
+        fs::create_dir(&in_the_way).unwrap();
         let fragment = ("trace.5", &[0][..]);
         move_aside(&config, &directory, &fragments, fragment, target).unwrap_err();
         assert!(ground.path("fragments/trace.5.jsonl").exists());
-        fs::remove_dir(ground.path("previous/old/trace.5.0123456789abcdef.jsonl")).unwrap();
+        fs::remove_dir(in_the_way).unwrap();
         move_aside(&config, &directory, &fragments, fragment, target).unwrap();
         for suffix in ["jsonl", "ring"] {
             let moved = format!("previous/old/trace.5.0123456789abcdef.{suffix}");

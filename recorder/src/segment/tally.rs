@@ -64,19 +64,12 @@ fn is_of_span(lines: &[u8], at: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sa_format::control::CONTROL_VERSION;
 
     fn control(events: Option<u64>, steps: Option<Steps>) -> Control {
         Control {
-            version: CONTROL_VERSION,
-            id: String::new(),
-            run: String::new(),
-            cause: SwitchCause::Start,
-            levels: None,
-            from_realtime_ns: 0,
-            until_realtime_ns: None,
             events,
             steps,
+            ..Control::default()
         }
     }
 
@@ -86,15 +79,6 @@ mod tests {
             category: category.map(str::to_owned),
             count,
         })
-    }
-
-    #[test]
-    fn events_are_lines() {
-        let mut tally = Tally::of(&control(Some(3), None)).unwrap();
-        tally.add(b"{}\n{}\n");
-        assert_eq!(tally.reached(), None);
-        tally.add(b"{}\n{}\n");
-        assert_eq!(tally.reached(), Some(SwitchCause::Events));
     }
 
     #[test]
@@ -116,10 +100,11 @@ mod tests {
             let expected = reached.then_some(SwitchCause::Steps);
             assert_eq!(tally.reached(), expected, "{category:?} {count}");
         }
-    }
-
-    #[test]
-    fn nothing_is_counted_unasked() {
+        for (events, reached) in [(6, None), (5, Some(SwitchCause::Events))] {
+            let mut tally = Tally::of(&control(Some(events), None)).unwrap();
+            tally.add(lines);
+            assert_eq!(tally.reached(), reached, "{events}");
+        }
         assert!(Tally::of(&control(None, None)).is_none());
     }
 }

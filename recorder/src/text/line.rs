@@ -90,33 +90,11 @@ mod tests {
     use sa_format::loss::{Cause, CountedLoss};
 
     #[test]
-    fn keys_stand_in_the_order_of_the_format() {
-        let names = br#""name":"a","cat":"b""#;
-        let line = |args| String::from_utf8(begin_line((7, 8), 1_002_003, names, args)).unwrap();
-        assert_eq!(
-            line(br#""m":1"#),
-            "{\"ph\":\"B\",\"pid\":7,\"tid\":8,\"ts\":1002.003,\"name\":\"a\",\"cat\":\"b\",\"args\":{\"m\":1}}\n"
-        );
-        assert_eq!(
-            line(b""),
-            "{\"ph\":\"B\",\"pid\":7,\"tid\":8,\"ts\":1002.003,\"name\":\"a\",\"cat\":\"b\"}\n"
-        );
-    }
-
-    #[test]
     fn losses_count_as_what_they_tell() {
         let span = "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":5.250,\"dur\":1.000}\n";
         let own = "{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":5.250,\"s\":\"t\",\"name\":\"sa_losses\",\"cat\":\"\"}\n";
         let name = "{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\"}\n";
-        let loss = Loss {
-            cause: Cause::DiskFull,
-            tid: 0,
-            from: 5,
-            to: 9,
-            events: 12,
-            first_ns: 1,
-            last_ns: 2,
-        };
+        let loss = Loss::of_lines(Cause::DiskFull, 5, span.repeat(12).as_bytes(), 1);
         let loss = String::from_utf8(loss.line(1, 0, 0)).unwrap();
         let counted = |cause, count| {
             let record = CountedLoss {
@@ -131,19 +109,15 @@ mod tests {
             };
             String::from_utf8(record.line()).unwrap()
         };
-        let clamped = counted(Cause::Clamped, 3);
-        let cut = counted(Cause::Cut, 3);
-        let busy = counted(Cause::Busy, 30);
-        let children = counted(Cause::ChildrenRefused, 9);
         for (line, count) in [
             (span, 1),
             (own, 1),
             (name, 0),
             (&loss, 12),
-            (&clamped, 0),
-            (&cut, 0),
-            (&busy, 30),
-            (&children, 0),
+            (&counted(Cause::Clamped, 3), 0),
+            (&counted(Cause::Cut, 3), 0),
+            (&counted(Cause::Busy, 30), 30),
+            (&counted(Cause::ChildrenRefused, 9), 0),
             ("\n", 0),
         ] {
             assert_eq!(events_in(line.as_bytes(), false), count, "{line}");

@@ -185,25 +185,6 @@ fn issue_47_open_spans_that_have_no_room_at_the_end_are_counted_once_each() {
     recorder.finish();
 }
 
-#[test]
-fn the_first_span_beyond_the_stack_is_counted_while_it_is_open() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let directory = tempfile::tempdir().unwrap();
-    let recorder = record(directory.path(), true);
-    let below: Vec<_> = (0..layout::STACK_DEPTH)
-        .map(|_| recorder.span(Level::E2e, "test", "below"))
-        .collect();
-    for _ in 0..1000 {
-        let span = recorder.span(Level::E2e, "test", "beyond");
-        assert_eq!(shown_and_hidden(), (layout::STACK_DEPTH, 1));
-        drop(span);
-        assert_eq!(shown_and_hidden(), (layout::STACK_DEPTH, 0));
-    }
-    drop(below);
-    recorder.finish();
-    assert_eq!(recorder.dropped(), 0);
-}
-
 /// A row that is not the thread's has lines of the same form, whatever second the thread's own events are in.
 #[test]
 fn events_of_another_row_have_their_own_times() {
