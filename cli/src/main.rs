@@ -87,19 +87,12 @@ enum Command {
     Completions(completions::Arguments),
 }
 
-impl Command {
-    /// Returns true if the command writes what it computes of a run, and starts no program but its own.
-    fn writes_figures(&self) -> bool {
-        matches!(
-            self,
-            Command::Report(_) | Command::Diff(_) | Command::Tables(_) | Command::Sql(_)
-        )
-    }
-}
-
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if arguments.command.writes_figures() {
+    // What these write has the mode of what was recorded.
+    if let Command::Report(_) | Command::Diff(_) | Command::Tables(_) | Command::Sql(_) =
+        &arguments.command
+    {
         use_recorded_mode();
     }
     let outcome = match &arguments.command {
@@ -138,9 +131,8 @@ fn print(lines: &str) -> Result<(), Error> {
 fn print_data(text: &str) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
     let printed = stdout.write_all(text.as_bytes());
-    printed
-        .and_then(|()| stdout.flush())
-        .map_err(Error::of_stdout)
+    let printed = printed.and_then(|()| stdout.flush());
+    printed.map_err(Error::of_stdout)
 }
 
 /// Starts a thread.

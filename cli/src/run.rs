@@ -118,16 +118,14 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let preload = arguments.preload.as_ref();
-    let preload = preload
-        .map(|path| preload::find(path.as_deref()))
-        .transpose()?;
+    let preload = preload.map(|path| preload::find(path.as_deref()));
+    let preload = preload.transpose()?;
     if let Some(library) = &preload {
         preload::try_out(library).map_err(|problem| format!("--preload: {problem}"))?;
     }
     let python = arguments.python.as_ref();
-    let python = python
-        .map(|path| python::find(path.as_deref()))
-        .transpose()?;
+    let python = python.map(|path| python::find(path.as_deref()));
+    let python = python.transpose()?;
     let run = environment::run_id(variable)?;
     let mode = environment::folder_mode(variable);
     let wanted = arguments.dir.clone();
@@ -159,27 +157,23 @@ fn refusal(error: &io::Error) -> u8 {
 /// Merges, and says what was recorded.
 fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &Ended) {
     if !ended.still_running.is_empty() {
-        let number = ended.still_running.len() as u64;
-        let still_running = processes(number);
+        let number = processes(ended.still_running.len() as u64);
         say(&format!(
-            "{still_running} still running: what is recorded so far is merged"
+            "{number} still running: what is recorded so far is merged"
         ));
     }
     if arguments.no_merge {
         say(&summary::unmerged(directory.path()));
         return;
     }
+    let output = arguments.output.clone();
     let options = trace_merge::Options {
         // What has no header belongs to the run too, where nothing else can be there.
-        runs: if directory.is_new() {
-            Runs::All
-        } else {
-            Runs::Named(run.to_owned())
+        runs: match directory.is_new() {
+            true => Runs::All,
+            false => Runs::Named(run.to_owned()),
         },
-        output: arguments
-            .output
-            .clone()
-            .map_or(Output::Default, Output::File),
+        output: output.map_or(Output::Default, Output::File),
         mode: Mode::Events(EventOptions {
             window: arguments.last.map_or(Window::WholeRun, Window::Last),
             ..EventOptions::default()

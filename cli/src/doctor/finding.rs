@@ -59,6 +59,12 @@ impl Check {
     }
 }
 
+impl Finding {
+    pub(crate) fn line(&self) -> String {
+        format!("{self}\n")
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = match self.status {
@@ -66,12 +72,8 @@ impl fmt::Display for Finding {
             Status::Warn => "warn",
             Status::Fail => "FAIL",
         };
-        write!(
-            to,
-            "{status:<4}  {:<15} {}",
-            self.check,
-            printable(&self.found)
-        )?;
+        let found = printable(&self.found);
+        write!(to, "{status:<4}  {:<15} {found}", self.check)?;
         match &self.hint {
             Some(hint) => write!(to, " -- {}", printable(hint)),
             None => Ok(()),
