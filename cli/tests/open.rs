@@ -5,10 +5,9 @@ mod client;
 mod program;
 
 use client::{Reply, Server};
-use program::{Ended, Ground, Started, worker};
+use program::{Ground, Started};
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
 const PERFETTO: &str = "Origin: https://ui.perfetto.dev\r\n";
@@ -83,13 +82,9 @@ fn perfettos_page_gets_the_whole_trace_and_the_serving_ends() {
             head.head
         );
     }
-    let Ended {
-        code,
-        stdout,
-        stderr,
-    } = serving.started.end();
-    assert_eq!((code, stdout.as_str()), (Some(0), ""));
-    assert!(stderr.ends_with("sa-profile: fetched\n"), "{stderr}");
+    let ended = serving.started.end();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""));
+    assert!(ended.stderr.ends_with("sa-profile: fetched\n"));
 }
 
 #[test]
@@ -112,74 +107,6 @@ fn a_page_may_ask_before_it_fetches() {
 }
 
 #[test]
-fn strangers_get_nothing() {
-    let ground = Ground::new();
-    let serving = Serving::start(&ground, 100);
-    let host = serving.host();
-    let path = serving.path.as_str();
-    let wrong_token = format!("/{}/my_trace.json", "0".repeat(48));
-    for (method, path, headers, status) in [
-        ("GET", path, "Host: evil.example:9001\r\n".to_owned(), 403),
-        ("GET", path, String::new(), 400),
-        (
-            "GET",
-            path,
-            format!("{host}Origin: https://evil.example\r\n"),
-            403,
-        ),
-        (
-            "GET",
-            path,
-            format!("{host}Sec-Fetch-Site: cross-site\r\n"),
-            403,
-        ),
-        ("GET", "/", host.clone() + PERFETTO, 404),
-        ("GET", "/../../etc/passwd", host.clone() + PERFETTO, 404),
-        ("GET", "/my%20trace.json", host.clone() + PERFETTO, 404),
-        // Every user of this machine can ask, and this trace is not for all of them.
-        ("GET", "/my_trace.json", host.clone() + PERFETTO, 404),
-        ("GET", "/my_trace.json", host.clone(), 404),
-        ("GET", &wrong_token, host.clone() + PERFETTO, 404),
-        (
-            "POST",
-            path,
-            host.clone() + PERFETTO + "Content-Length: 0\r\n",
-            405,
-        ),
-    ] {
-        let reply = serving.server.ask(method, path, &headers);
-        assert_eq!(reply.status, status, "{method} {path} {headers}");
-        assert!(
-            !reply.text().contains("0123") && !reply.head.contains("allow-origin"),
-            "{reply:?}"
-        );
-    }
-    assert_eq!(serving.fetch().body, serving.body, "it still serves");
-}
-
-#[test]
-fn half_a_fetch_is_none() {
-    let ground = Ground::new();
-    let serving = Serving::start(&ground, 64 << 20);
-    let mut stream = serving.server.connect();
-    let (path, host) = (&serving.path, serving.host());
-    write!(stream, "GET {path} HTTP/1.1\r\n{host}{PERFETTO}\r\n").unwrap();
-    stream.read_exact(&mut [0; 1000]).unwrap();
-    stream.shutdown(Shutdown::Both).unwrap();
-    drop(stream);
-    assert!(serving.fetch().body == serving.body, "it still serves");
-    assert_eq!(serving.started.end().code, Some(0));
-}
-
-#[test]
-fn ctrl_c_ends_it() {
-    let ground = Ground::new();
-    let serving = Serving::start(&ground, 100);
-    serving.started.signal("INT");
-    assert_eq!(serving.started.end().code, Some(0));
-}
-
-#[test]
 fn a_taken_port_and_a_missing_trace_are_said_plainly() {
     let ground = Ground::new();
     fs::write(ground.path("t.json"), "[]").unwrap();
@@ -187,13 +114,9 @@ fn a_taken_port_and_a_missing_trace_are_said_plainly() {
     let port = taken.local_addr().unwrap().port().to_string();
     let ended = ground.run(&["open", "t.json", "--port", &port]);
     assert_eq!(ended.code, Some(2));
-    assert!(
-        ended.stderr.starts_with(&format!(
-            "sa-profile: port {port} is taken, and ui.perfetto.dev loads from port 9001 only."
-        )),
-        "{}",
-        ended.stderr
-    );
+    ended.says(&[&format!(
+        "sa-profile: port {port} is taken, and ui.perfetto.dev loads from port 9001 only."
+    )]);
     let ended = ground.run(&["open", "none.json"]);
     assert_eq!(ended.code, Some(2));
     assert_eq!(
@@ -244,42 +167,12 @@ fn a_browser_is_started_where_there_is_a_screen() {
     }
 }
 
-#[test]
-fn only_traces_are_served() {
-    let ground = Ground::new();
-    fs::write(ground.path("settings.json"), r#"{"password": "secret"}"#).unwrap();
-    for (path, found) in [
-        (
-            "/etc/passwd",
-            "/etc/passwd: expected a trace, found no JSON",
-        ),
-        (
-            "settings.json",
-            "settings.json: expected a trace, found JSON without traceEvents",
-        ),
-    ] {
-        let ended = ground.run(&["open", path, "--port", "0"]);
-        assert_eq!(ended.code, Some(2));
-        let expected = format!("sa-profile: {found}");
-        assert!(ended.stderr.starts_with(&expected), "{}", ended.stderr);
-    }
-}
-
 /// The one test that takes Perfetto's own port; where something else has it, the program says so.
 #[test]
 fn run_with_open_serves_what_it_recorded() {
     let ground = Ground::new();
-    let started = ground.start(&[
-        "run",
-        "-d",
-        "out",
-        "--open",
-        "--",
-        &worker(),
-        "one",
-        "spans=3",
-        "exit=6",
-    ]);
+    let words = "one spans=3 exit=6";
+    let started = Started::of(&mut ground.recording("-d out --open", words));
     let line = started.wait_for_line("9001");
     if line.contains("is taken") {
         println!("SKIPPED run_with_open_serves_what_it_recorded: port 9001 is taken");

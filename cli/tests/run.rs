@@ -13,45 +13,13 @@ use std::time::Duration;
 #[test]
 fn one_command_is_recorded_and_keeps_its_streams_and_its_code() {
     let ground = Ground::new();
-    let ended = ground.run(&[
-        "run",
-        "--",
-        &worker(),
-        "one",
-        "spans=10",
-        "say=hello",
-        "exit=7",
-    ]);
+    let ended = ground.record("", "one spans=10 say=hello exit=7");
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(7), "hello\n"));
     let trace = ground.only_trace();
     assert_eq!(trace.spans("one"), 10);
-    let said = &ended.stderr;
-    assert!(
-        said.starts_with("sa-profile: recorded ")
-            && said.contains(" events of 1 process in profile_out/"),
-        "{said}"
-    );
-    assert!(
-        said.contains("\n  one ") && said.contains("\nlost: nothing\n"),
-        "{said}"
-    );
-    assert!(
-        said.contains("next: sa-profile open profile_out/"),
-        "{said}"
-    );
-}
-
-#[test]
-fn stdin_reaches_the_command() {
-    let ground = Ground::new();
-    let mut command = ground.command(&["run", "--", "cat"]);
-    let input = ground.path("input");
-    fs::write(&input, "typed\n").unwrap();
-    let output = command
-        .stdin(fs::File::open(input).unwrap())
-        .output()
-        .unwrap();
-    assert_eq!(output.stdout, b"typed\n");
+    assert!(ended.stderr.starts_with("sa-profile: recorded "));
+    ended.says(&[" events of 1 process in profile_out/", "\n  one "]);
+    ended.says(&["\nlost: nothing\n", "next: sa-profile open profile_out/"]);
 }
 
 #[test]
@@ -72,19 +40,11 @@ fn a_shell_script_and_its_children_are_one_run() {
 #[test]
 fn a_flight_recorder_keeps_the_end_within_its_disk_space() {
     let ground = Ground::new();
-    let command = [&worker(), "one", "spans=100000", "sleep=1500", "spans=7"];
-    let ended = ground.run(
-        &[
-            &["run", "-d", "out", "--max-mb", "4", "--last", "1s", "--"][..],
-            &command,
-        ]
-        .concat(),
-    );
+    let words = "one spans=100000 sleep=1500 spans=7";
+    let ended = ground.record("-d out --max-mb 4 --last 1s", words);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(ground.trace("out/trace.json").spans("one"), 7);
-    for said in ["lost: ", "shown: the last 1s; "] {
-        assert!(ended.stderr.contains(said), "{said} in {}", ended.stderr);
-    }
+    ended.says(&["lost: ", "shown: the last 1s; "]);
     let files = fs::read_dir(ground.path("out/fragments"))
         .unwrap()
         .flatten();
@@ -103,86 +63,12 @@ fn a_flight_recorder_keeps_the_end_within_its_disk_space() {
     assert_eq!(kept + lost, 100_007);
     assert_eq!(process["events"].as_u64(), Some(report.events.total));
     assert_eq!(process["state"], "ended");
-    let refused = ground.run(&["run", "--max-mb", "2", "--", &worker(), "one"]);
-    assert!(
-        refused.code == Some(2) && refused.stderr.contains("expected 4 or more"),
-        "{refused:?}"
-    );
-}
-
-#[test]
-fn python_multiprocessing_is_one_run() {
-    if Command::new("python3").arg("--version").output().is_err() {
-        println!("SKIPPED python_multiprocessing_is_one_run: no python3");
-        return;
-    }
-    let ground = Ground::new();
-    let script = "
-import multiprocessing, subprocess, sys
-def work(rank):
-    subprocess.run([sys.argv[1], f'rank-{rank}', 'spans=6'], check=True)
-if __name__ == '__main__':
-    for method in ['fork', 'spawn']:
-        context = multiprocessing.get_context(method)
-        ranks = [context.Process(target=work, args=(f'{method}-{rank}',)) for rank in range(2)]
-        [rank.start() for rank in ranks]
-        [rank.join() for rank in ranks]
-        assert all(rank.exitcode == 0 for rank in ranks)
-";
-    fs::write(ground.path("serve.py"), script).unwrap();
-    let ended = ground.run(&["run", "-d", "out", "--", "python3", "serve.py", &worker()]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let trace = ground.trace("out/trace.json");
-    for rank in ["rank-fork-0", "rank-fork-1", "rank-spawn-0", "rank-spawn-1"] {
-        assert_eq!(trace.spans(rank), 6, "{rank}");
-    }
-    assert_eq!(ground.runs("out").len(), 1);
-}
-
-#[test]
-fn the_serving_demo_is_recorded_whole() {
-    let ground = Ground::new();
-    let Some(demo) = program::beside("serving-demo") else {
-        println!("SKIPPED the_serving_demo_is_recorded_whole: not built: cargo build --workspace");
-        return;
-    };
-    let ended = ground.run(&[
-        "run",
-        "-d",
-        "out",
-        "--",
-        &demo,
-        "--requests",
-        "4",
-        "--tokens",
-        "4",
-        "--no-merge",
-    ]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let names = ground.trace("out/trace.json").processes();
-    for name in ["serving-demo", "engine-core", "worker-0", "worker-1"] {
-        assert!(
-            names.iter().any(|found| found == name),
-            "{name} in {names:?}"
-        );
-    }
-    assert_eq!(ground.runs("out").len(), 1);
 }
 
 /// Starts a command that ends with code 4 and leaves a daemon, which waits for the file `go`; gives what is said of the daemon.
 fn leave_a_daemon(ground: &Ground) -> (Started, String) {
     let daemon = format!("daemon={}", ground.path("go").display());
-    let mut command = ground.command(&[
-        "run",
-        "-d",
-        "out",
-        "--",
-        &worker(),
-        "parent",
-        "spans=2",
-        &daemon,
-        "exit=4",
-    ]);
+    let mut command = ground.recording("-d out", &format!("parent spans=2 {daemon} exit=4"));
     // What a process of one thread has recorded is seen at once only with a helper.
     let started = Started::of(command.env("SA_PROFILE_THREADS", "1"));
     let line =
@@ -220,11 +106,7 @@ fn an_interrupt_ends_the_waiting_for_a_daemon_and_merges_it_live() {
     let ended = started.end();
     program::signal("KILL", daemon);
     assert_eq!(ended.code, Some(4));
-    assert!(
-        ended.stderr.contains("1 process still running"),
-        "{}",
-        ended.stderr
-    );
+    ended.says(&["1 process still running"]);
     let trace = ground.trace("out/trace.json");
     assert_eq!(
         (trace.spans("parent"), trace.spans("parent-daemon")),
@@ -235,23 +117,10 @@ fn an_interrupt_ends_the_waiting_for_a_daemon_and_merges_it_live() {
 #[test]
 fn killed_processes_are_recovered_and_the_code_says_the_signal() {
     let ground = Ground::new();
-    let ended = ground.run(&[
-        "run",
-        "-d",
-        "out",
-        "--",
-        &worker(),
-        "victim",
-        "spans=1000",
-        "kill",
-    ]);
+    let ended = ground.record("-d out", "victim spans=1000 kill");
     assert_eq!(ended.code, Some(128 + 9));
     assert_eq!(ground.trace("out/trace.json").spans("victim"), 1000);
-    assert!(
-        ended.stderr.contains("killed: victim (pid ") && ended.stderr.contains(", by SIGKILL"),
-        "{}",
-        ended.stderr
-    );
+    ended.says(&["killed: victim (pid ", ", by SIGKILL"]);
     // One that is not the command itself, and whose parent is gone.
     let script = format!("('{}' orphan spans=50 sleep=200 kill &)", worker());
     let ended = ground.run(&["run", "-d", "orphaned", "--", "sh", "-c", &script]);
@@ -273,15 +142,9 @@ fn issue_19_only_those_are_called_killed_that_were_in_the_middle_of_something() 
     let script = format!("{idle} '{worker}' victim spans=5 open kill & wait");
     let ended = ground.run(&["run", "-d", "out", "--", "sh", "-c", &script]);
     let said = &ended.stderr;
-    assert!(
-        said.contains("killed: victim (pid ") && said.contains(", in 1 open span. "),
-        "{said}"
-    );
-    assert!(
-        said.contains("with no span open (_exit, or a signal between two spans): ")
-            && said.matches(" (pid ").count() >= 7,
-        "{said}"
-    );
+    ended.says(&["killed: victim (pid ", ", in 1 open span. "]);
+    ended.says(&["with no span open (_exit, or a signal between two spans): "]);
+    assert!(said.matches(" (pid ").count() >= 7, "{said}");
     // Who merges it again, when all is settled, is told the same.
     for _ in 0..2 {
         let options = trace_merge::Options::new([ground.path("out")]);
@@ -290,18 +153,10 @@ fn issue_19_only_those_are_called_killed_that_were_in_the_middle_of_something() 
             let processes = report.processes.iter();
             processes.filter(|process| process.end == Some(end)).count()
         };
-        assert_eq!(
-            (ends("killed"), ends("silent")),
-            (1, 6),
-            "{}",
-            report.text()
-        );
-        assert!(
-            report.text().contains("killed: victim (pid "),
-            "{}",
-            report.text()
-        );
-        assert!(report.text().contains("two spans): "), "{}", report.text());
+        let text = report.text();
+        assert_eq!((ends("killed"), ends("silent")), (1, 6), "{text}");
+        assert!(text.contains("killed: victim (pid "), "{text}");
+        assert!(text.contains("two spans): "), "{text}");
     }
 }
 
@@ -309,20 +164,14 @@ fn issue_19_only_those_are_called_killed_that_were_in_the_middle_of_something() 
 fn signals_are_passed_on_once() {
     let ground = Ground::new();
     let notes = ground.path("notes");
-    let started = ground.start(&[
-        "run",
-        "--",
-        &worker(),
-        "one",
-        "spans=1",
-        &format!("signals={}", notes.display()),
-    ]);
+    let words = format!("one spans=1 signals={}", notes.display());
+    let started = Started::of(&mut ground.recording("", &words));
     let mut expected = "ready\n".to_owned();
-    started.wait_until(|| fs::read_to_string(&notes).is_ok_and(|notes| notes == expected));
+    started.wait_for_note(&notes, &expected);
     for signal in ["USR1", "USR2", "WINCH", "HUP", "INT", "QUIT", "TERM"] {
         started.signal(signal);
         expected += &format!("SIG{signal}\n");
-        started.wait_until(|| fs::read_to_string(&notes).unwrap() == expected);
+        started.wait_for_note(&notes, &expected);
     }
     assert_eq!(started.end().code, Some(3));
     assert_eq!(fs::read_to_string(&notes).unwrap(), expected);
@@ -375,70 +224,27 @@ fn an_interrupt_from_the_terminal_reaches_each_process_once() {
     let mut script = ground.plain("script");
     script.env("SHELL", "/bin/sh");
     let started = Started::of(script.args(["-qefc", &line, "/dev/null"]));
-    started.wait_until(|| fs::read_to_string(&notes).is_ok_and(|notes| notes == "ready\n"));
+    started.wait_for_note(&notes, "ready\n");
     started.type_in(b"\x03");
-    started.wait_until(|| fs::read_to_string(&notes).unwrap().contains("SIGINT\n"));
+    started.wait_for_note(&notes, "ready\nSIGINT\n");
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(fs::read_to_string(&notes).unwrap(), "ready\nSIGINT\n");
     started.type_in(b"\x1c");
-    started.wait_until(|| fs::read_to_string(&notes).unwrap() == "ready\nSIGINT\nSIGQUIT\n");
+    started.wait_for_note(&notes, "ready\nSIGINT\nSIGQUIT\n");
     let pid = ground.only_fragment_pid("out");
     program::signal("TERM", &pid);
     assert_eq!(started.end().code, Some(3));
 }
 
 #[test]
-fn a_long_merge_shows_a_bar_on_a_terminal() {
-    if Command::new("script").arg("--version").output().is_err() {
-        println!("SKIPPED a_long_merge_shows_a_bar_on_a_terminal: no script");
-        return;
-    }
-    let ground = Ground::new();
-    let pipe = ground.path("pipe");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
-    let line = format!(
-        "exec '{}' run -d out -o '{}' -- '{}' one spans=1000",
-        program::PROGRAM,
-        pipe.display(),
-        worker()
-    );
-    let mut script = ground.plain("script");
-    script.env("SHELL", "/bin/sh").env("TERM", "xterm");
-    let started = Started::of(script.args(["-qefc", &line, "/dev/null"]));
-    // A merge into a pipe waits for its reader.
-    std::thread::sleep(Duration::from_secs(3));
-    let trace = fs::read(&pipe).unwrap();
-    let ended = started.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.stdout);
-    assert!(trace.ends_with(b"]}\n"));
-    let said = &ended.stdout;
-    let bar = said.find("MB/s").expect("a bar");
-    assert!(bar < said.find("sa-profile: recorded").unwrap(), "{said}");
-}
-
-#[test]
 fn ctrl_z_stops_both_and_goes_on() {
     let ground = Ground::new();
     let notes = ground.path("notes");
-    let mut command = ground.command(&[
-        "run",
-        "-d",
-        "out",
-        "--",
-        &worker(),
-        "one",
-        "spans=1",
-        &format!("signals={}", notes.display()),
-    ]);
+    let words = format!("one spans=1 signals={}", notes.display());
+    let mut command = ground.recording("-d out", &words);
     // A group of its own below this one, as a shell makes it: in an orphaned group nothing is stopped.
     let started = Started::of(command.process_group(0));
-    started.wait_until(|| fs::read_to_string(&notes).is_ok_and(|notes| notes == "ready\n"));
+    started.wait_for_note(&notes, "ready\n");
     let worker: u32 = ground.only_fragment_pid("out").parse().unwrap();
     started.signal("TSTP");
     started.wait_until(|| program::state(started.pid()) == 'T' && program::state(worker) == 'T');
@@ -473,47 +279,13 @@ fn nothing_recorded_is_said_plainly() {
     let ground = Ground::new();
     let ended = ground.run(&["run", "--", "sh", "-c", "exit 5"]);
     assert_eq!(ended.code, Some(5));
-    assert!(
-        ended
-            .stderr
-            .starts_with("sa-profile: nothing was recorded. Likely reasons:\n"),
-        "{}",
-        ended.stderr
-    );
+    ended.says(&["sa-profile: nothing was recorded. Likely reasons:\n"]);
     assert!(
         !ground.path("profile_out").exists(),
         "nothing is left behind"
     );
-    let ended = ground.run(&["run", "--", &worker(), "silent"]);
-    assert!(
-        ended
-            .stderr
-            .starts_with("sa-profile: nothing was recorded."),
-        "{}",
-        ended.stderr
-    );
-}
-
-#[test]
-fn a_path_that_cannot_be_a_run_directory_is_refused() {
-    let ground = Ground::new();
-    fs::write(ground.path("file"), "precious").unwrap();
-    let ended = ground.run(&["run", "-d", "file", "--", &worker(), "one", "say=started"]);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
-    assert_eq!(
-        ended.stderr,
-        "sa-profile: cannot record into file: a file is there, expected a directory\n"
-    );
-    let ended = ground.run(&[
-        "run",
-        "-d",
-        "/proc/none",
-        "--",
-        &worker(),
-        "one",
-        "say=started",
-    ]);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
+    let ended = ground.record("", "silent");
+    ended.says(&["sa-profile: nothing was recorded."]);
 }
 
 #[test]
@@ -521,19 +293,8 @@ fn options_reach_the_processes_and_the_merge() {
     let ground = Ground::new();
     let shown = "echo $SA_PROFILE_LEVEL $SA_PROFILE_DIR $SA_PROFILE_OUTPUT";
     let script = format!("{shown}; '{}' one spans=3", worker());
-    let mut command = ground.command(&[
-        "run",
-        "--level",
-        "e2e",
-        "-d",
-        "out",
-        "-o",
-        "t.json.gz",
-        "--",
-        "sh",
-        "-c",
-        &script,
-    ]);
+    let mut command = ground.command(&["run", "--level", "e2e", "-d", "out"]);
+    command.args(["-o", "t.json.gz", "--", "sh", "-c", &script]);
     let ended = Started::of(command.env("SA_PROFILE_OUTPUT", "elsewhere")).end();
     let directory = fs::canonicalize(ground.path("out")).unwrap();
     assert_eq!(ended.stdout, format!("e2e {}\n", directory.display()));
@@ -541,31 +302,12 @@ fn options_reach_the_processes_and_the_merge() {
     assert_eq!(magic[..2], [0x1f, 0x8b]);
     assert!(!ground.path("out/trace.json").exists() && !ground.path("elsewhere").exists());
 
-    let ended = ground.run(&[
-        "run",
-        "--no-merge",
-        "-d",
-        "raw",
-        "--",
-        &worker(),
-        "one",
-        "spans=3",
-    ]);
+    let ended = ground.record("--no-merge -d raw", "one spans=3");
     assert_eq!(
         ended.stderr,
         "sa-profile: not merged. next: trace-merge raw\n"
     );
     assert!(ground.path("raw/fragments").is_dir() && !ground.path("raw/trace.json").exists());
-
-    let ended = ground.run(&["run", "--level", "kernels", "--", "true"]);
-    assert_eq!(ended.code, Some(2));
-    assert!(
-        ended
-            .stderr
-            .contains(r#"unknown level "kernels", expected e2e, kernel, verbose"#),
-        "{}",
-        ended.stderr
-    );
 }
 
 #[test]
@@ -578,50 +320,20 @@ fn a_library_is_loaded_before_the_users_own() {
     assert_eq!(ended.stdout, format!("{library}:{library}\n"));
     let ended = Started::of(program::alone(&ground).args(["run", "--preload", "--", "true"])).end();
     assert_eq!(ended.code, Some(125));
-    assert!(
-        ended.stderr.contains(
-            "libsa_profile_preload.so, nor one in a Python package beside it: name the library"
-        ),
-        "{}",
-        ended.stderr
-    );
-}
-
-#[test]
-fn a_library_that_no_program_starts_with_is_refused_before_the_command_runs() {
-    let ground = Ground::new();
-    let library = program::lacking_library(&ground);
-    let arguments = ["run", "--preload", &library, "--", "sh", "-c", "echo ran"];
-    let ended = Started::of(&mut ground.command(&arguments)).end();
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
-    for part in ["--preload: ", "no program starts with it", "libn.so.0"] {
-        assert!(ended.stderr.contains(part), "{}", ended.stderr);
-    }
-}
-
-#[test]
-fn the_library_beside_the_program_is_the_one_that_is_loaded() {
-    let ground = Ground::new();
-    let mut command = program::alone(&ground);
-    let library = ground.path("bin/libsa_profile_preload.so");
-    std::fs::copy(program::some_library(), &library).unwrap();
-    let script = "echo $LD_PRELOAD";
-    let ended = Started::of(command.args(["run", "--preload", "--", "sh", "-c", script])).end();
-    let library = std::fs::canonicalize(library).unwrap();
-    assert_eq!(ended.stdout, format!("{}\n", library.display()));
+    let words = "libsa_profile_preload.so, nor one in a Python package beside it: name the library";
+    ended.says(&[words]);
 }
 
 #[test]
 fn a_named_directory_keeps_its_earlier_runs_apart() {
     let ground = Ground::new();
     for name in ["first", "second"] {
-        ground.run(&["run", "-d", "out", "--", &worker(), name, "spans=3"]);
+        ground.record("-d out", &format!("{name} spans=3"));
     }
     let trace = ground.trace("out/trace.json");
     assert_eq!((trace.spans("first"), trace.spans("second")), (0, 3));
     let two_hosts = |name: &str| {
-        let mut command =
-            ground.command(&["run", "-d", "shared", "--", &worker(), name, "spans=3"]);
+        let mut command = ground.recording("-d shared", &format!("{name} spans=3"));
         Started::of(command.env("SA_PROFILE_RUN", "job-7")).end()
     };
     two_hosts("first");
@@ -682,13 +394,7 @@ fn a_python_package_that_is_not_there_is_refused_before_the_command_runs() {
     let mut command = program::alone(&ground);
     let ended = Started::of(command.args(["run", "--python", "--", "echo", "ran"])).end();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
-    assert!(
-        ended
-            .stderr
-            .contains("--python: no Python package brought "),
-        "{}",
-        ended.stderr
-    );
+    ended.says(&["--python: no Python package brought "]);
     for needs_python in [&["--track", "a:f"][..], &["--tasks"]] {
         let ended = ground.run(&[&["run"], needs_python, &["--", "true"]].concat());
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);

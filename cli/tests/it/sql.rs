@@ -1,6 +1,6 @@
 //! `sa-profile sql`: what the engine gets, what is left behind, and how hostile names and paths are taken.
 
-use crate::{command, said};
+use crate::{Finished, command, said};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -71,21 +71,17 @@ fn the_engine_gets_statement_and_tables_which_go_afterwards() {
 fn what_cannot_be_run_is_said() {
     let folder = TempDir::new().unwrap();
     let trace = trace(folder.path());
-    let run = |words: [&str; 2]| {
-        let mut command = command(&["sql"]);
-        let output = command.env("PATH", "/none").args(words).output().unwrap();
-        said(output, folder.path())
-    };
-    let unknown = run([trace.to_str().unwrap(), "nmaes"]);
+    let run = |run: &Path, words: &str| asked("/none", folder.path(), run, &[words]);
+    let unknown = run(&trace, "nmaes");
     assert_eq!(unknown.code, Some(2));
-    assert!(
-        unknown
-            .stderr
-            .contains("names, recorded, request_parts, request_summary")
-            && unknown.stderr.contains("found \"nmaes\"")
-    );
-    assert_eq!(run(["/no/run", "names"]).code, Some(2));
-    let without = run([trace.to_str().unwrap(), "names"]);
+    for words in [
+        "names, recorded, request_parts, request_summary",
+        "found \"nmaes\"",
+    ] {
+        assert!(unknown.stderr.contains(words), "{unknown:?}");
+    }
+    assert_eq!(run("/no/run".as_ref(), "names").code, Some(2));
+    let without = run(&trace, "names");
     assert_eq!(without.code, Some(2));
     assert_eq!(
         without.stderr,
@@ -185,11 +181,7 @@ fn hostile_names_and_paths_are_taken_as_they_are() {
     assert!(made.status.success(), "{made:?}");
     // A module of the working directory is none of Python's.
     fs::write(folder.join("csv.py"), "raise SystemExit(9)").unwrap();
-    let run = |run: &Path, words: &[&str]| {
-        let mut command = command(&["sql"]);
-        let command = command.env("PATH", &path).current_dir(&folder);
-        said(command.arg(run).args(words).output().unwrap(), outer.path())
-    };
+    let run = |run: &Path, words: &[&str]| asked(&path, &folder, run, words);
     let by_name =
         "SELECT name, COUNT(*) AS n, MAX(NULL) AS nothing FROM slice GROUP BY name ORDER BY n DESC";
     for of in [&trace, &tables] {
@@ -212,8 +204,7 @@ fn hostile_names_and_paths_are_taken_as_they_are() {
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
     assert!(
         refused.stderr.starts_with("sa-profile: sql: duckdb: "),
-        "{}",
-        refused.stderr
+        "{refused:?}"
     );
     // Tables without a row have their columns.
     for (table, column) in [("counter", "value"), ("request", "e2e_us")] {
@@ -257,6 +248,14 @@ write("args", "7", """SELECT 1::BIGINT AS arg_set_id, k AS flat_key, k AS key, t
     FROM (VALUES ('a', 'bool', 1, NULL, NULL), ('b', 'bool', 0, NULL, NULL), ('c', 'int', 1, NULL, NULL), ('d', 'string', NULL, 'x', NULL), ('e', 'real', NULL, NULL, 1.5)) v(k, t, i, s, r)""")
 "#;
 
+/// Runs a statement with the programs of this path, in this folder.
+fn asked(path: &str, here: &Path, run: &Path, words: &[&str]) -> Finished {
+    let mut command = command(&["sql"]);
+    let command = command.env("PATH", path).current_dir(here);
+    let output = command.arg(run).args(words).output().unwrap();
+    said(output, run)
+}
+
 /// Returns a folder of tables that a script writes with the Python of DuckDB.
 fn written_by_hand(duckdb: &str, script: &str) -> TempDir {
     let tables = TempDir::new().unwrap();
@@ -283,9 +282,8 @@ fn rows_in(engine: &str, tables: &Path, statement: &str, test: &str) -> Option<V
     // Spark needs Java.
     let path = path_with(engine, test)?;
     let path = format!("{path}:{}", std::env::var("PATH").unwrap_or_default());
-    let mut command = command(&["sql", "--format", "json", "--engine", engine]);
-    let command = command.env("PATH", path).arg(tables).arg(statement);
-    let said = said(command.output().unwrap(), tables);
+    let words = [statement, "--format", "json", "--engine", engine];
+    let said = asked(&path, tables, tables, &words);
     assert_eq!(said.code, Some(0), "{engine}: {}", said.stderr);
     Some(serde_json::from_str(&said.stdout).unwrap())
 }
@@ -300,16 +298,12 @@ fn views_take_whole_hosts_and_spell_as_perfetto() {
         return;
     };
     let (tables, here) = (written_by_hand(&path, BY_HAND), TempDir::new().unwrap());
-    let run = |words: &[&str]| {
-        let mut command = command(&["sql", "--format", "json"]);
-        let command = command.env("PATH", &path).current_dir(here.path());
-        said(
-            command.arg(tables.path()).args(words).output().unwrap(),
-            tables.path(),
-        )
+    let run = |statement: &str| {
+        let words = [statement, "--format", "json"];
+        asked(&path, here.path(), tables.path(), &words)
     };
     let rows = |statement: &str| {
-        let said = run(&[statement]);
+        let said = run(statement);
         assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
         serde_json::from_str::<Value>(&said.stdout).unwrap()
     };
@@ -346,7 +340,7 @@ fn views_take_whole_hosts_and_spell_as_perfetto() {
     );
     assert_eq!(slow[0]["shown"], json!(false));
     // What a statement writes lands where its user is.
-    assert_eq!(run(&["COPY (SELECT 1) TO 'mine.csv'"]).code, Some(0));
+    assert_eq!(run("COPY (SELECT 1) TO 'mine.csv'").code, Some(0));
     assert_eq!(
         paths(here.path()),
         [here.path().join("mine.csv").display().to_string()]
@@ -358,25 +352,23 @@ fn views_take_whole_hosts_and_spell_as_perfetto() {
         clock.join("host=n%2F1/all.parquet"),
     )
     .unwrap();
-    let twice = run(&["SELECT 1"]);
+    let twice = run("SELECT 1");
     assert_eq!(twice.code, Some(2));
     assert!(
         twice
             .stderr
             .starts_with("sa-profile: sql: expected one host of each host_id, found "),
-        "{}",
-        twice.stderr
+        "{twice:?}"
     );
     fs::write(clock.join("host=7/all.parquet"), "damaged").unwrap();
     fs::write(clock.join("host=n%2F1/all.parquet"), "damaged").unwrap();
-    let damaged = run(&["SELECT 1"]);
+    let damaged = run("SELECT 1");
     assert_eq!((damaged.code, damaged.stderr.lines().count()), (Some(2), 1));
     assert!(
         damaged
             .stderr
             .starts_with("sa-profile: sql: DIR: expected tables that duckdb can read, found: "),
-        "{}",
-        damaged.stderr
+        "{damaged:?}"
     );
     let newer = tables.path().join("metadata/host=7/all.parquet");
     let change = format!(
@@ -386,7 +378,7 @@ fn views_take_whole_hosts_and_spell_as_perfetto() {
     let python = Path::new(&path).join("python3");
     let changed = Command::new(python).args(["-c", &change]).status().unwrap();
     assert!(changed.success());
-    let newer = run(&["SELECT 1"]);
+    let newer = run("SELECT 1");
     assert_eq!(newer.code, Some(2));
     assert_eq!(
         newer.stderr,
@@ -478,7 +470,6 @@ fn a_broken_engine_is_said() {
     assert_eq!((said.code, said.stderr.lines().count()), (Some(2), 1));
     assert!(
         said.stderr.ends_with(", found: no such library\n"),
-        "{}",
-        said.stderr
+        "{said:?}"
     );
 }

@@ -106,21 +106,6 @@ ended without closing its recording, with no span open (_exit, or a signal betwe
     assert_eq!(states(&json(directory)), ["killed", "silent"]);
 }
 
-#[test]
-fn a_run_that_is_over_counts_what_the_merge_counts() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path();
-    Host::start(directory, "a", false).end();
-    Host::start_with(directory, "b", &[(OPEN, "1")]).kill();
-    let status = json(directory);
-    let report = merged(directory, false);
-    assert!(report.unfinished_spans > 0, "{report:?}");
-    assert_eq!(status["events"].as_u64(), Some(report.events.total));
-    // Neither a second look nor settling changes the count.
-    merged(directory, true);
-    assert_eq!(json(directory)["events"], status["events"]);
-}
-
 fn merged(directory: &Path, settle: bool) -> trace_merge::Report {
     let mut options = trace_merge::Options::new([directory.to_owned()]);
     options.output = trace_merge::Output::File(directory.join("t.json"));

@@ -1,6 +1,5 @@
 //! Words that make no sense, and where a run is looked for.
 
-use crate::host::Host;
 use crate::{command, run};
 
 #[test]
@@ -73,51 +72,4 @@ fn completions_know_the_commands_and_options() {
     }
     let output = command(&["completions", "csh"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-}
-
-/// What bash offers after these words, the last of which may be begun.
-fn offered(words: &[&str]) -> Vec<String> {
-    let script = command(&["completions", "bash"]).output().unwrap().stdout;
-    let ask = r#"eval "$SCRIPT"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); words=($(complete -p sa-profile))
-        for at in "${!words[@]}"; do [[ ${words[at]} == -F ]] && function=${words[at + 1]}; done
-        $function sa-profile "${@: -1}" "${@: -2:1}"; printf '%s\n' "${COMPREPLY[@]}""#;
-    let output = std::process::Command::new("bash")
-        .args(["--norc", "-c", ask, "bash"])
-        .args(words)
-        .env("SCRIPT", String::from_utf8(script).unwrap())
-        .output()
-        .unwrap();
-    let lines = String::from_utf8(output.stdout).unwrap();
-    lines.lines().map(str::to_owned).collect()
-}
-
-#[test]
-fn bash_completes_commands_and_their_options() {
-    assert_eq!(offered(&["sa-profile", "sna"]), ["snapshot"]);
-    assert_eq!(
-        offered(&["sa-profile", "start", "--step"]),
-        ["--steps", "--step-name", "--step-category"]
-    );
-}
-
-#[test]
-fn the_directory_comes_from_the_environment() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path().join("profile_out");
-    let _host = Host::start(&directory, "a", false);
-    let by_default = command(&["status"])
-        .current_dir(scratch.path())
-        .output()
-        .unwrap();
-    assert!(by_default.status.success(), "{by_default:?}");
-    let named = command(&["status"])
-        .env("SA_PROFILE_DIR", &directory)
-        .output()
-        .unwrap();
-    assert!(named.status.success(), "{named:?}");
-    let elsewhere = command(&["status"])
-        .env("SA_PROFILE_OUTPUT", "/nowhere")
-        .output()
-        .unwrap();
-    assert_eq!(elsewhere.status.code(), Some(2), "{elsewhere:?}");
 }

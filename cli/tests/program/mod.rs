@@ -28,12 +28,6 @@ pub(crate) fn worker() -> String {
     worker.display().to_string()
 }
 
-/// A program of another package, where building the workspace has put it.
-pub(crate) fn beside(name: &str) -> Option<String> {
-    let program = Path::new(PROGRAM).with_file_name(name);
-    program.exists().then(|| program.display().to_string())
-}
-
 /// A shared library that can be loaded into any process.
 pub(crate) fn some_library() -> String {
     some_library_of("/libc.")
@@ -144,6 +138,27 @@ impl Ground {
     /// Runs the program to its end.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
         self.start(arguments).end()
+    }
+
+    /// `sa-profile run` with these options and a worker that gets these words.
+    pub(crate) fn recording(&self, options: &str, words: &str) -> Command {
+        let mut command = self.command(&["run"]);
+        command.args(options.split_whitespace()).arg("--");
+        command.arg(worker()).args(words.split_whitespace());
+        command
+    }
+
+    /// A worker that gets these words, and records into `out` by itself.
+    pub(crate) fn worker(&self, words: &[&str]) -> Command {
+        let mut command = self.plain(&worker());
+        command.args(words);
+        command.env("SA_PROFILE_DIR", self.path("out"));
+        command
+    }
+
+    /// Records a worker that gets these words, to its end.
+    pub(crate) fn record(&self, options: &str, words: &str) -> Ended {
+        Started::of(&mut self.recording(options, words)).end()
     }
 
     /// Reads a trace.
@@ -268,6 +283,15 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
+impl Ended {
+    /// Checks that stderr contains all of these texts.
+    pub(crate) fn says(&self, texts: &[&str]) {
+        for text in texts {
+            assert!(self.stderr.contains(text), "{text} in {}", self.stderr);
+        }
+    }
+}
+
 impl Started {
     /// Starts a command.
     pub(crate) fn of(command: &mut Command) -> Started {
@@ -328,6 +352,11 @@ impl Started {
             );
             thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// Waits until a file has this text.
+    pub(crate) fn wait_for_note(&self, notes: &Path, text: &str) {
+        self.wait_until(|| fs::read_to_string(notes).is_ok_and(|notes| notes == text));
     }
 
     /// Waits for a line on stderr that contains `text`.
