@@ -97,9 +97,7 @@ async fn completions(
 ) -> Response {
     let request = match body {
         Ok(Json(request)) => request,
-        Err(rejection) => {
-            return failure(rejection.status(), &rejection.body_text());
-        }
+        Err(rejection) => return failure(rejection.status(), &rejection.body_text()),
     };
     let prompt = tokenizer::encode(&request.prompt);
     if prompt.is_empty() || request.max_tokens == 0 {

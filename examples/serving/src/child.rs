@@ -61,10 +61,8 @@ impl Child {
             return None;
         }
         let json = args.next().unwrap_or_default();
-        Some(
-            serde_json::from_slice(json.as_encoded_bytes())
-                .map_err(|error| format!("{MARK}: {error}")),
-        )
+        let child = serde_json::from_slice(json.as_encoded_bytes());
+        Some(child.map_err(|error| format!("{MARK}: {error}")))
     }
 
     /// The arguments that make a new process this child.

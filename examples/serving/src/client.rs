@@ -68,11 +68,8 @@ pub(crate) async fn complete(
     }
     let body = response.into_body().collect().await?.to_bytes();
     let mut completion: Completion = serde_json::from_slice(&body)?;
-    let text = completion
-        .choices
-        .pop()
-        .map(|choice| choice.text)
-        .unwrap_or_default();
+    let choice = completion.choices.pop();
+    let text = choice.map(|choice| choice.text).unwrap_or_default();
     let tokens = completion.usage.map_or(0, |usage| usage.completion_tokens);
     Ok(Reply { text, tokens })
 }
@@ -137,12 +134,8 @@ impl EventStream {
         while let Some(end) = self.rest.windows(2).position(|pair| pair == b"\n\n") {
             let event: Vec<u8> = self.rest.drain(..end + 2).collect();
             let event = String::from_utf8_lossy(&event);
-            events.extend(
-                event
-                    .lines()
-                    .filter_map(|line| line.strip_prefix("data:"))
-                    .map(|data| data.trim().to_owned()),
-            );
+            let data = event.lines().filter_map(|line| line.strip_prefix("data:"));
+            events.extend(data.map(|data| data.trim().to_owned()));
         }
         events
     }

@@ -43,10 +43,8 @@ impl Control {
     ///
     /// If the descriptor cannot be duplicated or the thread not started.
     pub(crate) fn on_stop(&self, stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        let launcher = self
-            .launcher
-            .lock()
-            .map_err(|_| io::Error::other("control socket poisoned"))?;
+        let launcher = self.launcher.lock();
+        let launcher = launcher.map_err(|_| io::Error::other("control socket poisoned"))?;
         let mut commands = launcher.try_clone()?;
         thread::Builder::new()
             .name("control".into())

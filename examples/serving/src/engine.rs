@@ -159,16 +159,13 @@ impl Core {
 
     fn add(&mut self, request: NewRequest) {
         let request_id = request.request_id.clone();
-        let refused = if self.fleet.is_empty() {
-            Some("no worker is left".to_owned())
-        } else {
-            self.scheduler.add(request).err()
+        let refused = match self.fleet.is_empty() {
+            true => Some("no worker is left".to_owned()),
+            false => self.scheduler.add(request).err(),
         };
         if let Some(reason) = refused {
-            self.publish(vec![Output {
-                request_id,
-                event: OutputEvent::Failed(reason),
-            }]);
+            let event = OutputEvent::Failed(reason);
+            self.publish(vec![Output { request_id, event }]);
         }
         self.count();
     }
@@ -242,10 +239,8 @@ impl Core {
             let reason = format!("worker-{worker} died");
             let mut failed = self.scheduler.fail_running(&reason);
             if self.fleet.is_empty() {
-                failed.extend(
-                    self.scheduler
-                        .fail_all(&format!("{reason} and no worker is left")),
-                );
+                let reason = format!("{reason} and no worker is left");
+                failed.extend(self.scheduler.fail_all(&reason));
             }
             self.publish(failed);
             self.count();

@@ -36,11 +36,8 @@ impl Matrix {
         for inner in 0..self.cols {
             let right_row = right.row(inner);
             for row in 0..self.rows {
-                add_scaled(
-                    product.row_mut(row),
-                    self.data[row * self.cols + inner],
-                    right_row,
-                );
+                let factor = self.data[row * self.cols + inner];
+                add_scaled(product.row_mut(row), factor, right_row);
             }
         }
         product
@@ -53,9 +50,8 @@ impl Matrix {
 
     /// Replaces negative elements by zero.
     pub(crate) fn rectify(&mut self) {
-        self.data
-            .iter_mut()
-            .for_each(|value| *value = value.max(0.0));
+        let values = self.data.iter_mut();
+        values.for_each(|value| *value = value.max(0.0));
     }
 
     /// Each row scaled to unit mean square.
@@ -80,24 +76,19 @@ pub(crate) fn add_scaled(target: &mut [f32], factor: f32, source: &[f32]) {
 
 /// The inner product.
 pub(crate) fn dot(left: &[f32], right: &[f32]) -> f32 {
-    left.iter()
-        .zip(right)
-        .map(|(left, right)| left * right)
-        .sum()
+    let pairs = left.iter().zip(right);
+    pairs.map(|(left, right)| left * right).sum()
 }
 
 /// Attention of one query over the keys and values so far: `keys` and `values` have as many rows, each as wide as the query.
 pub(crate) fn attend(query: &[f32], keys: &[f32], values: &[f32], out: &mut [f32]) {
     let width = query.len().max(1);
     let scale = 1.0 / (width as f32).sqrt();
-    let mut weights: Vec<f32> = keys
-        .chunks_exact(width)
-        .map(|key| dot(query, key) * scale)
-        .collect();
+    let keys = keys.chunks_exact(width);
+    let mut weights: Vec<f32> = keys.map(|key| dot(query, key) * scale).collect();
     let highest = weights.iter().copied().fold(f32::MIN, f32::max);
-    weights
-        .iter_mut()
-        .for_each(|weight| *weight = (*weight - highest).exp());
+    let scaled = weights.iter_mut();
+    scaled.for_each(|weight| *weight = (*weight - highest).exp());
     let total: f32 = weights.iter().sum();
     for (weight, value) in weights.iter().zip(values.chunks_exact(width)) {
         add_scaled(out, weight / total, value);
@@ -123,10 +114,8 @@ impl Noise {
     /// A whole number in `0..bound` for `index`; 0 if the bound is 0.
     pub(crate) fn below(self, index: u64, bound: usize) -> usize {
         let bits = mix(self.0.wrapping_add(index)) >> 11;
-        usize::try_from(bits)
-            .unwrap_or(0)
-            .checked_rem(bound)
-            .unwrap_or(0)
+        let bits = usize::try_from(bits).unwrap_or(0);
+        bits.checked_rem(bound).unwrap_or(0)
     }
 }
 

@@ -55,10 +55,8 @@ fn ensure_directory() -> io::Result<()> {
     // Not by changing this process's environment: that is unsound once a thread may read it, and this needs no such care.
     let arguments = env::args_os().skip(1);
     let mut command = Command::new(env::current_exe()?);
-    Err(command
-        .args(arguments)
-        .env(DIRECTORY_VARIABLES[0], DEFAULT_DIRECTORY)
-        .exec())
+    command.env(DIRECTORY_VARIABLES[0], DEFAULT_DIRECTORY);
+    Err(command.args(arguments).exec())
 }
 
 fn run(options: &Options) -> io::Result<ExitCode> {

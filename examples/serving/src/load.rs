@@ -112,11 +112,9 @@ async fn send(port: u16, index: usize, request: CompletionRequest) -> Outcome {
 }
 
 /// A number for all texts together: equal runs have equal digests.
-pub(crate) fn digest(outcomes: &[Outcome]) -> u64 {
-    let texts = outcomes
-        .iter()
-        .filter_map(|outcome| Some((outcome.index, &outcome.result.as_ref().ok()?.text)));
-    let mut texts: Vec<_> = texts.collect();
+pub(crate) fn digest<'a>(outcomes: &'a [Outcome]) -> u64 {
+    let text = |outcome: &'a Outcome| Some((outcome.index, &outcome.result.as_ref().ok()?.text));
+    let mut texts: Vec<_> = outcomes.iter().filter_map(text).collect();
     texts.sort_unstable();
     let mut hasher = DefaultHasher::new();
     texts.hash(&mut hasher);

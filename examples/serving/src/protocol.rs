@@ -151,12 +151,10 @@ pub(crate) enum Command {
 /// The connection's error, or `InvalidInput` for a message above the frame limit.
 pub(crate) fn send<T: Serialize>(stream: &mut impl Write, message: &T) -> io::Result<()> {
     let body = serde_json::to_vec(message)?;
-    let len = u32::try_from(body.len())
-        .ok()
-        .filter(|len| *len <= MAX_FRAME_BYTES);
-    let len = len.ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidInput, "message too long for a frame")
-    })?;
+    let len = u32::try_from(body.len()).ok();
+    let len = len.filter(|len| *len <= MAX_FRAME_BYTES);
+    let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "message too long for a frame");
+    let len = len.ok_or_else(too_long)?;
     let mut frame = Vec::with_capacity(4 + body.len());
     frame.extend_from_slice(&len.to_le_bytes());
     frame.extend_from_slice(&body);
@@ -175,10 +173,8 @@ pub(crate) fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result
     }
     let len = u32::from_le_bytes(len);
     if len > MAX_FRAME_BYTES {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("frame of {len} bytes"),
-        ));
+        let why = format!("frame of {len} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
     let mut body = Vec::new();
     let read = stream.take(u64::from(len)).read_to_end(&mut body)?;

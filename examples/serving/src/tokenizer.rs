@@ -23,11 +23,8 @@ pub(crate) fn encode(text: &str) -> Vec<Token> {
 /// The piece of text that `token` stands for.
 pub(crate) fn decode(token: Token) -> String {
     let index = (token % VOCABULARY) as usize;
-    format!(
-        " {}{}",
-        ONSETS[index / RHYMES.len()],
-        RHYMES[index % RHYMES.len()]
-    )
+    let (onset, rhyme) = (index / RHYMES.len(), index % RHYMES.len());
+    format!(" {}{}", ONSETS[onset], RHYMES[rhyme])
 }
 
 fn token_of_word(word: &str) -> Token {

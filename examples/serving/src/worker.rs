@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::rc::Rc;
 
-use sa_recorder::{Recorder, span};
+use sa_recorder::{Level, Recorder, span};
 use serde::{Deserialize, Serialize};
 
 use crate::completion::MODEL;
@@ -21,6 +21,10 @@ use device::Device;
 use model::Model;
 use npu::Npu;
 use weights::Shard;
+
+/// The names of the spans of a batch and of its run.
+const PREFILL: [&str; 2] = ["WorkerProcess.batch_prefill", "PyptoExecutor.run_prefill"];
+const DECODE: [&str; 2] = ["WorkerProcess.batch_decode", "PyptoExecutor.run_decode"];
 
 /// Opens a span, unless the worker records nothing itself.
 macro_rules! recorded {
@@ -119,12 +123,11 @@ impl Worker {
             // A worker is gone: its part of the weights is shared out anew, and every cache with it.
             self.model = load(self.place, shard, &self.device);
         }
-        step.batch
-            .release
-            .iter()
-            .for_each(|request| self.model.release(request));
-        let mut samples = self.batch_prefill(&step.batch.prefill)?;
-        samples.extend(self.batch_decode(&step.batch.decode)?);
+        for request in &step.batch.release {
+            self.model.release(request);
+        }
+        let mut samples = self.run_batch(PREFILL, &step.batch.prefill)?;
+        samples.extend(self.run_batch(DECODE, &step.batch.decode)?);
         control.tell(Status::StepFinished(step.step));
         Ok(StepOutput {
             step: step.step,
@@ -132,60 +135,28 @@ impl Worker {
         })
     }
 
-    fn batch_prefill(&mut self, sequences: &[Sequence]) -> io::Result<Vec<Sample>> {
+    /// Runs the sequences of one kind, in spans of that kind's names.
+    fn run_batch(
+        &mut self,
+        [batch, run]: [&str; 2],
+        sequences: &[Sequence],
+    ) -> io::Result<Vec<Sample>> {
         if sequences.is_empty() {
             return Ok(Vec::new());
         }
-        let ids = request_ids(sequences);
-        let _span = recorded!(
-            self.place.recorded,
-            "worker",
-            "WorkerProcess.batch_prefill",
-            batch_size = sequences.len(),
-            request_ids = ids
-        );
-        if self.place.recorded {
+        let _spans = self.place.recorded.then(|| {
+            let ids = sequences
+                .iter()
+                .map(|sequence| sequence.request_id.as_str());
+            let mut span = Recorder::get().span(Level::E2e, "worker", batch);
+            span.arg("batch_size", sequences.len());
+            span.arg("request_ids", ids.collect::<Vec<_>>());
             step_flows(sequences.iter());
-        }
-        let _run = recorded!(
-            self.place.recorded,
-            "executor",
-            "PyptoExecutor.run_prefill",
-            model_id = MODEL,
-            batch_size = sequences.len()
-        );
+            let mut inner = Recorder::get().span(Level::E2e, "executor", run);
+            inner.arg("model_id", MODEL);
+            inner.arg("batch_size", sequences.len());
+            (inner, span) // Dropped in this order.
+        });
         self.model.run(sequences)
     }
-
-    fn batch_decode(&mut self, sequences: &[Sequence]) -> io::Result<Vec<Sample>> {
-        if sequences.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ids = request_ids(sequences);
-        let _span = recorded!(
-            self.place.recorded,
-            "worker",
-            "WorkerProcess.batch_decode",
-            batch_size = sequences.len(),
-            request_ids = ids
-        );
-        if self.place.recorded {
-            step_flows(sequences.iter());
-        }
-        let _run = recorded!(
-            self.place.recorded,
-            "executor",
-            "PyptoExecutor.run_decode",
-            model_id = MODEL,
-            batch_size = sequences.len()
-        );
-        self.model.run(sequences)
-    }
-}
-
-fn request_ids(sequences: &[Sequence]) -> Vec<&str> {
-    sequences
-        .iter()
-        .map(|sequence| sequence.request_id.as_str())
-        .collect()
 }

@@ -18,9 +18,8 @@ pub(super) fn best_samples<'a>(
             })
             .or_insert(sample);
     }
-    best.into_iter()
-        .map(|(request_id, sample)| (request_id, sample.token))
-        .collect()
+    let best = best.into_iter();
+    best.map(|(id, sample)| (id, sample.token)).collect()
 }
 
 #[cfg(test)]

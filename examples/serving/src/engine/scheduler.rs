@@ -160,10 +160,7 @@ impl Scheduler {
 
     /// Gives the running requests up.
     pub(crate) fn fail_running(&mut self, reason: &str) -> Vec<Output> {
-        let failed = self
-            .running
-            .iter()
-            .map(|request| output(&request.id, OutputEvent::Failed(reason.to_owned())));
+        let failed = self.running.iter().map(|request| failed(request, reason));
         let failed = failed.collect();
         self.retire_all();
         failed
@@ -171,12 +168,10 @@ impl Scheduler {
 
     /// Gives all requests up.
     pub(crate) fn fail_all(&mut self, reason: &str) -> Vec<Output> {
-        let mut failed = self.fail_running(reason);
+        let mut all = self.fail_running(reason);
         let waiting = self.waiting.drain(..);
-        failed.extend(
-            waiting.map(|request| output(&request.id, OutputEvent::Failed(reason.to_owned()))),
-        );
-        failed
+        all.extend(waiting.map(|request| failed(&request, reason)));
+        all
     }
 
     fn retire(&mut self, index: usize) {
@@ -206,6 +201,10 @@ impl Scheduler {
     pub(crate) fn pool(&self) -> &BlockPool {
         &self.pool
     }
+}
+
+fn failed(request: &Request, reason: &str) -> Output {
+    output(&request.id, OutputEvent::Failed(reason.to_owned()))
 }
 
 fn output(request_id: &str, event: OutputEvent) -> Output {

@@ -40,30 +40,6 @@ fn answer(batch: &Batch) -> BTreeMap<String, Token> {
 }
 
 #[test]
-fn new_requests_join_the_running_batch() {
-    let mut scheduler = scheduler(100, &[("a", 4, 3)]);
-    let first = scheduler.schedule();
-    assert_eq!(
-        (ids(&first.prefill), ids(&first.decode)),
-        (vec!["a"], vec![])
-    );
-    scheduler.apply(&answer(&first));
-    scheduler.add(request("b", 4, 3)).unwrap();
-    let second = scheduler.schedule();
-    assert_eq!(
-        (ids(&second.prefill), ids(&second.decode)),
-        (vec!["b"], vec!["a"])
-    );
-    assert_eq!(
-        (
-            second.decode[0].position,
-            second.decode[0].tokens.as_slice()
-        ),
-        (4, [9].as_slice())
-    );
-}
-
-#[test]
 fn batch_and_prefill_limits_hold_the_rest_back() {
     let mut by_batch = scheduler(100, &[("a", 1, 9), ("b", 1, 9), ("c", 1, 9), ("d", 1, 9)]);
     assert_eq!(ids(&by_batch.schedule().prefill), ["a", "b", "c"]);
@@ -103,39 +79,6 @@ fn a_finished_request_leaves_and_its_blocks_return() {
     );
     scheduler.add(request("b", 4, 2)).unwrap();
     assert_eq!(scheduler.schedule().release, ["a"]);
-}
-
-#[test]
-fn the_youngest_gives_way_when_the_cache_is_full_and_runs_again_whole() {
-    let mut scheduler = scheduler(3, &[("old", 4, 8), ("young", 4, 4)]);
-    let first = scheduler.schedule();
-    assert_eq!(ids(&first.prefill), ["old", "young"]);
-    scheduler.apply(&answer(&first));
-    // Both need a second block now; one is left.
-    let second = scheduler.schedule();
-    assert_eq!(
-        (ids(&second.decode), second.release.as_slice()),
-        (vec!["old"], ["young".to_owned()].as_slice())
-    );
-    assert_eq!((scheduler.running(), scheduler.waiting()), (1, 1));
-    scheduler.apply(&answer(&second));
-    let again = std::iter::from_fn(|| {
-        let batch = scheduler.schedule();
-        scheduler.apply(&answer(&batch));
-        Some(batch)
-    });
-    let readmitted = again
-        .take(20)
-        .find(|batch| !batch.prefill.is_empty())
-        .unwrap();
-    assert_eq!(ids(&readmitted.prefill), ["young"]);
-    assert_eq!(
-        (
-            readmitted.prefill[0].position,
-            readmitted.prefill[0].tokens.len()
-        ),
-        (0, 5)
-    );
 }
 
 #[test]

@@ -64,18 +64,16 @@ impl Summary<'_> {
     }
 
     fn failures(&self) -> impl Iterator<Item = (&Outcome, &String)> {
-        self.served
-            .outcomes
-            .iter()
-            .filter_map(|outcome| Some((outcome, outcome.result.as_ref().err()?)))
+        let outcomes = self.served.outcomes.iter();
+        outcomes.filter_map(|outcome| Some((outcome, outcome.result.as_ref().err()?)))
     }
 
     fn write_load(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let outcomes = &self.served.outcomes;
-        let replies: Vec<_> = outcomes
+        let replies = outcomes
             .iter()
-            .filter_map(|outcome| outcome.result.as_ref().ok())
-            .collect();
+            .filter_map(|outcome| outcome.result.as_ref().ok());
+        let replies: Vec<_> = replies.collect();
         let failed = outcomes.len() - replies.len();
         let unfinished = self.options.requests.get() - outcomes.len();
         let tokens: usize = replies.iter().map(|reply| reply.tokens).sum();
@@ -102,10 +100,9 @@ impl Summary<'_> {
 
     fn write_incidents(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(signal) = self.served.interrupted {
-            let how = if self.served.came_up {
-                "all processes were stopped in order"
-            } else {
-                "the processes were still coming up, and were killed"
+            let how = match self.served.came_up {
+                true => "all processes were stopped in order",
+                false => "the processes were still coming up, and were killed",
             };
             writeln!(out, "ended      by {signal}; {how}")?;
         }
@@ -123,10 +120,8 @@ impl Summary<'_> {
         if more > 0 {
             writeln!(out, "           and {more} more")?;
         }
-        self.served
-            .troubles
-            .iter()
-            .try_for_each(|trouble| writeln!(out, "trouble    {trouble}"))
+        let mut troubles = self.served.troubles.iter();
+        troubles.try_for_each(|trouble| writeln!(out, "trouble    {trouble}"))
     }
 
     fn write_next(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -174,17 +169,10 @@ impl fmt::Display for Summary<'_> {
 }
 
 fn write_report(out: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
-    let trace = report
-        .output
-        .path
-        .as_deref()
-        .map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-    let megabytes = report.output.bytes as f64 / 1e6;
-    writeln!(
-        out,
-        "trace      {} ({megabytes:.1} MB)",
-        trace.unwrap_or_default().display()
-    )?;
+    let trace = report.output.path.clone().unwrap_or_default();
+    let trace = trace.canonicalize().unwrap_or(trace);
+    let (trace, megabytes) = (trace.display(), report.output.bytes as f64 / 1e6);
+    writeln!(out, "trace      {trace} ({megabytes:.1} MB)")?;
     writeln!(
         out,
         "           {} processes, {} events, {} unfinished spans, {} lost events, {} damaged places",

@@ -59,10 +59,8 @@ impl Tree {
         for worker in &workers {
             worker.ready().await?;
         }
-        let port = api
-            .ready()
-            .await?
-            .ok_or_else(|| io::Error::other("the API process told no port"))?;
+        let port = api.ready().await?;
+        let port = port.ok_or_else(|| io::Error::other("the API process told no port"))?;
         Ok(Tree {
             engine,
             workers,
@@ -101,12 +99,9 @@ impl Tree {
 
     /// Stops all processes; says which did not end well.
     pub(super) fn stop(&mut self) -> Vec<String> {
-        let first = [&mut self.api, &mut self.engine];
-        first
-            .into_iter()
-            .chain(&mut self.workers)
-            .filter_map(Process::stop)
-            .collect()
+        let first = [&mut self.api, &mut self.engine].into_iter();
+        let all = first.chain(&mut self.workers);
+        all.filter_map(Process::stop).collect()
     }
 }
 
@@ -130,8 +125,8 @@ impl WorkerWatch {
         }
         let why = match self.killer?.join() {
             Ok(Ok(Some(killed))) => {
-                troubles
-                    .retain(|trouble| !trouble.starts_with(&format!("{} ended", killed.worker)));
+                let ended = format!("{} ended", killed.worker);
+                troubles.retain(|trouble| !trouble.starts_with(&ended));
                 return Some(killed);
             }
             Ok(Err(error)) => error.to_string(),

@@ -36,9 +36,8 @@ impl Device {
             npu.launch(kernel, sizes)?;
             return Ok(compute());
         }
-        let mut span = self
-            .recorded
-            .then(|| Recorder::get().span(Level::Kernel, "kernel", kernel));
+        let open = || Recorder::get().span(Level::Kernel, "kernel", kernel);
+        let mut span = self.recorded.then(open);
         for (key, size) in ["m", "n", "k"].into_iter().zip(sizes) {
             if let Some(span) = &mut span {
                 span.arg(key, size);

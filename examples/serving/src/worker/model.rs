@@ -110,10 +110,8 @@ impl Model {
         let (device, weights) = (&self.device, &self.layers[layer]);
         let qkv = device.multiply("qkv_proj", &state.normalised(), &weights.qkv)?;
         let mut attended = Matrix::zeros(state.rows, self.width);
-        let context = sequences
-            .iter()
-            .map(|sequence| sequence.position + sequence.tokens.len())
-            .max();
+        let context = |sequence: &Sequence| sequence.position + sequence.tokens.len();
+        let context = sequences.iter().map(context).max();
         let sizes = [state.rows, context.unwrap_or(0), self.width];
         device.run("paged_attention", sizes, || {
             let mut row = 0;
@@ -175,11 +173,8 @@ impl Cache {
 /// Place and value of the highest number, the first if several are.
 fn highest(values: &[f32]) -> (usize, f32) {
     let better = |best: (usize, f32), next: (usize, f32)| if next.1 > best.1 { next } else { best };
-    values
-        .iter()
-        .copied()
-        .enumerate()
-        .fold((0, f32::MIN), better)
+    let values = values.iter().copied().enumerate();
+    values.fold((0, f32::MIN), better)
 }
 
 #[cfg(test)]
