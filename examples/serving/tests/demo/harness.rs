@@ -165,6 +165,11 @@ impl Finished {
         self
     }
 
+    /// Fails the test unless the line that starts with `label` contains this text.
+    pub(crate) fn says(&self, label: &str, text: &str) {
+        assert!(self.line(label).contains(text), "{text}: {}", self.stdout);
+    }
+
     /// The rest of the line that starts with `label`.
     pub(crate) fn line(&self, label: &str) -> &str {
         let line = self

@@ -128,39 +128,6 @@ fn perfetto_shows_every_event_and_the_flow_of_every_request() {
     );
 }
 
-#[test]
-fn perfetto_shows_the_killed_step_as_unfinished_and_reached_by_flows() {
-    let test = "perfetto_shows_the_killed_step_as_unfinished_and_reached_by_flows";
-    let workplace = Workplace::new();
-    workplace
-        .run("--requests 9 --concurrency 4 --tokens 8 --kill-worker")
-        .expect(0);
-    if shows_all(test, &workplace, 7).is_none() {
-        return;
-    }
-    let open = "SELECT s.name FROM slice s JOIN thread_track t ON t.id = s.track_id JOIN thread USING (utid) \
-        JOIN process p USING (upid) WHERE s.dur = -1 AND p.name = 'worker-1' ORDER BY s.depth";
-    let reached = "SELECT count(*) > 0 FROM flow f JOIN slice s ON s.id IN (f.slice_out, f.slice_in) WHERE s.dur = -1 AND s.name LIKE 'WorkerProcess.batch_%'";
-    let queries = [
-        open,
-        reached,
-        &format!("SELECT count(*) FROM ({BY_ARGS} EXCEPT {BY_FLOWS})"),
-    ];
-    let Some(answers) = rows(test, &workplace.path("profile_out/trace.json"), &queries) else {
-        return;
-    };
-    let [open, reached, missing] = answers.as_slice() else {
-        panic!("{answers:?}")
-    };
-    assert_eq!(open[0][0], "WorkerProcess.execute_step", "{open}");
-    // Killed before the batch's span opened, there is nothing that a flow could reach.
-    let batch_open = open.as_array().unwrap().len() > 1;
-    assert_eq!(
-        (&reached[0][0], &missing[0][0]),
-        (&u64::from(batch_open).into(), &0.into())
-    );
-}
-
 /// The SQL statements of docs/first-trace.md.
 fn documented_statements() -> Vec<&'static str> {
     let page = include_str!("../../../../docs/first-trace.md");
