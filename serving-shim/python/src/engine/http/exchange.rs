@@ -15,8 +15,7 @@ use sa_recorder::{Args, FlowId, Level, Value, now_ns};
 use crate::async_span::{self, AsyncSpan};
 use crate::attached::Attached;
 use crate::call::misuse;
-use crate::engine::http::arrival::Arrivals;
-use crate::engine::http::{ANSWERED, RECEIVED, item, signed, with_arrivals};
+use crate::engine::http::{ANSWERED, RECEIVED, item, signed};
 use crate::event::Event;
 use crate::point::{start_task_flow, task_duration, tell_duration, tell_instant};
 use crate::scratch::Scratch;
@@ -349,7 +348,6 @@ impl Exchange {
                 .scope
                 .bind(py)
                 .set_item(intern!(py, ANSWERED), ended_ns)?;
-            with_arrivals(py, Arrivals::answered);
         }
         Ok(())
     }
