@@ -1,10 +1,7 @@
 """The functions for call sites: which recorder they ask, what they take, and by which names they are found."""
 
 import copy
-import functools
 import inspect
-import multiprocessing
-import os
 import pickle
 
 import pytest
@@ -56,41 +53,6 @@ def test_they_follow_the_recorder_of_the_process(config, tmp_path):
     assert not get_profiler().enabled
 
 
-def test_a_recorder_that_joins_what_is_under_way_records(config):
-    other = ProfileRecorder(config)
-    profiler = configure_profiler(config, initially_active=False)
-    record("not yet")
-    assert not profiler.active
-    other.start()
-    assert profiler.start() and profiler.active
-    record("now")
-    assert recorded(config) == ["now"] * 4
-
-
-def test_patched_names_reach_them(config, monkeypatch):
-    configure_profiler(config)
-    record("before")
-
-    class Fake:
-        enabled, seen = True, []
-
-        def span(self, name, **_):
-            self.seen.append(name)
-            return pytest.raises(KeyError)
-
-        def instant(self, name, **_):
-            self.seen.append(name)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(recorder, "get_profiler", lambda **_: Fake())
-        with profile_span("patched"):
-            raise KeyError
-        profile_instant("patched")
-    record("after")
-    assert Fake.seen == ["patched"] * 2
-    assert recorded(config) == ["before"] * 4 + ["after"] * 4
-
-
 def test_levels(config):
     configure_profiler(create_profile_config(enabled=True, output=config.output, levels="kernel"))
     for level in ("e2e", "kernel", "verbose", "other"):
@@ -132,25 +94,3 @@ def test_they_are_found_by_their_names(function):
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         assert pickle.loads(pickle.dumps(function, protocol)) is function
     assert copy.copy(function) is function and copy.deepcopy([function]) == [function]
-
-
-def test_a_spawned_process_takes_them(config, monkeypatch):
-    monkeypatch.setenv("SA_PROFILE_OUTPUT", str(config.output))
-    configure_profiler(config)
-    target = functools.partial(profile_instant, "spawned", args={"a": 1})
-    process = multiprocessing.get_context("spawn").Process(target=target)
-    process.start()
-    process.join(60)
-    assert process.exitcode == 0
-    assert recorded(config) == ["spawned"]
-
-
-def test_the_child_of_a_fork_asks_again(config):
-    configure_profiler(config, process_name="parent")
-    record("parent")
-    if (child := os.fork()) == 0:
-        record("child")
-        os._exit(0 if get_profiler().pid == os.getpid() else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    record("parent")
-    assert sorted(recorded(config)) == ["child"] * 4 + ["parent"] * 8

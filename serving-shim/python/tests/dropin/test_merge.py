@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from sa_profile import ProfileRecorder, configure_profiler, merge_fragments, merge_profile, profile_instant, profile_span
-from sa_profile.merge import merge_fragments as of_submodule
 
 from .conftest import events
 
@@ -112,12 +111,6 @@ def test_random_fragments(seed, tmp_path):
     check(folder, tmp_path / "out" / "trace.json")
 
 
-def test_malformed_lines_are_skipped_in_order(tmp_path):
-    (tmp_path / "trace.1.jsonl").write_text('{"name":"ok"}\nnot json\n{"name":"torn\n{"name":"ok2"}\n')
-    assert of_submodule(str(tmp_path), str(tmp_path / "trace.json")) == 2
-    assert [event["name"] for event in events(tmp_path / "trace.json")] == ["ok", "ok2"]
-
-
 @pytest.mark.parametrize("content", [None, "", "nonsense\n"])
 def test_nothing_to_merge_is_an_empty_trace(content, tmp_path):
     if content is not None:
@@ -156,13 +149,6 @@ def test_the_merge_ends_the_own_recording(config):
     assert not profiler.active
     profile_instant("late")
     assert merge_profile() == 4, "and can be repeated"
-
-
-def test_another_processs_fragments_are_in_it(config):
-    configure_profiler(config, process_name="p")
-    profile_instant("mine")
-    (config.fragments_dir / "trace.1.jsonl").write_text('{"name":"theirs"}\n')
-    assert merge_profile() == 4
 
 
 def test_other_threads_run_beside_a_big_merge(tmp_path):

@@ -160,31 +160,6 @@ def test_blocks_record_what_each_name_tells(program, tmp_path, way):
     )
 
 
-def test_workers_of_a_replaced_package(program, tmp_path, way):
-    program(
-        """
-        import multiprocessing
-        from python.profile import get_profiler, merge_profile, profile_span
-
-        def work(number):
-            get_profiler(process_name=f"worker-{number}")
-            with profile_span("step"):
-                pass
-
-        if __name__ == "__main__":
-            get_profiler(process_name="api")
-            for method in ("spawn", "fork"):
-                worker = multiprocessing.get_context(method).Process(target=work, args=(1,))
-                worker.start()
-                worker.join()
-                assert worker.exitcode == 0
-            assert merge_profile() == 1 + 2 * 3
-        """,
-        path=replace(tmp_path, "python.profile", way),
-        SA_PROFILE_OUTPUT="out",
-    )
-
-
 def test_the_package_imports_itself_relatively():
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

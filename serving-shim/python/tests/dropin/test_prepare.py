@@ -71,11 +71,6 @@ def test_a_folder_of_another_user_is_left_alone(config):
     assert fragment.exists()
 
 
-def test_the_folder_is_made(config):
-    recorder._prepare_run(config)
-    assert config.fragments_dir.is_dir()
-
-
 def test_what_a_process_records_stays(config):
     profiler = configure_profiler(config)
     profile_instant("one")

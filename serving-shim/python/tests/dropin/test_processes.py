@@ -6,41 +6,6 @@ import pytest
 
 from .conftest import events
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_workers_record_into_the_run_of_their_parent(program, tmp_path, method):
-    program(
-        f"""
-        import multiprocessing, os
-        from sa_profile import get_profiler, merge_profile, profile_instant, profile_span
-
-        def work(number):
-            get_profiler(process_name=f"serving-worker-{{number}}")
-            with profile_span("step", args={{"worker": number}}):
-                pass
-
-        if __name__ == "__main__":
-            get_profiler(process_name="pypto-serving-api")
-            profile_instant("before")
-            context = multiprocessing.get_context({method!r})
-            workers = [context.Process(target=work, args=(number,)) for number in range(3)]
-            [worker.start() for worker in workers]
-            [worker.join() for worker in workers]
-            assert [worker.exitcode for worker in workers] == [0] * 3
-            profile_instant("after")
-            assert merge_profile() == 4 + 3 * 3
-        """,
-        SA_PROFILE_OUTPUT="out/trace.json",
-    )
-    found = events(tmp_path / "out" / "trace.json")
-    steps = [event for event in found if event["name"] == "step"]
-    assert sorted(step["args"]["worker"] for step in steps) == [0, 1, 2]
-    names = {event["pid"]: event["args"]["name"] for event in found if event["name"] == "process_name"}
-    assert {names[step["pid"]] for step in steps} == {f"serving-worker-{number}" for number in range(3)}
-    assert len(names) == 4
-    fragments = list((tmp_path / "out" / "trace.json.fragments").glob("trace.*.jsonl"))
-    runs = {json.loads(path.read_text().splitlines()[0])["args"]["run"] for path in fragments}
-    assert len(fragments) == 4 and len(runs) == 1
-
 
 def test_a_raw_fork_makes_a_profiler_of_its_own(program, tmp_path):
     program(
@@ -115,70 +80,6 @@ def test_values_hold_for_forked_children(program, tmp_path):
         assert merge_profile() == 1 + 3
         """
     )
-
-
-def test_forks_while_threads_record_do_not_hang(program):
-    program(
-        """
-        import os, threading
-        from sa_profile import get_profiler, merge_profile, profile_span
-
-        get_profiler()
-        done = threading.Event()
-        def work():
-            while not done.is_set():
-                with profile_span("busy"):
-                    pass
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        [thread.start() for thread in threads]
-        for _ in range(20):
-            if (pid := os.fork()) == 0:
-                with profile_span("child"):
-                    pass
-                os._exit(0)
-            assert os.waitpid(pid, 0)[1] == 0
-        done.set()
-        [thread.join() for thread in threads]
-        merge_profile()
-        import json, pathlib
-        events = json.loads(pathlib.Path("out/trace.json").read_text())["traceEvents"]
-        assert sum(event["name"] == "child" for event in events) == 20
-        """,
-        SA_PROFILE_OUTPUT="out",
-    )
-
-
-def test_a_killed_worker_is_there_to_its_last_event(program, tmp_path):
-    program(
-        """
-        import multiprocessing, os, signal
-        from sa_profile import get_profiler, merge_profile, profile_instant, profile_span
-
-        def work(ready):
-            get_profiler(process_name="worker")
-            for number in range(1000):
-                profile_instant("step")
-            with profile_span("dies here"):
-                ready.set()
-                signal.pause()
-
-        if __name__ == "__main__":
-            get_profiler(process_name="api")
-            context = multiprocessing.get_context("spawn")
-            ready = context.Event()
-            worker = context.Process(target=work, args=(ready,))
-            worker.start()
-            ready.wait()
-            worker.kill()
-            worker.join()
-            assert merge_profile() == 1 + 1002 + 1
-        """,
-        SA_PROFILE_OUTPUT="out",
-    )
-    found = events(tmp_path / "out" / "trace.json")
-    assert sum(event["name"] == "step" for event in found) == 1000
-    (open_,) = [event for event in found if event["name"] == "dies here"]
-    assert (open_["ph"], open_["args"]) == ("B", {"unfinished": True})
 
 
 @pytest.mark.parametrize("first", ["main", "worker"])
@@ -384,21 +285,3 @@ def test_a_program_that_executes_itself_goes_on_with_its_run(program, tmp_path):
     )
     names = [event["name"] for event in events(tmp_path / "out" / "trace.json") if event["ph"] == "i"]
     assert sorted(names) == ["first", "second"]
-
-
-def test_what_an_earlier_program_left_is_put_aside(program, tmp_path):
-    folder = tmp_path / "out" / "fragments"
-    folder.mkdir(parents=True)
-    (folder / "trace.1.jsonl").write_text('{"name":"of another recorder"}\n')
-    for number in range(2):
-        program(
-            f"""
-            from sa_profile import merge_profile, profile_instant
-            profile_instant("program {number}")
-            assert merge_profile() == 3
-            """,
-            SA_PROFILE_OUTPUT="out",
-        )
-    kept = [path.read_text() for path in (tmp_path / "out" / "previous").glob("*/trace.*.jsonl")]
-    assert len(kept) == 2
-    assert any("of another recorder" in text for text in kept) and any("program 0" in text for text in kept)

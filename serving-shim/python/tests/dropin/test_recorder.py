@@ -23,14 +23,6 @@ from sa_profile import (
 from .conftest import events, lines, names
 
 
-def test_the_package_offers_what_both_versions_do():
-    for name in (
-        "ProfileConfig ProfileRecorder get_profiler is_enabled merge_profile profile_duration profile_instant profile_span "
-        "configure_profiler create_profile_config start_profile stop_profile"
-    ).split():
-        assert callable(getattr(sa_profile, name))
-
-
 def test_close_leaves_plain_lines(config):
     profiler = ProfileRecorder(config, process_name="api")
     assert (profiler.enabled, profiler.active, profiler.pid, profiler.process_name) == (True, True, os.getpid(), "api")
@@ -169,18 +161,6 @@ def test_the_first_call_ends_what_the_own_api_records(program, call, answer):
         """,
         SA_PROFILE_OUTPUT="out",
     )
-
-
-def test_the_globals_can_be_set(config, monkeypatch):
-    profiler = ProfileRecorder(config, process_name="set")
-    monkeypatch.setattr(recorder, "_profiler", profiler)
-    monkeypatch.setattr(recorder, "_profiler_pid", os.getpid())
-    assert get_profiler() is profiler and is_enabled()
-    profile_instant("through the function")
-    assert merge_profile() == 3
-    monkeypatch.setattr(recorder, "_profiler", None)
-    assert not is_enabled()
-    assert get_profiler() is not profiler and not get_profiler().enabled
 
 
 def test_another_pid_makes_another(config, monkeypatch):

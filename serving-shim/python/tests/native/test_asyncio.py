@@ -89,35 +89,6 @@ def test_lanes_are_as_many_as_run_at_a_time(program):
     assert len(trace.rows()) == 4
 
 
-def test_ten_thousand_tasks_overlap_nowhere(program):
-    trace = program.record(
-        """
-        import asyncio, random
-        import sa_profile
-        OUTER, INNER = sa_profile.span("outer"), sa_profile.span("inner")
-
-        async def one(n):
-            dice = random.Random(n)
-            with OUTER:
-                for _ in range(dice.randrange(4)):
-                    with INNER:
-                        await asyncio.sleep(dice.random() * 0.05)
-                    await asyncio.sleep(0)
-
-        async def main():
-            await asyncio.gather(*(one(n) for n in range(10_000)))
-
-        asyncio.run(main())
-        print(sa_profile.dropped())
-        """
-    )
-    import random
-
-    inner = sum(random.Random(n).randrange(4) for n in range(10_000))
-    assert trace.counts() == {"outer": 10_000, "inner": inner}
-    assert trace.overlaps() == []
-
-
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="TaskGroup came with Python 3.11")
 def test_groups_and_cancellation(program):
     trace = program.record(
@@ -204,54 +175,6 @@ def test_generators_closed_from_another_task(program):
     assert trace.unfinished() == []
 
 
-def test_generators_that_nobody_closes(program):
-    trace = program.record(
-        """
-        import asyncio
-        import sa_profile
-
-        async def stream():
-            with sa_profile.span("stream"):
-                while True:
-                    await asyncio.sleep(0)
-                    yield 1
-
-        async def one():
-            with sa_profile.span("one"):
-                async for _ in stream():
-                    break
-                await asyncio.sleep(0.001)
-
-        async def main():
-            await asyncio.gather(*(one() for _ in range(50)))
-
-        asyncio.run(main())
-        """
-    )
-    assert trace.counts() == {"stream": 50, "one": 50} and trace.overlaps() == []
-
-
-def test_uvloop_tasks_too(program):
-    pytest.importorskip("uvloop", reason="SKIPPED uvloop: not installed")
-    trace = program.record(
-        """
-        import asyncio, uvloop
-        import sa_profile
-
-        async def one(n):
-            with sa_profile.span("outer", n=n):
-                with sa_profile.span("inner"):
-                    await asyncio.sleep(0.001)
-
-        async def main():
-            await asyncio.gather(*(one(n) for n in range(100)))
-
-        uvloop.run(main())
-        """
-    )
-    assert trace.counts() == {"outer": 100, "inner": 100} and trace.overlaps() == []
-
-
 def test_callbacks_and_blocking_calls_stay_on_their_threads(program):
     trace = program.record(
         """
@@ -299,51 +222,6 @@ def test_levels_that_are_off_leave_the_rest_nested(program):
     assert trace.counts() == {"outer": 10, "inner": 10}
     outer = {span["args"]["n"]: span for span in trace.spans("outer")}
     assert all(trace.is_within(span, outer[span["args"]["n"]]) for span in trace.spans("inner"))
-
-
-def test_ends_of_what_began_while_off_end_nothing_else(program):
-    trace = program.record(
-        """
-        import asyncio, os, subprocess
-        import sa_profile
-        SPAN = sa_profile.span("shared")
-
-        async def hold(n, gate):
-            with SPAN:
-                SPAN.arg(n=n)
-                await gate.wait()
-                if n >= 100:
-                    await asyncio.sleep(0.05)
-
-        async def switched():
-            command = await asyncio.create_subprocess_exec("sa-profile", "start", os.environ["SA_PROFILE_DIR"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            assert await command.wait() == 0
-            while not sa_profile.levels():
-                await asyncio.sleep(0.01)
-
-        async def main():
-            early, late = asyncio.Event(), asyncio.Event()
-            with sa_profile.span("starts the recorder"):
-                pass
-            old = [asyncio.create_task(hold(n, early)) for n in range(64)]
-            await asyncio.sleep(0.01)
-            await switched()
-            new = [asyncio.create_task(hold(n, late)) for n in range(100, 110)]
-            await asyncio.sleep(0.01)
-            early.set()
-            await asyncio.gather(*old)
-            sa_profile.instant("old ones ended")
-            late.set()
-            await asyncio.gather(*new)
-
-        asyncio.run(main())
-        """,
-        SA_PROFILE_START="paused",
-    )
-    spans = trace.spans("shared")
-    (ended,) = trace.instants("old ones ended")
-    assert sorted(span["args"]["n"] for span in spans) == list(range(100, 110))
-    assert all(span["ts"] + span["dur"] > ended["ts"] for span in spans)
 
 
 @pytest.mark.parametrize("where", ["a task", "a thread"])

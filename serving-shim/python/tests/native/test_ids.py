@@ -123,6 +123,8 @@ def test_what_an_index_raises_passes(raised):
         (lambda: sa_profile.span(3), TypeError, "^name: expected a str"),
         (lambda: sa_profile.span("s", cat=3), TypeError, "^cat: expected a str"),
         (lambda: sa_profile.span("s", level="all"), ValueError, "^level: expected one of e2e, kernel, verbose"),
+        (lambda: sa_profile.instant("i", level="loud"), ValueError, "^level: expected one of .*, found \"loud\""),
+        (lambda: sa_profile.async_span("a", level="loud"), ValueError, "^level: expected one of"),
         (lambda: sa_profile.begin("s", level=3), TypeError, "^level: expected a str"),
         (lambda: sa_profile.launch_timed("k", stream=-1), TypeError, "^stream: expected an int from 0"),
         (lambda: sa_profile.launch_timed("k", grid=2**32), TypeError, "^grid: expected an int from 0 to 4294967295"),

@@ -3,7 +3,6 @@
 import contextlib
 import inspect
 import json
-import threading
 
 import pytest
 
@@ -159,39 +158,6 @@ def end_by_hand():
         assert span["args"] == {"by": "the recorded one"}
 
 
-def test_a_block_may_ask_for_either_half_first(record):
-    assert record(ask_in_either_order, SA_PROFILE_DIR=None).stderr == ""
-
-
-def ask_in_either_order():
-    import asyncio
-
-    import sa_profile
-
-    def halves(span, order):
-        found = {name: getattr(span, name) for name in order}
-        return found["__enter__"], found["__exit__"]
-
-    async def end(exit):
-        exit(None, None, None)
-
-    sa_profile.instant("the recorder looks")
-    for number, order in enumerate((("__enter__", "__exit__"), ("__exit__", "__enter__"))):
-        span = sa_profile.span("span")
-        for _ in range(3):
-            enter, exit = halves(span, order)
-            assert enter() is span and exit(None, None, None) is None
-        enter, exit = halves(span, order)
-        enter()
-        sa_profile.start(f"run-{number}")
-        with span:  # what began unrecorded leaves it alone
-            exit(None, None, None)
-        span.__enter__()
-        asyncio.run(end(span.__exit__))
-        report = sa_profile.stop()
-        assert report.members["events_by_phase"]["X"] == 2 and report.unfinished_spans == 0 and report.is_clean
-
-
 def test_a_look_at_a_span_keeps_nothing_alive(record):
     assert record(look_at_spans, SA_PROFILE_DIR=None).stderr == ""
 
@@ -310,20 +276,3 @@ def test_wrapped_coroutine_functions_are_ones():
     call = tracked(1, b=2)
     with pytest.raises(StopIteration, match=r"\(1, 2\)"):
         call.send(None)
-
-
-def test_wrappers_are_made_by_threads_at_once():
-    found = []
-
-    def work():
-        def function(a, b):
-            return a + b
-
-        found.append(sa_profile.track(function)(1, 2))
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [3] * 8

@@ -147,14 +147,3 @@ def test_a_span_that_ends_while_recording_is_off_is_whole_and_marked(record):
     assert trace.one("without args") == dict(sa_across_stop=True)
     assert not trace.named("while off") and trace.one("inner") == dict(last=3)
     assert len(trace.named("after")) == 1
-
-
-def left():
-    from sa_profile._sa_profile import open_span
-
-    for error in (None, LookupError("no")):
-        open_span("left", first=1).leave("a result", error)
-
-
-def test_what_is_left_by_an_error_names_it(record):
-    assert record(left).args("left") == [dict(first=1), dict(first=1, error="LookupError")]

@@ -196,29 +196,6 @@ def test_a_fork_within_tasks(program):
     assert trace.overlaps() == []
 
 
-def test_a_killed_process_shows_what_was_open(program):
-    trace = program.record(
-        """
-        import asyncio, os, signal
-        import sa_profile
-
-        async def main():
-            with sa_profile.span("request"):
-                with sa_profile.span("step"):
-                    await asyncio.sleep(0)
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        if os.fork() == 0:
-            with sa_profile.span("thread"):
-                asyncio.run(main())
-        os.wait()
-        """
-    )
-    assert {span["name"] for span in trace.unfinished()} == {"thread", "request", "step"}
-    rows = {span["name"]: (span["pid"], span["tid"]) for span in trace.unfinished()}
-    assert rows["request"] == rows["step"] != rows["thread"]
-
-
 def test_issue_19_a_killed_process_keeps_the_args_of_what_was_open(program):
     trace = program.record(
         """

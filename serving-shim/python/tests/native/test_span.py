@@ -1,8 +1,6 @@
 """Spans on threads: nesting, sharing, args, decorators."""
 
-import pytest
 
-import sa_profile
 
 
 def test_a_span_nests_and_carries_its_args(program):
@@ -271,38 +269,6 @@ def test_levels_that_are_off_are_not_recorded(program):
         SA_PROFILE_LEVEL="kernel",
     )
     assert trace.counts() == {"kernel": 1} and len(trace.instants()) == 1
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda: sa_profile.span(),
-        lambda: sa_profile.span("a", "b"),
-        lambda: sa_profile.span(3),
-        lambda: sa_profile.span("a", cat=3),
-        lambda: sa_profile.instant(),
-        lambda: sa_profile.span("a")(3),
-        lambda: sa_profile.flow("a", 1.5, "start"),
-    ],
-)
-def test_wrong_types_are_refused(use, monkeypatch):
-    with pytest.raises(TypeError):
-        use()
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda: sa_profile.span("a", level="loud"),
-        lambda: sa_profile.instant("a", level="loud"),
-        lambda: sa_profile.async_span("a", level="loud"),
-        lambda: sa_profile.is_enabled("loud"),
-        lambda: sa_profile.flow("a", 1, "middle"),
-    ],
-)
-def test_unknown_words_are_named(use):
-    with pytest.raises(ValueError, match=r"expected one of .*, found \"(loud|middle)\""):
-        use()
 
 
 def test_nothing_is_written_before_the_first_event(program):

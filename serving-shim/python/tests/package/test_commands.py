@@ -75,18 +75,6 @@ def test_the_preload_library_beside_another_one(process, tmp_path):
     assert processes == {span["pid"]}
 
 
-# What `dlsym` says of a function of the C library, of one of ours that needs none of the vendor's, of one that does, and of none.
-ASKED = """
-import ctypes
-program = ctypes.CDLL(None)
-print([hasattr(program, name) for name in ("getpid", "mstxRangeStartA", "aclrtLaunchKernel", "aclrtNoSuchFunction")])
-"""
-
-
-def test_dlsym_says_which_functions_are_there(process, tmp_path):
-    assert process.python("-c", ASKED, LD_PRELOAD=str(sa_profile.preload_path())).strip() == "[True, True, False, False]"
-
-
 def test_a_preloaded_process_that_records_nothing_leaves_nothing(process, tmp_path):
     stdout = process.python("-c", "import sa_profile", LD_PRELOAD=str(sa_profile.preload_path()), SA_PROFILE_DIR="out")
     assert stdout == ""

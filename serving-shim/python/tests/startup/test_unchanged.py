@@ -59,16 +59,6 @@ def test_the_users_own_sitecustomize_runs(script, tmp_path, text, stdout):
     assert "plain.py" in plain.processes()
 
 
-SHADOWING = "import queue, json, types\nprint(queue.__file__)\n"
-
-
-def test_a_file_of_the_program_may_have_the_name_of_a_module(script, tmp_path):
-    for name in ("queue", "inspect", "typing", "dataclasses", "json"):
-        (tmp_path / f"{name}.py").write_text("")
-    plain = script(SHADOWING)
-    assert plain.run().stdout == f"{tmp_path / 'queue.py'}\n"
-
-
 def test_nothing_happens_where_nothing_asks_for_recording(script):
     plain = script("print('ran')")
     environment = plain.environment()

@@ -212,37 +212,6 @@ def test_a_result_that_is_no_future_makes_no_batch_span(record):
     assert not trace.named("batch", "X") and len(trace.named("executor.execute_model")) == 3
 
 
-def sampled():
-    core = engine(samples=True)
-    add(core, "a-1")
-    turn(core)
-
-
-def test_sampling_is_a_call_of_its_own(record):
-    assert len(record(sampled).named("executor.sample_tokens")) == 3
-
-
-def preempted():
-    core = engine()
-    add(core, "a-1", tokens=4)
-    core.step_fn()
-    core.scheduler.preempt.add("a-1")
-    core.step_fn()
-    turn(core)
-
-
-def test_a_preempted_request_is_put_off_and_resumed(record):
-    trace = record(preempted)
-    assert trace.one("request.preempted") == dict(request_id="a-1", output_tokens=1)
-    assert len(trace.named("request.resumed")) == 1 and len(trace.named("request.scheduled")) == 1
-    finished = trace.one("request.finished")
-    assert finished["preemptions"] == 1 and finished["output_tokens"] == 4
-    step = [one for one in trace.args("scheduler.schedule") if "preempted_ids" in one]
-    assert [one["preempted_ids"] for one in step] == [["a-1"]]
-    again = [one["prefill_tokens"] for one in trace.args("scheduler.schedule") if one.get("prefill_tokens")]
-    assert again == [5, 6], "what was computed is computed again"
-
-
 def cached():
     from vllm.v1.core.sched.scheduler import Scheduler
 
@@ -550,11 +519,6 @@ def subclassed():
     turn(core)
 
 
-def test_classes_that_override_are_seen(record):
-    trace = record(subclassed)
-    assert len(trace.named("EngineCore.step")) == 3 and len(trace.named("scheduler.schedule")) == 3
-
-
 def subclassed_and_not():
     two_requests()
     subclassed()
@@ -650,17 +614,6 @@ def test_what_a_version_lacks_is_told_once_and_costs_only_its_events(record):
     assert len(trace.named("EngineCore.step")) == 3
     assert trace.args("requests")[0] == dict(running=2, waiting=0)
     assert not trace.named("kv_cache")
-
-
-def without_preprocessing():
-    core = engine()
-    add(core, "a-1")
-    turn(core)
-
-
-def test_an_engine_without_a_thread_for_its_input_is_told_of_by_none(record):
-    trace = record(without_preprocessing, FAKE_VLLM_WITHOUT="EngineCore.preprocess_add_request")
-    assert trace.stderr == "" and len(trace.named("EngineCore.add_request")) == 1
 
 
 def strange():

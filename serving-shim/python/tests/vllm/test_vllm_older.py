@@ -54,6 +54,10 @@ def put_off(output_of):
     turn(core)
 
 
+def put_off_now():
+    put_off(lambda output: output)
+
+
 def put_off_0_11():
     put_off(output_of_0_11)
 
@@ -62,12 +66,14 @@ def put_off_0_9():
     put_off(output_of_0_9)
 
 
-@pytest.mark.parametrize("function", [put_off_0_11, put_off_0_9])
+@pytest.mark.parametrize("function", [put_off_now, put_off_0_11, put_off_0_9])
 def test_who_is_put_off_and_resumed_is_found(record, function):
     trace = record(function)
     assert trace.stderr == ""
     assert trace.one("request.preempted") == dict(request_id="a-1", output_tokens=1)
-    assert len(trace.named("request.resumed")) == 1 and trace.one("request.finished")["preemptions"] == 1
+    assert len(trace.named("request.resumed")) == 1 and len(trace.named("request.scheduled")) == 1
+    finished = trace.one("request.finished")
+    assert finished["preemptions"] == 1 and finished["output_tokens"] == 4
     schedules = trace.args("scheduler.schedule")
     assert [one["preempted_ids"] for one in schedules if "preempted_ids" in one] == [["a-1"]]
     assert [one["prefill_tokens"] for one in schedules if one.get("prefill_tokens")] == [5, 6]

@@ -73,40 +73,10 @@ def versions(monkeypatch):
 
 
 @with_cases
-def test_the_table_has_the_rows_of_all_columns_in_the_pages_order(versions):
-    old = dict(version="0.1", rows=[["a", "first", 3], ["a", "third", None]])
-    new = dict(version="0.2", rows=[["a", "third", 0], ["a", "second", 1]])
-    rows = [("a", "first"), ("a", "second"), ("a", "third")]
-    assert list(versions.rows_of([old, new], rows)) == [
-        ("a", "first", ("yes", "not asked")), ("a", "second", ("not asked", "yes")), ("a", "third", ("not tried", "no")),
-    ]
-    for lacking in (rows[1:], [*rows, ("a", "fourth")]):
-        with pytest.raises(SystemExit, match="not in both.*(first|fourth)"):
-            list(versions.rows_of([old, new], lacking))
-
-
-@with_cases
 def test_the_table_is_what_is_made_of_it(versions, capsys):
     page = versions.PAGE.read_text()
     versions.table(versions.on_page(page))
     assert capsys.readouterr().out in page
-
-
-@with_cases
-def test_a_page_without_the_table_is_told_of(versions):
-    with pytest.raises(SystemExit, match="the page has no table"):
-        versions.on_page("# A page")
-
-
-@with_cases
-def test_what_was_not_asked_stays_so(versions):
-    page = "| process | span, instant, counter or arg | 0.1 |\n| --- | --- | --- |\n| a | b, c | not asked |\n| a | d | not tried |\n"
-    assert versions.on_page(page) == [dict(version="0.1", rows=[["a", "d", None]])]
-
-
-@with_cases
-def test_versions_are_sorted_by_their_numbers(versions):
-    assert sorted(["0.11.0rc1", "0.9.1", "0.13.0.post2"], key=versions.number) == ["0.9.1", "0.11.0rc1", "0.13.0.post2"]
 
 
 @with_cases

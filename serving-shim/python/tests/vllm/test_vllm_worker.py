@@ -80,28 +80,6 @@ def test_a_step_that_fails_fails_as_before(record):
     assert [one.get("error") for one in trace.args("model_runner.execute_model")] == [None, "MemoryError", None]
 
 
-def killed():
-    import os
-    import signal
-
-    made = wrapper()
-    made.worker.load()
-    made.execute_model(scheduled("a-1"))
-
-    class Deadly:
-        def execute_model(self, _output):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    made.worker.model_runner = Deadly()
-    made.execute_model(scheduled("b-2"))
-
-
-def test_the_step_a_worker_dies_in_is_in_the_ring(record):
-    trace = record(killed, code=-9)
-    ring, = trace.folder.glob("fragments/*.ring")
-    assert ring.read_bytes().count(b"WorkerWrapperBase.execute_model") >= 2, "the step before, and the open one"
-
-
 def killed_while_it_samples():
     import os
     import signal
