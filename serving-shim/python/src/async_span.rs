@@ -4,9 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use sa_recorder::{
-    Args, AsyncSpan as Recorded, FLOW_CATEGORY, FlowId, FlowPhase, Level, Track, now_ns,
-};
+use sa_recorder::{AsyncSpan as Recorded, Level, Track, now_ns};
 
 use crate::call::{id, whole};
 use crate::event::Event;
@@ -121,36 +119,11 @@ impl AsyncSpan {
         }
     }
 
-    /// Starts a flow on its row. Returns false if that is not recorded.
-    pub(crate) fn start_flow(&self, py: Python<'_>, name: &str, id: FlowId, ts_ns: u64) -> bool {
-        self.write(py, NOW, |row| {
-            row.flow(Level::E2e, FlowPhase::Start, FLOW_CATEGORY, name, id, ts_ns);
-        })
-    }
-
-    /// Writes a span that has ended on its row. Returns false if that is not recorded, or if the span does not fit there.
-    pub(crate) fn duration(
-        &self,
-        py: Python<'_>,
-        (category, name): (&str, &str),
-        (start_ns, dur_ns): (u64, u64),
-        args: &Args,
-    ) -> bool {
-        self.write(py, start_ns, |row| {
-            row.duration(Level::E2e, category, name, start_ns, dur_ns, args);
-        })
-    }
-
-    /// Writes an event since `start_ns` to its row, if it has one for that.
-    fn write(&self, py: Python<'_>, start_ns: u64, event: impl FnOnce(Track)) -> bool {
-        let row = self
-            .lock()
+    /// Returns its row, for what lasted since `start_ns`, if that is recorded and fits there.
+    pub(crate) fn row_since(&self, start_ns: u64) -> Option<Track> {
+        self.lock()
             .as_ref()
-            .and_then(|span| span.row_since(start_ns));
-        if row.is_some() {
-            start::prepare_thread(py);
-        }
-        row.map(event).is_some()
+            .and_then(|span| span.row_since(start_ns))
     }
 
     /// An instant on its row; once it has ended, on that of the running code. Where that has none, the instant is of now.
@@ -170,9 +143,8 @@ impl AsyncSpan {
         args(&mut text.0);
         let category = PyString::intern(py, category);
         let event = Event::new(level, Some(category.as_any()), name, &text.0)?;
-        let row = self.lock().as_ref().and_then(|span| span.row_since(NOW));
-        match row.or_else(|| lane::task_row(py, NOW)) {
-            Some(row) => event.instant_on_row_at(row, ts_ns.unwrap_or_else(now_ns)),
+        match self.row_since(NOW).or_else(|| lane::task_row(py, NOW)) {
+            Some(row) => event.instant_on_row(row, ts_ns.unwrap_or_else(now_ns)),
             None => event.instant_on_thread(),
         }
         Ok(())
@@ -272,7 +244,7 @@ pub(crate) fn open(
     signature = (name, /, *, cat=None, level=None, lane=None, **args),
     text_signature = "(name, /, *, cat='e2e', level='e2e', lane=None, **args)"
 )]
-fn async_span(
+pub(crate) fn async_span(
     name: &Bound<'_, PyAny>,
     cat: Option<&Bound<'_, PyAny>>,
     level: Option<&Bound<'_, PyAny>>,
@@ -305,7 +277,7 @@ fn async_span(
     signature = (request_id, /, *, name=None, cat=None, level=None, **args),
     text_signature = "(request_id, /, *, name=None, cat='request', level='e2e', **args)"
 )]
-fn request<'py>(
+pub(crate) fn request<'py>(
     request_id: &Bound<'py, PyAny>,
     name: Option<Bound<'py, PyAny>>,
     cat: Option<&Bound<'py, PyAny>>,
@@ -321,12 +293,4 @@ fn request<'py>(
     push_request(&mut text.0, py, &request_id, args);
     let span = AsyncSpan::of(open(&name, (&cat, level), None, &text.0)?);
     Bound::new(py, (Request { request_id }, span))
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<AsyncSpan>()?;
-    module.add_class::<Request>()?;
-    module.add_function(wrap_pyfunction!(async_span, module)?)?;
-    module.add_function(wrap_pyfunction!(request, module)?)
 }

@@ -8,7 +8,7 @@ use crate::names;
 
 /// The configuration that a process started with these variables has, or None where nothing asks for recording.
 #[pyfunction]
-fn configuration(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
+pub(crate) fn configuration(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
     let Some(config) = Config::from_lookup(host::variable) else {
         return Ok(None);
     };
@@ -34,9 +34,4 @@ fn configuration(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
     found.set_item("cpu", config.cpu)?;
     found.set_item("warnings", PyTuple::new(py, config.warnings)?)?;
     Ok(Some(found))
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(configuration, module)?)
 }

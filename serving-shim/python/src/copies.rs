@@ -10,7 +10,7 @@ const FIRST: &str = "_sa_profile_extension";
 /// Another version may mean something else by the same names.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Makes this module offer what the first one of the process offers; whether there is one.
+/// Makes this module offer what the first one of the process offers, instead of its own. Returns false if there is none.
 pub(crate) fn adopt(module: &Bound<'_, PyModule>) -> PyResult<bool> {
     let sys = module.py().import(intern!(module.py(), "sys"))?;
     let Ok(first) = sys.getattr(FIRST) else {
@@ -23,7 +23,8 @@ pub(crate) fn adopt(module: &Bound<'_, PyModule>) -> PyResult<bool> {
     let own = module.dict();
     let offered = first.getattr("__dict__")?.cast_into::<PyDict>()?;
     for (name, value) in offered.iter() {
-        if !own.contains(&name)? {
+        let is_of_module = name.to_string().starts_with("__"); // its own name, spec and file
+        if !is_of_module || !own.contains(&name)? {
             own.set_item(name, value)?;
         }
     }

@@ -2,20 +2,8 @@
 
 pub(crate) mod front;
 pub(crate) mod http;
-mod ids;
-mod outputs;
+pub(crate) mod ids;
+pub(crate) mod outputs;
 mod scheduled;
-mod stamps;
+pub(crate) mod stamps;
 pub(crate) mod step;
-
-use pyo3::prelude::*;
-
-/// Adds what these files offer to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    front::add(module)?;
-    http::add(module)?;
-    ids::add(module)?;
-    stamps::add(module)?;
-    outputs::add(module)?;
-    step::add(module)
-}

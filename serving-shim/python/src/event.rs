@@ -1,9 +1,7 @@
 //! One event as a call describes it, and how it is written.
 
 use pyo3::prelude::*;
-use sa_recorder::{
-    Args, AsyncSpan, Level, Recorder, SpanGuard, Track, now_ns, site_counter, site_instant,
-};
+use sa_recorder::{Args, AsyncSpan, Level, Recorder, SpanGuard, Track, site_counter, site_instant};
 
 use crate::names::{self, Named};
 
@@ -87,13 +85,8 @@ impl<'a, 'py> Event<'a, 'py> {
         Recorder::get().instant(self.level(), &category, &name, &args);
     }
 
-    /// Writes an instant of now on a row.
-    pub(crate) fn instant_on_row(&self, row: Track) {
-        self.instant_on_row_at(row, now_ns());
-    }
-
-    /// Writes an instant of another time on a row.
-    pub(crate) fn instant_on_row_at(&self, row: Track, ts_ns: u64) {
+    /// Writes an instant on a row.
+    pub(crate) fn instant_on_row(&self, row: Track, ts_ns: u64) {
         let (category, name) = self.texts();
         let args = Args::from_text(self.args.to_vec());
         row.instant(self.level(), &category, &name, ts_ns, &args);

@@ -1,20 +1,32 @@
 //! What the interpreter does without a call of ours: imports, garbage collections, and what its threads run.
 
-mod calls;
-mod garbage;
-mod imports;
-mod lives;
+pub(crate) mod calls;
+pub(crate) mod garbage;
+pub(crate) mod imports;
+pub(crate) mod lives;
 pub(crate) mod sampling;
-mod several;
+pub(crate) mod several;
 
 use pyo3::prelude::*;
+use sa_recorder::{Args, Level, duration};
 
-/// Adds what these files offer to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    calls::add(module)?;
-    garbage::add(module)?;
-    imports::add(module)?;
-    lives::add(module)?;
-    sampling::add(module)?;
-    several::add(module)
+use crate::session::is_to_begin;
+use crate::start;
+
+/// Records a span of the interpreter's own work on the calling thread, with the time at which it began and how long it took. It is never the first event: which process is the run's main
+/// one is for the program to decide.
+fn record_span(
+    py: Python<'_>,
+    name: &str,
+    (began_ns, took_ns): (u64, u64),
+    args: impl FnOnce() -> Args,
+) {
+    if sa_recorder::__wants(Level::E2e)
+        && !is_to_begin()
+        && let Ok(took_ns) = i64::try_from(took_ns)
+    {
+        start::prepare_thread(py);
+        let (category, began_ns) = ("python", Some(began_ns));
+        duration(Level::E2e, category, name, took_ns, began_ns, &args());
+    }
 }

@@ -106,7 +106,7 @@ fn add_args(timed: &mut Timed, args: &Bound<'_, PyDict>) {
     signature = (name, /, *, stream=None, grid=None, **args),
     text_signature = "(name, /, *, stream=0, grid=0, **args)"
 )]
-fn launch_timed(
+pub(crate) fn launch_timed(
     name: &Bound<'_, PyAny>,
     stream: Option<&Bound<'_, PyAny>>,
     grid: Option<&Bound<'_, PyAny>>,
@@ -134,7 +134,7 @@ fn launch_timed(
 ///     sa_profile.launch_walls("matmul", host_wall_ns=52_000, device_wall_ns=40_000, device=0)
 #[pyfunction]
 #[pyo3(signature = (name, /, *, host_wall_ns, device_wall_ns, host_start_ns=None, device=None, **args))]
-fn launch_walls(
+pub(crate) fn launch_walls(
     name: &Bound<'_, PyAny>,
     host_wall_ns: &Bound<'_, PyAny>,
     device_wall_ns: &Bound<'_, PyAny>,
@@ -155,11 +155,4 @@ fn launch_walls(
         serving_shim::launch_walls(&walls, &text_of(args));
     }
     Ok(())
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Launch>()?;
-    module.add_function(wrap_pyfunction!(launch_timed, module)?)?;
-    module.add_function(wrap_pyfunction!(launch_walls, module)?)
 }

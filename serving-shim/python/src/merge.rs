@@ -10,14 +10,14 @@ use trace_merge::{Error, Mode, Options, Output, Runs};
 /// Merges the fragments of a folder; the number of events in the trace. The interpreter's lock is not held meanwhile.
 #[pyfunction]
 #[pyo3(signature = (fragments, trace, /))]
-fn merge(py: Python<'_>, fragments: PathBuf, trace: PathBuf) -> PyResult<u64> {
+pub(crate) fn merge(py: Python<'_>, fragments: PathBuf, trace: PathBuf) -> PyResult<u64> {
     py.detach(|| merge_into(fragments, &trace)).map_err(raised)
 }
 
 /// Merges run directories, fragments and other traces, into `trace` or the run directory's `trace.json`; the report as JSON and in words.
 #[pyfunction]
 #[pyo3(signature = (paths, trace, /))]
-fn merge_report(
+pub(crate) fn merge_report(
     py: Python<'_>,
     paths: Vec<PathBuf>,
     trace: Option<PathBuf>,
@@ -56,10 +56,4 @@ fn raised_of_file(path: &Path, error: &io::Error) -> PyErr {
         Some(number) => PyOSError::new_err((number, error.to_string(), path.to_owned())),
         None => PyOSError::new_err(format!("{}: {error}", path.display())),
     }
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(merge, module)?)?;
-    module.add_function(wrap_pyfunction!(merge_report, module)?)
 }

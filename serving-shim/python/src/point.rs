@@ -10,7 +10,7 @@ use crate::call::id::{self, Id};
 use crate::call::{misuse, whole};
 use crate::event::Event;
 use crate::scratch::Scratch;
-use crate::{lane, names, start, tasks, value};
+use crate::{lane, names, start, value};
 
 /// As the start of what takes no time: it fits on any row.
 pub(crate) const NOW: u64 = u64::MAX;
@@ -30,7 +30,7 @@ pub(crate) const NOW: u64 = u64::MAX;
     signature = (name, /, *, cat=None, level=None, **args),
     text_signature = "(name, /, *, cat='e2e', level='e2e', **args)"
 )]
-fn instant(
+pub(crate) fn instant(
     name: &Bound<'_, PyAny>,
     cat: Option<&Bound<'_, PyAny>>,
     level: Option<&Bound<'_, PyAny>>,
@@ -48,7 +48,7 @@ fn instant(
 /// Writes an instant on the row of the running code.
 pub(crate) fn tell_instant(event: &Event<'_, '_>) {
     match lane::task_row(event.py(), NOW) {
-        Some(row) => event.instant_on_row(row),
+        Some(row) => event.instant_on_row(row, now_ns()),
         None => event.instant_on_thread(),
     }
 }
@@ -68,7 +68,7 @@ pub(crate) fn tell_instant(event: &Event<'_, '_>) {
     signature = (name, /, *, level=None, **series),
     text_signature = "(name, /, *, level='e2e', **series)"
 )]
-fn counter(
+pub(crate) fn counter(
     name: &Bound<'_, PyAny>,
     level: Option<&Bound<'_, PyAny>>,
     series: Option<&Bound<'_, PyDict>>,
@@ -127,7 +127,7 @@ pub(crate) fn tell_counter(level: Level, name: &Bound<'_, PyAny>, series: &[u8])
     clippy::too_many_arguments,
     reason = "the parts of a flow, each of its own kind"
 )]
-fn flow(
+pub(crate) fn flow(
     py: Python<'_>,
     name: &Bound<'_, PyAny>,
     id: &Bound<'_, PyAny>,
@@ -182,33 +182,6 @@ pub(crate) fn flow_phase(phase: &Bound<'_, PyAny>) -> PyResult<FlowPhase> {
     }
 }
 
-/// Starts a flow on the row of a task that has open spans, whichever task runs. Returns false if it has none.
-pub(crate) fn start_task_flow(task: &Bound<'_, PyAny>, name: &str, id: FlowId, ts_ns: u64) -> bool {
-    let row = sa_recorder::__wants(Level::E2e).then(|| tasks::row_since(task, NOW));
-    let Some(row) = row.flatten() else {
-        return false;
-    };
-    start::prepare_thread(task.py());
-    row.flow(Level::E2e, FlowPhase::Start, FLOW_CATEGORY, name, id, ts_ns);
-    true
-}
-
-/// Writes a span that has ended on the row of a task, whichever task runs. Returns false if the task has no open span, or if the span does not fit there.
-pub(crate) fn task_duration(
-    task: &Bound<'_, PyAny>,
-    (category, name): (&str, &str),
-    (start_ns, dur_ns): (u64, u64),
-    args: &Args,
-) -> bool {
-    let row = sa_recorder::__wants(Level::E2e).then(|| tasks::row_since(task, start_ns));
-    let Some(row) = row.flatten() else {
-        return false;
-    };
-    start::prepare_thread(task.py());
-    row.duration(Level::E2e, category, name, start_ns, dur_ns, args);
-    true
-}
-
 /// A text stands for the same flow in every process, and so does a UUID.
 pub(crate) fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
     let number = match id::of("id", id)? {
@@ -246,7 +219,7 @@ pub(crate) fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
     signature = (name, /, *, dur_ns, start_ns=None, cat=None, level=None, **args),
     text_signature = "(name, /, *, dur_ns, start_ns=None, cat='e2e', level='e2e', **args)"
 )]
-fn duration(
+pub(crate) fn duration(
     py: Python<'_>,
     name: &Bound<'_, PyAny>,
     dur_ns: &Bound<'_, PyAny>,
@@ -268,7 +241,7 @@ fn duration(
 /// A span that has ended, on the row of the calling thread, whatever task runs on it.
 #[pyfunction]
 #[pyo3(signature = (name, cat, start_ns, dur_ns, args, /))]
-fn thread_duration(
+pub(crate) fn thread_duration(
     py: Python<'_>,
     name: &str,
     cat: &str,
@@ -303,13 +276,4 @@ pub(crate) fn tell_duration(
 /// The args that a dict holds.
 pub(crate) fn text_of(dict: Option<&Bound<'_, PyDict>>) -> Args {
     Args::from_text(std::mem::take(&mut Scratch::of(dict).0))
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(flow, module)?)?;
-    module.add_function(wrap_pyfunction!(duration, module)?)?;
-    module.add_function(wrap_pyfunction!(thread_duration, module)?)?;
-    module.add_function(wrap_pyfunction!(instant, module)?)?;
-    module.add_function(wrap_pyfunction!(counter, module)?)
 }

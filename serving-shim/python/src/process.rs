@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet};
 use sa_recorder::{Levels, Recorder};
 
+use crate::task::modules;
 use crate::{names, session, start, tasks};
 
 /// Names the process in the trace; a later name renames it.
@@ -21,7 +21,7 @@ use crate::{names, session, start, tasks};
 ///     sa_profile.set_process_name("worker-0")
 #[pyfunction]
 #[pyo3(signature = (name, /))]
-fn set_process_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn set_process_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
     let text = names::text("name", name)?;
     // One that is paused has a name too: `sa-profile status` shows it.
     if Recorder::get().levels() != Levels::NONE || Recorder::get().fragment().is_some() {
@@ -42,7 +42,7 @@ fn set_process_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
 ///     sa_profile.set_thread_name("loader")
 #[pyfunction]
 #[pyo3(signature = (name, /))]
-fn set_thread_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn set_thread_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
     let text = names::text("name", name)?;
     if Recorder::get().levels() != Levels::NONE {
         start::prepare_thread(name.py());
@@ -54,7 +54,7 @@ fn set_thread_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
 /// Whether anything is recorded, or events of a level. To ask starts nothing.
 #[pyfunction]
 #[pyo3(signature = (level=None))]
-fn is_enabled(level: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+pub(crate) fn is_enabled(level: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
     let on = Recorder::get().levels();
     match level {
         None => Ok(on != Levels::NONE),
@@ -69,7 +69,7 @@ fn is_enabled(level: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
 ///     if "verbose" in sa_profile.levels():
 ///         sa_profile.instant("cache", level="verbose", blocks=list(blocks))
 #[pyfunction]
-fn levels(py: Python<'_>) -> PyResult<Bound<'_, PyFrozenSet>> {
+pub(crate) fn levels(py: Python<'_>) -> PyResult<Bound<'_, PyFrozenSet>> {
     let on = Recorder::get().levels().list().into_iter();
     PyFrozenSet::new(py, on.map(names::level_name))
 }
@@ -82,7 +82,7 @@ fn levels(py: Python<'_>) -> PyResult<Bound<'_, PyFrozenSet>> {
 ///     answer = ask()
 ///     sa_profile.duration("ask", start_ns=began_ns, dur_ns=sa_profile.now_ns() - began_ns)
 #[pyfunction]
-fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     sa_recorder::now_ns()
 }
 
@@ -93,7 +93,7 @@ fn now_ns() -> u64 {
 ///     sa_profile.flush()
 ///     lines = open(sa_profile.fragment()).readlines()
 #[pyfunction]
-fn flush(py: Python<'_>) {
+pub(crate) fn flush(py: Python<'_>) {
     py.detach(|| Recorder::get().flush());
 }
 
@@ -104,7 +104,7 @@ fn flush(py: Python<'_>) {
 ///     if lost := sa_profile.dropped():
 ///         logger.warning("%d events are missing", lost)
 #[pyfunction]
-fn dropped() -> u64 {
+pub(crate) fn dropped() -> u64 {
     Recorder::get().dropped()
 }
 
@@ -115,7 +115,7 @@ fn dropped() -> u64 {
 ///     if sa_profile.is_main():
 ///         report = sa_profile.merge()
 #[pyfunction]
-fn is_main() -> bool {
+pub(crate) fn is_main() -> bool {
     Recorder::get().is_main()
 }
 
@@ -125,7 +125,7 @@ fn is_main() -> bool {
 ///
 ///     logger.info("run %s", sa_profile.run())  # 20261127-035246-9f80f1e7
 #[pyfunction]
-fn run() -> Option<String> {
+pub(crate) fn run() -> Option<String> {
     Recorder::get().run()
 }
 
@@ -135,7 +135,7 @@ fn run() -> Option<String> {
 ///
 ///     logger.info("recording into %s", sa_profile.directory())
 #[pyfunction]
-fn directory() -> Option<PathBuf> {
+pub(crate) fn directory() -> Option<PathBuf> {
     Recorder::get().directory()
 }
 
@@ -145,7 +145,7 @@ fn directory() -> Option<PathBuf> {
 ///
 ///     webbrowser.open(f"file://{sa_profile.trace()}")
 #[pyfunction]
-fn trace() -> Option<PathBuf> {
+pub(crate) fn trace() -> Option<PathBuf> {
     Recorder::get().trace()
 }
 
@@ -156,13 +156,13 @@ fn trace() -> Option<PathBuf> {
 ///     sa_profile.flush()
 ///     lines = open(sa_profile.fragment()).readlines()
 #[pyfunction]
-fn fragment() -> Option<PathBuf> {
+pub(crate) fn fragment() -> Option<PathBuf> {
     Recorder::get().fragment()
 }
 
 /// Starts a recorder that begins switched off, so that it can be switched on; any other begins with the first event.
 #[pyfunction]
-fn attach(py: Python<'_>) {
+pub(crate) fn attach(py: Python<'_>) {
     if Recorder::get().levels() == Levels::NONE {
         py.detach(|| Recorder::get().is_enabled()); // the look starts it
     }
@@ -170,13 +170,13 @@ fn attach(py: Python<'_>) {
 
 /// The variables by which child processes find the run that this process will begin with its first event, or has begun.
 #[pyfunction]
-fn announce() -> HashMap<&'static str, OsString> {
+pub(crate) fn announce() -> HashMap<&'static str, OsString> {
     Recorder::get().announce().into_iter().collect()
 }
 
 /// What the child of a fork does first.
 #[pyfunction]
-fn after_fork_in_child(py: Python<'_>) {
+pub(crate) fn after_fork_in_child(py: Python<'_>) {
     tasks::forget();
     start::note_fork(py);
     start::prepare_again();
@@ -185,10 +185,8 @@ fn after_fork_in_child(py: Python<'_>) {
 
 /// Has a child of multiprocessing finish its recording: it ends by `os._exit`, which runs no exit handler. What is in the ring then only the merge sees.
 fn watch_multiprocessing(py: Python<'_>) -> PyResult<()> {
-    let modules = py
-        .import(intern!(py, "sys"))?
-        .getattr(intern!(py, "modules"))?;
-    let Ok(util) = modules.get_item("multiprocessing.util") else {
+    let util = modules(py).and_then(|modules| modules.get_item("multiprocessing.util").ok()?);
+    let Some(util) = util else {
         return Ok(());
     };
     let watch = wrap_pyfunction!(in_child_of_multiprocessing, py)?;
@@ -206,28 +204,4 @@ fn in_child_of_multiprocessing(watch: &Bound<'_, PyAny>) -> PyResult<()> {
     last.set_item("exitpriority", -1000)?;
     util.call_method("Finalize", (py.None(), finish), Some(&last))
         .map(drop)
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    for function in [
-        wrap_pyfunction!(set_process_name, module)?,
-        wrap_pyfunction!(set_thread_name, module)?,
-        wrap_pyfunction!(is_enabled, module)?,
-        wrap_pyfunction!(levels, module)?,
-        wrap_pyfunction!(now_ns, module)?,
-        wrap_pyfunction!(flush, module)?,
-        wrap_pyfunction!(dropped, module)?,
-        wrap_pyfunction!(is_main, module)?,
-        wrap_pyfunction!(run, module)?,
-        wrap_pyfunction!(directory, module)?,
-        wrap_pyfunction!(trace, module)?,
-        wrap_pyfunction!(fragment, module)?,
-        wrap_pyfunction!(attach, module)?,
-        wrap_pyfunction!(announce, module)?,
-        wrap_pyfunction!(after_fork_in_child, module)?,
-    ] {
-        module.add_function(function)?;
-    }
-    Ok(())
 }

@@ -1,7 +1,7 @@
 //! Events of the drop-in profiler, whose args are a dict.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyDict, PyString};
 use sa_recorder::{Args, Recorder};
 
 use crate::event::Event;
@@ -22,7 +22,7 @@ pub(crate) fn keep_member(args: &mut Vec<u8>) {
 /// An instant.
 #[pyfunction]
 #[pyo3(signature = (name, category, level, args, /))]
-fn dict_instant<'py>(
+pub(crate) fn dict_instant<'py>(
     name: &Bound<'py, PyString>,
     category: &Bound<'py, PyString>,
     level: &str,
@@ -42,7 +42,7 @@ fn dict_instant<'py>(
 /// A span that has ended already; by default just now.
 #[pyfunction]
 #[pyo3(signature = (name, category, level, dur_ns, start_ns, args, /))]
-fn dict_duration(
+pub(crate) fn dict_duration(
     name: &Bound<'_, PyString>,
     category: &str,
     level: &str,
@@ -65,16 +65,7 @@ fn dict_duration(
 /// A record about the process, or about the thread of this id.
 #[pyfunction]
 #[pyo3(signature = (name, tid, args, /))]
-fn metadata(name: &str, tid: Option<u64>, args: &Bound<'_, PyDict>) {
+pub(crate) fn metadata(name: &str, tid: Option<u64>, args: &Bound<'_, PyDict>) {
     let args = text_of(Some(args));
     Recorder::get().metadata(name, tid, &args);
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // The drop-in's modules, of which each copy of the package has one.
-    module.add("recorders", PyList::empty(module.py()))?;
-    module.add_function(wrap_pyfunction!(dict_instant, module)?)?;
-    module.add_function(wrap_pyfunction!(dict_duration, module)?)?;
-    module.add_function(wrap_pyfunction!(metadata, module)?)
 }

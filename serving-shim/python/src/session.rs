@@ -55,7 +55,7 @@ fn look_for_variables() -> bool {
 /// Ends what is recorded and begins what these variables ask for, as if they were the environment; its number, and what was wrong, if anything.
 #[pyfunction]
 #[pyo3(signature = (variables, name, /))]
-fn start_with(
+pub(crate) fn start_with(
     py: Python<'_>,
     variables: HashMap<String, OsString>,
     name: &Bound<'_, PyAny>,
@@ -93,7 +93,7 @@ pub(crate) fn finish(py: Python<'_>) {
 
 /// Ends recording in this process, and leaves nothing in its fragment but lines that are objects.
 #[pyfunction]
-fn close(py: Python<'_>) {
+pub(crate) fn close(py: Python<'_>) {
     let fragment = recording();
     finish(py);
     if let Some(fragment) = fragment {
@@ -103,38 +103,38 @@ fn close(py: Python<'_>) {
 
 /// The number of the recording under way.
 #[pyfunction]
-fn session() -> u64 {
+pub(crate) fn session() -> u64 {
     SESSION.load(Ordering::Relaxed)
 }
 
 /// The path of the fragment of the recording under way; in the child of a fork it begins with the question.
 #[pyfunction]
-fn recording() -> Option<PathBuf> {
+pub(crate) fn recording() -> Option<PathBuf> {
     is_under_way().then(|| Recorder::get().fragment()).flatten()
 }
 
 /// Whether a recording is under way, here or in the process that forked this one; starts nothing.
 #[pyfunction]
-fn is_under_way() -> bool {
+pub(crate) fn is_under_way() -> bool {
     let is_there = IS_BEGUN.load(Ordering::Relaxed) || !Recorder::get().exports().is_empty();
     is_there && !HAS_ENDED.load(Ordering::Relaxed)
 }
 
 /// The variables by which child processes find the run; none before anything was recorded.
 #[pyfunction]
-fn exports() -> HashMap<&'static str, OsString> {
+pub(crate) fn exports() -> HashMap<&'static str, OsString> {
     Recorder::get().exports().into_iter().collect()
 }
 
 /// A run id that nothing has.
 #[pyfunction]
-fn new_run_id() -> String {
+pub(crate) fn new_run_id() -> String {
     sa_recorder::new_run_id()
 }
 
 /// Whether this program has rights that its caller lacks: then nothing that the environment says of recording counts.
 #[pyfunction]
-fn is_privileged() -> bool {
+pub(crate) fn is_privileged() -> bool {
     host::is_privileged()
 }
 
@@ -156,18 +156,8 @@ fn has_failed() -> bool {
         && Recorder::get().levels() == Levels::NONE
 }
 
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+/// Notes whether the environment asks for recording now, as the package is imported.
+pub(crate) fn note_variables() {
     let was_asked = Config::from_lookup(host::variable).is_some();
     WAS_ASKED.store(was_asked, Ordering::Relaxed);
-    module.add_function(wrap_pyfunction!(start_with, module)?)?;
-    module.add_function(wrap_pyfunction!(finish, module)?)?;
-    module.add_function(wrap_pyfunction!(close, module)?)?;
-    module.add_function(wrap_pyfunction!(session, module)?)?;
-    module.add_function(wrap_pyfunction!(recording, module)?)?;
-    module.add_function(wrap_pyfunction!(is_under_way, module)?)?;
-    module.add_function(wrap_pyfunction!(exports, module)?)?;
-    module.add_function(wrap_pyfunction!(new_run_id, module)?)?;
-    module.add_function(wrap_pyfunction!(is_privileged, module)?)?;
-    module.add_function(wrap_pyfunction!(is_to_begin, module)?)
 }

@@ -1,7 +1,7 @@
 //! [`Span`]: what a call site records each time it runs, as a context manager and decorator.
 
-mod nothing;
-mod off;
+pub(crate) mod nothing;
+pub(crate) mod off;
 pub(crate) mod open;
 
 use pyo3::intern;
@@ -174,7 +174,7 @@ static DECORATOR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 /// Takes the package's part of decorating: the kinds of functions are Python's.
 #[pyfunction]
 #[pyo3(signature = (within, /))]
-fn set_decorator(py: Python<'_>, within: Py<PyAny>) {
+pub(crate) fn set_decorator(py: Python<'_>, within: Py<PyAny>) {
     let _ = DECORATOR.set(py, within); // the package may be imported under a second name
 }
 
@@ -194,7 +194,7 @@ pub(crate) fn push_error(args: &mut Vec<u8>, kind: &Bound<'_, PyAny>) {
 /// A span whose args are a dict that is read when it ends.
 #[pyfunction]
 #[pyo3(signature = (name, category, level, args, is_drop_in, /))]
-fn dict_span(
+pub(crate) fn dict_span(
     name: &Bound<'_, PyAny>,
     category: &Bound<'_, PyAny>,
     level: &str,
@@ -227,7 +227,7 @@ fn dict_span(
     signature = (name, /, *, cat=None, level=None, **args),
     text_signature = "(name, /, *, cat='e2e', level='e2e', **args)"
 )]
-fn span(
+pub(crate) fn span(
     name: &Bound<'_, PyAny>,
     cat: Option<&Bound<'_, PyAny>>,
     level: Option<&Bound<'_, PyAny>>,
@@ -257,7 +257,7 @@ fn span(
     signature = (name, /, *, cat=None, level=None, **args),
     text_signature = "(name, /, *, cat='e2e', level='e2e', **args)"
 )]
-fn begin(
+pub(crate) fn begin(
     name: &Bound<'_, PyAny>,
     cat: Option<&Bound<'_, PyAny>>,
     level: Option<&Bound<'_, PyAny>>,
@@ -280,19 +280,6 @@ fn begin(
 ///     sa_profile.end(bytes=4096)
 #[pyfunction]
 #[pyo3(signature = (**args))]
-fn end(py: Python<'_>, args: Option<&Bound<'_, PyDict>>) {
+pub(crate) fn end(py: Python<'_>, args: Option<&Bound<'_, PyDict>>) {
     lane::exit(py, BEGUN, &BEGUN_MISSED, &Scratch::of(args).0);
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Span>()?;
-    nothing::add(module)?;
-    off::add(module)?;
-    open::add(module)?;
-    module.add_function(wrap_pyfunction!(set_decorator, module)?)?;
-    module.add_function(wrap_pyfunction!(span, module)?)?;
-    module.add_function(wrap_pyfunction!(dict_span, module)?)?;
-    module.add_function(wrap_pyfunction!(begin, module)?)?;
-    module.add_function(wrap_pyfunction!(end, module)?)
 }

@@ -3,10 +3,11 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use sa_recorder::Recorder;
+
+use crate::task::modules;
 
 /// Goes up when what threads have prepared holds no more: after a fork, and when recording begins anew.
 static GENERATION: AtomicU32 = AtomicU32::new(1);
@@ -46,24 +47,19 @@ pub(crate) fn prepare_again() {
 /// An error on the way costs a name.
 #[cold]
 fn prepare(py: Python<'_>) {
-    let Ok(modules) = modules(py) else {
+    let Some(modules) = modules(py) else {
         return;
     };
-    if let Ok(Some(name)) = thread_name(&modules) {
+    if let Ok(Some(name)) = thread_name(modules) {
         Recorder::get().set_thread_name(&name);
     }
     if NAMED.load(Ordering::Relaxed) == std::process::id() {
         return;
     }
-    if let Some(name) = name_of_child(&modules) {
+    if let Some(name) = name_of_child(modules) {
         Recorder::get().set_process_name(&name);
     }
     mark_named();
-}
-
-fn modules(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let sys = py.import(intern!(py, "sys"))?;
-    Ok(sys.getattr(intern!(py, "modules"))?.cast_into()?)
 }
 
 /// Address of the object that multiprocessing had for the process that forked this one; 0 without a fork.
@@ -71,9 +67,7 @@ static PARENTS_OBJECT: AtomicUsize = AtomicUsize::new(0);
 
 /// Notes that this process was forked a moment ago, before multiprocessing makes it a process of its own.
 pub(crate) fn note_fork(py: Python<'_>) {
-    let object = modules(py)
-        .ok()
-        .and_then(|modules| current_process(&modules));
+    let object = modules(py).and_then(current_process);
     let address = object.map_or(0, |object| object.as_ptr().addr());
     PARENTS_OBJECT.store(address, Ordering::Relaxed);
 }

@@ -67,7 +67,8 @@ fn look_for_asyncio(py: Python<'_>) -> bool {
     found
 }
 
-fn modules(py: Python<'_>) -> Option<&Bound<'_, PyDict>> {
+/// Returns `sys.modules`.
+pub(crate) fn modules(py: Python<'_>) -> Option<&Bound<'_, PyDict>> {
     let modules = MODULES.get_or_try_init(py, || -> PyResult<Py<PyDict>> {
         let modules = py.import("sys")?.getattr("modules")?;
         Ok(modules.cast_into::<PyDict>()?.unbind())

@@ -249,22 +249,11 @@ fn write_list<'py>(
     len: usize,
     depth: u32,
 ) -> bool {
-    let (mut written, mut is_cut) = (0, false);
     text.push(b'[');
-    for item in items.take(MAX_ELEMENTS) {
-        if text.len() > MAX_BYTES {
-            break;
-        }
-        if written > 0 {
-            text.push(b',');
-        }
-        is_cut |= write(text, &item, depth + 1);
-        written += 1;
-    }
-    if let Some(more) = left_out(len, written) {
-        if written > 0 {
-            text.push(b',');
-        }
+    let (left_out, mut is_cut) = write_each(text, items.take(MAX_ELEMENTS), len, |text, item| {
+        write(text, &item, depth + 1)
+    });
+    if let Some(more) = left_out {
         format!("…[+{more} more]").write(text);
         is_cut = true;
     }
@@ -273,24 +262,14 @@ fn write_list<'py>(
 }
 
 fn write_dict(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: u32) -> bool {
-    let (mut written, mut is_cut) = (0, false);
     text.push(b'{');
-    for (key, value) in pairs(dict) {
-        if text.len() > MAX_BYTES {
-            break;
-        }
-        if written > 0 {
-            text.push(b',');
-        }
+    let items = pairs(dict).into_iter();
+    let (left_out, mut is_cut) = write_each(text, items, dict.len(), |text, (key, value)| {
         write_key(text, &key, depth);
         text.push(b':');
-        is_cut |= write(text, &value, depth + 1);
-        written += 1;
-    }
-    if let Some(more) = left_out(dict.len(), written) {
-        if written > 0 {
-            text.push(b',');
-        }
+        write(text, &value, depth + 1)
+    });
+    if let Some(more) = left_out {
         LEFT_OUT.write(text);
         text.push(b':');
         format!("+{more} more").write(text);
@@ -300,9 +279,30 @@ fn write_dict(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: u32) -> bool 
     is_cut
 }
 
-/// Returns how many elements were left out; `None` if all were written.
-fn left_out(len: usize, written: usize) -> Option<usize> {
-    len.checked_sub(written).filter(|more| *more > 0)
+/// Writes elements with commas between them, until the text is too long. Returns how many of `len` were left out, with a comma written for them, or `None` if all were written; and
+/// whether something of an element was left out.
+fn write_each<T>(
+    text: &mut Vec<u8>,
+    items: impl Iterator<Item = T>,
+    len: usize,
+    write: impl Fn(&mut Vec<u8>, T) -> bool,
+) -> (Option<usize>, bool) {
+    let (mut written, mut is_cut) = (0, false);
+    for item in items {
+        if text.len() > MAX_BYTES {
+            break;
+        }
+        if written > 0 {
+            text.push(b',');
+        }
+        is_cut |= write(text, item);
+        written += 1;
+    }
+    let left_out = len.checked_sub(written).filter(|more| *more > 0);
+    if left_out.is_some() && written > 0 {
+        text.push(b',');
+    }
+    (left_out, is_cut)
 }
 
 /// A key and its value.

@@ -58,11 +58,15 @@ def extension():
     import _frozen_importlib
     import _frozen_importlib_external
 
-    name, path = PACKAGE + "._sa_profile", os.path.join(os.path.dirname(FOLDER), "_sa_profile.abi3.so")
+    # Its functions take this name as their module's, and pickle finds them by it. A copy of the package has a name of its own.
+    name, path = "sa_profile._sa_profile", os.path.join(os.path.dirname(FOLDER), "_sa_profile.abi3.so")
     loader = _frozen_importlib_external.ExtensionFileLoader(name, path)
     spec = _frozen_importlib.ModuleSpec(name, loader, origin=path)
     spec.has_location = True
-    return _frozen_importlib._load(spec)
+    native = _frozen_importlib.module_from_spec(spec)
+    loader.exec_module(native)
+    sys.modules[PACKAGE + "._sa_profile"] = native
+    return native
 
 
 def track(native, text):

@@ -20,7 +20,7 @@ struct Saying {
 /// Takes the package's part of saying: its words go where `sys.stderr` leads.
 #[pyfunction]
 #[pyo3(signature = (no_number, end_without_begin, /))]
-fn set_misuse(py: Python<'_>, no_number: Py<PyAny>, end_without_begin: Py<PyAny>) {
+pub(crate) fn set_misuse(py: Python<'_>, no_number: Py<PyAny>, end_without_begin: Py<PyAny>) {
     let saying = Saying {
         no_number,
         end_without_begin,
@@ -72,9 +72,4 @@ pub(crate) fn failed(py: Python<'_>, function: &str, error: PyErr) -> PyResult<(
 
 fn is_first(said: &AtomicBool) -> bool {
     !said.swap(true, Ordering::Relaxed)
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(set_misuse, module)?)
 }

@@ -28,7 +28,7 @@ const REQUEST: &str = "request";
 
 /// Requests whose outputs a process waits for, by their internal ids. Only the event loop's thread uses them.
 #[pyclass(frozen, module = "sa_profile")]
-struct FrontRequests {
+pub(crate) struct FrontRequests {
     #[pyo3(get)]
     open: Py<PyDict>,
     outputs: Outputs,
@@ -42,7 +42,7 @@ struct FrontRequests {
 
 /// One request, from its admission to its last output.
 #[pyclass(frozen, extends = Tally, module = "sa_profile")]
-struct FrontRequest {
+pub(crate) struct FrontRequest {
     request_id: Py<PyAny>,
     #[pyo3(get)]
     external_id: Py<PyAny>,
@@ -398,10 +398,4 @@ impl FrontStep {
         request.get().instant(name, self.ts_ns, Some(reason))?;
         request.get().end(&request, reason, self.began_ns, None)
     }
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<FrontRequests>()?;
-    module.add_class::<FrontRequest>()
 }

@@ -18,7 +18,7 @@ const ANSWERED: &str = "sa_profile.answered_ns";
 /// Observes that a server's protocol has read the first byte of a request.
 #[pyfunction]
 #[pyo3(signature = (protocol, *_args))]
-fn message_begin<'py>(
+pub(crate) fn message_begin<'py>(
     protocol: &Bound<'py, PyAny>,
     _args: &Bound<'py, PyTuple>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -85,7 +85,7 @@ impl Received {
     }
 }
 
-fn signed(ns: u64) -> i64 {
+pub(crate) fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
@@ -95,10 +95,4 @@ fn item<'py>(of: &Bound<'py, PyAny>, key: &Bound<'py, PyString>) -> Option<Bound
         return of.get_item(key).ok();
     };
     dict.get_item(key).ok()?
-}
-
-/// Adds what these files offer to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(message_begin, module)?)?;
-    exchange::add(module)
 }

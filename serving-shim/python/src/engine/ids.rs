@@ -68,8 +68,3 @@ fn encoded(keys: &Bound<'_, PyList>) -> Option<(Ids, EncodedValue)> {
     };
     Some((ids, EncodedValue(text)))
 }
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Ids>()
-}

@@ -266,13 +266,6 @@ impl NumberList {
 
 /// Returns the number of the last request.
 #[pyfunction]
-fn last_number() -> u64 {
+pub(crate) fn last_number() -> u64 {
     LAST_NUMBER.load(Ordering::Relaxed)
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Tally>()?;
-    module.add_class::<Outputs>()?;
-    module.add_function(wrap_pyfunction!(last_number, module)?)
 }

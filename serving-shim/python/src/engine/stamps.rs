@@ -40,8 +40,3 @@ pub(crate) fn of_wall(seconds: &Bound<'_, PyAny>) -> Option<u64> {
         .checked_sub((ago * 1e9) as u64)
         .filter(|ns| *ns > 0)
 }
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(of_monotonic, module)?)
-}

@@ -5,10 +5,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use sa_recorder::{AsyncSpan, FlowId, FlowPhase, Level, Value};
+use sa_recorder::{AsyncSpan, FlowId, FlowPhase, Level};
 
 use crate::async_span;
 use crate::attached::Attached;
+use crate::engine::http::exchange::push;
 use crate::engine::ids::ids_of;
 use crate::engine::scheduled::Scheduled;
 use crate::event::Event;
@@ -48,10 +49,10 @@ struct Counts {
 
 impl Counts {
     fn push(&self, text: &mut Vec<u8>) {
-        push_number(text, "prefill_requests", self.prefill_requests);
-        push_number(text, "prefill_tokens", self.prefill_tokens);
-        push_number(text, "decode_requests", self.decode_requests);
-        push_number(text, "decode_tokens", self.decode_tokens);
+        push(text, "prefill_requests", &self.prefill_requests);
+        push(text, "prefill_tokens", &self.prefill_tokens);
+        push(text, "decode_requests", &self.decode_requests);
+        push(text, "decode_tokens", &self.decode_tokens);
     }
 }
 
@@ -62,15 +63,6 @@ fn open<'py>(
     args: &[u8],
 ) -> PyResult<Bound<'py, OpenSpan>> {
     OpenSpan::open(&Event::new(Level::E2e, Some(category), name, args)?)
-}
-
-fn push_number(text: &mut Vec<u8>, key: &str, number: u64) {
-    if !text.is_empty() {
-        text.push(b',');
-    }
-    key.write(text);
-    text.push(b':');
-    number.write(text);
 }
 
 #[pymethods]
@@ -224,14 +216,14 @@ impl Step {
 
     /// Its facts but for the ids of its requests.
     fn push_shape(&self, text: &mut Vec<u8>) {
-        push_number(text, "tokens", self.counts.tokens);
+        push(text, "tokens", &self.counts.tokens);
         self.push_batch(text);
         self.counts.push(text);
     }
 
     fn push_batch(&self, text: &mut Vec<u8>) {
         if let Some(number) = self.number {
-            push_number(text, "batch", number);
+            push(text, "batch", &number);
         }
     }
 
@@ -263,7 +255,7 @@ impl Step {
 /// Tells the queues and the cache of a scheduler that has taken what a step brought, and what was in that step.
 #[pyfunction]
 #[pyo3(signature = (running, waiting, used_percent, step, /))]
-fn count_step(
+pub(crate) fn count_step(
     running: &Bound<'_, PyAny>,
     waiting: &Bound<'_, PyAny>,
     used_percent: Option<&Bound<'_, PyAny>>,
@@ -285,8 +277,8 @@ fn count_step(
     if let Some(step) = step {
         let counts = &step.get().counts;
         let mut text = Scratch::take();
-        push_number(&mut text.0, "prefill", counts.prefill_tokens);
-        push_number(&mut text.0, "decode", counts.decode_tokens);
+        push(&mut text.0, "prefill", &counts.prefill_tokens);
+        push(&mut text.0, "decode", &counts.decode_tokens);
         tell_counter(Level::E2e, intern!(py, "tokens"), &text.0)?;
     }
     Ok(())
@@ -298,10 +290,4 @@ fn series(found: &[(&Bound<'_, PyString>, &Bound<'_, PyAny>)]) -> Scratch {
         push_series(&mut text.0, key, value);
     }
     text
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Step>()?;
-    module.add_function(wrap_pyfunction!(count_step, module)?)
 }

@@ -72,7 +72,7 @@ pub(super) fn is_root(code: &Bound<'_, PyAny>) -> bool {
 /// Gives each call of this code the span.
 #[pyfunction]
 #[pyo3(signature = (code, span, /))]
-fn track_code(code: &Bound<'_, PyAny>, span: Py<Span>) {
+pub(crate) fn track_code(code: &Bound<'_, PyAny>, span: Py<Span>) {
     // Of two threads that judge it at once, one has given it already, and opened it.
     change(code, |part| {
         part.span.get_or_insert(span);
@@ -82,21 +82,21 @@ fn track_code(code: &Bound<'_, PyAny>, span: Py<Span>) {
 /// Shows the tasks that this code returns.
 #[pyfunction]
 #[pyo3(signature = (code, /))]
-fn watch_task_maker(code: &Bound<'_, PyAny>) {
+pub(crate) fn watch_task_maker(code: &Bound<'_, PyAny>) {
     change(code, |part| part.makes_tasks = true);
 }
 
 /// Ends the life of a task with this code, which is its coroutine's.
 #[pyfunction]
 #[pyo3(signature = (code, /))]
-fn watch_root(code: &Bound<'_, PyAny>) {
+pub(crate) fn watch_root(code: &Bound<'_, PyAny>) {
     change(code, |part| part.is_root = true);
 }
 
 /// Takes what judges code, `judge(code, module)`, which returns whether it is tracked, and what a callback returns to be called no more.
 #[pyfunction]
 #[pyo3(signature = (judge, disable, /))]
-fn set_judge(py: Python<'_>, judge: Py<PyAny>, disable: Py<PyAny>) {
+pub(crate) fn set_judge(py: Python<'_>, judge: Py<PyAny>, disable: Py<PyAny>) {
     let _ = JUDGE.set(py, judge); // once in a process
     let _ = DISABLE.set(py, disable);
 }
@@ -104,7 +104,10 @@ fn set_judge(py: Python<'_>, judge: Py<PyAny>, disable: Py<PyAny>) {
 /// Opens the span of a function that starts: a callback of `sys.monitoring`.
 #[pyfunction]
 #[pyo3(signature = (code, _offset, /), text_signature = "(code, offset, /)")]
-fn function_started(code: &Bound<'_, PyAny>, _offset: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+pub(crate) fn function_started(
+    code: &Bound<'_, PyAny>,
+    _offset: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
     let py = code.py();
     // What is known as a task's coroutine alone is still to be judged.
     let known = look(py, code.as_ptr());
@@ -161,7 +164,7 @@ fn disabled(py: Python<'_>) -> Py<PyAny> {
 /// Ends the span of a function that returns: a callback of `sys.monitoring`.
 #[pyfunction]
 #[pyo3(signature = (code, _offset, result, /), text_signature = "(code, offset, result, /)")]
-fn function_returned(
+pub(crate) fn function_returned(
     code: &Bound<'_, PyAny>,
     _offset: &Bound<'_, PyAny>,
     result: &Bound<'_, PyAny>,
@@ -185,7 +188,11 @@ fn function_returned(
 /// Ends the span of a function that an exception leaves: a callback of `sys.monitoring`.
 #[pyfunction]
 #[pyo3(signature = (code, _offset, error, /), text_signature = "(code, offset, error, /)")]
-fn function_unwound(code: &Bound<'_, PyAny>, _offset: &Bound<'_, PyAny>, error: &Bound<'_, PyAny>) {
+pub(crate) fn function_unwound(
+    code: &Bound<'_, PyAny>,
+    _offset: &Bound<'_, PyAny>,
+    error: &Bound<'_, PyAny>,
+) {
     let py = code.py();
     if let Some(part) = look(py, code.as_ptr()) {
         let kind = error.get_type();
@@ -197,20 +204,4 @@ fn function_unwound(code: &Bound<'_, PyAny>, _offset: &Bound<'_, PyAny>, error: 
             lives::end(py, Some(&kind), is_closed);
         }
     }
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    for function in [
-        wrap_pyfunction!(function_started, module)?,
-        wrap_pyfunction!(function_returned, module)?,
-        wrap_pyfunction!(function_unwound, module)?,
-        wrap_pyfunction!(track_code, module)?,
-        wrap_pyfunction!(watch_task_maker, module)?,
-        wrap_pyfunction!(watch_root, module)?,
-        wrap_pyfunction!(set_judge, module)?,
-    ] {
-        module.add_function(function)?;
-    }
-    Ok(())
 }

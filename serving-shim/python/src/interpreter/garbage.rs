@@ -4,15 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sa_recorder::{Level, duration, now_ns};
+use sa_recorder::{Args, Level, now_ns};
 
+use super::record_span;
 use crate::point::text_of;
-use crate::session::is_to_begin;
-use crate::start;
 
 /// A callback for `gc.callbacks`, which tells the collections that take so many ns or more. Only one collection runs at a time.
 #[pyclass(frozen, module = "sa_profile")]
-struct Collections {
+pub(crate) struct Collections {
     shortest_ns: u64,
     began_ns: AtomicU64,
 }
@@ -38,36 +37,18 @@ impl Collections {
         let began_ns = self.began_ns.swap(0, Ordering::Relaxed);
         let took_ns = now_ns().saturating_sub(began_ns);
         if began_ns != 0 && took_ns >= self.shortest_ns {
-            tell(info, began_ns, took_ns);
+            // It stops the thread, not only the task that happens to run.
+            let times = (began_ns, took_ns);
+            record_span(info.py(), "gc.collect", times, || facts_of(info));
         }
     }
 }
 
-/// It stops the thread, not only the task that happens to run.
-fn tell(info: &Bound<'_, PyDict>, began_ns: u64, took_ns: u64) {
-    // Not as the first event: which process is the run's main one is for the program to decide.
-    if let Ok(took_ns) = i64::try_from(took_ns)
-        && !is_to_begin()
-    {
-        start::prepare_thread(info.py());
-        let facts = PyDict::new(info.py());
-        for key in ["generation", "collected"] {
-            let value = info.get_item(key).ok().flatten();
-            let _ = value.map(|value| facts.set_item(key, value)); // an arg less
-        }
-        let args = text_of(Some(&facts));
-        duration(
-            Level::E2e,
-            "python",
-            "gc.collect",
-            took_ns,
-            Some(began_ns),
-            &args,
-        );
+fn facts_of(info: &Bound<'_, PyDict>) -> Args {
+    let facts = PyDict::new(info.py());
+    for key in ["generation", "collected"] {
+        let value = info.get_item(key).ok().flatten();
+        let _ = value.map(|value| facts.set_item(key, value)); // an arg less
     }
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Collections>()
+    text_of(Some(&facts))
 }

@@ -6,10 +6,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use pyo3::{PyClass, PyTypeInfo};
-use sa_recorder::{Args, Level, duration, now_ns};
+use sa_recorder::{Args, now_ns};
 
-use crate::session::is_to_begin;
-use crate::start;
+use super::record_span;
 
 /// Shorter ones are not told: a start has thousands.
 const SHORTEST_NS: u64 = 1_000_000;
@@ -32,8 +31,11 @@ impl FindAndLoad {
         let began_ns = now_ns();
         let result = self.original.bind(py).call(args, keywords);
         let took_ns = now_ns() - began_ns;
-        if took_ns >= SHORTEST_NS {
-            tell(args, began_ns, took_ns);
+        if took_ns >= SHORTEST_NS
+            && let Ok(module) = args.get_item(0).and_then(|name| name.extract::<String>())
+        {
+            let name = format!("import {module}");
+            record_span(py, &name, (began_ns, took_ns), Args::new);
         }
         result
     }
@@ -94,29 +96,9 @@ fn bind_to_parent(module: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-fn tell(args: &Bound<'_, PyTuple>, began_ns: u64, took_ns: u64) {
-    let module = args.get_item(0).and_then(|name| name.extract::<String>());
-    // Not as the first event: which process is the run's main one is for the program to decide.
-    if sa_recorder::__wants(Level::E2e)
-        && !is_to_begin()
-        && let (Ok(module), Ok(took_ns)) = (module, i64::try_from(took_ns))
-    {
-        start::prepare_thread(args.py());
-        let name = format!("import {module}");
-        duration(
-            Level::E2e,
-            "python",
-            &name,
-            took_ns,
-            Some(began_ns),
-            &Args::new(),
-        );
-    }
-}
-
 /// Records imports that take a ms or more from now on; a second call does nothing.
 #[pyfunction]
-fn watch_imports(py: Python<'_>) -> PyResult<()> {
+pub(crate) fn watch_imports(py: Python<'_>) -> PyResult<()> {
     let name = intern!(py, "_find_and_load");
     in_place(name, |original| FindAndLoad { original }).map(|_| ())
 }
@@ -124,7 +106,7 @@ fn watch_imports(py: Python<'_>) -> PyResult<()> {
 /// Calls `listener(name, module)` when a module has been loaded, before any importer of it goes on.
 #[pyfunction]
 #[pyo3(signature = (listener, /))]
-fn tell_imports(listener: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn tell_imports(listener: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = listener.py();
     let ours = in_place(intern!(py, "_load_unlocked"), |original| LoadUnlocked {
         original,
@@ -155,10 +137,4 @@ where
     let ours = Bound::new(py, make(original.unbind()))?;
     machinery.setattr(name, &ours)?;
     Ok(ours)
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(watch_imports, module)?)?;
-    module.add_function(wrap_pyfunction!(tell_imports, module)?)
 }

@@ -20,7 +20,7 @@ static WATCH: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 /// Takes a function of a code object that has its end told.
 #[pyfunction]
 #[pyo3(signature = (watch, /))]
-fn set_root_watch(py: Python<'_>, watch: Py<PyAny>) {
+pub(crate) fn set_root_watch(py: Python<'_>, watch: Py<PyAny>) {
     let _ = WATCH.set(py, watch); // once in a process
 }
 
@@ -83,10 +83,4 @@ fn is_running(task: &Bound<'_, PyAny>) -> bool {
     // SAFETY: the thread is attached; what it returns is not used as an object.
     let running = unsafe { ffi::PyEval_GetFrame() };
     frame.is_ok_and(|frame| frame.as_ptr() == running.cast())
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(set_root_watch, module)?)?;
-    module.add_function(wrap_pyfunction!(task::name_coroutines, module)?)
 }

@@ -116,7 +116,7 @@ impl Sampling {
 /// Why there is no thread for it.
 #[pyfunction]
 #[pyo3(signature = (interval_ns, process_name, /))]
-fn begin_sampling(interval_ns: u64, process_name: String) -> PyResult<()> {
+pub(crate) fn begin_sampling(interval_ns: u64, process_name: String) -> PyResult<()> {
     let interval = Duration::from_nanos(interval_ns);
     SETTINGS.get_or_init(|| Settings {
         interval,
@@ -143,14 +143,14 @@ pub(crate) fn sample_again() {
 
 /// What a thread does before it forks.
 #[pyfunction]
-fn before_fork(py: Python<'_>) {
+pub(crate) fn before_fork(py: Python<'_>) {
     sampling().forks += 1;
     end_thread(py);
 }
 
 /// What the thread that forked does then.
 #[pyfunction]
-fn after_fork_in_parent() {
+pub(crate) fn after_fork_in_parent() {
     let mut sampling = sampling();
     sampling.forks = sampling.forks.saturating_sub(1);
     let _ = sampling.start(); // as above
@@ -158,7 +158,7 @@ fn after_fork_in_parent() {
 
 /// What the child does: forks of its parent's other threads are not under way in it.
 #[pyfunction]
-fn sample_in_child() {
+pub(crate) fn sample_in_child() {
     let mut sampling = sampling();
     sampling.forks = 0;
     let _ = sampling.start(); // as above
@@ -192,18 +192,4 @@ fn spawn(settings: &'static Settings) -> std::io::Result<Running> {
         thread,
         state,
     })
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    for function in [
-        wrap_pyfunction!(begin_sampling, module)?,
-        wrap_pyfunction!(end_sampling, module)?,
-        wrap_pyfunction!(before_fork, module)?,
-        wrap_pyfunction!(after_fork_in_parent, module)?,
-        wrap_pyfunction!(sample_in_child, module)?,
-    ] {
-        module.add_function(function)?;
-    }
-    Ok(())
 }

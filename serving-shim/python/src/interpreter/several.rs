@@ -11,7 +11,7 @@ type Head = unsafe extern "C" fn() -> *mut ffi::PyInterpreterState;
 
 /// Whether the caller runs in the first interpreter of its process: what is here is for the whole process, and ends with that one.
 #[pyfunction]
-fn is_main_interpreter(py: Python<'_>) -> bool {
+pub(crate) fn is_main_interpreter(py: Python<'_>) -> bool {
     // SAFETY: the interpreter of the calling thread lives.
     let id = unsafe { ffi::PyInterpreterState_GetID(current(py)) };
     id == 0
@@ -37,9 +37,4 @@ fn head() -> Option<Head> {
         // SAFETY: a function of this type, as Python declares it since 3.0, or null, which is `None`.
         unsafe { std::mem::transmute::<*mut c_void, Option<Head>>(found) }
     })
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(is_main_interpreter, module)?)
 }

@@ -31,8 +31,3 @@ impl Nothing {
         function
     }
 }
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Nothing>()
-}

@@ -94,7 +94,7 @@ impl OpenSpan {
     signature = (name, /, *, cat=None, level=None, **args),
     text_signature = "(name, /, *, cat='e2e', level='e2e', **args)"
 )]
-fn open_span<'py>(
+pub(crate) fn open_span<'py>(
     name: &Bound<'py, PyAny>,
     cat: Option<&Bound<'py, PyAny>>,
     level: Option<&Bound<'py, PyAny>>,
@@ -102,10 +102,4 @@ fn open_span<'py>(
 ) -> PyResult<Bound<'py, OpenSpan>> {
     let text = Scratch::of(args);
     OpenSpan::open(&Event::new(names::level(level)?, cat, name, &text.0)?)
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<OpenSpan>()?;
-    module.add_function(wrap_pyfunction!(open_span, module)?)
 }

@@ -10,6 +10,7 @@ use crate::async_span::{self, AsyncSpan};
 use crate::attached::Attached;
 use crate::call::{id, misuse};
 use crate::engine::http::exchange::{Exchange, push};
+use crate::engine::http::signed;
 use crate::engine::outputs::Tally;
 use crate::engine::stamps;
 use crate::point::{flow_id, tell_duration, tell_flow};
@@ -84,11 +85,14 @@ impl<'a, 'py> Admitted<'a, 'py> {
         value::push_named(&mut text, "request_id", &self.request_id);
         value::push_named(&mut text, "external_id", &self.external_id);
         let args = Args::from_text(text);
-        if let Some(exchange) = exchange {
-            exchange.get().duration(py, NAME, since_ns, &args);
-        } else if sa_recorder::__wants(Level::E2e) {
-            let took_ns = now_ns().saturating_sub(since_ns);
-            let times = (Some(since_ns), i64::try_from(took_ns).unwrap_or(0));
+        let took_ns = now_ns().saturating_sub(since_ns);
+        let is_done = exchange.is_some_and(|exchange| {
+            exchange.get().write(py, since_ns, |row| {
+                row.duration(Level::E2e, REQUEST, NAME, since_ns, took_ns, &args);
+            })
+        });
+        if !is_done && sa_recorder::__wants(Level::E2e) {
+            let times = (Some(since_ns), signed(took_ns));
             tell_duration(py, Level::E2e, (REQUEST, NAME), times, &args);
         }
     }
@@ -121,25 +125,22 @@ impl<'a, 'py> Admitted<'a, 'py> {
     /// Appends what the client asked for apart from its prompt, as far as it matters to how its request is served.
     fn push_asked(&self, text: &mut Vec<u8>) -> PyResult<()> {
         let py = self.py();
-        if let Some(params) = attribute(self.new, intern!(py, "sampling_params"))? {
-            if let Some(tokens) = attribute(&params, intern!(py, "max_tokens"))? {
-                value::push_named(text, "max_tokens", &tokens);
-            }
-            self.push_samples(text)?;
-            let (name, older_name) = (
-                intern!(py, "structured_outputs"),
-                intern!(py, "guided_decoding"),
-            );
+        let params = attribute(self.new, intern!(py, "sampling_params"))?;
+        if let Some(params) = &params
+            && let Some(tokens) = attribute(params, intern!(py, "max_tokens"))?
+        {
+            value::push_named(text, "max_tokens", &tokens);
+        }
+        self.push_samples(text)?;
+        if let Some(params) = &params {
             // An attribute that is missing costs an exception.
-            let structured = match params.getattr_opt(name)? {
+            let structured = match params.getattr_opt(intern!(py, "structured_outputs"))? {
                 Some(structured) => Some(structured),
-                None => params.getattr_opt(older_name)?,
+                None => params.getattr_opt(intern!(py, "guided_decoding"))?, // older versions
             };
             if structured.is_some_and(|structured| !structured.is_none()) {
                 push(text, "structured", &true);
             }
-        } else {
-            self.push_samples(text)?;
         }
         let priority = attribute(self.new, intern!(py, "priority"))?;
         if let Some(priority) = priority.filter(|priority| is_true(Some(priority))) {

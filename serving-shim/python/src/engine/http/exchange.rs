@@ -10,18 +10,18 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 use pyo3::{PyTraverseError, PyVisit};
-use sa_recorder::{Args, FlowId, Level, Value, now_ns};
+use sa_recorder::{FLOW_CATEGORY, FlowId, FlowPhase, Level, Track, Value, now_ns};
 
 use crate::async_span::{self, AsyncSpan};
 use crate::attached::Attached;
 use crate::call::misuse;
 use crate::engine::http::{ANSWERED, RECEIVED, item, signed};
 use crate::event::Event;
-use crate::point::{start_task_flow, task_duration, tell_duration, tell_instant};
+use crate::point::{NOW, tell_instant};
 use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
 use crate::span::push_error;
-use crate::{start, task, value};
+use crate::{start, task, tasks, value};
 
 /// Key of a request's ASGI scope: the request has its span. A server may be hooked, and its application have a middleware of ours.
 const HAS_SPAN: &str = "sa_profile.has_span";
@@ -88,7 +88,7 @@ struct Answer {
 /// Begins the exchange of a request: opens its span. Returns `None` if nothing is recorded, or if the request has a span.
 #[pyfunction]
 #[pyo3(signature = (scope, send, holds_spans, /))]
-fn begin_exchange<'py>(
+pub(crate) fn begin_exchange<'py>(
     scope: &Bound<'py, PyAny>,
     send: &Bound<'py, PyAny>,
     holds_spans: bool,
@@ -393,30 +393,25 @@ impl Exchange {
                 answer.external_ids.push(external_id.clone().unbind());
             }
         });
-        Ok(match &self.row {
-            Row::Shared(span) => span.start_flow(py, REQUEST, flow, self.began_ns),
-            Row::Task(task, _) => {
-                let task = task.as_ref().map(|task| task.bind(py));
-                task.is_some_and(|task| start_task_flow(task, REQUEST, flow, self.began_ns))
-            }
-        })
+        Ok(self.write(py, NOW, |row| {
+            let (phase, category) = (FlowPhase::Start, FLOW_CATEGORY);
+            row.flow(Level::E2e, phase, category, REQUEST, flow, self.began_ns);
+        }))
     }
 
-    /// Records a span of the request that ends now, on the row of the HTTP request if it fits there.
-    pub(crate) fn duration(&self, py: Python<'_>, name: &str, since_ns: u64, args: &Args) {
-        let took_ns = now_ns().saturating_sub(since_ns);
-        let times = (since_ns, took_ns);
-        let is_done = match &self.row {
-            Row::Shared(span) => span.duration(py, (REQUEST, name), times, args),
+    /// Writes an event since `start_ns` to the row of the HTTP request, whichever task runs. Returns false if it does not fit there, or is not recorded.
+    pub(crate) fn write(&self, py: Python<'_>, start_ns: u64, event: impl FnOnce(Track)) -> bool {
+        let row = match &self.row {
+            Row::Shared(span) => span.row_since(start_ns),
             Row::Task(task, _) => {
-                let task = task.as_ref().map(|task| task.bind(py));
-                task.is_some_and(|task| task_duration(task, (REQUEST, name), times, args))
+                let task = task.as_ref().filter(|_| sa_recorder::__wants(Level::E2e));
+                task.and_then(|task| tasks::row_since(task.bind(py), start_ns))
             }
         };
-        if !is_done && sa_recorder::__wants(Level::E2e) {
-            let times = (Some(since_ns), signed(took_ns));
-            tell_duration(py, Level::E2e, (REQUEST, name), times, args);
+        if row.is_some() {
+            start::prepare_thread(py);
         }
+        row.map(event).is_some()
     }
 
     /// Appends what is known at its end.
@@ -469,10 +464,4 @@ fn bytes(body: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         return Ok(body.as_bytes().to_vec());
     }
     Ok(PyByteArray::from(body)?.to_vec())
-}
-
-/// Adds what this file offers to the module.
-pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Exchange>()?;
-    module.add_function(wrap_pyfunction!(begin_exchange, module)?)
 }
