@@ -5,15 +5,12 @@ import json
 import random
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
-from sa_profile import ProfileRecorder, configure_profiler, merge_fragments, merge_profile, profile_instant, profile_span
+from sa_profile import configure_profiler, merge_fragments, merge_profile, profile_instant, profile_span
 
 from .conftest import events
-
-RECORDED = Path(__file__).parents[4] / "merge" / "tests" / "fixtures" / "pypto-one-worker" / "fragments"
 
 
 def null(word):
@@ -49,17 +46,6 @@ def check(folder, trace_file):
     assert count == len(found)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before, "the fragments stay"
     assert [path.name for path in trace_file.parent.glob("*.tmp")] == []
-
-
-def test_the_fragments_of_a_recorded_run(tmp_path):
-    if not RECORDED.is_dir():
-        pytest.skip(f"no recorded run: {RECORDED}")
-    folder = tmp_path / "fragments"
-    folder.mkdir()
-    for path in RECORDED.iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
-    check(folder, tmp_path / "trace.json")
-    assert len(events(tmp_path / "trace.json")) == 278
 
 
 ODD = [
@@ -126,19 +112,6 @@ def test_a_trace_that_cannot_be_written_is_an_error(tmp_path):
     with pytest.raises(OSError, match="folder.json"):
         merge_fragments(tmp_path, tmp_path / "folder.json")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.json", "trace.1.jsonl"]
-
-
-def test_own_fragments_lose_only_the_records_of_the_format(config):
-    profiler = ProfileRecorder(config, process_name="p")
-    with profiler.span("outer", args={"x": 1}):
-        for number in range(1000):
-            profiler.instant("i", args={"number": number})
-    profiler.close()
-    count = merge_fragments(config.fragments_dir, config.trace_file)
-    found = events(config.trace_file)
-    kept = [line for line in naive(config.fragments_dir) if not (line["ph"] == "M" and line["name"].startswith("sa_"))]
-    assert found == kept
-    assert count == len(found) == 1003
 
 
 def test_the_merge_ends_the_own_recording(config):

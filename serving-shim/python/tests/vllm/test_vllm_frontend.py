@@ -204,17 +204,15 @@ def test_the_first_step_after_those_that_were_not_recorded_says_so(record):
 
 
 def test_each_request_is_one_flow_from_arrival_to_end(record):
-    flows = record(three_requests).flows("request")
+    trace = record(three_requests)
+    flows = trace.flows("request")
     for request in {flow for _, flow in flows}:
         phases = [phase for phase, flow in flows if flow == request]
         assert phases == ["s", "t", "t", "t", "f"], phases
-
-
-def test_the_merge_draws_no_second_flow_for_them(record):
-    folder = record(three_requests).folder
-    merge = [Path(sys.executable).with_name("trace-merge"), "--report", "json", folder]
+    merge = [Path(sys.executable).with_name("trace-merge"), "--report", "json", trace.folder]
     done = subprocess.run(merge, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["links"]["requests"] == 0
+    assert json.loads(done.stdout)["links"]["requests"] == 0, "the merge draws no second flow for them"
+    assert trace.announced == [f"sa_profile: vLLM plugin: recording to {trace.folder}, levels e2e, kernel\n"]
 
 
 def first_output_only():
@@ -620,11 +618,6 @@ def test_a_client_that_goes_away_is_on_its_span(record):
     assert trace.stdout == "http.disconnect\n"
     gone, stayed = trace.args("http.request")
     assert gone["disconnected_us"] >= 10_000 and "disconnected_us" not in stayed
-
-
-def test_the_log_says_that_it_records_and_where(record):
-    trace = record(three_requests)
-    assert trace.announced == [f"sa_profile: vLLM plugin: recording to {trace.folder}, levels e2e, kernel\n"]
 
 
 def titled(name):
