@@ -1,4 +1,4 @@
-// Preloaded behind the library under test, it makes any program record: its start, its forks and each of its waits is a launch. The file SA_TEST_LEDGER
+// Preloaded behind the library under test, it makes any program record: its start, its forks and each of its waits is a launch; with SA_TEST_LATE a fork is none. The file SA_TEST_LEDGER
 // counts, for all processes of the program together, launches that were begun and launches that returned.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,6 +17,7 @@ int aclrtLaunchKernel(void *func, uint32_t blocks, const void *args, size_t byte
 
 static struct { _Atomic uint64_t begun, returned; } *ledger;
 static __thread int launching;
+static int late;
 
 static void launch(void) {
   if (!ledger || launching) return;
@@ -35,6 +36,7 @@ __attribute__((constructor)) static void start(void) {
   close(file);
   if (map == MAP_FAILED) return;
   ledger = map;
+  late = getenv("SA_TEST_LATE") != NULL;
   launch();
 }
 
@@ -42,7 +44,7 @@ __attribute__((constructor)) static void start(void) {
 
 pid_t fork(void) {
   pid_t child = NEXT(fork)();
-  if (child >= 0) launch();
+  if (child >= 0 && !late) launch();
   return child;
 }
 

@@ -2,11 +2,16 @@
 
 use crate::trace::Trace;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::ExitStatusExt;
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
+/// Nothing takes this long unless it hangs.
+const DEADLINE: Duration = Duration::from_secs(60);
 /// The parts of the vendor's interface, each with the library that has it.
 const PARTS: [(&str, &str); 5] = [
     ("ACL", "libascendcl.so"),
@@ -203,16 +208,94 @@ impl Ground {
     }
 }
 
-/// Runs a command to its end. The runner of the tests ends what hangs.
+/// Runs a command to its end.
 pub(crate) fn end(command: &mut Command) -> Ended {
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    let status = output.status;
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ended {
-        code: status.code().unwrap_or_else(|| -status.signal().unwrap()),
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
+    Running::of(command).end()
+}
+
+/// A command under way; what is left of its process group is killed when it is dropped.
+pub(crate) struct Running {
+    child: Child,
+    readers: [JoinHandle<String>; 2],
+}
+
+impl Running {
+    /// Starts a command, which leads a process group of its own.
+    pub(crate) fn of(command: &mut Command) -> Running {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let readers = [collect(stdout), collect(stderr)];
+        Running { child, readers }
     }
+
+    /// Its pid.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until something is there; it must not end before.
+    pub(crate) fn wait_for<T>(&mut self, mut found: impl FnMut() -> Option<T>) -> T {
+        let start = Instant::now();
+        loop {
+            if let Some(found) = found() {
+                return found;
+            }
+            let ended = self.child.try_wait().unwrap();
+            assert!(ended.is_none(), "it ended with {ended:?}");
+            assert!(start.elapsed() < DEADLINE, "it does not come about");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Ended {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(start.elapsed() < DEADLINE, "it hangs");
+            thread::sleep(Duration::from_millis(2));
+        };
+        let [stdout, stderr] = &mut self.readers;
+        let said = |reader: &mut JoinHandle<String>| {
+            std::mem::replace(reader, thread::spawn(String::new)).join()
+        };
+        Ended {
+            code: status.code().unwrap_or_else(|| -status.signal().unwrap()),
+            stdout: said(stdout).unwrap(),
+            stderr: said(stderr).unwrap(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        signal("KILL", &format!("-{}", self.child.id()));
+        let _ = self.child.wait();
+    }
+}
+
+fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Sends a signal to a process, or with a minus before the number to a group; one that is gone is passed over.
+pub(crate) fn signal(name: &str, process: &str) {
+    let _ = Command::new("kill")
+        .args(["-s", name, "--", process])
+        .stderr(Stdio::null())
+        .status();
 }
 
 /// Says loudly that a test did not run.
