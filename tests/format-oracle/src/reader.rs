@@ -132,7 +132,7 @@ pub fn each_fragment(dir: &Path, mut take: impl FnMut(&Fragment, Stitched<'_>)) 
 fn fragment_stems(dir: &Path) -> Vec<PathBuf> {
     let inner = Some(dir.join("fragments")).filter(|inner| inner.is_dir());
     let dir = inner.as_deref().unwrap_or(dir);
-    let entries = fs::read_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+    let entries = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut stems: Vec<String> = names
         .filter(|name| name.starts_with("trace."))
