@@ -69,6 +69,14 @@ pub(crate) fn push_named(text: &mut Vec<u8>, key: &str, value: &Bound<'_, PyAny>
     write_whole(text, value);
 }
 
+/// The same for a value that is not Python's.
+pub(crate) fn push_native(text: &mut Vec<u8>, key: &str, value: &(impl Value + ?Sized)) {
+    begin(text);
+    key.write(text);
+    text.push(b':');
+    value.write(text);
+}
+
 /// Appends a series of a counter. Returns true if its value is a finite number or a truth; the recorder leaves out any other.
 pub(crate) fn push_series(
     text: &mut Vec<u8>,

@@ -13,14 +13,14 @@ use sa_recorder::{FLOW_CATEGORY, FlowPhase, Level, Levels, Recorder, now_ns};
 use crate::async_span::AsyncSpan;
 use crate::attached::Attached;
 use crate::call::{id, misuse};
-use crate::engine::http::exchange::{Exchange, push};
+use crate::engine::http::exchange::Exchange;
 use crate::engine::outputs::{Outputs, Tally};
 use crate::engine::stamps;
 use crate::event::Event;
 use crate::point::{flow_id, tell_flow};
 use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
-use crate::value;
+use crate::value::{self, push_native as push};
 use admitted::Admitted;
 
 /// Name and category of a request's span, and the name of its flow.

@@ -9,13 +9,13 @@ use sa_recorder::{AsyncSpan, FlowId, FlowPhase, Level};
 
 use crate::async_span;
 use crate::attached::Attached;
-use crate::engine::http::exchange::push;
 use crate::engine::ids::ids_of;
 use crate::engine::scheduled::Scheduled;
 use crate::event::Event;
 use crate::point::{flow_phase, push_series, tell_counter, tell_flow, text_of};
 use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
+use crate::value::push_native as push;
 use crate::{lane, value};
 
 /// One step, or batch, with its facts.

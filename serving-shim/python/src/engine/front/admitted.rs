@@ -9,14 +9,14 @@ use super::{FrontRequest, REQUEST, attribute, open};
 use crate::async_span::{self, AsyncSpan};
 use crate::attached::Attached;
 use crate::call::{id, misuse};
-use crate::engine::http::exchange::{Exchange, push};
+use crate::engine::http::exchange::Exchange;
 use crate::engine::http::signed;
 use crate::engine::outputs::Tally;
 use crate::engine::stamps;
 use crate::point::{flow_id, tell_duration, tell_flow};
 use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
-use crate::value;
+use crate::value::{self, push_native as push};
 
 /// A request as vLLM has it when it begins to wait for it.
 pub(super) struct Admitted<'a, 'py> {

@@ -10,7 +10,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 use pyo3::{PyTraverseError, PyVisit};
-use sa_recorder::{FLOW_CATEGORY, FlowId, FlowPhase, Level, Track, Value, now_ns};
+use sa_recorder::{FLOW_CATEGORY, FlowId, FlowPhase, Level, Track, now_ns};
 
 use crate::async_span::{self, AsyncSpan};
 use crate::attached::Attached;
@@ -21,6 +21,7 @@ use crate::point::{NOW, tell_instant};
 use crate::scratch::Scratch;
 use crate::span::open::OpenSpan;
 use crate::span::push_error;
+use crate::value::push_native as push;
 use crate::{start, task, tasks, value};
 
 /// Key of a request's ASGI scope: the request has its span. A server may be hooked, and its application have a middleware of ours.
@@ -178,16 +179,6 @@ fn header(scope: &Bound<'_, PyDict>, name: &[u8]) -> Option<String> {
         }
     }
     None
-}
-
-/// Appends an arg with a name that needs no escapes.
-pub(crate) fn push(text: &mut Vec<u8>, key: &str, value: &(impl Value + ?Sized)) {
-    if !text.is_empty() {
-        text.push(b',');
-    }
-    key.write(text);
-    text.push(b':');
-    value.write(text);
 }
 
 /// Appends a time in microseconds.
