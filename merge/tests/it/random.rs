@@ -20,9 +20,9 @@ impl Rng {
 
     /// A choice for each two bytes; behind them the same ones follow always.
     #[allow(dead_code, reason = "for the fuzz target, which shares this file")]
-    pub(crate) fn of(bytes: &[u8]) -> Rng {
+    pub(crate) fn of(bytes: Vec<u8>) -> Rng {
         Rng {
-            choices: bytes.to_vec().into_iter(),
+            choices: bytes.into_iter(),
             ..Rng::new(1)
         }
     }

@@ -115,9 +115,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_rejected_and_not_moved() {
+        type Change = fn(&mut Times);
         let fine = times(2_000_000_123, 45_678);
         let (impossible, reversed) = (Fate::RejectedImpossible, Fate::RejectedReversed);
-        let cases: [(fn(&mut Times), Fate); 6] = [
+        let cases: [(Change, Fate); 6] = [
             (|times| times.asked_ns += 100_000, impossible),
             (|times| times.seen_ns -= 100_000, impossible),
             // The start event still has the time of an earlier launch.
