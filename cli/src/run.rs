@@ -157,9 +157,9 @@ fn refusal(error: &io::Error) -> u8 {
 /// Merges, and says what was recorded.
 fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &Ended) {
     if !ended.still_running.is_empty() {
-        let number = processes(ended.still_running.len() as u64);
+        let running = processes(ended.still_running.len() as u64);
         say(&format!(
-            "{number} still running: what is recorded so far is merged"
+            "{running} still running: what is recorded so far is merged"
         ));
     }
     if arguments.no_merge {
@@ -169,9 +169,10 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
     let output = arguments.output.clone();
     let options = trace_merge::Options {
         // What has no header belongs to the run too, where nothing else can be there.
-        runs: match directory.is_new() {
-            true => Runs::All,
-            false => Runs::Named(run.to_owned()),
+        runs: if directory.is_new() {
+            Runs::All
+        } else {
+            Runs::Named(run.to_owned())
         },
         output: output.map_or(Output::Default, Output::File),
         mode: Mode::Events(EventOptions {

@@ -269,11 +269,8 @@ pub fn duration(
     if !mask::wants(level) {
         return;
     }
-    let now = now_ns();
     let wanted = u64::try_from(dur_ns).unwrap_or(0);
-    let longest = start_ns.map_or(now, |_| MAX_DURATION_NS);
-    let dur = wanted.min(longest).min(MAX_DURATION_NS);
-    let start = start_ns.map_or(now - dur, |start| start.min(now + MAX_DURATION_NS));
+    let (start, dur) = start_and_length(now_ns(), wanted, start_ns);
     if (dur_ns < 0 || dur != wanted || start_ns.is_some_and(|wanted| wanted != start))
         && mask::wants(level)
         && let Some(process) = start::current()
@@ -288,9 +285,26 @@ pub fn duration(
     event.record(level);
 }
 
+/// Returns the start and the length of a span that lasted for `wanted` and began at `start_ns` or else ends now, both within their limits.
+fn start_and_length(now: u64, wanted: u64, start_ns: Option<u64>) -> (u64, u64) {
+    let dur = wanted.min(MAX_DURATION_NS);
+    match start_ns {
+        Some(start) => (start.min(now + MAX_DURATION_NS), dur),
+        None => (now - dur.min(now), dur.min(now)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{FlowId, FlowPhase, flow_middle};
+    use super::{FlowId, FlowPhase, MAX_DURATION_NS, flow_middle, start_and_length};
+
+    #[test]
+    fn a_duration_may_be_longer_than_the_machine_is_up() {
+        assert_eq!(start_and_length(10, 20, Some(5)), (5, 20));
+        assert_eq!(start_and_length(10, 20, None), (0, 10));
+        let long = start_and_length(10, u64::MAX, Some(u64::MAX));
+        assert_eq!(long, (10 + MAX_DURATION_NS, MAX_DURATION_NS));
+    }
 
     #[test]
     fn a_flow_has_its_id_in_base_16() {

@@ -109,7 +109,7 @@ fn start_alone() -> Option<ProcessRef> {
         mask::turn_off();
         sys::warn_once(&error);
     }
-    drop(Pending);
+    drop(Pending); // until here a child's own children had to find the recording that is about to begin
     reclaim::existing()
 }
 

@@ -30,20 +30,23 @@ impl Loss {
             from,
             to: from + lines.len() as u64,
             events: 0,
-            first_ns: u64::MAX,
+            first_ns: 0,
             last_ns: now_ns,
         };
         let lines = lines.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.is_empty() && !is_metadata(line)) {
             loss.events += events_of(line);
             let at_ns = line_start_ns(line).unwrap_or(now_ns);
-            loss.first_ns = loss.first_ns.min(at_ns);
+            loss.first_ns = match loss.first_ns {
+                0 => at_ns,
+                first_ns => first_ns.min(at_ns),
+            };
             loss.last_ns = at_ns;
             if loss.tid == 0 {
                 loss.tid = thread_of(line);
             }
         }
-        if loss.first_ns == u64::MAX {
+        if loss.first_ns == 0 {
             loss.first_ns = now_ns; // no event was among them
         }
         loss

@@ -87,7 +87,7 @@ impl Site {
     #[inline(always)]
     pub(crate) fn text(&'static self) -> &'static SiteText {
         let text = self.text.load(Ordering::Acquire);
-        // SAFETY: a non-null pointer came from `Box::leak` below and is never freed.
+        // SAFETY: a non-null pointer came from `Box::into_raw` below and is never freed.
         match unsafe { text.as_ref() } {
             Some(text) => text,
             None => self.make_text(),
@@ -106,7 +106,7 @@ impl Site {
         let (none, made) = (std::ptr::null_mut(), Box::into_raw(made));
         let stored = (self.text).compare_exchange(none, made, Ordering::AcqRel, Ordering::Acquire);
         let winner = stored.map_or_else(|other| other, |_| made); // if somebody was faster, ours stays leaked, once
-        // SAFETY: both candidates came from `Box::leak`.
+        // SAFETY: both candidates came from `Box::into_raw` and are never freed.
         unsafe { &*winner }
     }
 
