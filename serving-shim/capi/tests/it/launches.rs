@@ -72,6 +72,7 @@ fn a_launch_has_its_slice_on_the_stream_of_the_device() {
     command
         .env("SA_PROFILE_DIR", stage.run_directory())
         .env("SA_PROFILE_DEVICE", "sim")
+        .env("ASCEND_SIM_KERNEL_US", "300")
         .env("SA_PROFILE_SIM_LIBRARY", simulator);
     let trace = Trace::of(&stage.run_directory(), run(&mut command));
     let all = trace.named("matmul");
