@@ -50,8 +50,10 @@ pub struct Event {
 /// The args the victim writes.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct EventArgs {
-    t: Option<usize>,
-    n: Option<u64>,
+    /// Thread, counted from 0.
+    pub t: Option<usize>,
+    /// Number of the span in its thread.
+    pub n: Option<u64>,
     pad: Option<String>,
     #[serde(default)]
     unfinished: bool,

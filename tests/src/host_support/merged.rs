@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use trace_merge::{Options, Output, Report, Runs};
+use trace_merge::{EventOptions, Filter, Mode, Options, Output, Report, Runs};
 
 /// A merged trace and the merge's report.
 #[derive(Debug)]
@@ -28,12 +28,27 @@ impl Merged {
         Merged::of(dir, Runs::All)
     }
 
-    /// Merges; the trace goes to a scratch directory, for the run's own may be full.
+    /// Merges the newest run of a directory, and shows a part of it.
+    pub fn filtered(dir: &Path, filter: Filter) -> Merged {
+        let mut options = Options::new([dir.to_owned()]);
+        options.mode = Mode::Events(EventOptions {
+            filter,
+            ..EventOptions::default()
+        });
+        Merged::with(options)
+    }
+
     fn of(dir: &Path, runs: Runs) -> Merged {
+        let mut options = Options::new([dir.to_owned()]);
+        options.runs = runs;
+        Merged::with(options)
+    }
+
+    /// Merges; the trace goes to a scratch directory, for the run's own may be full.
+    fn with(mut options: Options) -> Merged {
         let scratch = super::scratch();
         let path = scratch.path().join("trace.json");
-        let mut options = Options::new([dir.to_owned()]);
-        (options.runs, options.output) = (runs, Output::File(path.clone()));
+        options.output = Output::File(path.clone());
         let report = trace_merge::merge(&options).expect("the run merges");
         let bytes = std::fs::read(&path).expect("the merged trace");
         let mut trace: Value = serde_json::from_slice(&bytes).expect("the merged trace is JSON");

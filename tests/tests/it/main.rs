@@ -33,6 +33,7 @@ mod places;
 mod privileges;
 mod refused;
 mod restart;
+mod ring_damage;
 mod runs;
 mod security;
 mod snapshot;

@@ -1,7 +1,8 @@
 //! Sandboxes that refuse system calls: whichever one it is and whenever it begins, the host does what it does without a recorder.
 
 use crate::HOST;
-use e2e::host_support::{Host, assert_undisturbed, full, scratch};
+use e2e::host_support::{Host, assert_undisturbed, full, scratch, skip};
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,8 +17,11 @@ macro_rules! calls {
     };
 }
 
-/// The calls that the recorder makes, itself or through the C library, but for two that cannot be refused to anybody: glibc takes the refusal of `brk` for success, and a thread that may
-/// not `exit` tries for ever.
+/// What cannot be refused to anybody: glibc takes the refusal of `brk` for success, so that any allocation ends in memory that is not there, and a thread
+/// that may not end tries for ever.
+const NEVER_REFUSED: [&str; 2] = ["brk", "exit"];
+
+/// Every other call that the recorder makes, itself or through the C library.
 const CALLS: &[(&str, libc::c_long)] = calls! {
     clock_nanosleep SYS_clock_nanosleep
     clone SYS_clone
@@ -160,4 +164,50 @@ fn registers_sequences() -> bool {
     let text = String::from_utf8_lossy(&said);
     let minor = text.trim().strip_prefix("glibc 2.");
     minor.and_then(|minor| minor.parse::<u32>().ok()) >= Some(35)
+}
+
+/// The calls of a program and its threads, by name.
+fn traced(host: Host, log: &std::path::Path) -> BTreeSet<String> {
+    let _outcome = host.run().quiet();
+    let log = fs::read_to_string(log).expect("strace wrote it");
+    let call = |line: &str| {
+        let (_, call) = line.split_once(' ')?;
+        let (name, _) = call.trim_start().split_once('(')?;
+        let is_name = name
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        is_name.then(|| name.to_owned())
+    };
+    log.lines().filter_map(call).collect()
+}
+
+#[test]
+fn issue_19_every_system_call_of_the_recorder_is_in_the_list() {
+    let name = "issue_19_every_system_call_of_the_recorder_is_in_the_list";
+    let works = Command::new("strace")
+        .args(["-f", "-o", "/dev/null", "true"])
+        .status();
+    if !works.is_ok_and(|status| status.success()) {
+        return skip(name, "strace does not work here");
+    }
+    let dir = scratch();
+    let log = dir.path().join("log");
+    let path = log.display().to_string();
+    let none = NONE.to_string();
+    let below = || {
+        Host::below(&["strace", "-f", "-o", &path], HOST)
+            .arguments(&["--lazy", "refused", "between", &none, "1"])
+    };
+    let plain = traced(below(), &log);
+    let recorded = traced(below().recorded_in(&dir.path().join("run")), &log);
+    let listed: BTreeSet<_> = CALLS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let unlisted: Vec<_> = recorded
+        .difference(&plain)
+        .filter(|call| !NEVER_REFUSED.contains(&call.as_str()) && !listed.contains(*call))
+        .collect();
+    assert!(unlisted.is_empty(), "{unlisted:?}");
+    assert!(
+        recorded.contains("writev") && recorded.contains("membarrier"),
+        "{recorded:?}"
+    );
 }

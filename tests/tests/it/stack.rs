@@ -1,6 +1,6 @@
 //! Spans that do not end one after the other, or get their arguments late.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::{HOST, host};
@@ -8,6 +8,7 @@ use e2e::chance::rounds;
 use e2e::host_support::{Found, Merged, scratch, undisturbed};
 use format_oracle::reader::read_dir;
 use serde_json::{Value, json};
+use trace_merge::Filter;
 
 /// Runs a host that is killed, or ends well.
 fn run(dir: &Path, arguments: &[&str]) {
@@ -173,4 +174,39 @@ fn issue_19_open_spans_keep_their_args() {
             assert_eq!(merged.damage(), Vec::<String>::new(), "{ending}, {round}");
         }
     }
+}
+
+#[test]
+fn issue_19_the_args_of_open_spans_are_found_by_request() {
+    let dir = scratch();
+    run(dir.path(), &["open-args", "kill"]);
+    for (request, spans) in [("cmpl-1", ["queued", "step"]), ("cmpl-2", ["request"; 2])] {
+        let filter = Filter {
+            requests: vec![request.to_owned()],
+            ..Filter::default()
+        };
+        let merged = Merged::filtered(dir.path(), filter);
+        let events = merged.events().iter();
+        let shown = events.filter(|event| event["cat"] == "host");
+        let names: BTreeSet<_> = shown.map(|event| event["name"].as_str()).collect();
+        assert_eq!(names, spans.map(Some).into(), "{request}");
+    }
+    let merged = Merged::newest(dir.path());
+    let of = |name: &str| {
+        let mut events = merged.events().iter();
+        let event = events.find(|event| event["name"] == name && event["ph"] != "M");
+        event.expect("an event").clone()
+    };
+    let (queued, step) = (of("queued"), of("step"));
+    let flow = |event: &&Value| matches!(event["ph"].as_str(), Some("s" | "t" | "f"));
+    let at: Vec<_> = merged
+        .events()
+        .iter()
+        .filter(flow)
+        .map(|event| &event["ts"])
+        .collect();
+    assert!(
+        at.contains(&&queued["ts"]) && at.contains(&&step["ts"]),
+        "{at:?}"
+    );
 }

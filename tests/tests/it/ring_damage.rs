@@ -1,0 +1,132 @@
+//! A killed process's ring in which a bit changed: no reader panics, and every line of the fragment survives.
+
+use crate::victim;
+use e2e::chance::{Chance, rounds};
+use e2e::ledger::{Event, Lack, Seen, judge};
+use e2e::merged;
+use e2e::order::Pattern;
+use e2e::victim::Victim;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const THREADS: usize = 2;
+/// Where FORMAT.md §3 puts the slot directory's offset and length, and in a slot the flushed position.
+const DIRECTORY_OFFSET_AT: usize = 52;
+const DIRECTORY_COUNT_AT: usize = 56;
+const FLUSHED_AT: usize = 8;
+/// Where a slot's lines begin.
+const CONTROL_BYTES: usize = 4096;
+
+type Spans = BTreeSet<(Option<usize>, Option<u64>)>;
+
+/// A killed victim whose ring holds spans that its fragment does not.
+struct Scene {
+    victim: Victim,
+    in_fragment: Spans,
+}
+
+fn spans_of(spans: &[Event]) -> Spans {
+    let spans = spans.iter();
+    spans.map(|event| (event.args.t, event.args.n)).collect()
+}
+
+impl Scene {
+    fn new(chance: &mut Chance) -> Scene {
+        for _ in 0..100 {
+            let mut victim = victim(THREADS, Pattern::Flat, &[]);
+            std::thread::sleep(chance.pause(Duration::from_millis(3)));
+            victim.kill().unwrap();
+            let seen = Seen::by_second_reader(&victim.directory());
+            let verdict = judge(&seen, &victim.progress, THREADS, Lack::Nothing);
+            assert!(verdict.is_clean(), "before any damage: {verdict}");
+            let in_fragment = Spans::new();
+            let mut scene = Scene {
+                victim,
+                in_fragment,
+            };
+            let [without_ring, _] = scene.find(|ring| fs::remove_file(ring).unwrap());
+            scene.in_fragment = spans_of(&without_ring.spans);
+            // A block that the kill cut short is in the ring too, and the ring's copy is the one that counts (FORMAT.md §4.6).
+            let is_bad_block = |damage: &String| damage.starts_with("bad_block");
+            let is_cut_short = without_ring.damage.iter().any(is_bad_block);
+            let is_split = !scene.in_fragment.is_empty()
+                && scene.in_fragment.len() + 100 < spans_of(&seen.spans).len();
+            if is_split && !is_cut_short {
+                return scene;
+            }
+        }
+        panic!("no victim of 100 left spans both in its fragment and in its ring");
+    }
+
+    /// Copies the recording, damages the copy's ring, and reads it with both readers.
+    fn find(&self, damage: impl Fn(&Path)) -> [Seen; 2] {
+        let copy = self.victim.scratch("copy");
+        let (from, to) = (self.victim.directory(), copy.join("fragments"));
+        fs::create_dir_all(&to).unwrap();
+        for entry in fs::read_dir(from.join("fragments")).unwrap() {
+            let entry = entry.unwrap();
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+        damage(&ring_of(&copy));
+        let second = Seen::by_second_reader(&copy);
+        let merge = merged::merge(&copy, &copy.join("trace.json"));
+        fs::remove_dir_all(&copy).unwrap();
+        [second, merge]
+    }
+
+    /// Checks that the fragment's lines survived and that at most `doubles` spans are shown twice.
+    fn check(&self, doubles: usize, case: &str, found: &[Seen; 2]) {
+        for (reader, found) in ["second reader", "merge"].iter().zip(found) {
+            let spans = spans_of(&found.spans);
+            let twice = found.spans.len() - spans.len();
+            assert!(twice <= doubles, "{case}: {reader} shows {twice} twice");
+            let is_whole = spans.is_superset(&self.in_fragment);
+            assert!(is_whole, "{case}: {reader} lost lines of the fragment");
+        }
+    }
+}
+
+fn ring_of(run: &Path) -> PathBuf {
+    let entries = fs::read_dir(run.join("fragments")).unwrap();
+    let mut paths = entries.map(|entry| entry.unwrap().path());
+    let ring = paths.find(|path| path.extension() == Some("ring".as_ref()));
+    ring.unwrap()
+}
+
+/// Offsets of the slots that hold unflushed lines.
+fn busy_slots(bytes: &[u8]) -> Vec<usize> {
+    let u32_at = |at| u32::from_ne_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
+    let u64_at = |at: usize| u64::from_ne_bytes(*bytes[at..].first_chunk().unwrap());
+    let directory = u32_at(DIRECTORY_OFFSET_AT);
+    let slots = (0..u32_at(DIRECTORY_COUNT_AT)).map(|slot| u64_at(directory + 16 * slot) as usize);
+    let is_busy = |slot: &usize| *slot != 0 && u64_at(*slot) >> 16 > u64_at(slot + FLUSHED_AT);
+    slots.filter(is_busy).collect()
+}
+
+/// Any bit flipped anywhere.
+#[test]
+fn ring_with_flipped_bytes() {
+    let mut chance = Chance::new();
+    let scene = Scene::new(&mut chance);
+    let whole = fs::read(ring_of(&scene.victim.directory())).unwrap();
+    let slots = busy_slots(&whole);
+    let count = rounds(24, 72);
+    for round in 0..count {
+        let at = match round % 3 {
+            0 => chance.below(64),
+            1 => slots[chance.below(slots.len())] + chance.below(128),
+            _ => chance.below(whole.len()),
+        };
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << chance.below(8);
+        let (from, to) = (whole[at], bytes[at]);
+        let found = scene.find(|ring| fs::write(ring, &bytes).unwrap());
+        let case = format!("byte {at} from {from:#04x} to {to:#04x}");
+        // Nothing guards the text of a line until it is in a block: there a span's number may have become another's.
+        let in_a_line = slots.iter().any(|slot| at >= slot + CONTROL_BYTES);
+        scene.check(usize::from(in_a_line), &case, &found);
+    }
+    println!("RING flipped bytes rounds={count} seed={}", chance.seed);
+}
