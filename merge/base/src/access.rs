@@ -188,6 +188,23 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_nobody_may_search_hides_its_files() {
+        for (folders, file, mode) in [
+            (&[0o700][..], 0o666, 0o600),
+            (&[0o750], 0o666, 0o660),
+            (&[0o755], 0o640, 0o640),
+            (&[0o755, 0o750], 0o644, 0o640),
+            (&[0o755, 0o744], 0o644, 0o600),
+        ] {
+            let reach = folders
+                .iter()
+                .fold(Reach::ALL, |reach, mode| reach.through(*mode));
+            let all = access(file, 1).within(reach);
+            assert_eq!(all.mode, mode, "{folders:?} {file:o}");
+        }
+    }
+
+    #[test]
     fn a_mode_is_what_its_mask_leaves() {
         for (asked, files, folders) in [
             (None, 0o600, 0o700),

@@ -204,4 +204,18 @@ mod tests {
         assert_eq!(streams.take(&block(0, 10, 30)).mends, 2);
         assert_eq!(streams.missing(), 0);
     }
+
+    #[test]
+    fn what_is_missing_is_counted_until_a_loss_explains_it() {
+        let mut streams = Streams::default();
+        streams.explain(3, 0, 0..50);
+        streams.take(&block(0, 60, 10));
+        assert_eq!(streams.missing(), 10);
+        streams.take(&block(1, 5, 10));
+        assert_eq!(streams.missing(), 15);
+        streams.explain(3, 0, 40..60);
+        assert_eq!(streams.missing(), 5);
+        streams.explain(3, 1, 0..5);
+        assert_eq!(streams.missing(), 0);
+    }
 }

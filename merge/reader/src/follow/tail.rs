@@ -212,4 +212,11 @@ mod tests {
         header.extend_from_slice(b"a\n");
         assert_eq!(whole(&header), ("b".into(), header.len()));
     }
+
+    #[test]
+    fn nothing_waits_behind_the_end() {
+        let torn = &sample_block(2, 0, b"a\nb\n")[..100];
+        assert_eq!(whole_pieces(torn, false).1, 0);
+        assert_eq!(whole_pieces(torn, true).1, torn.len());
+    }
 }

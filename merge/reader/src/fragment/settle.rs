@@ -163,7 +163,9 @@ mod tests {
     /// A fragment of a dead process with a header only, and a ring that holds `text` and an open span.
     fn recording(dir: &Path, text: &str) -> Recording {
         let path = dir.join("trace.7.jsonl");
-        fs::write(&path, header(7).line(7)).unwrap();
+        if !path.exists() {
+            fs::write(&path, header(7).line(7)).unwrap();
+        }
         let ring_path = path.with_extension("ring");
         fs::write(&ring_path, "ring").unwrap();
         let id = FileId::of(&fs::metadata(&ring_path).unwrap());
@@ -201,6 +203,22 @@ mod tests {
         let settled = settle(&recording, &assembly, LastKnown::default());
         let grown = fs::metadata(&path).unwrap().len() - len;
         (settled, grown, path.with_extension("ring").exists())
+    }
+
+    #[test]
+    fn a_ring_that_came_back_is_removed_and_nothing_is_written_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        let settled = || {
+            let recording = recording(dir.path(), LINE);
+            let path = recording.fragments[0].path.clone();
+            let assembly = recording.assemble(&[split(recording.fragments[0].content.bytes())]);
+            assert!(settle(&recording, &assembly, LastKnown::default()));
+            assert!(!path.with_extension("ring").exists());
+            fs::read_to_string(path).unwrap()
+        };
+        let once = settled();
+        assert_eq!(once.matches(LINE).count(), 1);
+        assert_eq!(settled(), once);
     }
 
     #[test]

@@ -67,6 +67,21 @@ impl Image {
     }
 }
 
+#[test]
+fn open_spans_have_their_names() {
+    let mut image = Image::new();
+    image.state(0, 0, 2);
+    let stack = 3 * PAGE + layout::SLOT_STACK_AT;
+    image.entry(stack, 1000, 1);
+    image.entry(stack + 64, 2000, 0);
+    image.put(stack + 64 + layout::OPEN_NAME_LEN_AT, &4u32.to_ne_bytes());
+    image.put(stack + 64 + layout::STACK_NAME_AT, b"a\"b\xc3");
+    let open = image.recover().expect("a ring").slots.remove(0).open;
+    assert_eq!(open[0].label, r#""name":"step","cat":"worker""#);
+    assert_eq!(open[1].label, r#""name":"a\"b","cat":"""#);
+    assert_eq!((open[1].tid, open[1].start_ns), (4712, 2000));
+}
+
 /// Where the image has the text area of its slot, and what the header says of it.
 const TEXTS: usize = 3 * PAGE - 1024;
 
@@ -284,6 +299,25 @@ fn circles_end() {
     assert_eq!(shown(&same), [(0, 10), (1, 10), (2, 10)]);
     let round = [open_lane(0, 20, Some(1)), open_lane(1, 10, Some(0))];
     assert_eq!(shown(&round), [(1, 10), (1, 20)]);
+}
+
+#[test]
+fn the_table_names_the_parents() {
+    let mut image = Image::new();
+    image.put(layout::LANES_COUNT_AT, &3u32.to_ne_bytes());
+    let sum = layout::header_sum(image.0.first_chunk().expect("longer"));
+    image.put(layout::SUM_AT, &sum.to_ne_bytes());
+    let parents = [0, 1, u32::MAX];
+    for (lane, parent) in (0..).zip(parents) {
+        let at = 2 * PAGE + lane * layout::OPEN_ENTRY_BYTES;
+        image.entry(at, 1000 + lane as u64, 1);
+        image.put(at + layout::LANE_PARENT_AT, &u32::to_ne_bytes(parent));
+    }
+    let lanes = image.recover().expect("a ring").lanes;
+    let parents: Vec<_> = lanes.iter().map(|lane| lane.parent).collect();
+    assert_eq!(parents, [None, Some(LANE_BASE), None]);
+    let tids: Vec<_> = rows(lanes.iter()).iter().map(|span| span.tid).collect();
+    assert_eq!(tids, [LANE_BASE, LANE_BASE, LANE_BASE + 2]);
 }
 
 #[test]
