@@ -206,6 +206,30 @@ mod tests {
         })
     }
 
+    #[test]
+    fn anchors_that_contradict_each_other_are_not_used() {
+        let kept = |at: &[i64]| {
+            let mut begins: Vec<Option<Anchor>> = at.iter().map(|at| anchor(*at)).collect();
+            drop_disordered(&mut begins);
+            let kept = begins.iter().map(|begin| begin.as_ref().map_or(-1, own_ns));
+            kept.collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&[1, 2, 2, 3]), [1, 2, 2, 3]);
+        assert_eq!(kept(&[1, -1, 3]), [1, -1, 3]);
+        assert_eq!(kept(&[1, 9, 3, 4, 10]), [1, -1, -1, -1, 10]);
+        assert_eq!(kept(&[5, 6, 1, 7]), [-1, -1, -1, 7]);
+    }
+
+    #[test]
+    fn a_time_greater_than_a_later_one_is_lowered() {
+        let mut least_ns = [Some(3), Some(90), None, Some(5), Some(7)];
+        keep_ascending(&mut least_ns);
+        assert_eq!(least_ns, [Some(3), Some(5), Some(5), Some(5), Some(7)]);
+        let mut unknown = [None, Some(3), None];
+        keep_ascending(&mut unknown);
+        assert_eq!(unknown, [None, Some(3), Some(3)]);
+    }
+
     const SECOND_NS: i64 = 1_000_000_000;
 
     /// Segments that begin at 0, 10, 20, … seconds, and the times in seconds before which none of their lines begins.

@@ -23,6 +23,16 @@ fn compressed_traces_are_read_as_far_as_they_go() {
     assert_eq!(merged.report.kind("bad_gzip"), 1);
     assert_eq!(merged.report.0["inputs"][1]["damage"], 2);
     assert!(merged.trace.all_named("aten::mm").len() > 1);
+    // All members are unpacked, and what follows them is reported.
+    let halves = text.split_at(text.len() / 2);
+    let members = [packed(halves.0), packed(halves.1)].concat();
+    for (rest, damage) in [(&b""[..], 0), (b"behind", 1)] {
+        let path = put(&dir, "members.json.gz", &[&members, rest].concat());
+        let merged = Merged::of(&[], &[dir.path(), &path]);
+        assert_eq!(merged.trace.all_named("MatMulV2").len(), 3);
+        assert_eq!(merged.report.number("damage_total"), damage);
+        assert_eq!(merged.report.kind("bad_gzip"), damage);
+    }
     // A fragment that was compressed is one still.
     let process = Process::new(8);
     let mut fragment = process.fragment();

@@ -15,6 +15,11 @@ const OTHER_BOOT: &str = "0b1f7a3e-6c1d-4c55-9a37-1f7f4f9d2c11";
 
 /// A killed process's fragment and ring; `here` makes it one of this boot and pid namespace.
 pub(crate) fn killed(here: bool) -> RunDir {
+    killed_in(here, here)
+}
+
+/// The same, of this boot and of this pid namespace independently.
+fn killed_in(this_boot: bool, this_namespace: bool) -> RunDir {
     let process = Process {
         start_time: 1,
         ..Process::with_ring(PID)
@@ -23,15 +28,16 @@ pub(crate) fn killed(here: bool) -> RunDir {
     let mut fragment = process.fragment();
     let zero = fragment.block(0, 0, &stream(&[process.anchor(1_000_000)]));
     let next = fragment.block(1, 0, &stream(&[on.span(1_000_000, 5, "flushed", "")]));
-    if here {
+    let mut text = String::from_utf8(fragment.bytes).unwrap();
+    if this_boot {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-        let inode = std::fs::metadata("/proc/self/ns/pid").unwrap().ino();
-        let text = String::from_utf8(fragment.bytes).unwrap();
-        let text = text
-            .replace(OTHER_BOOT, boot.trim())
-            .replace("\"pid_ns\":402653,", &format!("\"pid_ns\":{inode},"));
-        fragment.bytes = text.into_bytes();
+        text = text.replace(OTHER_BOOT, boot.trim());
     }
+    if this_namespace {
+        let inode = std::fs::metadata("/proc/self/ns/pid").unwrap().ino();
+        text = text.replace("\"pid_ns\":402653,", &format!("\"pid_ns\":{inode},"));
+    }
+    fragment.bytes = text.into_bytes();
     let dir = RunDir::new();
     fragment.write_here(&dir.fragments());
     let slot = Slot {
@@ -102,7 +108,8 @@ fn what_is_alive_or_of_another_machine_or_not_wanted_is_not_settled() {
     let alive = killed(true);
     hand_over(&alive, std::process::id());
     for (dir, options) in [
-        (killed(false), &[][..]),
+        (killed_in(true, false), &[][..]),
+        (killed_in(false, true), &[]),
         (killed(true), &["--no-settle"]),
         (alive, &[]),
     ] {

@@ -195,4 +195,12 @@ mod tests {
         );
         assert!(shifted(&hosts(true), 0, &|nth| nth * 30_000_000));
     }
+
+    #[test]
+    fn ranks_of_one_host_must_agree() {
+        let ends =
+            |spread_ns: i64| (0..20).map(move |nth| [[at(nth), at(nth) + spread_ns], [at(nth); 2]]);
+        assert!(is_certain_of(&hosts(true), ends(1_900)));
+        assert!(!is_certain_of(&hosts(true), ends(2_100)));
+    }
 }

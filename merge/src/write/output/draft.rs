@@ -182,6 +182,19 @@ impl Unfinished {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    /// A draft of either kind; none without a name where the file system has none.
+    fn drafts(path: &Path) -> impl Iterator<Item = OutputDraft> {
+        let (place, access) = (Place::named(path).unwrap(), Access::OWN);
+        let unnamed = unnamed(&place, access).ok();
+        let unnamed = unnamed.map(|file| OutputDraft::new(&place, file, None));
+        unnamed
+            .into_iter()
+            .chain([OutputDraft::temporary(&place, access).unwrap()])
+    }
+
     #[test]
     fn a_draft_has_no_name_where_that_is_possible() {
         let folder = tempfile::tempdir().unwrap();
@@ -193,5 +206,27 @@ mod tests {
         }
         let _draft = OutputDraft::open(&place, Access::OWN).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_draft_that_cannot_have_its_name_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::create_dir(&path).unwrap();
+        for draft in drafts(&path) {
+            draft.publish().expect_err("a folder has the name");
+        }
+        drafts(&path).for_each(drop);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(path.is_dir());
+    }
+
+    #[test]
+    fn either_kind_is_for_its_owner_whatever_the_umask() {
+        let folder = tempfile::tempdir().unwrap();
+        for draft in drafts(&folder.path().join("out")) {
+            let mode = draft.file.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
     }
 }
