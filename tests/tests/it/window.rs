@@ -13,8 +13,8 @@ use trace_merge::{EventOptions, Mode, Moment, Options, Output, Report, Window};
 
 /// Segments of 1 MiB.
 const BOUND: (&str, &str) = ("SA_PROFILE_MAX_MB", "16");
-/// Spans of each of three threads in each tenth of a second: a segment lasts for about a second.
-const SPANS: u64 = 210;
+/// Spans of each of three threads in each tenth of a second: a segment lasts for 0.8 s.
+const SPANS: u64 = 280;
 const SECONDS: u64 = 9;
 
 /// Thread, number, start and end in ns of the host's clock.
@@ -35,8 +35,12 @@ fn merge(dir: &Path, window: Window) -> (Report, Spans) {
     let read: Value = serde_json::from_slice(&fs::read(trace).unwrap()).unwrap();
     let events = read["traceEvents"].as_array().unwrap().iter();
     let span = |event: &Value| {
-        let ns = |key: &str| (event[key].as_f64().unwrap() * 1000.0).round() as i64;
         let args = &event["args"];
+        // A window cuts a span, and says what it was.
+        let ns = |key: &str| {
+            let whole_us = args[format!("sa_whole_{key}")].as_f64();
+            (whole_us.or(event[key].as_f64()).unwrap() * 1000.0).round() as i64
+        };
         let key = (args["label"].as_str()?.to_owned(), args["index"].as_u64()?);
         let start_ns = report.clocks.base_ns + ns("ts");
         Some((key.0, key.1, start_ns, start_ns + ns("dur")))
@@ -65,7 +69,7 @@ fn spans_that_end_a_minute_behind_a_window_are_found() {
         return skip(test, "takes a minute and a half; SA_PROFILE_FULL=1 runs it");
     }
     let dir = scratch();
-    let host = host(dir.path(), &["long", "100", "880", "20", "650"]);
+    let host = host(dir.path(), &["long", "100", "880", "20", "625"]);
     let host = host.variable(BOUND.0, BOUND.1);
     let _outcome = host.deadline(Duration::from_secs(160)).run().quiet();
     let (_, whole) = merge(dir.path(), Window::WholeRun);
