@@ -89,7 +89,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    // What these write has the mode of what was recorded.
+    // The output of these commands gets the mode of the recorded fragments.
     if let Command::Report(_) | Command::Diff(_) | Command::Tables(_) | Command::Sql(_) =
         &arguments.command
     {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::process::{Command, Output};
 
 const UI: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/perfetto/ui");
-/// What it exits with where it cannot be set up.
+/// Exit code of the UI's script if the UI cannot be set up.
 const NOT_HERE: i32 = 3;
 
 /// Records spans and serves their trace on the one port that Perfetto's page may load from; nothing (said loudly) where that is taken.

@@ -144,7 +144,7 @@ pub struct Verdict {
     pub removed: u64,
     /// Open spans shown.
     pub open: u64,
-    /// What is wrong.
+    /// Descriptions of the errors.
     pub wrong: Vec<String>,
 }
 
@@ -191,12 +191,12 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What a recording may lack.
+/// Spans that a recording may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
     /// Nothing.
     Nothing,
-    /// The first spans of each thread, if they are told as lost: those of removed segments.
+    /// The first spans of each thread, which were in removed segments, if they are reported as lost.
     First,
 }
 
@@ -270,7 +270,7 @@ fn compare(seen: &Seen, floor: &[u64], ahead: Option<u64>, lack: Lack) -> Verdic
             Lack::First => numbers.first().copied().unwrap_or(*floor),
         };
         let end = numbers.last().map_or(*floor, |last| last + 1);
-        // What a live victim has recorded beyond the floor may be seen in part.
+        // Spans that a live victim recorded beyond the floor may be visible only in part.
         let whole_to = if is_partial { *floor } else { end.max(*floor) };
         let missing = whole_to - first - as_u64(numbers.partition_point(|n| *n < whole_to));
         let is_invented = ahead.is_some_and(|ahead| end > floor + ahead);
@@ -282,12 +282,12 @@ fn compare(seen: &Seen, floor: &[u64], ahead: Option<u64>, lack: Lack) -> Verdic
         }
         verdict.removed += first;
     }
-    // A thread that still waited for room when recording ended has not acknowledged its event, of which the recorder tells.
+    // A thread that waited for room until recording ended has not acknowledged its event. The recorder still reports the loss.
     let in_flight = as_u64(floor.len()) * ahead.unwrap_or(0);
     let (removed, told) = (verdict.removed, seen.told_lost);
     let is_told = match lack {
         Lack::Nothing => told <= in_flight,
-        // A thread of which a live victim's files hold nothing may have recorded more in removed segments than it had acknowledged.
+        // If a live victim's files contain no span of a thread, it may have recorded more in removed segments than it had acknowledged.
         Lack::First => removed == told || is_unseen && removed < told,
     };
     if !is_told {

@@ -69,7 +69,7 @@ fn names<'a>(code: &'a str, prefix: &str) -> Vec<&'a str> {
     names
 }
 
-/// What is wrong with a crate: its folder, and the lines of the list on it.
+/// Returns the violations in the crate at `folder`. `rules` are its lines of the list.
 fn wrong(folder: &str, rules: &[&str]) -> Vec<String> {
     let layers = rules.iter().filter_map(|rule| rule.strip_prefix("layer "));
     let ranked = layers.enumerate();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-/// The simulated runtime: cargo builds it beside the tests, because they depend on its package.
+/// Returns the path of the simulated runtime. Cargo builds it next to the tests, because they depend on its package.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
     test.with_file_name("libascendcl.so")

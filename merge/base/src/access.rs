@@ -1,4 +1,4 @@
-//! Who may read what is made of files: nobody who may not read all of them. Other files get the mode of the recorded fragments.
+//! Permissions of files made from others: a user who may not read all inputs may not read the output. Other files get the mode of the recorded fragments.
 
 use rustix::fs::{Gid, Mode, Uid, fchown};
 use rustix::process::{geteuid, umask};
@@ -6,7 +6,7 @@ use std::fs::{File, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-/// What the owner may always do, and the mode of fragments if nothing else was asked for.
+/// Permissions that the owner always has. This is also the default mode of fragments.
 const OWNER: u32 = 0o600;
 /// Reading and writing, of everybody.
 const FILE: u32 = 0o666;

@@ -70,7 +70,7 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// That of the file with these metadata.
+    /// Returns the id of the file with these metadata.
     pub fn of(metadata: &std::fs::Metadata) -> FileId {
         FileId {
             device: metadata.dev(),
@@ -78,7 +78,7 @@ impl FileId {
         }
     }
 
-    /// That of the file with this status.
+    /// Returns the id of the file with this status.
     pub fn of_status(status: &Stat) -> FileId {
         FileId {
             device: status.st_dev,

@@ -203,7 +203,7 @@ fn note(fields: &mut Fields, bytes: &[u8], key: Span, value: Span) {
 /// Goes over the members of an object: key, without its quotes, and value. It ends at what is not well formed.
 pub struct Members<'a> {
     scanner: Scanner<'a>,
-    /// Where the text ends.
+    /// Offset of the end of the text.
     end: usize,
 }
 
@@ -213,13 +213,13 @@ impl<'a> Members<'a> {
     pub fn of(object: &'a [u8]) -> Members<'a> {
         let mut scanner = Scanner::lenient(object, 0);
         scanner.space();
-        // What is no object has no key behind its begin.
+        // If the text is not an object, the iterator finds no key.
         let _ = scanner.expect(b'{');
         let end = object.trim_ascii_end().len();
         Members { scanner, end }
     }
 
-    /// Whether it stands before the end of the object, and nothing comes behind that.
+    /// Returns true if the next byte is the object's closing brace and the last byte of the text.
     #[inline]
     pub fn is_at_end(&self) -> bool {
         self.scanner.peek() == b'}' && self.scanner.at + 1 == self.end

@@ -172,15 +172,15 @@ fn double(text: &[u8]) -> Option<f64> {
     text.parse().ok().filter(|_| scanner.at == text.len())
 }
 
-/// Whether viewers draw all values in these args, and there are some.
+/// Returns true if these args have at least one value and viewers draw all of them.
 pub(crate) fn is_drawn(args: &[u8]) -> bool {
     let mut values = Members::of(args);
     let is_good = |(_, value): (&[u8], &[u8])| is_counter_value(value);
     values.next().is_some_and(is_good) && values.by_ref().all(is_good) && values.is_at_end()
 }
 
-/// Whether a line that ends with the args of a counter has nothing in them but values that viewers draw. A line with a bracket in a name is left to
-/// a closer look.
+/// Returns true if the line ends with a counter's args and viewers draw all of their values. May return false if a name contains a brace; such a line
+/// needs a full scan.
 #[inline]
 pub fn ends_drawn(line: &[u8]) -> bool {
     let args = memchr::memrchr(b'{', line).and_then(|start| line.get(start..line.len() - 1));

@@ -67,7 +67,7 @@ impl Error {
 /// Does something in the first of the folders in which it can be done.
 ///
 /// # Errors
-/// What went wrong in the last one.
+/// Returns the error of the last folder.
 pub fn in_first<'f, T>(
     folders: &'f [PathBuf],
     mut work: impl FnMut(&'f Path) -> io::Result<T>,

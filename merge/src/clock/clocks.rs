@@ -260,7 +260,7 @@ pub(crate) struct RecordedClock<'a> {
     pub(crate) events_ns: Option<(i64, i64)>,
 }
 
-/// What the recordings of each boot say; `is_all` if their events are known, and not only the first ones.
+/// Returns a host for each boot, with the readings of its recordings. `is_all` is true if all their events are known, not only the first ones.
 pub(super) fn hosts(boots: &[Boot], known: &[RecordedClock<'_>], is_all: bool) -> Vec<Host> {
     let mut drafts: Vec<HostDraft> = Vec::new();
     drafts.resize_with(boots.len(), HostDraft::default);
@@ -280,7 +280,7 @@ pub(super) fn hosts(boots: &[Boot], known: &[RecordedClock<'_>], is_all: bool) -
 #[derive(Default)]
 struct HostDraft {
     readings: Vec<Reading>,
-    /// Those that are believed only if there are no others.
+    /// Readings that are used only if there are no others.
     lone: Vec<Reading>,
     events_ns: Option<(i64, i64)>,
 }

@@ -106,7 +106,7 @@ fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
 #[derive(Debug)]
 pub(crate) struct AskedIds {
     ids: HashSet<String>,
-    /// What they are longer forms of.
+    /// Shorter forms of the ids.
     shorter: HashSet<String>,
 }
 
@@ -129,12 +129,12 @@ impl AskedIds {
         &self.ids
     }
 
-    /// Whether an id is one of them or a longer form of one.
+    /// Returns true if `id` is one of these or a longer form of one.
     pub(crate) fn names(&self, id: &str) -> bool {
         any_form(id, |form| self.ids.contains(form))
     }
 
-    /// Whether an id may be that of one of them: it is one, a longer form of one, or what one is a longer form of.
+    /// Returns true if `id` is one of these, or a longer or shorter form of one.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.shorter.contains(id) || self.names(id)
     }

@@ -193,7 +193,7 @@ impl Link {
 /// Most stretches.
 const MOST: usize = 1024;
 
-/// Stretches that do not touch, in their order. Where there would be too many, the shortest gaps between them are filled.
+/// Disjoint time ranges, in order. If there are too many, the shortest gaps between them are filled.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     stretches: Vec<(i64, i64)>,
@@ -240,7 +240,7 @@ impl Times {
         });
     }
 
-    /// Whether a stretch has a moment in common with these.
+    /// Returns true if a range overlaps one of these.
     pub(super) fn meet(&self, (start, end): (i64, i64)) -> bool {
         let first = self.stretches.partition_point(|one| one.1 < start);
         self.stretches.get(first).is_some_and(|one| one.0 <= end)

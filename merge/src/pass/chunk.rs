@@ -313,7 +313,7 @@ impl<'a, R: OfEvent> OfChunk<'a, R> {
         }
     }
 
-    /// Whether there are none left.
+    /// Returns true if no records are left.
     pub(crate) fn is_empty(&self) -> bool {
         self.left.len() == 0
     }

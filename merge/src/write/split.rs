@@ -125,11 +125,11 @@ pub struct PartReport {
     pub bytes: u64,
     /// Length of its text in bytes; more than the file's if that is compressed.
     pub text_bytes: u64,
-    /// Events in it, metadata included but for what the merge added. One that crosses its edges is in other parts, too.
+    /// Number of events in it, including metadata except for what the merge added. An event that crosses an edge is in other parts too.
     pub events: u64,
-    /// Where it begins, in ns from the base.
+    /// Start of the part, in ns from the base.
     pub from_ns: i64,
-    /// Where it ends; absent for the last part.
+    /// End of the part, in ns from the base; absent for the last one.
     pub to_ns: Option<i64>,
 }
 

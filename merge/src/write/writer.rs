@@ -226,7 +226,7 @@ pub(crate) fn write(
     }
 }
 
-/// What the second pass writes: all that was found and decided.
+/// Input of the second pass: the results of all earlier stages.
 #[derive(Clone, Copy)]
 pub(crate) struct Job<'a> {
     pub(crate) recordings: &'a [Recording],
@@ -238,7 +238,7 @@ pub(crate) struct Job<'a> {
     /// The requests to link, if any shall be.
     pub(crate) links: Option<&'a Links>,
     pub(crate) progress: &'a Progress,
-    /// Whether the lines are copied as they stand.
+    /// True if lines are copied unchanged.
     pub(crate) verbatim: bool,
 }
 

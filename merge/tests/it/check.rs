@@ -69,7 +69,7 @@ const STATS: &str = "select case when name in ('flow_step_without_start', 'flow_
     from stats where value > 0 and idx is null and name in ('flow_step_without_start', 'flow_end_without_start', 'flow_duplicate_id', 'flow_no_enclosing_slice',
     'slice_drop_overlapping_complete_event', 'misplaced_end_event') group by stat order by stat";
 
-/// What the trace processor counts, and how many slices it shows; none (said loudly) where it cannot be set up.
+/// Returns the trace processor's error counts and its number of slices. Returns `None`, with a loud message, if it cannot be set up.
 fn stats(test: &str, path: &Path) -> Option<(Counts, Value)> {
     let rows = query(test, path, &[STATS, SLICES])?;
     let name = |row: &Value| row[0].as_str().unwrap().to_owned();

@@ -15,7 +15,7 @@ struct Rank {
     /// Error of the host's wall clock.
     wall_ns: i64,
     communicator: &'static str,
-    /// Whether it says that it is rank 0.
+    /// True if the rank reports that it is rank 0.
     is_rank_0: bool,
     kernels: Vec<(i64, i64)>,
 }

@@ -111,7 +111,7 @@ fn merged_beside(
     (ended.status.code().unwrap(), ended.stdout, words)
 }
 
-/// Whether a change was told: it then counts as damage, with the file that changed.
+/// Returns true if the report says that the file changed. This counts as damage of that file.
 fn is_told(report: &Value, path: &Path) -> bool {
     let count = report["damage_by_kind"]["changed"].as_u64().unwrap_or(0);
     let damage = report["damage"].as_array().unwrap().iter();

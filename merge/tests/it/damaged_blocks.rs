@@ -40,7 +40,7 @@ fn lose(to: &mut Fragment, from: u64, end: u64) {
 
 type Write = fn(&mut Fragment);
 
-/// What is written, the spans that are shown, and the kinds of damage.
+/// Cases: name, function that writes the fragment, spans that are shown, and kinds of damage.
 const CASES: [(&str, Write, &str, &str); 17] = [
     ("whole blocks", whole, "abc", ""),
     ("a line", a_line, "acd", "bad_block bad_json"),
@@ -218,7 +218,7 @@ fn issue_19_a_gap_stands_on_the_row_whose_events_are_missing() {
     let [gap] = merged.trace.gaps()[..] else {
         panic!("one gap: {:?}", merged.trace.gaps())
     };
-    // From the end of the last span before it to that of the first one behind it; the trace begins with the first span.
+    // The gap lasts from the end of the span before it to the end of the first span after it. The trace begins at the first span.
     assert_eq!((&gap["tid"], &gap["s"]), (&9.into(), &"t".into()));
     assert_eq!(gap["ts"], 2000.0);
     let args = serde_json::json!({"cause": "gap", "events": 1, "span_us": 5000, "bytes": 1000});
@@ -237,7 +237,7 @@ fn issue_19_a_gap_stands_on_the_row_whose_events_are_missing() {
     assert_eq!(numbers, [1, 1000, 1, 2_000_000, 7_000_000]);
 }
 
-/// Processes that could not record are counted, however many other losses there are; they are told first.
+/// Processes that could not record are counted and reported first, however many other losses there are.
 #[test]
 fn issue_19_refused_processes_are_counted_beside_many_losses() {
     let process = Process::new(PID);

@@ -101,7 +101,7 @@ fn lines_between_good_ones() {
             case.fragment.raw(b"\n");
         }
         case.good("t\u{e9} \u{1f680}", "\n");
-        // What nobody sees is spelled out, and no damage either.
+        // Invisible characters are spelled out. They are not damage.
         let line = case.span("esc \u{7f}\\u0001\\n\\\"");
         case.fragment.line(&line);
         case.good.push("esc <U+007F><U+0001><U+000A>\"".into());

@@ -47,7 +47,7 @@ pub(crate) fn merge(fragment: &Fragment, ring: Option<&[u8]>) -> Merged {
     dir.merge()
 }
 
-/// Spans that were flushed, how many bytes are missing behind them, those in the ring, and the kinds of damage.
+/// Flushed spans, number of bytes missing after them, spans in the ring, and kinds of damage.
 type Case = (
     &'static [&'static str],
     u64,
@@ -117,7 +117,7 @@ fn a_clean_exit_needs_no_ring() {
 /// A change to a ring file.
 type Spoil = fn(&mut Vec<u8>);
 
-/// A head that is before what was flushed, or too far behind it.
+/// Sets a head that is before the flushed position or too far after it.
 fn set_head(ring: &mut [u8], head: u64) {
     let at = self::ring(0, &[]).slot_offset(1);
     let state = format_oracle::reader::checked_state(1, 0, head, 0);

@@ -270,7 +270,7 @@ fn overlapping_spans_have_rows_beside_their_thread() {
     }
 }
 
-/// Those of async ids in any order, and those of a thread, which nest.
+/// Async events match by id in any order. The spans of a thread nest.
 #[test]
 fn begins_and_ends_are_matched_as_viewers_do() {
     let mut matched = 0;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// One of each option at most, as written on the command line without its dashes.
 pub(crate) type Asked<'a> = BTreeMap<&'a str, Vec<String>>;
 
-/// Tells whether one of the option's values is met, or there are none.
+/// Returns true if one of the option's values is met, or if the option has no values.
 fn is_any(asked: &Asked, option: &str, is_met: impl Fn(&str) -> bool) -> bool {
     let values = asked.get(option);
     values.is_none_or(|values| values.iter().any(|value| is_met(value)))

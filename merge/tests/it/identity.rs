@@ -20,7 +20,7 @@ fn track<'a>(trace: &'a Trace, name: &str) -> (&'a Value, &'a Value) {
     (&event["pid"], &event["tid"])
 }
 
-/// How many different values there are.
+/// Counts the distinct values.
 fn different<T: Ord>(values: impl IntoIterator<Item = T>) -> usize {
     values.into_iter().collect::<BTreeSet<_>>().len()
 }

@@ -57,7 +57,7 @@ fn issue_19_halves_are_whole_characters_in_the_trace() {
     }
 }
 
-/// What `--check` finds in a document of one event.
+/// Counts the bad escapes that `--check` finds in a document of one event. The second value is true if the document loads.
 fn checked(folder: &Path, event: &str) -> (u64, bool) {
     let path = folder.join("one.json");
     std::fs::write(&path, format!("{{\"traceEvents\":[{event}]}}")).unwrap();

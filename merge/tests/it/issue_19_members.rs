@@ -19,7 +19,7 @@ const OF_RECORDING: [&str; 4] = [
     "flow_step_without_start",
 ];
 
-/// What comes of odd values.
+/// Kinds of repair and damage that odd values cause.
 const REPAIRED: &str = "repaired_number repaired_escape repaired_time repaired_key repaired_counter \
     repaired_arrow repaired_phase";
 const DAMAGED: &str = "bad_event unknown_phase no_id bad_counter bad_name";

@@ -86,7 +86,7 @@ fn many_workers_and_many_requests_take_bounded_memory() {
     assert_eq!(count(&trace, ""), 2 * many);
     let options = ["--threads", "8", "--memory", "64MiB"];
     bounded(test, &dir, 64 << 10, &options);
-    // Without a folder for temporary files the trace has no arrows, unless there is a folder beside it.
+    // Without a folder for temporary files the trace has no arrows, unless the output's folder can be used.
     let nowhere = |output: &str| {
         let mut command = trace_merge();
         command

@@ -153,7 +153,7 @@ fn random_requests_are_linked_as_the_naive_reader_links_them() {
         write_foreign(&mut rng, &dir.fragments(), 200, 30, is_whole);
         let last = format!("{}us", 1 + rng.below(400));
         let [from, to] = [rng.below(200), 200 + rng.below(200)].map(|us| format!("{us}us"));
-        // What a window or a filter leaves out is linked to nothing.
+        // Events outside the window or the filter are not linked.
         for options in [
             &[][..],
             &["--last", &last],
@@ -235,7 +235,7 @@ fn an_id_counts_for_a_run_where_several_are_shown() {
     let merged = Merged::of(&["--all-runs"], &[both.path()]);
     let lens: Vec<usize> = found(merged.trace.links()).iter().map(Vec::len).collect();
     assert_eq!(lens, [2, 2]);
-    // What has no header may be of any run, so of the only one.
+    // An input without a header may belong to any run, so here it belongs to the only one.
     let one = run_of(&[of_run(10, "r1", 0)]);
     let line = span(
         On { pid: 30, tid: 30 },

@@ -55,8 +55,9 @@ struct Recorder<'a> {
     segment_bytes: usize,
     fragment: Fragment,
     slots: Vec<Recorded>,
-    /// What it is called, and the records of its threads that live.
+    /// Name of the process.
     name: String,
+    /// Records that name its live threads.
     named: Vec<String>,
     serial: u64,
     /// True if headers say how far back later lines begin, as those of older recorders do not.

@@ -67,7 +67,7 @@ fn processes_of_several_files_have_names_of_their_own() {
         "GPU 0 · python3 · rank 12",
     ];
     assert_names(&paths, &expected, ("--process=rank 1", &expected[..2]));
-    // Without ranks, the path tells them apart.
+    // Without ranks, the path distinguishes the processes.
     let files = ["run/node-a/trace.json", "run/node-b/trace.json"].map(|name| (name, kineto(None)));
     let (_folder, paths) = write(&files);
     let expected = [
@@ -76,7 +76,7 @@ fn processes_of_several_files_have_names_of_their_own() {
         "python3 · node-b",
         "GPU 0 · python3 · node-b",
     ];
-    // Who is shown alone needs nothing that tells it apart.
+    // A process that is shown alone needs no distinction.
     assert_names(&paths, &expected, ("--process=GPU 0 *node-b", &["python3"]));
 }
 

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 /// Enough to fill a pipe, so that a merge takes as long as its reader.
 const SPANS: u64 = 2_000;
 
-/// What a merge into a pipe says on a terminal until the pipe is read, and until it ends. Nobody reads the pipe for so long, nor before it has said these
-/// words.
+/// Returns the output on a terminal of a merge into a pipe, first until the pipe is read and then until the merge ends. The pipe is read after `patience`,
+/// and not before the output contains `words`.
 fn said(patience: Duration, words: &str, options: &[&str], colors: &str) -> [String; 2] {
     let mut command = trace_merge();
     command.env_remove("NO_COLOR");

@@ -4,7 +4,7 @@ use format_oracle::writer::line::{On, stream};
 use format_oracle::writer::{Fragment, Lane, Open, Process, Ring, Slot};
 use std::path::Path;
 
-/// A small generator (splitmix64), which may be told its first choices.
+/// Small generator (splitmix64). Its first choices can be given.
 pub(crate) struct Rng {
     choices: std::vec::IntoIter<u8>,
     state: u64,
@@ -18,7 +18,7 @@ impl Rng {
         }
     }
 
-    /// A choice for each two bytes; behind them the same ones follow always.
+    /// Takes a choice from each pair of bytes. After them the sequence is always the same.
     #[allow(dead_code, reason = "for the fuzz target, which shares this file")]
     pub(crate) fn of(bytes: Vec<u8>) -> Rng {
         Rng {

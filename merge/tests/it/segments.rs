@@ -119,7 +119,7 @@ fn a_kill_among_the_first_lines_of_a_segment_removes_nothing() {
 #[test]
 fn a_missing_segment_is_a_gap() {
     let merged = run(&[3, 5]).merge();
-    // One lost event stands for the gap.
+    // The gap counts as one lost event.
     expect(&merged, (30..40).chain(50..60), 30 + 1, 1);
     assert_eq!(merged.report.kind("gap"), 1);
 }

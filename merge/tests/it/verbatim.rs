@@ -27,7 +27,7 @@ fn naive(folder: &Path) -> Vec<Value> {
     objects
 }
 
-/// Merges a folder as it stands and compares the trace with the simplest merge's. Returns the number of events.
+/// Merges a folder with `--verbatim` and compares the trace with the simplest merge's. Returns the number of events.
 pub(crate) fn assert_as_naive(folder: &Path, what: &str) -> u64 {
     let merged = Merged::of(&["--verbatim"], &[folder]);
     let (expected, found) = (naive(folder), &merged.trace.events);

@@ -29,14 +29,14 @@ pub(crate) fn end_ns(event: &Value) -> i64 {
     ns(&event["ts"]) + dur_ns
 }
 
-/// What of an event tells it from others, on the axis that does not depend on what is shown; and whether it is marked as cut.
+/// Returns an event's content, with its time on an axis that does not depend on the window, and true if the event is marked as cut.
 pub(crate) fn comparable(event: &Value, base_ns: i64) -> (String, bool) {
     let (event, cut) = whole(event);
     let ts_ns = ns(&event["ts"]) + base_ns;
     (content(&event, ts_ns), cut)
 }
 
-/// Writes spans that reach over any edge; those of `write_own` last less than a thousandth of the run.
+/// Writes spans long enough to cross any edge. Spans of `write_own` last less than a thousandth of the run.
 pub(crate) fn write_long(rng: &mut Rng, dir: &RunDir) {
     let process = Process::new(300);
     let (on, mut fragment) = (process.main_thread(), process.fragment());
@@ -48,7 +48,7 @@ pub(crate) fn write_long(rng: &mut Rng, dir: &RunDir) {
     fragment.write_here(&dir.fragments());
 }
 
-/// What of the events of a whole trace lies in a window in ns from its begin, marked where it crosses an edge.
+/// Returns the events of a whole trace that are in a window, marked where they cross an edge. The window is in ns from the start of the trace.
 pub(crate) fn naive<'a>(
     events: impl Iterator<Item = &'a Value>,
     base_ns: i64,
@@ -232,7 +232,7 @@ fn a_window_that_cannot_be_is_refused() {
     assert!(!dir.path().join("trace.json").exists());
 }
 
-/// Two processes, one of which ended long before the other.
+/// Writes two processes. The first one ends long before the second.
 fn run() -> RunDir {
     run_of(&[(70, 1), (71, 60)].map(|(pid, second)| {
         let process = Process::new(pid);

@@ -226,10 +226,10 @@ fn write_flow(
     }
 }
 
-/// Room for what stands between the time and the name of a flow's event.
+/// Buffer for the fields between the time and the name of a flow's event.
 pub(crate) type MiddleRoom = [u8; 64];
 
-/// Returns the phase's letter, and what stands between time and name.
+/// Returns the phase's letter and the fields between the time and the name.
 pub(crate) fn flow_middle(room: &mut MiddleRoom, phase: FlowPhase, id: FlowId) -> (u8, &[u8]) {
     let (letter, more) = match phase {
         FlowPhase::Start => (b's', ""),

@@ -152,7 +152,7 @@ fn issue_48_annotations_on_a_gpu_are_regions_and_no_work() {
     );
 }
 
-/// Kineto puts Python frames of threads that it does not know under pid 0, also those of the steps of vLLM's worker, and labels GPUs that did nothing.
+/// Kineto puts Python frames of threads that it does not know under pid 0, including the steps of vLLM's worker. It also labels GPUs that did nothing.
 #[test]
 fn issue_48_threads_of_the_host_are_no_device() {
     let report = of_lines(&kineto([

@@ -70,7 +70,7 @@ pub(crate) fn preempted() -> Vec<Value> {
         // One token, at which it ends. And one that ends in the engine without a token.
         ("single", "queued 100, scheduled 150, token 250"),
         ("refused", "queued 100, finished 300"),
-        // Preempted more often than is told.
+        // Preempted so often that the report shortens its list of phases.
         (
             "often",
             &format!("queued 0, scheduled 10, token 20, {often}, token 900"),

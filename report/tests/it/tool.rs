@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-/// What scripts exit with where something cannot be set up.
+/// Exit code of scripts if something cannot be set up.
 const NOT_HERE: i32 = 3;
 
 /// Runs a program with this input; `None` (said loudly) where it cannot be set up.

@@ -10,7 +10,7 @@ const FIRST: &str = "_sa_profile_extension";
 /// Another version may mean something else by the same names.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Makes this module offer what the first one of the process offers, instead of its own. Returns false if there is none.
+/// Replaces this module's contents with those of the first copy in the process. Returns false if the process has no copy of this version.
 pub(crate) fn adopt(module: &Bound<'_, PyModule>) -> PyResult<bool> {
     let sys = module.py().import(intern!(module.py(), "sys"))?;
     let Ok(first) = sys.getattr(FIRST) else {

@@ -115,7 +115,7 @@ mod _sa_profile {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         if !copies::adopt(module)? {
             crate::session::note_variables();
-            // The drop-in's modules, of which each copy of the package has one.
+            // Drop-in modules: each copy of the package adds its own.
             module.add("recorders", PyList::empty(module.py()))?;
             copies::offer(module)?;
         }

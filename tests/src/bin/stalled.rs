@@ -1,10 +1,11 @@
 //! A host whose file system hangs: this program's `writev` and `statx` are those that the recorder in it calls.
 //!
-//! `stalled hung` makes every write hang and then does all that a host may do; `stalled fast` records
-//! so much meanwhile that its ring fills up; with `stalled "looks, fast"` each look at the control file hangs, too; `stalled recovers` goes on after the hang, with one thread again; `stalled late` and `stalled never`
-//! record a span meanwhile that no ring has room for, and the write ends later, or never; `stalled exit` ends the process from a signal handler that
-//! interrupts a write. All end with exit code 7 and say nothing, except `stalled "exit, in memory"`: it ends while a write hangs and events wait in memory alone. With `stalled "exit in a write, in memory"`, the
-//! recorder's own thread is in that write already.
+//! `stalled hung` makes every write hang and then does everything that a host may do. During the hang, `stalled fast` records until its ring is full.
+//! With `stalled "looks, fast"` each check of the control file hangs as well. `stalled recovers` continues after the hang, with one thread again.
+//! `stalled late` and `stalled never` record a span during the hang that no ring has room for, and the write ends later or never. `stalled exit` ends
+//! the process from a signal handler that interrupts a write. All end with exit code 7 and print nothing, except `stalled "exit, in memory"`: it ends
+//! while a write hangs and events are only in memory. With `stalled "exit in a write, in memory"`, the recorder's own thread is already in that
+//! write.
 #![expect(unsafe_code, reason = "replaces a function of the C library")]
 
 use sa_recorder::{Args, Level, Recorder, span};

@@ -23,7 +23,7 @@ pub struct Work {
     args: Args,
 }
 
-/// What a span of the host program says of itself.
+/// Args of a span of the host program.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
 pub struct Args {

@@ -21,7 +21,7 @@ pub const DEADLINE: Duration = Duration::from_secs(20);
 /// What the attacker leaves at a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plant {
-    /// What it is called.
+    /// Name of this kind of plant.
     pub kind: &'static str,
     /// A line of shell that leaves it at `$1`; outside is at `$2`.
     line: &'static str,
@@ -31,11 +31,11 @@ const fn plant(kind: &'static str, line: &'static str) -> Plant {
     Plant { kind, line }
 }
 
-/// Every kind of plant, those of the usual run at even places.
+/// All kinds of plant. A usual run takes every second one.
 const PLANTS: [Plant; 10] = [
     plant("link to a file", "ln -s $2/secret $1"),
     plant("file", "echo planted > $1; chmod 0666 $1"),
-    // What opens it hangs, as it would write to a device.
+    // Opening it hangs. If it were a device, a program would write to it.
     plant("link to a pipe", "ln -s $2/pipe $1"),
     plant("dangling link", "ln -s $2/absent $1"),
     plant("link to a folder", "ln -s $2/folder $1"),
@@ -46,7 +46,7 @@ const PLANTS: [Plant; 10] = [
     plant("pipe", "mkfifo -m 0666 $1"),
 ];
 
-/// Returns those that a test tries: half of them, or all with `SA_PROFILE_FULL=1`.
+/// Returns the plants that a test tries: half of them, or all with `SA_PROFILE_FULL=1`.
 pub fn plants() -> impl Iterator<Item = Plant> {
     PLANTS.into_iter().step_by(if full() { 1 } else { 2 })
 }

@@ -1,4 +1,4 @@
-//! Bounded disk: the segments of a process stay within `SA_PROFILE_MAX_MB`, and whatever a kill cuts, a segment counts or is told as lost.
+//! Bounded disk: the segments of a process stay within `SA_PROFILE_MAX_MB`, and wherever a kill interrupts, a segment counts or is reported as lost.
 
 use crate::{host, script, victim};
 use e2e::chance::{Chance, rounds};
@@ -173,7 +173,7 @@ fn removed_but_open(pid: u32) -> Vec<PathBuf> {
         .collect()
 }
 
-/// All is there or told as lost, by the second reader and the merge, before and after the merge settles it.
+/// Every span is there or reported as lost, by the second reader and the merge, before and after the merge settles it.
 #[test]
 fn issue_19_a_kill_keeps_the_count_of_what_came_after_the_bound() {
     let dir = scratch();
@@ -188,7 +188,7 @@ fn issue_19_a_kill_keeps_the_count_of_what_came_after_the_bound() {
     assert_eq!(ring_files(dir.path()), Vec::<PathBuf>::new());
 }
 
-/// Each round a kill hits another instruction: of an event that is recorded, of one that is given up, or of a record that tells of those.
+/// In each round the kill hits another instruction: while an event is recorded or dropped, or while a record of dropped events is written.
 #[test]
 fn issue_19_wherever_a_kill_comes_no_event_is_told_twice_or_not_at_all() {
     const THREADS: u64 = 4;

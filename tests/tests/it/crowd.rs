@@ -1,4 +1,4 @@
-//! Very many threads and processes: every span is recorded, and no ring is left of those that ended.
+//! Very many threads and processes: every span is recorded, or counted if the machine is too busy. A thread or process that ends leaves no ring.
 
 use crate::{HOST, host};
 use e2e::chance::rounds;
@@ -6,7 +6,7 @@ use e2e::host_support::{Found, Merged, ring_files, scratch, undisturbed};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long a thread of the host waits for others that write.
+/// Time that a thread of the host waits for other writers.
 const PATIENCE: Duration = Duration::from_secs(1);
 const DEADLINE: Duration = Duration::from_secs(1200);
 

@@ -1,4 +1,4 @@
-//! What the environment decides for a host: the modes of files, and where a warning goes.
+//! Effects of the environment on a host: the modes of files, and where a warning goes.
 
 use crate::host;
 use e2e::host_support::{Found, scratch};

@@ -111,7 +111,7 @@ fn a_reused_pid_is_two_processes() {
 #[test]
 fn two_recorders_in_one_process_are_one_process_in_the_trace() {
     let dir = scratch();
-    // Cargo builds it beside the tests because they depend on its package.
+    // Cargo builds it next to the tests because they depend on its package.
     let test = std::env::current_exe().unwrap();
     let library = test.with_file_name("libsecond_recorder.so");
     let arguments = ["library", &library.display().to_string(), "700"];

@@ -18,8 +18,8 @@ fn read(victim: &Victim) -> Verdict {
     look(victim, &victim.directory(), &floor, Lack::Nothing)
 }
 
-/// Bursts and flushes, read over and over; then a kill, and everything is still there. The threads may record so much more with each look, and no
-/// more: a reader that a busy machine holds up would otherwise have ever more to read.
+/// Reads bursts and flushes repeatedly, then kills the victim and checks that everything is still there. Between two reads the threads may record only
+/// a fixed number of spans. Otherwise, a reader delayed by a busy machine would have more and more to read.
 #[test]
 fn bursts_and_flushes() {
     let mut victim = victim(THREADS, Pattern::Bursts, &[]);

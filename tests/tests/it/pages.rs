@@ -1,6 +1,6 @@
 //! Kernels with larger pages than 4 KiB, as arm64 servers have them: the ring is laid out for the pages of the kernel it is made on, and read on any.
 //!
-//! The preloaded library `page-size` tells the process another page size and refuses the mappings that such a kernel refuses.
+//! The preloaded library `page-size` reports another page size to the process and refuses the mappings that such a kernel refuses.
 
 use crate::host;
 use e2e::host_support::{Found, Host, Merged, ring_files, scratch};
@@ -9,7 +9,7 @@ use std::path::Path;
 const PAGES: [usize; 2] = [16 << 10, 64 << 10];
 
 fn host_with_pages(bytes: usize, dir: &Path, arguments: &[&str]) -> Host {
-    // Cargo builds it beside the tests because they depend on its package.
+    // Cargo builds it next to the tests because they depend on its package.
     let test = std::env::current_exe().unwrap();
     let library = test.with_file_name("libpage_size.so");
     assert!(library.exists(), "{}", library.display());

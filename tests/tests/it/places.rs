@@ -59,7 +59,7 @@ fn an_overlay_in_a_user_namespace_keeps_everything_through_a_kill() {
     assert_whole(&at.path().join("upper/run"));
 }
 
-/// The overlay says what it is, but not that what lies below it cannot reserve blocks.
+/// The type of an overlay does not reveal that the file system below it cannot reserve blocks.
 #[test]
 fn a_file_system_that_cannot_hold_a_ring_gets_one_in_memory() {
     let test = "a_file_system_that_cannot_hold_a_ring_gets_one_in_memory";

@@ -16,7 +16,7 @@ const THREADS: usize = 2;
 const DIRECTORY_OFFSET_AT: usize = 52;
 const DIRECTORY_COUNT_AT: usize = 56;
 const FLUSHED_AT: usize = 8;
-/// Where a slot's lines begin.
+/// Offset of a slot's lines.
 const CONTROL_BYTES: usize = 4096;
 
 type Spans = BTreeSet<(Option<usize>, Option<u64>)>;

@@ -166,7 +166,7 @@ fn a_dead_runs_own_files_replaced_by_the_attacker_are_not_followed() {
             let host = stage.at_the_gate();
             stage.attack(&format!("rm -f {name}"));
             stage.plant(plant, &name);
-            // Whether anything usable is left is not the question; that a merge ends and writes nothing outside is.
+            // Nothing usable need be left, but the merge must end and must write nothing outside.
             let outside = snapshot(&stage.outside());
             assert_ne!(merge(&stage).status.code(), None, "{what}");
             assert_eq!(snapshot(&stage.outside()), outside, "{what}: the merge");
@@ -224,7 +224,7 @@ fn a_merge_follows_nothing_planted_where_it_writes() {
             let written = trace.is_ok_and(|trace| trace.is_file() && is_own(trace));
             let said = outcome.status.code() == Some(0);
             assert_eq!(said, written, "{what}: {outcome:?}");
-            // What is a folder, or looks like one, cannot be replaced: that is said instead.
+            // A folder or a link to one cannot be replaced. The merge reports that instead.
             let replaceable = !matches!(plant.kind, "folder" | "link to a folder");
             let is_due = name == "trace.json" && replaceable;
             assert!(written || !is_due, "{what}: {outcome:?}");

@@ -3,7 +3,7 @@
 //! Each region is gone through in two ways:
 //!
 //! 1. *Watching*: one victim is stepped through the whole region, one instruction at a time. Whenever the ring or the fragment has changed, both are
-//!    read and judged as they stand. This numbers the visible stores.
+//!    read and judged in that state. This numbers the visible stores.
 //! 2. *Killing*: for chosen numbers a fresh victim is stepped to just after that store and killed there with SIGKILL; the second reader and the merge
 //!    must find everything. The numbers are spread evenly over the region; `SA_PROFILE_FULL=1` takes every one of them.
 //!

@@ -1,4 +1,4 @@
-//! Tracks: what a process tells of its devices' streams stands in processes of its own.
+//! Tracks: events that a process records for its devices' streams are shown in processes of their own.
 
 use crate::{host, script};
 use e2e::host_support::{Host, Merged, scratch};

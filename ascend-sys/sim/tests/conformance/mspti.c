@@ -1,4 +1,4 @@
-/* What would break the vendor's MSPTI. */
+/* Calls that would break the vendor's MSPTI. */
 #include "check.h"
 
 typedef void (*requested)(uint8_t **buffer, size_t *size, size_t *records);

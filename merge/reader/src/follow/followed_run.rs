@@ -113,7 +113,7 @@ impl FollowedRun {
     }
 }
 
-/// What has become of a process.
+/// State of a followed process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FollowedEnd {
     /// It lives, as far as that can be seen from here.
@@ -132,15 +132,15 @@ pub enum FollowedEnd {
 pub struct FollowedProcess {
     /// The identity of the process, or of the one that recorded the tracks.
     pub header: FragmentHeader,
-    /// What it calls itself; the name of a group of tracks.
+    /// Name that the process gave itself; for a group of tracks, the name of the group.
     pub name: Option<String>,
-    /// Whether it is a group of tracks.
+    /// True for a group of tracks.
     pub is_tracks: bool,
-    /// The process that recorded it, by its number: itself, but for a group of tracks.
+    /// Number of the process that recorded it: itself, except for a group of tracks.
     pub recorder: usize,
-    /// What has become of it.
+    /// State of the process.
     pub end: FollowedEnd,
-    /// Events that were read of it, with the names that it told.
+    /// Number of events read from it, including the ones that name threads and processes.
     pub events: u64,
     /// Bytes that were read of its fragments.
     pub bytes: u64,
@@ -148,12 +148,12 @@ pub struct FollowedProcess {
     pub lost: BTreeMap<String, u64>,
     /// The end of its last event, on the axis.
     pub last_ns: Option<i64>,
-    /// What its times may be off against those of the first host; `None` where nothing tells.
+    /// Uncertainty of its times relative to the first host's clock; `None` if it is unknown.
     pub clock_uncertainty_ns: Option<u64>,
 }
 
 impl FollowedProcess {
-    /// What people call it: its name, its script or its program.
+    /// Returns its name; by default, the name of its script or program.
     pub fn label(&self) -> Cow<'_, str> {
         let named = self.name.as_deref().map(Cow::Borrowed);
         named.unwrap_or_else(|| self.header.default_name())

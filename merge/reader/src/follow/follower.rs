@@ -380,7 +380,7 @@ fn name(place: &Place) -> Name {
     (place.folder().path().to_owned(), place.name().to_owned())
 }
 
-/// Which folders a directory has, and what its files say of the run, as far as their status tells.
+/// Identity of a directory and its folder of fragments, and the status of the files that describe the run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DirectoryState {
     folders: [Option<FileId>; 2],
@@ -388,7 +388,7 @@ pub(super) struct DirectoryState {
 }
 
 impl DirectoryState {
-    /// That of a directory now.
+    /// Reads the current state of a directory.
     pub(super) fn of(directory: &Path) -> DirectoryState {
         let folder = |path: &Path| fs::metadata(path).ok().map(|found| FileId::of(&found));
         let file = |name: &str| {

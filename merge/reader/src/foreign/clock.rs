@@ -152,7 +152,7 @@ pub(super) fn seconds(ns: i64) -> String {
 /// Longest offset: beyond it sums of times could overflow.
 const LIMIT_NS: u64 = i64::MAX.cast_unsigned() / 4;
 
-/// What to add to the times of one input.
+/// Duration to add to the times of one input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offset {
     /// The input, as it is named among the paths.
@@ -164,7 +164,7 @@ pub struct Offset {
 /// Reads `FILE=±DURATION`, such as `trace.json=-1.5s`.
 ///
 /// # Errors
-/// What was expected, if it is anything else.
+/// Returns a description of the expected form if `text` has another one.
 pub fn parse_offset(text: &str) -> Result<Offset, String> {
     let expected = || {
         format!(

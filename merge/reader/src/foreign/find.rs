@@ -105,10 +105,10 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<TraceCandidate
 /// Bytes unpacked at a time.
 const STEP_BYTES: usize = 1 << 17;
 
-/// What a compressed file held.
+/// Contents of a compressed file.
 pub(super) struct Unpacked {
     pub(super) file: File,
-    /// Where reading had to stop, and why.
+    /// Offset at which reading had to stop, and the reason.
     pub(super) failure: Option<(u64, String)>,
 }
 

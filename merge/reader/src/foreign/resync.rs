@@ -106,16 +106,16 @@ pub(super) fn is_at_end(bytes: &[u8], stop: usize) -> bool {
 /// Deepest nesting of an event: the scanner takes no more.
 const MOST_LEVELS: usize = 127;
 
-/// What stands behind a bracket.
+/// Objects found after a bracket.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Objects {
-    /// Where each object begins, in order.
+    /// Start of each object, in order.
     pub(super) starts: Vec<usize>,
-    /// Those of them that end, are not too deep, and have the members of an event; those within others before these.
+    /// Starts of the objects that are complete, not too deep and have the members of an event. Inner objects come before outer ones.
     pub(super) events: Vec<usize>,
 }
 
-/// An object or array that has not ended.
+/// Object or array that is still open.
 struct OpenObject {
     start: usize,
     is_object: bool,
@@ -132,7 +132,7 @@ pub(super) fn objects(bytes: &[u8], at: usize) -> Objects {
         open: Vec::new(),
         found: Objects::default(),
     };
-    // Where that stops says nothing: what has ended by then counts.
+    // An early stop does no harm: the objects that were complete by then count.
     let _ = walk.all();
     walk.found
 }

@@ -224,7 +224,7 @@ pub(super) fn join(
     (joined, origin)
 }
 
-/// What the wall clock showed at the monotonic clock's 0; `None` if the log's processes do not agree.
+/// Returns the wall-clock time at the monotonic clock's 0; `None` if the log's processes do not agree.
 fn wall_ns(log: &StraceLog) -> Option<i64> {
     let (least, most) = (log.walls_ns.values().min()?, log.walls_ns.values().max()?);
     (most.checked_sub(*least)? < SAME_BOOT_NS).then_some(*least)

@@ -162,7 +162,7 @@ impl Recording {
     }
 }
 
-/// How much of a file is looked at to say what it is, in bytes.
+/// Number of bytes at the start of a file from which its format is detected.
 pub const FRONT_BYTES: usize = 4096;
 
 /// The part of a name that is different for each trace.
@@ -174,10 +174,10 @@ pub struct Distinction {
     pub is_rank: bool,
 }
 
-/// What a recording that was another profiler's trace is, beside its lines.
+/// Details of a recording that was another profiler's trace, apart from its lines.
 #[derive(Default)]
 pub struct ForeignTrace {
-    /// What it is called in labels and reports.
+    /// Name in labels and reports.
     pub name: String,
     /// The part of its name that the other traces do not have. `None` if it is the only one.
     pub distinction: Option<Distinction>,
@@ -185,11 +185,11 @@ pub struct ForeignTrace {
     pub rank: Option<u64>,
     /// Which of these traces it is.
     pub number: usize,
-    /// Whose clock its times are of; `None` if it needs none.
+    /// Header of the process whose clock its times use; `None` if it needs none.
     pub clock: Option<FragmentHeader>,
-    /// Its pids that are those of recorded processes.
+    /// Headers of the recorded processes that its pids belong to, by pid.
     pub joined: BTreeMap<i64, FragmentHeader>,
-    /// Its ids that are texts, by the numbers that stand for them.
+    /// Ids that are strings, by the numbers that replace them.
     pub texts: BTreeMap<i64, String>,
     /// Categories of the spans on its rows, by pid and tid.
     pub rows: BTreeMap<(i64, i64), RowCategories>,
@@ -197,9 +197,9 @@ pub struct ForeignTrace {
     pub is_kineto: bool,
     /// Set if a merge wrote it.
     pub is_merged: bool,
-    /// What was wrong in it.
+    /// Damage found in it.
     pub places: Places,
-    /// What was mended in it.
+    /// Repairs made to it.
     pub repairs: Repairs,
     /// Its length in bytes.
     pub bytes: u64,
@@ -208,7 +208,7 @@ pub struct ForeignTrace {
 }
 
 impl ForeignTrace {
-    /// Whether nothing was in its file, or white space alone.
+    /// Returns true if the file was empty or had only white space.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
             || self.front.len() < FRONT_BYTES && self.front.trim_ascii_start().is_empty()

@@ -232,7 +232,7 @@ fn thin(anchors: &mut Vec<Anchor>) {
 pub struct ThreadSet(u64);
 
 impl ThreadSet {
-    /// Whether both may hold the same thread.
+    /// Returns true if both sets may contain the same thread.
     pub fn meets(self, other: ThreadSet) -> bool {
         self.0 & other.0 != 0
     }

@@ -105,7 +105,7 @@ impl<'a> CachedLine<'a> {
     }
 }
 
-/// Looks at the events of one chunk, those of each part in order.
+/// Visitor of the events of one chunk. The events of each part come in order.
 pub trait ChunkVisitor<'a> {
     /// Begins with a part that a checksum vouches for.
     fn enter(&mut self, _part: Part) {}

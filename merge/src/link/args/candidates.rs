@@ -94,7 +94,7 @@ pub(crate) fn offset(bytes: &[u8], line: &[u8]) -> usize {
     line.as_ptr().addr() - bytes.as_ptr().addr()
 }
 
-/// Who knows an id.
+/// Party that knows an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum IdKey {
     /// The processes of the engine.
@@ -103,11 +103,11 @@ pub(crate) enum IdKey {
     Outside,
 }
 
-/// What every one of the names has in it, and what then stands before that.
+/// Text that every name of an id contains. One of `BEFORE` precedes it.
 pub(crate) const NEEDLE: &[u8] = b"_id";
 pub(crate) const BEFORE: [&[u8]; 3] = [b"request", b"ternal", b"_req"];
 
-/// What the name of an arg says of its ids; `None` if it is not known to hold any.
+/// Returns the party that knows the ids in an arg of this name; `None` if it is not known to contain ids.
 pub(crate) fn known(name: &[u8]) -> Option<IdKey> {
     let one = name.strip_suffix(b"s").unwrap_or(name);
     match one {

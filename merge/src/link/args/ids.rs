@@ -230,10 +230,10 @@ mod tests;
 /// A list of fewer ids is read as fast as it is found again.
 pub(crate) const LEAST: usize = 4;
 
-/// A list, as it stands in lines, and what is known of its ids.
+/// List as written in lines, with data about its ids.
 pub(crate) struct List<'a, T> {
     text: &'a [u8],
-    /// How many ids it has, repeated ones included.
+    /// Number of ids, including repeated ones.
     pub(crate) len: usize,
     pub(crate) known: T,
 }

@@ -64,7 +64,7 @@ fn sorted(mut rows: Vec<String>) -> Vec<String> {
     rows
 }
 
-/// The same statements on our tables: a table, and the columns of each row. A column after a dot is that of the row whose id is in the one before.
+/// The same statements for our tables: a table and the columns of each row. `a.b` is column `b` of the row whose id is in column `a`.
 const COLUMNS: [(&str, &str); STATEMENTS.len()] = [
     (
         "slice",
@@ -122,7 +122,7 @@ impl ById {
     }
 }
 
-/// What the statements give on our tables.
+/// Returns the results of the statements on our tables.
 fn ours(tables: &Tables) -> Vec<Vec<String>> {
     let by_id = ById::of(tables);
     let found = COLUMNS.iter().enumerate().map(|(nth, (table, columns))| {

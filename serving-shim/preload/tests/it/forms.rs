@@ -6,7 +6,7 @@ use crate::trace::Trace;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// What is recorded of each round: category, how often, and the names.
+/// Events of each round: category, count and names.
 const ROUND: [(&str, usize, &str); 9] = [
     (
         "comm",
@@ -163,7 +163,7 @@ fn only_the_function_behind_a_wrapper_is_taken_for_it() {
     assert_eq!((recorded.code, recorded.stdout), (42, expected));
     // That of the other library is its own business.
     assert_eq!(ground.trace().of_category("kernel").len(), 1);
-    // Another hook of dlsym before or behind ours is asked.
+    // A second hook of dlsym is called whether it is preloaded before ours or after it.
     ground.library("libhook.so", "dlsym_hook.c", &[] as &[&str]);
     let (ours, hook) = (preload().display().to_string(), ground.text("libhook.so"));
     for preloads in [format!("{ours}:{hook}"), format!("{hook}:{ours}")] {
@@ -240,7 +240,7 @@ fn assert_described(trace: &Trace) {
     assert_eq!(first("aclrtValueWait")["handle"], "0x5a0000000001");
 }
 
-/// Of eager launches one in so many is recorded.
+/// Asserts that eager launches are sampled and that all collectives are recorded.
 fn assert_sampled(ground: &Ground) {
     let mut command = ground.recorded(ground.path("direct"));
     command.arg("direct").env_remove("SA_PROFILE_DEVICE_SAMPLE");

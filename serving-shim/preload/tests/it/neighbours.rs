@@ -3,7 +3,7 @@
 use crate::ground::{Ended, Ground, end, preload, skip};
 use std::path::{Path, PathBuf};
 
-/// The program that calls everything by name. One of its libraries calls the runtime before main: what ends at the exit then ends behind the destructors
+/// Builds the program that calls everything by name. One of its libraries calls the runtime before main, so cleanup at exit runs after the destructors
 /// of other libraries.
 fn ground() -> Ground {
     let ground = Ground::with_fakes();
@@ -26,7 +26,7 @@ fn below(ground: &Ground, program: &str, libraries: &[&Path]) -> Ended {
     end(command.env("ASAN_OPTIONS", "verify_asan_link_order=0")) // it need not come first
 }
 
-/// Asserts that a library changes nothing before or behind ours: the program says what it says below `alone`, and there is a trace.
+/// Asserts that a library changes nothing, before or after ours: the program's output is the same as below `alone`, and there is a trace.
 fn get_along(ground: &Ground, alone: &[&Path], other: &Path) -> Ended {
     let (ours, plain) = (preload(), below(ground, "direct", alone));
     assert_eq!(plain.code, 42, "{plain:?}");

@@ -54,7 +54,7 @@ fn where_everything_is_seen_nothing_is_said() {
     assert_eq!(trace.count("aclmdlRIExecuteAsync"), 1);
     assert_eq!(trace.reach(), [&all()]);
     assert_eq!(summary(&ground), "");
-    // What a program calls by that name is its own.
+    // A program may give its own events the same name.
     let mut files = std::fs::read_dir(ground.run().join("fragments")).unwrap();
     let (path, text) = files
         .find_map(|file| {

@@ -72,7 +72,7 @@ fn timed(ground: &Ground, program: &str, arguments: &[&str], variables: &[(&str,
     trace
 }
 
-/// How many replays have their kernels.
+/// Counts the replays that have their kernels.
 fn described(trace: &Trace) -> usize {
     let replays = trace
         .recorded()
@@ -106,7 +106,7 @@ fn a_worker_computes_the_same_and_is_timed_once_however_it_calls() {
         .recorded()
         .filter(|event| event["args"]["error"] == 107_017);
     assert_eq!(failed.count(), 1);
-    // CANN 8.0 does not tell a stream's id.
+    // CANN 8.0 has no function for a stream's id.
     older(&ground, "aclrtStreamGetId");
     assert_timed(&timed(&ground, "worker", &["seen"], &[]));
 }

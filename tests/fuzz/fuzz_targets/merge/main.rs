@@ -1,4 +1,4 @@
-//! A whole merge: never a panic, a document that is JSON and loads, and what the naive reader of merge's tests finds in the run, or told as lost.
+//! Fuzzes a whole merge: it does not panic, its document is JSON that loads, and it shows or counts as lost all that the naive reader of merge's tests finds.
 #![no_main]
 
 #[path = "../folder.rs"]
@@ -44,8 +44,8 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Writes two processes of ours and one of another recorder, with the choices that stand before the first newline. What stands behind it are lines as
-/// they are. Returns true if there are any: text may be a record that takes other lines away, or one that only the merge can read.
+/// Writes two processes of ours and one of another recorder. The bytes before the first newline are the generator's choices, those after it raw lines.
+/// Returns true if there are raw lines: one may be a record that takes other lines away, or one that only the merge can read.
 fn write(recipe: &[u8], folder: &Path) -> bool {
     let newline = recipe.iter().position(|byte| *byte == b'\n');
     let (recipe, text) = recipe.split_at(newline.unwrap_or(recipe.len()));
@@ -63,7 +63,7 @@ fn write(recipe: &[u8], folder: &Path) -> bool {
     !text.is_empty()
 }
 
-/// Where there are events, only a window that cannot be placed is refused.
+/// Checks an error: if there are events, only a window that cannot be placed may be refused.
 fn check_error(plan: &Plan, expected: Option<Expected>, error: &Error) {
     let is_refusal = matches!(error, Error::NothingUsable(_) | Error::Usage(_));
     assert!(is_refusal, "{error}");

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 use trace_merge::{EventOptions, Filter, Layout, Mode, Moment, Options, Output, Window};
 
-/// What the wall clock shows when the run begins.
+/// Wall-clock time at the start of the run.
 const START_NS: i64 = 1_795_248_907_000_000_000;
 
 /// Options, and what they mean for the trace.
