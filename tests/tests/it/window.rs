@@ -13,9 +13,9 @@ use trace_merge::{EventOptions, Mode, Moment, Options, Output, Report, Window};
 
 /// Segments of 1 MiB.
 const BOUND: (&str, &str) = ("SA_PROFILE_MAX_MB", "16");
-/// Spans of each of three threads in each tenth of a second: a segment lasts for 0.8 s.
-const SPANS: u64 = 280;
-const SECONDS: u64 = 9;
+/// Spans of each of three threads in each tenth of a second: a segment lasts for 0.9 s.
+const SPANS: u64 = 240;
+const SECONDS: u64 = 12;
 
 /// Thread, number, start and end in ns of the host's clock.
 type Spans = BTreeSet<(String, u64, i64, i64)>;
