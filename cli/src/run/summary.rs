@@ -109,8 +109,10 @@ fn write_ends(report: &Report, text: &mut String) -> std::fmt::Result {
             None => " Its signal is not known: another process waited for it.",
             Some(_) => "",
         };
-        let recovered = "What they had recorded was recovered.";
-        writeln!(text, "{killed}. {recovered}{unknown}")?;
+        writeln!(
+            text,
+            "{killed}. What they had recorded was recovered.{unknown}"
+        )?;
     }
     let exited = deaths.exited_words().into_iter();
     let mut others = exited.chain(deaths.other_words());

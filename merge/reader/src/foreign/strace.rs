@@ -190,9 +190,6 @@ fn micros(ns: i64) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-#[cfg(test)]
-mod tests;
-
 /// Two boots whose monotonic clocks began at the same wall time, to this much, are one. Setting the clock may be later than the anchor.
 const SAME_BOOT_NS: i64 = 1_000_000_000;
 
@@ -241,3 +238,6 @@ fn same<'a>(recording: &'a Recording, log: &StraceLog, wall_ns: i64) -> Option<&
     let is_same = apart < SAME_BOOT_NS.unsigned_abs();
     (is_same && log.pids.contains(&i64::from(header.pid))).then_some(header)
 }
+
+#[cfg(test)]
+mod tests;
