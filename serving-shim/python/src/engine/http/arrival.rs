@@ -45,7 +45,7 @@ pub(crate) fn arrival(descriptor: i32, read_ns: i64, answered_ns: i64) -> Arriva
 /// Returns the arrival of data that was read at `read_ns` and came at `counted_ns` as the kernel counts.
 fn placed(tick_ns: i64, read_ns: i64, counted_ns: i64, answered_ns: i64) -> Arrival {
     // The kernel cuts the time to whole milliseconds.
-    let uncertainty_ns = tick_ns.next_multiple_of(MS_NS);
+    let uncertainty_ns = (tick_ns + MS_NS - 1) / MS_NS * MS_NS;
     // On a new connection one tick mostly means that no time has passed.
     if answered_ns == 0 && counted_ns + tick_ns >= read_ns {
         return Arrival {
