@@ -46,10 +46,10 @@ pub(crate) fn arrival(descriptor: i32, read_ns: i64, answered_ns: i64) -> Arriva
 fn placed(tick_ns: i64, read_ns: i64, counted_ns: i64, answered_ns: i64) -> Arrival {
     // The kernel cuts the time to whole milliseconds.
     let uncertainty_ns = (tick_ns + MS_NS - 1) / MS_NS * MS_NS;
-    // On a new connection one tick mostly means that no time has passed.
-    if answered_ns == 0 && counted_ns + tick_ns >= read_ns {
+    // On a new connection, one tick means anything up to two, or that hardly any time has passed.
+    if answered_ns == 0 && counted_ns < read_ns && counted_ns + tick_ns >= read_ns {
         return Arrival {
-            ns: read_ns,
+            ns: read_ns - tick_ns / 2,
             uncertainty_ns: 2 * uncertainty_ns,
         };
     }
@@ -115,7 +115,8 @@ mod tests {
             // Counted after it was read.
             (100, 108, 20, at(100, 4)),
             // New connections.
-            (100, 96, 0, at(100, 8)),
+            (100, 96, 0, at(98, 8)),
+            (100, 100, 0, at(100, 4)),
             (100, 92, 0, at(92, 4)),
         ] {
             let [tick, read, counted, answered] =
