@@ -10,7 +10,7 @@ from trace import Trace, ask, check_import
 
 CLOSE_MS = 2.0  # at concurrency 1
 MONOTONIC_COARSE = 6  # CLOCK_MONOTONIC_COARSE of linux/time.h
-# The least difference whose order counts: the time at which a request came is off by up to a tick of the kernel.
+# The least difference whose order counts: when a request came is told up to half a kernel's tick early or late.
 ORDERED_MS = 1000 * time.clock_getres(MONOTONIC_COARSE)
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
 LINKS = [

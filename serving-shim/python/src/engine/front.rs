@@ -14,6 +14,7 @@ use crate::async_span::AsyncSpan;
 use crate::attached::Attached;
 use crate::call::{id, misuse};
 use crate::engine::http::exchange::Exchange;
+use crate::engine::http::{step_began, step_ended};
 use crate::engine::outputs::{Outputs, Tally};
 use crate::engine::stamps;
 use crate::event::Event;
@@ -68,6 +69,8 @@ struct FrontStep {
     /// When vLLM says that the outputs came.
     ts_ns: u64,
     began_ns: u64,
+    /// For [`step_ended`].
+    since: i64,
     span: Py<OpenSpan>,
 }
 
@@ -161,6 +164,7 @@ impl FrontRequests {
         };
         let ts_ns = stamp.and_then(|stamp| stamps::of_wall(&stamp));
         let ts_ns = ts_ns.unwrap_or_else(now_ns);
+        let since = step_began(py);
         let mut text = Scratch::take();
         push(&mut text.0, "outputs", &outputs.len()?);
         // When the engine had them: what vLLM's time between tokens is the difference of. By the clock of the engine's host, so no time of this trace.
@@ -176,6 +180,7 @@ impl FrontRequests {
             outputs: outputs.clone().unbind(),
             ts_ns,
             began_ns: now_ns(),
+            since,
             span: span.unbind(),
         };
         let leave = Bound::new(py, step)?.getattr(intern!(py, "leave"))?;
@@ -341,6 +346,7 @@ impl FrontStep {
             text.0.clear();
         }
         OpenSpan::close_with(span, error, &mut text.0);
+        step_ended(py, self.since);
         done
     }
 }

@@ -1,19 +1,43 @@
 //! HTTP requests of an engine's server: when each arrived, and its exchange with the application.
 
 mod arrival;
+mod awake;
+mod clock;
 pub(crate) mod exchange;
+mod silence;
+mod ticks;
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use sa_recorder::{Levels, Recorder, now_ns};
 
-use arrival::{Arrival, arrival};
+use crate::attached::Attached;
+use arrival::Arrivals;
+use awake::ThisThread;
 
 /// Key of a request's ASGI scope: when its first byte came, and how far off that may be.
 const RECEIVED: &str = "sa_profile.received";
 /// Key of a request's ASGI scope: when the last part of its answer was sent.
 const ANSWERED: &str = "sa_profile.answered_ns";
+
+static ARRIVALS: Attached<Option<Arrivals<ThisThread>>> = Attached::new(None);
+
+fn with_arrivals<R>(py: Python<'_>, act: impl FnOnce(&mut Arrivals<ThisThread>) -> R) -> Option<R> {
+    ARRIVALS.with(py, |kept| {
+        act(kept.get_or_insert_with(|| Arrivals::new(ThisThread)))
+    })
+}
+
+/// Notes that the event loop's thread begins to work on a step's outputs. Returns what [`step_ended`] wants.
+pub(crate) fn step_began(py: Python<'_>) -> i64 {
+    with_arrivals(py, Arrivals::step_began).unwrap_or(0)
+}
+
+/// Notes that it has done so.
+pub(crate) fn step_ended(py: Python<'_>, since: i64) {
+    with_arrivals(py, |arrivals| arrivals.step_ended(since));
+}
 
 /// Observes that a server's protocol has read the first byte of a request.
 #[pyfunction]
@@ -27,13 +51,19 @@ pub(crate) fn message_begin<'py>(
     }
     let py = protocol.py();
     let now_ns = signed(now_ns());
-    let arrival = match descriptor(protocol) {
-        Some(descriptor) => arrival(descriptor, now_ns, answered_ns(protocol).unwrap_or(0)),
-        None => Arrival::exact(now_ns),
+    let answered_ns = answered_ns(protocol).unwrap_or(0);
+    let (ns, uncertainty_ns) = match descriptor(protocol) {
+        Some(descriptor) => with_arrivals(py, |arrivals| {
+            let found = arrivals.arrival(descriptor, now_ns, answered_ns);
+            (found.ns, found.uncertainty_ns)
+        })
+        .unwrap_or((now_ns, 0)),
+        None => (now_ns, 0),
     };
     let received = Received {
         protocol: protocol.clone().unbind(),
-        arrival,
+        ns,
+        uncertainty_ns,
     };
     Bound::new(py, received)?
         .getattr(intern!(py, "leave"))
@@ -66,7 +96,8 @@ fn descriptor(protocol: &Bound<'_, PyAny>) -> Option<i32> {
 #[pyclass(frozen, module = "sa_profile")]
 struct Received {
     protocol: Py<PyAny>,
-    arrival: Arrival,
+    ns: i64,
+    uncertainty_ns: i64,
 }
 
 #[pymethods]
@@ -78,10 +109,7 @@ impl Received {
         }
         let py = result.py();
         let scope = self.protocol.bind(py).getattr(intern!(py, "scope"))?;
-        scope.set_item(
-            intern!(py, RECEIVED),
-            (self.arrival.ns, self.arrival.uncertainty_ns),
-        )
+        scope.set_item(intern!(py, RECEIVED), (self.ns, self.uncertainty_ns))
     }
 }
 

@@ -51,37 +51,6 @@ def test_a_connection_that_cannot_tell_has_its_requests_arrive_when_they_are_rea
     assert (done.stdout, done.stderr) == ("True 0\n" * 4, "")
 
 
-def requests_that_lay_unread():
-    """Of one connection: its first one, one whose client waited for the last answer, and one whose client did not."""
-    import socket
-
-    import sa_profile
-
-    sa_profile.instant("begun")
-    tick_ns = round(time.clock_getres(6) * 1e9)  # CLOCK_MONOTONIC_COARSE
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
-        server, _ = listener.accept()
-        protocol = Protocol(Transport(server))
-        for answered_ticks in (None, 0, 20):
-            before = time.monotonic_ns()
-            client.sendall(b"GET / HTTP/1.1")
-            after = time.monotonic_ns()
-            earliest = before - tick_ns
-            if answered_ticks is not None:
-                protocol.scope = {"sa_profile.answered_ns": after + answered_ticks * tick_ns}
-            if answered_ticks == 0:
-                earliest = after
-            time.sleep(0.3)
-            ns, uncertainty_ns = protocol.begin()
-            print(earliest <= ns <= after + tick_ns, uncertainty_ns == tick_ns)
-        server.close()
-
-
-def test_a_request_that_lay_unread_arrived_when_the_kernel_says(record):
-    done = record(requests_that_lay_unread)
-    assert (done.stdout, done.stderr) == ("True True\n" * 3, "")
-
-
 def paused():
     from sa_profile._sa_profile import message_begin
 

@@ -1,16 +1,18 @@
 //! When the newest data of a connection came. While the event loop is busy with others it reads nobody, and only the kernel knows.
 //!
-//! The kernel counts the time since then in ticks of 1 to 10 ms, so that an arrival is off by up to a tick.
+//! The kernel counts the time since then in ticks of 1 to 10 ms. Where the times of its ticks are known, they tell in which tick the data
+//! came. Of that tick, the part counts in which the event loop's thread may have been awake, and which is not before the end of the
+//! connection's last answer. The middle of that part is the best guess.
 
-use std::mem::{MaybeUninit, offset_of, size_of};
-
-use sa_recorder::now_ns;
-
-use super::signed;
+use super::awake::{Awake, Thread};
+use super::clock::{Kernel, tick_length_ns};
+use super::silence::tcp_silence;
+use super::ticks::Ticks;
 
 /// Longest time for which data can be unread. A larger count is ignored.
 const LONGEST_NS: i64 = 600_000_000_000;
-const MS_NS: i64 = 1_000_000;
+/// Maximum time from a thread's wake-up until it runs.
+const JUST_NS: i64 = 1_000_000;
 
 /// When data came, by the monotonic clock, and how far off that may be.
 #[derive(Debug, PartialEq)]
@@ -19,110 +21,305 @@ pub(crate) struct Arrival {
     pub(crate) uncertainty_ns: i64,
 }
 
-impl Arrival {
-    /// Creates one of data that came when it was read.
-    pub(crate) fn exact(ns: i64) -> Arrival {
-        Arrival {
-            ns,
-            uncertainty_ns: 0,
+/// The kernel's counts for a connection with unread data.
+pub(crate) struct Unread {
+    pub(crate) now_ns: i64,
+    /// Time of the last tick, if it is known.
+    pub(crate) tick_ns: Option<i64>,
+    /// The length of a tick.
+    pub(crate) length_ns: i64,
+    /// How long nobody has read, in whole ticks.
+    pub(crate) unread_ns: i64,
+}
+
+/// The state of the reading thread, and how late ticks are.
+#[derive(Default)]
+pub(crate) struct Reader {
+    /// For how long at most it was awake.
+    pub(crate) awake_ns: i64,
+    /// Time of the connection's last answer, or 0 if there was none.
+    pub(crate) answered_ns: i64,
+    /// How late ticks may be.
+    pub(crate) late_ns: i64,
+    /// How late ticks are on average.
+    pub(crate) lag_ns: i64,
+}
+
+/// Returns the best guess of when the data came.
+pub(crate) fn placed(unread: &Unread, reader: &Reader) -> Arrival {
+    let (now_ns, length_ns) = (unread.now_ns, unread.length_ns);
+    if unread.unread_ns > LONGEST_NS || length_ns <= 0 {
+        return at(now_ns, 0);
+    }
+    let ticks = whole_ticks(unread.unread_ns, length_ns);
+    let Some(tick_ns) = unread.tick_ns else {
+        // One tick may mean that no time has passed, and mostly does.
+        let ago_ns = if ticks > 1 { ticks * length_ns } else { 0 };
+        return at(now_ns - ago_ns, length_ns);
+    };
+    let mut began_ns = tick_ns - ticks * length_ns;
+    let ended_ns = now_ns.min(began_ns + length_ns);
+    let woke_ns = now_ns - reader.awake_ns;
+    // Otherwise the thread slept next to unread data, for example while it waited for a lock. Then its wake-up tells nothing.
+    if woke_ns <= ended_ns + JUST_NS {
+        began_ns = began_ns.max(woke_ns.min(ended_ns));
+    }
+    // Otherwise the client did not wait for the answer.
+    if reader.answered_ns <= ended_ns {
+        began_ns = began_ns.max(reader.answered_ns);
+    }
+    // Data that comes while the next tick is late counts for the tick before. Data since the last tick may have come just now.
+    let latest_ns = match ticks {
+        0 => now_ns,
+        _ => now_ns.min(ended_ns + reader.late_ns),
+    };
+    let best_ns = latest_ns.min(i64::midpoint(began_ns, ended_ns) + reader.lag_ns);
+    at(best_ns, (latest_ns - best_ns).max(best_ns - began_ns))
+}
+
+fn at(ns: i64, uncertainty_ns: i64) -> Arrival {
+    Arrival { ns, uncertainty_ns }
+}
+
+/// Returns the number of ticks nearest to this time, which the kernel rounds down to milliseconds.
+fn whole_ticks(ns: i64, length_ns: i64) -> i64 {
+    let (ticks, rest_ns) = (ns / length_ns, ns % length_ns);
+    ticks + i64::from(2 * rest_ns > length_ns || (2 * rest_ns == length_ns && ticks % 2 == 1))
+}
+
+/// Finds out when requests arrived, for the event loop's thread.
+pub(crate) struct Arrivals<T> {
+    ticks: Ticks<Kernel>,
+    awake: Awake<T>,
+}
+
+impl<T: Thread> Arrivals<T> {
+    pub(crate) fn new(thread: T) -> Arrivals<T> {
+        Arrivals {
+            ticks: Ticks::new(tick_length_ns(), Kernel),
+            awake: Awake::new(thread),
         }
     }
-}
 
-/// Returns when the newest data of a connection came, which was read at `read_ns`. At `answered_ns` the connection's last
-/// answer was sent, or it is 0. For what is not a TCP connection, data comes when it is read.
-pub(crate) fn arrival(descriptor: i32, read_ns: i64, answered_ns: i64) -> Arrival {
-    // Before the question: a thread that loses its core loses it on the way back from the kernel.
-    let asked_ns = signed(now_ns());
-    let unread_ns = last_data_received_ms(descriptor).map(|ms| i64::from(ms) * MS_NS);
-    let tick_ns = tick_ns();
-    match unread_ns.filter(|ns| tick_ns > 0 && *ns <= LONGEST_NS) {
-        Some(unread_ns) => placed(tick_ns, read_ns, asked_ns - unread_ns, answered_ns),
-        None => Arrival::exact(read_ns),
-    }
-}
-
-/// Returns the arrival of data that was read at `read_ns` and came at `counted_ns` as the kernel counts.
-fn placed(tick_ns: i64, read_ns: i64, counted_ns: i64, answered_ns: i64) -> Arrival {
-    // The kernel cuts the time to whole milliseconds.
-    let uncertainty_ns = (tick_ns + MS_NS - 1) / MS_NS * MS_NS;
-    // On a new connection, one tick means anything up to two, or that hardly any time has passed.
-    if answered_ns == 0 && counted_ns < read_ns && counted_ns + tick_ns >= read_ns {
-        return Arrival {
-            ns: read_ns - tick_ns / 2,
-            uncertainty_ns: 2 * uncertainty_ns,
+    /// Returns when the newest data of a connection came: never after `now_ns`, and most likely after its last answer.
+    pub(crate) fn arrival(&mut self, descriptor: i32, now_ns: i64, answered_ns: i64) -> Arrival {
+        let since = self.ticks.glance();
+        let awake_ns = self.awake.most_ns();
+        let silence = tcp_silence(&Kernel, descriptor);
+        let Some(unread_ms) = silence.unread_ms else {
+            return at(now_ns, 0);
         };
+        // Since now the thread may have waited for a core, and there may have been ticks.
+        let tick_ns = self.ticks.last_ns(silence.coarse_ns, silence.asked_ns);
+        self.ticks.was_newest(silence.coarse_ns, silence.asked_ns);
+        let unread = Unread {
+            now_ns,
+            tick_ns,
+            length_ns: self.ticks.length_ns(),
+            unread_ns: i64::from(unread_ms) * 1_000_000,
+        };
+        let reader = Reader {
+            awake_ns,
+            answered_ns,
+            late_ns: self.ticks.late_ns(),
+            lag_ns: self.ticks.lag_ns(),
+        };
+        let found = placed(&unread, &reader);
+        self.ticks.worked(since);
+        found
     }
-    // Since it was read, the thread may have waited for a core, and the kernel has counted on.
-    let counted_ns = read_ns.min(counted_ns);
-    // A client that waits for its answers sent the request after the last one.
-    let waited = (counted_ns..counted_ns + tick_ns).contains(&answered_ns);
-    Arrival {
-        ns: if waited { answered_ns } else { counted_ns },
-        uncertainty_ns,
-    }
-}
 
-/// Returns how long a tick of the kernel is, or 0 where a sandbox does not say.
-fn tick_ns() -> i64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the kernel writes one `timespec`, for which there is room.
-    match unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) } {
-        0 => time.tv_nsec,
-        _ => 0,
+    /// Notes that an answer is complete: the next request of its connection may come at once.
+    pub(crate) fn answered(&mut self) {
+        self.awake.most_ns();
     }
-}
 
-/// Returns how long ago the newest data of a TCP connection came, or `None` if this descriptor is of no TCP connection.
-fn last_data_received_ms(descriptor: i32) -> Option<u32> {
-    let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
-    let mut len = libc::socklen_t::try_from(size_of::<libc::tcp_info>()).ok()?;
-    // SAFETY: the place has `len` bytes, and the kernel writes no more.
-    let done = unsafe {
-        libc::getsockopt(
-            descriptor,
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            info.as_mut_ptr().cast(),
-            &raw mut len,
-        )
-    };
-    // Older kernels have a shorter structure.
-    let end = offset_of!(libc::tcp_info, tcpi_last_data_recv) + size_of::<u32>();
-    let is_there = done == 0 && usize::try_from(len).is_ok_and(|len| len >= end);
-    // SAFETY: numbers, for which zeros are good.
-    is_there.then(|| unsafe { info.assume_init() }.tcpi_last_data_recv)
+    /// Notes that the thread begins to work on a step's outputs. Returns what [`Arrivals::step_ended`] wants.
+    pub(crate) fn step_began(&mut self) -> i64 {
+        let since = self.ticks.glance();
+        self.awake.look_again();
+        since
+    }
+
+    /// Notes that it has done so.
+    pub(crate) fn step_ended(&mut self, since: i64) {
+        self.ticks.worked_often(since);
+    }
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "times of tests are small")]
 mod tests {
-    use super::{Arrival, MS_NS, placed};
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::super::awake::ThisThread;
+    use super::super::clock::Clocks;
+    use super::super::ticks::tests::Random;
+    use super::*;
+
+    /// A client's end of a connection, and the server's.
+    fn connect() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (client, listener.accept().unwrap().0)
+    }
+
+    fn ask(mut client: &TcpStream) {
+        client.write_all(b"GET / HTTP/1.1").unwrap();
+    }
+
+    fn read(mut server: &TcpStream) {
+        assert!(server.read(&mut [0; 100]).unwrap() > 0);
+    }
+
+    /// Works for this many ticks.
+    fn work(arrivals: &mut Arrivals<ThisThread>, ticks: f64) {
+        let since = arrivals.ticks.glance();
+        wait(arrivals.ticks.length_ns(), ticks);
+        arrivals.ticks.worked(since);
+    }
+
+    /// Keeps a core busy for this many ticks.
+    fn wait(length_ns: i64, ticks: f64) {
+        let until_ns = Kernel.now_ns() + (ticks * length_ns as f64) as i64;
+        while Kernel.now_ns() < until_ns {}
+    }
 
     #[test]
-    fn a_request_came_in_its_tick_and_after_the_last_answer() {
-        let at = |ms: i64, uncertainty_ms: i64| Arrival {
-            ns: ms * MS_NS,
-            uncertainty_ns: uncertainty_ms * MS_NS,
-        };
-        let tick = 4;
-        for (read, counted, answered, expected) in [
-            (100, 60, 20, at(60, 4)),
-            (100, 60, 62, at(62, 4)),
-            (100, 60, 64, at(60, 4)),
-            // Counted after it was read.
-            (100, 108, 20, at(100, 4)),
-            // New connections.
-            (100, 96, 0, at(98, 8)),
-            (100, 100, 0, at(100, 4)),
-            (100, 92, 0, at(92, 4)),
-        ] {
-            let [tick, read, counted, answered] =
-                [tick, read, counted, answered].map(|ms| ms * MS_NS);
-            assert_eq!(placed(tick, read, counted, answered), expected);
+    fn the_time_for_which_data_lay_unread_in_the_kernel_is_known() {
+        let mut arrivals = Arrivals::new(ThisThread);
+        let (client, server) = connect();
+        let before_ns = Kernel.now_ns();
+        ask(&client);
+        let after_ns = Kernel.now_ns();
+        thread::sleep(Duration::from_millis(300));
+        let came = arrivals.arrival(server.as_raw_fd(), Kernel.now_ns(), 0);
+        let expected = before_ns - 12_000_000..=after_ns + 12_000_000;
+        assert!(expected.contains(&came.ns), "{came:?} {expected:?}");
+        read(&server);
+    }
+
+    #[test]
+    fn what_is_no_tcp_connection_cannot_tell() {
+        let mut arrivals = Arrivals::new(ThisThread);
+        let (one, _other) = UnixStream::pair().unwrap();
+        for descriptor in [one.as_raw_fd(), -1] {
+            assert_eq!(arrivals.arrival(descriptor, 7, 0), at(7, 0));
         }
-        assert_eq!(placed(10 * MS_NS / 3, 100, 0, 1).uncertainty_ns, 4 * MS_NS);
+    }
+
+    #[test]
+    fn an_arrival_is_placed_in_the_tick_in_which_it_came() {
+        let ns = |ms: f64| (ms * 1e6).round() as i64;
+        let tick = Some(100.0);
+        for (now, tick, unread, awake, answered, expected, uncertainty) in [
+            (103.0, tick, 0.0, 0.2, 0.0, 102.9, 0.1), // came in this tick, and woke the reader
+            (103.0, tick, 0.0, 2.0, 0.0, 102.0, 1.0), // in this tick, while the reader was busy
+            (103.0, tick, 0.0, 50.0, 0.0, 101.5, 1.5),
+            (100.5, tick, 4.0, 0.2, 0.0, 100.0, 0.0), // in the last one, which has just ended
+            (100.5, tick, 4.0, 2.5, 0.0, 99.0, 1.0),
+            (103.0, tick, 4.0, 50.0, 0.0, 98.0, 2.0), // in the last one, and the reader was busy since
+            (103.0, tick, 4.0, 5.0, 0.0, 99.0, 1.0),
+            (103.0, tick, 40.0, 50.0, 0.0, 62.0, 2.0),
+            (103.0, tick, 40.0, 40.0, 0.0, 63.5, 0.5),
+            (103.0, tick, 40.0, 1.0, 0.0, 62.0, 2.0), // the reader slept, but not for want of data
+            (103.0, tick, 0.0, 50.0, 102.0, 102.5, 0.5), // in this tick, after the last answer
+            (103.0, tick, 4.0, 50.0, 99.0, 99.5, 0.5),
+            (103.0, tick, 4.0, 50.0, 102.0, 98.0, 2.0), // the client has not waited for the answer
+            (103.0, tick, 39.0, 50.0, 0.0, 62.0, 2.0),  // a millisecond was cut off
+            (103.0, tick, 700_000_000.0, 50.0, 0.0, 103.0, 0.0), // nonsense
+            (103.0, None, 4.0, 0.2, 0.0, 103.0, 4.0),   // nobody knows when it ticks
+            (103.0, None, 8.0, 50.0, 0.0, 95.0, 4.0),
+        ] {
+            let unread = Unread {
+                now_ns: ns(now),
+                tick_ns: tick.map(ns),
+                length_ns: 4_000_000,
+                unread_ns: ns(unread),
+            };
+            let reader = Reader {
+                awake_ns: ns(awake),
+                answered_ns: ns(answered),
+                ..Reader::default()
+            };
+            let found = placed(&unread, &reader);
+            assert_eq!(
+                found,
+                at(ns(expected), ns(uncertainty)),
+                "{now} {awake} {answered}"
+            );
+        }
+    }
+
+    /// Four requests sent together, which a busy thread reads one after another. Returns by how many ticks each is off, as a median.
+    fn busy() -> Vec<f64> {
+        let (mut arrivals, mut random) = (Arrivals::new(ThisThread), Random::new(3));
+        let length_ns = arrivals.ticks.length_ns() as f64;
+        let connections: Vec<_> = (0..4).map(|_| connect()).collect();
+        let mut off = vec![Vec::new(); connections.len()];
+        for turn in 0..60 {
+            thread::sleep(Duration::from_millis(3));
+            work(&mut arrivals, 3.0 * random.share());
+            let sent = connections.iter().map(|(client, _)| {
+                ask(client);
+                Kernel.now_ns()
+            });
+            let sent: Vec<_> = sent.collect();
+            (0..5).for_each(|_| work(&mut arrivals, 1.3));
+            for (at, (_, server)) in connections.iter().enumerate() {
+                let found = arrivals.arrival(server.as_raw_fd(), Kernel.now_ns(), 0);
+                if turn >= 10 {
+                    off[at].push((found.ns - sent[at]) as f64 / length_ns);
+                }
+                read(server);
+            }
+        }
+        let median = |mut of: Vec<f64>| {
+            of.sort_by(f64::total_cmp);
+            of[of.len() / 2]
+        };
+        off.into_iter().map(median).collect()
+    }
+
+    #[test]
+    fn requests_that_lay_unread_together_are_placed_alike() {
+        if tick_length_ns() == 0 {
+            println!("SKIPPED requests that lay unread together: this machine has no coarse clock");
+            return;
+        }
+        // A machine with more to do than it can takes the thread off its core in the middle: one quiet run of some is enough.
+        let mut tried = Vec::new();
+        for _ in 0..10 {
+            let medians = busy();
+            if medians.iter().all(|off| off.abs() < 0.3) {
+                return;
+            }
+            tried.push(medians);
+        }
+        panic!("of a tick: {tried:?}");
+    }
+
+    /// Requests are read at once, by a thread that is taken off its core between its clock and the kernel's answer.
+    #[test]
+    fn a_reader_that_waits_for_a_core_places_no_request_too_early() {
+        let mut arrivals = Arrivals::new(ThisThread);
+        let (client, server) = connect();
+        let length_ns = arrivals.ticks.length_ns();
+        for turn in 0..40 {
+            work(&mut arrivals, 1.3);
+            let sent_ns = Kernel.now_ns();
+            ask(&client);
+            let now_ns = Kernel.now_ns();
+            wait(length_ns, 2.0); // another thread has the core
+            let found = arrivals.arrival(server.as_raw_fd(), now_ns, 0);
+            let latest_ns = found.ns + found.uncertainty_ns;
+            assert!(turn < 20 || latest_ns >= sent_ns, "{found:?} {sent_ns}");
+            read(&server);
+        }
     }
 }

@@ -15,7 +15,8 @@ use sa_recorder::{FLOW_CATEGORY, FlowId, FlowPhase, Level, Track, now_ns};
 use crate::async_span::{self, AsyncSpan};
 use crate::attached::Attached;
 use crate::call::misuse;
-use crate::engine::http::{ANSWERED, RECEIVED, item, signed};
+use crate::engine::http::arrival::Arrivals;
+use crate::engine::http::{ANSWERED, RECEIVED, item, signed, with_arrivals};
 use crate::event::Event;
 use crate::point::{NOW, tell_instant};
 use crate::scratch::Scratch;
@@ -339,6 +340,7 @@ impl Exchange {
                 .scope
                 .bind(py)
                 .set_item(intern!(py, ANSWERED), ended_ns)?;
+            with_arrivals(py, Arrivals::answered);
         }
         Ok(())
     }

@@ -1,0 +1,459 @@
+//! For how long the event loop's thread may have been awake: data that came before that would have been read at once.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{Error, ErrorKind, Result};
+use std::mem::{ManuallyDrop, zeroed};
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use sa_recorder::host;
+
+use super::clock::{Clocks, Kernel, read_ns};
+
+/// The result if nothing is known about the time before.
+pub(crate) const ALWAYS_NS: i64 = 1 << 62;
+/// Maximum time that may be missing from a thread's CPU time before the kernel is asked how long the thread waited for a core.
+const BRIEF_NS: i64 = 50_000;
+/// Starts with how long the thread had a core as of the last tick, and how long it waited for one.
+const COUNTS: &str = "/proc/thread-self/schedstat";
+
+/// The kernel's counts for the calling thread.
+pub(crate) trait Thread {
+    /// Returns its id.
+    fn id(&self) -> u32;
+    /// Returns how often it has waited for something other than a core.
+    fn sleeps(&self) -> Result<i64>;
+    /// Returns its CPU time.
+    fn used_ns(&self) -> i64;
+    /// Returns for how long it has waited for a core.
+    fn delayed_ns(&self) -> Result<i64>;
+    /// Returns the time.
+    fn now_ns(&self) -> i64;
+}
+
+/// The period in which one thread did not sleep.
+pub(crate) struct Awake<T> {
+    thread: T,
+    last: Option<Look>,
+    most_ns: i64,
+}
+
+/// The counts of a thread at one time.
+struct Look {
+    id: u32,
+    sleeps: i64,
+    used_ns: i64,
+    /// Time in which it ran or waited for a core.
+    active_ns: i64,
+    now_ns: i64,
+}
+
+impl<T: Thread> Awake<T> {
+    pub(crate) fn new(thread: T) -> Awake<T> {
+        Awake {
+            thread,
+            last: None,
+            most_ns: 0,
+        }
+    }
+
+    /// Returns the longest that the calling thread may have been awake by now, or [`ALWAYS_NS`] if that is not known. The period may have begun as early as
+    /// the last call before it: frequent calls make the result smaller.
+    pub(crate) fn most_ns(&mut self) -> i64 {
+        let Ok(sleeps) = self.thread.sleeps() else {
+            return self.lose();
+        };
+        if self.goes_on(sleeps) && self.prolong() {
+            return self.most_ns;
+        }
+        match self.look(sleeps) {
+            Ok(look) => self.take(look),
+            Err(_) => self.lose(),
+        }
+    }
+
+    /// Does the same where nobody asks how long, at less cost: begins a new period if the thread has slept. One that goes on has no new look, so that the next
+    /// one begins with it.
+    pub(crate) fn look_again(&mut self) {
+        match self.thread.sleeps() {
+            Ok(sleeps) if self.goes_on(sleeps) => {}
+            _ => {
+                self.most_ns();
+            }
+        }
+    }
+
+    /// Returns true if the thread did not sleep since the last look.
+    fn goes_on(&self, sleeps: i64) -> bool {
+        let last = self.last.as_ref();
+        last.is_some_and(|last| last.sleeps == sleeps && last.id == self.thread.id())
+    }
+
+    /// Adds the time since the last look to a period without a sleep, if the thread had a core for nearly all of it. Returns false if it did not.
+    fn prolong(&mut self) -> bool {
+        let (used_ns, now_ns) = (self.thread.used_ns(), self.thread.now_ns());
+        let Some(last) = &mut self.last else {
+            return false;
+        };
+        let since_ns = now_ns - last.now_ns;
+        if since_ns - (used_ns - last.used_ns) > BRIEF_NS {
+            return false;
+        }
+        last.active_ns += used_ns - last.used_ns;
+        (last.used_ns, last.now_ns) = (used_ns, now_ns);
+        self.most_ns = ALWAYS_NS.min(self.most_ns + since_ns);
+        true
+    }
+
+    fn look(&self, sleeps: i64) -> Result<Look> {
+        let used_ns = self.thread.used_ns();
+        Ok(Look {
+            id: self.thread.id(),
+            sleeps,
+            used_ns,
+            active_ns: used_ns + self.thread.delayed_ns()?,
+            now_ns: self.thread.now_ns(),
+        })
+    }
+
+    fn take(&mut self, look: Look) -> i64 {
+        self.most_ns = match &self.last {
+            Some(last) if last.id == look.id => {
+                let since_ns = look.active_ns - last.active_ns;
+                let has_slept = last.sleeps != look.sleeps;
+                // A new period began after the last look.
+                let before_ns = if has_slept { 0 } else { self.most_ns };
+                ALWAYS_NS.min(before_ns + since_ns)
+            }
+            _ => ALWAYS_NS,
+        };
+        self.last = Some(look);
+        self.most_ns
+    }
+
+    fn lose(&mut self) -> i64 {
+        self.last = None;
+        self.most_ns = ALWAYS_NS;
+        ALWAYS_NS
+    }
+}
+
+thread_local! {
+    /// It stays open, because opening it takes ten times as long as reading it.
+    static COUNTS_FILE: RefCell<Option<CountsFile>> = const { RefCell::new(None) };
+}
+
+/// The kernel's counts of one thread, as an open file. The host may have closed its descriptor and use the number for a file of its own.
+struct CountsFile {
+    tid: u32,
+    /// Device and inode.
+    identity: (u64, u64),
+    file: ManuallyDrop<File>,
+}
+
+impl CountsFile {
+    fn open() -> Result<CountsFile> {
+        let file = File::open(COUNTS)?;
+        Ok(CountsFile {
+            tid: host::tid(),
+            identity: identity(&file)?,
+            file: ManuallyDrop::new(file),
+        })
+    }
+
+    /// Returns true if the descriptor is still the one that was opened.
+    fn is_ours(&self) -> bool {
+        identity(&self.file).is_ok_and(|identity| identity == self.identity)
+    }
+
+    /// Returns true if this is the file of the calling thread. In the child of a fork it is the parent's.
+    fn is_current(&self) -> bool {
+        self.tid == host::tid() && self.is_ours()
+    }
+}
+
+impl Drop for CountsFile {
+    fn drop(&mut self) {
+        if self.is_ours() {
+            // SAFETY: it is dropped here alone, and not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.file) };
+        }
+    }
+}
+
+fn identity(file: &File) -> Result<(u64, u64)> {
+    let found = file.metadata()?;
+    Ok((found.dev(), found.ino()))
+}
+
+/// The calling thread of this process.
+pub(crate) struct ThisThread;
+
+impl Thread for ThisThread {
+    fn id(&self) -> u32 {
+        host::tid()
+    }
+
+    fn sleeps(&self) -> Result<i64> {
+        // SAFETY: numbers, for which zeros are good.
+        let mut usage: libc::rusage = unsafe { zeroed() };
+        // SAFETY: the place is the call's own.
+        let done = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+        match done {
+            0 => Ok(usage.ru_nvcsw),
+            _ => Err(Error::last_os_error()),
+        }
+    }
+
+    fn used_ns(&self) -> i64 {
+        read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+    }
+
+    fn delayed_ns(&self) -> Result<i64> {
+        let mut text = [0; 100];
+        let read = COUNTS_FILE.try_with(|kept| -> Result<usize> {
+            let mut kept = kept.borrow_mut();
+            if !kept.as_ref().is_some_and(CountsFile::is_current) {
+                *kept = None; // closes it before another one is opened
+            }
+            let counts = match &mut *kept {
+                Some(counts) => counts,
+                None => kept.insert(CountsFile::open()?),
+            };
+            counts.file.read_at(&mut text, 0)
+        });
+        let len = read.map_err(Error::other)??; // a thread that ends has no place for the file any more
+        let text = str::from_utf8(&text[..len]).unwrap_or_default();
+        let delayed = text.split_ascii_whitespace().nth(1);
+        let delayed = delayed.and_then(|number| number.parse().ok());
+        delayed.ok_or_else(|| Error::from(ErrorKind::InvalidData))
+    }
+
+    fn now_ns(&self) -> i64 {
+        Kernel.now_ns()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs::{read_dir, read_link};
+    use std::os::fd::AsRawFd;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// The counts that a kernel keeps of a thread.
+    #[derive(Default)]
+    struct Counts {
+        id: Cell<u32>,
+        used_ns: Cell<i64>,
+        delayed_ns: Cell<i64>,
+        sleeps: Cell<i64>,
+        /// How often the expensive count was read.
+        asked: Cell<i64>,
+        is_unknown: Cell<bool>,
+    }
+
+    fn add(count: &Cell<i64>, by: i64) {
+        count.set(count.get() + by);
+    }
+
+    impl Counts {
+        fn went_on(&self, used_ns: i64, delayed_ns: i64, sleeps: i64) {
+            add(&self.used_ns, used_ns);
+            add(&self.delayed_ns, delayed_ns);
+            add(&self.sleeps, sleeps);
+        }
+    }
+
+    impl Thread for &Counts {
+        fn id(&self) -> u32 {
+            self.id.get()
+        }
+
+        fn sleeps(&self) -> Result<i64> {
+            Ok(self.sleeps.get())
+        }
+
+        fn used_ns(&self) -> i64 {
+            self.used_ns.get()
+        }
+
+        fn delayed_ns(&self) -> Result<i64> {
+            add(&self.asked, 1);
+            match self.is_unknown.get() {
+                true => Err(Error::other("too many open files")),
+                false => Ok(self.delayed_ns.get()),
+            }
+        }
+
+        /// Each sleep takes a second.
+        fn now_ns(&self) -> i64 {
+            self.used_ns.get() + self.delayed_ns.get() + self.sleeps.get() * 1_000_000_000
+        }
+    }
+
+    #[test]
+    fn a_period_goes_on_until_the_thread_sleeps() {
+        let counts = Counts::default();
+        let mut awake = Awake::new(&counts);
+        assert_eq!(awake.most_ns(), ALWAYS_NS); // nothing is known of the time before
+        counts.went_on(5, 0, 1);
+        assert_eq!(awake.most_ns(), 5);
+        counts.went_on(2, 7, 0);
+        assert_eq!(awake.most_ns(), 14); // it waited for a core, and has not slept since
+        assert_eq!(awake.most_ns(), 14); // a look is no sleep: unread data has been there as long as before
+        counts.went_on(3, 0, 2);
+        assert_eq!(awake.most_ns(), 3 + 7);
+    }
+
+    #[test]
+    fn a_long_wait_for_a_core_is_no_part_of_the_next_period() {
+        let counts = Counts::default();
+        let mut awake = Awake::new(&counts);
+        awake.most_ns();
+        counts.went_on(5, 0, 1);
+        awake.most_ns();
+        counts.went_on(2, BRIEF_NS + 1, 0);
+        assert_eq!(awake.most_ns(), 7 + BRIEF_NS + 1);
+        counts.went_on(3, 0, 1);
+        assert_eq!(awake.most_ns(), 3);
+    }
+
+    #[test]
+    fn a_look_at_a_thread_that_has_not_slept_asks_for_no_more() {
+        let counts = Counts::default();
+        let mut awake = Awake::new(&counts);
+        awake.look_again();
+        counts.went_on(5, 0, 1);
+        awake.look_again();
+        for _ in 0..3 {
+            counts.went_on(2, 1, 0);
+            awake.look_again();
+        }
+        assert_eq!(awake.most_ns(), 5 + 3 * 3);
+        assert_eq!(counts.asked.get(), 2);
+    }
+
+    /// The connection of an answer may have a new request at once, whatever the thread has done for this one without a sleep.
+    #[test]
+    fn a_look_at_the_end_of_an_answer_begins_a_period_anew() {
+        let counts = Counts::default();
+        let mut awake = Awake::new(&counts);
+        awake.most_ns(); // it arrives
+        counts.went_on(30, 0, 0);
+        awake.most_ns(); // its answer goes out
+        counts.went_on(1, 0, 1);
+        assert_eq!(awake.most_ns(), 1);
+        assert_eq!(counts.asked.get(), 2);
+    }
+
+    #[test]
+    fn a_period_that_nobody_counts_is_not_known() {
+        let counts = Counts::default();
+        let mut awake = Awake::new(&counts);
+        awake.look_again();
+        counts.went_on(5, 0, 1);
+        counts.is_unknown.set(true);
+        assert_eq!(awake.most_ns(), ALWAYS_NS);
+        counts.is_unknown.set(false);
+        counts.delayed_ns.set(900);
+        assert_eq!(awake.most_ns(), ALWAYS_NS); // nobody knows when it began
+        counts.went_on(4, 0, 1);
+        assert_eq!(awake.most_ns(), 4);
+    }
+
+    #[test]
+    fn a_period_is_of_one_thread() {
+        let counts = Counts::default();
+        let mut awake = Awake::new(&counts);
+        awake.look_again();
+        counts.went_on(5, 0, 1);
+        counts.id.set(1);
+        assert_eq!(awake.most_ns(), ALWAYS_NS);
+        counts.id.set(0);
+        assert_eq!(awake.most_ns(), ALWAYS_NS);
+    }
+
+    fn descriptors() -> Vec<i32> {
+        let names = read_dir("/proc/self/fd")
+            .unwrap()
+            .map(|entry| entry.unwrap());
+        let numbers = names
+            .filter(|entry| read_link(entry.path()).is_ok_and(|path| path.ends_with("schedstat")));
+        let numbers = numbers.map(|entry| entry.file_name().into_string().unwrap());
+        numbers.map(|name| name.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn looks_keep_one_file_for_each_thread_that_lives() {
+        let look = || Awake::new(ThisThread).most_ns();
+        look();
+        let before = descriptors().len();
+        for _ in 0..20 {
+            thread::spawn(look).join().unwrap();
+            look();
+        }
+        assert_eq!(descriptors().len(), before);
+    }
+
+    /// The host closes a descriptor that it does not know, and gets its number for a file of its own.
+    #[test]
+    fn a_descriptor_that_the_host_took_is_neither_read_nor_closed() {
+        let Ok(first_ns) = ThisThread.delayed_ns() else {
+            println!("SKIPPED a descriptor that the host took: this machine has no schedstat");
+            return;
+        };
+        let [number] = descriptors()[..] else {
+            panic!("expected one descriptor, found {:?}", descriptors());
+        };
+        let path = std::env::temp_dir().join(format!("sa-own-{}", std::process::id()));
+        std::fs::write(&path, "1 99999999999999 3\n").unwrap();
+        let own = File::open(&path).unwrap();
+        // SAFETY: both numbers are open.
+        assert_eq!(unsafe { libc::dup2(own.as_raw_fd(), number) }, number);
+        let second_ns = ThisThread.delayed_ns().unwrap();
+        assert!((first_ns..99_999_999_999_999).contains(&second_ns));
+        assert!(descriptors().iter().all(|other| *other != number));
+        // SAFETY: the child makes one read and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let status = i32::from(ThisThread.delayed_ns().is_err());
+            // SAFETY: nothing of the parent is to be finished here.
+            unsafe { libc::_exit(status) };
+        }
+        let mut status = 1;
+        // SAFETY: the place is the test's own.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0);
+        let link = read_link(format!("/proc/self/fd/{number}")).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(link, path, "it is still the host's");
+        assert!(ThisThread.delayed_ns().unwrap() >= second_ns);
+    }
+
+    #[test]
+    fn periods_of_this_machine() {
+        let mut awake = Awake::new(ThisThread);
+        awake.look_again();
+        thread::sleep(Duration::from_millis(200));
+        let asleep_ns = awake.most_ns();
+        if asleep_ns == ALWAYS_NS {
+            println!(
+                "SKIPPED the periods of this machine: it does not count how long a thread waits for a core"
+            );
+            return;
+        }
+        assert!(asleep_ns < 100_000_000, "{asleep_ns}");
+        let (began, used_ns) = (Instant::now(), ThisThread.used_ns());
+        while ThisThread.used_ns() < used_ns + 200_000_000 {}
+        let most_ns = awake.most_ns();
+        let passed_ns = i64::try_from(began.elapsed().as_nanos()).unwrap();
+        assert!(
+            (200_000_000..=passed_ns + asleep_ns + 10_000_000).contains(&most_ns),
+            "{most_ns}"
+        );
+    }
+}

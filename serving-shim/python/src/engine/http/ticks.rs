@@ -1,0 +1,341 @@
+//! When the kernel last ticked, learned from its coarse clock while a thread works.
+//!
+//! The coarse clock changes with each tick. It stays a constant distance behind the exact clock, which a clock correction
+//! moves by a few microseconds a second. A thread that sees it change between two readings, and ran all the time, has
+//! measured an upper bound of that distance.
+//!
+//! Ticks may come late, for example on a virtual machine that has lost a core. Then the coarse clock is older than a tick
+//! is long.
+
+use super::clock::Clocks;
+
+/// Number of observed changes from which the smallest distance counts.
+const ENOUGH: i64 = 8;
+/// A tick that is late by less than this part of a tick is on time.
+const PUNCTUAL: i64 = 16;
+/// Length of a period of observations. Those of the previous period count too.
+const FRESH_NS: i64 = 5_000_000_000;
+
+/// An estimate of when the kernel ticks, and how late.
+pub(crate) struct Ticks<C> {
+    clocks: C,
+    length_ns: i64,
+    began_ns: i64,
+    current: Observed,
+    /// Observations of the period before the current one.
+    previous: Observed,
+    /// Sum of the ages of the coarse clock, and how many there are.
+    ages_ns: i64,
+    ages: i64,
+}
+
+/// Distances between the two clocks that were seen in one period.
+#[derive(Clone, Copy)]
+struct Observed {
+    least_ns: i64,
+    oldest_ns: i64,
+    changes: i64,
+}
+
+impl Observed {
+    fn nothing(length_ns: i64) -> Observed {
+        Observed {
+            least_ns: length_ns,
+            oldest_ns: 0,
+            changes: 0,
+        }
+    }
+}
+
+impl<C: Clocks> Ticks<C> {
+    /// Creates one for ticks of this length, which is 0 on a machine without a coarse clock.
+    pub(crate) fn new(length_ns: i64, clocks: C) -> Ticks<C> {
+        Ticks {
+            length_ns,
+            began_ns: clocks.now_ns(),
+            clocks,
+            current: Observed::nothing(length_ns),
+            previous: Observed::nothing(length_ns),
+            ages_ns: 0,
+            ages: 0,
+        }
+    }
+
+    /// Returns the length of a tick.
+    pub(crate) fn length_ns(&self) -> i64 {
+        self.length_ns
+    }
+
+    /// Reads the coarse clock, at the beginning of a period of work.
+    pub(crate) fn glance(&self) -> i64 {
+        self.clocks.coarse_ns()
+    }
+
+    /// Ends a period of work that began with this glance.
+    pub(crate) fn worked(&mut self, since: i64) {
+        let (coarse_ns, now_ns) = (self.glance(), self.clocks.now_ns());
+        self.see(since, coarse_ns, now_ns);
+        self.was_newest(coarse_ns, now_ns);
+    }
+
+    /// Does the same for frequent periods, at less cost. It does not measure the age of the clock, which it would only see right after a tick.
+    pub(crate) fn worked_often(&mut self, since: i64) {
+        let coarse_ns = self.glance();
+        if coarse_ns != since {
+            self.see(since, coarse_ns, self.clocks.now_ns());
+        }
+    }
+
+    fn see(&mut self, since: i64, coarse_ns: i64, now_ns: i64) {
+        self.turn(now_ns);
+        if coarse_ns != since {
+            self.current.least_ns = self.current.least_ns.min(now_ns - coarse_ns);
+            self.current.changes += 1;
+        }
+    }
+
+    /// Learns the clock's age at this time, if the glance is still the newest.
+    pub(crate) fn was_newest(&mut self, coarse_ns: i64, now_ns: i64) {
+        if self.glance() == coarse_ns {
+            let age_ns = now_ns - coarse_ns;
+            self.current.oldest_ns = self.current.oldest_ns.max(age_ns);
+            self.ages_ns += age_ns;
+            self.ages += 1;
+        }
+    }
+
+    /// Returns how late ticks are on average: by this much the clock was older, on average, than half a tick. 0 if none was seen to be late.
+    pub(crate) fn lag_ns(&self) -> i64 {
+        if self.late_ns() < self.length_ns || self.ages < ENOUGH {
+            return 0;
+        }
+        (self.ages_ns / self.ages - self.least_ns() - self.length_ns / 2).max(0)
+    }
+
+    /// Returns how late ticks may be. All are late by a little. If some were seen to be later, others that nobody saw may be later still, by up to a tick beyond the next whole one.
+    pub(crate) fn late_ns(&self) -> i64 {
+        let oldest_ns = self.current.oldest_ns.max(self.previous.oldest_ns);
+        let seen_ns = oldest_ns - self.least_ns() - self.length_ns;
+        let little_ns = self.length_ns / PUNCTUAL;
+        if self.length_ns == 0 || seen_ns <= little_ns {
+            return little_ns;
+        }
+        let whole = (seen_ns + self.length_ns - 1) / self.length_ns;
+        little_ns + (1 + whole) * self.length_ns
+    }
+
+    /// Returns when the tick was at which this glance was the newest, or `None` while that is not known. It was not after `now_ns`, and neither was the glance.
+    pub(crate) fn last_ns(&mut self, coarse_ns: i64, now_ns: i64) -> Option<i64> {
+        self.turn(now_ns);
+        let changes = self.current.changes + self.previous.changes;
+        (changes >= ENOUGH).then(|| now_ns.min(coarse_ns + self.least_ns()))
+    }
+
+    fn least_ns(&self) -> i64 {
+        self.current.least_ns.min(self.previous.least_ns)
+    }
+
+    /// Forgets observations that are too old.
+    fn turn(&mut self, now_ns: i64) {
+        let age_ns = now_ns - self.began_ns;
+        if age_ns <= FRESH_NS {
+            return;
+        }
+        let empty = Observed::nothing(self.length_ns);
+        if age_ns <= 2 * FRESH_NS {
+            self.previous = self.current;
+            self.ages_ns /= 2;
+            self.ages /= 2;
+        } else {
+            self.previous = empty;
+            self.ages_ns = 0;
+            self.ages = 0;
+        }
+        self.current = empty;
+        self.began_ns = now_ns;
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "times of tests are small")]
+pub(super) mod tests {
+    use std::cell::Cell;
+    use std::time::{Duration, Instant};
+
+    use super::super::arrival::{Reader, Unread, placed};
+    use super::super::clock::{Kernel, tick_length_ns};
+    use super::*;
+
+    const START_NS: i64 = 123_456_789;
+
+    /// Numbers that look random, and are the same each time.
+    pub(crate) struct Random(u64);
+
+    impl Random {
+        pub(crate) fn new(seed: u64) -> Random {
+            Random(seed)
+        }
+
+        /// Returns a number from 0 to below 1.
+        pub(crate) fn share(&mut self) -> f64 {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+        }
+    }
+
+    /// A clock that a test moves, and a coarse clock that is computed from it.
+    struct Moved<'a, F> {
+        now_ns: &'a Cell<i64>,
+        coarse: F,
+    }
+
+    impl<F: Fn(i64) -> i64> Clocks for Moved<'_, F> {
+        fn coarse_ns(&self) -> i64 {
+            (self.coarse)(self.now_ns.get())
+        }
+
+        fn now_ns(&self) -> i64 {
+            self.now_ns.get()
+        }
+    }
+
+    fn part(random: &mut Random, of_ns: f64) -> i64 {
+        (random.share() * of_ns) as i64
+    }
+
+    /// Ticks are at whole multiples of their length, and the coarse clock is behind by a constant distance.
+    fn learned(length_ns: i64, stretch: f64) {
+        let (mut random, clock) = (Random::new(5), Cell::new(START_NS));
+        let distance_ns = length_ns * 7 / 10;
+        let coarse = |now_ns: i64| now_ns / length_ns * length_ns - distance_ns;
+        let now_ns = &clock;
+        let mut ticks = Ticks::new(length_ns, Moved { now_ns, coarse });
+        let step = |ns: i64| clock.set(clock.get() + ns);
+        assert_eq!(ticks.last_ns(ticks.glance(), clock.get()), None);
+        let mut off = Vec::new();
+        for number in 0..3000 {
+            let since = ticks.glance();
+            step(part(&mut random, stretch * length_ns as f64));
+            ticks.worked(since);
+            step(part(&mut random, length_ns as f64));
+            let last_ns = ticks.last_ns(ticks.glance(), clock.get());
+            if let Some(last_ns) = last_ns.filter(|_| number > 1000) {
+                off.push((last_ns - clock.get() / length_ns * length_ns).abs());
+            }
+        }
+        off.sort_unstable();
+        assert!(off.len() > 500, "{length_ns} {stretch}: {}", off.len());
+        // One in a hundred may be a whole tick off, at its beginning.
+        let most = off[off.len() * 99 / 100];
+        assert!(most < length_ns / 8, "{length_ns} {stretch}: {most}");
+        step(3 * FRESH_NS);
+        assert_eq!(ticks.last_ns(ticks.glance(), clock.get()), None);
+    }
+
+    #[test]
+    fn ticks_are_learned_from_periods_of_work() {
+        for length_ns in [1_000_000, 4_000_000, 10_000_000] {
+            for stretch in [0.02, 0.3, 1.2] {
+                learned(length_ns, stretch);
+            }
+        }
+    }
+
+    /// Every seventh tick comes late by this many ticks, and so do those in between.
+    fn late(late: f64, whole: i64) {
+        let length_ns = 4_000_000;
+        let (mut random, clock) = (Random::new(5), Cell::new(START_NS));
+        let coarse = |now_ns: i64| {
+            let tick = now_ns / length_ns;
+            let behind_ns = tick % 7 * length_ns + now_ns % length_ns;
+            let is_late = (behind_ns as f64) < late * length_ns as f64;
+            (if is_late { tick - 1 - tick % 7 } else { tick }) * length_ns
+        };
+        let now_ns = &clock;
+        let mut ticks = Ticks::new(length_ns, Moved { now_ns, coarse });
+        for _ in 0..500 {
+            let since = ticks.glance();
+            clock.set(clock.get() + part(&mut random, length_ns as f64));
+            ticks.worked(since);
+        }
+        let punctual_ns = length_ns / PUNCTUAL;
+        assert_eq!(ticks.late_ns(), whole * length_ns + punctual_ns, "{late}");
+        // One tick in seven is late by all of it, and the next ones by what is left of it.
+        let shares = (0..7).map(|at| (late - f64::from(at)).max(0.0));
+        let lag = if whole > 0 {
+            shares.sum::<f64>() / 7.0
+        } else {
+            0.0
+        };
+        let found = ticks.lag_ns() as f64 / length_ns as f64;
+        assert!((found - lag).abs() < 0.1, "{late}: {found} {lag}");
+        clock.set(clock.get() + 3 * FRESH_NS);
+        ticks.last_ns(ticks.glance(), clock.get());
+        assert_eq!(ticks.late_ns(), punctual_ns);
+    }
+
+    #[test]
+    fn late_ticks_are_reported_in_whole_ticks() {
+        for (by, whole) in [(0.0, 0), (0.01, 0), (0.4, 2), (1.0, 2), (1.7, 3)] {
+            late(by, whole);
+        }
+    }
+
+    #[test]
+    fn a_glance_that_is_no_longer_the_newest_says_nothing_about_late_ticks() {
+        let clock = Cell::new(9_000_000);
+        let coarse = |_| 8_000_000;
+        let now_ns = &clock;
+        let mut ticks = Ticks::new(4_000_000, Moved { now_ns, coarse });
+        ticks.was_newest(0, 20_000_000);
+        assert_eq!(ticks.late_ns(), 4_000_000 / PUNCTUAL);
+    }
+
+    /// The tick that is found is not after now, and not two ticks ago.
+    #[test]
+    fn ticks_of_this_machine() {
+        let length_ns = tick_length_ns();
+        if length_ns == 0 {
+            println!("SKIPPED the ticks of this machine: it has no coarse clock");
+            return;
+        }
+        let mut ticks = Ticks::new(length_ns, Kernel);
+        let until = Instant::now() + Duration::from_secs(5);
+        let mut found = 0;
+        while found < 50 && Instant::now() < until {
+            let (since, end_ns) = (ticks.glance(), Kernel.now_ns() + length_ns / 3);
+            while Kernel.now_ns() < end_ns {} // work
+            ticks.worked(since);
+            let coarse_ns = ticks.glance();
+            let now_ns = Kernel.now_ns();
+            if let Some(last_ns) = ticks.last_ns(coarse_ns, now_ns) {
+                found += 1;
+                assert!((0..=2 * length_ns).contains(&(now_ns - last_ns)));
+            }
+        }
+        assert_eq!(found, 50);
+    }
+
+    #[test]
+    fn without_a_coarse_clock_no_tick_is_known() {
+        let clock = Cell::new(5);
+        let coarse = |_| 0;
+        let now_ns = &clock;
+        let mut ticks = Ticks::new(0, Moved { now_ns, coarse });
+        ticks.worked(ticks.glance());
+        ticks.was_newest(0, 5_000_000);
+        assert_eq!(ticks.last_ns(0, 5), None);
+        assert_eq!((ticks.late_ns(), ticks.lag_ns()), (0, 0));
+        let unread = Unread {
+            now_ns: 5,
+            tick_ns: None,
+            length_ns: 0,
+            unread_ns: 40_000_000,
+        };
+        let found = placed(&unread, &Reader::default());
+        assert_eq!((found.ns, found.uncertainty_ns), (5, 0));
+    }
+}

@@ -1,0 +1,14 @@
+//! The parts of the extension that need no interpreter, which tests of the library itself would load: when a request arrived.
+#![expect(unsafe_code, reason = "asks the kernel, as the library does")]
+#![allow(dead_code, reason = "the library calls what no test does")]
+
+#[path = "../src/engine/http/arrival.rs"]
+mod arrival;
+#[path = "../src/engine/http/awake.rs"]
+mod awake;
+#[path = "../src/engine/http/clock.rs"]
+mod clock;
+#[path = "../src/engine/http/silence.rs"]
+mod silence;
+#[path = "../src/engine/http/ticks.rs"]
+mod ticks;
