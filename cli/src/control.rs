@@ -65,8 +65,9 @@ pub(crate) fn store(directory: &Path, process: &RunProcess, wish: Wish) -> Resul
         )));
     }
     let mut files = process.fragments.iter().rev(); // the oldest ones may be gone
-    let like = files.find(|path| path.exists());
-    let like = like.map_or(directory, |path| path.as_path());
+    let like = files
+        .find(|path| path.exists())
+        .map_or(directory, |path| path.as_path());
     let aside = directory.join(format!("{CONTROL_FILE}.{}.tmp", control.id));
     let stored =
         write(&aside, &text, like).and_then(|()| fs::rename(&aside, directory.join(CONTROL_FILE)));

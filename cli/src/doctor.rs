@@ -47,14 +47,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             let text = serde_json::to_string_pretty(&findings).expect("texts become JSON");
             visible_json(&text).into_owned() + "\n"
         }
-        false => findings.iter().map(Finding::line).collect(),
+        false => findings
+            .iter()
+            .map(|finding| format!("{finding}\n"))
+            .collect(),
     };
     match print_data(&text) {
         Ok(()) | Err(Error::BrokenPipe) => {}
         Err(error) => return Err(error),
     }
-    let mut states = findings.iter().map(|finding| finding.status);
-    let failed = states.any(|status| status == Status::Fail);
+    let failed = findings
+        .iter()
+        .any(|finding| finding.status == Status::Fail);
     Ok(ExitCode::from(u8::from(failed)))
 }
 
@@ -84,6 +88,8 @@ fn examine(directory: Option<PathBuf>) -> Vec<Finding> {
 /// The disk space that a process may take: as configured, or as it is by default.
 fn bound(config: Option<&Config>) -> u64 {
     let by_default = || Config::from_lookup(|name| (name == "SA_PROFILE_DIR").then(|| "x".into()));
-    let config = config.cloned().or_else(by_default);
-    config.map_or(0, |config| config.max_bytes)
+    config
+        .cloned()
+        .or_else(by_default)
+        .map_or(0, |config| config.max_bytes)
 }

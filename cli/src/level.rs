@@ -25,12 +25,15 @@ pub(crate) struct Levels(pub(crate) Vec<Level>);
 
 /// Reads a comma list of levels.
 pub(crate) fn list(text: &str) -> Result<Levels, String> {
-    let words = text.split(',').map(str::trim);
-    let words = words.filter(|word| !word.is_empty());
+    let words = text
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty());
     let levels: Vec<Level> = words.map(one).collect::<Result<_, _>>()?;
     if levels.is_empty() {
-        let why = "expected e2e, kernel or verbose; `sa-profile stop` records nothing";
-        return Err(why.to_owned());
+        return Err(
+            "expected e2e, kernel or verbose; `sa-profile stop` records nothing".to_owned(),
+        );
     }
     Ok(Levels(levels))
 }

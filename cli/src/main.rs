@@ -87,12 +87,19 @@ enum Command {
     Completions(completions::Arguments),
 }
 
+impl Command {
+    /// Returns true if the command writes what it computes of a run, and starts no program but its own.
+    fn writes_figures(&self) -> bool {
+        matches!(
+            self,
+            Command::Report(_) | Command::Diff(_) | Command::Tables(_) | Command::Sql(_)
+        )
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    // The output of these commands gets the mode of the recorded fragments.
-    if let Command::Report(_) | Command::Diff(_) | Command::Tables(_) | Command::Sql(_) =
-        &arguments.command
-    {
+    if arguments.command.writes_figures() {
         use_recorded_mode();
     }
     let outcome = match &arguments.command {
@@ -131,8 +138,9 @@ fn print(lines: &str) -> Result<(), Error> {
 fn print_data(text: &str) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
     let printed = stdout.write_all(text.as_bytes());
-    let printed = printed.and_then(|()| stdout.flush());
-    printed.map_err(Error::of_stdout)
+    printed
+        .and_then(|()| stdout.flush())
+        .map_err(Error::of_stdout)
 }
 
 /// Starts a thread.

@@ -38,10 +38,11 @@ pub(crate) fn carry_out(
     deed: &str,
     patience: &Patience,
 ) -> Result<ExitCode, Error> {
-    let recording = processes(directory)?
+    let mut waiting: Vec<Waiting> = processes(directory)?
         .into_iter()
-        .filter(RunProcess::is_recording);
-    let mut waiting: Vec<Waiting> = recording.map(Waiting::new).collect();
+        .filter(RunProcess::is_recording)
+        .map(Waiting::new)
+        .collect();
     let Some(first) = waiting.first() else {
         return Err(Error::Unusable(format!(
             "{}: expected processes that record, found none alive",
@@ -65,10 +66,12 @@ pub(crate) fn carry_out(
     print(&format!("{heading} {obeyed} of {} {deed}\n", plural(count)))?;
     for waiting in &waiting {
         let (name, pid) = (waiting.process.default_name(), waiting.process.header.pid);
-        let no_helper =
-            ": it has no thread that looks (docs/threads.md), and will with its next event";
-        let has_none = has_helper(pid) == Some(false);
-        let why = if has_none { no_helper } else { "" };
+        let why = match has_helper(pid) {
+            Some(false) => {
+                ": it has no thread that looks (docs/threads.md), and will with its next event"
+            }
+            _ => "",
+        };
         say(&format!("{name} [{pid}] did not obey within 2 s{why}"));
     }
     Ok(ExitCode::from(u8::from(!waiting.is_empty())))
@@ -77,8 +80,9 @@ pub(crate) fn carry_out(
 /// Whether a process has the recorder's thread; `None` where `/proc` does not say it.
 fn has_helper(pid: u32) -> Option<bool> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let files = threads.flatten().map(|thread| thread.path().join("comm"));
-    let mut names = files.map(std::fs::read_to_string);
+    let mut names = threads
+        .flatten()
+        .map(|thread| std::fs::read_to_string(thread.path().join("comm")));
     Some(names.any(|name| name.is_ok_and(|name| name.trim_end() == HELPER)))
 }
 

@@ -114,8 +114,11 @@ fn merged(directory: &Path) -> Result<PathBuf, Error> {
     let report = merge_with(&Options::new([directory.to_owned()]), bar.progress());
     bar.end();
     let report = report?;
-    let trace = report.output.path.clone();
-    let trace = trace.unwrap_or_else(|| directory.to_owned());
+    let trace = report
+        .output
+        .path
+        .clone()
+        .unwrap_or_else(|| directory.to_owned());
     say(&format!("merged the run into {}", trace.display()));
     if !report.is_clean() {
         say(&format!(

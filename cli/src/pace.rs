@@ -49,8 +49,9 @@ impl Look {
     /// How long to rest after it. What the machine gave to others while it lasted does not count.
     pub(crate) fn rest(self, left: Left) -> Duration {
         let (took, cpu) = (self.start.elapsed(), cpu_time());
-        let cpu = cpu.zip(self.cpu);
-        let cpu = cpu.map(|(now, then)| now.saturating_sub(then));
+        let cpu = cpu
+            .zip(self.cpu)
+            .map(|(now, then)| now.saturating_sub(then));
         rest(took, cpu.unwrap_or(took), left)
     }
 }

@@ -118,14 +118,16 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let preload = arguments.preload.as_ref();
-    let preload = preload.map(|path| preload::find(path.as_deref()));
-    let preload = preload.transpose()?;
+    let preload = preload
+        .map(|path| preload::find(path.as_deref()))
+        .transpose()?;
     if let Some(library) = &preload {
         preload::try_out(library).map_err(|problem| format!("--preload: {problem}"))?;
     }
     let python = arguments.python.as_ref();
-    let python = python.map(|path| python::find(path.as_deref()));
-    let python = python.transpose()?;
+    let python = python
+        .map(|path| python::find(path.as_deref()))
+        .transpose()?;
     let run = environment::run_id(variable)?;
     let mode = environment::folder_mode(variable);
     let wanted = arguments.dir.clone();
@@ -157,16 +159,16 @@ fn refusal(error: &io::Error) -> u8 {
 /// Merges, and says what was recorded.
 fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &Ended) {
     if !ended.still_running.is_empty() {
-        let running = processes(ended.still_running.len() as u64);
+        let number = ended.still_running.len() as u64;
+        let still_running = processes(number);
         say(&format!(
-            "{running} still running: what is recorded so far is merged"
+            "{still_running} still running: what is recorded so far is merged"
         ));
     }
     if arguments.no_merge {
         say(&summary::unmerged(directory.path()));
         return;
     }
-    let output = arguments.output.clone();
     let options = trace_merge::Options {
         // What has no header belongs to the run too, where nothing else can be there.
         runs: if directory.is_new() {
@@ -174,7 +176,10 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
         } else {
             Runs::Named(run.to_owned())
         },
-        output: output.map_or(Output::Default, Output::File),
+        output: arguments
+            .output
+            .clone()
+            .map_or(Output::Default, Output::File),
         mode: Mode::Events(EventOptions {
             window: arguments.last.map_or(Window::WholeRun, Window::Last),
             ..EventOptions::default()

@@ -177,8 +177,9 @@ fn python() -> PathBuf {
     let program = std::env::current_exe().ok();
     let beside = program.and_then(|program| Some(program.parent()?.join("python3")));
     let mut known = [active, beside].into_iter().flatten();
-    let found = known.find(|python| python.exists());
-    found.unwrap_or_else(|| PathBuf::from("python3"))
+    known
+        .find(|python| python.exists())
+        .unwrap_or_else(|| PathBuf::from("python3"))
 }
 
 /// How the engine ended. It gets the signals that come to this process alone; those of a terminal it has itself.

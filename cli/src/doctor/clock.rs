@@ -24,14 +24,17 @@ const READINGS: u64 = 100;
 /// Looks at the clock.
 pub(crate) fn examine() -> Vec<Finding> {
     let source = fs::read_to_string(SOURCE).map(|source| source.trim().to_owned());
-    let source = source.unwrap_or_default();
-    vec![judge(&source, two_readings_ns())]
+    vec![judge(
+        source.unwrap_or_default().as_str(),
+        two_readings_ns(),
+    )]
 }
 
 fn judge(source: &str, two_ns: u64) -> Finding {
-    let name = match source {
-        "" => "of an unknown source",
-        source => source,
+    let name = if source.is_empty() {
+        "of an unknown source"
+    } else {
+        source
     };
     let found = format!("{name}, two readings take {two_ns} ns");
     if two_ns > SLOW_NS {

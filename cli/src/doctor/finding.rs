@@ -59,12 +59,6 @@ impl Check {
     }
 }
 
-impl Finding {
-    pub(crate) fn line(&self) -> String {
-        format!("{self}\n")
-    }
-}
-
 impl fmt::Display for Finding {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = match self.status {
@@ -72,8 +66,12 @@ impl fmt::Display for Finding {
             Status::Warn => "warn",
             Status::Fail => "FAIL",
         };
-        let found = printable(&self.found);
-        write!(to, "{status:<4}  {:<15} {found}", self.check)?;
+        write!(
+            to,
+            "{status:<4}  {:<15} {}",
+            self.check,
+            printable(&self.found)
+        )?;
         match &self.hint {
             Some(hint) => write!(to, " -- {}", printable(hint)),
             None => Ok(()),

@@ -35,11 +35,13 @@ fn file_size(limit: u64) -> Finding {
     match limit {
         RLIM_INFINITY => FILE_SIZE.ok("unlimited"),
         0..LEAST_FILE_BYTES => FILE_SIZE.fail(format!("limited to {}", size(limit)), HINT),
-        _ => {
-            let limit = size(limit);
-            let found = format!("limited to {limit}: what goes beyond is lost, and counted");
-            FILE_SIZE.warn(found, HINT)
-        }
+        _ => FILE_SIZE.warn(
+            format!(
+                "limited to {}: what goes beyond is lost, and counted",
+                size(limit)
+            ),
+            HINT,
+        ),
     }
 }
 
@@ -81,10 +83,11 @@ fn memory_limit() -> Option<u64> {
         let (controllers, path) = (fields.next()?, fields.next()?.trim_start_matches('/'));
         match controllers {
             "" => least_above(Path::new("/sys/fs/cgroup"), path, "memory.max"),
-            "memory" => {
-                let root = Path::new("/sys/fs/cgroup/memory");
-                least_above(root, path, "memory.limit_in_bytes")
-            }
+            "memory" => least_above(
+                Path::new("/sys/fs/cgroup/memory"),
+                path,
+                "memory.limit_in_bytes",
+            ),
             _ => None,
         }
     };
@@ -93,8 +96,9 @@ fn memory_limit() -> Option<u64> {
 
 fn least_above(root: &Path, path: &str, file: &str) -> Option<u64> {
     // In a container the path may be the host's: then the root is the container's own group.
-    let leaf = Some(root.join(path)).filter(|leaf| leaf.is_dir());
-    let leaf = leaf.unwrap_or_else(|| root.to_owned());
+    let leaf = Some(root.join(path))
+        .filter(|leaf| leaf.is_dir())
+        .unwrap_or_else(|| root.to_owned());
     let groups = leaf.ancestors().take_while(|group| group.starts_with(root));
     let limits = groups.filter_map(|group| parse(&fs::read_to_string(group.join(file)).ok()?));
     limits.min()

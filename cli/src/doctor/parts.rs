@@ -33,9 +33,14 @@ print('plugin' if any('sa_profile' in point.value for point in group) else '-')"
 /// Looks for each part.
 pub(crate) fn examine() -> Vec<Finding> {
     let python = ask_python();
-    let program = std::env::current_exe().ok();
-    let library = program.and_then(|program| preload::installed_with(&program));
-    let has = |word: &str| Some(python.as_deref()?.lines().any(|line| line == word));
+    let library = std::env::current_exe()
+        .ok()
+        .and_then(|program| preload::installed_with(&program));
+    let has = |word: &str| {
+        python
+            .as_deref()
+            .map(|said| said.lines().any(|line| line == word))
+    };
     let mut findings = vec![
         Check("recorder").ok(format!(
             "version {}, format {VERSION}, part of the programs that use it",
@@ -77,11 +82,17 @@ fn python_part(check: Check, name: &str, found: Option<bool>) -> Finding {
 
 /// The NPU runtime's library, where the dynamic linker or its users look for it.
 fn runtime(lookup: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let linker = lookup("LD_LIBRARY_PATH");
-    let linker: Vec<PathBuf> = linker.iter().flat_map(std::env::split_paths).collect();
-    let named = TOOLKIT_VARIABLES.iter().filter_map(|name| lookup(name));
-    let toolkits = named.map(PathBuf::from).chain(TOOLKITS.map(PathBuf::from));
-    let toolkits = toolkits.map(|toolkit| toolkit.join("lib64"));
+    let linker: Vec<PathBuf> = lookup("LD_LIBRARY_PATH")
+        .iter()
+        .flat_map(std::env::split_paths)
+        .collect();
+    let named = TOOLKIT_VARIABLES
+        .iter()
+        .filter_map(|name| lookup(name))
+        .map(PathBuf::from);
+    let toolkits = named
+        .chain(TOOLKITS.map(PathBuf::from))
+        .map(|toolkit| toolkit.join("lib64"));
     let system = ["/usr/lib64", "/usr/lib", "/usr/local/lib"].map(PathBuf::from);
     let folders = linker.into_iter().chain(toolkits).chain(system);
     let mut libraries = folders.map(|folder| folder.join(RUNTIME));
@@ -100,7 +111,12 @@ fn ask_python() -> Option<String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     // Python itself is not to record here.
-    for name in "SA_PROFILE_DIR SA_PROFILE_OUTPUT SA_PROFILE_LEVEL LD_PRELOAD".split(' ') {
+    for name in [
+        "SA_PROFILE_DIR",
+        "SA_PROFILE_OUTPUT",
+        "SA_PROFILE_LEVEL",
+        "LD_PRELOAD",
+    ] {
         python.env_remove(name);
     }
     let mut child = python.spawn().ok()?;

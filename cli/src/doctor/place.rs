@@ -39,9 +39,10 @@ pub(crate) fn examine(directory: &Path, bound: u64) -> Vec<Finding> {
             return vec![refused(found)];
         }
     };
-    let state = match place == directory {
-        true => "is there and can be written",
-        false => "is not there yet and can be made",
+    let state = if place == directory {
+        "is there and can be written"
+    } else {
+        "is not there yet and can be made"
     };
     let mut findings = vec![DIRECTORY.ok(format!("{shown} {state}"))];
     findings.push(file_system(&place, &file));
@@ -51,14 +52,17 @@ pub(crate) fn examine(directory: &Path, bound: u64) -> Vec<Finding> {
 }
 
 fn refused(found: String) -> Finding {
-    let hint = "name another one in SA_PROFILE_DIR or sa-profile run --dir";
-    DIRECTORY.fail(found, hint)
+    DIRECTORY.fail(
+        found,
+        "name another one in SA_PROFILE_DIR or sa-profile run --dir",
+    )
 }
 
 /// The directory, or the first one above it that is there.
 fn existing(directory: &Path) -> PathBuf {
-    let mut above = directory.ancestors();
-    let there = above.find(|path| path.symlink_metadata().is_ok());
+    let there = directory
+        .ancestors()
+        .find(|path| path.symlink_metadata().is_ok());
     there.unwrap_or(Path::new(".")).to_owned()
 }
 
@@ -92,11 +96,13 @@ fn kind_in(table: &str, place: &Path) -> Option<String> {
     let mounts = table.lines().filter_map(|line| {
         let (mount, source) = line.split_once(" - ")?;
         let point = mount.split(' ').nth(4)?.replace("\\040", " ");
-        let mount = (point.len(), source.split(' ').next()?);
-        place.starts_with(&point).then_some(mount)
+        place
+            .starts_with(&point)
+            .then_some((point.len(), source.split(' ').next()?))
     });
-    let deepest = mounts.max_by_key(|(length, _)| *length)?;
-    Some(deepest.1.to_owned())
+    mounts
+        .max_by_key(|(length, _)| *length)
+        .map(|(_, kind)| kind.to_owned())
 }
 
 fn allocation(file: &File) -> Finding {
@@ -129,8 +135,11 @@ fn space(place: &Path, bound: u64) -> Finding {
 }
 
 fn space_of(free: u64, bound: u64) -> Finding {
-    let (room, most) = (size(free), size(bound));
-    let found = format!("{room} free, each process takes {most} at most");
+    let found = format!(
+        "{} free, each process takes {} at most",
+        size(free),
+        size(bound)
+    );
     if free < LEAST_BYTES {
         return DISK.fail(found, "make room: nothing can be recorded");
     }

@@ -51,14 +51,16 @@ fn time_namespace() -> Finding {
 }
 
 fn is_shifted(offsets: &str) -> bool {
-    let mut words = offsets.split_whitespace();
-    words.any(|word| word.parse::<i64>().is_ok_and(|number| number != 0))
+    offsets
+        .split_whitespace()
+        .any(|word| word.parse::<i64>().is_ok_and(|number| number != 0))
 }
 
 fn tracer() -> Finding {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mut lines = status.lines();
-    let tracer = lines.find_map(|line| line.strip_prefix("TracerPid:"));
+    let tracer = status
+        .lines()
+        .find_map(|line| line.strip_prefix("TracerPid:"));
     match tracer.map(str::trim) {
         None | Some("0") => PTRACE.ok("nobody traces this process"),
         Some(pid) => PTRACE.warn(

@@ -36,15 +36,18 @@ const VARIABLES: [(&str, &str); 9] = [
 /// Looks at `LD_PRELOAD` and the variables of other profilers among all that are set.
 pub(crate) fn examine(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Finding> {
     let text = |text: OsString| text.to_string_lossy().into_owned();
-    let variables = variables.map(|(name, value)| (text(name), text(value)));
-    let set: BTreeMap<String, String> = variables.collect();
+    let set: BTreeMap<String, String> = variables
+        .map(|(name, value)| (text(name), text(value)))
+        .collect();
     let preloaded = set.get("LD_PRELOAD").map_or("", String::as_str);
     vec![preload(preloaded), others(&set)]
 }
 
 fn preload(text: &str) -> Finding {
-    let libraries = text.split([':', ' ']);
-    let libraries: Vec<&str> = libraries.filter(|library| !library.is_empty()).collect();
+    let libraries: Vec<&str> = text
+        .split([':', ' '])
+        .filter(|library| !library.is_empty())
+        .collect();
     if libraries.is_empty() {
         return LD_PRELOAD.ok("empty");
     }
@@ -57,8 +60,9 @@ fn preload(text: &str) -> Finding {
         );
     }
     let ours = libraries.iter().position(|library| library.ends_with(OURS));
-    let is_foreign = |library: &&str| profiler(library).is_some();
-    let foreign = libraries.iter().position(is_foreign);
+    let foreign = libraries
+        .iter()
+        .position(|library| profiler(library).is_some());
     match (ours, foreign) {
         (Some(ours), Some(foreign)) if foreign < ours => LD_PRELOAD.warn(
             in_order,
@@ -76,19 +80,24 @@ fn preload(text: &str) -> Finding {
 }
 
 fn profiler(library: &str) -> Option<&'static str> {
-    let mut known = LIBRARIES.into_iter();
-    Some(known.find(|(part, _)| library.contains(part))?.1)
+    LIBRARIES
+        .iter()
+        .find(|(part, _)| library.contains(part))
+        .map(|(_, name)| *name)
 }
 
 fn others(set: &BTreeMap<String, String>) -> Finding {
     let is_off = |value: &str| matches!(value, "" | "0" | "false");
-    let asked = |(name, _): (&String, &String)| {
-        let mut known = VARIABLES.into_iter();
-        let (_, profiler) = known.find(|(start, _)| name.starts_with(start))?;
-        Some(format!("{name} ({profiler})"))
+    let of = |name: &str| {
+        VARIABLES
+            .iter()
+            .find(|(start, _)| name.starts_with(start))
+            .map(|(_, profiler)| *profiler)
     };
     let on = set.iter().filter(|(_, value)| !is_off(value));
-    let asked: Vec<_> = on.filter_map(asked).collect();
+    let asked: Vec<_> = on
+        .filter_map(|(name, _)| Some(format!("{name} ({})", of(name)?)))
+        .collect();
     if asked.is_empty() {
         return OTHER_PROFILERS.ok("none that is set by a variable");
     }

@@ -47,18 +47,20 @@ struct Fragment {
 
 /// Looks at the run in the directory, if there is one.
 pub(crate) fn examine(paths: &RunPaths) -> Vec<Finding> {
-    let run_file = run_file(&paths.directory.join(RUN_FILE));
-    let mut findings: Vec<Finding> = run_file.into_iter().collect();
-    let entries = fs::read_dir(&paths.fragments)
+    let mut findings: Vec<Finding> = run_file(&paths.directory.join(RUN_FILE))
+        .into_iter()
+        .collect();
+    let names: Vec<String> = fs::read_dir(&paths.fragments)
         .into_iter()
         .flatten()
-        .flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let names: Vec<String> = names.collect();
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
     let stems = by_stem(&names);
-    let fragments =
-        (stems.iter()).filter_map(|(stem, segments)| newest(&paths.fragments, stem, segments));
-    let fragments: Vec<Fragment> = fragments.collect();
+    let fragments: Vec<Fragment> = stems
+        .iter()
+        .filter_map(|(stem, segments)| newest(&paths.fragments, stem, segments))
+        .collect();
     if !fragments.is_empty() {
         findings.extend(of_fragments(&fragments));
     }
@@ -100,8 +102,10 @@ struct Found {
 fn found(directory: &Path) -> Option<(Vec<Found>, Vec<String>)> {
     let run = trace_merge::survey::processes(directory).ok()?;
     let files = run.iter().flat_map(|process| &process.fragments);
-    let bytes = files.filter_map(|path| Some(path.metadata().ok()?.len()));
-    if bytes.sum::<u64>() > MOST_READ_BYTES {
+    let bytes: u64 = files
+        .filter_map(|path| Some(path.metadata().ok()?.len()))
+        .sum();
+    if bytes > MOST_READ_BYTES {
         return None;
     }
     let read = |process: &RunProcess| {
@@ -151,8 +155,12 @@ fn losses(found: &[Found]) -> Option<Finding> {
         let of_cause = lost.entry(cause).or_default();
         *of_cause = of_cause.saturating_add(*count);
     }
-    // Events that were changed were recorded.
-    lost.retain(|cause, _| !Cause::from_name(cause).is_some_and(Cause::changes_events));
+    for cause in Cause::ALL
+        .into_iter()
+        .filter(|cause| cause.changes_events())
+    {
+        lost.remove(cause.name()); // these events were recorded
+    }
     let refused = lost.remove(Cause::ChildrenRefused.name());
     let refused = refused.map(|count| format!("{} could not record", processes(count)));
     let counts = lost.iter().filter(|(_, events)| **events > 0);
@@ -227,8 +235,11 @@ fn run_file(path: &Path) -> Option<Finding> {
 fn read(path: &Path, has_ring: bool) -> Option<Fragment> {
     let mut reader = BufReader::new(File::open(path).ok()?);
     let mut line = Vec::new();
-    let mut start = reader.by_ref().take(16 << 10);
-    start.read_until(b'\n', &mut line).ok()?;
+    reader
+        .by_ref()
+        .take(16 << 10)
+        .read_until(b'\n', &mut line)
+        .ok()?;
     let header = FragmentHeader::parse(&line)?;
     let has_events = header.segment > 0 || has_events(&mut reader).ok()?;
     let mut file = reader.into_inner();
@@ -253,8 +264,12 @@ fn has_events(reader: &mut impl BufRead) -> std::io::Result<bool> {
     let mut line = Vec::new();
     loop {
         line.clear();
-        let mut rest = reader.by_ref().take(16 << 20);
-        if rest.read_until(b'\n', &mut line)? == 0 {
+        if reader
+            .by_ref()
+            .take(16 << 20)
+            .read_until(b'\n', &mut line)?
+            == 0
+        {
             return Ok(false);
         }
         if line.starts_with(b"{\"ph\":\"") && !line.starts_with(b"{\"ph\":\"M\"") {
@@ -276,9 +291,13 @@ fn of_fragments(fragments: &[Fragment]) -> Vec<Finding> {
     let of = |is_of: &dyn Fn(&Fragment) -> bool| pids(fragments.iter().filter(|one| is_of(one)));
     let state = |state| of(&|fragment| fragment.state == state);
     let (live, ended, died) = (state(State::Live), state(State::Ended), state(State::Died));
-    let all = processes(of(&|_| true).len() as u64);
-    let [live, ended] = [live.len(), ended.len()];
-    let counts = format!("{all}: {live} live, {ended} ended, {} died", died.len());
+    let counts = format!(
+        "{}: {} live, {} ended, {} died",
+        processes(of(&|_| true).len() as u64),
+        live.len(),
+        ended.len(),
+        died.len()
+    );
     // Of a dead one the ring may hold all that it recorded.
     let silent = of(&|one| !one.has_events && (one.state != State::Died || !one.has_ring));
     let heap = of(&|one| one.header.ring == RingKind::Heap);
@@ -326,11 +345,17 @@ fn left_rings(fragments: &[Fragment]) -> Option<Finding> {
 
 /// The processes of fragments, each once, as `pid (name)`.
 fn pids<'a>(fragments: impl Iterator<Item = &'a Fragment>) -> Vec<String> {
-    let headers = fragments.map(|fragment| &fragment.header);
-    let key = |header: &'a FragmentHeader| (header.pid, header.start_time, header.default_name());
-    let processes: BTreeSet<_> = headers.map(key).collect();
-    let processes = processes.into_iter();
+    let processes: BTreeSet<_> = fragments
+        .map(|fragment| {
+            (
+                fragment.header.pid,
+                fragment.header.start_time,
+                fragment.header.default_name(),
+            )
+        })
+        .collect();
     processes
+        .into_iter()
         .map(|(pid, _, program)| named(pid, &program))
         .collect()
 }

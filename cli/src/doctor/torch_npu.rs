@@ -34,8 +34,11 @@ pub(super) fn examine(said: &str) -> Vec<Finding> {
         let pin = of("pin").map(|pin| format!(", made for {pin}"));
         Check("vLLM-Ascend").ok(format!("{version}{}", pin.unwrap_or_default()))
     });
-    let torch_npu = std::iter::once(TORCH_NPU.ok(torch_npu));
-    torch_npu.chain(vllm_ascend).collect()
+    let torch_npu = TORCH_NPU.ok(torch_npu);
+    [Some(torch_npu), vllm_ascend]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// What the preload library sees with a version.
@@ -94,17 +97,49 @@ mod tests {
 
     #[test]
     fn how_a_version_searches() {
-        let by_handle = "2.5.1 2.5.1.post1 2.5.1.post1.dev20250619 2.7.1 2.7.1.post6 2.8.0.post2 2.8.0.post5 2.9.0 2.9.0.post5 2.9.1 2.10.0";
-        let by_all = "2.7.1.post8 2.9.0.post6 2.10.0.post4 2.10.0.post7.dev20260801 2.11.0 2.12.0.post2 2.13.0 2.14.0";
-        let unknown = " x 2.9 2.5.1.post2 2.7.1.post12 2.9.0.post6.dev20260401 2.9.0.dev 2.10.0.post8 2.11.0.dev20260101 2.9.0.post10 2.1.0 2.9.0+git1a2b3c4 2.9.0rc1";
-        for (versions, expected) in [
-            (by_handle, Some(Search::Handle)),
-            (by_all, Some(Search::All)),
-            (unknown, None),
+        for version in [
+            "2.5.1",
+            "2.5.1.post1",
+            "2.5.1.post1.dev20250619",
+            "2.7.1",
+            "2.7.1.post6",
+            "2.8.0.post2",
+            "2.8.0.post5",
+            "2.9.0",
+            "2.9.0.post5",
+            "2.9.1",
+            "2.10.0",
         ] {
-            for version in versions.split(' ') {
-                assert_eq!(search(version), expected, "{version}");
-            }
+            assert_eq!(search(version), Some(Search::Handle), "{version}");
+        }
+        for version in [
+            "2.7.1.post8",
+            "2.9.0.post6",
+            "2.10.0.post4",
+            "2.10.0.post7.dev20260801",
+            "2.11.0",
+            "2.12.0.post2",
+            "2.13.0",
+            "2.14.0",
+        ] {
+            assert_eq!(search(version), Some(Search::All), "{version}");
+        }
+        for version in [
+            "2.5.1.post2",
+            "2.7.1.post12",
+            "2.9.0.post6.dev20260401",
+            "2.9.0.dev",
+            "2.10.0.post8",
+            "2.11.0.dev20260101",
+            "2.9.0.post10",
+            "2.1.0",
+            "2.9.0+git1a2b3c4",
+            "2.9.0rc1",
+            "2.9",
+            "",
+            "x",
+        ] {
+            assert_eq!(search(version), None, "{version}");
         }
     }
 

@@ -20,8 +20,10 @@ pub(crate) fn is_private(file: &File) -> bool {
 /// Returns false only if every user may read all fragments of a run. `None` if the run has none.
 pub(crate) fn has_private_fragments(run: &Path) -> Option<bool> {
     let folders = [run.to_owned(), run.join(FRAGMENTS_DIR)];
-    let held = folders.iter().filter_map(|folder| holds_private(folder));
-    held.reduce(|one, other| one || other)
+    folders
+        .iter()
+        .filter_map(|folder| holds_private(folder))
+        .reduce(|one, other| one || other)
 }
 
 /// Returns false only if every user may read this folder and all fragments in it. `None` if it has none.
@@ -44,8 +46,11 @@ fn holds_private(folder: &Path) -> Option<bool> {
 
 fn is_public(file: &File) -> io::Result<bool> {
     let metadata = file.metadata()?;
-    let more = if metadata.is_dir() { SEARCH } else { 0 };
-    let wanted = READ | more;
+    let wanted = if metadata.is_dir() {
+        READ | SEARCH
+    } else {
+        READ
+    };
     if metadata.mode() & wanted != wanted {
         return Ok(false);
     }

@@ -80,9 +80,10 @@ fn downloads_in(settings: &str, home: &Path) -> Option<PathBuf> {
 }
 
 fn redirection_in(folder: &Path, link: &str) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("sa-profile-open-").suffix(".html");
-    let mut file = builder.tempfile_in(folder)?;
+    let mut file = tempfile::Builder::new()
+        .prefix("sa-profile-open-")
+        .suffix(".html")
+        .tempfile_in(folder)?;
     let link = link.replace('&', "&amp;"); // it has no quotes
     let page = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url={link}\">");
     file.write_all(page.as_bytes())?;
@@ -92,8 +93,10 @@ fn redirection_in(folder: &Path, link: &str) -> io::Result<NamedTempFile> {
 fn start(link: &str, lookup: impl Fn(&str) -> Option<OsString>) {
     let mut commands = commands(link, lookup);
     for command in &mut commands {
-        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
-        let quiet = quiet.stderr(Stdio::null());
+        let quiet = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         // A group of its own: the Ctrl-C that ends the serving is not for the browser.
         if let Ok(mut child) = quiet.process_group(0).spawn() {
             thread::spawn(move || child.wait());

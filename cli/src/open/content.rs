@@ -79,8 +79,10 @@ impl<'de> Visitor<'de> for Document<'_> {
             match key.as_str() {
                 "traceEvents" => members.next_value_seed(Events(self))?,
                 "otherData" => {
-                    let mut data = members.next_value::<Value>()?;
-                    let runs = data.get_mut("runs").map(Value::take);
+                    let runs = members
+                        .next_value::<Value>()?
+                        .get_mut("runs")
+                        .map(Value::take);
                     let runs = runs.and_then(|runs| serde_json::from_value(runs).ok());
                     self.runs.replace(runs.unwrap_or_default());
                 }

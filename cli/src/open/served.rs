@@ -72,15 +72,23 @@ impl Served {
 
 /// Opens a file to read. A pipe that nobody writes to must not keep the command waiting.
 fn open_without_waiting(path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).custom_flags(libc::O_NONBLOCK).open(path)
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
 }
 
 /// Returns the file's name with everything but letters, digits, `.`, `_` and `-` replaced.
 fn link_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let is_odd = |c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c);
-    name.replace(is_odd, "_")
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "._-".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    name.chars().map(plain).collect()
 }
 
 #[cfg(test)]

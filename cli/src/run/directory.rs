@@ -32,8 +32,10 @@ impl Directory {
                 Err(error) => return Err(refused(&path, &error.to_string())),
             }
         }
-        let taken = "is taken, and so is every name like it";
-        Err(refused(&parent.join(name), taken))
+        Err(refused(
+            &parent.join(name),
+            "is taken, and so is every name like it",
+        ))
     }
 
     /// Takes the directory the user named, making it if it is not there.
@@ -66,10 +68,12 @@ impl Directory {
 
     /// Removes a new directory in which nothing is, and the one above it if that is the default one and empty too.
     pub(crate) fn remove_if_unused(&self) {
-        let is_default = |parent: &&Path| parent.ends_with(DEFAULT_DIRECTORY);
         if self.is_new
             && fs::remove_dir(&self.path).is_ok()
-            && let Some(parent) = self.path.parent().filter(is_default)
+            && let Some(parent) = self
+                .path
+                .parent()
+                .filter(|parent| parent.ends_with(DEFAULT_DIRECTORY))
         {
             let _ = fs::remove_dir(parent); // fails where something is in it
         }

@@ -29,18 +29,27 @@ pub(crate) fn launch(
         c_string(name)
     });
     let environment = environment.collect::<io::Result<Vec<_>>>()?;
-    let words = words.iter().cloned().map(c_string);
-    let words = words.collect::<io::Result<Vec<_>>>()?;
+    let words = words
+        .iter()
+        .cloned()
+        .map(c_string)
+        .collect::<io::Result<Vec<_>>>()?;
     let program = words.first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut attributes = PosixSpawnAttr::init()?;
-    let flags = PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF;
-    attributes.set_flags(flags)?;
+    attributes.set_flags(
+        PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF,
+    )?;
     attributes.set_sigmask(mask)?;
     // Every Rust program ignores it, and would hand that on.
     attributes.set_sigdefault(&SigSet::from_iter([Signal::SIGPIPE]))?;
     let streams = PosixSpawnFileActions::init()?;
-    let pid = posix_spawnp(program, &streams, &attributes, &words, &environment);
-    Ok(pid?)
+    Ok(posix_spawnp(
+        program,
+        &streams,
+        &attributes,
+        &words,
+        &environment,
+    )?)
 }
 
 fn c_string(text: OsString) -> io::Result<CString> {

@@ -13,8 +13,9 @@ pub(crate) fn file(program: &Path, place: &Path) -> Option<PathBuf> {
     for library in ["lib", "lib64"] {
         folders.extend(package_folders(&prefix.join(library)));
     }
-    let packages = folders.into_iter().map(|folder| folder.join(PACKAGE));
-    let mut files = packages.map(|package| package.join(place));
+    let mut files = folders
+        .into_iter()
+        .map(|folder| folder.join(PACKAGE).join(place));
     files.find(|file| file.exists())
 }
 

@@ -52,14 +52,18 @@ pub(crate) fn try_out(library: &Path) -> Result<(), String> {
     if output.status.success() && !said.contains("cannot be preloaded") {
         return Ok(());
     }
-    let said = match said {
-        "" => "no reason is given",
-        said => said,
+    let said = if said.is_empty() {
+        "no reason is given"
+    } else {
+        said
     };
-    let (path, status) = (library.display(), output.status);
-    Err(match status.success() {
+    let path = library.display();
+    Err(match output.status.success() {
         true => format!("{path}: programs start without it: {said}"),
-        false => format!("{path}: no program starts with it ({status}): {said}"),
+        false => format!(
+            "{path}: no program starts with it ({}): {said}",
+            output.status
+        ),
     })
 }
 
@@ -68,8 +72,11 @@ fn start_under(library: &Path) -> Option<Output> {
     let mut this = Command::new(std::env::current_exe().ok()?);
     this.arg("--version");
     [nothing, this].into_iter().find_map(|mut program| {
-        program.env("LD_PRELOAD", library).stdin(Stdio::null());
-        program.stdout(Stdio::null()).output().ok()
+        program
+            .env("LD_PRELOAD", library)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        program.output().ok()
     })
 }
 
@@ -82,10 +89,15 @@ fn checked(path: &Path) -> Result<PathBuf, String> {
         return Err(wrong("expected a shared library"));
     }
     let separates = |byte: &u8| matches!(byte, b':' | b' ' | b'\t' | b'\n');
-    let bytes = absolute.as_os_str().as_encoded_bytes();
-    if bytes.iter().any(separates) {
-        let why = "LD_PRELOAD cannot name a path with a space or a colon";
-        return Err(wrong(why));
+    if absolute
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .any(separates)
+    {
+        return Err(wrong(
+            "LD_PRELOAD cannot name a path with a space or a colon",
+        ));
     }
     Ok(absolute)
 }
@@ -95,7 +107,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_library_is_refused() {
+    fn a_library_that_lacks_a_library_is_refused_with_the_linkers_words() {
+        let root = tempfile::tempdir().unwrap();
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let mut paths = maps
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(5));
+        let whole = Path::new(paths.find(|path| path.contains("/libgcc_s")).unwrap());
+        assert_eq!(try_out(whole), Ok(()));
+        let mut bytes = fs::read(whole).unwrap();
+        let name = b"libc.so.6\0";
+        let at = bytes
+            .windows(name.len())
+            .position(|window| window == name)
+            .unwrap();
+        bytes[at..at + name.len()].copy_from_slice(b"libn.so.0\0");
+        let lacking = root.path().join("lacking.so");
+        fs::write(&lacking, bytes).unwrap();
+        let refused = try_out(&lacking).unwrap_err();
+        for part in ["lacking.so: no program starts with it", "libn.so.0"] {
+            assert!(refused.contains(part), "{refused}");
+        }
         let program = std::env::current_exe().unwrap();
         let refused = try_out(&program).unwrap_err();
         assert!(refused.contains("programs start without it"), "{refused}");

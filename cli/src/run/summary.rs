@@ -28,8 +28,11 @@ pub(crate) struct Recorded<'a> {
 impl Recorded<'_> {
     /// The trace, if there is anything in it.
     pub(crate) fn trace(&self) -> Option<&Path> {
-        let report = self.merged.as_ref().ok();
-        let report = report.filter(|report| has_events(report))?;
+        let report = self
+            .merged
+            .as_ref()
+            .ok()
+            .filter(|report| has_events(report))?;
         report.output.path.as_deref()
     }
 
@@ -82,14 +85,15 @@ impl Recorded<'_> {
             Some(Err(why)) => writeln!(text, "no figures here: {why}")?,
             None => {}
         }
-        let trace = quoted(trace);
         writeln!(
             text,
-            "next: sa-profile open {trace}    shows it in Perfetto"
+            "next: sa-profile open {}    shows it in Perfetto",
+            quoted(trace)
         )?;
         writeln!(
             text,
-            "      sa-profile report {trace}    says where the time went"
+            "      sa-profile report {}    says where the time went",
+            quoted(trace)
         )
     }
 }
@@ -103,8 +107,9 @@ pub(crate) fn unmerged(directory: &Path) -> String {
 fn write_ends(report: &Report, text: &mut String) -> std::fmt::Result {
     let deaths = report.deaths();
     if let Some(killed) = deaths.killed_words() {
-        let first = deaths.first_killed();
-        let exit = first.and_then(|first| first.death.exit.as_ref());
+        let exit = deaths
+            .first_killed()
+            .and_then(|first| first.death.exit.as_ref());
         let unknown = match exit {
             None => " Its signal is not known: another process waited for it.",
             Some(_) => "",
@@ -114,15 +119,21 @@ fn write_ends(report: &Report, text: &mut String) -> std::fmt::Result {
             "{killed}. What they had recorded was recovered.{unknown}"
         )?;
     }
-    let exited = deaths.exited_words().into_iter();
-    let mut others = exited.chain(deaths.other_words());
-    others.try_for_each(|line| writeln!(text, "{line}"))
+    let others = deaths
+        .exited_words()
+        .into_iter()
+        .chain(deaths.other_words());
+    others
+        .into_iter()
+        .try_for_each(|line| writeln!(text, "{line}"))
 }
 
 fn line(process: &ProcessReport) -> String {
     let name = printable(process.name.as_deref().unwrap_or("(no name)"));
-    let events = plural(process.events, "event");
-    let row = if process.tracks { "track" } else { "thread" };
+    let (events, row) = (
+        plural(process.events, "event"),
+        if process.tracks { "track" } else { "thread" },
+    );
     let threads = plural(process.threads as u64, row);
     format!("{name:<28} pid {:<8} {events:>14}, {threads}", process.pid)
 }
@@ -132,10 +143,10 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
         writeln!(text, "lost: nothing")?;
     }
     if report.losses.events > 0 {
-        let events = plural(report.losses.events, "event");
         writeln!(
             text,
-            "lost: {events}; the trace shows when and why (sa_loss)"
+            "lost: {}; the trace shows when and why (sa_loss)",
+            plural(report.losses.events, "event")
         )?;
     }
     for loss in report.losses.list.iter().take(LOSSES_LISTED) {
@@ -150,14 +161,22 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
     }
     if report.damage.total > 0 {
         let kinds = report.damage.by_kind.iter();
-        let kinds = kinds.map(|(kind, number)| format!("{kind} {}", grouped(*number)));
-        let kinds = kinds.collect::<Vec<_>>().join(", ");
-        let places = plural(report.damage.total, "place");
-        writeln!(text, "damaged: {places} ({kinds}); trace-merge names them")?;
+        let kinds: Vec<_> = kinds
+            .map(|(kind, number)| format!("{kind} {}", grouped(*number)))
+            .collect();
+        writeln!(
+            text,
+            "damaged: {} ({}); trace-merge names them",
+            plural(report.damage.total, "place"),
+            kinds.join(", ")
+        )?;
     }
     if report.unfinished_spans > 0 {
-        let spans = plural(report.unfinished_spans, "span");
-        writeln!(text, "unfinished: {spans} still open at the end")?;
+        writeln!(
+            text,
+            "unfinished: {} still open at the end",
+            plural(report.unfinished_spans, "span")
+        )?;
     }
     Ok(())
 }
@@ -182,8 +201,11 @@ fn write_left_out(report: &Report, text: &mut String) -> std::fmt::Result {
         )?;
     }
     for left in &report.left_out {
-        let run = printable(&left.run);
-        writeln!(text, "left out: another run in the same directory, {run}")?;
+        writeln!(
+            text,
+            "left out: another run in the same directory, {}",
+            printable(&left.run)
+        )?;
     }
     Ok(())
 }
@@ -205,8 +227,10 @@ fn nothing(directory: &Path, preload: bool) -> String {
 
 /// Events without what the recorder says of itself.
 fn has_events(report: &Report) -> bool {
-    let mut processes = report.processes.iter();
-    processes.any(|process| process.first_ns.is_some())
+    report
+        .processes
+        .iter()
+        .any(|process| process.first_ns.is_some())
 }
 
 fn events(report: &Report) -> u64 {
@@ -370,6 +394,22 @@ mod tests {
         assert_eq!(text.matches(sentence).count(), LOSSES_LISTED, "{text}");
         assert!(
             text.contains("  and 2 more; trace-merge names them\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn nothing_recorded_is_said_with_reasons() {
+        let silent = ProcessReport {
+            first_ns: None,
+            ..process("a", 0)
+        };
+        let text = words(Report {
+            processes: vec![silent],
+            ..Report::default()
+        });
+        assert!(
+            text.starts_with("sa-profile: nothing was recorded") && text.contains("'my out'"),
             "{text}"
         );
     }

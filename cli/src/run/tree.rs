@@ -154,8 +154,10 @@ fn announce(left: &[Descendant]) {
     if left.is_empty() {
         return;
     }
-    let name = |process: &Descendant| format!("{} ({})", process.pid, printable(&process.name));
-    let mut names: Vec<String> = left.iter().take(NAMED).map(name).collect();
+    let named = left.iter().take(NAMED);
+    let mut names: Vec<String> = named
+        .map(|process| format!("{} ({})", process.pid, printable(&process.name)))
+        .collect();
     if left.len() > NAMED {
         names.push(format!("{} more", left.len() - NAMED));
     }

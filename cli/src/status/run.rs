@@ -100,10 +100,12 @@ impl Run {
     pub(super) fn read(directory: &Path, known: &mut Known) -> Result<Run, Error> {
         let found = processes(directory)?;
         let now_ns = wall_ns();
-        let run = found.first().map(|process| process.header.run.clone());
         let mut run = Run {
             directory: directory.display().to_string(),
-            run: run.unwrap_or_default(),
+            run: found
+                .first()
+                .map(|process| process.header.run.clone())
+                .unwrap_or_default(),
             ..Run::default()
         };
         for process in &found {
@@ -113,8 +115,9 @@ impl Run {
                 contents.map_err(|error| Error::of_file(&process.fragments[0], error))?;
             run.add(process, alive, contents, now_ns);
         }
-        let start_ns = run.start_realtime_ns;
-        run.age_ns = start_ns.map(|start_ns| now_ns.saturating_sub(start_ns));
+        run.age_ns = run
+            .start_realtime_ns
+            .map(|start| now_ns.saturating_sub(start));
         Ok(run)
     }
 
@@ -129,11 +132,12 @@ impl Run {
         self.lost = lost.fold(self.lost, |sum, (_, events)| sum.saturating_add(*events));
         let header = &process.header;
         let switched = contents.switch.as_ref().map(|switch| switch.levels.clone());
-        let last_ns = last_realtime_ns(&contents);
-        let default_name = || process.default_name().into_owned();
         self.processes.push(Process {
-            last_event_age_ns: last_ns.map(|last_ns| now_ns.saturating_sub(last_ns)),
-            name: contents.name.unwrap_or_else(default_name),
+            last_event_age_ns: last_realtime_ns(&contents)
+                .map(|last_ns| now_ns.saturating_sub(last_ns)),
+            name: contents
+                .name
+                .unwrap_or_else(|| process.default_name().into_owned()),
             pid: header.pid,
             host: header.host.clone(),
             main: header.main,

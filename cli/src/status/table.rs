@@ -26,11 +26,17 @@ const NUMBERS: [usize; 4] = [1, 4, 5, 6];
 /// The status as text.
 pub(super) fn text(run: &Run) -> String {
     let mut text = String::new();
-    let states = run.processes.iter().map(|process| process.state);
-    let alive = states.filter(|state| matches!(state, State::Alive | State::Running));
+    let alive = run
+        .processes
+        .iter()
+        .filter(|process| matches!(process.state, State::Alive | State::Running));
     let age = run.age_ns.map_or("-".to_owned(), age);
-    let (id, directory) = (printable(&run.run), printable(&run.directory));
-    let _ = writeln!(text, "run       {id} in {directory}"); // a string takes everything
+    let _ = writeln!(
+        text,
+        "run       {} in {}",
+        printable(&run.run),
+        printable(&run.directory)
+    ); // a string takes everything
     let _ = writeln!(text, "began     {age} ago");
     let _ = writeln!(
         text,
@@ -39,8 +45,12 @@ pub(super) fn text(run: &Run) -> String {
         grouped(run.lost),
         size(run.bytes)
     );
-    let (alive, all) = (alive.count(), run.processes.len());
-    let _ = writeln!(text, "alive     {alive} of {all}\n");
+    let _ = writeln!(
+        text,
+        "alive     {} of {}\n",
+        alive.count(),
+        run.processes.len()
+    );
     let rows = std::iter::once(HEADINGS.map(str::to_owned)).chain(run.processes.iter().map(row));
     let rows: Vec<_> = rows.collect();
     text += &aligned(&rows, |column| NUMBERS.contains(&column));
@@ -62,25 +72,41 @@ fn not_visible(run: &Run) -> String {
 }
 
 fn row(process: &Process) -> [String; 10] {
+    let Process {
+        name,
+        pid,
+        state,
+        levels,
+        fragments,
+        events,
+        bytes,
+        last_event_age_ns,
+        lost,
+        device_method,
+        ..
+    } = process;
     let dash = || "-".to_owned();
-    let of_cause =
-        |(cause, events): (&String, &u64)| format!("{} {}", grouped(*events), printable(cause));
-    let lost: Vec<_> = process.lost.iter().map(of_cause).collect();
-    let (levels, method) = (process.levels.as_deref(), process.device_method.as_deref());
-    let last = process.last_event_age_ns;
+    let lost: Vec<_> = lost
+        .iter()
+        .map(|(cause, events)| format!("{} {}", grouped(*events), printable(cause)))
+        .collect();
     [
-        printable(&process.name),
-        process.pid.to_string(),
-        process.state.word().to_owned(),
-        levels.map_or_else(dash, level::text),
-        process.fragments.to_string(),
-        grouped(process.events),
-        size(process.bytes),
-        last.map_or_else(dash, |ns| format!("{} ago", age(ns))),
-        Some(lost.join(", "))
-            .filter(|lost| !lost.is_empty())
-            .unwrap_or_else(dash),
-        method.map_or_else(dash, printable),
+        printable(name),
+        pid.to_string(),
+        state.word().to_owned(),
+        levels
+            .as_ref()
+            .map_or_else(dash, |levels| level::text(levels)),
+        fragments.to_string(),
+        grouped(*events),
+        size(*bytes),
+        last_event_age_ns.map_or_else(dash, |ns| format!("{} ago", age(ns))),
+        if lost.is_empty() {
+            dash()
+        } else {
+            lost.join(", ")
+        },
+        device_method.as_deref().map_or_else(dash, printable),
     ]
 }
 
@@ -89,17 +115,21 @@ fn epitaph(run: &Run) -> String {
     let mut lines = Vec::new();
     let running = run.processes.iter();
     let running = running.filter(|process| process.state == State::Running);
-    let name = |process: &Process| format!("{} (pid {})", printable(&process.name), process.pid);
-    let names = running.map(name).collect::<Vec<_>>().join(", ");
+    let names: Vec<_> = running
+        .map(|process| format!("{} (pid {})", printable(&process.name), process.pid))
+        .collect();
     if !names.is_empty() {
-        let line = format!("still running when this snapshot was taken: {names}");
-        lines.push(line);
+        let names = names.join(", ");
+        lines.push(format!(
+            "still running when this snapshot was taken: {names}"
+        ));
     }
     let deaths = deaths(run);
     if let Some(killed) = deaths.killed_words() {
         let directory = printable(&run.directory);
-        let hint = format!("`trace-merge {directory}` shows the spans they died in");
-        lines.push(format!("{killed}. {hint}"));
+        lines.push(format!(
+            "{killed}. `trace-merge {directory}` shows the spans they died in"
+        ));
     }
     lines.extend(deaths.exited_words());
     lines.extend(deaths.other_words());

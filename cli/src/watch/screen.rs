@@ -87,8 +87,12 @@ fn notes(text: &mut String, stats: &LiveStats) {
     }
     let behind = &stats.behind;
     if behind.behind_ns > 2_000_000_000 {
-        let time = time(Some(behind.behind_ns as f64));
-        let _ = writeln!(text, "behind    {time} and {}", size(behind.unread_bytes));
+        let _ = writeln!(
+            text,
+            "behind    {} and {}",
+            time(Some(behind.behind_ns as f64)),
+            size(behind.unread_bytes)
+        );
     }
     let skipped = behind.damaged_blocks
         + behind.damaged_lines
@@ -105,8 +109,11 @@ fn notes(text: &mut String, stats: &LiveStats) {
         );
     }
     if behind.missing_bytes > 0 {
-        let missing = size(behind.missing_bytes);
-        let _ = writeln!(text, "missing   {missing} of what was recorded");
+        let _ = writeln!(
+            text,
+            "missing   {} of what was recorded",
+            size(behind.missing_bytes)
+        );
     }
     if let Some(why) = &stats.not_final {
         let _ = writeln!(text, "not read again as a whole: {}", printable(why));
@@ -253,7 +260,11 @@ fn time(ns: Option<f64>) -> String {
     let unit = units.into_iter().find(|(_, of)| ns.abs() >= *of);
     let (unit, of) = unit.unwrap_or(("ns", 1.0));
     let value = ns / of;
-    let digits = usize::from(value.abs() < 100.0) + usize::from(value.abs() < 10.0);
+    let digits = if value.abs() < 10.0 {
+        2
+    } else {
+        usize::from(value.abs() < 100.0)
+    };
     format!("{value:.digits$} {unit}")
 }
 

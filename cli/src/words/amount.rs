@@ -83,7 +83,16 @@ mod tests {
         ] {
             assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
         }
-        for text in "|s|0s|-1s|1.5s|30 s|1d|99999999999999999999h".split('|') {
+        for text in [
+            "",
+            "s",
+            "0s",
+            "-1s",
+            "1.5s",
+            "30 s",
+            "1d",
+            "99999999999999999999h",
+        ] {
             assert!(duration(text).is_err(), "{text}");
         }
     }

@@ -15,7 +15,11 @@ pub(crate) fn aligned<R: AsRef<[String]>>(rows: &[R], is_number: impl Fn(usize) 
             false => format!("{cell:<width$}"),
         });
         let line = cells.collect::<Vec<_>>().join("  ");
-        line.trim_end().to_owned() + "\n"
+        format!(
+            "{}
+",
+            line.trim_end()
+        )
     };
     rows.iter().map(line).collect()
 }
