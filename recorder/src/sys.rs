@@ -34,7 +34,11 @@ pub fn is_privileged() -> bool {
 /// Returns a variable of the environment; `None` in a program with raised privileges. The caller chose its environment, and would decide where such a
 /// program writes files, and with which mode. Every variable is therefore read here.
 pub fn variable(name: &str) -> Option<OsString> {
-    (!is_privileged()).then(|| std::env::var_os(name))?
+    if is_privileged() {
+        None
+    } else {
+        std::env::var_os(name)
+    }
 }
 
 /// Whether this process has already said something on stderr.

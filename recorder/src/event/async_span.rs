@@ -113,8 +113,11 @@ impl AsyncSpan {
         }
         // The first event of a process finds out in between what is on.
         let opened = thread_state::with(|_, writer| {
-            let wanted = mask::wants(level);
-            wanted.then(|| open(writer.process, &mut writer.text))?
+            if mask::wants(level) {
+                open(writer.process, &mut writer.text)
+            } else {
+                None
+            }
         });
         AsyncSpan(opened.flatten())
     }

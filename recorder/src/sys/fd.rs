@@ -358,8 +358,11 @@ pub(crate) fn into_number(fd: OwnedFd) -> RawFd {
 
 /// Returns the error of a system call if its result is one.
 pub(super) fn check(result: impl Into<i64>) -> io::Result<()> {
-    let is_done = result.into() >= 0;
-    is_done.then_some(()).ok_or_else(Error::last_os_error)
+    if result.into() < 0 {
+        Err(Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns the descriptor that a system call has opened, or its error.

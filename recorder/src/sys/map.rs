@@ -171,8 +171,11 @@ pub(super) fn look_for_space(bytes: usize) -> io::Result<()> {
     let wanted = bytes.saturating_add(LEFT_BYTES);
     let taken = taken_pages()?.saturating_mul(super::page_bytes());
     let after = u64::try_from(taken.saturating_add(wanted)).unwrap_or(u64::MAX);
-    let has_space = (after <= limit).then_some(());
-    has_space.ok_or_else(super::memory::out_of_memory)
+    if after <= limit {
+        Ok(())
+    } else {
+        Err(super::memory::out_of_memory())
+    }
 }
 
 /// How much address space the process has taken, in pages.

@@ -100,8 +100,11 @@ impl OpenAsync {
     /// Its entry in the ring.
     #[inline(always)]
     fn entry(&self, process: &Process) -> Option<OpenEntry> {
-        let is_shown = self.lane & HIDDEN == 0;
-        is_shown.then(|| process.ring.lane_entry(self.lane()))?
+        if self.lane & HIDDEN == 0 {
+            process.ring.lane_entry(self.lane())
+        } else {
+            None
+        }
     }
 
     pub(super) fn epoch(&self) -> u32 {
