@@ -79,15 +79,16 @@ fn run(dir: &Path, plans: &str, mode: &[&str]) -> (Outcome, u64, u64) {
 
 /// Runs it, and asserts that nobody noticed and nothing is missing without a word; how many calls failed.
 fn assert_unharmed(plans: &str, spans: u64) -> u64 {
+    let said = format!("spans work {spans}\n");
+    assert_unharmed_by(plans, &["spans", "work", &spans.to_string()], spans, &said)
+}
+
+fn assert_unharmed_by(plans: &str, mode: &[&str], spans: u64, said: &str) -> u64 {
     let dir = scratch();
-    let (outcome, _, failed) = run(dir.path(), plans, &["spans", "work", &spans.to_string()]);
+    let (outcome, _, failed) = run(dir.path(), plans, mode);
     println!("{plans}: {failed} failed; {}", outcome.stderr.trim_end());
     assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
-    assert_eq!(
-        outcome.stdout,
-        format!("spans work {spans}\n"),
-        "{outcome:?}"
-    );
+    assert_eq!(outcome.stdout, said, "{outcome:?}");
     assert!(outcome.stderr.lines().count() <= 1, "{outcome:?}");
     assert_accounted_or_off(&dir.path().join("run"), &outcome, spans);
     failed
@@ -146,11 +147,22 @@ fn each_call_fails_from_some_time_on() {
     assert!(failed >= 100, "{failed} calls failed");
 }
 
+/// Time seems to be 0 now and then, also for the recorder's own thread, which comes with the second of the host's.
+#[test]
+fn a_clock_that_is_refused_now_and_then_disturbs_nobody() {
+    let failed = (0..6).map(|seed| {
+        let plan = format!("clock_gettime=22%4:{seed}");
+        let mode = ["threads", "2", "20000"];
+        assert_unharmed_by(&plan, &mode, 40_000, "threads 2 20000\n")
+    });
+    println!("FAULTS of the clock: {} calls failed", failed.sum::<u64>());
+}
+
 #[test]
 fn calls_fail_at_random() {
     let mut chance = Chance::new();
     let mut failed = 0;
-    for _ in 0..rounds(10, 300) {
+    for _ in 0..rounds(16, 300) {
         let mut plans = Vec::new();
         for (call, ways) in calls() {
             // Where stderr cannot be asked whether it has room, nothing is said there.
@@ -170,7 +182,7 @@ fn calls_fail_at_random() {
         "FAULTS at random: {failed} calls failed, seed {}",
         chance.seed
     );
-    assert!(failed >= 10, "{failed} calls failed");
+    assert!(failed >= 16, "{failed} calls failed");
 }
 
 /// Where the ring's file has no room, events wait in memory. The end of the process has to write them, whatever the clock says then.
