@@ -1,51 +1,15 @@
 //! The header: as the source says it, in C and in C++.
 
 use crate::stage::{C, PACKAGE, Stage, Trace};
+use capi_header::GENERATED;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// The source files, in the order of the header.
-const SOURCES: [&str; 8] = [
-    "level",
-    "arg",
-    "process",
-    "run",
-    "span",
-    "async_span",
-    "event",
-    "launch",
-];
-
-fn generated() -> String {
-    let package = Path::new(PACKAGE);
-    let mut config = cbindgen::Config::from_file(package.join("cbindgen.toml")).unwrap();
-    let part = |at: &str, value: &str| format!("#define SA_PROFILE_VERSION_{at} {value}\n");
-    let version = env!("CARGO_PKG_VERSION");
-    config.after_includes = Some(format!(
-        "#ifdef __cplusplus\n#include <initializer_list>\n#include <type_traits>\n#endif\n\n\
-         /* Of this header; sa_profile_version() is that of the library. */\n#define SA_PROFILE_VERSION \"{version}\"\n{}{}{}",
-        part("MAJOR", env!("CARGO_PKG_VERSION_MAJOR")),
-        part("MINOR", env!("CARGO_PKG_VERSION_MINOR")),
-        part("PATCH", env!("CARGO_PKG_VERSION_PATCH")),
-    ));
-    let builder = cbindgen::Builder::new().with_config(config);
-    let sources = SOURCES
-        .iter()
-        .map(|name| package.join("src").join(format!("{name}.rs")));
-    let bindings = sources
-        .fold(builder, cbindgen::Builder::with_src)
-        .generate()
-        .unwrap();
-    let mut text = Vec::new();
-    bindings.write(&mut text);
-    String::from_utf8(text).unwrap().trim_start().to_owned()
-}
-
 #[test]
 fn the_header_is_what_the_source_says() {
     let path = Path::new(PACKAGE).join("include/sa_profile.h");
-    let generated = generated();
+    let generated = GENERATED.trim_start();
     if std::env::var_os("UPDATE_HEADER").is_some_and(|value| value == "1") {
         return fs::write(&path, generated).unwrap();
     }
