@@ -1,6 +1,8 @@
 //! The command `trace-report`.
 
-use crate::golden::fixture;
+use crate::reports::{fixture, has_words};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -15,57 +17,50 @@ fn serving() -> String {
     fixture("serving.json").to_str().unwrap().to_owned()
 }
 
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+/// Checks that the command fails, and that its message begins so.
+#[track_caller]
+fn fails(arguments: &[&str], message: &str) {
+    let output = run(arguments);
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(words.starts_with(message), "{words}");
 }
 
+#[track_caller]
 fn stdout(arguments: &[&str]) -> String {
     let output = run(arguments);
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
 fn the_screen_says_what_was_recorded_first() {
-    let path = fixture("serving.json");
-    let text = stdout(&[path.to_str().unwrap()]);
-    let heads =
-        ["recorded ", "missing ", "requests ", "names "].map(|head| text.find(head).unwrap());
-    assert!(heads.is_sorted(), "{text}");
-    assert!(
-        text.contains("4: 4 ok; 30.0 a second, 97 output tokens a second"),
-        "{text}"
+    let text = stdout(&[&serving()]);
+    let heads = ["recorded ", "missing ", "requests ", "names "];
+    let places = heads.map(|head| text.find(head).unwrap());
+    assert!(places.is_sorted(), "{text}");
+    has_words(
+        &text,
+        &["4: 4 ok; 30.0 a second, 97 output tokens a second"],
     );
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 120),
-        "{text}"
-    );
+    let is_short = |line: &str| line.chars().count() <= 120;
+    assert!(text.lines().all(is_short), "{text}");
 }
 
 #[test]
 fn tables_come_as_json_and_csv() {
     let path = &serving();
-    let json: serde_json::Value = serde_json::from_str(&stdout(&[path, "--json"])).unwrap();
-    assert_eq!(
-        (
-            json["schema"].as_u64(),
-            json["request"][0]["request_id"].as_str()
-        ),
-        (Some(2), Some("r0"))
-    );
+    let json: Value = serde_json::from_str(&stdout(&[path, "--json"])).unwrap();
+    assert_eq!(json["schema"], 2);
+    assert_eq!(json["request"][0]["request_id"], "r0");
     let csv = stdout(&[path, "--csv", "request"]);
-    assert!(
-        csv.starts_with("request_id,process,status,reason,arrival_ns,received_ns,"),
-        "{csv}"
-    );
-    assert_eq!(csv.lines().count(), 5);
+    let head = "request_id,process,status,reason,arrival_ns,received_ns,";
+    assert!(csv.starts_with(head) && csv.lines().count() == 5, "{csv}");
     assert_eq!(csv.lines().nth(1).unwrap().split(',').nth(16), Some("500"));
     let csv = stdout(&[path, "--csv", "names", "--by", "process"]);
+    let first = csv.lines().nth(1).unwrap();
     assert!(
-        csv.lines()
-            .nth(1)
-            .unwrap()
-            .starts_with("api,,thread,request,request,4,4,"),
+        first.starts_with("api,,thread,request,request,4,4,"),
         "{csv}"
     );
 }
@@ -74,30 +69,23 @@ fn tables_come_as_json_and_csv() {
 fn a_window_is_what_the_merge_shows_of_it() {
     let path = &serving();
     let text = stdout(&[path, "--names", "--to", "20ms"]);
-    assert!(text.contains("names      1 of 1 by tsub"), "{text}");
-    let all = stdout(&[path, "--json"]);
-    let part = stdout(&[path, "--json", "--request", "r1"]);
-    let requests = |text: &str| {
-        let json: serde_json::Value = serde_json::from_str(text).unwrap();
+    has_words(&text, &["names      1 of 1 by tsub"]);
+    let requests = |arguments: &[&str]| {
+        let json: Value = serde_json::from_str(&stdout(arguments)).unwrap();
         json["request"].as_array().unwrap().len()
     };
-    assert_eq!((requests(&all), requests(&part)), (4, 1));
+    assert_eq!(requests(&[path, "--json"]), 4);
+    assert_eq!(requests(&[path, "--json", "--request", "r1"]), 1);
 }
 
 #[test]
 fn bad_input_is_said() {
-    let output = run(&["/no/such/run"]);
-    assert_eq!(output.status.code(), Some(2));
-    let words = stderr(&output);
-    assert!(
-        words.starts_with("trace-report: ") && words.contains("/no/such/run"),
-        "{words}"
+    fails(
+        &["/no/such/run"],
+        "trace-report: nothing to merge: /no/such/run: ",
     );
-    assert_eq!(run(&[]).status.code(), Some(2));
-    assert_eq!(
-        run(&["x", "--json", "--csv", "request"]).status.code(),
-        Some(2)
-    );
+    fails(&[], "");
+    fails(&["x", "--json", "--csv", "request"], "");
 }
 
 #[test]
@@ -112,36 +100,30 @@ fn files_of_others_are_written_to_a_folder() {
     let out = folder.path().join("new").join("nat");
     let export = format!("nat={}", out.display());
     let output = run(&[path, "--export", &export]);
-    let words = stderr(&output);
-    assert!(output.status.success(), "{words}");
-    assert!(output.stdout.is_empty());
-    let folder = out.display();
+    let words = String::from_utf8_lossy(&output.stderr);
     assert!(
-        words.starts_with(&format!("trace-report: {folder}: ")),
+        output.status.success() && output.stdout.is_empty(),
         "{words}"
     );
-    let mut found: Vec<String> = std::fs::read_dir(&out)
-        .unwrap()
-        .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .collect();
-    found.sort();
-    assert_eq!(found, names);
+    let begin = format!("trace-report: {}: ", out.display());
+    assert!(words.starts_with(&begin), "{words}");
+    let files = std::fs::read_dir(&out).unwrap();
+    let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    assert_eq!(
+        files.collect::<BTreeSet<_>>(),
+        names.map(str::to_owned).into()
+    );
     // Once more, where the same files are there.
-    assert!(run(&[path, "--export", &export]).status.success());
+    stdout(&[path, "--export", &export]);
     // A file of another profiler, or of another run.
     let other = out.join(names[0]);
     std::fs::write(&other, "another profiler's").unwrap();
-    let output = run(&[path, "--export", &export]);
-    let words = stderr(&output);
-    assert_eq!(output.status.code(), Some(2));
-    let expected = format!(
-        "trace-report: {}: expected a folder without",
-        other.display()
-    );
-    assert!(words.starts_with(&expected), "{words}");
+    let other_path = other.display();
+    let message = format!("trace-report: {other_path}: expected a folder without");
+    fails(&[path, "--export", &export], &message);
     assert_eq!(std::fs::read(&other).unwrap(), b"another profiler's");
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), names.len());
-    assert_eq!(run(&[path, "--export", "nat"]).status.code(), Some(2));
+    fails(&[path, "--export", "nat"], "");
 }
 
 #[test]
@@ -153,7 +135,7 @@ fn an_export_that_fails_leaves_what_was_there() {
     // The folder is looked at before the run is.
     std::fs::write(&out, "").unwrap();
     let words = String::from_utf8(run(&["/no/such/run", "--export", &export]).stderr).unwrap();
-    assert!(words.contains(out.to_str().unwrap()), "{words}");
+    has_words(&words, &[out.to_str().unwrap()]);
     std::fs::remove_file(&out).unwrap();
     assert!(!run(&["/no/such/run", "--export", &export]).status.success());
     assert!(!out.exists());
@@ -181,19 +163,16 @@ fn a_page_replaces_nothing_but_a_page() {
     let before = files.map(|file| std::fs::read(file).unwrap());
     let path = trace.to_str().unwrap();
     for file in files {
-        let output = run(&[path, &format!("--html={}", file.display())]);
-        let words = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{words}");
-        let expected = format!("trace-report: {}: expected a new name", file.display());
-        assert!(words.starts_with(&expected), "{words}");
+        let file = file.display();
+        let message = format!("trace-report: {file}: expected a new name");
+        fails(&[path, &format!("--html={file}")], &message);
     }
     assert!(files.map(|file| std::fs::read(file).unwrap()) == before);
     assert!(link.is_symlink());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
     let page = folder.path().join("report.html");
     for _ in 0..2 {
-        let output = run(&[path, &format!("--html={}", page.display())]);
-        assert!(output.status.success(), "{output:?}");
+        stdout(&[path, &format!("--html={}", page.display())]);
     }
 }
 
@@ -227,14 +206,12 @@ fn no_csv_has_a_formula() {
     let folder = tempfile::TempDir::new().unwrap();
     let trace = folder.path().join("trace.json");
     let text = std::fs::read_to_string(fixture("serving.json")).unwrap();
-    let formula = "=HYPERLINK(1)";
-    std::fs::write(&trace, text.replace("\"r0\"", &format!("\"{formula}\""))).unwrap();
+    std::fs::write(&trace, text.replace("\"r0\"", "\"=HYPERLINK(1)\"")).unwrap();
     let path = trace.to_str().unwrap();
-    let table = String::from_utf8(run(&[path, "--csv", "request"]).stdout).unwrap();
-    assert!(table.contains("\n'=HYPERLINK(1),"), "{table}");
+    let table = stdout(&[path, "--csv", "request"]);
+    has_words(&table, &["\n'=HYPERLINK(1),"]);
     let out = folder.path().join("out");
-    let export = format!("nat={}", out.display());
-    assert!(run(&[path, "--export", &export]).status.success());
+    stdout(&[path, "--export", &format!("nat={}", out.display())]);
     let steps = std::fs::read_to_string(out.join("standardized_data_all.csv")).unwrap();
-    assert!(steps.contains(",'=HYPERLINK(1),"), "{steps}");
+    has_words(&steps, &[",'=HYPERLINK(1),"]);
 }

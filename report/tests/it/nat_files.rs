@@ -1,8 +1,9 @@
 //! The files of NeMo Agent Toolkit, against what its own profiler (1.9.0) wrote of the same calls (`fixtures/nat-nested.golden`).
 
-use crate::golden::{fixture, report, trace};
+use crate::events::{events, trace};
+use crate::reports::{fixture, report};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use trace_merge::{Options, Progress};
 use trace_report::{ConfidenceOf, export_nat};
@@ -20,6 +21,10 @@ fn exported_of(input: &Path) -> Files {
     files.collect()
 }
 
+fn exported_of_text(text: &str) -> Files {
+    exported_of(trace(&events(text)).path())
+}
+
 /// The rows of the table, by column.
 fn rows(files: &Files) -> Vec<BTreeMap<String, String>> {
     let table = files["standardized_data_all.csv"].as_bytes();
@@ -27,7 +32,7 @@ fn rows(files: &Files) -> Vec<BTreeMap<String, String>> {
     table.deserialize().map(Result::unwrap).collect()
 }
 
-fn json_of(files: &BTreeMap<&str, String>, name: &str) -> Value {
+fn json_of(files: &Files, name: &str) -> Value {
     serde_json::from_str(&files[name]).unwrap()
 }
 
@@ -43,11 +48,8 @@ fn golden_json(name: &str) -> Value {
 fn assert_near(found: &Value, expected: &Value, at: &str) {
     match (found, expected) {
         (Value::Object(one), Value::Object(other)) => {
-            let keys = |of: &serde_json::Map<String, Value>| of.keys().cloned().collect::<Vec<_>>();
-            let (mut one_keys, mut other_keys) = (keys(one), keys(other));
-            one_keys.sort();
-            other_keys.sort();
-            assert_eq!(one_keys, other_keys, "{at}");
+            let keys = [one, other].map(|of| of.keys().collect::<BTreeSet<_>>());
+            assert_eq!(keys[0], keys[1], "{at}");
             for (key, value) in one {
                 assert_near(value, &other[key], &format!("{at}.{key}"));
             }
@@ -59,8 +61,8 @@ fn assert_near(found: &Value, expected: &Value, at: &str) {
             }
         }
         (Value::Number(one), Value::Number(other)) => {
-            let (one, other) = (one.as_f64().unwrap(), other.as_f64().unwrap());
-            assert!((one - other).abs() < 1e-9, "{at}: {one} {other}");
+            let off = one.as_f64().unwrap() - other.as_f64().unwrap();
+            assert!(off.abs() < 1e-9, "{at}: {one} {other}");
         }
         _ => assert_eq!(found, expected, "{at}"),
     }
@@ -104,28 +106,16 @@ fn intervals_and_percentiles_are_those_of_nat() {
     for (figure, theirs) in expected["confidence_intervals"].as_object().unwrap() {
         let ours = &confidence[figure];
         assert_eq!(keys(ours), keys(theirs), "{figure}");
-        let has_percentiles = !figure.starts_with("throughput");
-        for key in ["p90", "p95", "p99"] {
-            match has_percentiles {
-                true => assert_near(&ours[key], &theirs[key], figure),
-                false => assert_eq!(ours[key], Value::Null),
+        for (key, expected) in theirs.as_object().unwrap() {
+            let is_percentile = ["p90", "p95", "p99"].contains(&&**key);
+            match is_percentile && figure.starts_with("throughput") {
+                true => assert_eq!(ours[key], Value::Null),
+                false => assert_near(&ours[key], expected, figure),
             }
         }
-        for key in [
-            "n",
-            "mean",
-            "ninetieth_interval",
-            "ninety_fifth_interval",
-            "ninety_ninth_interval",
-        ] {
-            assert_near(&ours[key], &theirs[key], figure);
-        }
     }
-    assert_near(
-        &found["workflow_runtimes"],
-        &expected["workflow_runtimes"],
-        name,
-    );
+    let [found, expected] = [&found, &expected].map(|of| &of["workflow_runtimes"]);
+    assert_near(found, expected, name);
 }
 
 /// Each call has its own end. NAT gives the latencies 2.25 s on average, since it takes the last begin of any call.
@@ -149,27 +139,26 @@ fn served_requests_have_the_figures_of_the_report() {
         let engine = format!("{id}/engine");
         let mut ends = rows.iter().filter(|row| row["event_type"] == "LLM_END");
         let end = ends.find(|row| row["UUID"] == engine).unwrap();
-        let tokens = [request.prompt_tokens(), request.output_tokens()];
-        let [prompt, output] = tokens.map(|tokens| tokens.unwrap().to_string());
-        for (column, expected) in [
-            ("completion_tokens", output.as_str()),
-            ("prompt_tokens", &prompt),
-            ("llm_name", "engine"),
-            ("function_id", id),
-        ] {
-            assert_eq!(end[column], expected, "{column}");
-        }
+        let [output, prompt] = [request.output_tokens(), request.prompt_tokens()]
+            .map(|tokens| tokens.unwrap().to_string());
+        let columns = [
+            "completion_tokens",
+            "prompt_tokens",
+            "llm_name",
+            "function_id",
+        ];
+        let found = columns.map(|column| &*end[column]);
+        assert_eq!(found, [&output, &prompt, "engine", id]);
         let at_s: f64 = end["event_timestamp"].parse().unwrap();
         let off_ns = at_s * 1e9 - request.last_token_ns().unwrap() as f64;
         assert!(off_ns.abs() < 1e3, "{end:?}");
     }
     let optimization = json_of(&files, "inference_optimization.json");
     let found = &optimization["confidence_intervals"];
-    let figures = [
+    for (key, of, unit) in [
         ("workflow_run_time", ConfidenceOf::E2e, 1e9),
         ("throughput_estimate", ConfidenceOf::RequestsPerS, 1.0),
-    ];
-    for (key, of, unit) in figures {
+    ] {
         let mut confidences = report.confidence.iter();
         let ours = confidences.find(|confidence| confidence.of == of).unwrap();
         let mut found = found.as_object().unwrap().iter();
@@ -195,12 +184,10 @@ fn a_trace_without_requests_has_empty_files() {
 /// A call of a model knows the tokens of its answer when it ends.
 #[test]
 fn an_end_says_how_many_tokens_an_answer_has() {
-    let half = |ph: &str, ts: u64, args: Value| json!({"ph": ph, "pid": 1, "tid": 1, "ts": ts, "id": 7, "cat": "llm", "name": "chat", "args": args});
-    let lines = [
-        half("b", 0, json!({"request_id": "a", "prompt_tokens": 5})),
-        half("e", 100, json!({"completion_tokens": 9})),
-    ];
-    let files = exported_of(trace(&lines).path());
+    let files = exported_of_text(
+        "b 1 0 chat cat=llm id=7 request_id=a prompt_tokens=5
+        e 1 100 chat cat=llm id=7 completion_tokens=9",
+    );
     let rows = rows(&files);
     let end = rows.iter().find(|row| row["event_type"] == "LLM_END");
     let tokens = ["prompt_tokens", "completion_tokens"].map(|column| &*end.unwrap()[column]);
@@ -210,32 +197,24 @@ fn an_end_says_how_many_tokens_an_answer_has() {
 /// Ids that are not of one call alone get the request's in front, and a call is not its own parent by any way.
 #[test]
 fn hostile_ids_join_no_other_calls() {
-    let call = |request: &str, ts: u64, id: &str, parent: &str| json!({"ph": "X", "pid": 1, "tid": 1, "ts": ts, "dur": 10, "cat": "function", "name": id, "args": {"request_id": request, "span_id": id, "parent_id": parent}});
-    let lines = [
-        call("r", 0, "a", "c"),
-        call("r", 100, "b", "a"),
-        call("r", 200, "b", "a"),
-        call("r", 300, "c", "c"),
-        call("s", 900, "a", "nobody"),
-    ];
-    let files = exported_of(trace(&lines).path());
+    let files = exported_of_text(
+        "X 1 0+10 a cat=function request_id=r span_id=a parent_id=c
+        X 1 100+10 b cat=function request_id=r span_id=b parent_id=a
+        X 1 200+10 b cat=function request_id=r span_id=b parent_id=a
+        X 1 300+10 c cat=function request_id=r span_id=c parent_id=c
+        X 1 900+10 a cat=function request_id=s span_id=a parent_id=nobody",
+    );
     let traces = json_of(&files, "all_requests_profiler_traces.json");
     let requests = traces.as_array().unwrap().iter();
     let steps = requests.flat_map(|request| request["intermediate_steps"].as_array().unwrap());
     let begins = steps.filter(|step| step["payload"]["event_type"] == "FUNCTION_START");
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let found: Vec<_> = begins
-        .map(|step| (text(&step["payload"]["UUID"]), text(&step["parent_id"])))
-        .collect();
-    let expected = [
-        ("r/a", "root"),
-        ("b", "r/a"),
-        ("r/2", "r/a"),
-        ("c", "root"),
-        ("s/a", "root"),
-    ];
-    assert_eq!(
-        found,
-        expected.map(|(id, parent)| (id.to_owned(), parent.to_owned()))
-    );
+    let found = begins.map(|step| json!([step["payload"]["UUID"], step["parent_id"]]));
+    let expected = json!([
+        ["r/a", "root"],
+        ["b", "r/a"],
+        ["r/2", "r/a"],
+        ["c", "root"],
+        ["s/a", "root"],
+    ]);
+    assert_eq!(json!(found.collect::<Vec<_>>()), expected);
 }

@@ -1,7 +1,7 @@
 //! Random traces against a naive reader that holds everything in memory.
 
-use crate::golden::of_lines;
-use serde_json::json;
+use crate::events::event;
+use crate::reports::of_lines;
 use std::collections::BTreeMap;
 
 /// Numbers that look random and are the same each time.
@@ -65,32 +65,26 @@ struct Totals {
 fn naive(spans: &[Span]) -> BTreeMap<String, Totals> {
     let mut totals: BTreeMap<String, Totals> = BTreeMap::new();
     let holds = |outer: &Span, inner: &Span| {
-        outer.tid == inner.tid
-            && outer.start <= inner.start
-            && inner.end <= outer.end
-            && (outer.start, outer.end) != (inner.start, inner.end)
+        let is_within = outer.start <= inner.start && inner.end <= outer.end;
+        let is_equal = (outer.start, outer.end) == (inner.start, inner.end);
+        outer.tid == inner.tid && is_within && !is_equal
     };
     for span in spans {
         let total = totals.entry(span.name.clone()).or_default();
-        let is_covered = |at: u64| {
-            spans
-                .iter()
-                .any(|inner| holds(span, inner) && inner.start <= at && at < inner.end)
-        };
+        let inner = || spans.iter().filter(|inner| holds(span, inner));
+        let is_own = |at: &u64| !inner().any(|inner| (inner.start..inner.end).contains(at));
+        let mut outer = spans.iter().filter(|outer| holds(outer, span));
+        let dur = span.end - span.start;
         total.ncall += 1;
-        total.tsub += (span.start..span.end).filter(|at| !is_covered(*at)).count() as u64;
-        total.durations.push(span.end - span.start);
-        if !spans
-            .iter()
-            .any(|outer| holds(outer, span) && outer.name == span.name)
-        {
+        total.tsub += (span.start..span.end).filter(is_own).count() as u64;
+        total.durations.push(dur);
+        if outer.all(|outer| outer.name != span.name) {
             total.outermost += 1;
-            total.ttot += span.end - span.start;
+            total.ttot += dur;
         }
     }
-    totals
-        .values_mut()
-        .for_each(|total| total.durations.sort_unstable());
+    let all = totals.values_mut();
+    all.for_each(|total| total.durations.sort_unstable());
     totals
 }
 
@@ -101,12 +95,12 @@ fn times_of_names_are_those_of_a_naive_reader() {
         for tid in 1..=1 + seed % 4 {
             nested(&mut numbers, tid, (10, 200), &mut spans);
         }
-        // In any order, and some as a begin and an end.
-        let mut lines = Vec::new();
-        for span in &spans {
-            let (tid, name) = (span.tid, &span.name);
-            lines.push(json!({"ph": "X", "pid": 1, "tid": tid, "ts": span.start, "dur": span.end - span.start, "name": name}));
-        }
+        let lines = spans.iter().map(|span| {
+            let (tid, start, dur) = (span.tid, span.start, span.end - span.start);
+            event(&format!("X 1/{tid} {start}+{dur} {}", span.name))
+        });
+        let mut lines: Vec<_> = lines.collect();
+        // In any order.
         for nth in (1..lines.len()).rev() {
             lines.swap(nth, usize::try_from(numbers.below(nth as u64 + 1)).unwrap());
         }
@@ -120,11 +114,10 @@ fn times_of_names_are_those_of_a_naive_reader() {
             let told = (calls, us(name.ttot_ns), us(name.tsub_ns));
             let expected = ((of.ncall, of.outermost), of.ttot, of.tsub);
             assert_eq!(told, expected, "{seed}: {}", name.name);
-            let times = &of.durations;
-            let duration = &name.duration;
-            let (least, most) = (us(duration.min_ns), us(duration.max_ns));
-            assert_eq!((times.first(), times.last()), (Some(&least), Some(&most)));
+            let (times, duration) = (&of.durations, &name.duration);
             let n = times.len();
+            let ends = [us(duration.min_ns), us(duration.max_ns)];
+            assert_eq!(ends, [times[0], times[n - 1]]);
             let middle = (times[(n - 1) / 2] + times[n / 2]) as f64 / 2.0;
             let off = duration.p50_ns / 1000.0 - middle;
             assert!(off.abs() < 1e-6, "{seed}: {}", name.name);

@@ -1,6 +1,7 @@
 //! The page, and what a browser makes of it.
 
 use crate::idle::Server;
+use crate::reports::{has_words, of_lines};
 use crate::tool::printed;
 use serde_json::{Value, json};
 use std::process::Command;
@@ -10,7 +11,6 @@ use trace_report::{IdleCause, RunReport, page};
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/page");
 /// A name that would end the script it stands in, and run another.
 const HOSTILE: &str = "</script><script>problems.push('ran')</script><img src=x onerror=alert(1)>";
-const REQUESTS: u64 = 60;
 
 /// 60 requests of 5 ms to 64 ms, which come one a ms, and the steps of two workers with a device each.
 pub(crate) fn served() -> Server {
@@ -20,21 +20,24 @@ pub(crate) fn served() -> Server {
         server.idle(IdleCause::Scheduling, 50);
         server.idle(IdleCause::OtherRank, 90);
     }
-    for nth in 0..REQUESTS {
-        let (ts, dur) = (1_000 * nth, 1_000 * (5 + nth));
-        let at = |name: &str, pid: u64, ts: u64| json!({"ph": "i", "pid": pid, "tid": 1, "ts": ts, "s": "t", "name": name, "args": {"request_id": format!("q{nth}")}});
-        server.lines.push(json!({"ph": "X", "pid": 9, "tid": 100 + nth, "ts": ts, "dur": dur, "name": "http.request", "args": {"request_id": format!("q{nth}"), "output_tokens": 3}}));
+    for nth in 0..60 {
+        let (ts, dur, thread) = (1_000 * nth, 1_000 * (5 + nth), 100 + nth);
+        let [queued, scheduled, first] = [500, 1_000, 3_000].map(|us| ts + us);
+        let [last, answered] = [1_000, 400].map(|us| ts + dur - us);
+        server.add(&format!(
+            "X 9/{thread} {ts}+{dur} http.request request_id=q{nth} output_tokens=3
+            i 10 {queued} request.queued request_id=q{nth}
+            i 10 {scheduled} request.scheduled request_id=q{nth}
+            i 9 {first} request.token request_id=q{nth}
+            i 9 {last} request.token request_id=q{nth}"
+        ));
         if nth % 2 == 0 {
-            let args = json!({"request_id": format!("q{nth}")});
-            server.lines.push(json!({"ph": "X", "pid": 9, "tid": 100 + nth, "ts": ts + 100, "dur": 300, "name": "request.preprocess", "args": args}));
-            server.lines.push(at("request.answered", 9, ts + dur - 400));
+            let prepared = ts + 100;
+            server.add(&format!(
+                "X 9/{thread} {prepared}+300 request.preprocess request_id=q{nth}
+                i 9 {answered} request.answered request_id=q{nth}"
+            ));
         }
-        server.lines.extend([
-            at("request.queued", 10, ts + 500),
-            at("request.scheduled", 10, ts + 1_000),
-            at("request.token", 9, ts + 3_000),
-            at("request.token", 9, ts + dur - 1_000),
-        ]);
     }
     server
 }
@@ -42,15 +45,14 @@ pub(crate) fn served() -> Server {
 /// The same, with a name that would end the page's script, and prompts of which two begin alike.
 fn report() -> RunReport {
     let mut server = served();
-    server.lines.push(json!({"ph": "X", "pid": 9, "tid": 3, "ts": 10, "dur": 50_000, "name": HOSTILE, "cat": HOSTILE}));
-    for (nth, hashes) in ["00000000000000aa", "00000000000000aa00000000000000bb"]
-        .into_iter()
-        .enumerate()
-    {
-        let args = json!({"request_id": format!("q{nth}"), "prompt_tokens": 40, "block_tokens": 16, "blocks": 2, "hashes": hashes});
-        server.lines.push(json!({"ph": "i", "pid": 10, "tid": 1, "ts": 500 + nth, "s": "t", "name": "request.prompt_blocks", "args": args}));
+    let hashes = ["00000000000000aa", "00000000000000aa00000000000000bb"];
+    for (nth, hashes) in hashes.iter().enumerate() {
+        let ts = 500 + nth;
+        server.add(&format!("i 10 {ts} request.prompt_blocks request_id=q{nth} prompt_tokens=40 block_tokens=16 blocks=2 hashes='{hashes}'"));
     }
-    server.report()
+    let mut lines = server.finished();
+    lines.push(json!({"ph": "X", "pid": 9, "tid": 3, "ts": 10, "dur": 50_000, "name": HOSTILE, "cat": HOSTILE}));
+    of_lines(&lines)
 }
 
 /// What a browser shows of a page; nothing (said loudly) where there is none.
@@ -69,21 +71,15 @@ fn alone_a_page_is_used_in_a_browser() {
     let Some(seen) = shown(&page) else {
         return;
     };
-    assert_eq!(
-        seen["problems"],
-        json!([]),
-        "scripts failed, or asked for the network"
-    );
+    // Scripts that failed, or asked for the network.
+    assert_eq!(seen["problems"], json!([]));
     assert_eq!(seen["images"], 0);
+    let sections = "recorded findings requests time each devices slowest stacks names";
     assert_eq!(
         seen["sections"],
-        json!([
-            "recorded", "findings", "requests", "time", "each", "devices", "slowest", "stacks",
-            "names"
-        ])
+        json!(sections.split(' ').collect::<Vec<_>>())
     );
-    let text = seen["text"].as_str().unwrap();
-    for words in [
+    let words = [
         "host bound (",
         "w1",
         "launch gaps (",
@@ -94,9 +90,8 @@ fn alone_a_page_is_used_in_a_browser() {
         "00000000000000aa",
         "sa-profile open 'a run' --at ",
         HOSTILE,
-    ] {
-        assert!(text.contains(words), "{words}: {text}");
-    }
+    ];
+    has_words(seen["text"].as_str().unwrap(), &words);
     // With the one of the devices' trace.
     let requests = &seen["requests"];
     assert_eq!(requests["says"], "1 to 25 of 61");
@@ -105,17 +100,15 @@ fn alone_a_page_is_used_in_a_browser() {
     assert_eq!(requests["filtered"].as_array().unwrap().len(), 1);
     let time = &seen["time"];
     assert_eq!(time["drawn"], json!([true, true, true, true]));
-    assert_eq!(
-        (&time["all"], &time["reset"]),
-        (&json!("1 to 25 of 61"), &json!("1 to 25 of 61"))
-    );
+    for whole in ["all", "reset"] {
+        assert_eq!(time[whole], "1 to 25 of 61");
+    }
     for by in ["by_keys", "by_mouse"] {
-        let words = time[by][0].as_str().unwrap();
+        let [says, command] = [0, 1].map(|nth| time[by][nth].as_str().unwrap());
         assert!(
-            words.contains(" of ") && !words.ends_with(" of 61"),
-            "{by}: {words}"
+            says.contains(" of ") && !says.ends_with(" of 61"),
+            "{by}: {says}"
         );
-        let command = time[by][1].as_str().unwrap();
         assert!(
             command.starts_with("sa-profile open 'a run' --at "),
             "{command}"
@@ -127,42 +120,29 @@ fn alone_a_page_is_used_in_a_browser() {
     assert_eq!(stacks["back"], json!(count(&stacks["all"])));
     assert_eq!(seen["names"]["filtered"], 0);
     let sql = seen["sql"].as_array().unwrap();
-    assert!(
-        sql.len() > 5 && sql.iter().all(|length| length.as_u64() > Some(100)),
-        "{sql:?}"
-    );
+    let is_shown = |length: &Value| length.as_u64() > Some(100);
+    assert!(sql.len() > 5 && sql.iter().all(is_shown), "{sql:?}");
     let looks = &seen["looks"];
-    assert_ne!(
-        looks["light"][0], looks["dark"][0],
-        "the colour of the paper"
-    );
-    assert_eq!(
-        (&looks["light"][1], &looks["print"][1]),
-        (&json!("block"), &json!("none"))
-    );
-    assert_eq!(looks["light"][2], true, "nothing is wider than the window");
+    let [light, dark, print] = ["light", "dark", "print"].map(|of| &looks[of]);
+    assert_ne!(light[0], dark[0], "the colour of the paper");
+    assert_eq!((&light[1], &print[1]), (&json!("block"), &json!("none")));
+    assert_eq!(light[2], true, "nothing is wider than the window");
 }
 
 /// Without data it is less than 300 kB, and has nothing to fetch.
 #[test]
 fn a_page_needs_nothing_else() {
-    let empty = crate::golden::of_lines(&[]);
-    let page = page(&empty, "nothing", None).unwrap();
+    let page = page(&of_lines(&[]), "nothing", None).unwrap();
     assert!(page.len() < 300_000, "{}", page.len());
-    assert!(page.contains("default-src 'none'"));
-    assert!(
-        page.contains("Copyright (c) 2022 Leon Sorokin"),
-        "uPlot's licence"
-    );
+    let licence = "Copyright (c) 2022 Leon Sorokin";
+    has_words(&page, &["default-src 'none'", licence]);
     for fetched in ["src=", "href=\"http", "@import", "url("] {
         assert!(!page.contains(fetched), "{fetched}");
     }
     if let Some(seen) = shown(&page) {
         assert_eq!(seen["problems"], json!([]));
-        assert_eq!(
-            seen["sections"],
-            json!(["recorded", "findings", "requests"])
-        );
+        let sections = json!(["recorded", "findings", "requests"]);
+        assert_eq!(seen["sections"], sections);
     }
 }
 
@@ -175,10 +155,8 @@ fn a_page_has_every_request() {
     let (data, _) = data.split_once("</script>").unwrap();
     let data: Value = serde_json::from_str(data).unwrap();
     let request = &data["request"];
-    assert_eq!(
-        request["id"].as_array().unwrap().len(),
-        report.request.len()
-    );
+    let ids = request["id"].as_array().unwrap();
+    assert_eq!(ids.len(), report.request.len());
     for (nth, e2e_us) in request["e2e_us"].as_array().unwrap().iter().enumerate() {
         let parts = request["parts_us"][nth].as_array().unwrap();
         let sum: i64 = parts.iter().map(|part| part[1].as_i64().unwrap()).sum();
@@ -192,31 +170,28 @@ fn a_page_has_every_request() {
 fn tables_are_as_long_as_the_json() {
     let report = report();
     let json = serde_json::to_value(&report).unwrap();
-    let within = |member: &str| -> usize {
-        let devices = json["idle"].as_array().unwrap().iter();
-        devices
-            .map(|device| device[member].as_array().unwrap().len())
-            .sum()
+    let count = |of: &Value| of.as_array().unwrap().len();
+    let length = |member: &str| count(&json[member]);
+    let within = |list: &Value, member: &str| -> usize {
+        let elements = list.as_array().unwrap().iter();
+        elements.map(|element| count(&element[member])).sum()
     };
-    let length = |member: &str| json[member].as_array().unwrap().len();
-    let series = json["timeline"]["series"].as_array().unwrap();
-    let values = series
-        .iter()
-        .map(|of| of["values"].as_array().unwrap().len());
-    let tables = [
+    let idle = |member: &str| within(&json["idle"], member);
+    let timeline = within(&json["timeline"]["series"], "values");
+    for (table, rows, head) in [
         (
             Table::Findings,
             length("findings"),
             "advice,cost,evidence,of,rule",
         ),
         (Table::Device, 2, "process,is_worker,worker,engine,slices,"),
-        (Table::Idle, within("causes"), "cause,device,ns"),
+        (Table::Idle, idle("causes"), "cause,device,ns"),
         (
             Table::Host,
-            within("host"),
+            idle("host"),
             "activity,calls,device,exposed_ns,total_ns",
         ),
-        (Table::WaitedFor, within("waited_for"), "device,ns,process"),
+        (Table::WaitedFor, idle("waited_for"), "device,ns,process"),
         (
             Table::Load,
             length("load"),
@@ -233,13 +208,12 @@ fn tables_are_as_long_as_the_json() {
             "cause,cause_ns,dur_ns,process,start_ns",
         ),
         (Table::Stacks, length("stacks"), "name,ncall,parent,"),
-        (Table::Timeline, values.sum(), "from_ns,of,process,value"),
-    ];
-    for (table, rows, head) in tables {
+        (Table::Timeline, timeline, "from_ns,of,process,value"),
+    ] {
         let csv = table_csv(&report, table).unwrap();
         assert!(rows > 0 && csv.starts_with(head), "{table:?}: {csv}");
         assert_eq!(csv.lines().count(), rows + 1, "{table:?}");
     }
     let waits = table_csv(&report, Table::WaitedFor).unwrap();
-    assert!(waits.contains("NPU 0,3600000,w1"), "{waits}");
+    has_words(&waits, &["NPU 0,3600000,w1"]);
 }

@@ -1,7 +1,8 @@
 //! Servers in which engines, workers and devices do anything at any time: spans that touch and overlap, and many changes at one time.
 
+use crate::events::events;
 use crate::oracle::Numbers;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const ENGINES: u64 = 3;
 const WORKERS: u64 = 6;
@@ -34,149 +35,110 @@ const NAMES: [&str; 21] = [
     "OutputProcessor.process_outputs",
 ];
 
-/// A server of three engines with two workers each, and a device of each worker whose name says so.
+/// A server of three engines with two workers each, and a device of each worker whose name says so. Engines have pids from 10 on, workers from 20, devices from 30.
 pub(crate) fn at_random(seed: u64) -> Vec<Value> {
     let mut numbers = Numbers::new(seed);
-    let mut lines = vec![begin()];
+    // Perfetto keeps the times of the trace, and the report counts from its first event, so that one is at 0.
+    let mut text = "i 9 0 begin\n".to_owned();
     for number in 0..ENGINES {
-        let pid = engine_pid(number);
-        lines.extend(named(
-            pid,
-            &format!("engine-{number}"),
-            format!("pid {pid}"),
-        ));
+        let pid = 10 + number;
+        text += &format!("P {pid} engine-{number} 'pid {pid}'\n");
     }
     for number in 0..WORKERS {
-        let pid = worker_pid(number);
-        lines.extend(named(pid, &format!("w{number}"), format!("pid {pid}")));
-    }
-    for number in 0..WORKERS {
-        let labels = format!("NPU {number}, pid {}", worker_pid(number));
-        let name = format!("NPU {number} · w{number}");
-        lines.extend(named(device_pid(number), &name, labels));
+        let (pid, device) = (20 + number, 30 + number);
+        text += &format!("P {pid} w{number} 'pid {pid}'\n");
+        text += &format!("P {device} 'NPU {number} · w{number}' 'NPU {number}, pid {pid}'\n");
     }
     for nth in 0..EVENTS {
         let worker = numbers.below(WORKERS);
-        let (pid, mut line) = match numbers.below(9) {
-            0..3 => (device_pid(worker), kernel(&mut numbers)),
-            3 => (engine_pid(worker / 2), counts(&mut numbers)),
-            4 => (engine_pid(worker / 2), span(&mut numbers, worker / 2, nth)),
-            5 => {
-                let mut moments = moments(&mut numbers, nth);
-                for (line, tid) in moments.iter_mut().zip(1_000_000 * (nth + 1)..) {
-                    (line["pid"], line["tid"]) = (json!(engine_pid(worker / 2)), json!(tid));
-                }
-                lines.extend(moments);
-                continue;
-            }
-            _ => (worker_pid(worker), span(&mut numbers, worker / 2, nth)),
-        };
+        let (engine, device) = (10 + worker / 2, 30 + worker);
         // Each on a thread of its own: Perfetto drops what overlaps.
-        (line["pid"], line["tid"]) = (json!(pid), json!(1_000 + nth));
-        line["ts"] = json!(numbers.below(WALL_US));
-        lines.push(line);
+        let thread = 1_000 + nth;
+        text += &match numbers.below(9) {
+            0..3 => kernel(&mut numbers, &format!("{device}/{thread}")),
+            3 => counts(&mut numbers, &format!("{engine}/{thread}")),
+            4 => span(&mut numbers, worker / 2, nth, &format!("{engine}/{thread}")),
+            5 => moments(&mut numbers, nth, engine),
+            _ => span(
+                &mut numbers,
+                worker / 2,
+                nth,
+                &format!("{}/{thread}", 20 + worker),
+            ),
+        };
+        text += "\n";
     }
-    lines
-}
-
-/// Perfetto's times are those of the trace, and the report's count from its begin on: that is 0.
-pub(crate) fn begin() -> Value {
-    json!({"ph": "i", "pid": 9, "tid": 1, "ts": 0, "s": "t", "name": "begin"})
-}
-
-fn engine_pid(number: u64) -> u64 {
-    10 + number
-}
-
-fn worker_pid(number: u64) -> u64 {
-    20 + number
-}
-
-fn device_pid(number: u64) -> u64 {
-    30 + number
-}
-
-fn named(pid: u64, name: &str, labels: String) -> [Value; 2] {
-    [
-        json!({"ph": "M", "pid": pid, "tid": 1, "name": "process_name", "args": {"name": name}}),
-        json!({"ph": "M", "pid": pid, "tid": 1, "name": "process_labels", "args": {"labels": labels}}),
-    ]
+    events(&text)
 }
 
 /// A slice of a device; most say how long they were launched before.
-fn kernel(numbers: &mut Numbers) -> Value {
+fn kernel(numbers: &mut Numbers, place: &str) -> String {
     let args = match numbers.below(80) {
-        queue_us @ 0..60 => json!({"queue_us": queue_us}),
-        60..65 => json!({"queue_us": -3}),
-        65..68 => json!({"queue_us": 1e17}),
-        _ => json!({}),
+        queue_us @ 0..60 => format!("queue_us={queue_us}"),
+        60..65 => "queue_us=-3".to_owned(),
+        65..68 => "queue_us=1e17".to_owned(),
+        _ => String::new(),
     };
-    let dur = 1 + numbers.below(60);
-    json!({"ph": "X", "dur": dur, "cat": "kernel", "name": "matmul", "args": args})
+    let (dur, ts) = (1 + numbers.below(60), numbers.below(WALL_US));
+    format!("X {place} {ts}+{dur} matmul cat=kernel {args}")
 }
 
 /// What an engine's scheduler has, as far as it says so.
-fn counts(numbers: &mut Numbers) -> Value {
+fn counts(numbers: &mut Numbers, place: &str) -> String {
     let mut level = || match numbers.below(8) {
-        0 => json!(-1),
-        1 => json!(0.25),
-        2 => json!(5e9),
-        level => json!(level % 2),
+        0 => "-1".to_owned(),
+        1 => "0.25".to_owned(),
+        2 => "5e9".to_owned(),
+        level => (level % 2).to_string(),
     };
     let (running, waiting) = (level(), level());
     let args = match numbers.below(4) {
-        0 => json!({"running": running}),
-        1 => json!({"waiting": waiting}),
-        _ => json!({"running": running, "waiting": waiting}),
+        0 => format!("running={running}"),
+        1 => format!("waiting={waiting}"),
+        _ => format!("running={running} waiting={waiting}"),
     };
-    json!({"ph": "C", "name": "requests", "args": args})
+    let ts = numbers.below(WALL_US);
+    format!("C {place} {ts} requests {args}")
 }
 
 /// Returns some moments of a request in any order, or the begin of a request that does not end.
-fn moments(numbers: &mut Numbers, nth: u64) -> Vec<Value> {
-    let args = json!({"request_id": format!("m{nth}")});
+fn moments(numbers: &mut Numbers, nth: u64, engine: u64) -> String {
+    let thread = 1_000_000 * (nth + 1);
     if nth > EVENTS - 20 {
         let ts = numbers.below(WALL_US);
-        return vec![json!({"ph": "B", "name": "http.request", "ts": ts, "args": args})];
+        return format!("B {engine}/{thread} {ts} http.request request_id=m{nth}");
     }
-    const MOMENTS: [&str; 6] = [
-        "queued",
-        "scheduled",
-        "first_token",
-        "token",
-        "finished",
-        "answered",
-    ];
-    let mut lines = Vec::new();
-    for name in MOMENTS {
+    let mut text = String::new();
+    let moments = "queued scheduled first_token token finished answered";
+    for (name, thread) in moments.split(' ').zip(thread..) {
         let ts = numbers.below(WALL_US);
         if numbers.below(3) > 0 {
-            let name = format!("request.{name}");
-            lines.push(json!({"ph": "i", "s": "t", "name": name, "ts": ts, "args": args}));
+            text += &format!("i {engine}/{thread} {ts} request.{name} request_id=m{nth}\n");
         }
     }
-    lines
+    text
 }
 
 /// A span of an engine or one of its workers. Those of the first two engines name requests; the last one's name none.
-fn span(numbers: &mut Numbers, engine: u64, nth: u64) -> Value {
+fn span(numbers: &mut Numbers, engine: u64, nth: u64, place: &str) -> String {
     let name = NAMES[usize::try_from(numbers.below(NAMES.len() as u64)).unwrap()];
     let id = format!("r{engine}-{}", numbers.below(9));
-    let dur = 1 + numbers.below(60);
+    let (dur, ts) = (1 + numbers.below(60), numbers.below(WALL_US));
     let args = match (name, numbers.below(3)) {
-        ("http.request", 0) => json!({"request_id": format!("{id}-{nth}")}),
+        ("http.request", 0) => format!("request_id={id}-{nth}"),
         ("http.request", how) => {
             let waited_us = numbers.below(40_000) as f64 / 1e3;
-            let mut args = json!({"request_id": format!("{id}-{nth}"), "waited_us": waited_us});
+            let mut args = format!("request_id={id}-{nth} waited_us={waited_us}");
             if how == 1 {
-                args["answered_us"] = json!(waited_us + numbers.below(dur) as f64);
+                let answered_us = waited_us + numbers.below(dur) as f64;
+                args += &format!(" answered_us={answered_us}");
             }
             args
         }
-        (_, 0) if engine == 0 => json!({"request_ids": [id, "another"]}),
-        (_, 0) if engine == 1 => json!({"request_ids": [id]}),
-        _ => json!({}),
+        (_, 0) if engine == 0 => format!(r#"request_ids=["{id}","another"]"#),
+        (_, 0) if engine == 1 => format!(r#"request_ids=["{id}"]"#),
+        _ => String::new(),
     };
     let category = if name == "matmul" { "kernel" } else { "step" };
-    json!({"ph": "X", "dur": dur, "cat": category, "name": name, "args": args})
+    format!("X {place} {ts}+{dur} '{name}' cat={category} {args}")
 }

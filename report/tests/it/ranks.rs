@@ -1,10 +1,12 @@
 //! Ranks on two hosts whose clocks differ: the report names a late rank only if the clocks allow it.
 
+use crate::events::events;
+use crate::reports::{has_words, report};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tempfile::TempDir;
 use trace_merge::{ClockBy, ClockOptions, Options, Progress};
-use trace_report::{ReportOptions, RunReport, read};
+use trace_report::{ReportOptions, RunReport, read, screen};
 
 const COLLECTIVES: i64 = 20;
 const BASE_NS: i64 = 1_751_410_836_000_000_000;
@@ -12,28 +14,20 @@ const BASE_NS: i64 = 1_751_410_836_000_000_000;
 /// Returns a trace as Kineto writes it: collectives of 100 µs about each 2 ms, with all times this late, and begun that much before; a kernel at either end.
 /// With a fixed period, it would be unknown which collectives of two ranks belong together.
 fn rank(late_us: i64, early_us: i64) -> Value {
-    let event = |name: &str, ts: i64, dur: i64, args: Value| json!({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts + late_us, "dur": dur, "args": args});
-    let mut events = vec![
-        json!({"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "ts": 0, "args": {"name": "python3"}}),
-        json!({"ph": "M", "name": "process_labels", "pid": 0, "tid": 0, "ts": 0, "args": {"labels": "GPU 0"}}),
-        event("gemm", 0, 10, json!({})),
-        event("gemm", 2_000 * (COLLECTIVES + 2) - 10, 10, json!({})),
-    ];
+    let last = late_us + 2_000 * (COLLECTIVES + 2) - 10;
+    let mut text = format!(
+        "P 0/0 python3 'GPU 0'
+        X 0/7 {late_us}+10 gemm cat=kernel
+        X 0/7 {last}+10 gemm cat=kernel\n"
+    );
     for nth in 1..=COLLECTIVES {
-        let args = json!({"Collective name": "allreduce", "Process Group Name": "0", "Process Group Ranks": "[0, 1]"});
-        events.push(event(
-            "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
-            2_000 * nth + nth * nth * 131 % 400 - early_us,
-            100 + early_us,
-            args,
-        ));
+        let ts = late_us + 2_000 * nth + nth * nth * 131 % 400 - early_us;
+        let dur = 100 + early_us;
+        text += &format!(
+            "X 0/7 {ts}+{dur} ncclDevKernel_AllReduce_Sum_f32_RING_LL cat=kernel 'Collective name'=allreduce 'Process Group Name'='0' 'Process Group Ranks'='[0, 1]'\n"
+        );
     }
-    json!({"baseTimeNanoseconds": BASE_NS, "traceEvents": events})
-}
-
-fn report(ranks: &[Value], clocks: ClockOptions) -> RunReport {
-    let (_folder, options) = files(ranks, clocks);
-    read(&options, &ReportOptions::default(), &Progress::default()).unwrap()
+    json!({"baseTimeNanoseconds": BASE_NS, "traceEvents": events(&text)})
 }
 
 fn files(ranks: &[Value], clocks: ClockOptions) -> (TempDir, Options) {
@@ -49,6 +43,11 @@ fn files(ranks: &[Value], clocks: ClockOptions) -> (TempDir, Options) {
     (folder, options)
 }
 
+fn of_ranks(ranks: &[Value], clocks: ClockOptions) -> RunReport {
+    let (_folder, options) = files(ranks, clocks);
+    read(&options, &ReportOptions::default(), &Progress::default()).unwrap()
+}
+
 /// Clocks brought together by wall clocks alone.
 fn by_anchors() -> ClockOptions {
     ClockOptions {
@@ -57,17 +56,21 @@ fn by_anchors() -> ClockOptions {
     }
 }
 
+/// Returns the evidence of each finding of a late rank.
 fn late_ranks(report: &RunReport) -> Vec<&str> {
-    let rules = report.findings.iter().map(|finding| finding.rule);
-    rules.filter(|rule| *rule == "late_rank").collect()
+    let findings = report
+        .findings
+        .iter()
+        .filter(|finding| finding.rule == "late_rank");
+    findings.map(|finding| &*finding.evidence).collect()
 }
 
-/// Returns the figures of each rank: collectives, undecided, last, late, waited.
-fn figures(report: &RunReport) -> Vec<(u64, u64, u64, i64, i64)> {
+/// Returns the figures of each rank: collectives, undecided and last ones; late, waited.
+fn figures(report: &RunReport) -> Vec<([u64; 3], [i64; 2])> {
     let ranks = report.rank.iter();
     let figures = ranks.map(|rank| {
-        let (collectives, undecided, last) = (rank.collectives, rank.undecided, rank.last);
-        (collectives, undecided, last, rank.late_ns, rank.waited_ns)
+        let counts = [rank.collectives, rank.undecided, rank.last];
+        (counts, [rank.late_ns, rank.waited_ns])
     });
     figures.collect()
 }
@@ -84,17 +87,16 @@ fn clocks_that_differ_make_no_rank_late() {
         ..options
     })
     .unwrap();
-    for found in [report(&ranks, by_anchors()), crate::golden::report(output)] {
-        assert_eq!(figures(&found), [(20, 20, 0, 0, 0); 2]);
+    for found in [of_ranks(&ranks, by_anchors()), report(output)] {
+        assert_eq!(figures(&found), [([20, 20, 0], [0, 0]); 2]);
         assert!(late_ranks(&found).is_empty());
         let uncertainty_ns = found.rank[0].uncertainty_ns.unwrap();
         assert!((20_000_000..21_000_000).contains(&uncertainty_ns));
-        let text = trace_report::screen::text(&found);
-        assert!(text.contains("±20.0 ms"), "{text}");
+        has_words(&screen::text(&found), &["±20.0 ms"]);
     }
     // Their collectives bring them together.
-    let found = report(&ranks, ClockOptions::default());
-    assert_eq!(figures(&found), [(20, 20, 0, 0, 0); 2]);
+    let found = of_ranks(&ranks, ClockOptions::default());
+    assert_eq!(figures(&found), [([20, 20, 0], [0, 0]); 2]);
     assert!(late_ranks(&found).is_empty());
     assert!(found.rank[0].uncertainty_ns.unwrap() < 150_000);
 }
@@ -102,21 +104,17 @@ fn clocks_that_differ_make_no_rank_late() {
 #[test]
 fn a_rank_that_is_later_than_clocks_may_be_off_is_named() {
     // The first begins each collective 700 µs before the second, and waits for it.
-    let found = report(&[rank(0, 700), rank(5_000, 0)], ClockOptions::default());
-    let late_ns = figures(&found)[1].3;
+    let found = of_ranks(&[rank(0, 700), rank(5_000, 0)], ClockOptions::default());
+    let ranks = figures(&found);
+    assert_eq!([ranks[0].0, ranks[1].0], [[20, 0, 0], [20, 0, 20]]);
     // The ends are within the transfer of 100 µs, and so is what is not known.
+    let late_ns = ranks[1].1[0];
     assert!(late_ns.abs_diff(20 * 700_000) <= 20 * 150_000, "{late_ns}");
-    let of = figures(&found)
-        .iter()
-        .map(|of| (of.0, of.1, of.2))
-        .collect::<Vec<_>>();
-    assert_eq!(of, [(20, 0, 0), (20, 0, 20)]);
-    assert_eq!(late_ranks(&found).len(), 1);
-    let mut findings = found.findings.iter();
-    let late = findings.find(|of| of.rule == "late_rank").unwrap();
-    assert!(late.evidence.contains("clocks may be 0.1"), "{late:?}");
-    let text = trace_report::screen::text(&found);
-    assert!(text.contains("(clocks ±"), "{text}");
+    let [late] = late_ranks(&found)[..] else {
+        panic!("{:?}", found.findings)
+    };
+    has_words(late, &["clocks may be 0.1"]);
+    has_words(&screen::text(&found), &["(clocks ±"]);
 }
 
 #[test]
@@ -126,10 +124,8 @@ fn no_rank_waits_longer_than_its_part_of_a_collective_lasts() {
         wall_error: Some(Duration::from_nanos(1)),
         ..by_anchors()
     };
-    let found = report(&[rank(0, 0), rank(5_000, 0)], clocks);
-    assert_eq!(
-        figures(&found),
-        [(20, 0, 0, 0, 2_000_000), (20, 0, 20, 2_000_000, 0)]
-    );
+    let found = of_ranks(&[rank(0, 0), rank(5_000, 0)], clocks);
+    let expected = [([20, 0, 0], [0, 2_000_000]), ([20, 0, 20], [2_000_000, 0])];
+    assert_eq!(figures(&found), expected);
     assert!(found.findings.iter().all(|finding| finding.cost <= 1.0));
 }

@@ -2,15 +2,18 @@
 
 mod agreement;
 
-use crate::golden::fixture;
-use crate::growth::{preempted, swept};
-use crate::idle::{PLANTED, Server, four_ranks};
+use crate::events::events;
+use crate::growth::swept;
+use crate::idle::{PLANTED, Server};
 use crate::oracle::Numbers;
 use crate::page::served;
-use crate::random_server::{at_random, begin};
+use crate::random_server::at_random;
+use crate::reports::{fixture, report, report_with};
 use crate::tool::printed;
-use agreement::{agree, all_agree};
-use format_oracle::writer::Process as FragmentProcess;
+use crate::traces::case;
+use agreement::{agree, all_agree, live_agrees};
+use format_oracle::writer::line::On;
+use format_oracle::writer::{Fragment, Process as FragmentProcess};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +21,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 use trace_merge::{Options, Output, Progress};
-use trace_report::{ReportOptions, RunReport, STATEMENTS, read};
+use trace_report::live::LiveReader;
+use trace_report::{ReportOptions, RunReport, STATEMENTS};
 use trace_tables::{TablesOptions, write_tables};
 
 const ENGINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/sql");
@@ -34,6 +38,14 @@ const WHOLE: [(&str, &str); 6] = [
     ("every interval", "SELECT * FROM idle"),
     ("every device", "SELECT * FROM device"),
     ("every name", "SELECT * FROM name"),
+];
+
+/// Traces on which the statements have to agree with the report.
+const CASES: [&str; 4] = [
+    "the rank that comes last",
+    "steps and queues",
+    "phases follow each other",
+    "gaps of one length",
 ];
 
 /// The rows of each statement.
@@ -72,109 +84,48 @@ impl Run {
     }
 
     /// What a program recorded, or a trace.
-    pub(crate) fn of_run(run: &Path) -> Run {
+    fn of_run(run: &Path) -> Run {
+        let found = Run::new();
         if run.is_file() {
-            let found = Run::new();
             std::os::unix::fs::symlink(run.canonicalize().unwrap(), found.trace()).unwrap();
             return found;
         }
-        let fragments = std::fs::read_dir(run.join("fragments")).unwrap();
-        Run::of_files(fragments.map(|fragment| {
-            let path = fragment.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap();
-            (name.to_owned(), std::fs::read(&path).unwrap())
-        }))
+        let to = found.folder.path().join("fragments");
+        std::fs::create_dir(&to).unwrap();
+        for fragment in std::fs::read_dir(run.join("fragments")).unwrap() {
+            let fragment = fragment.unwrap();
+            std::fs::copy(fragment.path(), to.join(fragment.file_name())).unwrap();
+        }
+        let folder = found.folder.path().to_owned();
+        found.with_merged(folder)
     }
 
     /// What recorders left, and the merge's trace of it.
-    pub(crate) fn of_fragments(fragments: impl IntoIterator<Item = (u32, Vec<u8>)>) -> Run {
-        let fragments = fragments.into_iter();
-        Run::of_files(fragments.map(|(pid, bytes)| (format!("trace.{pid}.jsonl"), bytes)))
-    }
-
-    fn of_files(fragments: impl Iterator<Item = (String, Vec<u8>)>) -> Run {
+    pub(crate) fn of_fragments(fragments: impl IntoIterator<Item = Fragment>) -> Run {
         let run = Run::new();
         let to = run.folder.path().join("fragments");
         std::fs::create_dir(&to).unwrap();
-        for (name, bytes) in fragments {
-            std::fs::write(to.join(name), bytes).unwrap();
+        for fragment in fragments {
+            fragment.write_here(&to);
         }
         let folder = run.folder.path().to_owned();
         run.with_merged(folder)
     }
 
-    /// A process whose async spans lie on lanes with a number and with a name, and whose samples lie on another. A thread is called much like the first.
-    fn of_lanes() -> Run {
-        const LANE: u32 = 1 << 22;
-        let process = FragmentProcess::new(41);
-        let mut fragment = process.fragment();
-        fragment.line(&process.anchor(1_000_000));
-        for (tid, name, ns) in [
-            (41, "async io", 1_000_000),
-            (LANE, "async 0", 2_000_000),
-            (LANE + 1, "Task-2 (async)", 3_000_000),
-            ((1 << 28) - (1 << 20), "samples MainThread", 4_000_000),
-        ] {
-            let on = process.thread(tid);
-            fragment.line(&on.metadata("thread_name", &format!("\"name\":\"{name}\"")));
-            for (nth, span) in (0..).zip(["request", "worker.execute_model"]) {
-                let begin = ns + 500_000 * nth;
-                let id = format!(r#""request_id":"a{ns}""#);
-                fragment.line(&on.span(begin, 400_000, span, &id));
-            }
-        }
-        fragment.line(&process.anchor(9_000_000));
-        Run::of_fragments([(41, fragment.bytes)])
+    /// The fragments that recorders write for some events.
+    pub(crate) fn recorded(lines: &[Value]) -> Run {
+        Run::of_fragments(fragments(lines).into_values())
     }
 
-    /// Two processes that lost events, as recorders leave them.
-    fn of_losses() -> Run {
-        let lost = [
-            (41, &[("ring_full", 7), ("busy", 2), ("ring_full", 5)][..]),
-            (42, &[("ring_full", 1)]),
-        ];
-        Run::of_fragments(lost.map(|(pid, lost)| {
-            let process = FragmentProcess {
-                main: pid == 41,
-                ..FragmentProcess::new(pid)
-            };
-            let on = process.main_thread();
-            let mut fragment = process.fragment();
-            fragment.line(&process.anchor(1_000_000));
-            fragment.line(&on.span(2_000_000, 900_000, "step", r#""step":1"#));
-            for (ns, (cause, events)) in (3_000_000..).step_by(1_000_000).zip(lost) {
-                fragment.line(&on.loss(ns, cause, *events, ""));
-            }
-            fragment.line(&process.anchor(9_000_000));
-            (pid, fragment.bytes)
-        }))
-    }
-
-    /// The processes of some lines, as recorders on two hosts leave them: the processes take turns.
+    /// The same fragments, but every second process is on another host.
     fn on_two_hosts(lines: &[Value]) -> Run {
-        let mut by_pid: BTreeMap<u32, Vec<&Value>> = BTreeMap::new();
-        for line in lines {
-            let pid = u32::try_from(line["pid"].as_u64().unwrap()).unwrap();
-            by_pid.entry(pid).or_default().push(line);
+        let mut fragments = fragments(lines);
+        for fragment in fragments.values_mut().skip(1).step_by(2) {
+            let text = String::from_utf8(std::mem::take(&mut fragment.bytes)).unwrap();
+            let text = text.replace("node-3", "node-4");
+            fragment.bytes = text.replace("0b1f7a3e", "1c2f7a3e").into_bytes();
         }
-        Run::of_fragments((0..).zip(by_pid).map(|(nth, (pid, lines))| {
-            let process = FragmentProcess {
-                main: nth == 0,
-                ..FragmentProcess::new(pid)
-            };
-            let mut fragment = process.fragment();
-            fragment.line(&process.anchor(0));
-            for line in lines {
-                fragment.line(&line.to_string());
-            }
-            let mut text = String::from_utf8(fragment.bytes).unwrap();
-            if nth % 2 == 1 {
-                text = text
-                    .replace("node-3", "node-4")
-                    .replace("0b1f7a3e", "1c2f7a3e");
-            }
-            (pid, text.into_bytes())
-        }))
+        Run::of_fragments(fragments.into_values())
     }
 
     /// Returns the same run after a merge of its trace.
@@ -212,8 +163,14 @@ impl Run {
             concurrency: true,
             ..ReportOptions::default()
         };
-        let input = Options::new([self.input()]);
-        read(&input, &options, &Progress::default()).unwrap()
+        report_with(self.input(), &options)
+    }
+
+    /// Checks that a live reader of the run has the same figures of requests as the report.
+    pub(crate) fn check_live(&self, report: &RunReport) {
+        let mut reader = LiveReader::new(&self.input().join("fragments"));
+        reader.poll();
+        live_agrees(&reader.stats(), report);
     }
 
     /// Returns the rows of the statements, in an engine; nothing (said loudly) where it cannot be had.
@@ -230,6 +187,25 @@ impl Run {
             all_agree(&rows, report);
         }
     }
+}
+
+/// Returns the fragments of the processes of some lines.
+fn fragments(lines: &[Value]) -> BTreeMap<u32, Fragment> {
+    let mut by_pid: BTreeMap<u32, Fragment> = BTreeMap::new();
+    for line in lines {
+        let pid = u32::try_from(line["pid"].as_u64().unwrap()).unwrap();
+        let process = FragmentProcess {
+            main: by_pid.is_empty(),
+            ..FragmentProcess::new(pid)
+        };
+        let fragment = by_pid.entry(pid).or_insert_with(|| {
+            let mut fragment = process.fragment();
+            fragment.line(&process.anchor(0));
+            fragment
+        });
+        fragment.line(&line.to_string());
+    }
+    by_pid
 }
 
 /// Returns the rows of some statements, in an engine; nothing (said loudly) where it cannot be had.
@@ -271,18 +247,15 @@ fn exact(row: BTreeMap<String, &RawValue>) -> Value {
 /// A served run. A moment is one of its process. Requests came with two spans at one time: of one thread, and of two processes.
 fn served_with_ties() -> Vec<Value> {
     let mut lines = served().finished();
-    let token = |pid: u64, ts: u64, id: &str| json!({"ph": "i", "pid": pid, "tid": 1, "ts": ts, "s": "p", "name": "request.token", "args": {"request_id": id}});
-    let span = |pid: u64, ts: u64, dur: u64, name: &str, id: &str| json!({"ph": "X", "pid": pid, "tid": 70, "ts": ts, "dur": dur, "name": name, "args": {"request_id": id}});
-    for (nth, id) in ["tie-0", "tie-1", "tie-2", "tie-3"].into_iter().enumerate() {
-        let ts = 100 * nth as u64;
-        let (other, dur) = if nth % 2 == 0 { (10, 40) } else { (11, 50) };
-        lines.push(span(10, ts, 50, "http.completions", id));
-        lines.push(span(other, ts, dur, "http.chat", id));
-        lines.extend([
-            token(10, ts + 3, id),
-            token(10, ts + 9, id),
-            token(other, ts + 11, id),
-        ]);
+    for (ts, other, dur) in [(0, 10, 40), (100, 11, 50), (200, 10, 40), (300, 11, 50)] {
+        let [first, second, third] = [3, 9, 11].map(|us| ts + us);
+        lines.extend(events(&format!(
+            "X 10/70 {ts}+50 http.completions request_id=tie-{ts}
+            X {other}/70 {ts}+{dur} http.chat request_id=tie-{ts}
+            i 10 {first} request.token s=p request_id=tie-{ts}
+            i 10 {second} request.token s=p request_id=tie-{ts}
+            i {other} {third} request.token s=p request_id=tie-{ts}"
+        )));
     }
     lines
 }
@@ -292,136 +265,59 @@ fn served_with_ties() -> Vec<Value> {
 fn statements_say_what_the_report_says() {
     let runs = [
         served_with_ties(),
-        four_ranks(),
-        steps_and_queues(),
         swept(),
-        preempted(),
         planted(),
         at_random(1),
         at_random(2),
     ];
-    for lines in runs {
+    let cases = CASES.map(|name| case(name).events);
+    for lines in runs.into_iter().chain(cases) {
         let run = Run::of_lines(&lines);
         run.check(&run.report());
     }
 }
 
-/// A begin and an end at one time, the end without a name, and spans that clash. Expected: ALLREDUCE 60 µs, WAIT 0, self time of `forward` 30 µs.
+/// The merge moves spans that clash to rows of their own.
 #[test]
-fn statements_on_spans_of_others_say_what_the_report_says() {
-    let span = |name: &str, ts: f64, end: f64| json!({"ph":"X","name":name,"ts":ts,"dur":end - ts,"pid":1,"tid":2});
-    let raw = Run::of_lines(&[
-        json!({"ph":"B","name":"ALLREDUCE","ts":10,"pid":1}),
-        json!({"ph":"B","name":"WAIT","ts":12,"pid":1}),
-        json!({"ph":"E","ts":12,"pid":1}),
-        json!({"ph":"E","ts":70,"pid":1}),
-        json!({"ph":"B","name":"WAIT","ts":80,"pid":1}),
-        json!({"ph":"E","ts":81,"pid":1}),
-        span("forward", 0.0, 1_000.0),
-        span("__enter__", 10.0, 20.5),
-        span("step", 20.0, 990.0),
-    ]);
-    for run in [raw.merged(), raw] {
-        let report = run.report();
-        let of = |name: &str| {
-            let found = report.names.iter().find(|found| found.name == name);
-            found.map(|found| (found.ncall, found.ttot_ns, found.tsub_ns))
-        };
-        assert_eq!(of("ALLREDUCE"), Some((1, 60_000, 60_000)));
-        assert_eq!(of("WAIT"), Some((2, 1_000, 1_000)));
-        assert_eq!(of("forward"), Some((1, 1_000_000, 30_000)));
-        assert_eq!(of("__enter__"), Some((1, 10_500, 10_500)));
-        assert_eq!(of("step"), Some((1, 970_000, 970_000)));
-        run.check(&report);
-    }
-}
-
-/// Steps with prompts, with answers and with both, one after a pause; streams whose launches wait in turn.
-fn steps_and_queues() -> Vec<Value> {
-    let mut lines = vec![
-        json!({"ph": "M", "pid": 7, "name": "process_name", "args": {"name": "EngineCore"}}),
-        json!({"ph": "M", "pid": 8, "name": "process_name", "args": {"name": "NPU 0"}}),
-        json!({"ph": "M", "pid": 8, "tid": 2, "name": "thread_name", "args": {"name": "Stream 2"}}),
-        json!({"ph": "M", "pid": 8, "tid": 3, "name": "thread_name", "args": {"name": "Stream 3"}}),
-    ];
-    for (ts, prefill, decode) in [
-        (0, 9, 0),
-        (100, 0, 2),
-        (220, 0, 2),
-        (500, 7, 2),
-        (600, 0, 3),
-        (11_000_000, 0, 3),
-        (11_000_130, 0, 3),
-        (11_000_400, 1, 3),
-    ] {
-        lines.push(json!({"ph": "C", "pid": 7, "tid": 1, "ts": ts, "name": "tokens", "args": {"prefill": prefill, "decode": decode}}));
-    }
-    lines.push(json!({"ph": "C", "pid": 7, "tid": 1, "ts": 40, "name": "speculation", "args": {"accepted": 4}}));
-    for (ts, drafted, accepted) in [(50, 8, 5), (260, 4, 0)] {
-        lines.push(json!({"ph": "C", "pid": 7, "tid": 1, "ts": ts, "name": "speculation", "args": {"drafted": drafted, "accepted": accepted}}));
-    }
-    // The third was launched before the second; the last two begin as they are launched, one behind the other.
-    let queues = [
-        (10, 9.5),
-        (25, 13.0),
-        (40, 28.5),
-        (60, 46.0),
-        (75, 0.0),
-        (90, 20.0),
-        (99, 0.25),
-    ];
-    for (tid, scale) in [(2, 1), (3, 3)] {
-        for (nth, (ts, queue_us)) in queues.into_iter().enumerate() {
-            let category = if nth % 4 == 1 { "graph" } else { "kernel" };
-            lines.push(json!({"ph": "X", "pid": 8, "tid": tid, "ts": ts * scale, "dur": 9 * scale, "cat": category, "name": "k", "args": {"queue_us": queue_us}}));
+fn statements_on_names_say_what_the_report_says() {
+    for name in ["spans of others", "rare figures of names"] {
+        let case = case(name);
+        let raw = Run::of_lines(&case.events);
+        for run in [raw.merged(), raw] {
+            let report = run.report();
+            case.check(&report);
+            run.check(&report);
         }
     }
-    lines.push(json!({"ph": "X", "pid": 8, "tid": 3, "ts": 900, "dur": 5, "name": "nobody knows when it was launched"}));
-    lines
 }
 
-/// CPU time of a thread that waits, a span without an end, and an async span that ends after the one in which it begins.
-#[test]
-fn statements_on_rare_figures_of_names_say_what_the_report_says() {
-    let on_cpu = |ts: u64, dur: u64, tdur: u64, name: &str| json!({"ph": "X", "pid": 1, "tid": 1, "ts": ts, "dur": dur, "tts": 0, "tdur": tdur, "name": name});
-    let task = |ph: &str, ts: u64, name: &str| json!({"ph": ph, "pid": 1, "tid": 2, "ts": ts, "id2": {"local": "0x1"}, "cat": "task", "name": name});
-    let run = Run::of_lines(&[
-        on_cpu(0, 100, 30, "outer"),
-        on_cpu(10, 60, 5, "waits"),
-        on_cpu(80, 3, 1, "waits"),
-        json!({"ph": "B", "pid": 1, "tid": 3, "ts": 50, "name": "open"}),
-        task("b", 0, "first"),
-        task("b", 5, "last"),
-        task("e", 10, "first"),
-        task("e", 15, "last"),
-    ]);
-    let report = run.report();
-    let of = |name: &str| report.names.iter().find(|of| of.name == name).unwrap();
-    let outer = of("outer");
-    assert_eq!(
-        (outer.ttot_cpu_ns, outer.tsub_cpu_ns),
-        (Some(30_000), Some(24_000))
-    );
-    assert_eq!((of("last").crossing, of("open").unfinished), (1, 1));
-    run.check(&report);
-}
-
-/// Steps of a process that is worker and engine: those of the worker are the first ones in the table.
+/// One process is worker and engine: the worker's steps come first in the table. A step inside another step is not counted.
 #[test]
 fn statements_on_a_worker_that_is_an_engine_say_what_the_report_says() {
-    let mut lines = Vec::new();
-    for ts in (0..4_000_u64).step_by(100) {
-        let args = json!({"request_ids": ["a", "b"]});
-        lines.push(json!({"ph": "X", "pid": 7, "tid": 1, "ts": ts, "dur": 20 + ts / 200, "cat": "worker", "name": "model_runner.execute_model", "args": args}));
-        lines.push(json!({"ph": "C", "pid": 7, "tid": 1, "ts": ts + 30, "name": "tokens", "args": {"prefill": 0, "decode": 2}}));
+    let mut text = "X 7 5000+400 WorkerWrapperBase.execute_model
+        X 7 5001+398 model_runner.execute_model request_ids=[1,2,3,4]\n"
+        .to_owned();
+    for ts in (0..4_000).step_by(100) {
+        let (dur, counted) = (20 + ts / 200, ts + 30);
+        text += &format!(
+            r#"X 7 {ts}+{dur} model_runner.execute_model cat=worker request_ids=["a","b"]
+            C 7 {counted} tokens prefill=0 decode=2
+            "#
+        );
     }
-    let run = Run::of_lines(&lines);
+    let run = Run::of_lines(&events(&text));
     let report = run.report();
+    let longest = &report.slow_steps[0];
+    assert_eq!((longest.dur_ns, longest.requests), (400_000, 4));
+    assert_eq!(report.slow_steps[1].dur_ns, 39_000);
     assert_eq!(
         (report.slow_steps.len(), report.batching[0].steps),
         (10, 40)
     );
     run.check(&report);
+    if let Some(duckdb) = run.in_engine("duckdb") {
+        assert_eq!(duckdb["every step"].len(), 40 + 40 + 1);
+    }
 }
 
 /// Rows of two hosts, whose `upid`s are in another order than the processes.
@@ -444,6 +340,12 @@ fn planted() -> Vec<Value> {
     for nth in 0..4 * PLANTED.len() {
         server.idle(PLANTED[nth % PLANTED.len()], 5 + numbers.below(2_000));
     }
+    server.add(
+        "i 9 0 begin
+        X 101/2 0+10 hcom_allGather_ host_wall_us=5 queue_us=8.0625
+        X 101/2 20+10 hcom_allGather_ host_wall_us=11.5 queue_us=14.5625
+        X 101/2 40+10 hcom_allGather_ host_wall_us=90.125 queue_us=93.1875",
+    );
     let mut lines = server.finished();
     for line in &mut lines {
         let name = &mut line["args"]["name"];
@@ -451,35 +353,80 @@ fn planted() -> Vec<Value> {
             *name = json!(format!("NPU {number} · w{number}"));
         }
     }
-    lines.push(begin());
-    for (nth, host_us) in [(0_u64, 5.0), (1, 11.5), (2, 90.125)] {
-        lines.push(json!({"ph": "X", "pid": 101, "tid": 2, "ts": 20 * nth, "dur": 10, "name": "hcom_allGather_", "args": {"host_wall_us": host_us, "queue_us": 3.0625 + host_us}}));
-    }
     lines
 }
 
-/// What lies on lanes is async work in fragments, in the trace of them, and in the tables.
-#[test]
-fn statements_on_lanes_say_what_the_report_says() {
-    let run = Run::of_lanes();
-    let report = run.report();
-    let kinds = |report: &RunReport| -> Vec<_> {
-        let names = report
-            .names
-            .iter()
-            .map(|name| (name.name.clone(), name.row_kind, name.ncall));
-        names.collect()
+/// Returns the fragment of a process with its lines.
+fn fragment(pid: u32, lines: impl FnOnce(&FragmentProcess) -> Vec<String>) -> Fragment {
+    let process = FragmentProcess {
+        main: pid == 41,
+        ..FragmentProcess::new(pid)
     };
-    let of_trace = crate::golden::report(run.trace());
-    assert_eq!(kinds(&of_trace), kinds(&report));
-    assert_eq!(kinds(&report).len(), 4, "{:?}", report.names);
-    run.check(&report);
+    let mut fragment = process.fragment();
+    fragment.line(&process.anchor(1_000_000));
+    for line in lines(&process) {
+        fragment.line(&line);
+    }
+    fragment.line(&process.anchor(9_000_000));
+    fragment
 }
 
-/// What recorders lost, several times for one cause: a row of the table has all that a process lost for one.
+/// Spans on lanes are async work in fragments, in the merged trace, and in the tables. There are lanes with a number and with a name, and one with samples. The name of
+/// the thread is similar to that of the first lane.
+#[test]
+fn statements_on_lanes_say_what_the_report_says() {
+    const LANE: u32 = 1 << 22;
+    let lanes = [
+        (41, "async io", 1_000_000),
+        (LANE, "async 0", 2_000_000),
+        (LANE + 1, "Task-2 (async)", 3_000_000),
+        ((1 << 28) - (1 << 20), "samples MainThread", 4_000_000),
+    ];
+    let lines = |on: On, name: &str, ns: u64| {
+        let id = format!(r#""request_id":"a{ns}""#);
+        [
+            on.metadata("thread_name", &format!("\"name\":\"{name}\"")),
+            on.span(ns, 400_000, "request", &id),
+            on.span(ns + 500_000, 400_000, "worker.execute_model", &id),
+        ]
+    };
+    let run = Run::of_fragments([fragment(41, |process| {
+        let lanes = lanes.into_iter();
+        let lines = lanes.flat_map(|(tid, name, ns)| lines(process.thread(tid), name, ns));
+        lines.collect()
+    })]);
+    let found = run.report();
+    let kinds = |report: &RunReport| -> Vec<_> {
+        let names = report.names.iter();
+        let names = names.map(|name| (name.name.clone(), name.row_kind, name.ncall));
+        names.collect()
+    };
+    assert_eq!(kinds(&report(run.trace())), kinds(&found));
+    assert_eq!(kinds(&found).len(), 4, "{:?}", found.names);
+    run.check(&found);
+}
+
+/// Two processes that lost events, one of them several times for one cause.
+fn lossy() -> Run {
+    let lost = [
+        (41, &[("ring_full", 7), ("busy", 2), ("ring_full", 5)][..]),
+        (42, &[("ring_full", 1)]),
+    ];
+    Run::of_fragments(lost.map(|(pid, lost)| {
+        fragment(pid, |process| {
+            let on = process.main_thread();
+            let losses = (3_000_000..).step_by(1_000_000).zip(lost);
+            let losses = losses.map(|(ns, (cause, events))| on.loss(ns, cause, *events, ""));
+            let step = on.span(2_000_000, 900_000, "step", r#""step":1"#);
+            [step].into_iter().chain(losses).collect()
+        })
+    }))
+}
+
+/// A row of the table has all events that a process lost for one cause.
 #[test]
 fn statements_on_losses_say_what_the_report_says() {
-    let run = Run::of_losses();
+    let run = lossy();
     let report = run.report();
     assert_eq!(report.recorded.lost_events, 15);
     run.check(&report);
@@ -487,11 +434,8 @@ fn statements_on_losses_say_what_the_report_says() {
         return;
     };
     let first = &duckdb["losses"][0];
-    assert_eq!(first["cause"], "ring_full");
-    assert_eq!(
-        (&first["events"], &first["losses"]),
-        (&json!(12), &json!(1))
-    );
+    let found = [&first["cause"], &first["events"], &first["losses"]];
+    assert_eq!(json!(found), json!(["ring_full", 12, 1]));
 }
 
 #[test]
@@ -501,24 +445,18 @@ fn every_engine_has_the_same_rows() {
         return;
     }
     // One trace of all: a cluster takes a minute to say anything.
-    let parts = [
-        served().finished(),
-        four_ranks(),
-        swept(),
-        preempted(),
-        steps_and_queues(),
-        planted(),
-    ];
+    let parts = [served().finished(), swept(), planted()];
+    let cases = CASES.map(|name| case(name).events);
     let lines = (0..)
         .step_by(1_000)
-        .zip(parts)
+        .zip(parts.into_iter().chain(cases))
         .flat_map(|(first_pid, lines)| {
             lines.into_iter().map(move |mut line| {
                 line["pid"] = json!(line["pid"].as_u64().unwrap() + first_pid);
                 line
             })
         });
-    for run in [Run::of_lines(&lines.collect::<Vec<_>>()), Run::of_losses()] {
+    for run in [Run::of_lines(&lines.collect::<Vec<_>>()), lossy()] {
         let Some(duckdb) = run.in_engine("duckdb") else {
             return;
         };
@@ -555,28 +493,4 @@ fn tables_of_schema_1_are_read() {
     let now = Run::new();
     std::fs::copy(old.join("trace.json"), now.trace()).unwrap();
     assert_eq!(rows, of(&now.tables()).unwrap());
-}
-
-/// Twelve gaps of one length. The first one waits for its cause, which comes when the others are over.
-#[test]
-fn gaps_of_one_length_are_those_of_the_report() {
-    let labels = |pid: u64, labels: &str| json!({"ph": "M", "pid": pid, "tid": 1, "name": "process_labels", "args": {"labels": labels}});
-    let mut lines = vec![labels(11, "pid 11"), labels(101, "NPU 0, pid 11")];
-    lines.push(json!({"ph": "X", "pid": 11, "tid": 1, "ts": 0, "dur": 3000, "name": "WorkerWrapperBase.execute_model", "cat": "worker"}));
-    let kernel = |ts: u64, args: Value| json!({"ph": "X", "pid": 101, "tid": 1, "ts": ts, "dur": 10, "name": "matmul", "cat": "kernel", "args": args});
-    let launch = |ts: u64| json!({"ph": "X", "pid": 11, "tid": 1, "ts": ts, "dur": 1, "name": "matmul", "cat": "kernel"});
-    lines.extend([kernel(10, json!({"queue_us": 0})), launch(10)]);
-    let mut now = 20;
-    for nth in 0..12 {
-        if nth > 0 {
-            lines.push(json!({"ph": "X", "pid": 11, "tid": 2, "ts": now, "dur": 50, "name": "gc.collect", "cat": "python"}));
-        }
-        now += 50;
-        lines.push(kernel(now, json!({})));
-        now += 10;
-    }
-    now += 5;
-    lines.extend([kernel(now, json!({"queue_us": 0})), launch(now)]);
-    let run = Run::of_lines(&lines);
-    run.check(&run.report());
 }

@@ -1,0 +1,58 @@
+//! Reports of fixtures and hand-made traces, and what tests look for in them.
+
+use crate::events::{events, trace};
+use serde_json::Value;
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use trace_merge::{Options, Progress};
+use trace_report::{NameTime, ReportOptions, RunReport, read};
+
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name)
+}
+
+pub(crate) fn report(path: impl Into<PathBuf>) -> RunReport {
+    report_with(path, &ReportOptions::default())
+}
+
+pub(crate) fn report_with(path: impl Into<PathBuf>, options: &ReportOptions) -> RunReport {
+    read(&Options::new([path.into()]), options, &Progress::default()).unwrap()
+}
+
+/// Returns the report of a Chrome trace with these events.
+pub(crate) fn of_lines(lines: &[Value]) -> RunReport {
+    report(trace(lines).path())
+}
+
+pub(crate) fn of_lines_with(lines: &[Value], options: &ReportOptions) -> RunReport {
+    report_with(trace(lines).path(), options)
+}
+
+/// Returns the report of the events of a text.
+pub(crate) fn of_text(text: &str) -> RunReport {
+    of_lines(&events(text))
+}
+
+/// Returns the only element of a list.
+#[track_caller]
+pub(crate) fn only<T: Debug>(list: &[T]) -> &T {
+    assert_eq!(list.len(), 1, "{list:?}");
+    &list[0]
+}
+
+/// Returns what the report says of a name.
+#[track_caller]
+pub(crate) fn name_time<'r>(report: &'r RunReport, name: &str) -> &'r NameTime {
+    let mut names = report.names.iter();
+    names.find(|found| found.name == name).unwrap()
+}
+
+/// Checks that a text has all of these words.
+#[track_caller]
+pub(crate) fn has_words(text: &str, words: &[&str]) {
+    for words in words {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
