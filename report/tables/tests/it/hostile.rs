@@ -1,5 +1,6 @@
 //! Traces that say little, too much, or what no table can hold.
 
+use crate::events::event;
 use crate::tables::{Row, Tables};
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
@@ -37,10 +38,10 @@ fn odd_values_are_kept() {
 fn very_many_names_and_keys_come_through() {
     let long = "x".repeat(300);
     let span = |nth: u64| {
-        let mut event = json!({"ph": "X", "pid": 1, "tid": 1, "ts": 2 * nth, "dur": 1, "name": format!("{nth} {long}"), "args": {}});
-        event["args"][format!("key {nth} {long}")] = json!(nth);
-        event["args"]["same"] = json!(format!("text {}", nth % 7));
-        event
+        let (ts, text) = (2 * nth, nth % 7);
+        event(&format!(
+            "X 1 {ts}+1 '{nth} {long}' 'key {nth} {long}'={nth} same='text {text}'"
+        ))
     };
     let count = 70_000;
     let tables = Tables::of_lines(&(0..count).map(span).collect::<Vec<_>>());
@@ -66,8 +67,11 @@ fn very_many_names_and_keys_come_through() {
 
 #[test]
 fn huge_args_come_through() {
-    let texts: Vec<String> = (0..4).map(|nth| format!("{nth}").repeat(9 << 20)).collect();
-    let span = |nth: usize| json!({"ph": "X", "pid": 1, "tid": 1, "ts": 2 * nth, "dur": 1, "name": "huge", "args": {"text": texts[nth], "list": vec![nth; 50_000]}});
+    let texts = ["a", "b", "c", "d"].map(|text| text.repeat(9 << 20));
+    let span = |nth: usize| {
+        let (ts, text, list) = (2 * nth, &texts[nth], json!(vec![nth; 50_000]));
+        event(&format!("X 1 {ts}+1 huge text={text} list={list}"))
+    };
     let tables = Tables::of_lines(&(0..4).map(span).collect::<Vec<_>>());
     let args = tables.rows("args");
     assert_eq!(args.len(), 4 * 50_001);
@@ -83,10 +87,9 @@ fn odd_args_that_a_checksum_vouches_for_are_none() {
     let deep = |lists: usize| format!("\"a\":1,\"b\":{}1{}", "[".repeat(lists), "]".repeat(lists));
     let [one, torn] = [r#""a":1"#, r#""a":1,"b":[,"#].map(str::to_owned);
     let args = [one, torn, deep(120), deep(130), deep(100_000)];
-    let lines = args.iter().enumerate();
-    let lines: Vec<String> = lines
-        .map(|(nth, args)| on.span(2_000_000 + nth as u64, 1, "odd", args))
-        .collect();
+    let lines = (2_000_000..).zip(&args);
+    let lines = lines.map(|(ns, args)| on.span(ns, 1, "odd", args));
+    let lines: Vec<String> = lines.collect();
     let folder = tempfile::tempdir().unwrap();
     let mut fragment = process.fragment();
     fragment.line(&process.anchor(1_000_000));
@@ -104,7 +107,7 @@ fn odd_args_that_a_checksum_vouches_for_are_none() {
 #[test]
 fn very_many_counters_come_through() {
     let long = "x".repeat(300);
-    let sample = |nth: u64| json!({"ph": "C", "pid": 1, "tid": 1, "ts": nth, "name": format!("{} {long}", nth % 50_000), "args": {"n": nth}});
+    let sample = |nth: u64| event(&format!("C 1 {nth} '{} {long}' n={nth}", nth % 50_000));
     let tables = Tables::of_lines(&(0..60_000).map(sample).collect::<Vec<_>>());
     let tracks = tables.rows("track").into_iter();
     let track = |row: Row| (row["id"].as_i64().unwrap(), row["name"].clone());
@@ -123,7 +126,7 @@ fn very_many_counters_come_through() {
 #[test]
 fn what_is_left_out_is_counted() {
     let begins = 70_000;
-    let begin = |nth: u64| json!({"ph": "B", "pid": 1, "tid": 1, "ts": nth, "name": "open"});
+    let begin = |nth: u64| event(&format!("B 1 {nth} open"));
     let tables = Tables::of_lines(&(0..begins).map(begin).collect::<Vec<_>>());
     let metadata = tables.rows("metadata");
     let left = metadata.iter().find(|row| row["name"] == "spans_too_deep");

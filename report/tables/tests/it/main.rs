@@ -1,6 +1,8 @@
 //! The tables, read back by Parquet's own reader and compared with what Perfetto's trace processor makes of the same run.
 #![expect(clippy::unwrap_used, reason = "tests: a failed step is a failed test")]
 
+#[path = "../../../tests/it/events.rs"]
+mod events;
 mod hostile;
 mod model;
 mod perfetto;

@@ -1,7 +1,7 @@
 //! Depth and parent of random spans, against what a naive model says.
 
-use crate::tables::Tables;
-use serde_json::json;
+use crate::events::event;
+use crate::tables::{Row, Tables};
 use std::collections::HashMap;
 
 /// A span: thread, begin, end.
@@ -30,10 +30,8 @@ fn spans(seed: u64) -> Vec<Span> {
         }
     }
     for at in (1..found.len()).rev() {
-        found.swap(
-            at,
-            usize::try_from(next(i64::try_from(at).unwrap() + 1)).unwrap(),
-        );
+        let below = i64::try_from(at).unwrap() + 1;
+        found.swap(at, usize::try_from(next(below)).unwrap());
     }
     found
 }
@@ -42,17 +40,17 @@ fn spans(seed: u64) -> Vec<Span> {
 fn depth_and_parent_are_those_of_a_naive_model() {
     for seed in 1..20 {
         let spans = spans(seed);
-        let line = |(nth, (tid, from, to)): (usize, &Span)| json!({"ph": "X", "pid": 1, "tid": tid, "ts": from, "dur": to - from, "name": format!("{nth}")});
-        let lines: Vec<_> = spans.iter().enumerate().map(line).collect();
-        let slices = Tables::of_lines(&lines).rows("slice");
+        let lines = (0..).zip(&spans).map(|(nth, (tid, from, to))| {
+            let dur = to - from;
+            event(&format!("X 1/{tid} {from}+{dur} {nth}"))
+        });
+        let slices = Tables::of_lines(&lines.collect::<Vec<_>>()).rows("slice");
         assert_eq!(slices.len(), spans.len());
-        let number: HashMap<i64, usize> = slices
-            .iter()
-            .map(|row| {
-                let name = row["name"].as_str().unwrap();
-                (row["id"].as_i64().unwrap(), name.parse().unwrap())
-            })
-            .collect();
+        let number = |row: &Row| {
+            let name = row["name"].as_str().unwrap();
+            (row["id"].as_i64().unwrap(), name.parse().unwrap())
+        };
+        let number: HashMap<i64, usize> = slices.iter().map(number).collect();
         for row in &slices {
             let nth = number[&row["id"].as_i64().unwrap()];
             let (tid, from, to) = spans[nth];
@@ -65,16 +63,11 @@ fn depth_and_parent_are_those_of_a_naive_model() {
             };
             let all: Vec<usize> = (0..spans.len()).filter(around).collect();
             assert_eq!(row["depth"], all.len(), "{seed} {nth}");
-            let innermost = all
-                .into_iter()
-                .max_by_key(|other| (spans[*other].1, -spans[*other].2, *other));
+            let last = |other: &usize| (spans[*other].1, -spans[*other].2, *other);
+            let innermost = all.into_iter().max_by_key(last);
             let parent = row["parent_id"].as_i64().map(|id| number[&id]);
             assert_eq!(parent, innermost, "{seed} {nth}");
         }
-        let times: Vec<i64> = slices
-            .iter()
-            .map(|row| row["ts"].as_i64().unwrap())
-            .collect();
-        assert!(times.is_sorted());
+        assert!(slices.is_sorted_by_key(|row| row["ts"].as_i64()));
     }
 }

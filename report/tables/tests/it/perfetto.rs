@@ -1,6 +1,7 @@
 //! The tables of a run, and what Perfetto's trace processor makes of the same run, merged: the same, row for row.
 
-use crate::tables::{Row, Tables, trace};
+use crate::events::{events, trace};
+use crate::tables::{Row, Tables};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -23,11 +24,8 @@ const STATEMENTS: [&str; 6] = [
 /// What Perfetto gives for each statement; nothing (said loudly) where it is not there.
 #[expect(clippy::print_stderr, reason = "it says where it does not run")]
 fn perfetto(trace: &Path) -> Option<Vec<Vec<String>>> {
-    let output = Command::new(TPQ)
-        .arg(trace)
-        .args(STATEMENTS)
-        .output()
-        .unwrap();
+    let mut command = Command::new(TPQ);
+    let output = command.arg(trace).args(STATEMENTS).output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(NOT_HERE) {
         let thread = std::thread::current();
@@ -49,10 +47,7 @@ fn words_of(row: &[Value]) -> String {
         Value::String(text) => text.clone(),
         Value::Number(number) => match number.as_i64() {
             Some(long) => long.to_string(),
-            None => {
-                let double = number.as_f64().unwrap();
-                format!("{double}")
-            }
+            None => number.as_f64().unwrap().to_string(),
         },
         other => other.to_string(),
     };
@@ -96,9 +91,8 @@ impl ById {
         let by_id = ids.into_iter().chain(others).map(|(table, key)| {
             let rows = tables.rows(table);
             let count = rows.len();
-            let by_id = rows
-                .into_iter()
-                .map(|row| (row[key].as_i64().unwrap(), row));
+            let rows = rows.into_iter();
+            let by_id = rows.map(|row| (row[key].as_i64().unwrap(), row));
             let by_id: HashMap<i64, Row> = by_id.collect();
             assert_eq!(by_id.len(), count, "{table}.{key} is unique");
             (table, by_id)
@@ -181,58 +175,31 @@ fn agrees_on(lines: &[Value]) {
 
 #[test]
 fn every_kind_of_event_is_as_in_perfetto() {
-    agrees_on(&[
-        json!({"ph": "M", "pid": 1, "tid": 1, "name": "process_name", "args": {"name": "P \"one\""}}),
-        json!({"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "T two"}}),
-        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 100, "tdur": 50, "name": "a", "cat": "c", "args": {
-            "i": 1, "neg": -5, "b53": 9_007_199_254_740_993_i64, "f": 1.5, "f4": 4.0, "t": true, "fa": false, "n": null, "s": "x", "e": "",
-            "l": [1, "b", [2, 3], {"q": 1}], "o": {"p": {"r": "z"}}, "a.b": 3, "emptyl": [], "emptyo": {}, "esc": "a\"b\\c\u{e9}\n"}}),
-        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 20, "name": "b", "cat": "c", "args": {"weird key \"q\"": 1}}),
-        json!({"ph": "i", "pid": 1, "tid": 1, "ts": 15, "s": "t", "name": "inst", "args": {"k": "v"}}),
-        json!({"ph": "i", "pid": 1, "tid": 1, "ts": 15, "s": "t", "name": "on it"}),
-        json!({"ph": "i", "pid": 1, "tid": 1, "ts": 16, "s": "p", "name": "instp", "args": {"k": "v"}}),
-        json!({"ph": "i", "pid": 1, "tid": 1, "ts": 17, "s": "g", "name": "instg", "args": {"k": "v"}}),
-        json!({"ph": "B", "pid": 1, "tid": 2, "ts": 20, "name": "B1", "cat": "c", "args": {"k": 1}}),
-        json!({"ph": "E", "pid": 1, "tid": 2, "ts": 40, "name": "B1", "cat": "c", "args": {"k": 2, "z": 3}}),
-        json!({"ph": "B", "pid": 1, "tid": 2, "ts": 41, "name": "no args", "cat": "c"}),
-        json!({"ph": "E", "pid": 1, "tid": 2, "ts": 42, "name": "no args", "cat": "c", "args": {"only": "at the end"}}),
-        json!({"ph": "B", "pid": 1, "tid": 2, "ts": 50, "name": "B2", "cat": "c"}),
-        json!({"ph": "i", "pid": 1, "tid": 2, "ts": 55, "s": "t", "name": "inst2"}),
-        json!({"ph": "b", "pid": 1, "tid": 2, "ts": 20, "id": "7", "name": "A1", "cat": "c", "args": {"k": 1}}),
-        json!({"ph": "n", "pid": 1, "tid": 2, "ts": 25, "id": "7", "name": "An", "cat": "c", "args": {"k": 1}}),
-        json!({"ph": "b", "pid": 1, "tid": 2, "ts": 26, "id": "7", "name": "A2", "cat": "c"}),
-        json!({"ph": "e", "pid": 1, "tid": 2, "ts": 29, "id": "7", "name": "A2", "cat": "c", "args": {"k": 1}}),
-        json!({"ph": "e", "pid": 1, "tid": 2, "ts": 30, "id": "7", "name": "A1", "cat": "c", "args": {"k": 9}}),
-        json!({"ph": "b", "pid": 1, "tid": 2, "ts": 60, "id": "8", "name": "A1", "cat": "c"}),
-        json!({"ph": "C", "pid": 1, "tid": 2, "ts": 60, "name": "cnt", "args": {"x": 1, "y": 2.5, "q": "5"}}),
-        json!({"ph": "C", "pid": 1, "tid": 2, "ts": 61, "name": "cnt", "id": "3", "args": {"x": 1}}),
-        json!({"ph": "C", "pid": 1, "tid": 2, "ts": 62, "name": "cnt3", "args": {"": 1}}),
-        json!({"ph": "s", "pid": 1, "tid": 1, "ts": 12, "id": 1, "name": "fl", "cat": "f"}),
-        json!({"ph": "t", "pid": 1, "tid": 2, "ts": 30, "id": 1, "name": "fl", "cat": "f"}),
-        json!({"ph": "f", "pid": 1, "tid": 1, "ts": 50, "id": 1, "name": "fl", "cat": "f"}),
-        json!({"ph": "f", "bp": "e", "pid": 1, "tid": 1, "ts": 100, "id": 1, "name": "fl", "cat": "f"}),
-        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 60, "dur": 10, "name": "c", "cat": "c", "bind_id": "0x9", "flow_out": true}),
-        json!({"ph": "X", "pid": 1, "tid": 2, "ts": 70, "dur": 1, "name": "d", "cat": "c", "bind_id": "0x9", "flow_in": true}),
-        json!({"ph": "X", "pid": 1, "tid": 2, "ts": 72, "dur": 0, "name": "", "args": "text"}),
-        json!({"ph": "X", "pid": 2, "tid": 5, "ts": 73, "dur": 1, "args": {}}),
-    ]);
+    let mut lines = events(include_str!("../traces/every-kind.txt"));
+    lines[2]["args"] = json!({
+        "i": 1, "neg": -5, "b53": 9_007_199_254_740_993_i64, "f": 1.5, "f4": 4.0, "t": true, "fa": false, "n": null, "s": "x", "e": "",
+        "l": [1, "b", [2, 3], {"q": 1}], "o": {"p": {"r": "z"}}, "a.b": 3, "emptyl": [], "emptyo": {}, "esc": "a\"b\\c\u{e9}\n"});
+    let [.., text, empty] = &mut lines[..] else {
+        panic!()
+    };
+    (text["args"], empty["args"]) = (json!("text"), json!({}));
+    agrees_on(&lines);
 }
 
 /// Begins and ends at one time, ends without a name, and spans that clash.
 #[test]
 fn spans_of_other_profilers_are_as_in_perfetto() {
-    let span = |name: &str, ts: f64, end: f64| json!({"ph":"X","name":name,"ts":ts,"dur":end - ts,"pid":1,"tid":2});
-    let lines = [
-        json!({"ph":"B","name":"ALLREDUCE","ts":10,"pid":1}),
-        json!({"ph":"X","name":"copy","ts":11,"dur":1,"pid":1}),
-        json!({"ph":"B","name":"WAIT","ts":12,"pid":1,"args":{"rank":3}}),
-        json!({"ph":"E","ts":12,"pid":1,"args":{"dtype":"float32"}}),
-        json!({"ph":"E","ts":70,"pid":1}),
-        span("forward", 0.0, 1_000.0),
-        span("__enter__", 10.0, 20.5),
-        span("step", 20.0, 990.0),
-        span("gemm", 30.0, 40.0),
-    ];
+    let lines = events(
+        "B 1 10 ALLREDUCE
+        X 1 11+1 copy
+        B 1 12 WAIT rank=3
+        E 1 12 dtype=float32
+        E 1 70
+        X 1/2 0+1000 forward
+        X 1/2 10+10.5 __enter__
+        X 1/2 20+970 step
+        X 1/2 30+10 gemm",
+    );
     let tables = Tables::of_lines(&lines);
     let slices = tables.rows("slice");
     let dur = |name: &str| {
@@ -261,34 +228,28 @@ fn many_events_are_as_in_perfetto() {
         let dur = next(40) * next(12);
         // Which of two arrows of one time comes first is the order of the file, which a merge changes.
         let arrow_ts = 7 * nth;
+        let place = format!("{pid}/{tid}");
+        let name = format!("'{name}'");
         let line = match next(12) {
-            0..=4 => {
-                json!({"ph": "X", "pid": pid, "tid": tid, "ts": ts, "dur": dur, "name": name, "args": {"nth": nth, "of": [dur, name]}})
-            }
-            5 => {
-                json!({"ph": "i", "pid": pid, "tid": tid, "ts": ts, "s": "t", "name": name, "args": {"nth": nth}})
-            }
+            0..=4 => format!("X {place} {ts}+{dur} {name} nth={nth} of=[{dur},\"{nth}\"]"),
+            5 => format!("i {place} {ts} {name} nth={nth}"),
             6 => {
-                json!({"ph": "C", "pid": pid, "tid": tid, "ts": ts, "name": name, "args": {"x": next(9), "y": 0.5 * next(7) as f64}})
+                let (x, y) = (next(9), 0.5 * next(7) as f64);
+                format!("C {place} {ts} {name} x={x} y={y}")
             }
-            7 => {
-                json!({"ph": "b", "pid": pid, "tid": tid, "ts": ts, "id": nth, "cat": "c", "name": name})
-            }
+            7 => format!("b {place} {ts} {name} cat=c id={nth}"),
             8 => {
-                lines.push(json!({"ph": "b", "pid": pid, "tid": tid, "ts": ts, "id": nth, "cat": "c", "name": name, "args": {"nth": nth}}));
-                json!({"ph": "e", "pid": pid, "tid": tid, "ts": ts + dur, "id": nth, "cat": "c", "name": name, "args": {"end": nth}})
+                let end = ts + dur;
+                format!(
+                    "b {place} {ts} {name} cat=c id={nth} nth={nth}
+                    e {place} {end} {name} cat=c id={nth} end={nth}"
+                )
             }
-            9 => {
-                json!({"ph": "s", "pid": pid, "tid": tid, "ts": arrow_ts, "id": next(200), "cat": "c", "name": "arrow"})
-            }
-            10 => {
-                json!({"ph": "t", "pid": pid, "tid": tid, "ts": arrow_ts, "id": next(200), "cat": "c", "name": "arrow"})
-            }
-            _ => {
-                json!({"ph": "f", "bp": "e", "pid": pid, "tid": tid, "ts": arrow_ts, "id": next(200), "cat": "c", "name": "arrow"})
-            }
+            9 => format!("s {place} {arrow_ts} arrow cat=c id={}", next(200)),
+            10 => format!("t {place} {arrow_ts} arrow cat=c id={}", next(200)),
+            _ => format!("f {place} {arrow_ts} arrow cat=c bp=e id={}", next(200)),
         };
-        lines.push(line);
+        lines.extend(events(&line));
     }
     agrees_on(&lines);
 }

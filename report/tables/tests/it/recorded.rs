@@ -1,32 +1,27 @@
 //! Runs that recorders left: several hosts, losses, damage, spans that a process died in.
 
+use crate::events::{event, events, trace};
 use crate::perfetto::agrees;
-use crate::tables::{Row, Tables, trace};
+use crate::tables::{Row, Tables};
 use format_oracle::writer::Process;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 use trace_merge::{Options, Progress};
 use trace_tables::{TablesOptions, write_tables};
 
 /// A run of two processes on hosts of their own.
-fn run(folder: &Path) {
-    run_on(
-        folder,
-        &[(41, "node-3", "0b1f7a3e"), (42, "node/4", "1c2f7a3e")],
-    );
+fn two_hosts() -> TempDir {
+    run_on(&[(41, "node-3", "0b1f7a3e"), (42, "node/4", "1c2f7a3e")])
 }
 
-fn run_on(folder: &Path, processes: &[(u32, &str, &str)]) {
-    write_run(folder, processes, |process| {
+fn run_on(processes: &[(u32, &str, &str)]) -> TempDir {
+    run(processes, |process| {
         let on = process.main_thread();
+        let ids = r#""step":1,"request_ids":["a","b"]"#;
         vec![
-            on.span(
-                2_000_000,
-                900_000,
-                "step",
-                r#""step":1,"request_ids":["a","b"]"#,
-            ),
+            on.span(2_000_000, 900_000, "step", ids),
             on.span(2_100_000, 100_000, "inner", r#""queue_us":1.25"#),
             on.instant(2_150_000, "request.token", r#""request_id":"a""#),
             on.counter(2_200_000, "kv", r#""used":3"#),
@@ -34,7 +29,11 @@ fn run_on(folder: &Path, processes: &[(u32, &str, &str)]) {
             on.begin(3_000_000, "died in"),
             "{\"torn".to_owned(),
         ]
-    });
+    })
+}
+
+fn tables_of(folder: &TempDir) -> Tables {
+    Tables::of(&[folder.path().to_owned()])
 }
 
 /// A trace of another profiler.
@@ -44,12 +43,12 @@ fn foreign(name: &str) -> PathBuf {
 }
 
 /// Writes the fragments of some processes, each with its pid, host and boot, and the lines between its anchors.
-pub(crate) fn write_run(
-    folder: &Path,
+pub(crate) fn run(
     processes: &[(u32, &str, &str)],
     lines: impl Fn(&Process) -> Vec<String>,
-) {
-    let fragments = folder.join("fragments");
+) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let fragments = folder.path().join("fragments");
     std::fs::create_dir(&fragments).unwrap();
     for (nth, (pid, host, boot)) in processes.iter().copied().enumerate() {
         let process = Process {
@@ -66,6 +65,7 @@ pub(crate) fn write_run(
         let text = text.replace("node-3", host).replace("0b1f7a3e", boot);
         std::fs::write(fragments.join(format!("trace.{pid}{nth}.jsonl")), text).unwrap();
     }
+    folder
 }
 
 fn longs(rows: &[Row], column: &str) -> BTreeSet<i64> {
@@ -75,16 +75,10 @@ fn longs(rows: &[Row], column: &str) -> BTreeSet<i64> {
 
 #[test]
 fn a_run_of_two_hosts_has_a_partition_for_each() {
-    let folder = tempfile::tempdir().unwrap();
-    run(folder.path());
-    let tables = Tables::of(&[folder.path().to_owned()]);
-    let paths: BTreeSet<String> = tables
-        .bytes()
-        .iter()
-        .map(|(path, _)| path.parent().unwrap().to_str().unwrap().to_owned())
-        .collect();
-    assert!(paths.contains("slice/host=node-3"), "{paths:?}");
-    assert!(paths.contains("slice/host=node%2F4"), "{paths:?}");
+    let folder = two_hosts();
+    let tables = tables_of(&folder);
+    let hosts = tables.rows_by_host("slice").into_keys();
+    assert_eq!(hosts.collect::<Vec<_>>(), ["host=node%2F4", "host=node-3"]);
     let processes = tables.rows("process");
     assert_eq!(processes.len(), 2);
     assert!(processes.iter().all(|row| row["boot_id"].is_string()));
@@ -93,29 +87,24 @@ fn a_run_of_two_hosts_has_a_partition_for_each() {
     for clock in &clocks {
         assert_eq!(clock["offset_ns"], 0);
         assert!(clock["uncertainty_ns"].is_i64(), "{clock:?}");
-        assert_eq!(
-            clock["base_unix_ns"],
-            json!(1_795_248_902_000_000_000_i64 + 2_000_000)
-        );
+        assert_eq!(clock["base_unix_ns"], 1_795_248_902_002_000_000_i64);
     }
     let ids = longs(&tables.rows("slice"), "id");
     let host_ids: BTreeSet<i64> = ids.iter().map(|id| id >> 39).collect();
     assert_eq!(host_ids, longs(&clocks, "host_id"));
+    agrees(&[folder.path().to_owned()]);
 }
 
 /// The clocks of two boots of one host are joined by their wall clocks, and may be off.
 #[test]
 fn each_boot_of_a_host_has_a_clock() {
-    let folder = tempfile::tempdir().unwrap();
     let boots = [(41, "node-3", "0b1f7a3e"), (42, "node-3", "1c2f7a3e")];
-    run_on(folder.path(), &boots);
-    let tables = Tables::of(&[folder.path().to_owned()]);
+    let tables = tables_of(&run_on(&boots));
     let clocks = tables.rows("clock");
     let boot = |row: &Row| row["boot_id"].as_str().unwrap().to_owned();
     let off = |clock: &Row| (boot(clock), clock["uncertainty_ns"].as_i64().unwrap());
     let off: BTreeMap<String, i64> = clocks.iter().map(off).collect();
-    let processes = tables.rows("process");
-    let boots: BTreeSet<String> = processes.iter().map(boot).collect();
+    let boots: BTreeSet<String> = tables.rows("process").iter().map(boot).collect();
     assert_eq!(off.keys().cloned().collect::<BTreeSet<_>>(), boots);
     assert_eq!((off.len(), clocks.len()), (2, 2));
     let (least, most) = (off.values().min(), off.values().max());
@@ -123,65 +112,48 @@ fn each_boot_of_a_host_has_a_clock() {
     assert!(most >= Some(&1_000), "{off:?}");
 }
 
+/// Process ids of hosts may be equal, and a loss is of the process that lost.
 #[test]
 fn losses_and_damage_are_tables() {
-    let folder = tempfile::tempdir().unwrap();
-    run(folder.path());
-    let tables = Tables::of(&[folder.path().to_owned()]);
+    let hosts = [(41, "a", "0b1f7a3e"), (41, "b", "1c2f7a3e")];
+    let tables = tables_of(&run_on(&hosts));
     let losses = tables.rows("loss");
-    assert_eq!(losses.len(), 2, "{losses:?}");
+    let lost = losses
+        .iter()
+        .map(|loss| json!([loss["cause"], loss["events"]]));
+    assert_eq!(
+        json!(lost.collect::<Vec<_>>()),
+        json!([["ring_full", 7], ["ring_full", 7]])
+    );
     let upids = longs(&tables.rows("process"), "upid");
-    for loss in &losses {
-        assert_eq!(
-            (&loss["cause"], &loss["events"]),
-            (&json!("ring_full"), &json!(7))
-        );
-        assert!(upids.contains(&loss["upid"].as_i64().unwrap()));
-    }
+    assert_eq!((upids.len(), longs(&losses, "upid")), (2, upids));
     let damage = tables.rows("damage");
-    assert_eq!(damage.len(), 2, "{damage:?}");
-    assert!(
-        damage
-            .iter()
-            .all(|row| row["kind"] == "bad_json" && row["count"] == 1)
+    let damage = damage.iter().map(|row| json!([row["kind"], row["count"]]));
+    assert_eq!(
+        json!(damage.collect::<Vec<_>>()),
+        json!([["bad_json", 1], ["bad_json", 1]])
     );
     let metadata = tables.rows("metadata");
-    let of = |name: &str| {
+    for (name, text, int) in [
+        ("run", json!("run-a"), json!(null)),
+        ("schema_version", json!(null), json!(2)),
+        ("lost_events", json!(null), json!(14)),
+        ("damage", json!(null), json!(2)),
+    ] {
         let row = metadata.iter().find(|row| row["name"] == name).unwrap();
-        (row["str_value"].clone(), row["int_value"].clone())
-    };
-    assert_eq!(of("run"), (json!("run-a"), json!(null)));
-    assert_eq!(of("schema_version"), (json!(null), json!(2)));
-    assert_eq!(of("lost_events"), (json!(null), json!(14)));
-    assert_eq!(of("damage"), (json!(null), json!(2)));
-}
-
-#[test]
-fn a_recorded_run_is_as_in_perfetto() {
-    let folder = tempfile::tempdir().unwrap();
-    run(folder.path());
-    agrees(&[folder.path().to_owned()]);
-}
-
-/// Process ids and names of hosts may be equal.
-#[test]
-fn a_loss_is_of_the_process_that_lost() {
-    let folder = tempfile::tempdir().unwrap();
-    let hosts = [(41, "a", "0b1f7a3e"), (41, "b", "1c2f7a3e")];
-    run_on(folder.path(), &hosts);
-    let losses = Tables::of(&[folder.path().to_owned()]).rows("loss");
-    let upids = longs(&losses, "upid");
-    assert_eq!((losses.len(), upids.len()), (2, 2), "{losses:?}");
+        assert_eq!(
+            [&row["str_value"], &row["int_value"]],
+            [&text, &int],
+            "{name}"
+        );
+    }
 }
 
 #[test]
 fn what_names_no_host_belongs_to_the_only_one_with_a_name() {
-    let folder = tempfile::tempdir().unwrap();
-    run_on(folder.path(), &[(41, "a", "0b1f7a3e")]);
-    let since_1970_us = 1_795_248_902_003_000_i64;
-    let other = trace(&[
-        json!({"ph": "X", "pid": 9, "tid": 1, "ts": since_1970_us, "dur": 1, "name": "x"}),
-    ]);
+    let folder = run_on(&[(41, "a", "0b1f7a3e")]);
+    // Times since 1970.
+    let other = trace(&[event("X 9 1795248902003000+1 x")]);
     let tables = Tables::of(&[folder.path().to_owned(), other.path().to_owned()]);
     assert_eq!(tables.rows("process").len(), 2);
     let is_of_host = |(path, _): &(PathBuf, Vec<u8>)| path.parent().unwrap().ends_with("host=a");
@@ -190,8 +162,7 @@ fn what_names_no_host_belongs_to_the_only_one_with_a_name() {
 
 #[test]
 fn one_id_is_not_for_several_hosts() {
-    let folder = tempfile::tempdir().unwrap();
-    run(folder.path());
+    let folder = two_hosts();
     let to = tempfile::tempdir().unwrap();
     let tables = TablesOptions {
         to: to.path().to_owned(),
@@ -207,8 +178,7 @@ fn one_id_is_not_for_several_hosts() {
 
 #[test]
 fn the_tables_do_not_depend_on_the_number_of_threads() {
-    let folder = tempfile::tempdir().unwrap();
-    run(folder.path());
+    let folder = two_hosts();
     // With the devices of another profiler's trace, whose launches are found in the report.
     let paths = [folder.path().to_owned(), foreign("trace_view.json")];
     let with = |threads: usize| {
@@ -232,25 +202,15 @@ fn issue_48_a_process_is_a_device_if_its_rows_show_work() {
     };
     let tables = Tables::of(&[foreign("trace_view.json")]);
     assert_eq!(devices(&tables), ["Ascend Hardware"]);
-    let named = |pid: u64, name: &str, labels: &str| {
-        [
-            json!({"ph": "M", "pid": pid, "tid": 0, "name": "process_name", "args": {"name": name}}),
-            json!({"ph": "M", "pid": pid, "tid": 0, "name": "process_labels", "args": {"labels": labels}}),
-        ]
-    };
-    let span = |pid: u64, category: &str| json!({"ph": "X", "pid": pid, "tid": 1, "ts": 1, "dur": 2, "name": "a", "cat": category});
-    let mut lines = named(1, "busy", "GPU 1").to_vec();
-    lines.extend(named(2, "idle", "GPU 2"));
-    lines.extend(named(9, "host", "CPU"));
-    lines.extend(named(4, "/device:TPU:0", ""));
-    lines.extend([
-        span(1, "kernel"),
-        span(2, "python_function"),
-        span(9, "cpu_op"),
-        span(4, ""),
-    ]);
-    assert_eq!(
-        devices(&Tables::of_lines(&lines)),
-        ["busy", "/device:TPU:0"]
-    );
+    let tables = Tables::of_lines(&events(
+        "P 1/0 busy 'GPU 1'
+        P 2/0 idle 'GPU 2'
+        P 9/0 host CPU
+        P 4/0 /device:TPU:0
+        X 1 1+2 a cat=kernel
+        X 2 1+2 a cat=python_function
+        X 9 1+2 a cat=cpu_op
+        X 4 1+2 a",
+    ));
+    assert_eq!(devices(&tables), ["busy", "/device:TPU:0"]);
 }

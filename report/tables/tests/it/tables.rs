@@ -1,5 +1,6 @@
 //! Tables as they are read back, without arrow.
 
+use crate::events::trace;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -86,13 +87,6 @@ impl Tables {
         found.sort();
         found
     }
-}
-
-/// A Chrome trace with these events.
-pub(crate) fn trace(lines: &[Value]) -> tempfile::NamedTempFile {
-    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-    std::fs::write(file.path(), json!({ "traceEvents": lines }).to_string()).unwrap();
-    file
 }
 
 /// The rows of all files of a table, those of one file in their order.
