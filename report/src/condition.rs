@@ -175,24 +175,20 @@ mod tests {
 
     #[test]
     fn conditions_are_read_or_explained() {
-        let read = |text| {
-            parse_condition(text)
-                .map(|condition| (condition.what, condition.is_above, condition.limit))
-        };
         let ttft = Subject::Figure(Statistic::P95, Metric::Ttft);
-        assert_eq!(
-            read("p95(ttft) > +5%"),
-            Ok((ttft, true, Limit::Relative(0.05)))
-        );
-        assert_eq!(read("p95(ttft)>500ms"), Ok((ttft, true, Limit::Value(5e8))));
-        assert_eq!(
-            read("p95( ttft ) < -10ms"),
-            Ok((ttft, false, Limit::Change(-1e7)))
-        );
-        assert_eq!(
-            read("requests_per_s < -5%"),
-            Ok((Subject::RequestsPerSecond, false, Limit::Relative(-0.05)))
-        );
+        let rate = Subject::RequestsPerSecond;
+        for (text, what, is_above, limit) in [
+            ("p95(ttft) > +5%", ttft, true, Limit::Relative(0.05)),
+            ("p95(ttft)>500ms", ttft, true, Limit::Value(5e8)),
+            ("p95( ttft ) < -10ms", ttft, false, Limit::Change(-1e7)),
+            ("requests_per_s < -5%", rate, false, Limit::Relative(-0.05)),
+        ] {
+            let found = parse_condition(text).unwrap();
+            assert_eq!(
+                (found.what, found.is_above, found.limit),
+                (what, is_above, limit)
+            );
+        }
         for wrong in [
             "",
             "ttft > 5%",
@@ -202,11 +198,9 @@ mod tests {
             "p95(ttft) > fast",
             "p95(ttft) > NaN%",
         ] {
-            let error = read(wrong).unwrap_err();
-            assert!(
-                error.contains("expected") && error.contains("found"),
-                "{error}"
-            );
+            let error = parse_condition(wrong).unwrap_err();
+            let is_whole = error.contains("expected") && error.contains("found");
+            assert!(is_whole, "{error}");
         }
     }
 }

@@ -284,14 +284,17 @@ impl TimelineFold {
 mod tests {
     use super::*;
 
-    #[test]
-    fn parts_have_the_mean_of_their_time() {
-        let edge = |ns, kind, of, value| Edge {
+    fn edge(ns: i64, kind: EdgeKind, of: u32, value: u32) -> Edge {
+        Edge {
             ns,
             kind,
             of,
             value,
-        };
+        }
+    }
+
+    #[test]
+    fn parts_have_the_mean_of_their_time() {
         // 500 parts of 10 ns.
         let mut fold = TimelineFold::new(Parts::new(1_000, 6_000));
         for ns in [999, 1_000, 1_009, 6_000] {
@@ -312,47 +315,29 @@ mod tests {
         ];
         let found = fold.finish(&Sorted::Memory(edges), 6_000).unwrap();
         assert_eq!((found.from_ns, found.part_ns), (1_000, 10));
-        let first: Vec<_> = found
-            .series
-            .iter()
-            .map(|series| (series.of, series.process, &series.values[..3]))
-            .collect();
-        assert_eq!(
-            first,
-            [
-                (
-                    SeriesKind::Running,
-                    Some(3),
-                    &[Some(8.0), Some(5.6), None][..]
-                ),
-                (
-                    SeriesKind::OutputTokensPerS,
-                    None,
-                    &[Some(3e8), Some(0.0), Some(0.0)]
-                ),
-                (
-                    SeriesKind::BusyPercent,
-                    Some(7),
-                    &[Some(70.0), Some(70.0), None]
-                ),
-                (
-                    SeriesKind::LongestStepNs,
-                    Some(4),
-                    &[None, Some(10.0), None]
-                ),
-            ]
-        );
+        let series = found.series.iter();
+        let first = series.map(|series| (series.of, series.process, &series.values[..3]));
+        use SeriesKind::{BusyPercent, LongestStepNs, OutputTokensPerS, Running};
+        let tokens = [Some(3e8), Some(0.0), Some(0.0)];
+        let expected = [
+            (Running, Some(3), &[Some(8.0), Some(5.6), None][..]),
+            (OutputTokensPerS, None, &tokens),
+            (BusyPercent, Some(7), &[Some(70.0), Some(70.0), None]),
+            (LongestStepNs, Some(4), &[None, Some(10.0), None]),
+        ];
+        assert_eq!(first.collect::<Vec<_>>(), expected);
     }
 
     #[test]
     fn any_time_has_parts() {
-        for (from_ns, to_ns) in [
+        let ends = [
             (0, 0),
             (5, 6),
             (0, 501),
             (-3, i64::MAX),
             (i64::MIN, i64::MAX),
-        ] {
+        ];
+        for (from_ns, to_ns) in ends {
             let parts = Parts::new(from_ns, to_ns);
             let mut sum_ns = 0_i64;
             parts.between(from_ns, to_ns, |_, ns| sum_ns = sum_ns.saturating_add(ns));
@@ -361,38 +346,23 @@ mod tests {
                 assert_eq!(sum_ns, to_ns - from_ns, "{parts:?}");
             }
             assert!((1..=500).contains(&parts.n), "{parts:?}");
-            assert_eq!(
-                (parts.of(from_ns), parts.of(to_ns)),
-                (0, parts.n - 1),
-                "{parts:?}"
-            );
+            let ends = (parts.of(from_ns), parts.of(to_ns));
+            assert_eq!(ends, (0, parts.n - 1), "{parts:?}");
         }
     }
 
     /// A request without an end is under way up to the end of the run; of very many processes some have series.
     #[test]
     fn what_has_no_end_goes_on_and_few_have_series() {
-        let edge = |ns, kind, of| Edge {
-            ns,
-            kind,
-            of,
-            value: 1,
-        };
-        let mut edges = vec![edge(0, EdgeKind::RequestBegin, 0)];
-        edges.extend((0..1_000).map(|of| edge(1, EdgeKind::Running, of)));
-        edges.push(edge(i64::MAX, EdgeKind::RequestEnd, 0));
+        let mut edges = vec![edge(0, EdgeKind::RequestBegin, 0, 1)];
+        edges.extend((0..1_000).map(|of| edge(1, EdgeKind::Running, of, 1)));
+        edges.push(edge(i64::MAX, EdgeKind::RequestEnd, 0, 1));
         let fold = TimelineFold::new(Parts::new(0, 5_000));
         let found = fold.finish(&Sorted::Memory(edges), 5_000).unwrap();
-        assert_eq!(
-            (found.series.len(), found.left_out),
-            (1 + SERIES, 1_000 - SERIES)
-        );
-        assert_eq!(found.series[0].of, SeriesKind::UnderWay);
-        assert!(
-            found.series[0]
-                .values
-                .iter()
-                .all(|value| *value == Some(1.0))
-        );
+        let counts = (found.series.len(), found.left_out);
+        assert_eq!(counts, (1 + SERIES, 1_000 - SERIES));
+        let requests = &found.series[0];
+        assert_eq!(requests.of, SeriesKind::UnderWay);
+        assert!(requests.values.iter().all(|value| *value == Some(1.0)));
     }
 }

@@ -225,19 +225,4 @@ mod tests {
         let nothing = Histogram::new(&TTFT_BOUNDS).quantiles();
         assert_eq!((nothing.mean_ns, nothing.p50_ns), (None, None));
     }
-
-    #[test]
-    fn a_sum_of_histograms_is_the_histogram_of_all() {
-        let (mut all, mut sum) = (Histogram::new(&TOKEN_BOUNDS), Histogram::new(&TOKEN_BOUNDS));
-        for sample in samples() {
-            let mut one = Histogram::new(&TOKEN_BOUNDS);
-            for ns in sample {
-                all.take(ns);
-                one.take(ns);
-            }
-            sum.add(&one);
-        }
-        assert_eq!((all.sum_ns, &all.counts), (sum.sum_ns, &sum.counts));
-        assert_eq!(all.quantiles(), sum.quantiles());
-    }
 }

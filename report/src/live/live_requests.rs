@@ -381,22 +381,12 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    fn moment(
-        id: &str,
-        process: u32,
-        kind: MomentKind,
-        from_ms: i64,
-        end_ms: i64,
-    ) -> RequestMoment {
+    fn moment(process: u32, kind: MomentKind, at_ms: i64) -> RequestMoment {
         RequestMoment {
-            request: request_key(id, 0),
-            ts_ns: from_ms * MS,
+            request: request_key("r", 0),
+            ts_ns: at_ms * MS,
             kind,
-            end_ns: Reverse(if end_ms > from_ms {
-                end_ms * MS
-            } else {
-                i64::MAX
-            }),
+            end_ns: Reverse(i64::MAX),
             process,
             tag: 0,
             args: RequestArgs::default(),
@@ -404,23 +394,26 @@ mod tests {
     }
 
     /// Returns the events of a request of 9 ms, for the frontend and for the engine.
-    fn request(id: &str, from_ms: i64) -> [Vec<RequestMoment>; 2] {
-        let frontend = [moment(id, 1, MomentKind::Http, from_ms, from_ms + 9)];
+    fn request(from_ms: i64) -> [Vec<RequestMoment>; 2] {
+        let frontend = RequestMoment {
+            end_ns: Reverse((from_ms + 9) * MS),
+            ..moment(1, MomentKind::Http, from_ms)
+        };
         let engine = [
-            moment(id, 2, MomentKind::Queued, from_ms + 1, 0),
-            moment(id, 2, MomentKind::Scheduled, from_ms + 3, 0),
-            moment(id, 2, MomentKind::FirstToken, from_ms + 5, 0),
-            moment(id, 2, MomentKind::Finished, from_ms + 8, 0),
+            moment(2, MomentKind::Queued, from_ms + 1),
+            moment(2, MomentKind::Scheduled, from_ms + 3),
+            moment(2, MomentKind::FirstToken, from_ms + 5),
+            moment(2, MomentKind::Finished, from_ms + 8),
         ];
-        [frontend.to_vec(), engine.to_vec()]
+        [vec![frontend], engine.to_vec()]
     }
 
-    fn take(requests: &mut LiveRequests, id: &str, moments: Vec<RequestMoment>, now: Instant) {
+    fn take(requests: &mut LiveRequests, moments: Vec<RequestMoment>, now: Instant) {
         let mut facts = ChunkFacts {
             moments,
             ..ChunkFacts::default()
         };
-        facts.requests.insert(request_key(id, 0), id.to_owned());
+        facts.requests.insert(request_key("r", 0), "r".to_owned());
         requests.take(&mut facts, now);
     }
 
@@ -428,10 +421,10 @@ mod tests {
     #[test]
     fn an_id_is_used_again_while_it_is_open_and_after_it_was_folded() {
         let (mut requests, begin) = (LiveRequests::default(), Instant::now());
-        let rounds = [request("r", 100), request("r", 200)];
+        let rounds = [request(100), request(200)];
         for of_process in [1, 0] {
             for round in &rounds {
-                take(&mut requests, "r", round[of_process].clone(), begin);
+                take(&mut requests, round[of_process].clone(), begin);
             }
         }
         let sums = requests.sums();
@@ -440,16 +433,12 @@ mod tests {
         requests.fold(begin + GRACE);
         assert_eq!((requests.folded().ok, requests.open.len()), (2, 0));
         // Late, and then another one.
-        take(
-            &mut requests,
-            "r",
-            vec![moment("r", 2, MomentKind::Answered, 208, 0)],
-            begin,
-        );
+        let late = moment(2, MomentKind::Answered, 208);
+        take(&mut requests, vec![late], begin);
         assert_eq!((requests.late, requests.open.len()), (1, 0));
-        let [frontend, engine] = request("r", 300);
-        take(&mut requests, "r", engine, begin);
-        take(&mut requests, "r", frontend, begin);
+        for moments in request(300).into_iter().rev() {
+            take(&mut requests, moments, begin);
+        }
         requests.fold_all();
         assert_eq!((requests.folded().ok, requests.late), (3, 1));
         assert_eq!(requests.folded().e2e.sum_ns, 27 * MS);
@@ -462,8 +451,8 @@ mod tests {
         let rounds = 20_000;
         let mut most = 0;
         for round in 0..rounds {
-            for moments in request("same", 10 * round) {
-                take(&mut requests, "same", moments, now);
+            for moments in request(10 * round) {
+                take(&mut requests, moments, now);
             }
             requests.fold(now);
             let open = requests.open.values().next();
@@ -485,7 +474,7 @@ mod tests {
         let mut most = 0;
         for round in 0..1 << 10 {
             let token = |nth: i64| RequestToken {
-                request: request_key("same", 0),
+                request: request_key("r", 0),
                 ns: (round * 1_000 + nth) * MS,
                 process: 2,
             };
@@ -499,91 +488,5 @@ mod tests {
             most = most.max(open.map_or(0, |open| open.tokens.len()));
         }
         assert!(most < MOST_TOKENS, "{most}");
-    }
-
-    #[test]
-    fn requests_under_one_id_at_one_time_are_counted() {
-        let (mut requests, now) = (LiveRequests::default(), Instant::now());
-        for from_ms in [100, 104, 108] {
-            for moments in request("same", from_ms) {
-                take(&mut requests, "same", moments, now);
-            }
-        }
-        let sums = requests.sums();
-        assert_eq!((sums.all.ok, sums.mixed), (1, 2));
-    }
-
-    fn output(of: u64, engine_ms: i64) -> RequestOutput {
-        RequestOutput {
-            of,
-            engine_ns: engine_ms * MS,
-            ts_ns: (1_000 + engine_ms) * MS,
-            process: 1,
-            tokens: 1,
-        }
-    }
-
-    /// A pause ends the time between outputs of its process, not that of others.
-    #[test]
-    fn a_pause_is_no_time_between_outputs() {
-        let (mut requests, now) = (LiveRequests::default(), Instant::now());
-        let of_another = |engine_ms: i64| RequestOutput {
-            process: 2,
-            ..output(9, engine_ms)
-        };
-        let resumed_ms: [&[i64]; 3] = [&[], &[20, 40], &[]];
-        let outputs = [
-            vec![output(7, 10), output(8, 10), of_another(10)],
-            // It was paused twice before this was read.
-            vec![output(7, 20), output(7, 40), output(8, 41)],
-            vec![output(7, 43), of_another(30)],
-        ];
-        for (outputs, resumed_ms) in outputs.into_iter().zip(resumed_ms) {
-            let mut facts = ChunkFacts {
-                outputs,
-                ..ChunkFacts::default()
-            };
-            for ms in resumed_ms {
-                facts.pauses.add(1, (1_000 + ms) * MS);
-            }
-            requests.take(&mut facts, now);
-        }
-        let itl = &requests.folded().itl;
-        assert_eq!((itl.n, itl.sum_ns), (2, (3 + 20) * MS));
-    }
-
-    /// The engine's timestamps count, even if the outputs of a step come in several lists.
-    #[test]
-    fn the_time_between_outputs_counts_at_once() {
-        let (mut requests, now) = (LiveRequests::default(), Instant::now());
-        for outputs in [
-            vec![output(7, 10), output(8, 10)],
-            vec![output(7, 13)],
-            vec![output(8, 14)],
-        ] {
-            let mut facts = ChunkFacts {
-                outputs,
-                ..ChunkFacts::default()
-            };
-            requests.take(&mut facts, now);
-        }
-        // The engine recorded the same tokens once more.
-        let [mut moments, engine] = request("r", 100);
-        moments.extend(engine);
-        take(&mut requests, "r", moments, now);
-        let token = |ns: i64| RequestToken {
-            request: request_key("r", 0),
-            ns,
-            process: 2,
-        };
-        let mut facts = ChunkFacts {
-            tokens: [105 * MS, 108 * MS].map(token).to_vec(),
-            ..ChunkFacts::default()
-        };
-        requests.take(&mut facts, now);
-        requests.fold_all();
-        assert_eq!(requests.folded().ok, 1);
-        let itl = &requests.folded().itl;
-        assert_eq!((itl.n, itl.sum_ns), (2, 7 * MS));
     }
 }

@@ -72,25 +72,3 @@ pub(super) fn table(rows: &[Vec<String>], figures: std::ops::Range<usize>) -> St
     }
     out
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_have_three_digits_that_count() {
-        let shown = [0.0, 999.0, 1_500.0, 25_400.0, 123_456.0, 5e9].map(duration);
-        assert_eq!(
-            shown,
-            ["0 ns", "999 ns", "1.50 µs", "25.4 µs", "123 µs", "5.00 s"]
-        );
-        assert_eq!(
-            [7, 1_234, 1_000_000].map(grouped),
-            ["7", "1,234", "1,000,000"]
-        );
-        assert_eq!(
-            (share(1.0, 8.0), share(1.0, 0.0)),
-            ("12.5 %".to_owned(), "–".to_owned())
-        );
-    }
-}

@@ -19,14 +19,3 @@ impl Partition {
         Partition(name)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_hosts_name_is_one_of_a_folder() {
-        assert_eq!(Partition::of("node-1.rack").0, "host=node-1.rack");
-        assert_eq!(Partition::of("a/b=é").0, "host=a%2Fb%3D%C3%A9");
-    }
-}

@@ -62,19 +62,3 @@ impl Texts {
         kept.unwrap_or_else(PoisonError::into_inner).pairs
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_has_no_room_has_no_number() {
-        let texts = Texts::default();
-        let pair = |len: usize| TextPair(None, ByteArray::from(vec![b'a'; len]));
-        assert_eq!(texts.number(7, || pair(1)), 0);
-        assert_eq!(texts.number(8, || pair(MOST_BYTES)), 1);
-        assert_eq!(texts.number(9, || pair(1)), NOT_KEPT);
-        assert_eq!(texts.number(7, || unreachable!()), 0);
-        assert_eq!(texts.into_pairs().len(), 2);
-    }
-}
