@@ -17,7 +17,6 @@ mod nat_files;
 mod oracle;
 mod page;
 mod prefixes;
-mod pypto;
 mod random_server;
 mod ranks;
 mod reports;

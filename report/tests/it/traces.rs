@@ -1,7 +1,7 @@
 //! Checks what the report has for each trace in `tests/traces`.
 //!
 //! A case has a name after `==`, then its [`events`], and after `--` a line for each expectation. Events after `npu 4711 0` are of the groups
-//! of that process's [`npu`] 0.
+//! of that process's [`npu`] 0, and `fixture` in their place names a file.
 //!
 //! ```text
 //! idle.0.causes.cause=worker ns=110000    members of a value of the JSON, here of the element whose cause that is
@@ -14,12 +14,13 @@
 
 use crate::devices::npu;
 use crate::events::{events, unquoted, value, words};
-use crate::reports::of_lines;
+use crate::reports::{fixture, of_lines, report};
 use serde_json::{Value, json};
 use trace_report::{RunReport, screen};
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     include_str!("../traces/devices.txt"),
+    include_str!("../traces/fixtures.txt"),
     include_str!("../traces/idle.txt"),
     include_str!("../traces/names.txt"),
     include_str!("../traces/prefixes.txt"),
@@ -29,6 +30,7 @@ const FILES: [&str; 5] = [
 /// A trace, and what its report must have.
 pub(crate) struct Case {
     name: &'static str,
+    fixture: Option<&'static str>,
     pub(crate) events: Vec<Value>,
     expected: &'static str,
 }
@@ -38,9 +40,11 @@ fn cases() -> impl Iterator<Item = Case> {
     cases.map(|case| {
         let (name, case) = case.split_once('\n').unwrap();
         let (text, expected) = case.split_once("\n--\n").unwrap();
+        let fixture = text.strip_prefix("fixture ");
         Case {
             name,
-            events: with_npus(text),
+            fixture,
+            events: with_npus(if fixture.is_none() { text } else { "" }),
             expected,
         }
     })
@@ -63,6 +67,13 @@ pub(crate) fn case(name: &str) -> Case {
 }
 
 impl Case {
+    fn report(&self) -> RunReport {
+        match self.fixture {
+            Some(name) => report(fixture(name)),
+            None => of_lines(&self.events),
+        }
+    }
+
     /// Checks a report of it.
     pub(crate) fn check(&self, report: &RunReport) {
         let json = serde_json::to_value(report).unwrap();
@@ -134,7 +145,7 @@ fn at_path<'v>(json: &'v Value, path: &str) -> &'v Value {
 fn reports_have_what_is_expected_of_traces() {
     let mut checked = 0;
     for case in cases() {
-        case.check(&of_lines(&case.events));
+        case.check(&case.report());
         checked += 1;
     }
     let lines = FILES.iter().flat_map(|file| file.lines());
