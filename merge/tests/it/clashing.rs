@@ -14,10 +14,12 @@ pub(crate) enum Order {
 
 pub(crate) const ORDERS: [Order; 3] = [Order::None, Order::ByBegin, Order::ByEnd];
 
-/// Writes events that clash, all on thread `tid` of process 900.
+/// Writes events that clash, on thread `tid` of process 900 by default.
 pub(crate) struct Clashing<'a> {
     pub(crate) rng: &'a mut Rng,
+    pub(crate) pid: u32,
     pub(crate) tid: u32,
+    pub(crate) category: &'static str,
     /// The times are from 1 s on, and as many ns long.
     pub(crate) range_ns: usize,
     lines: Vec<(u64, u64, String)>,
@@ -27,7 +29,9 @@ impl Clashing<'_> {
     pub(crate) fn new(rng: &mut Rng, tid: u32, range_ns: usize) -> Clashing<'_> {
         Clashing {
             rng,
+            pid: 900,
             tid,
+            category: "e2e",
             range_ns,
             lines: Vec::new(),
         }
@@ -38,33 +42,39 @@ impl Clashing<'_> {
     }
 
     pub(crate) fn put(&mut self, phase: &str, name: &str, (start, end): (u64, u64), more: &str) {
-        let (tid, ts) = (self.tid, micros(start));
+        let (ts, thread) = (
+            micros(start),
+            format!(r#""pid":{},"tid":{}"#, self.pid, self.tid),
+        );
+        let named = format!(r#""name":"{name}","cat":"{}""#, self.category);
         let line = match self.rng.one_in(2) {
-            true => format!(
-                r#"{{"name":"{name}","cat":"e2e","ph":"{phase}","ts":{ts},"pid":900,"tid":{tid}{more}}}"#
-            ),
-            false => format!(
-                r#"{{"ph":"{phase}","pid":900,"tid":{tid},"ts":{ts},"name":"{name}","cat":"e2e"{more}}}"#
-            ),
+            true => format!(r#"{{{named},"ph":"{phase}","ts":{ts},{thread}{more}}}"#),
+            false => format!(r#"{{"ph":"{phase}",{thread},"ts":{ts},{named}{more}}}"#),
         };
         self.lines.push((start, end, line));
     }
 
     pub(crate) fn span(&mut self, name: &str, start: u64, dur: u64) {
-        let more = format!(r#","dur":{}"#, micros(dur));
+        self.span_with(name, start, dur, "");
+    }
+
+    /// Adds a span with further members, each after a comma.
+    pub(crate) fn span_with(&mut self, name: &str, start: u64, dur: u64, more: &str) {
+        let more = format!(r#","dur":{}{more}"#, micros(dur));
         self.put("X", name, (start, start + dur), &more);
     }
 
     /// Any event; `longest` is the longest span.
     pub(crate) fn any(&mut self, serial: usize, longest: usize) {
         let (start, dur) = (self.time(), self.rng.below(longest) as u64);
-        let named = ["a", "b", ""][self.rng.below(3)];
+        let nth = self.rng.below(3);
+        let (named, spelled) = (["a", "b", ""][nth], [r"\u0061", "b", ""][nth]);
         let (at, flow) = ((start, start), format!("flow {serial}"));
         let args = format!(r#","args":{{"serial":{serial}}}"#);
         let id = format!(r#","id":{serial}"#);
         match self.rng.below(12) {
             0 => self.put("B", named, at, &args),
-            1 => self.put("E", named, at, &args),
+            1 => self.put("E", spelled, at, &args),
             2 => self.put("i", &format!("tick {serial}"), at, r#","s":"t""#),
             3 => self.put("i", &format!("of all {serial}"), at, r#","s":"g""#),
             4 => self.put("s", &flow, at, &id),

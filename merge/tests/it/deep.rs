@@ -2,10 +2,9 @@
 
 use crate::foreign::put;
 use crate::invocation::{RunDir, trace_merge};
-use crate::memory::ticks;
+use crate::memory::Cost;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 const GOOD: &str = r#"{"ph":"X","name":"good","cat":"c","ts":1,"dur":2,"pid":7,"tid":8}"#;
 /// Bytes of the smaller text, and how many times as many the larger one has.
@@ -24,14 +23,9 @@ fn time(arguments: &[&str], path: &Path) -> u64 {
     let mut command = trace_merge();
     command.args(arguments).arg(path);
     let command = command.stdout(Stdio::null()).stderr(Stdio::null());
-    let (mut child, mut time) = (command.spawn().unwrap(), 0);
-    while child.try_wait().unwrap().is_none() {
-        time = ticks(&child).unwrap_or(time).max(time);
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let code = child.wait().unwrap().code();
-    assert!(code.is_some_and(|code| code < 3), "{code:?}");
-    time
+    let cost = Cost::of(command);
+    assert!(cost.code.is_some_and(|code| code < 3), "{:?}", cost.code);
+    cost.ticks
 }
 
 #[test]

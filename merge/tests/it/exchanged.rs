@@ -1,9 +1,8 @@
 //! Links that somebody exchanges for folders of a run while it is merged.
 
-use crate::invocation::RunDir;
+use crate::invocation::{RunDir, one_block};
 use crate::settle::killed;
 use format_oracle::writer::Process;
-use format_oracle::writer::line::stream;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,10 +18,8 @@ const MERGES: usize = 200;
 fn fill(fragments: &Path, name: &str, first: u32) {
     for pid in first..first + 12 {
         let process = Process::new(pid);
-        let mut fragment = process.fragment();
         let span = process.main_thread().span(2_000_000, 5, name, "");
-        fragment.block(0, 0, &stream(&[process.anchor(1_000_000), span]));
-        fragment.write_here(fragments);
+        one_block(&process, &[process.anchor(1_000_000), span]).write_here(fragments);
     }
 }
 

@@ -1,8 +1,8 @@
 //! A run that is read while it is written ([`trace_merge::follow`]) against what is read of the whole ([`trace_merge::events`]).
 
-use crate::invocation::RunDir;
+use crate::invocation::{RunDir, one_block};
 use crate::random::Rng;
-use crate::segments::{PID, put, segment};
+use crate::segments::{PID, put, segment, segment_name};
 use format_oracle::writer::fragment::block_header;
 use format_oracle::writer::line::{On, stream};
 use format_oracle::writer::{Fragment, Process};
@@ -119,10 +119,7 @@ fn plan(rng: &mut Rng, pid: u32) -> Plan {
                 file.line(&on.span(2_000_000 + serial, 5, "large", &args));
             }
         }
-        let name = match segment {
-            0 => format!("trace.{pid}.jsonl"),
-            _ => format!("trace.{pid}.s{segment}.jsonl"),
-        };
+        let name = format!("trace.{}.jsonl", segment_name(pid, segment));
         plan.push((name, file.bytes));
     }
     let track = process.thread((1 << 28) + 1);
@@ -239,7 +236,6 @@ fn lost(follower: &Follower) -> String {
 #[test]
 fn losses_are_counted_by_their_cause() {
     let process = Process::new(100);
-    let mut file = process.fragment();
     let on = process.main_thread();
     let lines = [
         on.loss(1_000, "busy", 4, ""),
@@ -251,8 +247,7 @@ fn losses_are_counted_by_their_cause() {
         on.loss(5_000, "disk_full", u64::MAX, ""),
         on.loss(6_000, "disk_full", u64::MAX, r#","processes":7"#),
     ];
-    file.block(0, 0, &stream(&lines));
-    let (follower, ..) = write(&RunDir::new(), &file);
+    let (follower, ..) = write(&RunDir::new(), &one_block(&process, &lines));
     let expected = format!(
         "busy 7, children_refused 2, disk_bound 0, disk_full {}",
         u64::MAX
@@ -265,10 +260,7 @@ fn losses_are_counted_by_their_cause() {
 fn what_goes_with_segments_is_lost_only_if_it_was_not_read() {
     let dir = RunDir::new();
     let remove = |number: u32| {
-        let name = match number {
-            0 => format!("trace.{PID}.jsonl"),
-            _ => format!("trace.{PID}.s{number}.jsonl"),
-        };
+        let name = format!("trace.{}.jsonl", segment_name(PID, number));
         std::fs::remove_file(dir.fragments().join(name)).unwrap();
     };
     put(&dir, 0, &segment(0, 0));
@@ -332,10 +324,8 @@ fn write_run(dir: &RunDir, pid: u32, run: &str) {
         run: run.to_owned(),
         ..Process::new(pid)
     };
-    let mut file = process.fragment();
     let span = process.main_thread().span(1_000, 5, run, "");
-    file.block(1, 0, &stream(&[span]));
-    file.write_here(&dir.fragments());
+    one_block(&process, &[span]).write_here(&dir.fragments());
 }
 
 /// The main process comes last: what it says of the run decides which of two it is.

@@ -4,7 +4,6 @@ use crate::foreign::{WALL_NS, apart, fixture, run};
 use crate::invocation::{Merged, RunDir};
 use crate::trace::ns;
 use format_oracle::writer::Process;
-use format_oracle::writer::line::stream;
 
 #[test]
 fn a_log_of_simpler_lies_on_its_processes() {
@@ -12,7 +11,6 @@ fn a_log_of_simpler_lies_on_its_processes() {
     let wall_ns = 1_795_228_985_127_264_334 - 2_352_188_708_674_i64;
     let mut process = Process::new(19_626);
     process.main = true;
-    let mut fragment = process.fragment();
     let on = process.main_thread();
     let span = on.span(2_352_423_916_964, 9, "recorded", "");
     // The wall clock was 40 ms off when the recorder read it: the monotonic clock is the same one all the same.
@@ -21,8 +19,7 @@ fn a_log_of_simpler_lies_on_its_processes() {
     let args =
         format!(r#""monotonic_ns":{monotonic_ns},"realtime_ns":{realtime_ns},"uncertainty_ns":41"#);
     let anchor = on.metadata("sa_anchor", &args);
-    fragment.block(0, 0, &stream(&[anchor, span]));
-    let dir = RunDir::of(&fragment);
+    let dir = RunDir::of_block(&process, &[anchor, span]);
     let merged = Merged::of(&[], &[dir.path(), &fixture("simpler.log")]);
     let runs = merged.trace.all_named("chip.run.runner_run");
     let ours = runs.iter().find(|run| run["pid"] == 19_626).unwrap();

@@ -46,6 +46,14 @@ impl Host {
     }
 }
 
+/// Returns a fragment of a process of this host with nothing but the header.
+pub(crate) fn fragment_on(host: &str, process: &Process) -> Fragment {
+    let mut fragment = Fragment::foreign(process.pid);
+    let header = process.header(0);
+    fragment.line(&header.replace("node-3", host).replace("0b1f7a3e", host));
+    fragment
+}
+
 /// Something that happened: when it began and ended in truth.
 #[derive(Clone, Debug)]
 pub(crate) struct Happened {
@@ -185,11 +193,7 @@ impl Simulation {
     /// One with a header and the anchors of all the time.
     fn fragment(&mut self, number: usize) -> Fragment {
         let process = Simulation::process(number);
-        let mut fragment = process.fragment();
-        let header = String::from_utf8(fragment.bytes).unwrap();
-        let name = format!("host-{number}");
-        let header = header.replace("node-3", &name).replace("0b1f7a3e", &name);
-        fragment.bytes = header.into_bytes();
+        let mut fragment = fragment_on(&format!("host-{number}"), &process);
         let host = self.hosts[number].clone();
         let mut at_ns = 0;
         while host.has_anchors && at_ns <= self.length_ns {

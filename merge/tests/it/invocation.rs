@@ -98,6 +98,13 @@ pub(crate) fn packed(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// Returns a fragment of a process with one block of these lines.
+pub(crate) fn one_block(process: &Process, lines: &[impl AsRef<str>]) -> Fragment {
+    let mut fragment = process.fragment();
+    fragment.block(1, 0, &stream(lines));
+    fragment
+}
+
 /// A run directory to write fragments into.
 pub(crate) struct RunDir {
     folder: tempfile::TempDir,
@@ -119,9 +126,7 @@ impl RunDir {
 
     /// A run of a process whose fragment holds one block, of these lines.
     pub(crate) fn of_block(process: &Process, lines: &[impl AsRef<str>]) -> RunDir {
-        let mut fragment = process.fragment();
-        fragment.block(1, 0, &stream(lines));
-        RunDir::of(&fragment)
+        RunDir::of(&one_block(process, lines))
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -32,7 +32,7 @@ fn bounded(test: &str, dir: &RunDir, bound_kib: u64, options: &[&str]) -> String
     let mut command = trace_merge();
     command.args(options).args(["--report", "none", "-o"]);
     command.arg(&output);
-    let kib = peak_kib(command.arg(dir.path()).spawn().unwrap());
+    let kib = peak_kib(command.arg(dir.path()));
     assert_below(bound_kib, kib, test);
     std::fs::read_to_string(&output).unwrap()
 }

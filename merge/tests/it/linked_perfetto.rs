@@ -1,8 +1,8 @@
 //! The flows that link requests in Perfetto's own trace processor: for each request exactly its chain, in order of time.
 
-use crate::invocation::{Merged, RunDir};
+use crate::invocation::{Merged, RunDir, one_block};
 use crate::oracle::links::expected;
-use crate::perfetto::{ERRORS, SLICES, number, query};
+use crate::perfetto::{ERRORS, SLICES, number, query_bytes};
 use crate::random::Rng;
 use crate::trace::ns;
 use format_oracle::writer::line::stream;
@@ -49,10 +49,7 @@ fn sorted(mut flows: Vec<Vec<Arrow>>) -> Vec<Vec<Arrow>> {
 
 /// Checks the arrows that the trace processor shows, by request. Returns the number of slices, or nothing (said loudly) where it cannot be set up.
 pub(crate) fn check(test: &str, merged: &Merged) -> Option<u64> {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("trace.json");
-    std::fs::write(&trace, &merged.bytes).unwrap();
-    let rows = query(test, &trace, &[ERRORS, ARROWS, SLICES])?;
+    let rows = query_bytes(test, &merged.bytes, &[ERRORS, ARROWS, SLICES])?;
     assert!(rows[0].is_empty(), "{test}: {:?}", rows[0]);
     let mut flows: BTreeMap<String, Vec<Arrow>> = BTreeMap::new();
     for row in &rows[1] {
@@ -95,9 +92,7 @@ pub(crate) fn write_serving(rng: &mut Rng, folder: &Path) {
         from_worker.push(format!(r#"{{"name":"{}","cat":"w","ph":"X","ts":{ts},"dur":200,"pid":30,"tid":140000000000007,"args":{{"batch_size":4,{args}}}}}"#, name("decode")));
     }
     for (process, lines) in [(api, from_api), (engine, from_engine)] {
-        let mut fragment = process.fragment();
-        fragment.block(1, 0, &stream(&lines));
-        fragment.write_here(folder);
+        one_block(&process, &lines).write_here(folder);
     }
     let mut fragment = Fragment::foreign(30);
     fragment.raw(&stream(&from_worker));

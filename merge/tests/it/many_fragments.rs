@@ -2,7 +2,7 @@
 
 use crate::full::is_full;
 use crate::invocation::{RunDir, trace_merge};
-use crate::memory::{anonymous_kib, assert_below, ticks};
+use crate::memory::{Cost, assert_below};
 use crate::usage::mkfifo;
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
@@ -82,21 +82,18 @@ fn cost(fragments: u32) -> (u64, u64) {
     merge.args(["-q", "--report", "json"]).arg(dir.path());
     let report = tempfile::tempfile().unwrap();
     let merge = merge.stdout(report.try_clone().unwrap());
-    let mut child = merge.spawn().unwrap();
-    let (mut time, mut most) = (0, 0);
-    while child.try_wait().unwrap().is_none() {
-        time = ticks(&child).unwrap_or(time).max(time);
-        most = anonymous_kib(&child).unwrap_or(0).max(most);
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    assert!(child.wait().unwrap().success());
+    let cost = Cost::of(merge);
+    assert_eq!(cost.code, Some(0));
     (&report).rewind().unwrap();
     let report: serde_json::Value = serde_json::from_reader(report).unwrap();
     let shown = ["events_total", "damage_total"].map(|key| report[key].as_u64().unwrap());
     assert_eq!(shown, [4 * u64::from(fragments), 0]);
     let took = began.elapsed();
-    eprintln!("{fragments} fragments: {took:?}, {time} ticks, {most} KiB");
-    (time, most)
+    eprintln!(
+        "{fragments} fragments: {took:?}, {} ticks, {} KiB",
+        cost.ticks, cost.peak_kib
+    );
+    (cost.ticks, cost.peak_kib)
 }
 
 /// Time and memory grow with the fragments, and no faster.

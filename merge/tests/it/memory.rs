@@ -1,6 +1,6 @@
 //! What a merge takes: anonymous memory, which is its heap and stacks and not the files that it maps, and processor time.
 
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 /// Set where programs run in an emulator, whose own memory is part of theirs.
@@ -19,22 +19,43 @@ pub(crate) fn anonymous_kib(child: &Child) -> Option<u64> {
 }
 
 /// Processor time that a child has taken so far, in ticks of 10 ms; one that has ended is still told of until it is waited for.
-pub(crate) fn ticks(child: &Child) -> Option<u64> {
+fn ticks(child: &Child) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let mut next = || fields.next()?.parse::<u64>().ok();
     Some(next()? + next()?)
 }
 
-/// The most that a merge has until it ends well, in KiB; looked at every millisecond.
-pub(crate) fn peak_kib(mut child: Child) -> u64 {
-    let mut peak = 0;
-    while child.try_wait().unwrap().is_none() {
-        peak = peak.max(anonymous_kib(&child).unwrap_or(0));
-        std::thread::sleep(Duration::from_millis(1));
+/// Cost of a child process that has ended.
+pub(crate) struct Cost {
+    pub(crate) ticks: u64,
+    /// The most anonymous memory that it had at any millisecond.
+    pub(crate) peak_kib: u64,
+    pub(crate) code: Option<i32>,
+}
+
+impl Cost {
+    pub(crate) fn of(command: &mut Command) -> Cost {
+        let mut child = command.spawn().unwrap();
+        let (mut ticks, mut peak_kib) = (0, 0);
+        while child.try_wait().unwrap().is_none() {
+            ticks = self::ticks(&child).unwrap_or(ticks);
+            peak_kib = anonymous_kib(&child).unwrap_or(0).max(peak_kib);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Cost {
+            ticks,
+            peak_kib,
+            code: child.wait().unwrap().code(),
+        }
     }
-    assert!(child.wait().unwrap().success());
-    peak
+}
+
+/// Returns the most anonymous memory that a merge has until it ends well, in KiB.
+pub(crate) fn peak_kib(merge: &mut Command) -> u64 {
+    let cost = Cost::of(merge);
+    assert_eq!(cost.code, Some(0));
+    cost.peak_kib
 }
 
 /// What a merge has at work, in KiB, is less than the bound.

@@ -1,12 +1,10 @@
 //! What viewers show of processes and threads: last names, main first, real ids in the label.
 
-use crate::invocation::RunDir;
-use crate::trace::Trace;
+use crate::invocation::{RunDir, one_block};
 use format_oracle::writer::line::stream;
 use format_oracle::writer::{Fragment, Process};
 
 fn write(dir: &RunDir, process: &Process) {
-    let mut fragment = process.fragment();
     let on = process.main_thread();
     let name = format!("span of {}", process.pid);
     let lines = [
@@ -15,8 +13,7 @@ fn write(dir: &RunDir, process: &Process) {
         on.span(5_000_000_000, 5, &name, ""),
         process.end(6_000_000_000),
     ];
-    fragment.block(0, 0, &stream(&lines));
-    fragment.write(
+    one_block(process, &lines).write(
         &dir.fragments(),
         &format!("{}.{}", process.pid, process.nonce),
     );
@@ -47,13 +44,6 @@ fn main_comes_first_then_by_start() {
     }
 }
 
-fn labels(trace: &Trace) -> Vec<&str> {
-    let labels = trace.all_named("process_labels").into_iter();
-    labels
-        .map(|label| label["args"]["labels"].as_str().unwrap())
-        .collect()
-}
-
 #[test]
 fn the_label_gives_the_real_pid_and_says_that_a_ring_is_in_memory() {
     let dir = RunDir::new();
@@ -66,8 +56,9 @@ fn the_label_gives_the_real_pid_and_says_that_a_ring_is_in_memory() {
         write(&dir, &process);
     }
     let trace = dir.merge().trace;
-    let mut labels = labels(&trace);
-    labels.sort_unstable();
+    let labels = trace.all_named("process_labels").into_iter();
+    let mut labels: Vec<_> = labels.map(|label| &label["args"]["labels"]).collect();
+    labels.sort_unstable_by_key(|label| label.as_str());
     let in_memory = "pid 70, ring in memory";
     assert_eq!(labels, [in_memory, in_memory, "pid 71"]);
 }

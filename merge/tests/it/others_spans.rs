@@ -2,7 +2,7 @@
 
 use crate::foreign::put;
 use crate::invocation::{Merged, RunDir};
-use crate::perfetto::{ERRORS, query};
+use crate::perfetto::{ERRORS, query_bytes};
 use crate::split::split;
 use crate::trace::ns;
 use serde_json::{Value, json};
@@ -16,10 +16,8 @@ fn merged(options: &[&str], events: &Value) -> (RunDir, Merged) {
 
 /// Asserts what Perfetto shows of the merged trace, and that it finds no error in it.
 fn assert_shown(test: &str, events: &Value, statement: &str, expected: &Value) {
-    let (dir, merged) = merged(&[], events);
-    let output = dir.path().join("shown.json");
-    std::fs::write(&output, &merged.bytes).unwrap();
-    if let Some(rows) = query(test, &output, &[ERRORS, statement]) {
+    let (_dir, merged) = merged(&[], events);
+    if let Some(rows) = query_bytes(test, &merged.bytes, &[ERRORS, statement]) {
         assert!(rows[0].is_empty(), "{:?}", rows[0]);
         assert_eq!(json!(rows[1]), *expected, "{test}");
     }

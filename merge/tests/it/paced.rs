@@ -2,6 +2,7 @@
 
 use crate::invocation::RunDir;
 use crate::random::Rng;
+use crate::segments::segment_name;
 use crate::trace::ns;
 use format_oracle::writer::line::{On, stream};
 use format_oracle::writer::{Fragment, Open, Process, Ring, Slot};
@@ -280,11 +281,7 @@ impl Recorder<'_> {
     }
 
     fn put(&self) {
-        let pid = self.process.pid;
-        let name = match self.segment {
-            0 => pid.to_string(),
-            segment => format!("{pid}.s{segment}"),
-        };
+        let name = segment_name(self.process.pid, self.segment);
         self.fragment.write(&self.dir.fragments(), &name);
     }
 

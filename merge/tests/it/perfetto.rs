@@ -71,12 +71,17 @@ pub(crate) fn number(rows: &[Value]) -> u64 {
     rows[0][0].as_u64().unwrap()
 }
 
-/// Asserts that the trace processor loads a trace without any error.
-pub(crate) fn assert_no_errors(test: &str, trace: &[u8], what: &[&str]) {
+/// Returns the rows of each query of a trace in memory.
+pub(crate) fn query_bytes(test: &str, trace: &[u8], queries: &[&str]) -> Option<Vec<Vec<Value>>> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.json");
     std::fs::write(&path, trace).unwrap();
-    if let Some(rows) = query(test, &path, &[ERRORS]) {
+    query(test, &path, queries)
+}
+
+/// Asserts that the trace processor loads a trace without any error.
+pub(crate) fn assert_no_errors(test: &str, trace: &[u8], what: &[&str]) {
+    if let Some(rows) = query_bytes(test, trace, &[ERRORS]) {
         assert!(rows[0].is_empty(), "{what:?}: {:?}", rows[0]);
     }
 }
@@ -142,17 +147,16 @@ fn long_run() -> RunDir {
 #[test]
 fn issue_47_perfetto_opens_on_the_window_that_was_asked_for() {
     let test = "issue_47_perfetto_opens_on_the_window_that_was_asked_for";
-    let (dir, folder) = (long_run(), tempfile::tempdir().unwrap());
+    let dir = long_run();
     for sorted in [None, Some("--sort")] {
-        let path = folder.path().join("window.json");
         let asked = ["--no-settle", "--last=12s"].into_iter().chain(sorted);
         let merged = Merged::of(&asked.collect::<Vec<_>>(), &[dir.path()]);
-        std::fs::write(&path, &merged.bytes).unwrap();
         let shown = "select name, depth, (ts - (select start_ts from trace_bounds)) / 1000000, dur / 1000000 from slice order by depth, ts";
         let bounds = "select end_ts - start_ts from trace_bounds";
         let whole =
             "select extract_arg(arg_set_id, 'args.sa_whole_dur') from slice where name = 'outer'";
-        let Some(rows) = query(test, &path, &[ERRORS, bounds, shown, whole]) else {
+        let queries = [ERRORS, bounds, shown, whole];
+        let Some(rows) = query_bytes(test, &merged.bytes, &queries) else {
             return;
         };
         assert!(rows[0].is_empty(), "{:?}", rows[0]);

@@ -11,9 +11,9 @@ use tempfile::TempDir;
 const BASE_NS: i64 = 1_751_410_836_000_000_000;
 
 /// Writes files into a folder of their own and returns their paths.
-fn write(files: &[(&str, Value)]) -> (TempDir, Vec<PathBuf>) {
+pub(crate) fn write<P: AsRef<Path>>(files: &[(P, Value)]) -> (TempDir, Vec<PathBuf>) {
     let folder = tempfile::tempdir().unwrap();
-    let write = |(name, document): &(&str, Value)| {
+    let write = |(name, document): &(P, Value)| {
         let path = folder.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, document.to_string()).unwrap();
@@ -23,7 +23,7 @@ fn write(files: &[(&str, Value)]) -> (TempDir, Vec<PathBuf>) {
     (folder, paths)
 }
 
-fn merged(options: &[&str], paths: &[PathBuf]) -> Merged {
+pub(crate) fn merged(options: &[&str], paths: &[PathBuf]) -> Merged {
     let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
     Merged::of(options, &paths)
 }
@@ -126,7 +126,7 @@ fn node(shift_us: i64) -> [(&'static str, Value); 2] {
 
 #[test]
 fn pieces_of_a_process_are_one_again() {
-    let (folder, paths) = write(&node(0));
+    let (_folder, paths) = write(&node(0));
     let found = merged(&[], &paths);
     let processes = found.report.0["processes"].as_array().unwrap();
     assert_eq!(processes.len(), 1, "{processes:?}");
@@ -136,13 +136,12 @@ fn pieces_of_a_process_are_one_again() {
     // As Perfetto reads it, and whatever the order of the inputs.
     let backwards: Vec<PathBuf> = paths.into_iter().rev().collect();
     for merged in [&found, &merged(&[], &backwards)] {
-        let trace = folder.path().join("out.json");
-        std::fs::write(&trace, &merged.bytes).unwrap();
         let queries = [
             "select dur as number from slice where name = 'outer'",
             "select count(*) as number from flow",
         ];
-        if let Some(rows) = perfetto::query("pieces_of_a_process_are_one_again", &trace, &queries) {
+        let test = "pieces_of_a_process_are_one_again";
+        if let Some(rows) = perfetto::query_bytes(test, &merged.bytes, &queries) {
             let numbers: Vec<u64> = rows.iter().map(|rows| perfetto::number(rows)).collect();
             assert_eq!(numbers, [2_300_000, 1]);
         }

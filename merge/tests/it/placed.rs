@@ -1,8 +1,9 @@
 //! Windows that lie elsewhere than the first and the newest anchors say: they are found all the same.
 
+use crate::hosts::fragment_on;
 use crate::invocation::{Merged, RunDir};
+use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
-use format_oracle::writer::{Fragment, Process};
 
 const S: u64 = 1_000_000_000;
 const START_S: u64 = 100;
@@ -76,9 +77,7 @@ fn two_hosts(wrong_s: Option<u64>) -> RunDir {
             main: pid == 7,
             ..Process::new(pid)
         };
-        let (on, mut fragment) = (process.main_thread(), Fragment::foreign(pid));
-        let header = process.header(0);
-        fragment.line(&header.replace("node-3", name).replace("0b1f7a3e", name));
+        let (on, mut fragment) = (process.main_thread(), fragment_on(name, &process));
         let anchor = |second: u64| {
             let wall_s = START_S + second;
             set_s.map(|set_s| anchor(&process, wall_s + ahead_s, wall_s + set_s, 50))

@@ -1,11 +1,11 @@
 //! The flows that programs draw and the merge continues: held against a naive reader, and in the order that viewers ask for.
 
 use crate::full::cases;
-use crate::invocation::{Merged, RunDir};
+use crate::invocation::{Merged, RunDir, one_block};
 use crate::random::Rng;
 use crate::trace::ns;
 use format_oracle::writer::Process;
-use format_oracle::writer::line::{On, stream};
+use format_oracle::writer::line::On;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -210,9 +210,7 @@ fn write_program(rng: &mut Rng, folder: &Path) {
         });
     }
     for (process, lines) in processes.iter().zip(lines) {
-        let mut fragment = process.fragment();
-        fragment.block(1, 0, &stream(&lines));
-        fragment.write_here(folder);
+        one_block(process, &lines).write_here(folder);
     }
 }
 

@@ -43,6 +43,12 @@ impl Rng {
         usize::try_from(choice % bound.max(1) as u64).unwrap()
     }
 
+    /// Returns one of these words, which are separated by spaces.
+    pub(crate) fn word<'a>(&mut self, words: &'a str) -> &'a str {
+        let words: Vec<&str> = words.split(' ').collect();
+        words[self.below(words.len())]
+    }
+
     /// True once in `times`.
     pub(crate) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
@@ -170,30 +176,38 @@ fn write_slot(
     site: u32,
 ) -> Slot {
     let on = process.thread(tid);
+    let generation = u32::from(maker.rng.one_in(6));
+    if generation == 1 {
+        // The slot was another thread's before.
+        fragment.block(slot, 0, &maker.lines(process.thread(tid + 50), 3));
+    }
     let mut position = 0;
     for _ in 0..maker.rng.below(4) {
         let content = maker.lines(on, 6);
         if maker.rng.one_in(5) {
-            short_write(maker, fragment, slot, position, &content);
+            short_write(maker, fragment, (slot, generation), position, &content);
         }
         if maker.rng.one_in(6) {
             let to = position + content.len() as u64;
-            let place = format!(r#","slot":{slot},"gen":0,"from":{position},"to":{to}"#);
+            let place = format!(r#","slot":{slot},"gen":{generation},"from":{position},"to":{to}"#);
             let on = process.main_thread();
             fragment.line(&on.loss(5_000_000_100, "disk_full", 3, &place));
         } else {
-            fragment.block(slot, position, &content);
+            fragment.block_of(slot, generation, position, &content);
         }
         if maker.rng.one_in(6) {
-            fragment.block(slot, position, &content);
+            fragment.block_of(slot, generation, position, &content);
         }
         position += content.len() as u64;
     }
-    let mut kept = Slot::flushed(tid, position);
+    let mut kept = Slot {
+        generation,
+        ..Slot::flushed(tid, position)
+    };
     if maker.rng.one_in(2) {
         kept.stream = maker.lines(on, 5);
         if maker.rng.one_in(3) {
-            fragment.block(slot, position, &kept.stream.clone());
+            fragment.block_of(slot, generation, position, &kept.stream.clone());
         }
     }
     if maker.rng.one_in(3) {
@@ -212,12 +226,12 @@ fn write_slot(
 fn short_write(
     maker: &mut Maker,
     fragment: &mut Fragment,
-    slot: u32,
+    (slot, generation): (u32, u32),
     position: u64,
     content: &[u8],
 ) {
     let start = fragment.bytes.len();
-    fragment.block(slot, position, content);
+    fragment.block_of(slot, generation, position, content);
     let written = fragment.bytes.len() - start;
     let end = start + 1 + maker.rng.below(written - 1);
     fragment.bytes.truncate(end);
@@ -247,7 +261,7 @@ pub(crate) fn write_foreign(rng: &mut Rng, folder: &Path, pid: u32, lines: usize
 }
 
 /// Flips, cuts, inserts and doubles bytes at or after `from`.
-fn harm(rng: &mut Rng, bytes: &mut Vec<u8>, from: usize) {
+pub(crate) fn harm(rng: &mut Rng, bytes: &mut Vec<u8>, from: usize) {
     for _ in 0..1 + rng.below(4) {
         if bytes.len() <= from + 1 {
             return;

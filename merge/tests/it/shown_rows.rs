@@ -3,7 +3,7 @@
 use crate::clashing::{Clashing, Order};
 use crate::invocation::RunDir;
 use crate::oracle;
-use crate::perfetto::{ERRORS, SLICES, number, query};
+use crate::perfetto::{ERRORS, SLICES, number, query_bytes};
 use crate::random::Rng;
 use format_oracle::writer::line::stream;
 use serde_json::Value;
@@ -42,9 +42,8 @@ fn spans_that_clash_are_all_shown() {
     let mut expected = oracle::read(&dir.fragments()).shown;
     assert!(expected.moved > 300, "{}", expected.moved);
     let merged = dir.merge();
-    let output = dir.path().join("shown.json");
-    std::fs::write(&output, &merged.bytes).unwrap();
-    let Some(rows) = query(test, &output, &[ERRORS, SLICES, PARENTS]) else {
+    let queries = [ERRORS, SLICES, PARENTS];
+    let Some(rows) = query_bytes(test, &merged.bytes, &queries) else {
         return;
     };
     assert!(rows[0].is_empty(), "{:?}", rows[0]);
