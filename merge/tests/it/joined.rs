@@ -6,6 +6,8 @@ use crate::random::Rng;
 use crate::trace::Event;
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
+use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// A span, an instant, or the two halves of a span.
 struct Thing {
@@ -15,25 +17,34 @@ struct Thing {
     kept: bool,
 }
 
-/// Things of one thread, so close that many overlap. Those whose names begin with "keep" are asked for.
-fn things(rng: &mut Rng, tid: u32, count: usize) -> Vec<Thing> {
+/// Returns things of one thread, so close that many overlap. A thing that is asked for has a word in its name, category and request id, and its own
+/// process if `by_pid`.
+fn things(rng: &mut Rng, tid: u32, count: usize, by_pid: bool) -> Vec<Thing> {
     let mut things = Vec::new();
     for serial in 0..count {
         let mut thread = Clashing::new(rng, tid, 4_000);
         let kept = !thread.rng.one_in(3);
-        let name = format!("{} {serial}", if kept { "keep" } else { "hide" });
+        thread.category = if kept { "keep" } else { "hide" };
+        thread.pid = if kept || !by_pid { 900 } else { 910 };
+        let name = format!("{} {serial}", thread.category);
+        let args = format!(r#","args":{{"request_id":"{}"}}"#, thread.category);
+        let id = format!(r#","id":{serial}"#);
         let (start, dur) = (thread.time(), 1 + thread.rng.below(200) as u64);
         let mut end = start + dur;
-        match thread.rng.below(8) {
+        match thread.rng.below(9) {
             0 => {
-                thread.put("B", &name, (start, start), "");
+                thread.put("B", &name, (start, start), &args);
                 thread.put("E", &name, (end, end), "");
             }
             1 => {
-                thread.put("i", &name, (start, start), r#","s":"t""#);
+                thread.put("i", &name, (start, start), &format!(r#","s":"t"{args}"#));
                 end = start;
             }
-            _ => thread.span(&name, start, dur),
+            2 => {
+                thread.put("b", &name, (start, start), &format!("{id}{args}"));
+                thread.put("e", &name, (end, end), &id);
+            }
+            _ => thread.span_with(&name, start, dur, &args),
         }
         let lines = thread.lines(ORDERS[0]);
         things.push(Thing {
@@ -51,20 +62,41 @@ fn write<'a>(dir: &RunDir, things: impl Iterator<Item = &'a Thing>) {
     dir.put("900", &stream(&lines));
 }
 
-/// The events as they were before they were cut, sorted; and how many are marked.
+/// Returns the events as they were before they were cut, sorted and without their ids, and how many are marked.
 fn unmarked(merged: &Merged) -> (Vec<Event>, u64) {
-    let (mut events, marks) = merged.trace.whole();
+    let (events, marks) = merged.trace.whole();
+    let without_id = |event| Event { id: None, ..event };
+    let mut events: Vec<Event> = events.into_iter().map(without_id).collect();
     events.sort();
     (events, marks)
 }
 
+/// Asserts that every process and thread of a trace that has a name has an event as well.
+pub(crate) fn assert_nothing_empty(merged: &Merged, what: &str) {
+    let key = |event: &Value| (event["pid"].to_string(), event["tid"].to_string());
+    let threads: BTreeSet<_> = merged.trace.shown().map(key).collect();
+    let processes: BTreeSet<_> = threads.iter().map(|(pid, _)| pid).collect();
+    for event in merged.trace.phase("M") {
+        let (pid, tid) = key(event);
+        let of_thread = event["name"].as_str().unwrap().starts_with("thread_");
+        let has_event = processes.contains(&pid);
+        let has_event = has_event && (!of_thread || threads.contains(&(pid, tid)));
+        assert!(has_event, "{what}: {event}");
+    }
+    let told = merged.report.0["processes"].as_array().unwrap().len();
+    assert_eq!(told, processes.len(), "{what}");
+}
+
 #[test]
-fn rows_are_those_of_what_is_shown() {
+fn what_is_asked_for_is_shown_as_if_there_was_nothing_else() {
     let (mut moved, mut marked, mut unmoved) = (0, 0, 0);
     for seed in 0..120 {
         let mut rng = Rng::new(seed);
-        let mut all = things(&mut rng, 901, 60);
-        all.extend(things(&mut rng, 902, 30));
+        let filters = ["name=keep*", "cat=keep", "request=keep", "pid=900"];
+        let filter = [None, Some(filters[rng.below(4)])][rng.below(2)];
+        let by_pid = filter == Some(filters[3]);
+        let mut all = things(&mut rng, 901, 60, by_pid);
+        all.extend(things(&mut rng, 902, 30, by_pid));
         let first = all.iter().map(|thing| thing.start).min().unwrap();
         let (from, to) = match seed % 3 {
             0 => (0, u64::MAX),
@@ -73,38 +105,64 @@ fn rows_are_those_of_what_is_shown() {
                 (first + from, first + from + 1 + rng.below(1_000) as u64)
             }
         };
-        let is_filtered = seed % 2 == 0;
         let edges = ["from", "to"].into_iter().zip([from, to]);
         let edges = edges.filter(|_| to < u64::MAX);
-        let edges: Vec<String> = edges
+        let mut asked: Vec<String> = edges
             .map(|(edge, at)| format!("--{edge}={}ns", at - first))
             .collect();
-        let mut options = vec!["--no-settle"];
-        options.extend(edges.iter().map(String::as_str));
-        options.extend(is_filtered.then_some("--name=keep*"));
-        let is_shown =
-            |thing: &&Thing| thing.start <= to && thing.end >= from && (thing.kept || !is_filtered);
+        asked.extend(filter.map(|filter| format!("--{filter}")));
+        let mut options = vec!["--no-settle", "--no-link-requests"];
+        options.extend(asked.iter().map(String::as_str));
+        let is_shown = |thing: &&Thing| {
+            thing.start <= to && thing.end >= from && (thing.kept || filter.is_none())
+        };
         let (dir, alone) = (RunDir::new(), RunDir::new());
         write(&dir, all.iter());
         write(&alone, all.iter().filter(is_shown));
-        let found = Merged::of(&options, &[dir.path()]);
         if !all.iter().any(|thing| is_shown(&thing)) {
             continue;
         }
-        let expected = Merged::of(&["--no-settle"], &[alone.path()]);
+        let found = Merged::of(&options, &[dir.path()]);
+        let [whole, expected] = [&dir, &alone].map(|dir| Merged::of(&options[..2], &[dir.path()]));
         let what = format!("seed {seed} {options:?}");
         let (events, marks) = unmarked(&found);
         assert_eq!(events, unmarked(&expected).0, "{what}");
+        if filter.is_some() {
+            assert_nothing_empty(&found, &what);
+        }
         let is_crossing =
             |thing: &&Thing| is_shown(thing) && (thing.start < from || thing.end > to);
         let crossing = all.iter().filter(is_crossing).count() as u64;
-        let told = found.report.0["window"]["spans_cut"].as_u64();
-        assert_eq!(told.unwrap_or(0), crossing, "{what}");
+        let window = &found.report.0["window"];
+        assert_eq!(
+            window["spans_cut"].as_u64().unwrap_or(0),
+            crossing,
+            "{what}"
+        );
+        let edges = ["from_ns", "to_ns"].map(|key| window[key].as_u64());
+        let expected_edges = [from, to].map(|at| at.checked_sub(first));
+        assert!(
+            window.is_null() || edges == expected_edges,
+            "{what}: {window}"
+        );
+        assert_eq!(
+            found.trace.document["otherData"]["window"], *window,
+            "{what}"
+        );
         assert!((crossing..=2 * crossing).contains(&marks), "{what}");
-        let spans = [&found, &expected].map(|merged| merged.report.number("overlapping_spans"));
-        assert_eq!(spans[0], spans[1], "{what}");
-        (moved, marked) = (moved + spans[0], marked + marks);
-        unmoved += dir.merge().report.number("overlapping_spans") - spans[0];
+        let number = |key: &str| [&whole, &found, &expected].map(|of| of.report.number(key));
+        let left_out =
+            ["filter", "window"].map(|by| found.report.0[by]["events_left_out"].as_u64());
+        let left_out: u64 = left_out.into_iter().flatten().sum();
+        let events = number("events_total");
+        assert_eq!([events[0] - left_out, events[1]], [events[2]; 2], "{what}");
+        let spans = number("overlapping_spans");
+        assert_eq!(spans[1], spans[2], "{what}");
+        let threads = ["--threads=1", "--threads=3"][usize::from(rng.one_in(2))];
+        let again = Merged::of(&[&options[..], &[threads]].concat(), &[dir.path()]);
+        assert!(again.bytes == found.bytes, "{what}");
+        (moved, marked) = (moved + spans[1], marked + marks);
+        unmoved += spans[0] - spans[1];
     }
     let is_enough = moved > 300 && marked > 200 && unmoved > 300;
     assert!(is_enough, "{moved} {marked} {unmoved}");

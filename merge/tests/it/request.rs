@@ -1,15 +1,25 @@
 //! A request across processes: filters and windows with its flows, as Perfetto's trace processor takes them.
 
-use crate::filter::assert_nothing_empty;
 use crate::invocation::{Merged, RunDir, trace_merge};
+use crate::joined::assert_nothing_empty;
 use crate::links::{ms, run_of, span};
 use crate::perfetto;
 use crate::usage::{merges, refuses};
 use format_oracle::writer::Process;
-use format_oracle::writer::line::stream;
 use serde_json::json;
 use std::collections::BTreeSet;
 use xxhash_rust::xxh3::xxh3_64;
+
+/// Spans of two halves on a thread and by an id, some of them of the first request.
+const HALVES: &str = r#"{"name":"outer","ph":"B","ts":5000000,"pid":70,"tid":71,"cat":"a","args":{"request_id":"cmpl-1"}}
+{"name":"inner","ph":"B","ts":5001000,"pid":70,"tid":71,"cat":"b"}
+{"name":"","ph":"E","ts":5002000,"pid":70,"tid":71}
+{"name":"","ph":"E","ts":5003000,"pid":70,"tid":71}
+{"name":"async","ph":"b","ts":5001000,"pid":70,"tid":71,"cat":"a","id":"0x7","args":{"request_id":"cmpl-1"}}
+{"name":"async","ph":"e","ts":5004000,"pid":70,"tid":71,"cat":"a","id":"0x7"}
+{"name":"async","ph":"b","ts":5005000,"pid":70,"tid":71,"cat":"a","id":"0x7"}
+{"name":"async","ph":"e","ts":5006000,"pid":70,"tid":71,"cat":"a","id":"0x7"}
+"#;
 
 /// A request that goes from an API server to two workers, and another one beside it.
 fn request_run() -> RunDir {
@@ -39,28 +49,7 @@ fn request_run() -> RunDir {
         processes.push((process, lines));
     }
     let dir = run_of(&processes);
-    let begun = r#","cat":"a","args":{"request_id":"cmpl-1"}"#;
-    let of_id = r#","cat":"a","id":"0x7""#;
-    let lines = [
-        ("B", "outer", 0, begun),
-        ("B", "inner", 1, r#","cat":"b""#),
-        ("E", "", 2, ""),
-        ("E", "", 3, ""),
-        (
-            "b",
-            "async",
-            1,
-            r#","cat":"a","id":"0x7","args":{"request_id":"cmpl-1"}"#,
-        ),
-        ("e", "async", 4, of_id),
-        ("b", "async", 5, of_id),
-        ("e", "async", 6, of_id),
-    ];
-    let lines = lines.map(|(ph, name, at_ms, rest)| {
-        let ts = 5_000_000 + 1_000 * at_ms;
-        format!(r#"{{"name":"{name}","ph":"{ph}","ts":{ts},"pid":70,"tid":71{rest}}}"#)
-    });
-    dir.put("70", &stream(&lines));
+    dir.put("70", HALVES.as_bytes());
     dir
 }
 

@@ -1,17 +1,14 @@
 //! `--last`, `--from`, `--to` and `--around`, held against a naive filter of the whole trace.
 
-use crate::full::cases;
+use crate::hosts::fragment_on;
 use crate::invocation::{Merged, RunDir, trace_merge};
 use crate::links::run_of;
-use crate::random::{Rng, write_foreign, write_own};
-use crate::rows::assert_rows_nest;
+use crate::random::Rng;
 use crate::trace::{content, ns, whole};
 use crate::usage::{merges, refuses};
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::Value;
-
-const CASES: u64 = 150;
 
 /// Events with their times on the host's axis, sorted, and whether they are marked as cut.
 pub(crate) type Events = Vec<(String, bool)>;
@@ -36,7 +33,7 @@ pub(crate) fn comparable(event: &Value, base_ns: i64) -> (String, bool) {
     (content(&event, ts_ns), cut)
 }
 
-/// Writes spans long enough to cross any edge. Spans of `write_own` last less than a thousandth of the run.
+/// Writes spans long enough to cross any edge. Spans of `random::write_own` last less than a thousandth of the run.
 pub(crate) fn write_long(rng: &mut Rng, dir: &RunDir) {
     let process = Process::new(300);
     let (on, mut fragment) = (process.main_thread(), process.fragment());
@@ -81,77 +78,6 @@ pub(crate) fn newest_ns(merged: &Merged) -> i64 {
     merged.trace.shown().map(end_ns).max().unwrap()
 }
 
-/// Options for a window of the run, and its edges in ns from the start.
-fn window(rng: &mut Rng, case: u64, newest_ns: i64) -> (Vec<String>, i64, i64) {
-    let us = |rng: &mut Rng| i64::try_from(1 + rng.below(900_000)).unwrap();
-    let (one, other) = (us(rng), us(rng));
-    let (from, to) = (one.min(other), one.max(other));
-    let (from_arg, to_arg) = (format!("--from={from}us"), format!("--to={to}us"));
-    match case % 5 {
-        0 => (vec![from_arg], 1000 * from, i64::MAX),
-        1 => (vec![to_arg], i64::MIN, 1000 * to),
-        2 => (vec![from_arg, to_arg], 1000 * from, 1000 * to),
-        3 => {
-            let last = format!("--last={from}us");
-            (vec![last], newest_ns - 1000 * from, i64::MAX)
-        }
-        _ => {
-            let side = us(rng) / 10 + 1;
-            let argument = format!("--around={one}us±{side}us");
-            (vec![argument], 1000 * (one - side), 1000 * (one + side))
-        }
-    }
-}
-
-#[test]
-fn any_window_is_what_a_naive_filter_keeps() {
-    let (mut cut, mut left_out) = (0, 0);
-    for seed in 0..cases(CASES) {
-        let mut rng = Rng::new(seed);
-        let dir = RunDir::new();
-        for pid in 100..103 {
-            write_own(&mut rng, &dir.fragments(), pid, true);
-        }
-        write_foreign(&mut rng, &dir.fragments(), 200, 40, true);
-        write_long(&mut rng, &dir);
-        let whole = Merged::of(&["--no-settle"], &[dir.path()]);
-        let (arguments, from_ns, to_ns) = window(&mut rng, seed, newest_ns(&whole));
-        let what = format!("seed {seed} {arguments:?}");
-        let mut options = vec!["--no-settle"];
-        options.extend(arguments.iter().map(String::as_str));
-        let found = Merged::of(&options, &[dir.path()]);
-        let expected = naive(
-            whole.trace.shown(),
-            base_ns(&whole),
-            (from_ns, to_ns),
-            is_unfinished,
-        );
-        let shown = found.trace.shown();
-        let shown = sorted(shown.map(|event| comparable(event, base_ns(&found))));
-        assert_eq!(shown, expected, "{what}");
-        assert_rows_nest(&found, &what);
-        let report = &found.report.0["window"];
-        let marked = expected.iter().filter(|(_, cut)| *cut).count();
-        assert_eq!(report["spans_cut"], marked, "{what}");
-        assert_eq!(report["start_ns"], base_ns(&whole), "{what}");
-        let edge = |ns: i64| (ns.unsigned_abs() < 1 << 62).then_some(ns);
-        let edges = [&report["from_ns"], &report["to_ns"]].map(Value::as_i64);
-        assert_eq!(edges, [edge(from_ns), edge(to_ns)], "{what}");
-        let all = [&whole, &found].map(|merged| merged.report.number("events_total"));
-        assert_eq!(report["events_left_out"], all[0] - all[1], "{what}");
-        assert_eq!(found.trace.document["otherData"]["window"], *report);
-        for threads in ["1", "3"] {
-            let again = [options.as_slice(), &["--threads", threads]].concat();
-            let again = Merged::of(&again, &[dir.path()]);
-            assert!(again.bytes == found.bytes, "{what}");
-        }
-        cut += marked;
-        left_out += all[0] - all[1];
-    }
-    let seen = 3 * cut as u64 > cases(CASES) && left_out > 17 * cases(CASES);
-    assert!(seen, "{cut} {left_out}");
-}
-
 /// Two processes with an event each, on hosts whose monotonic clocks differ by a day, ten seconds apart by their wall clocks.
 fn two_hosts() -> RunDir {
     let dir = RunDir::new();
@@ -161,10 +87,7 @@ fn two_hosts() -> RunDir {
             main: pid == 50,
             ..Process::new(pid)
         };
-        let mut fragment = process.fragment();
-        let header = String::from_utf8(fragment.bytes).unwrap();
-        let header = header.replace("node-3", host).replace("0b1f7a3e", host);
-        fragment.bytes = header.into_bytes();
+        let mut fragment = fragment_on(host, &process);
         fragment.line(&format!(
             r#"{{"ph":"M","pid":{pid},"tid":{pid},"name":"sa_anchor","args":{{"monotonic_ns":{monotonic_ns},"realtime_ns":{},"uncertainty_ns":10}}}}"#,
             wall_s * 1_000_000_000_u64
