@@ -1,9 +1,9 @@
 //! Whatever a document holds, what is merged from it passes `--check`, and Perfetto's trace processor loads it.
 
 use crate::full::is_full;
-use crate::mutated::choices::Choices;
 use crate::mutated::document::{Document, document};
 use crate::perfetto::loads;
+use crate::random::Rng;
 use std::path::{Path, PathBuf};
 use trace_merge::check::{CheckReport, check};
 use trace_merge::{Error, EventOptions, Layout, Mode, Options, Output, Report, merge};
@@ -22,8 +22,8 @@ fn counts() -> (u64, u64) {
 }
 
 /// How a document is merged.
-fn options(folder: &Path, path: PathBuf, choices: &mut Choices<'_>) -> Options {
-    let kind = choices.below(8);
+fn options(folder: &Path, path: PathBuf, rng: &mut Rng) -> Options {
+    let kind = rng.below(8);
     let layout = match kind {
         0 => Layout::Sorted { memory: 1 << 20 },
         _ => Layout::Recorded,
@@ -59,11 +59,11 @@ fn found(checked: &CheckReport, is_verbatim: bool) -> Vec<&'static str> {
 
 /// Merges the document of a seed into `out.json`; nothing if nothing in it is usable.
 fn merged(folder: &Path, seed: u64) -> Option<(Document, bool, Report)> {
-    let mut choices = Choices::seeded(seed);
-    let document = document(&mut choices);
+    let mut rng = Rng::new(seed);
+    let document = document(&mut rng);
     let path = folder.join(document.name);
     std::fs::write(&path, &document.text).unwrap();
-    let options = options(folder, path.clone(), &mut choices);
+    let options = options(folder, path.clone(), &mut rng);
     let result = merge(&options);
     std::fs::remove_file(path).unwrap();
     match result {

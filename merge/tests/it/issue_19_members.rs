@@ -30,7 +30,7 @@ fn combinations() -> Vec<String> {
     let long = format!("\"{}\"", "x".repeat(10_000));
     let digits = format!("1{}", "0".repeat(400));
     let deep = "[".repeat(100) + &"]".repeat(100);
-    let values: Vec<&str> = ODD.into_iter().chain([&*long, &*digits, &*deep]).collect();
+    let values: Vec<&str> = ODD.split(' ').chain([&*long, &*digits, &*deep]).collect();
     for phase in PHASES.chars() {
         // Each on a thread of its own, so that none is in another's way.
         let members = |number: usize| {
@@ -44,7 +44,7 @@ fn combinations() -> Vec<String> {
             set(&mut members, "args", &inner);
             all.push(object(&members, ""));
         }
-        for key in KEYS {
+        for key in KEYS.split(' ') {
             for value in &values {
                 let mut members = members(all.len());
                 let mut replaced = members.clone();

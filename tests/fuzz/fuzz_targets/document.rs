@@ -4,17 +4,20 @@
 mod folder;
 #[path = "../../../merge/tests/it/mutated/mod.rs"]
 mod mutated;
+#[allow(dead_code, reason = "merge's tests share this file")]
+#[path = "../../../merge/tests/it/random.rs"]
+mod random;
 
 use folder::folder;
 use libfuzzer_sys::fuzz_target;
-use mutated::choices::Choices;
 use mutated::document::document;
+use random::Rng;
 use trace_merge::check::check;
 use trace_merge::{Error, Options, Output, merge};
 
 fuzz_target!(|data: &[u8]| {
     let folder = folder();
-    let document = document(&mut Choices::of(data));
+    let document = document(&mut Rng::of(data.to_vec()));
     let path = folder.join(document.name);
     std::fs::write(&path, &document.text).expect("room");
     let output = folder.join("out.json");

@@ -1,8 +1,15 @@
 //! Whole documents of each form that a merge reads, with events and bytes that nobody should write.
 
-use super::choices::Choices;
-use super::event::{PHASES, event, mutate, object};
+use super::event::{PHASES, event, mutate, object, set};
+use crate::random::{Rng, harm};
 use format_oracle::writer::Process;
+
+/// Words that mean something to a reader.
+const WORDS: &str = r#"{ } [ ] , : " \ 1e999 null "ph":"X" "ts": "dur":- 7 . e +"#;
+
+/// The begin of a document of Kineto, and the end of one of VizTracer.
+const KINETO: &str = r#"{"schemaVersion":1,"baseTimeNanoseconds":1790857026000000000,"deviceProperties":[{"id":0}],"traceEvents":["#;
+const VIZTRACER: &str = r#"],"viztracer_metadata":{"version":"1.1.1","overflow":false,"baseTimeNanoseconds":1790857026000000000}}"#;
 
 /// A document, and the name of a file of its form.
 pub(crate) struct Document {
@@ -11,25 +18,22 @@ pub(crate) struct Document {
 }
 
 /// A document of some events.
-pub(crate) fn document(choices: &mut Choices<'_>) -> Document {
-    let form = choices.below(6);
-    let space = ["", " ", "\n  "][if form < 2 { 0 } else { choices.below(3) }];
-    let count = 1 + choices.below(24);
+pub(crate) fn document(rng: &mut Rng) -> Document {
+    let form = rng.below(6);
+    let space = ["", " ", "\n  "][if form < 2 { 0 } else { rng.below(3) }];
+    let count = 1 + rng.below(24);
     let phases: Vec<char> = PHASES.chars().collect();
     let mut events = Vec::new();
     for number in 0..count {
-        let phase = *choices.of_these(&phases);
+        let phase = phases[rng.below(phases.len())];
         let mut members = event(phase, number);
         if form == 3 {
             // VizTracer and torch_npu write times as texts or with decimals.
-            super::event::set(
-                &mut members,
-                "ts",
-                &format!("\"{}.250\"", 5_000_000 + 90 * number),
-            );
+            let ts = format!("\"{}.250\"", 5_000_000 + 90 * number);
+            set(&mut members, "ts", &ts);
         }
-        if choices.one_in(2) {
-            mutate(&mut members, choices);
+        if rng.one_in(2) {
+            mutate(&mut members, rng);
         }
         events.push(object(&members, space));
     }
@@ -38,24 +42,22 @@ pub(crate) fn document(choices: &mut Choices<'_>) -> Document {
         1 => ("trace.900.jsonl", own(&events)),
         2 => (
             "kineto.json",
-            format!(
-                "{{\"schemaVersion\":1,\"baseTimeNanoseconds\":1790857026000000000,\"deviceProperties\":[{{\"id\":0}}],\n\"traceEvents\":[\n{}\n],\"traceName\":\"x\"}}",
-                events.join(",\n")
-            ),
+            format!("{KINETO}\n{}\n],\"traceName\":\"x\"}}", events.join(",\n")),
         ),
         3 => ("trace_view.json", format!("[{}]", events.join(","))),
         4 => (
             "viztracer.json",
-            format!(
-                "{{\"traceEvents\":[{}],\"viztracer_metadata\":{{\"version\":\"1.1.1\",\"overflow\":false,\"baseTimeNanoseconds\":1790857026000000000}}}}",
-                events.join(",")
-            ),
+            format!("{{\"traceEvents\":[{}{VIZTRACER}", events.join(",")),
         ),
         _ => ("lines.json", events.join("\n") + "\n"),
     };
     let mut text = text.into_bytes();
-    if choices.one_in(3) {
-        harm(&mut text, choices);
+    if rng.one_in(3) {
+        harm(rng, &mut text, 0);
+    }
+    if rng.one_in(3) {
+        let at = rng.below(text.len() + 1);
+        text.splice(at..at, rng.word(WORDS).bytes());
     }
     Document { name, text }
 }
@@ -73,52 +75,4 @@ fn own(events: &[String]) -> String {
     fragment.line(&events.join("\n"));
     fragment.line(&process.end(6_000_000_000));
     String::from_utf8(fragment.bytes).unwrap()
-}
-
-/// Words that mean something to a reader.
-const WORDS: [&[u8]; 16] = [
-    b"{",
-    b"}",
-    b"[",
-    b"]",
-    b",",
-    b":",
-    b"\"",
-    b"\\",
-    b"1e999",
-    b"null",
-    b"\n",
-    b"\0",
-    b"\"ph\":\"X\"",
-    b"\"ts\":",
-    b"\"dur\":-",
-    b"\xff",
-];
-
-/// Changes bytes, whatever they are.
-fn harm(text: &mut Vec<u8>, choices: &mut Choices<'_>) {
-    for _ in 0..1 + choices.below(3) {
-        if text.is_empty() {
-            return;
-        }
-        let at = choices.below(text.len());
-        let some = (1 + choices.below(60)).min(text.len() - at);
-        match choices.below(6) {
-            0 => text[at] ^= 1 << choices.below(8),
-            1 => drop(text.drain(at..at + some)),
-            2 => {
-                let again = text[at..at + some].to_vec();
-                text.splice(at..at, again);
-            }
-            3 => text.truncate(at),
-            4 => {
-                let word = choices.of_these(&WORDS).to_vec();
-                text.splice(at..at, word);
-            }
-            _ => {
-                let digits = b"0123456789.eE-+";
-                text[at] = *choices.of_these(digits);
-            }
-        }
-    }
 }

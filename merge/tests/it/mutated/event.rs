@@ -1,86 +1,15 @@
 //! Events as the recorders of each form write them, with members that they would not write.
 
-use super::choices::Choices;
+use crate::random::Rng;
 
 /// Members as they stand in a text: key and value.
 pub(crate) type Members = Vec<(String, String)>;
 
 /// Values that a member should not have, or hardly ever has.
-pub(crate) const ODD: [&str; 42] = [
-    "null",
-    "true",
-    "false",
-    "\"\"",
-    "\"text\"",
-    "\"5\"",
-    "\"+5\"",
-    "\"5.\"",
-    "\"NaN\"",
-    "\"1e999\"",
-    "\"0x1f\"",
-    "\"zz\"",
-    "1e999",
-    "-1e999",
-    "1E+400",
-    "-0",
-    "-0.0",
-    "0",
-    "1",
-    "-7",
-    "9007199254740993",
-    "9223372036854775807",
-    "9223372036854775808",
-    "18446744073709551616",
-    "1.5",
-    "0.0004",
-    "1763689523000050.074",
-    "1e-999",
-    "1e3",
-    "NaN",
-    "-Infinity",
-    "[[[[[[[[[[1]]]]]]]]]]",
-    "{}",
-    "[]",
-    "{\"a\":1}",
-    "{\"a\":1e999}",
-    "{\"name\":1e999,\"a\":{\"b\":[]}}",
-    "[1e999]",
-    "\"\\ud83d\"",
-    "\"C:\\\\\"",
-    "\"\\ud83e\\udd14 \\\"q\\\"\"",
-    "\"a\\u0000\\u202eb\\n\"",
-];
+pub(crate) const ODD: &str = r#"null true false "" "text" "5" "+5" "5." "NaN" "1e999" "0x1f" "zz" 1e999 -1e999 1E+400 -0 -0.0 0 1 -7 9007199254740993 9223372036854775807 9223372036854775808 18446744073709551616 1.5 0.0004 1763689523000050.074 1e-999 1e3 NaN -Infinity [[[[[[[[[[1]]]]]]]]]] {} [] {"a":1} {"a":1e999} {"name":1e999,"a":{"b":[]}} [1e999] "\ud83d" "C:\\" "\ud83e\udd14\"q\"" "a\u0000\u202eb\n""#;
 
 /// Every key that viewers look at, and two that they do not.
-pub(crate) const KEYS: [&str; 27] = [
-    "ph",
-    "ts",
-    "dur",
-    "tts",
-    "tdur",
-    "pid",
-    "tid",
-    "name",
-    "cat",
-    "id",
-    "id2",
-    "bind_id",
-    "bp",
-    "s",
-    "args",
-    "scope",
-    "cname",
-    "sf",
-    "stack",
-    "esf",
-    "estack",
-    "flow_in",
-    "flow_out",
-    "use_async_tts",
-    "tidelta",
-    "id_",
-    "other",
-];
+pub(crate) const KEYS: &str = "ph ts dur tts tdur pid tid name cat id id2 bind_id bp s args scope cname sf stack esf estack flow_in flow_out use_async_tts tidelta id_ other";
 
 /// Phases that viewers know, and some that they do not.
 pub(crate) const PHASES: &str = "XXXXBEiICRsstffbbneeMcSTFpPOND(v";
@@ -129,16 +58,16 @@ pub(crate) fn set(members: &mut Members, key: &str, value: &str) {
 }
 
 /// Changes some of its members.
-pub(crate) fn mutate(members: &mut Members, choices: &mut Choices<'_>) {
-    for _ in 0..1 + choices.below(2) {
-        let key = *choices.of_these(&KEYS);
-        let value = *choices.of_these(&ODD);
-        match choices.below(8) {
+pub(crate) fn mutate(members: &mut Members, rng: &mut Rng) {
+    for _ in 0..1 + rng.below(2) {
+        let key = rng.word(KEYS);
+        let value = rng.word(ODD);
+        match rng.below(8) {
             0 => members.retain(|(other, _)| other != key),
             1 => members.push((key.to_owned(), value.to_owned())),
             2 => members.insert(0, (key.to_owned(), value.to_owned())),
             3 => {
-                let (one, other) = (choices.below(members.len()), choices.below(members.len()));
+                let (one, other) = (rng.below(members.len()), rng.below(members.len()));
                 if one < members.len() && other < members.len() {
                     members.swap(one, other);
                 }
