@@ -39,79 +39,10 @@ pub(crate) fn ring(from: u64, names: &[&str]) -> Ring {
     ring
 }
 
-pub(crate) fn merge(fragment: &Fragment, ring: Option<&[u8]>) -> Merged {
+pub(crate) fn merge(fragment: &Fragment, ring: &[u8]) -> Merged {
     let dir = RunDir::of(fragment);
-    if let Some(bytes) = ring {
-        std::fs::write(dir.fragments().join("trace.600.ring"), bytes).unwrap();
-    }
+    std::fs::write(dir.fragments().join("trace.600.ring"), ring).unwrap();
     dir.merge()
-}
-
-/// Flushed spans, number of bytes missing after them, spans in the ring, and kinds of damage.
-type Case = (
-    &'static [&'static str],
-    u64,
-    Option<&'static [&'static str]>,
-    &'static [&'static str],
-);
-
-const CASES: [Case; 5] = [
-    (&["a"], 0, Some(&["b", "c"]), &[]),
-    (&[], 0, Some(&["a"]), &[]),
-    (&["a"], 700, Some(&["c"]), &["gap"]),
-    (&["a"], 700, Some(&[]), &["gap"]),
-    (&["a"], 0, None, &["ring_missing"]),
-];
-
-#[test]
-fn the_tail_in_the_ring_is_added() {
-    for (names, missing, tail, kinds) in CASES {
-        let (fragment, next) = flushed(names);
-        let ring = tail.map(|tail| ring(next + missing, tail).bytes());
-        let merged = merge(&fragment, ring.as_deref());
-        let shown = [names, tail.unwrap_or_default()].concat();
-        assert_eq!(merged.trace.names(), shown);
-        let damage = merged.report.damage().into_iter().map(|damage| damage.2);
-        assert_eq!(damage.collect::<Vec<_>>(), kinds, "{shown:?}");
-    }
-}
-
-#[test]
-fn a_tail_that_wraps_around_the_ring_is_added() {
-    let names: Vec<String> = (0..60).map(|number| format!("n{number:02}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let (fragment, next) = flushed(&names[..35]);
-    let ring = ring(next, &names[35..]);
-    let begin = usize::try_from(next).unwrap() % 4096;
-    assert!(
-        begin + ring.slots[1].stream.len() > 4096,
-        "the tail must wrap"
-    );
-    let merged = merge(&fragment, Some(&ring.bytes()));
-    assert_eq!(merged.trace.names(), names);
-    assert_eq!(merged.report.number("damage_total"), 0);
-}
-
-#[test]
-fn what_fragment_and_ring_both_hold_counts_once() {
-    for torn in [0, 20] {
-        let (mut fragment, next) = flushed(&["a"]);
-        fragment.block(1, next, &lines(&["b", "c"]));
-        fragment.bytes.truncate(fragment.bytes.len() - torn);
-        for (from, tail) in [(0, &["a", "b", "c"][..]), (next, &["b", "c"])] {
-            let merged = merge(&fragment, Some(&ring(from, tail).bytes()));
-            assert_eq!(merged.trace.names(), ["a", "b", "c"]);
-            let report = &merged.report;
-            assert_eq!(report.number("damage_total"), 0, "{:?}", report.damage());
-        }
-    }
-}
-
-#[test]
-fn a_clean_exit_needs_no_ring() {
-    let (mut fragment, _) = flushed(&["a"]);
-    fragment.block(0, 0, &stream(&[Process::new(PID).end(9)]));
-    assert_eq!(merge(&fragment, None).report.number("damage_total"), 0);
 }
 
 /// A change to a ring file.
@@ -152,7 +83,7 @@ fn an_unusable_ring_costs_only_the_tail() {
         let (fragment, next) = flushed(&["a"]);
         let mut bytes = ring(next, &["b"]).bytes();
         spoil(&mut bytes);
-        let merged = merge(&fragment, Some(&bytes));
+        let merged = merge(&fragment, &bytes);
         assert!(merged.trace.names().contains(&"a"), "{what}");
         let (report, kind) = (&merged.report, "bad_ring");
         let count = match what.contains("head") && !what.contains("header") {
@@ -170,7 +101,7 @@ fn damage_inside_a_tail_costs_one_line() {
     let mut bytes = file.bytes();
     let offset = file.slot_offset(1) as u64 + 4096 + next;
     bytes[usize::try_from(offset).unwrap()] = 0;
-    let merged = merge(&fragment, Some(&bytes));
+    let merged = merge(&fragment, &bytes);
     assert_eq!(merged.trace.names(), ["a", "c"]);
     let damage = ("trace.600.ring".to_owned(), offset, "nul".to_owned());
     assert_eq!(merged.report.damage()[0], damage, "in the ring's file");

@@ -8,7 +8,6 @@ use crate::trace::{Trace, ns, whole};
 use format_oracle::writer::line::stream;
 use sa_format::Phase;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_merge::events::{self, PlacedEvent, TraceEvents};
@@ -151,57 +150,6 @@ fn spans(events: &mut TraceEvents<'_>) -> Result<Vec<(String, i64, i64)>, Error>
     })
 }
 
-/// Matches begins and ends as the trace has them, each thread and each async id by itself: an end belongs to the last open begin of its name and category.
-fn naive_spans(trace: &Trace) -> Vec<(String, i64, i64)> {
-    let mut events: Vec<(usize, &Value)> = trace.shown().enumerate().collect();
-    let is_end = |event: &Value| event["ph"] == "E" || event["ph"] == "e";
-    events.sort_by_key(|(nth, event)| (ns(&event["ts"]), !is_end(event), *nth));
-    let mut open: BTreeMap<String, Vec<(&Value, usize)>> = BTreeMap::new();
-    let mut spans = Vec::new();
-    let mut early: Vec<(String, usize, &Value)> = Vec::new();
-    let same = |begin: &Value, end: &Value| {
-        ["name", "cat"].iter().all(|key| {
-            let text = end[key].as_str().unwrap_or_default();
-            text.is_empty() || begin[key].as_str() == Some(text)
-        })
-    };
-    let span = |begin: &Value, end: &Value| {
-        let name = begin["name"].as_str().unwrap_or_default();
-        let phase = begin["ph"].as_str().unwrap();
-        (format!("{phase} {name}"), ns(&begin["ts"]), ns(&end["ts"]))
-    };
-    for (nth, event) in events {
-        let row = match event["ph"].as_str().unwrap() {
-            "B" | "E" => format!("{} {}", event["pid"], event["tid"]),
-            "b" | "e" => format!("{} {}", event["id"], event["cat"]),
-            _ => continue,
-        };
-        // Ends of an earlier time have nothing left to wait for.
-        early.retain(|(_, _, end)| ns(&end["ts"]) == ns(&event["ts"]));
-        let begins = open.entry(row.clone()).or_default();
-        if is_end(event) {
-            match begins.iter().rposition(|(begin, _)| same(begin, event)) {
-                Some(at) => spans.push(span(begins.remove(at).0, event)),
-                None => early.push((row, nth, event)),
-            }
-            continue;
-        }
-        if event["args"]["unfinished"] == true {
-            continue;
-        }
-        // A begin that stands before its end, at the same time.
-        let its = early
-            .iter()
-            .position(|(of, end_nth, end)| *of == row && *end_nth > nth && same(event, end));
-        match its {
-            Some(at) => spans.push(span(event, early.remove(at).2)),
-            None => begins.push((event, nth)),
-        }
-    }
-    spans.sort();
-    spans
-}
-
 /// Compares all events; gives how many there were.
 fn check(options: &Options, window: Window) -> usize {
     let read = read(options, window);
@@ -231,12 +179,16 @@ fn every_event_is_told_as_the_trace_has_it() {
             write_own(&mut rng, &dir.fragments(), 300 + pid, seed % 2 == 0);
         }
         write_foreign(&mut rng, &dir.fragments(), 400, 60, seed % 3 == 0);
+        // Overlapping spans get rows of their own.
+        let mut thread = Clashing::new(&mut rng, 903, 2_000);
+        (0..100).for_each(|serial| thread.any(serial, 300));
+        dir.put("900", &stream(&thread.lines(Order::None)));
         let whole = Options::new([dir.path().to_owned()]);
         events += check(&whole, Window::WholeRun);
         let last = Duration::from_micros(500 + 100 * seed);
         events += check(&whole, Window::Last(last));
     }
-    assert!(events > 2_000, "{events}");
+    assert!(events > 6_000, "{events}");
 }
 
 #[test]
@@ -253,50 +205,47 @@ fn traces_of_other_profilers_are_told_alike() {
     }
 }
 
-#[test]
-fn overlapping_spans_have_rows_beside_their_thread() {
-    for seed in 1..4 {
-        let (mut rng, dir) = (Rng::new(seed), RunDir::new());
-        let mut thread = Clashing::new(&mut rng, 903, 2_000);
-        (0..600).for_each(|serial| thread.any(serial, 300));
-        dir.put("900", &stream(&thread.lines(Order::None)));
-        let options = Options::new([dir.path().to_owned()]);
-        check(&options, Window::WholeRun);
-        let rows = events::read(&options, &Progress::default(), |events| {
-            let rows = events.threads().iter().map(|thread| thread.rows.len());
-            Ok(rows.sum::<usize>())
-        });
-        assert!(rows.unwrap().0 > 1, "{seed}");
-    }
-}
-
-/// Async events match by id in any order. The spans of a thread nest.
+/// An end belongs to the last open begin of its name, on its thread or of its async id. Async events come in any order, and the spans of a thread nest.
 #[test]
 fn begins_and_ends_are_matched_as_viewers_do() {
     let mut matched = 0;
     for seed in 0..60 {
         let (mut rng, dir) = (Rng::new(seed), RunDir::new());
-        let (mut lines, mut open) = (Vec::new(), Vec::new());
-        let mut put = |phase: &str, ts: usize, name: &str, id: &str| {
-            let on = r#""pid":7,"tid":7,"cat":"c""#;
-            lines.push(format!(
-                r#"{{"ph":"{phase}","ts":{ts},"name":"{name}",{on}{id}}}"#
-            ));
-        };
-        for ts in 0..400 {
-            let (phase, name) = (["b", "e"][rng.below(2)], ["one", "two"][rng.below(2)]);
-            let id = format!(r#","id":{}"#, rng.below(3));
-            put(phase, 1_000 + rng.below(300), name, &id);
-            if open.is_empty() || open.len() < 20 && rng.one_in(2) {
-                open.push(name);
-                put("B", ts, name, "");
+        let (mut lines, mut async_lines, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+        // Open spans of the thread and of each id: name and begin in ns.
+        let mut open: [Vec<(&str, i64)>; 4] = Default::default();
+        for ts_us in 0..800 {
+            let id = rng.below(4);
+            let ([begin, end], open) = ([["B", "E"], ["b", "e"]][id.min(1)], &mut open[id]);
+            let mut name = ["one", "two"][rng.below(2)];
+            let is_end = (id > 0 || !open.is_empty()) && (open.len() == 20 || rng.one_in(2));
+            if !is_end {
+                open.push((name, 1000 * ts_us));
             } else {
-                put("E", ts, open.pop().unwrap(), "");
+                if id == 0 {
+                    name = open[open.len() - 1].0;
+                }
+                if let Some(at) = open.iter().rposition(|(begun, _)| *begun == name) {
+                    let (_, begin_ns) = open.remove(at);
+                    expected.push((format!("{begin} {name}"), begin_ns, 1000 * ts_us));
+                }
+            }
+            let phase = if is_end { end } else { begin };
+            let on = r#""pid":7,"tid":7,"cat":"c""#;
+            let line = format!(r#"{{"ph":"{phase}","ts":{ts_us},"name":"{name}",{on}"#);
+            match id {
+                0 => lines.push(line + "}"),
+                _ => {
+                    let at = rng.below(async_lines.len() + 1);
+                    async_lines.insert(at, format!(r#"{line},"id":{id}}}"#));
+                }
             }
         }
+        lines.extend(async_lines);
         dir.put("7", &stream(&lines));
         let read = read(&Options::new([dir.path().to_owned()]), Window::WholeRun);
-        assert_eq!(read.spans, naive_spans(&read.trace), "{seed}");
+        expected.sort();
+        assert_eq!(read.spans, expected, "{seed}");
         matched += read.spans.len();
     }
     assert!(matched > 13_000, "{matched}");

@@ -33,7 +33,7 @@ fn located(mut damage: Vec<oracle::Damage>) -> Vec<oracle::Damage> {
 }
 
 /// Compares the merges of the run that `make` writes with the naive reader's; `what` names the case.
-fn check(make: &dyn Fn() -> RunDir, what: &str) {
+pub(crate) fn check(make: &dyn Fn() -> RunDir, what: &str) {
     let dir = make();
     let expected = oracle::read(&dir.fragments());
     if expected.events.is_empty() {

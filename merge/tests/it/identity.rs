@@ -1,37 +1,37 @@
-//! Processes, threads and ids: what must stay apart stays apart, what belongs together comes together.
+//! Processes, threads and ids: what must stay apart stays apart, and what belongs together comes together, as in the naive reader.
 
-use crate::invocation::RunDir;
-use crate::trace::Trace;
+use crate::invocation::{RunDir, one_block};
+use crate::oracle;
+use crate::trace::{Trace, assert_same};
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 const LANE: u32 = (1 << 22) + 1;
 
 fn write(dir: &RunDir, process: &Process, name: &str, lines: &[String]) {
-    let mut fragment = process.fragment();
-    fragment.block(1, 0, &stream(lines));
-    fragment.write(&dir.fragments(), name);
+    one_block(process, lines).write(&dir.fragments(), name);
 }
 
-fn track<'a>(trace: &'a Trace, name: &str) -> (&'a Value, &'a Value) {
-    let event = trace.named(name);
-    (&event["pid"], &event["tid"])
-}
-
-/// Counts the distinct values.
-fn different<T: Ord>(values: impl IntoIterator<Item = T>) -> usize {
-    values.into_iter().collect::<BTreeSet<_>>().len()
-}
-
-fn assert_small_ids(trace: &Trace) {
+/// Merges, and asserts that the trace has the processes, threads and ids of the naive reader, by small numbers.
+fn merged_as_naive(dir: &RunDir) -> Trace {
+    let trace = dir.merge().trace;
+    let expected = oracle::read(&dir.fragments()).events;
+    assert_same(&expected, &trace.comparable(), "by the naive reader");
     for event in trace.shown() {
         for key in ["pid", "tid"] {
             let is_small = event[key].as_u64().is_some_and(|id| id > 0 && id < 1 << 31);
             assert!(is_small, "{key} of {event}");
         }
+        assert!(event["id2"].is_null(), "viewers reject it: {event}");
     }
+    trace
+}
+
+/// Counts the distinct values that events have for a key.
+fn different(trace: &Trace, key: &str) -> usize {
+    let values = trace.shown().map(|event| event[key].to_string());
+    values.collect::<BTreeSet<_>>().len()
 }
 
 #[test]
@@ -52,92 +52,48 @@ fn the_same_pid_in_two_processes() {
         other.span(9, 5, "other", ""),
     ];
     dir.put("42.8", &stream(&foreign));
-    let trace = dir.merge().trace;
-    let names = ["first", "second", "foreign", "other"];
-    let pids = names.map(|name| track(&trace, name).0.as_u64());
-    assert_eq!(different(pids), 4, "{pids:?}");
-    assert_small_ids(&trace);
+    assert_eq!(different(&merged_as_naive(&dir), "pid"), 4);
     // Real ids are kept where they are unambiguous.
     let alone = RunDir::of_block(&first, &[on.span(1000, 5, "first", "")]);
-    let trace = alone.merge().trace;
-    assert_eq!(track(&trace, "first"), (&42.into(), &43.into()));
+    let span = merged_as_naive(&alone).named("first").clone();
+    assert_eq!([&span["pid"], &span["tid"]], [42, 43]);
 }
 
 #[test]
-fn two_recorders_of_one_process_are_one_process() {
+fn two_recorders_of_one_process_share_its_threads_and_have_lanes_of_their_own() {
     let dir = RunDir::new();
     for nonce in [6, 7] {
         let process = Process {
             nonce,
             ..Process::new(42)
         };
+        let (thread, lane) = (process.thread(43), process.thread(LANE));
         let lines = [
-            process
-                .thread(43)
-                .span(1000 * nonce, 5, &format!("thread {nonce}"), ""),
-            process
-                .thread(LANE)
-                .span(999 * nonce, 900, &format!("lane {nonce}"), ""),
+            thread.span(1000 * nonce, 5, &format!("thread {nonce}"), ""),
+            lane.span(999 * nonce, 900, &format!("lane {nonce}"), ""),
         ];
         write(&dir, &process, &format!("42.{nonce}"), &lines);
     }
-    let trace = dir.merge().trace;
-    let names = ["thread 6", "thread 7", "lane 6", "lane 7"];
-    let [one, other, lane, other_lane] = names.map(|name| track(&trace, name));
-    assert_eq!(one, other, "threads are joined by kernel tid");
-    assert_eq!([lane.0, other_lane.0], [one.0, one.0]);
-    assert_ne!(lane.1, other_lane.1, "lanes carry the nonce");
-    assert_ne!(lane.1, one.1);
-    assert_small_ids(&trace);
+    let trace = merged_as_naive(&dir);
+    assert_eq!(["pid", "tid"].map(|key| different(&trace, key)), [1, 3]);
 }
 
+/// Some tids are equal in their lower 32 bits. The main thread has the tid 42, the tid 0, and lines without a tid.
 #[test]
-fn tids_above_32_bits_stay_apart() {
+fn tids_of_any_size_stay_apart() {
     let dir = RunDir::new();
-    // These three are equal in their lower 32 bits.
     let tid = |high: u64| 139_662_951_478_848 + (high << 32);
     let tids = [tid(0), tid(1), tid(5), tid(1), 42, 0];
-    let line = |(name, tid)| {
-        format!(r#"{{"name":"{name}","ph":"X","ts":5,"dur":9,"pid":42,"tid":{tid}}}"#)
-    };
-    let names = ["a", "b", "c", "d", "main", "zero"];
-    let lines: Vec<String> = names.into_iter().zip(tids).map(line).collect();
+    let line =
+        |(nth, tid)| format!(r#"{{"name":"{nth}","ph":"X","ts":5,"dur":9,"pid":42,"tid":{tid}}}"#);
+    let mut lines: Vec<String> = tids.iter().enumerate().map(line).collect();
+    lines.push(r#"{"name":"no tid","ph":"X","ts":5,"dur":9,"pid":42}"#.into());
     dir.put("42", &stream(&lines));
-    let trace = dir.merge().trace;
-    let tids = names.map(|name| track(&trace, name).1.as_u64());
-    assert_eq!(
-        different([tids[0], tids[1], tids[2], tids[4]]),
-        4,
-        "{tids:?}"
-    );
-    assert_eq!(tids[1], tids[3]);
-    assert_small_ids(&trace);
+    assert_eq!(different(&merged_as_naive(&dir), "tid"), 4);
 }
 
 #[test]
-fn a_line_without_tid_is_on_the_main_thread() {
-    let dir = RunDir::new();
-    let line = |more: &str| format!(r#"{{"ph":"X","pid":42,"ts":1,"dur":2,{more}}}"#);
-    let lines = [line(r#""name":"a""#), line(r#""name":"b","tid":42"#)];
-    dir.put("42", &stream(&lines));
-    let trace = dir.merge().trace;
-    let tid = trace.named("a").get("tid").unwrap_or(&Value::Null);
-    assert!(tid.is_null() || *tid == trace.named("b")["tid"]);
-}
-
-/// The id that a viewer joins flow events by.
-fn flow_id(trace: &Trace, ts_us: f64) -> &Value {
-    let mut found = trace.shown().filter(|event| event["cat"] == "flow");
-    let event = found.find(|event| event["ts"] == ts_us).unwrap();
-    assert!(
-        event["id2"].is_null(),
-        "viewers reject id2 on flows: {event}"
-    );
-    &event["id"]
-}
-
-#[test]
-fn flow_ids_are_scoped_unless_global() {
+fn flow_ids_are_scoped_by_process_unless_global_in_every_spelling() {
     let dir = RunDir::new();
     for pid in [10, 20] {
         let process = Process::new(pid);
@@ -153,31 +109,12 @@ fn flow_ids_are_scoped_unless_global() {
         ];
         write(&dir, &process, &pid.to_string(), &lines);
     }
-    let trace = dir.merge().trace;
-    let at = |pid: u32, place: u32| flow_id(&trace, f64::from((pid - 10) * 1000 + place));
-    for [one, other] in [[(10, 1), (10, 2)], [(20, 1), (20, 2)]] {
-        assert_eq!(at(one.0, one.1), at(other.0, other.1));
-    }
-    assert_eq!(at(10, 3), at(20, 3), "a global id joins processes");
-    assert_eq!(at(10, 4), at(20, 4));
-    let places = [(10, 1), (20, 1), (10, 3), (10, 4), (10, 5), (20, 5)];
-    let ids = places.map(|(pid, place)| at(pid, place).to_string());
-    assert_eq!(different(&ids), 6, "{ids:?}");
-}
-
-#[test]
-fn foreign_ids_are_scoped_by_process_in_every_spelling() {
-    let dir = RunDir::new();
-    for (pid, offset) in [(10, 0), (20, 1000)] {
-        let spellings = [
-            ("s", "f", "7"),
-            ("b", "e", r#""0x1f""#),
-            ("b", "e", r#""req-a""#),
-        ];
+    for pid in [30, 40] {
+        let spellings = [("sf", "7"), ("be", r#""0x1f""#), ("be", r#""req-a""#)];
         let mut lines = Vec::new();
-        for (begin, end, id) in spellings {
-            for ph in [begin, end] {
-                let ts = offset + lines.len();
+        for (phases, id) in spellings {
+            for ph in phases.chars() {
+                let ts = 1000 * pid + lines.len();
                 lines.push(format!(
                     r#"{{"ph":"{ph}","pid":{pid},"ts":{ts},"name":"n","cat":"flow","id":{id}}}"#
                 ));
@@ -185,12 +122,8 @@ fn foreign_ids_are_scoped_by_process_in_every_spelling() {
         }
         dir.put(&pid.to_string(), &stream(&lines));
     }
-    let trace = dir.merge().trace;
-    let at = |ts: i32| flow_id(&trace, f64::from(ts)).to_string();
-    for ts in [0, 2, 4, 1000, 1002, 1004] {
-        assert_eq!(at(ts), at(ts + 1), "pair at {ts}");
-    }
-    assert_eq!(different([0, 2, 4, 1000, 1002, 1004].map(at)), 6);
+    // Two local ones in each process of ours and two global ones, three in each process of others, and none for spans.
+    assert_eq!(different(&merged_as_naive(&dir), "id"), 6 + 6 + 1);
 }
 
 #[test]
@@ -210,7 +143,7 @@ fn flows_bound_by_an_id_of_any_phase_stay_within_their_process() {
         .shown()
         .map(|event| event["bind_id"].as_str())
         .collect();
-    assert_eq!((ids.len(), different(&ids)), (4, 2), "{ids:?}");
+    assert_eq!((ids.len(), different(&trace, "bind_id")), (4, 2), "{ids:?}");
     let is_ours = |id: &&str| id.starts_with("0x") && *id != "0x7";
     assert!(ids.iter().flatten().all(is_ours), "{ids:?}");
     assert_eq!(ids[0], ids[1]);

@@ -8,18 +8,26 @@ use crate::rows::assert_rows_nest;
 use crate::usage::merges;
 use format_oracle::writer::line::stream;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::process::Stdio;
 
 #[test]
-fn what_fits_on_no_row_is_told() {
+fn rows_are_named_after_their_thread_and_what_fits_on_none_is_told() {
     let (mut rng, dir) = (Rng::new(1), RunDir::new());
     let mut thread = Clashing::new(&mut rng, 903, 1);
     for number in 0..300 {
         thread.span(&format!("span {number}"), 1_000_000_000 + number, 1_000);
     }
-    dir.put("900", &stream(&thread.lines(Order::None)));
+    let mut lines = thread.lines(Order::None);
+    let name = r#"{"name":"thread_name","ph":"M","pid":900,"tid":903,"args":{"name":"worker"}}"#;
+    lines.push(name.to_owned());
+    dir.put("900", &stream(&lines));
     let merged = dir.merge();
+    let names: BTreeSet<String> = merged.trace.thread_names().into_values().collect();
+    let of_row = |row: u32| format!("worker (overlapping {row})");
+    let expected = (1..=255).map(of_row).chain(["worker".to_owned()]);
+    assert_eq!(names, expected.collect());
     let keys = ["overlapping_spans", "rows_added", "overlapping_spans_left"];
     assert_eq!(keys.map(|key| merged.report.number(key)), [255, 255, 44]);
     assert_eq!(merged.trace.phase("X").len(), 300);
@@ -62,7 +70,7 @@ fn memory_kib(dir: &RunDir) -> u64 {
     command
         .args(["-q", "--threads", "2", "-o", "/dev/null"])
         .arg(dir.path());
-    peak_kib(command.stdout(Stdio::null()).spawn().unwrap())
+    peak_kib(command.stdout(Stdio::null()))
 }
 
 /// 30 MB of steps with 20 spans each on 100 threads, of which some clash.

@@ -1,10 +1,9 @@
 //! Spans that were open when a process was killed: shown as unfinished.
 
 use crate::damaged_rings::{PID, flushed, merge, ring};
+use crate::invocation::RunDir;
 use format_oracle::writer::line::stream;
-use format_oracle::writer::{Lane, Open, Process};
-
-const LANE: u32 = 1 << 22;
+use format_oracle::writer::{Open, Process};
 
 #[test]
 fn a_stack_deeper_than_stored_gives_what_is_stored() {
@@ -13,40 +12,8 @@ fn a_stack_deeper_than_stored_gives_what_is_stored() {
     file.slots[1].open = (0..300)
         .map(|depth| Open::named(2_000_000 + depth, &format!("depth {depth}")))
         .collect();
-    let merged = merge(&fragment, Some(&file.bytes()));
+    let merged = merge(&fragment, &file.bytes());
     assert_eq!(merged.report.number("unfinished_spans"), 32);
-}
-
-#[test]
-fn a_span_on_a_lane_that_ended_after_the_copy_is_not_open_whichever_row_it_is_on() {
-    let (mut fragment, next) = flushed(&["a"]);
-    let mut file = ring(next, &[]);
-    file.lanes = vec![
-        Lane::open(0, Open::named(3_000_000, "outer")),
-        Lane {
-            parent: 1,
-            ..Lane::open(1, Open::named(3_000_100, "inner"))
-        },
-        Lane {
-            parent: 2,
-            ..Lane::open(2, Open::named(3_000_200, "innermost"))
-        },
-    ];
-    // The outer one ended first, so that the inner one has a row of its own.
-    let process = Process::new(PID);
-    let ended = [
-        process.thread(LANE).span(3_000_000, 500, "outer", ""),
-        process
-            .thread(LANE + 1)
-            .span(3_000_200, 400, "innermost", ""),
-    ];
-    fragment.block(1, next, &stream(&ended));
-    let merged = merge(&fragment, Some(&file.bytes()));
-    let begun = merged.trace.phase("B");
-    assert_eq!(begun.len(), 1);
-    let inner = merged.trace.named("inner");
-    assert_eq!(inner["tid"], merged.trace.named("innermost")["tid"]);
-    assert_ne!(inner["tid"], merged.trace.named("outer")["tid"]);
 }
 
 #[test]
@@ -64,7 +31,7 @@ fn hostile_sites_and_names_do_no_harm() {
             site,
             ..Open::named(2_000_000, name)
         }];
-        let merged = merge(&fragment, Some(&file.bytes()));
+        let merged = merge(&fragment, &file.bytes());
         let names = merged.trace.names();
         let has_lines = names.contains(&"a") && names.contains(&"b");
         assert!(has_lines, "site {site}: {names:?}");
@@ -85,8 +52,8 @@ fn a_settled_fragment_whose_ring_is_still_there_shows_all_once() {
         let begun = process.main_thread().begin(2_000_000, "open");
         fragment.block(0, 0, &stream(&[begun, process.end(2_000_000)]));
     }
-    for bytes in [Some(file.bytes()), None] {
-        let merged = merge(&fragment, bytes.as_deref());
+    let with_ring = merge(&fragment, &file.bytes());
+    for merged in [with_ring, RunDir::of(&fragment).merge()] {
         assert_eq!(merged.trace.names(), ["a", "b", "open"]);
         assert_eq!(merged.report.number("unfinished_spans"), 1);
         assert!(merged.report.damage().is_empty());
