@@ -1,11 +1,10 @@
 //! System calls of a merge that fail: a full disk, a broken one, interrupted and short calls.
 
+use crate::cut_short::{document, plain};
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::output::names;
 use crate::settle::killed;
 use crate::trace::Trace;
-use format_oracle::writer::Process;
-use format_oracle::writer::line::stream;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,15 +34,8 @@ fn library(test: &str, folder: &Path) -> Option<PathBuf> {
 /// A process that was killed, whose ring is to be settled, and the trace of another profiler of more than a page.
 fn inputs() -> RunDir {
     let dir = killed(true);
-    let text = format!("[\n{}\n]", spans("other").join(",\n"));
-    fs::write(dir.path().join("kineto.json"), text).unwrap();
+    fs::write(dir.path().join("kineto.json"), document(3_000)).unwrap();
     dir
-}
-
-fn spans(name: &str) -> Vec<String> {
-    let on = Process::new(90).main_thread();
-    let span = |n: u64| on.span(1_000_000 + n * 1000, 500, name, "");
-    (0..3_000).map(span).collect()
 }
 
 fn merge(dir: &RunDir, output: &Path) -> Command {
@@ -124,7 +116,7 @@ fn issue_19_an_input_that_is_cut_at_once_was_changed() {
         return;
     };
     let fragment = place.path().join("trace.90.jsonl");
-    fs::write(&fragment, stream(&spans("cut"))).unwrap();
+    fs::write(&fragment, plain(3_000)).unwrap();
     let mut merge = trace_merge();
     merge.env("LD_PRELOAD", &library).env("FAULT", "mmap 1 cut");
     let output = place.path().join("out.json");

@@ -1,5 +1,6 @@
 //! A merge settles what dead processes of this machine left behind, and nothing else.
 
+use crate::cut_short::plain;
 use crate::damaged_rings::PID;
 use crate::invocation::{Merged, RunDir, trace_merge};
 use crate::trace::assert_same;
@@ -120,15 +121,6 @@ fn what_is_alive_or_of_another_machine_or_not_wanted_is_not_settled() {
     }
 }
 
-/// Adds spans of another process, more of them than a pipe holds.
-fn put_much(dir: &RunDir) {
-    let on = Process::new(90).main_thread();
-    let lines: Vec<_> = (0..20_000)
-        .map(|number| on.span(1_000_000 + number, 5, "other", ""))
-        .collect();
-    dir.put("90", &stream(&lines));
-}
-
 /// Adds a line to slot 1 of the ring, as its process would.
 fn record_more(dir: &RunDir) {
     let path = dir.fragments().join(format!("trace.{PID}.ring"));
@@ -151,7 +143,8 @@ fn a_process_that_dies_while_its_run_is_merged_loses_nothing() {
     mkfifo(&pipe);
     let mut victim = Command::new("sleep").arg("600").spawn().unwrap();
     hand_over(&dir, victim.id());
-    put_much(&dir);
+    // More spans of another process than a pipe holds.
+    dir.put("90", &plain(20_000));
     let mut merge = trace_merge();
     let merge = merge.args(["-q", "-o"]).args([&pipe, dir.path()]);
     let mut merge = merge.spawn().unwrap();
@@ -168,7 +161,7 @@ fn a_process_that_dies_while_its_run_is_merged_loses_nothing() {
     for round in 0..2 {
         let merged = dir.merge();
         let mut names = merged.trace.names();
-        names.retain(|name| *name != "other");
+        names.retain(|name| *name != "plain");
         let of_victim = ["flushed", "late", "open", "tail"];
         assert_eq!(names, of_victim, "round {round}");
         assert_eq!(merged.report.number("damage_total"), 0, "round {round}");

@@ -1,11 +1,8 @@
 //! Inputs whose pages others overwrite during the merge: whatever the input does, the trace is JSON, and the report says so.
 
-use crate::full::is_full;
+use crate::cut_short::{own, plain};
 use crate::invocation::trace_merge;
-use crate::trace::Trace;
 use crate::usage::mkfifo;
-use format_oracle::writer::Process;
-use format_oracle::writer::line::stream;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Read;
@@ -20,32 +17,6 @@ const PAGE: usize = 4096;
 const BEGUN: usize = 3 << 20;
 /// Longer than the time in which two changes may give a file the same times.
 const TICK: Duration = Duration::from_millis(60);
-
-fn args(n: u64) -> String {
-    format!(r#""n":{n},"text":"0123456789 0123456789 0123456789 0123456789""#)
-}
-
-fn plain() -> Vec<u8> {
-    let on = Process::new(90).main_thread();
-    let span = |n: u64| on.span(1_000_000 + n * 1000, 500, "plain", &args(n)) + "\n";
-    (0..SPANS).map(span).collect::<String>().into_bytes()
-}
-
-fn own() -> Vec<u8> {
-    let process = Process::new(91);
-    let mut fragment = process.fragment();
-    fragment.block(0, 0, &stream(&[process.anchor(1_000_000)]));
-    let mut from = 0;
-    for block in 0..SPANS / 100 {
-        let spans = (0..100).map(|n| {
-            let n = block * 100 + n;
-            let thread = process.main_thread();
-            thread.span(1_000_000 + n * 1000, 500, "own", &args(n))
-        });
-        from = fragment.block(1, from, &stream(&spans.collect::<Vec<_>>()));
-    }
-    fragment.bytes
-}
 
 /// How a merge ended, how many changed files its report has, and its trace.
 struct Merged {
@@ -125,23 +96,22 @@ fn is_valid(name: &str, whole: &[u8], words: &[&str]) {
 }
 
 #[test]
-fn lines_that_are_written_over_while_they_are_merged_leave_the_trace_valid() {
-    is_valid("trace.90.jsonl", &plain(), &[]);
-}
-
-#[test]
-fn a_sorted_trace_of_blocks_that_are_written_over_is_valid() {
-    is_valid("trace.91.jsonl", &own(), &["--sort"]);
+fn what_is_written_over_while_it_is_merged_leaves_the_trace_valid() {
+    is_valid("trace.90.jsonl", &plain(SPANS), &[]);
+    is_valid("trace.91.jsonl", &own(SPANS), &["--sort"]);
 }
 
 /// Recorders append to their files, and somebody may touch one, or write what is there already.
 #[test]
 fn what_grows_or_stays_the_same_is_no_change() {
     let dir = tempfile::tempdir().unwrap();
-    for (name, whole) in [("trace.90.jsonl", plain()), ("trace.91.jsonl", own())] {
+    for (name, whole) in [
+        ("trace.90.jsonl", plain(SPANS)),
+        ("trace.91.jsonl", own(SPANS)),
+    ] {
         let path = dir.path().join(name);
         let untouched = merge_in_two(&path, &whole, &[], |_| {});
-        let more = plain();
+        let more = plain(SPANS);
         let append = |file: &File| file.write_all_at(&more, whole.len() as u64).unwrap();
         let rewrite = |file: &File| {
             let same = |at: u64| whole[usize::try_from(at).unwrap()..][..PAGE].to_vec();
@@ -151,35 +121,6 @@ fn what_grows_or_stays_the_same_is_no_change() {
             let merged = merge_in_two(&path, &whole, &["--strict"], change);
             assert_eq!((merged.code, merged.changes), (untouched.code, 0));
             assert!(merged.trace == untouched.trace);
-        }
-    }
-}
-
-/// The begin of the trace is the begin of the first input: it may be gone before it is written.
-#[test]
-fn an_input_of_which_nothing_is_left_leaves_a_valid_trace() {
-    let dir = tempfile::tempdir().unwrap();
-    let [path, output] = ["trace.90.jsonl", "out.json"].map(|name| dir.path().join(name));
-    let rounds = if is_full() { 200 } else { 20 };
-    let whole = plain();
-    for round in 0..rounds {
-        fs::write(&path, &whole).unwrap();
-        let _ = fs::remove_file(&output);
-        let mut merge = trace_merge();
-        merge.args(["-q", "-o"]).args([&output, &path]);
-        let merge = merge.stderr(Stdio::null()).spawn();
-        // Somewhere in the merge, another place in each round.
-        std::thread::sleep(Duration::from_millis(2 * round));
-        let file = File::options().write(true).open(&path).unwrap();
-        for at in (0..whole.len() - PAGE).step_by(PAGE) {
-            file.write_all_at(&[b'x'; PAGE], at as u64).unwrap();
-        }
-        let ended = merge.unwrap().wait().unwrap();
-        let code = ended.code().unwrap();
-        assert!(code == 0 || code == 2, "{code}");
-        assert_eq!(code == 0, output.exists());
-        if code == 0 {
-            Trace::parse(&fs::read(&output).unwrap());
         }
     }
 }

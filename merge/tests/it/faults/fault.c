@@ -50,29 +50,17 @@ static int fault_of(const char *name, int fd)
     if (fault > 0) { errno = fault; return -1; } \
     if (fault == SHORT && length > 1) length = length / 2
 
-ssize_t read(int fd, void *to, size_t length)
-{
-    FAIL(read, fd, length);
-    return real(fd, to, length);
-}
+#define CALL(type, name, parameters, arguments) \
+    type name parameters \
+    { \
+        FAIL(name, fd, length); \
+        return real arguments; \
+    }
 
-ssize_t write(int fd, const void *from, size_t length)
-{
-    FAIL(write, fd, length);
-    return real(fd, from, length);
-}
-
-ssize_t pread64(int fd, void *to, size_t length, off64_t at)
-{
-    FAIL(pread64, fd, length);
-    return real(fd, to, length, at);
-}
-
-ssize_t pwrite64(int fd, const void *from, size_t length, off64_t at)
-{
-    FAIL(pwrite64, fd, length);
-    return real(fd, from, length, at);
-}
+CALL(ssize_t, read, (int fd, void *to, size_t length), (fd, to, length))
+CALL(ssize_t, write, (int fd, const void *from, size_t length), (fd, from, length))
+CALL(ssize_t, pread64, (int fd, void *to, size_t length, off64_t at), (fd, to, length, at))
+CALL(ssize_t, pwrite64, (int fd, const void *from, size_t length, off64_t at), (fd, from, length, at))
 
 int fsync(int fd)
 {
