@@ -2,10 +2,10 @@
 
 use crate::hosts::{Host, SECOND_NS, Simulation};
 use crate::invocation::Merged;
+use crate::pieces;
 use crate::random::Rng;
 use crate::trace::ns;
 use serde_json::{Value, json};
-use std::path::PathBuf;
 
 const TRANSFER_NS: i64 = 100_000;
 const BASE_NS: i64 = 1_751_410_836_000_000_000;
@@ -67,15 +67,10 @@ fn ranks(walls_ns: &[i64], collectives: i64) -> Vec<Rank> {
 }
 
 fn merged(ranks: &[Rank], options: &[&str]) -> Merged {
-    let folder = tempfile::tempdir().unwrap();
-    let mut paths = Vec::new();
-    for (number, rank) in ranks.iter().enumerate() {
-        let path = folder.path().join(format!("rank{number}.json"));
-        std::fs::write(&path, rank.document(number).to_string()).unwrap();
-        paths.push(path);
-    }
-    let paths: Vec<_> = paths.iter().map(PathBuf::as_path).collect();
-    Merged::of(options, &paths)
+    let ranks = ranks.iter().enumerate();
+    let file = |(nth, rank): (usize, &Rank)| (format!("rank{nth}.json"), rank.document(nth));
+    let (_folder, paths) = pieces::write(&ranks.map(file).collect::<Vec<_>>());
+    pieces::merged(options, &paths)
 }
 
 /// Returns the greatest error of each rank's events, by the first one's clock.
@@ -118,30 +113,22 @@ fn collectives_bring_ranks_together_within_their_transfer() {
 
 #[test]
 fn what_is_not_the_same_collective_tells_nothing_of_clocks() {
-    let is_told_nothing = |ranks: &[Rank], what: &str| {
-        let merged = merged(ranks, &[]);
+    for what in [
+        "two communicators",
+        "one is missing",
+        "two runs of one rank",
+    ] {
+        let mut both = ranks(&[0, 5_000_000], 30);
+        match what {
+            "two communicators" => both[1].communicator = "1",
+            "one is missing" => _ = both[1].kernels.remove(0),
+            _ => both.iter_mut().for_each(|rank| rank.is_rank_0 = true),
+        }
+        let merged = merged(&both, &[]);
         let clock = &clocks(&merged)[1];
         assert_eq!(clock["method"], "wall_clock", "{what}: {clock}");
         assert_eq!(clock["collectives"], 0, "{what}: {clock}");
-    };
-    // The second host runs another engine: its collectives are its own, though their names and numbers are the same.
-    let (mut both, mut rng) = (ranks(&[0, 5_000_000], 30), Rng::new(9));
-    let mut at_ns = SECOND_NS / 10;
-    for kernel in &mut both[1].kernels {
-        let begin_ns = at_ns + i64::try_from(rng.below(5_000_000)).unwrap();
-        *kernel = (begin_ns, begin_ns + TRANSFER_NS);
-        at_ns += 10_000_000;
     }
-    is_told_nothing(&both, "two engines");
-    let mut both = ranks(&[0, 5_000_000], 30);
-    both[1].communicator = "1";
-    is_told_nothing(&both, "two communicators");
-    let mut both = ranks(&[0, 5_000_000], 20);
-    both[1].kernels.remove(0);
-    is_told_nothing(&both, "one is missing");
-    let mut both = ranks(&[0, 5_000_000], 20);
-    both.iter_mut().for_each(|rank| rank.is_rank_0 = true);
-    is_told_nothing(&both, "two runs of one rank");
 }
 
 /// Collectives that hosts begin at different times, all but host 1 early, and end together.
@@ -159,42 +146,35 @@ fn all_reduces(simulation: &mut Simulation, hosts: usize, many: usize) {
     }
 }
 
-/// Our own fragments: collectives on the tracks of NPUs, and a host that drifts and has no anchors.
+/// Our own fragments: collectives on the tracks of NPUs, and a host that drifts and has no anchors. MSPTI has a clock of its own, which may be off by any time.
 #[test]
-fn collectives_place_a_host_that_has_no_wall_clock() {
+fn collectives_place_a_host_that_has_no_wall_clock_unless_they_are_of_mspti() {
     let mut hosts = vec![
         Host::new(3_600 * SECOND_NS, 0, 1_000_000),
         Host::new(90 * SECOND_NS, 0, -4_000_000),
         Host::new(7_000 * SECOND_NS, 30, 0),
     ];
     hosts[2].has_anchors = false;
-    let mut simulation = Simulation::new(hosts, 60 * SECOND_NS, 71);
-    all_reduces(&mut simulation, 3, 500);
-    let merged = Merged::of(&[], &[simulation.write().path()]);
-    simulation.assert_within(&merged);
-    for (host, method) in [(1, "wall_clock_and_collectives"), (2, "collectives")] {
-        let clock = simulation.clock(&merged, host);
-        assert_eq!(clock["method"], method, "{clock}");
-        assert_eq!(clock["collectives"], 500, "{clock}");
-        let off_ns = clock["uncertainty_ns"].as_u64().unwrap();
-        assert!(off_ns < 200_000, "{clock}");
-    }
-}
-
-/// MSPTI has a clock of its own, which may be off by any time.
-#[test]
-fn collectives_on_rows_of_mspti_tell_nothing_of_clocks() {
-    let hosts = [1_000_000, -4_000_000].map(|wall_ns| Host::new(90 * SECOND_NS, 0, wall_ns));
-    for (stream, method, collectives) in [
-        ("Stream 7", "wall_clock_and_collectives", 100),
-        ("Stream 7 (MSPTI)", "wall_clock", 0),
+    for (stream, methods, collectives) in [
+        (
+            "Stream 7",
+            ["wall_clock_and_collectives", "collectives"],
+            500,
+        ),
+        ("Stream 7 (MSPTI)", ["wall_clock", "none"], 0),
     ] {
-        let mut simulation = Simulation::new(hosts.to_vec(), 12 * SECOND_NS, 71);
+        let mut simulation = Simulation::new(hosts.clone(), 60 * SECOND_NS, 71);
         simulation.stream = stream;
-        all_reduces(&mut simulation, 2, 100);
+        all_reduces(&mut simulation, 3, 500);
         let merged = Merged::of(&[], &[simulation.write().path()]);
-        let clock = simulation.clock(&merged, 1);
-        assert_eq!(clock["method"], method, "{clock}");
-        assert_eq!(clock["collectives"], collectives, "{clock}");
+        simulation.assert_within(&merged);
+        for (host, method) in (1..).zip(methods) {
+            let clock = simulation.clock(&merged, host);
+            assert_eq!(clock["method"], method, "{clock}");
+            assert_eq!(clock["collectives"], collectives, "{clock}");
+            let off_ns = clock["uncertainty_ns"].as_u64();
+            let is_near = off_ns.is_some_and(|off_ns| off_ns < 200_000);
+            assert_eq!(is_near, collectives > 0, "{clock}");
+        }
     }
 }

@@ -1,10 +1,9 @@
 //! Traces of other profilers beside fragments: each where its clock says, and with ids of its own.
 
-use crate::invocation::{Ended, Merged, RunDir, trace_merge};
-use crate::perfetto::{ERRORS, query};
+use crate::invocation::{Ended, Merged, RunDir, one_block, trace_merge};
+use crate::perfetto::{ERRORS, query_bytes};
 use crate::trace::{Trace, ns};
 use format_oracle::writer::Process;
-use format_oracle::writer::line::stream;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,11 +21,9 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 pub(crate) fn run(pid: u32, start_ns: u64) -> RunDir {
     let mut process = Process::new(pid);
     process.main = true;
-    let mut fragment = process.fragment();
     let on = process.main_thread();
     let span = on.span(start_ns, 9_000_000_000, "recorded", "");
-    fragment.block(0, 0, &stream(&[process.anchor(start_ns), span]));
-    RunDir::of(&fragment)
+    RunDir::of_block(&process, &[process.anchor(start_ns), span])
 }
 
 /// A trace written beside the run.
@@ -135,21 +132,21 @@ fn what_has_no_clock_is_refused_until_somebody_says_where_it_belongs() {
         assert_eq!(apart(&merged.trace, serve[0]), ns);
         assert_eq!(merged.report.0["foreign"][0]["method"], "offset");
     }
+    // An offset moves what has a clock, too.
+    let view = fixture("trace_view.json");
+    let offset = format!("{}=-100us", view.display());
+    let merged = Merged::of(&["--offset", &offset], &[dir.path(), &view]);
+    let kernels = merged.trace.all_named("MatMulV2");
+    assert_eq!(apart(&merged.trace, kernels[0]), 60_125);
+    for (offset, why) in [
+        ("other.json=1s", "other.json"),
+        ("trace_view.json", "expected FILE="),
+    ] {
+        assert!(refused(&dir, &["--offset", offset], &[&view]).contains(why));
+    }
     // Alone it needs none.
     let alone = Merged::of(&[], &[&path]);
     assert_eq!(alone.trace.all_named("request")[0]["ph"], "b");
-}
-
-#[test]
-fn an_offset_moves_what_has_a_clock() {
-    let dir = run(7, 5_000_000_000);
-    let path = fixture("trace_view.json");
-    let offset = format!("{}=-100us", path.display());
-    let merged = Merged::of(&["--offset", &offset], &[dir.path(), &path]);
-    let kernels = merged.trace.all_named("MatMulV2");
-    assert_eq!(apart(&merged.trace, kernels[0]), 60_125);
-    assert!(refused(&dir, &["--offset", "other.json=1s"], &[&path]).contains("other.json"));
-    assert!(refused(&dir, &["--offset", "trace_view.json"], &[&path]).contains("expected FILE="));
 }
 
 /// Fragments of other recorders do not say what time it was.
@@ -219,9 +216,7 @@ fn sampled_slices_step_aside_for_the_kernels_of_the_same_device() {
             r#""process":"Ascend Hardware NPU {npu}","label":"NPU {npu}","sort_index":{npu},"thread":"Stream 2""#
         );
         let span = row.span(5_000_200_000, 50_000, "sampled", r#""stands_for":64"#);
-        let mut fragment = process.fragment();
-        fragment.block(1, 0, &stream(&[row.metadata("sa_track", &args), span]));
-        fragment.write_here(&dir.fragments());
+        one_block(&process, &[row.metadata("sa_track", &args), span]).write_here(&dir.fragments());
     }
     let merged = Merged::of(&[], &[dir.path(), &fixture("trace_view.json")]);
     let processes = merged.report.0["processes"].as_array().unwrap().iter();
@@ -272,10 +267,9 @@ fn issue_48_perfetto_keeps_the_arrow_of_a_kernel_that_begins_before_its_launch()
     let merged = Merged::of(&[], &[&path]);
     let report = &merged.report.0["foreign"][0];
     assert_eq!(report["early_arrows"], json!(2), "{report}");
-    let output = put(&dir, "merged.json", &merged.bytes);
     let arrows = "select a.name, b.name from flow join slice a on slice_out = a.id join slice b on slice_in = b.id order by a.ts, b.ts";
     let test = "issue_48_perfetto_keeps_the_arrow";
-    let Some(rows) = query(test, &output, &[ERRORS, arrows]) else {
+    let Some(rows) = query_bytes(test, &merged.bytes, &[ERRORS, arrows]) else {
         return;
     };
     assert!(rows[0].is_empty(), "{:?}", rows[0]);

@@ -1,11 +1,10 @@
 //! The forms in which traces of other profilers come: each gives all its events, however it is packed, laid out, cut off or damaged.
 
 use crate::foreign::{apart, fixture, put, run};
-use crate::invocation::{Merged, RunDir, packed};
+use crate::invocation::{Merged, RunDir, one_block, packed};
 use crate::random::Rng;
 use crate::trace::assert_same;
 use format_oracle::writer::Process;
-use format_oracle::writer::line::stream;
 use serde_json::Value;
 
 #[test]
@@ -35,10 +34,12 @@ fn compressed_traces_are_read_as_far_as_they_go() {
     }
     // A fragment that was compressed is one still.
     let process = Process::new(8);
-    let mut fragment = process.fragment();
     let span = process.main_thread().span(5_000_000_100, 5, "packed", "");
-    fragment.block(1, 0, &stream(&[span]));
-    let path = put(&dir, "worker.gz", &packed(&fragment.bytes));
+    let path = put(
+        &dir,
+        "worker.gz",
+        &packed(&one_block(&process, &[span]).bytes),
+    );
     let merged = Merged::of(&[], &[dir.path(), &path]);
     let span = merged.trace.named("packed");
     assert_eq!((apart(&merged.trace, span), &span["pid"]), (100, &8.into()));
@@ -92,41 +93,5 @@ fn document(rng: &mut Rng, lines: &str) -> Vec<u8> {
     match rng.one_in(3) {
         true => packed(text.as_bytes()),
         false => text.into_bytes(),
-    }
-}
-
-/// No damage to a document keeps the others from being merged.
-#[test]
-fn a_damaged_document_costs_nothing_else() {
-    let mut rng = Rng::new(77);
-    let names = [
-        "kineto.json",
-        "viztracer.json",
-        "trace_view.json",
-        "simpler.log",
-    ];
-    for round in 0..40 {
-        let dir = run(7, 5_000_000_000);
-        let mut text = std::fs::read(fixture(names[round % 4])).unwrap();
-        for _ in 0..=rng.below(3) {
-            let at = rng.below(text.len());
-            match rng.below(3) {
-                0 => text[at] = b"{}[]\",:\\0\n\0\xff"[rng.below(12)],
-                1 => text.truncate(at.max(1)),
-                _ => drop(text.drain(at..(at + rng.below(300)).min(text.len()))),
-            }
-            if text.is_empty() {
-                text.push(b'[');
-            }
-        }
-        if rng.one_in(3) {
-            text = packed(&text);
-            text.truncate(text.len() - rng.below(text.len() / 2));
-        }
-        let path = put(&dir, "t", &text);
-        // Where what names the clock is gone, the offset stands in for it.
-        let offset = format!("{}=0s", path.display());
-        let merged = Merged::of(&["--offset", &offset], &[dir.path(), &path]);
-        merged.trace.named("recorded");
     }
 }

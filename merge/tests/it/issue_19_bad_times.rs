@@ -2,6 +2,7 @@
 
 use crate::foreign::put;
 use crate::invocation::{Merged, RunDir};
+use crate::pypto::line;
 use crate::trace::ns;
 use format_oracle::writer::Process;
 use format_oracle::writer::line::{On, stream};
@@ -14,16 +15,9 @@ const ODD_US: [u64; 3] = [0, 7_000_000, 2_200_000_000_000_000];
 
 const NEAR_NS: u64 = 5_000_000_000;
 
-/// The line of a span in the order of the pypto-serving recorder.
-fn pypto(name: &str, ts: u64, dur: u64) -> String {
-    format!(
-        r#"{{"name":"{name}","cat":"w","ph":"X","ts":{ts},"dur":{dur},"pid":7,"tid":8,"args":{{}}}}"#
-    )
-}
-
 /// Five good spans with `odd` among them.
 fn with(odd: &str, base_us: u64) -> Vec<String> {
-    let good = |nth: u64| pypto("good", base_us + 10 * nth, 2);
+    let good = |nth: u64| line("good", base_us + 10 * nth, 2, "");
     let lines = [good(0), good(1), odd.to_owned(), good(2), good(3), good(4)];
     lines.to_vec()
 }
@@ -45,8 +39,8 @@ fn assert_told(merged: &Merged, offset: usize) {
 fn odd_spans(base_us: u64) -> Vec<String> {
     let is_far = |at: &u64| at.abs_diff(base_us) > 1_000_000_000_000;
     let far = ODD_US.into_iter().filter(is_far);
-    let far = far.map(|at| pypto("odd", at, 2));
-    far.chain([pypto("odd", base_us + 25, 900_000_000_000_000)])
+    let far = far.map(|at| line("odd", at, 2, ""));
+    far.chain([line("odd", base_us + 25, 900_000_000_000_000, "")])
         .collect()
 }
 
@@ -83,7 +77,7 @@ fn issue_19_a_damaged_time_moves_no_line_of_other_recorders() {
 /// A list of times since 1970, and a document with a base, as Kineto writes it.
 #[test]
 fn issue_19_a_damaged_time_moves_no_document() {
-    let based = pypto("odd", 2_200_000_000_000_000, 2);
+    let based = line("odd", 2_200_000_000_000_000, 2, "");
     let head = r#"{"baseTimeNanoseconds":1790857026000000000,"traceEvents":["#;
     let listed = odd_spans(EPOCH_US)
         .into_iter()
@@ -220,15 +214,15 @@ fn issue_19_times_that_differ_for_a_reason_stay() {
         assert_eq!(merged.trace.names().len(), events);
     };
     // Uptimes of two hosts, each fragment alone; one has a single event.
-    let dir = run_of(&[pypto("good", 81_000_000, 2)]);
+    let dir = run_of(&[line("good", 81_000_000, 2, "")]);
     let other = On { pid: 9, tid: 9 };
     let other = other.span(9_000_000_000_000_000, 5, "other", "");
     dir.put("9", text(&[other]).as_bytes());
     is_whole(&[], &[dir.path()], 2);
     // Documents with axes of their own, one a single span of two months.
-    let long = pypto("long", 0, 60 * 86_400_000_000);
+    let long = line("long", 0, 60 * 86_400_000_000, "");
     let one = put(&dir, "a.json", format!("[{long}]").as_bytes());
-    let lines = with(&pypto("good", EPOCH_US, 2), EPOCH_US);
+    let lines = with(&line("good", EPOCH_US, 2, ""), EPOCH_US);
     let two = put(&dir, "b.json", lines.join("\n").as_bytes());
     let offset = format!("{}=1795248902s", one.display());
     is_whole(&["--offset", &offset], &[&one, &two], 7);
@@ -240,12 +234,12 @@ fn issue_19_a_recording_of_months_is_whole() {
     const DAY_US: u64 = 86_400_000_000;
     let lines = |days: &[u64], each: u64| -> Vec<String> {
         let at = |day: &u64| EPOCH_US + day * DAY_US;
-        let of_day = |day| (0..each).map(move |nth| pypto("good", at(day) + 10 * nth, 2));
+        let of_day = |day| (0..each).map(move |nth| line("good", at(day) + 10 * nth, 2, ""));
         days.iter().flat_map(of_day).collect()
     };
     let steady = lines(&(0..90).collect::<Vec<_>>(), 5);
     // A start, a pause of 45 days, and then much; and a span that lasts as long as all of it.
-    let lifetime = pypto("lifetime", EPOCH_US, 90 * DAY_US);
+    let lifetime = line("lifetime", EPOCH_US, 90 * DAY_US, "");
     let late = [lines(&[0], 8), lines(&(45..90).collect::<Vec<_>>(), 20)].concat();
     let early = lines(&[0], 300);
     for lines in [

@@ -2,7 +2,7 @@
 //! it, beside an escaped quote, and for a text that ends with a backslash.
 
 use crate::invocation::{Merged, RunDir};
-use crate::perfetto::{loads, query};
+use crate::perfetto::{loads, query, query_bytes};
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::json;
@@ -50,9 +50,8 @@ fn issue_19_halves_are_whole_characters_in_the_trace() {
     let document = dir.path().join("other.json");
     std::fs::write(&document, format!("[{}]", lines().join(","))).unwrap();
     assert_whole(&Merged::of(&[], &[&document]));
-    std::fs::write(&document, dir.merge().bytes).unwrap();
     let names = "select name from slice union all select name from thread where tid=8";
-    if let Some(rows) = query(test, &document, &[names]) {
+    if let Some(rows) = query_bytes(test, &dir.merge().bytes, &[names]) {
         assert_eq!(rows[0], [json!([SAID]), json!([SAID])]);
     }
 }

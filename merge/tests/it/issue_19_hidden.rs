@@ -2,6 +2,7 @@
 
 use crate::foreign::put;
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::pypto;
 use format_oracle::writer::Process;
 use format_oracle::writer::line::stream;
 use serde_json::json;
@@ -14,10 +15,8 @@ const NAMES: [(&str, &str); 4] = [
     ("\u{feff}té \\\"q\\\"", "<U+FEFF>té \"q\""),
 ];
 
-fn pypto(name: &str, ts: usize) -> String {
-    format!(
-        r#"{{"name":"{name}","cat":"w","ph":"X","ts":{ts},"dur":2,"pid":7,"tid":8,"args":{{"s":"{name}"}}}}"#
-    )
+fn span(name: &str, ts: u64) -> String {
+    pypto::line(name, ts, 2, &format!(r#""s":"{name}""#))
 }
 
 fn named(record: &str, name: &str) -> String {
@@ -26,9 +25,9 @@ fn named(record: &str, name: &str) -> String {
 
 fn lines() -> Vec<String> {
     let names = NAMES.iter().zip(1..);
-    let mut lines: Vec<String> = names.map(|(name, ts)| pypto(name.0, 10 * ts)).collect();
-    lines.push(pypto(NAMES[0].0, 90).replace("\":", "\" : "));
-    lines.push(pypto("plain é", 100));
+    let mut lines: Vec<String> = names.map(|(name, ts)| span(name.0, 10 * ts)).collect();
+    lines.push(span(NAMES[0].0, 90).replace("\":", "\" : "));
+    lines.push(span("plain é", 100));
     lines.push(named("process_name", NAMES[1].0));
     lines.push(named("thread_name", NAMES[0].0));
     lines

@@ -2,13 +2,14 @@
 
 use crate::foreign::put;
 use crate::invocation::{Merged, RunDir};
+use crate::pypto;
 use format_oracle::writer::Process;
 use format_oracle::writer::line::{On, stream};
 use serde_json::{Value, json};
 
 /// Args with every such number, and texts that only look like them.
 const ODD: &str =
-    r#"{"a":NaN,"b":[Infinity,{"c":-Infinity}],"d":"NaN \"Infinity","e":-1,"request_id":"r-1"}"#;
+    r#""a":NaN,"b":[Infinity,{"c":-Infinity}],"d":"NaN \"Infinity","e":-1,"request_id":"r-1""#;
 
 fn mended() -> Value {
     json!({"a": null, "b": [null, {"c": null}], "d": "NaN \"Infinity", "e": -1, "request_id": "r-1"})
@@ -28,20 +29,19 @@ fn assert_mended(merged: &Merged, events: u64) {
     assert_eq!(merged.trace.document["otherData"]["repaired"], by_kind);
 }
 
-/// The line of a span in the order of the pypto-serving recorder.
-fn pypto(ts: u32) -> String {
-    format!(r#"{{"name":"odd","cat":"w","ph":"X","ts":{ts},"dur":2,"pid":7,"tid":8,"args":{ODD}}}"#)
+fn line(ts: u64) -> String {
+    pypto::line("odd", ts, 2, ODD)
 }
 
 /// The same as `json.dumps` writes it.
-fn python(ts: u32) -> String {
-    pypto(ts).replace("\":", "\": ").replace(",\"", ", \"")
+fn python(ts: u64) -> String {
+    line(ts).replace("\":", "\": ").replace(",\"", ", \"")
 }
 
 #[test]
 fn issue_19_lines_of_other_recorders_keep_their_events() {
     let dir = RunDir::new();
-    dir.put("7", &stream(&[pypto(10), python(20), pypto(30)]));
+    dir.put("7", &stream(&[line(10), python(20), line(30)]));
     for options in [
         &[][..],
         &["--sort"],
@@ -58,14 +58,14 @@ fn issue_19_lines_of_other_recorders_keep_their_events() {
     assert_eq!(merged.report.0["links"]["requests"], 1);
     // So are lines outside of blocks.
     let mut fragment = Process::new(7).fragment();
-    fragment.line(&pypto(10));
+    fragment.line(&line(10));
     assert_mended(&RunDir::of(&fragment).merge(), 1);
 }
 
 #[test]
 fn issue_19_documents_keep_their_events() {
     let dir = RunDir::new();
-    let (one, other) = (python(10), pypto(20));
+    let (one, other) = (python(10), line(20));
     for text in [
         format!("{{\"schemaVersion\":1,\"x\":{{\"y\":NaN}},\"traceEvents\":[{one},\n{other}]}}"),
         format!("[{one},\n\n{other}"),
@@ -81,7 +81,7 @@ fn issue_19_names_beside_such_a_number_are_read() {
     let dir = RunDir::new();
     let name =
         r#"{"ph":"M","pid":7,"tid":7,"name":"process_name","args":{"load":NaN,"name":"worker"}}"#;
-    dir.put("7", &stream(&[name, &pypto(10)]));
+    dir.put("7", &stream(&[name, &line(10)]));
     let merged = Merged::of(&[], &[dir.path()]);
     assert_eq!(merged.report.0["processes"][0]["name"], "worker");
     assert_eq!(merged.report.number("repaired_total"), 2);
@@ -91,8 +91,8 @@ fn issue_19_names_beside_such_a_number_are_read() {
 fn issue_19_a_time_that_is_no_number_is_damage() {
     let (dir, on) = (RunDir::new(), On { pid: 7, tid: 7 });
     let good = on.span(1_000, 5, "good", "");
-    let ts = pypto(10).replace("\"ts\":10", "\"ts\":NaN");
-    let dur = pypto(10).replace("\"dur\":2", "\"dur\":Infinity");
+    let ts = line(10).replace("\"ts\":10", "\"ts\":NaN");
+    let dur = line(10).replace("\"dur\":2", "\"dur\":Infinity");
     dir.put("7", &stream(&[&good, &ts, &dur]));
     let document = format!("[{ts},{dur},{good}]");
     let document = put(&dir, "t.json", document.as_bytes());

@@ -1,7 +1,7 @@
 //! Requests linked by the ids in their events: held against a naive reader, and case by case.
 
 use crate::full::cases;
-use crate::invocation::{Merged, RunDir, trace_merge};
+use crate::invocation::{Merged, RunDir, one_block, trace_merge};
 use crate::oracle::links::{expected, found};
 use crate::pypto;
 use crate::random::{Rng, write_foreign, write_own};
@@ -32,9 +32,7 @@ pub(crate) fn check(merged: &Merged, what: &str) -> usize {
 pub(crate) fn run_of(processes: &[(Process, Vec<String>)]) -> RunDir {
     let dir = RunDir::new();
     for (process, lines) in processes {
-        let mut fragment = process.fragment();
-        fragment.block(1, 0, &stream(lines));
-        fragment.write_here(&dir.fragments());
+        one_block(process, lines).write_here(&dir.fragments());
     }
     dir
 }
@@ -63,6 +61,8 @@ fn without_links_the_trace_is_what_was_recorded() {
         kept.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(lines(&with), lines(&without));
+    let said = merges(trace_merge().arg(pypto::fixture()).args(["-o", "-"])).stderr;
+    assert!(said.contains("12 requests linked through "), "{said}");
     let verbatim = Merged::of(&["--verbatim"], &[&pypto::fixture()]);
     assert!(verbatim.trace.links().next().is_none());
 }
@@ -166,24 +166,6 @@ fn random_requests_are_linked_as_the_naive_reader_links_them() {
         }
     }
     assert!(linked > 6 * cases(CASES), "{linked} requests linked");
-}
-
-#[test]
-fn many_lines_alike_are_linked_whatever_the_threads() {
-    let (mut rng, dir) = (Rng::new(7), RunDir::new());
-    write_requests(&mut rng, &dir.fragments());
-    let on = On { pid: 40, tid: 40 };
-    let line = |nth: u64| {
-        let ids = format!(r#""request_ids":["r{}","s{}"]"#, nth % 900, nth % 7);
-        span(on, nth, "step", &ids)
-    };
-    dir.put("40", &stream(&(0..60_000).map(line).collect::<Vec<_>>()));
-    assert!(check(&dir.merge(), "many lines alike") > 900);
-    let outputs = ["1", "2", "7"].map(|threads| {
-        let options = ["--threads", threads, "--report", "none", "-o", "-"];
-        merges(trace_merge().args(options).arg(dir.path())).stdout
-    });
-    assert!(outputs[0] == outputs[1] && outputs[1] == outputs[2]);
 }
 
 /// Whichever category is met first.

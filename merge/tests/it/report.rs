@@ -8,6 +8,9 @@ use format_oracle::writer::line::stream;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
+/// Damaged lines of a run: more than are listed.
+const DAMAGED: usize = 5_000;
+
 /// A run with one event of each phase in one process, and a damaged fragment of another.
 fn run() -> RunDir {
     let process = Process {
@@ -29,7 +32,8 @@ fn run() -> RunDir {
     ];
     let dir = run_of(&[(process, lines)]);
     let other = Process::new(81).main_thread().span(1_000_800, 5, "f", "");
-    dir.put("81", &stream(&[&*other, "garbage"]));
+    let garbage = "garbage\n".repeat(DAMAGED);
+    dir.put("81", format!("{other}\n{garbage}").as_bytes());
     dir
 }
 
@@ -37,16 +41,8 @@ fn run() -> RunDir {
 fn json_counts_everything() {
     let merged = run().merge();
     let report = &merged.report;
-    let phases = [
-        ("X", 3),
-        ("i", 2),
-        ("C", 1),
-        ("s", 1),
-        ("t", 1),
-        ("f", 1),
-        ("B", 1),
-    ];
-    for (phase, count) in phases {
+    for phase in ["X", "i", "C", "s", "t", "f", "B"] {
+        let count = "XXXiiCstfB".matches(phase).count() as u64;
         assert_eq!(report.phase(phase), count, "{phase}");
         assert_eq!(merged.trace.phase(phase).len() as u64, count, "{phase}");
     }
@@ -55,7 +51,9 @@ fn json_counts_everything() {
     assert_eq!(report.number("events_total"), total);
     assert_eq!(report.number("lost_events"), 7);
     assert_eq!(report.number("unfinished_spans"), 1);
-    assert_eq!(report.number("damage_total"), 1);
+    let damaged = (report.number("damage_total"), report.kind("bad_json"));
+    assert_eq!(damaged, (DAMAGED as u64, DAMAGED as u64));
+    assert!(!report.damage().is_empty());
     assert_eq!(report.number("base_ns"), 1_000_000);
     assert_eq!(report.0["inputs"].as_array().unwrap().len(), 2);
     let processes = report.0["processes"].as_array().unwrap();
@@ -101,17 +99,6 @@ fn strict_fails_on_damage_and_on_losses() {
         assert!(dir.path().join("trace.json").exists(), "{what}");
         merges(trace_merge().arg(dir.path()));
     }
-}
-
-#[test]
-fn many_damages_are_all_counted() {
-    let dir = RunDir::new();
-    let event = Process::new(83).main_thread().span(1_000, 5, "a", "");
-    dir.put("83", (event + &"\ngarbage".repeat(5000) + "\n").as_bytes());
-    let report = dir.merge().report;
-    let counts = (report.number("damage_total"), report.kind("bad_json"));
-    assert_eq!(counts, (5000, 5000));
-    assert!(!report.damage().is_empty());
 }
 
 #[test]

@@ -142,13 +142,18 @@ fn a_fragment_file_brings_its_ring() {
 }
 
 #[test]
-fn linked_directories_are_not_looked_into() {
-    let outside = three_runs();
-    let dir = three_runs();
+fn links_are_not_followed_unless_they_are_named() {
+    let (outside, dir) = (three_runs(), three_runs());
     std::fs::remove_dir_all(dir.path().join("previous").join(RUNS[0])).unwrap();
     let linked_run = dir.path().join("previous/linked");
     symlink(outside.fragments(), &linked_run).unwrap();
     assert_eq!(names(&["--all-runs"], &dir), ["middle", "newest"]);
+    let file = outside.fragments().join("trace.30.jsonl");
+    symlink(outside.fragments(), dir.path().join("linked")).unwrap();
+    symlink(file, dir.fragments().join("trace.31.jsonl")).unwrap();
+    let by_pattern = Merged::of(&[], &[&dir.path().join("*/trace.*.jsonl")]);
+    assert_eq!(by_pattern.trace.names(), ["newest"]);
+    assert_eq!(by_pattern.report.number("damage_total"), 0);
     let linked = RunDir::new();
     std::fs::remove_dir(linked.fragments()).unwrap();
     for name in ["fragments", "previous"] {
@@ -158,17 +163,6 @@ fn linked_directories_are_not_looked_into() {
     refuses(merge.arg("--all-runs").arg(linked.path()), &["a link"]);
     let named = linked.fragments();
     assert_eq!(Merged::of(&[], &[&named]).trace.names(), ["newest"]);
-}
-
-#[test]
-fn a_pattern_finds_nothing_through_links() {
-    let (outside, dir) = (three_runs(), three_runs());
-    let file = outside.fragments().join("trace.30.jsonl");
-    symlink(outside.fragments(), dir.path().join("linked")).unwrap();
-    symlink(file, dir.fragments().join("trace.31.jsonl")).unwrap();
-    let merged = Merged::of(&[], &[&dir.path().join("*/trace.*.jsonl")]);
-    assert_eq!(merged.trace.names(), ["newest"]);
-    assert_eq!(merged.report.number("damage_total"), 0);
 }
 
 #[test]

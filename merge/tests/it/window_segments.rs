@@ -191,63 +191,39 @@ fn lines_that_waited_while_the_server_was_stopped_are_found() {
     }
 }
 
-/// Changes bytes in a segment, behind its first two lines; gives the times in the lines that were changed, before and after.
-fn harm(rng: &mut Rng, dir: &RunDir, bytes: usize) -> BTreeSet<i64> {
+/// Changes a byte in a segment, after its first two lines. The byte is not a digit, so no time changes.
+fn harm(rng: &mut Rng, dir: &RunDir) {
     let files = std::fs::read_dir(dir.fragments()).unwrap();
     let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
     files.sort();
     let path = &files[rng.below(files.len())];
     let mut text = std::fs::read(path).unwrap();
-    let whole = text.clone();
     let second = memchr::memchr_iter(b'\n', &text).nth(1).unwrap();
-    let mut places = Vec::new();
-    for _ in 0..bytes {
-        let at = second + 1 + rng.below(text.len() - second - 1);
-        text[at] ^= 1 << rng.below(7);
-        places.push(at);
-    }
-    let times = places
-        .iter()
-        .flat_map(|at| [time_at(&whole, *at), time_at(&text, *at)]);
-    let times = times.flatten().collect();
+    let mut places = (second + 1..text.len()).cycle().skip(rng.below(text.len()));
+    let at = places.find(|at| !text[*at].is_ascii_digit()).unwrap();
+    text[at] ^= 1 << rng.below(7);
     std::fs::write(path, text).unwrap();
-    times
-}
-
-/// The time of the event whose line has a byte.
-fn time_at(text: &[u8], at: usize) -> Option<i64> {
-    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
-    let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |len| at + len);
-    let event: Value = serde_json::from_slice(text.get(start..end)?).ok()?;
-    event["ts"].as_f64()?;
-    Some(ns(&event["ts"]))
 }
 
 #[test]
 fn damage_costs_no_more_than_what_is_damaged() {
-    let mut differing = 0;
     for seed in 0..2 * cases(CASES) {
         let mut rng = Rng::new(4_000 + seed);
         let dir = run(&mut rng, 5_000);
-        let damaged = harm(&mut rng, &dir, 3);
+        (0..3).for_each(|_| harm(&mut rng, &dir));
         let whole = Merged::of(&["--no-settle"], &[dir.path()]);
         let from_ms = near_anchor_ms(&mut rng);
         let around = format!("--around={from_ms}ms±3s");
         let found = Merged::of(&[&around, "--no-settle"], &[dir.path()]);
         let window = (MS * (from_ms - 3_000), MS * (from_ms + 3_000));
         let expected = naive(whole.trace.shown(), base_ns(&whole), window, is_open);
-        let found = shown(&found, window, base_ns(&whole));
-        // A changed time may have moved an event far from where it stands.
-        for (event, _) in lacking(&expected, &found).chain(lacking(&found, &expected)) {
-            let value: Value = serde_json::from_str(event).unwrap();
-            let offsets = [0, 7_000].map(|offset| value["ts_ns"].as_i64().unwrap() + offset);
-            let is_damaged = offsets.iter().any(|ts_ns| damaged.contains(ts_ns));
-            assert!(is_damaged, "seed {seed}: {event}");
-            differing += 1;
-        }
+        assert_eq!(
+            shown(&found, window, base_ns(&whole)),
+            expected,
+            "seed {seed}"
+        );
     }
-    eprintln!("{differing} damaged events differ");
 }
 
 #[test]

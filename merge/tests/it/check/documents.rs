@@ -82,8 +82,10 @@ fn what_is_called_loadable_loads() {
 }
 
 #[test]
-fn a_character_is_cut_off_only_within_a_string() {
+fn bytes_that_are_not_utf8_and_deep_events_are_found() {
     let folder = tempfile::tempdir().unwrap();
+    let check = |bytes: &[u8]| report(&put(&folder, "bytes.json", bytes));
+    // A character is cut off only within a string.
     let event = span(json!({})).to_string();
     for (text, rule) in [
         ("[@,\n{\"name\":\"a", "cut_off"),
@@ -92,23 +94,16 @@ fn a_character_is_cut_off_only_within_a_string() {
         ("[@,\n", "not_utf8"),
     ] {
         let whole = text.replace('@', &event) + "\u{e9}";
-        let bytes = &whole.as_bytes()[..whole.len() - 1];
-        let report = report(&put(&folder, "cut.json", bytes));
+        let report = check(&whole.as_bytes()[..whole.len() - 1]);
         assert_eq!(found(&report)[rule], 1, "{text}: {report}");
     }
-}
-
-#[test]
-fn bytes_that_are_not_utf8_and_deep_events_are_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let bytes = b"[{\"ph\":\"M\",\"name\":\"\xff\"}]".as_slice();
-    let report_of_bytes = report(&put(&folder, "bytes.json", bytes));
-    assert_eq!(found(&report_of_bytes)["not_utf8"], 1);
-    assert_eq!(report_of_bytes["findings"][0]["places"][0]["offset"], 19);
+    let report = check(b"[{\"ph\":\"M\",\"name\":\"\xff\"}]");
+    assert_eq!(found(&report)["not_utf8"], 1);
+    assert_eq!(report["findings"][0]["places"][0]["offset"], 19);
     for (levels, is_deep) in [(126, false), (127, true), (100_000, true)] {
         let (front, back) = ("[".repeat(levels), "]".repeat(levels));
         let text = format!(r#"[{{"ph":"M","args":{front}{back}}}]"#);
-        let found = found(&report(&put(&folder, "deep.json", text)));
+        let found = found(&check(text.as_bytes()));
         assert_eq!(found.contains_key("nested_json"), is_deep, "{levels}");
     }
 }
