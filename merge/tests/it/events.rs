@@ -1,14 +1,15 @@
 //! What consumers read ([`trace_merge::events`]) against the trace that a merge writes, which a naive reader takes apart.
 
 use crate::clashing::{Clashing, Order};
+use crate::foreign;
 use crate::hosts::{Host, Simulation};
 use crate::invocation::RunDir;
+use crate::pypto;
 use crate::random::{Rng, write_foreign, write_own};
 use crate::trace::{Trace, ns, whole};
 use format_oracle::writer::line::stream;
 use sa_format::Phase;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_merge::events::{self, PlacedEvent, TraceEvents};
 use trace_merge::{Error, EventOptions, Mode, Options, Output, Progress, Runs, Window};
@@ -164,12 +165,6 @@ fn check(options: &Options, window: Window) -> usize {
     read.events.len()
 }
 
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures")
-        .join(name)
-}
-
 #[test]
 fn every_event_is_told_as_the_trace_has_it() {
     let mut events = 0;
@@ -193,15 +188,11 @@ fn every_event_is_told_as_the_trace_has_it() {
 
 #[test]
 fn traces_of_other_profilers_are_told_alike() {
-    for name in [
-        "foreign/kineto.json",
-        "foreign/trace_view.json",
-        "foreign/tracing-chrome.json",
-        "foreign/viztracer.json",
-        "pypto-one-worker",
-    ] {
-        let options = Options::new([fixture(name)]);
-        assert!(check(&options, Window::WholeRun) > 0, "{name}");
+    let names = "kineto.json trace_view.json tracing-chrome.json viztracer.json";
+    let fixtures = names.split(' ').map(foreign::fixture);
+    for path in fixtures.chain([pypto::fixture()]) {
+        let options = Options::new([path]);
+        assert!(check(&options, Window::WholeRun) > 0, "{options:?}");
     }
 }
 
@@ -300,7 +291,7 @@ fn processes_say_where_they_come_from() {
     let options = Options {
         settle: false,
         runs: Runs::All,
-        ..Options::new([dir.path().to_owned(), fixture("foreign/kineto.json")])
+        ..Options::new([dir.path().to_owned(), foreign::fixture("kineto.json")])
     };
     let told = |events: &mut TraceEvents<'_>| {
         let told = events.processes().iter().map(|process| {
@@ -330,7 +321,7 @@ fn processes_say_where_they_come_from() {
 fn lines_as_they_stand_are_refused() {
     let options = Options {
         mode: Mode::Verbatim,
-        ..Options::new([fixture("pypto-one-worker")])
+        ..Options::new([pypto::fixture()])
     };
     let read = events::read(&options, &Progress::default(), |_| Ok(()));
     let Err(Error::Usage(why)) = read else {

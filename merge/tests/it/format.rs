@@ -1,7 +1,6 @@
 //! The examples of FORMAT.md are what it says they are.
 
 use crate::invocation::RunDir;
-use format_oracle::writer::line::stream;
 use std::path::Path;
 
 /// Every line of the page's `jsonl` examples, the header first.
@@ -19,8 +18,7 @@ fn examples() -> Vec<String> {
 fn examples_merge_without_damage() {
     let lines = examples();
     assert!(lines.len() >= 9 && lines[0].contains("sa_fragment"));
-    let dir = RunDir::new();
-    dir.put("4711", &stream(&lines));
+    let dir = RunDir::of_lines("4711", &lines);
     let merged = dir.merge();
     // The ring that its header tells of is not needed: the last example is the record of a clean exit.
     assert_eq!(merged.report.damage(), []);

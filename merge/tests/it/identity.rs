@@ -81,14 +81,13 @@ fn two_recorders_of_one_process_share_its_threads_and_have_lanes_of_their_own() 
 /// Some tids are equal in their lower 32 bits. The main thread has the tid 42, the tid 0, and lines without a tid.
 #[test]
 fn tids_of_any_size_stay_apart() {
-    let dir = RunDir::new();
     let tid = |high: u64| 139_662_951_478_848 + (high << 32);
     let tids = [tid(0), tid(1), tid(5), tid(1), 42, 0];
     let line =
         |(nth, tid)| format!(r#"{{"name":"{nth}","ph":"X","ts":5,"dur":9,"pid":42,"tid":{tid}}}"#);
     let mut lines: Vec<String> = tids.iter().enumerate().map(line).collect();
     lines.push(r#"{"name":"no tid","ph":"X","ts":5,"dur":9,"pid":42}"#.into());
-    dir.put("42", &stream(&lines));
+    let dir = RunDir::of_lines("42", &lines);
     assert_eq!(different(&merged_as_naive(&dir), "tid"), 4);
 }
 

@@ -129,6 +129,13 @@ impl RunDir {
         RunDir::of(&one_block(process, lines))
     }
 
+    /// A run of lines of another recorder, in the fragment `trace.<name>.jsonl`.
+    pub(crate) fn of_lines(name: &str, lines: &[impl AsRef<str>]) -> RunDir {
+        let dir = RunDir::new();
+        dir.put(name, &stream(lines));
+        dir
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -36,8 +36,7 @@ fn assert_whole(merged: &Merged) {
 #[test]
 fn issue_19_halves_are_whole_characters_in_the_trace() {
     let test = "issue_19_halves_are_whole_characters_in_the_trace";
-    let dir = RunDir::new();
-    dir.put("7", &stream(&lines()));
+    let dir = RunDir::of_lines("7", &lines());
     for options in [&[][..], &["--sort"], &["--last", "1s"], &["--verbatim"]] {
         assert_whole(&Merged::of(options, &[dir.path()]));
     }
@@ -112,8 +111,7 @@ fn paths() -> [String; 5] {
 #[test]
 fn issue_19_texts_may_end_with_a_backslash() {
     let test = "issue_19_texts_may_end_with_a_backslash";
-    let dir = RunDir::new();
-    dir.put("7", &stream(&paths()));
+    let dir = RunDir::of_lines("7", &paths());
     let document = dir.path().join("other.json");
     std::fs::write(&document, format!("[{}]", paths().join(","))).unwrap();
     for path in [dir.path(), &document] {

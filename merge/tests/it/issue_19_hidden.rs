@@ -56,8 +56,7 @@ fn assert_seen(merged: &Merged) {
 
 #[test]
 fn issue_19_names_of_other_recorders_are_seen() {
-    let dir = RunDir::new();
-    dir.put("7", &stream(&lines()));
+    let dir = RunDir::of_lines("7", &lines());
     for options in [&[][..], &["--sort"], &["--last", "1s"]] {
         assert_seen(&Merged::of(options, &[dir.path()]));
     }

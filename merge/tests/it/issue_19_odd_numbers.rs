@@ -40,8 +40,7 @@ fn python(ts: u64) -> String {
 
 #[test]
 fn issue_19_lines_of_other_recorders_keep_their_events() {
-    let dir = RunDir::new();
-    dir.put("7", &stream(&[line(10), python(20), line(30)]));
+    let dir = RunDir::of_lines("7", &[line(10), python(20), line(30)]);
     for options in [
         &[][..],
         &["--sort"],
@@ -78,10 +77,9 @@ fn issue_19_documents_keep_their_events() {
 
 #[test]
 fn issue_19_names_beside_such_a_number_are_read() {
-    let dir = RunDir::new();
     let name =
         r#"{"ph":"M","pid":7,"tid":7,"name":"process_name","args":{"load":NaN,"name":"worker"}}"#;
-    dir.put("7", &stream(&[name, &line(10)]));
+    let dir = RunDir::of_lines("7", &[name, &line(10)]);
     let merged = Merged::of(&[], &[dir.path()]);
     assert_eq!(merged.report.0["processes"][0]["name"], "worker");
     assert_eq!(merged.report.number("repaired_total"), 2);

@@ -64,15 +64,6 @@ fn very_many_spans_clash() {
     assert!(merges(&mut alone).stdout == merged.bytes);
 }
 
-/// Most anonymous memory of a merge by two workers.
-fn memory_kib(dir: &RunDir) -> u64 {
-    let mut command = trace_merge();
-    command
-        .args(["-q", "--threads", "2", "-o", "/dev/null"])
-        .arg(dir.path());
-    peak_kib(command.stdout(Stdio::null()))
-}
-
 /// 30 MB of steps with 20 spans each on 100 threads, of which some clash.
 #[test]
 fn many_threads_take_little_memory() {
@@ -95,10 +86,9 @@ fn many_threads_take_little_memory() {
         }
         dir.put("900", content.as_bytes());
         eprintln!("{order:?}");
-        assert_below(
-            24 << 10,
-            memory_kib(&dir),
-            "many_threads_take_little_memory",
-        );
+        let mut merge = trace_merge();
+        merge.args(["-q", "--threads", "2", "-o", "/dev/null"]);
+        let kib = peak_kib(merge.arg(dir.path()).stdout(Stdio::null()));
+        assert_below(24 << 10, kib, "many_threads_take_little_memory");
     }
 }

@@ -3,7 +3,7 @@
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::trace::Trace;
 use crate::usage::{merges, refuses};
-use format_oracle::writer::line::{On, stream};
+use format_oracle::writer::line::On;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,6 @@ use std::process::Stdio;
 
 /// A run with `spans` spans.
 pub(crate) fn run(spans: u64) -> RunDir {
-    let dir = RunDir::new();
     let on = On { pid: 90, tid: 90 };
     let lines: Vec<String> = (0..spans)
         .map(|nth| {
@@ -24,8 +23,7 @@ pub(crate) fn run(spans: u64) -> RunDir {
             )
         })
         .collect();
-    dir.put("90", &stream(&lines));
-    dir
+    RunDir::of_lines("90", &lines)
 }
 
 pub(crate) fn names(folder: &Path) -> Vec<String> {

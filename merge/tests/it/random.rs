@@ -205,7 +205,8 @@ fn write_slot(
         ..Slot::flushed(tid, position)
     };
     if maker.rng.one_in(2) {
-        kept.stream = maker.lines(on, 5);
+        // Some tails wrap around the end of the ring.
+        kept.stream = maker.lines(on, 12);
         if maker.rng.one_in(3) {
             fragment.block_of(slot, generation, position, &kept.stream.clone());
         }

@@ -7,7 +7,7 @@ use crate::random::{Rng, write_foreign, write_own};
 use crate::trace::{Trace, ns, whole};
 use crate::usage::merges;
 use crate::window::{end_ns, sorted, write_long};
-use format_oracle::writer::line::{micros, stream};
+use format_oracle::writer::line::micros;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
@@ -210,7 +210,6 @@ fn parts_are_nearly_as_large_as_asked_for() {
 
 #[test]
 fn a_burst_is_found_in_a_long_run() {
-    let dir = RunDir::new();
     let hour_ns = 3_600_000_000_000;
     let burst = (0..2_000).map(|nth| hour_ns + nth);
     let times = [0].into_iter().chain(burst).chain([10 * hour_ns]);
@@ -218,7 +217,7 @@ fn a_burst_is_found_in_a_long_run() {
         let ts = micros(ts_ns);
         format!(r#"{{"ph":"i","pid":9,"tid":9,"ts":{ts},"s":"t","name":"a"}}"#)
     };
-    dir.put("9", &stream(&times.map(line).collect::<Vec<_>>()));
+    let dir = RunDir::of_lines("9", &times.map(line).collect::<Vec<_>>());
     let (parts, _) = split(dir.path(), &[], "20kB");
     assert!((7..=9).contains(&parts.len()), "{}", parts.len());
     assert!(parts.iter().all(|part| part.bytes.len() <= 20_000));

@@ -4,7 +4,6 @@ use crate::invocation::{RunDir, trace_merge};
 use crate::output::{names, run};
 use crate::trace::Trace;
 use crate::usage::{merges, refuses};
-use format_oracle::writer::line::stream;
 use std::io::Read;
 
 #[test]
@@ -106,12 +105,11 @@ fn there_are_all_parts_or_none() {
 
 #[test]
 fn what_cannot_be_cut_is_a_part_and_told() {
-    let dir = RunDir::new();
     let text = "x".repeat(20_000);
     let lines = [0, 1, 2].map(|ts| {
         format!(r#"{{"ph":"i","pid":9,"tid":9,"ts":{ts},"s":"t","name":"a","args":{{"text":"{text}"}}}}"#)
     });
-    dir.put("9", &stream(&lines));
+    let dir = RunDir::of_lines("9", &lines);
     let ended = merges(trace_merge().args(["--split=5kB"]).arg(dir.path()));
     let told = ended.stderr.matches("more than asked for").count();
     assert_eq!(told, 3, "{}", ended.stderr);

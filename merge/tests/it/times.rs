@@ -1,14 +1,12 @@
 //! Times: one base for all, exact to the nanosecond, three decimals.
 
 use crate::invocation::RunDir;
-use format_oracle::writer::line::stream;
 
 /// Merges foreign spans with these texts as ts; the numbers of the output as written.
 fn times(texts: &[&str]) -> Vec<String> {
-    let dir = RunDir::new();
     let line = |ts: &&str| format!(r#"{{"ph":"X","pid":5,"tid":5,"ts":{ts},"dur":1,"name":"a"}}"#);
     let lines: Vec<String> = texts.iter().map(line).collect();
-    dir.put("5", &stream(&lines));
+    let dir = RunDir::of_lines("5", &lines);
     let merged = dir.merge();
     let least = format!(r#""base_ns":{}"#, merged.report.0["base_ns"]);
     let head = merged.trace.document["otherData"].to_string();
