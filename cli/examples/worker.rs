@@ -1,13 +1,17 @@
 //! A recorded process for the tests of `sa-profile`: it does what its arguments say, one word after the other.
 //!
-//! `worker NAME [spans=N | threads=N | requests=N | silent | say=TEXT | sleep=MS | signals=FILE | until=FILE | daemon=FILE | open | kill | term | leave | exit=CODE]...`
-#![expect(clippy::print_stdout, reason = "a program whose output is compared")]
+//! `worker NAME [spans=N | threads=N | requests=N | silent | say=TEXT | sleep=MS | steps | signals=FILE | until=FILE | daemon=FILE | open | kill | term | leave | exit=CODE]...`
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program whose output is compared"
+)]
 
 use nix::sys::signal::{SigSet, Signal, raise};
-use sa_recorder::{Level, Recorder, begin, counter, instant, span};
+use sa_recorder::{Level, Recorder, begin, counter, instant, now_ns, span};
 use std::error::Error;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio, exit};
@@ -35,6 +39,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             }),
             "say" => println!("{value}"),
             "sleep" => std::thread::sleep(Duration::from_millis(value.parse()?)),
+            "steps" => record_steps(),
             "signals" => note_signals(value)?,
             "until" => wait_for(value),
             "daemon" => daemonise(&name, value)?,
@@ -70,6 +75,17 @@ fn serve(name: &str, number: u64) {
     http.arg("prompt_tokens", 7);
     http.arg("output_tokens", 1 + number % 4);
     http.arg("reason", if number % 10 == 9 { "abort" } else { "stop" });
+}
+
+/// Says that it is ready, and records a step each ms until its standard input ends.
+fn record_steps() {
+    Recorder::get().flush();
+    let waits = std::thread::spawn(|| io::copy(&mut io::stdin(), &mut io::sink()));
+    eprintln!("ready");
+    while !waits.is_finished() {
+        let _step = span!("engine", "step", at = now_ns());
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Waits for a file, a minute at most.

@@ -1,13 +1,13 @@
 //! Characters that nobody sees (issue 19, 13), in the names of what is recorded and of the directory: none reaches the terminal.
 
-use crate::command;
+use crate::program::Ground;
 use std::fs;
 use std::path::Path;
 
 /// What `is_invisible` calls so, for these names.
 const HIDDEN: [char; 3] = ['\u{202e}', '\u{1b}', '\u{200b}'];
 
-/// A run of a process that is dead, whose name, host and run have such characters.
+/// Writes a run of a process that is dead, whose name, host and run have such characters.
 fn record(directory: &Path) {
     let fragments = directory.join("fragments");
     fs::create_dir_all(&fragments).unwrap();
@@ -25,32 +25,26 @@ fn record(directory: &Path) {
 
 #[test]
 fn issue_19_no_message_turns_a_terminal_around() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path().join("od\u{202e}d\u{1b}[2J");
-    record(&directory);
-    let copy = scratch.path().join("cop\u{202e}y");
-    for (words, is_json) in [
-        (&["status"][..], false),
-        (&["status", "--json"], true),
-        (&["doctor"], false),
-        (&["doctor", "--json"], true),
-        (&["stop"], false),
-        (&["level", "e2e"], false),
-        (&["snapshot"], false),
+    let ground = Ground::new();
+    let directory = "od\u{202e}d\u{1b}[2J";
+    record(&ground.path(directory));
+    for words in [
+        &["status", directory][..],
+        &["status", "--json", directory],
+        &["doctor", directory],
+        &["doctor", "--json", directory],
+        &["stop", directory],
+        &["level", "e2e", directory],
+        &["snapshot", directory, "cop\u{202e}y"],
     ] {
-        let mut command = command(words);
-        command.arg(&directory);
-        if words == ["snapshot"] {
-            command.arg(&copy);
-        }
-        let output = command.output().unwrap();
-        let stdout = String::from_utf8(output.stdout).unwrap();
-        let said = stdout.clone() + &String::from_utf8(output.stderr).unwrap();
+        let ended = ground.run(words);
+        let said = ended.stdout.clone() + &ended.stderr;
         assert!(!said.contains(HIDDEN), "{words:?}: {said:?}");
+        let is_json = words.contains(&"--json");
         let spelled = if is_json { "\\u202e" } else { "<U+202E>" };
         assert!(said.contains(spelled), "{words:?}: {said:?}");
         if is_json {
-            serde_json::from_str::<serde_json::Value>(&stdout).unwrap();
+            serde_json::from_str::<serde_json::Value>(&ended.stdout).unwrap();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The commands where there is little memory: they end with what was asked for, or say that memory ran out.
 
-use crate::PROGRAM;
+use crate::program::PROGRAM;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;

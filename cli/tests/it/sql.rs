@@ -1,12 +1,10 @@
 //! `sa-profile sql`: what the engine gets, what is left behind, and how hostile names and paths are taken.
 
-use crate::{Finished, command, said};
+use crate::program::{Ended, Ground, Started};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tempfile::TempDir;
 
 const ENGINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/sql/python");
 /// What it exits with where an engine cannot be had.
@@ -16,127 +14,112 @@ const HOSTILE: &str = "it's \u{202e}\u{1b}[2J, \"so\"";
 /// As what reads traces spells it out.
 const SPELLED: &str = "it's <U+202E><U+001B>[2J, \"so\"";
 
-/// A trace with three spans, of which one has a hostile name.
-fn trace(folder: &Path) -> PathBuf {
+/// Writes a trace with three spans. One of them has a hostile name.
+fn write_trace(path: &Path) {
     let span = |ts: u64, name: &str| json!({"ph": "X", "pid": 7, "tid": 1, "ts": ts, "dur": 5, "name": name, "args": {"request_id": name}});
     let lines = [span(1, "step"), span(10, "step"), span(20, HOSTILE)];
-    let path = folder.join("trace.json");
-    fs::write(&path, json!({ "traceEvents": lines }).to_string()).unwrap();
-    path
+    fs::write(path, json!({ "traceEvents": lines }).to_string()).unwrap();
 }
 
-/// A folder with a program `python3`, for the path.
-pub(crate) fn python_that(does: &str) -> TempDir {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("python3");
-    fs::write(&path, format!("#!/bin/sh\n{does}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    folder
+/// Makes a folder with a trace, and one for temporary files.
+fn ground() -> Ground {
+    let ground = Ground::new();
+    write_trace(&ground.path("trace.json"));
+    fs::create_dir(ground.path("scratch")).unwrap();
+    ground
+}
+
+/// Returns `sa-profile sql` with the programs of this path.
+fn sql(ground: &Ground, path: &str, words: &[&str]) -> Command {
+    let mut command = ground.command(&[&["sql"], words].concat());
+    command.env("PATH", path);
+    command.env("TMPDIR", ground.path("scratch"));
+    command
+}
+
+/// Runs a statement with the programs of this path.
+fn asked(ground: &Ground, path: &str, words: &[&str]) -> Ended {
+    Started::of(&mut sql(ground, path, words)).end()
 }
 
 #[test]
 fn the_engine_gets_statement_and_tables_which_go_afterwards() {
-    let (folder, scratch) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-    let does = "shift 2; echo \"$@\"; for last; do :; done; ls \"$last\"; cat; exit 1";
-    let python = python_that(does);
-    let path = format!("{}:/usr/bin:/bin", python.path().display());
-    let output = command(&[
-        "sql",
+    let ground = ground();
+    let path = ground
+        .path_with_python("shift 2; echo \"$@\"; for last; do :; done; ls \"$last\"; cat; exit 1");
+    let options = [
         "--engine",
         "spark",
         "--master",
         "spark://h:1",
         "--format",
         "csv",
-    ])
-    .env("PATH", path)
-    .env("TMPDIR", scratch.path())
-    .args([trace(folder.path()).as_os_str(), "SELECT 1".as_ref()])
-    .output()
-    .unwrap();
-    let said = said(output, scratch.path());
-    assert_eq!((said.code, said.stderr.as_str()), (Some(1), ""));
-    let lines: Vec<&str> = said.stdout.lines().collect();
-    let first = "--format csv --engine spark --master spark://h:1 -- DIR/sa-profile-sql-";
-    assert!(lines[0].starts_with(first), "{lines:?}");
-    assert!(
-        lines.contains(&"slice") && lines.contains(&"metadata"),
-        "{lines:?}"
+    ];
+    fs::write(ground.path("query.sql"), "SELECT 1").unwrap();
+    let ended = asked(
+        &ground,
+        &path,
+        &[&options[..], &["trace.json", "query.sql"]].concat(),
     );
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(1), ""));
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    let first = "--format csv --engine spark --master spark://h:1 -- ";
+    let tables = lines[0].strip_prefix(first).unwrap();
+    let scratch = ground.path("scratch/sa-profile-sql-").display().to_string();
+    assert!(tables.starts_with(&scratch), "{lines:?}");
+    let has = |table| lines.contains(&table);
+    assert!(has("slice") && has("metadata"), "{lines:?}");
     assert_eq!(lines.last(), Some(&"SELECT 1"));
-    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    assert_eq!(paths(&ground.path("scratch")), [""; 0]);
 }
 
 #[test]
 fn what_cannot_be_run_is_said() {
-    let folder = TempDir::new().unwrap();
-    let trace = trace(folder.path());
-    let run = |run: &Path, words: &str| asked("/none", folder.path(), run, &[words]);
-    let unknown = run(&trace, "nmaes");
+    let ground = ground();
+    let run = |run: &str, words: &str| asked(&ground, "/none", &[run, words]);
+    let unknown = run("trace.json", "nmaes");
     assert_eq!(unknown.code, Some(2));
-    for words in [
+    unknown.says(&[
         "names, recorded, request_parts, request_summary",
         "found \"nmaes\"",
-    ] {
-        assert!(unknown.stderr.contains(words), "{unknown:?}");
-    }
-    assert_eq!(run("/no/run".as_ref(), "names").code, Some(2));
-    let without = run(&trace, "names");
-    assert_eq!(without.code, Some(2));
-    assert_eq!(
-        without.stderr,
-        "sa-profile: python3: expected Python 3.10 or newer, found none\n"
-    );
+    ]);
+    assert_eq!(run("/no/run", "names").code, Some(2));
+    let without = "python3: expected Python 3.10 or newer, found none";
+    assert_eq!(run("trace.json", "names"), Ended::refusal(without));
 }
 
 /// The Python of the active virtual environment comes before that of the path.
 #[test]
 fn the_active_environment_is_taken() {
-    let (folder, active) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-    let python = python_that("echo active");
-    std::os::unix::fs::symlink(python.path(), active.path().join("bin")).unwrap();
-    let other = python_that("echo other");
-    let output = command(&["sql"])
-        .env("PATH", format!("{}:/usr/bin:/bin", other.path().display()))
-        .env("VIRTUAL_ENV", active.path())
-        .args([trace(folder.path()).as_os_str(), "SELECT 1".as_ref()])
-        .output();
-    assert_eq!(output.unwrap().stdout, b"active\n");
+    let ground = ground();
+    let path = ground.path_with_python("echo other");
+    fs::create_dir_all(ground.path("active/bin")).unwrap();
+    ground.write_script("active/bin/python3", "echo active");
+    let mut sql = sql(&ground, &path, &["trace.json", "SELECT 1"]);
+    let ended = Started::of(sql.env("VIRTUAL_ENV", ground.path("active"))).end();
+    assert_eq!(ended.stdout, "active\n");
 }
 
 /// Nothing is left of tables that a signal comes upon while they are made, or of what an engine leaves.
 #[test]
 fn a_signal_leaves_nothing_behind() {
-    let (folder, scratch) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let ground = ground();
     let spans = (0..1_000_000)
         .map(|ts| format!(r#"{{"ph":"X","pid":1,"tid":1,"ts":{ts},"dur":1,"name":"n{ts}"}}"#));
     let spans: Vec<String> = spans.collect();
-    let long = folder.path().join("long.json");
-    fs::write(&long, format!("[{}]", spans.join(","))).unwrap();
-    let python = python_that("touch \"$TMPDIR/left\"; exec sleep 60");
-    for (run, has_begun) in [(long, "tables/.new-"), (trace(folder.path()), "left")] {
-        let mut command = command(&["sql"]);
-        let mut child = command
-            .env("PATH", format!("{}:/usr/bin:/bin", python.path().display()))
-            .env("TMPDIR", scratch.path())
-            .args([run.as_os_str(), "SELECT 1".as_ref()])
-            .spawn()
-            .unwrap();
-        while !paths(scratch.path())
-            .iter()
-            .any(|path| path.contains(has_begun))
-        {
-            assert!(child.try_wait().unwrap().is_none(), "it has ended before");
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
-        assert!(!child.wait().unwrap().success());
-        assert_eq!(paths(scratch.path()), [""; 0], "{has_begun}");
+    fs::write(ground.path("long.json"), format!("[{}]", spans.join(","))).unwrap();
+    let path = ground.path_with_python("touch \"$TMPDIR/left\"; exec sleep 60");
+    let left = || paths(&ground.path("scratch"));
+    for (run, has_begun) in [("long.json", "tables/.new-"), ("trace.json", "left")] {
+        let started = Started::of(&mut sql(&ground, &path, &[run, "SELECT 1"]));
+        started.wait_until(|| left().iter().any(|path| path.contains(has_begun)));
+        started.signal("TERM");
+        assert_ne!(started.end().code, Some(0));
+        assert_eq!(left(), [""; 0], "{has_begun}");
     }
 }
 
-/// All that is in a folder.
+/// Lists all that is in a folder.
 fn paths(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found = Vec::new();
@@ -147,8 +130,7 @@ fn paths(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Where an engine is; nothing (said loudly) where it cannot be had.
-#[expect(clippy::print_stderr, reason = "it says where it does not run")]
+/// Returns the folder of an engine; nothing (said loudly) where it cannot be had.
 fn path_with(engine: &str, test: &str) -> Option<String> {
     let output = Command::new(ENGINES).arg(engine).output().unwrap();
     if output.status.code() == Some(NOT_HERE) {
@@ -168,51 +150,49 @@ fn hostile_names_and_paths_are_taken_as_they_are() {
     let Some(path) = path_with("duckdb", "hostile_names_and_paths_are_taken_as_they_are") else {
         return;
     };
-    let outer = TempDir::new().unwrap();
-    let folder = outer.path().join("it's [a] {b} *?\n\"c\"");
+    let ground = ground();
+    let folder = ground.path("it's [a] {b} *?\n\"c\"");
     fs::create_dir(&folder).unwrap();
-    let trace = trace(&folder);
-    let tables = folder.join("tables");
-    let made = command(&["tables", "--to"])
-        .arg(&tables)
-        .arg(&trace)
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{made:?}");
+    let [trace, tables] = ["trace.json", "tables"].map(|name| folder.join(name));
+    let [trace, tables] = [trace.to_str().unwrap(), tables.to_str().unwrap()];
+    fs::rename(ground.path("trace.json"), trace).unwrap();
+    let made = ground.run(&["tables", "--to", tables, trace]);
+    assert_eq!(made.code, Some(0), "{made:?}");
     // A module of the working directory is none of Python's.
     fs::write(folder.join("csv.py"), "raise SystemExit(9)").unwrap();
-    let run = |run: &Path, words: &[&str]| asked(&path, &folder, run, words);
+    let run = |run: &str, words: &[&str]| {
+        let mut sql = sql(&ground, &path, &[&[run], words].concat());
+        Started::of(sql.current_dir(&folder)).end()
+    };
     let by_name =
         "SELECT name, COUNT(*) AS n, MAX(NULL) AS nothing FROM slice GROUP BY name ORDER BY n DESC";
-    for of in [&trace, &tables] {
+    for of in [trace, tables] {
         let rows = run(of, &[by_name, "--format", "json"]);
         assert_eq!((rows.code, rows.stderr.as_str()), (Some(0), ""));
         let rows: Value = serde_json::from_str(&rows.stdout).unwrap();
         let expected = json!([{"name": "step", "n": 2, "nothing": null}, {"name": SPELLED, "n": 1, "nothing": null}]);
         assert_eq!(rows, expected);
     }
-    let table = run(&tables, &[by_name]).stdout;
+    let table = run(tables, &[by_name]).stdout;
     let expected = "name                            n  nothing\nstep                            2\nit's <U+202E><U+001B>[2J, \"so\"  1\n";
     assert_eq!(table, expected);
     // Not even what a statement itself makes.
-    let made = run(&tables, &["SELECT CHR(27) || '[2J' || CHR(8238) AS made"]);
+    let made = run(tables, &["SELECT CHR(27) || '[2J' || CHR(8238) AS made"]);
     assert_eq!(made.stdout, "made\n<U+001B>[2J<U+202E>\n");
-    let csv = run(&tables, &[by_name, "--format", "csv"]).stdout;
+    let csv = run(tables, &[by_name, "--format", "csv"]).stdout;
     let quoted = SPELLED.replace('"', "\"\"");
     assert_eq!(csv, format!("name,n,nothing\nstep,2,\n\"{quoted}\",1,\n"));
-    let refused = run(&tables, &["SELECT nmae FROM slice"]);
+    let refused = run(tables, &["SELECT nmae FROM slice"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
-    assert!(
-        refused.stderr.starts_with("sa-profile: sql: duckdb: "),
-        "{refused:?}"
-    );
+    let why = "sa-profile: sql: duckdb: ";
+    assert!(refused.stderr.starts_with(why), "{refused:?}");
     // Tables without a row have their columns.
     for (table, column) in [("counter", "value"), ("request", "e2e_us")] {
         let count = format!("SELECT COUNT(*) AS n, MAX({column}) AS most FROM {table}");
-        let empty = run(&tables, &[&count, "--format", "csv"]);
+        let empty = run(tables, &[&count, "--format", "csv"]);
         assert_eq!(empty.stdout, "n,most\n0,\n", "{table}");
     }
-    assert_eq!(run(&tables, &["losses", "--format", "json"]).stdout, "[]\n");
+    assert_eq!(run(tables, &["losses", "--format", "json"]).stdout, "[]\n");
 }
 
 /// Writes tables by hand.
@@ -248,24 +228,13 @@ write("args", "7", """SELECT 1::BIGINT AS arg_set_id, k AS flat_key, k AS key, t
     FROM (VALUES ('a', 'bool', 1, NULL, NULL), ('b', 'bool', 0, NULL, NULL), ('c', 'int', 1, NULL, NULL), ('d', 'string', NULL, 'x', NULL), ('e', 'real', NULL, NULL, 1.5)) v(k, t, i, s, r)""")
 "#;
 
-/// Runs a statement with the programs of this path, in this folder.
-fn asked(path: &str, here: &Path, run: &Path, words: &[&str]) -> Finished {
-    let mut command = command(&["sql"]);
-    let command = command.env("PATH", path).current_dir(here);
-    let output = command.arg(run).args(words).output().unwrap();
-    said(output, run)
-}
-
-/// Returns a folder of tables that a script writes with the Python of DuckDB.
-fn written_by_hand(duckdb: &str, script: &str) -> TempDir {
-    let tables = TempDir::new().unwrap();
-    let made = Command::new(Path::new(duckdb).join("python3"))
-        .args(["-c", &format!("{WRITE}{script}")])
-        .arg(tables.path())
-        .output()
-        .unwrap();
+/// Writes a folder of tables by a script with the Python of DuckDB.
+fn write_by_hand(tables: &Path, duckdb: &str, script: &str) {
+    fs::create_dir(tables).unwrap();
+    let mut python = Command::new(Path::new(duckdb).join("python3"));
+    python.args(["-c", &format!("{WRITE}{script}")]).arg(tables);
+    let made = python.output().unwrap();
     assert!(made.status.success(), "{made:?}");
-    tables
 }
 
 /// Returns the engines whose views are checked: DuckDB, and all of them with `SA_PROFILE_FULL=1`.
@@ -277,50 +246,32 @@ fn checked_engines() -> &'static [&'static str] {
     }
 }
 
-/// Returns the rows of a statement on tables in an engine; nothing (said loudly) where it cannot be had.
-fn rows_in(engine: &str, tables: &Path, statement: &str, test: &str) -> Option<Value> {
+/// Returns the rows of a statement on the folder `tables` in an engine; nothing (said loudly) where it cannot be had.
+fn rows_in(engine: &str, ground: &Ground, statement: &str, test: &str) -> Option<Value> {
     // Spark needs Java.
     let path = path_with(engine, test)?;
     let path = format!("{path}:{}", std::env::var("PATH").unwrap_or_default());
-    let words = [statement, "--format", "json", "--engine", engine];
-    let said = asked(&path, tables, tables, &words);
-    assert_eq!(said.code, Some(0), "{engine}: {}", said.stderr);
-    Some(serde_json::from_str(&said.stdout).unwrap())
+    let words = ["tables", statement, "--format", "json", "--engine", engine];
+    let ended = asked(ground, &path, &words);
+    assert_eq!(ended.code, Some(0), "{engine}: {}", ended.stderr);
+    Some(serde_json::from_str(&ended.stdout).unwrap())
 }
 
 #[test]
-#[expect(
-    clippy::too_many_lines,
-    reason = "one folder of tables, and all that views make of it"
-)]
-fn views_take_whole_hosts_and_spell_as_perfetto() {
-    let Some(path) = path_with("duckdb", "views_take_whole_hosts_and_spell_as_perfetto") else {
+fn views_spell_as_perfetto_and_damaged_tables_are_refused() {
+    let test = "views_spell_as_perfetto_and_damaged_tables_are_refused";
+    let Some(path) = path_with("duckdb", test) else {
         return;
     };
-    let (tables, here) = (written_by_hand(&path, BY_HAND), TempDir::new().unwrap());
-    let run = |statement: &str| {
-        let words = [statement, "--format", "json"];
-        asked(&path, here.path(), tables.path(), &words)
-    };
+    let ground = ground();
+    let tables = ground.path("tables");
+    write_by_hand(&tables, &path, BY_HAND);
+    let run = |statement: &str| asked(&ground, &path, &["tables", statement, "--format", "json"]);
     let rows = |statement: &str| {
-        let said = run(statement);
-        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
-        serde_json::from_str::<Value>(&said.stdout).unwrap()
+        let ended = run(statement);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+        serde_json::from_str::<Value>(&ended.stdout).unwrap()
     };
-    let hosts = rows(
-        "SELECT c.host, p.upid FROM clock c JOIN process p ON p.host = c.host ORDER BY p.upid",
-    );
-    assert_eq!(
-        hosts,
-        json!([{"host": "n/1", "upid": 65_537}, {"host": "7", "upid": 131_073}])
-    );
-    // A loss of no process is on the clock of its host, too.
-    let lost = rows("SELECT upid, ts FROM loss ORDER BY upid NULLS LAST, ts");
-    let nowhere = [5, 1005].map(|ts| json!({"upid": null, "ts": ts}));
-    assert_eq!(
-        lost,
-        json!([{"upid": 65_537, "ts": 5}, {"upid": 131_073, "ts": 1005}, nowhere[0], nowhere[1]])
-    );
     let spelled = rows("SELECT display_value AS v FROM args ORDER BY key");
     assert_eq!(
         spelled,
@@ -341,36 +292,24 @@ fn views_take_whole_hosts_and_spell_as_perfetto() {
     assert_eq!(slow[0]["shown"], json!(false));
     // What a statement writes lands where its user is.
     assert_eq!(run("COPY (SELECT 1) TO 'mine.csv'").code, Some(0));
-    assert_eq!(
-        paths(here.path()),
-        [here.path().join("mine.csv").display().to_string()]
-    );
+    assert!(ground.path("mine.csv").exists());
 
-    let clock = tables.path().join("clock");
-    fs::copy(
-        clock.join("host=7/all.parquet"),
-        clock.join("host=n%2F1/all.parquet"),
-    )
-    .unwrap();
-    let twice = run("SELECT 1");
-    assert_eq!(twice.code, Some(2));
-    assert!(
-        twice
-            .stderr
-            .starts_with("sa-profile: sql: expected one host of each host_id, found "),
-        "{twice:?}"
-    );
-    fs::write(clock.join("host=7/all.parquet"), "damaged").unwrap();
-    fs::write(clock.join("host=n%2F1/all.parquet"), "damaged").unwrap();
-    let damaged = run("SELECT 1");
-    assert_eq!((damaged.code, damaged.stderr.lines().count()), (Some(2), 1));
-    assert!(
-        damaged
-            .stderr
-            .starts_with("sa-profile: sql: DIR: expected tables that duckdb can read, found: "),
-        "{damaged:?}"
-    );
-    let newer = tables.path().join("metadata/host=7/all.parquet");
+    let refused = |why: &str| {
+        let ended = run("SELECT 1");
+        assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), 1));
+        assert!(ended.stderr.starts_with(why), "{ended:?}");
+    };
+    let clocks = ["7", "n%2F1"].map(|host| tables.join(format!("clock/host={host}/all.parquet")));
+    fs::copy(&clocks[0], &clocks[1]).unwrap();
+    refused("sa-profile: sql: expected one host of each host_id, found ");
+    for clock in clocks {
+        fs::write(clock, "damaged").unwrap();
+    }
+    refused(&format!(
+        "sa-profile: sql: {}: expected tables that duckdb can read, found: ",
+        tables.display()
+    ));
+    let newer = tables.join("metadata/host=7/all.parquet");
     let change = format!(
         "import duckdb; duckdb.execute(\"COPY (SELECT 'schema_version' AS name, NULL::VARCHAR AS str_value, 3::BIGINT AS int_value) TO '{}' (FORMAT parquet)\")",
         newer.display()
@@ -378,12 +317,8 @@ fn views_take_whole_hosts_and_spell_as_perfetto() {
     let python = Path::new(&path).join("python3");
     let changed = Command::new(python).args(["-c", &change]).status().unwrap();
     assert!(changed.success());
-    let newer = run("SELECT 1");
-    assert_eq!(newer.code, Some(2));
-    assert_eq!(
-        newer.stderr,
-        "sa-profile: sql: expected tables of schema version 2 or older, found 3: a newer sa-profile wrote them, and reads them\n"
-    );
+    let newer = "sql: expected tables of schema version 2 or older, found 3: a newer sa-profile wrote them, and reads them";
+    assert_eq!(run("SELECT 1"), Ended::refusal(newer));
 }
 
 /// Views take the hosts that are whole, and count all times from one begin; with `SA_PROFILE_FULL=1` also those of DataFusion and Spark.
@@ -393,7 +328,8 @@ fn clocks_of_hosts_are_in_the_views_of_each_engine() {
     let Some(duckdb) = path_with("duckdb", test) else {
         return;
     };
-    let tables = written_by_hand(&duckdb, BY_HAND);
+    let ground = ground();
+    write_by_hand(&ground.path("tables"), &duckdb, BY_HAND);
     // Null comes first in some engines.
     let losses = "SELECT p.host, l.ts FROM loss l LEFT JOIN process p ON p.upid = l.upid ORDER BY CASE WHEN p.host IS NULL THEN 1 ELSE 0 END, l.ts";
     let lost = [(Some("n/1"), 5), (Some("7"), 1005), (None, 5), (None, 1005)];
@@ -411,7 +347,7 @@ fn clocks_of_hosts_are_in_the_views_of_each_engine() {
     };
     let counted = [of_host("n/1", 0), of_host("7", 1000)];
     for engine in checked_engines() {
-        let rows = |statement: &str| rows_in(engine, tables.path(), statement, test);
+        let rows = |statement: &str| rows_in(engine, &ground, statement, test);
         let (Some(losses), Some(times)) = (rows(losses), rows(times)) else {
             continue;
         };
@@ -439,10 +375,11 @@ fn tables_of_several_versions_are_read_together() {
     for [first, last] in [[1, 2], [2, 1]] {
         let script =
             format!("write_host(1, 'a', {first}, 1000)\nwrite_host(2, 'b', {last}, 2000)\n");
-        let tables = written_by_hand(&duckdb, &script);
+        let ground = ground();
+        write_by_hand(&ground.path("tables"), &duckdb, &script);
         let expected = json!([of_host(first, 0), of_host(last, 1000)]);
         for engine in checked_engines() {
-            if let Some(rows) = rows_in(engine, tables.path(), statement, test) {
+            if let Some(rows) = rows_in(engine, &ground, statement, test) {
                 assert_eq!(rows, expected, "{engine}: {first}, {last}");
             }
         }
@@ -455,21 +392,16 @@ fn a_broken_engine_is_said() {
     let Some(path) = path_with("duckdb", "a_broken_engine_is_said") else {
         return;
     };
-    let (folder, modules) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-    fs::write(
-        modules.path().join("duckdb.py"),
-        "raise OSError('no such library')",
-    )
-    .unwrap();
-    let output = command(&["sql", "--engine", "duckdb"])
-        .env("PATH", path)
-        .env("PYTHONPATH", modules.path())
-        .args([trace(folder.path()).as_os_str(), "SELECT 1".as_ref()])
-        .output();
-    let said = said(output.unwrap(), folder.path());
-    assert_eq!((said.code, said.stderr.lines().count()), (Some(2), 1));
+    let ground = ground();
+    fs::create_dir(ground.path("modules")).unwrap();
+    let module = ground.path("modules/duckdb.py");
+    fs::write(module, "raise OSError('no such library')").unwrap();
+    let words = ["--engine", "duckdb", "trace.json", "SELECT 1"];
+    let mut sql = sql(&ground, &path, &words);
+    let ended = Started::of(sql.env("PYTHONPATH", ground.path("modules"))).end();
+    assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), 1));
     assert!(
-        said.stderr.ends_with(", found: no such library\n"),
-        "{said:?}"
+        ended.stderr.ends_with(", found: no such library\n"),
+        "{ended:?}"
     );
 }

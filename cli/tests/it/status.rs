@@ -1,19 +1,20 @@
 //! `status`, on healthy and on broken runs.
 
-use crate::host::{Host, OPEN, SPANS};
-use crate::{Finished, command, run};
+use crate::program::{Ended, Ground};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::Stdio;
 
-/// The table with `#` for every number, B for every unit of bytes, RUN for the run's id, and single spaces.
-fn table(directory: &Path) -> String {
-    let said = run(&["status"], directory);
-    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+/// Has a process begin with recording switched off.
+const PAUSED: [(&str, &str); 1] = [("SA_PROFILE_START", "paused")];
+
+/// Returns the table with `#` for every number, B for every unit of bytes, RUN for the run's id, and single spaces.
+fn table(ground: &Ground) -> String {
+    let shown = ground.run(&["status", "out"]);
+    assert_eq!(shown, Ended::done(shown.stdout.as_str()));
     let mut text = String::new();
-    for line in said.stdout.lines() {
+    for line in shown.stdout.lines() {
         let words = line.split_whitespace().map(|word| match word {
             _ if word.len() == 24 && word.starts_with("20") => "RUN".to_owned(),
             _ if word.starts_with(|first: char| first.is_ascii_digit()) => "#".to_owned(),
@@ -22,29 +23,24 @@ fn table(directory: &Path) -> String {
             "span." => "spans.".to_owned(), // one, if the kill comes between two spans of its loop
             _ => word.to_owned(),
         });
-        text += &words.collect::<Vec<_>>().join(" ");
-        text.push('\n');
+        text += &(words.collect::<Vec<_>>().join(" ") + "\n");
     }
     text
 }
 
-fn json(directory: &Path) -> Value {
-    let said = run(&["status", "--json"], directory);
-    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
-    assert_eq!(said.stdout.lines().count(), 1);
-    serde_json::from_str(&said.stdout).unwrap()
+fn json(ground: &Ground) -> Value {
+    ground.json(&["status", "--json", "out"])
 }
 
 #[test]
 fn a_healthy_run() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path();
-    let _main = Host::start(directory, "engine-core", false);
-    let other = Host::start(directory, "worker-0", true);
+    let ground = Ground::new();
+    let _main = ground.host("engine-core");
+    let other = ground.host_with(&["worker-0", "spans=1000"], &PAUSED);
     assert_eq!(
-        table(directory),
+        table(&ground),
         "\
-run RUN in DIR
+run RUN in out
 began # s ago
 recorded # events, # lost, # B
 alive # of #
@@ -54,13 +50,13 @@ engine-core # alive e2e,kernel # # # B # s ago - -
 worker-0 # alive off # # # B # s ago - -
 "
     );
-    let status = json(directory);
+    let status = json(&ground);
     let [main, worker] = [&status["processes"][0], &status["processes"][1]];
     assert_eq!(
         (&main["name"], &main["main"]),
         (&"engine-core".into(), &true.into())
     );
-    assert!(main["events"].as_u64().unwrap() >= SPANS);
+    assert!(main["events"].as_u64().unwrap() >= 1000);
     assert!(main["last_event_age_ns"].as_u64().unwrap() < 10_000_000_000);
     assert_eq!(
         (&worker["events"], &worker["pid"]),
@@ -69,21 +65,20 @@ worker-0 # alive off # # # B # s ago - -
     );
     assert_eq!(worker["levels"], Value::Array(Vec::new()));
     other.end();
-    assert_eq!(json(directory)["processes"][1]["state"], "ended");
+    assert_eq!(json(&ground)["processes"][1]["state"], "ended");
 }
 
 #[test]
 fn a_killed_process_is_named() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path();
-    let _main = Host::start(directory, "engine-core", false);
-    Host::start_with(directory, "worker-0", &[(OPEN, "1")]).kill();
+    let ground = Ground::new();
+    let _main = ground.host("engine-core");
+    drop(ground.host_with(&["worker-0", "open"], &[]));
     // Paused, it had nothing open.
-    Host::start(directory, "worker-1", true).kill();
+    drop(ground.host_with(&["worker-1"], &PAUSED));
     assert_eq!(
-        table(directory),
+        table(&ground),
         "\
-run RUN in DIR
+run RUN in out
 began # s ago
 recorded # events, # lost, # B
 alive # of #
@@ -93,33 +88,34 @@ engine-core # alive e2e,kernel # # # B # s ago - -
 worker-0 # killed e2e,kernel # # # B # s ago - -
 worker-1 # silent off # # # B # s ago - -
 
-killed: worker-0 (pid # in # open spans. `trace-merge DIR` shows the spans they died in
+killed: worker-0 (pid # in # open spans. `trace-merge out` shows the spans they died in
 
 ended without closing its recording, with no span open (_exit, or a signal between two spans): worker-1 (pid #
 "
     );
-    let status = json(directory);
+    let status = json(&ground);
     let states = |status: &Value| [1, 2].map(|nth| status["processes"][nth]["state"].clone());
     assert_eq!(states(&status), ["killed", "silent"]);
     // A merge settles what they left, and takes their rings away.
-    merged(directory, true);
-    assert_eq!(states(&json(directory)), ["killed", "silent"]);
+    merged(&ground, true);
+    assert_eq!(states(&json(&ground)), ["killed", "silent"]);
 }
 
-fn merged(directory: &Path, settle: bool) -> trace_merge::Report {
-    let mut options = trace_merge::Options::new([directory.to_owned()]);
-    options.output = trace_merge::Output::File(directory.join("t.json"));
-    options.settle = settle;
+fn merged(ground: &Ground, settle: bool) -> trace_merge::Report {
+    let options = trace_merge::Options {
+        output: trace_merge::Output::File(ground.path("t.json")),
+        settle,
+        ..trace_merge::Options::new([ground.path("out")])
+    };
     trace_merge::merge(&options).unwrap()
 }
 
 #[test]
 fn issue_19_losses_that_only_the_ring_tells_are_counted() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path();
-    Host::lossy(directory);
-    let status = json(directory);
-    let report = merged(directory, false);
+    let ground = Ground::new();
+    ground.lossy_host();
+    let status = json(&ground);
+    let report = merged(&ground, false);
     assert!(report.losses.events > 0, "{report:?}");
     assert_eq!(status["lost"].as_u64(), Some(report.losses.events));
     assert_eq!(status["events"].as_u64(), Some(report.events.total));
@@ -127,7 +123,7 @@ fn issue_19_losses_that_only_the_ring_tells_are_counted() {
         status["processes"][0]["lost"]["disk_bound"].as_u64(),
         Some(report.losses.events)
     );
-    let doctor = run(&["doctor"], directory).stdout;
+    let doctor = ground.run(&["doctor", "out"]).stdout;
     let words: Vec<&str> = doctor.split_whitespace().collect();
     let said = words.join(" ").replace(',', "");
     let lost = format!("{} events by disk_bound", report.losses.events);
@@ -136,42 +132,30 @@ fn issue_19_losses_that_only_the_ring_tells_are_counted() {
 
 #[test]
 fn a_directory_without_a_run_says_what_was_expected() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path();
-    let refused = |text: &str| Finished {
-        code: Some(2),
-        stdout: String::new(),
-        stderr: format!("sa-profile: {text}\n"),
-    };
-    let empty = "DIR: expected a run directory (fragments/trace.*.jsonl), found no fragment";
-    assert_eq!(run(&["status"], directory), refused(empty));
-    fs::write(directory.join("notes.txt"), "hello\n").unwrap();
-    fs::create_dir(directory.join("fragments")).unwrap();
-    assert_eq!(run(&["status"], directory), refused(empty));
-    fs::write(
-        directory.join("fragments/trace.7.jsonl"),
-        "{\"ph\":\"X\"}\n",
-    )
-    .unwrap();
-    let foreign = "DIR: expected fragments of sa-recorder, found 1 without its header";
-    assert_eq!(run(&["status"], directory), refused(foreign));
-    for (path, found) in [("absent", "nothing"), ("notes.txt", "a file")] {
-        let path = directory.join(path);
-        let text = format!("DIR: expected a run directory, found {found}");
-        assert_eq!(run(&["status"], &path), refused(&text));
+    let ground = Ground::new();
+    let status = |directory: &str| ground.run(&["status", directory]);
+    let empty = "out: expected a run directory (fragments/trace.*.jsonl), found no fragment";
+    fs::create_dir(ground.path("out")).unwrap();
+    assert_eq!(status("out"), Ended::refusal(empty));
+    fs::write(ground.path("out/notes.txt"), "hello\n").unwrap();
+    fs::create_dir(ground.path("out/fragments")).unwrap();
+    assert_eq!(status("out"), Ended::refusal(empty));
+    let fragment = ground.path("out/fragments/trace.7.jsonl");
+    fs::write(fragment, "{\"ph\":\"X\"}\n").unwrap();
+    let foreign = "out: expected fragments of sa-recorder, found 1 without its header";
+    assert_eq!(status("out"), Ended::refusal(foreign));
+    for (path, found) in [("absent", "nothing"), ("out/notes.txt", "a file")] {
+        let text = format!("{path}: expected a run directory, found {found}");
+        assert_eq!(status(path), Ended::refusal(&text));
     }
 }
 
 #[test]
 fn a_watched_status_is_told_again_and_again() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path();
-    let _host = Host::start(directory, "a", false);
-    let mut watch = command(&["status", "--json", "--watch"])
-        .arg(directory)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let ground = Ground::new();
+    let _host = ground.host("a");
+    let mut watch = ground.command(&["status", "--json", "--watch", "out"]);
+    let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(watch.stdout.take().unwrap()).lines();
     let events = |line: String| -> u64 {
         let status: Value = serde_json::from_str(&line).unwrap();

@@ -1,85 +1,76 @@
 //! `start`, `stop` and `level`.
 
-use crate::host::Host;
-use crate::{Finished, run};
+use crate::program::{Ended, Ground, Started};
 use sa_format::Level;
 use sa_format::control::{CONTROL_FILE, Control, SwitchCause};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// What a command says that all obeyed; the run's id is RUN.
-fn obeyed(directory: &Path, words: &[&str]) -> String {
-    let said = run(words, directory);
-    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
-    said.stdout.replace(&control(directory).run, "RUN")
+/// Starts a process that records nothing yet.
+fn paused(ground: &Ground, name: &str) -> Started {
+    ground.host_with(&[name], &[("SA_PROFILE_START", "paused")])
 }
 
-fn control(directory: &Path) -> Control {
-    Control::parse(&fs::read(directory.join(CONTROL_FILE)).unwrap()).unwrap()
+/// Returns what a command says that all obeyed; the run's id is RUN.
+fn obeyed(ground: &Ground, words: &str) -> String {
+    let ended = ground.run_words(&format!("{words} out"));
+    assert_eq!(ended, Ended::done(ended.stdout.as_str()));
+    ended.stdout.replace(&control(ground).run, "RUN")
 }
 
-/// Bytes of all fragments.
-fn written(directory: &Path) -> u64 {
-    let entries = fs::read_dir(directory.join("fragments")).unwrap().flatten();
-    let fragments =
-        entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "jsonl"));
-    fragments.map(|entry| entry.metadata().unwrap().len()).sum()
+fn control(ground: &Ground) -> Control {
+    let path = ground.path("out").join(CONTROL_FILE);
+    Control::parse(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Returns the bytes of all fragments.
+fn written(ground: &Ground) -> u64 {
+    let fragments = ground.fragments("out").into_iter();
+    let bytes = fragments.map(|path| path.metadata().unwrap().len());
+    bytes.sum()
 }
 
 #[test]
 fn all_processes_start_change_and_stop() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path();
-    let _hosts = ["a", "b"].map(|name| Host::start(directory, name, true));
+    let ground = Ground::new();
+    let _hosts = ["a", "b"].map(|name| paused(&ground, name));
     assert_eq!(
-        obeyed(directory, &["start"]),
-        "DIR: run RUN: 2 of 2 processes record\n"
+        obeyed(&ground, "start"),
+        "out: run RUN: 2 of 2 processes record\n"
     );
     assert_eq!(
-        obeyed(directory, &["level", "e2e"]),
-        "DIR: run RUN: 2 of 2 processes record e2e\n"
+        obeyed(&ground, "level e2e"),
+        "out: run RUN: 2 of 2 processes record e2e\n"
     );
-    assert_eq!(control(directory).levels, Some(vec![Level::E2e]));
+    assert_eq!(control(&ground).levels, Some(vec![Level::E2e]));
     assert_eq!(
-        obeyed(directory, &["stop"]),
-        "DIR: run RUN: 2 of 2 processes record nothing\n"
+        obeyed(&ground, "stop"),
+        "out: run RUN: 2 of 2 processes record nothing\n"
     );
-    let mode = fs::metadata(directory.join(CONTROL_FILE))
-        .unwrap()
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o777, 0o600);
+    let file = fs::metadata(ground.path("out").join(CONTROL_FILE)).unwrap();
+    assert_eq!(file.permissions().mode() & 0o777, 0o600);
     thread::sleep(Duration::from_millis(300)); // what was recorded before is flushed
-    let before = written(directory);
+    let before = written(&ground);
     thread::sleep(Duration::from_millis(300));
-    assert!(
-        written(directory) < before + 2000,
-        "only anchors are written"
-    );
-    let left = fs::read_dir(directory).unwrap().flatten();
-    assert!(
-        !left
-            .into_iter()
-            .any(|entry| entry.path().extension().is_some_and(|end| end == "tmp"))
-    );
+    let after = written(&ground);
+    assert!(after < before + 2000, "only anchors are written");
+    let mut left = fs::read_dir(ground.path("out")).unwrap().flatten();
+    let is_aside = |entry: fs::DirEntry| entry.path().extension().is_some_and(|end| end == "tmp");
+    assert!(!left.any(is_aside));
 }
 
 #[test]
 fn a_start_has_bounds() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path();
-    let _host = Host::start(directory, "a", true);
-    let words = [
-        "start", "--level", "verbose", "--for", "30s", "--events", "1M", "--steps", "100",
-    ];
+    let ground = Ground::new();
+    let _host = paused(&ground, "a");
+    let words = "start --level verbose --for 30s --events 1M --steps 100";
     assert_eq!(
-        obeyed(directory, &words),
-        "DIR: run RUN: 1 of 1 process record verbose for 30s 1,000,000 events each 100 steps (scheduler.schedule)\n"
+        obeyed(&ground, words),
+        "out: run RUN: 1 of 1 process record verbose for 30s 1,000,000 events each 100 steps (scheduler.schedule)\n"
     );
-    let stored = control(directory);
+    let stored = control(&ground);
     assert_eq!(
         (stored.cause, stored.events),
         (SwitchCause::Start, Some(1_000_000))
@@ -88,22 +79,12 @@ fn a_start_has_bounds() {
         stored.until_realtime_ns,
         Some(stored.from_realtime_ns + 30_000_000_000)
     );
-    obeyed(
-        directory,
-        &[
-            "start",
-            "--steps",
-            "5",
-            "--step-name",
-            "step",
-            "--step-category",
-            "engine",
-        ],
-    );
-    let first = control(directory).id;
+    let words = "start --steps=5 --step-name=step --step-category=engine";
+    obeyed(&ground, words);
+    let first = control(&ground).id;
     for _ in 0..400 {
-        if control(directory).id != first {
-            assert_eq!(control(directory).cause, SwitchCause::Steps);
+        if control(&ground).id != first {
+            assert_eq!(control(&ground).cause, SwitchCause::Steps);
             return;
         }
         thread::sleep(Duration::from_millis(50));
@@ -113,90 +94,66 @@ fn a_start_has_bounds() {
 
 #[test]
 fn who_does_not_obey_is_named() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path();
-    let _obedient = Host::start(directory, "a", false);
-    let stuck = Host::start(directory, "b", false);
+    let ground = Ground::new();
+    let _obedient = ground.host("a");
+    let stuck = ground.host("b");
     stuck.signal("STOP");
-    let said = run(&["stop"], directory);
-    let run_id = control(directory).run;
-    let program = std::env::current_exe().unwrap();
-    let program = program.file_name().unwrap().to_str().unwrap();
+    let ended = ground.run(&["stop", "out"]);
+    let run = control(&ground).run;
+    let why = format!("worker [{}] did not obey within 2 s", stuck.pid());
+    let expected = Ended {
+        code: Some(1),
+        stdout: format!("out: run {run}: 1 of 2 processes record nothing\n"),
+        ..Ended::refusal(&why)
+    };
+    assert_eq!(ended, expected);
     assert_eq!(
-        said,
-        Finished {
-            code: Some(1),
-            stdout: format!("DIR: run {run_id}: 1 of 2 processes record nothing\n"),
-            stderr: format!(
-                "sa-profile: {program} [{}] did not obey within 2 s\n",
-                stuck.pid()
-            ),
-        }
+        obeyed(&ground, "start --no-wait"),
+        "out: run RUN: 2 processes told to record\n"
     );
-    let said = run(&["start", "--no-wait"], directory);
-    assert_eq!(
-        said.stdout,
-        format!("DIR: run {run_id}: 2 processes told to record\n")
-    );
-    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
     stuck.signal("CONT");
     assert_eq!(
-        obeyed(directory, &["stop"]),
-        "DIR: run RUN: 2 of 2 processes record nothing\n"
+        obeyed(&ground, "stop"),
+        "out: run RUN: 2 of 2 processes record nothing\n"
     );
 }
 
 #[test]
 fn issue_19_a_process_without_a_helper_obeys_with_its_next_event_and_is_explained_until_then() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path();
-    let host = Host::start_with(directory, "a", &[("SA_PROFILE_THREADS", "0")]);
+    let ground = Ground::new();
+    let host = ground.host_with(&["a"], &[("SA_PROFILE_THREADS", "0")]);
     host.signal("STOP");
-    let said = run(&["stop"], directory);
+    let said = ground.run(&["stop", "out"]);
     assert_eq!(said.code, Some(1));
     let words = "did not obey within 2 s: it has no thread that looks (docs/threads.md), and will with its next event\n";
     assert!(said.stderr.ends_with(words), "{said:?}");
     host.signal("CONT");
     thread::sleep(Duration::from_secs(3)); // it looks with the first event of a second
     host.end();
-    let fragments = fs::read_dir(directory.join("fragments")).unwrap().flatten();
-    let text: String = fragments
-        .map(|entry| fs::read_to_string(entry.path()).unwrap())
-        .collect();
-    assert!(
-        text.contains(r#""args":{"levels":[],"cause":"stop""#),
-        "it has obeyed"
-    );
+    let text = fs::read_to_string(&ground.fragments("out")[0]).unwrap();
+    let switch = r#""args":{"levels":[],"cause":"stop""#;
+    assert!(text.contains(switch), "it has obeyed");
 }
 
 #[test]
 fn nobody_is_left_to_obey() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path();
-    Host::start(directory, "a", false).end();
-    assert_eq!(
-        run(&["stop"], directory),
-        Finished {
-            code: Some(2),
-            stdout: String::new(),
-            stderr: "sa-profile: DIR: expected processes that record, found none alive\n"
-                .to_owned(),
-        }
-    );
-    assert!(!directory.join(CONTROL_FILE).exists());
+    let ground = Ground::new();
+    ground.host("a").end();
+    let refusal = "out: expected processes that record, found none alive";
+    assert_eq!(ground.run(&["stop", "out"]), Ended::refusal(refusal));
+    assert!(!ground.path("out").join(CONTROL_FILE).exists());
 }
 
 #[test]
 fn a_directory_that_takes_no_file_is_an_error() {
-    let scratch = tempfile::tempdir().unwrap();
-    let directory = scratch.path();
-    let _host = Host::start(directory, "a", false);
-    fs::create_dir(directory.join(CONTROL_FILE)).unwrap();
-    let said = run(&["stop"], directory);
-    assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""));
+    let ground = Ground::new();
+    let _host = ground.host("a");
+    fs::create_dir(ground.path("out").join(CONTROL_FILE)).unwrap();
+    let ended = ground.run(&["stop", "out"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
     assert!(
-        said.stderr.starts_with("sa-profile: DIR/control: "),
-        "{said:?}"
+        ended.stderr.starts_with("sa-profile: out/control: "),
+        "{ended:?}"
     );
-    assert_eq!(said.stderr.lines().count(), 1);
+    assert_eq!(ended.stderr.lines().count(), 1);
 }

@@ -1,44 +1,38 @@
 //! Words that make no sense, and where a run is looked for.
 
-use crate::{command, run};
+use crate::program::Ground;
 
 #[test]
 fn bad_usage_says_what_was_expected() {
-    let scratch = tempfile::tempdir().unwrap();
+    let ground = Ground::new();
     for (words, expected) in [
         (
-            &["level", "all"][..],
+            "level all",
             "expected e2e, kernel or verbose, found \"all\"",
         ),
-        (&["level", ","], "`sa-profile stop` records nothing"),
-        (&["start", "--for", "soon"], "expected a time such as 30s"),
-        (
-            &["start", "--events", "0"],
-            "expected a number such as 1000",
-        ),
-        (&["start", "--step-name", "x"], "--steps <N>"),
-        (&["start", "--wait", "--no-wait"], "cannot be used with"),
-        (&["begin"], "unrecognized subcommand"),
+        ("level ,", "`sa-profile stop` records nothing"),
+        ("start --for soon", "expected a time such as 30s"),
+        ("start --events 0", "expected a number such as 1000"),
+        ("start --step-name x", "--steps <N>"),
+        ("start --wait --no-wait", "cannot be used with"),
+        ("begin", "unrecognized subcommand"),
     ] {
-        let said = run(words, scratch.path());
+        let ended = ground.run_words(words);
         assert_eq!(
-            (said.code, said.stdout.as_str()),
+            (ended.code, ended.stdout.as_str()),
             (Some(2), ""),
             "{words:?}"
         );
-        assert!(said.stderr.contains(expected), "{words:?}: {}", said.stderr);
+        ended.says(&[expected]);
     }
 }
 
 #[test]
 fn help_and_version_go_to_stdout() {
     for word in ["--help", "-h", "--version"] {
-        let output = command(&[word]).output().unwrap();
-        assert!(
-            output.status.success() && output.stderr.is_empty(),
-            "{word}"
-        );
-        assert!(output.stdout.starts_with(b"S") || output.stdout.starts_with(b"sa-profile"));
+        let text = Ground::new().run(&[word]);
+        assert_eq!((text.code, text.stderr.as_str()), (Some(0), ""), "{word}");
+        assert!(text.stdout.starts_with("S") || text.stdout.starts_with("sa-profile"));
     }
 }
 
@@ -51,8 +45,7 @@ fn help_is_short() {
     ];
     let of_commands = every.map(|command| vec![command, "--help"]);
     for words in of_commands.into_iter().chain([vec!["--help"]]) {
-        let output = command(&words).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
+        let text = Ground::new().run(&words).stdout;
         assert!(text.lines().count() <= 50, "{words:?}: {text}");
         for line in text.lines() {
             assert!(line.chars().count() <= 100, "{words:?}: {line}");
@@ -62,14 +55,13 @@ fn help_is_short() {
 
 #[test]
 fn completions_know_the_commands_and_options() {
+    let ground = Ground::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let output = command(&["completions", shell]).output().unwrap();
-        assert!(output.status.success(), "{shell}: {output:?}");
-        let script = String::from_utf8(output.stdout).unwrap();
+        let script = ground.run(&["completions", shell]);
+        assert_eq!(script.code, Some(0), "{shell}: {script:?}");
         for word in ["doctor", "snapshot", "max-mb", "step-name"] {
-            assert!(script.contains(word), "{shell}: {word}");
+            assert!(script.stdout.contains(word), "{shell}: {word}");
         }
     }
-    let output = command(&["completions", "csh"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert_eq!(ground.run(&["completions", "csh"]).code, Some(2));
 }

@@ -1,12 +1,9 @@
 //! `sa-profile run` on real commands: one process, launchers, orphans, killed ones, and what it says of them.
-#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
-mod program;
-
-use program::{Ground, Started, worker};
+use crate::program::{self, Ended, Ground, PROGRAM, Started, worker};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -15,10 +12,11 @@ fn one_command_is_recorded_and_keeps_its_streams_and_its_code() {
     let ground = Ground::new();
     let ended = ground.record("", "one spans=10 say=hello exit=7");
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(7), "hello\n"));
-    let trace = ground.only_trace();
-    assert_eq!(trace.spans("one"), 10);
     assert!(ended.stderr.starts_with("sa-profile: recorded "));
     ended.says(&[" events of 1 process in profile_out/", "\n  one "]);
+    let (_, trace) = ended.stderr.split_once(" process in ").unwrap();
+    let trace = trace.split(' ').next().unwrap();
+    assert_eq!(ground.spans(trace, "one"), 10);
     ended.says(&["\nlost: nothing\n", "next: sa-profile open profile_out/"]);
 }
 
@@ -31,8 +29,7 @@ fn a_shell_script_and_its_children_are_one_run() {
     );
     let ended = ground.run(&["run", "-d", "out", "--", "sh", "-c", &script]);
     assert_eq!(ended.code, Some(9));
-    let trace = ground.trace("out/trace.json");
-    let spans = ["first", "second", "third"].map(|name| trace.spans(name));
+    let spans = ["first", "second", "third"].map(|name| ground.spans("out/trace.json", name));
     assert_eq!(spans, [3, 4, 5]);
     assert_eq!(ground.runs("out").len(), 1, "{:?}", ground.runs("out"));
 }
@@ -43,15 +40,13 @@ fn a_flight_recorder_keeps_the_end_within_its_disk_space() {
     let words = "one spans=100000 sleep=1500 spans=7";
     let ended = ground.record("-d out --max-mb 4 --last 1s", words);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert_eq!(ground.trace("out/trace.json").spans("one"), 7);
+    assert_eq!(ground.spans("out/trace.json", "one"), 7);
     ended.says(&["lost: ", "shown: the last 1s; "]);
-    let files = fs::read_dir(ground.path("out/fragments"))
-        .unwrap()
-        .flatten();
-    let bytes: u64 = files.map(|file| file.metadata().unwrap().len()).sum();
+    let files = fs::read_dir(ground.path("out/fragments")).unwrap();
+    let bytes = files.map(|file| file.unwrap().metadata().unwrap().len());
+    let bytes: u64 = bytes.sum();
     assert!(bytes <= 4 << 20, "{bytes}");
-    let status = ground.run(&["status", "--json", "out"]);
-    let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
+    let status = ground.json(&["status", "--json", "out"]);
     let process = &status["processes"][0];
     let lost = process["lost"]["disk_bound"].as_u64().unwrap();
     let options = trace_merge::Options {
@@ -59,13 +54,19 @@ fn a_flight_recorder_keeps_the_end_within_its_disk_space() {
         ..trace_merge::Options::new([ground.path("out")])
     };
     let report = trace_merge::merge(&options).unwrap();
-    let kept = ground.trace("whole.json").spans("one") as u64;
+    let kept = ground.spans("whole.json", "one") as u64;
     assert_eq!(kept + lost, 100_007);
     assert_eq!(process["events"].as_u64(), Some(report.events.total));
     assert_eq!(process["state"], "ended");
 }
 
-/// Starts a command that ends with code 4 and leaves a daemon, which waits for the file `go`; gives what is said of the daemon.
+/// Returns the number of spans of a command and of its daemon.
+fn spans_of_both(ground: &Ground) -> (usize, usize) {
+    let spans = |name| ground.spans("out/trace.json", name);
+    (spans("parent"), spans("parent-daemon"))
+}
+
+/// Starts a command that ends with code 4 and leaves a daemon, which waits for the file `go`. Returns what is said of the daemon.
 fn leave_a_daemon(ground: &Ground) -> (Started, String) {
     let daemon = format!("daemon={}", ground.path("go").display());
     let mut command = ground.recording("-d out", &format!("parent spans=2 {daemon} exit=4"));
@@ -83,35 +84,26 @@ fn a_daemon_is_waited_for_and_told_of() {
     assert!(line.contains(" (worker)"), "{line}");
     fs::write(ground.path("go"), "").unwrap();
     assert_eq!(started.end().code, Some(4));
-    let trace = ground.trace("out/trace.json");
-    assert_eq!(
-        (trace.spans("parent"), trace.spans("parent-daemon")),
-        (2, 10)
-    );
+    assert_eq!(spans_of_both(&ground), (2, 10));
 }
 
 #[test]
 fn an_interrupt_ends_the_waiting_for_a_daemon_and_merges_it_live() {
     let ground = Ground::new();
     let (started, line) = leave_a_daemon(&ground);
-    let daemon = line
-        .split("pid ")
-        .nth(1)
-        .unwrap()
-        .split(' ')
-        .next()
-        .unwrap();
-    started.wait_until(|| ground.written("out", r#""name":"work""#) == 7);
+    let (_, daemon) = line.split_once("pid ").unwrap();
+    let daemon = daemon.split(' ').next().unwrap();
+    let written = |path: &PathBuf| fs::read_to_string(path).unwrap_or_default();
+    started.wait_until(|| {
+        let text: String = ground.fragments("out").iter().map(written).collect();
+        text.matches(r#""name":"work""#).count() == 7
+    });
     started.signal("INT");
     let ended = started.end();
     program::signal("KILL", daemon);
     assert_eq!(ended.code, Some(4));
     ended.says(&["1 process still running"]);
-    let trace = ground.trace("out/trace.json");
-    assert_eq!(
-        (trace.spans("parent"), trace.spans("parent-daemon")),
-        (2, 5)
-    );
+    assert_eq!(spans_of_both(&ground), (2, 5));
 }
 
 #[test]
@@ -119,27 +111,24 @@ fn killed_processes_are_recovered_and_the_code_says_the_signal() {
     let ground = Ground::new();
     let ended = ground.record("-d out", "victim spans=1000 kill");
     assert_eq!(ended.code, Some(128 + 9));
-    assert_eq!(ground.trace("out/trace.json").spans("victim"), 1000);
+    assert_eq!(ground.spans("out/trace.json", "victim"), 1000);
     ended.says(&["killed: victim (pid ", ", by SIGKILL"]);
     // One that is not the command itself, and whose parent is gone.
     let script = format!("('{}' orphan spans=50 sleep=200 kill &)", worker());
     let ended = ground.run(&["run", "-d", "orphaned", "--", "sh", "-c", &script]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert_eq!(ground.trace("orphaned/trace.json").spans("orphan"), 50);
+    assert_eq!(ground.spans("orphaned/trace.json", "orphan"), 50);
 }
 
 #[test]
 fn issue_19_only_those_are_called_killed_that_were_in_the_middle_of_something() {
     let ground = Ground::new();
     let worker = worker();
-    let idle: String = (0..3)
-        .map(|number| {
-            format!(
-                "'{worker}' left-{number} spans=5 leave & '{worker}' ended-{number} spans=5 term & "
-            )
-        })
-        .collect();
-    let script = format!("{idle} '{worker}' victim spans=5 open kill & wait");
+    let idle = format!("'{worker}' left spans=5 leave & '{worker}' ended spans=5 term & ");
+    let script = format!(
+        "{} '{worker}' victim spans=5 open kill & wait",
+        idle.repeat(3)
+    );
     let ended = ground.run(&["run", "-d", "out", "--", "sh", "-c", &script]);
     let said = &ended.stderr;
     ended.says(&["killed: victim (pid ", ", in 1 open span. "]);
@@ -217,7 +206,7 @@ fn an_interrupt_from_the_terminal_reaches_each_process_once() {
     // `exec`: a shell that waited in between would die of the signal and hang up on the group.
     let line = format!(
         "exec '{}' run -d out -- '{}' one spans=1 signals='{}'",
-        program::PROGRAM,
+        PROGRAM,
         worker(),
         notes.display()
     );
@@ -231,9 +220,15 @@ fn an_interrupt_from_the_terminal_reaches_each_process_once() {
     assert_eq!(fs::read_to_string(&notes).unwrap(), "ready\nSIGINT\n");
     started.type_in(b"\x1c");
     started.wait_for_note(&notes, "ready\nSIGINT\nSIGQUIT\n");
-    let pid = ground.only_fragment_pid("out");
+    let pid = ground.only_fragment_pid();
     program::signal("TERM", &pid);
     assert_eq!(started.end().code, Some(3));
+}
+
+/// Returns the state letter of a process.
+fn state(pid: u32) -> char {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
 }
 
 #[test]
@@ -245,11 +240,12 @@ fn ctrl_z_stops_both_and_goes_on() {
     // A group of its own below this one, as a shell makes it: in an orphaned group nothing is stopped.
     let started = Started::of(command.process_group(0));
     started.wait_for_note(&notes, "ready\n");
-    let worker: u32 = ground.only_fragment_pid("out").parse().unwrap();
+    let worker: u32 = ground.only_fragment_pid().parse().unwrap();
     started.signal("TSTP");
-    started.wait_until(|| program::state(started.pid()) == 'T' && program::state(worker) == 'T');
+    let are_stopped = || [started.pid(), worker].map(|pid| state(pid) == 'T');
+    started.wait_until(|| are_stopped() == [true, true]);
     started.signal("CONT");
-    started.wait_until(|| program::state(started.pid()) != 'T' && program::state(worker) != 'T');
+    started.wait_until(|| are_stopped() == [false, false]);
     started.signal("TERM");
     assert_eq!(started.end().code, Some(3));
 }
@@ -258,20 +254,16 @@ fn ctrl_z_stops_both_and_goes_on() {
 fn what_cannot_be_started_has_the_codes_of_a_shell() {
     let ground = Ground::new();
     let ended = ground.run(&["run", "--", "no-such-command-at-all"]);
-    assert_eq!(ended.code, Some(127));
-    assert_eq!(
-        ended.stderr,
-        "sa-profile: no-such-command-at-all: No such file or directory (os error 2)\n"
-    );
-    let file = ground.path("data");
-    fs::write(&file, "x").unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let missing = Ended {
+        code: Some(127),
+        ..Ended::refusal("no-such-command-at-all: No such file or directory (os error 2)")
+    };
+    assert_eq!(ended, missing);
+    fs::write(ground.path("data"), "x").unwrap();
     let ended = ground.run(&["run", "--", "./data"]);
     assert_eq!(ended.code, Some(126), "{}", ended.stderr);
-    assert!(
-        !ground.path("profile_out").exists(),
-        "nothing is left behind"
-    );
+    let directory = ground.path("profile_out");
+    assert!(!directory.exists(), "nothing is left behind");
 }
 
 #[test]
@@ -280,10 +272,8 @@ fn nothing_recorded_is_said_plainly() {
     let ended = ground.run(&["run", "--", "sh", "-c", "exit 5"]);
     assert_eq!(ended.code, Some(5));
     ended.says(&["sa-profile: nothing was recorded. Likely reasons:\n"]);
-    assert!(
-        !ground.path("profile_out").exists(),
-        "nothing is left behind"
-    );
+    let directory = ground.path("profile_out");
+    assert!(!directory.exists(), "nothing is left behind");
     let ended = ground.record("", "silent");
     ended.says(&["sa-profile: nothing was recorded."]);
 }
@@ -318,10 +308,14 @@ fn a_library_is_loaded_before_the_users_own() {
     let mut command = ground.command(&["run", "--preload", &library, "--", "sh", "-c", script]);
     let ended = Started::of(command.env("LD_PRELOAD", &library)).end();
     assert_eq!(ended.stdout, format!("{library}:{library}\n"));
-    let ended = Started::of(program::alone(&ground).args(["run", "--preload", "--", "true"])).end();
+    let ended = Started::of(&mut ground.alone(&["run", "--preload", "--", "true"])).end();
     assert_eq!(ended.code, Some(125));
     let words = "libsa_profile_preload.so, nor one in a Python package beside it: name the library";
     ended.says(&[words]);
+    let program = format!("--preload={PROGRAM}");
+    let ended = ground.run(&["run", &program, "--", "true"]);
+    assert_eq!(ended.code, Some(125));
+    ended.says(&["--preload: ", "programs start without it: "]);
 }
 
 #[test]
@@ -330,8 +324,8 @@ fn a_named_directory_keeps_its_earlier_runs_apart() {
     for name in ["first", "second"] {
         ground.record("-d out", &format!("{name} spans=3"));
     }
-    let trace = ground.trace("out/trace.json");
-    assert_eq!((trace.spans("first"), trace.spans("second")), (0, 3));
+    let spans = |trace| ["first", "second"].map(|name| ground.spans(trace, name));
+    assert_eq!(spans("out/trace.json"), [0, 3]);
     let two_hosts = |name: &str| {
         let mut command = ground.recording("-d shared", &format!("{name} spans=3"));
         Started::of(command.env("SA_PROFILE_RUN", "job-7")).end()
@@ -339,11 +333,10 @@ fn a_named_directory_keeps_its_earlier_runs_apart() {
     two_hosts("first");
     two_hosts("second");
     assert_eq!(ground.runs("shared"), ["job-7".to_owned()].into());
-    let trace = ground.trace("shared/trace.json");
-    assert_eq!((trace.spans("first"), trace.spans("second")), (3, 3));
+    assert_eq!(spans("shared/trace.json"), [3, 3]);
 }
 
-/// A package of sources in which the module that Python imports at its start does nothing but write down what it was told.
+/// Makes a package of sources. The module that Python imports at its start only writes its variables to a file.
 fn package_that_tells(ground: &Ground) -> String {
     let package = ground.path("lib/python3.12/site-packages/sa_profile");
     fs::create_dir_all(package.join("startup")).unwrap();
@@ -365,34 +358,24 @@ fn python_is_told_where_to_begin() {
     let script = ["python3", "-c", "pass"];
     let named = format!("--python={package}");
     let track = ["--track", "a:f", "--track", "b.*:G.*", "--tasks"];
-    for (alone, words) in [
-        (
-            false,
-            [&["run", &named][..], &track, &["--"], &script].concat(),
-        ),
-        (true, [&["run", "--python", "--"][..], &script].concat()),
+    for mut command in [
+        ground.command(&[&["run", &named][..], &track, &["--"], &script].concat()),
+        ground.alone(&[&["run", "--python", "--"][..], &script].concat()),
     ] {
-        let mut command = if alone {
-            program::alone(&ground)
-        } else {
-            ground.command(&[])
-        };
-        let ended = Started::of(command.args(words).env("PYTHONPATH", "/users/own")).end();
+        let ended = Started::of(command.env("PYTHONPATH", "/users/own")).end();
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     }
     let told = fs::read_to_string(ground.path("told")).unwrap();
-    let paths = format!(
-        "{}/startup:/users/own",
-        fs::canonicalize(package).unwrap().display()
-    );
+    let package = fs::canonicalize(package).unwrap();
+    let paths = format!("{}/startup:/users/own", package.display());
     assert_eq!(told, format!("{paths} a:f,b.*:G.* 1\n{paths} - -\n"));
 }
 
 #[test]
 fn a_python_package_that_is_not_there_is_refused_before_the_command_runs() {
     let ground = Ground::new();
-    let mut command = program::alone(&ground);
-    let ended = Started::of(command.args(["run", "--python", "--", "echo", "ran"])).end();
+    let mut command = ground.alone(&["run", "--python", "--", "echo", "ran"]);
+    let ended = Started::of(&mut command).end();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
     ended.says(&["--python: no Python package brought "]);
     for needs_python in [&["--track", "a:f"][..], &["--tasks"]] {

@@ -1,11 +1,7 @@
 //! `sa-profile serve` and `watch` on processes that really record, and clients of every kind.
-#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
-mod client;
-mod program;
-
-use client::{Reply, Server};
-use program::{Ground, PROGRAM, Started};
+use crate::program::{Ended, Ground, PROGRAM, Started};
+use crate::serving::{Serving, bearer};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,56 +14,18 @@ use std::time::Duration;
 /// Shows a page in a browser.
 const SHOW: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/show");
 
-/// A program that serves a run.
-struct Serving {
-    started: Started,
-    server: Server,
-    /// The page's address, with the token if there is one.
-    page: String,
-    /// The header with the token.
-    authorization: String,
-}
-
 impl Serving {
-    fn start(ground: &Ground, words: &[&str]) -> Serving {
-        let words = [&["serve", "--listen", "127.0.0.1:0"], words, &["out"]].concat();
-        Serving::of(ground.start(&words), "127.0.0.1")
-    }
-
-    fn of(started: Started, host: &str) -> Serving {
-        let line = started.wait_for_line(&format!("sa-profile: serving http://{host}:"));
-        let mut words = line.split(' ');
-        let page = words.find(|word| word.starts_with("http")).unwrap();
-        let (_, address) = page.rsplit_once(':').unwrap();
-        let (port, target) = address.split_once('/').unwrap();
-        let authorization = match target.strip_prefix("?token=") {
-            Some(token) => format!("Authorization: Bearer {token}\r\n"),
-            None => String::new(),
-        };
-        Serving {
-            server: Server(port.parse().unwrap()),
-            page: page.to_owned(),
-            authorization,
-            started,
-        }
-    }
-
-    fn get(&self, target: &str) -> Reply {
-        let headers = format!("Host: localhost\r\n{}", self.authorization);
-        self.server.ask("GET", target, &headers)
-    }
-
     fn stats(&self) -> Value {
-        let found = self.get("/stats");
+        let found = self.ask("GET", "/stats");
         match found.status {
             200 => serde_json::from_slice(&found.body).unwrap(),
             _ => Value::Null, // the run was not looked at yet
         }
     }
 
-    /// What Prometheus takes for sums: each with its labels.
+    /// Returns what Prometheus takes for sums: each with its labels.
     fn sums(&self) -> BTreeMap<String, f64> {
-        let metrics = self.get("/metrics").text();
+        let metrics = String::from_utf8(self.ask("GET", "/metrics").body).unwrap();
         let samples = metrics.lines().filter_map(|line| line.rsplit_once(' '));
         let is_sum = |sample: &str| {
             let name = sample.split('{').next().unwrap_or_default();
@@ -79,7 +37,7 @@ impl Serving {
             .collect()
     }
 
-    /// The first figures of which something is so.
+    /// Waits until the figures meet a condition, and returns them.
     fn stats_when(&self, mut is_so: impl FnMut(&Value) -> bool) -> Value {
         let mut last = Value::Null;
         self.started.wait_until(|| {
@@ -90,17 +48,25 @@ impl Serving {
     }
 }
 
-/// Starts processes that record into `out`.
-fn record(ground: &Ground, names: &[&str], words: &[&str]) -> Vec<Started> {
-    let start = |name: &&str| Started::of(&mut ground.worker(&[&[*name], words].concat()));
+/// Starts a process that records into `out`.
+fn record(ground: &Ground, name: &str, words: &str) -> Started {
     fs::create_dir_all(ground.path("out")).unwrap();
-    names.iter().map(start).collect()
+    let mut command = ground.worker(&[name]);
+    Started::of(command.args(words.split(' ')))
 }
 
-/// The figures of a report and those that are served must be the same.
+/// Records a process that answers some requests, to its end.
+fn record_requests(ground: &Ground) -> Ended {
+    record(ground, "api", "requests=5").end()
+}
+
+fn set_mode(path: &Path, bits: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
+}
+
+/// Checks that the served figures equal those of a report.
 fn assert_same(stats: &Value, ground: &Ground) {
-    let report = ground.run(&["report", "--json", "out"]);
-    let report: Value = serde_json::from_str(&report.stdout).unwrap();
+    let report = ground.json(&["report", "--json", "out"]);
     let (served, reported) = (&stats["requests"], &report["requests"]);
     for key in ["ok", "aborted", "failed"] {
         assert_eq!(served[key], reported[key], "{key}");
@@ -142,10 +108,8 @@ fn assert_same(stats: &Value, ground: &Ground) {
         assert_eq!(name["max_ns"], one["duration"]["max_ns"], "{name}");
         let total_ns =
             one["duration"]["mean_ns"].as_f64().unwrap() * one["ncall"].as_f64().unwrap();
-        assert!(
-            (name["total_ns"].as_f64().unwrap() - total_ns).abs() < 1.0,
-            "{name}"
-        );
+        let off = (name["total_ns"].as_f64().unwrap() - total_ns).abs();
+        assert!(off < 1.0, "{name}");
     }
     assert_eq!(stats["recorded"]["events"], report["recorded"]["events"]);
 }
@@ -155,15 +119,14 @@ fn assert_same(stats: &Value, ground: &Ground) {
 fn the_figures_are_those_of_the_report() {
     let ground = Ground::new();
     fs::create_dir_all(ground.path("out")).unwrap();
-    let serving = Serving::start(&ground, &[]);
+    let serving = Serving::figures(&ground, &[]);
     serving.stats_when(|stats| stats["state"] == "waiting");
-    let go_on = ground.path("go-on").display().to_string();
-    let until = format!("until={go_on}");
-    let words = ["threads=2", "requests=200", &until, "requests=30"];
-    let mut workers = record(&ground, &["api", "core"], &words);
-    let words = ["threads=2", "requests=40", &until, "open", "requests=3"];
-    let words = [&words[..], &["kill"]].concat();
-    workers.extend(record(&ground, &["doomed"], &words));
+    let go_on = ground.path("go-on");
+    let until = format!("until={}", go_on.display());
+    let words = format!("threads=2 requests=200 {until} requests=30");
+    let [api, core] = ["api", "core"].map(|name| record(&ground, name, &words));
+    let words = format!("threads=2 requests=40 {until} open requests=3 kill");
+    let doomed = record(&ground, "doomed", &words);
     let live = serving.stats_when(|stats| stats["requests"]["arrived"] == 440);
     assert!(live["state"] == "live" && live["is_final"] == false);
     assert_eq!(live["recorded"]["alive"], 3);
@@ -173,7 +136,7 @@ fn the_figures_are_those_of_the_report() {
     let before = serving.sums();
     assert!(before["sa_profile_events_total"] > 0.0, "{before:?}");
     fs::write(&go_on, "").unwrap();
-    for worker in workers {
+    for worker in [api, core, doomed] {
         worker.end();
     }
     let last = serving.stats_when(|stats| stats["is_final"] == true);
@@ -196,19 +159,17 @@ fn the_figures_are_those_of_the_report() {
     assert!(watched.contains("http.completions"), "{watched}");
     // Nothing in the run's directory was settled, not even the ring of the process that was killed.
     assert!(!ground.path("out/trace.json").exists());
-    let files = fs::read_dir(ground.path("out/fragments"))
-        .unwrap()
-        .flatten();
-    let is_ring = |file: &fs::DirEntry| file.path().extension().is_some_and(|end| end == "ring");
-    assert_eq!(files.filter(is_ring).count(), 1);
+    let files = fs::read_dir(ground.path("out/fragments")).unwrap();
+    let paths = files.map(|file| file.unwrap().path());
+    let rings = paths.filter(|path| path.extension().is_some_and(|end| end == "ring"));
+    assert_eq!(rings.count(), 1);
     let policy = "content-security-policy: default-src 'none'";
-    assert!(serving.get("/").head.contains(policy));
+    assert!(serving.ask("GET", "/").head.contains(policy));
     serving.started.signal("INT");
     assert_eq!(serving.started.end().code, Some(0));
 }
 
 /// A browser that opens a page and waits until it shows one text after the other; nothing (said loudly) where there is none.
-#[expect(clippy::print_stderr, reason = "it says where it does not run")]
 fn browser(test: &str, address: &str, texts: &[&str]) -> Option<Started> {
     let started = Started::of(Command::new(SHOW).arg(address).args(texts));
     let line = started.wait_for_line("show: ");
@@ -237,22 +198,17 @@ fn seen(started: Started) -> Vec<Value> {
 fn alone_the_page_goes_with_the_run() {
     let test = "alone_the_page_goes_with_the_run";
     let ground = Ground::new();
-    let go_on = ground.path("go-on").display().to_string();
-    let until = format!("until={go_on}");
-    let workers = record(
-        &ground,
-        &["api", "core"],
-        &["threads=2", "requests=20", &until, "requests=3"],
-    );
-    let serving = Serving::start(&ground, &[]);
+    let go_on = ground.path("go-on");
+    let words = format!("threads=2 requests=20 until={} requests=3", go_on.display());
+    let workers = ["api", "core"].map(|name| record(&ground, name, &words));
+    let serving = Serving::figures(&ground, &[]);
     let ended = |stats: &Value| {
         let of = |key: &str| stats["requests"][key].as_u64().unwrap_or_default();
         of("ok") + of("aborted") + of("failed")
     };
     serving.stats_when(|stats| ended(stats) == 40);
-    let address = serving.page.clone();
     let texts = ["It goes on.", "these are the figures of its report"];
-    let Some(started) = browser(test, &address, &texts) else {
+    let Some(started) = browser(test, &serving.link, &texts) else {
         return;
     };
     fs::write(&go_on, "").unwrap();
@@ -278,9 +234,8 @@ fn alone_the_page_goes_with_the_run() {
 #[test]
 fn issue_47_an_idle_server_looks_idle() {
     let ground = Ground::new();
-    let words = ["threads=2", "requests=9", "sleep=120000"];
-    let workers = record(&ground, &["api"], &words);
-    let serving = Serving::start(&ground, &[]);
+    let worker = record(&ground, "api", "threads=2 requests=9 sleep=120000");
+    let serving = Serving::figures(&ground, &[]);
     let idle = serving.stats_when(|stats| {
         let silent_ns = stats["no_event_for_ns"].as_u64();
         silent_ns > Some(13_000_000_000)
@@ -290,52 +245,54 @@ fn issue_47_an_idle_server_looks_idle() {
     assert_eq!(idle["last_10_s"]["requests_per_s"], 0.0);
     let watched = ground.run(&["watch", "--once", "out"]).stdout;
     assert!(watched.contains("silent    no event for "), "{watched}");
-    drop(workers);
+    drop(worker);
 }
 
 #[test]
 fn a_watch_of_a_run_that_goes_on_ends_with_a_signal() {
     let ground = Ground::new();
-    let workers = record(&ground, &["api"], &["requests=9", "sleep=60000"]);
+    let worker = record(&ground, "api", "requests=9 sleep=60000");
     let watch = ground.start(&["watch", "out"]);
     std::thread::sleep(Duration::from_millis(2_500));
     watch.signal("INT");
     let ended = watch.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.lines().count() >= 2, "{}", ended.stdout);
-    drop(workers);
+    drop(worker);
 }
 
 #[test]
 fn others_need_a_token() {
     let ground = Ground::new();
-    record(&ground, &["api"], &["requests=5"]).remove(0).end();
-    let refused = ground.run(&["serve", "--listen", "0.0.0.0:0", "out"]);
-    assert_eq!(refused.code, Some(2));
-    refused.says(&["expected --token-file FILE, found none"]);
+    record_requests(&ground);
     fs::write(ground.path("short"), "short\n").unwrap();
-    let refused = ground.run(&["serve", "--token-file", "short", "out"]);
-    assert_eq!(refused.code, Some(2));
-    refused.says(&["short: expected a token of 16"]);
+    for (option, refusal) in [
+        (
+            "--listen=0.0.0.0:0",
+            "expected --token-file FILE, found none",
+        ),
+        ("--token-file=short", "short: expected a token of 16"),
+    ] {
+        let refused = ground.run(&["serve", option, "out"]);
+        assert_eq!(refused.code, Some(2));
+        refused.says(&[refusal]);
+    }
     fs::write(ground.path("token"), "0123456789-abcdef\n").unwrap();
-    let mut command = ground.command(&["serve", "--token-file", "token"]);
-    command.args(["--listen", "0.0.0.0:0", "out"]);
-    let serving = Serving::of(Started::of(&mut command), "0.0.0.0");
-    assert!(!serving.page.contains("0123"), "{}", serving.page);
-    let right = "Authorization: Bearer 0123456789-abcdef\r\n";
-    assert_answers(&serving, "any.name", right, "0123456789-abcdef");
+    let words = ["serve", "--listen=0.0.0.0:0", "--token-file=token", "out"];
+    let serving = Serving::of_figures(ground.start(&words), "0.0.0.0");
+    assert!(!serving.link.contains("0123"), "{}", serving.link);
+    assert_answers(&serving, "any.name", "0123456789-abcdef");
 }
 
 /// Checks that only clients with the token get the figures.
-fn assert_answers(serving: &Serving, host: &str, right: &str, token: &str) {
+fn assert_answers(serving: &Serving, host: &str, token: &str) {
     let status = |target: &str, header: &str| {
         let headers = format!("Host: {host}\r\n{header}");
-        serving.server.ask("GET", target, &headers).status
+        serving.send_request("GET", target, &headers).status
     };
-    serving
-        .started
-        .wait_until(|| status("/stats", right) == 200);
-    let wrong = right.replace(token, &"x".repeat(token.len()));
+    let (right, wrong) = (bearer(token), bearer(&"x".repeat(token.len())));
+    let started = &serving.started;
+    started.wait_until(|| status("/stats", &right) == 200);
     for (target, header, expected) in [
         ("/stats", "", 401),
         ("/stats", wrong.as_str(), 401),
@@ -344,69 +301,67 @@ fn assert_answers(serving: &Serving, host: &str, right: &str, token: &str) {
         ("/nothing", "", 401),
         ("/", "", 401),
         (&format!("/?token={token}"), "", 200),
-        ("/metrics", right, 200),
+        ("/metrics", &right, 200),
     ] {
         assert_eq!(status(target, header), expected, "{target} {header}");
     }
+}
+
+/// Returns the token in a line or a link.
+fn token_in(line: &str) -> &str {
+    let (_, token) = line.split_once("?token=").unwrap();
+    token.split(' ').next().unwrap()
 }
 
 /// On 127.0.0.1 every user of the machine can connect.
 #[test]
 fn a_run_that_others_may_not_read_has_a_token_on_this_machine_too() {
     let ground = Ground::new();
-    record(&ground, &["api"], &["requests=5"]).remove(0).end();
-    let serving = Serving::start(&ground, &[]);
-    let (_, token) = serving.page.split_once("/?token=").unwrap();
+    record_requests(&ground);
+    let serving = Serving::figures(&ground, &[]);
+    let token = token_in(&serving.link);
     assert!(token.len() >= 32, "{token}");
-    assert_answers(&serving, "127.0.0.1", &serving.authorization, token);
-    assert_ne!(Serving::start(&ground, &[]).page, serving.page);
-    let ended = {
-        serving.started.signal("INT");
-        serving.started.end()
-    };
+    assert_answers(&serving, "127.0.0.1", token);
+    assert_ne!(token_in(&Serving::figures(&ground, &[]).link), token);
+    serving.started.signal("INT");
+    let ended = serving.started.end();
     assert_eq!(ended.stderr.matches(token).count(), 1, "{}", ended.stderr);
-    assert_eq!(Serving::start(&ground, &["--no-token"]).authorization, "");
+    assert_eq!(Serving::figures(&ground, &["--no-token"]).path, "/");
     fs::write(ground.path("token"), "0123456789-abcdef\n").unwrap();
-    let serving = Serving::start(&ground, &["--token-file", "token"]);
-    assert_eq!(serving.authorization, "");
-    assert_eq!(serving.get("/stats").status, 401);
+    let serving = Serving::figures(&ground, &["--token-file", "token"]);
+    assert_eq!(serving.path, "/");
+    assert_eq!(serving.ask("GET", "/stats").status, 401);
     // Everybody may come to the fragments, and read none.
-    let mode = fs::Permissions::from_mode;
-    for (path, bits) in [(".", 0o755), ("out", 0o755), ("out/fragments", 0o755)] {
-        fs::set_permissions(ground.path(path), mode(bits)).unwrap();
+    for path in [".", "out", "out/fragments"] {
+        set_mode(&ground.path(path), 0o755);
     }
-    assert_ne!(Serving::start(&ground, &[]).authorization, "");
+    assert_ne!(Serving::figures(&ground, &[]).path, "/");
 }
 
 /// A folder of fragments keeps the mode that the first run gave it.
 #[test]
 fn issue_47_a_private_run_after_a_public_one_needs_a_token() {
     let ground = Ground::new();
-    let mode = fs::Permissions::from_mode;
-    fs::set_permissions(ground.path("."), mode(0o755)).unwrap();
+    set_mode(&ground.path("."), 0o755);
     let run = |name: &str, bits: &str| {
         fs::create_dir_all(ground.path("out")).unwrap();
-        fs::set_permissions(ground.path("out"), mode(0o755)).unwrap();
+        set_mode(&ground.path("out"), 0o755);
         let mut command = ground.worker(&[name, "requests=5"]);
         Started::of(command.env("SA_PROFILE_MODE", bits)).end();
     };
     run("first", "0644");
-    let serving = Serving::start(&ground, &[]);
-    assert_eq!(serving.authorization, "");
+    let serving = Serving::figures(&ground, &[]);
+    assert_eq!(serving.path, "/");
     serving.stats_when(|stats| stats["requests"]["ok"].as_u64() > Some(0));
     run("second", "0600");
     let folder = fs::metadata(ground.path("out/fragments")).unwrap();
     assert_eq!(folder.permissions().mode() & 0o777, 0o755);
     // The server goes on with the second run.
-    let line = serving
-        .started
-        .wait_for_line("some users may not read this run");
-    assert_eq!(serving.get("/stats").status, 401);
-    let (_, token) = line.split_once("?token=").unwrap();
-    let token = token.split(' ').next().unwrap();
-    let right = format!("Authorization: Bearer {token}\r\n");
-    assert_answers(&serving, "localhost", &right, token);
-    assert_ne!(Serving::start(&ground, &[]).authorization, "");
+    let started = &serving.started;
+    let line = started.wait_for_line("some users may not read this run");
+    assert_eq!(serving.ask("GET", "/stats").status, 401);
+    assert_answers(&serving, "localhost", token_in(&line));
+    assert_ne!(Serving::figures(&ground, &[]).path, "/");
 }
 
 /// What `promtool check metrics` asks of names and types, on what Prometheus' own parser for Python reads.
@@ -451,11 +406,9 @@ fn python() -> Option<String> {
     let target = Path::new(PROGRAM).ancestors().nth(2).unwrap();
     let of_tests = target.join("python/venv/bin/python").display().to_string();
     [of_tests, "python3".to_owned()].into_iter().find(|python| {
-        let import = ["-c", "import prometheus_client.parser"];
-        let tried = Command::new(python)
-            .args(import)
-            .stderr(Stdio::null())
-            .status();
+        let mut import = Command::new(python);
+        import.args(["-c", "import prometheus_client.parser"]);
+        let tried = import.stderr(Stdio::null()).status();
         tried.is_ok_and(|status| status.success())
     })
 }
@@ -463,19 +416,14 @@ fn python() -> Option<String> {
 #[test]
 fn prometheus_reads_the_metrics() {
     let ground = Ground::new();
-    record(&ground, &["a \"quoted\\ name"], &["requests=50"])
-        .remove(0)
-        .end();
-    let serving = Serving::start(&ground, &[]);
+    record(&ground, "a \"quoted\\ name", "requests=50").end();
+    let serving = Serving::figures(&ground, &[]);
     serving.stats_when(|stats| stats["is_final"] == true);
-    let metrics = serving.get("/metrics");
+    let metrics = serving.ask("GET", "/metrics");
     let kind = "content-type: text/plain; version=0.0.4; charset=utf-8\r\n";
     assert!(metrics.head.contains(kind), "{}", metrics.head);
-    assert!(
-        metrics.text().contains(r#"engine="a \"quoted\\ name""#),
-        "{}",
-        metrics.text()
-    );
+    let text = String::from_utf8_lossy(&metrics.body);
+    assert!(text.contains(r#"engine="a \"quoted\\ name""#), "{text}");
     let Some(python) = python() else {
         eprintln!("SKIPPED prometheus_reads_the_metrics: no Python has prometheus_client");
         return;
@@ -486,11 +434,10 @@ fn prometheus_reads_the_metrics() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut stdin = check.stdin.take().unwrap();
-    stdin.write_all(&metrics.body).unwrap();
-    drop(stdin);
+    let stdin = check.stdin.take();
+    stdin.unwrap().write_all(&metrics.body).unwrap();
     let output = check.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", metrics.text());
+    assert!(output.status.success(), "{text}");
     // 50 requests of 1, 2, 3 and 4 tokens in turn, and the two names of their spans.
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "50 123\n2\n");
 }

@@ -1,10 +1,8 @@
 //! `sa-profile doctor` on a healthy set-up and on broken ones: what it says, word for word where that does not depend on the machine.
-#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
-mod program;
-
-use program::{Ended, Ground, PROGRAM, Started};
+use crate::program::{Ended, Ground, PROGRAM, Started, lacking_library, some_library};
 use sa_format::{segment_name, stem_and_segment};
+use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -29,7 +27,10 @@ const VOLATILE: [&str; 16] = [
     "torch_npu",
 ];
 
-/// What it printed, without what depends on the machine or the moment.
+/// The hint about a directory that cannot be used.
+const ANOTHER: &str = "name another one in SA_PROFILE_DIR or sa-profile run --dir";
+
+/// Returns what it printed, without what depends on the machine or the moment.
 fn golden(ended: &Ended) -> String {
     let line = |line: &str| {
         let check = line.get(6..21).unwrap().trim();
@@ -42,13 +43,17 @@ fn golden(ended: &Ended) -> String {
     ended.stdout.lines().map(line).collect()
 }
 
-/// The lines of one check.
+/// Returns the lines of one check.
 fn of<'a>(ended: &'a Ended, check: &str) -> Vec<&'a str> {
-    ended
-        .stdout
-        .lines()
-        .filter(|line| line.get(6..21).unwrap().trim() == check)
-        .collect()
+    let lines = ended.stdout.lines();
+    let lines = lines.filter(|line| line.get(6..21).unwrap().trim() == check);
+    lines.collect()
+}
+
+/// Checks that a check has one line, with this status and text.
+fn assert_finds(ended: &Ended, status: &str, check: &str, text: &str) {
+    let line = format!("{status:<4}  {check:<15} {text}");
+    assert_eq!(of(ended, check), [line]);
 }
 
 #[test]
@@ -94,29 +99,24 @@ torch_npu
 fn a_file_in_place_of_the_directory() {
     let ground = Ground::new();
     fs::write(ground.path("out"), "precious").unwrap();
+    let found = "out: a file is there, expected a directory";
     for directory in ["out", "out/below"] {
         let ended = ground.run(&["doctor", directory]);
         assert_eq!(ended.code, Some(1));
-        assert_eq!(
-            of(&ended, "directory"),
-            [
-                "FAIL  directory       out: a file is there, expected a directory -- name another one in SA_PROFILE_DIR or sa-profile run --dir"
-            ]
+        assert_finds(
+            &ended,
+            "FAIL",
+            "directory",
+            &format!("{found} -- {ANOTHER}"),
         );
     }
     assert_eq!(fs::read_to_string(ground.path("out")).unwrap(), "precious");
     let findings = ground.run(&["doctor", "--json", "out"]).stdout;
-    let findings: serde_json::Value = serde_json::from_str(&findings).unwrap();
-    let mut findings = findings.as_array().unwrap().iter();
-    let directory = findings
-        .find(|finding| finding["check"] == "directory")
-        .unwrap();
-    assert_eq!(directory["status"], "fail");
-    assert_eq!(
-        directory["found"],
-        "out: a file is there, expected a directory"
-    );
-    assert!(directory["hint"].is_string());
+    let findings: Vec<Value> = serde_json::from_str(&findings).unwrap();
+    let mut findings = findings.iter();
+    let directory = findings.find(|finding| finding["check"] == "directory");
+    let expected = json!({"check": "directory", "status": "fail", "found": found, "hint": ANOTHER});
+    assert_eq!(directory, Some(&expected));
 }
 
 #[test]
@@ -138,12 +138,8 @@ fn a_read_only_directory() {
     fs::set_permissions(&out, fs::Permissions::from_mode(0o500)).unwrap();
     let ended = Started::of(&mut command).end();
     assert_eq!(ended.code, Some(1), "{}", ended.stdout);
-    assert_eq!(
-        of(&ended, "directory"),
-        [
-            "FAIL  directory       out: is not writable -- name another one in SA_PROFILE_DIR or sa-profile run --dir"
-        ]
-    );
+    let found = format!("out: is not writable -- {ANOTHER}");
+    assert_finds(&ended, "FAIL", "directory", &found);
 }
 
 #[test]
@@ -152,51 +148,44 @@ fn a_file_size_of_nothing() {
     let script = format!("ulimit -f 0; exec '{PROGRAM}' doctor");
     let ended = Started::of(ground.plain("sh").args(["-c", &script])).end();
     assert_eq!(ended.code, Some(1), "{}", ended.stdout);
-    assert_eq!(
-        of(&ended, "file size"),
-        ["FAIL  file size       limited to 0 B -- raise it: ulimit -f unlimited"]
-    );
-    assert_eq!(
-        of(&ended, "fallocate"),
-        [
-            "FAIL  fallocate       not tried: the file size is limited -- raise it: ulimit -f unlimited"
-        ]
-    );
+    for (check, found) in [
+        ("file size", "limited to 0 B"),
+        ("fallocate", "not tried: the file size is limited"),
+    ] {
+        let text = format!("{found} -- raise it: ulimit -f unlimited");
+        assert_finds(&ended, "FAIL", check, &text);
+    }
 }
 
 #[test]
 fn a_killed_process_and_its_stale_run_file() {
     let ground = Ground::new();
     Started::of(&mut ground.worker(&["one", "spans=3", "kill"])).end();
-    let pid = ground.only_fragment_pid("out");
+    let pid = ground.only_fragment_pid();
     let run = ground.runs("out").pop_first().unwrap();
     let ended = ground.run(&["doctor", "out"]);
     assert_eq!(ended.code, Some(0));
-    let told = [
-        "directory",
-        "run file",
-        "processes",
-        "silent",
-        "died",
-        "rings",
-    ]
-    .map(|check| of(&ended, check).join("\n"));
-    let expected = [
-        "ok    directory       out is there and can be written".to_owned(),
-        format!("warn  run file        run {run} is over: its main process {pid} is gone -- nothing to do: the next main process replaces it"),
-        "ok    processes       1 process: 0 live, 0 ended, 1 died".to_owned(),
-        String::new(),
-        format!("warn  died            1 process ended without closing its recording: {pid} (worker) -- killed or crashed, or ended by _exit: trace-merge tells which, and shows the spans they died in; what they recorded is kept"),
-        "warn  rings           1 ring of dead processes left -- trace-merge takes what they hold and removes them".to_owned(),
-    ];
-    assert_eq!(told, expected);
+    assert_eq!(of(&ended, "silent"), [""; 0]);
+    assert_finds(&ended, "ok", "directory", "out is there and can be written");
+    let over = format!(
+        "run {run} is over: its main process {pid} is gone -- nothing to do: the next main process replaces it"
+    );
+    assert_finds(&ended, "warn", "run file", &over);
+    let counts = "1 process: 0 live, 0 ended, 1 died";
+    assert_finds(&ended, "ok", "processes", counts);
+    let died = format!(
+        "1 process ended without closing its recording: {pid} (worker) -- killed or crashed, or ended by _exit: trace-merge tells which, and shows the spans they died in; what they recorded is kept"
+    );
+    assert_finds(&ended, "warn", "died", &died);
+    let left = "1 ring of dead processes left -- trace-merge takes what they hold and removes them";
+    assert_finds(&ended, "warn", "rings", left);
 }
 
 #[test]
 fn a_process_that_cannot_be_read_is_named_and_hides_no_other() {
     let ground = Ground::new();
     Started::of(&mut ground.worker(&["one", "spans=3"])).end();
-    let pid = ground.only_fragment_pid("out");
+    let pid = ground.only_fragment_pid();
     // Its second segment is a folder.
     let name = ground.fragments("out")[0].file_name().unwrap().to_owned();
     let (stem, _) = stem_and_segment(name.to_str().unwrap()).unwrap();
@@ -221,53 +210,36 @@ fn a_live_run_and_a_process_that_wrote_nothing() {
     let words = ["one", &format!("signals={}", notes.display())];
     let started = Started::of(&mut ground.worker(&words));
     started.wait_until(|| notes.exists() && !ground.fragments("out").is_empty());
-    let pid = ground.only_fragment_pid("out");
+    let pid = ground.only_fragment_pid();
     let run = ground.runs("out").pop_first().unwrap();
     let ended = ground.run(&["doctor", "out"]);
-    assert_eq!(
-        of(&ended, "run file"),
-        [format!(
-            "ok    run file        run {run} of process {pid} is live"
-        )]
+    let live = format!("run {run} of process {pid} is live");
+    assert_finds(&ended, "ok", "run file", &live);
+    let counts = "1 process: 1 live, 0 ended, 0 died";
+    assert_finds(&ended, "ok", "processes", counts);
+    let silent = format!(
+        "1 process wrote nothing but a header: {pid} (worker) -- they started to record and had no event: is the level right, did they get work?"
     );
-    assert_eq!(
-        of(&ended, "processes"),
-        ["ok    processes       1 process: 1 live, 0 ended, 0 died"]
-    );
-    assert_eq!(
-        of(&ended, "silent"),
-        [format!(
-            "warn  silent          1 process wrote nothing but a header: {pid} (worker) -- they started to record and had no event: is the level right, did they get work?"
-        )]
-    );
+    assert_finds(&ended, "warn", "silent", &silent);
     started.signal("TERM");
     started.end();
-    let rings = ground.path("out/fragments/trace.1.ring");
-    fs::write(rings, "x").unwrap();
+    fs::write(ground.path("out/fragments/trace.1.ring"), "x").unwrap();
     let ended = ground.run(&["doctor", "out"]);
-    assert_eq!(
-        of(&ended, "rings"),
-        [
-            "warn  rings           1 ring without a fragment -- their fragments were removed: remove them too"
-        ]
-    );
+    let lone = "1 ring without a fragment -- their fragments were removed: remove them too";
+    assert_finds(&ended, "warn", "rings", lone);
 }
 
 #[test]
 fn the_preload_library_is_looked_for_beside_the_program() {
     let ground = Ground::new();
-    let ended = Started::of(program::alone(&ground).arg("doctor")).end();
-    assert_eq!(
-        of(&ended, "preload library"),
-        ["ok    preload library not installed"]
-    );
     let library = ground.path("bin/libsa_profile_preload.so");
-    fs::copy(program::some_library(), &library).unwrap();
-    let ended = Started::of(program::alone(&ground).arg("doctor")).end();
-    let found = format!("ok    preload library {}", library.display());
-    assert_eq!(of(&ended, "preload library"), [found]);
-    fs::copy(program::lacking_library(&ground), &library).unwrap();
-    let ended = Started::of(program::alone(&ground).arg("doctor")).end();
+    let doctor = || Started::of(&mut ground.alone(&["doctor"])).end();
+    assert_finds(&doctor(), "ok", "preload library", "not installed");
+    fs::copy(some_library(), &library).unwrap();
+    let found = library.display().to_string();
+    assert_finds(&doctor(), "ok", "preload library", &found);
+    fs::copy(lacking_library(&ground), &library).unwrap();
+    let ended = doctor();
     let lines = of(&ended, "preload library");
     assert!(
         lines[0].starts_with("warn  ") && lines[0].contains("no program starts with it"),
@@ -276,11 +248,9 @@ fn the_preload_library_is_looked_for_beside_the_program() {
     assert_eq!(ended.code, Some(0), "the API records all the same");
 }
 
-/// What `importlib.metadata` reads of an installed package.
+/// Writes what `importlib.metadata` reads of an installed package.
 fn install(ground: &Ground, name: &str, version: &str, more: &str) {
-    let folder = ground
-        .path("site")
-        .join(format!("{name}-{version}.dist-info"));
+    let folder = ground.path(&format!("site/{name}-{version}.dist-info"));
     fs::create_dir_all(&folder).unwrap();
     let metadata = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{more}\n");
     fs::write(folder.join("METADATA"), metadata).unwrap();
@@ -294,22 +264,18 @@ fn torch_npu_is_named_with_what_is_seen_of_it() {
     install(&ground, "vllm_ascend", "0.18.0", pin);
     let mut command = ground.command(&["doctor"]);
     let ended = Started::of(command.env("PYTHONPATH", ground.path("site"))).end();
-    let [line] = of(&ended, "torch_npu")[..] else {
-        panic!("{}", ended.stdout)
-    };
+    let line = of(&ended, "torch_npu").join("\n");
     let expected = "ok    torch_npu       2.9.0: finds graph replays, AlltoAll and mstx by dlsym; ";
     assert!(line.starts_with(expected), "{line}");
-    assert_eq!(
-        of(&ended, "vLLM-Ascend"),
-        ["ok    vLLM-Ascend     0.18.0, made for torch-npu==2.9.0"]
-    );
+    let found = "0.18.0, made for torch-npu==2.9.0";
+    assert_finds(&ended, "ok", "vLLM-Ascend", found);
 }
 
 #[test]
 fn what_the_preload_library_did_not_see_is_said_by_doctor_and_status() {
     let ground = Ground::new();
     Started::of(&mut ground.worker(&["one", "spans=3"])).end();
-    let (path, pid) = (&ground.fragments("out")[0], ground.only_fragment_pid("out"));
+    let (path, pid) = (&ground.fragments("out")[0], ground.only_fragment_pid());
     let text = fs::read_to_string(path).unwrap();
     let reach = r#"{"by_linking":true,"by_handle":false,"dlsym":"/opt/libhook.so"}"#;
     let record = format!(
@@ -318,18 +284,11 @@ fn what_the_preload_library_did_not_see_is_said_by_doctor_and_status() {
     fs::write(path, text + &record).unwrap();
     let words = "graph replays and all else that is found by dlsym on a library's handle may not be visible: the dlsym of /opt/libhook.so stands before that of libsa_profile_preload.so";
     let doctor = ground.run(&["doctor", "out"]);
-    let [line] = of(&doctor, "reach")[..] else {
-        panic!("{}", doctor.stdout)
-    };
+    let line = of(&doctor, "reach").join("\n");
     let expected = format!("warn  reach           process {pid}: {words}");
     assert!(line.starts_with(&expected), "{line}");
-    let status = ground.run(&["status", "out"]);
-    assert!(
-        status.stdout.contains(&format!("[{pid}]: {words}\n")),
-        "{}",
-        status.stdout
-    );
-    let status = ground.run(&["status", "--json", "out"]);
-    let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
+    let status = ground.run(&["status", "out"]).stdout;
+    assert!(status.contains(&format!("[{pid}]: {words}\n")), "{status}");
+    let status = ground.json(&["status", "--json", "out"]);
     assert_eq!(status["processes"][0]["not_visible"][0], words);
 }

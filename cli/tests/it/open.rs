@@ -1,0 +1,131 @@
+//! `sa-profile open`, fetched by a plain HTTP client: what a page of Perfetto's gets, and what nobody else does.
+
+use crate::program::{Ended, Ground, Started};
+use crate::serving::Serving;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn perfettos_page_gets_the_whole_trace_and_the_serving_ends() {
+    const BYTES: usize = 20 << 20;
+    let ground = Ground::new();
+    set_mode(&ground.path("."), 0o700);
+    let mut body = b"[{\"ph\":\"M\",\"name\":\"0123456789\"}".to_vec();
+    body.resize(BYTES - 1, b'\n');
+    body.push(b']');
+    fs::write(ground.path("my trace.json"), &body).unwrap();
+    let serving = Serving::trace(&ground, "my trace.json");
+    assert!(serving.path.ends_with("/my_trace.json"), "{}", serving.path);
+    // A page may ask before it fetches.
+    let asked = "Access-Control-Request-Private-Network: true\r\n";
+    let asked = serving.headers.clone() + asked;
+    let preflight = serving.send_request("OPTIONS", &serving.path, &asked);
+    assert_eq!(preflight.status, 204);
+    for line in [
+        "access-control-allow-origin: https://ui.perfetto.dev\r\n",
+        "access-control-allow-methods: get, head, options\r\n",
+        "access-control-allow-private-network: true\r\n",
+    ] {
+        assert!(preflight.head.contains(line), "{line} in {preflight:?}");
+    }
+    let head = serving.ask("HEAD", &serving.path);
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    let reply = serving.ask("GET", &serving.path);
+    assert_eq!(reply.status, 200);
+    assert!(reply.body == body, "{} bytes", reply.body.len());
+    for line in [
+        "access-control-allow-origin: https://ui.perfetto.dev\r\n",
+        "cache-control: no-cache\r\n",
+        "content-length: 20971520\r\n",
+    ] {
+        assert!(
+            reply.head.contains(line) && head.head.contains(line),
+            "{line} in {}, {}",
+            reply.head,
+            head.head
+        );
+    }
+    let ended = serving.started.end();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""));
+    assert!(ended.stderr.ends_with("sa-profile: fetched\n"));
+}
+
+#[test]
+fn a_taken_port_and_a_missing_trace_are_said_plainly() {
+    let ground = Ground::new();
+    fs::write(ground.path("t.json"), "[]").unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let ended = ground.run(&["open", "t.json", "--port", &port]);
+    assert_eq!(ended.code, Some(2));
+    ended.says(&[&format!(
+        "sa-profile: port {port} is taken, and ui.perfetto.dev loads from port 9001 only."
+    )]);
+    let missing = Ended::refusal("none.json: No such file or directory (os error 2)");
+    assert_eq!(ground.run(&["open", "none.json"]), missing);
+}
+
+/// A trace that others may not read has a token in its link, and others can list the arguments of the browser.
+#[test]
+fn a_browser_is_started_where_there_is_a_screen() {
+    let ground = Ground::new();
+    fs::write(ground.path("t.json"), "[]").unwrap();
+    fs::create_dir_all(ground.path("home/Downloads")).unwrap();
+    let opened = ground.path("opened");
+    ground.write_script(
+        "browser",
+        "case $1 in file://*) cat \"${1#file://}\";; esac > opened.1\necho \"$1\" >> opened.1\nmv opened.1 opened",
+    );
+    for (of_ground, is_private) in [(0o700, true), (0o755, false)] {
+        set_mode(&ground.path("."), of_ground);
+        let mut command = ground.command(&["open", "t.json", "--port", "0"]);
+        command
+            .env("HOME", ground.path("home"))
+            .env_remove("XDG_CONFIG_HOME")
+            .env("BROWSER", ground.path("browser"));
+        let serving = Serving::of_trace(Started::of(command.env("DISPLAY", ":0")));
+        serving.started.wait_until(|| opened.exists());
+        let (link, path) = (serving.link.as_str(), serving.path.as_str());
+        let seen = fs::read_to_string(&opened).unwrap();
+        if is_private {
+            let (page, argument) = seen.rsplit_once("file://").unwrap();
+            assert!(page.contains(link) && path.len() > 40, "{page}");
+            assert!(!argument.contains("http"), "{argument}");
+            let file = Path::new(argument.trim_end());
+            assert_eq!(file.parent(), Some(&*ground.path("home/Downloads")));
+            let bits = fs::metadata(file).unwrap().permissions().mode();
+            assert_eq!(bits & 0o777, 0o600);
+            serving.started.wait_for_line("Ctrl-C ends it");
+            serving.started.signal("INT");
+            serving.started.end();
+            assert!(!file.exists(), "{argument}");
+        } else {
+            assert_eq!((seen.trim_end(), path), (link, "/t.json"));
+        }
+        fs::remove_file(&opened).unwrap();
+    }
+}
+
+/// The one test that takes Perfetto's own port; where something else has it, the program says so.
+#[test]
+fn run_with_open_serves_what_it_recorded() {
+    let ground = Ground::new();
+    let words = "one spans=3 exit=6";
+    let started = Started::of(&mut ground.recording("-d out --open", words));
+    if started.wait_for_line("9001").contains("is taken") {
+        println!("SKIPPED run_with_open_serves_what_it_recorded: port 9001 is taken");
+        return;
+    }
+    let serving = Serving::of_trace(started);
+    assert!(serving.path.ends_with("/trace.json"), "{}", serving.path);
+    let reply = serving.ask("GET", &serving.path);
+    let trace = fs::read(ground.path("out/trace.json")).unwrap();
+    assert!(reply.body == trace, "{reply:?}");
+    assert_eq!(serving.started.end().code, Some(6));
+}
