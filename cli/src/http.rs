@@ -1,6 +1,6 @@
-//! A small HTTP server, which `serve` and `open` share: one thread, many clients, a time limit for each.
+//! A small HTTP server, which `serve` and `open` share: a thread and a time limit for each client.
 //!
-//! [`Server`] accepts clients and waits for them, [`request`] parses and checks what they send, and a [`Site`] decides what they get.
+//! [`Server`] accepts clients, [`request`] parses and checks what they send, and a [`Site`] decides what they get.
 
 mod connection;
 mod host;
@@ -14,7 +14,7 @@ use request::Request;
 use response::{Refusal, Response};
 
 /// Content that a server serves.
-pub(crate) trait Site: Send {
+pub(crate) trait Site: Send + Sync {
     /// Methods that are answered, as the header `Allow` lists them.
     const METHODS: &'static str;
 

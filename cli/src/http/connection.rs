@@ -2,9 +2,10 @@
 
 use super::Site;
 use super::request::respond;
-use super::response::{Outgoing, Response};
-use std::io::{ErrorKind, Read, Write};
+use super::response::Response;
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time limit for receiving a request.
@@ -15,171 +16,138 @@ const LEAST_BYTES_A_SECOND: u64 = 64 << 10;
 /// Time limit for the client to close the connection after its answer. Closing it at once, with unread bytes from the client, would reset the connection
 /// and could lose the end of the answer.
 const DRAIN: Duration = Duration::from_secs(1);
+/// How often the thread of a silent client checks whether the site is over.
+const LOOK: Duration = Duration::from_millis(100);
 /// Bytes that are read at once, and the most that are read and ignored.
 const CHUNK: usize = 4 << 10;
 const DRAINED: usize = 1 << 20;
-/// Writes to one client before the others have their turn.
-const TURN: usize = 16;
 
 /// A client.
 #[derive(Debug)]
 pub(super) struct Connection {
-    pub(super) stream: TcpStream,
-    state: State,
-    /// When it connected, or last received some of its answer.
-    pub(super) since: Instant,
-    pub(super) deadline: Instant,
+    stream: TcpStream,
+    progress: Mutex<Progress>,
 }
 
-#[derive(Debug)]
-enum State {
-    Reading(Vec<u8>),
-    Writing(Outgoing),
-    /// The answer is out. Bytes that came since.
-    Draining(usize),
+/// The stages of serving a client. Clients in the first one are dropped first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    /// The answer is out.
+    Answered,
+    Reading,
+    Writing,
+}
+
+/// The stage of a client, and since when it has made no progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Progress {
+    pub(super) stage: Stage,
+    pub(super) since: Instant,
 }
 
 impl Connection {
     pub(super) fn new(stream: TcpStream) -> Connection {
-        let since = Instant::now();
+        let (stage, since) = (Stage::Reading, Instant::now());
         Connection {
             stream,
-            state: State::Reading(Vec::new()),
-            since,
-            deadline: since + READ,
+            progress: Mutex::new(Progress { stage, since }),
         }
     }
 
-    pub(super) fn is_reading(&self) -> bool {
-        matches!(self.state, State::Reading(_))
+    pub(super) fn progress(&self) -> Progress {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn is_writing(&self) -> bool {
-        matches!(self.state, State::Writing(_))
+    /// Notes that the client has come as far as this.
+    fn note(&self, stage: Stage) {
+        let since = Instant::now();
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Progress { stage, since };
     }
 
-    pub(super) fn is_answered(&self) -> bool {
-        matches!(self.state, State::Draining(_))
+    /// Ends the connection, which its own thread notices.
+    pub(super) fn cut(&self) {
+        let _ = self.stream.shutdown(Shutdown::Both); // the client may be gone
     }
 
-    /// Does what can be done without waiting. Returns true if the client is still to be served.
-    pub(super) fn go_on(&mut self, site: &impl Site) -> bool {
+    /// Serves the client.
+    ///
+    /// # Errors
+    /// If it is gone, or too slow, or nobody has to be served any more.
+    pub(super) fn serve(&self, site: &impl Site) -> io::Result<()> {
+        let response = self.receive(site)?;
+        let seconds = response.bytes() / LEAST_BYTES_A_SECOND;
+        let deadline = Instant::now() + WRITE + Duration::from_secs(seconds);
+        self.note(Stage::Writing);
+        response.send(|bytes| self.send(bytes, deadline))?;
+        self.note(Stage::Answered);
+        self.stream.shutdown(Shutdown::Write)?;
+        self.drain()
+    }
+
+    /// Returns the answer to the client's request.
+    fn receive<S: Site>(&self, site: &S) -> io::Result<Response> {
+        let deadline = Instant::now() + READ;
+        let (mut bytes, mut chunk) = (Vec::new(), [0; CHUNK]);
+        self.stream.set_read_timeout(Some(LOOK))?;
         loop {
-            let step = match &mut self.state {
-                State::Reading(bytes) => read(&mut self.stream, bytes),
-                State::Writing(outgoing) => {
-                    let before = outgoing.sent();
-                    let step = write(&mut self.stream, outgoing);
-                    if outgoing.sent() > before {
-                        self.since = Instant::now();
-                    }
-                    step
-                }
-                State::Draining(drained) => drain(&mut self.stream, drained),
-            };
-            match step {
-                Step::Waits => return true,
-                Step::Gone => return false,
-                Step::Done if !self.step(site) => return false,
-                Step::Done => {}
+            match (&self.stream).read(&mut chunk) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(read) => bytes.extend_from_slice(&chunk[..read]),
+                Err(error) if !is_timeout(&error) || site.is_over() => return Err(error),
+                Err(_) => {}
             }
-        }
-    }
-
-    /// Begins what follows the part that is done. Returns false if nothing does.
-    fn step(&mut self, site: &impl Site) -> bool {
-        match &self.state {
-            State::Reading(bytes) => {
-                if let Some(response) = respond(bytes, site) {
-                    self.answer(response);
-                }
-                true
+            if let Some(response) = respond(&bytes, site) {
+                return Ok(response);
             }
-            State::Writing(_) => {
-                let _ = self.stream.shutdown(Shutdown::Write); // if the client is gone, the next read finds out
-                self.state = State::Draining(0);
-                self.deadline = Instant::now() + DRAIN;
-                true
-            }
-            State::Draining(_) => false,
-        }
-    }
-
-    /// Handles a client whose time limit has passed. Returns true if it still gets an error message.
-    pub(super) fn expire<S: Site>(&mut self, site: &S) -> bool {
-        match &self.state {
-            State::Reading(bytes) if !bytes.is_empty() => {
+            if Instant::now() >= deadline && !bytes.is_empty() {
                 let why = (408, "the request took too long");
-                self.answer(Response::refusal(why, S::METHODS));
-                self.go_on(site)
+                return Ok(Response::refusal(why, S::METHODS));
             }
-            _ => false,
+            left(deadline)?;
         }
     }
 
-    fn answer(&mut self, response: Response) {
-        let outgoing = Outgoing::new(response);
-        let seconds = outgoing.bytes() / LEAST_BYTES_A_SECOND;
-        self.since = Instant::now();
-        self.deadline = self.since + WRITE + Duration::from_secs(seconds);
-        self.state = State::Writing(outgoing);
-    }
-}
-
-/// Result of one step of serving a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Done,
-    /// The client, or another one, has to do something first.
-    Waits,
-    Gone,
-}
-
-fn read(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Step {
-    let mut chunk = [0; CHUNK];
-    match stream.read(&mut chunk) {
-        Ok(0) => Step::Gone,
-        Ok(read) => {
-            bytes.extend_from_slice(&chunk[..read]);
-            Step::Done
+    fn send(&self, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
+        while !bytes.is_empty() {
+            self.stream.set_write_timeout(Some(left(deadline)?))?;
+            match (&self.stream).write(bytes) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            self.note(Stage::Writing);
         }
-        Err(error) => failed(&error),
+        Ok(())
     }
-}
 
-fn write(stream: &mut TcpStream, outgoing: &mut Outgoing) -> Step {
-    for _ in 0..TURN {
-        let next = match outgoing.next() {
-            Ok([]) => return Step::Done,
-            Ok(next) => next,
-            Err(_) => return Step::Gone, // the file that is sent: its client sees that bytes are missing
-        };
-        match stream.write(next) {
-            Ok(0) => return Step::Gone,
-            Ok(written) => outgoing.advance(written),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return failed(&error),
+    /// Reads what the client still sends, and ignores it.
+    fn drain(&self) -> io::Result<()> {
+        let deadline = Instant::now() + DRAIN;
+        let (mut drained, mut chunk) = (0, [0; CHUNK]);
+        while drained < DRAINED {
+            self.stream.set_read_timeout(Some(left(deadline)?))?;
+            match (&self.stream).read(&mut chunk)? {
+                0 => break,
+                read => drained += read,
+            }
         }
+        Ok(())
     }
-    Step::Waits
 }
 
-fn drain(stream: &mut TcpStream, drained: &mut usize) -> Step {
-    let mut chunk = [0; CHUNK];
-    while *drained < DRAINED {
-        match stream.read(&mut chunk) {
-            Ok(0) => return Step::Gone,
-            Ok(read) => *drained += read,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return failed(&error),
-        }
-    }
-    Step::Done
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
 }
 
-fn failed(error: &std::io::Error) -> Step {
-    match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::Interrupted => Step::Waits,
-        _ => Step::Gone,
+/// Returns the time until a deadline; an error if it has passed.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(ErrorKind::TimedOut.into());
     }
+    Ok(left)
 }

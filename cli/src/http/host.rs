@@ -22,25 +22,11 @@ mod tests {
 
     #[test]
     fn other_names_are_other_machines() {
-        for host in [
-            "127.0.0.1",
-            "127.0.0.1:9002",
-            "LocalHost:1",
-            "[::1]",
-            "[::1]:9002",
-        ] {
+        for host in "127.0.0.1 127.0.0.1:9002 LocalHost:1 [::1] [::1]:9002".split(' ') {
             assert!(is_this_machine(host), "{host}");
         }
-        for host in [
-            "",
-            "evil.example:9002",
-            "127.0.0.1.evil.example",
-            "127.0.0.1:evil",
-            "localhost:1:2",
-            "[::1]x",
-            "[::1]:",
-            "[::2]",
-        ] {
+        let others = " evil.example:9002 127.0.0.1.evil.example 127.0.0.1:evil localhost:1:2 [::1]x [::1]: [::2]";
+        for host in others.split(' ') {
             assert!(!is_this_machine(host), "{host}");
         }
     }

@@ -208,7 +208,7 @@ mod tests {
         for (method, ending) in [("GET", "\r\n\r\nyes"), ("HEAD", "\r\n\r\n")] {
             let text = format!("{method} / HTTP/1.1\r\nHost: localhost\r\n\r\n");
             let response = respond(text.as_bytes(), &Yes { is_loopback: true });
-            let sent = response.unwrap().bytes();
+            let sent = response.unwrap().sent().unwrap();
             let sent = String::from_utf8(sent).unwrap();
             assert!(
                 sent.contains("Content-Length: 3\r\n") && sent.ends_with(ending),

@@ -1,4 +1,4 @@
-//! An answer, and how much of it is out.
+//! An answer.
 
 use std::fs::File;
 use std::io;
@@ -83,17 +83,46 @@ impl Response {
         head[9..12].parse().unwrap()
     }
 
-    /// Returns all that is sent.
-    #[cfg(test)]
-    pub(crate) fn bytes(self) -> Vec<u8> {
-        tests::sent(&mut Outgoing::new(self), CHUNK).unwrap()
-    }
-
-    fn body_bytes(&self) -> u64 {
-        match &self.body {
+    /// Returns the number of bytes of head and body.
+    pub(super) fn bytes(&self) -> u64 {
+        let body_bytes = match &self.body {
             Body::Bytes(bytes) => bytes.len() as u64,
             Body::File(file) => file.bytes,
+        };
+        self.head.len() as u64 + body_bytes
+    }
+
+    /// Sends head and body in pieces.
+    ///
+    /// # Errors
+    /// If the client takes no more, or the file cannot be read, or ends too early.
+    pub(super) fn send(&self, mut send: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        send(&self.head)?;
+        match &self.body {
+            Body::Bytes(bytes) => send(bytes),
+            Body::File(whole) => {
+                let mut chunk = vec![0; CHUNK];
+                for at in (0..whole.bytes).step_by(CHUNK) {
+                    let left = usize::try_from(whole.bytes - at).unwrap_or(CHUNK);
+                    chunk.truncate(left);
+                    whole.file.read_exact_at(&mut chunk, at)?;
+                    send(&chunk)?;
+                }
+                whole.is_sent.store(true, Ordering::Release);
+                Ok(())
+            }
         }
+    }
+
+    /// Returns all that is sent.
+    #[cfg(test)]
+    pub(crate) fn sent(&self) -> io::Result<Vec<u8>> {
+        let mut all = Vec::new();
+        self.send(|bytes| {
+            all.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        Ok(all)
     }
 }
 
@@ -101,80 +130,6 @@ fn head(status: u16, bytes: u64, more: &str) -> Vec<u8> {
     let phrase = phrase(status);
     format!("HTTP/1.1 {status} {phrase}\r\nContent-Length: {bytes}\r\n{more}{HEADERS}\r\n")
         .into_bytes()
-}
-
-/// A response on its way to a client.
-#[derive(Debug)]
-pub(super) struct Outgoing {
-    response: Response,
-    /// Bytes of head and body that are out.
-    sent: u64,
-    /// Bytes of the file that were read and are not out yet, from `at` on.
-    chunk: Vec<u8>,
-    at: usize,
-}
-
-impl Outgoing {
-    pub(super) fn new(response: Response) -> Outgoing {
-        Outgoing {
-            response,
-            sent: 0,
-            chunk: Vec::new(),
-            at: 0,
-        }
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.response.head.len() as u64 + self.response.body_bytes()
-    }
-
-    pub(super) fn sent(&self) -> u64 {
-        self.sent
-    }
-
-    /// Returns the next bytes to send; an empty slice at the end.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or ends too early.
-    pub(super) fn next(&mut self) -> io::Result<&[u8]> {
-        let head = &self.response.head;
-        let Some(at) = self.sent.checked_sub(head.len() as u64) else {
-            let at = usize::try_from(self.sent).map_err(io::Error::other)?;
-            return Ok(&head[at..]);
-        };
-        match &self.response.body {
-            Body::Bytes(bytes) => {
-                let at = usize::try_from(at).map_err(io::Error::other)?;
-                Ok(bytes.get(at..).unwrap_or_default())
-            }
-            Body::File(whole) => {
-                if self.at == self.chunk.len() {
-                    read_chunk(whole, at, &mut self.chunk)?;
-                    self.at = 0;
-                }
-                Ok(&self.chunk[self.at..])
-            }
-        }
-    }
-
-    /// Notes that `bytes` more bytes were sent.
-    pub(super) fn advance(&mut self, bytes: usize) {
-        let is_body = self.sent >= self.response.head.len() as u64;
-        self.sent += bytes as u64;
-        if let (true, Body::File(whole)) = (is_body, &self.response.body) {
-            self.at += bytes;
-            if self.sent == self.bytes() {
-                whole.is_sent.store(true, Ordering::Release);
-            }
-        }
-    }
-}
-
-/// Reads the bytes of a file from `at` on; none at its end.
-fn read_chunk(whole: &WholeFile, at: u64, chunk: &mut Vec<u8>) -> io::Result<()> {
-    let left = usize::try_from(whole.bytes - at).unwrap_or(usize::MAX);
-    chunk.resize(left.min(CHUNK), 0);
-    whole.file.read_exact_at(chunk, at)
 }
 
 fn phrase(status: u16) -> &'static str {
@@ -199,61 +154,22 @@ fn phrase(status: u16) -> &'static str {
 mod tests {
     use super::*;
 
-    fn whole_file(bytes: &[u8]) -> (tempfile::NamedTempFile, WholeFile) {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), bytes).unwrap();
-        let whole = WholeFile {
-            file: Arc::new(File::open(file.path()).unwrap()),
-            bytes: bytes.len() as u64,
-            is_sent: Arc::default(),
-        };
-        (file, whole)
-    }
-
-    /// Sends at most `most` bytes at a time, and returns all of them.
-    pub(super) fn sent(outgoing: &mut Outgoing, most: usize) -> io::Result<Vec<u8>> {
-        let mut all = Vec::new();
-        loop {
-            let next = outgoing.next()?;
-            let bytes = next.len().min(most);
-            if bytes == 0 {
-                return Ok(all);
-            }
-            all.extend_from_slice(&next[..bytes]);
-            outgoing.advance(bytes);
-        }
-    }
-
-    #[test]
-    fn a_file_is_sent_when_its_last_byte_is_out_and_not_before() {
-        let body: Vec<u8> = (0..u8::MAX).cycle().take(3 * CHUNK + 7).collect();
-        let (_file, whole) = whole_file(&body);
-        let mut outgoing = Outgoing::new(Response::of_file("X: y\r\n", whole.clone()));
-        let mut all = Vec::new();
-        while outgoing.sent() + 1 < outgoing.bytes() {
-            let left = outgoing.bytes() - outgoing.sent() - 1;
-            let next = outgoing.next().unwrap();
-            let next = &next[..next.len().min(usize::try_from(left).unwrap())];
-            all.extend_from_slice(next);
-            let bytes = next.len();
-            outgoing.advance(bytes);
-        }
-        assert!(!whole.is_sent.load(Ordering::Acquire));
-        all.extend(sent(&mut outgoing, 1_000).unwrap());
-        assert!(whole.is_sent.load(Ordering::Acquire));
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n", body.len());
-        assert!(all.starts_with(head.as_bytes()) && all.ends_with(&body));
-    }
-
     #[test]
     fn a_file_that_shrinks_is_an_error_and_one_that_grows_is_cut() {
-        let (file, whole) = whole_file(b"0123456789");
-        let response = || Response::of_file("", whole.clone());
-        std::fs::write(file.path(), "0123").unwrap();
-        assert!(sent(&mut Outgoing::new(response()), 99).is_err());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let whole = WholeFile {
+            file: Arc::new(File::open(file.path()).unwrap()),
+            bytes: 10,
+            is_sent: Arc::default(),
+        };
+        let send = |text| {
+            std::fs::write(file.path(), text).unwrap();
+            Response::of_file("", whole.clone()).sent()
+        };
+        assert!(send("0123").is_err());
         assert!(!whole.is_sent.load(Ordering::Acquire));
-        std::fs::write(file.path(), "0123456789abcdef").unwrap();
-        let all = sent(&mut Outgoing::new(response()), 99).unwrap();
+        let all = send("0123456789abcdef").unwrap();
         assert!(all.ends_with(b"\r\n\r\n0123456789"));
+        assert!(whole.is_sent.load(Ordering::Acquire));
     }
 }

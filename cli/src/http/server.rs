@@ -1,110 +1,98 @@
-//! One thread serves all clients: none of them waits for another, and their number is bounded.
+//! Each client has a thread of its own: none of them waits for another, and their number is bounded.
 
 use super::Site;
-use super::connection::Connection;
+use super::connection::{Connection, Stage};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope};
+use std::time::Duration;
 
 /// Most clients at once; the others wait until one of these is served. A process may have 1,024 open files, and others need some.
 const MOST: usize = 512;
 /// Once there are that many, a client that made no progress for this long makes room for another.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often deadlines are checked.
-const LOOK: u16 = 500;
-/// A pause where the system gives no more sockets.
-const PAUSE: Duration = Duration::from_millis(50);
+/// How often a server that nobody asks looks whether its site is over, in ms.
+const LOOK: u16 = 100;
+/// A pause where there is no room, or the system gives no more sockets or threads.
+const PAUSE: Duration = Duration::from_millis(10);
+/// Stack of a client's thread.
+const STACK_BYTES: usize = 256 << 10;
 
 /// A server of a site.
 #[derive(Debug)]
 pub(crate) struct Server<S> {
     listener: TcpListener,
     site: S,
+    clients: Mutex<Vec<Arc<Connection>>>,
 }
 
 impl<S: Site> Server<S> {
     /// Creates a server. It accepts clients once it runs.
     pub(crate) fn new(listener: TcpListener, site: S) -> io::Result<Server<S>> {
         listener.set_nonblocking(true)?;
-        Ok(Server { listener, site })
+        Ok(Server {
+            listener,
+            site,
+            clients: Mutex::default(),
+        })
     }
 
     /// Serves clients until the site is over and all pending answers are sent.
     pub(crate) fn run(&self) {
-        let mut clients: Vec<Connection> = Vec::new();
-        while !(self.site.is_over() && clients.iter().all(Connection::is_reading)) {
-            let ready = self.wait(&clients);
-            let mut ready = ready.into_iter();
-            let has_new = ready.next().unwrap_or(false);
-            clients.retain_mut(|client| !ready.next().unwrap_or(false) || client.go_on(&self.site));
-            let now = Instant::now();
-            clients.retain_mut(|client| now < client.deadline || client.expire(&self.site));
-            if has_new {
-                self.accept(&mut clients);
+        thread::scope(|scope| {
+            while !self.site.is_over() {
+                let mut files = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
+                let has_new = poll(&mut files, PollTimeout::from(LOOK)) != Ok(0);
+                if has_new && !(self.has_room() && self.accept(scope).is_ok()) {
+                    thread::sleep(PAUSE);
+                }
             }
-        }
+        });
     }
 
-    /// Waits until somebody can be served. Returns whether the listener is ready, and then the same for each client.
-    fn wait(&self, clients: &[Connection]) -> Vec<bool> {
-        let of_client = |client: &Connection| match client.is_writing() {
-            true => PollFlags::POLLOUT,
-            false => PollFlags::POLLIN,
+    fn accept<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> io::Result<()> {
+        let (stream, _) = self.listener.accept()?;
+        let client = Arc::new(Connection::new(stream));
+        self.clients().push(Arc::clone(&client));
+        let served = Arc::clone(&client);
+        let serve = move || {
+            let _ = served.serve(&self.site); // nobody is left to tell
+            self.remove(&served);
         };
-        // While there is no room, new clients wait in the system's queue.
-        let of_listener = match has_room(clients) {
-            true => PollFlags::POLLIN,
-            false => PollFlags::empty(),
-        };
-        let mut files = vec![PollFd::new(self.listener.as_fd(), of_listener)];
-        let streams = clients.iter();
-        files.extend(streams.map(|client| PollFd::new(client.stream.as_fd(), of_client(client))));
-        if poll(&mut files, PollTimeout::from(LOOK)).is_err() {
-            thread::sleep(PAUSE); // a signal, or no memory
-        }
-        let files = files.iter();
-        files.map(|file| file.any().unwrap_or(true)).collect()
+        let thread = thread::Builder::new().stack_size(STACK_BYTES);
+        let started = thread.spawn_scoped(scope, serve);
+        started.inspect_err(|_| self.remove(&client)).map(drop)
     }
 
-    fn accept(&self, clients: &mut Vec<Connection>) {
-        while has_room(clients) {
-            let stream = match self.listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // The client went away meanwhile.
-                Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
-                Err(_) => return thread::sleep(PAUSE),
-            };
-            if stream.set_nonblocking(true).is_err() {
-                continue;
-            }
-            if clients.len() >= MOST
-                && let Some(number) = dispensable(clients)
-            {
-                clients.swap_remove(number);
-            }
-            let mut client = Connection::new(stream);
-            if client.go_on(&self.site) {
-                clients.push(client);
-            }
+    /// Returns true if there is room for another client. Else it drops a client that has been answered or is stuck, whose thread then makes room.
+    fn has_room(&self) -> bool {
+        let clients = self.clients();
+        let has_room = clients.len() < MOST;
+        if let Some(client) = dispensable(&clients).filter(|_| !has_room) {
+            client.cut();
         }
+        has_room
     }
-}
 
-/// Returns true if there is room for another client, or a client that can be dropped.
-fn has_room(clients: &[Connection]) -> bool {
-    clients.len() < MOST || dispensable(clients).is_some()
+    fn remove(&self, client: &Arc<Connection>) {
+        self.clients().retain(|other| !Arc::ptr_eq(other, client));
+    }
+
+    fn clients(&self) -> MutexGuard<'_, Vec<Arc<Connection>>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Returns the client to drop in favor of a new one: one that has been answered, or else the one stuck for longest. Clients that have not yet sent their
 /// request are dropped first.
-fn dispensable(clients: &[Connection]) -> Option<usize> {
-    let numbered = || clients.iter().enumerate();
-    let answered = numbered().find(|(_, client)| client.is_answered());
-    let stuck = numbered().filter(|(_, client)| client.since.elapsed() >= PATIENCE);
-    let slowest = stuck.min_by_key(|(_, client)| (client.is_writing(), client.since));
-    answered.or(slowest).map(|(number, _)| number)
+fn dispensable(clients: &[Arc<Connection>]) -> Option<&Arc<Connection>> {
+    let is_dispensable = |client: &&Arc<Connection>| {
+        let progress = client.progress();
+        progress.stage == Stage::Answered || progress.since.elapsed() >= PATIENCE
+    };
+    let dispensable = clients.iter().filter(is_dispensable);
+    dispensable.min_by_key(|client| client.progress())
 }

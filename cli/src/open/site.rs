@@ -61,24 +61,21 @@ mod tests {
 
     const PAGE: &str = "Origin: https://ui.perfetto.dev\r\n";
 
-    fn served(token: Option<&str>) -> Served {
+    /// Returns the status of a request for a trace, which may have a token.
+    fn status(token: Option<&str>, line: &str, headers: &str) -> u16 {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("t.json");
         std::fs::write(&path, "[]").unwrap();
-        Served {
+        let served = Served {
             token: token.and_then(|token| Token::of(token.as_bytes())),
             ..Served::open(&path).unwrap()
-        }
-    }
-
-    fn status(served: &Served, line: &str, headers: &str) -> u16 {
+        };
         let text = format!("{line} HTTP/1.1\r\nHost: 127.0.0.1:9001\r\n{headers}\r\n");
-        respond(text.as_bytes(), served).unwrap().status()
+        respond(text.as_bytes(), &served).unwrap().status()
     }
 
     #[test]
     fn origins() {
-        let served = served(None);
         for (headers, expected) in [
             (PAGE, 200),
             ("Origin: http://ui.perfetto.dev\r\n", 403),
@@ -90,47 +87,35 @@ mod tests {
             ("Sec-Fetch-Site: none\r\n", 200),
             ("Sec-Fetch-Site: cross-site\r\n", 403),
         ] {
-            assert_eq!(
-                status(&served, "GET /t.json", headers),
-                expected,
-                "{headers}"
-            );
+            let found = status(None, "GET /t.json", headers);
+            assert_eq!(found, expected, "{headers}");
         }
     }
 
     #[test]
-    fn paths_and_methods() {
-        let served = served(None);
-        for (line, expected) in [
-            ("GET /t.json?x=1", 200),
-            ("HEAD /t.json", 200),
-            ("OPTIONS /t.json", 204),
-            ("POST /t.json", 405),
-            ("GET /", 404),
-            ("GET //t.json", 404),
-            ("GET /../t.json", 404),
-            ("GET /t.json/", 404),
-            ("GET t.json", 400),
-            ("GET /T.json", 404),
+    fn paths_methods_and_tokens() {
+        const TOKEN: Option<&str> = Some("0123456789abcdef");
+        for (token, line, expected) in [
+            (None, "GET /t.json?x=1", 200),
+            (None, "HEAD /t.json", 200),
+            (None, "OPTIONS /t.json", 204),
+            (None, "POST /t.json", 405),
+            (None, "GET /", 404),
+            (None, "GET //t.json", 404),
+            (None, "GET /../t.json", 404),
+            (None, "GET /t.json/", 404),
+            (None, "GET t.json", 400),
+            (None, "GET /T.json", 404),
+            (TOKEN, "GET /0123456789abcdef/t.json", 200),
+            (TOKEN, "OPTIONS /0123456789abcdef/t.json", 204),
+            (TOKEN, "GET /t.json", 404),
+            (TOKEN, "GET /0123456789abcdee/t.json", 404),
+            (TOKEN, "GET /0123456789abcdef", 404),
+            (TOKEN, "GET /0123456789abcdef/", 404),
+            (TOKEN, "GET //t.json", 404),
+            (TOKEN, "GET /t.json?token=0123456789abcdef", 404),
         ] {
-            assert_eq!(status(&served, line, PAGE), expected, "{line}");
-        }
-    }
-
-    #[test]
-    fn a_token_is_a_part_of_the_address() {
-        let served = served(Some("0123456789abcdef"));
-        for (line, expected) in [
-            ("GET /0123456789abcdef/t.json", 200),
-            ("OPTIONS /0123456789abcdef/t.json", 204),
-            ("GET /t.json", 404),
-            ("GET /0123456789abcdee/t.json", 404),
-            ("GET /0123456789abcdef", 404),
-            ("GET /0123456789abcdef/", 404),
-            ("GET //t.json", 404),
-            ("GET /t.json?token=0123456789abcdef", 404),
-        ] {
-            assert_eq!(status(&served, line, PAGE), expected, "{line}");
+            assert_eq!(status(token, line, PAGE), expected, "{token:?} {line}");
         }
     }
 }

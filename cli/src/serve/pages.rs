@@ -10,21 +10,10 @@ pub(super) struct Pages {
     bodies: Mutex<Bodies>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Bodies {
     stats: Arc<[u8]>,
     metrics: Arc<[u8]>,
-}
-
-/// One of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Page {
-    /// For browsers.
-    Html,
-    /// The figures as JSON.
-    Stats,
-    /// The figures for Prometheus.
-    Metrics,
 }
 
 impl Default for Pages {
@@ -47,14 +36,15 @@ impl Pages {
         *self.bodies.lock().unwrap_or_else(PoisonError::into_inner) = bodies;
     }
 
-    /// Returns what is served now; `None` before the first look at the run.
-    pub(super) fn body(&self, page: Page) -> Option<Arc<[u8]>> {
-        let bodies = || self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
-        let body = match page {
-            Page::Html => Arc::clone(&self.page),
-            Page::Stats => Arc::clone(&bodies().stats),
-            Page::Metrics => Arc::clone(&bodies().metrics),
+    /// Returns the content type and the body at a path; `None` if there is nothing. The figures are empty before the first look at the run.
+    pub(super) fn at(&self, path: &str) -> Option<(&'static str, Arc<[u8]>)> {
+        let bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        let (kind, body) = match path {
+            "/" => ("text/html; charset=utf-8", &self.page),
+            "/stats" => ("application/json", &bodies.stats),
+            "/metrics" => ("text/plain; version=0.0.4; charset=utf-8", &bodies.metrics),
+            _ => return None,
         };
-        (!body.is_empty()).then_some(body)
+        Some((kind, Arc::clone(body)))
     }
 }
