@@ -1,10 +1,9 @@
 //! `sa-profile level`: changes the levels that are recorded.
 
-use crate::control::Wish;
 use crate::error::Error;
 use crate::{directory, obey};
 use sa_format::Level;
-use sa_format::control::SwitchCause;
+use sa_format::control::{Control, SwitchCause};
 use std::process::ExitCode;
 
 /// Changes the levels that every process records from now on.
@@ -67,7 +66,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.live()?;
     let levels = arguments.levels.0.clone();
     let deed = format!("record {}", text(&levels));
-    let wish = Wish::new(SwitchCause::Level, Some(levels));
+    let wish = |_| Control {
+        cause: SwitchCause::Level,
+        levels: Some(levels),
+        ..Control::default()
+    };
     obey::carry_out(&directory, wish, &deed, &arguments.wait)
 }
 

@@ -1,8 +1,9 @@
 //! Carries a wish out: stores it, waits until every live process has reported its switch, and names those that have not.
 
-use crate::control::{Wish, store};
+use crate::control::store;
 use crate::error::Error;
-use crate::{print, say};
+use crate::print;
+use crate::words::{processes as plural, say};
 use memchr::memmem;
 use sa_format::control::Control;
 use std::fs::File;
@@ -31,10 +32,10 @@ pub(crate) struct Patience {
     wait: bool,
 }
 
-/// Stores a wish, and waits for the live processes of the run; `deed` is what they do then.
+/// Stores a wish, as [`store`] takes it, and waits for the live processes of the run; `deed` is what they do then.
 pub(crate) fn carry_out(
     directory: &Path,
-    wish: Wish,
+    wish: impl FnOnce(u64) -> Control,
     deed: &str,
     patience: &Patience,
 ) -> Result<ExitCode, Error> {
@@ -52,9 +53,10 @@ pub(crate) fn carry_out(
     let control = store(directory, &first.process, wish)?;
     let end = Instant::now() + LONGEST;
     let count = waiting.len();
+    let all = plural(count as u64);
     let heading = format!("{}: run {}:", directory.display(), control.run);
     if patience.no_wait {
-        print(&format!("{heading} {} told to {deed}\n", plural(count)))?;
+        print(&format!("{heading} {all} told to {deed}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     while !waiting.is_empty() && Instant::now() < end {
@@ -63,7 +65,7 @@ pub(crate) fn carry_out(
     }
     waiting.retain(|waiting| waiting.process.is_recording()); // who ended meanwhile need not obey
     let obeyed = count - waiting.len();
-    print(&format!("{heading} {obeyed} of {} {deed}\n", plural(count)))?;
+    print(&format!("{heading} {obeyed} of {all} {deed}\n"))?;
     for waiting in &waiting {
         let (name, pid) = (waiting.process.default_name(), waiting.process.header.pid);
         let why = match has_helper(pid) {
@@ -84,13 +86,6 @@ fn has_helper(pid: u32) -> Option<bool> {
         .flatten()
         .map(|thread| std::fs::read_to_string(thread.path().join("comm")));
     Some(names.any(|name| name.is_ok_and(|name| name.trim_end() == HELPER)))
-}
-
-fn plural(count: usize) -> String {
-    match count {
-        1 => "1 process".to_owned(),
-        count => format!("{count} processes"),
-    }
 }
 
 /// A process that has not obeyed yet, and how far its fragments were searched.

@@ -1,11 +1,10 @@
 //! `sa-profile start` and `stop`: switch recording on, for a while or until it is stopped, and off.
 
-use crate::control::Wish;
 use crate::error::Error;
 use crate::level::{self, Levels};
 use crate::words::amount::{count, duration, grouped};
 use crate::{directory, obey};
-use sa_format::control::{Steps, SwitchCause};
+use sa_format::control::{Control, Steps, SwitchCause};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -44,16 +43,21 @@ pub(crate) struct Arguments {
 /// Carries the command out.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.live()?;
-    let levels = arguments.level.as_ref().map(|levels| levels.0.clone());
-    let wish = Wish {
-        time: arguments.time,
+    let until_ns = |from_ns: u64| {
+        let time_ns = u64::try_from(arguments.time?.as_nanos()).unwrap_or(u64::MAX);
+        Some(from_ns.saturating_add(time_ns))
+    };
+    let wish = |from_ns| Control {
+        cause: SwitchCause::Start,
+        levels: arguments.level.as_ref().map(|levels| levels.0.clone()),
+        until_realtime_ns: until_ns(from_ns),
         events: arguments.events,
         steps: arguments.steps.map(|count| Steps {
             name: arguments.step_name.clone(),
             category: arguments.step_category.clone(),
             count,
         }),
-        ..Wish::new(SwitchCause::Start, levels)
+        ..Control::default()
     };
     obey::carry_out(&directory, wish, &deed(arguments), &arguments.wait)
 }
@@ -70,7 +74,11 @@ pub(crate) struct StopArguments {
 /// Carries out `stop`.
 pub(crate) fn stop(arguments: &StopArguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.live()?;
-    let wish = Wish::new(SwitchCause::Stop, Some(Vec::new()));
+    let wish = |_| Control {
+        cause: SwitchCause::Stop,
+        levels: Some(Vec::new()),
+        ..Control::default()
+    };
     obey::carry_out(&directory, wish, "record nothing", &arguments.wait)
 }
 
