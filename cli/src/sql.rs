@@ -196,27 +196,3 @@ fn waited_for(engine: &mut Child, signals: &Signals) -> io::Result<u8> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn statements_are_names_files_or_words() {
-        assert_eq!(
-            statement_text("names").unwrap(),
-            statement("names").unwrap()
-        );
-        assert_eq!(statement_text("SELECT 1").unwrap(), "SELECT 1");
-        let file = tempfile::Builder::new().suffix(".sql").tempfile().unwrap();
-        std::fs::write(file.path(), "SELECT 2").unwrap();
-        let path = file.path().to_str().unwrap();
-        assert_eq!(statement_text(path).unwrap(), "SELECT 2");
-        let why = statement_text("nmaes").unwrap_err().to_string();
-        assert!(
-            why.contains("names") && why.ends_with("found \"nmaes\""),
-            "{why}"
-        );
-        assert!(statement_text("no/such.sql").is_err());
-    }
-}

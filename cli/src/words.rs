@@ -37,26 +37,3 @@ pub(crate) fn plural(number: u64, thing: &str) -> String {
 pub(crate) fn processes(number: u64) -> String {
     plural(number, "process")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn things_and_how_many_of_them() {
-        assert_eq!(
-            [
-                plural(1, "event"),
-                plural(0, "event"),
-                processes(1),
-                processes(1234)
-            ],
-            ["1 event", "0 events", "1 process", "1,234 processes"]
-        );
-    }
-
-    #[test]
-    fn a_recorded_name_commands_no_terminal() {
-        assert_eq!(printable("wörker\u{1b}[2J"), "wörker<U+001B>[2J");
-    }
-}

@@ -48,8 +48,8 @@ pub(crate) fn examine() -> Vec<Finding> {
         )),
         preload_library(library),
         found_or_not(Check("NPU runtime"), runtime(|name| std::env::var_os(name))),
-        python_part(Check("Python package"), "sa_profile", has("package")),
-        python_part(Check("vLLM plugin"), "sa_profile", has("plugin")),
+        python_part(Check("Python package"), has("package")),
+        python_part(Check("vLLM plugin"), has("plugin")),
     ];
     findings.extend(python.iter().flat_map(|said| torch_npu::examine(said)));
     findings
@@ -72,9 +72,9 @@ fn found_or_not(check: Check, found: Option<PathBuf>) -> Finding {
     }
 }
 
-fn python_part(check: Check, name: &str, found: Option<bool>) -> Finding {
+fn python_part(check: Check, found: Option<bool>) -> Finding {
     match found {
-        Some(true) => check.ok(format!("{name}, in the python3 of PATH")),
+        Some(true) => check.ok("sa_profile, in the python3 of PATH"),
         Some(false) => check.ok("not installed"),
         None => check.ok("not installed: python3 does not answer"),
     }

@@ -190,11 +190,4 @@ mod tests {
             assert!(found.starts_with(expected), "{found}");
         }
     }
-
-    #[test]
-    fn what_is_not_there_is_looked_for_above() {
-        let root = tempfile::tempdir().unwrap();
-        assert_eq!(existing(&root.path().join("a/b")), root.path());
-        assert_eq!(existing(Path::new("no-such-directory")), Path::new("."));
-    }
 }

@@ -97,49 +97,23 @@ mod tests {
 
     #[test]
     fn how_a_version_searches() {
-        for version in [
-            "2.5.1",
-            "2.5.1.post1",
-            "2.5.1.post1.dev20250619",
-            "2.7.1",
-            "2.7.1.post6",
-            "2.8.0.post2",
-            "2.8.0.post5",
-            "2.9.0",
-            "2.9.0.post5",
-            "2.9.1",
-            "2.10.0",
+        for (versions, expected) in [
+            (
+                "2.5.1 2.5.1.post1 2.5.1.post1.dev20250619 2.7.1 2.7.1.post6 2.8.0.post2 2.8.0.post5 2.9.0 2.9.0.post5 2.9.1 2.10.0",
+                Some(Search::Handle),
+            ),
+            (
+                "2.7.1.post8 2.9.0.post6 2.10.0.post4 2.10.0.post7.dev20260801 2.11.0 2.12.0.post2 2.13.0 2.14.0",
+                Some(Search::All),
+            ),
+            (
+                "2.5.1.post2 2.7.1.post12 2.9.0.post6.dev20260401 2.9.0.dev 2.10.0.post8 2.11.0.dev20260101 2.9.0.post10 2.1.0 2.9.0+git1a2b3c4 2.9.0rc1 2.9  x",
+                None,
+            ),
         ] {
-            assert_eq!(search(version), Some(Search::Handle), "{version}");
-        }
-        for version in [
-            "2.7.1.post8",
-            "2.9.0.post6",
-            "2.10.0.post4",
-            "2.10.0.post7.dev20260801",
-            "2.11.0",
-            "2.12.0.post2",
-            "2.13.0",
-            "2.14.0",
-        ] {
-            assert_eq!(search(version), Some(Search::All), "{version}");
-        }
-        for version in [
-            "2.5.1.post2",
-            "2.7.1.post12",
-            "2.9.0.post6.dev20260401",
-            "2.9.0.dev",
-            "2.10.0.post8",
-            "2.11.0.dev20260101",
-            "2.9.0.post10",
-            "2.1.0",
-            "2.9.0+git1a2b3c4",
-            "2.9.0rc1",
-            "2.9",
-            "",
-            "x",
-        ] {
-            assert_eq!(search(version), None, "{version}");
+            for version in versions.split(' ') {
+                assert_eq!(search(version), expected, "{version:?}");
+            }
         }
     }
 

@@ -143,19 +143,19 @@ mod tests {
         };
         let line = |command: &Command| {
             let words = std::iter::once(command.get_program()).chain(command.get_args());
-            words
-                .map(OsStr::to_string_lossy)
-                .collect::<Vec<_>>()
-                .join(" ")
+            let words = words.map(OsStr::to_string_lossy);
+            words.collect::<Vec<_>>().join(" ")
         };
         has_screen(lookup).then(|| commands("L", lookup).iter().map(line).collect())
     }
 
     #[test]
-    fn a_browser_needs_a_screen() {
+    fn a_browser_needs_a_screen_and_the_users_come_first() {
         assert_eq!(lines(&[("BROWSER", "firefox")]), None);
         assert_eq!(lines(&[("DISPLAY", "")]), None);
         assert_eq!(lines(&[("DISPLAY", ":0")]), Some(vec!["xdg-open L".into()]));
+        let found = lines(&[("WAYLAND_DISPLAY", "w"), ("BROWSER", "a --new:b -u %s -x:")]);
+        assert_eq!(found.unwrap(), ["a --new L", "b -u L -x", "xdg-open L"]);
     }
 
     #[test]
@@ -165,30 +165,19 @@ mod tests {
         let first = || page_folders(lookup).swap_remove(0);
         assert_eq!(first(), home.path().join("Downloads"));
         fs::create_dir(home.path().join(".config")).unwrap();
+        // Joined to a folder, a path from the root on is that path.
         for (line, expected) in [
-            (
-                "XDG_DOWNLOAD_DIR=\"$HOME/Geladenes\"",
-                home.path().join("Geladenes"),
-            ),
-            (
-                "XDG_DOWNLOAD_DIR=\"/data/my\\ files\"",
-                PathBuf::from("/data/my files"),
-            ),
-            (
-                "XDG_MUSIC_DIR=\"$HOME/Music\"",
-                home.path().join("Downloads"),
-            ),
+            (r#"XDG_DOWNLOAD_DIR="$HOME/Geladenes""#, "Geladenes"),
+            (r#"XDG_DOWNLOAD_DIR="/data/my\ files""#, "/data/my files"),
+            (r#"XDG_MUSIC_DIR="$HOME/Music""#, "Downloads"),
         ] {
             let text = format!("# written by xdg-user-dirs-update\n{line}\n");
             fs::write(home.path().join(".config").join(USER_FOLDERS), text).unwrap();
-            assert_eq!(first(), expected, "{line}");
+            assert_eq!(first(), home.path().join(expected), "{line}");
         }
         let file = redirection("L", lookup).unwrap();
-        assert_eq!(
-            file.path().parent(),
-            Some(home.path()),
-            "it has no Downloads"
-        );
+        // There is no Downloads yet.
+        assert_eq!(file.path().parent(), Some(home.path()));
         fs::create_dir(home.path().join("Downloads")).unwrap();
         let file = redirection("L", lookup).unwrap();
         assert_eq!(file.path().parent(), Some(&*home.path().join("Downloads")));
@@ -200,11 +189,5 @@ mod tests {
         let path = Path::new("/home/u/Téléchargements/my a.html");
         let expected = "file:///home/u/T%C3%A9l%C3%A9chargements/my%20a.html";
         assert_eq!(file_link(path), expected);
-    }
-
-    #[test]
-    fn the_users_browsers_come_first() {
-        let found = lines(&[("WAYLAND_DISPLAY", "w"), ("BROWSER", "a --new:b -u %s -x:")]);
-        assert_eq!(found.unwrap(), ["a --new L", "b -u L -x", "xdg-open L"]);
     }
 }

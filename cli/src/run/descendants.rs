@@ -82,27 +82,4 @@ mod tests {
         assert!(parse("12 (a) Z 7 0").unwrap().is_dead);
         assert!(parse("").is_none() && parse("12 (a)").is_none());
     }
-
-    #[test]
-    fn a_child_and_its_child_are_descendants_and_the_parent_is_not() {
-        let mut child = std::process::Command::new("sh")
-            .args(["-c", "sleep 60 & echo $!; wait"])
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
-        std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
-        let grandchild: u32 = line.trim().parse().unwrap();
-        assert!(is_descendant(grandchild) && is_descendant(child.id()));
-        assert!(!is_descendant(std::os::unix::process::parent_id()) && !is_descendant(1));
-        let pids: Vec<u32> = descendants().into_iter().map(|below| below.pid).collect();
-        assert!(
-            pids.contains(&grandchild) && pids.contains(&child.id()),
-            "{pids:?}"
-        );
-        let grandchild = nix::unistd::Pid::from_raw(i32::try_from(grandchild).unwrap());
-        nix::sys::signal::kill(grandchild, nix::sys::signal::SIGKILL).unwrap();
-        child.wait().unwrap();
-    }
 }

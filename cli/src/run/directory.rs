@@ -138,24 +138,6 @@ mod tests {
     }
 
     #[test]
-    fn an_unused_directory_goes_away_again() {
-        let root = tempfile::tempdir().unwrap();
-        let parent = root.path().join("profile_out");
-        Directory::new_below(&parent, "a", 0o700)
-            .unwrap()
-            .remove_if_unused();
-        assert!(!parent.exists());
-        let used = Directory::new_below(&parent, "a", 0o700).unwrap();
-        fs::write(used.path().join("x"), "").unwrap();
-        used.remove_if_unused();
-        assert!(used.path().exists());
-        Directory::at(root.path(), 0o700)
-            .unwrap()
-            .remove_if_unused();
-        assert!(root.path().exists());
-    }
-
-    #[test]
     fn what_is_no_directory_of_ours_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("file");

@@ -148,91 +148,31 @@ mod tests {
     use super::*;
     use sa_format::run_folder_name;
 
-    fn settings() -> Settings {
-        Settings {
+    #[test]
+    fn the_run_is_named_and_has_no_main_process() {
+        let settings = Settings {
             directory: "/d".into(),
             run: "r".into(),
             levels: None,
-            max_mb: None,
-            preload: None,
-            python: None,
-            track: Vec::new(),
-            tasks: false,
-        }
-    }
-
-    fn value(variables: &[(&'static str, Option<OsString>)], name: &str) -> Option<Option<String>> {
-        let found = variables.iter().find(|(key, _)| *key == name)?;
-        Some(
-            found
-                .1
-                .as_ref()
-                .map(|value| value.to_string_lossy().into_owned()),
-        )
-    }
-
-    #[test]
-    fn the_run_is_named_and_has_no_main_process() {
-        let variables = settings().variables(|_| None);
-        assert_eq!(value(&variables, "SA_PROFILE_DIR"), Some(Some("/d".into())));
-        assert_eq!(value(&variables, "SA_PROFILE_RUN"), Some(Some("r".into())));
-        assert_eq!(value(&variables, "SA_PROFILE_MAIN_PID"), Some(None));
-        assert_eq!(value(&variables, "SA_PROFILE_OUTPUT"), Some(None));
-        for untouched in [
-            "SA_PROFILE_LEVEL",
-            "SA_PROFILE_MAX_MB",
-            "LD_PRELOAD",
-            "PYTHONPATH",
-            "SA_PROFILE_TASKS",
-        ] {
-            assert_eq!(value(&variables, untouched), None, "{untouched}");
-        }
-    }
-
-    #[test]
-    fn options_become_variables_and_preloads_stay() {
-        let settings = Settings {
-            levels: Some("e2e".into()),
             max_mb: Some(64),
             preload: Some("/l.so".into()),
-            ..settings()
+            python: Some("/p".into()),
+            track: Vec::new(),
+            tasks: false,
         };
-        for (others, all) in [
-            (None, "/l.so"),
-            (Some(""), "/l.so"),
-            (Some("a.so b.so"), "/l.so:a.so b.so"),
-        ] {
-            let variables = settings.variables(|_| others.map(OsString::from));
-            assert_eq!(value(&variables, "LD_PRELOAD"), Some(Some(all.into())));
-            assert_eq!(
-                value(&variables, "SA_PROFILE_LEVEL"),
-                Some(Some("e2e".into()))
-            );
-            let bound = value(&variables, "SA_PROFILE_MAX_MB");
-            assert_eq!(bound, Some(Some("64".into())));
-        }
-    }
-
-    #[test]
-    fn the_folder_for_python_comes_before_the_users_own() {
-        let settings = Settings {
-            python: Some("/p/startup".into()),
-            track: vec!["a:f".into(), "b:G.*".into()],
-            tasks: true,
-            ..settings()
-        };
-        for (others, all) in [
-            (None, "/p/startup"),
-            (Some(""), "/p/startup"),
-            (Some("/u"), "/p/startup:/u"),
-        ] {
-            let variables = settings.variables(|_| others.map(OsString::from));
-            assert_eq!(value(&variables, "PYTHONPATH"), Some(Some(all.into())));
-            let track = value(&variables, "SA_PROFILE_TRACK");
-            assert_eq!(track, Some(Some("a:f,b:G.*".into())));
-            let tasks = value(&variables, "SA_PROFILE_TASKS");
-            assert_eq!(tasks, Some(Some("1".into())));
-        }
+        let set = |name, value: &str| (name, Some(value.into()));
+        // An empty variable counts as not set.
+        let variables = settings.variables(|_| Some(OsString::new()));
+        let expected = [
+            set("SA_PROFILE_DIR", "/d"),
+            ("SA_PROFILE_OUTPUT", None),
+            set("SA_PROFILE_RUN", "r"),
+            ("SA_PROFILE_MAIN_PID", None),
+            set("SA_PROFILE_MAX_MB", "64"),
+            set("LD_PRELOAD", "/l.so"),
+            set("PYTHONPATH", "/p"),
+        ];
+        assert_eq!(variables, expected);
     }
 
     #[test]
@@ -271,24 +211,18 @@ mod tests {
 
     #[test]
     fn a_function_is_named_with_its_module() {
-        assert_eq!(
-            track("pkg.*:Engine.step"),
-            Ok("pkg.*:Engine.step".to_owned())
-        );
+        let name = "pkg.*:Engine.step";
+        assert_eq!(track(name), Ok(name.to_owned()));
         for wrong in ["step", ":step", "pkg:", "a:f,b:g"] {
-            assert!(
-                track(wrong).unwrap_err().contains("MODULE:FUNCTION"),
-                "{wrong}"
-            );
+            let why = track(wrong).unwrap_err();
+            assert!(why.contains("MODULE:FUNCTION"), "{wrong}: {why}");
         }
     }
 
     #[test]
     fn folders_can_be_searched_where_files_can_be_read() {
-        let mode = |mode: &'static str| folder_mode(move |_| Some(mode.into()));
-        assert_eq!(
-            (mode("0640"), mode("0600"), mode("junk")),
-            (0o750, 0o700, 0o700)
-        );
+        for (files, folders) in [("0640", 0o750), ("0600", 0o700), ("junk", 0o700)] {
+            assert_eq!(folder_mode(|_| Some(files.into())), folders, "{files}");
+        }
     }
 }

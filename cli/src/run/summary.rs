@@ -399,22 +399,6 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_is_said_with_reasons() {
-        let silent = ProcessReport {
-            first_ns: None,
-            ..process("a", 0)
-        };
-        let text = words(Report {
-            processes: vec![silent],
-            ..Report::default()
-        });
-        assert!(
-            text.starts_with("sa-profile: nothing was recorded") && text.contains("'my out'"),
-            "{text}"
-        );
-    }
-
-    #[test]
     fn issue_47_how_processes_ended_is_said() {
         let dead = |name: &str, open_spans, exit| ProcessReport {
             end: Some(if open_spans > 0 { "killed" } else { "silent" }),

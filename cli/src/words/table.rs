@@ -23,19 +23,3 @@ pub(crate) fn aligned<R: AsRef<[String]>>(rows: &[R], is_number: impl Fn(usize) 
     };
     rows.iter().map(line).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_flush_right_and_no_line_ends_in_blanks() {
-        let rows = [["a", "10", "x"], ["bcd", "9", ""]].map(|row| row.map(str::to_owned));
-        assert_eq!(
-            aligned(&rows, |column| column == 1),
-            "a    10  x
-bcd   9
-"
-        );
-    }
-}
