@@ -143,10 +143,8 @@ mod tests {
 
     #[test]
     fn folders_of_runs_are_known_by_their_names() {
-        assert_eq!(
-            run_folder_name("20260102-030405-1a2b3c4d"),
-            "20260102-030405"
-        );
+        let named = run_folder_name("20260102-030405-1a2b3c4d");
+        assert_eq!(named, "20260102-030405");
         assert_eq!(run_folder_name("some-job-of-mine-7"), "some-job-of-mine-7");
         for (name, run, expected) in [
             ("20260102-030405", "", true),
@@ -165,12 +163,15 @@ mod tests {
 
     #[test]
     fn names_follow_the_pattern() {
-        assert!(is_fragment_name("trace.12.jsonl") && is_fragment_name("trace.12.s1.jsonl"));
-        assert!(
-            !is_fragment_name("trace.json")
-                && !is_fragment_name("trace.jsonl")
-                && !is_fragment_name("trace.12.ring")
-        );
+        for (name, is_fragment) in [
+            ("trace.12.jsonl", true),
+            ("trace.12.s1.jsonl", true),
+            ("trace.json", false),
+            ("trace.jsonl", false),
+            ("trace.12.ring", false),
+        ] {
+            assert_eq!(is_fragment_name(name), is_fragment, "{name}");
+        }
         assert!(is_ring_name("trace.12.ring"));
     }
 
@@ -184,13 +185,7 @@ mod tests {
             assert_eq!(segment_name(stem, segment), name);
             assert_eq!(stem_and_segment(name), Some((stem, segment)));
         }
-        for odd in [
-            "trace.7.s0",
-            "trace.7.s01",
-            "trace.7.sx",
-            "trace.s3",
-            "trace.7.s99999999999",
-        ] {
+        for odd in "trace.7.s0 trace.7.s01 trace.7.sx trace.s3 trace.7.s99999999999".split(' ') {
             let name = format!("{odd}.jsonl");
             assert_eq!(stem_and_segment(&name), Some((odd, 0)));
         }

@@ -127,20 +127,3 @@ const BY_BYTE: [Option<Phase>; 256] = {
     }
     phases
 };
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_character_has_one_phase() {
-        for phase in Phase::ALL {
-            assert_eq!(Phase::from_byte(phase.byte()), Some(phase));
-            assert_eq!(Phase::modern(phase.byte()), Some(phase));
-        }
-        let known = (0..=255).filter(|byte| Phase::from_byte(*byte).is_some());
-        assert_eq!(known.count(), Phase::ALL.len());
-        assert_eq!(Phase::from_byte(b'S'), None);
-        assert_eq!(Phase::modern(b'S'), Some(Phase::AsyncBegin));
-    }
-}

@@ -280,14 +280,11 @@ mod tests {
             exit,
             running: false,
         };
-        assert_eq!(
-            parse(r#"{"monotonic_ns":9,"open":2,"exit":{"signal":"SIGKILL"}}"#),
-            Some(end(Some(Exit::Signal("SIGKILL".to_owned()))))
-        );
-        assert_eq!(
-            parse(r#"{"monotonic_ns":9,"open":2,"exit":"eaten"}"#),
-            Some(end(None))
-        );
+        let killed = Some(Exit::Signal("SIGKILL".to_owned()));
+        for (exit, expected) in [(r#"{"signal":"SIGKILL"}"#, killed), (r#""eaten""#, None)] {
+            let args = format!(r#"{{"monotonic_ns":9,"open":2,"exit":{exit}}}"#);
+            assert_eq!(parse(&args), Some(end(expected)), "{exit}");
+        }
         let running = parse(r#"{"monotonic_ns":9,"running":true}"#);
         assert!(running.is_some_and(|end| end.running && end.open.is_none()));
     }

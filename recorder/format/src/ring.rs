@@ -222,21 +222,4 @@ mod tests {
             }
         }
     }
-    #[test]
-    fn one_changed_bit_of_a_header_or_entry_shows() {
-        let mut header: [u8; HEADER_BYTES] = std::array::from_fn(|at| u8::try_from(at).unwrap());
-        let sum = header_sum(&header);
-        for bit in (0..HEADER_BYTES * 8).filter(|bit| bit / 32 != SUM_AT / 4) {
-            header[bit / 8] ^= 1 << (bit % 8);
-            assert_ne!(header_sum(&header), sum, "bit {bit}");
-            header[bit / 8] ^= 1 << (bit % 8);
-        }
-        for bit in 0..64 {
-            assert_ne!(
-                entry_sum(3, 4096 ^ 1 << bit, 65536),
-                entry_sum(3, 4096, 65536)
-            );
-        }
-        assert_ne!(entry_sum(2, 4096, 65536), entry_sum(3, 4096, 65536));
-    }
 }

@@ -108,9 +108,7 @@ mod tests {
         assert_eq!(visible_lines("a\u{202e}b\nc\t"), "a<U+202E>b\nc<U+0009>");
         assert_eq!(visible_lines("a\nb"), "a\nb");
         let json = "{\"a\":\"\u{202e}x\u{e0041}\",\n\"b\":1}";
-        assert_eq!(
-            visible_json(json),
-            "{\"a\":\"\\u202ex\\udb40\\udc41\",\n\"b\":1}"
-        );
+        let escaped = "{\"a\":\"\\u202ex\\udb40\\udc41\",\n\"b\":1}";
+        assert_eq!(visible_json(json), escaped);
     }
 }
